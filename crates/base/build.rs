@@ -1,0 +1,105 @@
+//! Turns the three tables of this crate into Rust: SQLSTATEs, wait events and settings.
+
+use std::{collections::HashSet, env, fmt::Write as _, fs, path::Path};
+
+fn main() {
+    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
+    for (table, target, generate) in [
+        ("errcodes.txt", "sqlstate.rs", errcodes as fn(&str) -> String),
+        ("waits.txt", "waits.rs", waits),
+        ("settings.txt", "settings.rs", settings),
+    ] {
+        println!("cargo:rerun-if-changed={table}");
+        let text = fs::read_to_string(table).expect("the table is part of the crate");
+        fs::write(Path::new(&out).join(target), generate(&text)).expect("OUT_DIR is writable");
+    }
+}
+
+fn rows(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'))
+}
+
+fn errcodes(text: &str) -> String {
+    let (mut consts, mut names) = (String::new(), String::new());
+    let mut seen = HashSet::new();
+    for row in rows(text) {
+        let mut words = row.split_whitespace();
+        let (code, _class, name) =
+            (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+        writeln!(
+            consts,
+            "/// SQLSTATE `{code}`.\npub const {name}: SqlState = SqlState(*b\"{code}\");"
+        )
+        .unwrap();
+        if seen.insert(code.to_owned()) {
+            writeln!(names, "    (SqlState(*b\"{code}\"), \"{}\"),", name.to_lowercase()).unwrap();
+        }
+    }
+    format!(
+        "{consts}\n/// Every code with its condition name.\npub const CONDITION_NAMES: &[(SqlState, &str)] = &[\n{names}];\n"
+    )
+}
+
+fn waits(text: &str) -> String {
+    let (mut variants, mut table) = (String::new(), String::new());
+    for row in rows(text) {
+        let (kind, rest) = row.split_once(char::is_whitespace).unwrap();
+        let (name, description) = rest.trim().split_once(char::is_whitespace).unwrap();
+        let variant = format!("{kind}{}{}", name[..1].to_uppercase(), &name[1..]);
+        writeln!(variants, "    /// {}\n    {variant},", description.trim()).unwrap();
+        writeln!(table, "    WaitInfo {{ event: WaitEvent::{variant}, kind: \"{kind}\", name: \"{name}\", description: {:?} }},", description.trim()).unwrap();
+    }
+    format!(
+        "/// What a task or thread waits for; one variant a row of `waits.txt`.\n#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]\n#[repr(u8)]\npub enum WaitEvent {{\n{variants}}}\n\n/// Every wait event, in the order of the enum.\npub const WAITS: &[WaitInfo] = &[\n{table}];\n"
+    )
+}
+
+fn settings(text: &str) -> String {
+    let (mut ids, mut defs) = (String::new(), String::new());
+    let mut all: Vec<Vec<&str>> =
+        rows(text).map(|row| row.splitn(9, '|').map(str::trim).collect()).collect();
+    all.sort_by_key(|row| row[0].to_lowercase());
+    for (i, row) in all.iter().enumerate() {
+        let [name, kind, default, min, max, unit, context, group, description] = row[..] else {
+            panic!("a row of settings.txt has not nine fields: {row:?}")
+        };
+        let default = if default == "''" { "" } else { default };
+        let (kind, value) = if kind == "bool" {
+            ("Kind::Bool".to_owned(), format!("Const::Bool({})", default == "on"))
+        } else if kind == "int" {
+            (format!("Kind::Int {{ min: {min}, max: {max} }}"), format!("Const::Int({default})"))
+        } else if kind == "real" {
+            (
+                format!("Kind::Real {{ min: {min}f64, max: {max}f64 }}"),
+                format!("Const::Real({default}f64)"),
+            )
+        } else if kind == "string" {
+            ("Kind::String".to_owned(), format!("Const::Str({default:?})"))
+        } else {
+            let list =
+                kind.strip_prefix("enum(").and_then(|k| k.strip_suffix(')')).expect("a type");
+            let words: Vec<&str> = list.split(',').collect();
+            assert!(words.contains(&default), "{name}: the default is no member");
+            (format!("Kind::Enum(&{words:?})"), format!("Const::Str({default:?})"))
+        };
+        let unit = if unit == "-" {
+            "Unit::None".to_owned()
+        } else {
+            match unit {
+                "8kB" => "Unit::Pages".to_owned(),
+                u => format!("Unit::{}{}", u[..1].to_uppercase(), &u[1..]),
+            }
+        };
+        let context = format!("Context::{}{}", context[..1].to_uppercase(), &context[1..]);
+        writeln!(
+            ids,
+            "/// {description}\npub const {}: SettingId = SettingId({i});",
+            name.to_uppercase()
+        )
+        .unwrap();
+        writeln!(defs, "    SettingDef {{ name: {name:?}, kind: {kind}, default: {value}, unit: {unit}, context: {context}, group: {group:?}, description: {description:?} }},").unwrap();
+    }
+    format!(
+        "{ids}\n/// Every setting, sorted by name without case.\npub const SETTINGS: &[SettingDef] = &[\n{defs}];\n"
+    )
+}

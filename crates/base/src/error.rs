@@ -1,0 +1,259 @@
+//! The one error type. It carries what PostgreSQL's ErrorResponse carries (manual, section 55.8);
+//! codes come from `errcodes.txt`, never from literals where the error is raised.
+
+use std::{error, fmt};
+
+/// Five characters that name a kind of error.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SqlState(pub [u8; 5]);
+
+impl SqlState {
+    /// The code's text.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or("XX000")
+    }
+}
+
+impl fmt::Debug for SqlState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Constants for every SQLSTATE.
+pub mod sqlstate {
+    use super::SqlState;
+    include!(concat!(env!("OUT_DIR"), "/sqlstate.rs"));
+}
+
+/// How bad it is; decides what happens to the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Ends the statement.
+    Error,
+    /// Ends the connection.
+    Fatal,
+    /// Ends the server.
+    Panic,
+}
+
+impl Severity {
+    /// The word that goes over the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "ERROR",
+            Severity::Fatal => "FATAL",
+            Severity::Panic => "PANIC",
+        }
+    }
+}
+
+/// Shorthand of the whole server.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An error; one pointer wide, since it travels through hot paths that mostly succeed.
+#[derive(Clone, PartialEq)]
+pub struct Error(Box<Fields>);
+
+/// What an [`Error`] carries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fields {
+    /// Kind.
+    pub code: SqlState,
+    /// What happens to the connection.
+    pub severity: Severity,
+    /// The primary message.
+    pub message: String,
+    /// More about it.
+    pub detail: Option<String>,
+    /// What to do.
+    pub hint: Option<String>,
+    /// Where in the statement, in characters from 1; 0 when not known.
+    pub position: u32,
+    /// Call stack of what was being done (`CONTEXT`).
+    pub context: Option<String>,
+    /// Schema, table, column, data type and constraint that the error names.
+    pub object: ObjectNames,
+}
+
+/// The objects that an error names, for clients that react to them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ObjectNames {
+    /// Schema.
+    pub schema: Option<String>,
+    /// Table.
+    pub table: Option<String>,
+    /// Column.
+    pub column: Option<String>,
+    /// Data type.
+    pub data_type: Option<String>,
+    /// Constraint.
+    pub constraint: Option<String>,
+}
+
+impl Error {
+    /// An error that ends the statement.
+    #[cold]
+    pub fn new(code: SqlState, message: impl Into<String>) -> Error {
+        Error(Box::new(Fields {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            detail: None,
+            hint: None,
+            position: 0,
+            context: None,
+            object: ObjectNames::default(),
+        }))
+    }
+
+    /// `0A000`, naming what isn't supported.
+    #[cold]
+    pub fn unsupported(what: impl fmt::Display) -> Error {
+        Error::new(sqlstate::FEATURE_NOT_SUPPORTED, format!("{what} is not supported"))
+    }
+
+    /// `XX000`: a broken invariant that can still be reported.
+    #[cold]
+    pub fn internal(message: impl Into<String>) -> Error {
+        Error::new(sqlstate::INTERNAL_ERROR, message)
+    }
+
+    /// `58030`, with what was being done and what the system said.
+    #[cold]
+    pub fn io(doing: impl fmt::Display, error: &std::io::Error) -> Error {
+        let code = match error.raw_os_error() {
+            Some(28) => sqlstate::DISK_FULL,
+            Some(2) => sqlstate::UNDEFINED_FILE,
+            Some(17) => sqlstate::DUPLICATE_FILE,
+            Some(23 | 24) => sqlstate::INSUFFICIENT_RESOURCES,
+            _ => sqlstate::IO_ERROR,
+        };
+        let text = error.to_string();
+        let text = text.split(" (os error").next().unwrap_or_default();
+        Error::new(code, format!("could not {doing}: {text}"))
+    }
+
+    /// Adds a DETAIL.
+    pub fn detail(mut self, detail: impl Into<String>) -> Error {
+        self.0.detail = Some(detail.into());
+        self
+    }
+
+    /// Adds a HINT.
+    pub fn hint(mut self, hint: impl Into<String>) -> Error {
+        self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds a CONTEXT line below those that are there.
+    pub fn context(mut self, line: impl Into<String>) -> Error {
+        let line = line.into();
+        self.0.context = Some(match self.0.context.take() {
+            Some(inner) => format!("{inner}\n{line}"),
+            None => line,
+        });
+        self
+    }
+
+    /// Sets the position (characters from 1) unless a more precise one is there.
+    pub fn at(mut self, position: u32) -> Error {
+        if self.0.position == 0 {
+            self.0.position = position;
+        }
+        self
+    }
+
+    /// Makes the error end the connection.
+    pub fn fatal(mut self) -> Error {
+        self.0.severity = Severity::Fatal;
+        self
+    }
+
+    /// Names the table (and its schema) that the error is about.
+    pub fn table(mut self, schema: &str, table: &str) -> Error {
+        self.0.object.schema = Some(schema.to_owned());
+        self.0.object.table = Some(table.to_owned());
+        self
+    }
+
+    /// Names the column that the error is about.
+    pub fn column(mut self, column: &str) -> Error {
+        self.0.object.column = Some(column.to_owned());
+        self
+    }
+
+    /// Names the constraint that the error is about.
+    pub fn constraint(mut self, constraint: &str) -> Error {
+        self.0.object.constraint = Some(constraint.to_owned());
+        self
+    }
+
+    /// Names the data type that the error is about.
+    pub fn data_type(mut self, data_type: &str) -> Error {
+        self.0.object.data_type = Some(data_type.to_owned());
+        self
+    }
+
+    /// Everything that the error carries.
+    pub fn fields(&self) -> &Fields {
+        &self.0
+    }
+
+    /// The SQLSTATE.
+    pub fn code(&self) -> SqlState {
+        self.0.code
+    }
+
+    /// The primary message.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// What happens to the connection.
+    pub fn severity(&self) -> Severity {
+        self.0.severity
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl error::Error for Error {}
+
+/// Returns early with an [`Error`]: `bail!(DIVISION_BY_ZERO, "division by zero")`.
+#[macro_export]
+macro_rules! bail {
+    ($code:ident, $($message:tt)+) => {
+        return Err($crate::Error::new($crate::sqlstate::$code, format!($($message)+)))
+    };
+}
+
+/// Makes an [`Error`]: `err!(DIVISION_BY_ZERO, "division by zero")`.
+#[macro_export]
+macro_rules! err {
+    ($code:ident, $($message:tt)+) => {
+        $crate::Error::new($crate::sqlstate::$code, format!($($message)+))
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_pointer_and_keeps_the_first_position() {
+        assert_eq!(size_of::<Result<()>>(), size_of::<usize>());
+        let e = err!(SYNTAX_ERROR, "no").at(7).at(1).detail("d");
+        assert_eq!((e.fields().position, e.code().as_str()), (7, "42601"));
+    }
+}

@@ -1,0 +1,11 @@
+//! What every other crate speaks: identifiers, the error type, and the tables of SQLSTATEs, wait
+//! events and settings. No I/O and no threads.
+
+pub mod error;
+pub mod ids;
+pub mod settings;
+pub mod waits;
+
+pub use error::{Error, Result, SqlState, sqlstate};
+pub use ids::{Csn, Fork, Lsn, Oid, PageId, RelId, TupleId, Xid};
+pub use waits::WaitEvent;

@@ -1,0 +1,184 @@
+//! Functions, operators, casts and aggregates: one table, from which `pg_proc`, `pg_operator`,
+//! `pg_cast` and `pg_aggregate` come. A new function is one row and one body.
+
+use base::{Oid, Result};
+
+use crate::datum::Datum;
+use crate::io::FormatContext;
+
+/// What a function may depend on (PostgreSQL's letters in `pg_proc.provolatile`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Volatility {
+    /// Arguments only.
+    Immutable,
+    /// The statement's snapshot and settings.
+    Stable,
+    /// Anything.
+    Volatile,
+}
+
+/// The body of a scalar function. Strict functions never see NULL (the caller answers NULL).
+pub type ScalarBody = fn(&[Datum], &FormatContext) -> Result<Datum>;
+
+/// How a function runs.
+#[derive(Clone, Copy)]
+pub enum Body {
+    /// Computed from its arguments (and the session's formatting settings).
+    Scalar(ScalarBody),
+    /// Returns a set: the executor asks for the rows.
+    Set(fn(&[Datum], &FormatContext) -> Result<Vec<Datum>>),
+    /// Needs the session, the transaction or the catalog: the executor has the body, found by name
+    /// of the row (`now`, `nextval`, `pg_table_is_visible`, …).
+    Session,
+}
+
+/// One row of the function table.
+#[derive(Clone, Copy)]
+pub struct FunctionRow {
+    /// PostgreSQL's oid.
+    pub oid: Oid,
+    /// Name.
+    pub name: &'static str,
+    /// Argument types (after them, if `variadic`, any number of the last).
+    pub args: &'static [Oid],
+    /// Arguments at the end that may be left out, as SQL literals.
+    pub defaults: &'static [&'static str],
+    /// The last argument repeats.
+    pub variadic: bool,
+    /// Result type.
+    pub result: Oid,
+    /// Whether it returns a set.
+    pub returns_set: bool,
+    /// NULL in, NULL out.
+    pub strict: bool,
+    /// What it depends on.
+    pub volatility: Volatility,
+    /// How it runs.
+    pub body: Body,
+}
+
+/// One row of the operator table; `left` is `Oid::INVALID` for a prefix operator.
+#[derive(Clone, Copy)]
+pub struct OperatorRow {
+    /// PostgreSQL's oid.
+    pub oid: Oid,
+    /// Its characters.
+    pub name: &'static str,
+    /// Left type.
+    pub left: Oid,
+    /// Right type.
+    pub right: Oid,
+    /// Result type.
+    pub result: Oid,
+    /// The function behind it.
+    pub function: Oid,
+    /// Operator with sides swapped, by oid (`Oid::INVALID`: none).
+    pub commutator: Oid,
+    /// Operator with the opposite result.
+    pub negator: Oid,
+}
+
+/// When a cast applies by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CastContext {
+    /// Only when written.
+    Explicit,
+    /// Also when assigning to a column.
+    Assignment,
+    /// Anywhere.
+    Implicit,
+}
+
+/// How a cast is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CastMethod {
+    /// A function of the table (1 to 3 arguments: value, typmod, is explicit).
+    Function(Oid),
+    /// The value as it is.
+    Binary,
+    /// Through text output and input.
+    InOut,
+}
+
+/// One row of the cast table.
+#[derive(Clone, Copy)]
+pub struct CastRow {
+    /// From.
+    pub source: Oid,
+    /// To.
+    pub target: Oid,
+    /// When.
+    pub context: CastContext,
+    /// How.
+    pub method: CastMethod,
+}
+
+/// Running state of an aggregate.
+pub trait Accumulator: Send {
+    /// Adds one row's arguments (NULLs included unless the aggregate is strict).
+    fn add(&mut self, args: &[Datum]) -> Result<()>;
+    /// Adds another partial state of the same aggregate (parallel pieces, spilled groups).
+    fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()>;
+    /// The result so far.
+    fn finish(&self) -> Result<Datum>;
+    /// Bytes held beyond the struct.
+    fn memory(&self) -> usize {
+        0
+    }
+    /// For `merge`.
+    fn as_any(self: Box<Self>) -> Box<dyn std::any::Any>;
+}
+
+/// One row of the aggregate table. (Its `pg_proc` row is made from it.)
+#[derive(Clone, Copy)]
+pub struct AggregateRow {
+    /// PostgreSQL's oid.
+    pub oid: Oid,
+    /// Name.
+    pub name: &'static str,
+    /// Argument types; empty for `count(*)`.
+    pub args: &'static [Oid],
+    /// Result type.
+    pub result: Oid,
+    /// Skips rows with a NULL argument.
+    pub strict: bool,
+    /// A fresh state.
+    pub start: fn() -> Box<dyn Accumulator>,
+}
+
+/// All functions, sorted by name.
+pub fn functions() -> &'static [FunctionRow] {
+    todo!()
+}
+/// The function with this oid.
+pub fn function(_oid: Oid) -> Option<&'static FunctionRow> {
+    todo!()
+}
+/// Those with this name.
+pub fn functions_named(_name: &str) -> &'static [FunctionRow] {
+    todo!()
+}
+/// All operators, sorted by name.
+pub fn operators() -> &'static [OperatorRow] {
+    todo!()
+}
+/// Those with this name.
+pub fn operators_named(_name: &str) -> &'static [OperatorRow] {
+    todo!()
+}
+/// All casts.
+pub fn casts() -> &'static [CastRow] {
+    todo!()
+}
+/// The cast between two types, if there is one.
+pub fn cast(_source: Oid, _target: Oid) -> Option<&'static CastRow> {
+    todo!()
+}
+/// All aggregates, sorted by name.
+pub fn aggregates() -> &'static [AggregateRow] {
+    todo!()
+}
+/// Those with this name.
+pub fn aggregates_named(_name: &str) -> &'static [AggregateRow] {
+    todo!()
+}

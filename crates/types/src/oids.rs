@@ -1,0 +1,53 @@
+//! PostgreSQL's oids of the built-in types (facts: `pg_type.dat`).
+
+use base::Oid;
+
+macro_rules! oids { ($($name:ident = $oid:literal, $array:literal, $sql:literal;)*) => {
+    $(#[doc = concat!("`", $sql, "`.")] pub const $name: Oid = Oid($oid);)*
+    /// (oid, array type's oid, PostgreSQL's internal name) of each built-in type.
+    pub const ALL: &[(Oid, Oid, &str)] = &[$((Oid($oid), Oid($array), $sql)),*];
+} }
+
+oids! {
+    BOOL = 16, 1000, "bool";
+    BYTEA = 17, 1001, "bytea";
+    CHAR = 18, 1002, "char";
+    NAME = 19, 1003, "name";
+    INT8 = 20, 1016, "int8";
+    INT2 = 21, 1005, "int2";
+    INT4 = 23, 1007, "int4";
+    REGPROC = 24, 1008, "regproc";
+    TEXT = 25, 1009, "text";
+    OID = 26, 1028, "oid";
+    TID = 27, 1010, "tid";
+    XID = 28, 1011, "xid";
+    JSON = 114, 199, "json";
+    FLOAT4 = 700, 1021, "float4";
+    FLOAT8 = 701, 1022, "float8";
+    UNKNOWN = 705, 0, "unknown";
+    BPCHAR = 1042, 1014, "bpchar";
+    VARCHAR = 1043, 1015, "varchar";
+    DATE = 1082, 1182, "date";
+    TIME = 1083, 1183, "time";
+    TIMESTAMP = 1114, 1115, "timestamp";
+    TIMESTAMPTZ = 1184, 1185, "timestamptz";
+    INTERVAL = 1186, 1187, "interval";
+    NUMERIC = 1700, 1231, "numeric";
+    REGCLASS = 2205, 2210, "regclass";
+    REGTYPE = 2206, 2211, "regtype";
+    RECORD = 2249, 2287, "record";
+    CSTRING = 2275, 1263, "cstring";
+    VOID = 2278, 0, "void";
+    ANY = 2276, 0, "any";
+    ANYELEMENT = 2283, 0, "anyelement";
+    ANYARRAY = 2277, 0, "anyarray";
+    UUID = 2950, 2951, "uuid";
+    INT2VECTOR = 22, 1006, "int2vector";
+    OIDVECTOR = 30, 1013, "oidvector";
+    REGNAMESPACE = 4089, 4090, "regnamespace";
+    REGROLE = 4096, 4097, "regrole";
+    PG_NODE_TREE = 194, 0, "pg_node_tree";
+    ACLITEM = 1033, 1034, "aclitem";
+    XID8 = 5069, 271, "xid8";
+    PG_LSN = 3220, 3221, "pg_lsn";
+}
