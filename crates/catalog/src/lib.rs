@@ -1,1 +1,20 @@
-//! (skeleton)
+//! What objects there are: schemas, tables, indexes, constraints, roles, databases.
+//!
+//! An object is one row of an internal heap, transactional and logged like all others. In memory
+//! all sessions share one immutable [`Snapshot`]; a transaction that changes definitions works on
+//! a private one ([`CatalogTx`]) and publishes its changes at commit, before anybody can see the
+//! commit. `pg_catalog` and `information_schema` are tables computed from the snapshot
+//! ([`system`]).
+#![forbid(unsafe_code)]
+
+pub mod object;
+pub mod snapshot;
+pub mod store;
+pub mod system;
+
+pub use object::{
+    Column, Constraint, ConstraintKind, Database, ForeignKey, ForeignKeyAction, Index, IndexColumn,
+    Object, Role, Schema, Table, TableKind, TableStats,
+};
+pub use snapshot::Snapshot;
+pub use store::{Catalog, CatalogTx};

@@ -1,1 +1,17 @@
-//! (skeleton)
+//! From text to plan: the grammar adapter (the only user of libpg_query), the binder, the planner,
+//! the shared plan cache. (Interface agreed first; bodies follow.)
+//!
+//! Pipeline: text → (scanner: shape and literals → cache) → parse → bind → plan → [`Prepared`].
+#![forbid(unsafe_code)]
+
+pub mod cache;
+pub mod expr;
+pub mod plan;
+pub mod prepare;
+pub mod utility;
+
+pub use cache::PlanCache;
+pub use expr::{AggCall, Expr};
+pub use plan::{Plan, Prepared, Statement};
+pub use prepare::{PrepareContext, normalize, prepare, split_statements};
+pub use utility::Utility;

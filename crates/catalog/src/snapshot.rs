@@ -1,0 +1,177 @@
+//! One immutable version of the catalog, shared by all sessions. Maps are persistent: a new version
+//! shares all but the changed paths with the old one.
+
+use std::sync::Arc;
+
+use base::{Error, Result, err};
+use imbl::{HashMap, OrdMap};
+
+use crate::object::{Comment, Database, Id, Index, Object, Role, Schema, Table, TableStats};
+
+/// See the module's documentation.
+#[derive(Clone, Default)]
+pub struct Snapshot {
+    /// Grows with every published change; 0 in a private version that isn't published.
+    pub version: u64,
+    schemas: OrdMap<Id, Arc<Schema>>,
+    tables: OrdMap<Id, Arc<Table>>,
+    indexes: OrdMap<Id, Arc<Index>>,
+    roles: OrdMap<Id, Arc<Role>>,
+    databases: OrdMap<Id, Arc<Database>>,
+    stats: OrdMap<Id, Arc<TableStats>>,
+    comments: OrdMap<Id, Arc<Comment>>,
+    /// (schema, name) of tables and indexes: they share one name space, as in `pg_class`.
+    relation_names: HashMap<(Id, String), Id>,
+    schema_names: HashMap<String, Id>,
+}
+
+/// A table or an index.
+#[derive(Clone)]
+pub enum Relation {
+    /// A table.
+    Table(Arc<Table>),
+    /// An index.
+    Index(Arc<Index>),
+}
+
+impl Snapshot {
+    /// Puts an object in, or in the place of the one with its id.
+    pub fn put(&mut self, object: Object) {
+        self.remove(object.oid());
+        match object {
+            Object::Schema(o) => {
+                self.schema_names.insert(o.name.clone(), o.oid);
+                self.schemas.insert(o.oid, Arc::new(o));
+            }
+            Object::Table(o) => {
+                self.relation_names.insert((o.schema, o.name.clone()), o.oid);
+                self.tables.insert(o.oid, Arc::new(*o));
+            }
+            Object::Index(o) => {
+                self.relation_names.insert((o.schema, o.name.clone()), o.oid);
+                self.indexes.insert(o.oid, Arc::new(o));
+            }
+            Object::Role(o) => drop(self.roles.insert(o.oid, Arc::new(o))),
+            Object::Database(o) => drop(self.databases.insert(o.oid, Arc::new(o))),
+            Object::Stats(o) => drop(self.stats.insert(o.table, Arc::new(*o))),
+            Object::Comment(o) => drop(self.comments.insert(o.oid, Arc::new(o))),
+        }
+    }
+
+    /// Takes the object with this id out, if it is there.
+    pub fn remove(&mut self, id: Id) {
+        if id & 1 << 31 != 0 {
+            self.stats.remove(&(id & !(1 << 31)));
+        } else if let Some(o) = self.tables.remove(&id) {
+            self.relation_names.remove(&(o.schema, o.name.clone()));
+        } else if let Some(o) = self.indexes.remove(&id) {
+            self.relation_names.remove(&(o.schema, o.name.clone()));
+        } else if let Some(o) = self.schemas.remove(&id) {
+            self.schema_names.remove(&o.name);
+        } else if self.comments.remove(&id).is_none() && self.roles.remove(&id).is_none() {
+            self.databases.remove(&id);
+        }
+    }
+
+    /// A table by id.
+    pub fn table(&self, id: Id) -> Option<&Arc<Table>> {
+        self.tables.get(&id)
+    }
+
+    /// An index by id.
+    pub fn index(&self, id: Id) -> Option<&Arc<Index>> {
+        self.indexes.get(&id)
+    }
+
+    /// A schema by id.
+    pub fn schema(&self, id: Id) -> Option<&Arc<Schema>> {
+        self.schemas.get(&id)
+    }
+
+    /// A schema by name.
+    pub fn schema_named(&self, name: &str) -> Option<&Arc<Schema>> {
+        self.schemas.get(self.schema_names.get(name)?)
+    }
+
+    /// A table or index by schema and name.
+    pub fn relation_in(&self, schema: Id, name: &str) -> Option<Relation> {
+        let id = self.relation_names.get(&(schema, name.to_owned()))?;
+        match self.tables.get(id) {
+            Some(table) => Some(Relation::Table(table.clone())),
+            None => self.indexes.get(id).cloned().map(Relation::Index),
+        }
+    }
+
+    /// A table or index by name along the search path (schema ids), or in the named schema.
+    pub fn relation(&self, path: &[Id], schema: Option<&str>, name: &str) -> Option<Relation> {
+        match schema {
+            Some(schema) => self.relation_in(self.schema_named(schema)?.oid, name),
+            None => path.iter().find_map(|s| self.relation_in(*s, name)),
+        }
+    }
+
+    /// As [`Snapshot::relation`], for a table that must be there.
+    ///
+    /// # Errors
+    /// `42P01` missing, `3F000` no such schema, `42809` not a table; without a position.
+    pub fn expect_table(
+        &self,
+        path: &[Id],
+        schema: Option<&str>,
+        name: &str,
+    ) -> Result<Arc<Table>> {
+        match self.relation(path, schema, name) {
+            Some(Relation::Table(table)) => Ok(table),
+            Some(Relation::Index(_)) => Err(err!(WRONG_OBJECT_TYPE, "\"{name}\" is an index")),
+            None => Err(self.missing_relation(schema, name)),
+        }
+    }
+
+    /// PostgreSQL's error for a relation that isn't there.
+    pub fn missing_relation(&self, schema: Option<&str>, name: &str) -> Error {
+        match schema {
+            Some(schema) => err!(UNDEFINED_TABLE, "relation \"{schema}.{name}\" does not exist"),
+            None => err!(UNDEFINED_TABLE, "relation \"{name}\" does not exist"),
+        }
+    }
+
+    /// All tables.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.tables.values()
+    }
+
+    /// All indexes.
+    pub fn indexes(&self) -> impl Iterator<Item = &Arc<Index>> {
+        self.indexes.values()
+    }
+
+    /// The indexes of a table, in the order of their making.
+    pub fn indexes_of(&self, table: &Table) -> Vec<Arc<Index>> {
+        table.indexes.iter().filter_map(|id| self.indexes.get(id).cloned()).collect()
+    }
+
+    /// All schemas.
+    pub fn schemas(&self) -> impl Iterator<Item = &Arc<Schema>> {
+        self.schemas.values()
+    }
+
+    /// All roles.
+    pub fn roles(&self) -> impl Iterator<Item = &Arc<Role>> {
+        self.roles.values()
+    }
+
+    /// All databases.
+    pub fn databases(&self) -> impl Iterator<Item = &Arc<Database>> {
+        self.databases.values()
+    }
+
+    /// All comments.
+    pub fn comments(&self) -> impl Iterator<Item = &Arc<Comment>> {
+        self.comments.values()
+    }
+
+    /// What ANALYZE found out about a table.
+    pub fn stats(&self, table: Id) -> Option<&Arc<TableStats>> {
+        self.stats.get(&table)
+    }
+}

@@ -1,0 +1,121 @@
+//! What running a statement needs, and the way rows go out.
+
+use std::sync::Arc;
+
+use base::Result;
+use base::settings::Settings;
+use catalog::system::ServerInfo;
+use catalog::{Catalog, CatalogTx};
+use sql::Prepared;
+use storage::Storage;
+use txn::{Snapshot, Transaction, TxnManager};
+use types::{Batch, Datum, FormatContext};
+
+/// The server's parts below the session, made once.
+pub struct Engine {
+    /// Files, buffers, log.
+    pub storage: Arc<Storage>,
+    /// Transactions and locks.
+    pub txn: Arc<TxnManager>,
+    /// Definitions.
+    pub catalog: Arc<Catalog>,
+}
+
+/// What a statement may ask of the session that runs it.
+pub trait SessionHooks {
+    /// A function whose row says [`types::func::Body::Session`] and that the executor does not know
+    /// itself (set_config, pg_backend_pid, pg_cancel_backend, current_setting …).
+    fn call(&mut self, name: &str, args: &[Datum]) -> Result<Datum>;
+    /// NOTICE, WARNING and kin.
+    fn notice(&mut self, severity: &'static str, error: base::Error);
+    /// The next piece of COPY data from the client; None at its end.
+    fn copy_read(&mut self) -> Result<Option<Vec<u8>>>;
+}
+
+/// Everything that executing one statement needs.
+pub struct ExecContext<'a> {
+    /// The server.
+    pub engine: &'a Engine,
+    /// The session's transaction.
+    pub tx: &'a Transaction,
+    /// Its view of the definitions.
+    pub catalog_tx: &'a mut CatalogTx,
+    /// The statement's snapshot.
+    pub snapshot: Snapshot,
+    /// The session's settings.
+    pub settings: &'a Settings,
+    /// For input and output of values.
+    pub format: &'a FormatContext,
+    /// Rows of statistics views.
+    pub server: &'a dyn ServerInfo,
+    /// The session.
+    pub hooks: &'a mut dyn SessionHooks,
+    /// Schemas to search, for names at run time (regclass input).
+    pub search_path: &'a [u32],
+    /// The session's role.
+    pub user: &'a str,
+    /// The session's database (name, oid).
+    pub database: (&'a str, u32),
+    /// The statement's parameters.
+    pub params: &'a [Datum],
+}
+
+/// Takes result rows: the session encodes them straight into its output buffer.
+pub trait RowSink {
+    /// A batch with the statement's output columns.
+    fn batch(&mut self, batch: &Batch) -> Result<()>;
+    /// One row, from the short path of statements that touch one row.
+    fn row(&mut self, row: &[Datum]) -> Result<()>;
+    /// COPY TO: bytes of the data stream.
+    fn copy_data(&mut self, bytes: &[u8]) -> Result<()>;
+}
+
+/// What a statement did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Rows returned or changed, for the command tag.
+    pub rows: u64,
+    /// A tag that differs from the plan's (`SELECT` of CREATE TABLE AS).
+    pub tag: Option<&'static str>,
+}
+
+/// Runs a query or data change to its end.
+pub fn run(
+    _prepared: &Arc<Prepared>,
+    _cx: &mut ExecContext<'_>,
+    _sink: &mut dyn RowSink,
+) -> Result<Outcome> {
+    todo!()
+}
+
+/// A query that stops and goes on (portals with row limits, cursors). It owns what it needs between
+/// calls: no latch, no stack.
+pub struct Execution {}
+
+impl Execution {
+    /// Prepares to run; `params` are copied.
+    pub fn start(_prepared: &Arc<Prepared>, _cx: &mut ExecContext<'_>) -> Result<Execution> {
+        todo!()
+    }
+
+    /// Sends at most `limit` rows (0: all); true when the end is reached.
+    pub fn fetch(
+        &mut self,
+        _cx: &mut ExecContext<'_>,
+        _limit: u64,
+        _sink: &mut dyn RowSink,
+    ) -> Result<(u64, bool)> {
+        todo!()
+    }
+}
+
+/// Runs a statement that defines something or maintains tables: CREATE, DROP, ALTER, TRUNCATE,
+/// VACUUM, ANALYZE, COPY, EXPLAIN, LOCK, COMMENT, CHECKPOINT. (Transaction control, settings,
+/// prepared statements and cursors are the session's.)
+pub fn run_utility(
+    _prepared: &Arc<Prepared>,
+    _cx: &mut ExecContext<'_>,
+    _sink: &mut dyn RowSink,
+) -> Result<Outcome> {
+    todo!()
+}

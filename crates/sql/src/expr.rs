@@ -1,0 +1,280 @@
+//! Bound expressions: every name resolved, every type known, every implicit cast written out.
+
+use std::sync::Arc;
+
+use base::Oid;
+use types::func::{AggregateRow, FunctionRow};
+use types::{Datum, Text};
+
+/// An expression over one input row.
+#[derive(Clone)]
+pub enum Expr {
+    /// A constant.
+    Const(Datum, Oid),
+    /// A parameter of the statement (`$1` is 0), or a literal that the shape cache replaced.
+    Param(u16, Oid),
+    /// A column of the input row.
+    Column(u16, Oid),
+    /// A slot that a nested loop or the outer query filled in (correlated columns).
+    Slot(u16, Oid),
+    /// A function or operator of the table. `function.body` says how; strictness is the
+    /// evaluator's to honour.
+    Call {
+        /// The function.
+        function: &'static FunctionRow,
+        /// Arguments, already cast; defaults filled in, variadic ones spread out.
+        args: Box<[Expr]>,
+        /// Result type (differs from the row's for polymorphic ones).
+        ty: Oid,
+        /// Position in the statement, in characters from 1; 0 unknown.
+        position: u32,
+    },
+    /// A cast through text output and input.
+    InOutCast {
+        /// The value.
+        arg: Box<Expr>,
+        /// To this type.
+        ty: Oid,
+        /// With this typmod.
+        typmod: i32,
+    },
+    /// Length or precision coercion (`varchar(5)`, `numeric(10,2)`).
+    Typmod {
+        /// The value, already of the type.
+        arg: Box<Expr>,
+        /// The type.
+        ty: Oid,
+        /// The typmod.
+        typmod: i32,
+        /// An explicit cast truncates where assignment errs.
+        explicit: bool,
+    },
+    /// The value as it is, under another type of the same representation.
+    Relabel(Box<Expr>, Oid),
+    /// Three-valued AND.
+    And(Vec<Expr>),
+    /// Three-valued OR.
+    Or(Vec<Expr>),
+    /// Three-valued NOT.
+    Not(Box<Expr>),
+    /// IS [NOT] NULL.
+    IsNull {
+        /// Of what.
+        arg: Box<Expr>,
+        /// IS NOT NULL.
+        negated: bool,
+    },
+    /// IS [NOT] TRUE, FALSE, UNKNOWN.
+    BooleanTest {
+        /// Of what.
+        arg: Box<Expr>,
+        /// Some(true), Some(false), None for UNKNOWN.
+        is: Option<bool>,
+        /// With NOT.
+        negated: bool,
+    },
+    /// `a IS [NOT] DISTINCT FROM b` by the equality function.
+    Distinct {
+        /// The `=` operator's function.
+        equal: &'static FunctionRow,
+        /// Both sides.
+        args: Box<[Expr; 2]>,
+        /// IS NOT DISTINCT FROM.
+        negated: bool,
+    },
+    /// CASE, with the tests already boolean; a NULL default is a Const.
+    Case {
+        /// (test, result).
+        arms: Vec<(Expr, Expr)>,
+        /// ELSE.
+        default: Box<Expr>,
+        /// Type.
+        ty: Oid,
+    },
+    /// COALESCE.
+    Coalesce(Vec<Expr>, Oid),
+    /// NULLIF by the equality function.
+    NullIf {
+        /// The `=` operator's function.
+        equal: &'static FunctionRow,
+        /// Both sides, as compared; the result is `result` (the left side, uncast).
+        args: Box<[Expr; 2]>,
+        /// What to return.
+        result: Box<Expr>,
+    },
+    /// GREATEST or LEAST over values of one type.
+    MinMax {
+        /// GREATEST.
+        greatest: bool,
+        /// The values.
+        args: Vec<Expr>,
+        /// Type.
+        ty: Oid,
+    },
+    /// `left op ANY|ALL (array)`, and IN lists of constants.
+    ArrayOp {
+        /// The operator's function.
+        function: &'static FunctionRow,
+        /// Left side.
+        left: Box<Expr>,
+        /// The array.
+        array: Box<Expr>,
+        /// ALL instead of ANY.
+        all: bool,
+    },
+    /// `ARRAY[…]`.
+    Array {
+        /// Elements (or sub-arrays when `nested`).
+        items: Vec<Expr>,
+        /// Element type.
+        element: Oid,
+        /// The array's type.
+        ty: Oid,
+        /// Elements are arrays of one dimension less.
+        nested: bool,
+    },
+    /// `array[i][j]` (slices: 0A000 for now).
+    Subscript {
+        /// The array.
+        array: Box<Expr>,
+        /// Subscripts.
+        indexes: Vec<Expr>,
+        /// Element type.
+        ty: Oid,
+    },
+    /// ROW(…).
+    Row(Vec<Expr>),
+    /// Compares rows field by field; `equal`/`less` functions by field.
+    RowCompare {
+        /// Which comparison.
+        op: RowOp,
+        /// (left, right, `=` function, `<` function) by field.
+        fields: Vec<(Expr, Expr, &'static FunctionRow, &'static FunctionRow)>,
+    },
+    /// A subquery of the statement.
+    Subquery(Box<SubqueryExpr>),
+    /// Things of the session: `current_user`, `current_timestamp(p)`, `current_schema` …; by name.
+    SessionValue(Text, Oid),
+}
+
+/// Row comparison operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowOp {
+    /// `=`.
+    Eq,
+    /// `<>`.
+    Ne,
+    /// `<`.
+    Lt,
+    /// `<=`.
+    Le,
+    /// `>`.
+    Gt,
+    /// `>=`.
+    Ge,
+}
+
+/// A use of a subquery.
+#[derive(Clone)]
+pub struct SubqueryExpr {
+    /// Index into [`crate::plan::Prepared::subplans`].
+    pub plan: usize,
+    /// Correlated values: evaluate over the current row into these slots before each run. When
+    /// empty (and no slots of outer levels are used inside) the result is computed once.
+    pub slots: Vec<(u16, Expr)>,
+    /// Whether the result may be computed once an execution.
+    pub once: bool,
+    /// What is asked.
+    pub kind: SubqueryKind,
+    /// Type.
+    pub ty: Oid,
+}
+
+/// See [`SubqueryExpr`].
+#[derive(Clone)]
+pub enum SubqueryKind {
+    /// The single value of the single row (`21000` if more), NULL if none.
+    Scalar,
+    /// Whether there is a row.
+    Exists,
+    /// `test` over (slots of the row's columns from `first_slot`), ANY: some row true; ALL: none
+    /// false; three-valued. `hashable`: `test` is an equality of `left` with the one column, so the
+    /// executor may build a hash set when `once`.
+    Compare {
+        /// The comparison; the subquery's columns are slots `first_slot…`.
+        test: Box<Expr>,
+        /// First slot of the subquery's columns.
+        first_slot: u16,
+        /// ALL instead of ANY.
+        all: bool,
+        /// Left side if `test` is `left = column 0` (same types, hashable).
+        hash_left: Option<Box<Expr>>,
+    },
+    /// `ARRAY(SELECT …)`.
+    Array,
+}
+
+/// A call of an aggregate.
+#[derive(Clone)]
+pub struct AggCall {
+    /// The aggregate.
+    pub aggregate: &'static AggregateRow,
+    /// Arguments over the aggregate's input row.
+    pub args: Vec<Expr>,
+    /// DISTINCT.
+    pub distinct: bool,
+    /// ORDER BY inside the call.
+    pub order: Vec<SortKey>,
+    /// FILTER.
+    pub filter: Option<Expr>,
+    /// Result type (for polymorphic ones).
+    pub ty: Oid,
+}
+
+/// One sort key.
+#[derive(Clone)]
+pub struct SortKey {
+    /// The value.
+    pub expr: Expr,
+    /// DESC.
+    pub descending: bool,
+    /// NULLS FIRST (PostgreSQL's default for DESC).
+    pub nulls_first: bool,
+}
+
+impl Expr {
+    /// The expression's type.
+    pub fn ty(&self) -> Oid {
+        use types::oids::BOOL;
+        match self {
+            Expr::Const(_, ty)
+            | Expr::Param(_, ty)
+            | Expr::Column(_, ty)
+            | Expr::Slot(_, ty)
+            | Expr::Relabel(_, ty)
+            | Expr::Coalesce(_, ty)
+            | Expr::SessionValue(_, ty)
+            | Expr::Call { ty, .. }
+            | Expr::InOutCast { ty, .. }
+            | Expr::Typmod { ty, .. }
+            | Expr::Case { ty, .. }
+            | Expr::MinMax { ty, .. }
+            | Expr::Array { ty, .. }
+            | Expr::Subscript { ty, .. } => *ty,
+            Expr::NullIf { result, .. } => result.ty(),
+            Expr::Row(_) => types::oids::RECORD,
+            Expr::Subquery(s) => s.ty,
+            Expr::And(_)
+            | Expr::Or(_)
+            | Expr::Not(_)
+            | Expr::IsNull { .. }
+            | Expr::BooleanTest { .. }
+            | Expr::Distinct { .. }
+            | Expr::ArrayOp { .. }
+            | Expr::RowCompare { .. } => BOOL,
+        }
+    }
+}
+
+/// Shared expression (checks and defaults kept with a plan).
+pub type SharedExpr = Arc<Expr>;

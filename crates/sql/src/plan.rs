@@ -1,0 +1,377 @@
+//! Physical plans: what the executor runs. A plan is immutable and shared by all sessions.
+
+use std::sync::Arc;
+
+use base::Oid;
+use catalog::system::SystemTable;
+use catalog::{Index, Table};
+use txn::{LockMode, RowLockMode};
+
+use crate::expr::{AggCall, Expr, SortKey};
+use crate::utility::Utility;
+
+/// A statement ready to run, kept in the plan cache.
+pub struct Prepared {
+    /// What to do.
+    pub statement: Statement,
+    /// Types of the parameters.
+    pub params: Vec<Oid>,
+    /// Columns of the result; empty when it returns no rows.
+    pub columns: Vec<OutputColumn>,
+    /// Plans of subqueries; [`crate::expr::SubqueryExpr`] and [`Plan::Cte`] refer to them by number.
+    pub subplans: Vec<Plan>,
+    /// Number of slots that executing needs.
+    pub slots: usize,
+    /// Tables (not system tables) with the lock to take on each before running.
+    pub locks: Vec<(Oid, LockMode)>,
+    /// Version of the catalog that it was made with; another version means: plan again, unless the
+    /// cache proved the objects unchanged.
+    pub catalog_version: u64,
+    /// The command tag's word(s): `SELECT`, `INSERT`, `CREATE TABLE` …
+    pub tag: &'static str,
+    /// Whether it may change data or definitions (`25006` in a read-only transaction).
+    pub writes: bool,
+}
+
+/// A column of a result, as RowDescription tells it.
+#[derive(Clone, Debug)]
+pub struct OutputColumn {
+    /// Name.
+    pub name: String,
+    /// Type.
+    pub ty: Oid,
+    /// Typmod.
+    pub typmod: i32,
+    /// The table that it comes from unchanged, or 0.
+    pub table: Oid,
+    /// Its number there.
+    pub column: u16,
+}
+
+/// What a statement is.
+pub enum Statement {
+    /// Returns rows or changes data.
+    Query(Plan),
+    /// Everything else.
+    Utility(Utility),
+    /// An empty query string.
+    Empty,
+}
+
+/// A column that a scan returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScanColumn {
+    /// The table's column, from 1.
+    Attr(u16),
+    /// Place of the row version (`ctid`), type tid.
+    Tid,
+    /// Root of its chain, type tid.
+    Root,
+    /// `tableoid`.
+    TableOid,
+    /// `xmin`, type xid.
+    Xmin,
+    /// `xmax`, type xid.
+    Xmax,
+    /// `cmin`, `cmax` (type cid, shown as xid).
+    Cmin,
+    /// See [`ScanColumn::Cmin`].
+    Cmax,
+}
+
+/// A table to scan and what to return of it.
+#[derive(Clone)]
+pub struct Scan {
+    /// The table.
+    pub table: Arc<Table>,
+    /// Columns to return, in this order: the input row of `filter` and of the node above.
+    pub columns: Vec<ScanColumn>,
+    /// Condition over those columns.
+    pub filter: Option<Expr>,
+}
+
+/// Rows and cost that the planner expects.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// Cost until the first row.
+    pub startup: f64,
+    /// Cost of all rows.
+    pub total: f64,
+    /// Rows.
+    pub rows: f64,
+    /// Average width in bytes.
+    pub width: i32,
+}
+
+/// An operator with its inputs.
+#[derive(Clone)]
+pub struct Plan {
+    /// What it does.
+    pub node: Node,
+    /// Expected rows and costs, for EXPLAIN.
+    pub estimate: Estimate,
+}
+
+/// Kinds of join; the outer (left) input's columns come first in the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JoinKind {
+    /// Matching pairs.
+    Inner,
+    /// And left rows without a match.
+    Left,
+    /// And right rows without a match (hash join only).
+    Right,
+    /// Both (hash join, or a nested loop without slots).
+    Full,
+    /// Left rows with a match; only the left columns.
+    Semi,
+    /// Left rows without a match; only the left columns.
+    Anti,
+}
+
+/// How far an index scan goes: values for the first columns, then at most one range.
+#[derive(Clone, Default)]
+pub struct IndexBounds {
+    /// The first key columns equal these (over slots and parameters, no columns). NULL: no rows.
+    pub equal: Vec<Expr>,
+    /// Lower bound of the next column and whether it is included.
+    pub lower: Option<(Expr, bool)>,
+    /// Upper bound likewise.
+    pub upper: Option<(Expr, bool)>,
+    /// The next column is one of this array's values (IN list), each sought in turn; then no range.
+    pub any: Option<Expr>,
+}
+
+/// Operators.
+#[derive(Clone)]
+pub enum Node {
+    /// One row without columns (`SELECT 1`), if the condition (over no columns) holds.
+    OneRow,
+    /// No rows.
+    Nothing,
+    /// VALUES lists.
+    Values(Vec<Vec<Expr>>),
+    /// Reads the whole table.
+    SeqScan(Scan),
+    /// Reads rows through an index, in its order.
+    IndexScan {
+        /// Table, columns, filter (what the bounds prove is left out of it).
+        scan: Scan,
+        /// The index.
+        index: Arc<Index>,
+        /// Where to look.
+        bounds: IndexBounds,
+        /// From the end.
+        backward: bool,
+    },
+    /// A computed table. `equal`: (column from 0, expression) known at start.
+    SystemScan {
+        /// The table.
+        table: &'static SystemTable,
+        /// Columns to return (from 0).
+        columns: Vec<u16>,
+        /// Conditions that may help to compute fewer rows.
+        equal: Vec<(u16, Expr)>,
+        /// Condition over the returned columns.
+        filter: Option<Expr>,
+    },
+    /// A set-returning function in FROM; `ordinality` adds a row number.
+    FunctionScan {
+        /// The call; a scalar function gives one row.
+        call: Expr,
+        /// WITH ORDINALITY.
+        ordinality: bool,
+        /// Condition over (value[, ordinality]).
+        filter: Option<Expr>,
+    },
+    /// Keeps rows for which the condition is true.
+    Filter {
+        /// Rows.
+        input: Box<Plan>,
+        /// Condition.
+        condition: Expr,
+    },
+    /// Computes the output columns.
+    Project {
+        /// Rows.
+        input: Box<Plan>,
+        /// One for each output column.
+        exprs: Vec<Expr>,
+    },
+    /// As Project, where some expressions are set-returning calls at the top: they run side by
+    /// side, shorter ones padded with NULL.
+    ProjectSet {
+        /// Rows.
+        input: Box<Plan>,
+        /// One for each output column.
+        exprs: Vec<Expr>,
+    },
+    /// For each left row runs the right side, with values of the left row in slots.
+    NestedLoop {
+        /// Outer side.
+        left: Box<Plan>,
+        /// Inner side, run again for each left row (materialised by the executor when it uses no slots).
+        right: Box<Plan>,
+        /// Kind.
+        kind: JoinKind,
+        /// Slots to fill from the left row before each run.
+        slots: Vec<(u16, Expr)>,
+        /// Condition over left ++ right columns.
+        condition: Option<Expr>,
+    },
+    /// Builds a hash table of the right side.
+    HashJoin {
+        /// Probing side.
+        left: Box<Plan>,
+        /// Built side.
+        right: Box<Plan>,
+        /// Kind.
+        kind: JoinKind,
+        /// Pairs of equal values, over left and over right columns.
+        keys: Vec<(Expr, Expr)>,
+        /// Further condition over left ++ right columns.
+        condition: Option<Expr>,
+    },
+    /// Groups and aggregates: output is group values, then aggregates.
+    Aggregate {
+        /// Rows.
+        input: Box<Plan>,
+        /// Group by; none with `plain`: one group, even of no rows.
+        groups: Vec<Expr>,
+        /// Aggregates.
+        aggs: Vec<AggCall>,
+        /// No GROUP BY: exactly one row.
+        plain: bool,
+        /// Input is sorted by the groups.
+        sorted: bool,
+    },
+    /// Sorts; `limit` keeps only the first rows (a bound for top-N).
+    Sort {
+        /// Rows.
+        input: Box<Plan>,
+        /// By what.
+        keys: Vec<SortKey>,
+        /// Count and offset of a Limit above, when there is one.
+        top: bool,
+    },
+    /// LIMIT and OFFSET.
+    Limit {
+        /// Rows.
+        input: Box<Plan>,
+        /// At most (NULL: all).
+        count: Option<Expr>,
+        /// Skip first.
+        offset: Option<Expr>,
+    },
+    /// Removes duplicates over the first `keys` columns; keeps each first row (DISTINCT ON needs
+    /// sorted input; otherwise hashed).
+    Distinct {
+        /// Rows.
+        input: Box<Plan>,
+        /// Number of leading columns (or the expressions' columns) compared.
+        keys: Vec<Expr>,
+        /// Input is sorted by the keys.
+        sorted: bool,
+    },
+    /// UNION ALL.
+    Append(Vec<Plan>),
+    /// INTERSECT and EXCEPT (UNION is Distinct over Append).
+    SetOp {
+        /// Left.
+        left: Box<Plan>,
+        /// Right.
+        right: Box<Plan>,
+        /// EXCEPT instead of INTERSECT.
+        except: bool,
+        /// ALL.
+        all: bool,
+    },
+    /// Locks rows (FOR UPDATE and kin). The input's columns include each table's tid and root.
+    LockRows {
+        /// Rows.
+        input: Box<Plan>,
+        /// Tables to lock.
+        targets: Vec<LockTarget>,
+    },
+    /// INSERT, UPDATE, DELETE.
+    Modify(Box<Modify>),
+    /// Reads a materialised subplan (WITH, used more than once), by number.
+    Cte(usize),
+}
+
+/// A table whose rows LockRows locks.
+#[derive(Clone)]
+pub struct LockTarget {
+    /// The table.
+    pub table: Arc<Table>,
+    /// Input column with the tid; the next one has the root. NULL (outer join): no row.
+    pub tid: u16,
+    /// Strength.
+    pub mode: RowLockMode,
+    /// What when somebody else has it.
+    pub wait: LockRowsWait,
+    /// Input columns that come from this table: (input column, what). When a newer version was
+    /// locked they are read again from it…
+    pub columns: Vec<(u16, ScanColumn)>,
+    /// …and this condition over the input row must still hold.
+    pub recheck: Option<Expr>,
+}
+
+/// See [`LockTarget`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockRowsWait {
+    /// Wait.
+    Block,
+    /// NOWAIT: `55P03`.
+    NoWait,
+    /// SKIP LOCKED.
+    Skip,
+}
+
+/// A change of rows. Its output is `returning` over the table's columns (all, dropped ones as NULL,
+/// in table order, of the new row, or the old one for DELETE) followed by the input row's columns.
+#[derive(Clone)]
+pub struct Modify {
+    /// The table.
+    pub table: Arc<Table>,
+    /// Its indexes.
+    pub indexes: Vec<Arc<Index>>,
+    /// What to do.
+    pub action: ModifyAction,
+    /// RETURNING.
+    pub returning: Option<Vec<Expr>>,
+    /// CHECK constraints: name and expression over the new row (table order).
+    pub checks: Vec<(String, Expr)>,
+}
+
+/// See [`Modify`].
+#[derive(Clone)]
+pub enum ModifyAction {
+    /// Rows of `input` are complete new rows, in table order (defaults and typmods applied).
+    Insert {
+        /// Rows.
+        input: Plan,
+    },
+    /// Rows of `input` begin with tid, root, then the columns that `set`, `recheck` and `returning`
+    /// need.
+    Update {
+        /// Rows.
+        input: Plan,
+        /// Input columns that come from the table: (input column, what), to be read again when a
+        /// newer version of the row was found. All live columns of the table are among them.
+        columns: Vec<(u16, ScanColumn)>,
+        /// New values: (table's column from 1, expression over the input row).
+        set: Vec<(u16, Expr)>,
+        /// Condition over the input row that must still hold on a newer version.
+        recheck: Option<Expr>,
+    },
+    /// As Update.
+    Delete {
+        /// Rows.
+        input: Plan,
+        /// As for Update.
+        columns: Vec<(u16, ScanColumn)>,
+        /// As for Update.
+        recheck: Option<Expr>,
+    },
+}

@@ -1,0 +1,444 @@
+//! Statements that are not queries, bound as far as the catalog allows.
+
+use std::sync::Arc;
+
+use base::Oid;
+
+use crate::plan::{Plan, Prepared};
+
+/// A qualified name as written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Name {
+    /// Schema, if given.
+    pub schema: Option<String>,
+    /// Name.
+    pub name: String,
+    /// Position in the statement.
+    pub position: u32,
+}
+
+/// Transaction modes of BEGIN and SET TRANSACTION.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TransactionModes {
+    /// ISOLATION LEVEL, as the setting spells it.
+    pub isolation: Option<&'static str>,
+    /// READ ONLY or READ WRITE.
+    pub read_only: Option<bool>,
+    /// DEFERRABLE.
+    pub deferrable: Option<bool>,
+}
+
+/// A column definition.
+#[derive(Clone, Debug)]
+pub struct ColumnDef {
+    /// Name.
+    pub name: String,
+    /// Type.
+    pub ty: Oid,
+    /// Typmod.
+    pub typmod: i32,
+    /// NOT NULL.
+    pub not_null: bool,
+    /// DEFAULT's expression as SQL, already checked against the type.
+    pub default: Option<String>,
+}
+
+/// A table constraint's definition; columns by name.
+#[derive(Clone, Debug)]
+pub struct ConstraintDef {
+    /// Given name.
+    pub name: Option<String>,
+    /// What.
+    pub kind: ConstraintDefKind,
+}
+
+/// See [`ConstraintDef`].
+#[derive(Clone, Debug)]
+pub enum ConstraintDefKind {
+    /// CHECK: expression as SQL; the columns that it names, for the constraint's name.
+    Check {
+        /// Expression.
+        sql: String,
+        /// Columns in it.
+        columns: Vec<String>,
+    },
+    /// PRIMARY KEY.
+    PrimaryKey(Vec<String>),
+    /// UNIQUE.
+    Unique(Vec<String>),
+    /// PRIMARY KEY/UNIQUE USING INDEX.
+    UsingIndex {
+        /// Index's name.
+        index: String,
+        /// PRIMARY KEY.
+        primary: bool,
+    },
+    /// FOREIGN KEY.
+    ForeignKey {
+        /// Columns here.
+        columns: Vec<String>,
+        /// The other table.
+        table: Name,
+        /// Its columns; empty: its primary key.
+        referenced: Vec<String>,
+        /// ON DELETE.
+        on_delete: catalog::ForeignKeyAction,
+        /// ON UPDATE.
+        on_update: catalog::ForeignKeyAction,
+    },
+}
+
+/// A step of ALTER TABLE.
+#[derive(Clone, Debug)]
+pub enum AlterTable {
+    /// ADD COLUMN.
+    AddColumn {
+        /// The column.
+        column: ColumnDef,
+        /// Its constraints.
+        constraints: Vec<ConstraintDef>,
+        /// IF NOT EXISTS.
+        if_not_exists: bool,
+    },
+    /// DROP COLUMN.
+    DropColumn {
+        /// Name.
+        name: String,
+        /// IF EXISTS.
+        if_exists: bool,
+        /// CASCADE.
+        cascade: bool,
+    },
+    /// ALTER COLUMN SET or DROP DEFAULT.
+    SetDefault {
+        /// Column.
+        column: String,
+        /// Expression as SQL.
+        default: Option<String>,
+    },
+    /// ALTER COLUMN SET or DROP NOT NULL.
+    SetNotNull {
+        /// Column.
+        column: String,
+        /// SET.
+        not_null: bool,
+    },
+    /// ALTER COLUMN TYPE; `using` is SQL.
+    SetType {
+        /// Column.
+        column: String,
+        /// New type.
+        ty: Oid,
+        /// New typmod.
+        typmod: i32,
+        /// USING, as SQL.
+        using: Option<String>,
+    },
+    /// ADD constraint.
+    AddConstraint(ConstraintDef),
+    /// DROP CONSTRAINT.
+    DropConstraint {
+        /// Name.
+        name: String,
+        /// IF EXISTS.
+        if_exists: bool,
+        /// CASCADE.
+        cascade: bool,
+    },
+    /// SET (fillfactor = …).
+    SetOptions(Vec<(String, String)>),
+    /// OWNER TO.
+    Owner(String),
+}
+
+/// COPY's options.
+#[derive(Clone, Debug)]
+pub struct CopyOptions {
+    /// Format.
+    pub format: CopyFormat,
+    /// Column delimiter.
+    pub delimiter: u8,
+    /// What stands for NULL.
+    pub null: String,
+    /// A header line.
+    pub header: bool,
+    /// CSV quote.
+    pub quote: u8,
+    /// CSV escape.
+    pub escape: u8,
+    /// FREEZE was asked for (accepted; rows are loaded as usual).
+    pub freeze: bool,
+}
+
+/// COPY's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyFormat {
+    /// text.
+    Text,
+    /// csv.
+    Csv,
+    /// binary.
+    Binary,
+}
+
+/// Everything that isn't a query.
+pub enum Utility {
+    /// BEGIN, START TRANSACTION.
+    Begin(TransactionModes),
+    /// COMMIT, END; `chain`: AND CHAIN.
+    Commit {
+        /// AND CHAIN.
+        chain: bool,
+    },
+    /// ROLLBACK, ABORT.
+    Rollback {
+        /// AND CHAIN.
+        chain: bool,
+    },
+    /// SAVEPOINT.
+    Savepoint(String),
+    /// RELEASE.
+    Release(String),
+    /// ROLLBACK TO.
+    RollbackTo(String),
+    /// SET TRANSACTION / SET SESSION CHARACTERISTICS.
+    SetTransaction {
+        /// Modes.
+        modes: TransactionModes,
+        /// SESSION CHARACTERISTICS.
+        session: bool,
+    },
+    /// SET name = value; None: DEFAULT.
+    Set {
+        /// Name.
+        name: String,
+        /// Value as text.
+        value: Option<String>,
+        /// LOCAL.
+        local: bool,
+    },
+    /// SHOW name or ALL (None).
+    Show(Option<String>),
+    /// RESET name or ALL (None).
+    Reset(Option<String>),
+    /// ALTER SYSTEM SET (Some) or RESET (None); name None: RESET ALL.
+    AlterSystem {
+        /// Name.
+        name: Option<String>,
+        /// Value.
+        value: Option<String>,
+    },
+    /// DISCARD ALL, PLANS, TEMP, SEQUENCES.
+    Discard(&'static str),
+    /// PREPARE name AS statement's text.
+    Prepare {
+        /// Name.
+        name: String,
+        /// Declared parameter types.
+        params: Vec<Oid>,
+        /// The statement's text.
+        text: String,
+    },
+    /// EXECUTE name (constant expressions as a VALUES plan of one row).
+    Execute {
+        /// Name.
+        name: String,
+        /// Arguments.
+        args: Vec<crate::expr::Expr>,
+    },
+    /// DEALLOCATE name or ALL (None).
+    Deallocate(Option<String>),
+    /// CREATE TABLE.
+    CreateTable {
+        /// Name.
+        name: Name,
+        /// Columns.
+        columns: Vec<ColumnDef>,
+        /// Constraints.
+        constraints: Vec<ConstraintDef>,
+        /// IF NOT EXISTS.
+        if_not_exists: bool,
+        /// WITH (…).
+        options: Vec<(String, String)>,
+        /// UNLOGGED.
+        unlogged: bool,
+    },
+    /// CREATE TABLE AS.
+    CreateTableAs {
+        /// Name.
+        name: Name,
+        /// Column names, if given.
+        columns: Vec<String>,
+        /// The query.
+        query: Box<Prepared>,
+        /// WITH NO DATA.
+        no_data: bool,
+        /// IF NOT EXISTS.
+        if_not_exists: bool,
+    },
+    /// DROP TABLE, INDEX, SCHEMA, VIEW …
+    Drop {
+        /// `TABLE`, `INDEX`, `SCHEMA`, …
+        kind: &'static str,
+        /// Names.
+        names: Vec<Name>,
+        /// IF EXISTS.
+        if_exists: bool,
+        /// CASCADE.
+        cascade: bool,
+    },
+    /// ALTER TABLE.
+    AlterTable {
+        /// Table.
+        table: Name,
+        /// IF EXISTS.
+        if_exists: bool,
+        /// Steps.
+        steps: Vec<AlterTable>,
+    },
+    /// ALTER … RENAME: `kind` TABLE, INDEX, COLUMN, CONSTRAINT, SCHEMA.
+    Rename {
+        /// Kind.
+        kind: &'static str,
+        /// Table (or the object itself).
+        table: Name,
+        /// Column or constraint.
+        part: Option<String>,
+        /// New name.
+        to: String,
+    },
+    /// CREATE INDEX.
+    CreateIndex {
+        /// Name, if given.
+        name: Option<String>,
+        /// Table.
+        table: Name,
+        /// Columns: name, DESC, NULLS FIRST.
+        columns: Vec<(String, bool, bool)>,
+        /// UNIQUE.
+        unique: bool,
+        /// IF NOT EXISTS.
+        if_not_exists: bool,
+        /// WITH (…).
+        options: Vec<(String, String)>,
+    },
+    /// CREATE SCHEMA.
+    CreateSchema {
+        /// Name.
+        name: String,
+        /// IF NOT EXISTS.
+        if_not_exists: bool,
+    },
+    /// TRUNCATE.
+    Truncate {
+        /// Tables.
+        tables: Vec<Name>,
+        /// CASCADE.
+        cascade: bool,
+    },
+    /// COPY FROM STDIN: rows for these columns; `template` has for each table column the default
+    /// for columns that are not in the list.
+    CopyFrom {
+        /// Where to: an Insert whose input rows the executor makes from the data.
+        modify: Box<crate::plan::Modify>,
+        /// Columns in the data, from 1.
+        columns: Vec<u16>,
+        /// Default expressions for the other columns, in table order (None: NULL).
+        defaults: Vec<Option<crate::expr::Expr>>,
+        /// Options.
+        options: CopyOptions,
+    },
+    /// COPY TO STDOUT.
+    CopyTo {
+        /// The rows.
+        query: Box<Prepared>,
+        /// Options.
+        options: CopyOptions,
+    },
+    /// VACUUM [ANALYZE] and ANALYZE.
+    Vacuum {
+        /// Tables; none: all.
+        tables: Vec<Name>,
+        /// Vacuum.
+        vacuum: bool,
+        /// Analyze.
+        analyze: bool,
+        /// FULL.
+        full: bool,
+    },
+    /// EXPLAIN.
+    Explain {
+        /// The statement.
+        statement: Arc<Prepared>,
+        /// Options.
+        options: ExplainOptions,
+    },
+    /// LOCK TABLE.
+    LockTable {
+        /// Tables.
+        tables: Vec<Name>,
+        /// Mode.
+        mode: txn::LockMode,
+        /// NOWAIT.
+        nowait: bool,
+    },
+    /// CHECKPOINT.
+    Checkpoint,
+    /// COMMENT ON TABLE, COLUMN, …
+    Comment {
+        /// `TABLE`, `COLUMN`, …
+        kind: &'static str,
+        /// Object.
+        object: Name,
+        /// Column.
+        column: Option<String>,
+        /// Text; None removes it.
+        text: Option<String>,
+    },
+    /// DECLARE CURSOR.
+    DeclareCursor {
+        /// Name.
+        name: String,
+        /// The query.
+        query: Arc<Prepared>,
+        /// WITH HOLD.
+        hold: bool,
+        /// SCROLL.
+        scroll: bool,
+    },
+    /// FETCH and MOVE forward.
+    Fetch {
+        /// Cursor.
+        name: String,
+        /// Rows; None: all.
+        count: Option<i64>,
+        /// MOVE.
+        moving: bool,
+    },
+    /// CLOSE cursor or ALL (None).
+    ClosePortal(Option<String>),
+    /// A statement that does nothing but is accepted, with a notice's text if any.
+    NoOp(Option<String>),
+}
+
+/// EXPLAIN's options.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ExplainOptions {
+    /// Run it.
+    pub analyze: bool,
+    /// Show columns.
+    pub verbose: bool,
+    /// Show costs.
+    pub costs: bool,
+    /// Show buffers.
+    pub buffers: bool,
+    /// Show times.
+    pub timing: bool,
+    /// Show planning and execution time.
+    pub summary: bool,
+    /// As JSON.
+    pub json: bool,
+}
+
+/// Keeps the import of plans local to the statements that have one.
+pub type QueryPlan = Plan;
