@@ -31,6 +31,22 @@ pub struct Prepared {
     pub tag: &'static str,
     /// Whether it may change data or definitions (`25006` in a read-only transaction).
     pub writes: bool,
+    /// What the executor derives from the plan at the first run (`ExecCache::default()` here).
+    pub executor: ExecCache,
+}
+
+/// Something that the executor makes of a plan once and keeps with it.
+#[derive(Default)]
+pub struct ExecCache(std::sync::OnceLock<Box<dyn std::any::Any + Send + Sync>>);
+
+impl ExecCache {
+    /// What is kept, made by `make` at the first call. None when it is of another type.
+    pub fn get_or_init<T: std::any::Any + Send + Sync>(
+        &self,
+        make: impl FnOnce() -> T,
+    ) -> Option<&T> {
+        self.0.get_or_init(|| Box::new(make())).downcast_ref()
+    }
 }
 
 /// A column of a result, as RowDescription tells it.
