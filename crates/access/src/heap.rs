@@ -173,6 +173,14 @@ impl Heap {
         todo!()
     }
 
+    /// What the row whose chain begins at `root` is for a unique check by `tx`, judged by its newest
+    /// version and not by a snapshot: dead (deleted, or ended in this chain by an update that began
+    /// a new one, by a committed transaction or by `tx` itself; or never committed), live, or in the
+    /// hands of another running transaction (which inserted, deleted or moved it).
+    pub fn rival(&self, _tx: &Transaction, _root: TupleId) -> Result<crate::btree::Rival> {
+        todo!()
+    }
+
     /// Locks the row.
     pub fn lock(
         &self,
