@@ -3,6 +3,7 @@
 use base::Oid;
 
 use crate::datum::{Datum, Text};
+use crate::oids;
 
 /// Rows that a batch holds when full. Tiny under `debug_tiny`.
 pub const BATCH_ROWS: usize = 1024;
@@ -14,6 +15,25 @@ pub struct Batch {
     pub columns: Vec<Column>,
     /// Number of rows (columns may be none).
     pub rows: usize,
+}
+
+impl Batch {
+    /// An empty batch of columns of these types.
+    pub fn new(types: &[Oid]) -> Batch {
+        Batch { columns: types.iter().map(|ty| Column::new(*ty)).collect(), rows: 0 }
+    }
+
+    /// The rows with these numbers, in this order.
+    pub fn take(&self, rows: &[u32]) -> Batch {
+        let columns = self.columns.iter().map(|c| c.take(rows)).collect();
+        Batch { columns, rows: rows.len() }
+    }
+
+    /// Removes all rows, keeps the memory.
+    pub fn clear(&mut self) {
+        self.columns.iter_mut().for_each(Column::clear);
+        self.rows = 0;
+    }
 }
 
 /// One column's values. `nulls` is empty when there is none, else one flag a row.
@@ -38,39 +58,176 @@ pub enum Vector {
     Int8(Vec<i64>),
     /// float8.
     Float8(Vec<f64>),
-    /// text and kin.
+    /// text, varchar, name (not bpchar, which compares differently).
     Text(Vec<Text>),
     /// Anything else.
     Datum(Vec<Datum>),
 }
 
+/// Calls `$body` with `$v` bound to the vector inside, whatever its type.
+macro_rules! each_vector {
+    ($data:expr, $v:ident => $body:expr) => {
+        match $data {
+            Vector::Bool($v) => $body,
+            Vector::Int2($v) => $body,
+            Vector::Int4($v) => $body,
+            Vector::Int8($v) => $body,
+            Vector::Float8($v) => $body,
+            Vector::Text($v) => $body,
+            Vector::Datum($v) => $body,
+        }
+    };
+}
+
 impl Column {
     /// An empty column for a type.
-    pub fn new(_ty: Oid) -> Column {
-        todo!()
+    pub fn new(ty: Oid) -> Column {
+        let data = match ty {
+            oids::BOOL => Vector::Bool(Vec::new()),
+            oids::INT2 => Vector::Int2(Vec::new()),
+            oids::INT4 | oids::DATE => Vector::Int4(Vec::new()),
+            oids::INT8 | oids::TIMESTAMP | oids::TIMESTAMPTZ | oids::TIME => {
+                Vector::Int8(Vec::new())
+            }
+            oids::FLOAT8 => Vector::Float8(Vec::new()),
+            oids::TEXT | oids::VARCHAR | oids::NAME => Vector::Text(Vec::new()),
+            _ => Vector::Datum(Vec::new()),
+        };
+        Column { data, nulls: Vec::new() }
     }
+
     /// Adds a value of the column's type.
-    pub fn push(&mut self, _value: Datum) {
-        todo!()
+    ///
+    /// # Panics
+    /// When it is of another type.
+    #[inline]
+    pub fn push(&mut self, value: Datum) {
+        if value.is_null() {
+            self.push_null();
+            return;
+        }
+        match (&mut self.data, value) {
+            (Vector::Int4(v), Datum::Int4(x) | Datum::Date(x)) => v.push(x),
+            (
+                Vector::Int8(v),
+                Datum::Int8(x) | Datum::Timestamp(x) | Datum::Timestamptz(x) | Datum::Time(x),
+            ) => v.push(x),
+            (Vector::Bool(v), Datum::Bool(x)) => v.push(x),
+            (Vector::Int2(v), Datum::Int2(x)) => v.push(x),
+            (Vector::Float8(v), Datum::Float8(x)) => v.push(x),
+            (Vector::Text(v), Datum::Text(x) | Datum::Bpchar(x)) => v.push(x),
+            (Vector::Datum(v), x) => v.push(x),
+            (data, x) => panic!("{x:?} pushed to a column of {data:?}"),
+        }
+        self.pushed();
     }
+
+    fn push_null(&mut self) {
+        let rows = self.len();
+        match &mut self.data {
+            Vector::Bool(v) => v.push(false),
+            Vector::Int2(v) => v.push(0),
+            Vector::Int4(v) => v.push(0),
+            Vector::Int8(v) => v.push(0),
+            Vector::Float8(v) => v.push(0.0),
+            Vector::Text(v) => v.push(Text::new()),
+            Vector::Datum(v) => v.push(Datum::Null),
+        }
+        self.nulls.resize(rows, false);
+        self.nulls.push(true);
+    }
+
+    /// Keeps `nulls` in step after a value was pushed to `data` directly.
+    #[inline]
+    pub(crate) fn pushed(&mut self) {
+        if !self.nulls.is_empty() {
+            self.nulls.push(false);
+        }
+    }
+
+    /// Whether the value in a row is NULL.
+    #[inline]
+    pub fn is_null(&self, row: usize) -> bool {
+        !self.nulls.is_empty() && self.nulls[row]
+    }
+
     /// The value in a row; `ty` tells int4 from date.
-    pub fn get(&self, _row: usize, _ty: Oid) -> Datum {
-        todo!()
+    #[inline]
+    pub fn get(&self, row: usize, ty: Oid) -> Datum {
+        if self.is_null(row) {
+            return Datum::Null;
+        }
+        match &self.data {
+            Vector::Bool(v) => Datum::Bool(v[row]),
+            Vector::Int2(v) => Datum::Int2(v[row]),
+            Vector::Int4(v) if ty == oids::DATE => Datum::Date(v[row]),
+            Vector::Int4(v) => Datum::Int4(v[row]),
+            Vector::Int8(v) => match ty {
+                oids::TIMESTAMP => Datum::Timestamp(v[row]),
+                oids::TIMESTAMPTZ => Datum::Timestamptz(v[row]),
+                oids::TIME => Datum::Time(v[row]),
+                _ => Datum::Int8(v[row]),
+            },
+            Vector::Float8(v) => Datum::Float8(v[row]),
+            Vector::Text(v) => Datum::Text(v[row].clone()),
+            Vector::Datum(v) => v[row].clone(),
+        }
     }
+
     /// Number of rows.
+    #[inline]
     pub fn len(&self) -> usize {
-        todo!()
+        each_vector!(&self.data, v => v.len())
     }
+
     /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
     /// The rows with these numbers, in this order.
-    pub fn take(&self, _rows: &[u32]) -> Column {
-        todo!()
+    pub fn take(&self, rows: &[u32]) -> Column {
+        fn pick<T: Clone>(v: &[T], rows: &[u32]) -> Vec<T> {
+            rows.iter().map(|r| v[*r as usize].clone()).collect()
+        }
+        let data = match &self.data {
+            Vector::Bool(v) => Vector::Bool(pick(v, rows)),
+            Vector::Int2(v) => Vector::Int2(pick(v, rows)),
+            Vector::Int4(v) => Vector::Int4(pick(v, rows)),
+            Vector::Int8(v) => Vector::Int8(pick(v, rows)),
+            Vector::Float8(v) => Vector::Float8(pick(v, rows)),
+            Vector::Text(v) => Vector::Text(pick(v, rows)),
+            Vector::Datum(v) => Vector::Datum(pick(v, rows)),
+        };
+        let nulls = if self.nulls.is_empty() { Vec::new() } else { pick(&self.nulls, rows) };
+        Column { data, nulls }
     }
+
+    /// Adds the row `row` of another column of the same type.
+    ///
+    /// # Panics
+    /// When it is of another type.
+    pub fn push_from(&mut self, other: &Column, row: usize) {
+        if other.is_null(row) {
+            self.push_null();
+            return;
+        }
+        match (&mut self.data, &other.data) {
+            (Vector::Bool(v), Vector::Bool(o)) => v.push(o[row]),
+            (Vector::Int2(v), Vector::Int2(o)) => v.push(o[row]),
+            (Vector::Int4(v), Vector::Int4(o)) => v.push(o[row]),
+            (Vector::Int8(v), Vector::Int8(o)) => v.push(o[row]),
+            (Vector::Float8(v), Vector::Float8(o)) => v.push(o[row]),
+            (Vector::Text(v), Vector::Text(o)) => v.push(o[row].clone()),
+            (Vector::Datum(v), Vector::Datum(o)) => v.push(o[row].clone()),
+            _ => panic!("columns of different types"),
+        }
+        self.pushed();
+    }
+
     /// Removes all rows, keeps the memory.
     pub fn clear(&mut self) {
-        todo!()
+        each_vector!(&mut self.data, v => v.clear());
+        self.nulls.clear();
     }
 }

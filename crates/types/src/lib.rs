@@ -1,12 +1,22 @@
 //! Datums, types, functions, operators, casts, text and binary I/O of values, row and key encodings,
-//! batches. Pure: no I/O, no sessions. (Interface agreed first; bodies follow.)
+//! batches. Pure: no I/O, no sessions, no threads.
+//!
+//! PostgreSQL 15 is the reference for every result and message; its oids and names stand in
+//! `table/*.txt`, one row a type, function, operator and cast. A new function is a row there and a
+//! body under `func/`.
+
+#![forbid(unsafe_code)]
 
 pub mod batch;
+pub mod datetime;
 pub mod datum;
 pub mod func;
 pub mod io;
+pub mod json;
 pub mod key;
+pub mod numeric;
 pub mod oids;
+pub mod order;
 pub mod row;
 
 pub use batch::{Batch, Column};

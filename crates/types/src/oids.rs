@@ -50,4 +50,19 @@ oids! {
     ACLITEM = 1033, 1034, "aclitem";
     XID8 = 5069, 271, "xid8";
     PG_LSN = 3220, 3221, "pg_lsn";
+    CID = 29, 1012, "cid";
+    REGPROCEDURE = 2202, 2207, "regprocedure";
+    REGOPER = 2203, 2208, "regoper";
+    REGOPERATOR = 2204, 2209, "regoperator";
+    REGCOLLATION = 4191, 4192, "regcollation";
+    REGCONFIG = 3734, 3735, "regconfig";
+    REGDICTIONARY = 3769, 3770, "regdictionary";
+    ANYNONARRAY = 2776, 0, "anynonarray";
+    ANYENUM = 3500, 0, "anyenum";
+    ANYCOMPATIBLE = 5077, 0, "anycompatible";
+    ANYCOMPATIBLEARRAY = 5078, 0, "anycompatiblearray";
+    ANYCOMPATIBLENONARRAY = 5079, 0, "anycompatiblenonarray";
+    INTERNAL = 2281, 0, "internal";
+    TRIGGER = 2279, 0, "trigger";
+    EVENT_TRIGGER = 3838, 0, "event_trigger";
 }

@@ -1,10 +1,26 @@
-//! Row bytes in the heap: number of columns (u16), null bitmap if any NULL, then values without
-//! padding: fixed width as they are (little-endian), others with a length of 1 or 4 bytes.
+//! Row bytes in the heap.
+//!
+//! ```text
+//! u16      number of columns; top bit: a null bitmap follows
+//! bitmap   one bit a column, low bit first, 1 = NULL             (only if there is a NULL)
+//! values   without padding, NULLs left out:
+//!          fixed width as they are (little-endian),
+//!          others as length (1 byte below 128, else 4 bytes big-endian with the top bit set), bytes
+//! ```
+//!
 //! A row with fewer columns than the table (column added later) reads the missing ones' default.
+//! In a row without NULLs the offsets of all columns up to the first one of variable width are
+//! known beforehand ([`RowLayout`]), so that reading `id` of a `pgbench` row is one load.
+//!
+//! Inside arrays and records items have a tag each, since a record's types aren't known.
 
-use base::{Oid, Result};
+use std::sync::Arc;
 
-use crate::datum::Datum;
+use base::{Error, Oid, Result, TupleId};
+
+use crate::batch::{Column, Vector};
+use crate::datum::{Array, Datum, Interval, Numeric, Text};
+use crate::oids;
 
 /// A column as the codec needs it.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,27 +31,538 @@ pub struct RowColumn {
     pub missing: Datum,
 }
 
+/// How a column's values stand in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Bool,
+    Char,
+    Int2,
+    Int4,
+    Date,
+    Oid,
+    Int8,
+    Time,
+    Timestamp,
+    Timestamptz,
+    Float4,
+    Float8,
+    Tid,
+    Uuid,
+    Interval,
+    // From here on with a length.
+    Text,
+    Bpchar,
+    Bytea,
+    Numeric,
+    /// Arrays and records, with tags.
+    Tagged,
+}
+
+impl Kind {
+    fn of(ty: Oid) -> Kind {
+        match ty {
+            oids::BOOL => Kind::Bool,
+            oids::CHAR => Kind::Char,
+            oids::INT2 => Kind::Int2,
+            oids::INT4 => Kind::Int4,
+            oids::INT8 | oids::XID8 | oids::PG_LSN => Kind::Int8,
+            oids::FLOAT4 => Kind::Float4,
+            oids::FLOAT8 => Kind::Float8,
+            oids::NUMERIC => Kind::Numeric,
+            oids::BPCHAR => Kind::Bpchar,
+            oids::BYTEA => Kind::Bytea,
+            oids::DATE => Kind::Date,
+            oids::TIME => Kind::Time,
+            oids::TIMESTAMP => Kind::Timestamp,
+            oids::TIMESTAMPTZ => Kind::Timestamptz,
+            oids::INTERVAL => Kind::Interval,
+            oids::UUID => Kind::Uuid,
+            oids::TID => Kind::Tid,
+            oids::OID | oids::XID | oids::CID => Kind::Oid,
+            oids::TEXT | oids::VARCHAR | oids::NAME | oids::JSON | oids::UNKNOWN => Kind::Text,
+            oids::CSTRING | oids::ACLITEM | oids::PG_NODE_TREE | oids::VOID => Kind::Text,
+            _ if crate::io::is_reg(ty) => Kind::Oid,
+            _ => Kind::Tagged,
+        }
+    }
+
+    /// Bytes of a value; None when it has a length in front.
+    const fn width(self) -> Option<usize> {
+        Some(match self {
+            Kind::Bool | Kind::Char => 1,
+            Kind::Int2 => 2,
+            Kind::Int4 | Kind::Date | Kind::Oid | Kind::Float4 => 4,
+            Kind::Int8 | Kind::Time | Kind::Timestamp | Kind::Timestamptz | Kind::Float8 => 8,
+            Kind::Tid => 6,
+            Kind::Uuid | Kind::Interval => 16,
+            _ => return None,
+        })
+    }
+}
+
+/// The columns of a relation, prepared for the codec. Made once for each version of a relation.
+#[derive(Clone, Debug)]
+pub struct RowLayout {
+    columns: Box<[RowColumn]>,
+    kinds: Box<[Kind]>,
+    /// Where each value starts in a row without NULLs, counted from the first value; known for the
+    /// columns up to the first of variable width, and for that one.
+    starts: Box<[u32]>,
+}
+
+impl RowLayout {
+    /// The layout of these columns.
+    pub fn new(columns: Vec<RowColumn>) -> RowLayout {
+        let kinds: Box<[Kind]> = columns.iter().map(|c| Kind::of(c.ty)).collect();
+        let (mut starts, mut at) = (Vec::new(), 0);
+        for kind in &kinds {
+            starts.push(at);
+            match kind.width() {
+                Some(width) => at += width as u32,
+                None => break,
+            }
+        }
+        RowLayout { columns: columns.into(), kinds, starts: starts.into() }
+    }
+
+    /// A layout of columns that have no default for older rows.
+    pub fn of_types(types: &[Oid]) -> RowLayout {
+        RowLayout::new(types.iter().map(|ty| RowColumn { ty: *ty, missing: Datum::Null }).collect())
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> &[RowColumn] {
+        &self.columns
+    }
+}
+
+const HAS_NULLS: u16 = 0x8000;
+/// Columns of a row, at most.
+pub const MAX_COLUMNS: usize = 1600;
+
+#[cold]
+fn corrupt() -> Error {
+    base::err!(DATA_CORRUPTED, "row bytes are damaged")
+}
+
 /// Appends a row's bytes.
-pub fn encode(_columns: &[RowColumn], _values: &[Datum], _out: &mut Vec<u8>) -> Result<()> {
-    todo!()
+///
+/// # Errors
+/// Internal, when a value isn't of its column's type.
+pub fn encode(layout: &RowLayout, values: &[Datum], out: &mut Vec<u8>) -> Result<()> {
+    debug_assert!(values.len() <= layout.kinds.len() && values.len() <= MAX_COLUMNS);
+    let nulls = values.iter().any(Datum::is_null);
+    let head = values.len() as u16 | if nulls { HAS_NULLS } else { 0 };
+    out.extend_from_slice(&head.to_le_bytes());
+    if nulls {
+        let bitmap = out.len();
+        out.resize(bitmap + values.len().div_ceil(8), 0);
+        for (i, value) in values.iter().enumerate() {
+            if value.is_null() {
+                out[bitmap + i / 8] |= 1 << (i % 8);
+            }
+        }
+    }
+    for (i, value) in values.iter().enumerate() {
+        if !value.is_null() {
+            encode_value(layout.kinds[i], value, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn encode_value(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    match (kind, value) {
+        (Kind::Int4, Datum::Int4(v)) | (Kind::Date, Datum::Date(v)) => {
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+        (Kind::Int8, Datum::Int8(v))
+        | (Kind::Time, Datum::Time(v))
+        | (Kind::Timestamp, Datum::Timestamp(v))
+        | (Kind::Timestamptz, Datum::Timestamptz(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (Kind::Text | Kind::Bpchar, Datum::Text(s) | Datum::Bpchar(s)) => {
+            put_length(s.len(), out);
+            out.extend_from_slice(s.as_bytes());
+        }
+        (Kind::Bool, Datum::Bool(v)) => out.push(u8::from(*v)),
+        (Kind::Char, Datum::Char(v)) => out.push(*v),
+        (Kind::Int2, Datum::Int2(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (Kind::Oid, Datum::Oid(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (Kind::Float4, Datum::Float4(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (Kind::Float8, Datum::Float8(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (Kind::Tid, Datum::Tid(v)) => out.extend_from_slice(&v.to_bytes()),
+        (Kind::Uuid, Datum::Uuid(v)) => out.extend_from_slice(&**v),
+        (Kind::Interval, Datum::Interval(v)) => {
+            out.extend_from_slice(&v.micros.to_le_bytes());
+            out.extend_from_slice(&v.days.to_le_bytes());
+            out.extend_from_slice(&v.months.to_le_bytes());
+        }
+        (Kind::Bytea, Datum::Bytea(b)) => {
+            put_length(b.len(), out);
+            out.extend_from_slice(b);
+        }
+        (Kind::Numeric, Datum::Numeric(n)) => {
+            with_length(out, |out| {
+                n.store(out);
+                Ok(())
+            })?;
+        }
+        (Kind::Tagged, value) => with_length(out, |out| tagged(value, out))?,
+        (kind, value) => {
+            return Err(Error::internal(format!("{value:?} does not fit a column of {kind:?}")));
+        }
+    }
+    Ok(())
+}
+
+fn put_length(len: usize, out: &mut Vec<u8>) {
+    if len < 128 {
+        out.push(len as u8);
+    } else {
+        out.extend_from_slice(&(len as u32 | 1 << 31).to_be_bytes());
+    }
+}
+
+/// Appends what `write` appends, with its length in front.
+fn with_length(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+    let start = out.len();
+    out.push(0);
+    write(out)?;
+    let len = out.len() - start - 1;
+    if len < 128 {
+        out[start] = len as u8;
+    } else {
+        let head = (len as u32 | 1 << 31).to_be_bytes();
+        out.splice(start..=start, head);
+    }
+    Ok(())
+}
+
+/// A row as the codec walks it.
+struct Walk<'a> {
+    layout: &'a RowLayout,
+    bytes: &'a [u8],
+    /// Columns that the row has.
+    columns: usize,
+    bitmap: Option<&'a [u8]>,
+    /// Offset of the first value.
+    first: usize,
+    /// The column that starts at `at`.
+    column: usize,
+    at: usize,
+}
+
+impl<'a> Walk<'a> {
+    #[inline]
+    fn new(layout: &'a RowLayout, bytes: &'a [u8]) -> Result<Walk<'a>> {
+        let head = bytes.get(..2).ok_or_else(corrupt)?;
+        let head = u16::from_le_bytes([head[0], head[1]]);
+        let columns = usize::from(head & !HAS_NULLS);
+        if columns > layout.kinds.len() {
+            return Err(corrupt());
+        }
+        let (bitmap, first) = if head & HAS_NULLS == 0 {
+            (None, 2)
+        } else {
+            let end = 2 + columns.div_ceil(8);
+            (Some(bytes.get(2..end).ok_or_else(corrupt)?), end)
+        };
+        Ok(Walk { layout, bytes, columns, bitmap, first, column: 0, at: first })
+    }
+
+    #[inline]
+    fn is_null(&self, column: usize) -> bool {
+        self.bitmap.is_some_and(|b| b[column / 8] >> (column % 8) & 1 == 1)
+    }
+
+    /// Moves to a column at or after the current one; answers false where the value is NULL. The
+    /// row must have the column.
+    #[inline]
+    fn seek(&mut self, column: usize) -> Result<bool> {
+        if self.bitmap.is_none()
+            && let Some(start) = self.layout.starts.get(column)
+        {
+            self.at = self.first + *start as usize;
+            self.column = column;
+            return Ok(true);
+        }
+        while self.column < column {
+            if !self.is_null(self.column) {
+                self.skip()?;
+            }
+            self.column += 1;
+        }
+        Ok(!self.is_null(column))
+    }
+
+    fn skip(&mut self) -> Result<()> {
+        match self.layout.kinds[self.column].width() {
+            Some(width) => self.at += width,
+            None => {
+                let (len, head) = self.length()?;
+                self.at += head + len;
+            }
+        }
+        Ok(())
+    }
+
+    /// Length of the value here and of its head.
+    #[inline]
+    fn length(&self) -> Result<(usize, usize)> {
+        let b = self.bytes.get(self.at).ok_or_else(corrupt)?;
+        if *b < 128 {
+            return Ok((usize::from(*b), 1));
+        }
+        let head = self.fixed::<4>()?;
+        Ok(((u32::from_be_bytes(head) & !(1 << 31)) as usize, 4))
+    }
+
+    #[inline]
+    fn fixed<const N: usize>(&self) -> Result<[u8; N]> {
+        let bytes = self.bytes.get(self.at..self.at + N).ok_or_else(corrupt)?;
+        bytes.try_into().map_err(|_| corrupt())
+    }
+
+    #[inline]
+    fn varying(&self) -> Result<&'a [u8]> {
+        let (len, head) = self.length()?;
+        let from = self.at + head;
+        self.bytes.get(from..from + len).ok_or_else(corrupt)
+    }
+
+    fn text(&self) -> Result<Text> {
+        Ok(Text::from(std::str::from_utf8(self.varying()?).map_err(|_| corrupt())?))
+    }
+
+    /// The value here.
+    #[inline]
+    fn value(&self) -> Result<Datum> {
+        Ok(match self.layout.kinds[self.column] {
+            Kind::Int4 => Datum::Int4(i32::from_le_bytes(self.fixed()?)),
+            Kind::Int8 => Datum::Int8(i64::from_le_bytes(self.fixed()?)),
+            Kind::Text => Datum::Text(self.text()?),
+            Kind::Bpchar => Datum::Bpchar(self.text()?),
+            Kind::Bool => Datum::Bool(self.fixed::<1>()?[0] != 0),
+            Kind::Char => Datum::Char(self.fixed::<1>()?[0]),
+            Kind::Int2 => Datum::Int2(i16::from_le_bytes(self.fixed()?)),
+            Kind::Date => Datum::Date(i32::from_le_bytes(self.fixed()?)),
+            Kind::Oid => Datum::Oid(u32::from_le_bytes(self.fixed()?)),
+            Kind::Time => Datum::Time(i64::from_le_bytes(self.fixed()?)),
+            Kind::Timestamp => Datum::Timestamp(i64::from_le_bytes(self.fixed()?)),
+            Kind::Timestamptz => Datum::Timestamptz(i64::from_le_bytes(self.fixed()?)),
+            Kind::Float4 => Datum::Float4(f32::from_le_bytes(self.fixed()?)),
+            Kind::Float8 => Datum::Float8(f64::from_le_bytes(self.fixed()?)),
+            Kind::Tid => Datum::Tid(TupleId::from_bytes(self.fixed()?)),
+            Kind::Uuid => Datum::Uuid(Arc::new(self.fixed()?)),
+            Kind::Interval => Datum::Interval(Arc::new(interval(self.fixed()?))),
+            Kind::Bytea => Datum::Bytea(Arc::from(self.varying()?)),
+            Kind::Numeric => Datum::Numeric(Numeric::load(self.varying()?).ok_or_else(corrupt)?),
+            Kind::Tagged => untag(&mut self.varying()?)?,
+        })
+    }
+}
+
+fn interval(b: [u8; 16]) -> Interval {
+    let four = |i: usize| i32::from_le_bytes([b[i], b[i + 1], b[i + 2], b[i + 3]]);
+    let micros = i64::from(four(0) as u32) | i64::from(four(4)) << 32;
+    Interval { micros, days: four(8), months: four(12) }
 }
 
 /// Reads the columns with the given indexes (ascending) into `out` (pushed in that order).
+///
+/// # Errors
+/// `XX001`: damaged bytes.
 pub fn decode(
-    _columns: &[RowColumn],
-    _bytes: &[u8],
-    _wanted: &[u16],
-    _out: &mut Vec<Datum>,
+    layout: &RowLayout,
+    bytes: &[u8],
+    wanted: &[u16],
+    out: &mut Vec<Datum>,
 ) -> Result<()> {
-    todo!()
+    let mut walk = Walk::new(layout, bytes)?;
+    for &column in wanted {
+        let column = usize::from(column);
+        let value = if column >= walk.columns {
+            layout.columns.get(column).ok_or_else(corrupt)?.missing.clone()
+        } else if walk.seek(column)? {
+            walk.value()?
+        } else {
+            Datum::Null
+        };
+        out.push(value);
+    }
+    Ok(())
 }
 
 /// As [`decode`], into column vectors of a batch.
+///
+/// # Errors
+/// As [`decode`].
 pub fn decode_into(
-    _columns: &[RowColumn],
-    _bytes: &[u8],
-    _wanted: &[u16],
-    _out: &mut [crate::batch::Column],
+    layout: &RowLayout,
+    bytes: &[u8],
+    wanted: &[u16],
+    out: &mut [Column],
 ) -> Result<()> {
-    todo!()
+    let mut walk = Walk::new(layout, bytes)?;
+    for (&column, to) in wanted.iter().zip(out) {
+        let column = usize::from(column);
+        if column >= walk.columns {
+            to.push(layout.columns.get(column).ok_or_else(corrupt)?.missing.clone());
+        } else if walk.seek(column)? {
+            match &mut to.data {
+                Vector::Int4(v) => v.push(i32::from_le_bytes(walk.fixed()?)),
+                Vector::Int8(v) => v.push(i64::from_le_bytes(walk.fixed()?)),
+                Vector::Float8(v) => v.push(f64::from_le_bytes(walk.fixed()?)),
+                Vector::Text(v) => v.push(walk.text()?),
+                _ => {
+                    to.push(walk.value()?);
+                    continue;
+                }
+            }
+            to.pushed();
+        } else {
+            to.push(Datum::Null);
+        }
+    }
+    Ok(())
 }
+
+macro_rules! tags { ($($name:ident = $n:literal;)*) => { $(const $name: u8 = $n;)* }; }
+tags! {
+    T_NULL = 0; T_BOOL = 1; T_INT2 = 2; T_INT4 = 3; T_INT8 = 4; T_FLOAT4 = 5; T_FLOAT8 = 6;
+    T_NUMERIC = 7; T_TEXT = 8; T_BPCHAR = 9; T_BYTEA = 10; T_CHAR = 11; T_DATE = 12; T_TIME = 13;
+    T_TIMESTAMP = 14; T_TIMESTAMPTZ = 15; T_INTERVAL = 16; T_OID = 17; T_TID = 18; T_UUID = 19;
+    T_ARRAY = 20; T_RECORD = 21;
+}
+
+/// Each tag's form, for all but the composite ones.
+const TAG_KINDS: [Kind; 20] = [
+    Kind::Tagged,
+    Kind::Bool,
+    Kind::Int2,
+    Kind::Int4,
+    Kind::Int8,
+    Kind::Float4,
+    Kind::Float8,
+    Kind::Numeric,
+    Kind::Text,
+    Kind::Bpchar,
+    Kind::Bytea,
+    Kind::Char,
+    Kind::Date,
+    Kind::Time,
+    Kind::Timestamp,
+    Kind::Timestamptz,
+    Kind::Interval,
+    Kind::Oid,
+    Kind::Tid,
+    Kind::Uuid,
+];
+
+fn tag_of(value: &Datum) -> u8 {
+    match value {
+        Datum::Null => T_NULL,
+        Datum::Bool(_) => T_BOOL,
+        Datum::Int2(_) => T_INT2,
+        Datum::Int4(_) => T_INT4,
+        Datum::Int8(_) => T_INT8,
+        Datum::Float4(_) => T_FLOAT4,
+        Datum::Float8(_) => T_FLOAT8,
+        Datum::Numeric(_) => T_NUMERIC,
+        Datum::Text(_) => T_TEXT,
+        Datum::Bpchar(_) => T_BPCHAR,
+        Datum::Bytea(_) => T_BYTEA,
+        Datum::Char(_) => T_CHAR,
+        Datum::Date(_) => T_DATE,
+        Datum::Time(_) => T_TIME,
+        Datum::Timestamp(_) => T_TIMESTAMP,
+        Datum::Timestamptz(_) => T_TIMESTAMPTZ,
+        Datum::Interval(_) => T_INTERVAL,
+        Datum::Oid(_) => T_OID,
+        Datum::Tid(_) => T_TID,
+        Datum::Uuid(_) => T_UUID,
+        Datum::Array(_) => T_ARRAY,
+        Datum::Record(_) => T_RECORD,
+    }
+}
+
+/// Appends any value with its tag.
+fn tagged(value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    let tag = tag_of(value);
+    out.push(tag);
+    match value {
+        Datum::Null => Ok(()),
+        Datum::Array(a) => {
+            out.extend_from_slice(&a.element.0.to_le_bytes());
+            out.push(a.dims.len() as u8);
+            for (len, low) in &a.dims {
+                out.extend_from_slice(&len.to_le_bytes());
+                out.extend_from_slice(&low.to_le_bytes());
+            }
+            out.extend_from_slice(&(a.items.len() as u32).to_le_bytes());
+            a.items.iter().try_for_each(|item| tagged(item, out))
+        }
+        Datum::Record(fields) => {
+            out.extend_from_slice(&(fields.len() as u32).to_le_bytes());
+            fields.iter().try_for_each(|field| tagged(field, out))
+        }
+        _ => encode_value(TAG_KINDS[usize::from(tag)], value, out),
+    }
+}
+
+fn take<'a>(bytes: &mut &'a [u8], n: usize) -> Result<&'a [u8]> {
+    let (head, rest) = bytes.split_at_checked(n).ok_or_else(corrupt)?;
+    *bytes = rest;
+    Ok(head)
+}
+
+fn take_u32(bytes: &mut &[u8]) -> Result<u32> {
+    let b = take(bytes, 4)?;
+    Ok(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+}
+
+/// Reads a value with its tag off the front.
+fn untag(bytes: &mut &[u8]) -> Result<Datum> {
+    let tag = take(bytes, 1)?[0];
+    match tag {
+        T_NULL => Ok(Datum::Null),
+        T_ARRAY => {
+            let element = Oid(take_u32(bytes)?);
+            let ndim = take(bytes, 1)?[0];
+            let mut dims = Vec::new();
+            for _ in 0..ndim {
+                dims.push((take_u32(bytes)? as i32, take_u32(bytes)? as i32));
+            }
+            let items = untag_list(bytes)?;
+            Ok(Datum::Array(Array { element, dims, items }.into()))
+        }
+        T_RECORD => Ok(Datum::Record(untag_list(bytes)?.into())),
+        _ => {
+            let kind = *TAG_KINDS.get(usize::from(tag)).ok_or_else(corrupt)?;
+            untag_scalar(kind, bytes)
+        }
+    }
+}
+
+fn untag_list(bytes: &mut &[u8]) -> Result<Vec<Datum>> {
+    let count = take_u32(bytes)? as usize;
+    let mut items = Vec::with_capacity(count.min(bytes.len()));
+    for _ in 0..count {
+        items.push(untag(bytes)?);
+    }
+    Ok(items)
+}
+
+fn untag_scalar(kind: Kind, bytes: &mut &[u8]) -> Result<Datum> {
+    let layout = RowLayout { columns: [].into(), kinds: [kind].into(), starts: [].into() };
+    let mut walk =
+        Walk { layout: &layout, bytes, columns: 1, bitmap: None, first: 0, column: 0, at: 0 };
+    let value = walk.value()?;
+    walk.skip()?;
+    let used = walk.at;
+    take(bytes, used)?;
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests;

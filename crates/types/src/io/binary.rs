@@ -1,0 +1,227 @@
+//! Binary forms of values, as the protocol carries them (all big-endian).
+
+use base::{Oid, Result, TupleId, err};
+
+use super::{FormatContext, TypeIo, apply_typmod, is_reg, natural_type};
+use crate::datum::{Array, Datum, Interval, Numeric};
+use crate::oids;
+
+#[cold]
+fn bad_format() -> base::Error {
+    err!(INVALID_BINARY_REPRESENTATION, "incorrect binary data format")
+}
+
+fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N]> {
+    bytes.try_into().map_err(|_| bad_format())
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    match std::str::from_utf8(bytes) {
+        Ok(s) if !bytes.contains(&0) => Ok(s),
+        Ok(_) => Err(bad_character(&[0])),
+        Err(e) => {
+            let from = e.valid_up_to();
+            let len = e.error_len().unwrap_or(bytes.len() - from);
+            Err(bad_character(&bytes[from..from + len]))
+        }
+    }
+}
+
+#[cold]
+pub(crate) fn bad_character(bytes: &[u8]) -> base::Error {
+    let shown: Vec<String> = bytes.iter().map(|b| format!("0x{b:02x}")).collect();
+    err!(
+        CHARACTER_NOT_IN_REPERTOIRE,
+        "invalid byte sequence for encoding \"UTF8\": {}",
+        shown.join(" ")
+    )
+}
+
+/// Reads a value from its binary form.
+///
+/// # Errors
+/// `22P03`.
+pub fn receive(ty: Oid, typmod: i32, bytes: &[u8], cx: &FormatContext) -> Result<Datum> {
+    let value = receive_plain(ty, bytes, cx)?;
+    if typmod >= 0 || ty == oids::BPCHAR {
+        apply_typmod(ty, typmod, value, false)
+    } else {
+        Ok(value)
+    }
+}
+
+fn receive_plain(ty: Oid, bytes: &[u8], cx: &FormatContext) -> Result<Datum> {
+    Ok(match ty {
+        oids::BOOL => Datum::Bool(fixed::<1>(bytes)?[0] != 0),
+        oids::INT2 => Datum::Int2(i16::from_be_bytes(fixed(bytes)?)),
+        oids::INT4 => Datum::Int4(i32::from_be_bytes(fixed(bytes)?)),
+        oids::INT8 | oids::XID8 | oids::PG_LSN => Datum::Int8(i64::from_be_bytes(fixed(bytes)?)),
+        oids::FLOAT4 => Datum::Float4(f32::from_be_bytes(fixed(bytes)?)),
+        oids::FLOAT8 => Datum::Float8(f64::from_be_bytes(fixed(bytes)?)),
+        oids::NUMERIC => Datum::Numeric(Numeric::receive(bytes)?),
+        oids::CHAR => Datum::Char(fixed::<1>(bytes)?[0]),
+        oids::BYTEA => Datum::bytea(bytes),
+        oids::DATE => Datum::Date(i32::from_be_bytes(fixed(bytes)?)),
+        oids::TIME => Datum::Time(i64::from_be_bytes(fixed(bytes)?)),
+        oids::TIMESTAMP => Datum::Timestamp(i64::from_be_bytes(fixed(bytes)?)),
+        oids::TIMESTAMPTZ => Datum::Timestamptz(i64::from_be_bytes(fixed(bytes)?)),
+        oids::INTERVAL => {
+            let b: [u8; 16] = fixed(bytes)?;
+            Datum::Interval(
+                Interval {
+                    micros: i64::from_be_bytes(fixed(&b[..8])?),
+                    days: i32::from_be_bytes(fixed(&b[8..12])?),
+                    months: i32::from_be_bytes(fixed(&b[12..])?),
+                }
+                .into(),
+            )
+        }
+        oids::UUID => Datum::Uuid(fixed::<16>(bytes)?.into()),
+        oids::TID => Datum::Tid(TupleId::from_bytes(fixed(bytes)?)),
+        oids::OID | oids::XID | oids::CID => Datum::Oid(u32::from_be_bytes(fixed(bytes)?)),
+        oids::VOID => Datum::text(""),
+        oids::JSON => {
+            let text = utf8(bytes)?;
+            crate::json::check(text)?;
+            Datum::text(text)
+        }
+        oids::NAME => Datum::text(super::cut_name(utf8(bytes)?)),
+        oids::TEXT | oids::VARCHAR | oids::BPCHAR | oids::UNKNOWN | oids::CSTRING => {
+            Datum::text(utf8(bytes)?)
+        }
+        _ if is_reg(ty) => Datum::Oid(u32::from_be_bytes(fixed(bytes)?)),
+        _ => match TypeIo::get(ty) {
+            Some(t) if t.element != Oid::INVALID => receive_array(t.element, bytes, cx)?,
+            Some(t) => {
+                return Err(base::Error::unsupported(format!("binary input of {}", t.sql_name)));
+            }
+            None => return Err(base::Error::unsupported(format!("binary input of type {ty}"))),
+        },
+    })
+}
+
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, n: usize) -> Result<&'a [u8]> {
+        let (head, rest) = self.0.split_at_checked(n).ok_or_else(|| {
+            err!(INVALID_BINARY_REPRESENTATION, "insufficient data left in message")
+        })?;
+        self.0 = rest;
+        Ok(head)
+    }
+
+    fn int4(&mut self) -> Result<i32> {
+        Ok(i32::from_be_bytes(fixed(self.take(4)?)?))
+    }
+}
+
+fn receive_array(element: Oid, bytes: &[u8], cx: &FormatContext) -> Result<Datum> {
+    let mut c = Cursor(bytes);
+    let (ndim, flags, found) = (c.int4()?, c.int4()?, c.int4()? as u32);
+    if !(0..=6).contains(&ndim) {
+        return Err(err!(INVALID_BINARY_REPRESENTATION, "invalid number of dimensions: {ndim}"));
+    }
+    if !(0..=1).contains(&flags) {
+        return Err(err!(INVALID_BINARY_REPRESENTATION, "invalid array flags"));
+    }
+    if found != element.0 {
+        return Err(err!(
+            DATATYPE_MISMATCH,
+            "binary data has array element type {found} ({}) instead of expected {} ({})",
+            super::format_type(Oid(found), -1),
+            element,
+            super::format_type(element, -1)
+        ));
+    }
+    let mut dims = Vec::new();
+    for _ in 0..ndim {
+        dims.push((c.int4()?, c.int4()?));
+    }
+    let count = dims.iter().try_fold(1usize, |n, (len, _)| {
+        n.checked_mul(usize::try_from(*len).ok()?).filter(|n| *n <= super::array::MAX_ITEMS)
+    });
+    let count = if ndim == 0 { 0 } else { count.ok_or_else(bad_format)? };
+    let mut items = Vec::new();
+    for _ in 0..count {
+        let len = c.int4()?;
+        items.push(match usize::try_from(len) {
+            Ok(len) => receive(element, -1, c.take(len)?, cx)?,
+            Err(_) if len == -1 => Datum::Null,
+            Err(_) => return Err(bad_format()),
+        });
+    }
+    if !c.0.is_empty() {
+        return Err(bad_format());
+    }
+    if items.is_empty() {
+        dims.clear();
+    }
+    Ok(Datum::Array(Array { element, dims, items }.into()))
+}
+
+/// Appends a non-NULL value's binary form.
+///
+/// # Errors
+/// Internal, when the value is NULL.
+pub fn send(_ty: Oid, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    match value {
+        Datum::Null => return Err(base::Error::internal("NULL has no binary form")),
+        Datum::Bool(b) => out.push(u8::from(*b)),
+        Datum::Int2(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Int4(v) | Datum::Date(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Int8(v) | Datum::Time(v) | Datum::Timestamp(v) | Datum::Timestamptz(v) => {
+            out.extend_from_slice(&v.to_be_bytes());
+        }
+        Datum::Float4(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Float8(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Numeric(n) => n.send(out),
+        Datum::Text(s) | Datum::Bpchar(s) => out.extend_from_slice(s.as_bytes()),
+        Datum::Bytea(b) => out.extend_from_slice(b),
+        Datum::Char(c) => out.push(*c),
+        Datum::Interval(i) => {
+            out.extend_from_slice(&i.micros.to_be_bytes());
+            out.extend_from_slice(&i.days.to_be_bytes());
+            out.extend_from_slice(&i.months.to_be_bytes());
+        }
+        Datum::Oid(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Tid(t) => out.extend_from_slice(&t.to_bytes()),
+        Datum::Uuid(u) => out.extend_from_slice(&**u),
+        Datum::Array(a) => send_array(a, out)?,
+        Datum::Record(fields) => {
+            out.extend_from_slice(&(fields.len() as i32).to_be_bytes());
+            for field in fields.iter() {
+                let ty = natural_type(field);
+                out.extend_from_slice(&ty.0.to_be_bytes());
+                send_sized(ty, field, out)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn send_array(a: &Array, out: &mut Vec<u8>) -> Result<()> {
+    let nulls = a.items.iter().any(Datum::is_null);
+    for v in [a.dims.len() as i32, i32::from(nulls), a.element.0 as i32] {
+        out.extend_from_slice(&v.to_be_bytes());
+    }
+    for (len, low) in &a.dims {
+        out.extend_from_slice(&len.to_be_bytes());
+        out.extend_from_slice(&low.to_be_bytes());
+    }
+    a.items.iter().try_for_each(|item| send_sized(a.element, item, out))
+}
+
+/// A value with its length in front, -1 for NULL.
+fn send_sized(ty: Oid, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    if value.is_null() {
+        out.extend_from_slice(&(-1i32).to_be_bytes());
+        return Ok(());
+    }
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    send(ty, value, out)?;
+    let len = (out.len() - start - 4) as i32;
+    out[start..start + 4].copy_from_slice(&len.to_be_bytes());
+    Ok(())
+}

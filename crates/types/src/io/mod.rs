@@ -1,0 +1,405 @@
+//! Text and binary input and output of values, and what is known about each built-in type.
+//!
+//! One dispatch here; the forms of each family of types stand in their own files.
+
+mod array;
+mod binary;
+mod bytes;
+mod number;
+mod types;
+
+use base::{Oid, Result, err};
+
+use crate::datetime;
+use crate::datum::{Datum, Numeric, Text};
+use crate::oids;
+
+pub use crate::datetime::TimeZone;
+pub use crate::order::{compare, hash};
+pub use binary::{receive, send};
+pub use number::{parse_float8, parse_int2, parse_int4, parse_int8};
+pub use types::TypeIo;
+
+pub(crate) use bytes::parse_bytea;
+pub(crate) use number::{write_float4, write_float8};
+
+/// The session's settings that input and output depend on, and the statement's clock.
+#[derive(Clone, Debug)]
+pub struct FormatContext {
+    /// `DateStyle`'s output part: ISO, SQL, Postgres or German.
+    pub date_style: DateStyle,
+    /// `DateStyle`'s input order.
+    pub date_order: DateOrder,
+    /// `IntervalStyle`.
+    pub interval_style: IntervalStyle,
+    /// `TimeZone`.
+    pub time_zone: TimeZone,
+    /// `extra_float_digits`.
+    pub extra_float_digits: i32,
+    /// `bytea_output = hex`.
+    pub bytea_hex: bool,
+    /// Start of the transaction, for `'now'` and `'today'`: microseconds since 2000-01-01 UTC.
+    pub now: i64,
+}
+
+impl Default for FormatContext {
+    /// PostgreSQL's defaults, with UTC and a clock that stands at 2000-01-01.
+    fn default() -> FormatContext {
+        FormatContext {
+            date_style: DateStyle::Iso,
+            date_order: DateOrder::Mdy,
+            interval_style: IntervalStyle::Postgres,
+            time_zone: TimeZone::default(),
+            extra_float_digits: 1,
+            bytea_hex: true,
+            now: 0,
+        }
+    }
+}
+
+/// See [`FormatContext`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum DateStyle {
+    /// 2026-11-21 20:00:00+00.
+    #[default]
+    Iso,
+    /// 11/21/2026.
+    Sql,
+    /// Sat Nov 21 20:00:00 2026.
+    Postgres,
+    /// 21.11.2026.
+    German,
+}
+
+/// See [`FormatContext`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum DateOrder {
+    /// Month first.
+    #[default]
+    Mdy,
+    /// Day first.
+    Dmy,
+    /// Year first.
+    Ymd,
+}
+
+/// See [`FormatContext`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum IntervalStyle {
+    /// 1 year 2 mons 3 days 04:05:06.
+    #[default]
+    Postgres,
+    /// @ 1 year 2 mons 3 days 4 hours 5 mins 6 secs.
+    PostgresVerbose,
+    /// +1-2 +3 +4:05:06.
+    SqlStandard,
+    /// P1Y2M3DT4H5M6S.
+    Iso8601,
+}
+
+/// Longest name, in bytes (`NAMEDATALEN - 1`).
+pub const NAME_MAX_BYTES: usize = 63;
+
+#[cold]
+pub(crate) fn invalid_syntax(kind: &str, text: &str) -> base::Error {
+    err!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type {kind}: \"{text}\"")
+}
+
+/// Blanks that number and boolean input ignores around the value.
+pub(crate) fn trim_blanks(text: &str) -> &str {
+    text.trim_matches(|c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c'))
+}
+
+/// Reads a value from text; `typmod` as in PostgreSQL (-1: none) is applied.
+///
+/// # Errors
+/// `22P02` and kin, with PostgreSQL's wording.
+pub fn input(ty: Oid, typmod: i32, text: &str, cx: &FormatContext) -> Result<Datum> {
+    Ok(match ty {
+        oids::TEXT | oids::UNKNOWN | oids::CSTRING | oids::ACLITEM | oids::PG_NODE_TREE => {
+            Datum::text(text)
+        }
+        oids::VARCHAR => return limit_varchar(typmod, Text::from(text), false),
+        oids::BPCHAR => return limit_bpchar(typmod, Text::from(text), false),
+        oids::NAME => Datum::text(cut_name(text)),
+        oids::BOOL => Datum::Bool(parse_bool(text)?),
+        oids::INT2 => Datum::Int2(parse_int2(text)?),
+        oids::INT4 => Datum::Int4(parse_int4(text)?),
+        oids::INT8 => Datum::Int8(parse_int8(text)?),
+        oids::FLOAT4 => Datum::Float4(number::parse_float4(text)?),
+        oids::FLOAT8 => Datum::Float8(parse_float8(text)?),
+        oids::NUMERIC => Datum::Numeric(Numeric::parse(text)?.apply_typmod(typmod)?),
+        oids::CHAR => Datum::Char(text.bytes().next().unwrap_or(0)),
+        oids::BYTEA => Datum::Bytea(parse_bytea(text)?.into()),
+        oids::OID => Datum::Oid(number::parse_oid("oid", text)?),
+        oids::XID => Datum::Oid(number::parse_oid("xid", text)?),
+        oids::CID => Datum::Oid(number::parse_oid("cid", text)?),
+        oids::XID8 => Datum::Int8(number::parse_xid8(text)?),
+        oids::PG_LSN => Datum::Int8(number::parse_lsn(text)?),
+        oids::TID => Datum::Tid(number::parse_tid(text)?),
+        oids::UUID => Datum::Uuid(bytes::parse_uuid(text)?.into()),
+        oids::JSON => {
+            crate::json::check(text)?;
+            Datum::text(text)
+        }
+        oids::DATE => Datum::Date(datetime::parse_date(text, cx)?),
+        oids::TIME => Datum::Time(datetime::round_time(datetime::parse_time(text, cx)?, typmod)),
+        oids::TIMESTAMP => Datum::Timestamp(datetime::round_timestamp(
+            datetime::parse_timestamp(text, cx)?,
+            typmod,
+        )),
+        oids::TIMESTAMPTZ => Datum::Timestamptz(datetime::round_timestamp(
+            datetime::parse_timestamptz(text, cx)?,
+            typmod,
+        )),
+        oids::INTERVAL => Datum::Interval(datetime::parse_interval(text, typmod, cx)?.into()),
+        oids::VOID => Datum::text(""),
+        oids::INT2VECTOR => array::parse_vector(oids::INT2, text)?,
+        oids::OIDVECTOR => array::parse_vector(oids::OID, text)?,
+        _ if is_reg(ty) => Datum::Oid(number::parse_reg(ty, text)?),
+        _ => match TypeIo::get(ty) {
+            Some(t) if t.element != Oid::INVALID => array::parse(t.element, typmod, text, cx)?,
+            Some(t) if t.category == b'P' => {
+                return Err(err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "cannot accept a value of type {}",
+                    t.sql_name
+                ));
+            }
+            _ => return Err(base::Error::unsupported(format!("input of type {ty}"))),
+        },
+    })
+}
+
+/// Appends a non-NULL value's text.
+pub fn output(ty: Oid, value: &Datum, cx: &FormatContext, out: &mut Vec<u8>) -> Result<()> {
+    match value {
+        Datum::Null => return Err(base::Error::internal("NULL has no text form")),
+        Datum::Bool(b) => out.push(if *b { b't' } else { b'f' }),
+        Datum::Int2(v) => write_int(i64::from(*v), out),
+        Datum::Int4(v) => write_int(i64::from(*v), out),
+        Datum::Int8(v) => match ty {
+            oids::XID8 => write_unsigned(*v as u64, out),
+            oids::PG_LSN => out.extend_from_slice(base::Lsn(*v as u64).to_string().as_bytes()),
+            _ => write_int(*v, out),
+        },
+        Datum::Float4(v) => write_float4(*v, cx.extra_float_digits, out),
+        Datum::Float8(v) => write_float8(*v, cx.extra_float_digits, out),
+        Datum::Numeric(n) => n.write(out),
+        Datum::Text(s) | Datum::Bpchar(s) => out.extend_from_slice(s.as_bytes()),
+        Datum::Bytea(b) => bytes::write_bytea(b, cx.bytea_hex, out),
+        Datum::Char(0) => {}
+        Datum::Char(c) => out.push(*c),
+        Datum::Date(d) => datetime::write_date(*d, cx, out),
+        Datum::Time(t) => datetime::write_time(*t, out),
+        Datum::Timestamp(t) => datetime::write_timestamp(*t, cx, out),
+        Datum::Timestamptz(t) => datetime::write_timestamptz(*t, cx, out),
+        Datum::Interval(i) => datetime::write_interval(i, cx.interval_style, out),
+        Datum::Oid(0) if is_reg(ty) => out.push(b'-'),
+        Datum::Oid(v) => write_unsigned(u64::from(*v), out),
+        Datum::Tid(t) => out.extend_from_slice(t.to_string().as_bytes()),
+        Datum::Uuid(u) => bytes::write_uuid(u, out),
+        Datum::Array(a) if ty == oids::INT2VECTOR || ty == oids::OIDVECTOR => {
+            array::write_vector(a, cx, out)?;
+        }
+        Datum::Array(a) => array::write(a, cx, out)?,
+        Datum::Record(fields) => array::write_record(fields, cx, out)?,
+    }
+    Ok(())
+}
+
+/// The text of a value; convenience over [`output`].
+///
+/// # Errors
+/// As [`output`].
+pub fn to_text(ty: Oid, value: &Datum, cx: &FormatContext) -> Result<Text> {
+    if let Datum::Text(s) | Datum::Bpchar(s) = value {
+        return Ok(s.clone());
+    }
+    let mut out = Vec::new();
+    output(ty, value, cx, &mut out)?;
+    Ok(Text::from(String::from_utf8_lossy(&out).as_ref()))
+}
+
+/// The type that a value has when nothing else is known (fields of anonymous rows).
+pub fn natural_type(value: &Datum) -> Oid {
+    match value {
+        Datum::Null | Datum::Text(_) => oids::TEXT,
+        Datum::Bool(_) => oids::BOOL,
+        Datum::Int2(_) => oids::INT2,
+        Datum::Int4(_) => oids::INT4,
+        Datum::Int8(_) => oids::INT8,
+        Datum::Float4(_) => oids::FLOAT4,
+        Datum::Float8(_) => oids::FLOAT8,
+        Datum::Numeric(_) => oids::NUMERIC,
+        Datum::Bpchar(_) => oids::BPCHAR,
+        Datum::Bytea(_) => oids::BYTEA,
+        Datum::Char(_) => oids::CHAR,
+        Datum::Date(_) => oids::DATE,
+        Datum::Time(_) => oids::TIME,
+        Datum::Timestamp(_) => oids::TIMESTAMP,
+        Datum::Timestamptz(_) => oids::TIMESTAMPTZ,
+        Datum::Interval(_) => oids::INTERVAL,
+        Datum::Oid(_) => oids::OID,
+        Datum::Tid(_) => oids::TID,
+        Datum::Uuid(_) => oids::UUID,
+        Datum::Array(a) => TypeIo::get(a.element).map_or(oids::ANYARRAY, |t| t.array),
+        Datum::Record(_) => oids::RECORD,
+    }
+}
+
+/// Whether the type is one of `regclass` and kin.
+pub fn is_reg(ty: Oid) -> bool {
+    matches!(
+        ty,
+        oids::REGCLASS
+            | oids::REGTYPE
+            | oids::REGPROC
+            | oids::REGPROCEDURE
+            | oids::REGOPER
+            | oids::REGOPERATOR
+            | oids::REGNAMESPACE
+            | oids::REGROLE
+            | oids::REGCOLLATION
+            | oids::REGCONFIG
+            | oids::REGDICTIONARY
+    )
+}
+
+pub(crate) fn write_int(v: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(v).as_bytes());
+}
+
+pub(crate) fn write_unsigned(v: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(v).as_bytes());
+}
+
+/// Reads a boolean: any unambiguous beginning of true, false, yes, no, on, off; 1 or 0.
+///
+/// # Errors
+/// `22P02`.
+pub fn parse_bool(text: &str) -> Result<bool> {
+    let word = trim_blanks(text).to_ascii_lowercase();
+    let begins = |full: &str, least: usize| word.len() >= least && full.starts_with(&word);
+    if word == "1" || begins("true", 1) || begins("yes", 1) || begins("on", 2) {
+        Ok(true)
+    } else if word == "0" || begins("false", 1) || begins("no", 1) || begins("off", 2) {
+        Ok(false)
+    } else {
+        Err(invalid_syntax("boolean", text))
+    }
+}
+
+/// A name's first 63 bytes, whole characters only.
+pub fn cut_name(text: &str) -> &str {
+    if text.len() <= NAME_MAX_BYTES {
+        return text;
+    }
+    let mut end = NAME_MAX_BYTES;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Byte position after `n` characters, if the text has more than that.
+fn after_chars(text: &str, n: usize) -> Option<usize> {
+    if text.len() <= n {
+        return None;
+    }
+    text.char_indices().nth(n).map(|(at, _)| at)
+}
+
+/// Cuts text to the typmod's length: allowed where blanks are lost, or when `explicit`.
+fn limit_chars(typmod: i32, text: Text, explicit: bool, kind: &str) -> Result<Text> {
+    let limit = (typmod - 4) as usize;
+    match after_chars(&text, limit) {
+        None => Ok(text),
+        Some(at) if explicit || text[at..].bytes().all(|b| b == b' ') => {
+            Ok(Text::from(&text[..at]))
+        }
+        Some(_) => {
+            Err(err!(STRING_DATA_RIGHT_TRUNCATION, "value too long for type {kind}({limit})"))
+        }
+    }
+}
+
+fn limit_varchar(typmod: i32, text: Text, explicit: bool) -> Result<Datum> {
+    if typmod < 4 {
+        return Ok(Datum::Text(text));
+    }
+    limit_chars(typmod, text, explicit, "character varying").map(Datum::Text)
+}
+
+fn limit_bpchar(typmod: i32, text: Text, explicit: bool) -> Result<Datum> {
+    if typmod < 4 {
+        return Ok(Datum::Bpchar(text));
+    }
+    let mut text = limit_chars(typmod, text, explicit, "character")?;
+    let chars = if text.is_ascii() { text.len() } else { text.chars().count() };
+    let missing = (typmod - 4) as usize - chars;
+    if missing > 0 {
+        text.push_str(&" ".repeat(missing));
+    }
+    Ok(Datum::Bpchar(text))
+}
+
+/// Applies a length or precision to a value (`varchar(n)`, `numeric(p,s)`, …): the function behind
+/// length-coercion casts. `explicit` truncates where PostgreSQL does.
+pub fn apply_typmod(ty: Oid, typmod: i32, value: Datum, explicit: bool) -> Result<Datum> {
+    if typmod < 0 || value.is_null() {
+        return Ok(match (ty, value) {
+            (oids::BPCHAR, Datum::Text(s)) => Datum::Bpchar(s),
+            (_, value) => value,
+        });
+    }
+    Ok(match (ty, value) {
+        (oids::VARCHAR, Datum::Text(s) | Datum::Bpchar(s)) => {
+            return limit_varchar(typmod, s, explicit);
+        }
+        (oids::BPCHAR, Datum::Text(s) | Datum::Bpchar(s)) => {
+            return limit_bpchar(typmod, s, explicit);
+        }
+        (oids::NUMERIC, Datum::Numeric(n)) => Datum::Numeric(n.apply_typmod(typmod)?),
+        (_, Datum::Time(t)) => Datum::Time(datetime::round_time(t, typmod)),
+        (_, Datum::Timestamp(t)) => Datum::Timestamp(datetime::round_timestamp(t, typmod)),
+        (_, Datum::Timestamptz(t)) => Datum::Timestamptz(datetime::round_timestamp(t, typmod)),
+        (_, Datum::Interval(i)) => Datum::Interval(datetime::fit_interval(*i, typmod)?.into()),
+        (_, Datum::Array(a)) => {
+            let mut a = std::sync::Arc::unwrap_or_clone(a);
+            for item in &mut a.items {
+                *item = apply_typmod(a.element, typmod, std::mem::take(item), explicit)?;
+            }
+            Datum::Array(a.into())
+        }
+        (_, value) => value,
+    })
+}
+
+/// Name of a type with its typmod, as `format_type(oid, typmod)` prints it.
+pub fn format_type(ty: Oid, typmod: i32) -> String {
+    let Some(t) = TypeIo::get(ty) else { return "???".to_owned() };
+    if t.element != Oid::INVALID && ty != oids::INT2VECTOR && ty != oids::OIDVECTOR {
+        return format!("{}[]", format_type(t.element, typmod));
+    }
+    if typmod < 0 {
+        return t.sql_name.to_owned();
+    }
+    match ty {
+        oids::VARCHAR | oids::BPCHAR if typmod >= 4 => format!("{}({})", t.sql_name, typmod - 4),
+        oids::NUMERIC => match crate::numeric::unpack_typmod(typmod) {
+            Some((p, s)) => format!("numeric({p},{s})"),
+            None => "numeric".to_owned(),
+        },
+        oids::TIME | oids::TIMESTAMP | oids::TIMESTAMPTZ => {
+            let (base, zone) = t.sql_name.split_once(' ').unwrap_or((t.sql_name, ""));
+            format!("{base}({typmod}) {zone}")
+        }
+        oids::INTERVAL => datetime::interval_typmod_name(typmod),
+        oids::BPCHAR => "bpchar".to_owned(),
+        _ => t.sql_name.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
