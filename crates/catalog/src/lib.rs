@@ -7,6 +7,7 @@
 //! ([`system`]).
 #![forbid(unsafe_code)]
 
+pub mod definition;
 pub mod object;
 pub mod snapshot;
 pub mod store;

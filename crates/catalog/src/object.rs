@@ -324,3 +324,34 @@ impl Table {
         })
     }
 }
+
+/// What a new data directory has.
+pub(crate) fn initial() -> Vec<Object> {
+    let schema = |oid, name: &str| {
+        Object::Schema(Schema { oid, name: name.to_owned(), owner: ids::SUPERUSER })
+    };
+    let database = |oid, name: &str, template, connect| {
+        Object::Database(Database {
+            oid,
+            name: name.to_owned(),
+            owner: ids::SUPERUSER,
+            template,
+            connect,
+        })
+    };
+    vec![
+        schema(ids::PG_CATALOG, "pg_catalog"),
+        schema(ids::PG_TOAST, "pg_toast"),
+        schema(ids::PUBLIC, "public"),
+        schema(ids::INFORMATION_SCHEMA, "information_schema"),
+        Object::Role(Role {
+            oid: ids::SUPERUSER,
+            name: "postgres".to_owned(),
+            superuser: true,
+            login: true,
+        }),
+        database(ids::TEMPLATE1, "template1", true, true),
+        database(ids::TEMPLATE0, "template0", true, false),
+        database(ids::POSTGRES_DB, "postgres", false, true),
+    ]
+}

@@ -73,6 +73,23 @@ impl Snapshot {
         }
     }
 
+    /// Whether both versions hold the very same object (or none) under this id.
+    pub fn same_object(&self, other: &Snapshot, id: Id) -> bool {
+        fn same<T>(a: &OrdMap<Id, Arc<T>>, b: &OrdMap<Id, Arc<T>>, id: Id) -> bool {
+            match (a.get(&id), b.get(&id)) {
+                (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+                (None, None) => true,
+                _ => false,
+            }
+        }
+        same(&self.tables, &other.tables, id)
+            && same(&self.indexes, &other.indexes, id)
+            && same(&self.schemas, &other.schemas, id)
+            && same(&self.roles, &other.roles, id)
+            && same(&self.databases, &other.databases, id)
+            && same(&self.comments, &other.comments, id)
+    }
+
     /// A table by id.
     pub fn table(&self, id: Id) -> Option<&Arc<Table>> {
         self.tables.get(&id)

@@ -1,99 +1,386 @@
 //! Persistence and change of the catalog.
+//!
+//! ```text
+//! row of the internal heap (relation 1):  id u32 | part u16 | parts u16 | JSON bytes of this part
+//! ```
+//! An object longer than a page takes several rows. A change deletes an object's rows and adds new
+//! ones under the changing transaction, so the heap's own visibility makes definitions
+//! transactional and recovery needs nothing of this module: it reads the heap when it opens.
+//!
+//! Files: a relation's files are made before the transaction that needs them commits, and removed
+//! after the one that drops them is durable. A crash in between leaves files that no object names;
+//! [`Catalog::open`] removes them.
+//!
+//! Invariants:
+//! * `version` grows with each publication; equal versions mean equal snapshots.
+//! * An object is changed by one transaction at a time: [`CatalogTx::put`] holds a lock on its id
+//!   until the transaction ends, and refuses when the object is not the one that its view showed.
+//! * Publication happens inside the commit, after its place in the log is fixed and before anyone
+//!   can see it.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use base::Result;
+use access::Heap;
+use access::heap::InsertHint;
+use base::{Error, Oid, RelId, Result, TupleId, WaitEvent, err};
+use imbl::OrdMap;
+use sched::{LwLock, Mutex};
 use storage::Storage;
-use txn::{Transaction, TxnManager};
+use txn::{Isolation, LockMode, LockTag, LockWait, Transaction, TxnManager};
 
 use crate::object::{Id, Object};
 use crate::snapshot::Snapshot;
 
+/// The internal heap's files.
+pub const CATALOG_REL: RelId = RelId(1);
+/// Bytes of JSON in one row.
+const PART_BYTES: usize = 4000;
+const PART_HEADER: usize = 8;
+
 /// The server's catalog.
-pub struct Catalog {}
-
-/// A transaction's view of the catalog, with its own changes.
-pub struct CatalogTx {}
-
-impl Catalog {
-    /// Reads the internal heap; in a new directory writes the initial objects first.
-    pub fn open(_storage: &Arc<Storage>, _txn: &Arc<TxnManager>) -> Result<Arc<Catalog>> {
-        todo!()
-    }
-
-    /// The published version; cheap.
-    pub fn current(&self) -> Arc<Snapshot> {
-        todo!()
-    }
-
-    /// The published version's number; one atomic load.
-    pub fn version(&self) -> u64 {
-        todo!()
-    }
+pub struct Catalog {
+    storage: Arc<Storage>,
+    heap: Heap,
+    current: LwLock<Arc<Snapshot>>,
+    version: AtomicU64,
+    /// Where the rows of each published object are: (version, root) of each part.
+    places: Mutex<HashMap<Id, Places>>,
 }
 
-impl CatalogTx {
-    /// For a new transaction; no cost until it changes something.
-    pub fn new(_catalog: &Arc<Catalog>) -> CatalogTx {
-        todo!()
-    }
+/// Rows of one object: (version's place, root of its chain).
+type Places = Arc<[(TupleId, TupleId)]>;
 
-    /// What the transaction sees now: the published version with its own changes.
-    pub fn view(&mut self) -> Arc<Snapshot> {
-        todo!()
-    }
+/// A session's view of the catalog, with its transaction's own changes. After
+/// [`CatalogTx::committed`] or [`CatalogTx::aborted`] it serves the session's next transaction.
+pub struct CatalogTx {
+    catalog: Arc<Catalog>,
+    /// The published snapshot that the view was made from.
+    base: Arc<Snapshot>,
+    /// Own changes over it, when there are any.
+    private: Option<Arc<Snapshot>>,
+    changes: Changes,
+}
 
-    /// Whether it has changes of its own (then plans are not shared).
-    pub fn changed(&self) -> bool {
-        todo!()
-    }
-
-    /// Puts an object in (new or changed): into the heap and into the private version.
-    pub fn put(&mut self, _tx: &Transaction, _object: Object) -> Result<()> {
-        todo!()
-    }
-
-    /// Takes an object out.
-    pub fn remove(&mut self, _tx: &Transaction, _id: Id) -> Result<()> {
-        todo!()
-    }
-
-    /// Files to remove if the transaction commits (old files of TRUNCATE, of dropped tables).
-    pub fn drop_files_at_commit(&mut self, _rel: base::RelId) {
-        todo!()
-    }
-
-    /// Files to remove if it (or the savepoint's level) rolls back.
-    pub fn drop_files_at_abort(&mut self, _rel: base::RelId) {
-        todo!()
-    }
-
-    /// State to come back to.
-    pub fn savepoint(&self) -> CatalogMark {
-        todo!()
-    }
-
-    /// Undoes changes since the mark.
-    pub fn rollback_to(&mut self, _mark: &CatalogMark) {
-        todo!()
-    }
-
-    /// To be called from [`Transaction::commit`]'s `before_publish`.
-    pub fn publish(&mut self) {
-        todo!()
-    }
-
-    /// After the commit is durable: removes the files that are no longer used.
-    pub fn committed(&mut self) {
-        todo!()
-    }
-
-    /// After a rollback: forgets the changes, removes new files.
-    pub fn aborted(&mut self) {
-        todo!()
-    }
+/// What a transaction did; cheap to copy for savepoints.
+#[derive(Clone, Default)]
+struct Changes {
+    objects: OrdMap<Id, Option<Arc<Object>>>,
+    /// Rows of own versions; empty when the object is gone.
+    places: OrdMap<Id, Places>,
+    drop_at_commit: imbl::Vector<RelId>,
+    drop_at_abort: imbl::Vector<RelId>,
 }
 
 /// See [`CatalogTx::savepoint`].
 #[derive(Clone)]
-pub struct CatalogMark {}
+pub struct CatalogMark(Changes);
+
+impl Catalog {
+    /// Reads the internal heap; in a new directory writes the initial objects first. Removes files
+    /// that no object names.
+    ///
+    /// # Errors
+    /// I/O errors; `XX001` when a row can't be read.
+    pub fn open(storage: &Arc<Storage>, txn: &Arc<TxnManager>) -> Result<Arc<Catalog>> {
+        if !storage.relations()?.contains(&CATALOG_REL) {
+            storage.create_relation(CATALOG_REL)?;
+        }
+        let catalog = Arc::new(Catalog {
+            storage: storage.clone(),
+            heap: Heap::open(storage, CATALOG_REL),
+            current: LwLock::new(WaitEvent::LWLockCatalogSnapshot, Arc::new(Snapshot::default())),
+            version: AtomicU64::new(0),
+            places: Mutex::new(WaitEvent::LWLockCatalogSnapshot, HashMap::new()),
+        });
+        let owner = txn.new_owner(&sched::current());
+        let tx = txn.begin(&owner, Isolation::ReadCommitted, false);
+        catalog.load(&tx)?;
+        if catalog.current().schemas().next().is_none() {
+            catalog.bootstrap(&tx)?;
+        }
+        drop(tx);
+        catalog.sweep_orphans()?;
+        Ok(catalog)
+    }
+
+    fn load(&self, tx: &Transaction) -> Result<()> {
+        let mut parts: BTreeMap<(Id, u16), (TupleId, TupleId, Vec<u8>)> = BTreeMap::new();
+        let snapshot = tx.snapshot();
+        let mut scan = self.heap.scan(&snapshot, None);
+        let mut bad = false;
+        while scan.next_page(tx, |tid, root, row| match row_header(row) {
+            Some((id, part, _)) => {
+                drop(parts.insert((id, part), (tid, root, row[PART_HEADER..].to_vec())))
+            }
+            None => bad = true,
+        })? {}
+        tx.end_statement();
+        let mut texts: BTreeMap<Id, (Vec<u8>, Vec<(TupleId, TupleId)>)> = BTreeMap::new();
+        for ((id, _), (tid, root, bytes)) in parts {
+            let entry = texts.entry(id).or_default();
+            entry.0.extend_from_slice(&bytes);
+            entry.1.push((tid, root));
+        }
+        let mut snapshot = Snapshot::default();
+        snapshot.version = 1;
+        let mut places = self.places.lock();
+        for (id, (json, tids)) in texts {
+            match serde_json::from_slice::<Object>(&json) {
+                Ok(object) => snapshot.put(object),
+                Err(_) => bad = true,
+            }
+            places.insert(id, tids.into());
+        }
+        if bad {
+            return Err(err!(DATA_CORRUPTED, "the catalog has a row that cannot be read"));
+        }
+        *self.current.write() = Arc::new(snapshot);
+        self.version.store(1, Ordering::Release);
+        Ok(())
+    }
+
+    fn bootstrap(self: &Arc<Self>, tx: &Transaction) -> Result<()> {
+        let mut changes = CatalogTx::new(self);
+        for object in crate::object::initial() {
+            changes.put(tx, object)?;
+        }
+        let lsn = tx.commit(&[], |_| changes.publish())?;
+        self.storage.wal.flush(lsn)?;
+        changes.committed();
+        Ok(())
+    }
+
+    fn sweep_orphans(&self) -> Result<()> {
+        let snapshot = self.current();
+        let mut known: Vec<u32> = snapshot.tables().map(|t| t.rel).collect();
+        known.extend(snapshot.indexes().map(|i| i.rel));
+        known.push(CATALOG_REL.0);
+        known.sort_unstable();
+        for rel in self.storage.relations()? {
+            if known.binary_search(&rel.0).is_err() {
+                self.storage.drop_relation(rel)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The published version.
+    pub fn current(&self) -> Arc<Snapshot> {
+        self.current.read().clone()
+    }
+
+    /// The published version's number; one atomic load.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The internal heap, for vacuum.
+    pub fn heap(&self) -> &Heap {
+        &self.heap
+    }
+}
+
+impl CatalogTx {
+    /// For a new session (or transaction); no cost until it changes something.
+    pub fn new(catalog: &Arc<Catalog>) -> CatalogTx {
+        CatalogTx {
+            catalog: catalog.clone(),
+            base: catalog.current(),
+            private: None,
+            changes: Changes::default(),
+        }
+    }
+
+    /// What the transaction sees now: the published version with its own changes.
+    pub fn view(&mut self) -> Arc<Snapshot> {
+        if self.base.version != self.catalog.version() {
+            self.base = self.catalog.current();
+            self.private = None;
+        }
+        if self.changes.objects.is_empty() {
+            return self.base.clone();
+        }
+        let (base, changes) = (&self.base, &self.changes);
+        self.private.get_or_insert_with(|| Arc::new(apply(base, changes, 0))).clone()
+    }
+
+    /// Whether it has changes of its own (then plans are not shared).
+    pub fn changed(&self) -> bool {
+        !self.changes.objects.is_empty()
+    }
+
+    /// Whether its end needs [`CatalogTx::committed`] or [`CatalogTx::aborted`] to do something.
+    pub fn has_work(&self) -> bool {
+        self.changed()
+            || !self.changes.drop_at_commit.is_empty()
+            || !self.changes.drop_at_abort.is_empty()
+    }
+
+    /// Puts an object in (new or changed): into the heap and into the private version.
+    ///
+    /// # Errors
+    /// `XX000` when somebody else changed it since the view was made; lock and I/O errors.
+    pub fn put(&mut self, tx: &Transaction, object: Object) -> Result<()> {
+        let id = object.oid();
+        self.claim(tx, id)?;
+        let json = serde_json::to_vec(&object)
+            .map_err(|e| Error::internal(format!("could not write a catalog object: {e}")))?;
+        self.delete_rows(tx, id)?;
+        let places = self.insert_rows(tx, id, &json)?;
+        self.record(id, Some(Arc::new(object)), places);
+        Ok(())
+    }
+
+    /// Takes an object out.
+    ///
+    /// # Errors
+    /// As [`CatalogTx::put`].
+    pub fn remove(&mut self, tx: &Transaction, id: Id) -> Result<()> {
+        self.claim(tx, id)?;
+        self.delete_rows(tx, id)?;
+        self.record(id, None, Arc::from([]));
+        Ok(())
+    }
+
+    /// Locks the object for this transaction and checks that it is still the one in the view.
+    fn claim(&mut self, tx: &Transaction, id: Id) -> Result<()> {
+        if self.changes.objects.contains_key(&id) {
+            return Ok(());
+        }
+        let seen = self.base.version;
+        let tag = LockTag::Object(Oid(1259), u64::from(id));
+        tx.manager().locks.lock(tx.locks(), tag, LockMode::Exclusive, LockWait::Block)?;
+        let now = self.catalog.current();
+        if now.version != seen && !self.base.same_object(&now, id) {
+            return Err(Error::internal("tuple concurrently updated"));
+        }
+        Ok(())
+    }
+
+    fn delete_rows(&mut self, tx: &Transaction, id: Id) -> Result<()> {
+        let places = match self.changes.places.get(&id) {
+            Some(places) => Some(places.clone()),
+            None => self.catalog.places.lock().get(&id).cloned(),
+        };
+        let snapshot = tx.latest_snapshot();
+        for (tid, root) in places.iter().flat_map(|p| p.iter()) {
+            match self.catalog.heap.delete(tx, &snapshot, *tid, *root)? {
+                access::WriteResult::Done { .. } => {}
+                _ => return Err(Error::internal("tuple concurrently updated")),
+            }
+        }
+        tx.next_command();
+        Ok(())
+    }
+
+    fn insert_rows(&self, tx: &Transaction, id: Id, json: &[u8]) -> Result<Places> {
+        let chunks: Vec<&[u8]> = json.chunks(PART_BYTES).collect();
+        let mut hint = InsertHint::default();
+        let mut places = Vec::with_capacity(chunks.len());
+        for (part, chunk) in chunks.iter().enumerate() {
+            let mut row = Vec::with_capacity(PART_HEADER + chunk.len());
+            row.extend_from_slice(&id.to_le_bytes());
+            row.extend_from_slice(&(part as u16).to_le_bytes());
+            row.extend_from_slice(&(chunks.len() as u16).to_le_bytes());
+            row.extend_from_slice(chunk);
+            let tid = self.catalog.heap.insert(tx, &row, &mut hint)?;
+            places.push((tid, tid));
+        }
+        tx.next_command();
+        Ok(places.into())
+    }
+
+    fn record(&mut self, id: Id, object: Option<Arc<Object>>, places: Places) {
+        self.changes.objects.insert(id, object);
+        self.changes.places.insert(id, places);
+        self.private = None;
+    }
+
+    /// Files to remove if the transaction commits (old files of TRUNCATE, of dropped tables).
+    pub fn drop_files_at_commit(&mut self, rel: RelId) {
+        self.changes.drop_at_commit.push_back(rel);
+    }
+
+    /// Files to remove if it (or the savepoint's level) rolls back.
+    pub fn drop_files_at_abort(&mut self, rel: RelId) {
+        self.changes.drop_at_abort.push_back(rel);
+    }
+
+    /// State to come back to.
+    pub fn savepoint(&self) -> CatalogMark {
+        CatalogMark(self.changes.clone())
+    }
+
+    /// Undoes changes since the mark and removes files made since.
+    pub fn rollback_to(&mut self, mark: &CatalogMark) {
+        let made = self.changes.drop_at_abort.skip(mark.0.drop_at_abort.len());
+        self.changes = mark.0.clone();
+        self.private = None;
+        self.drop_files(made);
+    }
+
+    /// To be called from [`Transaction::commit`]'s `before_publish`.
+    pub fn publish(&mut self) {
+        if self.changes.objects.is_empty() {
+            return;
+        }
+        let mut current = self.catalog.current.write();
+        let next = current.version + 1;
+        *current = Arc::new(apply(&current, &self.changes, next));
+        let mut places = self.catalog.places.lock();
+        for (id, rows) in &self.changes.places {
+            if rows.is_empty() {
+                places.remove(id);
+            } else {
+                places.insert(*id, rows.clone());
+            }
+        }
+        self.catalog.version.store(next, Ordering::Release);
+    }
+
+    /// After the commit is durable: removes the files that are no longer used.
+    pub fn committed(&mut self) {
+        let changes = std::mem::take(&mut self.changes);
+        self.private = None;
+        self.drop_files(changes.drop_at_commit);
+    }
+
+    /// After a rollback: forgets the changes, removes new files.
+    pub fn aborted(&mut self) {
+        let changes = std::mem::take(&mut self.changes);
+        self.private = None;
+        self.drop_files(changes.drop_at_abort);
+    }
+
+    /// A file that can't be removed now is removed when the server starts the next time.
+    fn drop_files(&self, rels: imbl::Vector<RelId>) {
+        for rel in rels {
+            if let Err(error) = self.catalog.storage.drop_relation(rel) {
+                eprintln!("WARNING:  could not remove the files of relation {}: {error}", rel.0);
+            }
+        }
+    }
+}
+
+/// A new snapshot with the changes in it.
+fn apply(base: &Snapshot, changes: &Changes, version: u64) -> Snapshot {
+    let mut snapshot = base.clone();
+    for id in changes.objects.keys() {
+        snapshot.remove(*id);
+    }
+    for object in changes.objects.values().flatten() {
+        snapshot.put((**object).clone());
+    }
+    snapshot.version = version;
+    snapshot
+}
+
+/// Id, part and number of parts of a row.
+fn row_header(row: &[u8]) -> Option<(Id, u16, u16)> {
+    let id = row.get(0..4)?.try_into().ok()?;
+    let part = row.get(4..6)?.try_into().ok()?;
+    let parts = row.get(6..8)?.try_into().ok()?;
+    Some((u32::from_le_bytes(id), u16::from_le_bytes(part), u16::from_le_bytes(parts)))
+}

@@ -1,0 +1,293 @@
+//! Objects written back as SQL: what `pg_get_indexdef`, `pg_get_constraintdef` and psql show.
+
+use std::fmt::Write as _;
+
+use crate::object::{Constraint, ConstraintKind, ForeignKeyAction, Id, Index, IndexColumn, Table};
+use crate::snapshot::Snapshot;
+
+/// An identifier, quoted where it has to be.
+pub fn quote_ident(name: &str) -> String {
+    let plain = name.bytes().enumerate().all(|(i, c)| {
+        c.is_ascii_lowercase() || c == b'_' || (i > 0 && (c.is_ascii_digit() || c == b'$'))
+    });
+    if plain && !name.is_empty() && !is_reserved(name) {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+}
+
+/// PostgreSQL's reserved words (manual, appendix C) and those that are reserved as column or
+/// function names; sorted.
+const RESERVED: &[&str] = &[
+    "all",
+    "analyse",
+    "analyze",
+    "and",
+    "any",
+    "array",
+    "as",
+    "asc",
+    "asymmetric",
+    "authorization",
+    "between",
+    "bigint",
+    "binary",
+    "bit",
+    "boolean",
+    "both",
+    "case",
+    "cast",
+    "char",
+    "character",
+    "check",
+    "coalesce",
+    "collate",
+    "collation",
+    "column",
+    "concurrently",
+    "constraint",
+    "create",
+    "cross",
+    "current_catalog",
+    "current_date",
+    "current_role",
+    "current_schema",
+    "current_time",
+    "current_timestamp",
+    "current_user",
+    "dec",
+    "decimal",
+    "default",
+    "deferrable",
+    "desc",
+    "distinct",
+    "do",
+    "else",
+    "end",
+    "except",
+    "exists",
+    "extract",
+    "false",
+    "fetch",
+    "float",
+    "for",
+    "foreign",
+    "freeze",
+    "from",
+    "full",
+    "grant",
+    "greatest",
+    "group",
+    "grouping",
+    "having",
+    "ilike",
+    "in",
+    "initially",
+    "inner",
+    "inout",
+    "int",
+    "integer",
+    "intersect",
+    "interval",
+    "into",
+    "is",
+    "isnull",
+    "join",
+    "lateral",
+    "leading",
+    "least",
+    "left",
+    "like",
+    "limit",
+    "localtime",
+    "localtimestamp",
+    "national",
+    "natural",
+    "nchar",
+    "none",
+    "normalize",
+    "not",
+    "notnull",
+    "null",
+    "nullif",
+    "numeric",
+    "offset",
+    "on",
+    "only",
+    "or",
+    "order",
+    "out",
+    "outer",
+    "overlaps",
+    "overlay",
+    "placing",
+    "position",
+    "precision",
+    "primary",
+    "real",
+    "references",
+    "returning",
+    "right",
+    "row",
+    "select",
+    "session_user",
+    "setof",
+    "similar",
+    "smallint",
+    "some",
+    "substring",
+    "symmetric",
+    "table",
+    "tablesample",
+    "then",
+    "time",
+    "timestamp",
+    "to",
+    "trailing",
+    "treat",
+    "trim",
+    "true",
+    "union",
+    "unique",
+    "user",
+    "using",
+    "values",
+    "varchar",
+    "variadic",
+    "verbose",
+    "when",
+    "where",
+    "window",
+    "with",
+    "xmlattributes",
+    "xmlconcat",
+    "xmlelement",
+    "xmlexists",
+    "xmlforest",
+    "xmlnamespaces",
+    "xmlparse",
+    "xmlpi",
+    "xmlroot",
+    "xmlserialize",
+    "xmltable",
+];
+
+fn is_reserved(name: &str) -> bool {
+    RESERVED.binary_search(&name).is_ok()
+}
+
+fn column_name(table: &Table, number: u16) -> String {
+    table
+        .columns
+        .get(usize::from(number).wrapping_sub(1))
+        .map_or_else(|| "?".to_owned(), |c| quote_ident(&c.name))
+}
+
+fn column_list(table: &Table, numbers: impl Iterator<Item = u16>) -> String {
+    numbers.map(|n| column_name(table, n)).collect::<Vec<_>>().join(", ")
+}
+
+fn qualified(catalog: &Snapshot, schema: Id, name: &str) -> String {
+    match catalog.schema(schema) {
+        Some(s) => format!("{}.{}", quote_ident(&s.name), quote_ident(name)),
+        None => quote_ident(name),
+    }
+}
+
+/// One key column with its order, as `CREATE INDEX` takes it.
+pub fn index_column(table: &Table, key: &IndexColumn) -> String {
+    let mut out = column_name(table, key.column);
+    match (key.descending, key.nulls_first) {
+        (false, false) => {}
+        (false, true) => out.push_str(" NULLS FIRST"),
+        (true, true) => out.push_str(" DESC"),
+        (true, false) => out.push_str(" DESC NULLS LAST"),
+    }
+    out
+}
+
+/// `CREATE INDEX …`.
+pub fn index(catalog: &Snapshot, index: &Index) -> String {
+    let Some(table) = catalog.table(index.table) else { return String::new() };
+    let keys: Vec<String> = index.columns.iter().map(|c| index_column(table, c)).collect();
+    let mut out = format!(
+        "CREATE {}INDEX {} ON {} USING btree ({})",
+        if index.unique { "UNIQUE " } else { "" },
+        quote_ident(&index.name),
+        qualified(catalog, table.schema, &table.name),
+        keys.join(", "),
+    );
+    if !index.options.is_empty() {
+        let list: Vec<String> = index.options.iter().map(|(n, v)| format!("{n}='{v}'")).collect();
+        let _ = write!(out, " WITH ({})", list.join(", "));
+    }
+    out
+}
+
+fn action(action: ForeignKeyAction) -> &'static str {
+    match action {
+        ForeignKeyAction::NoAction => "NO ACTION",
+        ForeignKeyAction::Restrict => "RESTRICT",
+        ForeignKeyAction::Cascade => "CASCADE",
+        ForeignKeyAction::SetNull => "SET NULL",
+        ForeignKeyAction::SetDefault => "SET DEFAULT",
+    }
+}
+
+/// `PRIMARY KEY (a)`, `FOREIGN KEY (a) REFERENCES t(b)`, … `path` are the schemas whose tables need
+/// no qualification.
+pub fn constraint(
+    catalog: &Snapshot,
+    path: &[Id],
+    table: &Table,
+    constraint: &Constraint,
+) -> String {
+    let keyed = |word: &str, id: &Id| {
+        let columns = catalog.index(*id).map(|i| i.columns.clone()).unwrap_or_default();
+        format!("{word} ({})", column_list(table, columns.iter().map(|c| c.column)))
+    };
+    match &constraint.kind {
+        ConstraintKind::Check(sql) => format!("CHECK (({sql}))"),
+        ConstraintKind::PrimaryKey { index } => keyed("PRIMARY KEY", index),
+        ConstraintKind::Unique { index } => keyed("UNIQUE", index),
+        ConstraintKind::ForeignKey(key) => {
+            let Some(other) = catalog.table(key.table) else { return String::new() };
+            let name = if path.contains(&other.schema) {
+                quote_ident(&other.name)
+            } else {
+                qualified(catalog, other.schema, &other.name)
+            };
+            let mut out = format!(
+                "FOREIGN KEY ({}) REFERENCES {name}({})",
+                column_list(table, key.columns.iter().copied()),
+                column_list(other, key.referenced.iter().copied()),
+            );
+            for (when, what) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
+                if what != ForeignKeyAction::NoAction {
+                    let _ = write!(out, " ON {when} {}", action(what));
+                }
+            }
+            out
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn identifiers_are_quoted_where_they_must_be() {
+        assert!(RESERVED.is_sorted());
+        for (name, quoted) in [
+            ("a1", "a1"),
+            ("1a", "\"1a\""),
+            ("A", "\"A\""),
+            ("user", "\"user\""),
+            ("q\"q", "\"q\"\"q\""),
+        ] {
+            assert_eq!(quote_ident(name), quoted);
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! `pg_catalog` and `information_schema`: tables computed from a [`Snapshot`].
+//!
+//! `tables.txt` lists every table with its columns; a table that has rows of its own has one
+//! function in one of the files here, found by name in [`rows_of`]. What only the running server
+//! knows (`pg_stat_activity`, `pg_locks`, …) comes from [`ServerInfo::rows`]. To add a table: a
+//! line in `tables.txt`, a function, a line in [`rows_of`].
+
+mod builtin;
+mod relations;
+mod row;
+mod schema;
+mod views;
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use base::settings::Settings;
+use base::{Oid, Result};
+use types::{Datum, oids};
+
+use crate::object::{Column, Id, Table, TableKind, ids};
+use crate::snapshot::Snapshot;
+
+/// What the functions that compute rows get.
+pub struct SystemCx<'a> {
+    /// The catalog as the transaction sees it.
+    pub catalog: &'a Snapshot,
+    /// The session's settings.
+    pub settings: &'a Settings,
+    /// What only the running server knows.
+    pub server: &'a dyn ServerInfo,
+    /// The session's database.
+    pub database: Id,
+    /// Equality conditions on columns known when the scan starts: (column number from 0, value).
+    /// A function may use them to compute fewer rows; the scan filters in any case.
+    pub equal: &'a [(u16, Datum)],
+}
+
+/// What only the running server knows: the rows of its statistics views and the like.
+pub trait ServerInfo: Send + Sync {
+    /// Rows of a view such as `pg_stat_activity`, `pg_locks`; empty when it isn't kept.
+    fn rows(&self, view: &str) -> Vec<Vec<Datum>>;
+    /// Pages of a relation's main fork.
+    fn pages(&self, rel: u32) -> u32;
+}
+
+/// A computed table.
+pub struct SystemTable {
+    /// PostgreSQL's oid.
+    pub oid: Oid,
+    /// Schema's oid.
+    pub schema: Id,
+    /// Name.
+    pub name: &'static str,
+    /// Columns with their types.
+    pub columns: &'static [(&'static str, Oid)],
+    /// Whether PostgreSQL has it as a view.
+    pub is_view: bool,
+    /// Its rows.
+    pub rows: fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>,
+}
+
+type RowsFn = fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>;
+
+/// The function that computes a table's rows; None: the server is asked.
+fn rows_of(name: &str) -> Option<RowsFn> {
+    Some(match name {
+        "pg_namespace" => schema::pg_namespace,
+        "pg_database" => schema::pg_database,
+        "pg_authid" => schema::pg_authid,
+        "pg_roles" => schema::pg_roles,
+        "pg_user" => schema::pg_user,
+        "pg_tablespace" => schema::pg_tablespace,
+        "pg_am" => schema::pg_am,
+        "pg_language" => schema::pg_language,
+        "pg_collation" => schema::pg_collation,
+        "pg_description" => schema::pg_description,
+        "pg_class" => relations::pg_class,
+        "pg_attribute" => relations::pg_attribute,
+        "pg_attrdef" => relations::pg_attrdef,
+        "pg_index" => relations::pg_index,
+        "pg_constraint" => relations::pg_constraint,
+        "pg_type" => builtin::pg_type,
+        "pg_proc" => builtin::pg_proc,
+        "pg_operator" => builtin::pg_operator,
+        "pg_cast" => builtin::pg_cast,
+        "pg_aggregate" => builtin::pg_aggregate,
+        "pg_tables" => views::pg_tables,
+        "pg_indexes" => views::pg_indexes,
+        "pg_settings" => views::pg_settings,
+        "pg_stats" => views::pg_stats,
+        "tables" => views::info_tables,
+        "columns" => views::info_columns,
+        "schemata" => views::info_schemata,
+        "table_constraints" => views::info_table_constraints,
+        "key_column_usage" => views::info_key_column_usage,
+        _ => return None,
+    })
+}
+
+struct Registry {
+    all: Vec<&'static SystemTable>,
+    by_name: HashMap<(Id, &'static str), (&'static SystemTable, Arc<Table>)>,
+    by_oid: HashMap<Oid, (&'static SystemTable, Arc<Table>)>,
+}
+
+fn registry() -> &'static Registry {
+    static REGISTRY: OnceLock<Registry> = OnceLock::new();
+    REGISTRY.get_or_init(|| {
+        let all: Vec<&'static SystemTable> =
+            row::lines(include_str!("tables.txt")).map(parse_table).collect();
+        let pair = |t: &&'static SystemTable| (*t, Arc::new(as_table(t)));
+        Registry {
+            by_name: all.iter().map(|t| ((t.schema, t.name), pair(t))).collect(),
+            by_oid: all.iter().map(|t| (t.oid, pair(t))).collect(),
+            all,
+        }
+    })
+}
+
+/// One line of `tables.txt`. The tables live as long as the program, so they are leaked.
+fn parse_table(line: &'static str) -> &'static SystemTable {
+    let mut fields = line.splitn(4, '|').map(str::trim);
+    let mut next = || fields.next().unwrap_or_default();
+    let (oid, schema, name, columns) = (next(), next(), next(), next());
+    let columns: Vec<(&'static str, Oid)> = columns
+        .split(", ")
+        .filter_map(|c| c.split_once(' '))
+        .map(|(name, ty)| (name, type_named(ty)))
+        .collect();
+    let oid: u32 = oid.parse().unwrap_or_default();
+    Box::leak(Box::new(SystemTable {
+        oid: Oid(oid),
+        schema: if schema == "pg_catalog" { ids::PG_CATALOG } else { ids::INFORMATION_SCHEMA },
+        name,
+        columns: Box::leak(columns.into_boxed_slice()),
+        is_view: oid >= 12000,
+        rows: rows_of(name).unwrap_or_else(|| server_rows(name)),
+    }))
+}
+
+fn type_named(name: &str) -> Oid {
+    let (element, array) = match name.strip_prefix('_') {
+        Some(element) => (element, true),
+        None => (name, false),
+    };
+    let element = if element == "cid" { "xid" } else { element };
+    let found = oids::ALL.iter().find(|(_, _, n)| *n == element);
+    found.map_or(oids::TEXT, |(oid, array_oid, _)| if array { *array_oid } else { *oid })
+}
+
+/// The views that the running server fills. A function pointer can't carry the name, hence one
+/// small function for each.
+fn server_rows(name: &'static str) -> RowsFn {
+    macro_rules! views { ($($view:literal),*) => {
+        match name {
+            $($view => |cx| Ok(cx.server.rows($view)),)*
+            _ => |_| Ok(Vec::new()),
+        }
+    } }
+    views!(
+        "pg_stat_activity",
+        "pg_locks",
+        "pg_prepared_statements",
+        "pg_cursors",
+        "pg_stat_database",
+        "pg_stat_bgwriter",
+        "pg_stat_wal",
+        "pg_stat_all_tables",
+        "pg_stat_user_tables",
+        "pg_stat_all_indexes",
+        "pg_stat_user_indexes",
+        "pg_stat_progress_vacuum",
+        "pg_stat_progress_copy",
+        "pg_stat_progress_create_index",
+        "pg_file_settings"
+    )
+}
+
+/// A computed table as a [`Table`], for the binder.
+fn as_table(table: &SystemTable) -> Table {
+    let column = |(name, ty): &(&str, Oid)| Column {
+        name: (*name).to_owned(),
+        ty: ty.0,
+        typmod: -1,
+        not_null: false,
+        default: None,
+        missing: None,
+        dropped: false,
+    };
+    Table {
+        oid: table.oid.0,
+        name: table.name.to_owned(),
+        schema: table.schema,
+        owner: ids::SUPERUSER,
+        kind: TableKind::System,
+        rel: 0,
+        columns: table.columns.iter().map(column).collect(),
+        constraints: Vec::new(),
+        indexes: Vec::new(),
+        referenced_by: Vec::new(),
+        options: Vec::new(),
+        unlogged: false,
+    }
+}
+
+/// All of them.
+pub fn tables() -> &'static [&'static SystemTable] {
+    &registry().all
+}
+
+/// A computed table as the binder sees a table ([`TableKind::System`]). Without a schema:
+/// `pg_catalog`.
+pub fn find(schema: Option<&str>, name: &str) -> Option<Arc<Table>> {
+    let schema = match schema {
+        None | Some("pg_catalog") => ids::PG_CATALOG,
+        Some("information_schema") => ids::INFORMATION_SCHEMA,
+        Some(_) => return None,
+    };
+    registry().by_name.get(&(schema, name)).map(|(_, table)| table.clone())
+}
+
+/// By oid.
+pub fn by_oid(oid: Oid) -> Option<&'static SystemTable> {
+    registry().by_oid.get(&oid).map(|(system, _)| *system)
+}
+
+/// By oid, as a [`Table`].
+pub fn table_by_oid(oid: Oid) -> Option<Arc<Table>> {
+    registry().by_oid.get(&oid).map(|(_, table)| table.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct NoServer;
+    impl ServerInfo for NoServer {
+        fn rows(&self, _view: &str) -> Vec<Vec<Datum>> {
+            Vec::new()
+        }
+        fn pages(&self, _rel: u32) -> u32 {
+            0
+        }
+    }
+
+    #[test]
+    fn every_table_gives_rows_as_wide_as_its_columns() {
+        let mut catalog = Snapshot::default();
+        crate::object::initial().into_iter().for_each(|o| catalog.put(o));
+        let settings = Settings::default();
+        let cx = SystemCx {
+            catalog: &catalog,
+            settings: &settings,
+            server: &NoServer,
+            database: ids::POSTGRES_DB,
+            equal: &[],
+        };
+        assert!(tables().len() > 140);
+        for table in tables() {
+            for row in (table.rows)(&cx).unwrap() {
+                assert_eq!(row.len(), table.columns.len(), "{}", table.name);
+            }
+        }
+        let class = find(None, "pg_class").unwrap();
+        assert_eq!((class.oid, class.columns[1].name.as_str()), (1259, "relname"));
+    }
+}

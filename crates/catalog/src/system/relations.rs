@@ -1,0 +1,310 @@
+//! Tables, indexes, their columns and constraints.
+
+use base::Result;
+use types::{Datum, TypeIo, oids};
+
+use super::row::{Row, array, oid, row};
+use super::{SystemCx, SystemTable};
+use crate::object::ids::{BTREE_AM, HEAP_AM, PG_CATALOG};
+use crate::object::{Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id, Index, Table};
+
+type Rows = Result<Vec<Vec<Datum>>>;
+
+fn class_row(cx: &SystemCx<'_>, id: Id, name: &str, schema: Id, rel: u32) -> Row {
+    let pages = if rel == 0 { 0 } else { cx.server.pages(rel) };
+    row(PG_CATALOG, "pg_class")
+        .set("oid", oid(id))
+        .set("relname", name)
+        .set("relnamespace", oid(schema))
+        .fill(&["reltype", "reloftype", "reltablespace", "reltoastrelid", "relrewrite"], oid(0))
+        .set("relowner", oid(crate::object::ids::SUPERUSER))
+        .set("relfilenode", oid(rel))
+        .set("relpages", pages as i32)
+        .set("reltuples", -1f32)
+        .set("relallvisible", 0)
+        .fill(
+            &[
+                "relhasindex",
+                "relisshared",
+                "relhasrules",
+                "relhastriggers",
+                "relhassubclass",
+                "relrowsecurity",
+                "relforcerowsecurity",
+                "relispartition",
+            ],
+            Datum::Bool(false),
+        )
+        .set("relpersistence", 'p')
+        .set("relreplident", 'n')
+        .set("relchecks", 0i16)
+        .set("relispopulated", true)
+        .set("relfrozenxid", oid(0))
+        .set("relminmxid", oid(0))
+}
+
+fn options(list: &[(String, String)]) -> Datum {
+    if list.is_empty() {
+        return Datum::Null;
+    }
+    let text = |(name, value): &(String, String)| Datum::Text(format!("{name}={value}").into());
+    array(oids::TEXT, 1, list.iter().map(text).collect())
+}
+
+fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
+    let checks = t.constraints.iter().filter(|c| matches!(c.kind, ConstraintKind::Check(_)));
+    let foreign = t.foreign_keys().next().is_some() || !t.referenced_by.is_empty();
+    let rows = cx.catalog.stats(t.oid).map_or(-1.0, |s| s.rows as f32);
+    class_row(cx, t.oid, &t.name, t.schema, t.rel)
+        .set("relowner", oid(t.owner))
+        .set("relam", oid(HEAP_AM))
+        .set("reltuples", rows)
+        .set("relhasindex", !t.indexes.is_empty())
+        .set("relkind", 'r')
+        .set("relpersistence", if t.unlogged { 'u' } else { 'p' })
+        .set("relnatts", t.columns.len() as i16)
+        .set("relchecks", checks.count() as i16)
+        .set("relhastriggers", foreign)
+        .set("relreplident", 'd')
+        .set("reloptions", options(&t.options))
+        .done()
+}
+
+fn index_class(cx: &SystemCx<'_>, i: &Index) -> Vec<Datum> {
+    class_row(cx, i.oid, &i.name, i.schema, i.rel)
+        .set("relam", oid(BTREE_AM))
+        .set("relkind", 'i')
+        .set("relnatts", i.columns.len() as i16)
+        .set("reloptions", options(&i.options))
+        .done()
+}
+
+fn system_class(cx: &SystemCx<'_>, t: &SystemTable) -> Vec<Datum> {
+    class_row(cx, t.oid.0, t.name, t.schema, 0)
+        .set("relam", oid(if t.is_view { 0 } else { HEAP_AM }))
+        .set("relkind", if t.is_view { 'v' } else { 'r' })
+        .set("relnatts", t.columns.len() as i16)
+        .done()
+}
+
+pub(super) fn pg_class(cx: &SystemCx<'_>) -> Rows {
+    let mut out: Vec<_> = super::tables().iter().map(|t| system_class(cx, t)).collect();
+    out.extend(cx.catalog.tables().map(|t| table_class(cx, t)));
+    out.extend(cx.catalog.indexes().map(|i| index_class(cx, i)));
+    Ok(out)
+}
+
+fn attribute(rel: Id, number: i16, name: &str, ty: Id, typmod: i32) -> Row {
+    let io = TypeIo::get(base::Oid(ty));
+    let collation = match io.map(|t| t.category) {
+        Some(b'S') if ty != oids::CHAR.0 => {
+            if ty == oids::NAME.0 {
+                950
+            } else {
+                100
+            }
+        }
+        _ => 0,
+    };
+    row(PG_CATALOG, "pg_attribute")
+        .set("attrelid", oid(rel))
+        .set("attname", name)
+        .set("atttypid", oid(ty))
+        .set("attstattarget", -1)
+        .set("attlen", io.map_or(-1, |t| t.len))
+        .set("attnum", number)
+        .set("attndims", i32::from(io.is_some_and(|t| t.element.0 != 0 && t.category == b'A')))
+        .set("attcacheoff", -1)
+        .set("atttypmod", typmod)
+        .set("attbyval", io.is_some_and(|t| t.by_value))
+        .set("attalign", io.map_or('i', |t| t.align as char))
+        .set("attstorage", if io.is_some_and(|t| t.len < 0) { 'x' } else { 'p' })
+        .set("attcompression", Datum::Char(0))
+        .fill(&["attnotnull", "atthasdef", "atthasmissing", "attisdropped"], Datum::Bool(false))
+        .fill(&["attidentity", "attgenerated"], Datum::Char(0))
+        .set("attislocal", true)
+        .set("attinhcount", 0)
+        .set("attcollation", oid(collation))
+}
+
+/// Columns that every table has besides its own.
+const SYSTEM_COLUMNS: [(&str, i16, base::Oid); 6] = [
+    ("tableoid", -6, oids::OID),
+    ("cmax", -5, oids::XID),
+    ("xmax", -4, oids::XID),
+    ("cmin", -3, oids::XID),
+    ("xmin", -2, oids::XID),
+    ("ctid", -1, oids::TID),
+];
+
+fn table_attributes(t: &Table, out: &mut Vec<Vec<Datum>>) {
+    for (name, number, ty) in SYSTEM_COLUMNS {
+        out.push(attribute(t.oid, number, name, ty.0, -1).set("attnotnull", true).done());
+    }
+    for (i, c) in t.columns.iter().enumerate() {
+        let number = i as i16 + 1;
+        let one = if c.dropped {
+            attribute(t.oid, number, &format!("........pg.dropped.{number}........"), 0, -1)
+                .set("attisdropped", true)
+        } else {
+            attribute(t.oid, number, &c.name, c.ty, c.typmod)
+                .set("attnotnull", c.not_null)
+                .set("atthasdef", c.default.is_some())
+                .set("atthasmissing", c.missing.is_some())
+        };
+        out.push(one.done());
+    }
+}
+
+fn index_attributes(cx: &SystemCx<'_>, i: &Index, out: &mut Vec<Vec<Datum>>) {
+    let Some(table) = cx.catalog.table(i.table) else { return };
+    for (n, key) in i.columns.iter().enumerate() {
+        if let Some(c) = table.columns.get(usize::from(key.column) - 1) {
+            out.push(attribute(i.oid, n as i16 + 1, &c.name, c.ty, c.typmod).done());
+        }
+    }
+}
+
+pub(super) fn pg_attribute(cx: &SystemCx<'_>) -> Rows {
+    let wanted = cx.equal.iter().find_map(|(column, value)| match (column, value) {
+        (0, Datum::Oid(id)) => Some(*id),
+        _ => None,
+    });
+    let take = |id: Id| wanted.is_none_or(|w| w == id);
+    let mut out = Vec::new();
+    for t in super::tables().iter().filter(|t| take(t.oid.0)) {
+        for (i, (name, ty)) in t.columns.iter().enumerate() {
+            out.push(attribute(t.oid.0, i as i16 + 1, name, ty.0, -1).done());
+        }
+    }
+    cx.catalog.tables().filter(|t| take(t.oid)).for_each(|t| table_attributes(t, &mut out));
+    cx.catalog.indexes().filter(|i| take(i.oid)).for_each(|i| index_attributes(cx, i, &mut out));
+    Ok(out)
+}
+
+/// A default has no object of its own; its oid is made from the table's and the column's, which is
+/// unique for tables below 2^20 columns apart.
+fn default_oid(table: Id, column: u16) -> Datum {
+    oid(table.wrapping_mul(2048).wrapping_add(u32::from(column)) | 1 << 30)
+}
+
+pub(super) fn pg_attrdef(cx: &SystemCx<'_>) -> Rows {
+    let mut out = Vec::new();
+    for t in cx.catalog.tables() {
+        for (number, c) in t.live_columns() {
+            let Some(default) = &c.default else { continue };
+            out.push(
+                row(PG_CATALOG, "pg_attrdef")
+                    .set("oid", default_oid(t.oid, number))
+                    .set("adrelid", oid(t.oid))
+                    .set("adnum", number as i16)
+                    .set("adbin", default.as_str())
+                    .done(),
+            );
+        }
+    }
+    Ok(out)
+}
+
+fn vector(numbers: impl Iterator<Item = i16>) -> Datum {
+    array(oids::INT2, 0, numbers.map(Datum::Int2).collect())
+}
+
+fn oid_vector(count: usize) -> Datum {
+    array(oids::OID, 0, vec![Datum::Oid(0); count])
+}
+
+pub(super) fn pg_index(cx: &SystemCx<'_>) -> Rows {
+    let one = |i: &Index| {
+        let n = i.columns.len();
+        row(PG_CATALOG, "pg_index")
+            .set("indexrelid", oid(i.oid))
+            .set("indrelid", oid(i.table))
+            .fill(&["indnatts", "indnkeyatts"], Datum::Int2(n as i16))
+            .set("indisunique", i.unique)
+            .set("indnullsnotdistinct", false)
+            .set("indisprimary", i.primary)
+            .fill(
+                &["indisexclusion", "indisclustered", "indcheckxmin", "indisreplident"],
+                Datum::Bool(false),
+            )
+            .fill(&["indimmediate", "indisvalid", "indisready", "indislive"], Datum::Bool(true))
+            .set("indkey", vector(i.columns.iter().map(|c| c.column as i16)))
+            .fill(&["indcollation", "indclass"], oid_vector(n))
+            .set(
+                "indoption",
+                vector(
+                    i.columns
+                        .iter()
+                        .map(|c| i16::from(c.descending) + 2 * i16::from(c.nulls_first)),
+                ),
+            )
+            .done()
+    };
+    Ok(cx.catalog.indexes().map(|i| one(i)).collect())
+}
+
+fn action_letter(action: ForeignKeyAction) -> char {
+    match action {
+        ForeignKeyAction::NoAction => 'a',
+        ForeignKeyAction::Restrict => 'r',
+        ForeignKeyAction::Cascade => 'c',
+        ForeignKeyAction::SetNull => 'n',
+        ForeignKeyAction::SetDefault => 'd',
+    }
+}
+
+fn numbers(columns: &[u16]) -> Datum {
+    array(oids::INT2, 1, columns.iter().map(|c| Datum::Int2(*c as i16)).collect())
+}
+
+fn foreign_key(out: Row, key: &ForeignKey) -> Row {
+    out.set("contype", 'f')
+        .set("conindid", oid(key.index))
+        .set("confrelid", oid(key.table))
+        .set("confupdtype", action_letter(key.on_update))
+        .set("confdeltype", action_letter(key.on_delete))
+        .set("confmatchtype", 's')
+        .set("conkey", numbers(&key.columns))
+        .set("confkey", numbers(&key.referenced))
+}
+
+fn constraint(cx: &SystemCx<'_>, t: &Table, c: &Constraint) -> Vec<Datum> {
+    let out = row(PG_CATALOG, "pg_constraint")
+        .set("oid", oid(c.oid))
+        .set("conname", c.name.as_str())
+        .set("connamespace", oid(t.schema))
+        .fill(&["condeferrable", "condeferred"], Datum::Bool(false))
+        .set("convalidated", true)
+        .set("conrelid", oid(t.oid))
+        .fill(&["contypid", "conindid", "conparentid", "confrelid"], oid(0))
+        .fill(&["confupdtype", "confdeltype", "confmatchtype"], Datum::Char(b' '))
+        .set("conislocal", true)
+        .set("coninhcount", 0)
+        .set("connoinherit", true);
+    let keyed = |out: Row, letter: char, index: Id| {
+        let columns: Vec<u16> = cx
+            .catalog
+            .index(index)
+            .map(|i| i.columns.iter().map(|c| c.column).collect())
+            .unwrap_or_default();
+        out.set("contype", letter).set("conindid", oid(index)).set("conkey", numbers(&columns))
+    };
+    match &c.kind {
+        ConstraintKind::Check(sql) => {
+            out.set("contype", 'c').set("connoinherit", false).set("conbin", sql.as_str())
+        }
+        ConstraintKind::PrimaryKey { index } => keyed(out, 'p', *index),
+        ConstraintKind::Unique { index } => keyed(out, 'u', *index),
+        ConstraintKind::ForeignKey(key) => foreign_key(out, key),
+    }
+    .done()
+}
+
+pub(super) fn pg_constraint(cx: &SystemCx<'_>) -> Rows {
+    let mut out = Vec::new();
+    for t in cx.catalog.tables() {
+        out.extend(t.constraints.iter().map(|c| constraint(cx, t, c)));
+    }
+    Ok(out)
+}

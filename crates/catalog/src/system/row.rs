@@ -1,0 +1,98 @@
+//! Making rows by column name.
+
+use types::{Datum, datum::Array};
+
+use super::{SystemTable, registry};
+use crate::object::Id;
+
+/// Lines of a table file without comments.
+pub(super) fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
+    text.lines().filter(|l| !l.is_empty() && !l.starts_with('#'))
+}
+
+/// A row under construction; columns that are not set are NULL.
+pub(super) struct Row {
+    table: &'static SystemTable,
+    values: Vec<Datum>,
+}
+
+/// A new row of `schema`'s table.
+pub(super) fn row(schema: Id, name: &'static str) -> Row {
+    let table = registry().by_name[&(schema, name)].0;
+    Row { table, values: vec![Datum::Null; table.columns.len()] }
+}
+
+impl Row {
+    /// Sets a column.
+    pub fn set(mut self, column: &str, value: impl Into<Cell>) -> Row {
+        let at = self.table.columns.iter().position(|(name, _)| *name == column);
+        debug_assert!(at.is_some(), "{} has no column {column}", self.table.name);
+        if let Some(at) = at {
+            self.values[at] = value.into().0;
+        }
+        self
+    }
+
+    /// Sets several columns to one value.
+    pub fn fill(mut self, columns: &[&str], value: Datum) -> Row {
+        for column in columns {
+            self = self.set(column, value.clone());
+        }
+        self
+    }
+
+    /// The values.
+    pub fn done(self) -> Vec<Datum> {
+        self.values
+    }
+}
+
+/// A value on its way into a row.
+pub(super) struct Cell(Datum);
+
+impl From<Datum> for Cell {
+    fn from(value: Datum) -> Cell {
+        Cell(value)
+    }
+}
+impl From<&str> for Cell {
+    fn from(value: &str) -> Cell {
+        Cell(Datum::Text(value.into()))
+    }
+}
+impl From<bool> for Cell {
+    fn from(value: bool) -> Cell {
+        Cell(Datum::Bool(value))
+    }
+}
+impl From<i32> for Cell {
+    fn from(value: i32) -> Cell {
+        Cell(Datum::Int4(value))
+    }
+}
+impl From<i16> for Cell {
+    fn from(value: i16) -> Cell {
+        Cell(Datum::Int2(value))
+    }
+}
+impl From<f32> for Cell {
+    fn from(value: f32) -> Cell {
+        Cell(Datum::Float4(value))
+    }
+}
+impl From<char> for Cell {
+    fn from(value: char) -> Cell {
+        Cell(Datum::Char(value as u8))
+    }
+}
+
+/// An object id.
+pub(super) fn oid(id: Id) -> Datum {
+    Datum::Oid(id)
+}
+
+/// An array of one dimension; vectors (`int2vector`, `oidvector`) begin at 0.
+pub(super) fn array(element: base::Oid, lower: i32, items: Vec<Datum>) -> Datum {
+    let dims = if items.is_empty() { Vec::new() } else { vec![(items.len() as i32, lower)] };
+    Datum::Array(std::sync::Arc::new(Array { element, dims, items }))
+}

@@ -1,0 +1,249 @@
+//! Views of PostgreSQL over the tables of the other files, and `information_schema`.
+
+use base::Result;
+use base::settings::{Kind, SETTINGS, SettingId, Value, show};
+use types::{Datum, io, oids};
+
+use super::SystemCx;
+use super::row::{Row, array, row};
+use crate::definition;
+use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
+use crate::object::{ConstraintKind, Id, Table};
+
+type Rows = Result<Vec<Vec<Datum>>>;
+
+fn text(value: &str) -> Datum {
+    Datum::Text(value.into())
+}
+
+fn schema_name(cx: &SystemCx<'_>, id: Id) -> Datum {
+    cx.catalog.schema(id).map_or(Datum::Null, |s| text(&s.name))
+}
+
+fn role_name(cx: &SystemCx<'_>, id: Id) -> Datum {
+    cx.catalog.roles().find(|r| r.oid == id).map_or(Datum::Null, |r| text(&r.name))
+}
+
+fn database_name(cx: &SystemCx<'_>) -> Datum {
+    cx.catalog.databases().find(|d| d.oid == cx.database).map_or(Datum::Null, |d| text(&d.name))
+}
+
+pub(super) fn pg_tables(cx: &SystemCx<'_>) -> Rows {
+    let one = |t: &Table| {
+        row(PG_CATALOG, "pg_tables")
+            .set("schemaname", schema_name(cx, t.schema))
+            .set("tablename", t.name.as_str())
+            .set("tableowner", role_name(cx, t.owner))
+            .set("hasindexes", !t.indexes.is_empty())
+            .fill(&["hasrules", "rowsecurity"], Datum::Bool(false))
+            .set("hastriggers", t.foreign_keys().next().is_some() || !t.referenced_by.is_empty())
+            .done()
+    };
+    let system = super::tables().iter().filter(|t| !t.is_view).map(|t| {
+        row(PG_CATALOG, "pg_tables")
+            .set("schemaname", schema_name(cx, t.schema))
+            .set("tablename", t.name)
+            .set("tableowner", "postgres")
+            .fill(&["hasindexes", "hasrules", "rowsecurity", "hastriggers"], Datum::Bool(false))
+            .done()
+    });
+    Ok(cx.catalog.tables().map(|t| one(t)).chain(system).collect())
+}
+
+pub(super) fn pg_indexes(cx: &SystemCx<'_>) -> Rows {
+    let one = |i: &crate::object::Index| {
+        let table = cx.catalog.table(i.table)?;
+        Some(
+            row(PG_CATALOG, "pg_indexes")
+                .set("schemaname", schema_name(cx, table.schema))
+                .set("tablename", table.name.as_str())
+                .set("indexname", i.name.as_str())
+                .set("indexdef", definition::index(cx.catalog, i).as_str())
+                .done(),
+        )
+    };
+    Ok(cx.catalog.indexes().filter_map(|i| one(i)).collect())
+}
+
+pub(super) fn pg_settings(cx: &SystemCx<'_>) -> Rows {
+    let one = |n: usize| {
+        let (id, def) = (SettingId(n as u16), &SETTINGS[n]);
+        let plain = |value: &Value| match value {
+            Value::Int(v) => v.to_string(),
+            other => show(id, other),
+        };
+        let value = plain(cx.settings.get(id));
+        let boot = plain(&def.default.value());
+        let (kind, range, words) = match def.kind {
+            Kind::Bool => ("bool", None, None),
+            Kind::String => ("string", None, None),
+            Kind::Int { min, max } => ("integer", Some((min.to_string(), max.to_string())), None),
+            Kind::Real { min, max } => ("real", Some((min.to_string(), max.to_string())), None),
+            Kind::Enum(words) => ("enum", None, Some(words)),
+        };
+        let mut out = row(PG_CATALOG, "pg_settings")
+            .set("name", def.name)
+            .set("setting", value.as_str())
+            .set("category", def.group)
+            .set("short_desc", def.description)
+            .set("context", def.context.as_str())
+            .set("vartype", kind)
+            .set("source", if value == boot { "default" } else { "configuration file" })
+            .fill(&["boot_val", "reset_val"], text(&boot))
+            .set("pending_restart", false);
+        if !def.unit.suffix().is_empty() {
+            out = out.set("unit", def.unit.suffix());
+        }
+        if let Some((min, max)) = range {
+            out = out.set("min_val", min.as_str()).set("max_val", max.as_str());
+        }
+        if let Some(words) = words {
+            out =
+                out.set("enumvals", array(oids::TEXT, 1, words.iter().map(|w| text(w)).collect()));
+        }
+        out.done()
+    };
+    Ok((0..SETTINGS.len()).map(one).collect())
+}
+
+pub(super) fn pg_stats(cx: &SystemCx<'_>) -> Rows {
+    let mut out = Vec::new();
+    for t in cx.catalog.tables() {
+        let Some(stats) = cx.catalog.stats(t.oid) else { continue };
+        for ((_, column), s) in t.live_columns().zip(&stats.columns) {
+            out.push(
+                row(PG_CATALOG, "pg_stats")
+                    .set("schemaname", schema_name(cx, t.schema))
+                    .set("tablename", t.name.as_str())
+                    .set("attname", column.name.as_str())
+                    .set("inherited", false)
+                    .set("null_frac", s.null_fraction as f32)
+                    .set("avg_width", s.width)
+                    .set("n_distinct", s.distinct as f32)
+                    .set("correlation", s.correlation as f32)
+                    .done(),
+            );
+        }
+    }
+    Ok(out)
+}
+
+fn info(cx: &SystemCx<'_>, name: &'static str, prefix: &str, schema: Id, table: &str) -> Row {
+    row(INFORMATION_SCHEMA, name)
+        .set(&format!("{prefix}_catalog"), database_name(cx))
+        .set(&format!("{prefix}_schema"), schema_name(cx, schema))
+        .set(&format!("{prefix}_name"), table)
+}
+
+pub(super) fn info_tables(cx: &SystemCx<'_>) -> Rows {
+    let user = cx.catalog.tables().map(|t| {
+        info(cx, "tables", "table", t.schema, &t.name)
+            .set("table_type", "BASE TABLE")
+            .set("is_insertable_into", "YES")
+            .set("is_typed", "NO")
+            .done()
+    });
+    let system = super::tables().iter().map(|t| {
+        info(cx, "tables", "table", t.schema, t.name)
+            .set("table_type", if t.is_view { "VIEW" } else { "BASE TABLE" })
+            .set("is_insertable_into", "NO")
+            .set("is_typed", "NO")
+            .done()
+    });
+    Ok(user.chain(system).collect())
+}
+
+pub(super) fn info_columns(cx: &SystemCx<'_>) -> Rows {
+    let mut out = Vec::new();
+    for t in cx.catalog.tables() {
+        for (number, c) in t.live_columns() {
+            let ty = base::Oid(c.ty);
+            let mut one = info(cx, "columns", "table", t.schema, &t.name)
+                .set("column_name", c.name.as_str())
+                .set("ordinal_position", i32::from(number))
+                .set("is_nullable", if c.not_null { "NO" } else { "YES" })
+                .set("data_type", io::format_type(ty, -1).as_str())
+                .set("udt_catalog", database_name(cx))
+                .set("udt_schema", "pg_catalog")
+                .set("is_updatable", "YES")
+                .set("is_identity", "NO")
+                .set("is_generated", "NEVER");
+            if let Some(io) = types::TypeIo::get(ty) {
+                one = one.set("udt_name", io.name);
+            }
+            if let Some(default) = &c.default {
+                one = one.set("column_default", default.as_str());
+            }
+            if c.typmod >= 4 && (ty == oids::VARCHAR || ty == oids::BPCHAR) {
+                one = one.set("character_maximum_length", c.typmod - 4);
+            }
+            out.push(one.done());
+        }
+    }
+    Ok(out)
+}
+
+pub(super) fn info_schemata(cx: &SystemCx<'_>) -> Rows {
+    let one = |s: &crate::object::Schema| {
+        row(INFORMATION_SCHEMA, "schemata")
+            .set("catalog_name", database_name(cx))
+            .set("schema_name", s.name.as_str())
+            .set("schema_owner", role_name(cx, s.owner))
+            .done()
+    };
+    Ok(cx.catalog.schemas().map(|s| one(s)).collect())
+}
+
+pub(super) fn info_table_constraints(cx: &SystemCx<'_>) -> Rows {
+    let mut out = Vec::new();
+    for t in cx.catalog.tables() {
+        for c in &t.constraints {
+            let kind = match c.kind {
+                ConstraintKind::Check(_) => "CHECK",
+                ConstraintKind::PrimaryKey { .. } => "PRIMARY KEY",
+                ConstraintKind::Unique { .. } => "UNIQUE",
+                ConstraintKind::ForeignKey(_) => "FOREIGN KEY",
+            };
+            out.push(
+                info(cx, "table_constraints", "table", t.schema, &t.name)
+                    .set("constraint_catalog", database_name(cx))
+                    .set("constraint_schema", schema_name(cx, t.schema))
+                    .set("constraint_name", c.name.as_str())
+                    .set("constraint_type", kind)
+                    .fill(&["is_deferrable", "initially_deferred"], text("NO"))
+                    .set("enforced", "YES")
+                    .done(),
+            );
+        }
+    }
+    Ok(out)
+}
+
+pub(super) fn info_key_column_usage(cx: &SystemCx<'_>) -> Rows {
+    let mut out = Vec::new();
+    for t in cx.catalog.tables() {
+        for c in &t.constraints {
+            let columns = match &c.kind {
+                ConstraintKind::Check(_) => continue,
+                ConstraintKind::ForeignKey(key) => key.columns.clone(),
+                ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
+                    let index = cx.catalog.index(*index);
+                    index.map(|i| i.columns.iter().map(|c| c.column).collect()).unwrap_or_default()
+                }
+            };
+            for (n, column) in columns.iter().enumerate() {
+                let Some(column) = t.columns.get(usize::from(*column) - 1) else { continue };
+                out.push(
+                    info(cx, "key_column_usage", "table", t.schema, &t.name)
+                        .set("constraint_catalog", database_name(cx))
+                        .set("constraint_schema", schema_name(cx, t.schema))
+                        .set("constraint_name", c.name.as_str())
+                        .set("column_name", column.name.as_str())
+                        .set("ordinal_position", n as i32 + 1)
+                        .done(),
+                );
+            }
+        }
+    }
+    Ok(out)
+}
