@@ -1,25 +1,45 @@
 //! Tasks, workers and the one waiting room; the locks built on it.
 //!
-//! (Interface agreed first; bodies follow.)
-//!
 //! * A **worker** is a pthread with its own epoll set and run queue. When a socket becomes readable
 //!   the worker takes a pooled coroutine and calls [`Source::run`] on it, right there, to its end.
 //! * A **task** is what can wait: a session (on a coroutine or, with `session_model = thread`, on its
 //!   own pthread) or a background thread. Every wait goes through [`park`], which takes the wait
 //!   event; [`Task::unpark`] before `park` is remembered.
 //! * A task that has started stays with its worker.
+//!
+//! ```text
+//!   park, interrupts, wait slot          task.rs
+//!        |                 \
+//!   a coroutine on a worker  a futex (background thread, test, thread model)
+//!   worker/*.rs, coroutine.rs  sys.rs
+//!        |
+//!   LwLock, Mutex, Condvar               lwlock.rs, mutex.rs, condvar.rs: only use park and unpark
+//! ```
+//!
+//! # Order of locking
+//! A [`SpinLock`] is innermost: nothing is waited for while one is held (debug builds assert it).
+//! Whoever holds an [`LwLock`] or [`Mutex`] does not wait for a heavyweight lock or for the client
+//! (debug builds assert that too, by the type of the wait event).
 
+pub mod clock;
+pub mod condvar;
+mod coroutine;
+mod local;
 pub mod lwlock;
 pub mod mutex;
+pub mod spin;
 pub mod stack;
+mod sys;
 pub mod task;
 pub mod worker;
 
+pub use condvar::Condvar;
 pub use lwlock::{LwLock, LwLockReadGuard, LwLockWriteGuard, RawLwLock};
-pub use mutex::{Condvar, Mutex, MutexGuard, SpinLock};
+pub use mutex::{Mutex, MutexGuard};
+pub use spin::{SpinLock, SpinLockGuard};
 pub use stack::{check_stack, on_native_stack};
 pub use task::{
     Interrupt, Task, TaskRef, Wake, check_interrupts, current, io_wait, park, park_uninterruptible,
-    spawn_thread, yield_now,
+    spawn_task, spawn_thread, with_current, yield_now,
 };
 pub use worker::{Readiness, Source, Workers, wait_readable, wait_writable};

@@ -1,47 +1,564 @@
-//! Lightweight locks with bounded fairness.
+//! Lightweight locks with bounded fairness: a reader-writer lock on one atomic word, with a FIFO of
+//! parked waiters that lie on their own stacks.
+//!
+//! ```text
+//!   63        56 55      48 47              24 23    22      21     20    19           0
+//!  | tranche    |    0     | passes           |WOKEN|QUEUED |QLOCK |EXCL | shared count |
+//! ```
+//!
+//! * `shared count`, `EXCL`: who has the lock.
+//! * `QUEUED`: the queue is not empty. `QLOCK`: a spin lock over the queue's pointers, held for a
+//!   few instructions. `WOKEN`: the queue's head is an exclusive waiter that was woken and has not
+//!   answered yet.
+//! * `passes`: how often the queue's head was passed: acquisitions by newcomers since the head
+//!   queued.
+//!
+//! # How a waiter gets the lock
+//! A newcomer takes a lock whose state allows it when nobody queues, or when the queue's head was
+//! passed fewer than `lwlock_shared_limit` times (it then counts one pass). Otherwise it spins a
+//! little, then queues and parks.
+//!
+//! Whoever makes the lock available while somebody queues (and WOKEN is not set) serves the queue's
+//! head: leading shared waiters are given the lock, all at once, and leave the queue; a leading
+//! exclusive waiter is only woken, keeps its place and takes the lock itself when it runs, without
+//! regard to the limit. So a lock is not idle while a parked exclusive waiter waits for its turn
+//! on a worker: newcomers may use it meanwhile, within the limit.
+//!
+//! # No wake-up is lost
+//! Invariant, whenever QLOCK is free: QUEUED and not WOKEN implies that the lock's state does not
+//! admit the head, or that the one who made it admissible is on its way to take QLOCK. Every change
+//! of the queue ends in [`RawLwLock::settle`], whose one compare-and-swap frees QLOCK only in a
+//! state that keeps the invariant, and serves the head otherwise. A release that makes the lock
+//! available sees QUEUED and WOKEN in the same atomic operation. With WOKEN, the woken waiter will
+//! take QLOCK: it takes the lock, or finds it taken and clears WOKEN in the same operation.
+//!
+//! # Fairness is bounded
+//! Let W wait, and let p(W) count the acquisitions by newcomers after W queued. Claim: p(W) never
+//! exceeds the limit L. Each node notes, when it queues, the count of passes so far on a scale that
+//! is common to the nodes in the queue (`mark`); `passes` is that count less the head's mark. A
+//! newcomer passes only while `passes < L`, and since marks ascend along the queue, no waiter's
+//! count is larger than the head's. When the head leaves, `passes` is lowered by the distance of
+//! the marks, so it is then exactly the new head's count. Waiters leave in order, so W is passed by
+//! at most L newcomers and by the finite number of those who queued before it: neither kind of
+//! waiter starves. (The limit is read when it is used; lowering it takes effect at once. With -1
+//! newcomers are never held back, which shows the starvation of PostgreSQL's locks.)
+//!
+//! # What this leaves out
+//! Upgrading, timeouts and interrupts: lightweight locks are held for microseconds, and a waiter is
+//! never cancelled.
+
+use std::cell::{Cell, UnsafeCell};
+use std::ops::{Deref, DerefMut};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use base::WaitEvent;
+use base::settings::{live_int, setting};
 
-/// A reader-writer lock on one atomic word with a FIFO of parked waiters, without data.
-pub struct RawLwLock {}
+use crate::clock::now_ns;
+use crate::spin::Backoff;
+use crate::task::{TaskRef, current, park_uninterruptible, with_current};
+
+const SHARED_ONE: u64 = 1;
+const SHARED_MASK: u64 = (1 << 20) - 1;
+const EXCL: u64 = 1 << 20;
+const QLOCK: u64 = 1 << 21;
+const QUEUED: u64 = 1 << 22;
+const WOKEN: u64 = 1 << 23;
+const PASS_SHIFT: u32 = 24;
+const PASS_MAX: u64 = (1 << 24) - 1;
+const PASS_ONE: u64 = 1 << PASS_SHIFT;
+const PASS_MASK: u64 = PASS_MAX << PASS_SHIFT;
+const TRANCHE_SHIFT: u32 = 56;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Shared,
+    Exclusive,
+}
+
+impl Mode {
+    /// Whether the lock's holders leave room for one more of this mode.
+    fn fits(self, word: u64) -> bool {
+        match self {
+            Mode::Shared => word & EXCL == 0,
+            Mode::Exclusive => word & (EXCL | SHARED_MASK) == 0,
+        }
+    }
+
+    /// The word's change when it is taken.
+    fn taken(self) -> u64 {
+        match self {
+            Mode::Shared => SHARED_ONE,
+            Mode::Exclusive => EXCL,
+        }
+    }
+}
+
+/// One waiter, on its own stack. All but `granted` and `task` belong to QLOCK.
+struct Waiter {
+    mode: Mode,
+    task: TaskRef,
+    /// Passes so far when it queued, on the queue's scale.
+    mark: Cell<u64>,
+    next: Cell<*const Waiter>,
+    /// In the head only: the last of the queue.
+    tail: Cell<*const Waiter>,
+    /// Shared: it has the lock, and its waker touches it no more.
+    granted: AtomicBool,
+    /// Exclusive: it was woken to take the lock.
+    woken: AtomicBool,
+}
+
+/// A reader-writer lock on one atomic word with a FIFO of parked waiters, without data. 16 bytes.
+pub struct RawLwLock {
+    word: AtomicU64,
+    head: UnsafeCell<*const Waiter>,
+}
+
+// SAFETY: `head` and what it points to are used under QLOCK only, and a waiter stays in place while
+// it is queued.
+unsafe impl Sync for RawLwLock {}
+// SAFETY: as above; a lock that moves has no waiters, since they borrow it.
+unsafe impl Send for RawLwLock {}
 
 impl RawLwLock {
     /// `tranche` is a wait event of type LWLock.
-    pub const fn new(_tranche: WaitEvent) -> RawLwLock {
-        RawLwLock {}
+    pub const fn new(tranche: WaitEvent) -> RawLwLock {
+        RawLwLock {
+            word: AtomicU64::new((tranche as u64) << TRANCHE_SHIFT),
+            head: UnsafeCell::new(ptr::null()),
+        }
     }
+
     /// Waits for shared access.
+    #[inline]
     pub fn lock_shared(&self) {
-        todo!()
+        if !self.take_uncontended(Mode::Shared) {
+            self.lock_slow(Mode::Shared);
+        }
+        hold(1);
     }
+
     /// Waits for exclusive access.
+    #[inline]
     pub fn lock_exclusive(&self) {
-        todo!()
+        if !self.take_uncontended(Mode::Exclusive) {
+            self.lock_slow(Mode::Exclusive);
+        }
+        hold(1);
     }
-    /// Without waiting.
+
+    /// Without waiting; does not pass anybody who waits.
+    #[inline]
     pub fn try_lock_shared(&self) -> bool {
-        todo!()
+        let taken = self.take_uncontended(Mode::Shared);
+        hold(i32::from(taken));
+        taken
     }
-    /// Without waiting.
+
+    /// Without waiting; does not pass anybody who waits.
+    #[inline]
     pub fn try_lock_exclusive(&self) -> bool {
-        todo!()
+        let taken = self.take_uncontended(Mode::Exclusive);
+        hold(i32::from(taken));
+        taken
     }
+
     /// # Safety
     /// The caller holds it shared.
+    #[inline]
     pub unsafe fn unlock_shared(&self) {
-        todo!()
+        hold(-1);
+        let before = self.word.fetch_sub(SHARED_ONE, Ordering::Release);
+        debug_assert_ne!(before & SHARED_MASK, 0, "a shared lock that nobody holds is released");
+        if before & (QUEUED | WOKEN) == QUEUED && before & SHARED_MASK == SHARED_ONE {
+            self.serve();
+        }
     }
+
     /// # Safety
     /// The caller holds it exclusively.
+    #[inline]
     pub unsafe fn unlock_exclusive(&self) {
-        todo!()
+        hold(-1);
+        let before = self.word.fetch_and(!EXCL, Ordering::Release);
+        debug_assert_ne!(before & EXCL, 0, "an exclusive lock that nobody holds is released");
+        if before & (QUEUED | WOKEN) == QUEUED {
+            self.serve();
+        }
+    }
+
+    /// Whether somebody holds it exclusively just now (for assertions).
+    pub fn is_locked_exclusive(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & EXCL != 0
+    }
+
+    /// Whether somebody holds it just now (for assertions).
+    pub fn is_locked(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & (EXCL | SHARED_MASK) != 0
+    }
+
+    /// Whether somebody queues for it just now.
+    pub fn has_waiters(&self) -> bool {
+        self.word.load(Ordering::Relaxed) & QUEUED != 0
+    }
+
+    /// The wait event it was made with.
+    pub fn tranche(&self) -> WaitEvent {
+        let code = (self.word.load(Ordering::Relaxed) >> TRANCHE_SHIFT) as u8;
+        WaitEvent::from_u8(code).unwrap_or(WaitEvent::LWLockOther)
+    }
+
+    /// The fast path: takes it when nobody is in the way and nobody queues.
+    #[inline]
+    fn take_uncontended(&self, mode: Mode) -> bool {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while mode.fits(word) && word & QUEUED == 0 {
+            match self.word.compare_exchange_weak(
+                word,
+                word + mode.taken(),
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// Takes it if the holders leave room and the queue's head may be passed once more. The word
+    /// that a caller with QLOCK leaves behind has `clear` cleared.
+    fn take_as_newcomer(&self, mode: Mode, clear: u64) -> bool {
+        let mut word = self.word.load(Ordering::Relaxed);
+        while mode.fits(word) {
+            let mut taken = (word + mode.taken()) & !clear;
+            if word & QUEUED != 0 {
+                let passes = (word & PASS_MASK) >> PASS_SHIFT;
+                let limit = live_int(setting::LWLOCK_SHARED_LIMIT);
+                if limit >= 0 && passes >= limit as u64 {
+                    return false;
+                }
+                if passes < PASS_MAX {
+                    taken += PASS_ONE;
+                }
+                tranche(word).passes.fetch_add(1, Ordering::Relaxed);
+            }
+            match self.word.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed)
+            {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    #[cold]
+    fn lock_slow(&self, mode: Mode) {
+        let counters = tranche(self.word.load(Ordering::Relaxed));
+        if self.spin(mode, counters) {
+            return;
+        }
+        let waiter = Waiter {
+            mode,
+            task: current(),
+            mark: Cell::new(0),
+            next: Cell::new(ptr::null()),
+            tail: Cell::new(ptr::null()),
+            granted: AtomicBool::new(false),
+            woken: AtomicBool::new(false),
+        };
+        self.lock_queue();
+        if self.take_as_newcomer(mode, QLOCK) {
+            return;
+        }
+        // SAFETY: QLOCK is held, and this function does not return before the waiter has left the
+        // queue (parking does not unwind).
+        unsafe { self.enqueue(&waiter) };
+        self.settle(0);
+        let began = now_ns();
+        self.await_turn(&waiter);
+        counters.waited(now_ns() - began);
+    }
+
+    /// Tries for a while that follows how long it took others of the tranche lately.
+    fn spin(&self, mode: Mode, counters: &Tranche) -> bool {
+        if self.take_as_newcomer(mode, 0) {
+            return true;
+        }
+        let usual = counters.spins.load(Ordering::Relaxed);
+        let most = (usual * 2 + 8).min(MOST_SPINS);
+        for spins in 0..most {
+            std::hint::spin_loop();
+            if mode.fits(self.word.load(Ordering::Relaxed)) && self.take_as_newcomer(mode, 0) {
+                let change = (i64::from(spins) - i64::from(usual)) / 8;
+                counters.spins.store((i64::from(usual) + change) as u32, Ordering::Relaxed);
+                return true;
+            }
+        }
+        counters.spins.store(usual - usual.div_ceil(8), Ordering::Relaxed);
+        false
+    }
+
+    /// Parks until the lock is this waiter's.
+    fn await_turn(&self, waiter: &Waiter) {
+        let event = self.tranche();
+        loop {
+            park_uninterruptible(event, None);
+            match waiter.mode {
+                Mode::Shared if waiter.granted.load(Ordering::Acquire) => return,
+                Mode::Exclusive if waiter.woken.load(Ordering::Acquire) => {
+                    if self.take_as_head(waiter) {
+                        return;
+                    }
+                }
+                _ => {} // a wake-up that was meant for something else
+            }
+        }
+    }
+
+    /// The woken exclusive head answers: takes the lock and leaves the queue, or waits on.
+    fn take_as_head(&self, waiter: &Waiter) -> bool {
+        self.lock_queue();
+        waiter.woken.store(false, Ordering::Relaxed);
+        let mut word = self.word.load(Ordering::Relaxed);
+        while Mode::Exclusive.fits(word) {
+            let taken = (word | EXCL) & !WOKEN;
+            match self.word.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed)
+            {
+                Ok(_) => {
+                    // SAFETY: QLOCK is held; the woken waiter is the head.
+                    unsafe { self.dequeue_head() };
+                    self.settle(0);
+                    return true;
+                }
+                Err(now) => word = now,
+            }
+        }
+        self.settle(WOKEN);
+        false
+    }
+
+    /// After a release that left the lock to the queue.
+    #[cold]
+    fn serve(&self) {
+        self.lock_queue();
+        self.settle(0);
+    }
+
+    fn lock_queue(&self) {
+        let mut backoff = Backoff::new();
+        while self.word.fetch_or(QLOCK, Ordering::Acquire) & QLOCK != 0 {
+            while self.word.load(Ordering::Relaxed) & QLOCK != 0 {
+                backoff.wait();
+            }
+        }
+    }
+
+    /// # Safety
+    /// QLOCK is held; `waiter` stays in place until it has left the queue.
+    unsafe fn enqueue(&self, waiter: &Waiter) {
+        // SAFETY: QLOCK is held, and queued waiters are in place.
+        unsafe {
+            let head = self.head.get();
+            match (*head).as_ref() {
+                None => {
+                    *head = waiter;
+                    waiter.tail.set(waiter);
+                    // Until now the queue was empty, so nobody counted passes.
+                    self.word.fetch_and(!PASS_MASK, Ordering::Relaxed);
+                    self.word.fetch_or(QUEUED, Ordering::Relaxed);
+                }
+                Some(first) => {
+                    let passes = (self.word.load(Ordering::Relaxed) & PASS_MASK) >> PASS_SHIFT;
+                    waiter.mark.set(first.mark.get() + passes);
+                    (*first.tail.get()).next.set(waiter);
+                    first.tail.set(waiter);
+                }
+            }
+        }
+    }
+
+    /// Takes the head out; the next one inherits the count of passes that are its own.
+    ///
+    /// # Safety
+    /// QLOCK is held and the queue is not empty.
+    unsafe fn dequeue_head(&self) -> *const Waiter {
+        // SAFETY: QLOCK is held, and queued waiters are in place.
+        unsafe {
+            let slot = self.head.get();
+            let first = &**slot;
+            let next = first.next.get();
+            *slot = next;
+            match next.as_ref() {
+                None => {
+                    self.word.fetch_and(!(QUEUED | PASS_MASK), Ordering::Relaxed);
+                }
+                Some(second) => {
+                    second.tail.set(first.tail.get());
+                    self.forget_passes(second.mark.get() - first.mark.get());
+                }
+            }
+            first
+        }
+    }
+
+    /// Lowers the count of passes, which newcomers may be raising.
+    fn forget_passes(&self, count: u64) {
+        let lowered = |word: u64| {
+            let passes = (word & PASS_MASK) >> PASS_SHIFT;
+            Some((word & !PASS_MASK) | passes.saturating_sub(count) << PASS_SHIFT)
+        };
+        // The closure never refuses.
+        let _ = self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lowered);
+    }
+
+    /// Frees QLOCK (and clears `clear`) in a state that keeps the invariant: serves the head if
+    /// the lock admits it and no woken head is about to look for itself.
+    fn settle(&self, clear: u64) {
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            let then = word & !clear;
+            // SAFETY: QLOCK is held, and queued waiters are in place.
+            let head = unsafe { (*self.head.get()).as_ref() };
+            let served = head.filter(|h| then & WOKEN == 0 && h.mode.fits(then));
+            let swap = |target| {
+                self.word.compare_exchange(word, target, Ordering::AcqRel, Ordering::Relaxed)
+            };
+            let swapped = match served {
+                None => swap(then & !QLOCK),
+                Some(head) if head.mode == Mode::Exclusive => {
+                    // Marked before QLOCK goes: after that the waiter may answer and be gone.
+                    head.woken.store(true, Ordering::Release);
+                    let task = TaskRef::clone(&head.task);
+                    let swapped = swap((then | WOKEN) & !QLOCK);
+                    match swapped {
+                        Ok(_) => task.unpark(),
+                        Err(_) => head.woken.store(false, Ordering::Relaxed),
+                    }
+                    swapped
+                }
+                // The first one's share keeps exclusive newcomers out while the rest is counted.
+                Some(_) => swap(then + SHARED_ONE).inspect(|_| self.grant_shared()),
+            };
+            match swapped {
+                Ok(_) => return,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// QLOCK is held and the head has been given its share: gives one to each shared waiter that
+    /// follows it, and frees QLOCK.
+    fn grant_shared(&self) {
+        // SAFETY: QLOCK is held, the head is shared, and the detached waiters stay in place until
+        // they are granted.
+        unsafe {
+            let first = self.dequeue_head();
+            let mut last = first;
+            while let Some(next) = (*self.head.get()).as_ref() {
+                if next.mode != Mode::Shared {
+                    break;
+                }
+                self.word.fetch_add(SHARED_ONE, Ordering::Relaxed);
+                last = self.dequeue_head();
+            }
+            (*last).next.set(ptr::null());
+            // Now the head, if any, is exclusive and can't be served: this only frees QLOCK.
+            self.settle(0);
+            wake_granted(first);
+        }
+    }
+}
+
+/// # Safety
+/// The list was taken out of a queue, and each has its share of the lock.
+unsafe fn wake_granted(mut waiter: *const Waiter) {
+    // SAFETY: a waiter stays in place until `granted` is set, and is not touched after that.
+    while let Some(w) = unsafe { waiter.as_ref() } {
+        waiter = w.next.get();
+        let task = TaskRef::clone(&w.task);
+        w.granted.store(true, Ordering::Release);
+        task.unpark();
+    }
+}
+
+/// Counts latches held, in debug builds.
+#[inline]
+fn hold(change: i32) {
+    if cfg!(debug_assertions) && change != 0 {
+        with_current(|task| task.latch_held(change));
+    }
+}
+
+const MOST_SPINS: u32 = 200;
+const TRANCHES: usize = base::waits::WAITS.len();
+
+/// Counters of all locks with one wait event.
+#[repr(align(128))]
+struct Tranche {
+    waits: AtomicU64,
+    waited_ns: AtomicU64,
+    longest_ns: AtomicU64,
+    passes: AtomicU64,
+    /// The running mean of spins that ended well.
+    spins: AtomicU32,
+}
+
+static COUNTERS: [Tranche; TRANCHES] = [const {
+    Tranche {
+        waits: AtomicU64::new(0),
+        waited_ns: AtomicU64::new(0),
+        longest_ns: AtomicU64::new(0),
+        passes: AtomicU64::new(0),
+        spins: AtomicU32::new(50),
+    }
+}; TRANCHES];
+
+fn tranche(word: u64) -> &'static Tranche {
+    &COUNTERS[(word >> TRANCHE_SHIFT) as usize]
+}
+
+impl Tranche {
+    fn waited(&self, ns: u64) {
+        self.waits.fetch_add(1, Ordering::Relaxed);
+        self.waited_ns.fetch_add(ns, Ordering::Relaxed);
+        self.longest_ns.fetch_max(ns, Ordering::Relaxed);
+    }
+}
+
+/// What the locks of one tranche went through since the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrancheCounters {
+    /// The tranche.
+    pub event: WaitEvent,
+    /// Times that somebody parked.
+    pub waits: u64,
+    /// How long they waited in all, in nanoseconds.
+    pub waited_ns: u64,
+    /// The longest of these waits, in nanoseconds.
+    pub longest_ns: u64,
+    /// Acquisitions that passed somebody who queued.
+    pub passes: u64,
+}
+
+/// The counters of one tranche.
+pub fn tranche_counters(event: WaitEvent) -> TrancheCounters {
+    let t = &COUNTERS[event as usize];
+    TrancheCounters {
+        event,
+        waits: t.waits.load(Ordering::Relaxed),
+        waited_ns: t.waited_ns.load(Ordering::Relaxed),
+        longest_ns: t.longest_ns.load(Ordering::Relaxed),
+        passes: t.passes.load(Ordering::Relaxed),
     }
 }
 
 /// The same around a value.
 pub struct LwLock<T> {
     raw: RawLwLock,
-    value: std::cell::UnsafeCell<T>,
+    value: UnsafeCell<T>,
 }
 
 /// Shared access.
@@ -52,38 +569,84 @@ pub struct LwLockWriteGuard<'a, T>(&'a LwLock<T>);
 impl<T> LwLock<T> {
     /// `tranche` is a wait event of type LWLock.
     pub const fn new(tranche: WaitEvent, value: T) -> LwLock<T> {
-        LwLock { raw: RawLwLock::new(tranche), value: std::cell::UnsafeCell::new(value) }
+        LwLock { raw: RawLwLock::new(tranche), value: UnsafeCell::new(value) }
     }
+
     /// Waits for shared access.
+    #[inline]
     pub fn read(&self) -> LwLockReadGuard<'_, T> {
         self.raw.lock_shared();
         LwLockReadGuard(self)
     }
+
     /// Waits for exclusive access.
+    #[inline]
     pub fn write(&self) -> LwLockWriteGuard<'_, T> {
         self.raw.lock_exclusive();
         LwLockWriteGuard(self)
     }
+
+    /// Shared access without waiting.
+    pub fn try_read(&self) -> Option<LwLockReadGuard<'_, T>> {
+        self.raw.try_lock_shared().then(|| LwLockReadGuard(self))
+    }
+
+    /// Exclusive access without waiting.
+    pub fn try_write(&self) -> Option<LwLockWriteGuard<'_, T>> {
+        self.raw.try_lock_exclusive().then(|| LwLockWriteGuard(self))
+    }
+
+    /// The value, when nobody else can have it.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
+
+    /// The value.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
 }
-// Send/Sync, Deref, DerefMut, Drop: with the bodies.
+
 // SAFETY: as std's RwLock: shared access hands out &T, exclusive access &mut T.
 unsafe impl<T: Send + Sync> Sync for LwLock<T> {}
 // SAFETY: as std's RwLock.
 unsafe impl<T: Send> Send for LwLock<T> {}
-impl<T> std::ops::Deref for LwLockReadGuard<'_, T> {
+
+impl<T> Deref for LwLockReadGuard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        todo!()
+        // SAFETY: this guard holds the lock, shared.
+        unsafe { &*self.0.value.get() }
     }
 }
-impl<T> std::ops::Deref for LwLockWriteGuard<'_, T> {
+
+impl<T> Deref for LwLockWriteGuard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        todo!()
+        // SAFETY: this guard holds the lock, exclusively.
+        unsafe { &*self.0.value.get() }
     }
 }
-impl<T> std::ops::DerefMut for LwLockWriteGuard<'_, T> {
+
+impl<T> DerefMut for LwLockWriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        todo!()
+        // SAFETY: this guard holds the lock, exclusively.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T> Drop for LwLockReadGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this guard holds the lock, shared.
+        unsafe { self.0.raw.unlock_shared() }
+    }
+}
+
+impl<T> Drop for LwLockWriteGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this guard holds the lock, exclusively.
+        unsafe { self.0.raw.unlock_exclusive() }
     }
 }

@@ -1,80 +1,79 @@
-//! Short internal critical sections: a spin lock that never parks, a spin-then-park mutex, and a
-//! condition variable.
+//! A mutex that spins a little, then parks with its wait event.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::time::Instant;
 
 use base::WaitEvent;
 
-use crate::task::Wake;
+use crate::lwlock::RawLwLock;
 
-/// Spins with bounded exponential back-off; never held across a park or a system call.
-pub struct SpinLock<T>(UnsafeCell<T>);
-/// Spins a little, then parks with its wait event.
-pub struct Mutex<T>(WaitEvent, UnsafeCell<T>);
-/// Held lock (of either kind).
-pub struct MutexGuard<'a, T>(&'a T);
-/// Waiters for a condition on data under a [`Mutex`].
-pub struct Condvar {}
-
-// SAFETY: mutual exclusion.
-unsafe impl<T: Send> Sync for SpinLock<T> {}
-// SAFETY: mutual exclusion.
-unsafe impl<T: Send> Sync for Mutex<T> {}
-
-impl<T> SpinLock<T> {
-    /// Unlocked.
-    pub const fn new(value: T) -> SpinLock<T> {
-        SpinLock(UnsafeCell::new(value))
-    }
-    /// Spins until it is free.
-    pub fn lock(&self) -> MutexGuard<'_, T> {
-        todo!()
-    }
+/// Spins a little, then parks with its wait event. The exclusive half of an [`crate::LwLock`],
+/// with the same bounded fairness.
+pub struct Mutex<T> {
+    raw: RawLwLock,
+    value: UnsafeCell<T>,
 }
+
+/// A held [`Mutex`]. Released on unwinding, too: there is no poisoning, so a holder keeps the
+/// value valid at every point where it can panic.
+pub struct MutexGuard<'a, T>(&'a Mutex<T>);
+
+// SAFETY: only the holder of the lock reaches the value.
+unsafe impl<T: Send> Sync for Mutex<T> {}
+// SAFETY: as any owner of a T.
+unsafe impl<T: Send> Send for Mutex<T> {}
+// SAFETY: a shared guard hands out &T only.
+unsafe impl<T: Sync> Sync for MutexGuard<'_, T> {}
+
 impl<T> Mutex<T> {
     /// Unlocked; `event` labels the wait.
     pub const fn new(event: WaitEvent, value: T) -> Mutex<T> {
-        Mutex(event, UnsafeCell::new(value))
+        Mutex { raw: RawLwLock::new(event), value: UnsafeCell::new(value) }
     }
+
     /// Waits until it is free.
+    #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        todo!()
+        self.raw.lock_exclusive();
+        MutexGuard(self)
+    }
+
+    /// Without waiting.
+    #[inline]
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.raw.try_lock_exclusive().then(|| MutexGuard(self))
+    }
+
+    /// The value, when nobody else can have it.
+    pub fn get_mut(&mut self) -> &mut T {
+        self.value.get_mut()
+    }
+
+    /// The value.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
     }
 }
-impl Condvar {
-    /// Nobody waits.
-    pub const fn new() -> Condvar {
-        Condvar {}
-    }
-    /// Releases the mutex, parks with `event`, takes the mutex again. Spurious wake-ups happen.
-    pub fn wait<'a, T>(
-        &self,
-        _mutex: &'a Mutex<T>,
-        _guard: MutexGuard<'a, T>,
-        _event: WaitEvent,
-        _deadline: Option<Instant>,
-    ) -> (MutexGuard<'a, T>, Wake) {
-        todo!()
-    }
-    /// Wakes the first waiter.
-    pub fn notify_one(&self) {
-        todo!()
-    }
-    /// Wakes all.
-    pub fn notify_all(&self) {
-        todo!()
-    }
-}
+
 impl<T> Deref for MutexGuard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        todo!()
+        // SAFETY: this guard holds the lock.
+        unsafe { &*self.0.value.get() }
     }
 }
+
 impl<T> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        todo!()
+        // SAFETY: this guard holds the lock.
+        unsafe { &mut *self.0.value.get() }
+    }
+}
+
+impl<T> Drop for MutexGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this guard holds the lock.
+        unsafe { self.0.raw.unlock_exclusive() }
     }
 }

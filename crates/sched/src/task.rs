@@ -1,13 +1,65 @@
 //! Tasks: who can wait, for what, and who may disturb it.
+//!
+//! A task's `state` is two facts in one word:
+//!
+//! ```text
+//!              park                      unpark, interrupt, time-out
+//!   RUNNING ---------->  PARKED  ----------------------------------> RUNNING
+//!      |  ^                                                           (queued or woken by
+//!      |  | park takes it                                              whoever cleared PARKED)
+//!      v  |
+//!   NOTIFIED (unpark while running)
+//! ```
+//!
+//! * Whoever clears `PARKED` wakes the task: exactly one wake-up for each park, whatever comes at
+//!   once.
+//! * `unpark` leaves `NOTIFIED`, which the end of that park, or the next park, takes.
+//! * An interrupt's bit is set before the state is looked at, and `park` looks at the bits after it
+//!   has set `PARKED` (both sequentially consistent): one of the two sees the other.
+//!
+//! The waiting itself is a futex on the state word (plain threads) or a suspended coroutine
+//! (sessions on workers); see `Task::block`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
-use base::{Result, WaitEvent};
+use base::{Error, Result, WaitEvent, err};
 
-/// A session or a background thread, as the scheduler sees it: its wait slot (event, since when,
-/// object), its pending interrupts, and how to wake it. Lives as long as the session.
-pub struct Task {}
+use crate::clock::{self, NEVER, now_ns};
+use crate::local::{self, local};
+use crate::sys;
+use crate::worker::{self, Conn};
+
+/// A token from `unpark` that no `park` has taken.
+const NOTIFIED: u32 = 1;
+/// The task waits or is about to.
+const PARKED: u32 = 2;
+/// With PARKED: interrupts don't end the wait.
+const DEAF: u32 = 4;
+/// With PARKED: the thread waits in poll(2), its eventfd in the set, not on the futex.
+const POLLING: u32 = 8;
+
+/// A session or a background thread, as the scheduler sees it: its wait slot (event, since when),
+/// its pending interrupts, and how to wake it. Lives as long as the session.
+pub struct Task {
+    id: u64,
+    kind: &'static str,
+    state: AtomicU32,
+    interrupts: AtomicU32,
+    /// The wait in progress: event + 1 in the top byte, its beginning in the rest; 0: none.
+    wait: AtomicU64,
+    /// When the running statement must end.
+    statement_deadline: AtomicU64,
+    waits: AtomicU64,
+    waited_ns: AtomicU64,
+    /// The connection that this task runs; null for a plain thread.
+    link: AtomicPtr<Conn>,
+    /// Gets a plain thread out of poll(2); -1 until it first polls.
+    eventfd: AtomicI32,
+    /// LwLocks and Mutexes held (debug builds).
+    latches: AtomicI32,
+}
 
 /// Shared handle.
 pub type TaskRef = Arc<Task>;
@@ -41,62 +93,366 @@ pub enum Interrupt {
     IdleSessionTimeout = 32,
 }
 
+impl Interrupt {
+    /// The most serious first: the order in which they are raised.
+    const ALL: [Interrupt; 6] = [
+        Interrupt::Terminate,
+        Interrupt::ClientGone,
+        Interrupt::IdleSessionTimeout,
+        Interrupt::IdleInTransactionTimeout,
+        Interrupt::StatementTimeout,
+        Interrupt::Cancel,
+    ];
+
+    /// PostgreSQL's error for it.
+    pub fn error(self) -> Error {
+        match self {
+            Interrupt::Cancel => err!(QUERY_CANCELED, "canceling statement due to user request"),
+            Interrupt::StatementTimeout => {
+                err!(QUERY_CANCELED, "canceling statement due to statement timeout")
+            }
+            Interrupt::Terminate => {
+                err!(ADMIN_SHUTDOWN, "terminating connection due to administrator command").fatal()
+            }
+            Interrupt::ClientGone => err!(CONNECTION_FAILURE, "connection to client lost").fatal(),
+            Interrupt::IdleInTransactionTimeout => err!(
+                IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+                "terminating connection due to idle-in-transaction timeout"
+            )
+            .fatal(),
+            Interrupt::IdleSessionTimeout => {
+                err!(IDLE_SESSION_TIMEOUT, "terminating connection due to idle-session timeout")
+                    .fatal()
+            }
+        }
+    }
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
+
 impl Task {
     /// A task for a new session or thread; `kind` is its `backend_type`.
-    pub fn new(_kind: &'static str) -> TaskRef {
-        todo!()
+    pub fn new(kind: &'static str) -> TaskRef {
+        Arc::new(Task {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            kind,
+            state: AtomicU32::new(0),
+            interrupts: AtomicU32::new(0),
+            wait: AtomicU64::new(0),
+            statement_deadline: AtomicU64::new(NEVER),
+            waits: AtomicU64::new(0),
+            waited_ns: AtomicU64::new(0),
+            link: AtomicPtr::new(std::ptr::null_mut()),
+            eventfd: AtomicI32::new(-1),
+            latches: AtomicI32::new(0),
+        })
+    }
+
+    /// Unique in this process, from 1.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Its `backend_type`.
+    pub fn kind(&self) -> &'static str {
+        self.kind
     }
 
     /// Makes the task runnable; if it isn't parked its next `park` returns at once. Any thread.
     pub fn unpark(&self) {
-        todo!()
+        let before = self.state.swap(NOTIFIED, Ordering::SeqCst);
+        if before & PARKED != 0 {
+            self.wake_up(before);
+        }
     }
 
     /// Sets an interrupt and wakes the task if it waits interruptibly.
-    pub fn interrupt(&self, _what: Interrupt) {
-        todo!()
+    pub fn interrupt(&self, what: Interrupt) {
+        self.interrupts.fetch_or(what as u32, Ordering::SeqCst);
+        self.wake_unless(DEAF);
+        worker::nudge(self);
     }
 
     /// Forgets an interrupt (a cancel that came between statements).
-    pub fn clear_interrupt(&self, _what: Interrupt) {
-        todo!()
+    pub fn clear_interrupt(&self, what: Interrupt) {
+        self.interrupts.fetch_and(!(what as u32), Ordering::SeqCst);
+    }
+
+    /// Whether this interrupt is pending.
+    pub fn has_interrupt(&self, what: Interrupt) -> bool {
+        self.interrupts.load(Ordering::Relaxed) & what as u32 != 0
+    }
+
+    /// Whether any interrupt is pending.
+    pub fn interrupted(&self) -> bool {
+        self.interrupts.load(Ordering::SeqCst) != 0
     }
 
     /// The wait in progress and when it began.
     pub fn wait(&self) -> Option<(WaitEvent, Instant)> {
-        todo!()
+        let word = self.wait.load(Ordering::Acquire);
+        let event = WaitEvent::from_u8(((word >> 56) as u8).checked_sub(1)?)?;
+        Some((event, clock::to_instant(word & ((1 << 56) - 1))))
     }
 
     /// Arms or (None) disarms the statement timeout, which raises [`Interrupt::StatementTimeout`].
-    pub fn set_statement_deadline(&self, _at: Option<Instant>) {
-        todo!()
+    pub fn set_statement_deadline(&self, at: Option<Instant>) {
+        self.statement_deadline.store(at.map_or(NEVER, clock::to_ns), Ordering::Relaxed);
+        if at.is_none() && self.has_interrupt(Interrupt::StatementTimeout) {
+            self.clear_interrupt(Interrupt::StatementTimeout);
+        }
     }
 
     /// Number of waits so far and their total in nanoseconds.
     pub fn wait_totals(&self) -> (u64, u64) {
-        todo!()
+        (self.waits.load(Ordering::Relaxed), self.waited_ns.load(Ordering::Relaxed))
+    }
+
+    /// The connection that runs as this task.
+    pub(crate) fn link(&self) -> Option<&'static Conn> {
+        // SAFETY: connections are never freed, only used again (see worker::conn).
+        unsafe { self.link.load(Ordering::Acquire).as_ref() }
+    }
+
+    pub(crate) fn set_link(&self, conn: Option<&'static Conn>) {
+        let pointer = conn.map_or(std::ptr::null_mut(), |c| std::ptr::from_ref(c).cast_mut());
+        self.link.store(pointer, Ordering::Release);
+    }
+
+    /// Ends a wait without leaving a token, unless the state has one of `masks`.
+    pub(crate) fn wake_unless(&self, masks: u32) {
+        let cleared = self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |s| {
+            (s & PARKED != 0 && s & masks == 0).then_some(s & NOTIFIED)
+        });
+        if let Ok(before) = cleared {
+            self.wake_up(before);
+        }
+    }
+
+    /// Ends a wait whose deadline has come.
+    pub(crate) fn time_out(&self) {
+        self.wake_unless(0);
+    }
+
+    /// For the one who cleared PARKED.
+    fn wake_up(&self, before: u32) {
+        if before & POLLING != 0 {
+            sys::eventfd_write(self.eventfd.load(Ordering::Acquire));
+        } else if let Some(conn) = self.link().filter(|c| c.is_pooled()) {
+            worker::make_runnable(conn);
+        } else {
+            sys::futex_wake(&self.state);
+        }
+    }
+
+    /// Marks a wait's beginning for observers; returns when it began.
+    pub(crate) fn begin_wait(&self, event: WaitEvent, now: u64) {
+        self.wait.store((u64::from(event as u8) + 1) << 56 | now, Ordering::Release);
+    }
+
+    /// Ends what `begin_wait` began. Only the task itself writes these counters.
+    pub(crate) fn end_wait(&self, began: u64) {
+        let now = now_ns();
+        self.wait.store(0, Ordering::Release);
+        self.waits.store(self.waits.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let total = self.waited_ns.load(Ordering::Relaxed) + (now - began);
+        self.waited_ns.store(total, Ordering::Relaxed);
+    }
+
+    /// [`park`] and its kin; called by the running task only.
+    fn park(&self, event: WaitEvent, deadline: u64, interruptible: bool) -> Wake {
+        if self.state.load(Ordering::Relaxed) & NOTIFIED != 0 {
+            self.state.swap(0, Ordering::SeqCst);
+            return Wake::Unparked;
+        }
+        if interruptible && self.interrupted() {
+            return Wake::Interrupted;
+        }
+        let statement = if interruptible { self.statement_deadline() } else { NEVER };
+        let began = now_ns();
+        self.begin_wait(event, began);
+        let wake = self.sleep(deadline.min(statement), interruptible, &|limit| {
+            self.block(PARKED | if interruptible { 0 } else { DEAF }, limit);
+        });
+        self.end_wait(began);
+        self.explain(wake, deadline, interruptible)
+    }
+
+    /// Sets PARKED, lets `block` wait until it is cleared, and says whether a token came; None
+    /// when none did.
+    fn sleep(&self, limit: u64, interruptible: bool, block: &dyn Fn(u64)) -> Option<Wake> {
+        let parked = PARKED | if interruptible { 0 } else { DEAF };
+        if self.state.compare_exchange(0, parked, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            self.state.swap(0, Ordering::SeqCst);
+            return Some(Wake::Unparked);
+        }
+        if interruptible
+            && self.interrupted()
+            && self.state.compare_exchange(parked, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        {
+            return Some(Wake::Interrupted);
+        }
+        block(limit);
+        let token = self.state.swap(0, Ordering::SeqCst) & NOTIFIED != 0;
+        token.then_some(Wake::Unparked)
+    }
+
+    /// Why a sleep without a token ended.
+    fn explain(&self, wake: Option<Wake>, deadline: u64, interruptible: bool) -> Wake {
+        if let Some(wake) = wake {
+            return wake;
+        }
+        if interruptible {
+            self.note_statement_deadline();
+            if self.interrupted() {
+                return Wake::Interrupted;
+            }
+        }
+        if deadline != NEVER && now_ns() >= deadline { Wake::TimedOut } else { Wake::Unparked }
+    }
+
+    fn statement_deadline(&self) -> u64 {
+        self.statement_deadline.load(Ordering::Relaxed)
+    }
+
+    /// Raises the statement timeout if its time has come.
+    fn note_statement_deadline(&self) {
+        let deadline = self.statement_deadline();
+        if deadline != NEVER && now_ns() >= deadline {
+            self.statement_deadline.store(NEVER, Ordering::Relaxed);
+            self.interrupts.fetch_or(Interrupt::StatementTimeout as u32, Ordering::SeqCst);
+        }
+    }
+
+    /// Waits until PARKED is clear or the time has come (then PARKED is cleared).
+    fn block(&self, parked: u32, limit: u64) {
+        let local = local();
+        local.assert_may_wait();
+        if local.on_coroutine() {
+            worker::suspend_parked(local, limit);
+        } else {
+            assert!(local.worker().is_none(), "a worker's own stack must not park");
+            self.block_thread(parked, limit);
+        }
+    }
+
+    fn block_thread(&self, parked: u32, limit: u64) {
+        while self.state.load(Ordering::SeqCst) & PARKED != 0 {
+            let timeout = (limit != NEVER).then(|| limit.saturating_sub(now_ns()));
+            if timeout == Some(0) {
+                // When this fails the waker has cleared PARKED, and the loop ends.
+                let _ = self.state.compare_exchange(parked, 0, Ordering::SeqCst, Ordering::SeqCst);
+                continue;
+            }
+            sys::futex_wait(&self.state, parked, timeout);
+        }
+    }
+
+    /// Waits in poll(2) for `events` on `fd`; unpark and interrupts end it. Plain threads only.
+    pub(crate) fn poll_fd(&self, fd: i32, events: libc::c_short, event: WaitEvent) -> Result<()> {
+        loop {
+            check_interrupts()?;
+            let wakeup = self.eventfd()?;
+            let began = now_ns();
+            let mut fds = [
+                libc::pollfd { fd, events, revents: 0 },
+                libc::pollfd { fd: wakeup, events: libc::POLLIN, revents: 0 },
+            ];
+            self.begin_wait(event, began);
+            let limit = self.statement_deadline();
+            let parked = PARKED | POLLING;
+            let started =
+                self.state.compare_exchange(0, parked, Ordering::SeqCst, Ordering::SeqCst);
+            if started.is_ok() && !self.interrupted() {
+                sys::poll(&mut fds, sys::timeout_ms(began, limit));
+            }
+            self.state.swap(0, Ordering::SeqCst);
+            if fds[1].revents != 0 {
+                sys::eventfd_drain(wakeup);
+            }
+            self.end_wait(began);
+            if fds[0].revents != 0 {
+                return Ok(());
+            }
+            self.note_statement_deadline();
+        }
+    }
+
+    /// The counter that gets this task's thread out of poll(2).
+    pub(crate) fn eventfd(&self) -> Result<i32> {
+        let fd = self.eventfd.load(Ordering::Acquire);
+        if fd >= 0 {
+            return Ok(fd);
+        }
+        let fd = sys::eventfd().map_err(|e| Error::io("create an event descriptor", &e))?;
+        self.eventfd.store(fd, Ordering::Release);
+        Ok(fd)
+    }
+
+    /// Counts latches held in debug builds.
+    #[inline]
+    pub(crate) fn latch_held(&self, change: i32) {
+        if cfg!(debug_assertions) {
+            self.latches.fetch_add(change, Ordering::Relaxed);
+        }
+    }
+
+    /// How many LwLocks and Mutexes this task holds; always 0 in release builds.
+    pub fn latches_held(&self) -> i32 {
+        self.latches.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        let fd = *self.eventfd.get_mut();
+        if fd >= 0 {
+            sys::close(fd);
+        }
     }
 }
 
 /// The running task. Outside any task (a test's thread) one is made for the thread.
 pub fn current() -> TaskRef {
-    todo!()
+    let task = std::ptr::from_ref(local().current());
+    // SAFETY: every task comes from Task::new, so it lives in an Arc, which whoever set the
+    // thread's task keeps; one more count is taken for the caller.
+    unsafe {
+        Arc::increment_strong_count(task);
+        Arc::from_raw(task)
+    }
+}
+
+/// The running task, without counting a reference.
+#[inline]
+pub fn with_current<R>(f: impl FnOnce(&Task) -> R) -> R {
+    f(local().current())
 }
 
 /// Waits until unparked, the deadline, or an interrupt. The caller has registered itself where its
 /// waker looks, and checks its condition again afterwards: wake-ups may be spurious.
-pub fn park(_event: WaitEvent, _deadline: Option<Instant>) -> Wake {
-    todo!()
+pub fn park(event: WaitEvent, deadline: Option<Instant>) -> Wake {
+    local().current().park(event, deadline.map_or(NEVER, clock::to_ns), true)
 }
 
 /// As [`park`], but interrupts stay pending and do not end the wait.
-pub fn park_uninterruptible(_event: WaitEvent, _deadline: Option<Instant>) -> Wake {
-    todo!()
+pub fn park_uninterruptible(event: WaitEvent, deadline: Option<Instant>) -> Wake {
+    local().current().park(event, deadline.map_or(NEVER, clock::to_ns), false)
 }
 
 /// Labels a blocking system call (page read, file sync) with its wait event; blocks the thread.
-pub fn io_wait<R>(_event: WaitEvent, _f: impl FnOnce() -> R) -> R {
-    todo!()
+pub fn io_wait<R>(event: WaitEvent, f: impl FnOnce() -> R) -> R {
+    struct End<'a>(&'a Task, u64);
+    impl Drop for End<'_> {
+        fn drop(&mut self) {
+            self.0.end_wait(self.1);
+        }
+    }
+    let task = local().current();
+    let began = now_ns();
+    task.begin_wait(event, began);
+    let _end = End(task, began);
+    f()
 }
 
 /// Raises a pending interrupt as an error, and yields the worker when the time slice is used up
@@ -106,18 +462,74 @@ pub fn io_wait<R>(_event: WaitEvent, _f: impl FnOnce() -> R) -> R {
 /// See [`Interrupt`].
 #[inline]
 pub fn check_interrupts() -> Result<()> {
-    todo!()
+    let local = local();
+    let left = local.countdown.get();
+    if left != 0 && local.current().interrupts.load(Ordering::Relaxed) == 0 {
+        local.countdown.set(left - 1);
+        return Ok(());
+    }
+    check_interrupts_slow(local)
+}
+
+#[cold]
+fn check_interrupts_slow(local: &local::Local) -> Result<()> {
+    let task = local.current();
+    if local.countdown.get() == 0 {
+        local.countdown.set(local::CHECKS_BETWEEN_CLOCKS);
+        task.note_statement_deadline();
+        worker::slice_check(local);
+    }
+    let pending = task.interrupts.load(Ordering::SeqCst);
+    match Interrupt::ALL.into_iter().find(|i| pending & *i as u32 != 0) {
+        Some(interrupt) => {
+            task.clear_interrupt(interrupt);
+            Err(interrupt.error())
+        }
+        None => Ok(()),
+    }
 }
 
 /// Lets the worker run others first.
 pub fn yield_now() {
-    todo!()
+    let local = local();
+    if !local.on_coroutine() {
+        std::thread::yield_now();
+        return;
+    }
+    local.assert_may_wait();
+    let task = local.current();
+    let began = now_ns();
+    task.begin_wait(WaitEvent::TimeoutYield, began);
+    worker::suspend_yielded(local);
+    task.end_wait(began);
 }
 
 /// Starts a background thread with its own task. `kind` is its `backend_type` and thread name.
+///
+/// # Panics
+/// When the system has no more threads.
 pub fn spawn_thread(
-    _kind: &'static str,
-    _f: impl FnOnce() + Send + 'static,
+    kind: &'static str,
+    f: impl FnOnce() + Send + 'static,
 ) -> std::thread::JoinHandle<()> {
-    todo!()
+    spawn_task(Task::new(kind), f)
 }
+
+/// Starts a thread that runs as `task`, which the caller keeps to wake or interrupt it.
+///
+/// # Panics
+/// When the system has no more threads.
+pub fn spawn_task(task: TaskRef, f: impl FnOnce() + Send + 'static) -> std::thread::JoinHandle<()> {
+    let builder = std::thread::Builder::new().name(task.kind().to_owned());
+    let started = builder.stack_size(THREAD_STACK_BYTES).spawn(move || {
+        local::adopt(task);
+        f();
+    });
+    match started {
+        Ok(handle) => handle,
+        Err(error) => panic!("could not start a thread: {error}"),
+    }
+}
+
+/// Virtual size of a background thread's stack.
+const THREAD_STACK_BYTES: usize = 8 << 20;

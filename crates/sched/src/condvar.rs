@@ -1,0 +1,152 @@
+//! A condition variable: a FIFO of waiters on their own stacks.
+//!
+//! A waiter is in the queue from before it releases the mutex until it is popped by a notification
+//! or has taken itself out. So a notification under (or after) the mutex finds every waiter that
+//! saw the old state; and a waiter that ends for another reason while it is being popped reports
+//! the notification, which therefore is never lost.
+
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use base::WaitEvent;
+
+use crate::mutex::{Mutex, MutexGuard};
+use crate::spin::SpinLock;
+use crate::task::{TaskRef, Wake, current, park};
+
+/// Waiters for a condition on data under a [`Mutex`].
+pub struct Condvar {
+    queue: SpinLock<Queue>,
+}
+
+/// One waiter, on its stack. `prev`, `next` and `queued` belong to the queue's lock.
+struct Node {
+    task: TaskRef,
+    notified: AtomicBool,
+    queued: Cell<bool>,
+    prev: Cell<*const Node>,
+    next: Cell<*const Node>,
+}
+
+struct Queue {
+    head: *const Node,
+    tail: *const Node,
+}
+
+// SAFETY: the pointers are followed only under the queue's lock, and a node leaves the queue
+// before its waiter's stack frame ends.
+unsafe impl Send for Queue {}
+
+impl Queue {
+    /// # Safety
+    /// `node` stays in place until it is removed or popped.
+    unsafe fn push(&mut self, node: &Node) {
+        node.queued.set(true);
+        node.prev.set(self.tail);
+        if self.tail.is_null() {
+            self.head = node;
+        } else {
+            // SAFETY: queued nodes are alive.
+            unsafe { (*self.tail).next.set(node) };
+        }
+        self.tail = node;
+    }
+
+    fn remove(&mut self, node: &Node) {
+        if !node.queued.replace(false) {
+            return;
+        }
+        let (prev, next) = (node.prev.get(), node.next.get());
+        // SAFETY: the neighbours of a queued node are queued, so they are alive.
+        unsafe {
+            match prev.as_ref() {
+                Some(p) => p.next.set(next),
+                None => self.head = next,
+            }
+            match next.as_ref() {
+                Some(n) => n.prev.set(prev),
+                None => self.tail = prev,
+            }
+        }
+    }
+
+    /// Takes the first waiter out and marks it notified.
+    fn pop(&mut self) -> Option<TaskRef> {
+        // SAFETY: queued nodes are alive; this one may go once `notified` is set.
+        let node = unsafe { self.head.as_ref() }?;
+        let task = TaskRef::clone(&node.task);
+        self.remove(node);
+        node.notified.store(true, Ordering::Release);
+        Some(task)
+    }
+}
+
+impl Condvar {
+    /// Nobody waits.
+    pub const fn new() -> Condvar {
+        Condvar { queue: SpinLock::new(Queue { head: ptr::null(), tail: ptr::null() }) }
+    }
+
+    /// Releases the mutex, parks with `event`, takes the mutex again. Spurious wake-ups happen.
+    pub fn wait<'a, T>(
+        &self,
+        mutex: &'a Mutex<T>,
+        guard: MutexGuard<'a, T>,
+        event: WaitEvent,
+        deadline: Option<Instant>,
+    ) -> (MutexGuard<'a, T>, Wake) {
+        let node = Node {
+            task: current(),
+            notified: AtomicBool::new(false),
+            queued: Cell::new(false),
+            prev: Cell::new(ptr::null()),
+            next: Cell::new(ptr::null()),
+        };
+        // SAFETY: `node` stays here until `leave` has taken it out, which happens before this
+        // function ends in any way.
+        unsafe { self.queue.lock().push(&node) };
+        let leave = Leave(&self.queue, &node);
+        drop(guard);
+        let wake = park(event, deadline);
+        drop(leave);
+        let wake = if node.notified.load(Ordering::Acquire) { Wake::Unparked } else { wake };
+        (mutex.lock(), wake)
+    }
+
+    /// Wakes the first waiter.
+    pub fn notify_one(&self) {
+        let task = self.queue.lock().pop();
+        if let Some(task) = task {
+            task.unpark();
+        }
+    }
+
+    /// Wakes all that wait now.
+    pub fn notify_all(&self) {
+        let mut waiting = Vec::new();
+        {
+            let mut queue = self.queue.lock();
+            while let Some(task) = queue.pop() {
+                waiting.push(task);
+            }
+        }
+        waiting.iter().for_each(|task| task.unpark());
+    }
+}
+
+impl Default for Condvar {
+    fn default() -> Condvar {
+        Condvar::new()
+    }
+}
+
+/// Takes the node out of the queue, also when the park unwinds.
+struct Leave<'a>(&'a SpinLock<Queue>, &'a Node);
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        self.0.lock().remove(self.1);
+    }
+}

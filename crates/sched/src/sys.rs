@@ -1,0 +1,119 @@
+//! The system calls of this crate, each in one small function.
+
+use std::io;
+use std::os::fd::RawFd;
+use std::sync::atomic::AtomicU32;
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Sleeps while `*word == expected`, at most `timeout_ns`. Returns early for any reason.
+pub fn futex_wait(word: &AtomicU32, expected: u32, timeout_ns: Option<u64>) {
+    let timeout = timeout_ns.map(|ns| libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    });
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: `word` and `timeout` live across the call; the kernel only reads them.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            expected,
+            timeout,
+        );
+    }
+}
+
+/// Wakes one sleeper of [`futex_wait`].
+pub fn futex_wake(word: &AtomicU32) {
+    // SAFETY: the kernel only uses the address.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+            1,
+        );
+    }
+}
+
+/// A non-blocking event counter.
+pub fn eventfd() -> io::Result<RawFd> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) })
+}
+
+/// Makes an event counter readable.
+pub fn eventfd_write(fd: RawFd) {
+    let one = 1u64;
+    // SAFETY: eight readable bytes.
+    unsafe { libc::write(fd, (&raw const one).cast(), 8) };
+}
+
+/// Makes an event counter unreadable again.
+pub fn eventfd_drain(fd: RawFd) {
+    let mut count = 0u64;
+    // SAFETY: eight writable bytes.
+    unsafe { libc::read(fd, (&raw mut count).cast(), 8) };
+}
+
+/// Closes a descriptor that this crate made.
+pub fn close(fd: RawFd) {
+    // SAFETY: callers own the descriptor.
+    unsafe { libc::close(fd) };
+}
+
+/// A new epoll set.
+pub fn epoll_create() -> io::Result<RawFd> {
+    // SAFETY: no pointers.
+    check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
+}
+
+/// Adds, changes or removes a descriptor.
+pub fn epoll_ctl(set: RawFd, op: libc::c_int, fd: RawFd, events: u32, data: u64) -> io::Result<()> {
+    let mut event = libc::epoll_event { events, u64: data };
+    // SAFETY: `event` lives across the call.
+    check(unsafe { libc::epoll_ctl(set, op, fd, &raw mut event) }).map(drop)
+}
+
+/// Waits for events; an interrupted or failed call is no events. -1 waits for ever.
+pub fn epoll_wait(set: RawFd, events: &mut [libc::epoll_event], timeout_ms: i32) -> usize {
+    // SAFETY: the kernel writes at most `events.len()` entries.
+    let n = unsafe {
+        libc::epoll_wait(set, events.as_mut_ptr(), events.len() as libc::c_int, timeout_ms)
+    };
+    usize::try_from(n).unwrap_or(0)
+}
+
+/// Waits until one of the descriptors has what it asks for; false on time-out or interruption.
+pub fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> bool {
+    // SAFETY: the kernel reads and writes exactly these entries.
+    unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout_ms) > 0 }
+}
+
+/// Milliseconds from `now` to `deadline` for epoll and poll, rounded up; -1 for no deadline.
+pub fn timeout_ms(now: u64, deadline: u64) -> i32 {
+    if deadline == crate::clock::NEVER {
+        return -1;
+    }
+    i32::try_from(deadline.saturating_sub(now).div_ceil(1_000_000)).unwrap_or(i32::MAX)
+}
+
+/// The lowest usable address of the calling thread's own stack.
+pub fn thread_stack_limit() -> usize {
+    let mut attr = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let mut start: *mut libc::c_void = std::ptr::null_mut();
+    let mut size = 0usize;
+    // SAFETY: pthread_getattr_np initialises `attr` when it returns 0; it is destroyed after use.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attr.as_mut_ptr()) != 0 {
+            return 0;
+        }
+        libc::pthread_attr_getstack(attr.as_ptr(), &raw mut start, &raw mut size);
+        libc::pthread_attr_destroy(attr.as_mut_ptr());
+    }
+    start as usize
+}

@@ -1,0 +1,72 @@
+//! Workers: epoll, run queues, coroutine pool, timers.
+//!
+//! ```text
+//!   epoll event --> Conn.flags --claimed--> ready queue --> coroutine --> Source::run
+//!                       |                   (others may steal)   |
+//!                       | already active                         | park: suspended, kept in Conn
+//!                       v                                        v
+//!                  flags stay, waiter unparked <---------- resume queue
+//! ```
+//!
+//! Invariants
+//! 1. A connection's `ACTIVE` flag is set by whoever makes it runnable and cleared by the worker
+//!    that ran it when no event is left: it is in at most one queue, and `run` never runs twice at
+//!    once.
+//! 2. A suspended coroutine is resumed only by the worker that started it.
+//! 3. A worker that sleeps in epoll has said so (`sleeping`) before it looked at its injection
+//!    queue a last time; whoever pushes looks at `sleeping` after the push. One sees the other.
+//! 4. A connection's memory is used again only after its home worker has finished the batch of
+//!    events that could name it.
+
+mod conn;
+mod io;
+mod pool;
+mod queue;
+mod run;
+mod threads;
+mod timers;
+
+use std::os::fd::RawFd;
+
+pub use io::{wait_readable, wait_writable};
+pub use pool::Workers;
+
+pub(crate) use conn::{Conn, nudge};
+pub(crate) use queue::make_runnable;
+pub(crate) use run::{Worker, slice_check, suspend_parked, suspend_yielded};
+
+use crate::task::TaskRef;
+
+/// Why a source runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Readiness {
+    /// The socket has something to read (or ended).
+    pub readable: bool,
+    /// Somebody called [`Workers::wake`], or an interrupt is pending.
+    pub woken: bool,
+    /// The peer hung up.
+    pub hangup: bool,
+}
+
+/// What a worker polls: a connection with its session.
+pub trait Source: Send + Sync + 'static {
+    /// The task that `run` runs as.
+    fn task(&self) -> &TaskRef;
+
+    /// Runs until there is nothing more to do now: reads, decodes, executes, writes. Called on a
+    /// coroutine (or the session's thread), never twice at once. Sockets are edge-triggered: read
+    /// until EAGAIN or a short read. Returns false when the connection has ended; the source is
+    /// then dropped (its fd is the source's to close). After a run that was told of a hang-up,
+    /// `run` is called again until it returns false.
+    fn run(&self, ready: Readiness) -> bool;
+}
+
+/// What epoll watches a socket for. Writability is added only while somebody waits for it:
+/// a Unix socket would otherwise report it after every answer that the client reads.
+const READ_EVENTS: u32 = (libc::EPOLLIN | libc::EPOLLRDHUP | libc::EPOLLET) as u32;
+const WRITE_EVENTS: u32 = READ_EVENTS | libc::EPOLLOUT as u32;
+
+/// Adds a socket to a worker's epoll set.
+fn register(set: RawFd, conn: &'static Conn) -> std::io::Result<()> {
+    crate::sys::epoll_ctl(set, libc::EPOLL_CTL_ADD, conn.fd(), READ_EVENTS, conn.address() as u64)
+}

@@ -1,0 +1,383 @@
+//! A worker's own side: its loop, and the switches into and out of coroutines.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::settings::{live_int, setting};
+
+use super::conn::{Conn, HANGUP, READABLE, WOKEN, WRITABLE};
+use super::pool::Pool;
+use super::queue::{Item, Order, Shared};
+use super::timers::Timers;
+use crate::clock::{NEVER, now_ns};
+use crate::coroutine::{Coro, Step};
+use crate::local::{CHECKS_BETWEEN_CLOCKS, Local, local};
+use crate::sys;
+
+/// Events taken by one epoll_wait.
+const BATCH: usize = 256;
+/// Switches into coroutines between two looks at epoll while there is work.
+const SWITCHES_BETWEEN_POLLS: usize = 64;
+/// Coroutines that a worker keeps for later runs.
+const POOLED_COROUTINES: usize = 64;
+/// Ready connections beyond the next one from which on an idle worker is woken to take some.
+const READY_TO_SHARE: usize = 4;
+
+/// A worker, on its own thread's stack. Everything in cells belongs to that thread.
+pub(crate) struct Worker {
+    pub(super) shared: &'static Shared,
+    pool: Arc<Pool>,
+    /// Coroutines whose park is over.
+    resumable: RefCell<VecDeque<&'static Conn>>,
+    /// Coroutines whose slice is over.
+    yielded: RefCell<VecDeque<&'static Conn>>,
+    idle: RefCell<Vec<Coro>>,
+    timers: Timers,
+    /// Ended connections of this home, freed between two batches of events.
+    ended: RefCell<Vec<&'static Conn>>,
+    /// Scratch space, kept for its memory.
+    items: RefCell<Vec<Item>>,
+    claimed: RefCell<Vec<&'static Conn>>,
+    events: RefCell<Vec<libc::epoll_event>>,
+    /// Suspended coroutines.
+    suspended: Cell<usize>,
+}
+
+impl Worker {
+    fn new(shared: &'static Shared, pool: Arc<Pool>) -> Worker {
+        Worker {
+            shared,
+            pool,
+            resumable: RefCell::default(),
+            yielded: RefCell::default(),
+            idle: RefCell::default(),
+            timers: Timers::default(),
+            ended: RefCell::default(),
+            items: RefCell::default(),
+            claimed: RefCell::default(),
+            events: RefCell::new(vec![libc::epoll_event { events: 0, u64: 0 }; BATCH]),
+            suspended: Cell::new(0),
+        }
+    }
+
+    /// A worker thread's whole life.
+    pub(super) fn main(shared: &'static Shared, pool: Arc<Pool>) {
+        let worker = Worker::new(shared, pool);
+        local().worker.set(&raw const worker);
+        while !worker.may_end() {
+            worker.take_injected();
+            let busy = worker.run_some();
+            if busy {
+                worker.poll(0);
+            } else if !worker.steal() {
+                worker.sleep();
+            }
+        }
+        worker.ended.take().into_iter().for_each(Conn::free);
+        local().worker.set(std::ptr::null());
+        shared.close();
+    }
+
+    /// After shutdown, when no connection is left anywhere (it might be this worker's to steal,
+    /// or have a timer here).
+    fn may_end(&self) -> bool {
+        self.pool.is_over() && self.suspended.get() == 0 && !self.shared.has_injected()
+    }
+
+    /// Runs coroutines until none is runnable or it is time to look at epoll. True: there is more.
+    fn run_some(&self) -> bool {
+        for _ in 0..SWITCHES_BETWEEN_POLLS {
+            let resumed = self.resumable.borrow_mut().pop_front();
+            if let Some(conn) = resumed {
+                self.resume(conn);
+                continue;
+            }
+            // One that is new and one whose slice was over, in turn.
+            let started = self.shared.pop_ready();
+            if let Some(conn) = started {
+                self.start(conn);
+            }
+            let yielded = self.yielded.borrow_mut().pop_front();
+            if let Some(conn) = yielded {
+                self.resume(conn);
+            }
+            if started.is_none() && yielded.is_none() {
+                if !self.shared.has_injected() {
+                    return false;
+                }
+                self.take_injected();
+            }
+        }
+        true
+    }
+
+    /// Blocks in epoll until an event, a message or a timer comes.
+    fn sleep(&self) {
+        self.shared.sleeping.store(true, Ordering::SeqCst);
+        let now = if self.timers.next() == NEVER { 0 } else { now_ns() };
+        let mut timeout = sys::timeout_ms(now, self.timers.next());
+        if self.shared.has_injected() || self.pool.is_over() {
+            timeout = 0;
+        }
+        self.poll(timeout);
+    }
+
+    /// Takes events (waiting at most this long) and timers, and queues what they make runnable.
+    fn poll(&self, timeout_ms: i32) {
+        for conn in self.ended.borrow_mut().drain(..) {
+            conn.free();
+        }
+        let mut events = self.events.borrow_mut();
+        let n = sys::epoll_wait(self.shared.epoll, &mut events, timeout_ms);
+        if timeout_ms != 0 || self.shared.sleeping.load(Ordering::Relaxed) {
+            self.shared.sleeping.store(false, Ordering::SeqCst);
+        }
+        let mut claimed = self.claimed.borrow_mut();
+        for event in &events[..n] {
+            let (address, bits) = (event.u64 as usize, event.events);
+            // Address 0 is the bell, which only ends the sleep.
+            if address != 0 && Conn::at(address).claim(flags_of(bits)) {
+                claimed.push(Conn::at(address));
+            }
+        }
+        if !claimed.is_empty() {
+            self.shared.push_ready(&mut claimed);
+        }
+        drop((events, claimed));
+        self.fire_timers();
+        self.share();
+    }
+
+    /// Asks an idle worker to take some of what is ready, when that is a lot.
+    fn share(&self) {
+        if self.shared.ready_len() > READY_TO_SHARE {
+            self.pool.wake_idle(self.shared);
+        }
+    }
+
+    /// Takes a ready connection from another worker.
+    fn steal(&self) -> bool {
+        let stolen = self.pool.steal(self.shared);
+        if let Some(conn) = stolen {
+            self.start(conn);
+        }
+        stolen.is_some()
+    }
+
+    fn take_injected(&self) {
+        if !self.shared.has_injected() {
+            return;
+        }
+        let mut items = self.items.take();
+        self.shared.drain(&mut items);
+        for item in items.drain(..) {
+            match item.order() {
+                Order::Resume(conn) => self.resumable.borrow_mut().push_back(conn),
+                Order::Start(conn) => self.ready_soon(conn),
+                Order::Timer(conn) => self.look_at_deadlines(conn),
+                Order::Free(conn) => self.ended.borrow_mut().push(conn),
+            }
+        }
+        *self.items.borrow_mut() = items;
+    }
+
+    /// Queues a coroutine of this worker whose park is over.
+    pub(super) fn resume_soon(&self, conn: &'static Conn) {
+        self.resumable.borrow_mut().push_back(conn);
+    }
+
+    /// Queues a connection that is to start.
+    pub(super) fn ready_soon(&self, conn: &'static Conn) {
+        let mut claimed = self.claimed.borrow_mut();
+        claimed.push(conn);
+        self.shared.push_ready(&mut claimed);
+    }
+
+    fn fire_timers(&self) {
+        if self.timers.next() == NEVER {
+            return;
+        }
+        let now = now_ns();
+        while let Some(conn) = self.timers.pop_due(now) {
+            if let Some(conn) = conn {
+                self.look_at_deadlines(conn);
+            }
+        }
+    }
+
+    /// Ends what is due on the connection and arms a timer for the rest.
+    pub(super) fn look_at_deadlines(&self, conn: &'static Conn) {
+        let now = now_ns();
+        if conn.wake_at.load(Ordering::SeqCst) <= now {
+            conn.wake_at.store(NEVER, Ordering::SeqCst);
+            if conn.claim(WOKEN) {
+                self.ready_soon(conn);
+            }
+        }
+        let park = conn.park_deadline.load(Ordering::SeqCst);
+        match conn.owner() {
+            // Only the owner may touch the task of a suspended connection: it alone can end it.
+            Some(owner) if std::ptr::eq(owner, self.shared) => {
+                if park <= now {
+                    conn.task().time_out();
+                } else {
+                    self.timers.arm(conn, park);
+                }
+            }
+            Some(owner) if park != NEVER => owner.inject(Item::timer(conn)),
+            _ => {}
+        }
+        self.timers.arm(conn, conn.wake_at.load(Ordering::SeqCst));
+    }
+
+    /// Sees to it that this worker looks at the connection's deadlines then.
+    pub(super) fn arm(&self, conn: &'static Conn, at: u64) {
+        self.timers.arm(conn, at);
+    }
+
+    /// Starts a run on a coroutine from the pool.
+    fn start(&self, conn: &'static Conn) {
+        let pooled = self.idle.borrow_mut().pop();
+        let coro = match pooled.map_or_else(Coro::new, Ok) {
+            Ok(coro) => coro,
+            Err(_) => return self.ready_soon(conn), // no memory: when another one is free
+        };
+        conn.owner.store(std::ptr::from_ref(self.shared).cast_mut(), Ordering::SeqCst);
+        self.switch(conn, coro);
+    }
+
+    /// Goes on with a suspended run.
+    fn resume(&self, conn: &'static Conn) {
+        // SAFETY: this worker owns the suspended connection.
+        let coro = unsafe { (*conn.coro.get()).take() };
+        let Some(coro) = coro else { unreachable!("a runnable connection has a coroutine") };
+        self.suspended.set(self.suspended.get() - 1);
+        self.switch(conn, coro);
+    }
+
+    fn switch(&self, conn: &'static Conn, mut coro: Coro) {
+        let local = local();
+        local.task.set(conn.task());
+        local.yielder.set(coro.yielder);
+        local.slice_end.set(0);
+        local.countdown.set(CHECKS_BETWEEN_CLOCKS);
+        let native_limit = local.stack_limit.replace(coro.stack_limit);
+        let step = coro.resume(Some(conn));
+        local.stack_limit.set(native_limit);
+        local.yielder.set(std::ptr::null());
+        local.task.set(std::ptr::null());
+        match step {
+            Step::Done { open } => self.done(conn, coro, open),
+            Step::Parked => self.keep(conn, coro),
+            Step::Yielded => {
+                self.keep(conn, coro);
+                self.yielded.borrow_mut().push_back(conn);
+            }
+            Step::Idle => unreachable!("a run ends with Done"),
+        }
+    }
+
+    fn keep(&self, conn: &'static Conn, coro: Coro) {
+        self.suspended.set(self.suspended.get() + 1);
+        // SAFETY: this worker owns the connection; nobody else resumes it.
+        unsafe { *conn.coro.get() = Some(coro) };
+    }
+
+    fn done(&self, conn: &'static Conn, mut coro: Coro, open: bool) {
+        coro.finished();
+        let mut idle = self.idle.borrow_mut();
+        if idle.len() < POOLED_COROUTINES {
+            idle.push(coro);
+        }
+        drop(idle);
+        conn.owner.store(std::ptr::null_mut(), Ordering::SeqCst);
+        if !open {
+            self.bury(conn);
+        } else if conn.release() {
+            self.ready_soon(conn);
+        }
+    }
+
+    /// An ended connection goes back to its home; nobody names it after that.
+    fn bury(&self, conn: &'static Conn) {
+        let Some(home) = conn.home() else { unreachable!("a pooled connection has a home") };
+        home.sources.fetch_sub(1, Ordering::Relaxed);
+        let pool = Arc::clone(conn.pool());
+        if std::ptr::eq(home, self.shared) {
+            self.ended.borrow_mut().push(conn);
+        } else {
+            home.inject(Item::free(conn));
+        }
+        pool.source_ended();
+    }
+
+    /// Whether anything but the running task wants this worker; looks at epoll, too.
+    fn others_wait(&self) -> bool {
+        self.take_injected();
+        self.poll(0);
+        let waiting = self.shared.ready_len() > 0;
+        if waiting {
+            self.pool.wake_idle(self.shared);
+        }
+        waiting || !self.resumable.borrow().is_empty() || !self.yielded.borrow().is_empty()
+    }
+}
+
+fn flags_of(events: u32) -> u32 {
+    let has = |bits: libc::c_int| events & bits as u32 != 0;
+    let mut flags = 0;
+    if has(libc::EPOLLIN) {
+        flags |= READABLE;
+    }
+    if has(libc::EPOLLOUT | libc::EPOLLERR | libc::EPOLLHUP) {
+        flags |= WRITABLE;
+    }
+    if has(libc::EPOLLRDHUP | libc::EPOLLERR | libc::EPOLLHUP) {
+        flags |= HANGUP;
+    }
+    flags
+}
+
+/// Suspends the running coroutine, whose task has set PARKED, until that is cleared.
+pub(crate) fn suspend_parked(local: &Local, limit: u64) {
+    let (Some(worker), Some(conn)) = (local.worker(), local.current().link()) else {
+        unreachable!("a coroutine runs on a worker, for a connection");
+    };
+    if limit != NEVER {
+        conn.park_deadline.store(limit, Ordering::SeqCst);
+        worker.arm(conn, limit);
+    }
+    suspend(local, Step::Parked);
+    if limit != NEVER {
+        conn.park_deadline.store(NEVER, Ordering::SeqCst);
+    }
+}
+
+/// Suspends the running coroutine behind all others.
+pub(crate) fn suspend_yielded(local: &Local) {
+    suspend(local, Step::Yielded);
+}
+
+fn suspend(local: &Local, step: Step) {
+    // SAFETY: on_coroutine was checked by the caller: the pointer is the running coroutine's, and
+    // lies on its stack.
+    unsafe { (*local.yielder.get()).suspend(step) };
+}
+
+/// Gives the worker away when the running coroutine's slice is over and others are ready.
+pub(crate) fn slice_check(local: &Local) {
+    if !local.on_coroutine() {
+        return;
+    }
+    let Some(worker) = local.worker() else { return };
+    let now = now_ns();
+    let end = local.slice_end.get();
+    if end != 0 && now >= end && worker.others_wait() {
+        crate::task::yield_now();
+    } else if end == 0 || now >= end {
+        let slice_ms = live_int(setting::WORKER_SLICE).max(1) as u64;
+        local.slice_end.set(now + slice_ms * 1_000_000);
+    }
+}

@@ -1,0 +1,99 @@
+//! `session_model = thread`: each connection on a pthread of its own, as the historical prototype
+//! did, so that the two models can be measured side by side.
+
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::{Error, Result, WaitEvent};
+
+use super::Source;
+use super::conn::{Conn, HANGUP, READABLE, WOKEN, WRITABLE};
+use super::pool::Pool;
+use crate::clock::now_ns;
+use crate::{local, sys};
+
+/// Virtual size; the grammar's recursion runs on this stack, too.
+const SESSION_STACK_BYTES: usize = 16 << 20;
+
+/// Starts the connection's thread.
+pub(super) fn start(fd: RawFd, source: Arc<dyn Source>, pool: &Arc<Pool>) -> Result<()> {
+    let wakeup = source.task().eventfd()?;
+    let conn = Conn::open(fd, source, Arc::clone(pool), None);
+    let builder = std::thread::Builder::new().name("session".to_owned());
+    let started = builder.stack_size(SESSION_STACK_BYTES).spawn(move || main(conn, wakeup));
+    match started {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            conn.task().set_link(None);
+            conn.free();
+            Err(Error::io("start a session's thread", &error))
+        }
+    }
+}
+
+fn main(conn: &'static Conn, wakeup: RawFd) {
+    local::adopt(conn.task_ref());
+    loop {
+        wait_for_work(conn, wakeup);
+        if !conn.run_source() {
+            break;
+        }
+        while conn.release() {
+            if !conn.run_source() {
+                return bury(conn);
+            }
+        }
+    }
+    bury(conn);
+}
+
+fn bury(conn: &'static Conn) {
+    let pool = Arc::clone(conn.pool());
+    conn.free();
+    pool.source_ended();
+}
+
+/// Sleeps until the socket has something, somebody called `wake`, or `wake_at` has come. The
+/// connection is then active.
+fn wait_for_work(conn: &'static Conn, wakeup: RawFd) {
+    let task = conn.task();
+    let began = now_ns();
+    task.begin_wait(WaitEvent::ClientClientRead, began);
+    loop {
+        let mut fds = [
+            libc::pollfd { fd: conn.fd(), events: libc::POLLIN | libc::POLLRDHUP, revents: 0 },
+            libc::pollfd { fd: wakeup, events: libc::POLLIN, revents: 0 },
+        ];
+        let at = conn.wake_at.load(Ordering::SeqCst);
+        sys::poll(&mut fds, sys::timeout_ms(now_ns(), at));
+        let mut flags = flags_of(fds[0].revents);
+        if fds[1].revents != 0 {
+            sys::eventfd_drain(wakeup);
+            flags |= WOKEN;
+        }
+        if at <= now_ns() {
+            conn.wake_at.store(crate::clock::NEVER, Ordering::SeqCst);
+            flags |= WOKEN;
+        }
+        if flags != 0 {
+            conn.claim(flags);
+            break;
+        }
+    }
+    task.end_wait(began);
+}
+
+fn flags_of(events: libc::c_short) -> u32 {
+    let mut flags = 0;
+    if events & libc::POLLIN != 0 {
+        flags |= READABLE;
+    }
+    if events & libc::POLLOUT != 0 {
+        flags |= WRITABLE;
+    }
+    if events & (libc::POLLRDHUP | libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0 {
+        flags |= HANGUP;
+    }
+    flags
+}

@@ -1,0 +1,300 @@
+//! Sources on workers: echo servers over socket pairs.
+
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use base::WaitEvent;
+use sched::{
+    Interrupt, Readiness, Source, Task, TaskRef, Workers, check_interrupts, park, wait_readable,
+    wait_writable,
+};
+
+type Run = dyn Fn(&Echo, Readiness) -> bool + Send + Sync;
+
+/// A source whose `run` is a closure.
+struct Echo {
+    socket: UnixStream,
+    task: TaskRef,
+    run: Box<Run>,
+    dropped: Arc<AtomicUsize>,
+}
+
+impl Source for Echo {
+    fn task(&self) -> &TaskRef {
+        &self.task
+    }
+    fn run(&self, ready: Readiness) -> bool {
+        (self.run)(self, ready)
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        self.dropped.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Sends back what is there; false at the end of the input.
+fn echo(source: &Echo, _ready: Readiness) -> bool {
+    let mut buffer = [0u8; 1024];
+    loop {
+        match (&source.socket).read(&mut buffer) {
+            Ok(0) => return false,
+            Ok(n) => (&source.socket).write_all(&buffer[..n]).unwrap(),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
+struct Server {
+    workers: Arc<Workers>,
+    dropped: Arc<AtomicUsize>,
+}
+
+impl Server {
+    fn new(workers: usize) -> Server {
+        let workers = Workers::start(workers).unwrap();
+        Server { workers, dropped: Arc::default() }
+    }
+
+    fn connect(
+        &self,
+        run: impl Fn(&Echo, Readiness) -> bool + Send + Sync + 'static,
+    ) -> (UnixStream, TaskRef) {
+        let (client, socket) = UnixStream::pair().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        let (fd, task) = (socket.as_raw_fd(), Task::new("test"));
+        let dropped = Arc::clone(&self.dropped);
+        let source = Echo { socket, task: task.clone(), run: Box::new(run), dropped };
+        self.workers.add(fd, Arc::new(source)).unwrap();
+        (client, task)
+    }
+
+    /// Ends once all clients are gone; the number of sources that were dropped.
+    fn end(self) -> usize {
+        self.workers.shutdown();
+        self.workers.join();
+        self.dropped.load(Ordering::SeqCst)
+    }
+}
+
+fn ask(client: &mut UnixStream, text: &[u8]) {
+    client.write_all(text).unwrap();
+    let mut answer = vec![0; text.len()];
+    client.read_exact(&mut answer).unwrap();
+    assert_eq!(answer, text);
+}
+
+#[test]
+fn clients_are_answered_and_ended() {
+    let server = Server::new(2);
+    let mut clients: Vec<_> = (0..100).map(|_| server.connect(echo).0).collect();
+    for round in 0..20u8 {
+        for client in &mut clients {
+            client.write_all(&[round; 3]).unwrap();
+        }
+        for client in &mut clients {
+            let mut answer = [0; 3];
+            client.read_exact(&mut answer).unwrap();
+            assert_eq!(answer, [round; 3]);
+        }
+    }
+    assert_eq!(server.workers.sources(), 100);
+    drop(clients);
+    assert_eq!(server.end(), 100);
+}
+
+#[test]
+fn a_panic_ends_the_connection_and_not_the_worker() {
+    let server = Server::new(1);
+    let (mut bad, _) = server.connect(|_, _| panic!("in a run"));
+    let (mut good, _) = server.connect(echo);
+    bad.write_all(b"x").unwrap();
+    // Unread input makes the end a reset.
+    assert!(!matches!(bad.read(&mut [0]), Ok(1)));
+    ask(&mut good, b"hello");
+    drop((good, bad));
+    assert_eq!(server.end(), 2);
+}
+
+/// Two sources on one worker hand tokens to each other while both are inside a run.
+#[test]
+fn parked_runs_share_a_worker() {
+    let server = Server::new(1);
+    let (waiting, task) = server.connect(|s, _| {
+        let mut byte = [0];
+        if (&s.socket).read(&mut byte).unwrap_or(0) == 0 {
+            return false;
+        }
+        park(WaitEvent::IPCTaskJoin, None);
+        (&s.socket).write_all(b"woken").unwrap();
+        true
+    });
+    (&waiting).write_all(b"x").unwrap();
+    let (mut waker, _) = server.connect(move |s, r| {
+        task.unpark();
+        echo(s, r)
+    });
+    ask(&mut waker, b"go");
+    let mut answer = [0; 5];
+    (&waiting).read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"woken");
+    drop((waiting, waker));
+    assert_eq!(server.end(), 2);
+}
+
+#[test]
+fn parks_on_workers_time_out() {
+    let server = Server::new(1);
+    let (mut client, _) = server.connect(|s, r| {
+        let soon = std::time::Instant::now() + Duration::from_millis(3);
+        let wake = park(WaitEvent::TimeoutPgSleep, Some(soon));
+        assert_eq!(wake, sched::Wake::TimedOut);
+        assert!(std::time::Instant::now() >= soon);
+        echo(s, r)
+    });
+    ask(&mut client, b"a");
+    ask(&mut client, b"b");
+    // It parks once more after the hang-up, uninterrupted, for that came before the run.
+    drop(client);
+    assert_eq!(server.end(), 1);
+}
+
+#[test]
+fn a_run_waits_for_its_own_socket() {
+    let server = Server::new(1);
+    let big = vec![7u8; 4 << 20];
+    let size = big.len();
+    let (client, _) = server.connect(move |s, ready| {
+        if ready.hangup {
+            return false;
+        }
+        let mut got = 0;
+        let mut buffer = vec![0; 64 << 10];
+        while got < size {
+            match (&s.socket).read(&mut buffer) {
+                Ok(0) => return false,
+                Ok(n) => got += n,
+                Err(_) => {
+                    wait_readable(s.socket.as_raw_fd(), WaitEvent::ClientClientRead).unwrap();
+                }
+            }
+        }
+        let mut sent = 0;
+        while sent < size {
+            match (&s.socket).write(&big[sent..]) {
+                Ok(n) => sent += n,
+                Err(_) => {
+                    wait_writable(s.socket.as_raw_fd(), WaitEvent::ClientClientWrite).unwrap();
+                }
+            }
+        }
+        true
+    });
+    (&client).write_all(&vec![7u8; size]).unwrap();
+    let mut answer = vec![0; size];
+    (&client).read_exact(&mut answer).unwrap();
+    assert!(answer.iter().all(|b| *b == 7));
+    drop(client);
+    assert_eq!(server.end(), 1);
+}
+
+#[test]
+fn a_hang_up_during_a_run_is_noticed() {
+    let server = Server::new(1);
+    let (send, receive) = std::sync::mpsc::channel();
+    let (client, task) = server.connect(move |s, ready| {
+        if !ready.hangup {
+            let _ = (&s.socket).read(&mut [0]);
+            let wake = park(WaitEvent::LockTransactionid, None);
+            send.send((wake, check_interrupts().unwrap_err())).unwrap();
+        }
+        false
+    });
+    (&client).write_all(b"x").unwrap();
+    while task.wait().is_none() {
+        std::thread::yield_now();
+    }
+    drop(client);
+    let (wake, error) = receive.recv().unwrap();
+    assert_eq!(wake, sched::Wake::Interrupted);
+    assert_eq!(error.code(), base::sqlstate::CONNECTION_FAILURE);
+    assert_eq!(server.end(), 1);
+}
+
+#[test]
+fn a_long_run_lets_others_in() {
+    let server = Server::new(1);
+    let stop = Arc::new(AtomicUsize::new(0));
+    let stopped = Arc::clone(&stop);
+    let (mut long, _) = server.connect(move |s, r| {
+        while stopped.load(Ordering::SeqCst) == 0 && !r.hangup {
+            check_interrupts().unwrap();
+        }
+        echo(s, r)
+    });
+    long.write_all(b"x").unwrap();
+    let (mut short, _) = server.connect(echo);
+    for _ in 0..3 {
+        ask(&mut short, b"y");
+    }
+    stop.store(1, Ordering::SeqCst);
+    let mut answer = [0];
+    long.read_exact(&mut answer).unwrap();
+    drop((long, short));
+    assert_eq!(server.end(), 2);
+}
+
+#[test]
+fn idle_sources_are_woken_by_call_interrupt_and_time() {
+    let server = Server::new(1);
+    let (client, task) = server.connect(|s, ready| {
+        if ready.hangup {
+            return false;
+        }
+        if ready.woken {
+            let gone = check_interrupts().is_err();
+            (&s.socket).write_all(if gone { b"i" } else { b"w" }).unwrap();
+        }
+        true
+    });
+    let mut answer = [0];
+    server.workers.wake(&task);
+    (&client).read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"w");
+    task.interrupt(Interrupt::Terminate);
+    (&client).read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"i");
+    server.workers.wake_at(&task, Some(std::time::Instant::now() + Duration::from_millis(2)));
+    (&client).read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"w");
+    drop(client);
+    assert_eq!(server.end(), 1);
+}
+
+#[test]
+fn the_native_stack_is_lent_and_returned() {
+    let server = Server::new(1);
+    let (mut client, _) = server.connect(|s, r| {
+        let here = 0u8;
+        let mine = &raw const here as usize;
+        let there = sched::on_native_stack(|| {
+            sched::check_stack().unwrap();
+            let big = [1u8; 2 << 20]; // larger than a coroutine's stack
+            std::hint::black_box(&big).as_ptr() as usize
+        });
+        assert!(mine.abs_diff(there) > 1 << 20);
+        let caught = std::panic::catch_unwind(|| sched::on_native_stack(|| panic!("in C")));
+        assert!(caught.is_err());
+        sched::check_stack().unwrap();
+        echo(s, r)
+    });
+    ask(&mut client, b"x");
+    drop(client);
+    assert_eq!(server.end(), 1);
+}
