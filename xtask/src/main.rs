@@ -1,1 +1,30 @@
-fn main() {}
+//! The project's own chores: `cargo xtask tidy | docs | bench`.
+
+mod bench;
+mod docs;
+mod tidy;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let result = match args.first().map(String::as_str) {
+        Some("tidy") => tidy::run(),
+        Some("docs") => docs::write(),
+        Some("bench") => bench::run(&args[1..]),
+        _ => Err("usage: cargo xtask tidy | docs | bench [--quick] [--seconds N]".to_owned()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            eprintln!("{text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The workspace's root folder.
+fn root() -> std::path::PathBuf {
+    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().map_or_else(|| here.to_owned(), std::path::Path::to_owned)
+}

@@ -19,6 +19,8 @@ pub mod ids {
     pub const INFORMATION_SCHEMA: Id = 13000;
     /// The bootstrap role `postgres`.
     pub const SUPERUSER: Id = 10;
+    /// The role `pg_database_owner`.
+    pub const DATABASE_OWNER: Id = 6171;
     /// Database `template1`.
     pub const TEMPLATE1: Id = 1;
     /// Database `template0`.
@@ -327,8 +329,10 @@ impl Table {
 
 /// What a new data directory has.
 pub(crate) fn initial() -> Vec<Object> {
-    let schema = |oid, name: &str| {
-        Object::Schema(Schema { oid, name: name.to_owned(), owner: ids::SUPERUSER })
+    let schema =
+        |oid, name: &str, owner| Object::Schema(Schema { oid, name: name.to_owned(), owner });
+    let role = |oid, name: &str, boss| {
+        Object::Role(Role { oid, name: name.to_owned(), superuser: boss, login: boss })
     };
     let database = |oid, name: &str, template, connect| {
         Object::Database(Database {
@@ -340,16 +344,12 @@ pub(crate) fn initial() -> Vec<Object> {
         })
     };
     vec![
-        schema(ids::PG_CATALOG, "pg_catalog"),
-        schema(ids::PG_TOAST, "pg_toast"),
-        schema(ids::PUBLIC, "public"),
-        schema(ids::INFORMATION_SCHEMA, "information_schema"),
-        Object::Role(Role {
-            oid: ids::SUPERUSER,
-            name: "postgres".to_owned(),
-            superuser: true,
-            login: true,
-        }),
+        schema(ids::PG_CATALOG, "pg_catalog", ids::SUPERUSER),
+        schema(ids::PG_TOAST, "pg_toast", ids::SUPERUSER),
+        schema(ids::PUBLIC, "public", ids::DATABASE_OWNER),
+        schema(ids::INFORMATION_SCHEMA, "information_schema", ids::SUPERUSER),
+        role(ids::SUPERUSER, "postgres", true),
+        role(ids::DATABASE_OWNER, "pg_database_owner", false),
         database(ids::TEMPLATE1, "template1", true, true),
         database(ids::TEMPLATE0, "template0", true, false),
         database(ids::POSTGRES_DB, "postgres", false, true),

@@ -4,7 +4,7 @@ use base::{Oid, Result};
 use types::Datum;
 
 use super::SystemCx;
-use super::row::{Row, oid, row};
+use super::row::{Row, array, oid, row};
 use crate::object::ids::{BTREE_AM, HEAP_AM, PG_CATALOG, PG_DEFAULT, SUPERUSER};
 
 type Rows = Result<Vec<Vec<Datum>>>;
@@ -18,6 +18,12 @@ pub(super) fn pg_namespace(cx: &SystemCx<'_>) -> Rows {
             .done()
     };
     Ok(cx.catalog.schemas().map(|s| one(s)).collect())
+}
+
+/// The rights that PostgreSQL's initdb gives on templates.
+fn template_acl() -> Datum {
+    let items = ["=c/postgres", "postgres=CTc/postgres"].map(|t| Datum::Text(t.into()));
+    array(types::oids::ACLITEM, 1, items.to_vec())
 }
 
 pub(super) fn pg_database(cx: &SystemCx<'_>) -> Rows {
@@ -36,6 +42,7 @@ pub(super) fn pg_database(cx: &SystemCx<'_>) -> Rows {
             .set("dattablespace", oid(PG_DEFAULT))
             .set("datcollate", "C.UTF-8")
             .set("datctype", "C.UTF-8")
+            .set("datacl", if d.template { template_acl() } else { Datum::Null })
             .done()
     };
     Ok(cx.catalog.databases().map(|d| one(d)).collect())

@@ -1,0 +1,38 @@
+# Two commands do all the set-up on a fresh machine: `make run` serves, `make test` tests.
+PORT ?= 5432
+DATA ?= ./data
+
+.PHONY: run test bench crash tidy docs loom
+
+run:
+	@scripts/need build
+	cargo build --release --quiet -p threadgres
+	@mkdir -p $(dir $(DATA))
+	exec target/release/threadgres serve -D $(DATA) -h 127.0.0.1 -p $(PORT)
+
+test:
+	@scripts/need build clients
+	cargo xtask tidy
+	cargo test --workspace
+
+# Side by side with PostgreSQL 15 and a server that does nothing; see bench/README.md.
+bench:
+	@scripts/need build clients
+	cargo build --release --quiet -p threadgres
+	cargo xtask bench $(BENCH)
+
+# The crash test with more rounds than `make test` has: make crash ROUNDS=500
+crash:
+	@scripts/need build clients
+	CRASH_ROUNDS=$(or $(ROUNDS),200) cargo test -p threadgres --test crash -- --nocapture
+
+tidy:
+	cargo xtask tidy
+
+# Documents that are made from the tables.
+docs:
+	cargo xtask docs
+
+# The model check of the lightweight lock's state machine.
+loom:
+	RUSTFLAGS="--cfg loom" cargo test -p sched --release --test loom_lwlock

@@ -1,0 +1,148 @@
+//! The server is killed with SIGKILL at random moments under a load like TPC-B. After each restart
+//! every acknowledged transaction is there, none is half there, the balances agree, and a checker
+//! that walks heap and indexes finds nothing.
+//!
+//! Rounds: `CRASH_ROUNDS` (50 when not set); the random moments come from `CRASH_SEED`, which is
+//! printed.
+
+mod support;
+
+use std::collections::HashSet;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use support::client::Client;
+use support::{BIN, Server, TempDir};
+
+const CLIENTS: u64 = 16;
+const ACCOUNTS: u64 = 20_000;
+
+/// A xorshift generator: the test must be able to run again with the same moments.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % n
+    }
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
+}
+
+fn seed() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |d| d.as_nanos() as u64);
+    number("CRASH_SEED", now) | 1
+}
+
+const SCHEMA: &str = "
+    CREATE TABLE branches (bid int PRIMARY KEY, balance int NOT NULL);
+    CREATE TABLE accounts (aid int PRIMARY KEY, bid int NOT NULL, balance int NOT NULL, filler text);
+    CREATE TABLE history (id bigint PRIMARY KEY, aid int NOT NULL, bid int NOT NULL, delta int NOT NULL);
+    CREATE INDEX history_aid ON history (aid, id);
+    INSERT INTO branches SELECT n, 0 FROM generate_series(1, 5) n;
+    INSERT INTO accounts SELECT n, 1 + n % 5, 0, 'account' FROM generate_series(1, 20000) n;
+";
+
+/// What the clients know to be durable.
+#[derive(Default)]
+struct Known {
+    acknowledged: Mutex<HashSet<u64>>,
+    next: AtomicU64,
+    stop: AtomicBool,
+}
+
+/// Transactions until the connection breaks.
+fn load(port: u16, known: &Known, mut random: Random) {
+    let Ok(mut client) = Client::connect(port) else { return };
+    while !known.stop.load(Ordering::Relaxed) {
+        let id = known.next.fetch_add(1, Ordering::Relaxed);
+        let (aid, delta) = (1 + random.below(ACCOUNTS), random.below(1000) as i64 - 500);
+        let bid = 1 + random.below(5);
+        let statements = [
+            "BEGIN".to_owned(),
+            format!("UPDATE accounts SET balance = balance + {delta} WHERE aid = {aid}"),
+            format!("UPDATE branches SET balance = balance + {delta} WHERE bid = {bid}"),
+            format!("INSERT INTO history VALUES ({id}, {aid}, {bid}, {delta})"),
+            if random.below(20) == 0 { "ROLLBACK" } else { "COMMIT" }.to_owned(),
+        ];
+        for sql in &statements {
+            match client.query(sql) {
+                Err(_) => return,
+                Ok(answer) => {
+                    assert!(answer.error.is_none(), "{sql}: {:?}", answer.error);
+                    if answer.tags == ["COMMIT"] {
+                        known.acknowledged.lock().expect("no client panics").insert(id);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Everything that must hold after a restart.
+fn verify(server: &Server, known: &Known) {
+    let sums = server.query(
+        "SELECT (SELECT sum(balance) FROM accounts), (SELECT sum(balance) FROM branches), (SELECT coalesce(sum(delta), 0) FROM history)",
+    );
+    let parts: Vec<&str> = sums.split('|').collect();
+    assert!(parts.iter().all(|p| *p == parts[0]), "the sums differ: {sums}");
+    let there: HashSet<u64> =
+        server.query("SELECT id FROM history").lines().filter_map(|l| l.parse().ok()).collect();
+    let acknowledged = known.acknowledged.lock().expect("no client panics");
+    let lost: Vec<_> = acknowledged.difference(&there).take(10).collect();
+    assert!(lost.is_empty(), "acknowledged transactions are lost: {lost:?}");
+    let accounts = server.query("SELECT count(*) FROM accounts");
+    assert_eq!(accounts, ACCOUNTS.to_string());
+}
+
+/// The offline checker on a stopped server's directory.
+fn check(dir: &std::path::Path) {
+    let out =
+        Command::new(BIN).args(["check", "-D"]).arg(dir).output().expect("the binary is there");
+    assert!(out.status.success(), "check found: {}", support::text_of(&out));
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_and_nothing_is_half_there() {
+    let (rounds, seed) = (number("CRASH_ROUNDS", 50), seed());
+    println!("CRASH_ROUNDS={rounds} CRASH_SEED={seed}");
+    let mut random = Random(seed);
+    let dir = TempDir::new("crash");
+    let data = dir.path().join("data");
+    // Small limits, so that checkpoints, evictions and segment switches happen in every round.
+    let settings = ["shared_buffers=4MB", "max_wal_size=8MB", "checkpoint_timeout=1s"];
+    let known = Arc::new(Known::default());
+    let mut server = Server::start(&data, &settings);
+    let made = server.psql(&["-q", "-v", "ON_ERROR_STOP=1"], SCHEMA);
+    assert_eq!(made, "", "the schema was not made");
+    for round in 0..rounds {
+        let port = server.port;
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|_| {
+                let (known, random) = (known.clone(), Random(random.below(u64::MAX) | 1));
+                std::thread::spawn(move || load(port, &known, random))
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(random.below(700)));
+        server.kill();
+        for client in clients {
+            client.join().expect("a client saw an error");
+        }
+        if round % 10 == 9 {
+            check(&data);
+        }
+        server = Server::start(&data, &settings);
+        verify(&server, &known);
+    }
+    let count = known.acknowledged.lock().expect("no client panics").len();
+    println!("{count} acknowledged transactions in {rounds} rounds");
+    assert!(count > 0, "the load did nothing");
+    assert!(server.stop());
+    check(&data);
+}

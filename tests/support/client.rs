@@ -1,0 +1,119 @@
+//! A small client of the simple query protocol (manual, section 55.2.2).
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+
+/// A connection.
+pub struct Client {
+    stream: TcpStream,
+    pending: Vec<u8>,
+}
+
+/// What a query string gave.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// Rows of all statements, as text; None is NULL.
+    pub rows: Vec<Vec<Option<String>>>,
+    /// Command tags.
+    pub tags: Vec<String>,
+    /// SQLSTATE and message of the error, if there was one.
+    pub error: Option<(String, String)>,
+}
+
+impl Client {
+    /// Connects as `postgres` to database `postgres`.
+    pub fn connect(port: u16) -> io::Result<Client> {
+        let stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_nodelay(true)?;
+        let mut client = Client { stream, pending: Vec::new() };
+        let body = b"\0\x03\0\0user\0postgres\0database\0postgres\0\0";
+        let mut message = ((body.len() + 4) as u32).to_be_bytes().to_vec();
+        message.extend_from_slice(body);
+        client.stream.write_all(&message)?;
+        let answer = client.read_answer()?;
+        match answer.error {
+            None => Ok(client),
+            Some((code, text)) => Err(io::Error::other(format!("{code}: {text}"))),
+        }
+    }
+
+    /// Sends a query string and reads everything up to ReadyForQuery. An `Err` means that the
+    /// connection broke, and with it that nobody knows what became of the statement.
+    pub fn query(&mut self, sql: &str) -> io::Result<Answer> {
+        let mut message = vec![b'Q'];
+        message.extend_from_slice(&((sql.len() + 5) as u32).to_be_bytes());
+        message.extend_from_slice(sql.as_bytes());
+        message.push(0);
+        self.stream.write_all(&message)?;
+        self.read_answer()
+    }
+
+    fn read_answer(&mut self) -> io::Result<Answer> {
+        let mut answer = Answer::default();
+        loop {
+            let (kind, body) = self.message()?;
+            match kind {
+                b'Z' => return Ok(answer),
+                b'D' => answer.rows.push(row(&body)),
+                b'C' => answer.tags.push(text(&body)),
+                b'E' => {
+                    let error = error(&body);
+                    let fatal = body.split(|b| *b == 0).any(|f| f == b"VFATAL");
+                    answer.error = Some(error);
+                    if fatal {
+                        return Ok(answer);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn message(&mut self) -> io::Result<(u8, Vec<u8>)> {
+        loop {
+            if self.pending.len() >= 5 {
+                let length: [u8; 4] = self.pending[1..5].try_into().expect("four bytes");
+                let end = 1 + u32::from_be_bytes(length) as usize;
+                if self.pending.len() >= end {
+                    let kind = self.pending[0];
+                    let body = self.pending[5..end].to_vec();
+                    self.pending.drain(..end);
+                    return Ok((kind, body));
+                }
+            }
+            let mut buffer = [0; 16384];
+            match self.stream.read(&mut buffer)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                n => self.pending.extend_from_slice(&buffer[..n]),
+            }
+        }
+    }
+}
+
+fn text(body: &[u8]) -> String {
+    String::from_utf8_lossy(body.split(|b| *b == 0).next().unwrap_or_default()).into_owned()
+}
+
+fn row(body: &[u8]) -> Vec<Option<String>> {
+    let mut out = Vec::new();
+    let mut rest = &body[2..];
+    while rest.len() >= 4 {
+        let length = i32::from_be_bytes(rest[..4].try_into().expect("four bytes"));
+        rest = &rest[4..];
+        let Ok(length) = usize::try_from(length) else {
+            out.push(None);
+            continue;
+        };
+        out.push(Some(String::from_utf8_lossy(&rest[..length]).into_owned()));
+        rest = &rest[length..];
+    }
+    out
+}
+
+fn error(body: &[u8]) -> (String, String) {
+    let field = |letter: u8| {
+        let found = body.split(|b| *b == 0).find(|f| f.first() == Some(&letter));
+        found.map(|f| String::from_utf8_lossy(&f[1..]).into_owned()).unwrap_or_default()
+    };
+    (field(b'C'), field(b'M'))
+}

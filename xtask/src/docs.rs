@@ -1,0 +1,62 @@
+//! `docs/waits.md` and `docs/settings.md`, made from the tables of `base`.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use crate::root;
+
+/// Writes the documents.
+pub fn write() -> Result<(), String> {
+    for (path, text) in all()? {
+        fs::write(root().join(&path), text).map_err(|e| format!("{path}: {e}"))?;
+    }
+    Ok(())
+}
+
+/// Names those that differ from what the tables say.
+pub fn stale() -> Result<Vec<String>, String> {
+    let same = |path: &str, text: &str| {
+        fs::read_to_string(root().join(path)).is_ok_and(|there| there == text)
+    };
+    Ok(all()?.into_iter().filter(|(p, t)| !same(p, t)).map(|(p, _)| p).collect())
+}
+
+fn all() -> Result<Vec<(String, String)>, String> {
+    let read = |name: &str| {
+        let path = root().join("crates/base").join(name);
+        fs::read_to_string(path).map_err(|e| format!("{name}: {e}"))
+    };
+    Ok(vec![
+        ("docs/waits.md".to_owned(), waits(&read("waits.txt")?)),
+        ("docs/settings.md".to_owned(), settings(&read("settings.txt")?)),
+    ])
+}
+
+fn rows(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#'))
+}
+
+fn waits(text: &str) -> String {
+    let mut out = String::from(
+        "# Wait events\n\nMade from `crates/base/waits.txt` by `cargo xtask docs`; do not edit.\n\n| type | event | waiting for |\n| --- | --- | --- |\n",
+    );
+    for row in rows(text) {
+        let Some((kind, rest)) = row.split_once(char::is_whitespace) else { continue };
+        let Some((name, what)) = rest.trim().split_once(char::is_whitespace) else { continue };
+        let _ = writeln!(out, "| {kind} | `{name}` | {} |", what.trim());
+    }
+    out
+}
+
+fn settings(text: &str) -> String {
+    let mut out = String::from(
+        "# Settings\n\nMade from `crates/base/settings.txt` by `cargo xtask docs`; do not edit. Names, units and contexts are\nPostgreSQL's.\n\n| setting | type | default | unit | changes | what it does |\n| --- | --- | --- | --- | --- | --- |\n",
+    );
+    for row in rows(text) {
+        let f: Vec<&str> = row.splitn(9, '|').map(str::trim).collect();
+        let [name, kind, default, _, _, unit, context, _, what] = f[..] else { continue };
+        let unit = if unit == "-" { "" } else { unit };
+        let _ = writeln!(out, "| `{name}` | {kind} | `{default}` | {unit} | {context} | {what} |");
+    }
+    out
+}
