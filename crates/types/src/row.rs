@@ -100,6 +100,11 @@ impl Kind {
     }
 }
 
+/// Whether values of both types are the same datums.
+pub(crate) fn same_form(a: Oid, b: Oid) -> bool {
+    Kind::of(a) == Kind::of(b)
+}
+
 /// The columns of a relation, prepared for the codec. Made once for each version of a relation.
 #[derive(Clone, Debug)]
 pub struct RowLayout {

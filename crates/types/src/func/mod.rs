@@ -1,5 +1,28 @@
 //! Functions, operators, casts and aggregates: one table, from which `pg_proc`, `pg_operator`,
 //! `pg_cast` and `pg_aggregate` come. A new function is one row and one body.
+//!
+//! The rows are PostgreSQL's, in `table/*.txt`; the bodies stand in this folder, one file a family,
+//! each a list of `key => body` where the key is the third field of `table/functions.txt`. A row
+//! whose key has no body is not there: `SELECT` says that the function does not exist. Functions
+//! that need the session are named in `session.rs`.
+
+pub mod aggregate;
+mod cast;
+mod compare;
+mod float;
+mod int;
+mod keywords;
+mod numeric;
+mod session;
+mod statistics;
+mod table;
+mod text;
+
+pub use table::{
+    aggregates, aggregates_named, cast, casts, function, functions, functions_named, operator,
+    operators, operators_named,
+};
+pub use text::{quote_ident, quote_literal};
 
 use base::{Oid, Result};
 
@@ -31,6 +54,11 @@ pub enum Body {
     /// of the row (`now`, `nextval`, `pg_table_is_visible`, …).
     Session,
 }
+
+/// A body and its key in `table/functions.txt`.
+pub(crate) type NamedBody = (&'static str, Body);
+
+pub(crate) use Body::Scalar as S;
 
 /// One row of the function table.
 #[derive(Clone, Copy)]
@@ -144,41 +172,4 @@ pub struct AggregateRow {
     pub strict: bool,
     /// A fresh state.
     pub start: fn() -> Box<dyn Accumulator>,
-}
-
-/// All functions, sorted by name.
-pub fn functions() -> &'static [FunctionRow] {
-    todo!()
-}
-/// The function with this oid.
-pub fn function(_oid: Oid) -> Option<&'static FunctionRow> {
-    todo!()
-}
-/// Those with this name.
-pub fn functions_named(_name: &str) -> &'static [FunctionRow] {
-    todo!()
-}
-/// All operators, sorted by name.
-pub fn operators() -> &'static [OperatorRow] {
-    todo!()
-}
-/// Those with this name.
-pub fn operators_named(_name: &str) -> &'static [OperatorRow] {
-    todo!()
-}
-/// All casts.
-pub fn casts() -> &'static [CastRow] {
-    todo!()
-}
-/// The cast between two types, if there is one.
-pub fn cast(_source: Oid, _target: Oid) -> Option<&'static CastRow> {
-    todo!()
-}
-/// All aggregates, sorted by name.
-pub fn aggregates() -> &'static [AggregateRow] {
-    todo!()
-}
-/// Those with this name.
-pub fn aggregates_named(_name: &str) -> &'static [AggregateRow] {
-    todo!()
 }

@@ -1,0 +1,486 @@
+//! Aggregates: one accumulator a way of accumulating, found by name and argument types.
+
+use std::any::Any;
+use std::cmp::Ordering;
+
+use base::{Error, Oid, Result};
+use num_bigint::BigInt;
+
+use super::Accumulator;
+use super::int::out_of_range;
+use crate::datum::{Datum, Numeric, Text};
+use crate::numeric::pow10;
+use crate::oids;
+use crate::order::compare;
+
+/// Makes a fresh state.
+pub type Start = fn() -> Box<dyn Accumulator>;
+
+/// Whether the aggregate skips NULLs, and its start.
+pub(super) fn find(name: &str, args: &[Oid]) -> Option<(bool, Start)> {
+    use oids::{FLOAT4, FLOAT8, INT2, INT4, INT8, NUMERIC};
+    let start: Start = match (name, args) {
+        ("count", []) => return Some((false, || Box::new(Count(0)))),
+        ("count", [_]) => || Box::new(Count(0)),
+        ("sum", [INT2 | INT4]) => || Box::new(SumInt::default()),
+        ("sum", [INT8]) => || Box::new(WideInt::<false>::default()),
+        ("avg", [INT2 | INT4 | INT8]) => || Box::new(WideInt::<true>::default()),
+        ("sum", [NUMERIC]) => || Box::new(SumNumeric::<false>::default()),
+        ("avg", [NUMERIC]) => || Box::new(SumNumeric::<true>::default()),
+        ("sum", [FLOAT4]) => || Box::new(SumFloat4::default()),
+        ("sum", [FLOAT8]) => || Box::new(SumFloat8::default()),
+        ("avg", [FLOAT4 | FLOAT8]) => || Box::new(MeanFloat::default()),
+        ("min", [ty]) if is_ordered(*ty) => || Box::new(Extreme::<false>::default()),
+        ("max", [ty]) if is_ordered(*ty) => || Box::new(Extreme::<true>::default()),
+        ("bool_and" | "every", _) => || Box::new(Fold::<And>::default()),
+        ("bool_or", _) => || Box::new(Fold::<Or>::default()),
+        ("bit_and", [INT2 | INT4 | INT8]) => || Box::new(Fold::<And>::default()),
+        ("bit_or", [INT2 | INT4 | INT8]) => || Box::new(Fold::<Or>::default()),
+        ("bit_xor", [INT2 | INT4 | INT8]) => || Box::new(Fold::<Xor>::default()),
+        ("string_agg", [oids::TEXT, _]) => {
+            return Some((false, || Box::new(StringAgg::default())));
+        }
+        _ => return super::statistics::find(name, args),
+    };
+    Some((true, start))
+}
+
+fn is_ordered(ty: Oid) -> bool {
+    !matches!(ty, oids::ANYENUM)
+}
+
+/// Downcasts the other half of a merge.
+///
+/// # Errors
+/// Internal, when the executor mixes states.
+pub(super) fn same<T: 'static>(other: Box<dyn Accumulator>) -> Result<Box<T>> {
+    other.as_any().downcast().map_err(|_| Error::internal("merge of different aggregates"))
+}
+
+/// `as_any` for an accumulator.
+macro_rules! as_any {
+    () => {
+        fn as_any(self: Box<Self>) -> Box<dyn Any> {
+            self
+        }
+    };
+}
+
+/// `count`.
+struct Count(i64);
+
+impl Accumulator for Count {
+    fn add(&mut self, _args: &[Datum]) -> Result<()> {
+        self.0 += 1;
+        Ok(())
+    }
+    fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
+        self.0 += same::<Count>(other)?.0;
+        Ok(())
+    }
+    fn finish(&self) -> Result<Datum> {
+        Ok(Datum::Int8(self.0))
+    }
+    as_any!();
+}
+
+/// `sum(int2)`, `sum(int4)` → int8.
+#[derive(Default)]
+struct SumInt(Option<i64>);
+
+impl SumInt {
+    fn plus(&mut self, v: i64) -> Result<()> {
+        let sum = self.0.unwrap_or(0).checked_add(v).ok_or_else(|| out_of_range("bigint"))?;
+        self.0 = Some(sum);
+        Ok(())
+    }
+}
+
+impl Accumulator for SumInt {
+    #[inline]
+    fn add(&mut self, args: &[Datum]) -> Result<()> {
+        match args[0].to_i64() {
+            Some(v) => self.plus(v),
+            None => Ok(()),
+        }
+    }
+    fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
+        same::<SumInt>(other)?.0.map_or(Ok(()), |v| self.plus(v))
+    }
+    fn finish(&self) -> Result<Datum> {
+        Ok(self.0.into())
+    }
+    as_any!();
+}
+
+/// `sum(int8)` and `avg` of integers → numeric. 128 bits hold 2^64 int8 values.
+#[derive(Default)]
+struct WideInt<const MEAN: bool> {
+    sum: i128,
+    count: i64,
+}
+
+impl<const MEAN: bool> Accumulator for WideInt<MEAN> {
+    #[inline]
+    fn add(&mut self, args: &[Datum]) -> Result<()> {
+        if let Some(v) = args[0].to_i64() {
+            self.sum += i128::from(v);
+            self.count += 1;
+        }
+        Ok(())
+    }
+    fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
+        let other = same::<WideInt<MEAN>>(other)?;
+        self.sum += other.sum;
+        self.count += other.count;
+        Ok(())
+    }
+    fn finish(&self) -> Result<Datum> {
+        if self.count == 0 {
+            return Ok(Datum::Null);
+        }
+        let sum = Numeric::from_i128(self.sum, 0);
+        if MEAN { sum.div(&Numeric::from(self.count)).map(Into::into) } else { Ok(sum.into()) }
+    }
+    as_any!();
+}
+
+/// Sum of numerics: 128 bits at the largest scale seen, the rest in a big integer when they
+/// overflow. NaNs and infinities are counted.
+#[derive(Default, Clone)]
+pub(super) struct NumericSum {
+    small: i128,
+    big: Option<BigInt>,
+    scale: u32,
+    count: i64,
+    nan: u64,
+    plus: u64,
+    minus: u64,
+}
+
+impl NumericSum {
+    #[inline]
+    pub(super) fn add(&mut self, n: &Numeric) {
+        self.count += 1;
+        match n {
+            Numeric::Small { value, scale } if u32::from(*scale) == self.scale => {
+                match self.small.checked_add(i128::from(*value)) {
+                    Some(sum) => self.small = sum,
+                    None => self.add_big(BigInt::from(*value), self.scale),
+                }
+            }
+            Numeric::NaN => self.nan += 1,
+            Numeric::Infinity => self.plus += 1,
+            Numeric::NegInfinity => self.minus += 1,
+            other => {
+                if let Some((value, scale)) = other.parts() {
+                    self.add_scaled(value, scale);
+                }
+            }
+        }
+    }
+
+    /// Adds a value of another scale: the sum takes on the larger one.
+    fn add_scaled(&mut self, value: BigInt, scale: u32) {
+        if scale > self.scale {
+            let factor = pow10(scale - self.scale);
+            self.big = self.big.take().map(|b| b * &factor);
+            let small = i128::try_from(factor.clone()).ok().and_then(|f| self.small.checked_mul(f));
+            match small {
+                Some(small) => self.small = small,
+                None => {
+                    let moved = BigInt::from(std::mem::take(&mut self.small)) * factor;
+                    *self.big.get_or_insert_default() += moved;
+                }
+            }
+            self.scale = scale;
+        }
+        let value = value * pow10(self.scale - scale);
+        match i128::try_from(value.clone()).ok().and_then(|v| self.small.checked_add(v)) {
+            Some(sum) => self.small = sum,
+            None => self.add_big(value, self.scale),
+        }
+    }
+
+    #[cold]
+    fn add_big(&mut self, value: BigInt, scale: u32) {
+        debug_assert_eq!(scale, self.scale);
+        *self.big.get_or_insert_default() += value;
+    }
+
+    pub(super) fn merge(&mut self, other: &NumericSum) {
+        let total = other.integer();
+        self.add_scaled(total, other.scale);
+        self.count += other.count;
+        self.nan += other.nan;
+        self.plus += other.plus;
+        self.minus += other.minus;
+    }
+
+    fn integer(&self) -> BigInt {
+        BigInt::from(self.small) + self.big.clone().unwrap_or_default()
+    }
+
+    pub(super) fn count(&self) -> i64 {
+        self.count
+    }
+
+    /// NaN or an infinity, if one of the numbers was.
+    pub(super) fn special(&self) -> Option<Numeric> {
+        match (self.nan, self.plus, self.minus) {
+            (0, 0, 0) => None,
+            (0, 0, _) => Some(Numeric::NegInfinity),
+            (0, _, 0) => Some(Numeric::Infinity),
+            _ => Some(Numeric::NaN),
+        }
+    }
+
+    pub(super) fn total(&self) -> Result<Numeric> {
+        match (self.special(), &self.big) {
+            (Some(special), _) => Ok(special),
+            (None, None) => Ok(Numeric::from_i128(self.small, self.scale as u16)),
+            (None, Some(_)) => Numeric::from_big(self.integer(), self.scale),
+        }
+    }
+}
+
+#[derive(Default)]
+struct SumNumeric<const MEAN: bool>(NumericSum);
+
+impl<const MEAN: bool> Accumulator for SumNumeric<MEAN> {
+    #[inline]
+    fn add(&mut self, args: &[Datum]) -> Result<()> {
+        if let Datum::Numeric(n) = &args[0] {
+            self.0.add(n);
+        }
+        Ok(())
+    }
+    fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
+        self.0.merge(&same::<SumNumeric<MEAN>>(other)?.0);
+        Ok(())
+    }
+    fn finish(&self) -> Result<Datum> {
+        if self.0.count == 0 {
+            return Ok(Datum::Null);
+        }
+        let total = self.0.total()?;
+        if MEAN {
+            total.div(&Numeric::from(self.0.count)).map(Into::into)
+        } else {
+            Ok(total.into())
+        }
+    }
+    as_any!();
+}
+
+macro_rules! float_sum {
+    ($name:ident, $t:ty, $get:ident) => {
+        #[derive(Default)]
+        struct $name(Option<$t>);
+
+        impl $name {
+            fn plus(&mut self, v: $t) -> Result<()> {
+                let old = self.0.unwrap_or(0.0);
+                let sum = old + v;
+                if sum.is_infinite() && !old.is_infinite() && !v.is_infinite() {
+                    return Err(super::float::overflow());
+                }
+                self.0 = Some(sum);
+                Ok(())
+            }
+        }
+
+        impl Accumulator for $name {
+            fn add(&mut self, args: &[Datum]) -> Result<()> {
+                if args[0].is_null() { Ok(()) } else { self.plus(args[0].$get()) }
+            }
+            fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
+                same::<$name>(other)?.0.map_or(Ok(()), |v| self.plus(v))
+            }
+            fn finish(&self) -> Result<Datum> {
+                Ok(self.0.into())
+            }
+            as_any!();
+        }
+    };
+}
+float_sum!(SumFloat4, f32, as_float4);
+float_sum!(SumFloat8, f64, as_float8);
+
+/// `avg` of floats.
+#[derive(Default)]
+struct MeanFloat {
+    count: f64,
+    sum: f64,
+}
+
+impl MeanFloat {
+    fn plus(&mut self, count: f64, v: f64) -> Result<()> {
+        let sum = self.sum + v;
+        if sum.is_infinite() && !self.sum.is_infinite() && !v.is_infinite() {
+            return Err(super::float::overflow());
+        }
+        self.sum = sum;
+        self.count += count;
+        Ok(())
+    }
+}
+
+impl Accumulator for MeanFloat {
+    fn add(&mut self, args: &[Datum]) -> Result<()> {
+        if args[0].is_null() { Ok(()) } else { self.plus(1.0, super::float::wide(&args[0])) }
+    }
+    fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
+        let other = same::<MeanFloat>(other)?;
+        self.plus(other.count, other.sum)
+    }
+    fn finish(&self) -> Result<Datum> {
+        Ok((self.count > 0.0).then(|| self.sum / self.count).into())
+    }
+    as_any!();
+}
+
+/// `min` and `max`.
+#[derive(Default)]
+struct Extreme<const MAX: bool>(Datum);
+
+impl<const MAX: bool> Extreme<MAX> {
+    fn take(&mut self, v: &Datum) {
+        let wanted = if MAX { Ordering::Greater } else { Ordering::Less };
+        if !v.is_null() && (self.0.is_null() || compare(v, &self.0) == wanted) {
+            self.0 = v.clone();
+        }
+    }
+}
+
+impl<const MAX: bool> Accumulator for Extreme<MAX> {
+    fn add(&mut self, args: &[Datum]) -> Result<()> {
+        self.take(&args[0]);
+        Ok(())
+    }
+    fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
+        self.take(&same::<Extreme<MAX>>(other)?.0);
+        Ok(())
+    }
+    fn finish(&self) -> Result<Datum> {
+        Ok(self.0.clone())
+    }
+    fn memory(&self) -> usize {
+        self.0.heap_bytes()
+    }
+    as_any!();
+}
+
+/// A bitwise operation, on booleans and integers.
+trait Bitwise: Default + Send + 'static {
+    fn apply(a: i64, b: i64) -> i64;
+}
+#[derive(Default)]
+struct And;
+#[derive(Default)]
+struct Or;
+#[derive(Default)]
+struct Xor;
+impl Bitwise for And {
+    fn apply(a: i64, b: i64) -> i64 {
+        a & b
+    }
+}
+impl Bitwise for Or {
+    fn apply(a: i64, b: i64) -> i64 {
+        a | b
+    }
+}
+impl Bitwise for Xor {
+    fn apply(a: i64, b: i64) -> i64 {
+        a ^ b
+    }
+}
+
+/// `bool_and`, `bit_or` and kin.
+#[derive(Default)]
+struct Fold<B> {
+    value: Datum,
+    operation: std::marker::PhantomData<B>,
+}
+
+impl<B: Bitwise> Fold<B> {
+    fn take(&mut self, v: &Datum) {
+        self.value = match (&self.value, v) {
+            (_, Datum::Null) => return,
+            (Datum::Null, v) => v.clone(),
+            (Datum::Bool(a), Datum::Bool(b)) => {
+                Datum::Bool(B::apply(i64::from(*a), i64::from(*b)) != 0)
+            }
+            (Datum::Int2(a), Datum::Int2(b)) => {
+                Datum::Int2(B::apply(i64::from(*a), i64::from(*b)) as i16)
+            }
+            (Datum::Int4(a), Datum::Int4(b)) => {
+                Datum::Int4(B::apply(i64::from(*a), i64::from(*b)) as i32)
+            }
+            (a, b) => Datum::Int8(B::apply(a.as_int8(), b.as_int8())),
+        };
+    }
+}
+
+impl<B: Bitwise> Accumulator for Fold<B> {
+    fn add(&mut self, args: &[Datum]) -> Result<()> {
+        self.take(&args[0]);
+        Ok(())
+    }
+    fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
+        self.take(&same::<Fold<B>>(other)?.value);
+        Ok(())
+    }
+    fn finish(&self) -> Result<Datum> {
+        Ok(self.value.clone())
+    }
+    as_any!();
+}
+
+/// `string_agg(text, text)`: each value but the first has its own delimiter before it.
+#[derive(Default)]
+struct StringAgg {
+    text: String,
+    /// Length of the first delimiter, which the result leaves out but a merge needs.
+    head: usize,
+    any: bool,
+}
+
+impl Accumulator for StringAgg {
+    fn add(&mut self, args: &[Datum]) -> Result<()> {
+        if args[0].is_null() {
+            return Ok(());
+        }
+        let delimiter = if args[1].is_null() { "" } else { args[1].as_str() };
+        if !self.any {
+            self.head = delimiter.len();
+        }
+        self.text.push_str(delimiter);
+        self.text.push_str(args[0].as_str());
+        self.any = true;
+        if self.text.len() > super::text::MAX_BYTES {
+            return Err(base::err!(
+                PROGRAM_LIMIT_EXCEEDED,
+                "string buffer exceeds the limit of 1 GB"
+            ));
+        }
+        Ok(())
+    }
+    fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
+        let other = same::<StringAgg>(other)?;
+        if !self.any {
+            *self = *other;
+        } else {
+            self.text.push_str(&other.text);
+        }
+        Ok(())
+    }
+    fn finish(&self) -> Result<Datum> {
+        Ok(self.any.then(|| Text::from(&self.text[self.head..])).into())
+    }
+    fn memory(&self) -> usize {
+        self.text.capacity()
+    }
+    as_any!();
+}

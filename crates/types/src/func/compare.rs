@@ -1,0 +1,213 @@
+//! Comparison functions behind `=`, `<>`, `<`, `<=`, `>`, `>=`, and the `larger`/`smaller` pairs.
+//!
+//! Types of one form share the bodies (`timestamp_eq` serves timestamptz too); the commonest have
+//! bodies of their own.
+
+use std::cmp::Ordering;
+
+use super::{Body, NamedBody, S, ScalarBody};
+use crate::datum::Datum;
+use crate::order::{compare, compare_floats};
+
+macro_rules! six {
+    ($order:expr) => {
+        [
+            |a, _| Ok(Datum::Bool($order(&a[0], &a[1]) == Ordering::Equal)),
+            |a, _| Ok(Datum::Bool($order(&a[0], &a[1]) != Ordering::Equal)),
+            |a, _| Ok(Datum::Bool($order(&a[0], &a[1]) == Ordering::Less)),
+            |a, _| Ok(Datum::Bool($order(&a[0], &a[1]) != Ordering::Greater)),
+            |a, _| Ok(Datum::Bool($order(&a[0], &a[1]) == Ordering::Greater)),
+            |a, _| Ok(Datum::Bool($order(&a[0], &a[1]) != Ordering::Less)),
+        ]
+    };
+}
+
+const GENERIC: [ScalarBody; 6] = six!(compare);
+const INT4: [ScalarBody; 6] = six!(|a: &Datum, b: &Datum| a.as_int4().cmp(&b.as_int4()));
+const INT8: [ScalarBody; 6] = six!(|a: &Datum, b: &Datum| a.as_int8().cmp(&b.as_int8()));
+const TEXT: [ScalarBody; 6] =
+    six!(|a: &Datum, b: &Datum| a.as_str().as_bytes().cmp(b.as_str().as_bytes()));
+const WIDE: [ScalarBody; 6] = six!(|a: &Datum, b: &Datum| a.to_i64().cmp(&b.to_i64()));
+const FLOAT: [ScalarBody; 6] =
+    six!(|a: &Datum, b: &Datum| compare_floats(super::float::wide(a), super::float::wide(b)));
+
+const LARGER: Body =
+    S(|a, _| Ok(if compare(&a[0], &a[1]).is_ge() { a[0].clone() } else { a[1].clone() }));
+const SMALLER: Body =
+    S(|a, _| Ok(if compare(&a[0], &a[1]).is_le() { a[0].clone() } else { a[1].clone() }));
+const CMP: Body = S(|a, _| Ok(Datum::Int4(compare(&a[0], &a[1]) as i32)));
+
+/// Names in the order of [`six`].
+macro_rules! names {
+    ($p:literal) => {
+        [
+            concat!($p, "eq"),
+            concat!($p, "ne"),
+            concat!($p, "lt"),
+            concat!($p, "le"),
+            concat!($p, "gt"),
+            concat!($p, "ge"),
+        ]
+    };
+}
+
+/// The bodies of this family.
+pub(super) fn bodies() -> Vec<NamedBody> {
+    let mut all: Vec<NamedBody> = Vec::new();
+    let mut add = |names: &[&'static str], six: [ScalarBody; 6]| {
+        all.extend(names.iter().copied().zip(six.map(S)));
+    };
+    add(&names!("int4"), INT4);
+    add(&names!("int8"), INT8);
+    add(&["texteq", "textne", "text_lt", "text_le", "text_gt", "text_ge"], TEXT);
+    add(&names!("name"), TEXT);
+    for (names, six) in [
+        (names!("int2"), GENERIC),
+        (names!("int24"), WIDE),
+        (names!("int28"), WIDE),
+        (names!("int42"), WIDE),
+        (names!("int48"), WIDE),
+        (names!("int82"), WIDE),
+        (names!("int84"), WIDE),
+        (names!("float4"), FLOAT),
+        (names!("float8"), FLOAT),
+        (names!("float48"), FLOAT),
+        (names!("float84"), FLOAT),
+        (names!("bool"), GENERIC),
+        (names!("char"), GENERIC),
+        (names!("oid"), GENERIC),
+        (names!("bpchar"), GENERIC),
+        (names!("bytea"), GENERIC),
+        (names!("tid"), GENERIC),
+        (names!("oidvector"), GENERIC),
+        (names!("xid8"), GENERIC),
+        (names!("numeric_"), GENERIC),
+        (names!("date_"), GENERIC),
+        (names!("time_"), GENERIC),
+        (names!("timestamp_"), GENERIC),
+        (names!("interval_"), GENERIC),
+        (names!("uuid_"), GENERIC),
+        (names!("array_"), GENERIC),
+        (names!("record_"), GENERIC),
+        (names!("pg_lsn_"), GENERIC),
+    ] {
+        add(&names, six);
+    }
+    let text_names = |p: [&'static str; 6]| p;
+    add(
+        &text_names([
+            "nameeqtext",
+            "namenetext",
+            "namelttext",
+            "nameletext",
+            "namegttext",
+            "namegetext",
+        ]),
+        TEXT,
+    );
+    add(
+        &text_names([
+            "texteqname",
+            "textnename",
+            "textltname",
+            "textlename",
+            "textgtname",
+            "textgename",
+        ]),
+        TEXT,
+    );
+    for (name, i) in [
+        ("text_pattern_lt", 2),
+        ("text_pattern_le", 3),
+        ("text_pattern_gt", 4),
+        ("text_pattern_ge", 5),
+    ] {
+        all.push((name, S(TEXT[i])));
+    }
+    for (name, i) in [
+        ("bpchar_pattern_lt", 2),
+        ("bpchar_pattern_le", 3),
+        ("bpchar_pattern_gt", 4),
+        ("bpchar_pattern_ge", 5),
+    ] {
+        all.push((name, S(GENERIC[i])));
+    }
+    all.extend([("xideq", S(GENERIC[0])), ("xidneq", S(GENERIC[1])), ("cideq", S(GENERIC[0]))]);
+    all.extend(
+        [
+            "int2larger",
+            "int4larger",
+            "int8larger",
+            "float4larger",
+            "float8larger",
+            "numeric_larger",
+            "text_larger",
+            "bpchar_larger",
+            "oidlarger",
+            "tidlarger",
+            "date_larger",
+            "time_larger",
+            "timestamp_larger",
+            "interval_larger",
+            "array_larger",
+            "pg_lsn_larger",
+            "xid8_larger",
+        ]
+        .map(|name| (name, LARGER)),
+    );
+    all.extend(
+        [
+            "int2smaller",
+            "int4smaller",
+            "int8smaller",
+            "float4smaller",
+            "float8smaller",
+            "numeric_smaller",
+            "text_smaller",
+            "bpchar_smaller",
+            "oidsmaller",
+            "tidsmaller",
+            "date_smaller",
+            "time_smaller",
+            "timestamp_smaller",
+            "interval_smaller",
+            "array_smaller",
+            "pg_lsn_smaller",
+            "xid8_smaller",
+        ]
+        .map(|name| (name, SMALLER)),
+    );
+    all.extend(
+        [
+            "btint2cmp",
+            "btint4cmp",
+            "btint8cmp",
+            "btfloat4cmp",
+            "btfloat8cmp",
+            "btboolcmp",
+            "bttextcmp",
+            "btnamecmp",
+            "btoidcmp",
+            "btcharcmp",
+            "bpcharcmp",
+            "byteacmp",
+            "numeric_cmp",
+            "date_cmp",
+            "time_cmp",
+            "timestamp_cmp",
+            "interval_cmp",
+            "uuid_cmp",
+            "btarraycmp",
+            "btrecordcmp",
+            "bttidcmp",
+            "btoidvectorcmp",
+            "pg_lsn_cmp",
+        ]
+        .map(|name| (name, CMP)),
+    );
+    all.extend([
+        ("booland_statefunc", S(|a, _| Ok(Datum::Bool(a[0].as_bool() && a[1].as_bool())))),
+        ("boolor_statefunc", S(|a, _| Ok(Datum::Bool(a[0].as_bool() || a[1].as_bool())))),
+    ]);
+    all
+}

@@ -1,0 +1,54 @@
+//! Functions of numeric.
+
+use base::Result;
+
+use super::{NamedBody, S};
+use crate::datum::{Datum, Numeric};
+
+fn two(a: &[Datum], f: fn(&Numeric, &Numeric) -> Result<Numeric>) -> Result<Datum> {
+    f(a[0].as_numeric(), a[1].as_numeric()).map(Into::into)
+}
+
+fn one(a: &[Datum], f: fn(&Numeric) -> Numeric) -> Result<Datum> {
+    Ok(f(a[0].as_numeric()).into())
+}
+
+/// Digits after the point asked for, within what a numeric can have.
+fn digits(d: &Datum) -> i32 {
+    d.as_int4().clamp(-2000, 2000)
+}
+
+/// The bodies of this family.
+pub(super) fn bodies() -> Vec<NamedBody> {
+    vec![
+        ("numeric_add", S(|a, _| two(a, Numeric::add))),
+        ("numeric_sub", S(|a, _| two(a, Numeric::sub))),
+        ("numeric_mul", S(|a, _| two(a, Numeric::mul))),
+        ("numeric_div", S(|a, _| two(a, Numeric::div))),
+        ("numeric_div_trunc", S(|a, _| two(a, Numeric::div_trunc))),
+        ("numeric_mod", S(|a, _| two(a, Numeric::rem))),
+        ("numeric_gcd", S(|a, _| two(a, Numeric::gcd))),
+        ("numeric_lcm", S(|a, _| two(a, Numeric::lcm))),
+        ("numeric_uminus", S(|a, _| one(a, Numeric::neg))),
+        ("numeric_uplus", S(|a, _| Ok(a[0].clone()))),
+        ("numeric_inc", S(|a, _| a[0].as_numeric().add(&Numeric::ONE).map(Into::into))),
+        ("numeric_abs", S(|a, _| one(a, Numeric::abs))),
+        ("numeric_sign", S(|a, _| one(a, Numeric::sign))),
+        ("numeric_ceil", S(|a, _| one(a, Numeric::ceil))),
+        ("numeric_floor", S(|a, _| one(a, Numeric::floor))),
+        ("numeric_round", S(|a, _| Ok(a[0].as_numeric().round(digits(&a[1])).into()))),
+        ("numeric_trunc", S(|a, _| Ok(a[0].as_numeric().trunc(digits(&a[1])).into()))),
+        ("sql_round", S(|a, _| Ok(a[0].as_numeric().round(0).into()))),
+        ("sql_trunc", S(|a, _| Ok(a[0].as_numeric().trunc(0).into()))),
+        ("numeric_fac", S(|a, _| Numeric::factorial(a[0].as_int8()).map(Into::into))),
+        ("numeric_scale", S(|a, _| Ok(a[0].as_numeric().scale().map(|s| s as i32).into()))),
+        ("numeric_min_scale", S(|a, _| Ok(a[0].as_numeric().min_scale().map(|s| s as i32).into()))),
+        (
+            "numeric_trim_scale",
+            S(|a, _| {
+                let n = a[0].as_numeric();
+                Ok(n.min_scale().map_or_else(|| n.clone(), |s| n.trunc(s as i32)).into())
+            }),
+        ),
+    ]
+}

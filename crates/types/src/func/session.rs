@@ -1,0 +1,58 @@
+//! Which functions get their body from the executor, because they need the session, the
+//! transaction or the catalog. (A name here is a promise that the executor either runs the function
+//! or says that it isn't supported.)
+
+const NAMES: &[&str] = &[
+    "clock_timestamp",
+    "col_description",
+    "current_database",
+    "current_query",
+    "current_schema",
+    "current_schemas",
+    "current_setting",
+    "current_user",
+    "currval",
+    "format_type",
+    "gen_random_uuid",
+    "getdatabaseencoding",
+    "inet_client_addr",
+    "inet_client_port",
+    "inet_server_addr",
+    "inet_server_port",
+    "lastval",
+    "mxid_age",
+    "age_xid",
+    "nextval",
+    "now",
+    "obj_description",
+    "random",
+    "regclass",
+    "row_security_active",
+    "session_user",
+    "set_config",
+    "setseed",
+    "setval",
+    "shobj_description",
+    "statement_timestamp",
+    "timeofday",
+    "transaction_timestamp",
+    "txid_current",
+    "txid_current_if_assigned",
+    "txid_status",
+    "version",
+];
+
+/// Beginnings of names whose functions are all the session's.
+const PREFIXES: &[&str] = &["has_", "pg_", "to_reg"];
+
+/// Functions that return sets and are the session's.
+const SETS: &[&str] =
+    &["pg_lock_status", "pg_partition_tree", "pg_partition_ancestors", "pg_options_to_table"];
+
+/// Whether the executor has the body.
+pub(super) fn is_session(name: &str, returns_set: bool) -> bool {
+    if returns_set {
+        return SETS.contains(&name);
+    }
+    NAMES.contains(&name) || PREFIXES.iter().any(|p| name.starts_with(p))
+}
