@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::root;
+use crate::{idle, root};
 
 const PG_BIN: &str = "/usr/lib/postgresql/15/bin";
 
@@ -81,6 +81,13 @@ fn plan(args: &[String]) -> Result<Plan, String> {
 fn measure(plan: &Plan, dir: &Path) -> Result<String, String> {
     let servers = start_all(dir)?;
     let mut out = header(plan);
+    out.push_str("\n## Idle clients that have run one query\n\n| server | clients | resident memory each | server alone | CPU while idle |\n| --- | --- | --- | --- | --- |\n");
+    for server in &servers[1..] {
+        let pid = server.child.as_ref().map_or(0, Child::id);
+        let line = idle::measure(server.name, server.port, pid, 1000)?;
+        eprintln!("{line}");
+        let _ = writeln!(out, "{line}");
+    }
     let scales: Vec<u32> = {
         let mut all = plan.tpcb_scales.clone();
         all.push(plan.select_scale);

@@ -2,6 +2,7 @@
 
 mod bench;
 mod docs;
+mod idle;
 mod tidy;
 
 use std::process::ExitCode;
