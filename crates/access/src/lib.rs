@@ -1,10 +1,22 @@
 //! Heap, B-tree, free space map, relation extension, vacuum. Rows and keys are bytes here: what
-//! they mean is known above. (Interface agreed first; bodies follow.)
+//! they mean is known above.
+//!
+//! Files of a relation are made by whoever names it (`Storage::create_relation`); [`Heap::open`]
+//! needs nothing else, an index is begun with [`BTree::create`] or [`BTree::build`].
+
+#![forbid(unsafe_code)]
 
 pub mod btree;
 pub mod check;
 pub mod heap;
+mod registry;
+mod space;
 pub mod vacuum;
 
-pub use btree::{BTree, KeyRange, Unique};
-pub use heap::{Heap, HeapScan, HeapTuple, LockResult, WriteResult};
+pub use btree::{BTree, Cursor, Inserted, KeyRange, Rival, Unique};
+pub use heap::{
+    Estimate, Heap, HeapScan, HeapTuple, InsertHint, LockResult, RowWait, SystemColumns,
+    WriteResult,
+};
+pub use registry::forget;
+pub use vacuum::{VacuumStats, vacuum};

@@ -1,10 +1,26 @@
-//! Vacuum: removes dead versions and their index entries, fills the free space map, cuts the tail.
+//! Vacuum: removes dead versions and their index entries, and fills the free space map.
+//!
+//! 1. Every page is pruned. Chains that are dead from end to end leave a *dead* line pointer.
+//! 2. The indexes lose all entries that point at those.
+//! 3. Only then the line pointers become free for new rows: an entry must never come to point at
+//!    a row that it wasn't made for.
+//!
+//! Without indexes the first step frees the line pointers at once. Dead line pointers are
+//! remembered up to [`DEAD_MAX`] at a time; then steps 2 and 3 run and the first goes on.
+//! The file's empty tail is not cut: a truncation needs the relation exclusively.
 
-use base::Result;
+use std::sync::atomic::Ordering::Relaxed;
+
+use base::{Result, TupleId};
 use txn::TxnManager;
 
 use crate::btree::BTree;
 use crate::heap::Heap;
+use crate::heap::page;
+use crate::heap::prune::{self, Judge, Pruned};
+
+/// Dead line pointers remembered at a time (48 MB).
+const DEAD_MAX: usize = 6 << 20;
 
 /// What a vacuum did.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,6 +36,80 @@ pub struct VacuumStats {
 }
 
 /// Vacuums a table with its indexes. The caller holds ShareUpdateExclusive on the table.
-pub fn vacuum(_manager: &TxnManager, _heap: &Heap, _indexes: &[BTree]) -> Result<VacuumStats> {
-    todo!()
+///
+/// # Errors
+/// I/O errors, interrupts.
+pub fn vacuum(manager: &TxnManager, heap: &Heap, indexes: &[BTree]) -> Result<VacuumStats> {
+    let mut stats = VacuumStats { pages: heap.pages()?, ..VacuumStats::default() };
+    heap.state.space.ended.store(0, Relaxed);
+    let mut dead = Vec::new();
+    for block in 0..stats.pages {
+        sched::check_interrupts()?;
+        let pruned = prune_block(manager, heap, block, indexes.is_empty())?;
+        stats.live += u64::from(pruned.live);
+        stats.removed += u64::from(pruned.removed);
+        stats.kept += u64::from(pruned.kept);
+        dead.extend(pruned.dead.iter().map(|&offset| TupleId { block, offset }));
+        if dead.len() >= DEAD_MAX {
+            free(manager, heap, indexes, &mut dead)?;
+        }
+    }
+    free(manager, heap, indexes, &mut dead)?;
+    heap.state.space.ended.fetch_add(stats.kept, Relaxed);
+    heap.state.space.rows.store(stats.live + 1, Relaxed);
+    heap.state.space.rows_pages.store(stats.pages, Relaxed);
+    Ok(stats)
+}
+
+/// Prunes one page and registers its room.
+fn prune_block(manager: &TxnManager, heap: &Heap, block: u32, no_indexes: bool) -> Result<Pruned> {
+    let all = |_: u16| true;
+    let free_dead: Option<&dyn Fn(u16) -> bool> = if no_indexes { Some(&all) } else { None };
+    visit(manager, heap, block, free_dead)
+}
+
+fn visit(
+    manager: &TxnManager,
+    heap: &Heap,
+    block: u32,
+    free_dead: Option<&dyn Fn(u16) -> bool>,
+) -> Result<Pruned> {
+    let mut judge = Judge::new(manager);
+    let mut mtr = heap.storage.mtr();
+    let target = mtr.add(heap.pin(block)?.write());
+    let pruned = if page::is_new(mtr.page(target)) {
+        Pruned::default()
+    } else {
+        prune::prune(&mut mtr, target, &mut judge, free_dead)
+    };
+    let room = page::room(mtr.page(target));
+    mtr.commit();
+    if !heap.state.space.is_target(block) {
+        heap.state.space.give(block, room);
+    }
+    Ok(pruned)
+}
+
+/// Removes the index entries of dead line pointers and then the line pointers. `dead` is in order.
+fn free(
+    manager: &TxnManager,
+    heap: &Heap,
+    indexes: &[BTree],
+    dead: &mut Vec<TupleId>,
+) -> Result<()> {
+    if dead.is_empty() {
+        return Ok(());
+    }
+    debug_assert!(dead.is_sorted());
+    for index in indexes {
+        index.bulk_delete(&|row| dead.binary_search(&row).is_ok())?;
+    }
+    for block in dead.chunk_by(|a, b| a.block == b.block) {
+        sched::check_interrupts()?;
+        // Line pointers that died meanwhile still have index entries: only the known ones go.
+        let known = |number: u16| block.iter().any(|row| row.offset == number);
+        visit(manager, heap, block[0].block, Some(&known))?;
+    }
+    dead.clear();
+    Ok(())
 }

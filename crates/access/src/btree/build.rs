@@ -1,0 +1,207 @@
+//! Building an index from sorted entries, bottom up, and taking entries out in bulk.
+//!
+//! Pages are written once, left to right, each by one mini-transaction; the meta page comes last.
+//! Leaves are filled to nine tenths. Nobody else knows of the index yet.
+
+use std::sync::Arc;
+
+use base::{Fork, PageId, RelId, Result, TupleId};
+use storage::Storage;
+
+use super::BTree;
+use super::insert::check_key;
+use super::node::{self, Body, CAPACITY, Entry, LOWEST, MAX_KEY, Node, Tid};
+use super::search::MAX_LEVELS;
+
+/// Leaves are filled up to here.
+const LEAF_FILL: usize = CAPACITY * 9 / 10;
+/// Inner pages are filled up to here: any upper bound still fits.
+const INNER_FILL: usize = CAPACITY - node::entry_size(MAX_KEY, true);
+/// Most pages added to the file at a time.
+const CHUNK: u32 = 128;
+
+/// A level's page in the making.
+struct Level {
+    body: Body,
+    block: u32,
+    /// Whether an earlier page of the level was written.
+    has_siblings: bool,
+    last: Option<(Vec<u8>, Tid)>,
+}
+
+struct Builder {
+    tree: BTree,
+    levels: Vec<Level>,
+    spare: std::ops::Range<u32>,
+}
+
+impl BTree {
+    /// Makes the meta page and an empty root. The relation's files exist and are empty.
+    pub fn create(storage: &Arc<Storage>, rel: RelId) -> Result<BTree> {
+        BTree::build(storage, rel, &mut std::iter::empty())
+    }
+
+    /// Fills a new index from entries sorted by (key, row id); writes full pages. The relation's
+    /// files exist and are empty.
+    pub fn build(
+        storage: &Arc<Storage>,
+        rel: RelId,
+        sorted: &mut dyn Iterator<Item = Result<(Vec<u8>, TupleId)>>,
+    ) -> Result<BTree> {
+        let tree = BTree::open(storage, rel);
+        let first = storage.extend(rel, Fork::Main, 2)?;
+        if first != 0 {
+            return Err(base::Error::internal(format!("index {} is not empty", rel.0)));
+        }
+        // Pages that are left over go to the reserve, so there is nothing to search for later.
+        *tree.state.tree.extending.lock() = true;
+        let mut builder = Builder { tree, levels: Vec::new(), spare: 1..2 };
+        builder.open_level(0)?;
+        for entry in sorted {
+            let (key, row) = entry?;
+            check_key(&key)?;
+            builder.add(0, &key, row.to_bytes(), 0)?;
+        }
+        builder.finish()
+    }
+
+    /// Removes all entries whose row id `dead` accepts; returns how many. Emptied pages stay in the
+    /// tree and take new entries of their range.
+    pub fn bulk_delete(&self, dead: &dyn Fn(TupleId) -> bool) -> Result<u64> {
+        let mut removed = 0;
+        let mut pinned = self.descend(&[], &LOWEST, 0, &mut [0; MAX_LEVELS])?;
+        loop {
+            sched::check_interrupts()?;
+            let (any, right) = {
+                let guard = pinned.read();
+                let node = Node(guard.page());
+                (node.entries().any(|e| dead(e.row())), node.right())
+            };
+            let mut next = right;
+            if any {
+                let mut mtr = self.storage.mtr();
+                let page = mtr.add(pinned.write());
+                let node = Node(mtr.page(page));
+                next = node.right();
+                let gone: Vec<bool> = node.entries().map(|e| dead(e.row())).collect();
+                removed += node::retain(&mut mtr, page, |i| !gone[i]) as u64;
+                mtr.commit();
+            }
+            if next == 0 {
+                return Ok(removed);
+            }
+            pinned = self.pin(next)?;
+        }
+    }
+}
+
+impl Builder {
+    fn allocate(&mut self) -> Result<u32> {
+        if self.spare.is_empty() {
+            let storage = &self.tree.storage;
+            let blocks = storage.block_count(self.tree.rel, Fork::Main)?;
+            let count = blocks.clamp(4, CHUNK);
+            let first = storage.extend(self.tree.rel, Fork::Main, count)?;
+            self.spare = first..first + count;
+        }
+        let block = self.spare.start;
+        self.spare.start += 1;
+        Ok(block)
+    }
+
+    fn open_level(&mut self, level: usize) -> Result<()> {
+        let block = self.allocate()?;
+        let body = Body::new(level as u16);
+        self.levels.push(Level { body, block, has_siblings: false, last: None });
+        Ok(())
+    }
+
+    fn add(&mut self, level: usize, key: &[u8], tid: Tid, child: u32) -> Result<()> {
+        if self.levels.len() == level {
+            self.open_level(level)?;
+        }
+        let inner = level > 0;
+        let size = node::entry_size(key.len(), inner);
+        let body = &self.levels[level].body;
+        // A leaf's upper bound is at most one byte longer than its last key.
+        let full = if inner {
+            body.size() + size > INNER_FILL
+        } else {
+            body.size() + size > LEAF_FILL || body.size() + 2 * size + 1 > CAPACITY
+        };
+        let start_page = full && body.len() > 0;
+        if start_page {
+            self.close_page(level, key, tid)?;
+        }
+        let state = &mut self.levels[level];
+        // The first entry of an inner page stands for everything below the second.
+        let entry = if inner && start_page {
+            Entry { key: &[], tid: &LOWEST, child }
+        } else {
+            Entry { key, tid: &tid, child }
+        };
+        state.body.push(entry);
+        match &mut state.last {
+            Some((last, last_tid)) => {
+                last.clear();
+                last.extend_from_slice(key);
+                *last_tid = tid;
+            }
+            None => state.last = Some((key.to_vec(), tid)),
+        }
+        Ok(())
+    }
+
+    /// Writes a level's page and begins the next one, which starts with (key, tid).
+    fn close_page(&mut self, level: usize, key: &[u8], tid: Tid) -> Result<()> {
+        let next = self.allocate()?;
+        let state = &mut self.levels[level];
+        let (bound, bound_tid) = match &state.last {
+            Some((last, last_tid)) if level == 0 => {
+                let left = Entry { key: last, tid: last_tid, child: 0 };
+                node::separator(left, Entry { key, tid: &tid, child: 0 })
+            }
+            _ => (key, tid),
+        };
+        let mut fresh = Body::new(level as u16);
+        fresh.left = state.block;
+        let mut body = std::mem::replace(&mut state.body, fresh);
+        let block = std::mem::replace(&mut state.block, next);
+        let first = !std::mem::replace(&mut state.has_siblings, true);
+        body.right = next;
+        body.set_high(bound, &bound_tid);
+        self.write(body, block)?;
+        if first {
+            self.add(level + 1, &[], LOWEST, block)?;
+        }
+        self.add(level + 1, bound, bound_tid, next)
+    }
+
+    fn write(&self, body: Body, block: u32) -> Result<()> {
+        let storage = &self.tree.storage;
+        let mut mtr = storage.mtr();
+        let page = mtr.add(storage.pool.pin_new(PageId::main(self.tree.rel, block))?.write());
+        body.write(&mut mtr, page, true);
+        mtr.commit();
+        sched::check_interrupts()
+    }
+
+    fn finish(mut self) -> Result<BTree> {
+        let top = self.levels.len() - 1;
+        let root = self.levels[top].block;
+        for (i, level) in std::mem::take(&mut self.levels).into_iter().enumerate() {
+            let mut body = level.body;
+            body.root = i == top;
+            self.write(body, level.block)?;
+        }
+        let storage = &self.tree.storage;
+        let mut mtr = storage.mtr();
+        let meta = mtr.add(storage.pool.pin_new(PageId::main(self.tree.rel, 0))?.write());
+        mtr.init(meta);
+        node::put_meta(&mut mtr, meta, root, top as u16);
+        self.tree.cache_root(root, top as u16);
+        mtr.commit();
+        self.tree.state.tree.spare.lock().extend(self.spare.clone().rev());
+        Ok(self.tree)
+    }
+}

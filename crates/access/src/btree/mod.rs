@@ -1,0 +1,144 @@
+//! B-tree (Lehman and Yao 1981, with right links and high keys). Keys are bytes whose order is
+//! `memcmp`'s; duplicates are ordered by row id. Inserts take the leaf exclusively from the start;
+//! inner pages are read optimistically.
+//!
+//! * [`node`]: the page. `search`: the way down. `insert`: into a leaf, with the unique check.
+//!   `split`: when there is no room. `cursor`: scans. `build`: from sorted entries.
+//! * A split of any height is one mini-transaction, so no crash leaves half of one behind and every
+//!   page except the root always has its entry in its parent.
+//! * Latches are taken upwards (leaf, then parent, ..., meta page) and, within a level, to the right.
+//!   Descents hold no latch while they go from page to page: the right links make up for splits
+//!   that overtake them.
+//! * Pages are never removed: one that vacuum emptied stays linked and takes new entries of its
+//!   range. So a block number once read is good for ever.
+
+mod build;
+mod cursor;
+mod insert;
+pub mod node;
+mod search;
+mod split;
+mod verify;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use base::{PageId, RelId, Result, TupleId, WaitEvent};
+use sched::{Mutex, SpinLock};
+use storage::{Pinned, Storage};
+
+pub use cursor::Cursor;
+
+use crate::registry::{self, RelState};
+
+/// One index.
+#[derive(Clone)]
+pub struct BTree {
+    /// The files.
+    pub rel: RelId,
+    storage: Arc<Storage>,
+    state: Arc<RelState>,
+}
+
+/// What the handles of one index share.
+pub struct TreeState {
+    /// Root's block and level (`block << 16 | level`); 0: not known yet. An outdated root is still
+    /// a good place to begin: everything is reachable by right links.
+    root: AtomicU64,
+    /// The rightmost leaf plus 1 while entries come in ascending order; else 0.
+    rightmost: AtomicU64,
+    /// Pages of the file that are not in the tree yet.
+    spare: SpinLock<Vec<u32>>,
+    /// Held while extending; whether the file's end has been searched for pages that a crash left.
+    extending: Mutex<bool>,
+}
+
+impl Default for TreeState {
+    fn default() -> TreeState {
+        TreeState {
+            root: AtomicU64::new(0),
+            rightmost: AtomicU64::new(0),
+            spare: SpinLock::new(Vec::new()),
+            extending: Mutex::new(WaitEvent::LWLockRelationExtensionLatch, false),
+        }
+    }
+}
+
+/// Bounds of a scan, on key bytes; a prefix bound covers all keys that begin with it.
+#[derive(Clone, Debug, Default)]
+pub struct KeyRange {
+    /// Keys from here (inclusive).
+    pub from: Vec<u8>,
+    /// Keys below this (exclusive); None: to the end. For "equal to prefix p" see [`KeyRange::prefix`].
+    pub to: Option<Vec<u8>>,
+}
+
+impl KeyRange {
+    /// All keys that begin with these bytes.
+    pub fn prefix(bytes: &[u8]) -> KeyRange {
+        let mut to = bytes.to_vec();
+        while let Some(last) = to.last_mut() {
+            if *last < u8::MAX {
+                *last += 1;
+                return KeyRange { from: bytes.to_vec(), to: Some(to) };
+            }
+            to.pop();
+        }
+        KeyRange { from: bytes.to_vec(), to: None }
+    }
+}
+
+/// How an insert treats an equal key.
+pub enum Unique<'a> {
+    /// Duplicates are fine.
+    No,
+    /// Equal keys are checked with the callback, which is told the other entry's root and answers
+    /// what that row is for us; no latch is held while the insert waits.
+    Yes(&'a mut dyn FnMut(TupleId) -> Result<Rival>),
+}
+
+/// What the row behind an equal key is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rival {
+    /// Dead or aborted: no conflict.
+    Dead,
+    /// Gone for everybody: no conflict, and its index entry may go as well.
+    Removed,
+    /// A live, committed (or own) row: conflict.
+    Live,
+    /// Another transaction is at it: wait for it, then check again.
+    InProgress(base::Xid),
+}
+
+/// What an insert found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inserted {
+    /// The entry is in.
+    Done,
+    /// A live row has the key; nothing was inserted.
+    Conflict(TupleId),
+}
+
+impl BTree {
+    /// Names the index; no I/O.
+    pub fn open(storage: &Arc<Storage>, rel: RelId) -> BTree {
+        BTree { rel, storage: storage.clone(), state: registry::state_of(storage, rel) }
+    }
+
+    fn pin(&self, block: u32) -> Result<Pinned> {
+        self.storage.pool.pin(PageId::main(self.rel, block))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_range_ends_after_all_keys_that_begin_with_it() {
+        let range = KeyRange::prefix(&[1, 2, 0xff, 0xff]);
+        assert_eq!(range.to.as_deref(), Some(&[1, 3][..]));
+        assert_eq!(KeyRange::prefix(&[0xff]).to, None);
+        assert_eq!(KeyRange::prefix(&[]).to, None);
+    }
+}

@@ -1,0 +1,431 @@
+//! The B-tree page.
+//!
+//! ```text
+//! 0         16     18      20      22      24      28     32      34        36     40      lower
+//! | storage | kind | lower | upper | flags | right | left | level | garbage | high | slots → |
+//!                                                     upper                               8192
+//!                                           free space | ← cells                             |
+//! ```
+//!
+//! A slot is the u16 offset of a cell; slots are in order of their cells' entries. A cell is
+//! `key length u16, key, row id (6 bytes)`, and in an inner page the child's block (4 bytes) after
+//! that. Entries are ordered by key, then row id. An inner entry's key and row id are a lower bound
+//! of what is in its child, the first one's counts as minus infinity; a bound cut short by suffix
+//! truncation has row id 0, which is below all real ones. `high` is the offset of a cell that is an
+//! upper bound (exclusive) of the page, 0 in the rightmost page of a level. `right` and `left` are
+//! the neighbours, 0 for none (block 0 is the meta page).
+//!
+//! Reading functions survive torn bytes, since inner pages are read without a latch: they check
+//! every offset and answer None.
+
+use std::cmp::Ordering;
+
+use base::TupleId;
+use storage::{Mtr, PAGE_HEADER, PAGE_SIZE, Page, PageRef};
+
+/// Kind of the meta page, block 0.
+pub const KIND_META: u16 = 0x424D;
+/// Kind of all other pages.
+pub const KIND_NODE: u16 = 0x4254;
+
+const KIND: usize = PAGE_HEADER;
+const LOWER: usize = PAGE_HEADER + 2;
+const UPPER: usize = PAGE_HEADER + 4;
+const FLAGS: usize = PAGE_HEADER + 6;
+const RIGHT: usize = PAGE_HEADER + 8;
+const LEFT: usize = PAGE_HEADER + 12;
+const LEVEL: usize = PAGE_HEADER + 16;
+const GARBAGE: usize = PAGE_HEADER + 18;
+const HIGH: usize = PAGE_HEADER + 20;
+const SLOTS: usize = PAGE_HEADER + 24;
+const SLOT: usize = 2;
+
+/// In the meta page: the root's block and, after it, its level.
+const META_ROOT: usize = PAGE_HEADER + 4;
+
+/// Flag: the page is the root.
+pub const ROOT: u16 = 1;
+
+/// Bytes of a page that entries can use.
+pub const CAPACITY: usize = PAGE_SIZE - SLOTS;
+/// The longest key: three entries and a high key of this length fit a page.
+pub const MAX_KEY: usize = CAPACITY / 3 - 16;
+
+/// A row id's bytes in a cell.
+pub type Tid = [u8; 6];
+/// Below all row ids.
+pub const LOWEST: Tid = [0; 6];
+
+/// An entry's parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<'a> {
+    /// Key.
+    pub key: &'a [u8],
+    /// Row id.
+    pub tid: &'a [u8],
+    /// Child (inner pages).
+    pub child: u32,
+}
+
+impl Entry<'_> {
+    /// Key first, then row id.
+    pub fn order(&self, key: &[u8], tid: &[u8]) -> Ordering {
+        self.key.cmp(key).then_with(|| self.tid.cmp(tid))
+    }
+
+    /// The row id.
+    pub fn row(&self) -> TupleId {
+        let mut bytes = LOWEST;
+        bytes.copy_from_slice(self.tid);
+        TupleId::from_bytes(bytes)
+    }
+}
+
+/// A page seen as a node.
+#[derive(Clone, Copy)]
+pub struct Node<'a>(pub &'a Page);
+
+fn u16_at(page: &Page, at: usize) -> u16 {
+    u16::from_le_bytes([page[at], page[at + 1]])
+}
+
+fn u32_at(page: &Page, at: usize) -> u32 {
+    u32::from_le_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]])
+}
+
+/// The meta page's root and its level; None in a page that is no meta page.
+pub fn read_meta(page: &Page) -> Option<(u32, u16)> {
+    (u16_at(page, KIND) == KIND_META)
+        .then(|| (u32_at(page, META_ROOT), u16_at(page, META_ROOT + 4)))
+}
+
+/// Writes the meta page's content.
+pub fn put_meta(mtr: &mut Mtr<'_>, page: PageRef, root: u32, level: u16) {
+    mtr.put_u16(page, KIND, KIND_META);
+    mtr.put_u32(page, META_ROOT, root);
+    mtr.put_u16(page, META_ROOT + 4, level);
+}
+
+impl<'a> Node<'a> {
+    /// Whether this is a B-tree node (a page never used is not).
+    pub fn is_node(self) -> bool {
+        u16_at(self.0, KIND) == KIND_NODE
+    }
+    /// Whether the page was never used.
+    pub fn is_new(self) -> bool {
+        u16_at(self.0, KIND) == 0
+    }
+    /// 0 for leaves.
+    pub fn level(self) -> u16 {
+        u16_at(self.0, LEVEL)
+    }
+    /// Right neighbour, 0: none.
+    pub fn right(self) -> u32 {
+        u32_at(self.0, RIGHT)
+    }
+    /// Left neighbour, 0: none.
+    pub fn left(self) -> u32 {
+        u32_at(self.0, LEFT)
+    }
+    /// Whether it is the root.
+    pub fn is_root(self) -> bool {
+        u16_at(self.0, FLAGS) & ROOT != 0
+    }
+    /// How many entries.
+    pub fn count(self) -> usize {
+        usize::from(u16_at(self.0, LOWER)).min(PAGE_SIZE).saturating_sub(SLOTS) / SLOT
+    }
+    /// Bytes in cells that no slot points at.
+    pub fn garbage(self) -> usize {
+        usize::from(u16_at(self.0, GARBAGE))
+    }
+    /// Bytes between slots and cells.
+    pub fn room(self) -> usize {
+        usize::from(u16_at(self.0, UPPER)).saturating_sub(usize::from(u16_at(self.0, LOWER)))
+    }
+
+    fn cell(self, at: usize) -> Option<Entry<'a>> {
+        let page: &'a [u8] = self.0;
+        let head = page.get(at..at + 2)?;
+        let len = usize::from(u16::from_le_bytes([head[0], head[1]]));
+        let body = page.get(at + 2..)?;
+        let key = body.get(..len)?;
+        let tid = body.get(len..len + 6)?;
+        let child = match body.get(len + 6..len + 10) {
+            Some(b) => u32::from_le_bytes([b[0], b[1], b[2], b[3]]),
+            None => 0,
+        };
+        Some(Entry { key, tid, child })
+    }
+
+    /// Entry `index`.
+    pub fn entry(self, index: usize) -> Option<Entry<'a>> {
+        let at = SLOTS + index * SLOT;
+        let slot = self.0.get(at..at + 2)?;
+        self.cell(usize::from(u16::from_le_bytes([slot[0], slot[1]])))
+    }
+
+    /// The upper bound; None in the rightmost page of a level (or a torn one).
+    pub fn high(self) -> Option<Entry<'a>> {
+        match u16_at(self.0, HIGH) {
+            0 => None,
+            at => self.cell(usize::from(at)),
+        }
+    }
+
+    /// Whether (key, tid) belongs to a page further right.
+    pub fn is_beyond(self, key: &[u8], tid: &[u8]) -> bool {
+        self.right() != 0 && self.high().is_some_and(|h| h.order(key, tid) != Ordering::Greater)
+    }
+
+    /// Index of the first entry at or above (key, tid).
+    pub fn lower_bound(self, key: &[u8], tid: &[u8]) -> Option<usize> {
+        let (mut low, mut high) = (0, self.count());
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.entry(middle)?.order(key, tid) == Ordering::Less {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        Some(low)
+    }
+
+    /// The child to go to for (key, tid): of the last entry at or below it. The first entry counts
+    /// as below everything.
+    pub fn child_for(self, key: &[u8], tid: &[u8]) -> Option<u32> {
+        let (mut low, mut high) = (1, self.count());
+        while low < high {
+            let middle = (low + high) / 2;
+            if self.entry(middle)?.order(key, tid) == Ordering::Greater {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        self.entry(low - 1).map(|e| e.child).filter(|&c| c != 0)
+    }
+
+    /// All entries; only with the page latched.
+    pub fn entries(self) -> impl Iterator<Item = Entry<'a>> {
+        (0..self.count()).map_while(move |i| self.entry(i))
+    }
+}
+
+/// An entry's cell as bytes.
+pub fn cell_bytes(key: &[u8], tid: &[u8], child: Option<u32>) -> Vec<u8> {
+    let mut cell = Vec::with_capacity(key.len() + 12);
+    push_cell(&mut cell, key, tid, child);
+    cell
+}
+
+fn push_cell(out: &mut Vec<u8>, key: &[u8], tid: &[u8], child: Option<u32>) {
+    out.extend_from_slice(&(key.len() as u16).to_le_bytes());
+    out.extend_from_slice(key);
+    out.extend_from_slice(tid);
+    if let Some(child) = child {
+        out.extend_from_slice(&child.to_le_bytes());
+    }
+}
+
+/// Bytes that an entry with a key of this length takes, slot included.
+pub const fn entry_size(key_len: usize, inner: bool) -> usize {
+    2 + key_len + 6 + if inner { 4 } else { 0 } + SLOT
+}
+
+/// Inserts a cell at `index` into a page that has room for it and its slot.
+pub fn insert_cell(mtr: &mut Mtr<'_>, page: PageRef, index: usize, cell: &[u8]) {
+    let now = mtr.page(page);
+    let lower = usize::from(u16_at(now, LOWER));
+    let at = usize::from(u16_at(now, UPPER)) - cell.len();
+    assert!(lower + SLOT <= at, "a B-tree page overflows");
+    mtr.put(page, at, cell);
+    let slot = SLOTS + index * SLOT;
+    if slot < lower {
+        mtr.shift(page, slot, slot + SLOT, lower - slot);
+    }
+    mtr.put_u16(page, slot, at as u16);
+    put_bounds(mtr, page, lower + SLOT, at);
+}
+
+fn put_bounds(mtr: &mut Mtr<'_>, page: PageRef, lower: usize, upper: usize) {
+    let mut bytes = [0; 4];
+    bytes[..2].copy_from_slice(&(lower as u16).to_le_bytes());
+    bytes[2..].copy_from_slice(&(upper as u16).to_le_bytes());
+    mtr.put(page, LOWER, &bytes);
+}
+
+/// Takes entries out; their cells become garbage. `keep` tells which stay, by index.
+pub fn retain(mtr: &mut Mtr<'_>, page: PageRef, keep: impl Fn(usize) -> bool) -> usize {
+    let node = Node(mtr.page(page));
+    let inner = node.level() > 0;
+    let count = node.count();
+    let mut slots = Vec::with_capacity(count * SLOT);
+    let mut garbage = node.garbage();
+    for i in 0..count {
+        let at = SLOTS + i * SLOT;
+        if keep(i) {
+            slots.extend_from_slice(&node.0[at..at + SLOT]);
+        } else if let Some(entry) = node.entry(i) {
+            garbage += entry_size(entry.key.len(), inner) - SLOT;
+        }
+    }
+    let left = slots.len() / SLOT;
+    if left == count {
+        return 0;
+    }
+    let upper = usize::from(u16_at(node.0, UPPER));
+    mtr.put(page, SLOTS, &slots);
+    put_bounds(mtr, page, SLOTS + slots.len(), upper);
+    mtr.put_u16(page, GARBAGE, garbage as u16);
+    count - left
+}
+
+/// A page's content in the making: for splits, compaction and building.
+pub struct Body {
+    level: u16,
+    /// Right neighbour.
+    pub right: u32,
+    /// Left neighbour.
+    pub left: u32,
+    /// Whether it is the root.
+    pub root: bool,
+    high: Option<(Vec<u8>, Tid)>,
+    slots: Vec<u16>,
+    cells: Vec<u8>,
+}
+
+impl Body {
+    /// An empty page of this level.
+    pub fn new(level: u16) -> Body {
+        Body {
+            level,
+            right: 0,
+            left: 0,
+            root: false,
+            high: None,
+            slots: Vec::new(),
+            cells: Vec::new(),
+        }
+    }
+
+    /// A page with the links and flags of `node`, without its entries and high key.
+    pub fn like(node: Node<'_>) -> Body {
+        let mut body = Body::new(node.level());
+        (body.right, body.left, body.root) = (node.right(), node.left(), node.is_root());
+        body
+    }
+
+    /// Sets the upper bound.
+    pub fn set_high(&mut self, key: &[u8], tid: &[u8]) {
+        let mut bytes = LOWEST;
+        bytes.copy_from_slice(tid);
+        self.high = Some((key.to_vec(), bytes));
+    }
+
+    /// Adds an entry at the end.
+    pub fn push(&mut self, entry: Entry<'_>) {
+        // Offsets count from the cells' beginning until it is known where that is.
+        self.slots.push(self.cells.len() as u16);
+        let child = (self.level > 0).then_some(entry.child);
+        push_cell(&mut self.cells, entry.key, entry.tid, child);
+    }
+
+    /// Bytes used so far.
+    pub fn size(&self) -> usize {
+        let high = self.high.as_ref().map_or(0, |(key, _)| entry_size(key.len(), false) - SLOT);
+        self.slots.len() * SLOT + self.cells.len() + high
+    }
+
+    /// How many entries.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Writes the page. `fresh`: the page was never used.
+    pub fn write(mut self, mtr: &mut Mtr<'_>, page: PageRef, fresh: bool) {
+        assert!(self.size() <= CAPACITY, "a B-tree page overflows");
+        let high_at = self.high.take().map(|(key, tid)| {
+            let at = self.cells.len();
+            push_cell(&mut self.cells, &key, &tid, None);
+            at
+        });
+        let upper = PAGE_SIZE - self.cells.len();
+        let lower = SLOTS + self.slots.len() * SLOT;
+        let mut head = vec![0; lower - PAGE_HEADER];
+        let mut set = |at: usize, bytes: &[u8]| {
+            head[at - PAGE_HEADER..at - PAGE_HEADER + bytes.len()].copy_from_slice(bytes);
+        };
+        set(KIND, &KIND_NODE.to_le_bytes());
+        set(LOWER, &(lower as u16).to_le_bytes());
+        set(UPPER, &(upper as u16).to_le_bytes());
+        set(FLAGS, &(if self.root { ROOT } else { 0 }).to_le_bytes());
+        set(RIGHT, &self.right.to_le_bytes());
+        set(LEFT, &self.left.to_le_bytes());
+        set(LEVEL, &self.level.to_le_bytes());
+        set(HIGH, &high_at.map_or(0, |at| (upper + at) as u16).to_le_bytes());
+        for (i, slot) in self.slots.iter().enumerate() {
+            set(SLOTS + i * SLOT, &(upper as u16 + slot).to_le_bytes());
+        }
+        if fresh {
+            mtr.init(page);
+        }
+        mtr.put(page, PAGE_HEADER, &head);
+        if !self.cells.is_empty() {
+            mtr.put(page, upper, &self.cells);
+        }
+    }
+}
+
+/// Changes the left neighbour.
+pub fn put_left(mtr: &mut Mtr<'_>, page: PageRef, left: u32) {
+    mtr.put_u32(page, LEFT, left);
+}
+
+/// The shortest bound that is above everything in the left page and not above the right page's
+/// first entry.
+pub fn separator<'a>(left: Entry<'_>, right: Entry<'a>) -> (&'a [u8], Tid) {
+    let common = left.key.iter().zip(right.key).take_while(|(a, b)| a == b).count();
+    if common < right.key.len() && left.key != right.key {
+        return (&right.key[..common + 1], LOWEST);
+    }
+    let mut tid = LOWEST;
+    tid.copy_from_slice(right.tid);
+    (right.key, tid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry<'a>(key: &'a [u8], tid: &'a [u8]) -> Entry<'a> {
+        Entry { key, tid, child: 0 }
+    }
+
+    #[test]
+    fn separators_are_short_and_lie_between() {
+        let (a, b) = ([0, 0, 0, 1, 0, 1], [0, 0, 0, 2, 0, 1]);
+        for (left, right, expected) in [
+            (entry(b"apple", &b), entry(b"banana", &a), (&b"b"[..], LOWEST)),
+            (entry(b"app", &b), entry(b"apple", &a), (b"appl", LOWEST)),
+            (entry(b"app", &a), entry(b"app", &b), (b"app", b)),
+        ] {
+            let (key, tid) = separator(left, right);
+            assert_eq!((key, tid), expected);
+            assert_eq!(left.order(key, &tid), Ordering::Less);
+            assert_ne!(right.order(key, &tid), Ordering::Less);
+        }
+    }
+
+    #[test]
+    fn a_node_of_garbage_is_survived() {
+        let mut page: Box<Page> = vec![0xff; PAGE_SIZE].into_boxed_slice().try_into().unwrap();
+        let node = Node(&page);
+        assert_eq!(node.child_for(b"x", &LOWEST), None);
+        assert_eq!(node.lower_bound(b"x", &LOWEST), None);
+        assert!(!node.is_beyond(b"x", &LOWEST));
+        page.fill(0);
+        assert_eq!(Node(&page).lower_bound(b"x", &LOWEST), Some(0));
+    }
+}

@@ -1,0 +1,185 @@
+//! The way from the root down to a leaf, and point look-ups.
+
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+use base::{Result, TupleId, err};
+use storage::{Page, Pinned, WriteGuard};
+
+use super::BTree;
+use super::node::{self, LOWEST, Node};
+
+/// Tries to read a page without a latch before taking the shared one.
+const OPTIMISTIC_TRIES: usize = 4;
+/// Row ids that a look-up takes from a leaf at a time.
+const BATCH: usize = 16;
+/// More levels than any tree can have.
+pub(super) const MAX_LEVELS: usize = 16;
+
+/// The page visited at each level on the way down, by level; 0: none.
+pub(super) type Path = [u32; MAX_LEVELS];
+
+/// Where to go from a page.
+enum Step {
+    Right(u32),
+    Child(u32),
+}
+
+impl BTree {
+    /// Reads a page, without latching it if possible. `f` answers None when what it sees makes no
+    /// sense.
+    pub(super) fn peek<R>(&self, pinned: &Pinned, f: impl Fn(&Page) -> Option<R>) -> Result<R> {
+        for _ in 0..OPTIMISTIC_TRIES {
+            if let Some(Some(result)) = pinned.optimistic(&f) {
+                return Ok(result);
+            }
+        }
+        let guard = pinned.read();
+        f(guard.page()).ok_or_else(|| self.corrupted(pinned.id().block))
+    }
+
+    pub(super) fn corrupted(&self, block: u32) -> base::Error {
+        err!(INDEX_CORRUPTED, "index {} has an invalid page at block {block}", self.rel.0)
+            .hint("Please REINDEX it.")
+    }
+
+    /// Root and level from the cache or the meta page.
+    pub(super) fn root(&self) -> Result<(u32, u16)> {
+        match self.state.tree.root.load(Acquire) {
+            0 => self.read_root(),
+            packed => Ok(((packed >> 16) as u32, packed as u16)),
+        }
+    }
+
+    fn read_root(&self) -> Result<(u32, u16)> {
+        let meta = self.pin(0)?;
+        let guard = meta.read();
+        let root = node::read_meta(guard.page()).ok_or_else(|| self.corrupted(0))?;
+        // Under the meta page's latch, so that an older root never overwrites a newer one.
+        self.cache_root(root.0, root.1);
+        Ok(root)
+    }
+
+    pub(super) fn cache_root(&self, block: u32, level: u16) {
+        self.state.tree.root.store((u64::from(block) << 16) | u64::from(level), Release);
+    }
+
+    /// Goes down to `level`, to the page where (key, tid) belongs, or one to the left of it if
+    /// splits overtake.
+    pub(super) fn descend(
+        &self,
+        key: &[u8],
+        tid: &[u8],
+        level: u16,
+        path: &mut Path,
+    ) -> Result<Pinned> {
+        let (mut block, mut at) = self.root()?;
+        if at < level {
+            (block, at) = self.read_root()?;
+        }
+        loop {
+            let pinned = self.pin(block)?;
+            path[usize::from(at) % MAX_LEVELS] = block;
+            if at <= level {
+                return Ok(pinned);
+            }
+            let step = self.peek(&pinned, |page| {
+                let node = Node(page);
+                if !node.is_node() {
+                    return None;
+                }
+                if node.is_beyond(key, tid) {
+                    return Some(Step::Right(node.right()));
+                }
+                node.child_for(key, tid).map(Step::Child)
+            })?;
+            match step {
+                Step::Right(right) => block = right,
+                Step::Child(child) => (block, at) = (child, at - 1),
+            }
+        }
+    }
+
+    /// Latches a page exclusively and moves right to the one where (key, tid) belongs.
+    pub(super) fn latch_for(&self, pinned: Pinned, key: &[u8], tid: &[u8]) -> Result<WriteGuard> {
+        let mut guard = pinned.write();
+        loop {
+            let node = Node(guard.page());
+            if !node.is_node() {
+                return Err(self.corrupted(guard.id().block));
+            }
+            if !node.is_beyond(key, tid) {
+                return Ok(guard);
+            }
+            let right = node.right();
+            drop(guard);
+            guard = self.pin(right)?.write();
+        }
+    }
+
+    /// Point look-up: calls `f` with the row ids of all entries with exactly these key bytes, with
+    /// nothing latched; stops when `f` returns false.
+    pub fn lookup(&self, key: &[u8], mut f: impl FnMut(TupleId) -> bool) -> Result<()> {
+        let mut pinned = self.descend(key, &LOWEST, 0, &mut [0; MAX_LEVELS])?;
+        let mut from = LOWEST;
+        loop {
+            let found = self.peek(&pinned, |page| read_equal(Node(page), key, &from))?;
+            for row in &found.rows[..found.count] {
+                if !f(*row) {
+                    return Ok(());
+                }
+            }
+            match found.next {
+                Next::End => return Ok(()),
+                Next::Right(right) => pinned = self.pin(right)?,
+                Next::More => {
+                    let last = found.rows[found.count - 1];
+                    from = TupleId { offset: last.offset + 1, ..last }.to_bytes();
+                }
+            }
+        }
+    }
+}
+
+/// Row ids with one key, from one leaf.
+struct Equal {
+    rows: [TupleId; BATCH],
+    count: usize,
+    next: Next,
+}
+
+enum Next {
+    End,
+    /// The batch is full: this leaf may have more.
+    More,
+    Right(u32),
+}
+
+/// Copies the row ids at or above `from` that have exactly this key.
+fn read_equal(node: Node<'_>, key: &[u8], from: &[u8]) -> Option<Equal> {
+    if !node.is_node() {
+        return None;
+    }
+    let mut found = Equal { rows: [TupleId::INVALID; BATCH], count: 0, next: Next::End };
+    if node.is_beyond(key, from) {
+        found.next = Next::Right(node.right());
+        return Some(found);
+    }
+    for index in node.lower_bound(key, from)?..node.count() {
+        let entry = node.entry(index)?;
+        if entry.key != key {
+            return Some(found);
+        }
+        if found.count == BATCH {
+            found.next = Next::More;
+            return Some(found);
+        }
+        found.rows[found.count] = entry.row();
+        found.count += 1;
+    }
+    if let Some(high) = node.high()
+        && high.key <= key
+    {
+        found.next = Next::Right(node.right());
+    }
+    Some(found)
+}

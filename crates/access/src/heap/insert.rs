@@ -1,0 +1,246 @@
+//! Adding rows, and finding or making the pages that take them.
+//!
+//! A worker fills its own page ([`crate::space`]); bulk loads fill the page of their
+//! [`InsertHint`]. When no page has room the file is extended under the heavyweight lock
+//! [`LockTag::Extend`], by more pages the larger the file is and the more tasks wait for it; those
+//! who waited then find pages in the map and extend no more. Latches are never held meanwhile.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use base::{Fork, PageId, Result, TupleId, Xid, err};
+use storage::{Mtr, PageRef, WriteGuard};
+use txn::{LockMode, LockTag, LockWait, Transaction};
+
+use super::page::{self, HEADER, MAX_ROW};
+use super::{Heap, InsertHint};
+use crate::space::Taken;
+
+/// Most pages that one extension adds.
+const EXTEND_MAX: u32 = 512;
+/// Pages at the file's end that are looked at after a start.
+const SEED_PAGES: u32 = 16;
+
+/// Refuses rows that no page can hold.
+pub(super) fn check_size(len: usize) -> Result<()> {
+    if len > MAX_ROW {
+        return Err(err!(
+            PROGRAM_LIMIT_EXCEEDED,
+            "row is too big: size {}, maximum size {}",
+            len + HEADER,
+            MAX_ROW + HEADER
+        ));
+    }
+    Ok(())
+}
+
+impl Heap {
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// `54000` when the row is larger than a page.
+    pub fn insert(&self, tx: &Transaction, data: &[u8], hint: &mut InsertHint) -> Result<TupleId> {
+        check_size(data.len())?;
+        let head = page::new_header(tx.xid()?, tx.command(), 0);
+        let guard = self.page_with_room(tx, page::space_for(data.len()), None)?;
+        let block = guard.id().block;
+        let mut mtr = self.storage.mtr();
+        let target = mtr.add(guard);
+        page::init_if_new(&mut mtr, target);
+        let offset = page::add_version(&mut mtr, target, &head, data);
+        mtr.commit();
+        hint.block = Some(block);
+        Ok(TupleId { block, offset })
+    }
+
+    /// Adds many rows, filling each page with one log record. Returns their places in order.
+    pub fn insert_many(
+        &self,
+        tx: &Transaction,
+        rows: &[&[u8]],
+        hint: &mut InsertHint,
+    ) -> Result<Vec<TupleId>> {
+        for row in rows {
+            check_size(row.len())?;
+        }
+        let (xid, command) = (tx.xid()?, tx.command());
+        let mut places = Vec::with_capacity(rows.len());
+        let mut left = rows;
+        while let Some(first) = left.first() {
+            let bytes: usize = left.iter().map(|r| page::space_for(r.len())).sum();
+            let guard = self.bulk_page(tx, hint, page::space_for(first.len()), bytes)?;
+            let block = guard.id().block;
+            let mut mtr = self.storage.mtr();
+            let target = mtr.add(guard);
+            page::init_if_new(&mut mtr, target);
+            let count = fill(&mut mtr, target, block, left, (xid, command), &mut places);
+            mtr.commit();
+            left = &left[count..];
+            hint.block = Some(block);
+            sched::check_interrupts()?;
+        }
+        Ok(places)
+    }
+
+    /// The page of the hint if it has room, else a fresh one.
+    fn bulk_page(
+        &self,
+        tx: &Transaction,
+        hint: &mut InsertHint,
+        need: usize,
+        bytes: usize,
+    ) -> Result<WriteGuard> {
+        if let Some(block) = hint.block.take()
+            && !self.state.space.is_target(block)
+        {
+            let guard = self.pin(block)?.write();
+            if page::room(guard.page()) >= need {
+                return Ok(guard);
+            }
+        }
+        let pages = (bytes / (storage::PAGE_SIZE - 512)) as u32;
+        if pages == 0 {
+            return self.page_with_room(tx, need, None);
+        }
+        loop {
+            if let Some(taken) = self.state.space.take_fresh() {
+                return Ok(self.pin_taken(taken)?.write());
+            }
+            self.extend(tx, pages)?;
+        }
+    }
+
+    pub(crate) fn pin(&self, block: u32) -> Result<storage::Pinned> {
+        self.storage.pool.pin(PageId::main(self.rel, block))
+    }
+
+    fn pin_taken(&self, taken: Taken) -> Result<storage::Pinned> {
+        let id = PageId::main(self.rel, taken.block);
+        if taken.fresh { self.storage.pool.pin_new(id) } else { self.storage.pool.pin(id) }
+    }
+
+    /// A page, latched, with at least `need` bytes of room; not `except`.
+    pub(super) fn page_with_room(
+        &self,
+        tx: &Transaction,
+        need: usize,
+        except: Option<u32>,
+    ) -> Result<WriteGuard> {
+        let space = &self.state.space;
+        loop {
+            if let Some(block) = space.target()
+                && Some(block) != except
+            {
+                let guard = self.pin(block)?.write();
+                let room = page::room(guard.page());
+                if room >= need {
+                    return Ok(guard);
+                }
+                drop(guard);
+                space.retire_target(block, room);
+            }
+            match space.take(need) {
+                Some(taken) if Some(taken.block) == except => continue,
+                Some(taken) => {
+                    // Bring it in before it becomes the target of others.
+                    let pinned = self.pin_taken(taken)?;
+                    if let Some(old) = space.target() {
+                        space.retire_target(old, 0);
+                    }
+                    space.set_target(taken.block);
+                    let guard = pinned.write();
+                    if page::room(guard.page()) >= need {
+                        return Ok(guard);
+                    }
+                }
+                None if !space.seeded.swap(true, Relaxed) => self.seed()?,
+                None => self.extend(tx, 0)?,
+            }
+        }
+    }
+
+    /// After a start: registers the room in the file's last pages.
+    fn seed(&self) -> Result<()> {
+        let blocks = self.storage.block_count(self.rel, Fork::Main)?;
+        for block in blocks.saturating_sub(SEED_PAGES)..blocks {
+            if self.state.space.is_target(block) {
+                continue;
+            }
+            let pinned = self.pin(block)?;
+            let room = page::room(pinned.read().page());
+            self.state.space.give(block, room);
+        }
+        Ok(())
+    }
+
+    /// Adds pages to the file, unless another task did while this one waited. `bulk`: pages that
+    /// the caller is going to fill.
+    fn extend(&self, tx: &Transaction, bulk: u32) -> Result<()> {
+        let space = &self.state.space;
+        let locks = &tx.manager().locks;
+        let tag = LockTag::Extend(self.rel);
+        space.extenders.fetch_add(1, Relaxed);
+        let granted = locks.lock(tx.locks(), tag, LockMode::Exclusive, LockWait::Block);
+        let waiting = space.extenders.fetch_sub(1, Relaxed) - 1;
+        granted?;
+        let done = self.extend_locked(waiting, bulk);
+        locks.unlock(tx.locks(), tag, LockMode::Exclusive);
+        done
+    }
+
+    fn extend_locked(&self, waiting: u32, bulk: u32) -> Result<()> {
+        let space = &self.state.space;
+        if space.fresh_count() > 0 {
+            return Ok(());
+        }
+        let blocks = self.storage.block_count(self.rel, Fork::Main)?;
+        let own = (blocks / 8).clamp(1, 8).max(bulk.max(1));
+        let ahead = if bulk > 0 { (blocks / 8).min(EXTEND_MAX / 4) } else { 0 };
+        let count = own.max(ahead).saturating_add(waiting.saturating_mul(8)).min(EXTEND_MAX);
+        let first = self.storage.extend(self.rel, Fork::Main, count)?;
+        space.add_fresh(first..first + count);
+        Ok(())
+    }
+}
+
+/// Fills a page with as many of the rows as fit; at least one does.
+fn fill(
+    mtr: &mut Mtr<'_>,
+    target: PageRef,
+    block: u32,
+    rows: &[&[u8]],
+    (xid, command): (Xid, u32),
+    places: &mut Vec<TupleId>,
+) -> usize {
+    let head = page::new_header(xid, command, 0);
+    let now = mtr.page(target);
+    if page::flags(now) & page::FREE_LINES != 0 {
+        let offset = page::add_version(mtr, target, &head, rows[0]);
+        places.push(TupleId { block, offset });
+        return 1;
+    }
+    let (lower, upper, before) = (page::lower(now), page::upper(now), page::line_count(now));
+    let mut room = page::room(now);
+    let mut count = 0;
+    while let Some(row) = rows.get(count)
+        && page::space_for(row.len()) <= room
+    {
+        room -= page::space_for(row.len());
+        count += 1;
+    }
+    let bytes: usize = rows[..count].iter().map(|r| page::align(HEADER + r.len())).sum();
+    let mut versions = vec![0; bytes];
+    let mut lines = Vec::with_capacity(count);
+    let mut at = bytes;
+    for (i, row) in rows[..count].iter().enumerate() {
+        at -= page::align(HEADER + row.len());
+        versions[at..at + HEADER].copy_from_slice(&head);
+        versions[at + HEADER..at + HEADER + row.len()].copy_from_slice(row);
+        lines.push(page::Line::Normal(upper - bytes + at, HEADER + row.len()));
+        places.push(TupleId { block, offset: before + 1 + i as u16 });
+    }
+    debug_assert!(count > 0 && lower + 4 * count <= upper - bytes);
+    page::put_bounds(mtr, target, lower + 4 * count, upper - bytes);
+    page::put_lines(mtr, target, before + 1, &lines);
+    mtr.put(target, upper - bytes, &versions);
+    count
+}

@@ -1,0 +1,436 @@
+//! The heap page.
+//!
+//! ```text
+//! 0         16     18      20      22      24                lower        upper            8192
+//! | storage | kind | lower | upper | flags | line pointers → | free space | ← row versions |
+//! ```
+//!
+//! A line pointer (4 bytes) is `offset u16, state and length u16`: the two high bits are the state
+//! ([`Line`]), the low 14 the length of the version with its header. A redirect's offset field is the
+//! number of another line pointer. Numbers count from 1, as in `ctid`.
+//!
+//! A version's header:
+//!
+//! ```text
+//! 0      8      12     20     24          30     32
+//! | xmin | cmin | xmax | cmax | next tid  | mask | the row's bytes
+//! ```
+//!
+//! What ends a version (`xmax` to `mask`) is contiguous, so that stamping it is one logged write.
+//!
+//! Invariants: `lower <= upper`; versions begin at multiples of 4 and do not overlap; a page that is
+//! all zero after storage's header is an empty page that was never used ([`is_new`]).
+
+use base::{TupleId, Xid};
+use storage::{Mtr, PAGE_HEADER, PAGE_SIZE, Page, PageRef};
+
+/// Tells heap pages from others.
+pub const KIND_HEAP: u16 = 0x4850;
+const KIND: usize = PAGE_HEADER;
+const LOWER: usize = PAGE_HEADER + 2;
+const UPPER: usize = PAGE_HEADER + 4;
+const FLAGS: usize = PAGE_HEADER + 6;
+/// Where line pointers begin.
+const LINES: usize = PAGE_HEADER + 8;
+const LINE_SIZE: usize = 4;
+
+/// Page flag: some version may be dead; worth a look when space is short.
+pub const PRUNABLE: u16 = 1;
+/// Page flag: there are unused line pointers below the last one.
+pub const FREE_LINES: u16 = 2;
+
+/// Bytes of a version's header.
+pub const HEADER: usize = 32;
+const CMIN: usize = 8;
+const XMAX: usize = 12;
+const NEXT: usize = 24;
+const MASK: usize = 30;
+
+/// `xmin` is known to be committed, durably.
+pub const XMIN_COMMITTED: u16 = 1;
+/// `xmin` is known to be rolled back.
+pub const XMIN_ABORTED: u16 = 2;
+/// `xmax` is known to be committed, durably.
+pub const XMAX_COMMITTED: u16 = 4;
+/// `xmax` is known to be rolled back.
+pub const XMAX_ABORTED: u16 = 8;
+/// `xmax` only locked the row.
+pub const LOCK_ONLY: u16 = 16;
+/// `xmax` deleted the row, changed a key, or locked it FOR UPDATE (else: NO KEY UPDATE).
+pub const KEYS: u16 = 32;
+/// `xmax` updated the row; `next` is the new version.
+pub const HAS_NEXT: u16 = 64;
+/// The new version is in the same page and in the same chain.
+pub const NEXT_IN_CHAIN: u16 = 128;
+/// This version is inside a chain: no index entry points at it.
+pub const IN_CHAIN: u16 = 256;
+
+/// The bits about `xmin` and the version's own place, which a new `xmax` leaves alone.
+pub const KEEP: u16 = XMIN_COMMITTED | XMIN_ABORTED | IN_CHAIN;
+
+/// The largest row (without header) that fits a page.
+pub const MAX_ROW: usize = PAGE_SIZE - LINES - LINE_SIZE - HEADER;
+/// A page with this many line pointers takes no new ones: walks over a page stay short.
+const MAX_LINES: u16 = 512;
+
+/// A line pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// Free for any use.
+    Unused,
+    /// A version at this byte offset, with this length (header included).
+    Normal(usize, usize),
+    /// The chain goes on (its beginning was pruned) at this line pointer.
+    Redirect(u16),
+    /// The row is gone; index entries may still point here.
+    Dead,
+}
+
+impl Line {
+    fn decode(word: u32) -> Line {
+        let (offset, rest) = (word as u16, (word >> 16) as u16);
+        match rest >> 14 {
+            0 => Line::Unused,
+            1 => Line::Normal(usize::from(offset), usize::from(rest & 0x3fff)),
+            2 => Line::Redirect(offset),
+            _ => Line::Dead,
+        }
+    }
+
+    fn encode(self) -> u32 {
+        match self {
+            Line::Unused => 0,
+            Line::Normal(offset, len) => (offset as u32) | (1 << 30) | ((len as u32) << 16),
+            Line::Redirect(to) => u32::from(to) | (2 << 30),
+            Line::Dead => 3 << 30,
+        }
+    }
+}
+
+/// A version's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Inserting transaction.
+    pub xmin: u64,
+    /// Its command.
+    pub cmin: u32,
+    /// Ending or locking transaction; 0: none.
+    pub xmax: u64,
+    /// Its command.
+    pub cmax: u32,
+    /// The next version, with [`HAS_NEXT`].
+    pub next: TupleId,
+    /// The bits above.
+    pub mask: u16,
+}
+
+/// What ends (or locks) a version.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// The transaction.
+    pub xmax: Xid,
+    /// Its command.
+    pub cmax: u32,
+    /// The next version.
+    pub next: Option<TupleId>,
+    /// Bits about `xmax`.
+    pub bits: u16,
+}
+
+/// Rounds up to the alignment of versions.
+pub const fn align(len: usize) -> usize {
+    (len + 3) & !3
+}
+
+/// Space that a row of `len` bytes takes in a page, line pointer included.
+pub const fn space_for(len: usize) -> usize {
+    align(HEADER + len) + LINE_SIZE
+}
+
+/// Little-endian u16 at an offset.
+pub fn get_u16(page: &Page, at: usize) -> u16 {
+    u16::from_le_bytes([page[at], page[at + 1]])
+}
+
+/// Little-endian u32 at an offset.
+pub fn get_u32(page: &Page, at: usize) -> u32 {
+    u32::from_le_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]])
+}
+
+/// Little-endian u64 at an offset.
+pub fn get_u64(page: &Page, at: usize) -> u64 {
+    u64::from(get_u32(page, at)) | (u64::from(get_u32(page, at + 4)) << 32)
+}
+
+/// Whether the page was never used.
+pub fn is_new(page: &Page) -> bool {
+    get_u16(page, KIND) == 0
+}
+
+/// The page's kind.
+pub fn kind(page: &Page) -> u16 {
+    get_u16(page, KIND)
+}
+
+/// End of the line pointers.
+pub fn lower(page: &Page) -> usize {
+    usize::from(get_u16(page, LOWER))
+}
+
+/// Beginning of the versions.
+pub fn upper(page: &Page) -> usize {
+    usize::from(get_u16(page, UPPER))
+}
+
+/// Page flags.
+pub fn flags(page: &Page) -> u16 {
+    get_u16(page, FLAGS)
+}
+
+/// How many line pointers there are; their numbers are `1..=count`.
+pub fn line_count(page: &Page) -> u16 {
+    (lower(page).saturating_sub(LINES) / LINE_SIZE) as u16
+}
+
+/// A line pointer; [`Line::Unused`] when there is none of this number.
+pub fn line(page: &Page, number: u16) -> Line {
+    if number == 0 || number > line_count(page) {
+        return Line::Unused;
+    }
+    Line::decode(get_u32(page, LINES + (usize::from(number) - 1) * LINE_SIZE))
+}
+
+/// Bytes that a new version with its line pointer can take, without pruning.
+pub fn room(page: &Page) -> usize {
+    if is_new(page) {
+        return PAGE_SIZE - LINES;
+    }
+    if flags(page) & FREE_LINES == 0 && line_count(page) >= MAX_LINES {
+        return 0;
+    }
+    upper(page).saturating_sub(lower(page))
+}
+
+/// Bytes in versions and line pointers as they would be after a compaction.
+pub fn used(page: &Page) -> usize {
+    let versions: usize = (1..=line_count(page))
+        .map(|n| match line(page, n) {
+            Line::Normal(_, len) => align(len),
+            _ => 0,
+        })
+        .sum();
+    versions + lower(page)
+}
+
+/// A version's header.
+pub fn header(page: &Page, offset: usize) -> Header {
+    let next =
+        TupleId { block: get_u32(page, offset + NEXT), offset: get_u16(page, offset + NEXT + 4) };
+    Header {
+        xmin: get_u64(page, offset),
+        cmin: get_u32(page, offset + CMIN),
+        xmax: get_u64(page, offset + XMAX),
+        cmax: get_u32(page, offset + XMAX + 8),
+        next,
+        mask: mask(page, offset),
+    }
+}
+
+/// A version's `xmin`.
+pub fn xmin(page: &Page, offset: usize) -> u64 {
+    get_u64(page, offset)
+}
+
+/// A version's `cmin`.
+pub fn cmin(page: &Page, offset: usize) -> u32 {
+    get_u32(page, offset + CMIN)
+}
+
+/// A version's `xmax`.
+pub fn xmax(page: &Page, offset: usize) -> u64 {
+    get_u64(page, offset + XMAX)
+}
+
+/// A version's `cmax`.
+pub fn cmax(page: &Page, offset: usize) -> u32 {
+    get_u32(page, offset + XMAX + 8)
+}
+
+/// The line pointer of the next version, with [`NEXT_IN_CHAIN`].
+pub fn next_line(page: &Page, offset: usize) -> u16 {
+    get_u16(page, offset + NEXT + 4)
+}
+
+/// A version's bits.
+pub fn mask(page: &Page, offset: usize) -> u16 {
+    get_u16(page, mask_at(offset))
+}
+
+/// Where a version's bits are, for hints.
+pub const fn mask_at(offset: usize) -> usize {
+    offset + MASK
+}
+
+/// The row's bytes.
+pub fn row(page: &Page, offset: usize, len: usize) -> &[u8] {
+    &page[offset + HEADER..offset + len]
+}
+
+/// Follows a root to the byte offset and line number of the first version of its chain.
+pub fn first_of_chain(page: &Page, root: u16) -> Option<(u16, usize, usize)> {
+    match line(page, root) {
+        Line::Normal(offset, len) => Some((root, offset, len)),
+        Line::Redirect(to) => match line(page, to) {
+            Line::Normal(offset, len) => Some((to, offset, len)),
+            _ => None,
+        },
+        Line::Unused | Line::Dead => None,
+    }
+}
+
+/// The root of the chain that has the version at this line pointer.
+pub fn root_of(page: &Page, number: u16) -> u16 {
+    let Line::Normal(offset, _) = line(page, number) else { return number };
+    if mask(page, offset) & IN_CHAIN == 0 {
+        return number;
+    }
+    for root in 1..=line_count(page) {
+        let start = match line(page, root) {
+            Line::Normal(at, _) if mask(page, at) & IN_CHAIN == 0 => root,
+            Line::Redirect(to) => to,
+            _ => continue,
+        };
+        if chain_has(page, start, number) {
+            return root;
+        }
+    }
+    number
+}
+
+fn chain_has(page: &Page, start: u16, wanted: u16) -> bool {
+    let mut at = start;
+    for _ in 0..line_count(page) {
+        if at == wanted {
+            return true;
+        }
+        match line(page, at) {
+            Line::Normal(offset, _) if mask(page, offset) & NEXT_IN_CHAIN != 0 => {
+                at = next_line(page, offset);
+            }
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Gives a new page its header; nothing when it has one.
+pub fn init_if_new(mtr: &mut Mtr<'_>, page: PageRef) {
+    if !is_new(mtr.page(page)) {
+        return;
+    }
+    mtr.init(page);
+    let mut head = [0; 8];
+    head[..2].copy_from_slice(&KIND_HEAP.to_le_bytes());
+    head[2..4].copy_from_slice(&(LINES as u16).to_le_bytes());
+    head[4..6].copy_from_slice(&(PAGE_SIZE as u16).to_le_bytes());
+    mtr.put(page, KIND, &head);
+}
+
+/// Sets or clears page flags.
+pub fn put_flags(mtr: &mut Mtr<'_>, page: PageRef, set: u16, clear: u16) {
+    let old = flags(mtr.page(page));
+    let new = (old | set) & !clear;
+    if new != old {
+        mtr.put_u16(page, FLAGS, new);
+    }
+}
+
+/// Writes a line pointer that exists.
+pub fn put_line(mtr: &mut Mtr<'_>, page: PageRef, number: u16, line: Line) {
+    mtr.put_u32(page, LINES + (usize::from(number) - 1) * LINE_SIZE, line.encode());
+}
+
+/// Writes several consecutive line pointers from `first` on.
+pub fn put_lines(mtr: &mut Mtr<'_>, page: PageRef, first: u16, lines: &[Line]) {
+    let bytes: Vec<u8> = lines.iter().flat_map(|l| l.encode().to_le_bytes()).collect();
+    mtr.put(page, LINES + (usize::from(first) - 1) * LINE_SIZE, &bytes);
+}
+
+/// Writes `lower` and `upper`.
+pub fn put_bounds(mtr: &mut Mtr<'_>, page: PageRef, lower: usize, upper: usize) {
+    let mut bytes = [0; 4];
+    bytes[..2].copy_from_slice(&(lower as u16).to_le_bytes());
+    bytes[2..].copy_from_slice(&(upper as u16).to_le_bytes());
+    mtr.put(page, LOWER, &bytes);
+}
+
+/// Byte position of the line pointers' end when there are `count`.
+pub fn lower_for(count: u16) -> usize {
+    LINES + usize::from(count) * LINE_SIZE
+}
+
+/// A new version's header as bytes.
+pub fn new_header(xmin: Xid, cmin: u32, bits: u16) -> [u8; HEADER] {
+    let mut bytes = [0; HEADER];
+    bytes[..8].copy_from_slice(&xmin.0.to_le_bytes());
+    bytes[CMIN..CMIN + 4].copy_from_slice(&cmin.to_le_bytes());
+    bytes[MASK..].copy_from_slice(&bits.to_le_bytes());
+    bytes
+}
+
+/// Adds a version to a page that has [`room`] for it; returns its line number.
+pub fn add_version(mtr: &mut Mtr<'_>, page: PageRef, head: &[u8; HEADER], row: &[u8]) -> u16 {
+    let now = mtr.page(page);
+    let len = HEADER + row.len();
+    let count = line_count(now);
+    let at = upper(now) - align(len);
+    let reused = if flags(now) & FREE_LINES == 0 {
+        None
+    } else {
+        (1..=count).find(|&n| line(now, n) == Line::Unused)
+    };
+    let (number, lower) = match reused {
+        Some(number) => (number, lower(now)),
+        None => (count + 1, lower_for(count + 1)),
+    };
+    assert!(lower <= at, "a heap page overflows");
+    if reused.is_none() && flags(now) & FREE_LINES != 0 {
+        put_flags(mtr, page, 0, FREE_LINES);
+    }
+    put_bounds(mtr, page, lower, at);
+    put_line(mtr, page, number, Line::Normal(at, len));
+    mtr.put(page, at, head);
+    mtr.put(page, at + HEADER, row);
+    number
+}
+
+/// Stamps what ends (or locks) the version at `offset`.
+pub fn put_end(mtr: &mut Mtr<'_>, page: PageRef, offset: usize, end: &End) {
+    let old = mask(mtr.page(page), offset);
+    let next = end.next.unwrap_or(TupleId { block: 0, offset: 0 });
+    let mut bytes = [0; HEADER - XMAX];
+    bytes[..8].copy_from_slice(&end.xmax.0.to_le_bytes());
+    bytes[8..12].copy_from_slice(&end.cmax.to_le_bytes());
+    bytes[12..16].copy_from_slice(&next.block.to_le_bytes());
+    bytes[16..18].copy_from_slice(&next.offset.to_le_bytes());
+    bytes[18..20].copy_from_slice(&(old & KEEP | end.bits).to_le_bytes());
+    mtr.put(page, offset + XMAX, &bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_pointers_survive_their_encoding() {
+        for line in [Line::Unused, Line::Normal(8188, 8000), Line::Redirect(291), Line::Dead] {
+            assert_eq!(Line::decode(line.encode()), line);
+        }
+    }
+
+    #[test]
+    fn the_largest_row_fills_an_empty_page() {
+        assert_eq!(space_for(MAX_ROW), PAGE_SIZE - LINES);
+        assert!(space_for(MAX_ROW + 1) > PAGE_SIZE - LINES);
+    }
+}

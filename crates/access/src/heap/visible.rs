@@ -1,0 +1,148 @@
+//! Visibility: what a snapshot sees of a version (and hints that save the next one the question).
+//!
+//! A hint that a transaction committed is trusted without a look-up only when the transaction had
+//! ended before the snapshot was taken (`xid < snapshot.xmin`); otherwise the commit log decides by
+//! CSN. Hints are set only for outcomes that a crash can't change: aborted, or committed durably.
+
+use base::Xid;
+use storage::{Page, ReadGuard};
+use txn::{Snapshot, Transaction, XidStatus};
+
+use super::page::{
+    self, IN_CHAIN, LOCK_ONLY, Line, NEXT_IN_CHAIN, XMAX_ABORTED, XMAX_COMMITTED, XMIN_ABORTED,
+    XMIN_COMMITTED,
+};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Unknown,
+    Committed,
+    Aborted,
+}
+
+/// A snapshot's eyes, with a memory for the last transaction met.
+pub struct View<'a> {
+    tx: &'a Transaction,
+    snapshot: &'a Snapshot,
+    last: (Xid, bool, Outcome),
+}
+
+/// A version that a snapshot sees.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// Line number.
+    pub line: u16,
+    /// Byte offset.
+    pub offset: usize,
+    /// Length with header.
+    pub len: usize,
+}
+
+impl<'a> View<'a> {
+    /// Looks through `snapshot` as `tx`.
+    pub fn new(tx: &'a Transaction, snapshot: &'a Snapshot) -> View<'a> {
+        View { tx, snapshot, last: (Xid::INVALID, false, Outcome::Unknown) }
+    }
+
+    /// Whether another transaction's commit is seen, and what may be hinted.
+    fn other(&mut self, xid: Xid) -> (bool, Outcome) {
+        if self.last.0 == xid {
+            return (self.last.1, self.last.2);
+        }
+        let seen = self.tx.sees(xid, self.snapshot);
+        let mut outcome = Outcome::Unknown;
+        if xid < self.snapshot.xmin {
+            let manager = self.tx.manager();
+            outcome = match manager.status(xid) {
+                XidStatus::Committed(csn) if manager.is_durable(csn) => Outcome::Committed,
+                XidStatus::Aborted => Outcome::Aborted,
+                _ => Outcome::Unknown,
+            };
+        }
+        self.last = (xid, seen, outcome);
+        (seen, outcome)
+    }
+
+    /// Whether the version's making is seen.
+    fn made(&mut self, guard: &ReadGuard<'_>, offset: usize, mask: u16) -> bool {
+        if mask & XMIN_ABORTED != 0 {
+            return false;
+        }
+        let xmin = Xid(page::xmin(guard.page(), offset));
+        if mask & XMIN_COMMITTED != 0 {
+            return xmin < self.snapshot.xmin || self.other(xmin).0;
+        }
+        if self.tx.is_mine(xmin) {
+            return page::cmin(guard.page(), offset) < self.snapshot.command;
+        }
+        let (seen, outcome) = self.other(xmin);
+        hint(guard, offset, outcome, XMIN_COMMITTED, XMIN_ABORTED);
+        seen
+    }
+
+    /// Whether the version's end is seen.
+    fn ended(&mut self, guard: &ReadGuard<'_>, offset: usize, mask: u16) -> bool {
+        if mask & (XMAX_ABORTED | LOCK_ONLY) != 0 {
+            return false;
+        }
+        let xmax = Xid(page::xmax(guard.page(), offset));
+        if !xmax.is_valid() {
+            return false;
+        }
+        if mask & XMAX_COMMITTED != 0 {
+            return xmax < self.snapshot.xmin || self.other(xmax).0;
+        }
+        if self.tx.is_mine(xmax) {
+            return page::cmax(guard.page(), offset) < self.snapshot.command;
+        }
+        let (seen, outcome) = self.other(xmax);
+        hint(guard, offset, outcome, XMAX_COMMITTED, XMAX_ABORTED);
+        seen
+    }
+
+    /// The version of the chain at `root` that the snapshot sees, and how many it passed.
+    ///
+    /// Along a chain each version's `xmin` is the `xmax` of the one before, so only ends are
+    /// looked at after the first.
+    pub fn visible_in_chain(&mut self, guard: &ReadGuard<'_>, root: u16) -> (Option<Seen>, usize) {
+        let page = guard.page();
+        let Some((mut line, mut offset, mut len)) = page::first_of_chain(page, root) else {
+            return (None, 0);
+        };
+        let mut mask = page::mask(page, offset);
+        if !self.made(guard, offset, mask) {
+            return (None, 0);
+        }
+        let mut passed = 0;
+        while self.ended(guard, offset, mask) {
+            if mask & NEXT_IN_CHAIN == 0 {
+                return (None, passed);
+            }
+            line = page::next_line(page, offset);
+            let Line::Normal(at, length) = page::line(page, line) else {
+                return (None, passed);
+            };
+            (offset, len) = (at, length);
+            mask = page::mask(page, offset);
+            passed += 1;
+        }
+        (Some(Seen { line, offset, len }), passed)
+    }
+}
+
+fn hint(guard: &ReadGuard<'_>, offset: usize, outcome: Outcome, committed: u16, aborted: u16) {
+    match outcome {
+        Outcome::Unknown => {}
+        Outcome::Committed => guard.hint_or_u16(page::mask_at(offset), committed),
+        Outcome::Aborted => guard.hint_or_u16(page::mask_at(offset), aborted),
+    }
+}
+
+/// Whether a chain begins at this line pointer.
+pub fn is_root(page: &Page, number: u16) -> bool {
+    match page::line(page, number) {
+        Line::Normal(offset, _) => page::mask(page, offset) & IN_CHAIN == 0,
+        Line::Redirect(_) => true,
+        Line::Unused | Line::Dead => false,
+    }
+}

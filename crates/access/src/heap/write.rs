@@ -1,0 +1,537 @@
+//! Update, delete and row locks: one way to claim a version, three things to do with it.
+//!
+//! **Claiming** a version means holding its page's latch while nobody else has a right to it. A
+//! running transaction's `xmax`, or shared locks kept in memory, make the claimer wait:
+//!
+//! 1. it releases the latch and joins the row's queue, the heavyweight lock on the chain's root
+//!    (first come, first served; it keeps that lock to the end of its transaction, so each commit
+//!    wakes one waiter and no more);
+//! 2. at the head of the queue it waits for the transaction that holds the row, and looks again;
+//! 3. a committed update leads it along the chain to the newest version.
+//!
+//! Under READ COMMITTED a claimer that was led to a newer version locks that one and hands it back:
+//! the caller checks its condition again and calls again with the newer version. Above it that is
+//! a serialization failure.
+//!
+//! Following the chain is safe without the latch because the claimer's snapshot sees the version
+//! it began with, so that version and all later ones are kept ([`super::prune`]).
+//!
+//! **Row locks** FOR UPDATE and FOR NO KEY UPDATE are written into `xmax` with [`LOCK_ONLY`]; FOR
+//! SHARE and FOR KEY SHARE are kept in memory by the lock manager. A lock by an outer subtransaction
+//! whose `xmax` must give way to an inner one's update moves to memory too, so that a rollback of
+//! the inner one does not lose it.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use base::{Result, TupleId, Xid, err};
+use storage::{Mtr, Page, PageRef, WriteGuard};
+use txn::{Isolation, LockMode, LockTag, LockWait, RowLockMode, Snapshot, Transaction, XidStatus};
+
+use super::page::{
+    self, End, HAS_NEXT, IN_CHAIN, KEYS, LOCK_ONLY, Line, NEXT_IN_CHAIN, PRUNABLE, XMAX_ABORTED,
+    XMAX_COMMITTED,
+};
+use super::prune::{self, Judge};
+use super::{Heap, HeapTuple, LockResult, RowWait, WriteResult, copy_version, insert};
+
+/// Row lock strengths that exclude each other (manual, section 13.3.2).
+fn conflicts(a: RowLockMode, b: RowLockMode) -> bool {
+    use RowLockMode::{KeyShare, NoKeyUpdate, Share, Update};
+    match (a.min(b), a.max(b)) {
+        (KeyShare, Update) | (Share, NoKeyUpdate | Update) => true,
+        (NoKeyUpdate | Update, _) => true,
+        (KeyShare | Share, _) => false,
+    }
+}
+
+/// The strength of what is written in `xmax`.
+fn strength(mask: u16) -> RowLockMode {
+    if mask & KEYS != 0 { RowLockMode::Update } else { RowLockMode::NoKeyUpdate }
+}
+
+/// What stands in the way of changing a version.
+enum Verdict {
+    Free,
+    Wait(Xid),
+    SelfChanged,
+    Updated(TupleId),
+    Deleted,
+}
+
+/// A version that may be changed now.
+struct Claimed {
+    guard: WriteGuard,
+    tid: TupleId,
+    root: TupleId,
+    /// It is not the version that the claimer began with.
+    moved: bool,
+}
+
+enum Claim {
+    Ours(Claimed),
+    Gone,
+    SelfChanged,
+    WouldBlock,
+}
+
+/// A place in the row's queue; left again when the row turns out to be of no use.
+struct Queue<'a> {
+    tx: &'a Transaction,
+    tag: Option<LockTag>,
+}
+
+impl Queue<'_> {
+    /// Waits to be the first in the row's queue.
+    fn join(&mut self, tag: LockTag) -> Result<()> {
+        if self.tag.is_none() {
+            let locks = &self.tx.manager().locks;
+            locks.lock(self.tx.locks(), tag, LockMode::Exclusive, LockWait::Block)?;
+            self.tag = Some(tag);
+        }
+        Ok(())
+    }
+
+    /// The row is ours: those behind wait for our transaction.
+    fn keep(&mut self) {
+        self.tag = None;
+    }
+}
+
+impl Drop for Queue<'_> {
+    fn drop(&mut self) {
+        if let Some(tag) = self.tag {
+            self.tx.manager().locks.unlock(self.tx.locks(), tag, LockMode::Exclusive);
+        }
+    }
+}
+
+/// What an update does, whatever page it ends up in.
+struct Change<'a> {
+    tx: &'a Transaction,
+    xid: Xid,
+    mode: RowLockMode,
+    data: &'a [u8],
+    in_chain: bool,
+}
+
+impl Heap {
+    /// Replaces the version `tid` (of the chain at `root`), found by a scan with `snapshot`, by
+    /// `data`. `key_changed`: a unique key's column changes (lock strength Update instead of
+    /// NoKeyUpdate). `indexed_changed`: some index needs a new entry, so the new version starts a
+    /// chain of its own. Waits for other transactions through the row's queue.
+    ///
+    /// # Errors
+    /// `40001` above READ COMMITTED; deadlocks, time-outs, interrupts.
+    #[allow(clippy::too_many_arguments)]
+    pub fn update(
+        &self,
+        tx: &Transaction,
+        _snapshot: &Snapshot,
+        tid: TupleId,
+        root: TupleId,
+        data: &[u8],
+        key_changed: bool,
+        indexed_changed: bool,
+    ) -> Result<WriteResult> {
+        insert::check_size(data.len())?;
+        let mode = if key_changed { RowLockMode::Update } else { RowLockMode::NoKeyUpdate };
+        let change = Change { tx, xid: tx.xid()?, mode, data, in_chain: !indexed_changed };
+        let mut queue = Queue { tx, tag: None };
+        loop {
+            let claim = self.claim(tx, tid, root, mode, RowWait::Block, &mut queue)?;
+            let claimed = match self.settle(claim, &mut queue, &change)? {
+                Ok(claimed) => claimed,
+                Err(result) => return Ok(result),
+            };
+            let done = match self.update_in_page(claimed, &change)? {
+                Ok(done) => Some(done),
+                Err(full) => self.update_to_other_page(full, &change)?,
+            };
+            if let Some(done) = done {
+                queue.keep();
+                self.state.space.ended.fetch_add(1, Relaxed);
+                return Ok(done);
+            }
+        }
+    }
+
+    /// Deletes the version, as [`Heap::update`].
+    pub fn delete(
+        &self,
+        tx: &Transaction,
+        _snapshot: &Snapshot,
+        tid: TupleId,
+        root: TupleId,
+    ) -> Result<WriteResult> {
+        let mode = RowLockMode::Update;
+        let change = Change { tx, xid: tx.xid()?, mode, data: &[], in_chain: false };
+        let mut queue = Queue { tx, tag: None };
+        let claim = self.claim(tx, tid, root, mode, RowWait::Block, &mut queue)?;
+        let claimed = match self.settle(claim, &mut queue, &change)? {
+            Ok(claimed) => claimed,
+            Err(result) => return Ok(result),
+        };
+        let tid = claimed.tid;
+        let mut mtr = self.storage.mtr();
+        let target = mtr.add(claimed.guard);
+        self.end_version(&mut mtr, target, tid, &change, None, 0);
+        mtr.commit();
+        queue.keep();
+        self.state.space.ended.fetch_add(1, Relaxed);
+        Ok(WriteResult::Done { tid, in_chain: false })
+    }
+
+    /// Locks the row.
+    pub fn lock(
+        &self,
+        tx: &Transaction,
+        _snapshot: &Snapshot,
+        tid: TupleId,
+        root: TupleId,
+        mode: RowLockMode,
+        wait: RowWait,
+    ) -> Result<LockResult> {
+        let xid = tx.xid()?;
+        let mut queue = Queue { tx, tag: None };
+        loop {
+            let claimed = match self.claim(tx, tid, root, mode, wait, &mut queue)? {
+                Claim::Ours(claimed) => claimed,
+                Claim::Gone | Claim::SelfChanged => return Ok(LockResult::Gone),
+                Claim::WouldBlock => return Ok(LockResult::WouldBlock),
+            };
+            let newest = if claimed.moved { Some(newest_of(&claimed)?) } else { None };
+            if mode >= RowLockMode::NoKeyUpdate {
+                self.lock_version(tx, xid, claimed, mode);
+            } else if let Some(rival) = self.share_version(tx, xid, claimed, mode)? {
+                if wait == RowWait::Try {
+                    return Ok(LockResult::WouldBlock);
+                }
+                queue.join(LockTag::Tuple(self.rel, root))?;
+                tx.manager().locks.wait_for_xid(tx.locks(), rival, LockWait::Block)?;
+                continue;
+            }
+            queue.keep();
+            return Ok(match newest {
+                Some(newest) => LockResult::Changed { newest: Box::new(newest) },
+                None => LockResult::Locked,
+            });
+        }
+    }
+
+    /// Sorts out what needs no change: gone, own, or a newer version that is locked and handed back.
+    fn settle(
+        &self,
+        claim: Claim,
+        queue: &mut Queue<'_>,
+        change: &Change<'_>,
+    ) -> Result<Result<Claimed, WriteResult>> {
+        let claimed = match claim {
+            Claim::Ours(claimed) if !claimed.moved => return Ok(Ok(claimed)),
+            Claim::Ours(claimed) => claimed,
+            Claim::SelfChanged => return Ok(Err(WriteResult::SelfChanged)),
+            Claim::Gone | Claim::WouldBlock => return Ok(Err(WriteResult::Gone)),
+        };
+        let newest = newest_of(&claimed)?;
+        self.lock_version(change.tx, change.xid, claimed, change.mode);
+        queue.keep();
+        Ok(Err(WriteResult::Changed { newest: Box::new(newest) }))
+    }
+
+    /// Gets hold of the newest version of the row that `tid` is a version of; see the module.
+    #[allow(clippy::too_many_arguments)]
+    fn claim(
+        &self,
+        tx: &Transaction,
+        tid: TupleId,
+        root: TupleId,
+        mode: RowLockMode,
+        wait: RowWait,
+        queue: &mut Queue<'_>,
+    ) -> Result<Claim> {
+        let locks = &tx.manager().locks;
+        let (mut at, mut chain, mut moved) = (tid, root, false);
+        let mut expected_xmin = None;
+        loop {
+            let guard = self.pin(at.block)?.write();
+            let Some((line, offset)) = version_at(guard.page(), at, expected_xmin) else {
+                return Ok(Claim::Gone);
+            };
+            at.offset = line;
+            let rivals = match judge(tx, guard.page(), offset, mode) {
+                Verdict::SelfChanged => return Ok(Claim::SelfChanged),
+                Verdict::Deleted => {
+                    refuse_above_read_committed(tx, "delete")?;
+                    return Ok(Claim::Gone);
+                }
+                Verdict::Updated(next) => {
+                    refuse_above_read_committed(tx, "update")?;
+                    if page::mask(guard.page(), offset) & NEXT_IN_CHAIN == 0 {
+                        chain = next;
+                    }
+                    expected_xmin = Some(page::xmax(guard.page(), offset));
+                    (at, moved) = (next, true);
+                    continue;
+                }
+                Verdict::Wait(xid) => vec![xid],
+                Verdict::Free => {
+                    let sharers = locks.row_sharers(self.rel, at, mode, tx.locks());
+                    if sharers.is_empty() {
+                        return Ok(Claim::Ours(Claimed { guard, tid: at, root: chain, moved }));
+                    }
+                    sharers
+                }
+            };
+            drop(guard);
+            if wait == RowWait::Try {
+                return Ok(Claim::WouldBlock);
+            }
+            queue.join(LockTag::Tuple(self.rel, chain))?;
+            for xid in rivals {
+                locks.wait_for_xid(tx.locks(), xid, LockWait::Block)?;
+            }
+        }
+    }
+
+    /// Puts the new version beside the old one; gives the claim back when there is no room.
+    fn update_in_page(
+        &self,
+        claimed: Claimed,
+        change: &Change<'_>,
+    ) -> Result<Result<WriteResult, Claimed>> {
+        let need = page::space_for(change.data.len());
+        let Claimed { guard, tid, root, moved } = claimed;
+        let mut mtr = self.storage.mtr();
+        let target = mtr.add(guard);
+        if page::room(mtr.page(target)) < need {
+            let mut judge = Judge::new(change.tx.manager());
+            let futile = self.state.space.prune_is_futile(tid.block, judge.horizon().0);
+            if !futile {
+                let pruned = prune::prune(&mut mtr, target, &mut judge, None);
+                if pruned.removed == 0 {
+                    self.state.space.note_futile_prune(tid.block, judge.horizon().0);
+                }
+            }
+        }
+        if page::room(mtr.page(target)) < need {
+            let (_, mut guards) = mtr.commit_keep();
+            let guard = guards.pop().ok_or_else(|| base::Error::internal("a latch got lost"))?;
+            return Ok(Err(Claimed { guard, tid, root, moved }));
+        }
+        let bits = if change.in_chain { IN_CHAIN } else { 0 };
+        let head = page::new_header(change.xid, change.tx.command(), bits);
+        let number = page::add_version(&mut mtr, target, &head, change.data);
+        let new = TupleId { block: tid.block, offset: number };
+        let next_bits = if change.in_chain { NEXT_IN_CHAIN } else { 0 };
+        self.end_version(&mut mtr, target, tid, change, Some(new), next_bits);
+        mtr.commit();
+        Ok(Ok(WriteResult::Done { tid: new, in_chain: change.in_chain }))
+    }
+
+    /// Puts the new version into another page. None: the old version changed hands meanwhile.
+    fn update_to_other_page(
+        &self,
+        claimed: Claimed,
+        change: &Change<'_>,
+    ) -> Result<Option<WriteResult>> {
+        let tid = claimed.tid;
+        drop(claimed);
+        let need = page::space_for(change.data.len());
+        let mut taken = self.page_with_room(change.tx, need, Some(tid.block))?;
+        let old = if taken.id().block < tid.block {
+            self.pin(tid.block)?.write()
+        } else {
+            match self.pin(tid.block)?.try_write() {
+                Ok(guard) => guard,
+                Err(pinned) => {
+                    let released = taken.unlatch();
+                    let guard = pinned.write();
+                    taken = released.write();
+                    guard
+                }
+            }
+        };
+        if page::room(taken.page()) < need || !self.still_free(&old, tid, change) {
+            return Ok(None);
+        }
+        let block = taken.id().block;
+        let mut mtr = self.storage.mtr();
+        let (from, to) = (mtr.add(old), mtr.add(taken));
+        page::init_if_new(&mut mtr, to);
+        let head = page::new_header(change.xid, change.tx.command(), 0);
+        let number = page::add_version(&mut mtr, to, &head, change.data);
+        let new = TupleId { block, offset: number };
+        self.end_version(&mut mtr, from, tid, change, Some(new), 0);
+        mtr.commit();
+        Ok(Some(WriteResult::Done { tid: new, in_chain: false }))
+    }
+
+    fn still_free(&self, guard: &WriteGuard, tid: TupleId, change: &Change<'_>) -> bool {
+        let Line::Normal(offset, _) = page::line(guard.page(), tid.offset) else { return false };
+        let locks = &change.tx.manager().locks;
+        matches!(judge(change.tx, guard.page(), offset, change.mode), Verdict::Free)
+            && locks.row_sharers(self.rel, tid, change.mode, change.tx.locks()).is_empty()
+    }
+
+    /// Stamps the end of a version, and carries row locks over to the next one.
+    fn end_version(
+        &self,
+        mtr: &mut Mtr<'_>,
+        target: PageRef,
+        tid: TupleId,
+        change: &Change<'_>,
+        next: Option<TupleId>,
+        next_bits: u16,
+    ) {
+        let Line::Normal(offset, _) = page::line(mtr.page(target), tid.offset) else {
+            unreachable!("a claimed version has a line pointer")
+        };
+        let locks = &change.tx.manager().locks;
+        let old = page::header(mtr.page(target), offset);
+        if old.mask & LOCK_ONLY != 0 && old.xmax != change.xid.0 && change.tx.is_mine(Xid(old.xmax))
+        {
+            let (owner, outer) = (change.tx.locks(), Xid(old.xmax));
+            locks.share_row(owner, outer, self.rel, tid, strength(old.mask));
+        }
+        let keys = if change.mode == RowLockMode::Update { KEYS } else { 0 };
+        let has_next = if next.is_some() { HAS_NEXT | next_bits } else { 0 };
+        let end = End { xmax: change.xid, cmax: change.tx.command(), next, bits: keys | has_next };
+        page::put_end(mtr, target, offset, &end);
+        page::put_flags(mtr, target, PRUNABLE, 0);
+        if let Some(next) = next {
+            locks.copy_row_sharers(self.rel, tid, next);
+        }
+    }
+
+    /// Writes an exclusive row lock; nothing when we hold one as strong.
+    fn lock_version(&self, tx: &Transaction, xid: Xid, claimed: Claimed, mode: RowLockMode) {
+        let page = claimed.guard.page();
+        let Line::Normal(offset, _) = page::line(page, claimed.tid.offset) else { return };
+        let head = page::header(page, offset);
+        let held =
+            head.mask & (LOCK_ONLY | XMAX_ABORTED) == LOCK_ONLY && tx.is_mine(Xid(head.xmax));
+        if held && strength(head.mask) >= mode {
+            return;
+        }
+        // A stronger lock for an inner subtransaction stays the outer one's: it lives as long.
+        let xmax = if held { Xid(head.xmax) } else { xid };
+        let keys = if mode == RowLockMode::Update { KEYS } else { 0 };
+        let end = End { xmax, cmax: tx.command(), next: None, bits: LOCK_ONLY | keys };
+        let mut mtr = self.storage.mtr();
+        let target = mtr.add(claimed.guard);
+        page::put_end(&mut mtr, target, offset, &end);
+        mtr.commit();
+    }
+
+    /// Notes a shared row lock, on this version and on those that a running update made of it.
+    /// Returns the transaction that holds one of those in a way which excludes the lock.
+    fn share_version(
+        &self,
+        tx: &Transaction,
+        xid: Xid,
+        claimed: Claimed,
+        mode: RowLockMode,
+    ) -> Result<Option<Xid>> {
+        let manager = tx.manager();
+        let mut guard = claimed.guard;
+        let mut at = claimed.tid;
+        loop {
+            let Line::Normal(offset, _) = page::line(guard.page(), at.offset) else {
+                return Ok(None);
+            };
+            if let Verdict::Wait(rival) = judge(tx, guard.page(), offset, mode) {
+                return Ok(Some(rival));
+            }
+            manager.locks.share_row(tx.locks(), xid, self.rel, at, mode);
+            let head = page::header(guard.page(), offset);
+            if head.mask & HAS_NEXT == 0
+                || head.mask & XMAX_ABORTED != 0
+                || manager.status(Xid(head.xmax)) == XidStatus::Aborted
+            {
+                return Ok(None);
+            }
+            if head.next.block != at.block {
+                drop(guard);
+                guard = self.pin(head.next.block)?.write();
+            }
+            let Some((line, _)) = version_at(guard.page(), head.next, Some(head.xmax)) else {
+                return Ok(None);
+            };
+            at = TupleId { offset: line, ..head.next };
+        }
+    }
+}
+
+/// What stands between `tx` and a change of strength `mode` to the version, apart from shared
+/// locks in memory.
+fn judge(tx: &Transaction, page: &Page, offset: usize, mode: RowLockMode) -> Verdict {
+    let mask = page::mask(page, offset);
+    let xmax = Xid(page::xmax(page, offset));
+    if !xmax.is_valid() || mask & XMAX_ABORTED != 0 {
+        return Verdict::Free;
+    }
+    let lock_only = mask & LOCK_ONLY != 0;
+    if mask & XMAX_COMMITTED == 0 {
+        if tx.is_mine(xmax) {
+            return if lock_only { Verdict::Free } else { Verdict::SelfChanged };
+        }
+        match tx.manager().status(xmax) {
+            XidStatus::Aborted => return Verdict::Free,
+            XidStatus::Running if conflicts(mode, strength(mask)) => return Verdict::Wait(xmax),
+            XidStatus::Running => return Verdict::Free,
+            XidStatus::Committed(csn) if !lock_only => tx.note_seen(csn),
+            XidStatus::Committed(_) => {}
+        }
+    }
+    if lock_only {
+        return Verdict::Free;
+    }
+    if mask & HAS_NEXT == 0 {
+        return Verdict::Deleted;
+    }
+    Verdict::Updated(page::header(page, offset).next)
+}
+
+/// The line and byte offset of the version at `tid`; through a redirect if the chain's beginning
+/// was pruned. None when it is gone or isn't the one made by `xmin`.
+fn version_at(page: &Page, tid: TupleId, xmin: Option<u64>) -> Option<(u16, usize)> {
+    let (line, offset, _) = page::first_of_chain(page, tid.offset)?;
+    match xmin {
+        Some(xmin) if line == tid.offset && page::xmin(page, offset) != xmin => None,
+        _ => Some((line, offset)),
+    }
+}
+
+fn newest_of(claimed: &Claimed) -> Result<HeapTuple> {
+    let mut newest = copy_version(claimed.guard.page(), claimed.tid)
+        .ok_or_else(|| base::Error::internal("a claimed version is gone"))?;
+    newest.root = claimed.root;
+    Ok(newest)
+}
+
+fn refuse_above_read_committed(tx: &Transaction, what: &str) -> Result<()> {
+    if tx.isolation() == Isolation::ReadCommitted {
+        return Ok(());
+    }
+    Err(err!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn row_locks_exclude_each_other_as_the_manual_says() {
+        use RowLockMode::{KeyShare, NoKeyUpdate, Share, Update};
+        let table = [
+            (KeyShare, [false, false, false, true]),
+            (Share, [false, false, true, true]),
+            (NoKeyUpdate, [false, true, true, true]),
+            (Update, [true, true, true, true]),
+        ];
+        for (a, row) in table {
+            for (b, expected) in [KeyShare, Share, NoKeyUpdate, Update].into_iter().zip(row) {
+                assert_eq!(conflicts(a, b), expected, "{a:?} against {b:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Where new rows go: a free space map in memory, and the pages that the workers fill.
+//!
+//! Pages with room are listed by class (room / 256 bytes). A worker *takes* a page out of the lists
+//! and fills it until it is full; then it gives it back with what room is left. So inserters on
+//! different workers fill different pages and don't meet at a latch. Pages fresh from an extension
+//! are kept as ranges.
+//!
+//! Nothing of this is on disk. After a start the map is empty; the first insert that needs a page
+//! looks at the last few pages of the file, and vacuum registers all others. What a crash can cost
+//! is therefore space, until the next vacuum, never rows.
+//!
+//! Invariant: a page is listed at most once with its current class; older mentions of it in other
+//! lists are recognised because `class[block]` differs, and dropped when met.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use sched::SpinLock;
+
+/// Bytes of room per class.
+const CLASS_BYTES: usize = 256;
+const CLASSES: usize = 32;
+/// Pages being filled at the same time.
+const TARGETS: usize = 16;
+/// No page.
+const NONE: u32 = u32::MAX;
+/// Class of a page that is in no list.
+const UNLISTED: u8 = 0;
+
+/// One heap's free space.
+pub struct Space {
+    map: SpinLock<Map>,
+    targets: [AtomicU32; TARGETS],
+    /// Whether the file's last pages have been looked at.
+    pub seeded: AtomicBool,
+    /// Tasks that wait for the right to extend the file.
+    pub extenders: AtomicU32,
+    /// Rows that vacuum counted, plus 1; 0: not known.
+    pub rows: AtomicU64,
+    /// Pages when they were counted.
+    pub rows_pages: AtomicU32,
+    /// Versions ended (updates, deletes) since vacuum last ran.
+    pub ended: AtomicU64,
+    /// Horizon at the last futile attempt to prune a page, by block; saves repeating it.
+    pub futile: [(AtomicU32, AtomicU64); TARGETS],
+}
+
+#[derive(Default)]
+struct Map {
+    class: Vec<u8>,
+    lists: [Vec<u32>; CLASSES],
+    fresh: Vec<std::ops::Range<u32>>,
+}
+
+/// A page taken from the map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Its number.
+    pub block: u32,
+    /// Nobody ever used it: it need not be read.
+    pub fresh: bool,
+}
+
+impl Default for Space {
+    fn default() -> Space {
+        Space {
+            map: SpinLock::new(Map::default()),
+            targets: std::array::from_fn(|_| AtomicU32::new(NONE)),
+            seeded: AtomicBool::new(false),
+            extenders: AtomicU32::new(0),
+            rows: AtomicU64::new(0),
+            rows_pages: AtomicU32::new(0),
+            ended: AtomicU64::new(0),
+            futile: std::array::from_fn(|_| (AtomicU32::new(NONE), AtomicU64::new(0))),
+        }
+    }
+}
+
+/// The running thread's number among the targets. Never inlined: a task may come back from a wait
+/// on another thread, so no address of a thread-local may be kept across calls.
+#[inline(never)]
+fn slot() -> usize {
+    use std::cell::Cell;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    thread_local!(static SLOT: Cell<usize> = const { Cell::new(usize::MAX) });
+    SLOT.with(|slot| {
+        if slot.get() == usize::MAX {
+            slot.set(NEXT.fetch_add(1, Relaxed) as usize % TARGETS);
+        }
+        slot.get()
+    })
+}
+
+impl Space {
+    /// The page that this worker fills at present.
+    pub fn target(&self) -> Option<u32> {
+        let block = self.targets[slot()].load(Relaxed);
+        (block != NONE).then_some(block)
+    }
+
+    /// From now on this worker fills `block`.
+    pub fn set_target(&self, block: u32) {
+        self.targets[slot()].store(block, Relaxed);
+    }
+
+    /// This worker's page is full: it goes back to the map with what room it has left.
+    pub fn retire_target(&self, block: u32, room: usize) {
+        let target = &self.targets[slot()];
+        if target.compare_exchange(block, NONE, Relaxed, Relaxed).is_ok() {
+            self.give(block, room);
+        }
+    }
+
+    /// Whether a worker fills this page.
+    pub fn is_target(&self, block: u32) -> bool {
+        self.targets.iter().any(|t| t.load(Relaxed) == block)
+    }
+
+    /// Takes a page with at least `need` bytes of room out of the map.
+    pub fn take(&self, need: usize) -> Option<Taken> {
+        let mut map = self.map.lock();
+        let first = need.div_ceil(CLASS_BYTES).max(1);
+        for class in first..CLASSES {
+            while let Some(block) = map.lists[class].pop() {
+                let listed = &mut map.class[block as usize];
+                if usize::from(*listed) == class {
+                    *listed = UNLISTED;
+                    return Some(Taken { block, fresh: false });
+                }
+            }
+        }
+        map.pop_fresh()
+    }
+
+    /// Takes a fresh page.
+    pub fn take_fresh(&self) -> Option<Taken> {
+        self.map.lock().pop_fresh()
+    }
+
+    /// Notes the room of a page that nobody fills.
+    pub fn give(&self, block: u32, room: usize) {
+        self.map.lock().list(block, room);
+    }
+
+    /// Adds pages that an extension made.
+    pub fn add_fresh(&self, range: std::ops::Range<u32>) {
+        if !range.is_empty() {
+            self.map.lock().fresh.push(range);
+        }
+    }
+
+    /// Pages fresh from extensions.
+    pub fn fresh_count(&self) -> usize {
+        self.map.lock().fresh.iter().map(|r| r.len()).sum()
+    }
+
+    /// Whether pruning this page was futile with this horizon or a later one; notes it otherwise.
+    pub fn prune_is_futile(&self, block: u32, horizon: u64) -> bool {
+        let (noted, at) = &self.futile[block as usize % TARGETS];
+        noted.load(Relaxed) == block && at.load(Relaxed) >= horizon
+    }
+
+    /// Notes that pruning this page with this horizon freed nothing.
+    pub fn note_futile_prune(&self, block: u32, horizon: u64) {
+        let (noted, at) = &self.futile[block as usize % TARGETS];
+        noted.store(block, Relaxed);
+        at.store(horizon, Relaxed);
+    }
+
+    /// Forgets pages from `blocks` on: the file was cut there.
+    pub fn cut(&self, blocks: u32) {
+        let mut map = self.map.lock();
+        map.class.truncate(blocks as usize);
+        for list in &mut map.lists {
+            list.retain(|&b| b < blocks);
+        }
+        map.fresh.retain_mut(|r| {
+            r.end = r.end.min(blocks);
+            r.start < r.end
+        });
+        for target in &self.targets {
+            if target.load(Relaxed) != NONE && target.load(Relaxed) >= blocks {
+                target.store(NONE, Relaxed);
+            }
+        }
+    }
+}
+
+impl Map {
+    fn pop_fresh(&mut self) -> Option<Taken> {
+        let range = self.fresh.first_mut()?;
+        let block = range.start;
+        range.start += 1;
+        if range.start >= range.end {
+            self.fresh.remove(0);
+        }
+        Some(Taken { block, fresh: true })
+    }
+
+    fn list(&mut self, block: u32, room: usize) {
+        let class = (room / CLASS_BYTES).min(CLASSES - 1);
+        let index = block as usize;
+        if self.class.len() <= index {
+            self.class.resize(index + 1, UNLISTED);
+        }
+        if usize::from(self.class[index]) == class {
+            return;
+        }
+        self.class[index] = class as u8;
+        if class == usize::from(UNLISTED) {
+            return;
+        }
+        if self.lists[class].len() > self.class.len() + 64 {
+            self.sweep(class);
+        }
+        self.lists[class].push(block);
+    }
+
+    /// Drops outdated and repeated mentions from one list.
+    fn sweep(&mut self, class: usize) {
+        let mut list = std::mem::take(&mut self.lists[class]);
+        list.sort_unstable();
+        list.dedup();
+        list.retain(|&b| usize::from(self.class[b as usize]) == class);
+        self.lists[class] = list;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_taken_once_and_only_with_enough_room() {
+        let space = Space::default();
+        space.give(3, 1000);
+        assert_eq!(space.take(2000), None);
+        assert_eq!(space.take(700), Some(Taken { block: 3, fresh: false }));
+        assert_eq!(space.take(1), None);
+    }
+
+    #[test]
+    fn the_latest_room_counts() {
+        let space = Space::default();
+        space.give(0, 5000);
+        space.give(0, 300);
+        assert_eq!(space.take(4000), None);
+        assert_eq!(space.take(200).map(|t| t.block), Some(0));
+        assert_eq!(space.take(200), None);
+    }
+
+    #[test]
+    fn mentions_of_a_page_that_changes_often_stay_bounded() {
+        let space = Space::default();
+        for i in 0..10_000 {
+            space.give(1, 300 + 512 * (i % 2));
+        }
+        let total: usize = space.map.lock().lists.iter().map(Vec::len).sum();
+        assert!(total < 200, "{total} mentions of one page");
+    }
+
+    #[test]
+    fn fresh_pages_come_in_order_and_a_cut_forgets_them() {
+        let space = Space::default();
+        space.add_fresh(4..6);
+        assert_eq!(space.take(8000), Some(Taken { block: 4, fresh: true }));
+        space.cut(5);
+        assert_eq!(space.take(8000), None);
+    }
+}
