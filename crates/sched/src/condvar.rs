@@ -97,6 +97,7 @@ impl Condvar {
         event: WaitEvent,
         deadline: Option<Instant>,
     ) -> (MutexGuard<'a, T>, Wake) {
+        debug_assert!(guard.is_of(mutex), "the guard is of another mutex");
         let node = Node {
             task: current(),
             notified: AtomicBool::new(false),

@@ -26,6 +26,8 @@ pub(crate) struct Local {
     pub yielder: Cell<*const Yielder>,
     /// The lowest usable address of the running stack; 0: not known yet.
     pub stack_limit: Cell<usize>,
+    /// The same for the thread's own stack.
+    pub native_limit: Cell<usize>,
     /// The worker of this thread; null elsewhere.
     pub worker: Cell<*const Worker>,
     /// Spin locks held (debug builds).
@@ -40,6 +42,7 @@ thread_local! {
             slice_end: Cell::new(0),
             yielder: Cell::new(ptr::null()),
             stack_limit: Cell::new(0),
+            native_limit: Cell::new(0),
             worker: Cell::new(ptr::null()),
             spins: Cell::new(0),
         }

@@ -308,10 +308,10 @@ impl RawLwLock {
             park_uninterruptible(event, None);
             match waiter.mode {
                 Mode::Shared if waiter.granted.load(Ordering::Acquire) => return,
-                Mode::Exclusive if waiter.woken.load(Ordering::Acquire) => {
-                    if self.take_as_head(waiter) {
-                        return;
-                    }
+                Mode::Exclusive
+                    if waiter.woken.load(Ordering::Acquire) && self.take_as_head(waiter) =>
+                {
+                    return;
                 }
                 _ => {} // a wake-up that was meant for something else
             }

@@ -55,6 +55,13 @@ impl<T> Mutex<T> {
     }
 }
 
+impl<T> MutexGuard<'_, T> {
+    /// Whether this guard holds that mutex.
+    pub(crate) fn is_of(&self, mutex: &Mutex<T>) -> bool {
+        std::ptr::eq(self.0, mutex)
+    }
+}
+
 impl<T> Deref for MutexGuard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {

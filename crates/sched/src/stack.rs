@@ -2,7 +2,7 @@
 
 use base::{Result, err};
 
-use crate::local::local;
+use crate::local::{Local, local};
 use crate::sys;
 
 /// What must be left for code that checks no more: drop code, the allocator, system libraries.
@@ -20,10 +20,19 @@ pub fn check_stack() -> Result<()> {
     let local = local();
     let mut limit = local.stack_limit.get();
     if limit == 0 {
-        limit = sys::thread_stack_limit();
+        limit = native_limit(local);
         local.stack_limit.set(limit);
     }
     if here.wrapping_sub(limit) < RESERVE_BYTES || here < limit { too_deep() } else { Ok(()) }
+}
+
+/// The lowest usable address of this thread's own stack; asked of the system once.
+#[cold]
+pub(crate) fn native_limit(local: &Local) -> usize {
+    if local.native_limit.get() == 0 {
+        local.native_limit.set(sys::thread_stack_limit());
+    }
+    local.native_limit.get()
 }
 
 #[cold]
@@ -42,7 +51,7 @@ pub fn on_native_stack<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     }
     // While `f` runs, this thread is as if it ran no coroutine: the stack that `check_stack` looks
     // at is the worker's, and a park (which would suspend from the wrong stack) is caught.
-    let _back = Restore { limit: local.stack_limit.replace(0), yielder };
+    let _back = Restore { limit: local.stack_limit.replace(native_limit(local)), yielder };
     local.yielder.set(std::ptr::null());
     // SAFETY: the running coroutine's yielder lies on its stack, which is suspended below us
     // (or, here, running) for as long as this call lasts.

@@ -268,6 +268,11 @@ impl Task {
         if interruptible && self.interrupted() {
             return Wake::Interrupted;
         }
+        debug_assert!(
+            self.latches_held() <= 0 || !matches!(event.info().kind, "Lock" | "Client"),
+            "a latch is held across a wait for {}",
+            event.info().name
+        );
         let statement = if interruptible { self.statement_deadline() } else { NEVER };
         let began = now_ns();
         self.begin_wait(event, began);
@@ -337,8 +342,14 @@ impl Task {
     }
 
     fn block_thread(&self, parked: u32, limit: u64) {
+        // A session's thread looks after its client while it waits.
+        let session = parked & DEAF == 0 && self.link().is_some();
         while self.state.load(Ordering::SeqCst) & PARKED != 0 {
-            let timeout = (limit != NEVER).then(|| limit.saturating_sub(now_ns()));
+            let mut timeout = (limit != NEVER).then(|| limit.saturating_sub(now_ns()));
+            if session {
+                worker::look_for_hangup(self);
+                timeout = Some(timeout.unwrap_or(NEVER).min(HANGUP_CHECK_NS));
+            }
             if timeout == Some(0) {
                 // When this fails the waker has cleared PARKED, and the loop ends.
                 let _ = self.state.compare_exchange(parked, 0, Ordering::SeqCst, Ordering::SeqCst);
@@ -530,6 +541,9 @@ pub fn spawn_task(task: TaskRef, f: impl FnOnce() + Send + 'static) -> std::thre
         Err(error) => panic!("could not start a thread: {error}"),
     }
 }
+
+/// How often a waiting session of the thread model looks whether its client is gone.
+const HANGUP_CHECK_NS: u64 = 500_000_000;
 
 /// Virtual size of a background thread's stack.
 const THREAD_STACK_BYTES: usize = 8 << 20;

@@ -229,6 +229,9 @@ impl Conn {
         ) {
             flags = now;
         }
+        if self.wake_at.load(Ordering::Relaxed) != NEVER {
+            self.wake_at.store(NEVER, Ordering::SeqCst);
+        }
         let ready = Readiness {
             readable: flags & (READABLE | HANGUP) != 0,
             woken: flags & WOKEN != 0 || self.task().interrupted(),

@@ -16,7 +16,8 @@ use super::{Source, register, threads};
 use crate::clock::{self, NEVER};
 use crate::local::local;
 use crate::spin::SpinLock;
-use crate::task::TaskRef;
+use crate::sys;
+use crate::task::{TaskRef, with_current};
 
 /// The workers' own, large stacks: virtual size.
 const NATIVE_STACK_BYTES: usize = 64 << 20;
@@ -150,9 +151,18 @@ impl Workers {
     pub fn wake_at(&self, task: &TaskRef, at: Option<Instant>) {
         let Some(conn) = task.link() else { return };
         let at = at.map_or(NEVER, clock::to_ns);
-        conn.wake_at.store(at, std::sync::atomic::Ordering::SeqCst);
-        if at == NEVER || !conn.is_pooled() {
-            return; // a session's own thread reads wake_at before it polls
+        conn.wake_at.store(at, Ordering::SeqCst);
+        if at == NEVER {
+            return;
+        }
+        if !conn.is_pooled() {
+            // The session's own thread reads wake_at before it polls.
+            if let Ok(wakeup) = task.eventfd()
+                && !with_current(|t| std::ptr::eq(t, &raw const **task))
+            {
+                sys::eventfd_write(wakeup);
+            }
+            return;
         }
         match (local().worker(), conn.home()) {
             (Some(worker), _) => worker.arm(conn, at),

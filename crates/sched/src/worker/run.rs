@@ -10,6 +10,7 @@ use base::settings::{live_int, setting};
 use super::conn::{Conn, HANGUP, READABLE, WOKEN, WRITABLE};
 use super::pool::Pool;
 use super::queue::{Item, Order, Shared};
+use super::threads;
 use super::timers::Timers;
 use crate::clock::{NEVER, now_ns};
 use crate::coroutine::{Coro, Step};
@@ -20,8 +21,10 @@ use crate::sys;
 const BATCH: usize = 256;
 /// Switches into coroutines between two looks at epoll while there is work.
 const SWITCHES_BETWEEN_POLLS: usize = 64;
-/// Coroutines that a worker keeps for later runs.
-const POOLED_COROUTINES: usize = 64;
+/// Coroutines that a worker keeps for ever.
+const KEPT_COROUTINES: usize = 16;
+/// How often a worker gives back half of the coroutines that it did not need since the last time.
+const TRIM_NS: u64 = 1_000_000_000;
 /// Ready connections beyond the next one from which on an idle worker is woken to take some.
 const READY_TO_SHARE: usize = 4;
 
@@ -34,6 +37,9 @@ pub(crate) struct Worker {
     /// Coroutines whose slice is over.
     yielded: RefCell<VecDeque<&'static Conn>>,
     idle: RefCell<Vec<Coro>>,
+    /// The fewest coroutines that were idle since the last trim, which was at `trimmed_ns`.
+    least_idle: Cell<usize>,
+    trimmed_ns: Cell<u64>,
     timers: Timers,
     /// Ended connections of this home, freed between two batches of events.
     ended: RefCell<Vec<&'static Conn>>,
@@ -53,6 +59,8 @@ impl Worker {
             resumable: RefCell::default(),
             yielded: RefCell::default(),
             idle: RefCell::default(),
+            least_idle: Cell::new(0),
+            trimmed_ns: Cell::new(0),
             timers: Timers::default(),
             ended: RefCell::default(),
             items: RefCell::default(),
@@ -116,12 +124,37 @@ impl Worker {
     /// Blocks in epoll until an event, a message or a timer comes.
     fn sleep(&self) {
         self.shared.sleeping.store(true, Ordering::SeqCst);
-        let now = if self.timers.next() == NEVER { 0 } else { now_ns() };
-        let mut timeout = sys::timeout_ms(now, self.timers.next());
+        let deadline = self.timers.next().min(self.next_trim());
+        let now = if deadline == NEVER { 0 } else { now_ns() };
+        let mut timeout = sys::timeout_ms(now, deadline);
         if self.shared.has_injected() || self.pool.is_over() {
             timeout = 0;
         }
         self.poll(timeout);
+        if self.next_trim() != NEVER {
+            self.trim();
+        }
+    }
+
+    /// When idle coroutines are to be given back. Their number follows the load: a server that
+    /// had a thousand waiting statements does not keep a thousand stacks, and while it has, it
+    /// does not map and unmap them over and over.
+    fn next_trim(&self) -> u64 {
+        let many = self.idle.borrow().len() > KEPT_COROUTINES;
+        if many { self.trimmed_ns.get() + TRIM_NS } else { NEVER }
+    }
+
+    fn trim(&self) {
+        let now = now_ns();
+        if now < self.next_trim() {
+            return;
+        }
+        let mut idle = self.idle.borrow_mut();
+        let unused = self.least_idle.get().min(idle.len() - KEPT_COROUTINES);
+        // The oldest lie at the bottom.
+        idle.drain(..unused.div_ceil(2));
+        self.least_idle.set(idle.len());
+        self.trimmed_ns.set(now);
     }
 
     /// Takes events (waiting at most this long) and timers, and queues what they make runnable.
@@ -239,13 +272,23 @@ impl Worker {
 
     /// Starts a run on a coroutine from the pool.
     fn start(&self, conn: &'static Conn) {
-        let pooled = self.idle.borrow_mut().pop();
-        let coro = match pooled.map_or_else(Coro::new, Ok) {
+        let coro = match self.coroutine() {
             Ok(coro) => coro,
-            Err(_) => return self.ready_soon(conn), // no memory: when another one is free
+            Err(_) => {
+                // No memory for a stack: try again when others may have given some back.
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                return self.ready_soon(conn);
+            }
         };
         conn.owner.store(std::ptr::from_ref(self.shared).cast_mut(), Ordering::SeqCst);
         self.switch(conn, coro);
+    }
+
+    fn coroutine(&self) -> std::io::Result<Coro> {
+        let mut idle = self.idle.borrow_mut();
+        let pooled = idle.pop();
+        self.least_idle.set(self.least_idle.get().min(idle.len()));
+        pooled.map_or_else(Coro::new, Ok)
     }
 
     /// Goes on with a suspended run.
@@ -263,9 +306,9 @@ impl Worker {
         local.yielder.set(coro.yielder);
         local.slice_end.set(0);
         local.countdown.set(CHECKS_BETWEEN_CLOCKS);
-        let native_limit = local.stack_limit.replace(coro.stack_limit);
+        local.stack_limit.set(coro.stack_limit);
         let step = coro.resume(Some(conn));
-        local.stack_limit.set(native_limit);
+        local.stack_limit.set(0);
         local.yielder.set(std::ptr::null());
         local.task.set(std::ptr::null());
         match step {
@@ -287,11 +330,7 @@ impl Worker {
 
     fn done(&self, conn: &'static Conn, mut coro: Coro, open: bool) {
         coro.finished();
-        let mut idle = self.idle.borrow_mut();
-        if idle.len() < POOLED_COROUTINES {
-            idle.push(coro);
-        }
-        drop(idle);
+        self.idle.borrow_mut().push(coro);
         conn.owner.store(std::ptr::null_mut(), Ordering::SeqCst);
         if !open {
             self.bury(conn);
@@ -368,15 +407,19 @@ fn suspend(local: &Local, step: Step) {
 
 /// Gives the worker away when the running coroutine's slice is over and others are ready.
 pub(crate) fn slice_check(local: &Local) {
-    if !local.on_coroutine() {
-        return;
+    let session = local.current().link();
+    if session.is_none() {
+        return; // a background thread
     }
-    let Some(worker) = local.worker() else { return };
     let now = now_ns();
     let end = local.slice_end.get();
-    if end != 0 && now >= end && worker.others_wait() {
-        crate::task::yield_now();
-    } else if end == 0 || now >= end {
+    let over = end != 0 && now >= end;
+    match local.worker().filter(|_| local.on_coroutine()) {
+        Some(worker) if over && worker.others_wait() => return crate::task::yield_now(),
+        None if over => threads::look_for_hangup(local.current()),
+        _ => {}
+    }
+    if end == 0 || over {
         let slice_ms = live_int(setting::WORKER_SLICE).max(1) as u64;
         local.slice_end.set(now + slice_ms * 1_000_000);
     }

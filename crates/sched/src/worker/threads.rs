@@ -11,6 +11,7 @@ use super::Source;
 use super::conn::{Conn, HANGUP, READABLE, WOKEN, WRITABLE};
 use super::pool::Pool;
 use crate::clock::now_ns;
+use crate::task::Task;
 use crate::{local, sys};
 
 /// Virtual size; the grammar's recursion runs on this stack, too.
@@ -70,7 +71,7 @@ fn wait_for_work(conn: &'static Conn, wakeup: RawFd) {
         let mut flags = flags_of(fds[0].revents);
         if fds[1].revents != 0 {
             sys::eventfd_drain(wakeup);
-            flags |= WOKEN;
+            flags |= conn.flags.load(Ordering::SeqCst) & WOKEN;
         }
         if at <= now_ns() {
             conn.wake_at.store(crate::clock::NEVER, Ordering::SeqCst);
@@ -82,6 +83,16 @@ fn wait_for_work(conn: &'static Conn, wakeup: RawFd) {
         }
     }
     task.end_wait(began);
+}
+
+/// A session's own thread asks now and then whether its client is still there; one on a worker
+/// hears of it from epoll.
+pub(crate) fn look_for_hangup(task: &Task) {
+    let Some(conn) = task.link().filter(|c| !c.is_pooled()) else { return };
+    let mut fds = [libc::pollfd { fd: conn.fd(), events: libc::POLLRDHUP, revents: 0 }];
+    if sys::poll(&mut fds, 0) {
+        conn.claim(flags_of(fds[0].revents) & HANGUP);
+    }
 }
 
 fn flags_of(events: libc::c_short) -> u32 {
