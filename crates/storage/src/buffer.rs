@@ -1,6 +1,35 @@
-//! The buffer pool.
+//! The buffer pool: pages in memory, pinned and latched.
+//!
+//! ```text
+//!  pin(id) -> Pinned -> read()  -> ReadGuard    shared latch
+//!                    -> write() -> WriteGuard   exclusive latch, keeps the pin
+//!                    -> optimistic(f)           no latch; the result counts only if nothing changed
+//! ```
+//!
+//! * A pin keeps a page in its frame; a latch keeps its bytes. Pins are one atomic add and one
+//!   subtract on the frame's state ([`frame`]), look-ups take no lock ([`mapping`]), and what
+//!   happens to pages that aren't there or have to go is in [`pool`].
+//! * Bytes change only through [`crate::Mtr`], under the exclusive latch, and as hints.
+//! * Pages are read by other threads while hints are set under the shared latch, and by optimistic
+//!   readers while a writer changes them: such readers see bytes that may change under them, which
+//!   is outside Rust's memory model but sound on the hardware as long as they treat them as bytes:
+//!   bounds are checked by value, nothing is interpreted twice, and the result is thrown away when
+//!   the version moved.
+
+mod frame;
+mod mapping;
+pub(crate) mod pool;
+
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use base::{Lsn, PageId, Result};
+
+use crate::page;
+use frame::{DIRTY, Frame};
+use pool::{Load, Pool};
 
 /// Bytes in a page.
 pub const PAGE_SIZE: usize = 8192;
@@ -8,91 +37,219 @@ pub const PAGE_SIZE: usize = 8192;
 pub type Page = [u8; PAGE_SIZE];
 
 /// Frames, mapping partitions, clock sweep.
-pub struct BufferPool {}
+pub struct BufferPool {
+    pub(crate) pool: Arc<Pool>,
+}
 
 /// A pinned page: it stays in its frame. Dropping it unpins.
-pub struct Pinned {}
+pub struct Pinned {
+    frame: NonNull<Frame>,
+}
+
+// SAFETY: a pin is a count in an atomic word and may be given back by any thread; the frame lives
+// as long as it is pinned.
+unsafe impl Send for Pinned {}
+// SAFETY: all access through a shared pin is by latch or atomics.
+unsafe impl Sync for Pinned {}
 
 /// Shared content latch.
 pub struct ReadGuard<'a>(&'a Pinned);
 
 /// Exclusive content latch together with the pin.
-pub struct WriteGuard {}
+pub struct WriteGuard {
+    pinned: ManuallyDrop<Pinned>,
+}
 
 impl BufferPool {
     /// Finds or reads the page and pins it.
     ///
     /// # Errors
     /// `XX001` when its checksum is wrong; I/O errors; `53200` when every frame is pinned.
-    pub fn pin(&self, _id: PageId) -> Result<Pinned> {
-        todo!()
+    #[inline]
+    pub fn pin(&self, id: PageId) -> Result<Pinned> {
+        self.pool.pin(id, Load::Read)
     }
 
     /// As [`BufferPool::pin`] for a page just extended: a zero page without reading the file.
-    pub fn pin_new(&self, _id: PageId) -> Result<Pinned> {
-        todo!()
+    ///
+    /// # Errors
+    /// As [`BufferPool::pin`], but nothing is read.
+    pub fn pin_new(&self, id: PageId) -> Result<Pinned> {
+        self.pool.pin(id, Load::Zero)
+    }
+
+    /// Number of frames.
+    pub fn frames(&self) -> usize {
+        self.pool.len()
     }
 }
 
 impl Pinned {
+    /// # Safety
+    /// The caller took a pin on the frame and gives it to the new value.
+    unsafe fn from_pinned(frame: &Frame) -> Pinned {
+        Pinned { frame: NonNull::from(frame) }
+    }
+
+    #[inline]
+    fn frame(&self) -> &Frame {
+        // SAFETY: the pool keeps its frames while one of them is pinned.
+        unsafe { self.frame.as_ref() }
+    }
+
+    /// The bytes, whoever changes them.
+    fn bytes(&self) -> &Page {
+        // SAFETY: the page's memory lives as long as the frame. That nobody writes, or that the
+        // reader copes, is the business of the callers: guards and `optimistic`.
+        unsafe { self.frame().page().as_ref() }
+    }
+
     /// Which page this is.
     pub fn id(&self) -> PageId {
-        todo!()
+        self.frame().id()
     }
     /// Waits for the shared latch.
+    #[inline]
     pub fn read(&self) -> ReadGuard<'_> {
-        todo!()
+        self.frame().latch.lock_shared();
+        ReadGuard(self)
     }
     /// Waits for the exclusive latch; the guard keeps the pin.
+    #[inline]
     pub fn write(self) -> WriteGuard {
-        todo!()
+        self.frame().latch.lock_exclusive();
+        self.into_guard()
     }
     /// Without waiting; gives the pin back when the latch is taken.
+    ///
+    /// # Errors
+    /// The pin.
     pub fn try_write(self) -> Result<WriteGuard, Pinned> {
-        todo!()
+        if self.frame().latch.try_lock_exclusive() { Ok(self.into_guard()) } else { Err(self) }
     }
+
+    /// After the exclusive latch was taken.
+    fn into_guard(self) -> WriteGuard {
+        self.frame().begin_changes();
+        WriteGuard { pinned: ManuallyDrop::new(self) }
+    }
+
     /// Reads without latching: runs `f` on the page's bytes, which may change meanwhile, and
     /// returns its result only if no writer held or took the latch. `f` must survive torn bytes.
-    pub fn optimistic<R>(&self, _f: impl FnOnce(&Page) -> R) -> Option<R> {
-        todo!()
+    #[inline]
+    pub fn optimistic<R>(&self, f: impl FnOnce(&Page) -> R) -> Option<R> {
+        let version = self.frame().stable_version()?;
+        let result = f(self.bytes());
+        self.frame().still(version).then_some(result)
     }
     /// A second pin on the same page.
     pub fn again(&self) -> Pinned {
-        todo!()
+        self.frame().pin_again();
+        Pinned { frame: self.frame }
+    }
+
+    fn hint_or_u16(&self, offset: usize, bits: u16) {
+        assert!(
+            offset.is_multiple_of(2) && offset + 2 <= PAGE_SIZE && offset >= crate::PAGE_HEADER
+        );
+        // SAFETY: in bounds; aligned since pages are and the offset is even; the page's memory
+        // lives as long as the pin.
+        let word = unsafe {
+            AtomicU16::from_ptr(self.frame().page().cast::<u8>().add(offset).cast().as_ptr())
+        };
+        let bits = bits.to_le();
+        if word.load(Ordering::Relaxed) & bits != bits {
+            word.fetch_or(bits, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Pinned {
+    #[inline]
+    fn drop(&mut self) {
+        self.frame().unpin();
     }
 }
 
 impl ReadGuard<'_> {
     /// The page.
+    #[inline]
     pub fn page(&self) -> &Page {
-        todo!()
+        self.0.bytes()
     }
     /// Sets bits of a little-endian u16 at an even offset, atomically, as a hint: not logged, not
     /// made dirty, may be lost.
-    pub fn hint_or_u16(&self, _offset: usize, _bits: u16) {
-        todo!()
+    pub fn hint_or_u16(&self, offset: usize, bits: u16) {
+        self.0.hint_or_u16(offset, bits);
     }
     /// The page's LSN.
     pub fn lsn(&self) -> Lsn {
-        todo!()
+        page::lsn(self.page())
+    }
+}
+
+impl Drop for ReadGuard<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: `Pinned::read` took it.
+        unsafe { self.0.frame().latch.unlock_shared() };
     }
 }
 
 impl WriteGuard {
     /// Which page this is.
     pub fn id(&self) -> PageId {
-        todo!()
+        self.pinned.id()
     }
     /// The page.
+    #[inline]
     pub fn page(&self) -> &Page {
-        todo!()
+        self.pinned.bytes()
     }
     /// As [`ReadGuard::hint_or_u16`].
-    pub fn hint_or_u16(&self, _offset: usize, _bits: u16) {
-        todo!()
+    pub fn hint_or_u16(&self, offset: usize, bits: u16) {
+        self.pinned.hint_or_u16(offset, bits);
+    }
+    /// The page's LSN.
+    pub fn lsn(&self) -> Lsn {
+        page::lsn(self.page())
     }
     /// Releases the latch, keeps the pin.
     pub fn unlatch(self) -> Pinned {
-        todo!()
+        let mut guard = ManuallyDrop::new(self);
+        guard.release();
+        // SAFETY: the guard isn't dropped, so the pin is taken out once.
+        unsafe { ManuallyDrop::take(&mut guard.pinned) }
+    }
+
+    fn release(&mut self) {
+        let frame = self.pinned.frame();
+        frame.end_changes();
+        // SAFETY: `Pinned::write` or `try_write` took it.
+        unsafe { frame.latch.unlock_exclusive() };
+    }
+
+    /// The page, to be changed. Only what is also logged may be done to it.
+    #[inline]
+    pub(crate) fn page_mut(&mut self) -> &mut Page {
+        // SAFETY: the exclusive latch is ours, and the guard is borrowed mutably.
+        unsafe { self.pinned.frame().page().as_mut() }
+    }
+
+    /// The page is about to differ from its file.
+    pub(crate) fn make_dirty(&self) {
+        let frame = self.pinned.frame();
+        if frame.state() & DIRTY == 0 {
+            frame.set(DIRTY);
+        }
+    }
+}
+
+impl Drop for WriteGuard {
+    #[inline]
+    fn drop(&mut self) {
+        self.release();
+        // SAFETY: dropped once, here.
+        unsafe { ManuallyDrop::drop(&mut self.pinned) };
     }
 }

@@ -1,5 +1,5 @@
 //! Files, pages, the buffer pool, the write-ahead log, checkpoints and recovery. Knows nothing of
-//! rows. (Interface agreed first; bodies follow.)
+//! rows.
 //!
 //! All changes to pages go through a [`Mtr`] (mini-transaction): it holds the exclusive latches of
 //! the pages it changes, applies each change at once and notes it as bytes, and its commit writes
@@ -9,18 +9,49 @@
 //!
 //! Hints (changes that may be lost) are written into a page under a shared latch and never make it
 //! dirty, so they can't tear a page that the log would not repair.
+//!
+//! Where to read on: page header `page`, frames and eviction [`buffer`], mini-transactions [`mtr`],
+//! the log [`wal`], record bytes `wal::record`, checkpoints `checkpoint`, the crash cases one by one
+//! `recovery`, the directory's own files `control`.
+//!
+//! Order of locking: page latches first (in the access method's order); under them a partition of
+//! the mapping or the descriptor cache, one at a time; the log needs none of these. The barrier of
+//! [`Storage::create_relation`] and [`Storage::truncate`] comes before all of them.
 
 pub mod buffer;
+mod checkpoint;
+mod control;
+mod core;
+mod fatal;
+mod files;
+mod memory;
 pub mod mtr;
+mod options;
+mod page;
+mod recovery;
+mod stats;
 pub mod wal;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
 
-use base::{Fork, Lsn, RelId, Result};
+use base::{Error, Fork, Lsn, RelId, Result, WaitEvent};
+use sched::Mutex;
+
+use crate::checkpoint::{Pace, Signal};
+use crate::control::{Control, DirLock};
+use crate::core::Core;
+use crate::files::Files;
+use crate::stats::Counters;
+use crate::wal::record;
+use crate::wal::segment::Segments;
 
 pub use buffer::{BufferPool, PAGE_SIZE, Page, Pinned, ReadGuard, WriteGuard};
 pub use mtr::{Mtr, PageRef};
+pub use options::Options;
+pub use stats::Stats;
 pub use wal::Wal;
 
 /// Bytes at the start of each page that belong to storage: LSN (8), CRC-32C (4), flags (4). The
@@ -38,7 +69,8 @@ pub trait Participant: Send + Sync {
     /// Redo is at its end; `lsn` is the end of the log.
     fn recovered(&self, lsn: Lsn) -> Result<()>;
     /// A checkpoint: make everything up to `redo` durable in own files, and return the small state
-    /// that goes with it.
+    /// that goes with it. When this is called the log is durable up to `redo`, and the `on_reserved`
+    /// of every record before it ([`Wal::append`]) has returned.
     fn checkpoint(&self, redo: Lsn) -> Result<Vec<u8>>;
 }
 
@@ -49,6 +81,11 @@ pub struct Storage {
     /// The write-ahead log.
     pub wal: Wal,
     dir: PathBuf,
+    core: Arc<Core>,
+    /// The WAL writer, and the other two.
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    wal_thread: Mutex<Option<JoinHandle<()>>>,
+    lock: Mutex<Option<DirLock>>,
 }
 
 /// What a data directory says about itself without being opened.
@@ -67,8 +104,16 @@ impl Storage {
     ///
     /// # Errors
     /// `55000` when it holds something else.
-    pub fn create(_dir: &Path) -> Result<()> {
-        todo!()
+    pub fn create(dir: &Path) -> Result<()> {
+        Storage::create_with(dir, &Options::from_settings())
+    }
+
+    /// As [`Storage::create`] with given sizes.
+    ///
+    /// # Errors
+    /// As [`Storage::create`].
+    pub fn create_with(dir: &Path, options: &Options) -> Result<()> {
+        control::create(dir, options)
     }
 
     /// Locks and opens the directory, recovers it if it was not shut down cleanly, and starts the
@@ -76,16 +121,97 @@ impl Storage {
     ///
     /// # Errors
     /// `55006` in use; `55000` not ours or another version; I/O errors.
-    pub fn open(_dir: &Path, _participant: Arc<dyn Participant>) -> Result<Arc<Storage>> {
-        todo!()
+    pub fn open(dir: &Path, participant: Arc<dyn Participant>) -> Result<Arc<Storage>> {
+        Storage::open_with(dir, participant, Options::from_settings())
+    }
+
+    /// As [`Storage::open`] with given sizes.
+    ///
+    /// # Errors
+    /// As [`Storage::open`].
+    pub fn open_with(
+        dir: &Path,
+        participant: Arc<dyn Participant>,
+        options: Options,
+    ) -> Result<Arc<Storage>> {
+        Control::read(dir)?;
+        let lock = DirLock::take(dir)?;
+        let control = Control::read(dir)?;
+        let counters = Arc::new(Counters::new());
+        let signal = Arc::new(Signal::new());
+        let log = Arc::new(wal::Log::new(&options, &signal, &counters)?);
+        let segments = Segments::new(dir, control.segment_size, options.fsync);
+        let files = Arc::new(Files::new(dir, &options, &counters));
+        let pool = Arc::new(buffer::pool::Pool::new(&options, &files, &log, &counters)?);
+        let buffers = BufferPool { pool: pool.clone() };
+
+        participant.restore(&control.state)?;
+        let redo = recovery::Redo { files: &files, pool: &buffers, participant: &*participant };
+        let mut reader = wal::reader::LogReader::new(segments.clone(), control.redo);
+        let (end, records) = redo.run(&mut reader)?;
+        segments.cut_at(end.0).map_err(|e| Error::io("clear the end of the log", &e))?;
+        log.start_at(end, control.redo);
+        let must_write = records > 0 || !control.clean;
+
+        let wal_thread = wal::spawn_writer(&log, &segments);
+        let core = Arc::new(Core::new(
+            dir.to_owned(),
+            options,
+            counters,
+            signal,
+            log.clone(),
+            segments,
+            files,
+            pool,
+            control,
+            participant.clone(),
+        ));
+        let storage = Arc::new(Storage {
+            pool: buffers,
+            wal: Wal { log },
+            dir: dir.to_owned(),
+            core,
+            threads: Mutex::new(WaitEvent::LWLockOther, Vec::new()),
+            wal_thread: Mutex::new(WaitEvent::LWLockOther, Some(wal_thread)),
+            lock: Mutex::new(WaitEvent::LWLockOther, Some(lock)),
+        });
+        participant.recovered(end)?;
+        storage.begin_service(must_write)?;
+        Ok(storage)
+    }
+
+    /// After recovery: makes its result durable, or at least says that the directory is in use,
+    /// and starts the threads.
+    fn begin_service(&self, recovered: bool) -> Result<()> {
+        let core = &self.core;
+        if recovered {
+            checkpoint::make(core, &Pace::HURRY, false)?;
+        }
+        let mut control = core.control.lock();
+        if control.clean {
+            control.clean = false;
+            control.write(&core.dir, core.options.fsync())?;
+        }
+        drop(control);
+        let for_checkpoints = core.clone();
+        let for_writing = core.clone();
+        let mut threads = self.threads.lock();
+        threads
+            .push(sched::spawn_thread("checkpointer", move || checkpoint::run(&for_checkpoints)));
+        threads.push(sched::spawn_thread("background writer", move || {
+            core::run_background_writer(&for_writing);
+        }));
+        Ok(())
     }
 
     /// Reads the control file and the lock.
     ///
     /// # Errors
     /// As [`Storage::open`].
-    pub fn status(_dir: &Path) -> Result<Status> {
-        todo!()
+    pub fn status(dir: &Path) -> Result<Status> {
+        let control = Control::read(dir)?;
+        let running = DirLock::holder(dir)?;
+        Ok(Status { running, clean: control.clean, system_id: control.system_id })
     }
 
     /// The data directory.
@@ -93,55 +219,157 @@ impl Storage {
         &self.dir
     }
 
-    /// Makes the (empty) main fork of a new relation. Other forks come to be when extended.
-    pub fn create_relation(&self, _rel: RelId) -> Result<()> {
-        todo!()
+    /// What has been done since the directory was opened.
+    pub fn stats(&self) -> Stats {
+        self.core.counters.read(self.core.log.bytes())
+    }
+
+    /// Makes the (empty) main fork of a new relation. Other forks come to be when extended. The
+    /// file is there after a crash if anything that was logged later is.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn create_relation(&self, rel: RelId) -> Result<()> {
+        self.core.change_files(|| {
+            self.core.files.create(rel, Fork::Main)?;
+            let mut scratch = mtr::scratch::Scratch::take();
+            scratch.record.extend_from_slice(&rel.0.to_le_bytes());
+            self.core.log.append(&mut scratch.record, record::CREATED, |_| ());
+            scratch.give_back();
+            Ok(())
+        })
     }
 
     /// Forgets the relation's pages and removes its files. The caller knows that no one uses it
     /// and that the transaction which dropped it is durable.
-    pub fn drop_relation(&self, _rel: RelId) -> Result<()> {
-        todo!()
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn drop_relation(&self, rel: RelId) -> Result<()> {
+        self.core.files.mark_dropped(rel)?;
+        self.core.pool.forget(rel, |_| true);
+        self.core.files.remove(rel)
     }
 
     /// Relations that have files (for the sweep of orphans after recovery).
+    ///
+    /// # Errors
+    /// I/O errors.
     pub fn relations(&self) -> Result<Vec<RelId>> {
-        todo!()
+        self.core.files.list()
     }
 
     /// Pages in the fork; 0 if it has no file. One atomic load.
-    pub fn block_count(&self, _rel: RelId, _fork: Fork) -> Result<u32> {
-        todo!()
+    ///
+    /// # Errors
+    /// I/O errors at the first use of a relation.
+    pub fn block_count(&self, rel: RelId, fork: Fork) -> Result<u32> {
+        self.core.files.block_count(rel, fork)
     }
 
     /// Adds `count` zero pages at the end of the fork's file and returns the first one's number.
     /// Not logged: a page comes to life with [`Mtr::init`]. The caller holds the extension lock.
-    pub fn extend(&self, _rel: RelId, _fork: Fork, _count: u32) -> Result<u32> {
-        todo!()
+    ///
+    /// # Errors
+    /// `53100` when the disk is full; `54000` beyond the largest block number; I/O errors.
+    pub fn extend(&self, rel: RelId, fork: Fork, count: u32) -> Result<u32> {
+        self.core.files.extend(rel, fork, count)
     }
 
     /// Cuts the fork to `blocks` pages (logged). The caller holds the relation exclusively.
-    pub fn truncate(&self, _rel: RelId, _fork: Fork, _blocks: u32) -> Result<()> {
-        todo!()
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn truncate(&self, rel: RelId, fork: Fork, blocks: u32) -> Result<()> {
+        if self.core.files.block_count(rel, fork)? <= blocks {
+            return Ok(());
+        }
+        self.core.change_files(|| {
+            let mut scratch = mtr::scratch::Scratch::take();
+            scratch.record.extend_from_slice(&rel.0.to_le_bytes());
+            scratch.record.push(fork as u8);
+            scratch.record.extend_from_slice(&blocks.to_le_bytes());
+            let end = self.core.log.append(&mut scratch.record, record::CUT, |_| ());
+            scratch.give_back();
+            // A cut file whose cut isn't in the log would lack pages that redo wants to change.
+            self.core.log.flush(end)?;
+            self.core.pool.forget(rel, |id| id.fork == fork && id.block >= blocks);
+            self.core.files.cut(rel, fork, blocks)
+        })
     }
 
     /// Starts a mini-transaction.
+    #[inline]
     pub fn mtr(&self) -> Mtr<'_> {
-        todo!()
+        Mtr::new(self)
+    }
+
+    pub(crate) fn count_images(&self, images: u64) {
+        if images > 0 {
+            self.core.counters.wal_images.fetch_add(images, Ordering::Relaxed);
+        }
     }
 
     /// Makes a checkpoint now and waits for it.
+    ///
+    /// # Errors
+    /// What went wrong with it; `57P01` while the server is being stopped.
     pub fn checkpoint(&self) -> Result<()> {
-        todo!()
+        self.core.requests.ask_and_wait(&self.core.signal)
     }
 
     /// Last checkpoint, marks the directory clean, ends the threads. Nothing else may be running.
+    ///
+    /// # Errors
+    /// What went wrong with the checkpoint; the directory then needs recovery.
     pub fn shutdown(&self) -> Result<()> {
-        todo!()
+        self.end_helpers();
+        let mut result = Ok(());
+        // The participant may log something in a checkpoint; then one more makes it clean.
+        for _ in 0..3 {
+            result = checkpoint::make(&self.core, &Pace::HURRY, true);
+            if result.is_err() || self.core.control.lock().clean {
+                break;
+            }
+        }
+        self.end_log(result.is_err());
+        result
     }
 
     /// Ends the threads without a checkpoint, as after a kill (for tests and `stop -m immediate`).
     pub fn abandon(&self) {
-        todo!()
+        self.core.log.stop(true);
+        self.end_helpers();
+        self.end_log(true);
+    }
+
+    fn end_helpers(&self) {
+        self.core.signal.stop();
+        if let Some(task) = self.core.pool.refill.task.get() {
+            task.unpark();
+        }
+        let threads = std::mem::take(&mut *self.threads.lock());
+        for thread in threads {
+            // One that panicked has said so on stderr.
+            let _ = thread.join();
+        }
+    }
+
+    fn end_log(&self, abandon: bool) {
+        self.core.log.stop(abandon);
+        let thread = self.wal_thread.lock().take();
+        if let Some(thread) = thread {
+            let _ = thread.join();
+        }
+        self.core.release_participant();
+        self.lock.lock().take();
+    }
+}
+
+impl Drop for Storage {
+    fn drop(&mut self) {
+        if self.wal_thread.get_mut().is_some() {
+            self.abandon();
+        }
     }
 }

@@ -1,32 +1,363 @@
-//! The write-ahead log.
+//! The write-ahead log: one stream of bytes; an LSN is a position in it.
+//!
+//! ```text
+//!  inserters                 ring (wal_buffers)            writer thread          files
+//!  fetch_add on `position` -> copy the record in -> length -> walk, write ------> wal/0000…
+//!  flush(lsn): queue, park <------------------------- wake <- fdatasync, `flushed`
+//! ```
+//!
+//! Positions, in order: `flushed <= written <= complete <= position`.
+//!
+//! * `position` is raised by one `fetch_add` a record. Its top four bits are the **epoch**, which
+//!   the checkpointer raises in the same word when it takes a redo position: so a reservation tells
+//!   whether a checkpoint began before it. A mini-transaction decides which pages need full images
+//!   by the redo position of the epoch it knows; if its reservation comes back with another epoch
+//!   it turns the space into a filler and decides anew. A page is marked dirty before the decision,
+//!   and the checkpoint waits for its latch, so no second checkpoint can end in between: four bits
+//!   are plenty.
+//! * The ring's rules are in [`ring`]; the record's bytes in [`record`]; files in [`segment`].
+//! * Whoever waits registers first ([`Log::flush`]: in the heap of waiters, ordered by LSN), then
+//!   looks again, then parks. The writer publishes first, then looks for waiters. It says that it
+//!   sleeps before it looks a last time; who wants something looks whether it sleeps after
+//!   asking. So no wake-up is lost, and nobody makes a system call to wake a writer that is awake.
+//! * A write or a sync that fails stops the server: what the system says later about those bytes
+//!   can't be trusted.
 
-use base::{Lsn, Result};
+pub(crate) mod reader;
+pub(crate) mod record;
+pub(crate) mod ring;
+pub(crate) mod segment;
+mod writer;
+
+use std::cmp::Ordering as Order;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence};
+use std::sync::{Arc, OnceLock};
+
+use base::{Error, Lsn, Result, WaitEvent, err};
+use crossbeam_utils::CachePadded;
+use sched::{SpinLock, TaskRef};
+
+use crate::checkpoint::Signal;
+use crate::mtr::scratch::Scratch;
+use crate::options::Options;
+use crate::stats::{Counters, bump};
+use ring::Ring;
+
+pub(crate) use writer::spawn as spawn_writer;
 
 /// One logical stream of records in segment files.
-pub struct Wal {}
+pub struct Wal {
+    pub(crate) log: Arc<Log>,
+}
+
+const EPOCH_SHIFT: u32 = 60;
+const LSN_MASK: u64 = (1 << EPOCH_SHIFT) - 1;
+
+/// What keeps the writer going.
+const RUNNING: u8 = 0;
+/// Write and sync everything, then end.
+const FINISH: u8 = 1;
+/// End at once.
+const ABANDONED: u8 = 2;
+
+/// What inserters, waiters and the writer share.
+pub(crate) struct Log {
+    position: CachePadded<AtomicU64>,
+    /// The newest checkpoint's redo position with its epoch.
+    redo: CachePadded<AtomicU64>,
+    written: CachePadded<AtomicU64>,
+    flushed: CachePadded<AtomicU64>,
+    sleeping: CachePadded<AtomicBool>,
+    ring: Ring,
+    waiters: SpinLock<BinaryHeap<Waiter>>,
+    space_waiters: SpinLock<Vec<TaskRef>>,
+    /// Somebody wants a flush up to here and doesn't wait.
+    requested: AtomicU64,
+    stop: AtomicU8,
+    task: OnceLock<TaskRef>,
+    signal: Arc<Signal>,
+    counters: Arc<Counters>,
+    options: Options,
+    /// Where the log began when it was opened.
+    opened_at: AtomicU64,
+}
+
+struct Waiter {
+    lsn: u64,
+    task: TaskRef,
+}
+
+impl Ord for Waiter {
+    /// The heap's greatest is the one with the lowest LSN.
+    fn cmp(&self, other: &Waiter) -> Order {
+        other.lsn.cmp(&self.lsn)
+    }
+}
+impl PartialOrd for Waiter {
+    fn partial_cmp(&self, other: &Waiter) -> Option<Order> {
+        Some(self.cmp(other))
+    }
+}
+impl PartialEq for Waiter {
+    fn eq(&self, other: &Waiter) -> bool {
+        self.lsn == other.lsn
+    }
+}
+impl Eq for Waiter {}
+
+/// The redo position by which full images are decided, and its epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Redo {
+    pub lsn: Lsn,
+    epoch: u64,
+}
+
+/// The reservation fell into another epoch; the space has become a filler.
+pub(crate) struct EpochChanged;
 
 impl Wal {
     /// Appends a record that has only a payload (a commit, say); returns its end. Space is reserved
     /// with one atomic add; `on_reserved` runs right after that with the record's end position,
     /// before the bytes are copied (it must be short and must not wait).
-    pub fn append(&self, _code: u8, _payload: &[u8], _on_reserved: impl FnOnce(Lsn)) -> Lsn {
-        todo!()
+    pub fn append(&self, code: u8, payload: &[u8], on_reserved: impl FnOnce(Lsn)) -> Lsn {
+        let mut scratch = Scratch::take();
+        record::push_payload(&mut scratch.record, code, payload);
+        let end = self.log.append(&mut scratch.record, record::CHANGES, on_reserved);
+        scratch.give_back();
+        end
     }
+
     /// Where the next record will begin.
     pub fn insert_position(&self) -> Lsn {
-        todo!()
+        self.log.insert_position()
     }
+
     /// Everything before this is durable. One atomic load.
     pub fn flushed(&self) -> Lsn {
-        todo!()
+        self.log.flushed()
     }
+
     /// Waits (parked, `IPC:WalFlush`) until the log is durable up to `upto`; flushes in groups.
     /// Uninterruptible. A failed sync stops the server.
-    pub fn flush(&self, _upto: Lsn) -> Result<()> {
-        todo!()
+    ///
+    /// # Errors
+    /// `57P01` when the server is being stopped at once; `XX001` for a position that the log has
+    /// not reached.
+    pub fn flush(&self, upto: Lsn) -> Result<()> {
+        self.log.flush(upto)
     }
+
     /// Asks for a flush soon, without waiting (`synchronous_commit = off`).
-    pub fn request_flush(&self, _upto: Lsn) {
-        todo!()
+    pub fn request_flush(&self, upto: Lsn) {
+        let log = &*self.log;
+        if log.requested.fetch_max(upto.0, Ordering::AcqRel) < upto.0 {
+            log.wake_writer();
+        }
     }
+}
+
+impl Log {
+    /// A log that takes no records yet and says that everything is durable: for recovery.
+    pub(crate) fn new(
+        options: &Options,
+        signal: &Arc<Signal>,
+        counters: &Arc<Counters>,
+    ) -> Result<Log> {
+        let ring = Ring::new(options.wal_buffers)
+            .map_err(|e| Error::io("allocate the log buffers", &e))?;
+        let word = |v| CachePadded::new(AtomicU64::new(v));
+        Ok(Log {
+            position: word(LSN_MASK),
+            redo: word(0),
+            written: word(0),
+            flushed: word(LSN_MASK),
+            sleeping: CachePadded::new(AtomicBool::new(false)),
+            ring,
+            waiters: SpinLock::new(BinaryHeap::new()),
+            space_waiters: SpinLock::new(Vec::new()),
+            requested: AtomicU64::new(0),
+            stop: AtomicU8::new(RUNNING),
+            task: OnceLock::new(),
+            signal: signal.clone(),
+            counters: counters.clone(),
+            options: options.clone(),
+            opened_at: AtomicU64::new(0),
+        })
+    }
+
+    /// Recovery is over: records go on from here. `redo` is the last checkpoint's.
+    pub(crate) fn start_at(&self, end: Lsn, redo: Lsn) {
+        self.position.store(end.0, Ordering::Release);
+        self.written.store(end.0, Ordering::Release);
+        self.flushed.store(end.0, Ordering::Release);
+        self.redo.store(redo.0, Ordering::Release);
+        self.opened_at.store(end.0, Ordering::Release);
+    }
+
+    pub(crate) fn insert_position(&self) -> Lsn {
+        Lsn(self.position.load(Ordering::Acquire) & LSN_MASK)
+    }
+
+    pub(crate) fn flushed(&self) -> Lsn {
+        Lsn(self.flushed.load(Ordering::Acquire))
+    }
+
+    /// Bytes logged since the directory was opened.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.insert_position().0.saturating_sub(self.opened_at.load(Ordering::Relaxed))
+    }
+
+    /// The newest redo position.
+    pub(crate) fn redo(&self) -> Redo {
+        let word = self.redo.load(Ordering::Acquire);
+        Redo { lsn: Lsn(word & LSN_MASK), epoch: word >> EPOCH_SHIFT }
+    }
+
+    /// A checkpoint begins: takes the redo position. Every record before it was reserved in the
+    /// old epoch, every record from it on is in the new one.
+    pub(crate) fn begin_checkpoint(&self) -> Lsn {
+        let old = self.position.fetch_add(1 << EPOCH_SHIFT, Ordering::AcqRel);
+        let redo = old & LSN_MASK;
+        let epoch = (old >> EPOCH_SHIFT).wrapping_add(1) & 0xf;
+        self.redo.store(epoch << EPOCH_SHIFT | redo, Ordering::Release);
+        Lsn(redo)
+    }
+
+    /// Finishes and inserts a record that holds no page changes, so that no epoch matters.
+    pub(crate) fn append(
+        &self,
+        record: &mut Vec<u8>,
+        kind: u8,
+        on_reserved: impl FnOnce(Lsn),
+    ) -> Lsn {
+        let crc = record::finish(record, kind, 0, 0);
+        match self.insert(record, crc, None, on_reserved) {
+            Ok(end) => end,
+            Err(EpochChanged) => unreachable!("no epoch was asked for"),
+        }
+    }
+
+    /// Reserves space for a finished record, tells `on_reserved` where it ends, and copies it.
+    pub(crate) fn insert(
+        &self,
+        record: &mut [u8],
+        body_crc: u32,
+        decided_by: Option<Redo>,
+        on_reserved: impl FnOnce(Lsn),
+    ) -> Result<Lsn, EpochChanged> {
+        let len = record.len() as u64;
+        assert!(
+            len <= self.ring.size() / 2,
+            "a log record of {len} bytes needs larger wal_buffers"
+        );
+        let old = self.position.fetch_add(len, Ordering::AcqRel);
+        let start = old & LSN_MASK;
+        let end = start + len;
+        if let Some(redo) = decided_by
+            && redo.epoch != old >> EPOCH_SHIFT
+        {
+            self.copy_in(start, end, &record::filler(record.len(), start));
+            self.await_redo(old >> EPOCH_SHIFT);
+            return Err(EpochChanged);
+        }
+        on_reserved(Lsn(end));
+        record::place(record, body_crc, start);
+        self.copy_in(start, end, record);
+        self.counters.wal_records.add(1);
+        Ok(Lsn(end))
+    }
+
+    /// Waits the instant until the checkpointer has published the epoch's redo position.
+    fn await_redo(&self, epoch: u64) {
+        while self.redo().epoch != epoch {
+            std::thread::yield_now();
+        }
+    }
+
+    fn copy_in(&self, start: u64, end: u64, record: &[u8]) {
+        if end > self.written.load(Ordering::Acquire) + self.ring.size() && !self.await_space(end) {
+            return;
+        }
+        // SAFETY: start..end was reserved by this very call's fetch_add, and there is space.
+        unsafe { self.ring.copy_in(start, record) };
+        let eighth = self.ring.size() / 8;
+        if start / eighth != end / eighth {
+            self.wake_writer();
+        }
+    }
+
+    /// Parks until the ring has space up to `end`; false when the server stops at once.
+    #[cold]
+    fn await_space(&self, end: u64) -> bool {
+        bump(&self.counters.wal_buffers_full);
+        let has_space = || end <= self.written.load(Ordering::Acquire) + self.ring.size();
+        while !has_space() {
+            if self.is_abandoned() {
+                return false;
+            }
+            self.space_waiters.lock().push(sched::current());
+            self.wake_writer();
+            if !has_space() && !self.is_abandoned() {
+                sched::park_uninterruptible(WaitEvent::LWLockWALInsert, None);
+            }
+        }
+        true
+    }
+
+    pub(crate) fn flush(&self, upto: Lsn) -> Result<()> {
+        if self.flushed() >= upto {
+            return Ok(());
+        }
+        self.flush_slow(upto)
+    }
+
+    #[cold]
+    fn flush_slow(&self, upto: Lsn) -> Result<()> {
+        let end = self.insert_position();
+        if upto > end {
+            return Err(err!(
+                DATA_CORRUPTED,
+                "position {upto} is beyond the end of the write-ahead log at {end}"
+            ));
+        }
+        self.waiters.lock().push(Waiter { lsn: upto.0, task: sched::current() });
+        self.wake_writer();
+        while self.flushed() < upto {
+            if self.is_abandoned() {
+                return Err(stopping());
+            }
+            sched::park_uninterruptible(WaitEvent::IPCWalFlush, None);
+        }
+        Ok(())
+    }
+
+    /// After asking for something: wakes the writer if it sleeps.
+    fn wake_writer(&self) {
+        fence(Ordering::SeqCst);
+        if self.sleeping.load(Ordering::Relaxed)
+            && self.sleeping.swap(false, Ordering::AcqRel)
+            && let Some(task) = self.task.get()
+        {
+            task.unpark();
+        }
+    }
+
+    pub(crate) fn is_abandoned(&self) -> bool {
+        self.stop.load(Ordering::Acquire) == ABANDONED
+    }
+
+    /// Ends the writer thread: after a last flush, or at once.
+    pub(crate) fn stop(&self, abandon: bool) {
+        self.stop.store(if abandon { ABANDONED } else { FINISH }, Ordering::SeqCst);
+        self.sleeping.store(false, Ordering::SeqCst);
+        if let Some(task) = self.task.get() {
+            task.unpark();
+        }
+    }
+}
+
+#[cold]
+pub(crate) fn stopping() -> Error {
+    err!(ADMIN_SHUTDOWN, "the server is being stopped")
 }

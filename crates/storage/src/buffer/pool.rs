@@ -1,0 +1,482 @@
+//! Finding, reading, evicting and writing pages.
+//!
+//! * **Miss**: take a claimed frame; under the partition's lock look again, else name the frame,
+//!   link it, open it for reading; read without any lock. Who comes meanwhile pins the frame and
+//!   waits until READING is gone. A failed read leaves the frame linked but not VALID: the next
+//!   one tries again.
+//! * **Eviction**: the free list, then frames that were never used, then the clock. Who evicts may
+//!   hold latches, so it never waits for one: a dirty victim whose latch is taken is passed by.
+//!   A claimed victim is unlinked under its partition's lock; no two such locks are ever held.
+//! * **Write-out**: WRITING first, then the shared latch, DIRTY off, copy, latch off; then the log
+//!   is flushed up to the copy's LSN; then the copy gets its checksum and is written. The page can
+//!   be changed meanwhile, which makes it dirty again.
+
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
+
+use base::{Error, Lsn, PageId, RelId, Result, WaitEvent, err};
+use crossbeam_utils::CachePadded;
+use sched::{SpinLock, TaskRef};
+
+use super::frame::{CLAIMED, DIRTY, Frame, READING, VALID, WRITING};
+use super::mapping::{Bucket, Mapping};
+use super::{PAGE_SIZE, Page, Pinned};
+use crate::files::Files;
+use crate::memory::Region;
+use crate::options::Options;
+use crate::page;
+use crate::stats::{Counters, bump};
+use crate::wal::Log;
+
+const WAIT_QUEUES: usize = 64;
+
+/// How a missing page comes into its frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Load {
+    Read,
+    Zero,
+}
+
+/// See the module.
+pub(crate) struct Pool {
+    frames: ManuallyDrop<Box<[Frame]>>,
+    memory: ManuallyDrop<Region>,
+    mapping: Mapping,
+    /// Claimed, clean, unlinked frames.
+    free: SpinLock<Vec<u32>>,
+    free_len: CachePadded<AtomicUsize>,
+    /// Frames from here on were never used.
+    unused: CachePadded<AtomicU32>,
+    hand: CachePadded<AtomicUsize>,
+    io_waiters: Vec<SpinLock<Vec<(u32, TaskRef)>>>,
+    copies: SpinLock<Vec<Box<Page>>>,
+    /// The background writer sleeps, and its task.
+    pub(crate) refill: Refill,
+    files: Arc<Files>,
+    log: Arc<Log>,
+    counters: Arc<Counters>,
+}
+
+/// How the background writer is woken.
+pub(crate) struct Refill {
+    pub(crate) sleeping: AtomicBool,
+    pub(crate) task: std::sync::OnceLock<TaskRef>,
+}
+
+impl Pool {
+    pub(crate) fn new(
+        options: &Options,
+        files: &Arc<Files>,
+        log: &Arc<Log>,
+        counters: &Arc<Counters>,
+    ) -> Result<Pool> {
+        let count = options.frames.clamp(16, 1 << 30);
+        let memory = Region::new(count * PAGE_SIZE)
+            .map_err(|e| Error::io("allocate the shared buffers", &e))?;
+        if count * PAGE_SIZE >= 64 << 20 {
+            memory.prefer_huge_pages();
+        }
+        let frame = |i: usize| Frame::new(i as u32, memory.at(i * PAGE_SIZE).cast::<Page>());
+        Ok(Pool {
+            frames: ManuallyDrop::new((0..count).map(frame).collect()),
+            memory: ManuallyDrop::new(memory),
+            mapping: Mapping::new(count, options.partitions),
+            free: SpinLock::new(Vec::new()),
+            free_len: CachePadded::new(AtomicUsize::new(0)),
+            unused: CachePadded::new(AtomicU32::new(0)),
+            hand: CachePadded::new(AtomicUsize::new(0)),
+            io_waiters: (0..WAIT_QUEUES).map(|_| SpinLock::new(Vec::new())).collect(),
+            copies: SpinLock::new(Vec::new()),
+            refill: Refill { sleeping: AtomicBool::new(false), task: std::sync::OnceLock::new() },
+            files: files.clone(),
+            log: log.clone(),
+            counters: counters.clone(),
+        })
+    }
+
+    /// Number of frames.
+    pub(crate) fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    #[inline]
+    pub(super) fn pin(&self, id: PageId, load: Load) -> Result<Pinned> {
+        let bucket = self.mapping.bucket(id);
+        if let Some((frame, state)) = self.mapping.pin(&self.frames, bucket, id) {
+            // SAFETY: the pin was taken just now and is the new value's.
+            let pinned = unsafe { Pinned::from_pinned(frame) };
+            if state & VALID == 0 {
+                self.await_valid(frame, load)?;
+            }
+            self.counters.hits.add(1);
+            return Ok(pinned);
+        }
+        self.pin_missing(id, bucket, load)
+    }
+
+    #[cold]
+    fn pin_missing(&self, id: PageId, bucket: Bucket, load: Load) -> Result<Pinned> {
+        let mut spare = None;
+        loop {
+            let partition = self.mapping.lock(bucket);
+            if let Some(frame) = partition.find(&self.frames, bucket, id) {
+                let pinned = frame.pin_as(id);
+                drop(partition);
+                if pinned.is_none() {
+                    // It is being evicted; that ends without waiting for anything of ours.
+                    sched::yield_now();
+                    continue;
+                }
+                // SAFETY: pinned just now.
+                let pinned = unsafe { Pinned::from_pinned(frame) };
+                if let Some(unneeded) = spare {
+                    self.give_back(unneeded);
+                }
+                self.await_valid(frame, load)?;
+                return Ok(pinned);
+            }
+            if let Some(frame) = spare {
+                let frame: &Frame = frame;
+                frame.rename(id);
+                partition.link(bucket, frame);
+                frame.open_for_reading();
+                drop(partition);
+                // SAFETY: opening it for reading left one pin, which is ours.
+                let pinned = unsafe { Pinned::from_pinned(frame) };
+                self.fill(frame, id, load)?;
+                return Ok(pinned);
+            }
+            drop(partition);
+            spare = Some(self.take_frame()?);
+        }
+    }
+
+    /// Fills a frame for which the caller has READING.
+    fn fill(&self, frame: &Frame, id: PageId, load: Load) -> Result<()> {
+        // SAFETY: READING is ours and VALID is off, so nobody looks at the page.
+        let page = unsafe { frame.page().as_mut() };
+        let filled = match load {
+            Load::Zero => {
+                page.fill(0);
+                Ok(())
+            }
+            Load::Read => self.files.read(id, page).and_then(|()| check(page, id)),
+        };
+        if filled.is_ok() {
+            frame.set(VALID);
+        }
+        frame.clear(READING);
+        self.wake_io(frame);
+        filled
+    }
+
+    /// Waits until somebody has filled the pinned frame, or fills it.
+    #[cold]
+    fn await_valid(&self, frame: &Frame, load: Load) -> Result<()> {
+        loop {
+            let state = frame.state();
+            if state & VALID != 0 {
+                return Ok(());
+            }
+            if state & READING != 0 {
+                self.await_io(frame, READING);
+            } else if frame.begin(READING, 0) {
+                if frame.state() & VALID != 0 {
+                    frame.clear(READING);
+                    self.wake_io(frame);
+                    return Ok(());
+                }
+                return self.fill(frame, frame.id(), load);
+            }
+        }
+    }
+
+    fn io_queue(&self, frame: &Frame) -> &SpinLock<Vec<(u32, TaskRef)>> {
+        &self.io_waiters[frame.index as usize % WAIT_QUEUES]
+    }
+
+    fn await_io(&self, frame: &Frame, flag: u64) {
+        while frame.state() & flag != 0 {
+            self.io_queue(frame).lock().push((frame.index, sched::current()));
+            if frame.state() & flag == 0 {
+                return;
+            }
+            sched::park_uninterruptible(WaitEvent::IPCBufferIO, None);
+        }
+    }
+
+    fn wake_io(&self, frame: &Frame) {
+        let mut woken = Vec::new();
+        self.io_queue(frame).lock().retain(|(index, task)| {
+            let ours = *index == frame.index;
+            if ours {
+                woken.push(task.clone());
+            }
+            !ours
+        });
+        woken.iter().for_each(|t| t.unpark());
+    }
+
+    // ---- eviction
+
+    /// A claimed frame without a page.
+    fn take_frame(&self) -> Result<&Frame> {
+        if let Some(frame) = self.take_free() {
+            return Ok(frame);
+        }
+        for round in 0..64 {
+            if let Some(frame) = self.sweep(true)? {
+                return Ok(frame);
+            }
+            if let Some(frame) = self.take_free() {
+                return Ok(frame);
+            }
+            // Pins are short: let their holders run.
+            if round > 2 {
+                sched::yield_now();
+            }
+        }
+        Err(err!(OUT_OF_MEMORY, "no unpinned buffers available")
+            .hint("Raise shared_buffers, or run fewer statements at the same time."))
+    }
+
+    fn take_free(&self) -> Option<&Frame> {
+        if self.unused.load(Ordering::Relaxed) < self.frames.len() as u32 {
+            let index = self.unused.fetch_add(1, Ordering::Relaxed);
+            if let Some(frame) = self.frames.get(index as usize) {
+                return Some(frame);
+            }
+        }
+        let len = self.free_len.load(Ordering::Relaxed);
+        if len < self.low_mark() {
+            self.ask_refill();
+        }
+        if len == 0 {
+            return None;
+        }
+        let mut free = self.free.lock();
+        let index = free.pop()?;
+        self.free_len.store(free.len(), Ordering::Relaxed);
+        Some(&self.frames[index as usize])
+    }
+
+    fn give_back(&self, frame: &Frame) {
+        let mut free = self.free.lock();
+        free.push(frame.index);
+        self.free_len.store(free.len(), Ordering::Relaxed);
+    }
+
+    /// Free frames below which the background writer is asked for more.
+    fn low_mark(&self) -> usize {
+        (self.frames.len() / 64).min(256)
+    }
+
+    fn ask_refill(&self) {
+        fence(Ordering::SeqCst);
+        if self.refill.sleeping.load(Ordering::Relaxed)
+            && self.refill.sleeping.swap(false, Ordering::AcqRel)
+            && let Some(task) = self.refill.task.get()
+        {
+            task.unpark();
+        }
+    }
+
+    /// Whether the background writer has something to do.
+    pub(crate) fn wants_refill(&self) -> bool {
+        self.unused.load(Ordering::Relaxed) >= self.frames.len() as u32
+            && self.free_len.load(Ordering::Relaxed) < self.low_mark()
+    }
+
+    /// The background writer's round: fills the free list; false when nothing could be evicted.
+    pub(crate) fn refill(&self) -> Result<bool> {
+        while self.free_len.load(Ordering::Relaxed) < 2 * self.low_mark() {
+            match self.sweep(false)? {
+                Some(frame) => self.give_back(frame),
+                None => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Moves the clock until it finds a victim; None after some rounds without one.
+    fn sweep(&self, foreground: bool) -> Result<Option<&Frame>> {
+        let count = self.frames.len();
+        // In the foreground it is worth looking a little further for a clean page.
+        let mut dirty_to_pass = if foreground { 32.min(count / 4) } else { 0 };
+        for _ in 0..count * 7 {
+            let at = self.hand.fetch_add(1, Ordering::Relaxed) % count;
+            let frame = &self.frames[at];
+            let state = frame.state();
+            if state & (CLAIMED | READING | WRITING) != 0 || frame.is_pinned() || !frame.age() {
+                continue;
+            }
+            if state & DIRTY != 0 {
+                if dirty_to_pass > 0 {
+                    dirty_to_pass -= 1;
+                    continue;
+                }
+                if !self.write_victim(frame, foreground)? {
+                    continue;
+                }
+            }
+            if frame.claim() {
+                self.unlink(frame);
+                bump(&self.counters.evictions);
+                return Ok(Some(frame));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes a claimed frame out of the mapping.
+    fn unlink(&self, frame: &Frame) {
+        let bucket = self.mapping.bucket(frame.id());
+        self.mapping.lock(bucket).unlink(&self.frames, bucket, frame);
+    }
+
+    fn write_victim(&self, frame: &Frame, foreground: bool) -> Result<bool> {
+        let Some(_) = frame.pin_as(frame.id()) else { return Ok(false) };
+        // SAFETY: pinned just now.
+        let _pinned = unsafe { Pinned::from_pinned(frame) };
+        let written = self.write_out(frame, false)?;
+        if written && foreground {
+            bump(&self.counters.foreground_writes);
+        }
+        Ok(written)
+    }
+
+    // ---- write-out
+
+    /// Writes a pinned frame's page if it is dirty. With `wait`: waits for latch and for another
+    /// writer, so that on return everything that was dirty at the call is in the file (the caller
+    /// holds no latch); without: passes it by and returns false.
+    fn write_out(&self, frame: &Frame, wait: bool) -> Result<bool> {
+        while !frame.begin(WRITING, DIRTY) {
+            let state = frame.state();
+            if state & (DIRTY | WRITING) == 0 || !wait {
+                return Ok(false);
+            }
+            self.await_io(frame, WRITING);
+        }
+        let mut copy = self.copies.lock().pop().unwrap_or_else(new_page);
+        let result = match self.copy_out(frame, &mut copy, wait) {
+            None => Ok(false),
+            Some(lsn) => self.write_copy(frame.id(), &mut copy, lsn).map(|()| true),
+        };
+        if result.is_err() {
+            frame.set(DIRTY);
+        }
+        frame.clear(WRITING);
+        self.wake_io(frame);
+        let mut copies = self.copies.lock();
+        if copies.len() < 64 {
+            copies.push(copy);
+        }
+        result
+    }
+
+    /// Copies the page under the shared latch and takes DIRTY away.
+    fn copy_out(&self, frame: &Frame, copy: &mut Page, wait: bool) -> Option<Lsn> {
+        if wait {
+            frame.latch.lock_shared();
+        } else if !frame.latch.try_lock_shared() {
+            return None;
+        }
+        frame.clear(DIRTY);
+        // SAFETY: the shared latch keeps writers out. Hints may change bits meanwhile; the copy
+        // has them or not.
+        unsafe { frame.page().as_ptr().copy_to_nonoverlapping(copy, 1) };
+        // SAFETY: taken above.
+        unsafe { frame.latch.unlock_shared() };
+        Some(page::lsn(copy))
+    }
+
+    fn write_copy(&self, id: PageId, copy: &mut Page, lsn: Lsn) -> Result<()> {
+        self.log.flush(lsn)?;
+        if self.log.is_abandoned() {
+            return Err(crate::wal::stopping());
+        }
+        page::seal(copy, id);
+        self.files.write(id, copy)
+    }
+
+    /// Frames that hold changes now, or whose changes are on their way to the file.
+    pub(crate) fn dirty(&self) -> Vec<(PageId, u32)> {
+        let mut dirty = Vec::new();
+        for frame in self.frames.iter() {
+            let state = frame.state();
+            if state & (DIRTY | WRITING) != 0 && state & CLAIMED == 0 {
+                dirty.push((frame.id(), frame.index));
+            }
+        }
+        dirty
+    }
+
+    /// Writes a page that [`Pool::dirty`] named, if it still needs that.
+    pub(crate) fn write_if_dirty(&self, id: PageId, index: u32) -> Result<bool> {
+        let frame = &self.frames[index as usize];
+        if frame.pin_as(id).is_none() {
+            // Evicted since, so it was written.
+            return Ok(false);
+        }
+        // SAFETY: pinned just now.
+        let _pinned = unsafe { Pinned::from_pinned(frame) };
+        self.write_out(frame, true)
+    }
+
+    /// Forgets the relation's pages that `doomed` names, changes and all. Waits for pins to go.
+    pub(crate) fn forget(&self, rel: RelId, doomed: impl Fn(PageId) -> bool) {
+        for frame in self.frames.iter() {
+            loop {
+                let id = frame.id();
+                if id.rel != rel || !doomed(id) || frame.pin_as(id).is_none() {
+                    break;
+                }
+                if frame.claim_pinned() {
+                    self.unlink(frame);
+                    self.give_back(frame);
+                    break;
+                }
+                frame.unpin();
+                sched::yield_now();
+            }
+        }
+    }
+}
+
+/// A page off the stack.
+fn new_page() -> Box<Page> {
+    match vec![0; PAGE_SIZE].into_boxed_slice().try_into() {
+        Ok(page) => page,
+        Err(_) => unreachable!("the length is a page's"),
+    }
+}
+
+fn check(page: &Page, id: PageId) -> Result<()> {
+    if page::is_valid(page, id) {
+        return Ok(());
+    }
+    let suffix = ["", "_fsm", "_vm"][id.fork as usize];
+    Err(err!(
+        DATA_CORRUPTED,
+        "invalid page in block {} of file \"base/{}{suffix}\"",
+        id.block,
+        id.rel.0
+    )
+    .detail("The page's checksum does not match its contents."))
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // A pin that outlives the pool keeps its page: then nothing is freed.
+        if self.frames.iter().any(Frame::is_pinned) {
+            return;
+        }
+        // SAFETY: no pin, and without the pool none can come; frames and memory are dropped once.
+        unsafe {
+            ManuallyDrop::drop(&mut self.frames);
+            ManuallyDrop::drop(&mut self.memory);
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Checkpoints: the point from which recovery has to redo moves on.
+//!
+//! A checkpoint
+//!
+//! 1. takes the redo position while no relation is being created or cut (the **barrier**: such a
+//!    change of files is made under its shared side, from its log record to the end of the change,
+//!    so it lies as a whole on one side of the redo position);
+//! 2. flushes the log up to there: now every record before it is complete, and every `on_reserved` of
+//!    them has returned;
+//! 3. has the participant make its own state durable;
+//! 4. writes every page that was dirty, spread over time when nobody is in a hurry;
+//! 5. syncs all files that were written, extended, made or removed;
+//! 6. replaces the control file; redo would now start at the new position;
+//! 7. recycles log segments that nobody needs any more.
+//!
+//! Work goes on meanwhile ("fuzzy"). No checkpoint is made when nothing was logged since the last.
+//! The checkpointer sleeps without a time limit until something is logged.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::time::{Duration, Instant};
+
+use base::settings::{live_int, setting};
+use base::{Error, Result, WaitEvent};
+use sched::{Condvar, Mutex, TaskRef};
+
+use crate::core::Core;
+use crate::stats::bump;
+use crate::wal::stopping;
+
+/// What others tell the checkpointer; no locks, so that the WAL writer may.
+pub(crate) struct Signal {
+    task: OnceLock<TaskRef>,
+    /// It waits for something to be logged.
+    idle: AtomicBool,
+    /// The log has grown by as much as triggers a checkpoint.
+    volume: AtomicBool,
+    /// A log segment to be prepared; 0: none.
+    segment: AtomicU64,
+    stop: AtomicBool,
+}
+
+impl Signal {
+    pub(crate) fn new() -> Signal {
+        Signal {
+            task: OnceLock::new(),
+            idle: AtomicBool::new(false),
+            volume: AtomicBool::new(false),
+            segment: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn wake(&self) {
+        if let Some(task) = self.task.get() {
+            task.unpark();
+        }
+    }
+
+    /// Something was logged; `much`: so much that a checkpoint is due.
+    pub(crate) fn logged(&self, much: bool) {
+        let due = much && !self.volume.swap(true, Ordering::AcqRel);
+        if due || (self.idle.load(Ordering::Acquire) && self.idle.swap(false, Ordering::AcqRel)) {
+            self.wake();
+        }
+    }
+
+    /// A segment will be needed soon.
+    pub(crate) fn prepare_segment(&self, number: u64) {
+        self.segment.store(number, Ordering::Release);
+        self.wake();
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+}
+
+/// Who asked for checkpoints, and how far they are.
+pub(crate) struct Requests {
+    state: Mutex<Progress>,
+    done: Condvar,
+}
+
+#[derive(Default)]
+struct Progress {
+    wanted: bool,
+    started: u64,
+    ended: u64,
+    ended_thread: bool,
+    error: Option<Error>,
+}
+
+impl Requests {
+    pub(crate) fn new() -> Requests {
+        let state = Mutex::new(WaitEvent::LWLockOther, Progress::default());
+        Requests { state, done: Condvar::new() }
+    }
+
+    /// Asks for a checkpoint that begins from now on, and waits for its end.
+    pub(crate) fn ask_and_wait(&self, signal: &Signal) -> Result<()> {
+        let mut progress = self.state.lock();
+        let target = progress.started + 1;
+        progress.wanted = true;
+        signal.wake();
+        while progress.ended < target {
+            if progress.ended_thread {
+                return Err(stopping());
+            }
+            (progress, _) =
+                self.done.wait(&self.state, progress, WaitEvent::IPCCheckpointDone, None);
+        }
+        match &progress.error {
+            Some(error) => Err(error.clone()),
+            None => Ok(()),
+        }
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.state.lock().wanted
+    }
+
+    fn begin(&self) {
+        let mut progress = self.state.lock();
+        progress.wanted = false;
+        progress.started += 1;
+    }
+
+    fn end(&self, result: Result<()>) {
+        let mut progress = self.state.lock();
+        progress.ended = progress.started;
+        progress.error = result.err();
+        drop(progress);
+        self.done.notify_all();
+    }
+
+    fn thread_ended(&self) {
+        self.state.lock().ended_thread = true;
+        self.done.notify_all();
+    }
+}
+
+/// How long a write of many pages may take.
+pub(crate) struct Pace {
+    until: Option<(Instant, Duration)>,
+}
+
+impl Pace {
+    pub(crate) const HURRY: Pace = Pace { until: None };
+
+    fn spread_over(time: Duration) -> Pace {
+        Pace { until: Some((Instant::now(), time)) }
+    }
+}
+
+/// The checkpointer thread's life.
+pub(crate) fn run(core: &Core) {
+    let signal = &core.signal;
+    let _ = signal.task.set(sched::current());
+    let mut last = Instant::now();
+    while !signal.is_stopped() {
+        prepare_segment(core);
+        let timeout = Duration::from_secs(live_int(setting::CHECKPOINT_TIMEOUT) as u64);
+        let nothing_logged = core.log.insert_position() == core.log.redo().lsn;
+        let hurried = core.requests.is_wanted() || signal.volume.swap(false, Ordering::AcqRel);
+        let timed = !nothing_logged && last.elapsed() >= timeout;
+        if hurried || timed {
+            last = Instant::now();
+            let share =
+                if hurried { None } else { Some(timeout.mul_f64(core.completion_target())) };
+            attempt(core, share);
+        } else if nothing_logged {
+            last = Instant::now();
+            sleep_until_logged(core);
+        } else {
+            let event = WaitEvent::ActivityCheckpointerMain;
+            sched::park_uninterruptible(event, Some(last + timeout));
+        }
+    }
+    core.requests.thread_ended();
+}
+
+fn sleep_until_logged(core: &Core) {
+    let signal = &core.signal;
+    signal.idle.store(true, Ordering::SeqCst);
+    fence(Ordering::SeqCst);
+    let asked = core.requests.is_wanted() || signal.segment.load(Ordering::Acquire) != 0;
+    let logged = core.log.insert_position() != core.log.redo().lsn;
+    if !asked && !logged && !signal.is_stopped() {
+        sched::park_uninterruptible(WaitEvent::ActivityCheckpointerMain, None);
+    }
+    signal.idle.store(false, Ordering::SeqCst);
+}
+
+fn prepare_segment(core: &Core) {
+    let number = core.signal.segment.swap(0, Ordering::AcqRel);
+    if number != 0
+        && let Err(e) = core.segments.prepare(number)
+    {
+        // The writer makes the file itself then, or says what is wrong.
+        eprintln!("WARNING:  could not prepare a log segment: {e}");
+    }
+}
+
+fn attempt(core: &Core, spread: Option<Duration>) {
+    core.requests.begin();
+    let counters = &core.counters;
+    bump(match spread {
+        Some(_) => &counters.checkpoints_timed,
+        None => &counters.checkpoints_requested,
+    });
+    let pace = spread.map_or(Pace::HURRY, Pace::spread_over);
+    let result = make(core, &pace, false);
+    if let Err(e) = &result
+        && !core.signal.is_stopped()
+    {
+        eprintln!("WARNING:  a checkpoint failed: {e}");
+    }
+    core.requests.end(result);
+}
+
+/// Makes a checkpoint; `last`: nothing runs any more, so the directory is clean afterwards.
+pub(crate) fn make(core: &Core, pace: &Pace, last: bool) -> Result<()> {
+    let mut control = core.control.lock().clone();
+    if core.log.insert_position() == control.redo && control.clean == last {
+        return Ok(());
+    }
+    let redo = {
+        core.barrier.lock_exclusive();
+        let redo = core.log.begin_checkpoint();
+        // SAFETY: taken two lines above.
+        unsafe { core.barrier.unlock_exclusive() };
+        redo
+    };
+    core.log.flush(redo)?;
+    let participant = core.participant()?;
+    control.state = participant.checkpoint(redo)?;
+    write_pages(core, pace)?;
+    core.files.sync_all()?;
+    if core.log.is_abandoned() {
+        return Err(stopping());
+    }
+    let needed_from = control.redo;
+    control.clean = last && core.log.insert_position() == redo;
+    control.redo = redo;
+    control.write(&core.dir, core.options.fsync())?;
+    *core.control.lock() = control;
+    let grown = redo.0 - needed_from.0;
+    recycle(core, redo.0, grown);
+    Ok(())
+}
+
+fn write_pages(core: &Core, pace: &Pace) -> Result<()> {
+    let mut dirty = core.pool.dirty();
+    dirty.sort_unstable();
+    let count = dirty.len();
+    for (done, (id, index)) in dirty.into_iter().enumerate() {
+        if core.log.is_abandoned() {
+            return Err(stopping());
+        }
+        if core.pool.write_if_dirty(id, index)? {
+            bump(&core.counters.checkpoint_pages);
+        }
+        if done % 32 == 31 {
+            prepare_segment(core);
+            slow_down(core, pace, done, count);
+        }
+    }
+    Ok(())
+}
+
+/// Waits as long as the work is ahead of its time, unless somebody is in a hurry.
+fn slow_down(core: &Core, pace: &Pace, done: usize, count: usize) {
+    let Some((begun, time)) = pace.until else { return };
+    let due = begun + time.mul_f64(done as f64 / count as f64);
+    loop {
+        let hurry = core.signal.is_stopped()
+            || core.signal.volume.load(Ordering::Acquire)
+            || core.requests.is_wanted();
+        if hurry || Instant::now() >= due {
+            return;
+        }
+        sched::park_uninterruptible(WaitEvent::TimeoutCheckpointWriteDelay, Some(due));
+        prepare_segment(core);
+    }
+}
+
+/// Keeps as many segments ready as the log grew by between two checkpoints, within `max_wal_size`.
+fn recycle(core: &Core, redo: u64, grown: u64) {
+    let size = core.segments.size;
+    let current = core.log.flushed().0 / size;
+    let spare = (grown.min(core.options.max_wal_size() / 2) / size).max(1) + 1;
+    if let Err(e) = core.segments.recycle(redo / size, current, spare) {
+        eprintln!("WARNING:  could not recycle log segments: {e}");
+    }
+}

@@ -1,0 +1,276 @@
+//! The data directory's own files.
+//!
+//! ```text
+//! threadgres.control   where redo starts; replaced as a whole: written aside, synced, renamed
+//! threadgres.lock      locked by the server that has the directory open; holds its process id
+//! base/                relation files
+//! wal/                 log segments
+//!
+//! control file: [magic 8][version u32][page size u32][segment size u64][system id u64]
+//!               [clean u8][redo u64][state's length u32][participant's state][crc u32]
+//! ```
+//!
+//! The control file is written last when a directory is made, so a directory without one is either
+//! foreign or half-made; the latter holds nothing but our own names and is completed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use base::{Error, Lsn, Result, WaitEvent, err};
+use sched::io_wait;
+
+use crate::buffer::PAGE_SIZE;
+use crate::options::Options;
+use crate::wal::record::Cursor;
+
+const MAGIC: &[u8; 8] = b"THRDGRES";
+const VERSION: u32 = 1;
+const CONTROL: &str = "threadgres.control";
+const LOCK: &str = "threadgres.lock";
+
+/// The control file's content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Control {
+    pub segment_size: u64,
+    pub system_id: u64,
+    /// The last server ended with a checkpoint and logged nothing after it.
+    pub clean: bool,
+    /// Redo starts here.
+    pub redo: Lsn,
+    /// The participant's state at `redo`.
+    pub state: Vec<u8>,
+}
+
+impl Control {
+    fn encode(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&(PAGE_SIZE as u32).to_le_bytes());
+        out.extend_from_slice(&self.segment_size.to_le_bytes());
+        out.extend_from_slice(&self.system_id.to_le_bytes());
+        out.push(u8::from(self.clean));
+        out.extend_from_slice(&self.redo.0.to_le_bytes());
+        out.extend_from_slice(&(self.state.len() as u32).to_le_bytes());
+        out.extend_from_slice(&self.state);
+        let crc = crc32c::crc32c(&out);
+        out.extend_from_slice(&crc.to_le_bytes());
+        out
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Control> {
+        let damaged = || err!(DATA_CORRUPTED, "the control file \"{CONTROL}\" is damaged");
+        if !bytes.starts_with(MAGIC) {
+            return Err(damaged());
+        }
+        let mut rest = Cursor(&bytes[MAGIC.len()..]);
+        let (version, page_size) = (rest.u32()?, rest.u32()?);
+        if version != VERSION || page_size != PAGE_SIZE as u32 {
+            return Err(err!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "the data directory was made by an incompatible version"
+            )
+            .detail(format!(
+                "It has format {version} with pages of {page_size} bytes; \
+                 this server reads format {VERSION} with pages of {PAGE_SIZE} bytes."
+            ))
+            .hint("Use the server that made it, or another directory."));
+        }
+        let body = bytes.len().checked_sub(4).ok_or_else(damaged)?;
+        if crc32c::crc32c(&bytes[..body]).to_le_bytes() != bytes[body..] {
+            return Err(damaged());
+        }
+        let (segment_size, system_id) = (rest.u64()?, rest.u64()?);
+        let clean = rest.u8()? != 0;
+        let redo = Lsn(rest.u64()?);
+        let len = rest.u32()? as usize;
+        let state = rest.bytes(len)?.to_vec();
+        Ok(Control { segment_size, system_id, clean, redo, state })
+    }
+
+    /// Reads the directory's control file.
+    ///
+    /// # Errors
+    /// `55000` when there is none or it is another version's.
+    pub(crate) fn read(dir: &Path) -> Result<Control> {
+        match fs::read(dir.join(CONTROL)) {
+            Ok(bytes) => Control::decode(&bytes),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Err(not_ours(dir)),
+            Err(e) => Err(Error::io(format!("read \"{}\"", dir.join(CONTROL).display()), &e)),
+        }
+    }
+
+    /// Replaces the control file, durably.
+    pub(crate) fn write(&self, dir: &Path, sync: bool) -> Result<()> {
+        let replace = || -> io::Result<()> {
+            let temporary = dir.join("threadgres.control.tmp");
+            let mut file = File::create(&temporary)?;
+            io_wait(WaitEvent::IOControlFileWrite, || file.write_all(&self.encode()))?;
+            if sync {
+                io_wait(WaitEvent::IOControlFileSync, || file.sync_all())?;
+            }
+            fs::rename(&temporary, dir.join(CONTROL))?;
+            if sync { sync_dir(dir) } else { Ok(()) }
+        };
+        replace().map_err(|e| Error::io("write the control file", &e))
+    }
+}
+
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+#[cold]
+fn not_ours(dir: &Path) -> Error {
+    err!(
+        OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "\"{}\" is not a Threadgres data directory",
+        dir.display()
+    )
+    .hint(format!("Make one with \"threadgres init -D {}\", or name another.", dir.display()))
+}
+
+/// Makes the files of a new directory; see [`crate::Storage::create`].
+pub(crate) fn create(dir: &Path, options: &Options) -> Result<()> {
+    refuse_foreign(dir)?;
+    let doing = |e: io::Error| Error::io(format!("create directory \"{}\"", dir.display()), &e);
+    for part in [dir.to_owned(), dir.join("base"), dir.join("wal")] {
+        fs::create_dir_all(&part).map_err(doing)?;
+    }
+    let segment_size = options.wal_segment_size.clamp(64 << 10, 1 << 30).next_power_of_two();
+    let control = Control {
+        segment_size,
+        system_id: random_id().map_err(doing)?,
+        clean: true,
+        // Position 0 means "none", so the log begins with its second segment.
+        redo: Lsn(segment_size),
+        state: Vec::new(),
+    };
+    control.write(dir, options.fsync())
+}
+
+fn refuse_foreign(dir: &Path) -> Result<()> {
+    let entries = match fs::read_dir(dir) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(Error::io(format!("read directory \"{}\"", dir.display()), &e)),
+        Ok(entries) => entries,
+    };
+    for entry in entries {
+        let entry =
+            entry.map_err(|e| Error::io(format!("read directory \"{}\"", dir.display()), &e))?;
+        let name = entry.file_name();
+        match name.to_str() {
+            Some(CONTROL) => {
+                return Err(err!(
+                    OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    "\"{}\" is a Threadgres data directory already",
+                    dir.display()
+                )
+                .hint("Serve it as it is, or name another directory."));
+            }
+            Some("base" | "wal" | "threadgres.control.tmp" | "lost+found") => {}
+            Some(own) if own.starts_with("threadgres.") => {}
+            _ => {
+                return Err(err!(
+                    OBJECT_NOT_IN_PREREQUISITE_STATE,
+                    "directory \"{}\" exists but is not empty",
+                    dir.display()
+                )
+                .hint("Name an empty directory or one that doesn't exist yet."));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn random_id() -> io::Result<u64> {
+    let mut bytes = [0; 8];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// The directory's lock, held until dropped.
+pub(crate) struct DirLock {
+    _file: File,
+}
+
+fn try_lock(file: &File) -> io::Result<bool> {
+    // SAFETY: a system call on an open descriptor.
+    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+        return Ok(true);
+    }
+    match io::Error::last_os_error() {
+        e if e.raw_os_error() == Some(libc::EWOULDBLOCK) => Ok(false),
+        e => Err(e),
+    }
+}
+
+impl DirLock {
+    /// Takes the directory.
+    ///
+    /// # Errors
+    /// `55006` when somebody has it.
+    pub(crate) fn take(dir: &Path) -> Result<DirLock> {
+        let path = dir.join(LOCK);
+        let doing = |e: io::Error| Error::io(format!("lock \"{}\"", path.display()), &e);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(&path).map_err(doing)?;
+        if !try_lock(&file).map_err(doing)? {
+            let who = read_pid(&mut file).map_or(String::new(), |p| format!(" by process {p}"));
+            return Err(err!(OBJECT_IN_USE, "data directory \"{}\" is in use{who}", dir.display())
+                .hint("Stop that server first, or name another directory."));
+        }
+        file.set_len(0).map_err(doing)?;
+        file.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(doing)?;
+        Ok(DirLock { _file: file })
+    }
+
+    /// The process that has the directory open, if any.
+    pub(crate) fn holder(dir: &Path) -> Result<Option<u32>> {
+        let path = dir.join(LOCK);
+        let doing = |e: io::Error| Error::io(format!("lock \"{}\"", path.display()), &e);
+        let mut file = match File::open(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(doing(e)),
+            Ok(file) => file,
+        };
+        if try_lock(&file).map_err(doing)? {
+            return Ok(None);
+        }
+        Ok(Some(read_pid(&mut file).unwrap_or(0)))
+    }
+}
+
+fn read_pid(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_control_file_comes_back_and_damage_is_seen() {
+        let control = Control {
+            segment_size: 65536,
+            system_id: 42,
+            clean: true,
+            redo: Lsn(77),
+            state: b"abc".to_vec(),
+        };
+        let bytes = control.encode();
+        assert_eq!(Control::decode(&bytes).unwrap(), control);
+        for at in [20, 33, bytes.len() - 1] {
+            let mut bad = bytes.clone();
+            bad[at] ^= 1;
+            assert!(Control::decode(&bad).is_err(), "byte {at}");
+        }
+        let mut newer = bytes;
+        newer[8] = 9;
+        assert_eq!(Control::decode(&newer).unwrap_err().code().as_str(), "55000");
+    }
+}

@@ -1,0 +1,110 @@
+//! What the background threads share with [`crate::Storage`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::settings::{live_int, setting};
+use base::{Result, WaitEvent};
+use sched::{Mutex, RawLwLock};
+
+use crate::Participant;
+use crate::buffer::pool::Pool;
+use crate::checkpoint::{Requests, Signal};
+use crate::control::Control;
+use crate::files::Files;
+use crate::options::Options;
+use crate::stats::Counters;
+use crate::wal::segment::Segments;
+use crate::wal::{Log, stopping};
+
+/// Everything but the threads' handles.
+pub(crate) struct Core {
+    pub dir: PathBuf,
+    pub options: Options,
+    pub counters: Arc<Counters>,
+    pub signal: Arc<Signal>,
+    pub log: Arc<Log>,
+    pub segments: Segments,
+    pub files: Arc<Files>,
+    pub pool: Arc<Pool>,
+    /// See [`crate::checkpoint`].
+    pub barrier: RawLwLock,
+    pub requests: Requests,
+    pub control: Mutex<Control>,
+    participant: Mutex<Option<Arc<dyn Participant>>>,
+}
+
+impl Core {
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn new(
+        dir: PathBuf,
+        options: Options,
+        counters: Arc<Counters>,
+        signal: Arc<Signal>,
+        log: Arc<Log>,
+        segments: Segments,
+        files: Arc<Files>,
+        pool: Arc<Pool>,
+        control: Control,
+        participant: Arc<dyn Participant>,
+    ) -> Core {
+        Core {
+            dir,
+            options,
+            counters,
+            signal,
+            log,
+            segments,
+            files,
+            pool,
+            barrier: RawLwLock::new(WaitEvent::LWLockOther),
+            requests: Requests::new(),
+            control: Mutex::new(WaitEvent::LWLockOther, control),
+            participant: Mutex::new(WaitEvent::LWLockOther, Some(participant)),
+        }
+    }
+
+    pub(crate) fn participant(&self) -> Result<Arc<dyn Participant>> {
+        self.participant.lock().clone().ok_or_else(stopping)
+    }
+
+    /// Lets go of the participant, which may hold the storage.
+    pub(crate) fn release_participant(&self) {
+        let participant = self.participant.lock().take();
+        drop(participant);
+    }
+
+    pub(crate) fn completion_target(&self) -> f64 {
+        0.9
+    }
+
+    /// Runs a change of files, from its log record to its end, on one side of every redo position.
+    pub(crate) fn change_files<R>(&self, change: impl FnOnce() -> R) -> R {
+        self.barrier.lock_shared();
+        let result = change();
+        // SAFETY: taken above.
+        unsafe { self.barrier.unlock_shared() };
+        result
+    }
+}
+
+/// The background writer's life: keeps the free list filled, and sleeps while it is.
+pub(crate) fn run_background_writer(core: &Core) {
+    let refill = &core.pool.refill;
+    let _ = refill.task.set(sched::current());
+    while !core.signal.is_stopped() {
+        let mut pause = None;
+        if core.pool.wants_refill() && !matches!(core.pool.refill(), Ok(true)) {
+            // Everything is pinned, or can't be written: others will say so; not in a busy loop.
+            let delay = live_int(setting::BGWRITER_DELAY) as u64;
+            pause = Some(std::time::Instant::now() + std::time::Duration::from_millis(delay));
+        }
+        refill.sleeping.store(true, Ordering::SeqCst);
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if (pause.is_some() || !core.pool.wants_refill()) && !core.signal.is_stopped() {
+            sched::park_uninterruptible(WaitEvent::ActivityBgWriterMain, pause);
+        }
+        refill.sleeping.store(false, Ordering::SeqCst);
+    }
+}

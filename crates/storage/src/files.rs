@@ -1,0 +1,359 @@
+//! Relation files: `base/<relid>`, `<relid>_fsm`, `<relid>_vm`; which there are, how long they are,
+//! reading, writing, extending and syncing them.
+//!
+//! * A [`Relation`] entry comes to be when the relation is first used and lives as long as the
+//!   directory is open, so that look-ups need no lock and no reference count: relation ids are never
+//!   used twice, and an entry is 64 bytes.
+//! * `blocks` never exceeds the file's length. It grows after the file did, and shrinks before.
+//! * A write marks its fork as needing a sync *after* it is done, so that a checkpoint which takes
+//!   the mark away syncs what was written.
+
+mod descriptors;
+mod table;
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use base::{Error, Fork, PageId, RelId, Result, WaitEvent, err};
+use sched::{Mutex, SpinLock, io_wait};
+
+use crate::buffer::{PAGE_SIZE, Page};
+use crate::fatal;
+use crate::options::Options;
+use crate::stats::{Counters, bump};
+use descriptors::Descriptors;
+use table::Table;
+
+/// All forks.
+pub(crate) const FORKS: [Fork; 3] = [Fork::Main, Fork::Fsm, Fork::Vm];
+
+/// See the module.
+pub(crate) struct Files {
+    dir: PathBuf,
+    table: Table,
+    descriptors: Descriptors,
+    /// Held while an entry is made or a file comes or goes.
+    naming: Mutex<()>,
+    to_sync: SpinLock<Vec<(RelId, Fork)>>,
+    /// A file was made or removed since the directory was synced.
+    names_changed: AtomicBool,
+    options: Options,
+    counters: Arc<Counters>,
+}
+
+/// What is known about one relation's files.
+pub(crate) struct Relation {
+    rel: RelId,
+    dropped: AtomicBool,
+    forks: [ForkState; 3],
+}
+
+struct ForkState {
+    blocks: AtomicU32,
+    exists: AtomicBool,
+    needs_sync: AtomicBool,
+}
+
+impl Relation {
+    fn fork(&self, fork: Fork) -> &ForkState {
+        &self.forks[fork as usize]
+    }
+}
+
+impl Files {
+    pub(crate) fn new(dir: &Path, options: &Options, counters: &Arc<Counters>) -> Files {
+        Files {
+            dir: dir.join("base"),
+            table: Table::new(),
+            descriptors: Descriptors::new(),
+            naming: Mutex::new(WaitEvent::LWLockFdCache, ()),
+            to_sync: SpinLock::new(Vec::new()),
+            names_changed: AtomicBool::new(false),
+            options: options.clone(),
+            counters: counters.clone(),
+        }
+    }
+
+    fn path(&self, rel: RelId, fork: Fork) -> PathBuf {
+        let suffix = match fork {
+            Fork::Main => "",
+            Fork::Fsm => "_fsm",
+            Fork::Vm => "_vm",
+        };
+        self.dir.join(format!("{}{suffix}", rel.0))
+    }
+
+    /// The file's name in messages.
+    fn name(&self, rel: RelId, fork: Fork) -> String {
+        let path = self.path(rel, fork);
+        format!("base/{}", path.file_name().unwrap_or_default().to_string_lossy())
+    }
+
+    /// The relation's entry.
+    fn relation(&self, rel: RelId) -> Result<&Relation> {
+        match self.table.get(rel) {
+            Some(relation) => Ok(relation),
+            None => self.load(rel),
+        }
+    }
+
+    #[cold]
+    fn load(&self, rel: RelId) -> Result<&Relation> {
+        let _naming = self.naming.lock();
+        if let Some(relation) = self.table.get(rel) {
+            return Ok(relation);
+        }
+        let mut forks = Vec::with_capacity(3);
+        for fork in FORKS {
+            let blocks = match fs::metadata(self.path(rel, fork)) {
+                Ok(meta) => Some((meta.len() / PAGE_SIZE as u64) as u32),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => None,
+                Err(e) => {
+                    let name = self.name(rel, fork);
+                    return Err(Error::io(format!("stat file \"{name}\""), &e));
+                }
+            };
+            forks.push(blocks);
+        }
+        let state = |fork: Fork| ForkState {
+            blocks: AtomicU32::new(forks[fork as usize].unwrap_or(0)),
+            exists: AtomicBool::new(forks[fork as usize].is_some()),
+            needs_sync: AtomicBool::new(false),
+        };
+        let forks = FORKS.map(state);
+        Ok(self.table.insert(rel, Relation { rel, dropped: AtomicBool::new(false), forks }))
+    }
+
+    /// An open file of the fork.
+    fn file(&self, rel: RelId, fork: Fork, create: bool) -> Result<Arc<File>> {
+        let limit = self.options.max_files();
+        let opened = self.descriptors.get(rel, fork, limit, || {
+            fs::OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(create)
+                .truncate(false)
+                .open(self.path(rel, fork))
+        });
+        opened.map_err(|e| Error::io(format!("open file \"{}\"", self.name(rel, fork)), &e))
+    }
+
+    fn note_change(&self, relation: &Relation, fork: Fork) {
+        let mark = &relation.fork(fork).needs_sync;
+        if mark.load(Ordering::Acquire) {
+            return;
+        }
+        // Mark and entry under one lock: who sees the mark can rely on the entry.
+        let mut to_sync = self.to_sync.lock();
+        if !mark.swap(true, Ordering::AcqRel) {
+            to_sync.push((relation.rel, fork));
+        }
+    }
+
+    /// Makes the fork's file if it isn't there.
+    pub(crate) fn create(&self, rel: RelId, fork: Fork) -> Result<()> {
+        let relation = self.relation(rel)?;
+        if relation.fork(fork).exists.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let _naming = self.naming.lock();
+        if relation.dropped.load(Ordering::Acquire) {
+            return Err(gone(&self.name(rel, fork)));
+        }
+        self.file(rel, fork, true)?;
+        self.names_changed.store(true, Ordering::Release);
+        relation.fork(fork).exists.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Pages in the fork.
+    pub(crate) fn block_count(&self, rel: RelId, fork: Fork) -> Result<u32> {
+        Ok(self.relation(rel)?.fork(fork).blocks.load(Ordering::Acquire))
+    }
+
+    /// Reads a page's bytes; they are not checked.
+    pub(crate) fn read(&self, id: PageId, into: &mut Page) -> Result<()> {
+        let file = self.file(id.rel, id.fork, false)?;
+        let at = u64::from(id.block) * PAGE_SIZE as u64;
+        bump(&self.counters.reads);
+        io_wait(WaitEvent::IODataFileRead, || file.read_exact_at(into, at)).map_err(|e| {
+            let name = self.name(id.rel, id.fork);
+            match e.kind() {
+                io::ErrorKind::UnexpectedEof => err!(
+                    DATA_CORRUPTED,
+                    "could not read block {} in file \"{name}\": it is beyond the end of the file",
+                    id.block
+                ),
+                _ => Error::io(format!("read block {} in file \"{name}\"", id.block), &e),
+            }
+        })
+    }
+
+    /// Writes a sealed page's bytes.
+    pub(crate) fn write(&self, id: PageId, page: &Page) -> Result<()> {
+        let relation = self.relation(id.rel)?;
+        let file = self.file(id.rel, id.fork, false)?;
+        let at = u64::from(id.block) * PAGE_SIZE as u64;
+        let written = io_wait(WaitEvent::IODataFileWrite, || file.write_all_at(page, at));
+        bump(&self.counters.writes);
+        self.note_change(relation, id.fork);
+        written.map_err(|e| {
+            let name = self.name(id.rel, id.fork);
+            Error::io(format!("write block {} in file \"{name}\"", id.block), &e)
+        })
+    }
+
+    /// Adds zero pages; returns the first one's number. One caller at a time for a fork.
+    pub(crate) fn extend(&self, rel: RelId, fork: Fork, count: u32) -> Result<u32> {
+        let relation = self.relation(rel)?;
+        if fork != Fork::Main {
+            self.create(rel, fork)?;
+        }
+        let first = relation.fork(fork).blocks.load(Ordering::Acquire);
+        let Some(blocks) = first.checked_add(count).filter(|b| *b < u32::MAX) else {
+            let name = self.name(rel, fork);
+            return Err(err!(
+                PROGRAM_LIMIT_EXCEEDED,
+                "cannot extend file \"{name}\" beyond {} blocks",
+                u32::MAX - 1
+            ));
+        };
+        let file = self.file(rel, fork, false)?;
+        let (old, new) =
+            (u64::from(first) * PAGE_SIZE as u64, u64::from(blocks) * PAGE_SIZE as u64);
+        if let Err(e) = io_wait(WaitEvent::IODataFileExtend, || allocate(&file, old, new)) {
+            // What was added in part is cut off again as well as may be: a rest does no harm.
+            let _ = file.set_len(old);
+            let error = Error::io(format!("extend file \"{}\"", self.name(rel, fork)), &e);
+            return Err(match e.raw_os_error() {
+                Some(libc::ENOSPC | libc::EDQUOT) => error.hint("Check free disk space."),
+                _ => error,
+            });
+        }
+        relation.fork(fork).blocks.store(blocks, Ordering::Release);
+        self.note_change(relation, fork);
+        self.counters.extended.fetch_add(u64::from(count), Ordering::Relaxed);
+        Ok(first)
+    }
+
+    /// For redo: makes sure that file and block are there.
+    pub(crate) fn ensure(&self, id: PageId) -> Result<()> {
+        let relation = self.relation(id.rel)?;
+        self.create(id.rel, id.fork)?;
+        let blocks = relation.fork(id.fork).blocks.load(Ordering::Acquire);
+        match id.block.checked_sub(blocks) {
+            Some(missing) => self.extend(id.rel, id.fork, missing + 1).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Cuts the fork; its pages beyond have left the pool.
+    pub(crate) fn cut(&self, rel: RelId, fork: Fork, blocks: u32) -> Result<()> {
+        let relation = self.relation(rel)?;
+        let state = relation.fork(fork);
+        if state.blocks.load(Ordering::Acquire) <= blocks {
+            return Ok(());
+        }
+        let file = self.file(rel, fork, false)?;
+        state.blocks.store(blocks, Ordering::Release);
+        let len = u64::from(blocks) * PAGE_SIZE as u64;
+        let cut = io_wait(WaitEvent::IODataFileTruncate, || file.set_len(len));
+        self.note_change(relation, fork);
+        cut.map_err(|e| Error::io(format!("truncate file \"{}\"", self.name(rel, fork)), &e))
+    }
+
+    /// Marks the relation as gone, so that nothing is written to it any more.
+    pub(crate) fn mark_dropped(&self, rel: RelId) -> Result<()> {
+        let relation = self.relation(rel)?;
+        relation.dropped.store(true, Ordering::Release);
+        for state in &relation.forks {
+            state.blocks.store(0, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Removes the files of a relation marked as gone.
+    pub(crate) fn remove(&self, rel: RelId) -> Result<()> {
+        let relation = self.relation(rel)?;
+        let _naming = self.naming.lock();
+        for fork in FORKS {
+            self.descriptors.forget(rel, fork);
+            match fs::remove_file(self.path(rel, fork)) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    let name = self.name(rel, fork);
+                    return Err(Error::io(format!("remove file \"{name}\""), &e));
+                }
+                _ => relation.fork(fork).exists.store(false, Ordering::Release),
+            }
+        }
+        self.names_changed.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Relations with a main file.
+    pub(crate) fn list(&self) -> Result<Vec<RelId>> {
+        let read = || -> io::Result<Vec<RelId>> {
+            let mut rels = Vec::new();
+            for entry in fs::read_dir(&self.dir)? {
+                rels.extend(entry?.file_name().to_str().and_then(|n| n.parse().ok()).map(RelId));
+            }
+            rels.sort_unstable();
+            Ok(rels)
+        };
+        read().map_err(|e| Error::io("read directory \"base\"", &e))
+    }
+
+    /// Makes all that was written, extended, made or removed so far durable. A sync that fails
+    /// stops the server.
+    pub(crate) fn sync_all(&self) -> Result<()> {
+        let forks = std::mem::take(&mut *self.to_sync.lock());
+        for (rel, fork) in forks {
+            let relation = self.relation(rel)?;
+            relation.fork(fork).needs_sync.swap(false, Ordering::AcqRel);
+            let file = match self.file(rel, fork, false) {
+                Err(_) if relation.dropped.load(Ordering::Acquire) => continue,
+                Err(e) => fatal::stop(&format!("sync \"{}\"", self.name(rel, fork)), &e),
+                Ok(file) => file,
+            };
+            if self.options.fsync()
+                && let Err(e) = io_wait(WaitEvent::IODataFileFlush, || file.sync_data())
+            {
+                fatal::stop(&format!("sync \"{}\"", self.name(rel, fork)), &e);
+            }
+            bump(&self.counters.file_syncs);
+        }
+        if self.names_changed.swap(false, Ordering::AcqRel)
+            && self.options.fsync()
+            && let Err(e) = File::open(&self.dir).and_then(|d| d.sync_all())
+        {
+            fatal::stop("sync directory \"base\"", &e);
+        }
+        Ok(())
+    }
+}
+
+fn gone(name: &str) -> Error {
+    err!(UNDEFINED_FILE, "file \"{name}\" belongs to a relation that was dropped")
+}
+
+/// Extends a file by allocated zeros, so that a full disk is found out here and not when a page is
+/// written; where the file system can't do that, by a hole.
+fn allocate(file: &File, old: u64, new: u64) -> io::Result<()> {
+    // SAFETY: a system call on an open descriptor.
+    let failed = unsafe {
+        libc::fallocate(file.as_raw_fd(), 0, old as libc::off_t, (new - old) as libc::off_t) != 0
+    };
+    if !failed {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        e if e.raw_os_error() == Some(libc::EOPNOTSUPP) => file.set_len(new),
+        e if e.kind() == io::ErrorKind::Interrupted => allocate(file, old, new),
+        e => Err(e),
+    }
+}

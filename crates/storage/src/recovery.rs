@@ -1,0 +1,119 @@
+//! Redo: applies the log from the last checkpoint's redo position to its end.
+//!
+//! Crash cases, one by one:
+//!
+//! * **A page torn by the crash.** The first record that touched it after the redo position has its
+//!   image or starts it from zero, so it is overwritten without being read. (Hints never make
+//!   a page dirty, so no page is written that no record has touched.)
+//! * **A page that was written and is newer than a record.** Its LSN says so, and the record is passed
+//!   by. Images and inits are applied whatever the page says: the records that follow are all there.
+//! * **A page that was not written.** Every record applies.
+//! * **A file that is missing or too short**: made and extended here; a file whose creation was
+//!   logged but that has no page yet, too.
+//! * **A file that was cut**: a cut is logged and the log flushed before the file is cut, and no
+//!   checkpoint takes its redo position in between; redo cuts again.
+//! * **A relation that was dropped**: its records make files again that nobody knows; the layer
+//!   above, which knows its relations, sweeps them.
+//! * **The log's last record half written**, or one missing before others that reached the disk: the
+//!   log ends at the first place without a valid record; nothing from there on was acknowledged. The
+//!   rest is wiped before anything new is logged, so that no record of the lost part can ever
+//!   follow a new one ([`crate::wal::segment::Segments::cut_at`]).
+//! * **A crash during recovery**: the control file is as before, and redo starts again. Pages
+//!   written meanwhile carry the LSNs of records that were synced before they were applied.
+//! * **A crash during a checkpoint**: the control file names the one before until the new one is
+//!   complete.
+
+use base::{Error, Lsn, Result, err};
+
+use crate::buffer::{PAGE_SIZE, Page, WriteGuard};
+use crate::files::Files;
+use crate::wal::reader::LogReader;
+use crate::wal::record::{self, CHANGES, CREATED, CUT, FILLER, IMAGE, INIT, PageEntry, Record};
+use crate::{BufferPool, PAGE_HEADER, Participant, page};
+
+/// What redo works on.
+pub(crate) struct Redo<'a> {
+    pub files: &'a Files,
+    pub pool: &'a BufferPool,
+    pub participant: &'a dyn Participant,
+}
+
+impl Redo<'_> {
+    /// Applies all records; returns where the log ends and how many there were.
+    pub(crate) fn run(&self, reader: &mut LogReader) -> Result<(Lsn, u64)> {
+        let mut records = 0;
+        while let Some((start, bytes)) = reader.next()? {
+            let record = Record::parse(bytes, start)?;
+            self.apply(&record).map_err(|e| in_record(e, &record))?;
+            records += 1;
+        }
+        Ok((reader.position(), records))
+    }
+
+    fn apply(&self, record: &Record<'_>) -> Result<()> {
+        match record.kind {
+            FILLER => Ok(()),
+            CHANGES => self.apply_changes(record),
+            CREATED => {
+                let (_, mut body) = record.pages()?;
+                self.files.create(base::RelId(body.u32()?), base::Fork::Main)
+            }
+            CUT => {
+                let (_, mut body) = record.pages()?;
+                let (rel, fork, blocks) = (base::RelId(body.u32()?), body.fork()?, body.u32()?);
+                let doomed = |id: base::PageId| id.fork == fork && id.block >= blocks;
+                self.pool.pool.forget(rel, doomed);
+                self.files.cut(rel, fork, blocks)
+            }
+            other => Err(err!(DATA_CORRUPTED, "unknown kind of log record: {other}")),
+        }
+    }
+
+    fn apply_changes(&self, record: &Record<'_>) -> Result<()> {
+        let (pages, mut payloads) = record.pages()?;
+        for (index, entry) in pages.iter().enumerate() {
+            if entry.flags & record::UNCHANGED == 0 {
+                self.apply_page(record, index, entry)?;
+            }
+        }
+        while !payloads.is_empty() {
+            let (code, len) = (payloads.u8()?, payloads.u32()? as usize);
+            self.participant.redo(code, payloads.bytes(len)?, record.end)?;
+        }
+        Ok(())
+    }
+
+    fn apply_page(&self, record: &Record<'_>, index: usize, entry: &PageEntry<'_>) -> Result<()> {
+        self.files.ensure(entry.id)?;
+        let whole = entry.flags & (INIT | IMAGE) != 0;
+        let pinned = if whole { self.pool.pin_new(entry.id)? } else { self.pool.pin(entry.id)? };
+        let mut guard: WriteGuard = pinned.write();
+        if !whole && guard.lsn() >= record.end {
+            return Ok(());
+        }
+        guard.make_dirty();
+        let page = guard.page_mut();
+        match entry.image {
+            Some(image) => restore(page, image),
+            None => {
+                if entry.flags & INIT != 0 {
+                    page.fill(0);
+                }
+                record::apply_ops(record.ops, index, page)?;
+            }
+        }
+        page::set_lsn(page, record.end);
+        Ok(())
+    }
+}
+
+fn restore(page: &mut Page, (start, len, bytes): (usize, usize, &[u8])) {
+    let (head, tail) = bytes.split_at(start - PAGE_HEADER);
+    page.fill(0);
+    page[PAGE_HEADER..start].copy_from_slice(head);
+    page[start + len..PAGE_SIZE].copy_from_slice(tail);
+}
+
+fn in_record(error: Error, record: &Record<'_>) -> Error {
+    error.context(format!("redo of the log record at {}", record.start))
+}

@@ -1,0 +1,415 @@
+//! Log records as bytes.
+//!
+//! ```text
+//!  0   len u32      all of the record, a multiple of 8
+//!  4   crc u32      CRC-32C of bytes 16..len, then 8..16, then 0..4
+//!  8   lsn u64      where the record begins
+//! 16   kind u8      0 filler, 1 changes, 2 relation created, 3 relation cut
+//! 17   pages u8     entries in the page table
+//! 18   pad u8       zero bytes at the end (0..=7)
+//! 19   0
+//! 20   ops u32      bytes of operations
+//! 24   operations   in the order in which they were made
+//!      page table   one entry a page, each with its image if it has one
+//!      payloads     [code u8][len u32][bytes] until len - pad
+//!
+//! operation:   [page u8][kind << 13 | offset u16] then
+//!              kind 0, put:   [len u16][bytes]
+//!              kind 1, shift: [to u16][len u16]
+//! page entry:  [rel u32][block u32][fork u8][flags u8]
+//!              flags 1, init:  redo starts from a zero page
+//!              flags 2, image: [zero run's start u16][its length u16][the page's bytes 16.. without it]
+//!              flags 4, unchanged: an entry that only keeps its number
+//! ```
+//!
+//! * The length is the last word to be written, so that it tells the WAL writer that the record is
+//!   complete (see [`super::ring`]).
+//! * A record that is not at the place it says it is at is the rest of an older log.
+//! * Of a filler only the header counts: its CRC covers bytes 16..24 in place of 16..len.
+//! * Offsets are below 8192 (13 bits). A page with an image has no operations.
+
+use base::{Fork, Lsn, PageId, RelId, Result, err};
+
+/// Bytes in a record's header; also the smallest record.
+pub const HEADER: usize = 24;
+/// Nothing: space that was reserved but not used.
+pub const FILLER: u8 = 0;
+/// Changes of pages, payloads.
+pub const CHANGES: u8 = 1;
+/// A relation's main file was made; body: [rel u32].
+pub const CREATED: u8 = 2;
+/// A fork was cut; body: [rel u32][fork u8][blocks u32].
+pub const CUT: u8 = 3;
+
+/// Redo starts from a zero page.
+pub const INIT: u8 = 1;
+/// The page's image is here.
+pub const IMAGE: u8 = 2;
+/// The page was latched but not changed; the entry only keeps its number.
+pub const UNCHANGED: u8 = 4;
+
+/// Operation: bytes at an offset.
+pub const PUT: u16 = 0;
+/// Operation: move inside the page.
+pub const SHIFT: u16 = 1;
+
+/// Completes the bytes of a record whose body is in place: padding, and the header but for length,
+/// CRC and LSN. Returns the CRC of what is known so far.
+pub fn finish(record: &mut Vec<u8>, kind: u8, pages: u8, ops: usize) -> u32 {
+    let pad = record.len().next_multiple_of(8) - record.len();
+    record.resize(record.len() + pad, 0);
+    record[16] = kind;
+    record[17] = pages;
+    record[18] = pad as u8;
+    record[19] = 0;
+    record[20..24].copy_from_slice(&(ops as u32).to_le_bytes());
+    crc32c::crc32c(&record[16..])
+}
+
+/// Fills in LSN, CRC and length of a finished record.
+pub fn place(record: &mut [u8], body_crc: u32, lsn: u64) {
+    let len = record.len() as u32;
+    record[8..16].copy_from_slice(&lsn.to_le_bytes());
+    record[..4].copy_from_slice(&len.to_le_bytes());
+    let crc = crc32c::crc32c_append(body_crc, &record[8..16]);
+    let crc = crc32c::crc32c_append(crc, &record[..4]);
+    record[4..8].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// The header of a filler of `len` bytes.
+pub fn filler(len: usize, lsn: u64) -> [u8; HEADER] {
+    let mut header = [0; HEADER];
+    header[8..16].copy_from_slice(&lsn.to_le_bytes());
+    header[..4].copy_from_slice(&(len as u32).to_le_bytes());
+    let crc = crc32c::crc32c(&header[16..]);
+    let crc = crc32c::crc32c_append(crc, &header[8..16]);
+    let crc = crc32c::crc32c_append(crc, &header[..4]);
+    header[4..8].copy_from_slice(&crc.to_le_bytes());
+    header
+}
+
+/// Little-endian numbers from the front of a slice, with every length checked.
+pub struct Cursor<'a>(pub &'a [u8]);
+
+impl<'a> Cursor<'a> {
+    /// The next `n` bytes.
+    pub fn bytes(&mut self, n: usize) -> Result<&'a [u8]> {
+        match self.0.split_at_checked(n) {
+            Some((head, rest)) => {
+                self.0 = rest;
+                Ok(head)
+            }
+            None => Err(malformed()),
+        }
+    }
+    /// One byte.
+    pub fn u8(&mut self) -> Result<u8> {
+        Ok(self.bytes(1)?[0])
+    }
+    /// Two bytes.
+    pub fn u16(&mut self) -> Result<u16> {
+        let b = self.bytes(2)?;
+        Ok(u16::from_le_bytes([b[0], b[1]]))
+    }
+    /// Four bytes.
+    pub fn u32(&mut self) -> Result<u32> {
+        let b = self.bytes(4)?;
+        Ok(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    }
+    /// Eight bytes.
+    pub fn u64(&mut self) -> Result<u64> {
+        let (low, high) = (self.u32()?, self.u32()?);
+        Ok(u64::from(high) << 32 | u64::from(low))
+    }
+    /// One of the three forks.
+    pub fn fork(&mut self) -> Result<Fork> {
+        match self.u8()? {
+            0 => Ok(Fork::Main),
+            1 => Ok(Fork::Fsm),
+            2 => Ok(Fork::Vm),
+            _ => Err(malformed()),
+        }
+    }
+    /// Whether nothing is left.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cold]
+fn malformed() -> base::Error {
+    err!(DATA_CORRUPTED, "malformed record in the write-ahead log")
+}
+
+/// A record that was read back: its pieces, still as bytes.
+pub struct Record<'a> {
+    /// Where it begins.
+    pub start: Lsn,
+    /// Where the next one begins.
+    pub end: Lsn,
+    /// What it is.
+    pub kind: u8,
+    /// The operations.
+    pub ops: &'a [u8],
+    pages: u8,
+    rest: &'a [u8],
+}
+
+/// One entry of the page table.
+pub struct PageEntry<'a> {
+    /// The page.
+    pub id: PageId,
+    /// [`INIT`], [`IMAGE`].
+    pub flags: u8,
+    /// Start and length of the zero run, and the other bytes.
+    pub image: Option<(usize, usize, &'a [u8])>,
+}
+
+/// Whether these are the complete bytes of a record that belongs at `lsn`; `bytes` holds as many as
+/// the length says.
+pub fn is_valid(bytes: &[u8], lsn: u64) -> bool {
+    let mut header = Cursor(bytes);
+    let (Ok(len), Ok(crc), Ok(own)) = (header.u32(), header.u32(), header.u64()) else {
+        return false;
+    };
+    if own != lsn || len as usize != bytes.len() || bytes.len() < HEADER {
+        return false;
+    }
+    let body = if bytes[16] == FILLER { &bytes[16..HEADER] } else { &bytes[16..] };
+    let sum = crc32c::crc32c(body);
+    let sum = crc32c::crc32c_append(sum, &bytes[8..16]);
+    crc32c::crc32c_append(sum, &bytes[..4]) == crc
+}
+
+impl<'a> Record<'a> {
+    /// Takes a valid record apart.
+    pub fn parse(bytes: &'a [u8], lsn: u64) -> Result<Record<'a>> {
+        let mut header = Cursor(bytes.get(16..).ok_or_else(malformed)?);
+        let (kind, pages, pad) = (header.u8()?, header.u8()?, header.u8()?);
+        header.u8()?;
+        let ops_len = header.u32()? as usize;
+        let mut body = Cursor(header.0);
+        let whole = body.0.len().checked_sub(usize::from(pad)).ok_or_else(malformed)?;
+        body.0 = &body.0[..whole];
+        let ops = body.bytes(ops_len)?;
+        let end = Lsn(lsn + bytes.len() as u64);
+        Ok(Record { start: Lsn(lsn), end, kind, ops, pages, rest: body.0 })
+    }
+
+    /// The page table, and what comes after it.
+    pub fn pages(&self) -> Result<(Vec<PageEntry<'a>>, Cursor<'a>)> {
+        let mut rest = Cursor(self.rest);
+        let mut pages = Vec::with_capacity(usize::from(self.pages));
+        for _ in 0..self.pages {
+            let (rel, block) = (RelId(rest.u32()?), rest.u32()?);
+            let fork = rest.fork()?;
+            let flags = rest.u8()?;
+            let image = match flags & IMAGE {
+                0 => None,
+                _ => Some(read_image(&mut rest)?),
+            };
+            pages.push(PageEntry { id: PageId { rel, fork, block }, flags, image });
+        }
+        Ok((pages, rest))
+    }
+}
+
+fn read_image<'a>(from: &mut Cursor<'a>) -> Result<(usize, usize, &'a [u8])> {
+    const BODY: usize = crate::PAGE_SIZE - crate::PAGE_HEADER;
+    let (start, len) = (usize::from(from.u16()?), usize::from(from.u16()?));
+    if start < crate::PAGE_HEADER || start + len > crate::PAGE_SIZE {
+        return Err(malformed());
+    }
+    Ok((start, len, from.bytes(BODY - len)?))
+}
+
+/// Appends a page's entry.
+pub fn push_entry(record: &mut Vec<u8>, id: PageId, flags: u8) {
+    record.extend_from_slice(&id.rel.0.to_le_bytes());
+    record.extend_from_slice(&id.block.to_le_bytes());
+    record.push(id.fork as u8);
+    record.push(flags);
+}
+
+/// Appends an entry for a page that was not changed.
+pub fn push_unchanged(record: &mut Vec<u8>) {
+    push_entry(record, PageId::main(RelId(0), 0), UNCHANGED);
+}
+
+/// Appends a page's image after its entry, without its longest run of zeros.
+pub fn push_image(record: &mut Vec<u8>, page: &crate::Page) {
+    let (start, len) = longest_zero_run(page);
+    record.extend_from_slice(&(start as u16).to_le_bytes());
+    record.extend_from_slice(&(len as u16).to_le_bytes());
+    record.extend_from_slice(&page[crate::PAGE_HEADER..start]);
+    record.extend_from_slice(&page[start + len..]);
+}
+
+/// Start and length (in whole words) of the longest run of zeros after the header.
+fn longest_zero_run(page: &crate::Page) -> (usize, usize) {
+    let (mut best, mut best_len) = (crate::PAGE_HEADER, 0);
+    let (mut run, mut run_len) = (crate::PAGE_HEADER, 0);
+    let (words, _) = page.as_chunks::<8>();
+    for (i, word) in words.iter().enumerate().skip(crate::PAGE_HEADER / 8) {
+        if *word == [0; 8] {
+            run_len += 8;
+            if run_len > best_len {
+                (best, best_len) = (run, run_len);
+            }
+        } else {
+            (run, run_len) = ((i + 1) * 8, 0);
+        }
+    }
+    (best, best_len)
+}
+
+/// Appends a payload.
+pub fn push_payload(record: &mut Vec<u8>, code: u8, bytes: &[u8]) {
+    record.push(code);
+    record.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    record.extend_from_slice(bytes);
+}
+
+/// Applies one page's operations out of a record's.
+pub fn apply_ops(ops: &[u8], index: usize, page: &mut crate::Page) -> Result<()> {
+    let mut ops = Cursor(ops);
+    while !ops.is_empty() {
+        let op = read_op(&mut ops)?;
+        if op.page() != index {
+            continue;
+        }
+        match op {
+            Op::Put { offset, bytes, .. } => {
+                let place = page.get_mut(offset..offset + bytes.len()).ok_or_else(malformed)?;
+                place.copy_from_slice(bytes);
+            }
+            Op::Shift { from, to, len, .. } => {
+                if from + len > crate::PAGE_SIZE || to + len > crate::PAGE_SIZE {
+                    return Err(malformed());
+                }
+                page.copy_within(from..from + len, to);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One operation.
+pub enum Op<'a> {
+    /// Bytes at an offset.
+    Put {
+        /// Index in the page table.
+        page: usize,
+        /// Where.
+        offset: usize,
+        /// What.
+        bytes: &'a [u8],
+    },
+    /// Move inside the page.
+    Shift {
+        /// Index in the page table.
+        page: usize,
+        /// Source.
+        from: usize,
+        /// Target.
+        to: usize,
+        /// Bytes.
+        len: usize,
+    },
+}
+
+impl Op<'_> {
+    /// Index in the page table.
+    pub fn page(&self) -> usize {
+        match self {
+            Op::Put { page, .. } | Op::Shift { page, .. } => *page,
+        }
+    }
+}
+
+/// Takes the next operation off.
+pub fn read_op<'a>(ops: &mut Cursor<'a>) -> Result<Op<'a>> {
+    let page = usize::from(ops.u8()?);
+    let word = ops.u16()?;
+    let offset = usize::from(word & 0x1fff);
+    match word >> 13 {
+        PUT => {
+            let len = usize::from(ops.u16()?);
+            Ok(Op::Put { page, offset, bytes: ops.bytes(len)? })
+        }
+        SHIFT => {
+            let (to, len) = (usize::from(ops.u16()?), usize::from(ops.u16()?));
+            Ok(Op::Shift { page, from: offset, to, len })
+        }
+        _ => Err(malformed()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PAGE_SIZE;
+
+    fn sample() -> (Vec<u8>, crate::Page) {
+        let mut record = vec![0; HEADER];
+        record.extend_from_slice(&[1, 40, 0, 3, 0, 7, 8, 9]);
+        let ops = record.len() - HEADER;
+        let mut page = [0; PAGE_SIZE];
+        page[16] = 1;
+        page[8191] = 2;
+        let id = PageId { rel: RelId(70), fork: Fork::Fsm, block: 9 };
+        push_entry(&mut record, id, IMAGE);
+        push_image(&mut record, &page);
+        push_entry(&mut record, PageId::main(RelId(71), 0), INIT);
+        push_payload(&mut record, 33, b"hello");
+        let crc = finish(&mut record, CHANGES, 2, ops);
+        place(&mut record, crc, 4096);
+        (record, page)
+    }
+
+    #[test]
+    fn a_record_comes_back_as_it_was() {
+        let (record, page) = sample();
+        assert!(record.len() < 120, "the image's zeros are left out");
+        assert!(is_valid(&record, 4096));
+        let back = Record::parse(&record, 4096).unwrap();
+        let (pages, mut rest) = back.pages().unwrap();
+        let (start, len, bytes) = pages[0].image.unwrap();
+        let mut again = vec![0; 16];
+        again.extend_from_slice(&bytes[..start - 16]);
+        again.resize(start + len, 0);
+        again.extend_from_slice(&bytes[start - 16..]);
+        assert_eq!(again, page);
+        assert_eq!((pages[1].id, pages[1].flags), (PageId::main(RelId(71), 0), INIT));
+        let mut target = [0; PAGE_SIZE];
+        apply_ops(back.ops, 1, &mut target).unwrap();
+        assert_eq!(target[40..44], [7, 8, 9, 0]);
+        assert_eq!((rest.u8().unwrap(), rest.u32().unwrap()), (33, 5));
+        assert_eq!(rest.0, b"hello");
+    }
+
+    #[test]
+    fn a_changed_moved_or_cut_record_is_refused() {
+        let (record, _) = sample();
+        assert!(!is_valid(&record, 4104));
+        assert!(!is_valid(&record[..record.len() - 8], 4096));
+        for at in [0, 5, 9, 16, 30, record.len() - 1] {
+            let mut bad = record.clone();
+            bad[at] ^= 16;
+            assert!(!is_valid(&bad, 4096), "byte {at}");
+        }
+        let header = filler(64, 800);
+        let mut bytes = [0xAA; 64];
+        bytes[..HEADER].copy_from_slice(&header);
+        assert!(is_valid(&bytes, 800));
+    }
+
+    #[test]
+    fn operations_outside_the_page_are_errors() {
+        let mut page = [0; PAGE_SIZE];
+        let put = [0, 0xff, 0x1f, 2, 0, 1, 1];
+        assert!(apply_ops(&put, 0, &mut page).is_err());
+        let shift = [0, 0x10, 0x20, 0xff, 0x1f, 2, 0];
+        assert!(apply_ops(&shift, 0, &mut page).is_err());
+    }
+}

@@ -1,0 +1,114 @@
+//! The log buffers: a ring of bytes between those who insert and the WAL writer.
+//!
+//! Byte `p` of the log lives at `p mod size`. Who may touch it:
+//!
+//! ```text
+//!        written                 complete             position          written + size
+//!  free  |  complete records     |  being copied in   |  reserved by none   |
+//!        |  the writer's         |  their inserters'  |  zero               |
+//! ```
+//!
+//! * Invariant Z: every byte from `complete` on that has not been copied in yet is zero. The writer
+//!   clears what it has written before it gives the space away (moves `written`).
+//! * A record's inserter copies everything but the first four bytes, the length, and then stores
+//!   the length with Release. Records begin at multiples of 8, so the length is one aligned word
+//!   and never wraps round.
+//! * The writer walks from `complete`: a zero length (Acquire) is a record that isn't there yet;
+//!   any other moves `complete` over the whole record. So it needs no slots, no locks, and costs
+//!   inserters nothing but their own bytes.
+//! * An inserter waits until `end <= written + size` before it copies, so it never touches
+//!   bytes that are not its own.
+
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::memory::Region;
+
+/// See the module.
+pub(crate) struct Ring {
+    memory: Region,
+    size: u64,
+}
+
+impl Ring {
+    /// A ring of zeros; `size` is rounded up to a power of two, at least 1 MiB.
+    pub(crate) fn new(size: usize) -> std::io::Result<Ring> {
+        let size = size.max(1 << 20).next_power_of_two();
+        Ok(Ring { memory: Region::new(size)?, size: size as u64 })
+    }
+
+    /// Bytes in the ring.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    fn at(&self, position: u64) -> NonNull<u8> {
+        self.memory.at((position & (self.size - 1)) as usize)
+    }
+
+    fn length_word(&self, position: u64) -> &AtomicU32 {
+        debug_assert!(position.is_multiple_of(8));
+        // SAFETY: in bounds and aligned, since position is a multiple of 8 and the region begins on
+        // a page; all accesses to a first word that race are through this atomic.
+        unsafe { self.at(position).cast::<AtomicU32>().as_ref() }
+    }
+
+    /// Length of the record at `position`; 0 while it isn't complete.
+    pub(crate) fn complete_len(&self, position: u64) -> u32 {
+        self.length_word(position).load(Ordering::Acquire)
+    }
+
+    /// Copies a record (whole, or a filler's header) to its place and completes it.
+    ///
+    /// # Safety
+    /// The caller has reserved `start..` for itself, and it lies below `written + size`.
+    pub(crate) unsafe fn copy_in(&self, start: u64, record: &[u8]) {
+        // SAFETY: the caller's space.
+        unsafe { self.copy(start + 4, &record[4..]) };
+        let len = u32::from_le_bytes([record[0], record[1], record[2], record[3]]);
+        self.length_word(start).store(len.to_le(), Ordering::Release);
+    }
+
+    /// # Safety
+    /// The bytes are the caller's.
+    unsafe fn copy(&self, start: u64, bytes: &[u8]) {
+        let first = bytes.len().min((self.size - (start & (self.size - 1))) as usize);
+        let (head, tail) = bytes.split_at(first);
+        // SAFETY: in bounds: the head ends at the ring's end at the latest, and the tail begins at
+        // its start; nobody else touches these bytes, by the caller's word.
+        unsafe {
+            self.at(start).copy_from_nonoverlapping(NonNull::from(head).cast(), head.len());
+            self.memory.at(0).copy_from_nonoverlapping(NonNull::from(tail).cast(), tail.len());
+        }
+    }
+
+    /// Complete bytes in one or two pieces.
+    ///
+    /// # Safety
+    /// `from..to` lies between `written` and `complete`, and the caller is the writer.
+    pub(crate) unsafe fn pieces(&self, from: u64, to: u64) -> [&[u8]; 2] {
+        let len = (to - from) as usize;
+        let first = len.min((self.size - (from & (self.size - 1))) as usize);
+        // SAFETY: in bounds as in `copy`; complete bytes no longer change.
+        unsafe {
+            [
+                std::slice::from_raw_parts(self.at(from).as_ptr(), first),
+                std::slice::from_raw_parts(self.memory.at(0).as_ptr(), len - first),
+            ]
+        }
+    }
+
+    /// Makes bytes zero that have been written.
+    ///
+    /// # Safety
+    /// As for [`Ring::pieces`], whose slices are gone.
+    pub(crate) unsafe fn clear(&self, from: u64, to: u64) {
+        let len = (to - from) as usize;
+        let first = len.min((self.size - (from & (self.size - 1))) as usize);
+        // SAFETY: in bounds; the writer's bytes until it moves `written`.
+        unsafe {
+            self.at(from).write_bytes(0, first);
+            self.memory.at(0).write_bytes(0, len - first);
+        }
+    }
+}

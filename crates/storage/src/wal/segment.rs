@@ -1,0 +1,158 @@
+//! The log's files: `wal/<number>`, sixteen hexadecimal digits, each of one size. Byte `p` of the
+//! log is byte `p mod size` of file `p / size`; records run over the ends of files.
+//!
+//! A segment is used when the log gets there. Better that its bytes exist by then (written, not
+//! just promised by the file system), since then a sync has no metadata to write: so the
+//! checkpointer prepares the next segment ahead, and renames segments that are no longer needed to
+//! numbers to come. Both put the file in place by `link`, which never overwrites. When nothing was
+//! prepared in time the writer makes a sparse file and goes on.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use base::WaitEvent;
+use base::settings::{live_enum, setting};
+use sched::io_wait;
+
+/// The directory of segments.
+#[derive(Clone)]
+pub(crate) struct Segments {
+    dir: PathBuf,
+    /// Bytes in each.
+    pub(crate) size: u64,
+    sync: Option<bool>,
+}
+
+/// Position of a word in the setting `wal_sync_method`.
+const FSYNC: usize = 1;
+const OPEN_DATASYNC: usize = 2;
+
+impl Segments {
+    pub(crate) fn new(dir: &Path, size: u64, sync: Option<bool>) -> Segments {
+        Segments { dir: dir.join("wal"), size, sync }
+    }
+
+    fn fsync(&self) -> bool {
+        self.sync.unwrap_or_else(|| base::settings::live_bool(setting::FSYNC))
+    }
+
+    fn path(&self, number: u64) -> PathBuf {
+        self.dir.join(format!("{number:016X}"))
+    }
+
+    /// Numbers of the segments that are there, in order.
+    pub(crate) fn list(&self) -> io::Result<Vec<u64>> {
+        let mut numbers = Vec::new();
+        for entry in fs::read_dir(&self.dir)? {
+            let name = entry?.file_name();
+            let name = name.to_string_lossy();
+            match u64::from_str_radix(&name, 16) {
+                Ok(n) if name.len() == 16 => numbers.push(n),
+                _ => {}
+            }
+        }
+        numbers.sort_unstable();
+        Ok(numbers)
+    }
+
+    /// Opens a segment for reading.
+    pub(crate) fn open_read(&self, number: u64) -> io::Result<File> {
+        File::open(self.path(number))
+    }
+
+    /// Opens or makes a segment for writing, and makes its name durable.
+    pub(crate) fn open_write(&self, number: u64) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        if live_enum(setting::WAL_SYNC_METHOD) == OPEN_DATASYNC && self.fsync() {
+            options.custom_flags(libc::O_DSYNC);
+        }
+        let file = options.open(self.path(number))?;
+        if file.metadata()?.len() < self.size {
+            file.set_len(self.size)?;
+        }
+        self.sync_dir()?;
+        Ok(file)
+    }
+
+    /// Makes a segment's bytes durable.
+    pub(crate) fn sync(&self, file: &File) -> io::Result<()> {
+        if !self.fsync() {
+            return Ok(());
+        }
+        match live_enum(setting::WAL_SYNC_METHOD) {
+            FSYNC => file.sync_all(),
+            _ => file.sync_data(),
+        }
+    }
+
+    fn sync_dir(&self) -> io::Result<()> {
+        if self.fsync() { File::open(&self.dir)?.sync_all() } else { Ok(()) }
+    }
+
+    /// Makes a segment full of zeros unless it is there.
+    pub(crate) fn prepare(&self, number: u64) -> io::Result<()> {
+        if self.path(number).exists() {
+            return Ok(());
+        }
+        let temporary = self.dir.join("next.tmp");
+        let file = File::create(&temporary)?;
+        let zeros = vec![0; (256 * 1024).min(self.size as usize)];
+        let mut at = 0;
+        while at < self.size {
+            let n = zeros.len().min((self.size - at) as usize);
+            io_wait(WaitEvent::IOWALInitWrite, || file.write_all_at(&zeros[..n], at))?;
+            at += n as u64;
+        }
+        if self.fsync() {
+            io_wait(WaitEvent::IOWALInitWrite, || file.sync_all())?;
+        }
+        self.put_in_place(&temporary, number)?;
+        self.sync_dir()
+    }
+
+    /// Gives a file a segment's name, unless there is one, and takes its old name away.
+    fn put_in_place(&self, file: &Path, number: u64) -> io::Result<()> {
+        match fs::hard_link(file, self.path(number)) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+            _ => fs::remove_file(file),
+        }
+    }
+
+    /// Renames segments before `keep_from` to numbers that follow the last one, as long as fewer
+    /// than `spare` follow `current`, and removes the others.
+    pub(crate) fn recycle(&self, keep_from: u64, current: u64, spare: u64) -> io::Result<()> {
+        let all = self.list()?;
+        let mut next = all.last().map_or(current, |last| *last.max(&current)) + 1;
+        for number in all.into_iter().take_while(|n| *n < keep_from) {
+            if next <= current + spare {
+                self.put_in_place(&self.path(number), next)?;
+                next += 1;
+            } else {
+                fs::remove_file(self.path(number))?;
+            }
+        }
+        self.sync_dir()
+    }
+
+    /// After recovery: nothing may follow the log's end that could ever be taken for a record that
+    /// comes after new ones. Zeros the rest of the last segment and removes the later ones.
+    pub(crate) fn cut_at(&self, end: u64) -> io::Result<()> {
+        let last = end / self.size;
+        for number in self.list()?.into_iter().rev().take_while(|n| *n > last) {
+            fs::remove_file(self.path(number))?;
+        }
+        if self.path(last).exists() {
+            let file = OpenOptions::new().write(true).open(self.path(last))?;
+            let from = end % self.size;
+            let zeros = vec![0; (self.size - from) as usize];
+            file.write_all_at(&zeros, from)?;
+            if self.fsync() {
+                file.sync_all()?;
+            }
+        }
+        self.sync_dir()
+    }
+}

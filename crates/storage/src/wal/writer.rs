@@ -1,0 +1,216 @@
+//! The WAL writer: one thread that moves complete records from the ring to the files, syncs them
+//! when somebody wants that, and wakes exactly those whose position is covered.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+use std::thread::JoinHandle;
+
+use base::WaitEvent;
+use sched::{TaskRef, io_wait};
+
+use super::segment::Segments;
+use super::{ABANDONED, FINISH, LSN_MASK, Log};
+use crate::fatal;
+use crate::stats::bump;
+
+/// At most so much is written before its space is given back to inserters.
+const CHUNK: u64 = 1 << 20;
+
+struct Writer {
+    log: Arc<Log>,
+    segments: Segments,
+    open: Option<(u64, File)>,
+    written: u64,
+    flushed: u64,
+    covered: Vec<TaskRef>,
+}
+
+/// Starts the thread; records go on from the log's position.
+pub(crate) fn spawn(log: &Arc<Log>, segments: &Segments) -> JoinHandle<()> {
+    let start = log.insert_position().0;
+    let mut writer = Writer {
+        log: log.clone(),
+        segments: segments.clone(),
+        open: None,
+        written: start,
+        flushed: start,
+        covered: Vec::new(),
+    };
+    sched::spawn_thread("walwriter", move || writer.run())
+}
+
+/// What a round found to do.
+enum Due {
+    Nothing,
+    /// Somebody wants durability up to here.
+    Sync(u64),
+}
+
+impl Writer {
+    fn run(&mut self) {
+        // Only this thread sets it, once.
+        let _ = self.log.task.set(sched::current());
+        loop {
+            if self.log.is_abandoned() {
+                return self.wake_everybody();
+            }
+            let progress = self.write_complete();
+            match self.due() {
+                Due::Sync(upto) if upto <= self.written => self.sync(),
+                Due::Nothing if progress => {}
+                Due::Nothing if self.may_end() => return,
+                Due::Nothing if !self.is_behind() => self.sleep(),
+                // An inserter between reservation and completion has been put off its core.
+                _ => std::thread::yield_now(),
+            }
+        }
+    }
+
+    /// Writes a chunk of complete records; false when there are none.
+    fn write_complete(&mut self) -> bool {
+        let (mut complete, limit) = (self.written, self.written + CHUNK);
+        while complete < limit {
+            match self.log.ring.complete_len(complete) {
+                0 => break,
+                len => complete += u64::from(len),
+            }
+            if complete >= self.written + self.log.ring.size() {
+                break;
+            }
+        }
+        if complete == self.written {
+            return false;
+        }
+        let log = self.log.clone();
+        // SAFETY: written..complete are complete records, and this is the writer.
+        let pieces = unsafe { log.ring.pieces(self.written, complete) };
+        let mut at = self.written;
+        for piece in pieces {
+            self.write(at, piece);
+            at += piece.len() as u64;
+        }
+        // SAFETY: as above; the slices are gone.
+        unsafe { self.log.ring.clear(self.written, complete) };
+        self.written = complete;
+        self.log.written.store(complete, Ordering::Release);
+        let waiting = std::mem::take(&mut *self.log.space_waiters.lock());
+        waiting.iter().for_each(|t| t.unpark());
+        self.tell_checkpointer();
+        true
+    }
+
+    fn write(&mut self, mut at: u64, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (number, offset) = (at / self.segments.size, at % self.segments.size);
+            let n = bytes.len().min((self.segments.size - offset) as usize);
+            let file = self.segment(number);
+            let result = io_wait(WaitEvent::IOWALWrite, || file.write_all_at(&bytes[..n], offset));
+            if let Err(e) = result {
+                fatal::stop("write to the write-ahead log", &e);
+            }
+            bump(&self.log.counters.wal_writes);
+            bytes = &bytes[n..];
+            at += n as u64;
+        }
+    }
+
+    /// The open segment; changes to the next one, having synced the one before.
+    fn segment(&mut self, number: u64) -> &File {
+        if self.open.as_ref().is_none_or(|(n, _)| *n != number) {
+            self.sync_file();
+            match self.segments.open_write(number) {
+                Ok(file) => self.open = Some((number, file)),
+                Err(e) => fatal::stop("open a segment of the write-ahead log", &e),
+            }
+            self.log.signal.prepare_segment(number + 1);
+        }
+        match &self.open {
+            Some((_, file)) => file,
+            None => unreachable!("it was opened just now"),
+        }
+    }
+
+    fn sync_file(&self) {
+        if let Some((_, file)) = &self.open {
+            if let Err(e) = io_wait(WaitEvent::IOWALSync, || self.segments.sync(file)) {
+                fatal::stop("sync the write-ahead log", &e);
+            }
+            bump(&self.log.counters.wal_syncs);
+        }
+    }
+
+    /// Makes everything written durable, says so, and wakes those who waited for it.
+    fn sync(&mut self) {
+        self.sync_file();
+        self.flushed = self.written;
+        self.log.flushed.store(self.flushed, Ordering::Release);
+        self.pop_covered();
+        self.covered.drain(..).for_each(|t| t.unpark());
+    }
+
+    fn pop_covered(&mut self) -> Option<u64> {
+        let mut waiters = self.log.waiters.lock();
+        while let Some(first) = waiters.peek() {
+            if first.lsn > self.flushed {
+                return Some(first.lsn);
+            }
+            self.covered.extend(waiters.pop().map(|w| w.task));
+        }
+        None
+    }
+
+    /// The lowest position that somebody wants durable and that isn't.
+    fn due(&mut self) -> Due {
+        let waiter = self.pop_covered();
+        self.covered.drain(..).for_each(|t| t.unpark());
+        let requested = self.log.requested.load(Ordering::Acquire);
+        let end = self.log.insert_position().0;
+        let requested = (requested > self.flushed && requested <= end).then_some(requested);
+        let finish =
+            (self.log.stop.load(Ordering::Acquire) == FINISH && end > self.flushed).then_some(end);
+        match waiter.or(requested).or(finish) {
+            Some(upto) => Due::Sync(upto),
+            None => Due::Nothing,
+        }
+    }
+
+    fn may_end(&self) -> bool {
+        self.log.stop.load(Ordering::Acquire) != 0
+            && self.log.position.load(Ordering::Acquire) & LSN_MASK == self.flushed
+    }
+
+    /// Whether so much is waiting in the ring that it should be written though nobody asked.
+    fn is_behind(&self) -> bool {
+        let waiting = self.log.insert_position().0 - self.written;
+        waiting > self.log.ring.size() / 8 || !self.log.space_waiters.lock().is_empty()
+    }
+
+    fn sleep(&mut self) {
+        self.log.sleeping.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let idle = matches!(self.due(), Due::Nothing) && !self.is_behind();
+        if idle && self.log.stop.load(Ordering::SeqCst) == 0 {
+            sched::park_uninterruptible(WaitEvent::ActivityWalWriterMain, None);
+        }
+        self.log.sleeping.store(false, Ordering::SeqCst);
+    }
+
+    fn tell_checkpointer(&self) {
+        let since = self.written.saturating_sub(self.log.redo().lsn.0);
+        self.log.signal.logged(since > trigger(self.log.options.max_wal_size()));
+    }
+
+    fn wake_everybody(&mut self) {
+        debug_assert_eq!(self.log.stop.load(Ordering::Acquire), ABANDONED);
+        std::mem::take(&mut *self.log.waiters.lock()).iter().for_each(|w| w.task.unpark());
+        std::mem::take(&mut *self.log.space_waiters.lock()).iter().for_each(|t| t.unpark());
+    }
+}
+
+/// Log volume since the last redo position at which a checkpoint is due: the files reach back to the
+/// redo position before while it runs, so about half of the bound.
+fn trigger(max_wal_size: u64) -> u64 {
+    max_wal_size * 10 / 19
+}
