@@ -1,6 +1,42 @@
-//! The commit log: transaction id to outcome.
+//! The commit log: transaction id to outcome, in memory.
+//!
+//! ```text
+//!  xid ->  directory -> folder -> entry of 16384 xids -+-> live chunk: one word an xid
+//!                                                      +-> bits: one bit an xid, for ever
+//! ```
+//!
+//! A **live chunk** has one atomic word for each of its 16384 transactions:
+//!
+//! | word | meaning |
+//! | --- | --- |
+//! | 0 | id not handed out yet (or this very moment): counts as running |
+//! | bit 63, kind 0, owner | running, for the session in this slot of the registry |
+//! | bit 63, kind 1, owner | committing: the commit record is on its way into the log |
+//! | bit 63, kind 2 | aborted |
+//! | bit 63, kind 3 | committed before the last start of the server |
+//! | bit 63 clear | committed; the word is the CSN |
+//!
+//! A word goes `0 -> running -> committing -> csn` or `running -> aborted` and then never changes.
+//! That the word names the session costs nothing and is how a waiter finds whom it waits for.
+//!
+//! Once every transaction of a chunk has ended, its commits are durable and seen by every snapshot,
+//! the chunk is **reduced**: committed or not is one bit (a CSN is of no interest any more), and the
+//! live chunk is used again for new ids. So an old transaction costs one bit of memory for ever, a
+//! recent one eight bytes.
+//!
+//! Reading takes no lock and never waits. A live chunk carries the number of the chunk that it holds
+//! (`tag`). Reuse goes: bits written, entry's link cleared, tag cleared, words cleared, new tag, new
+//! link, each with release ordering. A reader loads link, word, tag: when the tag is still the right
+//! one, the word belongs to the chunk, because a cleared word would have brought the cleared tag with
+//! it; otherwise it looks again and finds the bits.
+//!
+//! What is on disk is described in `commit_file`.
 
-use base::Csn;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use base::{Csn, WaitEvent, Xid};
+use sched::Mutex;
 
 /// What became of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,4 +47,424 @@ pub enum XidStatus {
     Committed(Csn),
     /// Rolled back, or lost in a crash.
     Aborted,
+}
+
+/// A transaction's word, decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Not handed out, as far as the log knows.
+    Unassigned,
+    /// Running for the session in this registry slot.
+    Running(u32),
+    /// Its commit record is being written.
+    Committing(u32),
+    /// Ended without effect.
+    Aborted,
+    /// Committed; `Csn(0)` when that was long ago.
+    Committed(Csn),
+}
+
+const SPECIAL: u64 = 1 << 63;
+const KIND_SHIFT: u32 = 32;
+
+impl State {
+    fn to_word(self) -> u64 {
+        let special = |kind: u64, owner: u32| SPECIAL | kind << KIND_SHIFT | u64::from(owner);
+        match self {
+            State::Unassigned => 0,
+            State::Running(owner) => special(0, owner),
+            State::Committing(owner) => special(1, owner),
+            State::Aborted => special(2, 0),
+            State::Committed(Csn(0)) => special(3, 0),
+            State::Committed(csn) => csn.0,
+        }
+    }
+
+    fn from_word(word: u64) -> State {
+        if word == 0 {
+            return State::Unassigned;
+        }
+        if word & SPECIAL == 0 {
+            return State::Committed(Csn(word));
+        }
+        let owner = word as u32;
+        match (word & !SPECIAL) >> KIND_SHIFT {
+            0 => State::Running(owner),
+            1 => State::Committing(owner),
+            2 => State::Aborted,
+            _ => State::Committed(Csn(0)),
+        }
+    }
+
+    /// Whether the outcome is settled.
+    pub(crate) fn ended(self) -> bool {
+        matches!(self, State::Aborted | State::Committed(_))
+    }
+}
+
+/// Transactions in a chunk.
+pub(crate) const CHUNK: u64 = 1 << CHUNK_BITS;
+const CHUNK_BITS: u32 = 14;
+/// Words of 64 bits in a reduced chunk.
+pub(crate) const BIT_WORDS: usize = CHUNK as usize / 64;
+/// Entries of a directory level.
+const FAN: usize = 1 << 12;
+/// Ids at and above this do not fit the directory; at 100,000 transactions a second that is three
+/// and a half centuries away.
+pub(crate) const XID_LIMIT: u64 = CHUNK << 36;
+
+/// A reduced chunk.
+pub(crate) type Bits = [u64; BIT_WORDS];
+
+/// Where one chunk's outcomes are.
+struct Entry {
+    /// Number of the live chunk in the pool plus one; 0: reduced.
+    live: AtomicU32,
+    bits: OnceLock<Box<[AtomicU64]>>,
+}
+
+struct LiveChunk {
+    /// The chunk that it holds; `u64::MAX` while it holds none.
+    tag: AtomicU64,
+    words: Box<[AtomicU64]>,
+}
+
+type Level<T> = OnceLock<Box<[T]>>;
+
+/// Outcomes of all transactions.
+pub(crate) struct CommitLog {
+    directory: Box<[Level<Level<Entry>>]>,
+    pool: Box<[Level<OnceLock<LiveChunk>>]>,
+    /// Chunks below this exist.
+    chunks: AtomicU64,
+    upkeep: Mutex<Upkeep>,
+}
+
+#[derive(Default)]
+struct Upkeep {
+    /// The lowest chunk that is not reduced.
+    first_live: u64,
+    /// Pool chunks in no use, and how many there are in all.
+    free: Vec<u32>,
+    pooled: u32,
+}
+
+fn level<T>(make: impl Fn() -> T) -> Box<[T]> {
+    (0..FAN).map(|_| make()).collect()
+}
+
+impl CommitLog {
+    pub(crate) fn new() -> CommitLog {
+        CommitLog {
+            directory: level(OnceLock::new),
+            pool: level(OnceLock::new),
+            chunks: AtomicU64::new(0),
+            upkeep: Mutex::new(WaitEvent::LWLockCommitLog, Upkeep::default()),
+        }
+    }
+
+    fn entry(&self, chunk: u64) -> Option<&Entry> {
+        let (top, middle, low) = split(chunk);
+        self.directory.get(top)?.get()?[middle].get().map(|folder| &folder[low])
+    }
+
+    fn make_entry(&self, chunk: u64) -> &Entry {
+        let (top, middle, low) = split(chunk);
+        let entry = || Entry { live: AtomicU32::new(0), bits: OnceLock::new() };
+        let middle = &self.directory[top].get_or_init(|| level(OnceLock::new))[middle];
+        &middle.get_or_init(|| level(entry))[low]
+    }
+
+    /// The live chunk under this number of the pool.
+    fn live(&self, link: u32) -> Option<&LiveChunk> {
+        let number = link.checked_sub(1)? as usize;
+        self.pool[number / FAN].get()?[number % FAN].get()
+    }
+
+    /// What the log says about a transaction now.
+    #[inline]
+    pub(crate) fn get(&self, xid: Xid) -> State {
+        let chunk = xid.0 >> CHUNK_BITS;
+        loop {
+            let Some(entry) = self.entry(chunk) else { return self.without_chunk(xid, chunk) };
+            let Some(live) = self.live(entry.live.load(Ordering::Acquire)) else {
+                return match entry.bits.get() {
+                    Some(bits) => from_bits(bits, xid),
+                    None => self.without_chunk(xid, chunk),
+                };
+            };
+            let word = live.words[index(xid)].load(Ordering::Acquire);
+            if live.tag.load(Ordering::Acquire) == chunk {
+                return State::from_word(word);
+            }
+        }
+    }
+
+    /// A chunk without bits: either none of its transactions committed, or it does not exist yet.
+    #[cold]
+    fn without_chunk(&self, xid: Xid, chunk: u64) -> State {
+        match xid {
+            Xid::BOOTSTRAP => State::Committed(Csn(0)),
+            _ if chunk < self.chunks.load(Ordering::Acquire) => State::Aborted,
+            _ => State::Unassigned,
+        }
+    }
+
+    /// Notes a transaction's state. Its chunk is live, because the transaction has not ended.
+    #[inline]
+    pub(crate) fn set(&self, xid: Xid, state: State) {
+        let chunk = xid.0 >> CHUNK_BITS;
+        let live = self.entry(chunk).and_then(|e| self.live(e.live.load(Ordering::Acquire)));
+        let live = live.expect("the chunk of a transaction that has not ended is live");
+        debug_assert_eq!(live.tag.load(Ordering::Relaxed), chunk);
+        live.words[index(xid)].store(state.to_word(), Ordering::Release);
+    }
+
+    /// Makes sure that every id below `xid` has a word.
+    pub(crate) fn extend_to(&self, xid: u64) {
+        let wanted = xid.div_ceil(CHUNK);
+        if self.chunks.load(Ordering::Acquire) >= wanted {
+            return;
+        }
+        let mut upkeep = self.upkeep.lock();
+        while self.chunks.load(Ordering::Acquire) < wanted {
+            let chunk = self.chunks.load(Ordering::Acquire);
+            self.make_live(&mut upkeep, chunk, |_| State::Unassigned);
+            self.chunks.store(chunk + 1, Ordering::Release);
+        }
+    }
+
+    fn make_live(&self, upkeep: &mut Upkeep, chunk: u64, state: impl Fn(Xid) -> State) {
+        let link = upkeep.free.pop().unwrap_or_else(|| {
+            upkeep.pooled += 1;
+            upkeep.pooled
+        });
+        let number = link as usize - 1;
+        let words = || (0..CHUNK).map(|_| AtomicU64::new(0)).collect();
+        let folder = self.pool[number / FAN].get_or_init(|| level(OnceLock::new));
+        let live = folder[number % FAN]
+            .get_or_init(|| LiveChunk { tag: AtomicU64::new(u64::MAX), words: words() });
+        for (word, xid) in live.words.iter().zip(chunk * CHUNK..) {
+            word.store(state(Xid(xid)).to_word(), Ordering::Release);
+        }
+        live.tag.store(chunk, Ordering::Release);
+        self.make_entry(chunk).live.store(link, Ordering::Release);
+    }
+
+    /// Reduces old chunks: those below `oldest` (every transaction below it has ended) whose commits
+    /// all lie at or below `seen_by_all`. Returns how many chunks are still live.
+    pub(crate) fn reduce(&self, oldest: Xid, seen_by_all: Csn) -> u64 {
+        let mut upkeep = self.upkeep.lock();
+        while (upkeep.first_live + 1) * CHUNK <= oldest.0 {
+            let chunk = upkeep.first_live;
+            let entry = self.make_entry(chunk);
+            let link = entry.live.load(Ordering::Acquire);
+            if let Some(live) = self.live(link) {
+                let Some(bits) = gather(live, seen_by_all) else { break };
+                store_bits(entry, &bits);
+                entry.live.store(0, Ordering::Release);
+                live.tag.store(u64::MAX, Ordering::Release);
+                upkeep.free.push(link);
+            }
+            upkeep.first_live += 1;
+        }
+        self.chunks.load(Ordering::Acquire) - upkeep.first_live
+    }
+
+    /// Committed or not of a chunk's transactions, as far as the commit lies at or below `upto`. The
+    /// caller knows that none of those is `committing` any more.
+    pub(crate) fn bits(&self, chunk: u64, upto: Csn) -> Bits {
+        let mut bits = [0; BIT_WORDS];
+        let Some(entry) = self.entry(chunk) else { return bits };
+        if entry.live.load(Ordering::Acquire) == 0 {
+            for (word, old) in bits.iter_mut().zip(entry.bits.get().into_iter().flatten()) {
+                *word = old.load(Ordering::Acquire);
+            }
+            return bits;
+        }
+        for xid in chunk * CHUNK..(chunk + 1) * CHUNK {
+            if matches!(self.get(Xid(xid)), State::Committed(csn) if csn <= upto) {
+                bits[index(Xid(xid)) / 64] |= 1 << (xid % 64);
+            }
+        }
+        bits
+    }
+
+    /// Recovery: notes that these transactions of a chunk committed.
+    pub(crate) fn restore_bits(&self, chunk: u64, bits: &Bits) {
+        if bits.iter().any(|&word| word != 0) {
+            store_bits(self.make_entry(chunk), bits);
+        }
+    }
+
+    /// Recovery: notes a commit.
+    pub(crate) fn restore_commit(&self, xid: Xid) {
+        let entry = self.make_entry(xid.0 >> CHUNK_BITS);
+        bits_of(entry)[index(xid) / 64].fetch_or(1 << (xid.0 % 64), Ordering::Release);
+    }
+
+    /// The end of recovery: whatever has not committed below `next` is aborted; ids from `next` on
+    /// are new.
+    pub(crate) fn restored(&self, next: Xid) {
+        let mut upkeep = self.upkeep.lock();
+        let chunk = next.0 >> CHUNK_BITS;
+        let old = self.entry(chunk).and_then(|e| e.bits.get());
+        self.make_live(&mut upkeep, chunk, |xid| match old {
+            _ if xid >= next => State::Unassigned,
+            _ if xid == Xid::BOOTSTRAP => State::Committed(Csn(0)),
+            Some(bits) => from_bits(bits, xid),
+            None => State::Aborted,
+        });
+        upkeep.first_live = chunk;
+        self.chunks.store(chunk + 1, Ordering::Release);
+    }
+}
+
+fn split(chunk: u64) -> (usize, usize, usize) {
+    let at = |shift: u32| (chunk >> shift) as usize;
+    (at(24), at(12) % FAN, at(0) % FAN)
+}
+
+fn index(xid: Xid) -> usize {
+    (xid.0 % CHUNK) as usize
+}
+
+fn bits_of(entry: &Entry) -> &[AtomicU64] {
+    entry.bits.get_or_init(|| (0..BIT_WORDS).map(|_| AtomicU64::new(0)).collect())
+}
+
+fn store_bits(entry: &Entry, bits: &Bits) {
+    for (word, value) in bits_of(entry).iter().zip(bits) {
+        word.store(*value, Ordering::Release);
+    }
+}
+
+fn from_bits(bits: &[AtomicU64], xid: Xid) -> State {
+    match bits[index(xid) / 64].load(Ordering::Acquire) >> (xid.0 % 64) & 1 {
+        1 => State::Committed(Csn(0)),
+        _ => State::Aborted,
+    }
+}
+
+/// The bits of a live chunk, or nothing if a commit in it is younger than `seen_by_all`.
+fn gather(live: &LiveChunk, seen_by_all: Csn) -> Option<Bits> {
+    let mut bits = [0; BIT_WORDS];
+    for (i, word) in live.words.iter().enumerate() {
+        match State::from_word(word.load(Ordering::Acquire)) {
+            State::Committed(csn) if csn <= seen_by_all => bits[i / 64] |= 1 << (i % 64),
+            State::Committed(_) => return None,
+            _ => {}
+        }
+    }
+    Some(bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_tells_each_state() {
+        for state in [
+            State::Unassigned,
+            State::Running(0),
+            State::Running(u32::MAX),
+            State::Committing(7),
+            State::Aborted,
+            State::Committed(Csn(0)),
+            State::Committed(Csn(1 << 62)),
+        ] {
+            assert_eq!(State::from_word(state.to_word()), state);
+        }
+    }
+
+    #[test]
+    fn a_fresh_log_knows_only_the_bootstrap_transaction() {
+        let log = CommitLog::new();
+        assert_eq!(log.get(Xid::BOOTSTRAP), State::Committed(Csn(0)));
+        assert_eq!(log.get(Xid(3)), State::Unassigned);
+        log.restored(Xid(3));
+        assert_eq!(log.get(Xid::BOOTSTRAP), State::Committed(Csn(0)));
+        assert_eq!(log.get(Xid(2)), State::Aborted);
+        assert_eq!(log.get(Xid(3)), State::Unassigned);
+        assert_eq!(log.get(Xid(u64::MAX)), State::Unassigned);
+    }
+
+    #[test]
+    fn old_chunks_are_reduced_in_order_and_used_again() {
+        let log = CommitLog::new();
+        log.restored(Xid(3));
+        log.extend_to(3 * CHUNK);
+        for xid in 3..3 * CHUNK {
+            let even = xid % 2 == 0;
+            log.set(Xid(xid), if even { State::Committed(Csn(xid)) } else { State::Aborted });
+        }
+        assert_eq!(log.reduce(Xid(3 * CHUNK), Csn(2 * CHUNK)), 1, "two are seen by all");
+        for xid in 3..2 * CHUNK {
+            let even = xid % 2 == 0;
+            let expected = if even { State::Committed(Csn(0)) } else { State::Aborted };
+            assert_eq!(log.get(Xid(xid)), expected);
+        }
+        assert_eq!(log.get(Xid(2 * CHUNK + 2)), State::Committed(Csn(2 * CHUNK + 2)));
+        log.extend_to(5 * CHUNK);
+        assert_eq!(log.upkeep.lock().pooled, 3, "the two chunks were used again");
+        assert_eq!(log.get(Xid(4 * CHUNK)), State::Unassigned);
+        assert_eq!(log.get(Xid(4)), State::Committed(Csn(0)));
+    }
+
+    #[test]
+    fn a_running_transaction_keeps_its_chunk_live() {
+        let log = CommitLog::new();
+        log.restored(Xid(3));
+        log.extend_to(2 * CHUNK);
+        log.set(Xid(5), State::Running(1));
+        log.set(Xid(6), State::Committed(Csn(9)));
+        assert_eq!(log.reduce(Xid(5), Csn(100)), 2);
+        assert_eq!(log.get(Xid(6)), State::Committed(Csn(9)));
+    }
+
+    #[test]
+    fn restored_commits_are_old_and_the_rest_aborted() {
+        let log = CommitLog::new();
+        log.restore_commit(Xid(CHUNK + 5));
+        log.restore_commit(Xid(7));
+        log.restored(Xid(CHUNK + 10));
+        assert_eq!(log.get(Xid(CHUNK + 5)), State::Committed(Csn(0)));
+        assert_eq!(log.get(Xid(CHUNK + 6)), State::Aborted);
+        assert_eq!(log.get(Xid(7)), State::Committed(Csn(0)));
+        assert_eq!(log.get(Xid(8)), State::Aborted);
+        assert_eq!(log.get(Xid(CHUNK + 10)), State::Unassigned);
+        let bits = log.bits(1, Csn(0));
+        assert_eq!(bits.iter().map(|w| w.count_ones()).sum::<u32>(), 1);
+    }
+
+    #[test]
+    fn readers_never_see_another_chunks_words_while_chunks_are_reused() {
+        let log = CommitLog::new();
+        log.restored(Xid(3));
+        let done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    // Transactions 4 and 5 of every chunk: committed and aborted.
+                    let last = log.chunks.load(Ordering::Acquire).saturating_sub(2);
+                    for chunk in last.saturating_sub(3)..last {
+                        let base = chunk * CHUNK;
+                        assert!(matches!(log.get(Xid(base + 4)), State::Committed(_)));
+                        assert_eq!(log.get(Xid(base + 5)), State::Aborted);
+                    }
+                }
+            });
+            for chunk in 0..40 {
+                log.extend_to((chunk + 1) * CHUNK);
+                for xid in (chunk * CHUNK).max(3)..(chunk + 1) * CHUNK {
+                    let commit = xid % 2 == 0;
+                    let state = if commit { State::Committed(Csn(xid)) } else { State::Aborted };
+                    log.set(Xid(xid), state);
+                }
+                log.reduce(Xid(chunk * CHUNK), Csn(u64::MAX));
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+    }
 }

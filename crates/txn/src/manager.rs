@@ -1,81 +1,459 @@
 //! The server's one transaction manager.
+//!
+//! # The order of commits
+//!
+//! A commit's CSN is its record's end position in the log. The steps:
+//!
+//! 1. The transaction and its subtransactions are marked `committing`.
+//! 2. The record's place in the log is reserved; that fixes the CSN. The record is written.
+//! 3. `before_publish` runs, if the upper layers have something to publish.
+//! 4. Their words in the commit log become the CSN.
+//! 5. `last_csn` is raised to the CSN. From now on new snapshots see the commit.
+//!
+//! Commits reach step 5 in any order. Say A (CSN 100) and B (200) commit, B is done first, and a
+//! snapshot takes 200. It must see A, and always see A. It does: A was marked before its place was
+//! reserved, A's place was reserved before B's, B's before 200 was published. So whoever holds a
+//! snapshot of 200 finds A at least `committing`, and then waits for the outcome, which costs as long
+//! as it takes to copy a record. Conversely, a transaction found *running* reserves its place later
+//! and gets a CSN above every snapshot that exists; so it stays invisible for them all.
+//!
+//! Commits with a payload of the upper layers (catalog changes) go one at a time, and a commit that
+//! follows one in the log is not published before it: a session that sees the later one sees the new
+//! catalog too.
+//!
+//! # The oldest running transaction
+//!
+//! `oldest` is found lazily: who ends a transaction moves it over all ids that have ended, as far as
+//! their commits are already published in `last_csn`. So whatever is below `oldest` has ended, and if
+//! it committed, then every later snapshot sees it. No list of sessions is consulted.
 
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::{Arc, OnceLock};
 
-use base::{Csn, Result, WaitEvent, Xid};
-use sched::TaskRef;
+use base::{Csn, Lsn, Result, WaitEvent, Xid, err};
+use crossbeam_utils::CachePadded;
+use sched::{Mutex, TaskRef};
 use storage::{Participant, Storage};
 
-use crate::commit_log::XidStatus;
+use crate::commit_log::{CommitLog, State, XID_LIMIT, XidStatus};
 use crate::lock::{LockManager, LockOwner};
+use crate::log::{self, Log};
+use crate::recovery::Recovery;
+use crate::registry::{Horizon, Registry};
 use crate::transaction::{Isolation, Transaction};
+use crate::waiters::XidWaiters;
+
+/// Transaction ids are logged in blocks of this many before any of them is handed out. A crash loses
+/// what is left of the block.
+const XID_BLOCK: u64 = 4096;
+/// The same for oids.
+const OID_BLOCK: u32 = 128;
+/// How many steps `oldest` takes at once.
+const OLDEST_STEPS: u64 = 4096;
+/// How often a reader looks at a committing transaction before it parks.
+const COMMITTING_SPINS: u32 = 100;
+
+/// What transactions, snapshots and locks share.
+pub(crate) struct Core {
+    pub(crate) commits: CommitLog,
+    pub(crate) registry: Registry,
+    pub(crate) horizon: Horizon,
+    pub(crate) waiters: XidWaiters,
+    next_xid: CachePadded<AtomicU64>,
+    /// Ids below this are logged and have their words in the commit log.
+    xid_limit: CachePadded<AtomicU64>,
+    /// What the record on its way says, or the last one.
+    xid_announced: AtomicU64,
+    xid_block: Mutex<()>,
+    oldest: CachePadded<AtomicU64>,
+    oids: Mutex<Oids>,
+    /// As `xid_announced`.
+    oid_announced: AtomicU32,
+    /// 0, or the CSN of the commit with a payload that is on its way; 1 until that is known.
+    special: CachePadded<AtomicU64>,
+    special_turn: Mutex<()>,
+    log: OnceLock<Log>,
+}
+
+struct Oids {
+    next: u32,
+    limit: u32,
+}
+
+impl Core {
+    fn new() -> Core {
+        Core {
+            commits: CommitLog::new(),
+            registry: Registry::new(),
+            horizon: Horizon::new(),
+            waiters: XidWaiters::new(),
+            next_xid: CachePadded::new(AtomicU64::new(Xid::FIRST.0)),
+            xid_limit: CachePadded::new(AtomicU64::new(Xid::FIRST.0)),
+            xid_announced: AtomicU64::new(Xid::FIRST.0),
+            xid_block: Mutex::new(WaitEvent::LWLockCommitLog, ()),
+            oldest: CachePadded::new(AtomicU64::new(Xid::FIRST.0)),
+            oids: Mutex::new(
+                WaitEvent::LWLockOther,
+                Oids { next: base::Oid::FIRST_USER.0, limit: base::Oid::FIRST_USER.0 },
+            ),
+            oid_announced: AtomicU32::new(base::Oid::FIRST_USER.0),
+            special: CachePadded::new(AtomicU64::new(0)),
+            special_turn: Mutex::new(WaitEvent::IPCCatalogPublish, ()),
+            log: OnceLock::new(),
+        }
+    }
+
+    /// The log; transactions begin after it was attached.
+    #[inline]
+    pub(crate) fn log(&self) -> &Log {
+        self.log.get().expect("attach() comes before the first transaction")
+    }
+
+    /// The log, if it is there already.
+    pub(crate) fn attached_log(&self) -> Option<&Log> {
+        self.log.get()
+    }
+
+    /// Everything up to here is durable.
+    #[inline]
+    pub(crate) fn flushed(&self) -> Lsn {
+        self.log.get().map_or(Lsn(u64::MAX), Log::flushed)
+    }
+
+    pub(crate) fn next_xid(&self) -> Xid {
+        Xid(self.next_xid.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn oldest(&self) -> Xid {
+        Xid(self.oldest.load(Ordering::SeqCst))
+    }
+
+    /// Hands out a transaction id.
+    pub(crate) fn allocate_xid(&self, owner: u32) -> Result<Xid> {
+        let xid = self.next_xid.fetch_add(1, Ordering::SeqCst);
+        if xid >= self.xid_limit.load(Ordering::Acquire) {
+            self.raise_xid_limit(xid)?;
+        }
+        self.commits.set(Xid(xid), State::Running(owner));
+        Ok(Xid(xid))
+    }
+
+    #[cold]
+    fn raise_xid_limit(&self, xid: u64) -> Result<()> {
+        if xid >= XID_LIMIT - 2 * XID_BLOCK {
+            return Err(err!(PROGRAM_LIMIT_EXCEEDED, "no transaction ids are left"));
+        }
+        let turn = self.xid_block.lock();
+        while self.xid_limit.load(Ordering::Acquire) <= xid {
+            let limit = self.xid_limit.load(Ordering::Acquire) + XID_BLOCK;
+            self.commits.extend_to(limit);
+            // A checkpoint reads this: it must not miss a record that precedes its redo position.
+            self.xid_announced.store(limit, Ordering::SeqCst);
+            // Page changes that carry the ids come later in the log; so no flush is needed.
+            self.log().append(log::XIDS, &limit.to_le_bytes(), |_| ());
+            self.xid_limit.store(limit, Ordering::Release);
+        }
+        drop(turn);
+        self.reduce_commit_log();
+        Ok(())
+    }
+
+    /// Reduces chunks of the commit log in which nothing can change and all is durable.
+    fn reduce_commit_log(&self) {
+        let durable = Csn(self.flushed().0);
+        let seen_by_all = self.horizon.compute(&self.registry);
+        self.advance_oldest();
+        self.commits.reduce(self.oldest(), seen_by_all.min(durable));
+    }
+
+    /// Hands out an oid.
+    fn allocate_oid(&self) -> Result<u32> {
+        let mut oids = self.oids.lock();
+        if oids.next >= oids.limit {
+            let Some(limit) = oids.limit.checked_add(OID_BLOCK) else {
+                return Err(err!(PROGRAM_LIMIT_EXCEEDED, "no object ids are left"));
+            };
+            self.oid_announced.store(limit, Ordering::SeqCst);
+            // Files are made under such a number before anything that names them is durable. So that
+            // it is not given out again after a crash, the record must be durable first.
+            let end = self.log().append(log::OIDS, &limit.to_le_bytes(), |_| ());
+            self.log().flush(end)?;
+            oids.limit = limit;
+        }
+        oids.next += 1;
+        Ok(oids.next - 1)
+    }
+
+    /// For a checkpoint: ids at and above these have never been handed out.
+    pub(crate) fn announced(&self) -> (u64, u32) {
+        (self.xid_announced.load(Ordering::SeqCst), self.oid_announced.load(Ordering::SeqCst))
+    }
+
+    /// The end of recovery: ids start here, and everything up to `lsn` is visible.
+    pub(crate) fn start(&self, next_xid: u64, next_oid: u32, lsn: Lsn) {
+        self.commits.restored(Xid(next_xid));
+        for xid in [&self.next_xid, &self.xid_limit, &self.oldest] {
+            xid.store(next_xid, Ordering::SeqCst);
+        }
+        self.xid_announced.store(next_xid, Ordering::SeqCst);
+        *self.oids.lock() = Oids { next: next_oid, limit: next_oid };
+        self.oid_announced.store(next_oid, Ordering::SeqCst);
+        self.horizon.publish(Csn(lsn.0));
+    }
+
+    /// A transaction's state; one that is committing is waited for.
+    #[inline]
+    pub(crate) fn state(&self, xid: Xid) -> State {
+        match self.commits.get(xid) {
+            State::Committing(_) => self.resolve(xid),
+            state => state,
+        }
+    }
+
+    #[cold]
+    fn resolve(&self, xid: Xid) -> State {
+        let outcome = || Some(self.commits.get(xid)).filter(|s| !matches!(s, State::Committing(_)));
+        for _ in 0..COMMITTING_SPINS {
+            if let Some(state) = outcome() {
+                return state;
+            }
+            std::hint::spin_loop();
+        }
+        let task = sched::current();
+        self.waiters.add(xid, &task);
+        let state = loop {
+            if let Some(state) = outcome() {
+                break state;
+            }
+            sched::park_uninterruptible(WaitEvent::IPCCommitResolve, None);
+        };
+        self.waiters.remove(xid, &task);
+        state
+    }
+
+    /// Commits these transactions (the top one first). See the module's head.
+    pub(crate) fn commit(
+        &self,
+        owner: u32,
+        xids: &[Xid],
+        payload: &[u8],
+        before_publish: impl FnOnce(Csn),
+    ) -> Csn {
+        if payload.is_empty() {
+            return self.commit_in_order(owner, xids, payload, before_publish, |_| ());
+        }
+        let _turn = self.special_turn.lock();
+        self.special.store(1, Ordering::SeqCst);
+        let note = |csn: Csn| self.special.store(csn.0, Ordering::SeqCst);
+        let csn = self.commit_in_order(owner, xids, payload, before_publish, note);
+        self.special.store(0, Ordering::SeqCst);
+        csn
+    }
+
+    fn commit_in_order(
+        &self,
+        owner: u32,
+        xids: &[Xid],
+        payload: &[u8],
+        before_publish: impl FnOnce(Csn),
+        on_reserved: impl FnOnce(Csn),
+    ) -> Csn {
+        let section = CriticalSection;
+        for &xid in xids {
+            self.commits.set(xid, State::Committing(owner));
+        }
+        // Who reserves a later place, and who sees what that one publishes, sees the marks.
+        fence(Ordering::SeqCst);
+        let reserved = |end: Lsn| on_reserved(Csn(end.0));
+        let end = match (xids, payload) {
+            ([top], []) => self.log().append(log::COMMIT, &top.0.to_le_bytes(), reserved),
+            _ => {
+                let record = log::Commit::encode(xids[0], &xids[1..], payload);
+                self.log().append(log::COMMIT_MORE, &record, reserved)
+            }
+        };
+        fence(Ordering::SeqCst);
+        let csn = Csn(end.0);
+        if payload.is_empty() {
+            self.await_special_before(csn);
+        }
+        before_publish(csn);
+        for &xid in xids.iter().rev() {
+            self.commits.set(xid, State::Committed(csn));
+        }
+        self.horizon.publish(csn);
+        std::mem::forget(section);
+        self.ended(xids);
+        csn
+    }
+
+    /// Waits while a commit with a payload that precedes this one in the log is not published.
+    #[inline]
+    fn await_special_before(&self, csn: Csn) {
+        let mut tries = 0u32;
+        loop {
+            let special = self.special.load(Ordering::SeqCst);
+            if special == 0 || special > csn.0 {
+                return;
+            }
+            tries += 1;
+            if tries < COMMITTING_SPINS {
+                std::hint::spin_loop();
+            } else {
+                let soon = std::time::Instant::now() + std::time::Duration::from_micros(200);
+                sched::park_uninterruptible(WaitEvent::IPCCatalogPublish, Some(soon));
+            }
+        }
+    }
+
+    /// Marks transactions as aborted (children before parents).
+    pub(crate) fn abort(&self, xids: &[Xid]) {
+        for &xid in xids.iter().rev() {
+            self.commits.set(xid, State::Aborted);
+        }
+        self.ended(xids);
+    }
+
+    fn ended(&self, xids: &[Xid]) {
+        self.waiters.wake(xids.iter().copied());
+        self.advance_oldest();
+    }
+
+    /// Moves `oldest` over transactions that have ended.
+    fn advance_oldest(&self) {
+        let from = self.oldest.load(Ordering::SeqCst);
+        let published = self.horizon.last_csn();
+        let end = self.xid_limit.load(Ordering::Acquire).min(from + OLDEST_STEPS);
+        let passable = |xid: &u64| match self.commits.get(Xid(*xid)) {
+            State::Aborted => true,
+            State::Committed(csn) => csn <= published,
+            _ => false,
+        };
+        let passed = (from..end).take_while(passable).count() as u64;
+        if passed > 0 {
+            self.oldest.fetch_max(from + passed, Ordering::SeqCst);
+        }
+    }
+}
+
+/// While it lives a panic would leave transactions neither running nor ended, for ever.
+struct CriticalSection;
+
+impl Drop for CriticalSection {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("PANIC:  a commit failed half-way; the server stops for recovery");
+            std::process::abort();
+        }
+    }
+}
 
 /// Hands out ids and snapshots, keeps the commit log, and is storage's [`Participant`].
 pub struct TxnManager {
     /// Heavyweight locks.
     pub locks: LockManager,
+    pub(crate) core: Arc<Core>,
+    pub(crate) dir: PathBuf,
 }
 
 impl TxnManager {
     /// Before storage is opened: pass [`TxnManager::participant`] to [`Storage::open`], then call
     /// [`TxnManager::attach`]. `dir` is the data directory (the commit log has its own files there).
-    pub fn new(_dir: &std::path::Path) -> Arc<TxnManager> {
-        todo!()
+    pub fn new(dir: &Path) -> Arc<TxnManager> {
+        let core = Arc::new(Core::new());
+        let locks = LockManager::new(core.clone());
+        Arc::new(TxnManager { locks, core, dir: dir.to_owned() })
     }
 
-    /// What recovery talks to. `upper` receives the codes >= 32 (the layers above; may be None).
+    /// What recovery talks to. `upper` receives the codes >= 32 (the layers above; may be None); its
+    /// part of each commit comes to it under code 32. It lives only as long as the manager does.
     pub fn participant(
         self: &Arc<Self>,
-        _upper: Option<Arc<dyn Participant>>,
+        upper: Option<Arc<dyn Participant>>,
     ) -> Arc<dyn Participant> {
-        todo!()
+        Arc::new(Recovery::new(self, upper))
     }
 
     /// Recovery is done.
-    pub fn attach(&self, _storage: &Arc<Storage>) {
-        todo!()
+    pub fn attach(&self, storage: &Arc<Storage>) {
+        self.attach_log(Log::Storage(storage.clone()), storage.wal.insert_position());
+    }
+
+    pub(crate) fn attach_log(&self, log: Log, position: Lsn) {
+        self.core.horizon.publish(Csn(position.0.max(1)));
+        if self.core.log.set(log).is_err() {
+            panic!("attach() is called once");
+        }
     }
 
     /// A session's lock owner; lives as long as the session. Dropping it releases what is left.
-    pub fn new_owner(self: &Arc<Self>, _task: &TaskRef) -> Arc<LockOwner> {
-        todo!()
+    /// `pid` is the process id under which the session is known to clients; not 0.
+    pub fn new_owner(self: &Arc<Self>, task: &TaskRef, pid: i32) -> Arc<LockOwner> {
+        Arc::new(LockOwner::new(self, task, pid))
     }
 
-    /// Starts a transaction for a session; costs next to nothing until it writes.
+    /// Starts a transaction for a session; costs next to nothing until it writes. A session runs one
+    /// at a time.
+    #[inline]
     pub fn begin(
         self: &Arc<Self>,
-        _owner: &Arc<LockOwner>,
-        _isolation: Isolation,
-        _read_only: bool,
+        owner: &Arc<LockOwner>,
+        isolation: Isolation,
+        read_only: bool,
     ) -> Transaction {
-        todo!()
+        Transaction::new(owner.clone(), isolation, read_only)
     }
 
     /// What became of a transaction. Resolves `committing` first.
-    pub fn status(&self, _xid: Xid) -> XidStatus {
-        todo!()
+    pub fn status(&self, xid: Xid) -> XidStatus {
+        match self.core.state(xid) {
+            State::Committed(csn) => XidStatus::Committed(csn),
+            State::Aborted => XidStatus::Aborted,
+            State::Running(_) | State::Committing(_) | State::Unassigned => XidStatus::Running,
+        }
     }
 
     /// Whether a commit with this CSN is durable (so a hint may say so).
-    pub fn is_durable(&self, _csn: Csn) -> bool {
-        todo!()
+    #[inline]
+    pub fn is_durable(&self, csn: Csn) -> bool {
+        csn.0 <= self.core.flushed().0
     }
 
     /// Row versions deleted by a transaction with a CSN at or below this are dead for everyone.
     /// Cheap; may lag.
     pub fn horizon(&self) -> Csn {
-        todo!()
+        self.core.horizon.get(&self.core.registry)
+    }
+
+    /// As [`TxnManager::horizon`], as of now (for vacuum); visits every session.
+    pub fn horizon_now(&self) -> Csn {
+        self.core.horizon.compute(&self.core.registry)
+    }
+
+    /// The newest visible commit.
+    pub fn last_csn(&self) -> Csn {
+        self.core.horizon.last_csn()
+    }
+
+    /// Every transaction below this has ended.
+    pub fn oldest_running(&self) -> Xid {
+        self.core.advance_oldest();
+        self.core.oldest()
     }
 
     /// The next transaction id (for statistics).
     pub fn next_xid(&self) -> Xid {
-        todo!()
+        self.core.next_xid()
     }
 
     /// A new number for a relation's files or a catalog object, logged so that it is never given
     /// out twice. (Oids and RelIds share one sequence, from 16384.)
+    ///
+    /// # Errors
+    /// `54000` when none is left; I/O errors.
     pub fn next_oid(&self) -> Result<u32> {
-        todo!()
+        self.core.allocate_oid()
     }
 
     /// The event under which waits for a transaction's end are reported.

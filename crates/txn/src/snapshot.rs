@@ -8,8 +8,8 @@ use base::{Csn, Xid};
 pub struct Snapshot {
     /// The highest CSN seen.
     pub csn: Csn,
-    /// Every transaction below this had ended when the snapshot was taken (a hint that skips
-    /// look-ups; may be lower than the truth).
+    /// Every transaction below this had ended when the snapshot was taken, and is seen if it
+    /// committed (a hint that skips look-ups; may be lower than the truth).
     pub xmin: Xid,
     /// Own changes by commands below this are seen.
     pub command: u32,

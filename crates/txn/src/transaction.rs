@@ -1,13 +1,32 @@
 //! A session's transaction.
+//!
+//! # Savepoint levels
+//!
+//! Level 0 is the transaction, a savepoint opens the next one. A level gets an id of its own when it
+//! first writes, its parents before it; so a child's id is above its parent's, and in the list of
+//! subtransaction ids, in order of allocation, levels never fall. ROLLBACK TO cuts the list's tail off;
+//! RELEASE relabels it.
+//!
+//! # Durability
+//!
+//! A commit is visible before it is durable. Whoever sees one that isn't durable yet notes its CSN;
+//! results that rest on it leave the server once the log is durable up to there. A transaction that
+//! wrote is covered by its own commit record, which comes later in the log than all that it saw.
 
-use base::{Csn, Lsn, Result, Xid};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
+use base::{Csn, Error, Lsn, Result, WaitEvent, Xid};
+use sched::Mutex;
+
+use crate::commit_log::State;
 use crate::lock::LockOwner;
-use crate::manager::TxnManager;
+use crate::manager::{Core, TxnManager};
 use crate::snapshot::Snapshot;
 
 /// Isolation level. READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Isolation {
     /// A snapshot for each statement.
     ReadCommitted,
@@ -17,116 +36,380 @@ pub enum Isolation {
     Serializable,
 }
 
-/// A transaction from BEGIN to COMMIT or ROLLBACK, with its savepoints. `Send + Sync`: methods take
-/// `&self`. Dropping it without [`Transaction::commit`] rolls it back.
-pub struct Transaction {}
-
 /// Names a savepoint's level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SavepointLevel(pub u32);
 
+/// A transaction from BEGIN to COMMIT or ROLLBACK, with its savepoints. `Send + Sync`: methods take
+/// `&self`. Dropping it without [`Transaction::commit`] rolls it back.
+pub struct Transaction {
+    owner: Arc<LockOwner>,
+    isolation: AtomicU8,
+    read_only: AtomicBool,
+    ended: AtomicBool,
+    /// The top id; 0: none yet.
+    top: AtomicU64,
+    /// The current level's id; 0: none yet.
+    current: AtomicU64,
+    /// Whether there are subtransaction ids.
+    has_subs: AtomicBool,
+    command: AtomicU32,
+    /// The transaction's snapshot above READ COMMITTED: CSN (0: not taken yet) and xmin.
+    csn: AtomicU64,
+    xmin: AtomicU64,
+    pinned: AtomicU32,
+    durability: AtomicU64,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// The id of each open savepoint's level.
+    levels: Vec<Option<Xid>>,
+    /// Live subtransactions and their levels, both ascending.
+    subs: Vec<(Xid, u32)>,
+    /// Snapshots kept beyond their statement.
+    pins: Vec<(u64, Csn)>,
+    last_pin: u64,
+}
+
 impl Transaction {
+    #[inline]
+    pub(crate) fn new(owner: Arc<LockOwner>, isolation: Isolation, read_only: bool) -> Transaction {
+        Transaction {
+            owner,
+            isolation: AtomicU8::new(isolation as u8),
+            read_only: AtomicBool::new(read_only),
+            ended: AtomicBool::new(false),
+            top: AtomicU64::new(0),
+            current: AtomicU64::new(0),
+            has_subs: AtomicBool::new(false),
+            command: AtomicU32::new(0),
+            csn: AtomicU64::new(0),
+            xmin: AtomicU64::new(0),
+            pinned: AtomicU32::new(0),
+            durability: AtomicU64::new(0),
+            inner: Mutex::new(WaitEvent::LWLockOther, Inner::default()),
+        }
+    }
+
+    #[inline]
+    fn core(&self) -> &Core {
+        &self.owner.manager().core
+    }
+
     /// The manager.
     pub fn manager(&self) -> &TxnManager {
-        todo!()
+        self.owner.manager()
     }
+
     /// The isolation level.
     pub fn isolation(&self) -> Isolation {
-        todo!()
+        match self.isolation.load(Ordering::Relaxed) {
+            0 => Isolation::ReadCommitted,
+            1 => Isolation::RepeatableRead,
+            _ => Isolation::Serializable,
+        }
     }
+
     /// Changes isolation or read-only before the first snapshot (SET TRANSACTION).
-    pub fn set_modes(&self, _isolation: Isolation, _read_only: bool) {
-        todo!()
+    pub fn set_modes(&self, isolation: Isolation, read_only: bool) {
+        self.isolation.store(isolation as u8, Ordering::Relaxed);
+        self.read_only.store(read_only, Ordering::Relaxed);
     }
+
     /// Whether writes are refused (`25006` is the caller's to raise).
     pub fn read_only(&self) -> bool {
-        todo!()
+        self.read_only.load(Ordering::Relaxed)
     }
+
+    /// Whether it has been committed or rolled back.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
     /// The current (sub)transaction's id, assigned at the first call.
+    ///
+    /// # Errors
+    /// `54000` when no ids are left; `XX000` after the end.
+    #[inline]
     pub fn xid(&self) -> Result<Xid> {
-        todo!()
+        match self.current.load(Ordering::Acquire) {
+            0 => self.assign(),
+            xid => Ok(Xid(xid)),
+        }
     }
+
+    /// Gives the current level an id, its parents first.
+    #[cold]
+    fn assign(&self) -> Result<Xid> {
+        let mut inner = self.inner.lock();
+        if self.has_ended() {
+            return Err(Error::internal("a transaction that has ended writes"));
+        }
+        let core = self.core();
+        let mut xid = Xid(self.top.load(Ordering::Acquire));
+        if !xid.is_valid() {
+            xid = core.allocate_xid(self.owner.number())?;
+            self.owner.slot().xid.store(xid.0, Ordering::Release);
+            self.top.store(xid.0, Ordering::Release);
+        }
+        for level in 0..inner.levels.len() {
+            xid = match inner.levels[level] {
+                Some(xid) => xid,
+                None => {
+                    let xid = core.allocate_xid(self.owner.number())?;
+                    inner.levels[level] = Some(xid);
+                    inner.subs.push((xid, level as u32 + 1));
+                    self.has_subs.store(true, Ordering::Release);
+                    xid
+                }
+            };
+        }
+        self.current.store(xid.0, Ordering::Release);
+        Ok(xid)
+    }
+
     /// The top transaction's id if it has one.
     pub fn top_xid(&self) -> Option<Xid> {
-        todo!()
+        Some(Xid(self.top.load(Ordering::Acquire))).filter(|xid| xid.is_valid())
     }
+
     /// Whether this id is the transaction or one of its live subtransactions.
-    pub fn is_mine(&self, _xid: Xid) -> bool {
-        todo!()
+    #[inline]
+    pub fn is_mine(&self, xid: Xid) -> bool {
+        let top = self.top.load(Ordering::Relaxed);
+        if top == 0 || xid.0 < top {
+            return false;
+        }
+        xid.0 == top || (self.has_subs.load(Ordering::Relaxed) && self.is_my_sub(xid))
     }
+
+    fn is_my_sub(&self, xid: Xid) -> bool {
+        self.inner.lock().subs.binary_search_by_key(&xid, |sub| sub.0).is_ok()
+    }
+
     /// The running command's number, from 0; rows carry it.
     pub fn command(&self) -> u32 {
-        todo!()
+        self.command.load(Ordering::Relaxed)
     }
+
     /// Makes the changes of commands so far visible to the following ones.
     pub fn next_command(&self) {
-        todo!()
+        self.command.fetch_add(1, Ordering::Relaxed);
     }
+
     /// The snapshot for a new statement: a fresh one under READ COMMITTED, else the transaction's.
     /// It is registered (holds back pruning) until [`Transaction::end_statement`], or, above READ
-    /// COMMITTED, until the end.
+    /// COMMITTED, until the end. A statement inside a statement pins its snapshot instead.
+    #[inline]
     pub fn snapshot(&self) -> Snapshot {
-        todo!()
+        if self.isolation.load(Ordering::Relaxed) == Isolation::ReadCommitted as u8 {
+            return self.fresh_snapshot(true);
+        }
+        let csn = self.csn.load(Ordering::Acquire);
+        if csn != 0 {
+            let xmin = Xid(self.xmin.load(Ordering::Relaxed));
+            return Snapshot { csn: Csn(csn), xmin, command: self.command() };
+        }
+        let snapshot = self.fresh_snapshot(true);
+        self.xmin.store(snapshot.xmin.0, Ordering::Relaxed);
+        self.csn.store(snapshot.csn.0, Ordering::Release);
+        snapshot
     }
+
+    #[inline]
+    fn fresh_snapshot(&self, register: bool) -> Snapshot {
+        let core = self.core();
+        // In this order: everything below `oldest` was published before.
+        let xmin = core.oldest();
+        let csn = match register {
+            true => core.horizon.register(self.owner.slot()),
+            false => core.horizon.last_csn(),
+        };
+        Snapshot { csn, xmin, command: self.command() }
+    }
+
     /// A fresh snapshot whatever the isolation level (constraint checks); unregistered use is safe
     /// only while a statement's snapshot is registered.
     pub fn latest_snapshot(&self) -> Snapshot {
-        todo!()
+        self.fresh_snapshot(false)
     }
+
     /// Keeps `snapshot` registered beyond the statement (a portal's), until the returned guard's id
-    /// is given to [`Transaction::unpin_snapshot`].
-    pub fn pin_snapshot(&self, _snapshot: &Snapshot) -> u64 {
-        todo!()
+    /// is given to [`Transaction::unpin_snapshot`]. The snapshot is registered at the time of the call.
+    pub fn pin_snapshot(&self, snapshot: &Snapshot) -> u64 {
+        let mut inner = self.inner.lock();
+        inner.last_pin += 1;
+        let id = inner.last_pin;
+        inner.pins.push((id, snapshot.csn));
+        self.pinned.store(inner.pins.len() as u32, Ordering::Release);
+        id
     }
-    /// See [`Transaction::pin_snapshot`].
-    pub fn unpin_snapshot(&self, _id: u64) {
-        todo!()
+
+    /// See [`Transaction::pin_snapshot`]. Takes effect when the running statement ends.
+    pub fn unpin_snapshot(&self, id: u64) {
+        let mut inner = self.inner.lock();
+        inner.pins.retain(|pin| pin.0 != id);
+        self.pinned.store(inner.pins.len() as u32, Ordering::Release);
     }
+
     /// Unregisters the statement's snapshot.
+    #[inline]
     pub fn end_statement(&self) {
-        todo!()
+        if self.csn.load(Ordering::Relaxed) != 0 {
+            return;
+        }
+        let oldest = match self.pinned.load(Ordering::Acquire) {
+            0 => 0,
+            _ => self.inner.lock().pins.iter().map(|pin| pin.1.0).min().unwrap_or(0),
+        };
+        self.owner.slot().snapshot.store(oldest, Ordering::Release);
     }
+
     /// Whether a row version made or ended by `xid` counts as (made/ended) for the snapshot. Notes
     /// what must be durable before results leave the server. Not for own ids: see
     /// [`Transaction::is_mine`].
-    pub fn sees(&self, _xid: Xid, _snapshot: &Snapshot) -> bool {
-        todo!()
+    #[inline]
+    pub fn sees(&self, xid: Xid, snapshot: &Snapshot) -> bool {
+        match self.core().state(xid) {
+            State::Committed(csn) if csn <= snapshot.csn => {
+                self.note_seen(csn);
+                true
+            }
+            _ => false,
+        }
     }
+
     /// Notes that a result depends on this commit.
-    pub fn note_seen(&self, _csn: Csn) {
-        todo!()
+    #[inline]
+    pub fn note_seen(&self, csn: Csn) {
+        if csn.0 > self.durability.load(Ordering::Relaxed) && csn.0 > self.core().flushed().0 {
+            self.durability.fetch_max(csn.0, Ordering::Relaxed);
+        }
     }
+
     /// Results may leave the server once the log is durable up to here (`Lsn::ZERO`: at once).
     pub fn durability_needed(&self) -> Lsn {
-        todo!()
+        Lsn(self.durability.load(Ordering::Relaxed))
     }
+
     /// The owner of its heavyweight locks.
     pub fn locks(&self) -> &LockOwner {
-        todo!()
+        &self.owner
     }
+
     /// Opens a savepoint's level.
     pub fn savepoint(&self) -> SavepointLevel {
-        todo!()
+        let mut inner = self.inner.lock();
+        inner.levels.push(None);
+        self.current.store(0, Ordering::Release);
+        let level = inner.levels.len() as u32;
+        self.manager().locks.enter_level(&self.owner, level);
+        SavepointLevel(level)
     }
+
     /// Undoes everything since the level was opened, closes the levels inside it, and keeps it
-    /// open (ROLLBACK TO) . Locks taken since are released.
-    pub fn rollback_to(&self, _level: SavepointLevel) {
-        todo!()
+    /// open (ROLLBACK TO). Locks taken since are released.
+    pub fn rollback_to(&self, level: SavepointLevel) {
+        let level = level.0;
+        let aborted: Vec<Xid> = {
+            let mut inner = self.inner.lock();
+            if level == 0 || level as usize > inner.levels.len() {
+                return;
+            }
+            inner.levels.truncate(level as usize - 1);
+            inner.levels.push(None);
+            self.current.store(0, Ordering::Release);
+            let cut = inner.subs.partition_point(|sub| sub.1 < level);
+            let aborted = inner.subs.drain(cut..).map(|sub| sub.0).collect();
+            self.has_subs.store(cut > 0, Ordering::Release);
+            aborted
+        };
+        if !aborted.is_empty() {
+            self.core().abort(&aborted);
+        }
+        self.manager().locks.rollback_to(&self.owner, level, &aborted);
     }
+
     /// Merges the level into the one around it (RELEASE).
-    pub fn release(&self, _level: SavepointLevel) {
-        todo!()
+    pub fn release(&self, level: SavepointLevel) {
+        let level = level.0;
+        let mut inner = self.inner.lock();
+        if level == 0 || level as usize > inner.levels.len() {
+            return;
+        }
+        inner.levels.truncate(level as usize - 1);
+        let around = match inner.levels.last() {
+            Some(xid) => xid.unwrap_or_default(),
+            None => Xid(self.top.load(Ordering::Acquire)),
+        };
+        self.current.store(around.0, Ordering::Release);
+        for sub in inner.subs.iter_mut().rev().take_while(|sub| sub.1 >= level) {
+            sub.1 = level - 1;
+        }
+        self.manager().locks.release_level(&self.owner, level);
     }
+
     /// Commits. `payload` (catalog changes, files to drop) goes into the record for the upper
     /// participant. `before_publish` runs when the order in the log is fixed and before any other
-    /// session can see the commit (the catalog's new version is published there). Returns the
-    /// position that must be durable before the client is told; the caller waits with
-    /// `wal.flush` (or not, with `synchronous_commit = off`). Locks are released before the flush.
-    pub fn commit(&self, _payload: &[u8], _before_publish: impl FnOnce(Csn)) -> Result<Lsn> {
-        todo!()
+    /// session can see the commit (the catalog's new version is published there); it does not run when
+    /// nothing was written and the payload is empty. Returns the position that must be durable before
+    /// the client is told; the caller waits with `wal.flush` (or not, with `synchronous_commit =
+    /// off`). Locks are released before the flush.
+    ///
+    /// # Errors
+    /// `54000` when no ids are left; `XX000` when it has ended already.
+    pub fn commit(&self, payload: &[u8], before_publish: impl FnOnce(Csn)) -> Result<Lsn> {
+        if !payload.is_empty() && self.top.load(Ordering::Acquire) == 0 {
+            self.xid()?;
+        }
+        if self.ended.swap(true, Ordering::AcqRel) {
+            return Err(Error::internal("a transaction commits that has ended"));
+        }
+        let Some(top) = self.top_xid() else {
+            self.finish();
+            return Ok(self.durability_needed());
+        };
+        let (core, owner) = (self.core(), self.owner.number());
+        let csn = if self.has_subs.load(Ordering::Acquire) {
+            let xids = self.all_xids(top);
+            core.commit(owner, &xids, payload, before_publish)
+        } else {
+            core.commit(owner, &[top], payload, before_publish)
+        };
+        self.finish();
+        Ok(Lsn(csn.0.max(self.durability_needed().0)))
     }
+
+    /// The top id, then those of live subtransactions.
+    fn all_xids(&self, top: Xid) -> Vec<Xid> {
+        let inner = self.inner.lock();
+        [top].into_iter().chain(inner.subs.iter().map(|sub| sub.0)).collect()
+    }
+
     /// Rolls back. Never waits.
     pub fn abort(&self) {
-        todo!()
+        if self.ended.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        if let Some(top) = self.top_xid() {
+            self.core().abort(&self.all_xids(top));
+        }
+        self.finish();
+    }
+
+    /// Gives back what others can see of the transaction, after its outcome was published.
+    fn finish(&self) {
+        let slot = self.owner.slot();
+        slot.xid.store(0, Ordering::Release);
+        self.manager().locks.release_transaction(&self.owner);
+        slot.snapshot.store(0, Ordering::Release);
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.abort();
     }
 }

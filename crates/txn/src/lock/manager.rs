@@ -1,0 +1,336 @@
+//! Taking and releasing heavyweight locks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use base::{Oid, Result, WaitEvent};
+use crossbeam_utils::CachePadded;
+use sched::{Mutex, MutexGuard, TaskRef};
+
+use super::rows::SharedRows;
+use super::table::{Admission, Entry, Request};
+use super::{FastMap, LockMode, LockOwner, LockTag, LockWait};
+use crate::manager::Core;
+
+const PARTITIONS: usize = 128;
+/// Counters of strong lockers, by the relation's hash.
+const STRONG_COUNTERS: usize = 1024;
+/// Unused entries that a partition keeps for the next locks.
+const SPARE_ENTRIES: usize = 16;
+
+/// Some of the locks.
+#[derive(Default)]
+pub(super) struct Partition {
+    entries: FastMap<LockTag, Entry>,
+    spare: Vec<Entry>,
+}
+
+impl Partition {
+    pub(super) fn get(&self, tag: LockTag) -> Option<&Entry> {
+        self.entries.get(&tag)
+    }
+
+    pub(super) fn get_mut(&mut self, tag: LockTag) -> Option<&mut Entry> {
+        self.entries.get_mut(&tag)
+    }
+
+    fn entry(&mut self, tag: LockTag) -> &mut Entry {
+        let spare = &mut self.spare;
+        self.entries.entry(tag).or_insert_with(|| spare.pop().unwrap_or_default())
+    }
+
+    fn forget_if_unused(&mut self, tag: LockTag) {
+        if self.entries.get(&tag).is_some_and(Entry::is_unused)
+            && let Some(entry) = self.entries.remove(&tag)
+            && self.spare.len() < SPARE_ENTRIES
+        {
+            self.spare.push(entry);
+        }
+    }
+}
+
+/// The table of all locks.
+pub struct LockManager {
+    pub(super) core: Arc<Core>,
+    partitions: Box<[CachePadded<Mutex<Partition>>]>,
+    strong: Box<[AtomicU32]>,
+    pub(super) detector: Mutex<()>,
+    pub(super) wait_serial: AtomicU64,
+    database: AtomicU32,
+    pub(super) rows: SharedRows,
+}
+
+fn wake(tasks: Vec<TaskRef>) {
+    for task in tasks {
+        task.unpark();
+    }
+}
+
+impl LockManager {
+    pub(crate) fn new(core: Arc<Core>) -> LockManager {
+        let partition =
+            || CachePadded::new(Mutex::new(WaitEvent::LWLockLockManager, Partition::default()));
+        LockManager {
+            core,
+            partitions: (0..PARTITIONS).map(|_| partition()).collect(),
+            strong: (0..STRONG_COUNTERS).map(|_| AtomicU32::new(0)).collect(),
+            detector: Mutex::new(WaitEvent::LWLockLockManager, ()),
+            wait_serial: AtomicU64::new(1),
+            // The oid that PostgreSQL 15 gives the database "postgres".
+            database: AtomicU32::new(5),
+            rows: SharedRows::new(),
+        }
+    }
+
+    /// The database that messages and `pg_locks` name.
+    pub fn set_database(&self, database: Oid) {
+        self.database.store(database.0, Ordering::Relaxed);
+    }
+
+    pub(super) fn database(&self) -> Oid {
+        Oid(self.database.load(Ordering::Relaxed))
+    }
+
+    /// Takes a lock until the (sub)transaction ends. Weak relation locks take the fast path.
+    /// Returns false only with [`LockWait::Try`]. A [`LockTag::Xid`] is waited for and not held.
+    ///
+    /// # Errors
+    /// `40P01` deadlock; `55P03` lock_timeout; interrupts.
+    pub fn lock(
+        &self,
+        owner: &LockOwner,
+        tag: LockTag,
+        mode: LockMode,
+        wait: LockWait,
+    ) -> Result<bool> {
+        self.acquire(owner, tag, mode, wait, false)
+    }
+
+    /// Takes a lock that outlives transactions (advisory, by session). Counted.
+    ///
+    /// # Errors
+    /// As [`LockManager::lock`].
+    pub fn lock_session(
+        &self,
+        owner: &LockOwner,
+        tag: LockTag,
+        mode: LockMode,
+        wait: LockWait,
+    ) -> Result<bool> {
+        self.acquire(owner, tag, mode, wait, true)
+    }
+
+    fn acquire(
+        &self,
+        owner: &LockOwner,
+        tag: LockTag,
+        mode: LockMode,
+        wait: LockWait,
+        session: bool,
+    ) -> Result<bool> {
+        if let LockTag::Xid(xid) = tag {
+            return self.wait_for_xid(owner, xid, wait);
+        }
+        if self.acquire_locally(owner, tag, mode, session) {
+            return Ok(true);
+        }
+        let strong = mode.is_strong() && matches!(tag, LockTag::Relation(_));
+        if strong {
+            self.strong(tag).fetch_add(1, Ordering::SeqCst);
+            self.transfer_weak_locks(tag);
+        }
+        let result = self.acquire_shared(owner, tag, mode, wait);
+        match result {
+            Ok(true) => owner.slot().local.lock().hold(tag, mode, session, false),
+            _ if strong => self.lower_strong(tag),
+            _ => {}
+        }
+        result
+    }
+
+    /// Locks held already, and the fast path.
+    #[inline]
+    fn acquire_locally(
+        &self,
+        owner: &LockOwner,
+        tag: LockTag,
+        mode: LockMode,
+        session: bool,
+    ) -> bool {
+        let mut local = owner.slot().local.lock();
+        if local.hold_again(tag, mode, session) {
+            return true;
+        }
+        let fast = mode.is_weak()
+            && matches!(tag, LockTag::Relation(_))
+            && self.strong(tag).load(Ordering::SeqCst) == 0;
+        if fast {
+            local.hold(tag, mode, session, true);
+        }
+        fast
+    }
+
+    /// Takes the lock in the shared table.
+    fn acquire_shared(
+        &self,
+        owner: &LockOwner,
+        tag: LockTag,
+        mode: LockMode,
+        wait: LockWait,
+    ) -> Result<bool> {
+        let mut partition = self.partition(tag);
+        let entry = partition.entry(tag);
+        let admission = entry.admit(owner.number(), mode);
+        if admission == Admission::Granted {
+            return Ok(true);
+        }
+        if wait == LockWait::Try {
+            partition.forget_if_unused(tag);
+            return Ok(false);
+        }
+        let place = match admission {
+            Admission::Queue(place) => place,
+            _ => entry.queue().len(),
+        };
+        let request = Request::new(owner.number(), mode, sched::current());
+        entry.enqueue(place, request.clone());
+        drop(partition);
+        let doomed = admission == Admission::Deadlock;
+        let result = self.wait_until(owner, tag, mode, doomed, &|| request.granted());
+        if let Err(error) = result {
+            let mut partition = self.partition(tag);
+            let woken = partition.entry(tag).cancel(&request);
+            partition.forget_if_unused(tag);
+            drop(partition);
+            wake(woken);
+            return Err(error);
+        }
+        Ok(true)
+    }
+
+    /// Moves the weak locks on a relation that sessions hold by the fast path into the shared table.
+    fn transfer_weak_locks(&self, tag: LockTag) {
+        for (number, slot) in self.core.registry.slots() {
+            if !slot.local.lock().has_fast(tag) {
+                continue;
+            }
+            let mut partition = self.partition(tag);
+            let entry = partition.entry(tag);
+            slot.local.lock().transfer(tag, |mode| entry.grant(number, mode));
+            partition.forget_if_unused(tag);
+        }
+    }
+
+    /// Releases one transaction-level hold early.
+    pub fn unlock(&self, owner: &LockOwner, tag: LockTag, mode: LockMode) -> bool {
+        self.release_one(owner, tag, mode, false)
+    }
+
+    /// Releases one session-level hold; false when there is none.
+    pub fn unlock_session(&self, owner: &LockOwner, tag: LockTag, mode: LockMode) -> bool {
+        self.release_one(owner, tag, mode, true)
+    }
+
+    fn release_one(&self, owner: &LockOwner, tag: LockTag, mode: LockMode, session: bool) -> bool {
+        let released = owner.slot().local.lock().unhold(tag, mode, session);
+        if let Some(Some(held)) = released
+            && !held.fast
+        {
+            self.release_shared(owner, tag, mode);
+        }
+        released.is_some()
+    }
+
+    /// Releases all session-level advisory locks.
+    pub fn unlock_session_all(&self, owner: &LockOwner) {
+        let mut gone = Vec::new();
+        owner.slot().local.lock().end_session_locks(&mut gone);
+        self.release_list(owner, &gone);
+    }
+
+    /// The end of the session's transaction: releases its locks.
+    pub(crate) fn release_transaction(&self, owner: &LockOwner) {
+        let mut gone = Vec::new();
+        let rows = {
+            let mut local = owner.slot().local.lock();
+            local.end_transaction(&mut gone);
+            std::mem::take(&mut local.rows)
+        };
+        self.release_list(owner, &gone);
+        self.rows.remove(owner.number(), &rows);
+    }
+
+    /// The end of the session.
+    pub(super) fn release_all(&self, owner: &LockOwner) {
+        self.release_transaction(owner);
+        let mut gone = Vec::new();
+        owner.slot().local.lock().end(&mut gone);
+        self.release_list(owner, &gone);
+    }
+
+    /// New locks belong to this savepoint level.
+    pub(crate) fn enter_level(&self, owner: &LockOwner, level: u32) {
+        owner.slot().local.lock().enter_level(level);
+    }
+
+    /// Releases what was taken at this savepoint level or inside it. Shared row locks go if they
+    /// belong to one of these transaction ids (ascending), which have been marked aborted.
+    pub(crate) fn rollback_to(&self, owner: &LockOwner, level: u32, aborted: &[base::Xid]) {
+        let (mut gone, mut rows) = (Vec::new(), Vec::new());
+        {
+            let mut local = owner.slot().local.lock();
+            local.rollback_to(level, &mut gone);
+            if !aborted.is_empty() && !local.rows.is_empty() {
+                let dead = |row: &mut super::local::SharedRow| aborted.binary_search(&row.xid).is_ok();
+                rows.extend(local.rows.extract_if(.., dead));
+            }
+        }
+        self.release_list(owner, &gone);
+        self.rows.remove(owner.number(), &rows);
+    }
+
+    /// Gives the locks of this savepoint level to the one around it.
+    pub(crate) fn release_level(&self, owner: &LockOwner, level: u32) {
+        owner.slot().local.lock().release_level(level);
+    }
+
+    fn release_list(&self, owner: &LockOwner, gone: &[(LockTag, LockMode)]) {
+        for &(tag, mode) in gone {
+            self.release_shared(owner, tag, mode);
+        }
+    }
+
+    fn release_shared(&self, owner: &LockOwner, tag: LockTag, mode: LockMode) {
+        let mut partition = self.partition(tag);
+        let woken = partition.entry(tag).release(owner.number(), mode);
+        partition.forget_if_unused(tag);
+        drop(partition);
+        wake(woken);
+        if mode.is_strong() && matches!(tag, LockTag::Relation(_)) {
+            self.lower_strong(tag);
+        }
+    }
+
+    fn strong(&self, tag: LockTag) -> &AtomicU32 {
+        &self.strong[(tag.hash() >> 16) as usize % STRONG_COUNTERS]
+    }
+
+    fn lower_strong(&self, tag: LockTag) {
+        let before = self.strong(tag).fetch_sub(1, Ordering::SeqCst);
+        debug_assert!(before > 0, "a strong lock is counted once");
+    }
+
+    /// Number of the partition that a tag belongs to.
+    pub(super) fn partition_number(tag: LockTag) -> usize {
+        tag.hash() as usize % PARTITIONS
+    }
+
+    pub(super) fn partition(&self, tag: LockTag) -> MutexGuard<'_, Partition> {
+        self.partitions[Self::partition_number(tag)].lock()
+    }
+
+    /// All partitions, in order.
+    pub(super) fn partitions(&self) -> impl Iterator<Item = MutexGuard<'_, Partition>> {
+        self.partitions.iter().map(|partition| partition.lock())
+    }
+}

@@ -1,0 +1,91 @@
+//! A session as the holder of locks.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use base::settings::{live_int, setting};
+use sched::TaskRef;
+
+use crate::manager::TxnManager;
+use crate::registry::Slot;
+
+/// One session's locks. Dropping it releases what is left.
+pub struct LockOwner {
+    /// `lock_timeout` of the session in milliseconds; 0: none.
+    pub lock_timeout_ms: AtomicU64,
+    /// `deadlock_timeout` of the session in milliseconds; 0: the server's.
+    pub deadlock_timeout_ms: AtomicU64,
+    manager: Arc<TxnManager>,
+    number: u32,
+    task: TaskRef,
+    pid: i32,
+}
+
+impl LockOwner {
+    pub(crate) fn new(manager: &Arc<TxnManager>, task: &TaskRef, pid: i32) -> LockOwner {
+        LockOwner {
+            lock_timeout_ms: AtomicU64::new(0),
+            deadlock_timeout_ms: AtomicU64::new(0),
+            manager: manager.clone(),
+            number: manager.core.registry.add(pid),
+            task: task.clone(),
+            pid,
+        }
+    }
+
+    /// The manager.
+    pub fn manager(&self) -> &Arc<TxnManager> {
+        &self.manager
+    }
+
+    /// The session's process id, as `pg_stat_activity` shows it.
+    pub fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// The session's task.
+    pub fn task(&self) -> &TaskRef {
+        &self.task
+    }
+
+    /// The number of the session's slot in the registry.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// The session's slot in the registry.
+    #[inline]
+    pub(crate) fn slot(&self) -> &Slot {
+        self.manager.core.registry.get(self.number)
+    }
+
+    pub(super) fn lock_timeout(&self) -> Option<Duration> {
+        match self.lock_timeout_ms.load(Ordering::Relaxed) {
+            0 => None,
+            ms => Some(Duration::from_millis(ms)),
+        }
+    }
+
+    pub(super) fn deadlock_timeout(&self) -> Duration {
+        let ms = match self.deadlock_timeout_ms.load(Ordering::Relaxed) {
+            0 => live_int(setting::DEADLOCK_TIMEOUT).max(1) as u64,
+            ms => ms,
+        };
+        Duration::from_millis(ms)
+    }
+}
+
+impl Drop for LockOwner {
+    fn drop(&mut self) {
+        self.manager.locks.release_all(self);
+        self.manager.core.registry.remove(self.number);
+    }
+}
+
+impl fmt::Debug for LockOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LockOwner(process {})", self.pid)
+    }
+}

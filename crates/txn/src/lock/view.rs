@@ -1,0 +1,85 @@
+//! What `pg_locks` and `pg_blocking_pids` show.
+
+use std::sync::atomic::Ordering;
+use std::time::SystemTime;
+
+use super::{LockManager, LockMode, LockTag};
+use crate::commit_log::State;
+
+/// One line of `pg_locks`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LockRow {
+    /// What is locked.
+    pub tag: LockTag,
+    /// In which mode.
+    pub mode: LockMode,
+    /// Held, or waited for.
+    pub granted: bool,
+    /// Held by the fast path.
+    pub fastpath: bool,
+    /// The session's process id.
+    pub pid: i32,
+    /// When the wait began.
+    pub wait_start: Option<SystemTime>,
+}
+
+impl LockManager {
+    /// Every lock held or waited for. Sessions are looked at one after the other, so the picture may
+    /// be a little blurred.
+    pub fn snapshot(&self) -> Vec<LockRow> {
+        let mut rows = Vec::new();
+        for (_, slot) in self.core.registry.slots() {
+            let pid = slot.pid.load(Ordering::Acquire);
+            if pid == 0 {
+                continue;
+            }
+            let row = |tag, mode, fastpath| {
+                LockRow { tag, mode, granted: true, fastpath, pid, wait_start: None }
+            };
+            if let Some(xid) = slot.top_xid() {
+                rows.push(row(LockTag::Xid(xid), LockMode::Exclusive, false));
+            }
+            rows.extend(slot.local.lock().held().iter().map(|h| row(h.tag, h.mode, h.fast)));
+            if let Some(wait) = *slot.waiting.lock() {
+                let row = row(wait.tag, wait.mode, false);
+                rows.push(LockRow { granted: false, wait_start: Some(wait.since), ..row });
+            }
+        }
+        rows
+    }
+
+    /// The process ids of the sessions for which a session waits: those that hold what it wants, and
+    /// those ahead of it in the queue.
+    pub fn blocking_pids(&self, pid: i32) -> Vec<i32> {
+        let Some(number) = self.core.registry.find(pid) else { return Vec::new() };
+        let Some(wait) = *self.core.registry.get(number).waiting.lock() else { return Vec::new() };
+        let blockers = match wait.tag {
+            LockTag::Xid(xid) => match self.core.commits.get(xid) {
+                State::Running(owner) | State::Committing(owner) => vec![owner],
+                _ => Vec::new(),
+            },
+            tag => self.lock_blockers(tag, number, wait.mode),
+        };
+        let pid = |number: u32| self.core.registry.get(number).pid.load(Ordering::Acquire);
+        blockers.into_iter().map(pid).filter(|&pid| pid != 0).collect()
+    }
+
+    fn lock_blockers(&self, tag: LockTag, waiter: u32, mode: LockMode) -> Vec<u32> {
+        let partition = self.partition(tag);
+        let Some(entry) = partition.get(tag) else { return Vec::new() };
+        if !entry.queue().iter().any(|request| request.owner == waiter) {
+            return Vec::new();
+        }
+        let conflicts = mode.conflict_set();
+        let holders = entry.holders().filter(|&(owner, modes)| {
+            owner != waiter && modes & conflicts != 0
+        });
+        let mut blockers: Vec<u32> = holders.map(|(owner, _)| owner).collect();
+        for ahead in entry.queue().iter().take_while(|request| request.owner != waiter) {
+            if ahead.mode.bit() & conflicts != 0 && !blockers.contains(&ahead.owner) {
+                blockers.push(ahead.owner);
+            }
+        }
+        blockers
+    }
+}

@@ -1,0 +1,113 @@
+//! Waiting for a lock or for a transaction's end: the only place in this crate where a session parks
+//! for another.
+
+use std::sync::atomic::Ordering;
+use std::time::{Instant, SystemTime};
+
+use base::{Result, Xid, err};
+use sched::Wake;
+
+use super::deadlock::Verdict;
+use super::{LockManager, LockMode, LockOwner, LockTag, LockWait};
+use crate::commit_log::State;
+
+/// What a session waits for, in its slot of the registry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WaitInfo {
+    pub(super) tag: LockTag,
+    pub(super) mode: LockMode,
+    pub(super) since: SystemTime,
+    /// No two waits have the same.
+    pub(super) serial: u64,
+}
+
+impl LockManager {
+    /// Waits until the transaction has ended (queued, deadlock-checked). False only with
+    /// [`LockWait::Try`]. Who waits for a subtransaction waits for its rollback or for the end of the
+    /// transaction around it.
+    ///
+    /// # Errors
+    /// `40P01` deadlock; `55P03` lock_timeout; interrupts; `XX000` for one's own transaction.
+    pub fn wait_for_xid(&self, owner: &LockOwner, xid: Xid, wait: LockWait) -> Result<bool> {
+        match self.core.state(xid) {
+            state if state.ended() => return Ok(true),
+            State::Running(other) if other == owner.number() => {
+                return Err(base::Error::internal(format!(
+                    "transaction {} would wait for itself",
+                    xid.0
+                )));
+            }
+            State::Unassigned if xid >= self.core.next_xid() => return Ok(true),
+            _ => {}
+        }
+        if wait == LockWait::Try {
+            return Ok(false);
+        }
+        let task = sched::current();
+        self.core.waiters.add(xid, &task);
+        let done = || self.core.commits.get(xid).ended();
+        let result = self.wait_until(owner, LockTag::Xid(xid), LockMode::Share, false, &done);
+        self.core.waiters.remove(xid, &task);
+        result.map(|()| true)
+    }
+
+    /// Parks until `done`. The caller has registered the running task where its waker looks. With
+    /// `doomed` the deadlock check comes at once.
+    pub(super) fn wait_until(
+        &self,
+        owner: &LockOwner,
+        tag: LockTag,
+        mode: LockMode,
+        doomed: bool,
+        done: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let serial = self.wait_serial.fetch_add(1, Ordering::Relaxed);
+        let info = WaitInfo { tag, mode, since: SystemTime::now(), serial };
+        *owner.slot().waiting.lock() = Some(info);
+        let result = self.park_until(owner, info, doomed, done);
+        *owner.slot().waiting.lock() = None;
+        result
+    }
+
+    fn park_until(
+        &self,
+        owner: &LockOwner,
+        info: WaitInfo,
+        doomed: bool,
+        done: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let began = Instant::now();
+        let give_up = owner.lock_timeout().map(|timeout| began + timeout);
+        let patience = owner.deadlock_timeout();
+        let mut check = Some(if doomed { began } else { began + patience });
+        loop {
+            if done() {
+                return Ok(());
+            }
+            let deadline = [give_up, check].into_iter().flatten().min();
+            match sched::park(info.tag.wait_event(), deadline) {
+                Wake::Unparked => continue,
+                Wake::Interrupted => sched::check_interrupts()?,
+                Wake::TimedOut => {}
+            }
+            let now = Instant::now();
+            if done() {
+                return Ok(());
+            }
+            if give_up.is_some_and(|at| now >= at) {
+                return Err(err!(
+                    LOCK_NOT_AVAILABLE,
+                    "canceling statement due to lock timeout"
+                ));
+            }
+            if check.is_some_and(|at| now >= at) {
+                check = match self.check_deadlock(owner) {
+                    Verdict::Deadlock(error) => return Err(error),
+                    Verdict::Unsure => Some(Instant::now() + patience),
+                    Verdict::None if now < began + patience => Some(began + patience),
+                    Verdict::None | Verdict::Resolved => None,
+                };
+            }
+        }
+    }
+}

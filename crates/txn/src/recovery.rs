@@ -1,0 +1,157 @@
+//! Checkpoints and recovery of transactions: this crate's side of [`storage::Participant`].
+//!
+//! A checkpoint with redo position R makes durable (in `commit_file`) every commit with a CSN up to R;
+//! later ones come back by redo of their records. Its state is small:
+//!
+//! ```text
+//! version (1) | first id never handed out (8) | first oid never handed out (4) | the upper layers' state
+//! ```
+//!
+//! * A record that precedes R was reserved after its transaction had been marked `committing`; the
+//!   checkpoint waits until those have been published. It then asks the upper layers for their state,
+//!   which therefore includes what such commits published.
+//! * What had not committed when the log ends has aborted. Ids start again above every id that the
+//!   log or the checkpoint knows to have been handed out, so no aborted id is used twice.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use base::{Csn, Error, Lsn, Result, WaitEvent, Xid};
+use sched::Mutex;
+use storage::Participant;
+
+use crate::commit_file::{self, FILE_CHUNKS};
+use crate::commit_log::CHUNK;
+use crate::log::{self, Commit};
+use crate::manager::{Core, TxnManager};
+
+const VERSION: u8 = 1;
+
+pub(crate) struct Recovery {
+    manager: Weak<TxnManager>,
+    upper: Option<Arc<dyn Participant>>,
+    next_xid: AtomicU64,
+    next_oid: AtomicU32,
+    written: Mutex<Written>,
+}
+
+/// What the files are known to hold.
+#[derive(Clone, Copy, Default)]
+struct Written {
+    /// Outcomes below this are in the files for good.
+    upto: Xid,
+    /// When the last checkpoint ran, everything below this had ended, with commits up to `csn`.
+    ended: Xid,
+    csn: Csn,
+}
+
+impl Recovery {
+    pub(crate) fn new(
+        manager: &Arc<TxnManager>,
+        upper: Option<Arc<dyn Participant>>,
+    ) -> Recovery {
+        Recovery {
+            manager: Arc::downgrade(manager),
+            upper,
+            next_xid: AtomicU64::new(Xid::FIRST.0),
+            next_oid: AtomicU32::new(base::Oid::FIRST_USER.0),
+            written: Mutex::new(WaitEvent::LWLockCommitLog, Written::default()),
+        }
+    }
+
+    fn manager(&self) -> Result<Arc<TxnManager>> {
+        self.manager.upgrade().ok_or_else(|| Error::internal("the transaction manager is gone"))
+    }
+
+    fn redo_commit(&self, core: &Core, code: u8, payload: &[u8], lsn: Lsn) -> Result<()> {
+        let commit = Commit::decode(code, payload)?;
+        for &xid in commit.subs.iter().chain([&commit.top]) {
+            core.commits.restore_commit(xid);
+            self.next_xid.fetch_max(xid.0 + 1, Ordering::Relaxed);
+        }
+        match &self.upper {
+            Some(upper) if !commit.upper.is_empty() => upper.redo(log::UPPER, commit.upper, lsn),
+            _ => Ok(()),
+        }
+    }
+
+    fn write_files(&self, manager: &TxnManager, redo: Lsn) -> Result<()> {
+        let core = &manager.core;
+        let mut written = self.written.lock();
+        if written.csn.0 <= redo.0 {
+            written.upto = written.ended;
+        }
+        // In this order: what `oldest` covers was published before.
+        let ended = manager.oldest_running();
+        let csn = core.horizon.last_csn();
+        let next = core.next_xid();
+        for xid in ended.0..next.0 {
+            core.state(Xid(xid));
+        }
+        let file = |xid: Xid| xid.0 / CHUNK / FILE_CHUNKS;
+        let bits = |chunk| core.commits.bits(chunk, Csn(redo.0));
+        commit_file::write(&manager.dir, file(written.upto)..=file(next), bits)?;
+        (written.ended, written.csn) = (ended, csn);
+        Ok(())
+    }
+}
+
+impl Participant for Recovery {
+    fn restore(&self, mut state: &[u8]) -> Result<()> {
+        let manager = self.manager()?;
+        if let Some((&version, rest)) = state.split_first() {
+            if version != VERSION {
+                return Err(Error::internal(format!("transaction state of version {version}")));
+            }
+            state = rest;
+            self.next_xid.store(log::take_u64(&mut state)?, Ordering::Relaxed);
+            self.next_oid.store(log::take_u32(&mut state)?, Ordering::Relaxed);
+        }
+        commit_file::read(&manager.dir, |chunk, bits| {
+            manager.core.commits.restore_bits(chunk, bits);
+        })?;
+        self.upper.as_ref().map_or(Ok(()), |upper| upper.restore(state))
+    }
+
+    fn redo(&self, code: u8, mut payload: &[u8], lsn: Lsn) -> Result<()> {
+        let manager = self.manager()?;
+        match code {
+            log::COMMIT | log::COMMIT_MORE => self.redo_commit(&manager.core, code, payload, lsn),
+            log::XIDS => {
+                self.next_xid.fetch_max(log::take_u64(&mut payload)?, Ordering::Relaxed);
+                Ok(())
+            }
+            log::OIDS => {
+                self.next_oid.fetch_max(log::take_u32(&mut payload)?, Ordering::Relaxed);
+                Ok(())
+            }
+            log::UPPER.. => {
+                self.upper.as_ref().map_or(Ok(()), |upper| upper.redo(code, payload, lsn))
+            }
+            _ => Err(Error::internal(format!("transaction record with the unknown code {code}"))),
+        }
+    }
+
+    fn recovered(&self, lsn: Lsn) -> Result<()> {
+        let (xid, oid) = (&self.next_xid, &self.next_oid);
+        let (xid, oid) = (xid.load(Ordering::Relaxed), oid.load(Ordering::Relaxed));
+        self.manager()?.core.start(xid, oid, lsn);
+        self.upper.as_ref().map_or(Ok(()), |upper| upper.recovered(lsn))
+    }
+
+    fn checkpoint(&self, redo: Lsn) -> Result<Vec<u8>> {
+        let manager = self.manager()?;
+        if let Some(log) = manager.core.attached_log() {
+            log.flush(redo)?;
+        }
+        let (next_xid, next_oid) = manager.core.announced();
+        self.write_files(&manager, redo)?;
+        let mut state = vec![VERSION];
+        state.extend(next_xid.to_le_bytes());
+        state.extend(next_oid.to_le_bytes());
+        if let Some(upper) = &self.upper {
+            state.extend(upper.checkpoint(redo)?);
+        }
+        Ok(state)
+    }
+}
