@@ -94,7 +94,7 @@ impl Catalog {
             version: AtomicU64::new(0),
             places: Mutex::new(WaitEvent::LWLockCatalogSnapshot, HashMap::new()),
         });
-        let owner = txn.new_owner(&sched::current());
+        let owner = txn.new_owner(&sched::current(), std::process::id() as i32);
         let tx = txn.begin(&owner, Isolation::ReadCommitted, false);
         catalog.load(&tx)?;
         if catalog.current().schemas().next().is_none() {

@@ -130,7 +130,12 @@ pub(crate) mod tests {
                 records: Mutex::new(Vec::new()),
             }
         }
-        pub(crate) fn append(&self, code: u8, payload: &[u8], on_reserved: impl FnOnce(Lsn)) -> Lsn {
+        pub(crate) fn append(
+            &self,
+            code: u8,
+            payload: &[u8],
+            on_reserved: impl FnOnce(Lsn),
+        ) -> Lsn {
             let size = payload.len() as u64 + 16;
             let end = Lsn(self.position.fetch_add(size, Ordering::Relaxed) + size);
             on_reserved(end);

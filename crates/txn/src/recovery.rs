@@ -46,10 +46,7 @@ struct Written {
 }
 
 impl Recovery {
-    pub(crate) fn new(
-        manager: &Arc<TxnManager>,
-        upper: Option<Arc<dyn Participant>>,
-    ) -> Recovery {
+    pub(crate) fn new(manager: &Arc<TxnManager>, upper: Option<Arc<dyn Participant>>) -> Recovery {
         Recovery {
             manager: Arc::downgrade(manager),
             upper,

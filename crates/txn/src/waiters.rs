@@ -69,8 +69,13 @@ impl XidWaiters {
 
     #[cold]
     fn wake_one(&self, xid: Xid) {
-        let woken: Vec<TaskRef> =
-            self.shard(xid).lock().iter().filter(|w| w.xid == xid).map(|w| w.task.clone()).collect();
+        let woken: Vec<TaskRef> = self
+            .shard(xid)
+            .lock()
+            .iter()
+            .filter(|w| w.xid == xid)
+            .map(|w| w.task.clone())
+            .collect();
         for task in woken {
             task.unpark();
         }

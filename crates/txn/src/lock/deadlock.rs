@@ -210,4 +210,3 @@ impl Graph<'_> {
         self.places.remove(&tag);
     }
 }
-

@@ -281,7 +281,8 @@ impl LockManager {
             let mut local = owner.slot().local.lock();
             local.rollback_to(level, &mut gone);
             if !aborted.is_empty() && !local.rows.is_empty() {
-                let dead = |row: &mut super::local::SharedRow| aborted.binary_search(&row.xid).is_ok();
+                let dead =
+                    |row: &mut super::local::SharedRow| aborted.binary_search(&row.xid).is_ok();
                 rows.extend(local.rows.extract_if(.., dead));
             }
         }

@@ -33,8 +33,13 @@ impl LockManager {
             if pid == 0 {
                 continue;
             }
-            let row = |tag, mode, fastpath| {
-                LockRow { tag, mode, granted: true, fastpath, pid, wait_start: None }
+            let row = |tag, mode, fastpath| LockRow {
+                tag,
+                mode,
+                granted: true,
+                fastpath,
+                pid,
+                wait_start: None,
             };
             if let Some(xid) = slot.top_xid() {
                 rows.push(row(LockTag::Xid(xid), LockMode::Exclusive, false));
@@ -71,9 +76,8 @@ impl LockManager {
             return Vec::new();
         }
         let conflicts = mode.conflict_set();
-        let holders = entry.holders().filter(|&(owner, modes)| {
-            owner != waiter && modes & conflicts != 0
-        });
+        let holders =
+            entry.holders().filter(|&(owner, modes)| owner != waiter && modes & conflicts != 0);
         let mut blockers: Vec<u32> = holders.map(|(owner, _)| owner).collect();
         for ahead in entry.queue().iter().take_while(|request| request.owner != waiter) {
             if ahead.mode.bit() & conflicts != 0 && !blockers.contains(&ahead.owner) {

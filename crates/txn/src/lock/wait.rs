@@ -95,10 +95,7 @@ impl LockManager {
                 return Ok(());
             }
             if give_up.is_some_and(|at| now >= at) {
-                return Err(err!(
-                    LOCK_NOT_AVAILABLE,
-                    "canceling statement due to lock timeout"
-                ));
+                return Err(err!(LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout"));
             }
             if check.is_some_and(|at| now >= at) {
                 check = match self.check_deadlock(owner) {
