@@ -368,7 +368,11 @@ fn transfer(
             break;
         }
     }
-    if fail { tx.abort() } else { drop(commit(&tx)) }
+    if fail {
+        tx.abort()
+    } else {
+        let _ = commit(&tx);
+    }
 }
 
 /// Remembers what it was told.
@@ -434,7 +438,7 @@ fn after_a_crash_committed_is_committed_and_everything_else_aborted() {
         if i % 3 == 0 {
             tx.abort()
         } else {
-            drop(commit(&tx))
+            let _ = commit(&tx);
         }
         if i % 700 == 0 {
             redo = memory_log(&m).position();

@@ -81,6 +81,9 @@ impl LockManager {
             }
             return Verdict::Resolved;
         }
+        // From now on the session counts as one that does not wait, so that nobody else gives up for
+        // the same cycle.
+        *owner.slot().waiting.lock() = None;
         Verdict::Deadlock(self.report(&cycle))
     }
 

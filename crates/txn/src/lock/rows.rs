@@ -89,6 +89,15 @@ impl SharedRows {
         page.into_iter().flatten().filter(|s| s.offset == tid.offset).copied().collect()
     }
 
+    /// How many locks there are, by counter and by counting.
+    #[cfg(test)]
+    pub(super) fn left(&self) -> usize {
+        let counted: usize =
+            self.shards.iter().map(|s| s.lock().values().map(Vec::len).sum::<usize>()).sum();
+        assert_eq!(counted, self.count.load(Ordering::SeqCst));
+        counted
+    }
+
     /// Takes a session's locks out.
     pub(super) fn remove(&self, owner: u32, rows: &[SharedRow]) {
         for row in rows {

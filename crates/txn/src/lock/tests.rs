@@ -1,1 +1,559 @@
+//! Locks between sessions, each on a thread of its own. Threads wait for each other by looking at
+//! who waits in the lock manager, never by time.
 
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+
+use base::{Oid, RelId, Result, TupleId, sqlstate};
+use sched::Interrupt;
+
+use super::LockMode::*;
+use super::{LockMode, LockOwner, LockTag, LockWait, RowLockMode};
+use crate::TxnManager;
+use crate::tests::{begin, manager, session};
+
+const TABLE: LockTag = LockTag::Relation(Oid(20000));
+/// Long enough never to come in a test that passes.
+const NEVER_MS: u64 = 3_600_000;
+
+fn patient(m: &Arc<TxnManager>) -> Arc<LockOwner> {
+    let owner = session(m);
+    owner.deadlock_timeout_ms.store(NEVER_MS, Ordering::Relaxed);
+    owner
+}
+
+/// Checks for deadlocks soon; tests in which there are some don't depend on when.
+fn watchful(m: &Arc<TxnManager>) -> Arc<LockOwner> {
+    let owner = session(m);
+    owner.deadlock_timeout_ms.store(20, Ordering::Relaxed);
+    owner
+}
+
+fn object(number: u64) -> LockTag {
+    LockTag::Object(Oid(1), number)
+}
+
+fn lock(owner: &LockOwner, tag: LockTag, mode: LockMode) -> Result<bool> {
+    owner.manager().locks.lock(owner, tag, mode, LockWait::Block)
+}
+
+fn try_lock(owner: &LockOwner, tag: LockTag, mode: LockMode) -> bool {
+    owner.manager().locks.lock(owner, tag, mode, LockWait::Try).unwrap()
+}
+
+fn end(owner: &LockOwner) {
+    owner.manager().locks.release_transaction(owner);
+}
+
+/// Returns when this many sessions wait.
+fn until_waiting(m: &TxnManager, count: usize) {
+    while m.locks.snapshot().iter().filter(|row| !row.granted).count() != count {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn modes_conflict_as_in_the_manual() {
+    // Table 13.2: row and column in the order of the modes' strength.
+    let table = [
+        "       X", "      XX", "    XXXX", "   XXXXX", "  XX XXX", "  XXXXXX", " XXXXXXX",
+        "XXXXXXXX",
+    ];
+    for (row, a) in table.iter().zip(LockMode::ALL) {
+        for (cell, b) in row.chars().zip(LockMode::ALL) {
+            assert_eq!(a.conflicts(b), cell == 'X', "{a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn row_locks_conflict_as_in_the_manual() {
+    use RowLockMode::*;
+    let table = ["   X", "  XX", " XXX", "XXXX"];
+    let modes = [KeyShare, Share, NoKeyUpdate, Update];
+    for (row, a) in table.iter().zip(modes) {
+        for (cell, b) in row.chars().zip(modes) {
+            assert_eq!(a.conflicts(b), cell == 'X', "{a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_free_can_be_tried() {
+    let m = manager();
+    let (a, b) = (patient(&m), patient(&m));
+    for tag in [TABLE, object(1), LockTag::Advisory(Oid(5), -7), LockTag::Extend(RelId(3))] {
+        assert!(try_lock(&a, tag, Exclusive));
+        assert!(!try_lock(&b, tag, RowExclusive));
+        assert!(try_lock(&b, tag, AccessShare));
+        end(&a);
+        assert!(try_lock(&b, tag, RowExclusive));
+        end(&b);
+        assert!(try_lock(&a, tag, AccessExclusive));
+        end(&a);
+    }
+}
+
+#[test]
+fn waiters_are_served_in_the_order_in_which_they_came() {
+    let m = manager();
+    let holder = patient(&m);
+    lock(&holder, TABLE, AccessExclusive).unwrap();
+    let order = Mutex::new(Vec::new());
+    std::thread::scope(|s| {
+        for i in 0..8 {
+            let (m, order) = (&m, &order);
+            s.spawn(move || {
+                let owner = patient(m);
+                lock(&owner, TABLE, if i % 2 == 0 { Exclusive } else { RowExclusive }).unwrap();
+                order.lock().unwrap().push(i);
+                end(&owner);
+            });
+            until_waiting(m, i + 1);
+        }
+        end(&holder);
+    });
+    assert_eq!(*order.lock().unwrap(), (0..8).collect::<Vec<_>>());
+}
+
+/// `count` sessions hold one lock each, then all want their neighbour's. One gives up, the others
+/// come through, one after the other.
+fn ring_of(count: usize) {
+    let m = manager();
+    let (tell, errors) = channel();
+    let ready = std::sync::Barrier::new(count);
+    std::thread::scope(|s| {
+        for i in 0..count {
+            let (m, ready, tell) = (&m, &ready, tell.clone());
+            s.spawn(move || {
+                let owner = watchful(m);
+                lock(&owner, object(i as u64), Exclusive).unwrap();
+                ready.wait();
+                let next = object(((i + 1) % count) as u64);
+                if let Err(error) = lock(&owner, next, Share) {
+                    tell.send(error).unwrap();
+                }
+                end(&owner);
+            });
+        }
+    });
+    drop(tell);
+    let errors: Vec<_> = errors.iter().collect();
+    assert_eq!(errors.len(), 1, "exactly one gives up");
+    let fields = errors[0].fields();
+    assert_eq!(fields.code, sqlstate::T_R_DEADLOCK_DETECTED);
+    assert_eq!(fields.message, "deadlock detected");
+    assert_eq!(fields.hint.as_deref(), Some("See server log for query details."));
+    let lines: Vec<&str> = fields.detail.as_deref().unwrap().lines().collect();
+    assert_eq!(lines.len(), count);
+    for line in lines {
+        assert!(line.contains(" waits for ShareLock on object "), "{line}");
+        assert!(line.contains("; blocked by process "), "{line}");
+    }
+    assert!(m.locks.snapshot().is_empty());
+}
+
+#[test]
+fn two_sessions_in_a_ring_are_a_deadlock() {
+    ring_of(2);
+}
+
+#[test]
+fn three_sessions_in_a_ring_are_a_deadlock() {
+    ring_of(3);
+}
+
+#[test]
+fn ten_sessions_in_a_ring_are_a_deadlock() {
+    ring_of(10);
+}
+
+#[test]
+fn two_upgrades_of_the_same_lock_fail_at_once() {
+    let m = manager();
+    let (a, b) = (patient(&m), patient(&m));
+    lock(&a, TABLE, Share).unwrap();
+    lock(&b, TABLE, Share).unwrap();
+    std::thread::scope(|s| {
+        let waiter = s.spawn(|| lock(&a, TABLE, Exclusive));
+        until_waiting(&m, 1);
+        let error = lock(&b, TABLE, Exclusive).unwrap_err();
+        assert_eq!(error.code(), sqlstate::T_R_DEADLOCK_DETECTED);
+        assert!(error.fields().detail.as_deref().unwrap().contains(
+            "waits for ExclusiveLock on relation 20000 of database 5; blocked by process"
+        ));
+        end(&b);
+        assert!(waiter.join().unwrap().unwrap());
+    });
+}
+
+#[test]
+fn rows_and_transactions_make_deadlocks_too() {
+    let m = manager();
+    let (tell, errors) = channel();
+    let ready = std::sync::Barrier::new(2);
+    let xids = Mutex::new([base::Xid(0); 2]);
+    std::thread::scope(|s| {
+        for i in 0..2 {
+            let (m, ready, tell, xids) = (&m, &ready, tell.clone(), &xids);
+            s.spawn(move || {
+                let owner = watchful(m);
+                let tx = begin(&owner);
+                tx.savepoint();
+                xids.lock().unwrap()[i] = tx.xid().unwrap();
+                ready.wait();
+                let other = xids.lock().unwrap()[1 - i];
+                match m.locks.wait_for_xid(&owner, other, LockWait::Block) {
+                    Ok(_) => drop(tx.commit(&[], |_| ())),
+                    Err(error) => tell.send(error).unwrap(),
+                }
+            });
+        }
+    });
+    drop(tell);
+    let errors: Vec<_> = errors.iter().collect();
+    assert_eq!(errors.len(), 1);
+    let detail = errors[0].fields().detail.clone().unwrap();
+    assert_eq!(detail.matches("waits for ShareLock on transaction ").count(), 2, "{detail}");
+}
+
+/// A waits for B's lock 2; B waits for lock 1 behind C, whose request conflicts with B's; C waits for
+/// A. B may go before C, and nobody has to give up.
+#[test]
+fn a_cycle_through_a_queue_is_undone_by_reordering() {
+    let m = manager();
+    let (a, b, c) = (watchful(&m), watchful(&m), patient(&m));
+    lock(&a, object(1), AccessShare).unwrap();
+    lock(&b, object(2), Exclusive).unwrap();
+    std::thread::scope(|s| {
+        let c_waits = s.spawn(|| {
+            lock(&c, object(1), AccessExclusive).unwrap();
+            end(&c);
+        });
+        until_waiting(&m, 1);
+        let b_waits = s.spawn(|| {
+            lock(&b, object(1), AccessShare).unwrap();
+            end(&b);
+        });
+        until_waiting(&m, 2);
+        lock(&a, object(2), Exclusive).unwrap();
+        b_waits.join().unwrap();
+        end(&a);
+        c_waits.join().unwrap();
+    });
+}
+
+#[test]
+fn lock_timeout_ends_a_wait_and_leaves_no_trace() {
+    let m = manager();
+    let (a, b) = (patient(&m), patient(&m));
+    lock(&a, TABLE, Exclusive).unwrap();
+    b.lock_timeout_ms.store(1, Ordering::Relaxed);
+    let error = lock(&b, TABLE, Share).unwrap_err();
+    assert_eq!(error.code(), sqlstate::LOCK_NOT_AVAILABLE);
+    assert_eq!(error.message(), "canceling statement due to lock timeout");
+    assert!(m.locks.snapshot().iter().all(|row| row.pid == a.pid()));
+    let tx = begin(&a);
+    let xid = tx.xid().unwrap();
+    let error = m.locks.wait_for_xid(&b, xid, LockWait::Block).unwrap_err();
+    assert_eq!(error.code(), sqlstate::LOCK_NOT_AVAILABLE);
+    drop(tx);
+    assert!(try_lock(&b, TABLE, Share), "the strong lockers' counter was lowered");
+    end(&b);
+    assert!(try_lock(&b, TABLE, AccessShare));
+    assert!(m.locks.snapshot().iter().any(|row| row.fastpath));
+}
+
+#[test]
+fn a_cancelled_waiter_goes_and_those_behind_it_go_on() {
+    let m = manager();
+    let holder = patient(&m);
+    lock(&holder, object(1), AccessShare).unwrap();
+    let (tell, task) = channel();
+    std::thread::scope(|s| {
+        let cancelled = s.spawn(|| {
+            tell.send(sched::current()).unwrap();
+            let owner = patient(&m);
+            lock(&owner, object(1), AccessExclusive).unwrap_err()
+        });
+        let task = task.recv().unwrap();
+        until_waiting(&m, 1);
+        let behind = s.spawn(|| {
+            let owner = patient(&m);
+            lock(&owner, object(1), AccessShare).unwrap()
+        });
+        until_waiting(&m, 2);
+        task.interrupt(Interrupt::Cancel);
+        assert_eq!(cancelled.join().unwrap().code(), sqlstate::QUERY_CANCELED);
+        assert!(behind.join().unwrap());
+    });
+}
+
+#[test]
+fn weak_and_strong_lockers_never_hold_a_table_together() {
+    let m = manager();
+    let inside = AtomicI64::new(0);
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|s| {
+        let (m, inside, ends) = (&m, &inside, &ends);
+        for i in 0..4 {
+            s.spawn(move || {
+                let owner = patient(m);
+                let mode = [AccessShare, RowShare, RowExclusive][i % 3];
+                while !ends.load(Ordering::Relaxed) {
+                    lock(&owner, TABLE, mode).unwrap();
+                    assert!(inside.fetch_add(1, Ordering::SeqCst) >= 0, "beside a strong lock");
+                    lock(&owner, TABLE, AccessShare).unwrap();
+                    assert!(inside.fetch_sub(1, Ordering::SeqCst) > 0, "beside a strong lock");
+                    end(&owner);
+                }
+            });
+        }
+        for _ in 0..2 {
+            s.spawn(move || {
+                let owner = patient(m);
+                for round in 0..2000 {
+                    // A relation with another hash, too, so that counters differ.
+                    lock(&owner, LockTag::Relation(Oid(round)), Share).unwrap();
+                    lock(&owner, TABLE, AccessExclusive).unwrap();
+                    assert_eq!(inside.swap(-1000, Ordering::SeqCst), 0, "beside another lock");
+                    assert_eq!(inside.swap(0, Ordering::SeqCst), -1000);
+                    end(&owner);
+                }
+                ends.store(true, Ordering::Relaxed);
+            });
+        }
+    });
+    assert!(m.locks.snapshot().is_empty());
+    let owner = patient(&m);
+    lock(&owner, TABLE, AccessShare).unwrap();
+    assert!(m.locks.snapshot()[0].fastpath, "no strong locker is counted any more");
+}
+
+#[test]
+fn rolling_back_to_a_savepoint_gives_back_the_locks_taken_since() {
+    let m = manager();
+    let (a, b) = (patient(&m), patient(&m));
+    let tx = begin(&a);
+    lock(&a, object(1), Exclusive).unwrap();
+    let level = tx.savepoint();
+    lock(&a, object(2), Exclusive).unwrap();
+    lock(&a, TABLE, AccessShare).unwrap();
+    let inner = tx.savepoint();
+    lock(&a, object(3), Exclusive).unwrap();
+    tx.release(inner);
+    assert!(!try_lock(&b, object(3), Share));
+    tx.rollback_to(level);
+    assert!(try_lock(&b, object(2), Share) && try_lock(&b, object(3), Share));
+    assert!(try_lock(&b, TABLE, AccessExclusive));
+    assert!(!try_lock(&b, object(1), Share));
+    lock(&a, object(4), Exclusive).unwrap();
+    tx.release(level);
+    assert!(!try_lock(&b, object(4), Share));
+    tx.commit(&[], |_| ()).unwrap();
+    assert!(try_lock(&b, object(1), Share) && try_lock(&b, object(4), Share));
+}
+
+#[test]
+fn session_locks_outlive_transactions_and_are_counted() {
+    let m = manager();
+    let (a, b) = (patient(&m), patient(&m));
+    let key = LockTag::Advisory(Oid(5), 42);
+    let tx = begin(&a);
+    assert!(m.locks.lock_session(&a, key, Exclusive, LockWait::Block).unwrap());
+    assert!(m.locks.lock_session(&a, key, Exclusive, LockWait::Block).unwrap());
+    lock(&a, key, Exclusive).unwrap();
+    tx.abort();
+    assert!(!try_lock(&b, key, Share));
+    assert!(m.locks.unlock_session(&a, key, Exclusive));
+    assert!(!try_lock(&b, key, Share));
+    assert!(m.locks.unlock_session(&a, key, Exclusive));
+    assert!(!m.locks.unlock_session(&a, key, Exclusive));
+    assert!(try_lock(&b, key, Share));
+    end(&b);
+    m.locks.lock_session(&a, key, Exclusive, LockWait::Block).unwrap();
+    m.locks.unlock_session_all(&a);
+    assert!(try_lock(&b, key, Share));
+    end(&b);
+    m.locks.lock_session(&a, key, Exclusive, LockWait::Block).unwrap();
+    drop((tx, a));
+    assert!(try_lock(&b, key, Share), "the end of the session gives it back");
+}
+
+#[test]
+fn one_hold_can_be_given_back_early() {
+    let m = manager();
+    let (a, b) = (patient(&m), patient(&m));
+    let row = LockTag::Tuple(RelId(7), TupleId { block: 1, offset: 2 });
+    lock(&a, row, Exclusive).unwrap();
+    lock(&a, row, Exclusive).unwrap();
+    assert!(m.locks.unlock(&a, row, Exclusive));
+    assert!(!try_lock(&b, row, Exclusive));
+    assert!(m.locks.unlock(&a, row, Exclusive));
+    assert!(try_lock(&b, row, Exclusive));
+    assert!(!m.locks.unlock(&a, row, Exclusive));
+}
+
+#[test]
+fn waiting_for_a_transaction_ends_with_it_or_with_its_savepoint() {
+    let m = manager();
+    let a = patient(&m);
+    let tx = begin(&a);
+    let top = tx.xid().unwrap();
+    let level = tx.savepoint();
+    let sub = tx.xid().unwrap();
+    assert!(!m.locks.wait_for_xid(&patient(&m), sub, LockWait::Try).unwrap());
+    std::thread::scope(|s| {
+        let wait_for = |xid| {
+            s.spawn({
+                let m = &m;
+                move || m.locks.lock(&patient(m), LockTag::Xid(xid), Share, LockWait::Block)
+            })
+        };
+        let for_sub = wait_for(sub);
+        until_waiting(&m, 1);
+        let for_top = wait_for(top);
+        until_waiting(&m, 2);
+        tx.rollback_to(level);
+        assert!(for_sub.join().unwrap().unwrap());
+        until_waiting(&m, 1);
+        tx.commit(&[], |_| ()).unwrap();
+        assert!(for_top.join().unwrap().unwrap());
+    });
+    assert!(m.locks.wait_for_xid(&a, top, LockWait::Block).unwrap());
+}
+
+#[test]
+fn many_waiters_for_many_short_transactions_lose_no_wake_up() {
+    let m = manager();
+    let newest = std::sync::atomic::AtomicU64::new(0);
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            let owner = patient(&m);
+            for _ in 0..20_000 {
+                let tx = begin(&owner);
+                newest.store(tx.xid().unwrap().0, Ordering::SeqCst);
+                tx.commit(&[], |_| ()).unwrap();
+            }
+            newest.store(u64::MAX, Ordering::SeqCst);
+        });
+        for _ in 0..3 {
+            s.spawn(|| {
+                let owner = patient(&m);
+                loop {
+                    let xid = newest.load(Ordering::SeqCst);
+                    if xid == u64::MAX {
+                        break;
+                    }
+                    m.locks.wait_for_xid(&owner, base::Xid(xid), LockWait::Block).unwrap();
+                }
+            });
+        }
+    });
+}
+
+const ROWS: RelId = RelId(30000);
+const ROW: TupleId = TupleId { block: 4, offset: 7 };
+const NEXT: TupleId = TupleId { block: 900, offset: 1 };
+
+#[test]
+fn shared_row_locks_last_as_long_as_their_transaction() {
+    use RowLockMode::*;
+    let m = manager();
+    let (a, b) = (patient(&m), patient(&m));
+    let tx = begin(&a);
+    let xid = tx.xid().unwrap();
+    m.locks.share_row(&a, xid, ROWS, ROW, KeyShare);
+    assert_eq!(m.locks.row_sharers(ROWS, ROW, Update, &b), [xid]);
+    assert!(m.locks.row_sharers(ROWS, ROW, NoKeyUpdate, &b).is_empty());
+    assert!(m.locks.row_sharers(ROWS, ROW, Update, &a).is_empty(), "not against oneself");
+    m.locks.share_row(&a, xid, ROWS, ROW, Share);
+    m.locks.share_row(&a, xid, ROWS, ROW, KeyShare);
+    assert_eq!(m.locks.row_sharers(ROWS, ROW, NoKeyUpdate, &b), [xid]);
+    m.locks.copy_row_sharers(ROWS, ROW, NEXT);
+    assert_eq!(m.locks.row_sharers(ROWS, NEXT, NoKeyUpdate, &b), [xid]);
+    tx.commit(&[], |_| ()).unwrap();
+    for row in [ROW, NEXT] {
+        assert!(m.locks.row_sharers(ROWS, row, Update, &b).is_empty());
+    }
+    assert_eq!(m.locks.rows.left(), 0, "nothing stays behind");
+}
+
+#[test]
+fn shared_row_locks_of_a_savepoint_go_with_it() {
+    use RowLockMode::*;
+    let m = manager();
+    let (a, b) = (patient(&m), patient(&m));
+    let tx = begin(&a);
+    m.locks.share_row(&a, tx.xid().unwrap(), ROWS, ROW, KeyShare);
+    let level = tx.savepoint();
+    m.locks.share_row(&a, tx.xid().unwrap(), ROWS, ROW, Share);
+    m.locks.copy_row_sharers(ROWS, ROW, NEXT);
+    tx.rollback_to(level);
+    for row in [ROW, NEXT] {
+        assert!(m.locks.row_sharers(ROWS, row, NoKeyUpdate, &b).is_empty());
+        assert_eq!(m.locks.row_sharers(ROWS, row, Update, &b), [tx.top_xid().unwrap()]);
+    }
+    drop(tx);
+    assert_eq!(m.locks.rows.left(), 0);
+}
+
+#[test]
+fn shared_row_locks_carried_over_while_their_transaction_ends_leave_nothing_behind() {
+    let m = manager();
+    let ends = AtomicBool::new(false);
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            let owner = patient(&m);
+            for _ in 0..5000 {
+                let tx = begin(&owner);
+                m.locks.share_row(&owner, tx.xid().unwrap(), ROWS, ROW, RowLockMode::Share);
+                tx.commit(&[], |_| ()).unwrap();
+            }
+            ends.store(true, Ordering::SeqCst);
+        });
+        for offset in [1, 2] {
+            let (m, ends) = (&m, &ends);
+            s.spawn(move || {
+                while !ends.load(Ordering::SeqCst) {
+                    m.locks.copy_row_sharers(ROWS, ROW, TupleId { block: 5, offset });
+                }
+            });
+        }
+    });
+    assert_eq!(m.locks.rows.left(), 0);
+}
+
+#[test]
+fn the_list_of_locks_shows_who_holds_and_who_waits_for_whom() {
+    let m = manager();
+    let (a, b, c) = (patient(&m), patient(&m), patient(&m));
+    let tx = begin(&a);
+    let xid = tx.xid().unwrap();
+    lock(&a, TABLE, AccessShare).unwrap();
+    lock(&a, object(1), Share).unwrap();
+    std::thread::scope(|s| {
+        s.spawn(|| lock(&b, object(1), Exclusive).unwrap());
+        until_waiting(&m, 1);
+        let last = s.spawn(|| {
+            lock(&c, object(1), Exclusive).unwrap();
+            end(&c);
+        });
+        until_waiting(&m, 2);
+        let rows = m.locks.snapshot();
+        let find = |pid, tag| rows.iter().find(|r| r.pid == pid && r.tag == tag).unwrap();
+        assert!(find(a.pid(), TABLE).fastpath && find(a.pid(), TABLE).granted);
+        assert_eq!(find(a.pid(), LockTag::Xid(xid)).mode, Exclusive);
+        let wait = find(b.pid(), object(1));
+        assert!(!wait.granted && wait.wait_start.is_some());
+        assert_eq!(m.locks.blocking_pids(a.pid()), Vec::<i32>::new());
+        assert_eq!(m.locks.blocking_pids(b.pid()), [a.pid()]);
+        assert_eq!(m.locks.blocking_pids(c.pid()), [a.pid(), b.pid()]);
+        tx.commit(&[], |_| ()).unwrap();
+        until_waiting(&m, 1);
+        assert_eq!(m.locks.blocking_pids(c.pid()), [b.pid()]);
+        end(&b);
+        last.join().unwrap();
+    });
+}
