@@ -230,13 +230,7 @@ pub(crate) fn make(core: &Core, pace: &Pace, last: bool) -> Result<()> {
     if core.log.insert_position() == control.redo && control.clean == last {
         return Ok(());
     }
-    let redo = {
-        core.barrier.lock_exclusive();
-        let redo = core.log.begin_checkpoint();
-        // SAFETY: taken two lines above.
-        unsafe { core.barrier.unlock_exclusive() };
-        redo
-    };
+    let redo = core.log.begin_checkpoint();
     core.log.flush(redo)?;
     let participant = core.participant()?;
     control.state = participant.checkpoint(redo)?;

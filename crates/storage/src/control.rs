@@ -147,7 +147,11 @@ pub(crate) fn create(dir: &Path, options: &Options) -> Result<()> {
         redo: Lsn(segment_size),
         state: Vec::new(),
     };
-    control.write(dir, options.fsync())
+    control.write(dir, options.fsync())?;
+    match dir.canonicalize().map(|d| d.parent().map(Path::to_owned)) {
+        Ok(Some(parent)) if options.fsync() => sync_dir(&parent).map_err(doing),
+        _ => Ok(()),
+    }
 }
 
 fn refuse_foreign(dir: &Path) -> Result<()> {

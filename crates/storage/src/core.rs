@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use base::settings::{live_int, setting};
 use base::{Result, WaitEvent};
-use sched::{Mutex, RawLwLock};
+use sched::Mutex;
 
 use crate::Participant;
 use crate::buffer::pool::Pool;
@@ -28,8 +28,6 @@ pub(crate) struct Core {
     pub segments: Segments,
     pub files: Arc<Files>,
     pub pool: Arc<Pool>,
-    /// See [`crate::checkpoint`].
-    pub barrier: RawLwLock,
     pub requests: Requests,
     pub control: Mutex<Control>,
     participant: Mutex<Option<Arc<dyn Participant>>>,
@@ -58,7 +56,6 @@ impl Core {
             segments,
             files,
             pool,
-            barrier: RawLwLock::new(WaitEvent::LWLockOther),
             requests: Requests::new(),
             control: Mutex::new(WaitEvent::LWLockOther, control),
             participant: Mutex::new(WaitEvent::LWLockOther, Some(participant)),
@@ -77,15 +74,6 @@ impl Core {
 
     pub(crate) fn completion_target(&self) -> f64 {
         0.9
-    }
-
-    /// Runs a change of files, from its log record to its end, on one side of every redo position.
-    pub(crate) fn change_files<R>(&self, change: impl FnOnce() -> R) -> R {
-        self.barrier.lock_shared();
-        let result = change();
-        // SAFETY: taken above.
-        unsafe { self.barrier.unlock_shared() };
-        result
     }
 }
 

@@ -197,7 +197,11 @@ impl Files {
     /// Writes a sealed page's bytes.
     pub(crate) fn write(&self, id: PageId, page: &Page) -> Result<()> {
         let relation = self.relation(id.rel)?;
-        let file = self.file(id.rel, id.fork, false)?;
+        let file = match self.file(id.rel, id.fork, false) {
+            // Somebody changed a page of a relation that is gone; nobody will miss it.
+            Err(_) if relation.dropped.load(Ordering::Acquire) => return Ok(()),
+            opened => opened?,
+        };
         let at = u64::from(id.block) * PAGE_SIZE as u64;
         let written = io_wait(WaitEvent::IODataFileWrite, || file.write_all_at(page, at));
         bump(&self.counters.writes);

@@ -146,12 +146,16 @@ impl Storage {
         let buffers = BufferPool { pool: pool.clone() };
 
         participant.restore(&control.state)?;
-        let redo = recovery::Redo { files: &files, pool: &buffers, participant: &*participant };
+        let mut redo = recovery::Redo::new(&files, &buffers, &*participant);
         let mut reader = wal::reader::LogReader::new(segments.clone(), control.redo);
         let (end, records) = redo.run(&mut reader)?;
-        segments.cut_at(end.0).map_err(|e| Error::io("clear the end of the log", &e))?;
-        log.start_at(end, control.redo);
         let must_write = records > 0 || !control.clean;
+        if must_write {
+            segments.cut_at(end.0).map_err(|e| Error::io("clear the end of the log", &e))?;
+        }
+        let current = end.0 / segments.size;
+        segments.prepare(current).map_err(|e| Error::io("prepare a log segment", &e))?;
+        log.start_at(end, control.redo);
 
         let wal_thread = wal::spawn_writer(&log, &segments);
         let core = Arc::new(Core::new(
@@ -230,7 +234,7 @@ impl Storage {
     /// # Errors
     /// I/O errors.
     pub fn create_relation(&self, rel: RelId) -> Result<()> {
-        self.core.change_files(|| {
+        self.core.log.within_one_checkpoint(|| {
             self.core.files.create(rel, Fork::Main)?;
             let mut scratch = mtr::scratch::Scratch::take();
             scratch.record.extend_from_slice(&rel.0.to_le_bytes());
@@ -284,7 +288,7 @@ impl Storage {
         if self.core.files.block_count(rel, fork)? <= blocks {
             return Ok(());
         }
-        self.core.change_files(|| {
+        self.core.log.within_one_checkpoint(|| {
             let mut scratch = mtr::scratch::Scratch::take();
             scratch.record.extend_from_slice(&rel.0.to_le_bytes());
             scratch.record.push(fork as u8);

@@ -32,7 +32,8 @@ impl Options {
         Options {
             frames: live_int(setting::SHARED_BUFFERS) as usize,
             partitions: live_int(setting::BUFFER_PARTITIONS) as usize,
-            wal_buffers: live_int(setting::WAL_BUFFERS) as usize * PAGE_SIZE,
+            // The largest record, images of 255 pages, has to fit twice.
+            wal_buffers: (live_int(setting::WAL_BUFFERS) as usize * PAGE_SIZE).max(8 << 20),
             wal_segment_size: if tiny { 256 * 1024 } else { segment },
             max_wal_size: None,
             fsync: None,

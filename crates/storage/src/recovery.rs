@@ -23,24 +23,38 @@
 //! * **A crash during a checkpoint**: the control file names the one before until the new one is
 //!   complete.
 
+use std::collections::HashMap;
+
 use base::{Error, Lsn, Result, err};
 
 use crate::buffer::{PAGE_SIZE, Page, WriteGuard};
 use crate::files::Files;
 use crate::wal::reader::LogReader;
-use crate::wal::record::{self, CHANGES, CREATED, CUT, FILLER, IMAGE, INIT, PageEntry, Record};
+use crate::wal::record::{
+    self, CHANGES, CREATED, CUT, FILLER, IMAGE, INIT, LAST_PART, PART, PageEntry, Record,
+};
 use crate::{BufferPool, PAGE_HEADER, Participant, page};
 
 /// What redo works on.
 pub(crate) struct Redo<'a> {
-    pub files: &'a Files,
-    pub pool: &'a BufferPool,
-    pub participant: &'a dyn Participant,
+    files: &'a Files,
+    pool: &'a BufferPool,
+    participant: &'a dyn Participant,
+    /// Large payloads of which not all parts have come.
+    parts: HashMap<u64, Vec<u8>>,
 }
 
-impl Redo<'_> {
+impl<'a> Redo<'a> {
+    pub(crate) fn new(
+        files: &'a Files,
+        pool: &'a BufferPool,
+        participant: &'a dyn Participant,
+    ) -> Redo<'a> {
+        Redo { files, pool, participant, parts: HashMap::new() }
+    }
+
     /// Applies all records; returns where the log ends and how many there were.
-    pub(crate) fn run(&self, reader: &mut LogReader) -> Result<(Lsn, u64)> {
+    pub(crate) fn run(&mut self, reader: &mut LogReader) -> Result<(Lsn, u64)> {
         let mut records = 0;
         while let Some((start, bytes)) = reader.next()? {
             let record = Record::parse(bytes, start)?;
@@ -50,7 +64,7 @@ impl Redo<'_> {
         Ok((reader.position(), records))
     }
 
-    fn apply(&self, record: &Record<'_>) -> Result<()> {
+    fn apply(&mut self, record: &Record<'_>) -> Result<()> {
         match record.kind {
             FILLER => Ok(()),
             CHANGES => self.apply_changes(record),
@@ -64,6 +78,23 @@ impl Redo<'_> {
                 let doomed = |id: base::PageId| id.fork == fork && id.block >= blocks;
                 self.pool.pool.forget(rel, doomed);
                 self.files.cut(rel, fork, blocks)
+            }
+            PART => {
+                let (_, mut body) = record.pages()?;
+                let (id, first) = (body.u64()?, body.u8()? != 0);
+                let payload = self.parts.entry(id).or_default();
+                if first {
+                    payload.clear();
+                }
+                payload.extend_from_slice(body.0);
+                Ok(())
+            }
+            LAST_PART => {
+                let (_, mut body) = record.pages()?;
+                let (id, code) = (body.u64()?, body.u8()?);
+                let mut payload = self.parts.remove(&id).unwrap_or_default();
+                payload.extend_from_slice(body.0);
+                self.participant.redo(code, &payload, record.end)
             }
             other => Err(err!(DATA_CORRUPTED, "unknown kind of log record: {other}")),
         }

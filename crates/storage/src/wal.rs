@@ -36,7 +36,7 @@ use std::sync::{Arc, OnceLock};
 
 use base::{Error, Lsn, Result, WaitEvent, err};
 use crossbeam_utils::CachePadded;
-use sched::{SpinLock, TaskRef};
+use sched::{RawLwLock, SpinLock, TaskRef};
 
 use crate::checkpoint::Signal;
 use crate::mtr::scratch::Scratch;
@@ -81,6 +81,11 @@ pub(crate) struct Log {
     options: Options,
     /// Where the log began when it was opened.
     opened_at: AtomicU64,
+    /// Numbers payloads that come in parts.
+    next_parts: AtomicU64,
+    /// Taken shared by what must lie on one side of every redo position as a whole, exclusively
+    /// by the checkpointer when it takes one.
+    barrier: RawLwLock,
 }
 
 struct Waiter {
@@ -121,6 +126,9 @@ impl Wal {
     /// with one atomic add; `on_reserved` runs right after that with the record's end position,
     /// before the bytes are copied (it must be short and must not wait).
     pub fn append(&self, code: u8, payload: &[u8], on_reserved: impl FnOnce(Lsn)) -> Lsn {
+        if payload.len() > self.log.part_size() {
+            return self.log.append_in_parts(code, payload, on_reserved);
+        }
         let mut scratch = Scratch::take();
         record::push_payload(&mut scratch.record, code, payload);
         let end = self.log.append(&mut scratch.record, record::CHANGES, on_reserved);
@@ -183,6 +191,8 @@ impl Log {
             counters: counters.clone(),
             options: options.clone(),
             opened_at: AtomicU64::new(0),
+            next_parts: AtomicU64::new(0),
+            barrier: RawLwLock::new(WaitEvent::LWLockOther),
         })
     }
 
@@ -217,11 +227,56 @@ impl Log {
     /// A checkpoint begins: takes the redo position. Every record before it was reserved in the
     /// old epoch, every record from it on is in the new one.
     pub(crate) fn begin_checkpoint(&self) -> Lsn {
+        self.barrier.lock_exclusive();
         let old = self.position.fetch_add(1 << EPOCH_SHIFT, Ordering::AcqRel);
         let redo = old & LSN_MASK;
         let epoch = (old >> EPOCH_SHIFT).wrapping_add(1) & 0xf;
         self.redo.store(epoch << EPOCH_SHIFT | redo, Ordering::Release);
+        // SAFETY: taken above.
+        unsafe { self.barrier.unlock_exclusive() };
         Lsn(redo)
+    }
+
+    /// Runs what must lie on one side of every redo position as a whole: records that belong
+    /// together, a record and the change of files that it tells of.
+    pub(crate) fn within_one_checkpoint<R>(&self, work: impl FnOnce() -> R) -> R {
+        self.barrier.lock_shared();
+        let result = work();
+        // SAFETY: taken above.
+        unsafe { self.barrier.unlock_shared() };
+        result
+    }
+
+    /// Payloads above this size are logged in parts.
+    fn part_size(&self) -> usize {
+        self.ring.size() as usize / 8
+    }
+
+    #[cold]
+    fn append_in_parts(&self, code: u8, payload: &[u8], on_reserved: impl FnOnce(Lsn)) -> Lsn {
+        let id = self.next_parts.fetch_add(1, Ordering::Relaxed).to_le_bytes();
+        let part = |kind: u8, tag: u8, bytes: &[u8], on_reserved: &mut dyn FnMut(Lsn)| {
+            let mut scratch = Scratch::take();
+            scratch.record.extend_from_slice(&id);
+            scratch.record.push(tag);
+            scratch.record.extend_from_slice(bytes);
+            let end = self.append(&mut scratch.record, kind, on_reserved);
+            scratch.give_back();
+            end
+        };
+        let (parts, last) =
+            payload.split_at((payload.len() - 1) / self.part_size() * self.part_size());
+        let mut on_reserved = Some(on_reserved);
+        self.within_one_checkpoint(|| {
+            for (i, bytes) in parts.chunks(self.part_size()).enumerate() {
+                part(record::PART, u8::from(i == 0), bytes, &mut |_| ());
+            }
+            part(record::LAST_PART, code, last, &mut |end| {
+                if let Some(f) = on_reserved.take() {
+                    f(end);
+                }
+            })
+        })
     }
 
     /// Finishes and inserts a record that holds no page changes, so that no epoch matters.

@@ -4,7 +4,7 @@
 //!  0   len u32      all of the record, a multiple of 8
 //!  4   crc u32      CRC-32C of bytes 16..len, then 8..16, then 0..4
 //!  8   lsn u64      where the record begins
-//! 16   kind u8      0 filler, 1 changes, 2 relation created, 3 relation cut
+//! 16   kind u8      0 filler, 1 changes, 2 relation created, 3 relation cut, 4 part, 5 last part
 //! 17   pages u8     entries in the page table
 //! 18   pad u8       zero bytes at the end (0..=7)
 //! 19   0
@@ -26,6 +26,8 @@
 //!   complete (see [`super::ring`]).
 //! * A record that is not at the place it says it is at is the rest of an older log.
 //! * Of a filler only the header counts: its CRC covers bytes 16..24 in place of 16..len.
+//! * A payload too large for one record is in several, with records of others in between:
+//!   [id u64][first u8][bytes] in each part, [id u64][code u8][bytes] in the last.
 //! * Offsets are below 8192 (13 bits). A page with an image has no operations.
 
 use base::{Fork, Lsn, PageId, RelId, Result, err};
@@ -40,6 +42,11 @@ pub const CHANGES: u8 = 1;
 pub const CREATED: u8 = 2;
 /// A fork was cut; body: [rel u32][fork u8][blocks u32].
 pub const CUT: u8 = 3;
+
+/// A piece of a large payload; body: [id u64][first u8][bytes].
+pub const PART: u8 = 4;
+/// Its last piece; body: [id u64][code u8][bytes].
+pub const LAST_PART: u8 = 5;
 
 /// Redo starts from a zero page.
 pub const INIT: u8 = 1;

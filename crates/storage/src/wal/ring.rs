@@ -31,7 +31,8 @@ pub(crate) struct Ring {
 }
 
 impl Ring {
-    /// A ring of zeros; `size` is rounded up to a power of two, at least 1 MiB.
+    /// A ring of zeros; `size` is rounded up to a power of two, at least 1 MiB
+    /// (the largest record, a mini-transaction with images of many pages, has to fit twice).
     pub(crate) fn new(size: usize) -> std::io::Result<Ring> {
         let size = size.max(1 << 20).next_power_of_two();
         Ok(Ring { memory: Region::new(size)?, size: size as u64 })
