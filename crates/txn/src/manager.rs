@@ -337,15 +337,14 @@ impl Core {
     }
 }
 
-/// While it lives a panic would leave transactions neither running nor ended, for ever.
+/// While it lives a panic would leave transactions neither running nor ended, for ever. So it is
+/// forgotten in the end, and dropped only by unwinding.
 struct CriticalSection;
 
 impl Drop for CriticalSection {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("PANIC:  a commit failed half-way; the server stops for recovery");
-            std::process::abort();
-        }
+        eprintln!("PANIC:  a commit failed half-way; the server stops for recovery");
+        std::process::abort();
     }
 }
 
@@ -367,7 +366,8 @@ impl TxnManager {
     }
 
     /// What recovery talks to. `upper` receives the codes >= 32 (the layers above; may be None); its
-    /// part of each commit comes to it under code 32. It lives only as long as the manager does.
+    /// part of each commit comes to it under code 32. The manager must outlive the storage's last
+    /// checkpoint.
     pub fn participant(
         self: &Arc<Self>,
         upper: Option<Arc<dyn Participant>>,
@@ -410,6 +410,8 @@ impl TxnManager {
         match self.core.state(xid) {
             State::Committed(csn) => XidStatus::Committed(csn),
             State::Aborted => XidStatus::Aborted,
+            // Only a damaged page can name it. It must not be waited for.
+            State::Unassigned if xid >= self.core.next_xid() => XidStatus::Aborted,
             State::Running(_) | State::Committing(_) | State::Unassigned => XidStatus::Running,
         }
     }

@@ -538,3 +538,15 @@ fn old_transactions_are_reduced_but_not_before_every_snapshot_sees_them() {
     churn();
     assert_eq!(m.status(late), XidStatus::Committed(Csn(0)), "one bit is left of it");
 }
+
+#[test]
+fn an_idle_session_and_a_transaction_are_small() {
+    println!(
+        "{} {} {}",
+        size_of::<crate::registry::Slot>(),
+        size_of::<Transaction>(),
+        size_of::<LockOwner>()
+    );
+    assert!(size_of::<crate::registry::Slot>() <= 256);
+    assert!(size_of::<Transaction>() <= 256);
+}

@@ -72,10 +72,10 @@ impl Local {
         true
     }
 
-    /// Notes the first hold of a lock.
-    pub(super) fn hold(&mut self, tag: LockTag, mode: LockMode, session: bool, fast: bool) {
+    /// Notes the first hold of a lock; false when it was held already.
+    pub(super) fn hold(&mut self, tag: LockTag, mode: LockMode, session: bool, fast: bool) -> bool {
         if self.hold_again(tag, mode, session) {
-            return;
+            return false;
         }
         let (count, session) = if session { (0, 1) } else { (1, 0) };
         self.held.push(Held { tag, mode, level: self.level, count, session, fast });
@@ -85,6 +85,7 @@ impl Local {
         } else if self.held.len() > LINEAR {
             self.index = self.held.iter().enumerate().map(|(i, h)| ((h.tag, h.mode), i)).collect();
         }
+        true
     }
 
     /// Gives up one hold. `None`: there was none; `Some(None)`: others are left; `Some(Some(lock))`:

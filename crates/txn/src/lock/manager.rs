@@ -140,10 +140,11 @@ impl LockManager {
             self.transfer_weak_locks(tag);
         }
         let result = self.acquire_shared(owner, tag, mode, wait);
-        match result {
-            Ok(true) => owner.slot().local.lock().hold(tag, mode, session, false),
-            _ if strong => self.lower_strong(tag),
-            _ => {}
+        // Another thread of the same session may have taken the same lock meanwhile.
+        let counted =
+            result == Ok(true) && owner.slot().local.lock().hold(tag, mode, session, false);
+        if strong && !counted {
+            self.lower_strong(tag);
         }
         result
     }

@@ -103,22 +103,37 @@ impl Entry {
         if own & mode.bit() != 0 {
             return Admission::Granted;
         }
-        let (mut ahead, mut place): (ModeSet, _) = (0, self.queue.len());
-        for (i, waiter) in self.queue.iter().enumerate() {
-            if own & waiter.mode.conflict_set() != 0 {
-                if mode.conflict_set() & self.modes(waiter.owner) != 0 {
-                    return Admission::Deadlock;
-                }
-                place = i;
-                break;
-            }
-            ahead |= waiter.mode.bit();
-        }
+        let (ahead, place) = match own {
+            0 => (self.waiting_modes(), self.queue.len()),
+            own => match self.before_those_who_wait_for(own, mode) {
+                Some(place) => place,
+                None => return Admission::Deadlock,
+            },
+        };
         if mode.conflict_set() & ahead != 0 || self.is_blocked(owner, mode) {
             return Admission::Queue(place);
         }
         self.grant(owner, mode);
         Admission::Granted
+    }
+
+    /// The place of who holds `own` and wants `mode`: before the first waiter whom that holds up, with
+    /// the modes wanted ahead of it. None when that waiter holds up `mode` in turn.
+    fn before_those_who_wait_for(&self, own: ModeSet, mode: LockMode) -> Option<(ModeSet, usize)> {
+        let mut ahead = 0;
+        for (place, waiter) in self.queue.iter().enumerate() {
+            if own & waiter.mode.conflict_set() != 0 {
+                let mutual = mode.conflict_set() & self.modes(waiter.owner) != 0;
+                return (!mutual).then_some((ahead, place));
+            }
+            ahead |= waiter.mode.bit();
+        }
+        Some((ahead, self.queue.len()))
+    }
+
+    /// The modes that anybody waits for.
+    fn waiting_modes(&self) -> ModeSet {
+        (1..=8).filter(|&mode| self.waiting[mode] > 0).fold(0, |set, mode| set | 1 << mode)
     }
 
     /// Notes that a session holds a mode.
