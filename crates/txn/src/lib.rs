@@ -35,6 +35,8 @@ pub mod transaction;
 mod waiters;
 
 #[cfg(test)]
+mod model;
+#[cfg(test)]
 mod tests;
 
 pub use commit_log::XidStatus;
