@@ -22,24 +22,39 @@
 //! (debug builds assert that too, by the type of the wait event).
 
 pub mod clock;
-pub mod condvar;
-mod coroutine;
-mod local;
 pub mod lwlock;
+mod seam;
+
+// Under loom only the locks' state machine is built.
+#[cfg(not(loom))]
+pub mod condvar;
+#[cfg(not(loom))]
+mod coroutine;
+#[cfg(not(loom))]
+mod local;
+#[cfg(not(loom))]
 pub mod mutex;
+#[cfg(not(loom))]
 pub mod spin;
+#[cfg(not(loom))]
 pub mod stack;
+#[cfg(not(loom))]
 mod sys;
+#[cfg(not(loom))]
 pub mod task;
+#[cfg(not(loom))]
 pub mod worker;
 
-pub use condvar::Condvar;
 pub use lwlock::{LwLock, LwLockReadGuard, LwLockWriteGuard, RawLwLock};
-pub use mutex::{Mutex, MutexGuard};
-pub use spin::{SpinLock, SpinLockGuard};
-pub use stack::{check_stack, on_native_stack};
-pub use task::{
-    Interrupt, Task, TaskRef, Wake, check_interrupts, current, io_wait, park, park_uninterruptible,
-    spawn_task, spawn_thread, with_current, yield_now,
+#[cfg(not(loom))]
+pub use {
+    condvar::Condvar,
+    mutex::{Mutex, MutexGuard},
+    spin::{SpinLock, SpinLockGuard},
+    stack::{check_stack, on_native_stack},
+    task::{
+        Interrupt, Task, TaskRef, Wake, check_interrupts, current, io_wait, park,
+        park_uninterruptible, spawn_task, spawn_thread, with_current, yield_now,
+    },
+    worker::{Readiness, Source, Workers, wait_readable, wait_writable},
 };
-pub use worker::{Readiness, Source, Workers, wait_readable, wait_writable};

@@ -103,14 +103,17 @@ impl<T> Drop for SpinLockGuard<'_, T> {
 
 /// Pauses that double up to a bound, then gives the processor away: the holder may have been
 /// descheduled by the kernel.
-pub(crate) struct Backoff(u32);
+pub struct Backoff(u32);
 
 impl Backoff {
-    pub(crate) fn new() -> Backoff {
+    /// Begins with one pause.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Backoff {
         Backoff(1)
     }
 
-    pub(crate) fn wait(&mut self) {
+    /// Waits twice as long as before, up to a bound.
+    pub fn wait(&mut self) {
         const LONGEST: u32 = 64;
         if self.0 > LONGEST {
             std::thread::yield_now();

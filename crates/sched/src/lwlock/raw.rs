@@ -1,4 +1,4 @@
-//! Lightweight locks with bounded fairness: a reader-writer lock on one atomic word, with a FIFO of
+//! The state machine of the lightweight locks: a reader-writer lock on one atomic word, with a FIFO of
 //! parked waiters that lie on their own stacks.
 //!
 //! ```text
@@ -27,7 +27,7 @@
 //! # No wake-up is lost
 //! Invariant, whenever QLOCK is free: QUEUED and not WOKEN implies that the lock's state does not
 //! admit the head, or that the one who made it admissible is on its way to take QLOCK. Every change
-//! of the queue ends in [`RawLwLock::settle`], whose one compare-and-swap frees QLOCK only in a
+//! of the queue ends in `RawLwLock::settle`, whose one compare-and-swap frees QLOCK only in a
 //! state that keeps the invariant, and serves the head otherwise. A release that makes the lock
 //! available sees QUEUED and WOKEN in the same atomic operation. With WOKEN, the woken waiter will
 //! take QLOCK: it takes the lock, or finds it taken and clears WOKEN in the same operation.
@@ -47,17 +47,17 @@
 //! Upgrading, timeouts and interrupts: lightweight locks are held for microseconds, and a waiter is
 //! never cancelled.
 
-use std::cell::{Cell, UnsafeCell};
-use std::ops::{Deref, DerefMut};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use base::WaitEvent;
 use base::settings::{live_int, setting};
 
+use super::tranche::{MOST_SPINS, Tranche};
 use crate::clock::now_ns;
-use crate::spin::Backoff;
-use crate::task::{TaskRef, current, park_uninterruptible, with_current};
+use crate::seam::{
+    AtomicBool, AtomicU64, Backoff, Cell, Ordering, TaskRef, current, latch_held,
+    park_uninterruptible,
+};
 
 const SHARED_ONE: u64 = 1;
 const SHARED_MASK: u64 = (1 << 20) - 1;
@@ -113,7 +113,7 @@ struct Waiter {
 /// A reader-writer lock on one atomic word with a FIFO of parked waiters, without data. 16 bytes.
 pub struct RawLwLock {
     word: AtomicU64,
-    head: UnsafeCell<*const Waiter>,
+    head: Cell<*const Waiter>,
 }
 
 // SAFETY: `head` and what it points to are used under QLOCK only, and a waiter stays in place while
@@ -124,10 +124,20 @@ unsafe impl Send for RawLwLock {}
 
 impl RawLwLock {
     /// `tranche` is a wait event of type LWLock.
+    #[cfg(not(loom))]
     pub const fn new(tranche: WaitEvent) -> RawLwLock {
         RawLwLock {
             word: AtomicU64::new((tranche as u64) << TRANCHE_SHIFT),
-            head: UnsafeCell::new(ptr::null()),
+            head: Cell::new(ptr::null()),
+        }
+    }
+
+    /// The same; loom's atomics can't be made at compile time.
+    #[cfg(loom)]
+    pub fn new(tranche: WaitEvent) -> RawLwLock {
+        RawLwLock {
+            word: AtomicU64::new((tranche as u64) << TRANCHE_SHIFT),
+            head: Cell::new(ptr::null()),
         }
     }
 
@@ -137,7 +147,7 @@ impl RawLwLock {
         if !self.take_uncontended(Mode::Shared) {
             self.lock_slow(Mode::Shared);
         }
-        hold(1);
+        latch_held(1);
     }
 
     /// Waits for exclusive access.
@@ -146,14 +156,14 @@ impl RawLwLock {
         if !self.take_uncontended(Mode::Exclusive) {
             self.lock_slow(Mode::Exclusive);
         }
-        hold(1);
+        latch_held(1);
     }
 
     /// Without waiting; does not pass anybody who waits.
     #[inline]
     pub fn try_lock_shared(&self) -> bool {
         let taken = self.take_uncontended(Mode::Shared);
-        hold(i32::from(taken));
+        latch_held(i32::from(taken));
         taken
     }
 
@@ -161,7 +171,7 @@ impl RawLwLock {
     #[inline]
     pub fn try_lock_exclusive(&self) -> bool {
         let taken = self.take_uncontended(Mode::Exclusive);
-        hold(i32::from(taken));
+        latch_held(i32::from(taken));
         taken
     }
 
@@ -169,7 +179,7 @@ impl RawLwLock {
     /// The caller holds it shared.
     #[inline]
     pub unsafe fn unlock_shared(&self) {
-        hold(-1);
+        latch_held(-1);
         let before = self.word.fetch_sub(SHARED_ONE, Ordering::Release);
         debug_assert_ne!(before & SHARED_MASK, 0, "a shared lock that nobody holds is released");
         if before & (QUEUED | WOKEN) == QUEUED && before & SHARED_MASK == SHARED_ONE {
@@ -181,7 +191,7 @@ impl RawLwLock {
     /// The caller holds it exclusively.
     #[inline]
     pub unsafe fn unlock_exclusive(&self) {
-        hold(-1);
+        latch_held(-1);
         let before = self.word.fetch_and(!EXCL, Ordering::Release);
         debug_assert_ne!(before & EXCL, 0, "an exclusive lock that nobody holds is released");
         if before & (QUEUED | WOKEN) == QUEUED {
@@ -243,7 +253,7 @@ impl RawLwLock {
                 if passes < PASS_MAX {
                     taken += PASS_ONE;
                 }
-                tranche(word).passes.fetch_add(1, Ordering::Relaxed);
+                counters(word).passed();
             }
             match self.word.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed)
             {
@@ -256,7 +266,7 @@ impl RawLwLock {
 
     #[cold]
     fn lock_slow(&self, mode: Mode) {
-        let counters = tranche(self.word.load(Ordering::Relaxed));
+        let counters = counters(self.word.load(Ordering::Relaxed));
         if self.spin(mode, counters) {
             return;
         }
@@ -287,17 +297,15 @@ impl RawLwLock {
         if self.take_as_newcomer(mode, 0) {
             return true;
         }
-        let usual = counters.spins.load(Ordering::Relaxed);
-        let most = (usual * 2 + 8).min(MOST_SPINS);
-        for spins in 0..most {
+        let usual = counters.usual_spins();
+        for spins in 0..(usual * 2 + 8).min(MOST_SPINS) {
             std::hint::spin_loop();
             if mode.fits(self.word.load(Ordering::Relaxed)) && self.take_as_newcomer(mode, 0) {
-                let change = (i64::from(spins) - i64::from(usual)) / 8;
-                counters.spins.store((i64::from(usual) + change) as u32, Ordering::Relaxed);
+                counters.spun(usual, spins);
                 return true;
             }
         }
-        counters.spins.store(usual - usual.div_ceil(8), Ordering::Relaxed);
+        counters.spun(usual, 0);
         false
     }
 
@@ -361,10 +369,9 @@ impl RawLwLock {
     unsafe fn enqueue(&self, waiter: &Waiter) {
         // SAFETY: QLOCK is held, and queued waiters are in place.
         unsafe {
-            let head = self.head.get();
-            match (*head).as_ref() {
+            match self.head.get().as_ref() {
                 None => {
-                    *head = waiter;
+                    self.head.set(waiter);
                     waiter.tail.set(waiter);
                     // Until now the queue was empty, so nobody counted passes.
                     self.word.fetch_and(!PASS_MASK, Ordering::Relaxed);
@@ -387,10 +394,9 @@ impl RawLwLock {
     unsafe fn dequeue_head(&self) -> *const Waiter {
         // SAFETY: QLOCK is held, and queued waiters are in place.
         unsafe {
-            let slot = self.head.get();
-            let first = &**slot;
+            let first = &*self.head.get();
             let next = first.next.get();
-            *slot = next;
+            self.head.set(next);
             match next.as_ref() {
                 None => {
                     self.word.fetch_and(!(QUEUED | PASS_MASK), Ordering::Relaxed);
@@ -421,7 +427,7 @@ impl RawLwLock {
         loop {
             let then = word & !clear;
             // SAFETY: QLOCK is held, and queued waiters are in place.
-            let head = unsafe { (*self.head.get()).as_ref() };
+            let head = unsafe { self.head.get().as_ref() };
             let served = head.filter(|h| then & WOKEN == 0 && h.mode.fits(then));
             let swap = |target| {
                 self.word.compare_exchange(word, target, Ordering::AcqRel, Ordering::Relaxed)
@@ -457,7 +463,7 @@ impl RawLwLock {
         unsafe {
             let first = self.dequeue_head();
             let mut last = first;
-            while let Some(next) = (*self.head.get()).as_ref() {
+            while let Some(next) = self.head.get().as_ref() {
                 if next.mode != Mode::Shared {
                     break;
                 }
@@ -472,6 +478,11 @@ impl RawLwLock {
     }
 }
 
+/// The counters of the lock with this word.
+fn counters(word: u64) -> &'static Tranche {
+    Tranche::at((word >> TRANCHE_SHIFT) as usize)
+}
+
 /// # Safety
 /// The list was taken out of a queue, and each has its share of the lock.
 unsafe fn wake_granted(mut waiter: *const Waiter) {
@@ -481,172 +492,5 @@ unsafe fn wake_granted(mut waiter: *const Waiter) {
         let task = TaskRef::clone(&w.task);
         w.granted.store(true, Ordering::Release);
         task.unpark();
-    }
-}
-
-/// Counts latches held, in debug builds.
-#[inline]
-fn hold(change: i32) {
-    if cfg!(debug_assertions) && change != 0 {
-        with_current(|task| task.latch_held(change));
-    }
-}
-
-const MOST_SPINS: u32 = 200;
-const TRANCHES: usize = base::waits::WAITS.len();
-
-/// Counters of all locks with one wait event.
-#[repr(align(128))]
-struct Tranche {
-    waits: AtomicU64,
-    waited_ns: AtomicU64,
-    longest_ns: AtomicU64,
-    passes: AtomicU64,
-    /// The running mean of spins that ended well.
-    spins: AtomicU32,
-}
-
-static COUNTERS: [Tranche; TRANCHES] = [const {
-    Tranche {
-        waits: AtomicU64::new(0),
-        waited_ns: AtomicU64::new(0),
-        longest_ns: AtomicU64::new(0),
-        passes: AtomicU64::new(0),
-        spins: AtomicU32::new(50),
-    }
-}; TRANCHES];
-
-fn tranche(word: u64) -> &'static Tranche {
-    &COUNTERS[(word >> TRANCHE_SHIFT) as usize]
-}
-
-impl Tranche {
-    fn waited(&self, ns: u64) {
-        self.waits.fetch_add(1, Ordering::Relaxed);
-        self.waited_ns.fetch_add(ns, Ordering::Relaxed);
-        self.longest_ns.fetch_max(ns, Ordering::Relaxed);
-    }
-}
-
-/// What the locks of one tranche went through since the start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrancheCounters {
-    /// The tranche.
-    pub event: WaitEvent,
-    /// Times that somebody parked.
-    pub waits: u64,
-    /// How long they waited in all, in nanoseconds.
-    pub waited_ns: u64,
-    /// The longest of these waits, in nanoseconds.
-    pub longest_ns: u64,
-    /// Acquisitions that passed somebody who queued.
-    pub passes: u64,
-}
-
-/// The counters of one tranche.
-pub fn tranche_counters(event: WaitEvent) -> TrancheCounters {
-    let t = &COUNTERS[event as usize];
-    TrancheCounters {
-        event,
-        waits: t.waits.load(Ordering::Relaxed),
-        waited_ns: t.waited_ns.load(Ordering::Relaxed),
-        longest_ns: t.longest_ns.load(Ordering::Relaxed),
-        passes: t.passes.load(Ordering::Relaxed),
-    }
-}
-
-/// The same around a value.
-pub struct LwLock<T> {
-    raw: RawLwLock,
-    value: UnsafeCell<T>,
-}
-
-/// Shared access.
-pub struct LwLockReadGuard<'a, T>(&'a LwLock<T>);
-/// Exclusive access.
-pub struct LwLockWriteGuard<'a, T>(&'a LwLock<T>);
-
-impl<T> LwLock<T> {
-    /// `tranche` is a wait event of type LWLock.
-    pub const fn new(tranche: WaitEvent, value: T) -> LwLock<T> {
-        LwLock { raw: RawLwLock::new(tranche), value: UnsafeCell::new(value) }
-    }
-
-    /// Waits for shared access.
-    #[inline]
-    pub fn read(&self) -> LwLockReadGuard<'_, T> {
-        self.raw.lock_shared();
-        LwLockReadGuard(self)
-    }
-
-    /// Waits for exclusive access.
-    #[inline]
-    pub fn write(&self) -> LwLockWriteGuard<'_, T> {
-        self.raw.lock_exclusive();
-        LwLockWriteGuard(self)
-    }
-
-    /// Shared access without waiting.
-    pub fn try_read(&self) -> Option<LwLockReadGuard<'_, T>> {
-        self.raw.try_lock_shared().then(|| LwLockReadGuard(self))
-    }
-
-    /// Exclusive access without waiting.
-    pub fn try_write(&self) -> Option<LwLockWriteGuard<'_, T>> {
-        self.raw.try_lock_exclusive().then(|| LwLockWriteGuard(self))
-    }
-
-    /// The value, when nobody else can have it.
-    pub fn get_mut(&mut self) -> &mut T {
-        self.value.get_mut()
-    }
-
-    /// The value.
-    pub fn into_inner(self) -> T {
-        self.value.into_inner()
-    }
-}
-
-// SAFETY: as std's RwLock: shared access hands out &T, exclusive access &mut T.
-unsafe impl<T: Send + Sync> Sync for LwLock<T> {}
-// SAFETY: as std's RwLock.
-unsafe impl<T: Send> Send for LwLock<T> {}
-
-impl<T> Deref for LwLockReadGuard<'_, T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        // SAFETY: this guard holds the lock, shared.
-        unsafe { &*self.0.value.get() }
-    }
-}
-
-impl<T> Deref for LwLockWriteGuard<'_, T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        // SAFETY: this guard holds the lock, exclusively.
-        unsafe { &*self.0.value.get() }
-    }
-}
-
-impl<T> DerefMut for LwLockWriteGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: this guard holds the lock, exclusively.
-        unsafe { &mut *self.0.value.get() }
-    }
-}
-
-impl<T> Drop for LwLockReadGuard<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: this guard holds the lock, shared.
-        unsafe { self.0.raw.unlock_shared() }
-    }
-}
-
-impl<T> Drop for LwLockWriteGuard<'_, T> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: this guard holds the lock, exclusively.
-        unsafe { self.0.raw.unlock_exclusive() }
     }
 }
