@@ -3,7 +3,7 @@
 //!
 //! A [`Settings`] is one complete set of values. A session holds an `Arc` of the server's set and
 //! takes a copy when it first changes something. The layers below sessions read server-wide values
-//! with [`live_int`], [`live_bool`]; the server publishes them with [`publish_live`].
+//! with [`live_int`] and its kin; the server publishes them with [`publish_live`].
 //! Spelling, units and messages follow PostgreSQL (manual, section 20.1).
 
 use std::sync::Arc;
@@ -173,12 +173,21 @@ pub fn live_enum(id: SettingId) -> usize {
     }
 }
 
+/// The server-wide value of a number setting.
+pub fn live_real(id: SettingId) -> f64 {
+    match (LIVE[usize::from(id.0)].load(Ordering::Relaxed), id.def().default) {
+        (i64::MIN, Const::Real(v)) => v,
+        (bits, _) => f64::from_bits(bits as u64),
+    }
+}
+
 /// Makes these the server-wide values that [`live_int`] and its kin return.
 pub fn publish_live(settings: &Settings) {
     for (i, value) in settings.values.iter().enumerate() {
         let number = match (value, SETTINGS[i].kind) {
             (Value::Bool(b), _) => i64::from(*b),
             (Value::Int(n), _) => *n,
+            (Value::Real(r), _) => r.to_bits() as i64,
             (Value::Str(s), Kind::Enum(words)) => {
                 words.iter().position(|w| **w == **s).unwrap_or(0) as i64
             }

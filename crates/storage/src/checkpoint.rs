@@ -8,7 +8,8 @@
 //! 2. flushes the log up to there: now every record before it is complete, and every `on_reserved` of
 //!    them has returned;
 //! 3. has the participant make its own state durable;
-//! 4. writes every page that was dirty, spread over time when nobody is in a hurry;
+//! 4. writes every page that was dirty, spread out when nobody is in a hurry: as far as
+//!    `checkpoint_completion_target` of the way to the next checkpoint, be that in time or in log;
 //! 5. syncs all files that were written, extended, made or removed;
 //! 6. replaces the control file; redo would now start at the new position;
 //! 7. recycles log segments that nobody needs any more.
@@ -20,7 +21,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
-use base::settings::{live_int, setting};
+use base::settings::{live_int, live_real, setting};
 use base::{Error, Result, WaitEvent};
 use sched::{Condvar, Mutex, TaskRef};
 
@@ -145,44 +146,69 @@ impl Requests {
     }
 }
 
-/// How long a write of many pages may take.
-pub(crate) struct Pace {
-    until: Option<(Instant, Duration)>,
+/// How much time and log the writes of a checkpoint may be spread over.
+pub(crate) struct Pace(Option<Spread>);
+
+struct Spread {
+    begun: Instant,
+    time: Duration,
+    log: u64,
 }
 
 impl Pace {
-    pub(crate) const HURRY: Pace = Pace { until: None };
+    pub(crate) const HURRY: Pace = Pace(None);
 
-    fn spread_over(time: Duration) -> Pace {
-        Pace { until: Some((Instant::now(), time)) }
+    fn to_the_next(core: &Core) -> Pace {
+        let share = live_real(setting::CHECKPOINT_COMPLETION_TARGET);
+        let log = (crate::wal::trigger(core.options.max_wal_size()) as f64 * share) as u64;
+        Pace(Some(Spread { begun: Instant::now(), time: timeout().mul_f64(share), log }))
+    }
+
+    /// Whether this share of the work may wait.
+    fn is_ahead(&self, core: &Core, done: f64) -> bool {
+        let Some(spread) = &self.0 else { return false };
+        let logged = core.log.insert_position().0 - core.log.redo().lsn.0;
+        spread.begun.elapsed() < spread.time.mul_f64(done)
+            && (logged as f64) < spread.log as f64 * done
+    }
+}
+
+fn timeout() -> Duration {
+    Duration::from_secs(live_int(setting::CHECKPOINT_TIMEOUT) as u64)
+}
+
+/// Tells those who wait for checkpoints when the thread is gone, however it ends.
+struct EndOfThread<'a>(&'a Requests);
+
+impl Drop for EndOfThread<'_> {
+    fn drop(&mut self) {
+        self.0.thread_ended();
     }
 }
 
 /// The checkpointer thread's life.
 pub(crate) fn run(core: &Core) {
     let signal = &core.signal;
+    let _end = EndOfThread(&core.requests);
     let _ = signal.task.set(sched::current());
     let mut last = Instant::now();
     while !signal.is_stopped() {
         prepare_segment(core);
-        let timeout = Duration::from_secs(live_int(setting::CHECKPOINT_TIMEOUT) as u64);
         let nothing_logged = core.log.insert_position() == core.log.redo().lsn;
-        let hurried = core.requests.is_wanted() || signal.volume.swap(false, Ordering::AcqRel);
-        let timed = !nothing_logged && last.elapsed() >= timeout;
-        if hurried || timed {
+        let asked = core.requests.is_wanted();
+        let volume = signal.volume.swap(false, Ordering::AcqRel);
+        let timed = !nothing_logged && last.elapsed() >= timeout();
+        if asked || volume || timed {
             last = Instant::now();
-            let share =
-                if hurried { None } else { Some(timeout.mul_f64(core.completion_target())) };
-            attempt(core, share);
+            attempt(core, asked, timed);
         } else if nothing_logged {
             last = Instant::now();
             sleep_until_logged(core);
         } else {
             let event = WaitEvent::ActivityCheckpointerMain;
-            sched::park_uninterruptible(event, Some(last + timeout));
+            sched::park_uninterruptible(event, Some(last + timeout()));
         }
     }
-    core.requests.thread_ended();
 }
 
 fn sleep_until_logged(core: &Core) {
@@ -207,14 +233,11 @@ fn prepare_segment(core: &Core) {
     }
 }
 
-fn attempt(core: &Core, spread: Option<Duration>) {
+fn attempt(core: &Core, hurry: bool, timed: bool) {
     core.requests.begin();
     let counters = &core.counters;
-    bump(match spread {
-        Some(_) => &counters.checkpoints_timed,
-        None => &counters.checkpoints_requested,
-    });
-    let pace = spread.map_or(Pace::HURRY, Pace::spread_over);
+    bump(if timed { &counters.checkpoints_timed } else { &counters.checkpoints_requested });
+    let pace = if hurry { Pace::HURRY } else { Pace::to_the_next(core) };
     let result = make(core, &pace, false);
     if let Err(e) = &result
         && !core.signal.is_stopped()
@@ -231,6 +254,8 @@ pub(crate) fn make(core: &Core, pace: &Pace, last: bool) -> Result<()> {
         return Ok(());
     }
     let redo = core.log.begin_checkpoint();
+    // What was said about the log's volume was about the redo position before.
+    core.signal.volume.store(false, Ordering::Release);
     core.log.flush(redo)?;
     let participant = core.participant()?;
     control.state = participant.checkpoint(redo)?;
@@ -249,38 +274,44 @@ pub(crate) fn make(core: &Core, pace: &Pace, last: bool) -> Result<()> {
     Ok(())
 }
 
+/// Pages that are written before the system is asked to begin with their way to the disk, and
+/// before the checkpoint looks whether it may wait.
+const BATCH: usize = 32;
+
 fn write_pages(core: &Core, pace: &Pace) -> Result<()> {
     let mut dirty = core.pool.dirty();
     dirty.sort_unstable();
     let count = dirty.len();
-    for (done, (id, index)) in dirty.into_iter().enumerate() {
-        if core.log.is_abandoned() {
-            return Err(stopping());
+    for (number, batch) in dirty.chunks(BATCH).enumerate() {
+        for (id, index) in batch {
+            if core.log.is_abandoned() {
+                return Err(stopping());
+            }
+            if core.pool.write_if_dirty(*id, *index)? {
+                bump(&core.counters.checkpoint_pages);
+            }
         }
-        if core.pool.write_if_dirty(id, index)? {
-            bump(&core.counters.checkpoint_pages);
+        for file in batch.chunk_by(|(a, _), (b, _)| (a.rel, a.fork) == (b.rel, b.fork)) {
+            let (first, last) = (file[0].0, file[file.len() - 1].0);
+            core.files.begin_writeback(first, last.block);
         }
-        if done % 32 == 31 {
-            prepare_segment(core);
-            slow_down(core, pace, done, count);
-        }
+        slow_down(core, pace, (number * BATCH + batch.len()) as f64 / count as f64);
     }
     Ok(())
 }
 
-/// Waits as long as the work is ahead of its time, unless somebody is in a hurry.
-fn slow_down(core: &Core, pace: &Pace, done: usize, count: usize) {
-    let Some((begun, time)) = pace.until else { return };
-    let due = begun + time.mul_f64(done as f64 / count as f64);
+/// Waits as long as the work is ahead, unless somebody is in a hurry.
+fn slow_down(core: &Core, pace: &Pace, done: f64) {
     loop {
+        prepare_segment(core);
         let hurry = core.signal.is_stopped()
             || core.signal.volume.load(Ordering::Acquire)
             || core.requests.is_wanted();
-        if hurry || Instant::now() >= due {
+        if hurry || !pace.is_ahead(core, done) {
             return;
         }
-        sched::park_uninterruptible(WaitEvent::TimeoutCheckpointWriteDelay, Some(due));
-        prepare_segment(core);
+        let soon = Instant::now() + Duration::from_millis(100);
+        sched::park_uninterruptible(WaitEvent::TimeoutCheckpointWriteDelay, Some(soon));
     }
 }
 

@@ -71,10 +71,6 @@ impl Core {
         let participant = self.participant.lock().take();
         drop(participant);
     }
-
-    pub(crate) fn completion_target(&self) -> f64 {
-        0.9
-    }
 }
 
 /// The background writer's life: keeps the free list filled, and sleeps while it is.

@@ -212,6 +212,23 @@ impl Files {
         })
     }
 
+    /// Asks the system to start writing these blocks to the disk, so that the sync to come finds less
+    /// to do. A hint.
+    pub(crate) fn begin_writeback(&self, first: PageId, last: u32) {
+        if !self.options.fsync() {
+            return;
+        }
+        if let Ok(file) = self.file(first.rel, first.fork, false) {
+            let page = PAGE_SIZE as i64;
+            let (from, len) =
+                (i64::from(first.block) * page, i64::from(last + 1 - first.block) * page);
+            // SAFETY: a system call on an open descriptor.
+            unsafe {
+                libc::sync_file_range(file.as_raw_fd(), from, len, libc::SYNC_FILE_RANGE_WRITE)
+            };
+        }
+    }
+
     /// Adds zero pages; returns the first one's number. One caller at a time for a fork.
     pub(crate) fn extend(&self, rel: RelId, fork: Fork, count: u32) -> Result<u32> {
         let relation = self.relation(rel)?;

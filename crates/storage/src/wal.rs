@@ -44,7 +44,7 @@ use crate::options::Options;
 use crate::stats::{Counters, bump};
 use ring::Ring;
 
-pub(crate) use writer::spawn as spawn_writer;
+pub(crate) use writer::{spawn as spawn_writer, trigger};
 
 /// One logical stream of records in segment files.
 pub struct Wal {
@@ -415,4 +415,65 @@ impl Log {
 #[cold]
 pub(crate) fn stopping() -> Error {
     err!(ADMIN_SHUTDOWN, "the server is being stopped")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mtr::scratch::Scratch;
+
+    fn log() -> Arc<Log> {
+        let mut options = Options::from_settings();
+        options.wal_buffers = 1 << 20;
+        let log = Log::new(&options, &Arc::new(Signal::new()), &Arc::new(Counters::new())).unwrap();
+        log.start_at(Lsn(4096), Lsn(4096));
+        Arc::new(log)
+    }
+
+    fn bytes(log: &Log, from: Lsn, to: Lsn) -> Vec<u8> {
+        // SAFETY: no writer runs, and the records are complete.
+        unsafe { log.ring.pieces(from.0, to.0) }.concat()
+    }
+
+    #[test]
+    fn a_decision_made_before_a_checkpoint_is_refused_and_its_space_is_a_filler() {
+        let log = log();
+        let before = log.redo();
+        let mut scratch = Scratch::take();
+        scratch.record.extend_from_slice(&[1; 100]);
+        let crc = record::finish(&mut scratch.record, record::CHANGES, 0, 0);
+        let redo = log.begin_checkpoint();
+        assert_eq!(redo, Lsn(4096));
+        let refused = log.insert(&mut scratch.record, crc, Some(before), |_| ());
+        assert!(refused.is_err());
+        let filled = log.insert_position();
+        let filler = bytes(&log, redo, filled);
+        assert_eq!(filler.len(), scratch.record.len());
+        assert!(record::is_valid(&filler, redo.0) && filler[16] == record::FILLER);
+        let end = log.insert(&mut scratch.record, crc, Some(log.redo()), |_| ());
+        let Ok(end) = end else { panic!("the decision was made anew") };
+        assert!(record::is_valid(&bytes(&log, filled, end), filled.0));
+    }
+
+    #[test]
+    fn epochs_wrap_round_without_touching_the_position() {
+        let log = log();
+        for i in 0..40_u64 {
+            let redo = log.begin_checkpoint();
+            assert_eq!((redo, log.redo().lsn, log.redo().epoch), (redo, redo, (i + 1) % 16));
+            let mut record = vec![0; record::HEADER];
+            assert_eq!(log.append(&mut record, record::CHANGES, |_| ()).0, redo.0 + 24);
+        }
+    }
+
+    #[test]
+    fn waiting_for_what_was_never_logged_is_an_error() {
+        let log = log();
+        assert!(log.flush(Lsn(4096)).is_ok());
+        assert_eq!(log.flush(Lsn(4097)).unwrap_err().code().as_str(), "XX001");
+        log.stop(true);
+        let mut record = vec![0; record::HEADER];
+        let end = log.append(&mut record, record::CHANGES, |_| ());
+        assert_eq!(log.flush(end).unwrap_err().code().as_str(), "57P01");
+    }
 }

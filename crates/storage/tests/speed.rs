@@ -42,10 +42,14 @@ fn hot_paths() {
         (0..n).for_each(|i| drop(storage.pool.pin(page(i)).unwrap().read()));
     });
     per_op("pin, optimistic read", n, || {
-        (0..n).for_each(|i| drop(storage.pool.pin(page(i)).unwrap().optimistic(|p| p[100])));
+        (0..n).for_each(|i| {
+            std::hint::black_box(storage.pool.pin(page(i)).unwrap().optimistic(|p| p[100]));
+        });
     });
     per_op("append a payload of 40 bytes", n, || {
-        (0..n).for_each(|_| drop(storage.wal.append(40, &[7; 40], |_| ())));
+        (0..n).for_each(|_| {
+            storage.wal.append(40, &[7; 40], |_| ());
+        });
     });
     per_op("mini-transaction, one page, two puts", n, || {
         (0..n).for_each(|i| {
@@ -61,8 +65,9 @@ fn hot_paths() {
             thread::scope(|s| {
                 for _ in 0..threads {
                     s.spawn(|| {
-                        (0..n / threads)
-                            .for_each(|_| drop(storage.wal.append(40, &[7; 100], |_| ())))
+                        (0..n / threads).for_each(|_| {
+                            storage.wal.append(40, &[7; 100], |_| ());
+                        })
                     });
                 }
             });
@@ -141,4 +146,36 @@ fn bulk_load() {
         drop(storage.pool.pin(PageId::main(REL, block)).unwrap());
     }
     println!("scan: {:.2} s", begun.elapsed().as_secs_f64());
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn misses() {
+    let dir = TempDir::new("misses");
+    let (storage, _) = open(&dir, &Options { frames: 2048, ..sizes(false) });
+    let pages = 32_000_u64;
+    make_relation(&storage, REL, pages as u32);
+    storage.checkpoint().unwrap();
+    let file = std::fs::File::open(dir.0.join("base").join(REL.0.to_string())).unwrap();
+    let block = |i: u64| (i.wrapping_mul(2_654_435_761) >> 5) % pages;
+    let n = 200_000;
+    let mut page = vec![0; 8192];
+    per_op("pread alone", n, || {
+        use std::os::unix::fs::FileExt;
+        (0..n).for_each(|i| file.read_exact_at(&mut page, block(i) * 8192).unwrap());
+    });
+    per_op("CRC alone", n, || {
+        (0..n).for_each(|_| {
+            std::hint::black_box(crc32c::crc32c(&page));
+        })
+    });
+    let before = storage.stats();
+    for _ in 0..2 {
+        per_op("pin of a page that is mostly missing", n, || {
+            (0..n)
+                .for_each(|i| drop(storage.pool.pin(PageId::main(REL, block(i) as u32)).unwrap()));
+        });
+    }
+    let after = storage.stats();
+    println!("{} hits, {} reads", after.hits - before.hits, after.reads - before.reads);
 }

@@ -11,6 +11,8 @@ const KEEP_BYTES: usize = 256 * 1024;
 const KEEP: usize = 16;
 
 thread_local! {
+    // Boxed, so that a mini-transaction carries one word of it.
+    #[allow(clippy::vec_box)]
     static SPARE: RefCell<Vec<Box<Scratch>>> = const { RefCell::new(Vec::new()) };
 }
 

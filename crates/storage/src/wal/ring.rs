@@ -113,3 +113,28 @@ impl Ring {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_wrap_round_and_their_length_shows_them_complete() {
+        let ring = Ring::new(1).unwrap();
+        assert_eq!(ring.size(), 1 << 20);
+        let start = ring.size() * 3 - 16;
+        let mut record: Vec<u8> = (0..64).collect();
+        record[..4].copy_from_slice(&64_u32.to_le_bytes());
+        assert_eq!(ring.complete_len(start), 0);
+        // SAFETY: nobody else uses the ring.
+        unsafe {
+            ring.copy_in(start, &record);
+            assert_eq!(ring.complete_len(start), 64);
+            let pieces = ring.pieces(start, start + 64);
+            assert_eq!((pieces[0].len(), pieces[1].len()), (16, 48));
+            assert_eq!(pieces.concat(), record);
+            ring.clear(start, start + 64);
+            assert_eq!(ring.pieces(start, start + 64).concat(), [0; 64]);
+        }
+    }
+}

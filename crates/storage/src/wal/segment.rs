@@ -98,7 +98,17 @@ impl Segments {
             return Ok(());
         }
         let temporary = self.dir.join("next.tmp");
-        let file = File::create(&temporary)?;
+        let filled = self.fill(&temporary);
+        if filled.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        filled?;
+        self.put_in_place(&temporary, number)?;
+        self.sync_dir()
+    }
+
+    fn fill(&self, temporary: &Path) -> io::Result<()> {
+        let file = File::create(temporary)?;
         let zeros = vec![0; (256 * 1024).min(self.size as usize)];
         let mut at = 0;
         while at < self.size {
@@ -109,14 +119,13 @@ impl Segments {
         if self.fsync() {
             io_wait(WaitEvent::IOWALInitWrite, || file.sync_all())?;
         }
-        self.put_in_place(&temporary, number)?;
-        self.sync_dir()
+        Ok(())
     }
 
     /// Gives a file a segment's name, unless there is one, and takes its old name away.
     fn put_in_place(&self, file: &Path, number: u64) -> io::Result<()> {
         match fs::hard_link(file, self.path(number)) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => return Err(e),
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(e),
             _ => fs::remove_file(file),
         }
     }

@@ -1,5 +1,9 @@
 //! The WAL writer: one thread that moves complete records from the ring to the files, syncs them
 //! when somebody wants that, and wakes exactly those whose position is covered.
+//!
+//! One round writes everything that is complete (in chunks, so that inserters who wait for space get
+//! it soon), then syncs if anybody waits for what was written. Those who come during the sync are
+//! the next round's group, which begins at once: the slower the disk, the larger the groups.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -38,7 +42,21 @@ pub(crate) fn spawn(log: &Arc<Log>, segments: &Segments) -> JoinHandle<()> {
         flushed: start,
         covered: Vec::new(),
     };
-    sched::spawn_thread("walwriter", move || writer.run())
+    sched::spawn_thread("walwriter", move || {
+        let _end = EndOfThread;
+        writer.run();
+    })
+}
+
+/// Without the writer nothing can be committed: a panic of its thread ends the server.
+struct EndOfThread;
+
+impl Drop for EndOfThread {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            fatal::broken("the WAL writer failed");
+        }
+    }
 }
 
 /// What a round found to do.
@@ -211,6 +229,6 @@ impl Writer {
 
 /// Log volume since the last redo position at which a checkpoint is due: the files reach back to the
 /// redo position before while it runs, so about half of the bound.
-fn trigger(max_wal_size: u64) -> u64 {
+pub(crate) fn trigger(max_wal_size: u64) -> u64 {
     max_wal_size * 10 / 19
 }
