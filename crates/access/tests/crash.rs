@@ -1,0 +1,124 @@
+//! Stops without warning: what was committed and flushed is there, the rest is not, heap and
+//! indexes agree.
+
+mod common;
+
+use std::sync::Mutex;
+use std::thread;
+
+use base::TupleId;
+use common::{Db, Table, commit};
+
+#[test]
+fn committed_rows_survive_and_others_do_not() {
+    let mut db = Db::new();
+    let table = Table::create(&db, 100);
+    let rels = table.rels();
+    let mut expected = Vec::new();
+    let mut table = Some(table);
+    for round in 0..5 {
+        let current = table.take().unwrap();
+        let acknowledged = Mutex::new(Vec::new());
+        let in_doubt = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            for number in 0..4 {
+                let (db, table, acknowledged, in_doubt) = (&db, &current, &acknowledged, &in_doubt);
+                scope.spawn(move || {
+                    let session = db.session();
+                    for i in 0..60 {
+                        let key = round * 100_000 + number * 1000 + i;
+                        let tx = session.begin();
+                        assert!(table.insert(&tx, key, i).unwrap());
+                        if i % 7 == 0 {
+                            continue;
+                        }
+                        let lsn = tx.commit(&[], |_| {}).unwrap();
+                        if i % 3 == 0 {
+                            db.storage.wal.flush(lsn).unwrap();
+                            acknowledged.lock().unwrap().push((key, i));
+                        } else {
+                            in_doubt.lock().unwrap().push((key, i));
+                        }
+                    }
+                });
+            }
+        });
+        drop(current);
+        db = db.crash();
+        let current = Table::open(&db, rels, 100);
+        current.check(&db);
+        let session = db.session();
+        let tx = session.begin();
+        let rows = current.scan(&tx, &tx.snapshot()).unwrap();
+        let maybe = in_doubt.into_inner().unwrap();
+        for row in expected.iter().chain(&acknowledged.into_inner().unwrap()) {
+            assert!(rows.binary_search(row).is_ok(), "{row:?} was acknowledged and is lost");
+        }
+        for row in &rows {
+            let known = row.0 / 100_000 < round || row.1 % 7 != 0;
+            assert!(known, "{row:?} was rolled back and is there");
+            assert!(row.0 / 100_000 < round || row.1 % 3 == 0 || maybe.contains(row));
+        }
+        expected = rows;
+        drop(tx);
+        drop(session);
+        table = Some(current);
+    }
+    drop(table);
+    db.destroy();
+}
+
+#[test]
+fn a_built_index_survives() {
+    let db = Db::new();
+    let rel = db.rel();
+    let entries = |count: u32| {
+        (0..count).map(|i| {
+            let tid = TupleId { block: i / 50, offset: (i % 50 + 1) as u16 };
+            Ok(((u64::from(i) * 3).to_be_bytes().to_vec(), tid))
+        })
+    };
+    let tree = access::BTree::build(&db.storage, rel, &mut entries(30_000)).unwrap();
+    drop(tree);
+    db.storage.wal.flush(db.storage.wal.insert_position()).unwrap();
+    let db = db.crash();
+    let tree = access::BTree::open(&db.storage, rel);
+    let report = tree.verify().unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    let expected: Vec<_> = entries(30_000).map(Result::unwrap).collect();
+    assert_eq!(report.entries, expected);
+    drop(tree);
+    db.destroy();
+}
+
+#[test]
+fn aborted_work_of_a_crash_is_cleared_by_vacuum() {
+    let db = Db::new();
+    let table = Table::create(&db, 50);
+    let rels = table.rels();
+    let session = db.session();
+    let tx = session.begin();
+    for key in 0..100 {
+        assert!(table.insert(&tx, key, key).unwrap());
+    }
+    commit(tx);
+    let tx = session.begin();
+    for key in 0..50 {
+        assert!(table.update(&tx, key, |v| v + 1000).unwrap());
+    }
+    for key in 200..300 {
+        assert!(table.insert(&tx, key, key).unwrap());
+    }
+    db.storage.wal.flush(db.storage.wal.insert_position()).unwrap();
+    // The transaction is still running when the server stops.
+    std::mem::forget(tx);
+    drop((session, table));
+    let db = db.crash();
+    let table = Table::open(&db, rels, 50);
+    table.check(&db);
+    let stats = table.vacuum(&db);
+    assert_eq!((stats.live, stats.removed), (100, 150));
+    table.check(&db);
+    drop(table);
+    db.destroy();
+}

@@ -1,0 +1,176 @@
+//! Many sessions at one row or one table: nothing is lost, chains stay short, pages are shared out.
+
+mod common;
+
+use std::thread;
+
+use common::{Db, Session, Table, commit};
+
+fn run(db: &Db, threads: u64, work: impl Fn(Session, u64) + Sync) {
+    thread::scope(|scope| {
+        for number in 0..threads {
+            let work = &work;
+            scope.spawn(move || work(db.session(), number));
+        }
+    });
+}
+
+#[test]
+fn fifty_sessions_add_up_in_one_row() {
+    let db = Db::new();
+    let table = Table::create(&db, 30);
+    let session = db.session();
+    let tx = session.begin();
+    for key in 0..3 {
+        table.insert(&tx, key, 0).unwrap();
+    }
+    commit(tx);
+    run(&db, 50, |session, number| {
+        for _ in 0..40 {
+            let tx = session.begin();
+            // The second number counts; it is indexed, so give it a fixed value and count in rows
+            // of its own: each round also touches the hot row without changing an indexed column.
+            assert!(table.update(&tx, number % 3, |v| v).unwrap());
+            tx.next_command();
+            assert!(table.update(&tx, number % 3, |v| v + 1).unwrap());
+            commit(tx);
+        }
+    });
+    let tx = session.begin();
+    let rows = table.scan(&tx, &tx.snapshot()).unwrap();
+    assert_eq!(rows.iter().map(|r| r.1).sum::<u64>(), 50 * 40);
+    drop(tx);
+    table.check(&db);
+    table.vacuum(&db);
+    table.check(&db);
+    drop((session, table));
+    db.destroy();
+}
+
+#[test]
+fn a_hot_row_stays_in_few_pages() {
+    let db = Db::new();
+    let table = Table::create(&db, 30);
+    let session = db.session();
+    let tx = session.begin();
+    table.insert(&tx, 1, 0).unwrap();
+    commit(tx);
+    for _ in 0..5000 {
+        let tx = session.begin();
+        assert!(table.update(&tx, 1, |v| v).unwrap());
+        commit(tx);
+    }
+    assert_eq!(table.heap.pages().unwrap(), 1, "pruning keeps up with one session");
+    table.check(&db);
+    drop((session, table));
+    db.destroy();
+}
+
+#[test]
+fn an_old_snapshot_keeps_what_it_sees_and_nothing_more() {
+    let db = Db::new();
+    let table = Table::create(&db, 30);
+    let (old, new) = (db.session(), db.session());
+    let tx = new.begin();
+    table.insert(&tx, 1, 5).unwrap();
+    commit(tx);
+    let reader = old.begin_rr();
+    let snapshot = reader.snapshot();
+    for _ in 0..1000 {
+        let tx = new.begin();
+        assert!(table.update(&tx, 1, |v| v + 1).unwrap());
+        commit(tx);
+    }
+    table.vacuum(&db);
+    let seen = table.find(&reader, &snapshot, 1).unwrap().map(|f| f.value);
+    assert_eq!(seen, Some(5), "the old snapshot still finds its version");
+    assert_eq!(table.scan(&reader, &snapshot).unwrap(), [(1, 5)]);
+    commit(reader);
+    // The horizon moves with the next transactions.
+    for _ in 0..3 {
+        let tx = new.begin();
+        assert!(table.update(&tx, 1, |v| v).unwrap());
+        commit(tx);
+    }
+    let stats = table.vacuum(&db);
+    assert!(stats.removed > 500, "{stats:?}");
+    assert_eq!(stats.live, 1);
+    table.check(&db);
+    drop((old, new, table));
+    db.destroy();
+}
+
+#[test]
+fn sixteen_threads_extend_one_table() {
+    let db = Db::new();
+    let table = Table::create(&db, 150);
+    run(&db, 16, |session, number| {
+        for i in 0..150 {
+            let tx = session.begin();
+            assert!(table.insert(&tx, number * 1000 + i, i).unwrap());
+            commit(tx);
+        }
+    });
+    let session = db.session();
+    let tx = session.begin();
+    let rows = table.scan(&tx, &tx.snapshot()).unwrap();
+    assert_eq!(rows.len(), 16 * 150);
+    assert!(rows.windows(2).all(|w| w[0].0 < w[1].0));
+    drop(tx);
+    table.check(&db);
+    let per_page = 8192 / (150 + 16 + 36);
+    let needed = 16 * 150 / per_page;
+    let pages = table.heap.pages().unwrap();
+    assert!(pages < needed + 16 + 200, "{pages} pages for rows that need {needed}");
+    drop((session, table));
+    db.destroy();
+}
+
+#[test]
+fn readers_and_writers_agree_on_the_total() {
+    let db = Db::new();
+    let table = Table::create(&db, 60);
+    let keys = 40;
+    let session = db.session();
+    let tx = session.begin();
+    for key in 0..keys {
+        table.insert(&tx, key, 100).unwrap();
+    }
+    commit(tx);
+    run(&db, 8, |session, number| {
+        let mut random = common::Random(number + 1);
+        for round in 0..60 {
+            let tx = session.begin();
+            if number < 4 {
+                let (a, b) = (random.below(keys), random.below(keys));
+                // In key order, so that there are no deadlocks.
+                let (a, b) = (a.min(b), a.max(b));
+                if a != b {
+                    assert!(table.update(&tx, a, |v| v + 3).unwrap());
+                    tx.next_command();
+                    assert!(table.update(&tx, b, |v| v.wrapping_sub(3)).unwrap());
+                }
+                if round % 5 == 0 {
+                    drop(tx);
+                } else {
+                    commit(tx);
+                }
+            } else {
+                let snapshot = tx.snapshot();
+                let rows = table.scan(&tx, &snapshot).unwrap();
+                assert_eq!(rows.len() as u64, keys);
+                let total = rows.iter().fold(0u64, |sum, row| sum.wrapping_add(row.1));
+                assert_eq!(total, keys * 100);
+                let mut by_index = table
+                    .index_scan(&tx, &snapshot, &table.by_value, access::KeyRange::default(), false)
+                    .unwrap();
+                by_index.sort_unstable();
+                assert_eq!(by_index, rows);
+                tx.end_statement();
+            }
+        }
+    });
+    table.check(&db);
+    drop((session, table));
+    db.destroy();
+}
