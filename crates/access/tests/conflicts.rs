@@ -41,7 +41,7 @@ fn spawn<R: Send + 'static>(
     let (send, receive) = mpsc::channel();
     let handle = thread::spawn(move || {
         let task = sched::current();
-        let owner = manager.new_owner(&task);
+        let owner = manager.new_owner(&task, 0);
         send.send(task).unwrap();
         work(Session { manager, owner })
     });

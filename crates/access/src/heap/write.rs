@@ -34,16 +34,6 @@ use super::page::{
 use super::prune::{self, Judge};
 use super::{Heap, HeapTuple, LockResult, RowWait, WriteResult, copy_version, insert};
 
-/// Row lock strengths that exclude each other (manual, section 13.3.2).
-fn conflicts(a: RowLockMode, b: RowLockMode) -> bool {
-    use RowLockMode::{KeyShare, NoKeyUpdate, Share, Update};
-    match (a.min(b), a.max(b)) {
-        (KeyShare, Update) | (Share, NoKeyUpdate | Update) => true,
-        (NoKeyUpdate | Update, _) => true,
-        (KeyShare | Share, _) => false,
-    }
-}
-
 /// The strength of what is written in `xmax`.
 fn strength(mask: u16) -> RowLockMode {
     if mask & KEYS != 0 { RowLockMode::Update } else { RowLockMode::NoKeyUpdate }
@@ -476,7 +466,7 @@ fn judge(tx: &Transaction, page: &Page, offset: usize, mode: RowLockMode) -> Ver
         }
         match tx.manager().status(xmax) {
             XidStatus::Aborted => return Verdict::Free,
-            XidStatus::Running if conflicts(mode, strength(mask)) => return Verdict::Wait(xmax),
+            XidStatus::Running if mode.conflicts(strength(mask)) => return Verdict::Wait(xmax),
             XidStatus::Running => return Verdict::Free,
             XidStatus::Committed(csn) if !lock_only => tx.note_seen(csn),
             XidStatus::Committed(_) => {}
@@ -513,25 +503,4 @@ fn refuse_above_read_committed(tx: &Transaction, what: &str) -> Result<()> {
         return Ok(());
     }
     Err(err!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent {what}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn row_locks_exclude_each_other_as_the_manual_says() {
-        use RowLockMode::{KeyShare, NoKeyUpdate, Share, Update};
-        let table = [
-            (KeyShare, [false, false, false, true]),
-            (Share, [false, false, true, true]),
-            (NoKeyUpdate, [false, true, true, true]),
-            (Update, [true, true, true, true]),
-        ];
-        for (a, row) in table {
-            for (b, expected) in [KeyShare, Share, NoKeyUpdate, Update].into_iter().zip(row) {
-                assert_eq!(conflicts(a, b), expected, "{a:?} against {b:?}");
-            }
-        }
-    }
 }

@@ -57,7 +57,10 @@ impl Db {
     }
 
     pub fn session(&self) -> Session {
-        Session { manager: self.manager.clone(), owner: self.manager.new_owner(&sched::current()) }
+        Session {
+            manager: self.manager.clone(),
+            owner: self.manager.new_owner(&sched::current(), 0),
+        }
     }
 
     pub fn rel(&self) -> RelId {
