@@ -164,6 +164,14 @@ impl Error {
         self
     }
 
+    /// Moves a known position on by this many characters: the statement stood in a longer text.
+    pub fn shift(mut self, characters: u32) -> Error {
+        if self.0.position > 0 {
+            self.0.position += characters;
+        }
+        self
+    }
+
     /// Makes the error end the connection.
     pub fn fatal(mut self) -> Error {
         self.0.severity = Severity::Fatal;

@@ -1,1 +1,35 @@
-//! (skeleton)
+//! Sessions, portals, listeners, background threads, settings: everything between the wire and the
+//! statement. What a statement does is known below.
+//!
+//! ```text
+//!   listener ──accept──▶ session::Session ──(sched: one run at a time)──▶ session::State
+//!                                                                          │ wire: decode
+//!                                                                          │ sql: plan cache
+//!                                                                          │ exec: run
+//!                                                                          ▼
+//!                                                        connection::Output ──one send──▶ client
+//! ```
+//!
+//! * [`server::Server`] is the one object that all sessions share.
+//! * A [`session::Session`] belongs to no thread; between statements it holds no stack and no
+//!   buffers.
+//! * [`config`] reads the settings' files, [`control`] is what the command line does to a data
+//!   directory from outside, [`run`] is the life of the process.
+#![forbid(unsafe_code)]
+
+pub mod autovacuum;
+pub mod config;
+pub mod connection;
+pub mod control;
+pub mod listener;
+pub mod log;
+pub mod null_server;
+pub mod registry;
+pub mod run;
+pub mod server;
+pub mod session;
+pub mod signals;
+pub mod views;
+
+pub use config::Overrides;
+pub use run::serve;

@@ -1,1 +1,57 @@
-fn main() {}
+//! The command line: reads it, calls the server, says what went wrong in one line.
+#![forbid(unsafe_code)]
+
+mod arguments;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use arguments::{Command, HELP, parse};
+use server::run::explain;
+use server::{control, null_server};
+
+/// Every failure.
+const FAILED: u8 = 1;
+/// `status` of a directory that nobody serves, as `pg_ctl` says it.
+const NOT_RUNNING: u8 = 3;
+
+fn main() -> ExitCode {
+    let command = match parse(std::env::args_os().skip(1)) {
+        Ok(command) => command,
+        Err(message) => {
+            eprintln!("threadgres: {message}; see threadgres --help");
+            return ExitCode::from(FAILED);
+        }
+    };
+    match run(command) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("threadgres: {}", explain(&error));
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+fn run(command: Command) -> base::Result<ExitCode> {
+    match command {
+        Command::Help => print!("{HELP}"),
+        Command::Version => println!("threadgres {}", env!("CARGO_PKG_VERSION")),
+        Command::Serve { dir, settings } => server::serve(&dir, settings)?,
+        Command::Init { dir } => {
+            control::init(&dir)?;
+            println!("initialised; serve it with: threadgres serve -D {}", dir.display());
+        }
+        Command::Stop { dir, mode, timeout_s } => {
+            control::stop(&dir, mode, Duration::from_secs(timeout_s))?;
+            println!("stopped");
+        }
+        Command::Reload { dir } => control::reload(&dir)?,
+        Command::Status { dir } => {
+            let (line, running) = control::status(&dir)?;
+            println!("{line}");
+            return Ok(if running { ExitCode::SUCCESS } else { ExitCode::from(NOT_RUNNING) });
+        }
+        Command::NullServer { port, workers } => null_server::serve(port, workers)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

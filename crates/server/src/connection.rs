@@ -1,0 +1,433 @@
+//! A connection's socket and buffers.
+//!
+//! Buffers belong to the worker (a thread-local pool) and are lent to a session while it has
+//! something in them: an idle session has none. They are plain memory, so a session that parks with
+//! one in its hands merely makes its worker allocate another.
+//!
+//! Invariant: nothing leaves the server before the log is durable up to [`Output::needs`].
+
+use std::cell::RefCell;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, TcpStream};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use base::{Error, Lsn, Result, WaitEvent, err};
+use storage::Storage;
+
+/// Size of an input buffer; it grows for longer messages.
+const INPUT_BYTES: usize = 64 * 1024;
+/// Output is sent when the buffer exceeds this.
+const OUTPUT_BYTES: usize = 64 * 1024;
+/// Buffers larger than this are freed instead of pooled.
+const POOLED_BYTES: usize = 256 * 1024;
+/// Buffers of each kind that a worker keeps.
+const POOLED_COUNT: usize = 16;
+
+thread_local! {
+    static INPUTS: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+    static OUTPUTS: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+}
+
+#[inline(never)]
+fn take_input() -> Vec<u8> {
+    INPUTS.with_borrow_mut(Vec::pop).unwrap_or_else(|| vec![0; INPUT_BYTES])
+}
+
+#[inline(never)]
+fn take_output() -> Vec<u8> {
+    OUTPUTS.with_borrow_mut(Vec::pop).unwrap_or_else(|| Vec::with_capacity(8192))
+}
+
+#[inline(never)]
+fn give_input(buffer: Vec<u8>) {
+    if buffer.len() >= INPUT_BYTES && buffer.len() <= POOLED_BYTES {
+        INPUTS.with_borrow_mut(|pool| {
+            if pool.len() < POOLED_COUNT {
+                pool.push(buffer);
+            }
+        });
+    }
+}
+
+#[inline(never)]
+fn give_output(mut buffer: Vec<u8>) {
+    if buffer.capacity() > 0 && buffer.capacity() <= POOLED_BYTES {
+        buffer.clear();
+        OUTPUTS.with_borrow_mut(|pool| {
+            if pool.len() < POOLED_COUNT {
+                pool.push(buffer);
+            }
+        });
+    }
+}
+
+/// Where the client is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Client's address and port; None over a Unix socket.
+    pub client: Option<(IpAddr, u16)>,
+    /// The address and port that it came to.
+    pub server: Option<(IpAddr, u16)>,
+}
+
+/// A connected, non-blocking socket. Reads and writes go through shared references.
+#[derive(Debug)]
+pub enum Socket {
+    /// TCP.
+    Tcp(TcpStream),
+    /// Unix.
+    Unix(UnixStream),
+}
+
+impl Socket {
+    /// Makes it non-blocking and, over TCP, sends small packets at once.
+    pub fn prepare(&self) -> std::io::Result<()> {
+        match self {
+            Socket::Tcp(s) => {
+                s.set_nodelay(true)?;
+                s.set_nonblocking(true)
+            }
+            Socket::Unix(s) => s.set_nonblocking(true),
+        }
+    }
+
+    /// Who is at the ends.
+    pub fn peer(&self) -> Peer {
+        let pair = |a: std::net::SocketAddr| (a.ip(), a.port());
+        match self {
+            Socket::Tcp(s) => {
+                Peer { client: s.peer_addr().ok().map(pair), server: s.local_addr().ok().map(pair) }
+            }
+            Socket::Unix(_) => Peer { client: None, server: None },
+        }
+    }
+
+    /// The descriptor, for the scheduler.
+    pub fn fd(&self) -> RawFd {
+        match self {
+            Socket::Tcp(s) => s.as_raw_fd(),
+            Socket::Unix(s) => s.as_raw_fd(),
+        }
+    }
+
+    fn read(&self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            Socket::Tcp(s) => (&mut &*s).read(buffer),
+            Socket::Unix(s) => (&mut &*s).read(buffer),
+        }
+    }
+
+    fn write(&self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self {
+            Socket::Tcp(s) => (&mut &*s).write(bytes),
+            Socket::Unix(s) => (&mut &*s).write(bytes),
+        }
+    }
+}
+
+/// What a read brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fill {
+    /// Bytes, and perhaps there are more.
+    More,
+    /// Bytes, and there were no more at that moment.
+    Drained,
+    /// Nothing now.
+    Empty,
+    /// The client ended the connection.
+    End,
+}
+
+/// Bytes that came and are not used yet.
+#[derive(Debug, Default)]
+pub struct Input {
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Input {
+    /// With these bytes already read.
+    pub fn with(bytes: &[u8]) -> Input {
+        let mut input = Input::default();
+        input.reserve(bytes.len());
+        input.buffer[..bytes.len()].copy_from_slice(bytes);
+        input.end = bytes.len();
+        input
+    }
+
+    /// What isn't used yet.
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Marks the first bytes as used.
+    pub fn consume(&mut self, count: usize) {
+        self.start += count;
+        debug_assert!(self.start <= self.end);
+    }
+
+    /// Makes room for at least one more byte, and for `wanted` up to a bound: a message is given
+    /// memory as it arrives, not as it announces itself.
+    fn reserve(&mut self, wanted: usize) {
+        if self.buffer.len() < INPUT_BYTES {
+            let mut larger = take_input();
+            let held = self.end - self.start;
+            larger[..held].copy_from_slice(self.bytes());
+            (self.buffer, self.start, self.end) = (larger, 0, held);
+        }
+        if self.start > 0 && self.buffer.len() - self.end < wanted {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.end, self.start) = (self.end - self.start, 0);
+        }
+        if self.end == self.buffer.len() {
+            let more = wanted.clamp(INPUT_BYTES, self.buffer.len().max(INPUT_BYTES));
+            self.buffer.resize(self.buffer.len() + more, 0);
+        }
+    }
+
+    /// Reads once from the socket.
+    ///
+    /// # Errors
+    /// `08006`, fatal, when the connection broke.
+    pub fn fill(&mut self, socket: &Socket) -> Result<Fill> {
+        let missing = if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+            1
+        } else {
+            wire::frame::missing(self.bytes())
+        };
+        self.reserve(missing);
+        let room = self.buffer.len() - self.end;
+        loop {
+            return match socket.read(&mut self.buffer[self.end..]) {
+                Ok(0) => Ok(Fill::End),
+                Ok(count) => {
+                    self.end += count;
+                    Ok(if count < room { Fill::Drained } else { Fill::More })
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(Fill::Empty),
+                Err(e) => Err(gone("receive data from client", &e)),
+            };
+        }
+    }
+
+    /// Gives the buffer back to the worker; unused bytes move to memory of their own size.
+    pub fn rest(&mut self) {
+        let left = self.bytes().to_vec();
+        give_input(std::mem::take(&mut self.buffer));
+        (self.start, self.end) = (0, left.len());
+        self.buffer = left;
+    }
+}
+
+fn gone(doing: &str, error: &std::io::Error) -> Error {
+    err!(CONNECTION_FAILURE, "could not {doing}: {error}").fatal()
+}
+
+/// Bytes on their way to the client.
+pub struct Output {
+    /// Complete messages, and the one being made.
+    pub buffer: Vec<u8>,
+    /// Where the message being made begins; what is before it is complete.
+    pub complete: usize,
+    needs: Lsn,
+    socket: Arc<Socket>,
+    storage: Option<Arc<Storage>>,
+    deferred: Option<Error>,
+    broken: bool,
+}
+
+impl Output {
+    /// Empty. Without storage there is nothing to wait for before a send.
+    pub fn new(socket: Arc<Socket>, storage: Option<Arc<Storage>>) -> Output {
+        Output {
+            buffer: Vec::new(),
+            complete: 0,
+            needs: Lsn::ZERO,
+            socket,
+            storage,
+            deferred: None,
+            broken: false,
+        }
+    }
+
+    /// Takes a buffer from the worker if there is none.
+    pub fn open(&mut self) {
+        if self.buffer.capacity() == 0 {
+            self.buffer = take_output();
+        }
+    }
+
+    /// Gives an empty buffer back to the worker.
+    pub fn rest(&mut self) {
+        if self.buffer.is_empty() {
+            give_output(std::mem::take(&mut self.buffer));
+        }
+    }
+
+    /// The log must be durable up to here before the buffer leaves.
+    pub fn need_durable(&mut self, upto: Lsn) {
+        self.needs = self.needs.max(upto);
+    }
+
+    /// Whether the next [`Output::pace`] will send.
+    pub fn is_large(&self) -> bool {
+        self.buffer.len() >= OUTPUT_BYTES
+    }
+
+    /// Throws away a message that was begun and not finished.
+    pub fn drop_incomplete(&mut self) {
+        self.buffer.truncate(self.complete);
+    }
+
+    /// Notes that all of the buffer is complete messages, and sends it when it has grown large.
+    ///
+    /// # Errors
+    /// A cancel that came while the client was slow; a broken connection.
+    pub fn pace(&mut self) -> Result<()> {
+        self.complete = self.buffer.len();
+        if self.buffer.len() < OUTPUT_BYTES {
+            return Ok(());
+        }
+        self.send()?;
+        self.deferred.take().map_or(Ok(()), Err)
+    }
+
+    /// Sends everything; parks while the client takes nothing.
+    ///
+    /// # Errors
+    /// Fatal ones only: the connection broke, or the session is to end. A cancel is kept for
+    /// [`Output::pace`]: half a message must not be left behind.
+    pub fn send(&mut self) -> Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        if self.broken {
+            self.buffer.clear();
+            self.complete = 0;
+            return Err(err!(CONNECTION_FAILURE, "connection to client lost").fatal());
+        }
+        self.wait_durable()?;
+        let result = self.write_all();
+        self.buffer.clear();
+        self.complete = 0;
+        self.broken |= result.is_err();
+        result
+    }
+
+    fn wait_durable(&mut self) -> Result<()> {
+        if let (Some(storage), true) = (&self.storage, self.needs > Lsn::ZERO) {
+            if storage.wal.flushed() < self.needs {
+                storage.wal.flush(self.needs)?;
+            }
+            self.needs = Lsn::ZERO;
+        }
+        Ok(())
+    }
+
+    fn write_all(&mut self) -> Result<()> {
+        let mut sent = 0;
+        while sent < self.buffer.len() {
+            match self.socket.write(&self.buffer[sent..]) {
+                Ok(count) => sent += count,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    match sched::wait_writable(self.socket.fd(), WaitEvent::ClientClientWrite) {
+                        Ok(()) => {}
+                        Err(e) if e.severity() == base::error::Severity::Error => {
+                            self.deferred.get_or_insert(e);
+                        }
+                        Err(e) => return Err(e),
+                    }
+                }
+                Err(e) => return Err(gone("send data to client", &e)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets a cancel that came too late for its statement.
+    pub fn forget_deferred(&mut self) {
+        self.deferred = None;
+    }
+
+    /// One last attempt to tell the client why, without waiting for it.
+    pub fn send_last(&mut self) {
+        if !self.broken && self.wait_durable().is_ok() {
+            // Whoever doesn't take it now is not told.
+            let _ = self.socket.write(&self.buffer);
+        }
+        self.buffer.clear();
+        self.complete = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair() -> (Socket, UnixStream) {
+        let (a, b) = UnixStream::pair().expect("a pair of sockets");
+        let a = Socket::Unix(a);
+        a.prepare().expect("a socket can be made non-blocking");
+        (a, b)
+    }
+
+    #[test]
+    fn input_keeps_what_is_not_used() {
+        let (socket, mut client) = pair();
+        client.write_all(b"Q\0\0\0\x06a\0S\0\0").unwrap();
+        let mut input = Input::default();
+        assert_eq!(input.fill(&socket).unwrap(), Fill::Drained);
+        assert_eq!(input.fill(&socket).unwrap(), Fill::Empty);
+        input.consume(7);
+        input.rest();
+        assert_eq!(input.bytes(), b"S\0\0");
+        client.write_all(b"\0\x04").unwrap();
+        assert_eq!(input.fill(&socket).unwrap(), Fill::Drained);
+        assert_eq!(input.bytes(), b"S\0\0\0\x04");
+        drop(client);
+        assert_eq!(input.fill(&socket).unwrap(), Fill::End);
+    }
+
+    #[test]
+    fn a_long_message_grows_the_buffer_as_it_comes() {
+        let (socket, mut client) = pair();
+        let mut message = b"Q\0\x10\0\0".to_vec();
+        message.resize((1 << 20) + 1, b'x');
+        let writer = std::thread::spawn({
+            let message = message.clone();
+            move || client.write_all(&message).map(|()| client)
+        });
+        let mut input = Input::default();
+        while input.bytes().len() < message.len() {
+            assert!(input.buffer.len() <= 2 * input.bytes().len() + 2 * INPUT_BYTES);
+            assert_ne!(input.fill(&socket).unwrap(), Fill::End);
+        }
+        assert_eq!(input.bytes(), message);
+        drop(writer.join());
+    }
+
+    #[test]
+    fn output_leaves_in_one_piece() {
+        let (socket, mut client) = pair();
+        let mut output = Output::new(Arc::new(socket), None);
+        output.open();
+        output.buffer.extend_from_slice(b"whole");
+        output.pace().unwrap();
+        output.buffer.extend_from_slice(b"half");
+        output.drop_incomplete();
+        output.send().unwrap();
+        output.rest();
+        assert_eq!(output.buffer.capacity(), 0);
+        let mut got = [0; 16];
+        assert_eq!(client.read(&mut got).unwrap(), 5);
+        drop(client);
+        output.buffer.extend_from_slice(b"x");
+        assert_eq!(output.send().unwrap_err().code().as_str(), "08006");
+    }
+}

@@ -1,0 +1,140 @@
+//! What the command line does to a data directory from outside: init, stop, status, reload.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use base::{Error, Result, err};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use storage::Storage;
+
+use crate::config;
+use crate::signals::Stop;
+
+/// Whether the directory is missing or empty.
+///
+/// # Errors
+/// `55000` when it is something else, or holds something that isn't ours.
+pub fn is_new(dir: &Path) -> Result<bool> {
+    let entries = match std::fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(true),
+        Err(e) => return Err(Error::io(format_args!("open directory \"{}\"", dir.display()), &e)),
+    };
+    // Left by a file system that keeps its own things at the top.
+    let foreign = |name: &std::ffi::OsStr| name != "lost+found";
+    if !entries.flatten().any(|e| foreign(&e.file_name())) {
+        return Ok(true);
+    }
+    Storage::status(dir).map(|_| false)
+}
+
+/// Makes a new data directory.
+///
+/// # Errors
+/// `55000` when it holds anything; I/O errors.
+pub fn init(dir: &Path) -> Result<()> {
+    if !is_new(dir)? {
+        return Err(err!(
+            OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "directory \"{}\" is already initialised",
+            dir.display()
+        )
+        .hint("serve it, or choose another directory"));
+    }
+    Storage::create(dir)?;
+    config::write_default(dir)
+}
+
+/// `55006` when a server has the directory.
+///
+/// # Errors
+/// See above; `55000` not ours.
+pub fn check_free(dir: &Path) -> Result<()> {
+    match Storage::status(dir)?.running {
+        Some(pid) => {
+            Err(err!(OBJECT_IN_USE, "directory \"{}\" is in use by process {pid}", dir.display())
+                .hint(format!("stop it with: threadgres stop -D {}", dir.display())))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The process that serves the directory.
+///
+/// # Errors
+/// `55000` when none does.
+fn running(dir: &Path) -> Result<Pid> {
+    let missing = || {
+        err!(
+            OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "no server is running in directory \"{}\"",
+            dir.display()
+        )
+    };
+    if !dir.exists() {
+        return Err(missing());
+    }
+    Storage::status(dir)?.running.map(|pid| Pid::from_raw(pid as i32)).ok_or_else(missing)
+}
+
+fn send(pid: Pid, signal: Signal) -> Result<()> {
+    kill(pid, signal).map_err(|e| Error::io(format_args!("signal process {pid}"), &e.into()))
+}
+
+/// Stops the directory's server and waits until its process has gone.
+///
+/// # Errors
+/// When none is running, it can't be signalled, or it hasn't stopped in time.
+pub fn stop(dir: &Path, how: Stop, timeout: Duration) -> Result<()> {
+    let pid = running(dir)?;
+    send(pid, how.signal())?;
+    let deadline = Instant::now() + timeout;
+    while kill(pid, None).is_ok() && Storage::status(dir).is_ok_and(|s| s.running.is_some()) {
+        if Instant::now() > deadline {
+            return Err(err!(
+                OBJECT_IN_USE,
+                "the server (process {pid}) did not stop within {} seconds",
+                timeout.as_secs()
+            )
+            .hint("clients may still be connected: use -m fast"));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // The lock is released a moment before the process ends.
+    while kill(pid, None).is_ok() && Instant::now() < deadline && !is_zombie(pid) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+/// Whether the process has ended and only waits for its parent to ask.
+fn is_zombie(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'))
+}
+
+/// Tells the directory's server to read its settings again.
+///
+/// # Errors
+/// When none is running, or the files hold an error (nothing is changed then).
+pub fn reload(dir: &Path) -> Result<()> {
+    let pid = running(dir)?;
+    config::Config::load(dir, Vec::new())?;
+    send(pid, Signal::SIGHUP)
+}
+
+/// What the directory says about itself: one line, and whether a server is running.
+///
+/// # Errors
+/// When it isn't a data directory.
+pub fn status(dir: &Path) -> Result<(String, bool)> {
+    let status = Storage::status(dir)?;
+    let state = match (status.running, status.clean) {
+        (Some(pid), _) => format!("running (process {pid})"),
+        (None, true) => "stopped cleanly".to_owned(),
+        (None, false) => "stopped without a clean shutdown; the next start recovers it".to_owned(),
+    };
+    let line = format!("{}: {state}, system identifier {}", dir.display(), status.system_id);
+    Ok((line, status.running.is_some()))
+}

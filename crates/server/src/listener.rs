@@ -1,0 +1,200 @@
+//! Listening sockets: loopback TCP and Unix sockets, for now: clients are not authenticated, so only
+//! this machine may connect.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::settings::{Settings, setting};
+use base::{Error, Result, WaitEvent, err};
+use socket2::{Domain, Socket as RawSocket, Type};
+
+use crate::connection::Socket;
+use crate::log;
+use crate::server::Server;
+use crate::session::{Session, checks};
+
+/// Connections that may wait to be accepted (the system has its own bound).
+const BACKLOG: i32 = 4096;
+
+/// One listening socket.
+pub enum Listener {
+    /// TCP.
+    Tcp(TcpListener),
+    /// Unix, with the path of its file.
+    Unix(UnixListener, PathBuf),
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Listener::Unix(_, path) = self {
+            // A file that is left behind is cleaned up by the next start.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Opens every socket that the settings ask for.
+///
+/// # Errors
+/// `0A000` for an address that others could reach, `55006` a busy port, I/O errors; nothing is left
+/// open then.
+pub fn open(settings: &Settings) -> Result<Vec<Listener>> {
+    let port = settings.int(setting::PORT) as u16;
+    let mut listeners = Vec::new();
+    for address in addresses(settings.str(setting::LISTEN_ADDRESSES))? {
+        match tcp(SocketAddr::new(address, port)) {
+            Ok(listener) => listeners.push(Listener::Tcp(listener)),
+            // A machine without IPv6 still has its "localhost".
+            Err(e)
+                if address == Ipv6Addr::LOCALHOST && e.code() != base::sqlstate::OBJECT_IN_USE => {}
+            Err(e) => return Err(e),
+        }
+    }
+    let directories = settings.str(setting::UNIX_SOCKET_DIRECTORIES);
+    for directory in directories.split(',').map(str::trim).filter(|d| !d.is_empty()) {
+        listeners.push(unix(Path::new(directory), port)?);
+    }
+    if listeners.is_empty() {
+        return Err(err!(
+            CONFIG_FILE_ERROR,
+            "there is nothing to listen on: set listen_addresses or unix_socket_directories"
+        ));
+    }
+    Ok(listeners)
+}
+
+/// The addresses that a list names, all of them loopback.
+fn addresses(list: &str) -> Result<Vec<IpAddr>> {
+    let mut all = Vec::new();
+    for name in checks::split_names(list).unwrap_or_default() {
+        let addresses: Vec<IpAddr> = match name.as_str() {
+            "localhost" => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+            "*" => vec![Ipv4Addr::UNSPECIFIED.into()],
+            name => vec![name.parse().map_err(|_| {
+                err!(INVALID_PARAMETER_VALUE, "invalid listen address \"{name}\"")
+                    .hint("use 127.0.0.1, ::1 or localhost")
+            })?],
+        };
+        if let Some(open) = addresses.iter().find(|a| !a.is_loopback()) {
+            return Err(Error::unsupported(format_args!(
+                "listening on {open}, which other machines can reach, while clients are not \
+                 authenticated,"
+            ))
+            .hint("use 127.0.0.1, ::1 or localhost"));
+        }
+        all.extend(addresses);
+    }
+    Ok(all)
+}
+
+fn tcp(address: SocketAddr) -> Result<TcpListener> {
+    let bind = || {
+        let socket = RawSocket::new(Domain::for_address(address), Type::STREAM, None)?;
+        socket.set_reuse_address(true)?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        socket.bind(&address.into())?;
+        socket.listen(BACKLOG)?;
+        std::io::Result::Ok(socket.into())
+    };
+    bind().map_err(|e| {
+        if e.kind() == std::io::ErrorKind::AddrInUse {
+            return err!(OBJECT_IN_USE, "port {} on {} is in use", address.port(), address.ip())
+                .hint("stop what uses it, or choose another port with -p");
+        }
+        Error::io(format_args!("listen on {address}"), &e)
+    })
+}
+
+/// The Unix socket's path in a directory.
+pub fn socket_path(directory: &Path, port: u16) -> PathBuf {
+    directory.join(format!(".s.PGSQL.{port}"))
+}
+
+fn unix(directory: &Path, port: u16) -> Result<Listener> {
+    let path = socket_path(directory, port);
+    if path.exists() {
+        if UnixStream::connect(&path).is_ok() {
+            return Err(err!(OBJECT_IN_USE, "socket \"{}\" is in use", path.display())
+                .hint("stop what uses it, or choose another port with -p"));
+        }
+        // Nobody listens: a server that was killed left it.
+        let _ = std::fs::remove_file(&path);
+    }
+    let failed = |e| Error::io(format_args!("listen on socket \"{}\"", path.display()), &e);
+    let listener = UnixListener::bind(&path).map_err(failed)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).map_err(failed)?;
+    Ok(Listener::Unix(listener, path))
+}
+
+impl Listener {
+    fn accept(&self) -> std::io::Result<Socket> {
+        match self {
+            Listener::Tcp(l) => l.accept().map(|(s, _)| Socket::Tcp(s)),
+            Listener::Unix(l, _) => l.accept().map(|(s, _)| Socket::Unix(s)),
+        }
+    }
+}
+
+/// Accepts on a thread of its own for as long as the process lives.
+pub fn start(server: &Arc<Server>, listener: Listener) {
+    let server = server.clone();
+    sched::spawn_thread("listener", move || {
+        loop {
+            match sched::io_wait(WaitEvent::ActivityListenerMain, || listener.accept()) {
+                Ok(socket) => accepted(&server, socket),
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == std::io::ErrorKind::ConnectionAborted => {}
+                Err(e) => {
+                    // No descriptors or memory: what ends frees some.
+                    log::write(log::Level::Warning, 0, format_args!("could not accept: {e}"));
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+            }
+        }
+    });
+}
+
+fn accepted(server: &Arc<Server>, socket: Socket) {
+    // Those beyond the limit are told so; those far beyond it are not listened to.
+    if server.sessions.connections() > server.max_connections() * 2 + 100 {
+        return;
+    }
+    if let Err(error) = Session::start(server, socket) {
+        log::error(0, &error, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_listened_to() {
+        assert_eq!(addresses("127.0.0.1, ::1").unwrap().len(), 2);
+        assert_eq!(addresses("localhost").unwrap().len(), 2);
+        assert_eq!(addresses("").unwrap().len(), 0);
+        for open in ["0.0.0.0", "*", "127.0.0.1, 10.1.2.3", "::"] {
+            assert_eq!(addresses(open).unwrap_err().code().as_str(), "0A000", "{open}");
+        }
+        assert_eq!(addresses("nonsense").unwrap_err().code().as_str(), "22023");
+    }
+
+    #[test]
+    fn a_dead_servers_socket_is_replaced_and_a_live_ones_is_not() {
+        let dir = std::env::temp_dir().join(format!("threadgres-socket-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let first = unix(&dir, 1).unwrap();
+        assert_eq!(unix(&dir, 1).err().unwrap().code().as_str(), "55006");
+        drop(first);
+        drop(UnixListener::bind(socket_path(&dir, 1)).unwrap());
+        assert!(socket_path(&dir, 1).exists());
+        unix(&dir, 1).unwrap();
+        std::fs::remove_dir_all(dir).unwrap();
+    }
+}

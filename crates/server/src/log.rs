@@ -1,0 +1,117 @@
+//! The server's log: lines on standard error, in PostgreSQL's form.
+
+use std::fmt;
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base::Error;
+use base::settings::{live_enum, setting};
+
+/// What a line is about; the order is that of the `log_min_messages` words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Something that may be wrong.
+    Warning = 7,
+    /// A statement failed.
+    Error = 8,
+    /// For the administrator.
+    Log = 9,
+    /// A connection failed.
+    Fatal = 10,
+    /// The server fails.
+    Panic = 11,
+}
+
+impl Level {
+    fn word(self) -> &'static str {
+        match self {
+            Level::Warning => "WARNING",
+            Level::Error => "ERROR",
+            Level::Log => "LOG",
+            Level::Fatal => "FATAL",
+            Level::Panic => "PANIC",
+        }
+    }
+}
+
+/// Whether lines of this level are wanted.
+pub fn wanted(level: Level) -> bool {
+    level as usize >= live_enum(setting::LOG_MIN_MESSAGES)
+}
+
+/// Writes a line; `pid` is the session's number, 0 for the server itself.
+pub fn write(level: Level, pid: i32, text: impl fmt::Display) {
+    if wanted(level) {
+        let line = format!("{} [{pid}] {}:  {text}\n", timestamp(SystemTime::now()), level.word());
+        // The log is best effort: there is nowhere to say that it can't be written.
+        let _ = std::io::stderr().lock().write_all(line.as_bytes());
+    }
+}
+
+/// Writes a line of level LOG about the server itself.
+pub fn info(text: impl fmt::Display) {
+    write(Level::Log, 0, text);
+}
+
+/// Writes an error with its detail, hint and the statement that it ended.
+pub fn error(pid: i32, error: &Error, statement: Option<&str>) {
+    let level = match error.severity() {
+        base::error::Severity::Error => Level::Error,
+        base::error::Severity::Fatal => Level::Fatal,
+        base::error::Severity::Panic => Level::Panic,
+    };
+    if !wanted(level) {
+        return;
+    }
+    let mut text = error.message().to_owned();
+    let fields = error.fields();
+    for (label, more) in
+        [("DETAIL", &fields.detail), ("HINT", &fields.hint), ("CONTEXT", &fields.context)]
+    {
+        if let Some(more) = more {
+            text += &format!("\n\t{label}:  {more}");
+        }
+    }
+    if let Some(statement) = statement.filter(|s| !s.is_empty()) {
+        text += &format!("\n\tSTATEMENT:  {statement}");
+    }
+    write(level, pid, text);
+}
+
+/// `2026-11-21 20:44:19.123 UTC`.
+fn timestamp(at: SystemTime) -> String {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let seconds = since.as_secs();
+    let (year, month, day) = civil(seconds / 86_400);
+    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    let millis = since.subsec_millis();
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{millis:03} UTC")
+}
+
+/// Date of a day since 1970-01-01, by counting from 1 March in 400-year cycles.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn timestamps_know_leap_years() {
+        let at = |s| timestamp(UNIX_EPOCH + Duration::from_millis(s));
+        assert_eq!(at(0), "1970-01-01 00:00:00.000 UTC");
+        assert_eq!(at(951_782_400_123), "2000-02-29 00:00:00.123 UTC");
+        assert_eq!(at(1_795_293_859_000), "2026-11-21 20:44:19.000 UTC");
+        assert_eq!(at(4_107_542_400_000), "2100-03-01 00:00:00.000 UTC");
+    }
+}

@@ -1,0 +1,258 @@
+//! All sessions, by number: for cancel requests, `pg_stat_activity` and shutdown.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+
+use sched::{Interrupt, SpinLock, TaskRef, Workers};
+
+use crate::connection::Peer;
+
+/// Longest text of a statement that is kept for `pg_stat_activity`.
+const QUERY_BYTES: usize = 1024;
+const SHARDS: usize = 64;
+
+/// What a session does, as `pg_stat_activity.state` says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The start-up packet hasn't come.
+    Starting,
+    /// Runs a statement.
+    Active,
+    /// Waits for a statement outside a transaction.
+    Idle,
+    /// The same inside one.
+    IdleInTransaction,
+    /// The same inside a failed one.
+    IdleInFailed,
+}
+
+impl State {
+    /// The view's word.
+    pub fn as_str(self) -> Option<&'static str> {
+        match self {
+            State::Starting => None,
+            State::Active => Some("active"),
+            State::Idle => Some("idle"),
+            State::IdleInTransaction => Some("idle in transaction"),
+            State::IdleInFailed => Some("idle in transaction (aborted)"),
+        }
+    }
+}
+
+/// What others may see of a session. Times are microseconds since 2000-01-01 UTC; 0: none.
+#[derive(Clone, Debug)]
+pub struct Activity {
+    /// What it does.
+    pub state: State,
+    /// The user's name.
+    pub user: Arc<str>,
+    /// The database: name and oid.
+    pub database: (Arc<str>, u32),
+    /// `application_name`.
+    pub application: String,
+    /// The statement that runs, or ran last.
+    pub query: String,
+    /// When the session began.
+    pub session_start: i64,
+    /// When the transaction began.
+    pub transaction_start: i64,
+    /// When the statement began.
+    pub query_start: i64,
+    /// When `state` changed.
+    pub state_change: i64,
+    /// The transaction's id, if it has one.
+    pub xid: u64,
+}
+
+/// A session as the others see it.
+pub struct Entry {
+    /// Its number: `pg_backend_pid()`.
+    pub pid: i32,
+    /// What a cancel request must know.
+    pub secret: i32,
+    /// How the scheduler knows it.
+    pub task: TaskRef,
+    /// Where its client is.
+    pub peer: Peer,
+    /// Counted against `max_connections`.
+    pub counted: AtomicBool,
+    activity: SpinLock<Activity>,
+}
+
+impl Entry {
+    /// A copy of what it does now.
+    pub fn activity(&self) -> Activity {
+        self.activity.lock().clone()
+    }
+
+    /// Notes that a statement begins.
+    pub fn begin_statement(&self, text: &str, now: i64) {
+        let mut end = text.len().min(QUERY_BYTES);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let mut activity = self.activity.lock();
+        activity.state = State::Active;
+        (activity.query_start, activity.state_change) = (now, now);
+        if activity.query != text[..end] {
+            activity.query.clear();
+            activity.query.push_str(&text[..end]);
+        }
+    }
+
+    /// Changes what others see.
+    pub fn update(&self, change: impl FnOnce(&mut Activity)) {
+        change(&mut self.activity.lock());
+    }
+}
+
+/// See the module's documentation.
+pub struct Registry {
+    shards: [SpinLock<HashMap<i32, Arc<Entry>>>; SHARDS],
+    next: AtomicI32,
+    /// Sessions that count against `max_connections`.
+    count: AtomicUsize,
+    /// All connections, those that have not said who they are included.
+    connections: AtomicUsize,
+}
+
+impl Default for Registry {
+    fn default() -> Registry {
+        Registry {
+            shards: std::array::from_fn(|_| SpinLock::new(HashMap::new())),
+            next: AtomicI32::new(0),
+            count: AtomicUsize::new(0),
+            connections: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl Registry {
+    fn shard(&self, pid: i32) -> &SpinLock<HashMap<i32, Arc<Entry>>> {
+        &self.shards[pid as usize % SHARDS]
+    }
+
+    /// A number for a new session and its entry.
+    pub fn add(&self, secret: i32, task: TaskRef, peer: Peer, now: i64) -> Arc<Entry> {
+        self.connections.fetch_add(1, Ordering::AcqRel);
+        loop {
+            let pid = self.next.fetch_add(1, Ordering::Relaxed).wrapping_add(1) & i32::MAX;
+            let mut shard = self.shard(pid).lock();
+            if pid == 0 || shard.contains_key(&pid) {
+                continue;
+            }
+            let activity = Activity {
+                state: State::Starting,
+                user: "".into(),
+                database: ("".into(), 0),
+                application: String::new(),
+                query: String::new(),
+                session_start: now,
+                transaction_start: 0,
+                query_start: 0,
+                state_change: now,
+                xid: 0,
+            };
+            let entry = Arc::new(Entry {
+                pid,
+                secret,
+                task,
+                peer,
+                counted: AtomicBool::new(false),
+                activity: SpinLock::new(activity),
+            });
+            shard.insert(pid, entry.clone());
+            return entry;
+        }
+    }
+
+    /// Counts a session against a limit; false when the limit is reached.
+    pub fn admit(&self, entry: &Entry, limit: usize) -> bool {
+        let admitted = self
+            .count
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |n| (n < limit).then_some(n + 1))
+            .is_ok();
+        entry.counted.store(admitted, Ordering::Release);
+        admitted
+    }
+
+    /// Takes a session out.
+    pub fn remove(&self, entry: &Entry) {
+        let removed = self.shard(entry.pid).lock().remove(&entry.pid);
+        if removed.is_some() {
+            self.connections.fetch_sub(1, Ordering::AcqRel);
+            if entry.counted.swap(false, Ordering::AcqRel) {
+                self.count.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+    }
+
+    /// The session with this number.
+    pub fn get(&self, pid: i32) -> Option<Arc<Entry>> {
+        self.shard(pid).lock().get(&pid).cloned()
+    }
+
+    /// All sessions, by number.
+    pub fn all(&self) -> Vec<Arc<Entry>> {
+        let mut all: Vec<_> = self
+            .shards
+            .iter()
+            .flat_map(|s| s.lock().values().cloned().collect::<Vec<_>>())
+            .collect();
+        all.sort_by_key(|e| e.pid);
+        all
+    }
+
+    /// Connections there are, whatever their state.
+    pub fn connections(&self) -> usize {
+        self.connections.load(Ordering::Acquire)
+    }
+
+    /// Cancels what a session runs, if the secret is right.
+    pub fn cancel(&self, pid: i32, secret: i32) {
+        if let Some(entry) = self.get(pid).filter(|e| e.secret == secret) {
+            entry.task.interrupt(Interrupt::Cancel);
+        }
+    }
+
+    /// Asks every session to end.
+    pub fn terminate_all(&self, workers: &Workers) {
+        for entry in self.all() {
+            entry.task.interrupt(Interrupt::Terminate);
+            workers.wake(&entry.task);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOWHERE: Peer = Peer { client: None, server: None };
+
+    #[test]
+    fn sessions_are_counted_and_found_by_number() {
+        let registry = Registry::default();
+        let add = || registry.add(7, sched::Task::new("client backend"), NOWHERE, 0);
+        let (a, b) = (add(), add());
+        assert_ne!(a.pid, b.pid);
+        assert!(registry.admit(&a, 1));
+        assert!(!registry.admit(&b, 1));
+        registry.remove(&b);
+        assert!(registry.get(b.pid).is_none());
+        registry.remove(&a);
+        registry.remove(&a);
+        let c = add();
+        assert!(registry.admit(&c, 1), "a's place is free");
+        assert_eq!(registry.connections(), 1);
+    }
+
+    #[test]
+    fn long_statements_are_cut_at_a_character() {
+        let registry = Registry::default();
+        let entry = registry.add(7, sched::Task::new("client backend"), NOWHERE, 0);
+        entry.begin_statement(&"é".repeat(QUERY_BYTES), 1);
+        assert_eq!(entry.activity().query, "é".repeat(QUERY_BYTES / 2));
+    }
+}

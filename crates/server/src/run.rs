@@ -1,0 +1,179 @@
+//! The life of the server's process: start, serve, stop.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base::settings::{publish_live, setting};
+use base::{Error, Result, WaitEvent};
+use catalog::Catalog;
+use exec::Engine;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use sched::Workers;
+use storage::Storage;
+use txn::TxnManager;
+
+use crate::config::{Config, Overrides};
+use crate::listener;
+use crate::server::Server;
+use crate::signals::{self, Stop};
+use crate::{autovacuum, control, log};
+
+/// Serves a data directory (a missing or empty one is initialised first) until it is told to stop.
+///
+/// # Errors
+/// Everything that can be wrong before the server is ready, one clear line each; then nothing has
+/// been touched.
+pub fn serve(dir: &Path, overrides: Overrides) -> Result<()> {
+    signals::block()?;
+    let new = control::is_new(dir)?;
+    let config = Config::load(dir, overrides)?;
+    if !new {
+        control::check_free(dir)?;
+    }
+    let listeners = listener::open(&config.values.settings)?;
+    publish_live(&config.values.settings);
+    raise_descriptor_limit(config.values.settings.int(setting::MAX_CONNECTIONS) as u64);
+    if new {
+        control::init(dir)?;
+    }
+    install_panic_hook();
+    let (server, socket_dirs) = start(dir, config)?;
+    for listener in listeners {
+        listener::start(&server, listener);
+    }
+    say_ready(&server);
+    let result = until_stopped(&server);
+    remove_sockets(&socket_dirs);
+    result
+}
+
+/// Opens the layers from below upwards.
+fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> {
+    let txn = TxnManager::new(dir);
+    let storage = Storage::open(dir, txn.participant(None))?;
+    txn.attach(&storage);
+    let catalog = Catalog::open(&storage, &txn)?;
+    let settings = &config.values.settings;
+    let workers = Workers::start(settings.int(setting::WORKERS) as usize)?;
+    let port = settings.int(setting::PORT) as u16;
+    let directories = settings.str(setting::UNIX_SOCKET_DIRECTORIES);
+    let sockets = directories
+        .split(',')
+        .map(str::trim)
+        .filter(|d| !d.is_empty())
+        .map(|d| listener::socket_path(Path::new(d), port))
+        .collect();
+    let server = Arc::new(Server::new(Engine { storage, txn, catalog }, workers, config)?);
+    autovacuum::start(&server);
+    Ok((server, sockets))
+}
+
+/// One line: how to connect.
+fn say_ready(server: &Server) {
+    let (values, _) = server.values();
+    let settings = &values.settings;
+    let port = settings.int(setting::PORT);
+    let addresses = settings.str(setting::LISTEN_ADDRESSES);
+    let host = match addresses.split(',').next().map(str::trim).filter(|a| !a.is_empty()) {
+        Some(address) => address.to_owned(),
+        None => settings
+            .str(setting::UNIX_SOCKET_DIRECTORIES)
+            .split(',')
+            .next()
+            .unwrap_or("")
+            .to_owned(),
+    };
+    println!("threadgres is ready: psql -h {host} -p {port} -U postgres postgres");
+}
+
+/// Ten thousand clients need ten thousand descriptors: takes all that the system allows.
+fn raise_descriptor_limit(connections: u64) {
+    const OWN: u64 = 2000;
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
+    if soft < hard {
+        // What can't be raised is warned of below.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+    if hard < connections + OWN {
+        log::write(
+            log::Level::Warning,
+            0,
+            format_args!(
+                "the system allows {hard} open files: fewer than max_connections = {connections} needs; \
+                 raise the limit (ulimit -n) or lower max_connections"
+            ),
+        );
+    }
+}
+
+/// Panics go to the log with their stack; the boundary that catches them says where they end.
+fn install_panic_hook() {
+    std::panic::set_hook(Box::new(|info| {
+        let stack = std::backtrace::Backtrace::force_capture();
+        let thread = std::thread::current();
+        let name = thread.name().unwrap_or("unnamed");
+        log::write(log::Level::Panic, 0, format_args!("{info}\n\tTHREAD:  {name}\n{stack}"));
+    }));
+}
+
+/// Waits for the order to stop and obeys. A stronger order may follow a weaker one.
+fn until_stopped(server: &Arc<Server>) -> Result<()> {
+    let mut stop = signals::wait(server);
+    server.stop_admitting();
+    log::info(format_args!("received {stop:?} shutdown request"));
+    if stop != Stop::Immediate {
+        stop = drain(server, stop);
+    }
+    if stop == Stop::Immediate {
+        server.engine.storage.abandon();
+        return Ok(());
+    }
+    server.workers.shutdown();
+    server.engine.storage.shutdown()?;
+    log::info("the database system is shut down");
+    Ok(())
+}
+
+/// Waits until all sessions have ended.
+fn drain(server: &Arc<Server>, mut stop: Stop) -> Stop {
+    let (send, orders) = std::sync::mpsc::channel();
+    let listening = server.clone();
+    sched::spawn_thread("signals", move || while send.send(signals::wait(&listening)).is_ok() {});
+    let mut told = Instant::now() - Duration::from_secs(60);
+    while server.sessions.connections() > 0 {
+        if stop == Stop::Fast && told.elapsed() > Duration::from_secs(1) {
+            // Again and again: a session may have begun to wait just after it was told.
+            server.sessions.terminate_all(&server.workers);
+            told = Instant::now();
+        }
+        let wait = || orders.recv_timeout(Duration::from_millis(10));
+        if let Ok(order) = sched::io_wait(WaitEvent::IPCShutdownDrain, wait) {
+            stop = stop.max(order);
+        }
+        if stop == Stop::Immediate {
+            break;
+        }
+    }
+    stop
+}
+
+fn remove_sockets(paths: &[PathBuf]) {
+    for path in paths {
+        // The next start cleans up what can't be removed.
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// An error as the command line prints it: one line, with what to do.
+pub fn explain(error: &Error) -> String {
+    let fields = error.fields();
+    let mut line = fields.message.clone();
+    if let Some(detail) = &fields.detail {
+        line += &format!(" ({detail})");
+    }
+    if let Some(hint) = &fields.hint {
+        line += &format!("; {hint}");
+    }
+    line.replace('\n', " ")
+}

@@ -1,0 +1,126 @@
+//! What all sessions share.
+
+use std::fs::File;
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base::settings::{publish_live, setting};
+use base::{Error, Result, WaitEvent};
+use exec::Engine;
+use sched::{Mutex, Workers};
+use sql::PlanCache;
+
+use crate::config::{Config, Values};
+use crate::registry::Registry;
+
+/// Seconds from 1970-01-01 to 2000-01-01.
+const EPOCH_SECONDS: i64 = 946_684_800;
+
+/// Now, in microseconds since 2000-01-01 UTC.
+pub fn now() -> i64 {
+    micros(SystemTime::now())
+}
+
+/// A time in microseconds since 2000-01-01 UTC.
+pub fn micros(at: SystemTime) -> i64 {
+    let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_micros() as i64 - EPOCH_SECONDS * 1_000_000
+}
+
+/// See the module's documentation.
+pub struct Server {
+    /// Storage, transactions, catalog.
+    pub engine: Engine,
+    /// The one plan cache.
+    pub plans: PlanCache,
+    /// All sessions.
+    pub sessions: Registry,
+    /// Those who run them.
+    pub workers: Arc<Workers>,
+    /// When the server started.
+    pub started: i64,
+    config: Mutex<Config>,
+    /// Grows with every reload, so that sessions notice.
+    generation: AtomicU64,
+    stopping: AtomicBool,
+    random: File,
+}
+
+impl Server {
+    /// Puts the parts together.
+    ///
+    /// # Errors
+    /// When there is no source of random numbers.
+    pub fn new(engine: Engine, workers: Arc<Workers>, config: Config) -> Result<Server> {
+        publish_live(&config.values.settings);
+        let random = File::open("/dev/urandom").map_err(|e| Error::io("open /dev/urandom", &e))?;
+        Ok(Server {
+            engine,
+            plans: PlanCache::new(),
+            sessions: Registry::default(),
+            workers,
+            started: now(),
+            config: Mutex::new(WaitEvent::LWLockOther, config),
+            generation: AtomicU64::new(1),
+            stopping: AtomicBool::new(false),
+            random,
+        })
+    }
+
+    /// The settings in force and their generation.
+    pub fn values(&self) -> (Arc<Values>, u64) {
+        let config = self.config.lock();
+        (config.values.clone(), self.generation.load(Ordering::Acquire))
+    }
+
+    /// The settings' generation.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Reads the settings' files again.
+    ///
+    /// # Errors
+    /// As [`Config::reload`].
+    pub fn reload(&self) -> Result<()> {
+        let mut config = self.config.lock();
+        config.reload()?;
+        publish_live(&config.values.settings);
+        self.generation.fetch_add(1, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// ALTER SYSTEM.
+    ///
+    /// # Errors
+    /// As [`Config::alter_system`].
+    pub fn alter_system(&self, name: Option<&str>, value: Option<&str>) -> Result<()> {
+        self.config.lock().alter_system(name, value)
+    }
+
+    /// Most sessions at a time.
+    pub fn max_connections(&self) -> usize {
+        base::settings::live_int(setting::MAX_CONNECTIONS) as usize
+    }
+
+    /// A secret for a session.
+    pub fn secret(&self) -> i32 {
+        let mut bytes = [0; 4];
+        // The device doesn't fail for four bytes; if it did, a guessable secret allows no more than
+        // to cancel a statement.
+        let _ = (&self.random).read_exact(&mut bytes);
+        i32::from_ne_bytes(bytes)
+    }
+
+    /// No new sessions from here on.
+    pub fn stop_admitting(&self) {
+        self.stopping.store(true, Ordering::Release);
+    }
+
+    /// Whether the server is on its way down.
+    pub fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+}

@@ -1,0 +1,211 @@
+//! Settings whose values need more than a type and a range: what PostgreSQL's check hooks do.
+
+use base::settings::{self, SettingId, Value, setting};
+use base::{Result, err};
+use types::FormatContext;
+use types::io::{DateOrder, DateStyle, IntervalStyle, TimeZone};
+
+/// Reads and checks a value.
+///
+/// # Errors
+/// `22023` with PostgreSQL's wording.
+pub fn parse(id: SettingId, text: &str) -> Result<Value> {
+    let value = settings::parse(id, text)?;
+    match id {
+        setting::DATESTYLE => {
+            let (style, order) = date_style(text, (DateStyle::Iso, DateOrder::Mdy))
+                .ok_or_else(|| invalid(id, text))?;
+            Ok(Value::Str(date_style_text(style, order).into()))
+        }
+        setting::CLIENT_ENCODING => client_encoding(text),
+        setting::TIMEZONE => match time_zone(text) {
+            Some(_) => Ok(value),
+            None => Err(invalid(id, text)),
+        },
+        setting::APPLICATION_NAME | setting::CLUSTER_NAME => {
+            let clean: String =
+                text.chars().map(|c| if (' '..='~').contains(&c) { c } else { '?' }).collect();
+            Ok(Value::Str(types::io::cut_name(&clean).into()))
+        }
+        setting::SEARCH_PATH => match split_names(text) {
+            Some(_) => Ok(value),
+            None => Err(invalid(id, text).detail("List syntax is invalid.")),
+        },
+        _ => Ok(value),
+    }
+}
+
+fn invalid(id: SettingId, text: &str) -> base::Error {
+    err!(INVALID_PARAMETER_VALUE, "invalid value for parameter \"{}\": \"{text}\"", id.def().name)
+}
+
+fn client_encoding(text: &str) -> Result<Value> {
+    let name: String = text.chars().filter(char::is_ascii_alphanumeric).collect();
+    match name.to_ascii_uppercase().as_str() {
+        "UTF8" | "UNICODE" => Ok(Value::Str("UTF8".into())),
+        "SQLASCII" => Ok(Value::Str("SQL_ASCII".into())),
+        known @ ("LATIN1" | "LATIN2" | "LATIN9" | "ISO88591" | "ISO885915" | "WIN1250"
+        | "WIN1251" | "WIN1252" | "EUCJP" | "SJIS" | "EUCKR" | "GBK" | "BIG5"
+        | "KOI8R" | "KOI8U") => Err(base::Error::new(
+            base::sqlstate::FEATURE_NOT_SUPPORTED,
+            format!("conversion between {known} and UTF8 is not supported"),
+        )),
+        _ => Err(invalid(setting::CLIENT_ENCODING, text)),
+    }
+}
+
+/// The zone that a name means.
+pub fn time_zone(name: &str) -> Option<TimeZone> {
+    (!name.trim().is_empty()).then(TimeZone::default)
+}
+
+/// Reads `DateStyle`: words in any order; what isn't said stays as `now`. None when it contradicts
+/// itself or has an unknown word.
+pub fn date_style(text: &str, now: (DateStyle, DateOrder)) -> Option<(DateStyle, DateOrder)> {
+    let (mut style, mut order) = (None, None);
+    for word in text.split(',').map(str::trim) {
+        let word = word.to_ascii_lowercase();
+        let (s, o) = match word.as_str() {
+            "iso" => (Some(DateStyle::Iso), None),
+            "sql" => (Some(DateStyle::Sql), None),
+            w if w.starts_with("postgres") => (Some(DateStyle::Postgres), None),
+            "german" => (Some(DateStyle::German), order.is_none().then_some(DateOrder::Dmy)),
+            "ymd" => (None, Some(DateOrder::Ymd)),
+            "dmy" | "euro" | "european" => (None, Some(DateOrder::Dmy)),
+            "mdy" | "us" | "noneuro" | "noneuropean" => (None, Some(DateOrder::Mdy)),
+            "default" => (Some(DateStyle::Iso), Some(DateOrder::Mdy)),
+            _ => return None,
+        };
+        let conflict = s.is_some() && style.is_some() && s != style;
+        if conflict {
+            return None;
+        }
+        style = s.or(style);
+        order = o.or(order);
+    }
+    Some((style.unwrap_or(now.0), order.unwrap_or(now.1)))
+}
+
+/// `DateStyle` as SHOW prints it.
+fn date_style_text(style: DateStyle, order: DateOrder) -> String {
+    let style = match style {
+        DateStyle::Iso => "ISO",
+        DateStyle::Sql => "SQL",
+        DateStyle::Postgres => "Postgres",
+        DateStyle::German => "German",
+    };
+    let order = match order {
+        DateOrder::Mdy => "MDY",
+        DateOrder::Dmy => "DMY",
+        DateOrder::Ymd => "YMD",
+    };
+    format!("{style}, {order}")
+}
+
+/// Reads a `DateStyle` given by a session, which keeps what the text does not say.
+///
+/// # Errors
+/// `22023`.
+pub fn parse_over(id: SettingId, text: &str, now: &FormatContext) -> Result<Value> {
+    if id != setting::DATESTYLE {
+        return parse(id, text);
+    }
+    match date_style(text, (now.date_style, now.date_order)) {
+        Some((style, order)) => Ok(Value::Str(date_style_text(style, order).into())),
+        None => Err(invalid(id, text)),
+    }
+}
+
+/// Splits a list of identifiers: commas, blanks, quotes as in SQL; bare names are folded to lower
+/// case. None when it is malformed.
+pub fn split_names(text: &str) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    let mut chars = text.trim().chars().peekable();
+    if chars.peek().is_none() {
+        return Some(names);
+    }
+    loop {
+        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        let mut name = String::new();
+        if chars.next_if_eq(&'"').is_some() {
+            loop {
+                match chars.next()? {
+                    '"' if chars.next_if_eq(&'"').is_some() => name.push('"'),
+                    '"' => break,
+                    c => name.push(c),
+                }
+            }
+        } else {
+            while let Some(c) = chars.next_if(|c| *c != ',' && !c.is_whitespace()) {
+                name.extend(c.to_lowercase());
+            }
+            if name.is_empty() {
+                return None;
+            }
+        }
+        names.push(name);
+        while chars.next_if(|c| c.is_whitespace()).is_some() {}
+        match chars.next() {
+            None => return Some(names),
+            Some(',') => {}
+            Some(_) => return None,
+        }
+    }
+}
+
+/// What formatting values depends on.
+pub fn format_context(settings: &settings::Settings) -> FormatContext {
+    let (date_style, date_order) =
+        date_style(settings.str(setting::DATESTYLE), Default::default()).unwrap_or_default();
+    FormatContext {
+        date_style,
+        date_order,
+        interval_style: match settings.str(setting::INTERVALSTYLE) {
+            "postgres_verbose" => IntervalStyle::PostgresVerbose,
+            "sql_standard" => IntervalStyle::SqlStandard,
+            "iso_8601" => IntervalStyle::Iso8601,
+            _ => IntervalStyle::Postgres,
+        },
+        time_zone: time_zone(settings.str(setting::TIMEZONE)).unwrap_or_default(),
+        extra_float_digits: settings.int(setting::EXTRA_FLOAT_DIGITS) as i32,
+        bytea_hex: settings.str(setting::BYTEA_OUTPUT) == "hex",
+        now: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn date_styles_keep_what_is_not_said() {
+        let show = |t: &str| {
+            let now = FormatContext { date_order: DateOrder::Ymd, ..FormatContext::default() };
+            parse_over(setting::DATESTYLE, t, &now).map(|v| settings::show(setting::DATESTYLE, &v))
+        };
+        assert_eq!(show("sql").unwrap(), "SQL, YMD");
+        assert_eq!(show("German").unwrap(), "German, DMY");
+        assert_eq!(show("euro, Postgres").unwrap(), "Postgres, DMY");
+        assert_eq!(show("iso, sql").unwrap_err().code().as_str(), "22023");
+        assert!(show("nonsense").is_err());
+    }
+
+    #[test]
+    fn encodings_have_one_spelling() {
+        let get = |t: &str| parse(setting::CLIENT_ENCODING, t);
+        assert_eq!(get("utf-8").unwrap(), Value::Str("UTF8".into()));
+        assert_eq!(get("unicode").unwrap(), Value::Str("UTF8".into()));
+        assert_eq!(get("latin1").unwrap_err().code().as_str(), "0A000");
+        assert_eq!(get("klingon").unwrap_err().code().as_str(), "22023");
+    }
+
+    #[test]
+    fn name_lists_are_split_as_sql_does() {
+        let split = |t: &str| split_names(t).map(|v| v.join("|"));
+        assert_eq!(split(r#" "$user", Public ,"A""b" "#).as_deref(), Some("$user|public|A\"b"));
+        assert_eq!(split("").as_deref(), Some(""));
+        assert_eq!(split("a,,b"), None);
+        assert_eq!(split("a b"), None);
+        assert_eq!(split("\"a"), None);
+    }
+}

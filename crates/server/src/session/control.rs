@@ -1,0 +1,324 @@
+//! Statements that are the session's own: transaction control, settings, prepared statements,
+//! cursors.
+
+use std::sync::Arc;
+
+use base::settings::{SETTINGS, SettingId};
+use base::{Oid, Result, err};
+use exec::RowSink;
+use exec::context::Outcome;
+use sql::expr::Expr;
+use sql::plan::{Estimate, Node, OutputColumn, Plan};
+use sql::utility::TransactionModes;
+use sql::{Prepared, Statement, Utility};
+use types::{Datum, oids};
+
+use super::State;
+use super::execute::Run;
+use super::hooks::transaction_setting;
+use super::portal::{PlanOf, PreparedStatement, ResultFormats};
+use super::rows::{self, Rows};
+use super::transaction::Block;
+use crate::server;
+
+impl State {
+    /// Runs the statement if it is the session's own; None if it is the executor's. `describe`:
+    /// rows are described before they are sent (simple protocol).
+    pub(super) fn control(
+        &mut self,
+        prepared: &Arc<Prepared>,
+        params: &[Datum],
+        formats: &ResultFormats,
+        rest: &[u8],
+        describe: bool,
+    ) -> Result<Option<Outcome>> {
+        let Statement::Utility(utility) = &prepared.statement else { return Ok(None) };
+        let mut outcome = Outcome::default();
+        match utility {
+            Utility::Begin(modes) => self.begin_block(modes)?,
+            Utility::Commit { chain } => outcome.tag = Some(self.commit_block(*chain)?),
+            Utility::Rollback { chain } => outcome.tag = Some(self.rollback_block(*chain)?),
+            Utility::Savepoint(name) => self.savepoint(name)?,
+            Utility::Release(name) => self.release_savepoint(name)?,
+            Utility::RollbackTo(name) => self.rollback_to_savepoint(name)?,
+            Utility::SetTransaction { modes, session } => {
+                self.set_transaction(modes, *session)?;
+            }
+            Utility::Set { name, value, local } => {
+                self.set_setting(name, value.as_deref(), *local)?;
+            }
+            Utility::Show(name) => self.show(name.as_deref(), formats, describe)?,
+            Utility::Reset(Some(name)) => self.set_setting(name, None, false)?,
+            Utility::Reset(None) => {
+                self.ensure_transaction();
+                self.settings.reset_all();
+            }
+            Utility::AlterSystem { name, value } => {
+                self.prevent_in_block("ALTER SYSTEM")?;
+                self.server.alter_system(name.as_deref(), value.as_deref())?;
+            }
+            Utility::Discard(what) => self.discard(what)?,
+            Utility::Prepare { name, params, text } => self.prepare_sql(name, params, text)?,
+            Utility::Execute { name, args } => {
+                return self.execute_sql(name, args, formats, rest, describe).map(Some);
+            }
+            Utility::Deallocate(None) => self.statements.clear(),
+            Utility::Deallocate(Some(name)) => {
+                self.statements.get(name)?;
+                self.statements.remove(name);
+            }
+            Utility::DeclareCursor { name, query, hold, .. } => {
+                self.declare(name, query, params, *hold)?;
+            }
+            Utility::Fetch { name, count, moving } => {
+                return self.fetch_sql(name, *count, *moving, formats, describe).map(Some);
+            }
+            Utility::ClosePortal(name) => self.close_sql(name.as_deref())?,
+            Utility::NoOp(notice) => {
+                if let Some(text) = notice {
+                    let notice = err!(SUCCESSFUL_COMPLETION, "{text}");
+                    self.notice("NOTICE", &notice);
+                }
+            }
+            _ => return Ok(None),
+        }
+        Ok(Some(outcome))
+    }
+
+    fn warn_outside(&mut self, what: &str) {
+        if !matches!(self.transaction.block, Block::Explicit | Block::Failed) {
+            let warning =
+                err!(NO_ACTIVE_SQL_TRANSACTION, "{what} can only be used in transaction blocks");
+            self.notice("WARNING", &warning);
+        }
+    }
+
+    fn set_transaction(&mut self, modes: &TransactionModes, session: bool) -> Result<()> {
+        if !session {
+            self.warn_outside("SET TRANSACTION");
+            return self.set_modes(modes);
+        }
+        self.ensure_transaction();
+        if let Some(isolation) = modes.isolation {
+            self.settings.set("default_transaction_isolation", Some(isolation), false)?;
+        }
+        let words = |on: bool| Some(if on { "on" } else { "off" });
+        if let Some(read_only) = modes.read_only {
+            self.settings.set("default_transaction_read_only", words(read_only), false)?;
+        }
+        if let Some(deferrable) = modes.deferrable {
+            self.settings.set("default_transaction_deferrable", words(deferrable), false)?;
+        }
+        Ok(())
+    }
+
+    fn set_setting(&mut self, name: &str, value: Option<&str>, local: bool) -> Result<()> {
+        if local {
+            self.warn_outside("SET LOCAL");
+        }
+        self.ensure_transaction();
+        let lower = name.to_ascii_lowercase();
+        match (lower.as_str(), value) {
+            ("transaction_isolation", Some(value)) => {
+                let id = base::settings::setting::TRANSACTION_ISOLATION;
+                base::settings::parse(id, value)?;
+                let level = super::transaction::isolation(&value.to_ascii_lowercase());
+                let isolation = Some(super::transaction::isolation_name(level));
+                self.set_modes(&TransactionModes { isolation, ..Default::default() })
+            }
+            ("transaction_read_only", Some(value)) => {
+                let read_only = base::settings::parse_bool(value);
+                self.set_modes(&TransactionModes { read_only, ..Default::default() })
+            }
+            ("session_authorization" | "role", Some(value)) if value != &*self.user => {
+                Err(base::Error::unsupported(format_args!("SET {name} to another role")))
+            }
+            ("session_authorization" | "role", _) => Ok(()),
+            _ => {
+                self.settings.set(name, value, local)?;
+                if lower == "application_name" {
+                    let text = self.settings.show("application_name")?;
+                    self.entry.update(|a| a.application = text);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn show_value(&self, name: &str) -> Result<String> {
+        let tx = self.transaction.current.as_ref();
+        match transaction_setting(name, tx, &self.settings) {
+            Some(text) => Ok(text),
+            None => self.settings.show(name),
+        }
+    }
+
+    fn show(&mut self, name: Option<&str>, formats: &ResultFormats, describe: bool) -> Result<()> {
+        self.check_not_failed()?;
+        let text = |s: &str| Datum::Text(s.into());
+        let columns = show_columns(name);
+        let rows = match name {
+            Some(name) => vec![vec![text(&self.show_value(name)?)]],
+            None => {
+                let row = |(i, def): (usize, &base::settings::SettingDef)| {
+                    let value = self.settings.get().get(SettingId(i as u16));
+                    let shown = base::settings::show(SettingId(i as u16), value);
+                    vec![text(def.name), text(&shown), text(def.description)]
+                };
+                SETTINGS.iter().enumerate().map(row).collect()
+            }
+        };
+        self.ensure_transaction();
+        self.send_rows(&columns, formats, describe, &rows)
+    }
+
+    /// Sends rows that the session made itself.
+    fn send_rows(
+        &mut self,
+        columns: &[OutputColumn],
+        formats: &ResultFormats,
+        describe: bool,
+        rows: &[Vec<Datum>],
+    ) -> Result<()> {
+        if describe {
+            let out = self.out.get_mut();
+            rows::describe(&mut out.buffer, columns, formats);
+            out.complete = out.buffer.len();
+        }
+        let Some(tx) = &self.transaction.current else { return Ok(()) };
+        let context = &self.settings.format;
+        let mut sink =
+            Rows { out: &self.out, columns, formats, context, tx, names: None, discard: false };
+        rows.iter().try_for_each(|row| sink.row(row))
+    }
+
+    fn discard(&mut self, what: &str) -> Result<()> {
+        if what != "ALL" {
+            return Ok(());
+        }
+        self.prevent_in_block("DISCARD ALL")?;
+        self.portals.clear();
+        self.statements.clear();
+        self.settings.reset_all();
+        self.server.engine.txn.locks.unlock_session_all(&self.owner);
+        Ok(())
+    }
+
+    fn prepare_sql(&mut self, name: &str, params: &[Oid], text: &str) -> Result<()> {
+        self.ensure_transaction();
+        self.statements.check_new(name)?;
+        let plan = self.plan(text, params)?;
+        self.statements.add(PreparedStatement {
+            name: name.to_owned(),
+            text: text.into(),
+            declared: params.to_vec(),
+            from_sql: true,
+            since: server::now(),
+            plan,
+        })
+    }
+
+    /// EXECUTE.
+    fn execute_sql(
+        &mut self,
+        name: &str,
+        args: &[Expr],
+        formats: &ResultFormats,
+        rest: &[u8],
+        describe: bool,
+    ) -> Result<Outcome> {
+        self.ensure_transaction();
+        let statement = self.statements.get(name)?;
+        let (text, mut plan) = (statement.text.clone(), statement.plan.clone());
+        let declared = statement.declared.clone();
+        if !self.is_fresh(&plan) {
+            self.refresh(&mut plan, &text, &declared)?;
+            self.statements.get(name)?.plan = plan.clone();
+        }
+        let params = self.arguments(name, args, &plan.prepared.params)?;
+        let prepared = plan.prepared.clone();
+        if let Statement::Utility(Utility::Execute { .. }) = prepared.statement {
+            return Err(base::Error::unsupported("EXECUTE of an EXECUTE"));
+        }
+        if describe && !prepared.columns.is_empty() {
+            let out = self.out.get_mut();
+            rows::describe(&mut out.buffer, &prepared.columns, formats);
+            out.complete = out.buffer.len();
+        }
+        let tag = prepared.tag;
+        if let Some(outcome) = self.control(&prepared, &params, formats, rest, describe)? {
+            return Ok(Outcome { tag: Some(outcome.tag.unwrap_or(tag)), ..outcome });
+        }
+        let mut run = Run {
+            text: &text,
+            declared: Some(&declared),
+            plan,
+            params,
+            formats,
+            rest,
+            discard: false,
+        };
+        let outcome = self.run(&mut run)?;
+        Ok(Outcome { tag: Some(outcome.tag.unwrap_or(tag)), ..outcome })
+    }
+
+    /// Values of EXECUTE's arguments, as the parameters' types.
+    fn arguments(&mut self, name: &str, args: &[Expr], types: &[Oid]) -> Result<Vec<Datum>> {
+        if args.len() != types.len() {
+            return Err(err!(
+                SYNTAX_ERROR,
+                "wrong number of parameters for prepared statement \"{name}\""
+            )
+            .detail(format!(
+                "Expected {} parameters but got {}.",
+                types.len(),
+                args.len()
+            )));
+        }
+        if args.is_empty() {
+            return Ok(Vec::new());
+        }
+        let cast = |(arg, ty): (&Expr, &Oid)| {
+            if arg.ty() == *ty {
+                return arg.clone();
+            }
+            Expr::InOutCast { arg: Box::new(arg.clone()), ty: *ty, typmod: -1 }
+        };
+        let values = vec![args.iter().zip(types).map(cast).collect()];
+        let plan = Plan { node: Node::Values(values), estimate: Estimate::default() };
+        let prepared = Arc::new(Prepared {
+            statement: Statement::Query(plan),
+            params: Vec::new(),
+            columns: types.iter().map(|ty| column("", *ty)).collect(),
+            subplans: Vec::new(),
+            slots: 0,
+            locks: Vec::new(),
+            catalog_version: 0,
+            tag: "SELECT",
+            writes: false,
+            executor: Default::default(),
+        });
+        let mut rows = self.run_kept(&prepared)?;
+        rows.pop().ok_or_else(|| base::Error::internal("the arguments gave no row"))
+    }
+
+    /// A cursor's query as a plan of its own.
+    pub(super) fn plan_of(&self, prepared: &Arc<Prepared>) -> PlanOf {
+        PlanOf { prepared: prepared.clone(), version: u64::MAX, epoch: self.settings.epoch }
+    }
+}
+
+pub(super) fn column(name: &str, ty: Oid) -> OutputColumn {
+    OutputColumn { name: name.to_owned(), ty, typmod: -1, table: Oid::INVALID, column: 0 }
+}
+
+/// Columns of SHOW.
+pub(super) fn show_columns(name: Option<&str>) -> Vec<OutputColumn> {
+    match name {
+        Some(name) => {
+            let name = SettingId::find(name).map_or(name, |id| id.def().name);
+            vec![column(name, oids::TEXT)]
+        }
+        None => ["name", "setting", "description"].map(|n| column(n, oids::TEXT)).into(),
+    }
+}

@@ -1,0 +1,373 @@
+//! Running one planned statement: locks, then snapshot, then the executor.
+
+use std::sync::Arc;
+
+use base::{Fork, Oid, RelId, Result, err};
+use catalog::{Snapshot, Table};
+use exec::context::{self, Execution, Outcome};
+use exec::{ExecContext, RowSink};
+use sql::{PrepareContext, Prepared, Statement, Utility};
+use txn::lock::LockWait;
+use txn::{LockTag, Transaction};
+use types::{Datum, io};
+use wire::response;
+
+use super::State;
+use super::copy::CopyReader;
+use super::hooks::{Hooks, Info};
+use super::portal::{PlanOf, ResultFormats};
+use super::rows::{Kept, Rows};
+use super::transaction::Block;
+
+/// A statement to run.
+pub struct Run<'a> {
+    /// Its text.
+    pub text: &'a str,
+    /// Declared parameter types; None for the simple protocol, whose parameters are literals of the
+    /// text.
+    pub declared: Option<&'a [Oid]>,
+    /// Its plan.
+    pub plan: PlanOf,
+    /// Its parameters.
+    pub params: Vec<Datum>,
+    /// Formats of the result's columns.
+    pub formats: &'a ResultFormats,
+    /// Input that came after the message.
+    pub rest: &'a [u8],
+    /// Rows are made and thrown away.
+    pub discard: bool,
+}
+
+impl State {
+    /// Calls `f` with what planning depends on.
+    fn with_prepare_context<R>(
+        &mut self,
+        f: impl FnOnce(&sql::PlanCache, &PrepareContext<'_>) -> Result<R>,
+    ) -> Result<(R, u64)> {
+        let catalog = self.view();
+        self.settings.resolve_path(&catalog, &self.user);
+        let engine = &self.server.engine;
+        let size = |table: &Table| table_size(engine, &catalog, table);
+        let cx = PrepareContext {
+            catalog: &catalog,
+            settings: self.settings.get(),
+            search_path: self.settings.path(),
+            format: &self.settings.format,
+            user: &self.user,
+            database: &self.database.0,
+            table_size: &size,
+        };
+        let result = f(&self.server.plans, &cx)?;
+        let version = if self.catalog_tx.changed() { u64::MAX } else { catalog.version };
+        Ok((result, version))
+    }
+
+    /// The plan of a statement with parameters.
+    pub(super) fn plan(&mut self, text: &str, declared: &[Oid]) -> Result<PlanOf> {
+        let (prepared, version) =
+            self.with_prepare_context(|plans, cx| plans.prepare(text, declared, cx))?;
+        Ok(PlanOf { prepared, version, epoch: self.settings.epoch })
+    }
+
+    /// The plan of a statement of the simple protocol, and its literals.
+    pub(super) fn plan_simple(&mut self, text: &str) -> Result<(PlanOf, Vec<Datum>)> {
+        let ((prepared, params), version) =
+            self.with_prepare_context(|plans, cx| plans.prepare_simple(text, cx))?;
+        Ok((PlanOf { prepared, version, epoch: self.settings.epoch }, params))
+    }
+
+    /// Whether a plan can be used as it is.
+    pub(super) fn is_fresh(&self, plan: &PlanOf) -> bool {
+        plan.version == self.server.engine.catalog.version()
+            && plan.epoch == self.settings.epoch
+            && !self.catalog_tx.changed()
+    }
+
+    /// Makes the plan of a prepared statement fresh.
+    ///
+    /// # Errors
+    /// `0A000` when the result's columns are no longer the same.
+    pub(super) fn refresh(
+        &mut self,
+        plan: &mut PlanOf,
+        text: &str,
+        declared: &[Oid],
+    ) -> Result<()> {
+        if self.is_fresh(plan) {
+            return Ok(());
+        }
+        // The types once inferred stay: the client was told them.
+        let declared = if declared.len() == plan.prepared.params.len() {
+            declared
+        } else {
+            &plan.prepared.params.clone()
+        };
+        let new = self.plan(text, declared)?;
+        let same = |a: &Prepared, b: &Prepared| {
+            a.columns.len() == b.columns.len()
+                && a.columns.iter().zip(&b.columns).all(|(a, b)| a.ty == b.ty && a.name == b.name)
+        };
+        if !Arc::ptr_eq(&new.prepared, &plan.prepared) && !same(&new.prepared, &plan.prepared) {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
+        }
+        *plan = new;
+        Ok(())
+    }
+
+    /// Takes the plan's locks, and makes the plan again when the catalog changed meanwhile.
+    fn lock(&mut self, run: &mut Run<'_>) -> Result<()> {
+        loop {
+            if let Some(tx) = &self.transaction.current {
+                for (table, mode) in &run.plan.prepared.locks {
+                    let tag = LockTag::Relation(*table);
+                    self.server.engine.txn.locks.lock(tx.locks(), tag, *mode, LockWait::Block)?;
+                }
+            }
+            let version = self.server.engine.catalog.version();
+            if run.plan.version == version || run.plan.version == u64::MAX {
+                return Ok(());
+            }
+            match run.declared {
+                Some(declared) => self.refresh(&mut run.plan, run.text, declared)?,
+                None => (run.plan, run.params) = self.plan_simple(run.text)?,
+            }
+        }
+    }
+
+    /// Refuses what a read-only transaction may not do.
+    fn check_read_only(&self, prepared: &Prepared) -> Result<()> {
+        match &self.transaction.current {
+            Some(tx) if prepared.writes && tx.read_only() => Err(err!(
+                READ_ONLY_SQL_TRANSACTION,
+                "cannot execute {} in a read-only transaction",
+                prepared.tag
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs a statement to its end; its rows go to the client.
+    pub(super) fn run(&mut self, run: &mut Run<'_>) -> Result<Outcome> {
+        self.check_utility(&run.plan.prepared)?;
+        self.ensure_transaction();
+        self.check_read_only(&run.plan.prepared)?;
+        self.lock(run)?;
+        let prepared = run.plan.prepared.clone();
+        self.begin_copy(&prepared)?;
+        let snapshot = self.snapshot();
+        let outcome = self.with_context(run, snapshot, |cx, sink| match &prepared.statement {
+            Statement::Query(_) => context::run(&prepared, cx, sink),
+            _ => context::run_utility(&prepared, cx, sink),
+        })?;
+        if let Statement::Utility(Utility::CopyTo { .. }) = &prepared.statement {
+            wire::copy::done(&mut self.out.get_mut().buffer);
+        }
+        self.end_command(&prepared);
+        Ok(outcome)
+    }
+
+    /// As [`State::run`], but the rows are kept.
+    pub(super) fn run_kept(&mut self, prepared: &Arc<Prepared>) -> Result<Vec<Vec<Datum>>> {
+        self.ensure_transaction();
+        let plan = PlanOf { prepared: prepared.clone(), version: u64::MAX, epoch: 0 };
+        let formats = ResultFormats::default();
+        let params = Vec::new();
+        let run = Run {
+            text: "",
+            declared: None,
+            plan,
+            params,
+            formats: &formats,
+            rest: &[],
+            discard: false,
+        };
+        let snapshot = self.snapshot();
+        let types = prepared.columns.iter().map(|c| c.ty).collect();
+        let mut kept = Kept { rows: Vec::new(), types };
+        self.with_context(&run, snapshot, |cx, _| context::run(prepared, cx, &mut kept))?;
+        Ok(kept.rows)
+    }
+
+    /// Begins a query that can stop after some rows. Returns it with what it sees, pinned.
+    pub(super) fn start_execution(
+        &mut self,
+        run: &mut Run<'_>,
+    ) -> Result<(Execution, txn::Snapshot, u64)> {
+        self.ensure_transaction();
+        self.check_read_only(&run.plan.prepared)?;
+        self.lock(run)?;
+        let snapshot = self.snapshot();
+        let prepared = run.plan.prepared.clone();
+        let execution =
+            self.with_context(run, snapshot, |cx, _| Execution::start(&prepared, cx))?;
+        let pin = self.transaction.current.as_ref().map_or(0, |tx| tx.pin_snapshot(&snapshot));
+        Ok((execution, snapshot, pin))
+    }
+
+    /// Sends the next rows of a query; true when it is at its end.
+    pub(super) fn fetch(
+        &mut self,
+        run: &Run<'_>,
+        execution: &mut Execution,
+        snapshot: txn::Snapshot,
+        limit: u64,
+    ) -> Result<(u64, bool)> {
+        let result =
+            self.with_context(run, snapshot, |cx, sink| execution.fetch(cx, limit, sink))?;
+        self.end_command(&run.plan.prepared);
+        Ok(result)
+    }
+
+    /// A snapshot for a statement.
+    fn snapshot(&mut self) -> txn::Snapshot {
+        self.transaction.has_snapshot = true;
+        match &self.transaction.current {
+            Some(tx) => tx.snapshot(),
+            None => unreachable!("a statement that needs a snapshot has begun a transaction"),
+        }
+    }
+
+    /// A statement is over: its changes are visible to the next one, its snapshot isn't needed.
+    pub(super) fn end_command(&mut self, prepared: &Prepared) {
+        if let Some(tx) = &self.transaction.current {
+            tx.end_statement();
+            if prepared.writes {
+                tx.next_command();
+            }
+            self.out.get_mut().need_durable(tx.durability_needed());
+        }
+    }
+
+    /// Statements that can't be part of a block.
+    fn check_utility(&self, prepared: &Prepared) -> Result<()> {
+        match &prepared.statement {
+            Statement::Utility(Utility::Vacuum { vacuum: true, .. }) => {
+                self.prevent_in_block("VACUUM")
+            }
+            Statement::Utility(Utility::LockTable { .. }) => self.require_block("LOCK TABLE"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tells the client which way COPY's data goes.
+    fn begin_copy(&mut self, prepared: &Prepared) -> Result<()> {
+        use sql::utility::CopyFormat::Binary;
+        let Statement::Utility(utility) = &prepared.statement else { return Ok(()) };
+        let out = self.out.get_mut();
+        match utility {
+            Utility::CopyFrom { columns, options, .. } => {
+                wire::copy::in_response(&mut out.buffer, options.format == Binary, columns.len());
+                out.complete = out.buffer.len();
+                out.send()
+            }
+            Utility::CopyTo { query, options } => {
+                let binary = options.format == Binary;
+                wire::copy::out_response(&mut out.buffer, binary, query.columns.len());
+                out.pace()
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Calls `f` with everything that executing needs, and the way out for rows.
+    fn with_context<R>(
+        &mut self,
+        run: &Run<'_>,
+        snapshot: txn::Snapshot,
+        f: impl FnOnce(&mut ExecContext<'_>, &mut dyn RowSink) -> Result<R>,
+    ) -> Result<R> {
+        let columns = &run.plan.prepared.columns;
+        let names = columns.iter().any(|c| io::is_reg(c.ty)).then(|| self.view());
+        let mut changes = Vec::new();
+        let server = self.server.clone();
+        let tx: &Transaction = match &self.transaction.current {
+            Some(tx) => tx,
+            None => return Err(base::Error::internal("no transaction to run in")),
+        };
+        let info = Info { server: &server, statements: &self.statements, portals: &self.portals };
+        let mut hooks = Hooks {
+            server: &server,
+            entry: &self.entry,
+            settings: &self.settings,
+            tx,
+            changes: &mut changes,
+            out: &self.out,
+            copy: CopyReader {
+                socket: &self.socket,
+                rest: run.rest,
+                input: &mut self.copy_input,
+                done: false,
+            },
+        };
+        let path = self.settings.path();
+        let mut sink = Rows {
+            out: &self.out,
+            columns,
+            formats: run.formats,
+            context: &self.settings.format,
+            tx,
+            names: names.map(|n| (n, path)),
+            discard: run.discard,
+        };
+        let mut cx = ExecContext {
+            engine: &server.engine,
+            tx,
+            catalog_tx: &mut self.catalog_tx,
+            snapshot,
+            settings: self.settings.get(),
+            format: &self.settings.format,
+            server: &info,
+            hooks: &mut hooks,
+            search_path: path,
+            user: &self.user,
+            database: (&self.database.0, self.database.1),
+            params: &run.params,
+        };
+        let result = f(&mut cx, &mut sink);
+        for change in changes {
+            self.settings.set(&change.name, change.value.as_deref(), change.local)?;
+        }
+        result
+    }
+
+    /// CommandComplete.
+    pub(super) fn complete(&mut self, tag: &str, outcome: &Outcome) -> Result<()> {
+        let out = self.out.get_mut();
+        let tag = outcome.tag.unwrap_or(tag);
+        match tag {
+            "SELECT" | "INSERT" | "UPDATE" | "DELETE" | "COPY" | "FETCH" | "MOVE" | "MERGE" => {
+                response::complete_rows(&mut out.buffer, tag, outcome.rows);
+            }
+            tag => response::complete(&mut out.buffer, tag),
+        }
+        out.pace()
+    }
+
+    /// Whether the block is one that only its end can follow.
+    pub(super) fn check_not_failed(&self) -> Result<()> {
+        if self.transaction.block == Block::Failed {
+            return Err(err!(
+                IN_FAILED_SQL_TRANSACTION,
+                "current transaction is aborted, commands ignored until end of transaction block"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// Pages and rows of a table now: what ANALYZE found, in proportion; without it a guess from the
+/// width of its columns.
+fn table_size(engine: &exec::Engine, catalog: &Snapshot, table: &Table) -> (u32, f64) {
+    let pages = engine.storage.block_count(RelId(table.rel), Fork::Main).unwrap_or(0);
+    if let Some(stats) = catalog.stats(table.oid).filter(|s| s.pages > 0) {
+        return (pages, (stats.rows / f64::from(stats.pages) * f64::from(pages)).max(0.0));
+    }
+    let width = |c: &catalog::Column| match types::TypeIo::get(Oid(c.ty)).map_or(-1, |t| t.len) {
+        len if len > 0 => f64::from(len),
+        _ => 32.0,
+    };
+    let row: f64 = table.live_columns().map(|(_, c)| width(c)).sum::<f64>() + 28.0;
+    // A table that was never analysed may be about to grow.
+    let pages = pages.max(10);
+    (pages, f64::from(pages) * 8168.0 / row)
+}

@@ -1,0 +1,351 @@
+//! The extended protocol.
+//!
+//! All messages up to a Sync are one transaction unless they say otherwise. After an error
+//! everything up to the Sync is ignored.
+
+use std::sync::Arc;
+
+use base::{Result, err, sqlstate};
+use exec::context::Outcome;
+use sql::Statement;
+use types::{Datum, io};
+use wire::extended::{Bind, Parse, Target};
+use wire::response;
+
+use super::execute::Run;
+use super::portal::{Portal, PreparedStatement, Progress, ResultFormats};
+use super::simple::ends_block;
+use super::transaction::Block;
+use super::{State, rows, utf8};
+use crate::server;
+
+impl State {
+    /// Runs one message behind the panic boundary. Fatal errors only are returned.
+    pub(super) fn extended(&mut self, f: impl FnOnce(&mut State) -> Result<()>) -> Result<()> {
+        if self.transaction.block == Block::None && self.transaction.current.is_none() {
+            self.prologue();
+        }
+        self.arm_timeout();
+        match self.guarded(f) {
+            Ok(()) => {
+                let out = self.out.get_mut();
+                out.complete = out.buffer.len();
+                Ok(())
+            }
+            Err(error) => {
+                self.skip_to_sync = true;
+                let text = self.entry.activity().query;
+                self.failed(error, Some(&text))
+            }
+        }
+    }
+
+    /// Sync: the implicit transaction ends.
+    pub(super) fn sync(&mut self) -> Result<()> {
+        self.skip_to_sync = false;
+        if let Err(error) = self.guarded(State::end_implicit) {
+            self.failed(error, None)?;
+        }
+        self.ready()
+    }
+
+    /// The extended protocol's transaction begins with its first message.
+    fn begin_extended(&mut self) {
+        if self.transaction.block == Block::None {
+            self.transaction.block = Block::Implicit;
+        }
+        if self.transaction.block != Block::Failed {
+            self.ensure_transaction();
+        }
+    }
+
+    fn check_allowed(&self, text: &str) -> Result<()> {
+        if ends_block(text) { Ok(()) } else { self.check_not_failed() }
+    }
+
+    /// Parse.
+    pub(super) fn parse(&mut self, parse: Parse<'_>) -> Result<()> {
+        let (name, text) = (utf8(parse.name)?, utf8(parse.text)?);
+        self.entry.begin_statement(text, server::now());
+        self.check_allowed(text)?;
+        self.begin_extended();
+        if name.is_empty() {
+            self.statements.remove("");
+        } else {
+            self.statements.check_new(name)?;
+        }
+        let plan = self.plan(text, &parse.types)?;
+        self.statements.add(PreparedStatement {
+            name: name.to_owned(),
+            text: text.into(),
+            declared: parse.types,
+            from_sql: false,
+            since: server::now(),
+            plan,
+        })?;
+        response::parse_complete(&mut self.out.get_mut().buffer);
+        Ok(())
+    }
+
+    /// Bind.
+    pub(super) fn bind(&mut self, bind: &Bind<'_>) -> Result<()> {
+        let (portal, name) = (utf8(bind.portal)?, utf8(bind.statement)?);
+        let statement = self.statements.get(name)?;
+        let (text, mut plan) = (statement.text.clone(), statement.plan.clone());
+        let declared = statement.declared.clone();
+        self.check_allowed(&text)?;
+        self.begin_extended();
+        if !portal.is_empty() {
+            self.portals.check_new(portal)?;
+        }
+        if !self.is_fresh(&plan) && self.transaction.block != Block::Failed {
+            self.refresh(&mut plan, &text, &declared)?;
+            self.statements.get(name)?.plan = plan.clone();
+        }
+        let prepared = &plan.prepared;
+        if bind.count != prepared.params.len() {
+            return Err(err!(
+                PROTOCOL_VIOLATION,
+                "bind message supplies {} parameters, but prepared statement \"{name}\" requires {}",
+                bind.count,
+                prepared.params.len()
+            ));
+        }
+        let columns = prepared.columns.len();
+        if bind.results.len() > 1 && bind.results.len() != columns {
+            return Err(err!(
+                PROTOCOL_VIOLATION,
+                "bind message has {} result formats but query has {columns} columns",
+                bind.results.len()
+            ));
+        }
+        let params = self.parameters(bind, &prepared.params)?;
+        let formats = ResultFormats(bind.results.iter().map(|f| f == 1).collect());
+        let portal_state = Portal {
+            text,
+            declared,
+            plan,
+            params,
+            formats,
+            progress: Progress::New,
+            cursor: false,
+            since: self.settings.format.now,
+        };
+        self.portals.add(portal, portal_state)?;
+        response::bind_complete(&mut self.out.get_mut().buffer);
+        Ok(())
+    }
+
+    fn parameters(&self, bind: &Bind<'_>, types: &[base::Oid]) -> Result<Vec<Datum>> {
+        let format = &self.settings.format;
+        let mut params = Vec::with_capacity(types.len());
+        for (index, (value, ty)) in bind.values().zip(types).enumerate() {
+            params.push(match value? {
+                None => Datum::Null,
+                Some(bytes) if bind.formats.binary(index) => io::receive(*ty, -1, bytes, format)
+                    .map_err(|e| e.context(format!("unnamed portal parameter ${}", index + 1)))?,
+                Some(bytes) => io::input(*ty, -1, utf8(bytes)?, format)?,
+            });
+        }
+        Ok(params)
+    }
+
+    /// Describe.
+    pub(super) fn describe(&mut self, target: Target, name: &[u8]) -> Result<()> {
+        let name = utf8(name)?;
+        match target {
+            Target::Statement => self.describe_statement(name),
+            Target::Portal => {
+                let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
+                let prepared = portal.plan.prepared.clone();
+                let columns = self.columns_of(&prepared)?;
+                let out = self.out.get_mut();
+                match self.portals.get(name) {
+                    Some(p) if !columns.is_empty() => {
+                        rows::describe(&mut out.buffer, &columns, &p.formats);
+                    }
+                    _ => response::no_data(&mut out.buffer),
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn describe_statement(&mut self, name: &str) -> Result<()> {
+        let statement = self.statements.get(name)?;
+        let (text, mut plan) = (statement.text.clone(), statement.plan.clone());
+        let declared = statement.declared.clone();
+        self.check_allowed(&text)?;
+        self.begin_extended();
+        if self.transaction.block != Block::Failed && !self.is_fresh(&plan) {
+            self.refresh(&mut plan, &text, &declared)?;
+            self.statements.get(name)?.plan = plan.clone();
+        }
+        let columns = self.columns_of(&plan.prepared)?;
+        let out = self.out.get_mut();
+        wire::rows::parameters(&mut out.buffer, &plan.prepared.params);
+        if columns.is_empty() {
+            response::no_data(&mut out.buffer);
+        } else {
+            rows::describe(&mut out.buffer, &columns, &ResultFormats::default());
+        }
+        Ok(())
+    }
+
+    /// Execute. The portal is out of its place while it runs, so that an error leaves none behind.
+    pub(super) fn execute(&mut self, name: &[u8], limit: u64, rest: &[u8]) -> Result<()> {
+        let name = utf8(name)?;
+        let mut portal = self.portals.take(name).ok_or_else(|| no_portal(name))?;
+        self.entry.begin_statement(&portal.text, server::now());
+        self.check_allowed(&portal.text)?;
+        self.begin_extended();
+        if self.run_portal(&mut portal, limit, rest)? {
+            self.portals.put(name, portal);
+        }
+        Ok(())
+    }
+
+    /// Runs a portal on; false when the portal has gone with its transaction.
+    fn run_portal(&mut self, portal: &mut Portal, limit: u64, rest: &[u8]) -> Result<bool> {
+        let prepared = portal.plan.prepared.clone();
+        if let Statement::Empty = prepared.statement {
+            response::empty_query(&mut self.out.get_mut().buffer);
+            return Ok(true);
+        }
+        match portal.progress {
+            Progress::Done => return self.run_again(portal),
+            Progress::Suspended { .. } => return self.fetch_portal(portal, limit),
+            Progress::New => {}
+        }
+        let params = std::mem::take(&mut portal.params);
+        if let Some(outcome) = self.control(&prepared, &params, &portal.formats, rest, false)? {
+            portal.progress = Progress::Done;
+            self.complete(prepared.tag, &outcome)?;
+            return Ok(self.transaction.begun());
+        }
+        let mut run = Run {
+            text: &portal.text,
+            declared: Some(&portal.declared),
+            plan: portal.plan.clone(),
+            params,
+            formats: &portal.formats,
+            rest,
+            discard: false,
+        };
+        if limit > 0 && !prepared.columns.is_empty() && is_query(&prepared.statement) {
+            let (execution, snapshot, pin) = self.start_execution(&mut run)?;
+            (portal.plan, portal.params) = (run.plan, run.params);
+            let execution = Box::new(execution);
+            portal.progress = Progress::Suspended { execution, snapshot, pin };
+            return self.fetch_portal(portal, limit);
+        }
+        let outcome = self.run(&mut run)?;
+        portal.progress = Progress::Done;
+        self.complete(prepared.tag, &outcome)?;
+        Ok(true)
+    }
+
+    /// A portal at its end has no more rows; other statements don't run twice.
+    fn run_again(&mut self, portal: &Portal) -> Result<bool> {
+        let prepared = &portal.plan.prepared;
+        if prepared.columns.is_empty() || prepared.tag != "SELECT" {
+            return Err(base::Error::new(
+                sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "portal cannot be run any more",
+            ));
+        }
+        self.complete(prepared.tag, &Outcome::default())?;
+        Ok(true)
+    }
+
+    fn fetch_portal(&mut self, portal: &mut Portal, limit: u64) -> Result<bool> {
+        let (rows, end) = self.fetch_rows(portal, limit, false)?;
+        if end {
+            let outcome = Outcome { rows, tag: None };
+            self.complete(portal.plan.prepared.tag, &outcome)?;
+        } else {
+            response::portal_suspended(&mut self.out.get_mut().buffer);
+        }
+        Ok(true)
+    }
+
+    /// Sends the next rows of a portal that has begun; at the end it lets go of what it held.
+    pub(super) fn fetch_rows(
+        &mut self,
+        portal: &mut Portal,
+        limit: u64,
+        discard: bool,
+    ) -> Result<(u64, bool)> {
+        let progress = std::mem::replace(&mut portal.progress, Progress::Done);
+        let Progress::Suspended { mut execution, snapshot, pin } = progress else {
+            return Ok((0, true));
+        };
+        let run = Run {
+            text: &portal.text,
+            declared: Some(&portal.declared),
+            plan: portal.plan.clone(),
+            params: std::mem::take(&mut portal.params),
+            formats: &portal.formats,
+            rest: &[],
+            discard,
+        };
+        let (rows, end) = self.fetch(&run, &mut execution, snapshot, limit)?;
+        portal.params = run.params;
+        if !end {
+            portal.progress = Progress::Suspended { execution, snapshot, pin };
+        } else if let Some(tx) = &self.transaction.current {
+            tx.unpin_snapshot(pin);
+        }
+        Ok((rows, end))
+    }
+
+    /// Close.
+    pub(super) fn close(&mut self, target: Target, name: &[u8]) -> Result<()> {
+        let name = utf8(name)?;
+        match target {
+            Target::Statement => drop(self.statements.remove(name)),
+            Target::Portal => self.close_portal(name),
+        }
+        response::close_complete(&mut self.out.get_mut().buffer);
+        Ok(())
+    }
+
+    /// Forgets a portal, if there is one, and what it holds.
+    pub(super) fn close_portal(&mut self, name: &str) {
+        let portal = self.portals.take(name);
+        if let Some(Progress::Suspended { pin, .. }) = portal.map(|p| p.progress)
+            && let Some(tx) = &self.transaction.current
+        {
+            tx.unpin_snapshot(pin);
+        }
+    }
+
+    /// Columns of a statement's result. Those of EXECUTE and FETCH are another statement's.
+    pub(super) fn columns_of(
+        &mut self,
+        prepared: &Arc<sql::Prepared>,
+    ) -> Result<Vec<sql::plan::OutputColumn>> {
+        use sql::Utility;
+        Ok(match &prepared.statement {
+            Statement::Utility(Utility::Execute { name, .. }) => {
+                self.statements.get(name)?.plan.prepared.columns.clone()
+            }
+            Statement::Utility(Utility::Fetch { name, moving: false, .. }) => {
+                self.portals.get(name).map(|p| p.plan.prepared.columns.clone()).unwrap_or_default()
+            }
+            Statement::Utility(Utility::Show(name)) => {
+                super::control::show_columns(name.as_deref())
+            }
+            Statement::Utility(Utility::CopyTo { .. } | Utility::CopyFrom { .. }) => Vec::new(),
+            _ => prepared.columns.clone(),
+        })
+    }
+}
+
+fn is_query(statement: &Statement) -> bool {
+    matches!(statement, Statement::Query(_))
+}
+
+fn no_portal(name: &str) -> base::Error {
+    err!(UNDEFINED_CURSOR, "portal \"{name}\" does not exist")
+}

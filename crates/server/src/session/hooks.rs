@@ -1,0 +1,213 @@
+//! What a running statement may ask of its session.
+
+use std::cell::RefCell;
+use std::net::IpAddr;
+
+use base::settings::SettingId;
+use base::{Error, Result, err};
+use catalog::system::ServerInfo;
+use exec::SessionHooks;
+use sched::Interrupt;
+use types::Datum;
+use wire::response;
+
+use super::copy::CopyReader;
+use super::portal::{Portals, Statements};
+use super::settings::{self, Change, SessionSettings};
+use super::transaction::isolation_name;
+use crate::connection::Output;
+use crate::log;
+use crate::registry::Entry;
+use crate::server::Server;
+use crate::views;
+
+/// See the module's documentation.
+pub struct Hooks<'a> {
+    /// The server.
+    pub server: &'a Server,
+    /// The session.
+    pub entry: &'a Entry,
+    /// Its settings as the statement began.
+    pub settings: &'a SessionSettings,
+    /// The statement's transaction.
+    pub tx: &'a txn::Transaction,
+    /// What the statement changed of them.
+    pub changes: &'a mut Vec<Change>,
+    /// For notices.
+    pub out: &'a RefCell<Output>,
+    /// For COPY FROM.
+    pub copy: CopyReader<'a>,
+}
+
+fn text(value: Option<&Datum>) -> Result<&str> {
+    match value {
+        Some(Datum::Text(text)) => Ok(text),
+        _ => Err(Error::internal("a session function got an argument of the wrong type")),
+    }
+}
+
+fn pid(value: Option<&Datum>) -> Result<i32> {
+    match value {
+        Some(Datum::Int4(pid)) => Ok(*pid),
+        _ => Err(Error::internal("a session function got an argument of the wrong type")),
+    }
+}
+
+impl Hooks<'_> {
+    fn current_setting(&self, name: &str, missing_ok: bool) -> Result<Datum> {
+        if let Some(value) = self.show(name)? {
+            return Ok(Datum::Text(value.into()));
+        }
+        match self.settings.show(name) {
+            Ok(value) => Ok(Datum::Text(value.into())),
+            Err(_) if missing_ok => Ok(Datum::Null),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A value that this statement changed, or that the transaction knows better.
+    fn show(&self, name: &str) -> Result<Option<String>> {
+        let changed = self.changes.iter().rev().find(|c| c.name.eq_ignore_ascii_case(name));
+        if let Some(Change { value: Some(value), .. }) = changed {
+            return Ok(Some(match SettingId::find(name) {
+                Some(id) => {
+                    let value = super::checks::parse_over(id, value, &self.settings.format)?;
+                    base::settings::show(id, &value)
+                }
+                None => value.clone(),
+            }));
+        }
+        Ok(transaction_setting(name, Some(self.tx), self.settings))
+    }
+
+    fn set_config(&mut self, args: &[Datum]) -> Result<Datum> {
+        let name = text(args.first())?;
+        let value = match args.get(1) {
+            Some(Datum::Text(value)) => Some(value.to_string()),
+            _ => None,
+        };
+        let local = matches!(args.get(2), Some(Datum::Bool(true)));
+        self.settings.check(name, value.as_deref())?;
+        self.changes.push(Change { name: name.to_owned(), value, local });
+        let name = name.to_owned();
+        self.current_setting(&name, true)
+    }
+
+    fn signal(&self, pid: i32, interrupt: Interrupt) -> Datum {
+        let Some(entry) = self.server.sessions.get(pid) else {
+            let warning = err!(WARNING, "PID {pid} is not a PostgreSQL backend process");
+            self.warn("WARNING", &warning);
+            return Datum::Bool(false);
+        };
+        entry.task.interrupt(interrupt);
+        if interrupt == Interrupt::Terminate {
+            self.server.workers.wake(&entry.task);
+        }
+        Datum::Bool(true)
+    }
+
+    fn reload(&self) -> Datum {
+        let result = self.server.reload();
+        if let Err(error) = &result {
+            log::error(self.entry.pid, error, None);
+            self.warn("WARNING", error);
+        }
+        Datum::Bool(result.is_ok())
+    }
+
+    fn warn(&self, severity: &'static str, notice: &Error) {
+        if settings::notice_wanted(self.settings.get(), severity) {
+            let mut out = self.out.borrow_mut();
+            response::notice(&mut out.buffer, severity, notice);
+            out.complete = out.buffer.len();
+        }
+    }
+}
+
+/// Settings that are really the transaction's state.
+pub fn transaction_setting(
+    name: &str,
+    tx: Option<&txn::Transaction>,
+    settings: &SessionSettings,
+) -> Option<String> {
+    if !name.get(..12).is_some_and(|p| p.eq_ignore_ascii_case("transaction_")) {
+        return None;
+    }
+    match name.to_ascii_lowercase().as_str() {
+        "transaction_isolation" => {
+            let level = tx.map_or(settings.isolation, txn::Transaction::isolation);
+            Some(isolation_name(level).to_owned())
+        }
+        "transaction_read_only" => {
+            let read_only = tx.map_or(settings.read_only, txn::Transaction::read_only);
+            Some(if read_only { "on" } else { "off" }.to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn address(ip: Option<(IpAddr, u16)>) -> Datum {
+    ip.map_or(Datum::Null, |(ip, _)| Datum::Text(ip.to_string().into()))
+}
+
+fn port(ip: Option<(IpAddr, u16)>) -> Datum {
+    ip.map_or(Datum::Null, |(_, port)| Datum::Int4(i32::from(port)))
+}
+
+impl SessionHooks for Hooks<'_> {
+    fn call(&mut self, name: &str, args: &[Datum]) -> Result<Datum> {
+        let peer = self.entry.peer;
+        Ok(match name {
+            "set_config" => return self.set_config(args),
+            "current_setting" => {
+                let missing_ok = matches!(args.get(1), Some(Datum::Bool(true)));
+                return self.current_setting(text(args.first())?, missing_ok);
+            }
+            "pg_backend_pid" => Datum::Int4(self.entry.pid),
+            "pg_cancel_backend" => self.signal(pid(args.first())?, Interrupt::Cancel),
+            "pg_terminate_backend" => self.signal(pid(args.first())?, Interrupt::Terminate),
+            "pg_reload_conf" => self.reload(),
+            "pg_postmaster_start_time" | "pg_conf_load_time" => {
+                Datum::Timestamptz(self.server.started)
+            }
+            "pg_is_in_recovery" => Datum::Bool(false),
+            "inet_client_addr" => address(peer.client),
+            "inet_client_port" => port(peer.client),
+            "inet_server_addr" => address(peer.server),
+            "inet_server_port" => port(peer.server),
+            name => return Err(Error::unsupported(format_args!("function {name}"))),
+        })
+    }
+
+    fn notice(&mut self, severity: &'static str, error: Error) {
+        self.warn(severity, &error);
+    }
+
+    fn copy_read(&mut self) -> Result<Option<Vec<u8>>> {
+        self.copy.read(self.out)
+    }
+}
+
+/// What the system tables ask of the running server, on behalf of one session.
+pub struct Info<'a> {
+    /// The server.
+    pub server: &'a Server,
+    /// The session's prepared statements.
+    pub statements: &'a Statements,
+    /// Its portals.
+    pub portals: &'a Portals,
+}
+
+impl ServerInfo for Info<'_> {
+    fn rows(&self, view: &str) -> Vec<Vec<Datum>> {
+        match view {
+            "pg_prepared_statements" => views::prepared_statements(self.statements),
+            "pg_cursors" => views::cursors(self.portals),
+            view => views::rows(self.server, view),
+        }
+    }
+
+    fn pages(&self, rel: u32) -> u32 {
+        views::pages(self.server, rel)
+    }
+}

@@ -1,0 +1,468 @@
+//! A session: what a client's connection is to the server.
+//!
+//! [`Session`] is what the scheduler runs; [`State`] is everything the session knows. A run takes
+//! the state out, serves what has come, and puts it back: only one run goes on at a time, so nothing
+//! in the state is locked.
+//!
+//! ```text
+//!   run ─▶ fill the input ─▶ message, message, … ─▶ send the output ─▶ fill … ─▶ nothing more
+//!                              │ simple:   Query
+//!                              │ extended: Parse Bind Describe Execute Close Flush Sync
+//!                              └ each statement: plan, lock, snapshot, run
+//! ```
+//!
+//! Errors travel as [`Result`]: those of severity ERROR end the statement and are told to the client
+//! where the message was dispatched; fatal ones leave the loop and end the connection.
+
+pub mod checks;
+mod control;
+mod copy;
+mod cursor;
+mod execute;
+mod extended;
+mod hooks;
+mod names;
+pub mod portal;
+mod rows;
+pub mod settings;
+mod simple;
+mod startup;
+mod transaction;
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use base::error::Severity;
+use base::settings::setting;
+use base::{Error, Result, err};
+use catalog::{CatalogTx, Snapshot};
+use sched::{Interrupt, Readiness, Source, SpinLock, TaskRef};
+use txn::LockOwner;
+use wire::response;
+
+use crate::connection::{Fill, Input, Output, Socket};
+use crate::log;
+use crate::registry::{self, Entry};
+use crate::server::{self, Server};
+use portal::{Portals, Statements};
+use settings::SessionSettings;
+use transaction::{Block, TransactionState};
+
+/// How long a client may take to say who it is.
+const AUTHENTICATION_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Where the conversation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Before the start-up packet.
+    Starting,
+    /// The protocol proper.
+    Serving,
+}
+
+/// The scheduler's handle.
+pub struct Session {
+    server: Arc<Server>,
+    entry: Arc<Entry>,
+    state: SpinLock<Option<Box<State>>>,
+}
+
+/// Everything that a session knows.
+pub struct State {
+    server: Arc<Server>,
+    entry: Arc<Entry>,
+    socket: Arc<Socket>,
+    phase: Phase,
+    input: Input,
+    /// Input that a COPY left behind, which replaces the buffer it began in.
+    copy_input: Option<Input>,
+    out: RefCell<Output>,
+    settings: SessionSettings,
+    user: Arc<str>,
+    database: (Arc<str>, u32),
+    owner: Arc<LockOwner>,
+    transaction: TransactionState,
+    catalog_tx: CatalogTx,
+    catalog: Option<Arc<Snapshot>>,
+    statements: Statements,
+    portals: Portals,
+    /// An error ended the message sequence: everything up to Sync is ignored.
+    skip_to_sync: bool,
+    /// The client waits for what is in the output.
+    flush: bool,
+    idle_deadline: Option<Instant>,
+    deadline_armed: bool,
+}
+
+/// Why a connection ends.
+enum End {
+    /// The client said goodbye, or just went away.
+    Quiet,
+    /// And the client is told why.
+    Error(Error),
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> End {
+        End::Error(error)
+    }
+}
+
+impl Session {
+    /// Makes a session for an accepted connection and gives it to the workers.
+    ///
+    /// # Errors
+    /// When the socket can't be prepared or watched.
+    pub fn start(server: &Arc<Server>, socket: Socket) -> Result<()> {
+        socket.prepare().map_err(|e| Error::io("prepare a client's socket", &e))?;
+        let fd = socket.fd();
+        let task = sched::Task::new("client backend");
+        let now = server::now();
+        let entry = server.sessions.add(server.secret(), task.clone(), socket.peer(), now);
+        let deadline = Instant::now() + AUTHENTICATION_TIMEOUT;
+        let mut state = State::new(server.clone(), entry.clone(), Arc::new(socket));
+        state.idle_deadline = Some(deadline);
+        let session = Arc::new(Session {
+            server: server.clone(),
+            entry,
+            state: SpinLock::new(Some(Box::new(state))),
+        });
+        server.workers.add(fd, session)?;
+        server.workers.wake_at(&task, Some(deadline));
+        Ok(())
+    }
+}
+
+impl Source for Session {
+    fn task(&self) -> &TaskRef {
+        &self.entry.task
+    }
+
+    fn run(&self, ready: Readiness) -> bool {
+        let Some(mut state) = self.state.lock().take() else { return false };
+        // The statement is the boundary for panics; this is for what lies outside of statements.
+        let end = match catch_unwind(AssertUnwindSafe(|| state.serve(ready))) {
+            Ok(Ok(())) => {
+                *self.state.lock() = Some(state);
+                return true;
+            }
+            Ok(Err(end)) => end,
+            Err(_) => {
+                End::Error(Error::internal("internal error; the log has the details").fatal())
+            }
+        };
+        state.end(end);
+        self.server.sessions.remove(&self.entry);
+        false
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if let Some(mut state) = self.state.lock().take() {
+            state.release();
+        }
+        self.server.sessions.remove(&self.entry);
+    }
+}
+
+impl State {
+    fn new(server: Arc<Server>, entry: Arc<Entry>, socket: Arc<Socket>) -> State {
+        let (values, generation) = server.values();
+        let engine = &server.engine;
+        State {
+            phase: Phase::Starting,
+            input: Input::default(),
+            copy_input: None,
+            out: RefCell::new(Output::new(socket.clone(), Some(engine.storage.clone()))),
+            settings: SessionSettings::new(values, generation),
+            user: "".into(),
+            database: ("".into(), 0),
+            owner: engine.txn.new_owner(&entry.task, entry.pid),
+            transaction: TransactionState::default(),
+            catalog_tx: CatalogTx::new(&engine.catalog),
+            catalog: None,
+            statements: Statements::default(),
+            portals: Portals::default(),
+            skip_to_sync: false,
+            flush: false,
+            idle_deadline: None,
+            deadline_armed: false,
+            server,
+            entry,
+            socket,
+        }
+    }
+
+    /// One run: everything that can be done now.
+    fn serve(&mut self, ready: Readiness) -> Result<(), End> {
+        self.idle_interrupts()?;
+        loop {
+            let fill = self.input.fill(&self.socket)?;
+            match fill {
+                Fill::End => return Err(End::Quiet),
+                Fill::Empty => break,
+                Fill::More | Fill::Drained => self.process()?,
+            }
+            if fill == Fill::Drained && !ready.hangup {
+                break;
+            }
+            // A client that keeps sending must not starve the worker's others.
+            sched::yield_now();
+        }
+        self.rest();
+        Ok(())
+    }
+
+    /// What may disturb a session that waits for its client.
+    fn idle_interrupts(&mut self) -> Result<(), End> {
+        if let Some(deadline) = self.idle_deadline.take() {
+            if Instant::now() >= deadline {
+                return Err(self.idle_timeout());
+            }
+            self.idle_deadline = Some(deadline);
+        }
+        if self.entry.task.interrupted() {
+            self.entry.task.clear_interrupt(Interrupt::Cancel);
+            self.entry.task.clear_interrupt(Interrupt::StatementTimeout);
+            sched::check_interrupts()?;
+        }
+        Ok(())
+    }
+
+    fn idle_timeout(&self) -> End {
+        if self.phase == Phase::Starting {
+            return End::Quiet;
+        }
+        let interrupt = match self.transaction.block {
+            Block::None => Interrupt::IdleSessionTimeout,
+            _ => Interrupt::IdleInTransactionTimeout,
+        };
+        End::Error(interrupt.error())
+    }
+
+    /// Handles the complete messages of the input.
+    fn process(&mut self) -> Result<(), End> {
+        let mut input = std::mem::take(&mut self.input);
+        let result = self.process_input(&mut input);
+        self.input = input;
+        result?;
+        if self.flush {
+            self.flush = false;
+            self.out.get_mut().send()?;
+        }
+        Ok(())
+    }
+
+    fn process_input(&mut self, input: &mut Input) -> Result<(), End> {
+        self.out.get_mut().open();
+        while self.phase == Phase::Starting {
+            let Some((startup, size)) = wire::startup::next_startup(input.bytes())? else {
+                return Ok(());
+            };
+            self.startup(startup)?;
+            input.consume(size);
+        }
+        while let Some(frame) = wire::next_frame(input.bytes())? {
+            let size = frame.size();
+            let result = self.message(wire::frontend::decode(frame)?, &input.bytes()[size..]);
+            match self.copy_input.take() {
+                Some(after_copy) => {
+                    input.rest();
+                    *input = after_copy;
+                }
+                None => input.consume(size),
+            }
+            result?;
+        }
+        Ok(())
+    }
+
+    /// One message; `rest` is what came after it.
+    fn message(&mut self, message: wire::Frontend<'_>, rest: &[u8]) -> Result<(), End> {
+        use wire::Frontend as F;
+        if self.skip_to_sync && !matches!(message, F::Sync | F::Terminate) {
+            return Ok(());
+        }
+        match message {
+            F::Query(text) => self.simple_query(text, rest)?,
+            F::Parse(parse) => self.extended(|s| s.parse(parse))?,
+            F::Bind(bind) => self.extended(|s| s.bind(&bind))?,
+            F::Describe(target, name) => self.extended(|s| s.describe(target, name))?,
+            F::Execute(portal, limit) => self.extended(|s| s.execute(portal, limit, rest))?,
+            F::Close(target, name) => self.extended(|s| s.close(target, name))?,
+            F::Flush => self.flush = true,
+            F::Sync => self.sync()?,
+            // What is left of a COPY that failed.
+            F::CopyData(_) | F::CopyDone | F::CopyFail(_) => {}
+            F::FunctionCall => {
+                self.failed(Error::unsupported("the function call protocol"), None)?;
+                self.ready()?;
+            }
+            F::Password => return Err(wire::violation("unexpected password message").into()),
+            F::Terminate => return Err(End::Quiet),
+        }
+        Ok(())
+    }
+
+    /// Before a statement: what came for an earlier one is forgotten, a reload is noticed.
+    fn prologue(&mut self) {
+        if self.entry.task.interrupted() {
+            self.entry.task.clear_interrupt(Interrupt::Cancel);
+            self.entry.task.clear_interrupt(Interrupt::StatementTimeout);
+        }
+        self.out.get_mut().forget_deferred();
+        let generation = self.server.generation();
+        if self.settings.stale(generation) && !self.transaction.begun() {
+            let (values, generation) = self.server.values();
+            self.settings.reload(&values, generation);
+        }
+    }
+
+    /// Arms `statement_timeout` if it is set and not running already.
+    fn arm_timeout(&mut self) {
+        let timeout = self.settings.statement_timeout;
+        self.owner.lock_timeout_ms.store(self.settings.lock_timeout, Ordering::Relaxed);
+        if timeout > 0 && !self.deadline_armed {
+            self.deadline_armed = true;
+            let deadline = Instant::now() + Duration::from_millis(timeout);
+            self.entry.task.set_statement_deadline(Some(deadline));
+        }
+    }
+
+    fn disarm_timeout(&mut self) {
+        if self.deadline_armed {
+            self.deadline_armed = false;
+            self.entry.task.set_statement_deadline(None);
+            self.entry.task.clear_interrupt(Interrupt::StatementTimeout);
+        }
+    }
+
+    /// Runs a part of a statement behind the panic boundary.
+    fn guarded<R>(&mut self, f: impl FnOnce(&mut State) -> Result<R>) -> Result<R> {
+        catch_unwind(AssertUnwindSafe(|| f(self)))
+            .unwrap_or_else(|_| Err(Error::internal("internal error; the log has the details")))
+    }
+
+    /// An error ended a statement: tells the client, and the transaction fails. Fatal ones are
+    /// passed on.
+    fn failed(&mut self, error: Error, statement: Option<&str>) -> Result<()> {
+        self.disarm_timeout();
+        self.out.get_mut().drop_incomplete();
+        self.fail_transaction();
+        if error.severity() != Severity::Error {
+            return Err(error);
+        }
+        log::error(self.entry.pid, &error, statement);
+        let out = self.out.get_mut();
+        response::error(&mut out.buffer, &error);
+        out.pace()
+    }
+
+    /// ReadyForQuery, after the parameters that changed.
+    fn ready(&mut self) -> Result<()> {
+        self.disarm_timeout();
+        let status = self.transaction.block.status();
+        let now = server::now();
+        self.entry.update(|a| {
+            a.state = match self.transaction.block {
+                Block::None | Block::Implicit => registry::State::Idle,
+                Block::Explicit => registry::State::IdleInTransaction,
+                Block::Failed => registry::State::IdleInFailed,
+            };
+            a.state_change = now;
+        });
+        let out = self.out.get_mut();
+        self.settings.report(&mut out.buffer);
+        response::ready(&mut out.buffer, status);
+        self.flush = true;
+        out.pace()
+    }
+
+    /// Nothing more to do now: gives the buffers back and sets the clock that ends idle sessions.
+    fn rest(&mut self) {
+        self.input.rest();
+        self.out.get_mut().rest();
+        if self.phase == Phase::Starting {
+            return;
+        }
+        let settings = self.settings.get();
+        let timeout = match self.transaction.block {
+            Block::None => settings.int(setting::IDLE_SESSION_TIMEOUT),
+            _ => settings.int(setting::IDLE_IN_TRANSACTION_SESSION_TIMEOUT),
+        };
+        let deadline =
+            (timeout > 0).then(|| Instant::now() + Duration::from_millis(timeout as u64));
+        if deadline.is_some() || self.idle_deadline.is_some() {
+            self.idle_deadline = deadline;
+            self.server.workers.wake_at(&self.entry.task, deadline);
+        }
+    }
+
+    /// The connection ends.
+    fn end(&mut self, end: End) {
+        self.release();
+        let out = self.out.get_mut();
+        out.drop_incomplete();
+        if let End::Error(error) = end {
+            log::error(self.entry.pid, &error, None);
+            if error.code() != base::sqlstate::CONNECTION_FAILURE {
+                out.open();
+                response::error(&mut out.buffer, &error);
+            }
+        }
+        out.send_last();
+        out.rest();
+        self.input = Input::default();
+    }
+
+    /// Gives back everything that the session holds.
+    fn release(&mut self) {
+        self.portals.clear();
+        self.abort();
+        self.server.engine.txn.locks.unlock_session_all(&self.owner);
+    }
+
+    /// The catalog as the transaction sees it. The published version is kept until another is
+    /// published.
+    fn view(&mut self) -> Arc<Snapshot> {
+        if self.catalog_tx.changed() {
+            return self.catalog_tx.view();
+        }
+        let version = self.server.engine.catalog.version();
+        match &self.catalog {
+            Some(known) if known.version == version => known.clone(),
+            _ => {
+                let current = self.catalog_tx.view();
+                self.catalog = Some(current.clone());
+                current
+            }
+        }
+    }
+
+    /// A NOTICE, WARNING or the like.
+    fn notice(&mut self, severity: &'static str, notice: &Error) {
+        if settings::notice_wanted(self.settings.get(), severity) {
+            let out = self.out.get_mut();
+            response::notice(&mut out.buffer, severity, notice);
+            out.complete = out.buffer.len();
+        }
+    }
+}
+
+/// A name or text of a message as text.
+fn utf8(bytes: &[u8]) -> Result<&str> {
+    std::str::from_utf8(bytes).map_err(|e| {
+        let bad = &bytes[e.valid_up_to()..];
+        let length = e.error_len().unwrap_or(bad.len()).min(bad.len());
+        let hex: Vec<String> = bad[..length].iter().map(|b| format!("0x{b:02x}")).collect();
+        err!(
+            CHARACTER_NOT_IN_REPERTOIRE,
+            "invalid byte sequence for encoding \"UTF8\": {}",
+            hex.join(" ")
+        )
+    })
+}

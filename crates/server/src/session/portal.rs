@@ -1,0 +1,232 @@
+//! Prepared statements and portals of a session.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base::{Oid, Result, err};
+use exec::context::Execution;
+use sql::Prepared;
+use txn::Snapshot;
+use types::Datum;
+
+/// A prepared statement.
+pub struct PreparedStatement {
+    /// Its name; empty for the unnamed one.
+    pub name: String,
+    /// Its text.
+    pub text: Arc<str>,
+    /// Parameter types as declared.
+    pub declared: Vec<Oid>,
+    /// Made by PREPARE, not by the protocol.
+    pub from_sql: bool,
+    /// When it was made.
+    pub since: i64,
+    /// The plan last used with it.
+    pub plan: PlanOf,
+}
+
+/// A plan, and what it was made under. While both numbers are the same it needs no check.
+#[derive(Clone)]
+pub struct PlanOf {
+    /// The plan.
+    pub prepared: Arc<Prepared>,
+    /// The catalog's version; `u64::MAX`: of a transaction's own, always to be checked.
+    pub version: u64,
+    /// The settings' epoch.
+    pub epoch: u64,
+}
+
+/// A session's prepared statements.
+#[derive(Default)]
+pub struct Statements {
+    unnamed: Option<Box<PreparedStatement>>,
+    named: HashMap<String, Box<PreparedStatement>>,
+}
+
+impl Statements {
+    /// Adds one; the unnamed one is replaced.
+    ///
+    /// # Errors
+    /// `42P05`.
+    pub fn add(&mut self, statement: PreparedStatement) -> Result<()> {
+        if statement.name.is_empty() {
+            self.unnamed = Some(Box::new(statement));
+            return Ok(());
+        }
+        self.check_new(&statement.name)?;
+        self.named.insert(statement.name.clone(), Box::new(statement));
+        Ok(())
+    }
+
+    /// `42P05` when the name is taken.
+    pub fn check_new(&self, name: &str) -> Result<()> {
+        if self.named.contains_key(name) {
+            return Err(err!(DUPLICATE_PSTATEMENT, "prepared statement \"{name}\" already exists"));
+        }
+        Ok(())
+    }
+
+    /// The one with this name.
+    ///
+    /// # Errors
+    /// `26000`.
+    pub fn get(&mut self, name: &str) -> Result<&mut PreparedStatement> {
+        let found = match name {
+            "" => self.unnamed.as_deref_mut(),
+            _ => self.named.get_mut(name).map(|s| &mut **s),
+        };
+        found.ok_or_else(|| match name {
+            "" => err!(UNDEFINED_PSTATEMENT, "unnamed prepared statement does not exist"),
+            _ => err!(UNDEFINED_PSTATEMENT, "prepared statement \"{name}\" does not exist"),
+        })
+    }
+
+    /// Forgets one; false when there is none.
+    pub fn remove(&mut self, name: &str) -> bool {
+        match name {
+            "" => self.unnamed.take().is_some(),
+            _ => self.named.remove(name).is_some(),
+        }
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        *self = Statements::default();
+    }
+
+    /// The named ones.
+    pub fn named(&self) -> impl Iterator<Item = &PreparedStatement> {
+        self.named.values().map(|s| &**s)
+    }
+}
+
+/// Formats of a result's columns: none (all text), one for all, or one each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ResultFormats(pub Vec<bool>);
+
+impl ResultFormats {
+    /// Whether the column is wanted in binary.
+    pub fn binary(&self, column: usize) -> bool {
+        match self.0.len() {
+            0 => false,
+            1 => self.0[0],
+            _ => self.0.get(column) == Some(&true),
+        }
+    }
+}
+
+/// How far a portal has come.
+pub enum Progress {
+    /// It has not begun.
+    New,
+    /// It stopped after some rows.
+    Suspended {
+        /// The query.
+        execution: Box<Execution>,
+        /// What it sees.
+        snapshot: Snapshot,
+        /// The snapshot's registration with the transaction.
+        pin: u64,
+    },
+    /// It came to its end.
+    Done,
+}
+
+/// A statement with its parameters, ready to run.
+pub struct Portal {
+    /// The statement's text.
+    pub text: Arc<str>,
+    /// Parameter types as declared.
+    pub declared: Vec<Oid>,
+    /// The plan.
+    pub plan: PlanOf,
+    /// Parameters.
+    pub params: Vec<Datum>,
+    /// Formats of the result's columns.
+    pub formats: ResultFormats,
+    /// How far it is.
+    pub progress: Progress,
+    /// DECLARE made it.
+    pub cursor: bool,
+    /// When it was made.
+    pub since: i64,
+}
+
+/// A session's portals. All end with the transaction.
+#[derive(Default)]
+pub struct Portals {
+    unnamed: Option<Box<Portal>>,
+    named: HashMap<String, Box<Portal>>,
+}
+
+impl Portals {
+    /// Adds one; the unnamed one is replaced.
+    ///
+    /// # Errors
+    /// `42P03`.
+    pub fn add(&mut self, name: &str, portal: Portal) -> Result<()> {
+        if name.is_empty() {
+            self.unnamed = Some(Box::new(portal));
+        } else {
+            self.check_new(name)?;
+            self.named.insert(name.to_owned(), Box::new(portal));
+        }
+        Ok(())
+    }
+
+    /// `42P03` when the name is taken.
+    pub fn check_new(&self, name: &str) -> Result<()> {
+        if self.named.contains_key(name) {
+            return Err(err!(DUPLICATE_CURSOR, "cursor \"{name}\" already exists"));
+        }
+        Ok(())
+    }
+
+    /// The one with this name.
+    pub fn get(&self, name: &str) -> Option<&Portal> {
+        match name {
+            "" => self.unnamed.as_deref(),
+            _ => self.named.get(name).map(|p| &**p),
+        }
+    }
+
+    /// Takes one out, to run it or to forget it.
+    pub fn take(&mut self, name: &str) -> Option<Box<Portal>> {
+        match name {
+            "" => self.unnamed.take(),
+            _ => self.named.remove(name),
+        }
+    }
+
+    /// Puts one back.
+    pub fn put(&mut self, name: &str, portal: Box<Portal>) {
+        match name {
+            "" => self.unnamed = Some(portal),
+            _ => drop(self.named.insert(name.to_owned(), portal)),
+        }
+    }
+
+    /// The transaction ends.
+    pub fn end_transaction(&mut self) {
+        self.clear();
+    }
+
+    /// The transaction's block failed: nothing can be fetched any more.
+    pub fn fail(&mut self) {
+        self.clear();
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.unnamed = None;
+        if !self.named.is_empty() {
+            self.named = HashMap::new();
+        }
+    }
+
+    /// All, with their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Portal)> {
+        let named = self.named.iter().map(|(n, p)| (n.as_str(), &**p));
+        named.chain(self.unnamed.as_deref().map(|p| ("", p)))
+    }
+}

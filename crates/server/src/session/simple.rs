@@ -1,0 +1,130 @@
+//! The simple protocol: a string of statements.
+//!
+//! Several statements in one string are one transaction unless they say otherwise. One statement
+//! takes the short way: no parse, its plan is found by shape.
+
+use base::{Error, Result};
+use sql::{Statement, Utility};
+
+use super::execute::Run;
+use super::portal::ResultFormats;
+use super::transaction::Block;
+use super::{State, rows, utf8};
+use crate::server;
+
+impl State {
+    /// Query. Fatal errors only are returned.
+    pub(super) fn simple_query(&mut self, text: &[u8], rest: &[u8]) -> Result<()> {
+        self.prologue();
+        let result = self.guarded(|s| s.run_string(utf8(text)?, rest));
+        if let Err(error) = result {
+            self.failed(error, std::str::from_utf8(text).ok())?;
+        }
+        self.ready()
+    }
+
+    fn run_string(&mut self, text: &str, rest: &[u8]) -> Result<()> {
+        self.entry.begin_statement(text, server::now());
+        self.arm_timeout();
+        self.statements.remove("");
+        if is_single(text) && self.transaction.block != Block::Failed {
+            return self.run_text(text, true, rest);
+        }
+        let statements = sql::split_statements(text)?;
+        if statements.is_empty() {
+            wire::response::empty_query(&mut self.out.get_mut().buffer);
+            return self.end_implicit();
+        }
+        let count = statements.len();
+        for (index, range) in statements.into_iter().enumerate() {
+            if count > 1 && self.transaction.block == Block::None {
+                self.transaction.block = Block::Implicit;
+            }
+            let before = text[..range.start].chars().count() as u32;
+            self.run_text(&text[range], index + 1 == count, rest)
+                .map_err(|e: Error| e.shift(before))?;
+        }
+        Ok(())
+    }
+
+    /// One statement; after the `last` a transaction of its own ends before the client is told that
+    /// the statement is complete.
+    fn run_text(&mut self, text: &str, last: bool, rest: &[u8]) -> Result<()> {
+        if self.transaction.block == Block::Failed && !ends_block(text) {
+            self.check_not_failed()?;
+        }
+        let (plan, params) = self.plan_simple(text)?;
+        let prepared = plan.prepared.clone();
+        if let Statement::Empty = prepared.statement {
+            wire::response::empty_query(&mut self.out.get_mut().buffer);
+            return if last { self.end_implicit() } else { Ok(()) };
+        }
+        let formats = ResultFormats::default();
+        if let Some(outcome) = self.control(&prepared, &params, &formats, rest, true)? {
+            if last {
+                self.end_implicit()?;
+            }
+            return self.complete(prepared.tag, &outcome);
+        }
+        let declared = None;
+        let formats = &formats;
+        let mut run = Run { text, declared, plan, params, formats, rest, discard: false };
+        if !prepared.columns.is_empty() && !is_copy(&prepared.statement) {
+            let out = self.out.get_mut();
+            rows::describe(&mut out.buffer, &prepared.columns, &formats);
+            out.complete = out.buffer.len();
+        }
+        let outcome = self.run(&mut run)?;
+        if last {
+            self.end_implicit()?;
+        }
+        self.complete(prepared.tag, &outcome)
+    }
+}
+
+fn is_copy(statement: &Statement) -> bool {
+    matches!(statement, Statement::Utility(Utility::CopyTo { .. } | Utility::CopyFrom { .. }))
+}
+
+/// Whether the string is surely one statement: no semicolon but at its end.
+fn is_single(text: &str) -> bool {
+    match text.bytes().position(|b| b == b';') {
+        None => true,
+        Some(at) => {
+            text.as_bytes()[at + 1..].iter().all(|b| matches!(b, b' ' | b'\t' | b'\n' | b'\r'))
+        }
+    }
+}
+
+/// Whether the statement begins with a word that can end a failed block.
+pub(super) fn ends_block(text: &str) -> bool {
+    let word: String = text
+        .trim_start()
+        .chars()
+        .take_while(char::is_ascii_alphabetic)
+        .map(|c| c.to_ascii_uppercase())
+        .collect();
+    matches!(word.as_str(), "COMMIT" | "END" | "ROLLBACK" | "ABORT")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_semicolon_at_the_end_does_not_make_two_statements() {
+        assert!(is_single("SELECT 1"));
+        assert!(is_single("SELECT 1 ; \n"));
+        assert!(!is_single("SELECT 1; SELECT 2"));
+        assert!(!is_single("SELECT ';'"), "the parser decides");
+        assert!(!is_single("SELECT 1;;"));
+    }
+
+    #[test]
+    fn only_the_end_can_follow_a_failure() {
+        assert!(ends_block(" rollback to a"));
+        assert!(ends_block("END;"));
+        assert!(!ends_block("ENDING"));
+        assert!(!ends_block("SELECT 1"));
+    }
+}

@@ -1,0 +1,111 @@
+//! The beginning of a session.
+
+use std::sync::Arc;
+
+use base::settings::{Value, setting};
+use base::{Result, err, sqlstate};
+use wire::auth;
+use wire::startup::{Parameters, Startup, split_options};
+
+use super::{End, Phase, State};
+use crate::registry;
+
+impl State {
+    /// Answers a first packet.
+    pub(super) fn startup(&mut self, startup: Startup<'_>) -> Result<(), End> {
+        match startup {
+            Startup::SslRequest | Startup::GssEncRequest => {
+                let out = self.out.get_mut();
+                out.buffer.push(b'N');
+                out.complete = out.buffer.len();
+                self.flush = true;
+                Ok(())
+            }
+            Startup::Cancel { pid, secret } => {
+                self.server.sessions.cancel(pid, secret);
+                Err(End::Quiet)
+            }
+            Startup::Session(parameters) => Ok(self.begin_session(&parameters)?),
+        }
+    }
+
+    fn begin_session(&mut self, parameters: &Parameters<'_>) -> Result<()> {
+        let known = parameters.minor == 0 && parameters.protocol_options.is_empty();
+        if !known {
+            let out = self.out.get_mut();
+            auth::negotiate(&mut out.buffer, &parameters.protocol_options);
+        }
+        self.admit()?;
+        self.identify(parameters)?;
+        self.apply_settings(parameters).map_err(base::Error::fatal)?;
+        self.settings.resolve_path(&self.catalog_tx.view(), &self.user);
+        let application = self.settings.get().str(setting::APPLICATION_NAME).to_owned();
+        self.entry.update(|a| {
+            a.user = self.user.clone();
+            a.database = self.database.clone();
+            a.application = application;
+            a.state = registry::State::Idle;
+        });
+        let out = self.out.get_mut();
+        auth::ok(&mut out.buffer);
+        self.settings.report(&mut out.buffer);
+        auth::key_data(&mut out.buffer, self.entry.pid, self.entry.secret);
+        out.complete = out.buffer.len();
+        self.phase = Phase::Serving;
+        self.idle_deadline = None;
+        self.server.workers.wake_at(&self.entry.task, None);
+        self.ready()
+    }
+
+    /// Whether there is a place.
+    fn admit(&self) -> Result<()> {
+        if self.server.stopping() {
+            return Err(err!(CANNOT_CONNECT_NOW, "the database system is shutting down").fatal());
+        }
+        if !self.server.sessions.admit(&self.entry, self.server.max_connections()) {
+            return Err(err!(TOO_MANY_CONNECTIONS, "sorry, too many clients already").fatal());
+        }
+        Ok(())
+    }
+
+    /// Who wants in, and where. Every name is taken for now: only this machine can connect.
+    fn identify(&mut self, parameters: &Parameters<'_>) -> Result<()> {
+        let user = parameters.get("user").filter(|u| !u.is_empty()).ok_or_else(|| {
+            let message = "no PostgreSQL user name specified in startup packet";
+            err!(INVALID_AUTHORIZATION_SPECIFICATION, "{message}").fatal()
+        })?;
+        let name = parameters.get("database").filter(|d| !d.is_empty()).unwrap_or(user);
+        if let Some("true" | "on" | "yes" | "1" | "database") = parameters.get("replication") {
+            return Err(base::Error::unsupported("replication").fatal());
+        }
+        let catalog = self.catalog_tx.view();
+        let Some(database) = catalog.databases().find(|d| d.name == name) else {
+            return Err(err!(UNDEFINED_DATABASE, "database \"{name}\" does not exist").fatal());
+        };
+        if !database.connect {
+            return Err(base::Error::new(
+                sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE,
+                format!("database \"{name}\" is not currently accepting connections"),
+            )
+            .fatal());
+        }
+        self.user = types::io::cut_name(user).into();
+        self.database = (Arc::from(database.name.as_str()), database.oid);
+        Ok(())
+    }
+
+    fn apply_settings(&mut self, parameters: &Parameters<'_>) -> Result<()> {
+        let mut pairs = Vec::new();
+        for (name, value) in &parameters.values {
+            match *name {
+                "user" | "database" | "replication" => {}
+                "options" => pairs.extend(split_options(value)?),
+                name => pairs.push((name.to_owned(), (*value).to_owned())),
+            }
+        }
+        self.settings.start_up(&pairs)?;
+        let user = Value::Str(self.user.clone());
+        self.settings.set_internal(setting::SESSION_AUTHORIZATION, user);
+        Ok(())
+    }
+}

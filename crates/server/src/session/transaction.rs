@@ -1,0 +1,368 @@
+//! Transactions of a session: begun when a statement first needs one, and blocks around them.
+//!
+//! ```text
+//!              BEGIN                        error
+//!   None ─────────────────▶ Explicit ───────────────▶ Failed
+//!    ▲ │ several statements    │ COMMIT, ROLLBACK        │ COMMIT, ROLLBACK (rolls back),
+//!    │ ▼ before a Sync         ▼                         ▼ ROLLBACK TO goes back to Explicit
+//!   Implicit ─ end ──────────▶ None ◀───────────────────
+//! ```
+//!
+//! A failed block without savepoints has no transaction any more: its locks are free at once. With
+//! savepoints the innermost level is undone, and the levels around it wait for ROLLBACK TO.
+
+use base::{Result, err};
+use catalog::store::CatalogMark;
+use sql::utility::TransactionModes;
+use txn::transaction::SavepointLevel;
+use txn::{Isolation, Transaction};
+use wire::response::TransactionStatus;
+
+use super::State;
+use super::settings::Mark;
+use crate::server;
+
+/// See the module's documentation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Block {
+    /// Each statement is its own transaction.
+    #[default]
+    None,
+    /// Several statements that came together are one.
+    Implicit,
+    /// BEGIN.
+    Explicit,
+    /// A statement of an explicit block failed.
+    Failed,
+}
+
+impl Block {
+    /// As ReadyForQuery tells it.
+    pub fn status(self) -> TransactionStatus {
+        match self {
+            Block::None | Block::Implicit => TransactionStatus::Idle,
+            Block::Explicit => TransactionStatus::InBlock,
+            Block::Failed => TransactionStatus::Failed,
+        }
+    }
+}
+
+struct Savepoint {
+    name: String,
+    level: SavepointLevel,
+    catalog: CatalogMark,
+    settings: Mark,
+}
+
+/// The session's transaction.
+#[derive(Default)]
+pub struct TransactionState {
+    /// The block around it.
+    pub block: Block,
+    /// The transaction, once a statement needed one.
+    pub current: Option<Transaction>,
+    /// A snapshot was taken: isolation can't change any more.
+    pub has_snapshot: bool,
+    savepoints: Vec<Savepoint>,
+}
+
+impl TransactionState {
+    /// Whether there is a transaction or a block.
+    pub fn begun(&self) -> bool {
+        self.current.is_some() || self.block != Block::None
+    }
+}
+
+/// The level that a setting's word means.
+pub fn isolation(word: &str) -> Isolation {
+    match word {
+        "serializable" => Isolation::Serializable,
+        "repeatable read" => Isolation::RepeatableRead,
+        _ => Isolation::ReadCommitted,
+    }
+}
+
+/// The setting's word for a level.
+pub fn isolation_name(isolation: Isolation) -> &'static str {
+    match isolation {
+        Isolation::ReadCommitted => "read committed",
+        Isolation::RepeatableRead => "repeatable read",
+        Isolation::Serializable => "serializable",
+    }
+}
+
+impl State {
+    /// Begins a transaction if there is none.
+    pub(super) fn ensure_transaction(&mut self) {
+        if self.transaction.current.is_none() {
+            self.start(self.settings.isolation, self.settings.read_only);
+        }
+    }
+
+    fn start(&mut self, isolation: Isolation, read_only: bool) {
+        let now = server::now();
+        self.settings.format.now = now;
+        self.transaction.has_snapshot = false;
+        self.transaction.current =
+            Some(self.server.engine.txn.begin(&self.owner, isolation, read_only));
+        self.entry.update(|a| a.transaction_start = now);
+    }
+
+    /// `25P01` outside a block.
+    pub(super) fn require_block(&self, what: &str) -> Result<()> {
+        if self.transaction.block == Block::Explicit || self.transaction.block == Block::Failed {
+            return Ok(());
+        }
+        Err(err!(NO_ACTIVE_SQL_TRANSACTION, "{what} can only be used in transaction blocks"))
+    }
+
+    /// `25001` inside a block.
+    pub(super) fn prevent_in_block(&self, what: &str) -> Result<()> {
+        if self.transaction.block == Block::None {
+            return Ok(());
+        }
+        Err(err!(ACTIVE_SQL_TRANSACTION, "{what} cannot run inside a transaction block"))
+    }
+
+    fn warn_no_transaction(&mut self) {
+        let warning = err!(NO_ACTIVE_SQL_TRANSACTION, "there is no transaction in progress");
+        self.notice("WARNING", &warning);
+    }
+
+    /// BEGIN.
+    pub(super) fn begin_block(&mut self, modes: &TransactionModes) -> Result<()> {
+        match self.transaction.block {
+            Block::None | Block::Implicit => {
+                self.transaction.block = Block::Explicit;
+                self.ensure_transaction();
+            }
+            Block::Explicit | Block::Failed => {
+                let warning =
+                    err!(ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress");
+                self.notice("WARNING", &warning);
+            }
+        }
+        self.set_modes(modes)
+    }
+
+    /// SET TRANSACTION, and the modes of BEGIN.
+    pub(super) fn set_modes(&mut self, modes: &TransactionModes) -> Result<()> {
+        if *modes == TransactionModes::default() {
+            return Ok(());
+        }
+        self.ensure_transaction();
+        let has_snapshot = self.transaction.has_snapshot;
+        let Some(tx) = &self.transaction.current else { return Ok(()) };
+        let level = modes.isolation.map_or(tx.isolation(), isolation);
+        if level != tx.isolation() && has_snapshot {
+            return Err(err!(
+                ACTIVE_SQL_TRANSACTION,
+                "SET TRANSACTION ISOLATION LEVEL must be called before any query"
+            ));
+        }
+        let read_only = modes.read_only.unwrap_or(tx.read_only());
+        if tx.read_only() && !read_only && has_snapshot {
+            return Err(err!(
+                ACTIVE_SQL_TRANSACTION,
+                "transaction read-write mode must be set before any query"
+            ));
+        }
+        tx.set_modes(level, read_only);
+        Ok(())
+    }
+
+    /// COMMIT; returns the command tag.
+    pub(super) fn commit_block(&mut self, chain: bool) -> Result<&'static str> {
+        match self.transaction.block {
+            Block::None | Block::Implicit if chain => {
+                return Err(err!(
+                    NO_ACTIVE_SQL_TRANSACTION,
+                    "COMMIT AND CHAIN can only be used in transaction blocks"
+                ));
+            }
+            Block::None | Block::Implicit => {
+                self.warn_no_transaction();
+                self.commit()?;
+                return Ok("COMMIT");
+            }
+            Block::Failed => return self.rollback_block(chain),
+            Block::Explicit => {}
+        }
+        let modes = self.modes();
+        self.commit()?;
+        self.chain(chain, modes);
+        Ok("COMMIT")
+    }
+
+    /// ROLLBACK; returns the command tag.
+    pub(super) fn rollback_block(&mut self, chain: bool) -> Result<&'static str> {
+        if matches!(self.transaction.block, Block::None | Block::Implicit) {
+            if chain {
+                return Err(err!(
+                    NO_ACTIVE_SQL_TRANSACTION,
+                    "ROLLBACK AND CHAIN can only be used in transaction blocks"
+                ));
+            }
+            self.warn_no_transaction();
+        }
+        let modes = self.modes();
+        self.abort();
+        self.chain(chain, modes);
+        Ok("ROLLBACK")
+    }
+
+    fn modes(&self) -> (Isolation, bool) {
+        match &self.transaction.current {
+            Some(tx) => (tx.isolation(), tx.read_only()),
+            None => (self.settings.isolation, self.settings.read_only),
+        }
+    }
+
+    fn chain(&mut self, chain: bool, (isolation, read_only): (Isolation, bool)) {
+        if chain {
+            self.transaction.block = Block::Explicit;
+            self.start(isolation, read_only);
+        }
+    }
+
+    /// Ends the transaction of a statement that has no block of its own.
+    pub(super) fn end_implicit(&mut self) -> Result<()> {
+        match self.transaction.block {
+            Block::None | Block::Implicit => self.commit(),
+            Block::Explicit | Block::Failed => Ok(()),
+        }
+    }
+
+    /// Commits. What the client is told afterwards leaves when the commit is durable.
+    pub(super) fn commit(&mut self) -> Result<()> {
+        self.portals.end_transaction();
+        self.transaction.savepoints.clear();
+        self.transaction.block = Block::None;
+        let Some(tx) = self.transaction.current.take() else {
+            self.settings.commit();
+            return Ok(());
+        };
+        let changed = self.catalog_tx.has_work();
+        let committed = {
+            let catalog_tx = &mut self.catalog_tx;
+            tx.commit(&[], |_| {
+                if changed {
+                    catalog_tx.publish();
+                }
+            })
+        };
+        let lsn = match committed {
+            Ok(lsn) => lsn,
+            Err(error) => {
+                tx.abort();
+                self.after_abort();
+                return Err(error);
+            }
+        };
+        let out = self.out.get_mut();
+        out.need_durable(tx.durability_needed());
+        if self.settings.synchronous_commit || changed {
+            out.need_durable(lsn);
+        } else if lsn > base::Lsn::ZERO {
+            self.server.engine.storage.wal.request_flush(lsn);
+        }
+        if changed {
+            self.server.engine.storage.wal.flush(lsn)?;
+            self.catalog_tx.committed();
+        }
+        self.settings.commit();
+        self.entry.update(|a| (a.transaction_start, a.xid) = (0, 0));
+        Ok(())
+    }
+
+    /// Rolls back, whatever there is.
+    pub(super) fn abort(&mut self) {
+        self.portals.end_transaction();
+        self.transaction.savepoints.clear();
+        self.transaction.block = Block::None;
+        if let Some(tx) = self.transaction.current.take() {
+            tx.abort();
+            self.after_abort();
+        }
+        self.settings.abort();
+    }
+
+    fn after_abort(&mut self) {
+        if self.catalog_tx.has_work() || self.catalog_tx.changed() {
+            self.catalog_tx.aborted();
+        }
+        self.settings.abort();
+        self.entry.update(|a| (a.transaction_start, a.xid) = (0, 0));
+    }
+
+    /// A statement failed.
+    pub(super) fn fail_transaction(&mut self) {
+        if self.transaction.block == Block::Failed {
+            return;
+        }
+        if self.transaction.block != Block::Explicit {
+            return self.abort();
+        }
+        self.portals.fail();
+        match (self.transaction.savepoints.last(), &self.transaction.current) {
+            (Some(savepoint), Some(tx)) => {
+                tx.end_statement();
+                tx.rollback_to(savepoint.level);
+                self.catalog_tx.rollback_to(&savepoint.catalog);
+                self.settings.rollback_to(&savepoint.settings);
+            }
+            _ => self.abort(),
+        }
+        self.transaction.block = Block::Failed;
+    }
+
+    /// SAVEPOINT.
+    pub(super) fn savepoint(&mut self, name: &str) -> Result<()> {
+        self.require_block("SAVEPOINT")?;
+        self.ensure_transaction();
+        if let Some(tx) = &self.transaction.current {
+            self.transaction.savepoints.push(Savepoint {
+                name: name.to_owned(),
+                level: tx.savepoint(),
+                catalog: self.catalog_tx.savepoint(),
+                settings: self.settings.mark_here(),
+            });
+        }
+        Ok(())
+    }
+
+    fn find_savepoint(&self, name: &str) -> Result<usize> {
+        self.transaction
+            .savepoints
+            .iter()
+            .rposition(|s| s.name == name)
+            .ok_or_else(|| err!(S_E_INVALID_SPECIFICATION, "savepoint \"{name}\" does not exist"))
+    }
+
+    /// RELEASE SAVEPOINT.
+    pub(super) fn release_savepoint(&mut self, name: &str) -> Result<()> {
+        self.require_block("RELEASE SAVEPOINT")?;
+        let index = self.find_savepoint(name)?;
+        if let Some(tx) = &self.transaction.current {
+            tx.release(self.transaction.savepoints[index].level);
+        }
+        self.transaction.savepoints.truncate(index);
+        Ok(())
+    }
+
+    /// ROLLBACK TO SAVEPOINT.
+    pub(super) fn rollback_to_savepoint(&mut self, name: &str) -> Result<()> {
+        self.require_block("ROLLBACK TO SAVEPOINT")?;
+        let index = self.find_savepoint(name)?;
+        self.portals.end_transaction();
+        let savepoint = &self.transaction.savepoints[index];
+        if let Some(tx) = &self.transaction.current {
+            tx.rollback_to(savepoint.level);
+        }
+        self.catalog_tx.rollback_to(&savepoint.catalog);
+        self.settings.rollback_to(&savepoint.settings);
+        self.transaction.savepoints.truncate(index + 1);
+        self.transaction.block = Block::Explicit;
+        Ok(())
+    }
+}

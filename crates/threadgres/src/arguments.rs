@@ -1,0 +1,214 @@
+//! The command line's arguments.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use server::Overrides;
+use server::signals::Stop;
+
+/// What `--help` prints.
+pub const HELP: &str = "\
+Threadgres: a threaded server that speaks PostgreSQL.
+
+Usage:
+  threadgres serve -D DIR [-h ADDRESS] [-p PORT] [-k SOCKETDIR] [-c NAME=VALUE]…
+      serves the data directory in the foreground; a missing or empty one is initialised first
+  threadgres init -D DIR
+      makes a new data directory
+  threadgres stop -D DIR [-m smart|fast|immediate] [-t SECONDS]
+      stops the directory's server and waits until it has gone (default: fast, 60 seconds)
+  threadgres status -D DIR
+      says whether the directory's server is running (exit code 0) or not (3)
+  threadgres reload -D DIR
+      makes the directory's server read its settings again
+  threadgres --version
+  threadgres --help
+
+Settings are in DIR/threadgres.conf; -c overrides them.
+";
+
+/// One invocation.
+#[derive(Debug, PartialEq)]
+pub enum Command {
+    /// `--help`.
+    Help,
+    /// `--version`.
+    Version,
+    /// `serve`.
+    Serve {
+        /// Data directory.
+        dir: PathBuf,
+        /// Settings given by options.
+        settings: Overrides,
+    },
+    /// `init`.
+    Init {
+        /// Data directory.
+        dir: PathBuf,
+    },
+    /// `stop`.
+    Stop {
+        /// Data directory.
+        dir: PathBuf,
+        /// How.
+        mode: Stop,
+        /// How long to wait.
+        timeout_s: u64,
+    },
+    /// `status`.
+    Status {
+        /// Data directory.
+        dir: PathBuf,
+    },
+    /// `reload`.
+    Reload {
+        /// Data directory.
+        dir: PathBuf,
+    },
+    /// `null-server`, for benchmarks.
+    NullServer {
+        /// Port on 127.0.0.1.
+        port: u16,
+        /// Workers (0: one a core).
+        workers: usize,
+    },
+}
+
+/// Options as given; each command takes those that it knows.
+#[derive(Default)]
+struct Options {
+    dir: Option<PathBuf>,
+    mode: Option<Stop>,
+    timeout_s: Option<u64>,
+    settings: Overrides,
+}
+
+/// Reads the arguments after the program's name.
+///
+/// # Errors
+/// What is wrong with them.
+pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, String> {
+    let mut args =
+        args.map(|a| a.into_string().map_err(|a| format!("argument {a:?} is not valid UTF-8")));
+    let Some(command) = args.next().transpose()? else {
+        return Err("a command is missing".to_owned());
+    };
+    let allowed = match command.as_str() {
+        "--help" | "-h" | "help" => return Ok(Command::Help),
+        "--version" | "-V" => return Ok(Command::Version),
+        "serve" => "Dhpkc",
+        "init" | "status" | "reload" => "D",
+        "stop" => "Dmt",
+        "null-server" => "pc",
+        other => return Err(format!("unknown command \"{other}\"")),
+    };
+    let options = read_options(args, allowed)?;
+    build(&command, options)
+}
+
+fn read_options(
+    mut args: impl Iterator<Item = Result<String, String>>,
+    allowed: &str,
+) -> Result<Options, String> {
+    let mut options = Options::default();
+    while let Some(arg) = args.next().transpose()? {
+        let mut chars = arg.chars();
+        let letter = match (chars.next(), chars.next()) {
+            (Some('-'), Some(letter)) if allowed.contains(letter) => letter,
+            _ => return Err(format!("unknown option \"{arg}\"")),
+        };
+        let value = match chars.as_str() {
+            "" => args.next().transpose()?.ok_or(format!("option -{letter} needs a value"))?,
+            attached => attached.to_owned(),
+        };
+        let mut set = |name: &str, value: String| options.settings.push((name.to_owned(), value));
+        match letter {
+            'D' => options.dir = Some(value.into()),
+            'h' => set("listen_addresses", value),
+            'p' => set("port", value),
+            'k' => set("unix_socket_directories", value),
+            'c' => match value.split_once('=') {
+                Some((name, value)) => set(name.trim(), value.trim().to_owned()),
+                None => return Err(format!("-c {value} lacks a value: use -c name=value")),
+            },
+            'm' => options.mode = Some(mode(&value)?),
+            _ => {
+                let seconds = value.parse();
+                options.timeout_s =
+                    Some(seconds.map_err(|_| format!("-t {value} is not a number of seconds"))?);
+            }
+        }
+    }
+    Ok(options)
+}
+
+fn mode(word: &str) -> Result<Stop, String> {
+    match word {
+        "smart" | "s" => Ok(Stop::Smart),
+        "fast" | "f" => Ok(Stop::Fast),
+        "immediate" | "i" => Ok(Stop::Immediate),
+        other => Err(format!("unknown stop mode \"{other}\": use smart, fast or immediate")),
+    }
+}
+
+fn build(command: &str, options: Options) -> Result<Command, String> {
+    if command == "null-server" {
+        let number = |name: &str| {
+            let given = options.settings.iter().rev().find(|(n, _)| n == name);
+            given.map(|(_, v)| v.parse::<u16>().map_err(|_| format!("bad {name} \"{v}\"")))
+        };
+        let port = number("port").ok_or("option -p PORT is missing")??;
+        let workers = number("workers").transpose()?.map_or(0, usize::from);
+        return Ok(Command::NullServer { port, workers });
+    }
+    let dir = options.dir.ok_or("option -D DIR is missing")?;
+    Ok(match command {
+        "serve" => Command::Serve { dir, settings: options.settings },
+        "init" => Command::Init { dir },
+        "status" => Command::Status { dir },
+        "reload" => Command::Reload { dir },
+        _ => Command::Stop {
+            dir,
+            mode: options.mode.unwrap_or(Stop::Fast),
+            timeout_s: options.timeout_s.unwrap_or(60),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn get(line: &str) -> Result<Command, String> {
+        parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn options_may_stand_apart_or_attached() {
+        let settings = [("port", "7"), ("listen_addresses", "::1"), ("work_mem", "1MB")]
+            .map(|(n, v)| (n.to_owned(), v.to_owned()))
+            .to_vec();
+        let want = Command::Serve { dir: "x".into(), settings };
+        assert_eq!(get("serve -D x -p7 -h ::1 -c work_mem=1MB").unwrap(), want);
+        let stop = Command::Stop { dir: "x".into(), mode: Stop::Immediate, timeout_s: 5 };
+        assert_eq!(get("stop -Dx -m immediate -t 5").unwrap(), stop);
+        assert_eq!(get("--version").unwrap(), Command::Version);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (line, word) in [
+            ("", "command"),
+            ("sreve", "sreve"),
+            ("serve", "-D"),
+            ("serve -D", "-D"),
+            ("serve -D x -m fast", "-m"),
+            ("serve -D x -c port", "name=value"),
+            ("stop -D x -m hard", "hard"),
+            ("stop -D x -t soon", "soon"),
+            ("serve -D x extra", "extra"),
+        ] {
+            assert!(get(line).unwrap_err().contains(word), "{line}");
+        }
+    }
+}
