@@ -444,6 +444,18 @@ impl TxnManager {
         self.core.oldest()
     }
 
+    /// Every session: process id, transaction id, and the oldest snapshot that it holds (for
+    /// `pg_stat_activity`).
+    pub fn sessions(&self) -> Vec<(i32, Option<Xid>, Option<Csn>)> {
+        let seen = |slot: &crate::registry::Slot| {
+            let snapshot = Csn(slot.snapshot.load(Ordering::Acquire));
+            let pid = slot.pid.load(Ordering::Acquire);
+            (pid, slot.top_xid(), Some(snapshot).filter(|csn| csn.0 != 0))
+        };
+        let slots = self.core.registry.slots();
+        slots.map(|(_, slot)| seen(slot)).filter(|session| session.0 != 0).collect()
+    }
+
     /// The next transaction id (for statistics).
     pub fn next_xid(&self) -> Xid {
         self.core.next_xid()

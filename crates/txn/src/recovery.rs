@@ -32,6 +32,8 @@ pub(crate) struct Recovery {
     upper: Option<Arc<dyn Participant>>,
     next_xid: AtomicU64,
     next_oid: AtomicU32,
+    /// The lowest id that redo has marked committed: what lies below is in the files already.
+    lowest_redone: AtomicU64,
     written: Mutex<Written>,
 }
 
@@ -52,6 +54,7 @@ impl Recovery {
             upper,
             next_xid: AtomicU64::new(Xid::FIRST.0),
             next_oid: AtomicU32::new(base::Oid::FIRST_USER.0),
+            lowest_redone: AtomicU64::new(u64::MAX),
             written: Mutex::new(WaitEvent::LWLockCommitLog, Written::default()),
         }
     }
@@ -65,6 +68,7 @@ impl Recovery {
         for &xid in commit.subs.iter().chain([&commit.top]) {
             core.commits.restore_commit(xid);
             self.next_xid.fetch_max(xid.0 + 1, Ordering::Relaxed);
+            self.lowest_redone.fetch_min(xid.0, Ordering::Relaxed);
         }
         match &self.upper {
             Some(upper) if !commit.upper.is_empty() => upper.redo(log::UPPER, commit.upper, lsn),
@@ -133,6 +137,8 @@ impl Participant for Recovery {
         let (xid, oid) = (&self.next_xid, &self.next_oid);
         let (xid, oid) = (xid.load(Ordering::Relaxed), oid.load(Ordering::Relaxed));
         self.manager()?.core.start(xid, oid, lsn);
+        let upto = Xid(self.lowest_redone.load(Ordering::Relaxed).min(xid));
+        *self.written.lock() = Written { upto, ended: upto, csn: Csn(0) };
         self.upper.as_ref().map_or(Ok(()), |upper| upper.recovered(lsn))
     }
 

@@ -513,6 +513,51 @@ fn a_checkpoint_that_was_not_finished_does_no_harm() {
     assert_eq!(after.status(xid), XidStatus::Committed(Csn(0)));
 }
 
+/// A commit has its place before the redo position and is not published yet when the checkpoint comes.
+#[test]
+fn a_checkpoint_waits_for_commits_that_precede_it() {
+    let dir = TestDir::new();
+    let m = manager_in(dir.path());
+    let participant = m.participant(None);
+    let (reserved, wait_reserved) = std::sync::mpsc::channel();
+    let (publish, wait_publish) = std::sync::mpsc::channel();
+    std::thread::scope(|s| {
+        let m = &m;
+        s.spawn(move || {
+            let tx = begin(&session(m));
+            let xid = tx.xid().unwrap();
+            tx.commit(b"payload", |_| {
+                reserved.send(xid).unwrap();
+                wait_publish.recv().unwrap();
+            })
+            .unwrap();
+        });
+        let xid = wait_reserved.recv().unwrap();
+        let redo = memory_log(m).position();
+        let checkpoint = s.spawn(move || participant.checkpoint(redo).unwrap());
+        while m.core.waiters.count() == 0 && !checkpoint.is_finished() {
+            std::thread::yield_now();
+        }
+        publish.send(()).unwrap();
+        let state = checkpoint.join().unwrap();
+        let (after, _) = recover(dir.path(), m, &state, redo);
+        assert_eq!(after.status(xid), XidStatus::Committed(Csn(0)));
+    });
+}
+
+#[test]
+fn the_list_of_sessions_shows_ids_and_snapshots() {
+    let m = manager();
+    let owner = session(&m);
+    assert_eq!(m.sessions(), [(owner.pid(), None, None)]);
+    let tx = begin(&owner);
+    let csn = tx.snapshot().csn;
+    let xid = tx.xid().unwrap();
+    assert_eq!(m.sessions(), [(owner.pid(), Some(xid), Some(csn))]);
+    drop((tx, owner));
+    assert!(m.sessions().is_empty());
+}
+
 #[test]
 fn old_transactions_are_reduced_but_not_before_every_snapshot_sees_them() {
     let m = manager();
@@ -541,12 +586,6 @@ fn old_transactions_are_reduced_but_not_before_every_snapshot_sees_them() {
 
 #[test]
 fn an_idle_session_and_a_transaction_are_small() {
-    println!(
-        "{} {} {}",
-        size_of::<crate::registry::Slot>(),
-        size_of::<Transaction>(),
-        size_of::<LockOwner>()
-    );
     assert!(size_of::<crate::registry::Slot>() <= 256);
     assert!(size_of::<Transaction>() <= 256);
 }

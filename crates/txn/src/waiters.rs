@@ -37,6 +37,12 @@ impl XidWaiters {
         &self.shards[xid.0 as usize % SHARDS]
     }
 
+    /// How many wait just now.
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.count.load(Ordering::SeqCst)
+    }
+
     /// Registers a waiter. It must look at the transaction's state afterwards, before it parks, and
     /// [`XidWaiters::remove`] itself in the end.
     pub(crate) fn add(&self, xid: Xid, task: &TaskRef) {

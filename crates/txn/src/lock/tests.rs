@@ -9,6 +9,7 @@ use base::{Oid, RelId, Result, TupleId, sqlstate};
 use sched::Interrupt;
 
 use super::LockMode::*;
+use super::deadlock::Verdict;
 use super::{LockMode, LockOwner, LockTag, LockWait, RowLockMode};
 use crate::TxnManager;
 use crate::tests::{begin, manager, session};
@@ -167,6 +168,32 @@ fn three_sessions_in_a_ring_are_a_deadlock() {
 #[test]
 fn ten_sessions_in_a_ring_are_a_deadlock() {
     ring_of(10);
+}
+
+#[test]
+fn who_gives_up_is_no_part_of_the_cycle_any_more() {
+    let m = manager();
+    let (tell, tasks) = channel();
+    let owners = [patient(&m), patient(&m)];
+    for (i, owner) in owners.iter().enumerate() {
+        lock(owner, object(i as u64), Exclusive).unwrap();
+    }
+    std::thread::scope(|s| {
+        for (i, owner) in owners.iter().enumerate() {
+            let tell = tell.clone();
+            s.spawn(move || {
+                tell.send(sched::current()).unwrap();
+                lock(owner, object(1 - i as u64), Exclusive).unwrap_err()
+            });
+        }
+        until_waiting(&m, 2);
+        let found = |owner| matches!(m.locks.check_deadlock(owner), Verdict::Deadlock(_));
+        assert!(found(&owners[0]));
+        assert!(!found(&owners[1]), "one victim is enough");
+        for task in tasks.iter().take(2) {
+            task.interrupt(Interrupt::Cancel);
+        }
+    });
 }
 
 #[test]
