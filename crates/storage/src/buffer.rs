@@ -67,7 +67,16 @@ impl BufferPool {
     /// `XX001` when its checksum is wrong; I/O errors; `53200` when every frame is pinned.
     #[inline]
     pub fn pin(&self, id: PageId) -> Result<Pinned> {
-        self.pool.pin(id, Load::Read)
+        self.pool.pin(id, Load::Read, true)
+    }
+
+    /// As [`BufferPool::pin`] for a scan of many pages: doesn't count as a use, so that the scan's
+    /// pages are the first to go and push out few others.
+    ///
+    /// # Errors
+    /// As [`BufferPool::pin`].
+    pub fn pin_scan(&self, id: PageId) -> Result<Pinned> {
+        self.pool.pin(id, Load::Read, false)
     }
 
     /// As [`BufferPool::pin`] for a page just extended: a zero page without reading the file.
@@ -75,7 +84,7 @@ impl BufferPool {
     /// # Errors
     /// As [`BufferPool::pin`], but nothing is read.
     pub fn pin_new(&self, id: PageId) -> Result<Pinned> {
-        self.pool.pin(id, Load::Zero)
+        self.pool.pin(id, Load::Zero, true)
     }
 
     /// Number of frames.

@@ -351,7 +351,8 @@ impl Log {
             if self.is_abandoned() {
                 return false;
             }
-            self.space_waiters.lock().push(sched::current());
+            let task = sched::current();
+            self.space_waiters.lock().push(task);
             self.wake_writer();
             if !has_space() && !self.is_abandoned() {
                 sched::park_uninterruptible(WaitEvent::LWLockWALInsert, None);
@@ -376,7 +377,8 @@ impl Log {
                 "position {upto} is beyond the end of the write-ahead log at {end}"
             ));
         }
-        self.waiters.lock().push(Waiter { lsn: upto.0, task: sched::current() });
+        let task = sched::current();
+        self.waiters.lock().push(Waiter { lsn: upto.0, task });
         self.wake_writer();
         while self.flushed() < upto {
             if self.is_abandoned() {

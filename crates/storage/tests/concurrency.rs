@@ -257,3 +257,26 @@ fn nothing_is_written_when_nothing_was_logged() {
     assert_eq!((before.writes, before.wal_bytes), (after.writes, after.wal_bytes));
     assert_eq!(storage.block_count(REL, Fork::Main).unwrap(), 4);
 }
+
+#[test]
+fn a_scan_of_many_pages_leaves_those_in_use_in_memory() {
+    let dir = TempDir::new("scan");
+    let mut options = tiny();
+    options.frames = 32;
+    let (storage, _) = open(&dir, &options);
+    make_relation(&storage, REL, 400);
+    storage.checkpoint().unwrap();
+    let reads = || storage.stats().reads;
+    let use_hot = || (0..8).for_each(|b| drop(storage.pool.pin(PageId::main(REL, b)).unwrap()));
+    (0..5).for_each(|_| use_hot());
+    let mut again = 0;
+    for block in 8..400 {
+        drop(storage.pool.pin_scan(PageId::main(REL, block)).unwrap());
+        if block % 8 == 0 {
+            let before = reads();
+            use_hot();
+            again += reads() - before;
+        }
+    }
+    assert_eq!(again, 0, "pages in use were evicted by the scan");
+}

@@ -107,11 +107,11 @@ impl Frame {
         PageId { rel: RelId((name >> 32) as u32), fork, block: name as u32 }
     }
 
-    /// Adds a pin and returns the state before.
+    /// Adds a pin, raises the usage if that is wanted, and returns the state before.
     #[inline]
-    fn add_pin(&self) -> u64 {
+    fn add_pin(&self, raise: bool) -> u64 {
         let mut seen = self.state.load(Ordering::Relaxed);
-        let step = |s: u64| if s & USAGES < USAGE_MAX { PIN + USAGE } else { PIN };
+        let step = |s: u64| if raise && s & USAGES < USAGE_MAX { PIN + USAGE } else { PIN };
         if live_enum(setting::BUFFER_PIN_MODE) == 0 {
             return self.state.fetch_add(step(seen), Ordering::AcqRel);
         }
@@ -127,8 +127,8 @@ impl Frame {
 
     /// Pins the frame if this page lives in it.
     #[inline]
-    pub(super) fn pin_as(&self, id: PageId) -> Option<u64> {
-        let before = self.add_pin();
+    pub(super) fn pin_as(&self, id: PageId, raise: bool) -> Option<u64> {
+        let before = self.add_pin(raise);
         if before & CLAIMED == 0 && self.is(id) {
             debug_assert!(before & PINS < PINS);
             return Some(before);
@@ -179,8 +179,9 @@ impl Frame {
     }
 
     /// From claimed to pinned once and being read.
-    pub(super) fn open_for_reading(&self) {
-        let step = (PIN + USAGE + READING).wrapping_sub(CLAIMED);
+    pub(super) fn open_for_reading(&self, raise: bool) {
+        let usage = if raise { USAGE } else { 0 };
+        let step = (PIN + usage + READING).wrapping_sub(CLAIMED);
         self.state.fetch_add(step, Ordering::AcqRel);
     }
 

@@ -65,12 +65,13 @@ impl Mapping {
         frames: &'f [Frame],
         bucket: Bucket,
         id: PageId,
+        raise: bool,
     ) -> Option<(&'f Frame, u64)> {
         let mut at = self.buckets[bucket.0].load(Ordering::Acquire);
         for _ in 0..STEPS_MAX {
             let frame = frames.get((at as usize).wrapping_sub(1))?;
             if frame.is(id) {
-                return frame.pin_as(id).map(|state| (frame, state));
+                return frame.pin_as(id, raise).map(|state| (frame, state));
             }
             at = frame.next.load(Ordering::Acquire);
         }

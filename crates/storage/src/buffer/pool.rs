@@ -101,9 +101,9 @@ impl Pool {
     }
 
     #[inline]
-    pub(super) fn pin(&self, id: PageId, load: Load) -> Result<Pinned> {
+    pub(super) fn pin(&self, id: PageId, load: Load, raise: bool) -> Result<Pinned> {
         let bucket = self.mapping.bucket(id);
-        if let Some((frame, state)) = self.mapping.pin(&self.frames, bucket, id) {
+        if let Some((frame, state)) = self.mapping.pin(&self.frames, bucket, id, raise) {
             // SAFETY: the pin was taken just now and is the new value's.
             let pinned = unsafe { Pinned::from_pinned(frame) };
             if state & VALID == 0 {
@@ -112,16 +112,16 @@ impl Pool {
             self.counters.hits.add(1);
             return Ok(pinned);
         }
-        self.pin_missing(id, bucket, load)
+        self.pin_missing(id, bucket, load, raise)
     }
 
     #[cold]
-    fn pin_missing(&self, id: PageId, bucket: Bucket, load: Load) -> Result<Pinned> {
+    fn pin_missing(&self, id: PageId, bucket: Bucket, load: Load, raise: bool) -> Result<Pinned> {
         let mut spare = None;
         loop {
             let partition = self.mapping.lock(bucket);
             if let Some(frame) = partition.find(&self.frames, bucket, id) {
-                let pinned = frame.pin_as(id);
+                let pinned = frame.pin_as(id, raise);
                 drop(partition);
                 if pinned.is_none() {
                     // It is being evicted; that ends without waiting for anything of ours.
@@ -140,7 +140,7 @@ impl Pool {
                 let frame: &Frame = frame;
                 frame.rename(id);
                 partition.link(bucket, frame);
-                frame.open_for_reading();
+                frame.open_for_reading(raise);
                 drop(partition);
                 // SAFETY: opening it for reading left one pin, which is ours.
                 let pinned = unsafe { Pinned::from_pinned(frame) };
@@ -198,7 +198,8 @@ impl Pool {
 
     fn await_io(&self, frame: &Frame, flag: u64) {
         while frame.state() & flag != 0 {
-            self.io_queue(frame).lock().push((frame.index, sched::current()));
+            let task = sched::current();
+            self.io_queue(frame).lock().push((frame.index, task));
             if frame.state() & flag == 0 {
                 return;
             }
@@ -336,7 +337,7 @@ impl Pool {
     }
 
     fn write_victim(&self, frame: &Frame, foreground: bool) -> Result<bool> {
-        let Some(_) = frame.pin_as(frame.id()) else { return Ok(false) };
+        let Some(_) = frame.pin_as(frame.id(), false) else { return Ok(false) };
         // SAFETY: pinned just now.
         let _pinned = unsafe { Pinned::from_pinned(frame) };
         let written = self.write_out(frame, false)?;
@@ -416,7 +417,7 @@ impl Pool {
     /// Writes a page that [`Pool::dirty`] named, if it still needs that.
     pub(crate) fn write_if_dirty(&self, id: PageId, index: u32) -> Result<bool> {
         let frame = &self.frames[index as usize];
-        if frame.pin_as(id).is_none() {
+        if frame.pin_as(id, false).is_none() {
             // Evicted since, so it was written.
             return Ok(false);
         }
@@ -430,7 +431,7 @@ impl Pool {
         for frame in self.frames.iter() {
             loop {
                 let id = frame.id();
-                if id.rel != rel || !doomed(id) || frame.pin_as(id).is_none() {
+                if id.rel != rel || !doomed(id) || frame.pin_as(id, false).is_none() {
                     break;
                 }
                 if frame.claim_pinned() {
