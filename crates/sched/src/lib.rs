@@ -35,6 +35,8 @@ mod local;
 #[cfg(not(loom))]
 pub mod mutex;
 #[cfg(not(loom))]
+pub mod profile;
+#[cfg(not(loom))]
 pub mod spin;
 #[cfg(not(loom))]
 pub mod stack;
@@ -50,6 +52,7 @@ pub use lwlock::{LwLock, LwLockReadGuard, LwLockWriteGuard, RawLwLock};
 pub use {
     condvar::Condvar,
     mutex::{Mutex, MutexGuard},
+    profile::{WaitProfile, wait_profile},
     spin::{SpinLock, SpinLockGuard},
     stack::{check_stack, on_native_stack},
     task::{

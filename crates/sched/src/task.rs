@@ -28,6 +28,7 @@ use base::{Error, Result, WaitEvent, err};
 
 use crate::clock::{self, NEVER, now_ns};
 use crate::local::{self, local};
+use crate::profile;
 use crate::sys;
 use crate::worker::{self, Conn};
 
@@ -253,6 +254,8 @@ impl Task {
     /// Ends what `begin_wait` began. Only the task itself writes these counters.
     pub(crate) fn end_wait(&self, began: u64) {
         let now = now_ns();
+        let event = (self.wait.load(Ordering::Relaxed) >> 56) as u8;
+        profile::waited(event.wrapping_sub(1), now - began);
         self.wait.store(0, Ordering::Release);
         self.waits.store(self.waits.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let total = self.waited_ns.load(Ordering::Relaxed) + (now - began);

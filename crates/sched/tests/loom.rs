@@ -87,8 +87,8 @@ fn no_wakeup_is_lost_and_nobody_is_in_with_a_writer() {
     for limit in [0, 1, -1] {
         check(limit, 3, &["ww", "w"]);
         check(limit, 3, &["w", "rr"]);
-        check(limit, 2, &["w", "w", "w"]);
-        check(limit, 2, &["w", "r", "r"]);
+        check(limit, 1, &["w", "w", "w"]);
+        check(limit, 1, &["w", "r", "r"]);
         check(limit, 1, &["ww", "r", "w"]);
         check(limit, 1, &["wr", "rw", "r"]);
     }

@@ -298,3 +298,33 @@ fn the_native_stack_is_lent_and_returned() {
     drop(client);
     assert_eq!(server.end(), 1);
 }
+
+#[test]
+fn workers_come_and_go_under_their_connections() {
+    let server = Server::new(3);
+    let mut clients: Vec<_> = (0..60).map(|_| server.connect(echo).0).collect();
+    // One is inside a run while its worker retires.
+    let (held, task) = server.connect(|s, r| {
+        if !r.hangup {
+            park(WaitEvent::IPCTaskJoin, None);
+        }
+        echo(s, r)
+    });
+    (&held).write_all(b"x").unwrap();
+    while task.wait().is_none() {
+        std::thread::yield_now();
+    }
+    for count in [1, 4, 2, 1, 3, 1] {
+        server.workers.resize(count).unwrap();
+        assert_eq!(server.workers.count(), count);
+        clients.iter_mut().for_each(|c| ask(c, b"still there"));
+        clients.push(server.connect(echo).0);
+    }
+    task.unpark();
+    (&held).read_exact(&mut [0]).unwrap();
+    while server.workers.running() > 1 {
+        clients.iter_mut().for_each(|c| ask(c, b"still there"));
+    }
+    drop((clients, held));
+    assert_eq!(server.end(), 67);
+}

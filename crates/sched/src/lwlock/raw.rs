@@ -253,11 +253,15 @@ impl RawLwLock {
                 if passes < PASS_MAX {
                     taken += PASS_ONE;
                 }
-                counters(word).passed();
             }
             match self.word.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed)
             {
-                Ok(_) => return true,
+                Ok(_) => {
+                    if word & QUEUED != 0 {
+                        counters(word).passed();
+                    }
+                    return true;
+                }
                 Err(now) => word = now,
             }
         }

@@ -10,7 +10,9 @@ use std::cell::UnsafeCell;
 use std::os::fd::RawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+};
 
 use super::pool::Pool;
 use super::queue::{Item, Shared};
@@ -60,6 +62,8 @@ pub(crate) struct Conn {
     /// Counts the connections that this memory served.
     pub(super) generation: AtomicU32,
     hangup_runs: AtomicU32,
+    /// Its place in the pool's list of connections.
+    pub(super) place: AtomicUsize,
     /// Written by `open` and `free`, when nobody else knows the connection; read in between.
     body: UnsafeCell<Body>,
     /// The suspended coroutine; only the owning worker touches it.
@@ -82,7 +86,8 @@ unsafe impl Send for Conn {}
 static FREE: SpinLock<Vec<&'static Conn>> = SpinLock::new(Vec::new());
 
 impl Conn {
-    /// A connection, from used memory when there is some.
+    /// A connection, from used memory when there is some. It is active until its opener releases
+    /// it, so that nobody starts or moves it half-way.
     pub(super) fn open(
         fd: RawFd,
         source: Arc<dyn Source>,
@@ -97,7 +102,7 @@ impl Conn {
             *conn.body.get() =
                 Body { source: Some(source), task: Some(Arc::clone(&task)), pool: Some(pool) };
         }
-        conn.flags.store(0, Ordering::Relaxed);
+        conn.flags.store(ACTIVE, Ordering::Relaxed);
         conn.hangup_runs.store(0, Ordering::Relaxed);
         conn.fd.store(fd, Ordering::Relaxed);
         conn.pooled.store(home.is_some(), Ordering::Relaxed);
@@ -119,6 +124,7 @@ impl Conn {
             timer_at: AtomicU64::new(NEVER),
             generation: AtomicU32::new(0),
             hangup_runs: AtomicU32::new(0),
+            place: AtomicUsize::new(0),
             body: UnsafeCell::default(),
             coro: UnsafeCell::new(None),
         }
@@ -264,6 +270,12 @@ impl Conn {
         self.task().set_link(None);
     }
 
+    /// Makes an idle connection active, so that the caller may change its home; false when it is
+    /// active already.
+    pub(super) fn hold(&self) -> bool {
+        self.flags.fetch_or(ACTIVE, Ordering::SeqCst) & ACTIVE == 0
+    }
+
     /// After a run that left the connection open: gives it back to its events. True: there were
     /// new ones, so it is to run again (ACTIVE stays set).
     pub(super) fn release(&self) -> bool {
@@ -305,7 +317,8 @@ pub(crate) fn nudge(task: &Task) {
         return;
     }
     match conn.home() {
-        Some(home) => home.inject(Item::start(conn)),
+        // The home has not ended, and stays the home: the connection is active.
+        Some(home) => drop(home.inject(Item::start(conn))),
         None => {
             if let Ok(fd) = task.eventfd() {
                 sys::eventfd_write(fd);

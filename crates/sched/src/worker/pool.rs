@@ -1,13 +1,16 @@
-//! The pool of workers.
+//! The pool of workers: who is in it, where a connection goes, and how it grows and shrinks.
+//!
+//! A worker whose position is not below the wanted number is retired: it hands its idle
+//! connections to others, finishes what it has begun, and ends.
 
 use std::os::fd::RawFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use base::settings::{live_enum, setting};
-use base::{Error, Result};
+use base::{Error, Result, err};
 
 use super::conn::{self, Conn};
 use super::queue::{Item, Shared};
@@ -21,55 +24,215 @@ use crate::task::{TaskRef, with_current};
 
 /// The workers' own, large stacks: virtual size.
 const NATIVE_STACK_BYTES: usize = 64 << 20;
+/// The most workers that a pool can have.
+const MOST_WORKERS: usize = 1024;
 
 /// What the workers of one pool share.
 pub(super) struct Pool {
-    workers: Vec<&'static Shared>,
+    /// The workers by position; null where there is none.
+    workers: [AtomicPtr<Shared>; MOST_WORKERS],
+    /// No worker is at this position or above.
+    bound: AtomicUsize,
+    /// Workers at this position or above are retired.
+    wanted: AtomicUsize,
     /// Connections of the pool, in both session models.
     sources: AtomicUsize,
+    list: SpinLock<Vec<&'static Conn>>,
     shutdown: AtomicBool,
+    /// Held while workers come and go and while a connection gets its first home: a worker that
+    /// has been chosen does not leave. Nothing parks under it.
+    membership: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Pool {
+    fn new() -> Pool {
+        Pool {
+            workers: [const { AtomicPtr::new(std::ptr::null_mut()) }; MOST_WORKERS],
+            bound: AtomicUsize::new(0),
+            wanted: AtomicUsize::new(0),
+            sources: AtomicUsize::new(0),
+            list: SpinLock::default(),
+            shutdown: AtomicBool::new(false),
+            membership: Mutex::default(),
+        }
+    }
+
+    fn membership(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
+        self.membership.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn workers(&self) -> impl Iterator<Item = &'static Shared> {
+        let slots = &self.workers[..self.bound.load(Ordering::SeqCst)];
+        // SAFETY: the shared parts of workers are never freed.
+        slots.iter().filter_map(|slot| unsafe { slot.load(Ordering::SeqCst).as_ref() })
+    }
+
     /// After shutdown, when the last connection has ended.
     pub fn is_over(&self) -> bool {
         self.shutdown.load(Ordering::SeqCst) && self.sources.load(Ordering::SeqCst) == 0
     }
 
-    /// One connection less.
+    /// Whether this worker is one too many.
+    pub fn is_retired(&self, worker: &Shared) -> bool {
+        worker.index.load(Ordering::Relaxed) >= self.wanted.load(Ordering::SeqCst)
+    }
+
+    /// Whether no connection has its home there.
+    pub fn is_deserted(&self, worker: &Shared) -> bool {
+        worker.sources.load(Ordering::SeqCst) == 0
+    }
+
+    /// A worker that may end leaves, unless it got something to do meanwhile: then false.
+    pub fn leave(&self, worker: &Shared) -> bool {
+        let _membership = self.membership();
+        let over = self.is_over() || (self.is_retired(worker) && self.is_deserted(worker));
+        if !over || !worker.close() {
+            return false;
+        }
+        let index = worker.index.load(Ordering::Relaxed);
+        self.workers[index].store(std::ptr::null_mut(), Ordering::SeqCst);
+        true
+    }
+
+    /// One connection more.
+    pub fn list(&self, conn: &'static Conn) {
+        let mut list = self.list.lock();
+        conn.place.store(list.len(), Ordering::Relaxed);
+        list.push(conn);
+    }
+
+    /// One connection less, for the list.
+    pub fn forget(&self, conn: &Conn) {
+        let mut list = self.list.lock();
+        let place = conn.place.load(Ordering::Relaxed);
+        list.swap_remove(place);
+        if let Some(moved) = list.get(place) {
+            moved.place.store(place, Ordering::Relaxed);
+        }
+    }
+
+    /// One connection less, for the count.
     pub fn source_ended(&self) {
         self.sources.fetch_sub(1, Ordering::SeqCst);
         if self.is_over() {
-            self.workers.iter().for_each(|w| w.wake());
+            self.workers().for_each(Shared::wake);
         }
     }
 
     /// Wakes one sleeping worker other than `but`.
     pub fn wake_idle(&self, but: &Shared) {
-        let sleeps =
-            |w: &&&'static Shared| !std::ptr::eq(**w, but) && w.sleeping.load(Ordering::SeqCst);
-        if let Some(worker) = self.workers.iter().find(sleeps) {
+        let sleeps = |w: &&'static Shared| {
+            !std::ptr::eq(*w, but) && w.sleeping.load(Ordering::SeqCst) && !self.is_retired(w)
+        };
+        if let Some(worker) = self.workers().find(sleeps) {
             worker.wake();
         }
     }
 
     /// A ready connection of another worker than `thief`.
     pub fn steal(&self, thief: &Shared) -> Option<&'static Conn> {
-        let n = self.workers.len();
+        // Thieves begin with different victims.
         let own = thief.index.load(Ordering::Relaxed);
-        (1..n).find_map(|i| self.workers[(own + i) % n].pop_ready())
+        let before = self.workers().take(own);
+        let mut others = self.workers().skip(own).chain(before);
+        others.find_map(|w| if std::ptr::eq(w, thief) { None } else { w.pop_ready() })
     }
 
-    /// The worker with the fewest connections.
-    fn least_loaded(&self) -> Option<&'static Shared> {
-        self.workers.iter().copied().min_by_key(|w| w.sources.load(Ordering::Relaxed))
+    /// The worker with the fewest connections, which then has one more.
+    fn choose_home(&self) -> Option<&'static Shared> {
+        let _membership = self.membership();
+        let home = self
+            .workers()
+            .filter(|w| !self.is_retired(w))
+            .min_by_key(|w| w.sources.load(Ordering::Relaxed))?;
+        home.sources.fetch_add(1, Ordering::SeqCst);
+        Some(home)
+    }
+
+    /// A retired worker gives its idle connections away; called by that worker between two batches
+    /// of events, so that no event that it has yet to look at names one of them.
+    pub fn move_connections(&self, from: &'static Shared) {
+        let here = |conn: &Conn| conn.home().is_some_and(|h| std::ptr::eq(h, from));
+        let mut conns = self.list.lock().clone();
+        conns.retain(|conn| here(conn) && conn.hold());
+        for conn in conns {
+            // Only the home changes a home, so it is still here.
+            if let Some(to) = self.choose_home() {
+                self.move_connection(conn, from, to);
+            }
+            if conn.release()
+                && let Some(home) = conn.home()
+            {
+                home.inject(Item::start(conn));
+            }
+        }
+    }
+
+    /// If the new home can't take it, the old one keeps it.
+    fn move_connection(&self, conn: &'static Conn, from: &'static Shared, to: &'static Shared) {
+        // It fails only when the source has closed the socket: then there is nothing to poll.
+        let _ = sys::epoll_ctl(from.epoll, libc::EPOLL_CTL_DEL, conn.fd(), 0, 0);
+        conn.home.store(std::ptr::from_ref(to).cast_mut(), Ordering::SeqCst);
+        let lost = if register(to.epoll, conn).is_ok() {
+            from
+        } else {
+            conn.home.store(std::ptr::from_ref(from).cast_mut(), Ordering::SeqCst);
+            let _ = register(from.epoll, conn);
+            to
+        };
+        lost.sources.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Another worker looks after the deadlines that an ended one had noted.
+    pub fn inherit_timers(&self, conns: Vec<&'static Conn>) {
+        for conn in conns {
+            self.look_at_deadlines(conn);
+        }
+    }
+
+    /// Has some worker look at the connection's deadlines.
+    fn look_at_deadlines(&self, conn: &'static Conn) {
+        let mut candidates = conn.home().into_iter().chain(self.workers());
+        // When all have ended, so has the connection.
+        let _ = candidates.find(|w| w.inject(Item::timer(conn)));
+    }
+
+    /// Starts a worker at each of these free positions.
+    fn start(self: &Arc<Pool>, threads: &mut Vec<JoinHandle<()>>, index: usize) -> Result<()> {
+        let io = |doing: &'static str| move |e: std::io::Error| Error::io(doing, &e);
+        let shared = Shared::open(index).map_err(io("create an epoll set"))?;
+        let builder = std::thread::Builder::new().name(format!("worker {index}"));
+        let pool = Arc::clone(self);
+        let thread = builder
+            .stack_size(NATIVE_STACK_BYTES)
+            .spawn(move || Worker::main(shared, pool))
+            .map_err(io("start a worker thread"))?;
+        threads.push(thread);
+        self.workers[index].store(std::ptr::from_ref(shared).cast_mut(), Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn resize(self: &Arc<Pool>, count: usize) -> Result<()> {
+        let mut threads = self.membership();
+        // Those that retire and those that were about to.
+        self.wanted.store(count, Ordering::SeqCst);
+        self.bound.fetch_max(count, Ordering::SeqCst);
+        for index in 0..count {
+            if self.workers[index].load(Ordering::SeqCst).is_null()
+                && let Err(error) = self.start(&mut threads, index)
+            {
+                self.wanted.store(index, Ordering::SeqCst);
+                return Err(error);
+            }
+        }
+        self.workers().filter(|w| self.is_retired(w)).for_each(Shared::wake);
+        Ok(())
     }
 }
 
 /// The pool of workers.
 pub struct Workers {
     pool: Arc<Pool>,
-    threads: SpinLock<Vec<JoinHandle<()>>>,
 }
 
 impl Workers {
@@ -78,31 +241,36 @@ impl Workers {
     /// # Errors
     /// When the system has no more descriptors or threads.
     pub fn start(count: usize) -> Result<Arc<Workers>> {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let count = if count == 0 { cores } else { count };
-        let shared: std::io::Result<Vec<_>> = (0..count).map(Shared::open).collect();
-        let pool = Arc::new(Pool {
-            workers: shared.map_err(|e| Error::io("create an epoll set", &e))?,
-            sources: AtomicUsize::new(0),
-            shutdown: AtomicBool::new(false),
-        });
-        let workers = Arc::new(Workers { pool, threads: SpinLock::default() });
-        for shared in &workers.pool.workers {
-            let handle = start_thread(shared, Arc::clone(&workers.pool));
-            match handle {
-                Ok(handle) => workers.threads.lock().push(handle),
-                Err(e) => {
-                    workers.shutdown();
-                    return Err(Error::io("start a worker thread", &e));
-                }
-            }
+        let workers = Arc::new(Workers { pool: Arc::new(Pool::new()) });
+        let started = workers.resize(count);
+        if started.is_err() {
+            workers.shutdown();
         }
-        Ok(workers)
+        started.map(|()| workers)
     }
 
-    /// How many workers there are.
+    /// How many workers there are to be.
     pub fn count(&self) -> usize {
-        self.pool.workers.len()
+        self.pool.wanted.load(Ordering::Relaxed)
+    }
+
+    /// How many workers there are just now, with those that are about to end.
+    pub fn running(&self) -> usize {
+        self.pool.workers().count()
+    }
+
+    /// Changes the number of workers (0: one a core). A worker that is one too many gives its
+    /// connections to others as they become idle, and then ends.
+    ///
+    /// # Errors
+    /// When the system has no more descriptors or threads; there are then as many as could be.
+    pub fn resize(&self, count: usize) -> Result<()> {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let count = if count == 0 { cores } else { count };
+        if count > MOST_WORKERS {
+            return Err(err!(INVALID_PARAMETER_VALUE, "there can be {MOST_WORKERS} workers"));
+        }
+        self.pool.resize(count)
     }
 
     /// Connections that have not ended.
@@ -129,17 +297,24 @@ impl Workers {
     }
 
     fn add_pooled(&self, fd: RawFd, source: Arc<dyn Source>) -> Result<()> {
-        let Some(home) = self.pool.least_loaded() else {
+        let Some(home) = self.pool.choose_home() else {
             return Err(Error::internal("there is no worker"));
         };
-        home.sources.fetch_add(1, Ordering::Relaxed);
         let conn = Conn::open(fd, source, Arc::clone(&self.pool), Some(home));
-        register(home.epoll, conn).map_err(|e| {
-            home.sources.fetch_sub(1, Ordering::Relaxed);
+        self.pool.list(conn);
+        if let Err(error) = register(home.epoll, conn) {
+            self.pool.forget(conn);
             conn.task().set_link(None);
             conn.free();
-            Error::io("poll a connection", &e)
-        })
+            home.sources.fetch_sub(1, Ordering::SeqCst);
+            return Err(Error::io("poll a connection", &error));
+        }
+        if conn.release() {
+            home.inject(Item::start(conn));
+        } else if self.pool.is_retired(home) {
+            home.wake(); // it retired while this one came
+        }
+        Ok(())
     }
 
     /// Runs the source soon, though its socket may not be ready (terminate, time-outs, notifies).
@@ -164,10 +339,9 @@ impl Workers {
             }
             return;
         }
-        match (local().worker(), conn.home()) {
-            (Some(worker), _) => worker.arm(conn, at),
-            (None, Some(home)) => home.inject(Item::timer(conn)),
-            (None, None) => {}
+        match local().worker() {
+            Some(worker) => worker.arm(conn, at),
+            None => self.pool.look_at_deadlines(conn),
         }
     }
 
@@ -175,12 +349,12 @@ impl Workers {
     /// [`Workers::join`].
     pub fn shutdown(&self) {
         self.pool.shutdown.store(true, Ordering::SeqCst);
-        self.pool.workers.iter().for_each(|w| w.wake());
+        self.pool.workers().for_each(Shared::wake);
     }
 
     /// Waits for the workers' end; after [`Workers::shutdown`], outside of workers only.
     pub fn join(&self) {
-        let threads = std::mem::take(&mut *self.threads.lock());
+        let threads = std::mem::take(&mut *self.pool.membership());
         for thread in threads {
             // A worker's panic has been printed; there is nothing left to wait for.
             let _ = thread.join();
@@ -192,10 +366,4 @@ impl Drop for Workers {
     fn drop(&mut self) {
         self.shutdown();
     }
-}
-
-fn start_thread(shared: &'static Shared, pool: Arc<Pool>) -> std::io::Result<JoinHandle<()>> {
-    let name = format!("worker {}", shared.index.load(Ordering::Relaxed));
-    let builder = std::thread::Builder::new().name(name).stack_size(NATIVE_STACK_BYTES);
-    builder.spawn(move || Worker::main(shared, pool))
 }

@@ -66,7 +66,8 @@ pub(super) struct Shared {
     pub sleeping: AtomicBool,
     /// Connections whose socket is in its epoll set.
     pub sources: AtomicUsize,
-    injected: SpinLock<Vec<Item>>,
+    /// None once the worker has ended.
+    injected: SpinLock<Option<Vec<Item>>>,
     injected_len: AtomicUsize,
     ready: SpinLock<VecDeque<&'static Conn>>,
     ready_len: AtomicUsize,
@@ -79,6 +80,7 @@ impl Shared {
     pub fn open(index: usize) -> std::io::Result<&'static Shared> {
         if let Some(used) = USED.lock().pop() {
             used.index.store(index, Ordering::Relaxed);
+            *used.injected.lock() = Some(Vec::new());
             return Ok(used);
         }
         let epoll = sys::epoll_create()?;
@@ -91,26 +93,38 @@ impl Shared {
             index: AtomicUsize::new(index),
             sleeping: AtomicBool::new(false),
             sources: AtomicUsize::new(0),
-            injected: SpinLock::new(Vec::with_capacity(64)),
+            injected: SpinLock::new(Some(Vec::with_capacity(64))),
             injected_len: AtomicUsize::new(0),
             ready: SpinLock::new(VecDeque::with_capacity(256)),
             ready_len: AtomicUsize::new(0),
         })))
     }
 
-    /// The worker's thread has ended.
-    pub fn close(&'static self) {
+    /// The worker ends, unless a message has come: then false.
+    pub fn close(&self) -> bool {
+        let mut injected = self.injected.lock();
+        let empty = injected.as_ref().is_none_or(Vec::is_empty);
+        if empty {
+            *injected = None;
+        }
+        empty
+    }
+
+    /// The worker's thread has ended: another may have this.
+    pub fn reuse(&'static self) {
         USED.lock().push(self);
     }
 
-    /// Hands the worker a message. Any thread.
-    pub fn inject(&self, item: Item) {
+    /// Hands the worker a message; false when it has ended. Any thread.
+    pub fn inject(&self, item: Item) -> bool {
         {
             let mut injected = self.injected.lock();
-            injected.push(item);
-            self.injected_len.store(injected.len(), Ordering::SeqCst);
+            let Some(items) = injected.as_mut() else { return false };
+            items.push(item);
+            self.injected_len.store(items.len(), Ordering::SeqCst);
         }
         self.wake();
+        true
     }
 
     /// Whether messages are there.
@@ -121,7 +135,9 @@ impl Shared {
     /// Takes all messages; `into` is empty and keeps its memory.
     pub fn drain(&self, into: &mut Vec<Item>) {
         let mut injected = self.injected.lock();
-        std::mem::swap(&mut *injected, into);
+        if let Some(items) = injected.as_mut() {
+            std::mem::swap(items, into);
+        }
         self.injected_len.store(0, Ordering::SeqCst);
     }
 
@@ -163,6 +179,7 @@ pub(crate) fn make_runnable(conn: &'static Conn) {
     };
     match local().worker() {
         Some(worker) if std::ptr::eq(worker.shared, owner) => worker.resume_soon(conn),
-        _ => owner.inject(Item::resume(conn)),
+        // It has not ended: it has a suspended coroutine.
+        _ => drop(owner.inject(Item::resume(conn))),
     }
 }

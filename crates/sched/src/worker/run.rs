@@ -74,24 +74,33 @@ impl Worker {
     pub(super) fn main(shared: &'static Shared, pool: Arc<Pool>) {
         let worker = Worker::new(shared, pool);
         local().worker.set(&raw const worker);
-        while !worker.may_end() {
+        while !(worker.may_end() && worker.pool.leave(shared)) {
             worker.take_injected();
             let busy = worker.run_some();
+            let retired = worker.pool.is_retired(shared);
+            if retired {
+                worker.pool.move_connections(shared);
+            }
             if busy {
                 worker.poll(0);
-            } else if !worker.steal() {
+            } else if retired || !worker.steal() {
                 worker.sleep();
             }
         }
         worker.ended.take().into_iter().for_each(Conn::free);
+        worker.pool.inherit_timers(worker.timers.take_all());
         local().worker.set(std::ptr::null());
-        shared.close();
+        shared.reuse();
     }
 
-    /// After shutdown, when no connection is left anywhere (it might be this worker's to steal,
-    /// or have a timer here).
+    /// After shutdown, when no connection is left anywhere; or when there are to be fewer workers
+    /// and this one has nothing left.
     fn may_end(&self) -> bool {
-        self.pool.is_over() && self.suspended.get() == 0 && !self.shared.has_injected()
+        let retired = self.pool.is_retired(self.shared) && self.pool.is_deserted(self.shared);
+        (self.pool.is_over() || retired)
+            && self.suspended.get() == 0
+            && self.shared.ready_len() == 0
+            && !self.shared.has_injected()
     }
 
     /// Runs coroutines until none is runnable or it is time to look at epoll. True: there is more.
@@ -127,7 +136,7 @@ impl Worker {
         let deadline = self.timers.next().min(self.next_trim());
         let now = if deadline == NEVER { 0 } else { now_ns() };
         let mut timeout = sys::timeout_ms(now, deadline);
-        if self.shared.has_injected() || self.pool.is_over() {
+        if self.shared.has_injected() || self.may_end() {
             timeout = 0;
         }
         self.poll(timeout);
@@ -259,7 +268,8 @@ impl Worker {
                     self.timers.arm(conn, park);
                 }
             }
-            Some(owner) if park != NEVER => owner.inject(Item::timer(conn)),
+            // If that one has ended, so has the park.
+            Some(owner) if park != NEVER => drop(owner.inject(Item::timer(conn))),
             _ => {}
         }
         self.timers.arm(conn, conn.wake_at.load(Ordering::SeqCst));
@@ -336,20 +346,23 @@ impl Worker {
             self.bury(conn);
         } else if conn.release() {
             self.ready_soon(conn);
+        } else if let Some(home) = conn.home().filter(|h| self.pool.is_retired(h)) {
+            home.wake(); // it waits for its connections to become idle
         }
     }
 
     /// An ended connection goes back to its home; nobody names it after that.
     fn bury(&self, conn: &'static Conn) {
         let Some(home) = conn.home() else { unreachable!("a pooled connection has a home") };
-        home.sources.fetch_sub(1, Ordering::Relaxed);
-        let pool = Arc::clone(conn.pool());
+        self.pool.forget(conn);
         if std::ptr::eq(home, self.shared) {
             self.ended.borrow_mut().push(conn);
         } else {
+            // It has not ended: it still counts this connection.
             home.inject(Item::free(conn));
         }
-        pool.source_ended();
+        home.sources.fetch_sub(1, Ordering::SeqCst);
+        self.pool.source_ended();
     }
 
     /// Whether anything but the running task wants this worker; looks at epoll, too.

@@ -21,12 +21,14 @@ const SESSION_STACK_BYTES: usize = 16 << 20;
 pub(super) fn start(fd: RawFd, source: Arc<dyn Source>, pool: &Arc<Pool>) -> Result<()> {
     let wakeup = source.task().eventfd()?;
     let conn = Conn::open(fd, source, Arc::clone(pool), None);
+    pool.list(conn);
     let builder = std::thread::Builder::new().name("session".to_owned());
     let started = builder.stack_size(SESSION_STACK_BYTES).spawn(move || main(conn, wakeup));
     match started {
         Ok(_) => Ok(()),
         Err(error) => {
             conn.task().set_link(None);
+            pool.forget(conn);
             conn.free();
             Err(Error::io("start a session's thread", &error))
         }
@@ -36,21 +38,15 @@ pub(super) fn start(fd: RawFd, source: Arc<dyn Source>, pool: &Arc<Pool>) -> Res
 fn main(conn: &'static Conn, wakeup: RawFd) {
     local::adopt(conn.task_ref());
     loop {
-        wait_for_work(conn, wakeup);
+        if !conn.release() {
+            wait_for_work(conn, wakeup);
+        }
         if !conn.run_source() {
             break;
         }
-        while conn.release() {
-            if !conn.run_source() {
-                return bury(conn);
-            }
-        }
     }
-    bury(conn);
-}
-
-fn bury(conn: &'static Conn) {
     let pool = Arc::clone(conn.pool());
+    pool.forget(conn);
     conn.free();
     pool.source_ended();
 }

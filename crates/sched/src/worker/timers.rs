@@ -31,6 +31,15 @@ impl Timers {
         self.0.borrow_mut().push(Reverse((at, conn.address(), generation)));
     }
 
+    /// Takes all connections that have an entry here, for another worker to look at.
+    pub fn take_all(&self) -> Vec<&'static Conn> {
+        let mut conns = Vec::new();
+        while let Some(conn) = self.pop_due(NEVER) {
+            conns.extend(conn);
+        }
+        conns
+    }
+
     /// When the next entry fires.
     pub fn next(&self) -> u64 {
         self.0.borrow().peek().map_or(NEVER, |Reverse((at, _, _))| *at)
