@@ -86,7 +86,8 @@ impl Checker<'_> {
                 continue;
             }
             let tid = TupleId { block, offset: root };
-            for row in self.chain(page, tid) {
+            // Older versions may lack the key of an index that was made after them.
+            if let Some(row) = self.chain(page, tid).pop() {
                 for ((index, key_of), found) in indexes.iter().zip(entries) {
                     if let Some(key) = key_of(&row)
                         && !found.contains(&(key, tid))
@@ -144,8 +145,10 @@ impl Checker<'_> {
         let guard = pinned.read();
         match page::first_of_chain(guard.page(), row.offset) {
             Some((_, offset, len)) => {
-                let expected = key_of(page::row(guard.page(), offset, len));
-                if expected.as_deref() != Some(key) {
+                let first = page::row(guard.page(), offset, len).to_vec();
+                let mut rows = self.chain(guard.page(), row);
+                rows.push(first);
+                if !rows.iter().any(|r| key_of(r).as_deref() == Some(key)) {
                     self.say(format!("index {rel}: the key of {row} is not its row's"));
                 }
             }

@@ -1,10 +1,13 @@
 //! What the handles of one relation share in memory: the free space of a heap, the cached root of a
 //! B-tree. Handles are cheap to make and to clone; they find their common state here.
 //!
-//! The table is keyed by the storage's address and the relation. Each entry holds a weak reference
-//! to its storage, so the address can't be taken by another storage while the entry is there.
+//! The table is keyed by the storage's address and the relation. Each state holds a weak reference
+//! to its storage, so the address can't be taken by another storage while the state is there. In
+//! front of the table each thread has a small cache, since handles are made for every statement.
+//!
 //! `RelId`s are never reused, so a forgotten entry is a small leak, not an error.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Weak};
 
@@ -16,27 +19,32 @@ use crate::btree::TreeState;
 use crate::space::Space;
 
 /// The shared state of one relation.
-#[derive(Default)]
 pub struct RelState {
+    rel: RelId,
+    storage: Weak<Storage>,
     /// Heap: where new rows go.
     pub space: Space,
     /// B-tree: root, rightmost leaf, spare pages.
     pub tree: TreeState,
 }
 
-struct Entry {
-    storage: Weak<Storage>,
-    state: Arc<RelState>,
-}
-
 const SHARDS: usize = 16;
-type Shard = Mutex<HashMap<(usize, RelId), Entry>>;
+/// Entries of a thread's cache.
+const CACHED: usize = 64;
+
+type Key = (usize, RelId);
+type Shard = Mutex<HashMap<Key, Arc<RelState>>>;
+type Cache = [Option<Arc<RelState>>; CACHED];
 
 static TABLE: LazyLock<[Shard; SHARDS]> = LazyLock::new(|| {
     std::array::from_fn(|_| Mutex::new(WaitEvent::LWLockFreeSpaceMap, HashMap::new()))
 });
 
-fn key(storage: &Arc<Storage>, rel: RelId) -> (usize, RelId) {
+thread_local! {
+    static CACHE: RefCell<Cache> = const { RefCell::new([const { None }; CACHED]) };
+}
+
+fn key(storage: &Arc<Storage>, rel: RelId) -> Key {
     (Arc::as_ptr(storage) as usize, rel)
 }
 
@@ -44,17 +52,51 @@ fn shard(rel: RelId) -> &'static Shard {
     &TABLE[rel.0 as usize % SHARDS]
 }
 
+impl RelState {
+    fn is(&self, storage: &Arc<Storage>, rel: RelId) -> bool {
+        self.rel == rel && std::ptr::eq(self.storage.as_ptr(), Arc::as_ptr(storage))
+    }
+}
+
 /// The state of a relation; made when it isn't there.
 pub fn state_of(storage: &Arc<Storage>, rel: RelId) -> Arc<RelState> {
-    let mut table = shard(rel).lock();
-    if let Some(entry) = table.get(&key(storage, rel)) {
-        return entry.state.clone();
+    if let Some(state) = cached(storage, rel) {
+        return state;
     }
-    table.retain(|_, entry| entry.storage.strong_count() > 0);
-    let entry = Entry { storage: Arc::downgrade(storage), state: Arc::default() };
-    let state = entry.state.clone();
-    table.insert(key(storage, rel), entry);
+    let state = {
+        let mut table = shard(rel).lock();
+        match table.get(&key(storage, rel)) {
+            Some(state) => state.clone(),
+            None => {
+                table.retain(|_, state| state.storage.strong_count() > 0);
+                let state = Arc::new(RelState {
+                    rel,
+                    storage: Arc::downgrade(storage),
+                    space: Space::default(),
+                    tree: TreeState::default(),
+                });
+                table.insert(key(storage, rel), state.clone());
+                state
+            }
+        }
+    };
+    cache(&state);
     state
+}
+
+/// Not inlined, so that no address of a thread-local is kept while a task moves.
+#[inline(never)]
+fn cached(storage: &Arc<Storage>, rel: RelId) -> Option<Arc<RelState>> {
+    CACHE.with_borrow(|cache| {
+        cache[rel.0 as usize % CACHED].as_ref().filter(|s| s.is(storage, rel)).cloned()
+    })
+}
+
+#[inline(never)]
+fn cache(state: &Arc<RelState>) {
+    let old =
+        CACHE.with_borrow_mut(|cache| cache[state.rel.0 as usize % CACHED].replace(state.clone()));
+    drop(old);
 }
 
 /// Drops the state of a relation whose files are gone.

@@ -16,9 +16,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use sched::SpinLock;
 
-/// Bytes of room per class.
+use crate::heap::page::EMPTY_PAGE;
+
+/// Bytes of room per class; the last class is that of empty pages.
 const CLASS_BYTES: usize = 256;
-const CLASSES: usize = 32;
+const CLASSES: usize = 33;
 /// Pages being filled at the same time.
 const TARGETS: usize = 16;
 /// No page.
@@ -47,7 +49,8 @@ pub struct Space {
 #[derive(Default)]
 struct Map {
     class: Vec<u8>,
-    lists: [Vec<u32>; CLASSES],
+    /// One list a class.
+    lists: Vec<Vec<u32>>,
     fresh: Vec<std::ops::Range<u32>>,
 }
 
@@ -63,7 +66,7 @@ pub struct Taken {
 impl Default for Space {
     fn default() -> Space {
         Space {
-            map: SpinLock::new(Map::default()),
+            map: SpinLock::new(Map { lists: vec![Vec::new(); CLASSES], ..Map::default() }),
             targets: std::array::from_fn(|_| AtomicU32::new(NONE)),
             seeded: AtomicBool::new(false),
             extenders: AtomicU32::new(0),
@@ -118,7 +121,7 @@ impl Space {
     /// Takes a page with at least `need` bytes of room out of the map.
     pub fn take(&self, need: usize) -> Option<Taken> {
         let mut map = self.map.lock();
-        let first = need.div_ceil(CLASS_BYTES).max(1);
+        let first = need.div_ceil(CLASS_BYTES).clamp(1, CLASSES - 1);
         for class in first..CLASSES {
             while let Some(block) = map.lists[class].pop() {
                 let listed = &mut map.class[block as usize];
@@ -197,7 +200,7 @@ impl Map {
     }
 
     fn list(&mut self, block: u32, room: usize) {
-        let class = (room / CLASS_BYTES).min(CLASSES - 1);
+        let class = if room >= EMPTY_PAGE { CLASSES - 1 } else { room / CLASS_BYTES };
         let index = block as usize;
         if self.class.len() <= index {
             self.class.resize(index + 1, UNLISTED);
@@ -236,6 +239,10 @@ mod tests {
         assert_eq!(space.take(2000), None);
         assert_eq!(space.take(700), Some(Taken { block: 3, fresh: false }));
         assert_eq!(space.take(1), None);
+        space.give(4, EMPTY_PAGE - 1);
+        assert_eq!(space.take(EMPTY_PAGE), None, "the largest row needs an empty page");
+        space.give(4, EMPTY_PAGE);
+        assert_eq!(space.take(EMPTY_PAGE).map(|t| t.block), Some(4));
     }
 
     #[test]

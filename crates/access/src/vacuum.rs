@@ -7,11 +7,12 @@
 //!
 //! Without indexes the first step frees the line pointers at once. Dead line pointers are
 //! remembered up to [`DEAD_MAX`] at a time; then steps 2 and 3 run and the first goes on.
-//! The file's empty tail is not cut: a truncation needs the relation exclusively.
+//! Cutting the file's empty tail ([`truncate`]) needs the relation exclusively and is a step of its
+//! own.
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use base::{Result, TupleId};
+use base::{Fork, Result, TupleId};
 use txn::TxnManager;
 
 use crate::btree::BTree;
@@ -43,44 +44,67 @@ pub fn vacuum(manager: &TxnManager, heap: &Heap, indexes: &[BTree]) -> Result<Va
     let mut stats = VacuumStats { pages: heap.pages()?, ..VacuumStats::default() };
     heap.state.space.ended.store(0, Relaxed);
     let mut dead = Vec::new();
+    let mut judge = Judge::now(manager);
     for block in 0..stats.pages {
         sched::check_interrupts()?;
-        let pruned = prune_block(manager, heap, block, indexes.is_empty())?;
+        let pruned = prune_block(&mut judge, heap, block, indexes.is_empty())?;
         stats.live += u64::from(pruned.live);
         stats.removed += u64::from(pruned.removed);
         stats.kept += u64::from(pruned.kept);
         dead.extend(pruned.dead.iter().map(|&offset| TupleId { block, offset }));
         if dead.len() >= DEAD_MAX {
-            free(manager, heap, indexes, &mut dead)?;
+            free(&mut judge, heap, indexes, &mut dead)?;
         }
     }
-    free(manager, heap, indexes, &mut dead)?;
+    free(&mut judge, heap, indexes, &mut dead)?;
     heap.state.space.ended.fetch_add(stats.kept, Relaxed);
     heap.state.space.rows.store(stats.live + 1, Relaxed);
     heap.state.space.rows_pages.store(stats.pages, Relaxed);
     Ok(stats)
 }
 
+/// Cuts empty pages off the file's end; returns how many. The caller holds AccessExclusive on the
+/// table.
+///
+/// # Errors
+/// I/O errors, interrupts.
+pub fn truncate(heap: &Heap) -> Result<u32> {
+    let pages = heap.pages()?;
+    let mut keep = pages;
+    while keep > 0 {
+        sched::check_interrupts()?;
+        let pinned = heap.pin(keep - 1)?;
+        if page::line_count(pinned.read().page()) > 0 {
+            break;
+        }
+        keep -= 1;
+    }
+    if keep < pages {
+        heap.state.space.cut(keep);
+        heap.storage.truncate(heap.rel, Fork::Main, keep)?;
+    }
+    Ok(pages - keep)
+}
+
 /// Prunes one page and registers its room.
-fn prune_block(manager: &TxnManager, heap: &Heap, block: u32, no_indexes: bool) -> Result<Pruned> {
+fn prune_block(judge: &mut Judge<'_>, heap: &Heap, block: u32, no_indexes: bool) -> Result<Pruned> {
     let all = |_: u16| true;
     let free_dead: Option<&dyn Fn(u16) -> bool> = if no_indexes { Some(&all) } else { None };
-    visit(manager, heap, block, free_dead)
+    visit(judge, heap, block, free_dead)
 }
 
 fn visit(
-    manager: &TxnManager,
+    judge: &mut Judge<'_>,
     heap: &Heap,
     block: u32,
     free_dead: Option<&dyn Fn(u16) -> bool>,
 ) -> Result<Pruned> {
-    let mut judge = Judge::new(manager);
     let mut mtr = heap.storage.mtr();
     let target = mtr.add(heap.pin(block)?.write());
     let pruned = if page::is_new(mtr.page(target)) {
         Pruned::default()
     } else {
-        prune::prune(&mut mtr, target, &mut judge, free_dead)
+        prune::prune(&mut mtr, target, judge, free_dead)
     };
     let room = page::room(mtr.page(target));
     mtr.commit();
@@ -92,7 +116,7 @@ fn visit(
 
 /// Removes the index entries of dead line pointers and then the line pointers. `dead` is in order.
 fn free(
-    manager: &TxnManager,
+    judge: &mut Judge<'_>,
     heap: &Heap,
     indexes: &[BTree],
     dead: &mut Vec<TupleId>,
@@ -108,7 +132,7 @@ fn free(
         sched::check_interrupts()?;
         // Line pointers that died meanwhile still have index entries: only the known ones go.
         let known = |number: u16| block.iter().any(|row| row.offset == number);
-        visit(manager, heap, block[0].block, Some(&known))?;
+        visit(judge, heap, block[0].block, Some(&known))?;
     }
     dead.clear();
     Ok(())

@@ -129,7 +129,7 @@ impl Builder {
         } else {
             body.size() + size > LEAF_FILL || body.size() + 2 * size + 1 > CAPACITY
         };
-        let start_page = full && body.len() > 0;
+        let start_page = full && !body.is_empty();
         if start_page {
             self.close_page(level, key, tid)?;
         }

@@ -338,9 +338,9 @@ impl Body {
         self.slots.len() * SLOT + self.cells.len() + high
     }
 
-    /// How many entries.
-    pub fn len(&self) -> usize {
-        self.slots.len()
+    /// Whether it has no entries.
+    pub fn is_empty(&self) -> bool {
+        self.slots.is_empty()
     }
 
     /// Writes the page. `fresh`: the page was never used.

@@ -73,9 +73,14 @@ impl Heap {
             let target = mtr.add(guard);
             page::init_if_new(&mut mtr, target);
             let count = fill(&mut mtr, target, block, left, (xid, command), &mut places);
+            let room = page::room(mtr.page(target));
             mtr.commit();
             left = &left[count..];
             hint.block = Some(block);
+            if left.is_empty() && !self.state.space.is_target(block) {
+                // Others may fill what is left of the last page.
+                self.state.space.give(block, room);
+            }
             sched::check_interrupts()?;
         }
         Ok(places)
@@ -93,9 +98,11 @@ impl Heap {
             && !self.state.space.is_target(block)
         {
             let guard = self.pin(block)?.write();
-            if page::room(guard.page()) >= need {
+            let room = page::room(guard.page());
+            if room >= need {
                 return Ok(guard);
             }
+            self.state.space.give(block, room);
         }
         let pages = (bytes / (storage::PAGE_SIZE - 512)) as u32;
         if pages == 0 {

@@ -299,7 +299,7 @@ impl Heap {
             counted += 1;
             rows += (1..=page::line_count(page)).filter(|&n| visible::is_root(page, n)).count();
         }
-        Ok(if counted == 0 { 0 } else { rows as u64 * u64::from(pages) / counted })
+        Ok((rows as u64 * u64::from(pages)).checked_div(counted).unwrap_or(0))
     }
 }
 

@@ -68,6 +68,8 @@ pub const IN_CHAIN: u16 = 256;
 /// The bits about `xmin` and the version's own place, which a new `xmax` leaves alone.
 pub const KEEP: u16 = XMIN_COMMITTED | XMIN_ABORTED | IN_CHAIN;
 
+/// Bytes that an empty page has for versions and their line pointers.
+pub const EMPTY_PAGE: usize = PAGE_SIZE - LINES;
 /// The largest row (without header) that fits a page.
 pub const MAX_ROW: usize = PAGE_SIZE - LINES - LINE_SIZE - HEADER;
 /// A page with this many line pointers takes no new ones: walks over a page stay short.
@@ -203,7 +205,7 @@ pub fn line(page: &Page, number: u16) -> Line {
 /// Bytes that a new version with its line pointer can take, without pruning.
 pub fn room(page: &Page) -> usize {
     if is_new(page) {
-        return PAGE_SIZE - LINES;
+        return EMPTY_PAGE;
     }
     if flags(page) & FREE_LINES == 0 && line_count(page) >= MAX_LINES {
         return 0;

@@ -59,6 +59,11 @@ impl<'a> Judge<'a> {
         Judge { manager, horizon: manager.horizon(), last: (0, XidStatus::Aborted) }
     }
 
+    /// Judges by the horizon as of now, which takes a visit to every session.
+    pub fn now(manager: &'a TxnManager) -> Judge<'a> {
+        Judge { manager, horizon: manager.horizon_now(), last: (0, XidStatus::Aborted) }
+    }
+
     /// The horizon.
     pub fn horizon(&self) -> Csn {
         self.horizon

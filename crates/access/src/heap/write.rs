@@ -25,7 +25,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use base::{Result, TupleId, Xid, err};
 use storage::{Mtr, Page, PageRef, WriteGuard};
-use txn::{Isolation, LockMode, LockTag, LockWait, RowLockMode, Snapshot, Transaction, XidStatus};
+use txn::{
+    Isolation, LockMode, LockTag, LockWait, RowLockMode, Snapshot, Transaction, TxnManager,
+    XidStatus,
+};
 
 use super::page::{
     self, End, HAS_NEXT, IN_CHAIN, KEYS, LOCK_ONLY, Line, NEXT_IN_CHAIN, PRUNABLE, XMAX_ABORTED,
@@ -293,14 +296,7 @@ impl Heap {
         let mut mtr = self.storage.mtr();
         let target = mtr.add(guard);
         if page::room(mtr.page(target)) < need {
-            let mut judge = Judge::new(change.tx.manager());
-            let futile = self.state.space.prune_is_futile(tid.block, judge.horizon().0);
-            if !futile {
-                let pruned = prune::prune(&mut mtr, target, &mut judge, None);
-                if pruned.removed == 0 {
-                    self.state.space.note_futile_prune(tid.block, judge.horizon().0);
-                }
-            }
+            self.make_room(&mut mtr, target, need, change.tx.manager());
         }
         if page::room(mtr.page(target)) < need {
             let (_, mut guards) = mtr.commit_keep();
@@ -315,6 +311,26 @@ impl Heap {
         self.end_version(&mut mtr, target, tid, change, Some(new), next_bits);
         mtr.commit();
         Ok(Ok(WriteResult::Done { tid: new, in_chain: change.in_chain }))
+    }
+
+    /// Prunes a page for a new version: with the horizon at hand, and if that isn't enough with the
+    /// newest one, since the way to another page costs index entries.
+    fn make_room(&self, mtr: &mut Mtr<'_>, target: PageRef, need: usize, manager: &TxnManager) {
+        let block = mtr.id(target).block;
+        let mut judge = Judge::new(manager);
+        if !self.state.space.prune_is_futile(block, judge.horizon().0) {
+            prune::prune(mtr, target, &mut judge, None);
+        }
+        if page::room(mtr.page(target)) >= need {
+            return;
+        }
+        let mut judge = Judge::now(manager);
+        if !self.state.space.prune_is_futile(block, judge.horizon().0) {
+            prune::prune(mtr, target, &mut judge, None);
+        }
+        if page::room(mtr.page(target)) < need {
+            self.state.space.note_futile_prune(block, judge.horizon().0);
+        }
     }
 
     /// Puts the new version into another page. None: the old version changed hands meanwhile.
