@@ -9,7 +9,7 @@ use num_bigint::BigInt;
 use super::Accumulator;
 use super::int::out_of_range;
 use crate::datum::{Datum, Numeric, Text};
-use crate::numeric::pow10;
+use crate::numeric::{POW10, pow10};
 use crate::oids;
 use crate::order::compare;
 
@@ -65,6 +65,7 @@ macro_rules! as_any {
         }
     };
 }
+pub(super) use as_any;
 
 /// `count`.
 struct Count(i64);
@@ -169,6 +170,13 @@ impl NumericSum {
                     None => self.add_big(BigInt::from(*value), self.scale),
                 }
             }
+            Numeric::Small { value, scale } if self.is_near(*scale) => {
+                let factor = POW10[self.scale as usize - usize::from(*scale)];
+                match self.small.checked_add(i128::from(*value) * i128::from(factor)) {
+                    Some(sum) => self.small = sum,
+                    None => self.add_scaled(BigInt::from(*value), u32::from(*scale)),
+                }
+            }
             Numeric::NaN => self.nan += 1,
             Numeric::Infinity => self.plus += 1,
             Numeric::NegInfinity => self.minus += 1,
@@ -178,6 +186,12 @@ impl NumericSum {
                 }
             }
         }
+    }
+
+    /// Whether a value of this scale only needs a factor that fits 64 bits.
+    fn is_near(&self, scale: u16) -> bool {
+        let scale = u32::from(scale);
+        scale < self.scale && self.scale - scale <= 18
     }
 
     /// Adds a value of another scale: the sum takes on the larger one.
@@ -346,8 +360,16 @@ struct Extreme<const MAX: bool>(Datum);
 
 impl<const MAX: bool> Extreme<MAX> {
     fn take(&mut self, v: &Datum) {
-        let wanted = if MAX { Ordering::Greater } else { Ordering::Less };
-        if !v.is_null() && (self.0.is_null() || compare(v, &self.0) == wanted) {
+        if v.is_null() {
+            return;
+        }
+        let better = match (&self.0, compare(v, &self.0)) {
+            (Datum::Null, _) => true,
+            // Of equal values that look different the last one stays, of char(n) the first.
+            (old, Ordering::Equal) => !matches!(old, Datum::Bpchar(_)),
+            (_, order) => (order == Ordering::Greater) == MAX,
+        };
+        if better {
             self.0 = v.clone();
         }
     }

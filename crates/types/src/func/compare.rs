@@ -31,10 +31,14 @@ const WIDE: [ScalarBody; 6] = six!(|a: &Datum, b: &Datum| a.to_i64().cmp(&b.to_i
 const FLOAT: [ScalarBody; 6] =
     six!(|a: &Datum, b: &Datum| compare_floats(super::float::wide(a), super::float::wide(b)));
 
-const LARGER: Body =
-    S(|a, _| Ok(if compare(&a[0], &a[1]).is_ge() { a[0].clone() } else { a[1].clone() }));
-const SMALLER: Body =
-    S(|a, _| Ok(if compare(&a[0], &a[1]).is_le() { a[0].clone() } else { a[1].clone() }));
+/// Of equal values that look different the second one counts, of char(n) the first.
+fn first_counts(a: &[Datum], wanted: Ordering) -> bool {
+    let order = compare(&a[0], &a[1]);
+    order == wanted || (order == Ordering::Equal && matches!(a[0], Datum::Bpchar(_)))
+}
+
+const LARGER: Body = S(|a, _| Ok(a[usize::from(!first_counts(a, Ordering::Greater))].clone()));
+const SMALLER: Body = S(|a, _| Ok(a[usize::from(!first_counts(a, Ordering::Less))].clone()));
 const CMP: Body = S(|a, _| Ok(Datum::Int4(compare(&a[0], &a[1]) as i32)));
 
 /// Names in the order of [`six`].

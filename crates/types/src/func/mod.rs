@@ -9,6 +9,7 @@
 pub mod aggregate;
 mod cast;
 mod compare;
+mod datetime;
 mod float;
 mod int;
 mod keywords;
@@ -172,4 +173,17 @@ pub struct AggregateRow {
     pub strict: bool,
     /// A fresh state.
     pub start: fn() -> Box<dyn Accumulator>,
+}
+
+/// Gives an array its declared element type: what polymorphic functions and `array_agg` build has
+/// the natural type of its values (text for varchar, oid for regclass).
+pub fn with_element(value: Datum, element: Oid) -> Datum {
+    match value {
+        Datum::Array(a) if a.element != element => {
+            let mut a = std::sync::Arc::unwrap_or_clone(a);
+            a.element = element;
+            Datum::Array(a.into())
+        }
+        value => value,
+    }
 }

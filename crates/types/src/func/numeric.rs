@@ -40,6 +40,13 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         ("numeric_trunc", S(|a, _| Ok(a[0].as_numeric().trunc(digits(&a[1])).into()))),
         ("sql_round", S(|a, _| Ok(a[0].as_numeric().round(0).into()))),
         ("sql_trunc", S(|a, _| Ok(a[0].as_numeric().trunc(0).into()))),
+        ("numeric_sqrt", S(|a, _| a[0].as_numeric().sqrt().map(Into::into))),
+        ("numeric_exp", S(|a, _| a[0].as_numeric().exp().map(Into::into))),
+        ("numeric_ln", S(|a, _| a[0].as_numeric().ln().map(Into::into))),
+        ("numeric_power", S(|a, _| two(a, Numeric::pow))),
+        // The base comes first.
+        ("numeric_log", S(|a, _| a[1].as_numeric().log(a[0].as_numeric()).map(Into::into))),
+        ("sql_log", S(|a, _| a[0].as_numeric().log(&Numeric::from(10)).map(Into::into))),
         ("numeric_fac", S(|a, _| Numeric::factorial(a[0].as_int8()).map(Into::into))),
         ("numeric_scale", S(|a, _| Ok(a[0].as_numeric().scale().map(|s| s as i32).into()))),
         ("numeric_min_scale", S(|a, _| Ok(a[0].as_numeric().min_scale().map(|s| s as i32).into()))),

@@ -21,6 +21,7 @@ const FAMILIES: &[fn() -> Vec<NamedBody>] = &[
     super::compare::bodies,
     super::text::bodies,
     super::cast::bodies,
+    super::datetime::bodies,
 ];
 
 /// Rows sorted by name, found by oid and by name.

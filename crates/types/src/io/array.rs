@@ -314,7 +314,7 @@ pub(super) fn parse_vector(element: Oid, text: &str) -> Result<Datum> {
             _ => Datum::Oid(super::number::parse_oid("oid", word)?),
         });
     }
-    let dims = vec![(items.len() as i32, 0)];
+    let dims = if items.is_empty() { Vec::new() } else { vec![(items.len() as i32, 0)] };
     Ok(Datum::Array(Array { element, dims, items }.into()))
 }
 

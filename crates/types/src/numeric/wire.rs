@@ -2,9 +2,9 @@
 //! order-preserving form for keys.
 
 use base::{Result, err};
-use num_bigint::{BigInt, Sign};
+use num_bigint::BigInt;
 
-use super::{MAX_SCALE, Numeric, pow10, shrink};
+use super::{MAX_SCALE, Numeric, pow10};
 
 const NEGATIVE: u16 = 0x4000;
 const NAN: u16 = 0xC000;
@@ -178,15 +178,5 @@ impl Numeric {
             return Some(Numeric::new(i64::from_le_bytes(wide), scale));
         }
         Numeric::from_big(BigInt::from_signed_bytes_le(digits), u32::from(scale)).ok()
-    }
-
-    /// The number with at most `scale` digits after the point (for computed results).
-    pub(crate) fn shrink_to(value: &BigInt, from: u32, scale: u32) -> Result<Numeric> {
-        debug_assert!(value.sign() != Sign::NoSign || from >= scale || from == 0);
-        if from >= scale {
-            Numeric::from_big(shrink(value, from - scale), scale)
-        } else {
-            Numeric::from_big(value * pow10(scale - from), scale)
-        }
     }
 }

@@ -1,0 +1,197 @@
+//! Time zones: names of the tz database, abbreviations, fixed offsets, POSIX rules.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use jiff::tz::AmbiguousOffset;
+
+use super::{DAY, EPOCH_DAYS, SECOND, civil_of, days_of, split};
+
+/// The session's `TimeZone`: a cheap handle.
+#[derive(Clone, Debug)]
+pub struct TimeZone(Zone);
+
+#[derive(Clone, Debug)]
+enum Zone {
+    /// Seconds east, and the name if it has one of its own.
+    Fixed(i32, Option<Arc<str>>),
+    Rules(jiff::tz::TimeZone, Arc<str>),
+}
+
+impl Default for TimeZone {
+    /// `Etc/UTC`.
+    fn default() -> TimeZone {
+        static UTC: OnceLock<Arc<str>> = OnceLock::new();
+        let name = UTC.get_or_init(|| Arc::from("Etc/UTC")).clone();
+        TimeZone(Zone::Fixed(0, Some(name)))
+    }
+}
+
+impl PartialEq for TimeZone {
+    fn eq(&self, other: &TimeZone) -> bool {
+        self.name() == other.name()
+    }
+}
+
+/// Seconds east of the abbreviations that input accepts.
+fn abbreviations() -> &'static HashMap<&'static str, i32> {
+    static TABLE: OnceLock<HashMap<&'static str, i32>> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        include_str!("../table/zones.txt")
+            .lines()
+            .filter(|l| !l.starts_with('#'))
+            .filter_map(|l| l.split_once(' '))
+            .filter_map(|(name, seconds)| Some((name, seconds.parse().ok()?)))
+            .collect()
+    })
+}
+
+/// What is known about a zone at an instant.
+pub(crate) struct Offset {
+    /// Seconds east of Greenwich.
+    pub(crate) seconds: i32,
+    /// `CET`, or the offset where there is no abbreviation.
+    pub(crate) abbreviation: String,
+}
+
+impl TimeZone {
+    /// `SET TimeZone`: a name of the tz database (in any case), or a POSIX rule (`EST5EDT`, `<+03>-3`).
+    pub fn parse(name: &str) -> Option<TimeZone> {
+        let name = name.trim();
+        if name.eq_ignore_ascii_case("Etc/UTC") {
+            return Some(TimeZone::default());
+        }
+        if let Ok(zone) = jiff::tz::TimeZone::get(name)
+            && zone.iana_name().is_some()
+        {
+            let known = Arc::from(zone.iana_name().unwrap_or(name));
+            return Some(TimeZone(match zone.to_fixed_offset() {
+                Ok(offset) => Zone::Fixed(offset.seconds(), Some(known)),
+                Err(_) => Zone::Rules(zone, known),
+            }));
+        }
+        let zone = jiff::tz::TimeZone::posix(name).ok()?;
+        let name = Arc::from(name);
+        Some(TimeZone(match zone.to_fixed_offset() {
+            Ok(offset) => Zone::Fixed(offset.seconds(), Some(name)),
+            Err(_) => Zone::Rules(zone, name),
+        }))
+    }
+
+    /// A zone at a fixed distance, in seconds east of Greenwich.
+    pub fn fixed(seconds: i32) -> TimeZone {
+        TimeZone(Zone::Fixed(seconds, None))
+    }
+
+    /// What `AT TIME ZONE` and timestamp input accept: an abbreviation, or as [`TimeZone::parse`].
+    pub fn parse_any(name: &str) -> Option<TimeZone> {
+        match TimeZone::abbreviation(name) {
+            Some(seconds) => Some(TimeZone::fixed(seconds)),
+            None => TimeZone::parse(name),
+        }
+    }
+
+    /// Seconds east of an abbreviation such as `CET`.
+    pub(crate) fn abbreviation(name: &str) -> Option<i32> {
+        abbreviations().get(name.to_ascii_uppercase().as_str()).copied()
+    }
+
+    /// The name, as `SHOW TimeZone` prints it.
+    pub fn name(&self) -> String {
+        match &self.0 {
+            Zone::Fixed(_, Some(name)) | Zone::Rules(_, name) => name.to_string(),
+            Zone::Fixed(seconds, None) => {
+                // POSIX counts westward.
+                let text = |s: i32| {
+                    let (h, m) = (s.abs() / 3600, s.abs() / 60 % 60);
+                    let sign = if s < 0 { '-' } else { '+' };
+                    if m == 0 { format!("{sign}{h:02}") } else { format!("{sign}{h:02}:{m:02}") }
+                };
+                format!("<{}>{}", text(*seconds), text(-*seconds))
+            }
+        }
+    }
+
+    /// Seconds east at an instant (microseconds since 2000-01-01 UTC).
+    pub(crate) fn seconds_at(&self, utc: i64) -> i32 {
+        match &self.0 {
+            Zone::Fixed(seconds, _) => *seconds,
+            Zone::Rules(zone, _) => zone.to_offset(instant(utc)).seconds(),
+        }
+    }
+
+    /// Offset and abbreviation at an instant.
+    pub(crate) fn at(&self, utc: i64) -> Offset {
+        match &self.0 {
+            Zone::Fixed(seconds, name) => Offset {
+                seconds: *seconds,
+                abbreviation: match name.as_deref() {
+                    Some("Etc/UTC" | "UTC" | "Etc/UCT" | "UCT" | "Zulu" | "Etc/Zulu") => {
+                        "UTC".to_owned()
+                    }
+                    Some("Etc/GMT" | "GMT" | "Greenwich") => "GMT".to_owned(),
+                    _ => short_offset(*seconds),
+                },
+            },
+            Zone::Rules(zone, _) => {
+                let info = zone.to_offset_info(instant(utc));
+                Offset {
+                    seconds: info.offset().seconds(),
+                    abbreviation: info.abbreviation().to_owned(),
+                }
+            }
+        }
+    }
+
+    /// Seconds east at a local time: in a gap the rule before it holds, in a fold the one after.
+    pub(crate) fn seconds_of_local(&self, local: i64) -> i32 {
+        let zone = match &self.0 {
+            Zone::Fixed(seconds, _) => return *seconds,
+            Zone::Rules(zone, _) => zone,
+        };
+        let (days, micros) = split(local);
+        let (year, month, day) = civil_of(days);
+        let year = borrowed_year(year);
+        let second = micros / SECOND;
+        let civil = jiff::civil::DateTime::new(
+            year as i16,
+            month as i8,
+            day as i8,
+            (second / 3600) as i8,
+            (second / 60 % 60) as i8,
+            (second % 60) as i8,
+            0,
+        );
+        let Ok(civil) = civil else { return 0 };
+        match zone.to_ambiguous_timestamp(civil).offset() {
+            AmbiguousOffset::Unambiguous { offset } => offset.seconds(),
+            AmbiguousOffset::Gap { before, .. } => before.seconds(),
+            AmbiguousOffset::Fold { after, .. } => after.seconds(),
+        }
+    }
+}
+
+/// `+03`, `-03:30`: the abbreviation of zones that have none.
+fn short_offset(seconds: i32) -> String {
+    let (h, m) = (seconds.abs() / 3600, seconds.abs() / 60 % 60);
+    let sign = if seconds < 0 { '-' } else { '+' };
+    if m == 0 { format!("{sign}{h:02}") } else { format!("{sign}{h:02}{m:02}") }
+}
+
+/// A year that the library knows, with the same calendar.
+fn borrowed_year(year: i64) -> i64 {
+    match year {
+        9990.. => 9600 + (year - 9600).rem_euclid(400) - 400,
+        ..=-9990 => -9600 + year.rem_euclid(400),
+        _ => year,
+    }
+}
+
+fn instant(utc: i64) -> jiff::Timestamp {
+    let (days, micros) = split(utc);
+    let (year, month, day) = civil_of(days);
+    let borrowed = borrowed_year(year);
+    let days = if borrowed == year { days } else { days_of(borrowed, month, day) };
+    let micros = (days + EPOCH_DAYS) * DAY + micros;
+    jiff::Timestamp::from_microsecond(micros).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}
