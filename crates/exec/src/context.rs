@@ -6,7 +6,6 @@ use base::Result;
 use base::settings::Settings;
 use catalog::system::ServerInfo;
 use catalog::{Catalog, CatalogTx};
-use sql::Prepared;
 use storage::Storage;
 use txn::{Snapshot, Transaction, TxnManager};
 use types::{Batch, Datum, FormatContext};
@@ -79,43 +78,4 @@ pub struct Outcome {
     pub tag: Option<&'static str>,
 }
 
-/// Runs a query or data change to its end.
-pub fn run(
-    _prepared: &Arc<Prepared>,
-    _cx: &mut ExecContext<'_>,
-    _sink: &mut dyn RowSink,
-) -> Result<Outcome> {
-    todo!()
-}
-
-/// A query that stops and goes on (portals with row limits, cursors). It owns what it needs between
-/// calls: no latch, no stack.
-pub struct Execution {}
-
-impl Execution {
-    /// Prepares to run; `params` are copied.
-    pub fn start(_prepared: &Arc<Prepared>, _cx: &mut ExecContext<'_>) -> Result<Execution> {
-        todo!()
-    }
-
-    /// Sends at most `limit` rows (0: all); true when the end is reached.
-    pub fn fetch(
-        &mut self,
-        _cx: &mut ExecContext<'_>,
-        _limit: u64,
-        _sink: &mut dyn RowSink,
-    ) -> Result<(u64, bool)> {
-        todo!()
-    }
-}
-
-/// Runs a statement that defines something or maintains tables: CREATE, DROP, ALTER, TRUNCATE,
-/// VACUUM, ANALYZE, COPY, EXPLAIN, LOCK, COMMENT, CHECKPOINT. (Transaction control, settings,
-/// prepared statements and cursors are the session's.)
-pub fn run_utility(
-    _prepared: &Arc<Prepared>,
-    _cx: &mut ExecContext<'_>,
-    _sink: &mut dyn RowSink,
-) -> Result<Outcome> {
-    todo!()
-}
+pub use crate::run::{Execution, run, run_utility};

@@ -1,7 +1,33 @@
 //! The executor: one file per operator, expression evaluation, statements that change definitions.
-//! Never the protocol. (Interface agreed first; bodies follow.)
+//! Never the protocol.
+//!
+//! ```text
+//! run ── short (one row by key: no batch, no operator)
+//!     └─ ops::build ── a tree of operator states beside the plan's tree; batches go up
+//! run_utility ── define (CREATE, ALTER, DROP …), copy, maintain (VACUUM, ANALYZE), explain
+//! ```
+//!
+//! * A plan is shared by all sessions and never changes; what changes while it runs is in an
+//!   operator's state, which gets its plan node with each call. So an execution owns no borrow
+//!   and can rest in a portal.
+//! * No latch is held while an expression is evaluated or a row is given away.
 #![forbid(unsafe_code)]
 
 pub mod context;
+mod copy;
+mod define;
+mod eval;
+mod explain;
+mod maintain;
+mod modify;
+mod ops;
+mod rows;
+mod run;
+mod session;
+mod short;
+mod subquery;
+mod table;
+mod vector;
 
-pub use context::{Engine, ExecContext, RowSink, SessionHooks};
+pub use context::{Engine, ExecContext, Outcome, RowSink, SessionHooks};
+pub use run::{Execution, run, run_utility};

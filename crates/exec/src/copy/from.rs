@@ -1,0 +1,268 @@
+//! COPY FROM STDIN: rows are read into a part of a thousand, checked, and inserted together.
+
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, err};
+use sql::plan::Modify;
+use sql::utility::{CopyFormat, CopyOptions, Utility};
+use sql::{Expr, Prepared};
+use types::Datum;
+
+use super::csv::Dialect;
+use super::input::Input;
+use super::{binary, csv, text};
+use crate::context::{ExecContext, Outcome};
+use crate::eval;
+use crate::modify::{References, Writer};
+use crate::rows::Row;
+use crate::run::{Run, State};
+
+/// Rows that are inserted together.
+const PART_ROWS: usize = 1000;
+/// …or so many bytes of data, if that comes first.
+const PART_BYTES: usize = 1 << 20;
+
+/// What a COPY works with.
+struct Load<'p> {
+    modify: &'p Modify,
+    /// Columns in the data, from 1.
+    columns: &'p [u16],
+    defaults: &'p [Option<Expr>],
+    options: &'p CopyOptions,
+    input: Input,
+    line: u64,
+    /// The rows of the part, reused from part to part, and how many are filled.
+    rows: Vec<Vec<Datum>>,
+    filled: usize,
+    bytes: usize,
+    /// The line of the part's first row.
+    first_line: u64,
+}
+
+/// COPY FROM STDIN.
+pub fn run(
+    utility: &Utility,
+    prepared: &Arc<Prepared>,
+    cx: &mut ExecContext<'_>,
+) -> Result<Outcome> {
+    let Utility::CopyFrom { modify, columns, defaults, options } = utility else {
+        return Err(Error::internal("not a COPY FROM"));
+    };
+    let mut writer = Writer::open(&modify.table, &modify.indexes, cx)?;
+    writer.references = References::open(&modify.table, cx)?;
+    let mut load = Load {
+        modify,
+        columns,
+        defaults,
+        options,
+        input: Input::default(),
+        line: 0,
+        rows: Vec::new(),
+        filled: 0,
+        bytes: 0,
+        first_line: 1,
+    };
+    let mut state = State::new(prepared);
+    let (params, snapshot) = (cx.params, cx.snapshot);
+    let mut run = Run { cx, prepared, params, snapshot, state: &mut state };
+    let mut count = 0;
+    if options.format == CopyFormat::Binary {
+        binary::header(&mut load.input, run.cx.hooks)?;
+    }
+    while load.next_row(&mut run)? {
+        writer
+            .check_row(&load.rows[load.filled], &modify.checks, &mut run)
+            .map_err(|e| load.row_error(e, load.line))?;
+        load.filled += 1;
+        count += 1;
+        if load.filled == PART_ROWS || load.bytes > PART_BYTES {
+            load.flush(&mut writer, &mut run)?;
+        }
+    }
+    load.flush(&mut writer, &mut run)?;
+    writer.finish(&mut run)?;
+    Ok(Outcome { rows: count, tag: None })
+}
+
+impl Load<'_> {
+    fn flush(&mut self, writer: &mut Writer, run: &mut Run<'_, '_>) -> Result<()> {
+        sched::check_interrupts()?;
+        let part = &self.rows[..self.filled];
+        if !part.is_empty() {
+            let first = self.first_line;
+            writer.insert_many(part, run).map_err(|e| {
+                let line = first + writer.at as u64;
+                e.context(format!("COPY {}, line {line}", self.modify.table.name))
+            })?;
+        }
+        self.filled = 0;
+        self.bytes = 0;
+        self.first_line = self.line + 1;
+        Ok(())
+    }
+
+    fn row_error(&self, error: Error, line: u64) -> Error {
+        error.context(format!("COPY {}, line {line}", self.modify.table.name))
+    }
+
+    /// Makes room for the next row: all NULL.
+    fn begin_row(&mut self) {
+        if self.rows.len() == self.filled {
+            self.rows.push(vec![Datum::Null; self.modify.table.columns.len()]);
+        } else {
+            self.rows[self.filled].fill(Datum::Null);
+        }
+    }
+
+    /// Reads a row into `rows[filled]`; false at the end.
+    fn next_row(&mut self, run: &mut Run<'_, '_>) -> Result<bool> {
+        self.begin_row();
+        let more = match self.options.format {
+            CopyFormat::Binary => self.next_binary(run)?,
+            CopyFormat::Text | CopyFormat::Csv => self.next_line(run)?,
+        };
+        if more {
+            self.fill_defaults(run)?;
+        }
+        Ok(more)
+    }
+
+    fn fill_defaults(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
+        for (n, default) in self.defaults.iter().enumerate() {
+            if let Some(expr) = default
+                && !self.columns.contains(&(n as u16 + 1))
+            {
+                self.rows[self.filled][n] = eval::eval(expr, Row::Empty, run)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn next_line(&mut self, run: &mut Run<'_, '_>) -> Result<bool> {
+        let is_csv = self.options.format == CopyFormat::Csv;
+        let dialect = Dialect {
+            delimiter: self.options.delimiter,
+            quote: self.options.quote,
+            escape: self.options.escape,
+        };
+        loop {
+            let hooks = &mut *run.cx.hooks;
+            let found = if is_csv {
+                csv::next_record(&mut self.input, dialect, hooks)
+                    .map_err(|e| self.row_error(e, self.line + 1))?
+            } else {
+                text::next_line(&mut self.input, hooks)?
+            };
+            let Some((length, consumed)) = found else {
+                return Ok(false);
+            };
+            self.line += 1;
+            if &self.input.rest()[..length] == b"\\." {
+                self.input.drain(run.cx.hooks)?;
+                return Ok(false);
+            }
+            if self.line == 1 && self.options.header {
+                self.input.consume(consumed);
+                self.first_line = 2;
+                continue;
+            }
+            self.bytes += length;
+            let result = self.parse_line(length, is_csv.then_some(dialect), run);
+            self.input.consume(consumed);
+            return result.map(|()| true);
+        }
+    }
+
+    /// Reads the fields of the line at the input's front.
+    fn parse_line(
+        &mut self,
+        length: usize,
+        csv: Option<Dialect>,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let line = &self.input.rest()[..length];
+        let null = self.options.null.as_bytes();
+        let row = &mut self.rows[self.filled];
+        let (table, columns, number) = (&self.modify.table, self.columns, self.line);
+        let whole = |e: Error| {
+            let shown = shorten(&String::from_utf8_lossy(line));
+            e.context(format!("COPY {}, line {number}: \"{shown}\"", table.name))
+        };
+        let format = run.cx.format;
+        let mut read = |n: usize, field: Option<&str>| -> Result<()> {
+            let Some(column) = columns.get(n) else {
+                return Err(whole(err!(
+                    BAD_COPY_FILE_FORMAT,
+                    "extra data after last expected column"
+                )));
+            };
+            let column = usize::from(*column) - 1;
+            let def = &table.columns[column];
+            let Some(field) = field else {
+                return Ok(());
+            };
+            row[column] =
+                types::io::input(Oid(def.ty), def.typmod, field, format).map_err(|e| {
+                    e.context(format!(
+                        "COPY {}, line {number}, column {}: \"{}\"",
+                        table.name,
+                        def.name,
+                        shorten(field)
+                    ))
+                })?;
+            Ok(())
+        };
+        // An empty line is no field at all when there are no columns.
+        if columns.is_empty() && line.is_empty() {
+            return Ok(());
+        }
+        let count = match csv {
+            Some(dialect) => csv::fields(line, dialect, null, &mut read)?,
+            None => text::fields(line, self.options.delimiter, null, &mut read)?,
+        };
+        if count < columns.len() {
+            let missing = &table.columns[usize::from(columns[count]) - 1].name;
+            return Err(whole(err!(BAD_COPY_FILE_FORMAT, "missing data for column \"{missing}\"")));
+        }
+        Ok(())
+    }
+
+    fn next_binary(&mut self, run: &mut Run<'_, '_>) -> Result<bool> {
+        let Some(count) = binary::begin_row(&mut self.input, run.cx.hooks)? else {
+            self.input.drain(run.cx.hooks)?;
+            return Ok(false);
+        };
+        self.line += 1;
+        if usize::try_from(count).ok() != Some(self.columns.len()) {
+            let error = err!(
+                BAD_COPY_FILE_FORMAT,
+                "row field count is {count}, expected {}",
+                self.columns.len()
+            );
+            return Err(self.row_error(error, self.line));
+        }
+        for column in self.columns {
+            let bytes = binary::field(&mut self.input, run.cx.hooks)?;
+            let Some(bytes) = bytes else {
+                continue;
+            };
+            self.bytes += bytes.len();
+            let n = usize::from(*column) - 1;
+            let def = &self.modify.table.columns[n];
+            let value = types::io::receive(Oid(def.ty), def.typmod, &bytes, run.cx.format);
+            self.rows[self.filled][n] = value.map_err(|e| {
+                let (table, line) = (&self.modify.table.name, self.line);
+                e.context(format!("COPY {table}, line {line}, column {}", def.name))
+            })?;
+        }
+        Ok(true)
+    }
+}
+
+/// A value as a message shows it: at most 100 characters.
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(100) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}

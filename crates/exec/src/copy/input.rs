@@ -1,0 +1,64 @@
+//! The client's bytes, gathered until a whole row is there.
+
+use base::Result;
+
+use crate::context::SessionHooks;
+
+/// Bytes that have come and how many of them are used.
+#[derive(Default)]
+pub struct Input {
+    bytes: Vec<u8>,
+    used: usize,
+    ended: bool,
+}
+
+impl Input {
+    /// What is there.
+    pub fn rest(&self) -> &[u8] {
+        &self.bytes[self.used..]
+    }
+
+    /// Uses some of it.
+    pub fn consume(&mut self, count: usize) {
+        self.used += count;
+    }
+
+    /// Waits for more; false at the end.
+    ///
+    /// # Errors
+    /// The connection's, and CopyFail.
+    pub fn more(&mut self, hooks: &mut dyn SessionHooks) -> Result<bool> {
+        if self.ended {
+            return Ok(false);
+        }
+        self.bytes.drain(..self.used);
+        self.used = 0;
+        match hooks.copy_read()? {
+            Some(piece) => {
+                if self.bytes.is_empty() {
+                    self.bytes = piece;
+                } else {
+                    self.bytes.extend_from_slice(&piece);
+                }
+                Ok(true)
+            }
+            None => {
+                self.ended = true;
+                Ok(false)
+            }
+        }
+    }
+
+    /// The rest after the end marker is of no interest.
+    ///
+    /// # Errors
+    /// As [`Input::more`].
+    pub fn drain(&mut self, hooks: &mut dyn SessionHooks) -> Result<()> {
+        loop {
+            self.used = self.bytes.len();
+            if !self.more(hooks)? {
+                return Ok(());
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! COPY FROM STDIN and TO STDOUT in the text, CSV and binary formats (manual, SQL command COPY).
+
+mod binary;
+mod csv;
+pub mod from;
+mod input;
+mod text;
+pub mod to;
+
+/// The binary format's first bytes.
+const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";

@@ -1,0 +1,151 @@
+//! COPY TO STDOUT: one piece of the data stream a row.
+
+use base::{Oid, Result};
+use sql::Prepared;
+use sql::utility::{CopyFormat, CopyOptions};
+use types::{Batch, Datum};
+
+use super::csv::Dialect;
+use super::{SIGNATURE, csv, text};
+use crate::context::{ExecContext, Outcome, RowSink};
+use crate::run::{State, run_with};
+
+/// Formats rows on their way to the client.
+struct Writer<'s> {
+    sink: &'s mut dyn RowSink,
+    format: &'s types::FormatContext,
+    options: &'s CopyOptions,
+    types: Vec<Oid>,
+    line: Vec<u8>,
+    field: Vec<u8>,
+    rows: u64,
+}
+
+impl Writer<'_> {
+    fn dialect(&self) -> Dialect {
+        Dialect {
+            delimiter: self.options.delimiter,
+            quote: self.options.quote,
+            escape: self.options.escape,
+        }
+    }
+
+    fn write(&mut self, values: impl Iterator<Item = Datum>) -> Result<()> {
+        self.line.clear();
+        if self.options.format == CopyFormat::Binary {
+            self.line.extend_from_slice(&(self.types.len() as i16).to_be_bytes());
+        }
+        for (n, value) in values.enumerate() {
+            match self.options.format {
+                CopyFormat::Binary => self.binary(n, &value)?,
+                CopyFormat::Text | CopyFormat::Csv => self.field(n, &value)?,
+            }
+        }
+        if self.options.format != CopyFormat::Binary {
+            self.line.push(b'\n');
+        }
+        self.rows += 1;
+        self.sink.copy_data(&self.line)
+    }
+
+    fn field(&mut self, n: usize, value: &Datum) -> Result<()> {
+        if n > 0 {
+            self.line.push(self.options.delimiter);
+        }
+        let null = self.options.null.as_bytes();
+        if value.is_null() {
+            self.line.extend_from_slice(null);
+            return Ok(());
+        }
+        self.field.clear();
+        types::io::output(self.types[n], value, self.format, &mut self.field)?;
+        let alone = self.types.len() == 1;
+        if self.options.format == CopyFormat::Csv {
+            csv::write(&self.field, self.dialect(), null, alone, &mut self.line);
+        } else {
+            text::escape(&self.field, self.options.delimiter, &mut self.line);
+        }
+        Ok(())
+    }
+
+    fn binary(&mut self, n: usize, value: &Datum) -> Result<()> {
+        if value.is_null() {
+            self.line.extend_from_slice(&(-1i32).to_be_bytes());
+            return Ok(());
+        }
+        self.field.clear();
+        types::io::send(self.types[n], value, &mut self.field)?;
+        self.line.extend_from_slice(&(self.field.len() as i32).to_be_bytes());
+        self.line.extend_from_slice(&self.field);
+        Ok(())
+    }
+}
+
+impl RowSink for Writer<'_> {
+    fn batch(&mut self, batch: &Batch) -> Result<()> {
+        for row in 0..batch.rows {
+            let types = self.types.clone();
+            let values = batch.columns.iter().zip(types).map(|(c, ty)| c.get(row, ty));
+            self.write(values)?;
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        self.write(row.iter().cloned())
+    }
+
+    fn copy_data(&mut self, bytes: &[u8]) -> Result<()> {
+        self.sink.copy_data(bytes)
+    }
+}
+
+/// COPY TO STDOUT.
+pub fn run(
+    query: &Prepared,
+    options: &CopyOptions,
+    cx: &mut ExecContext<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<Outcome> {
+    let mut writer = Writer {
+        sink,
+        format: cx.format,
+        options,
+        types: query.columns.iter().map(|c| c.ty).collect(),
+        line: Vec::new(),
+        field: Vec::new(),
+        rows: 0,
+    };
+    if options.format == CopyFormat::Binary {
+        let mut header = SIGNATURE.to_vec();
+        header.extend_from_slice(&[0; 8]);
+        writer.sink.copy_data(&header)?;
+    }
+    if options.header {
+        header(&mut writer, query)?;
+    }
+    let mut state = State::new(query);
+    run_with(query, cx, &mut state, &mut writer)?;
+    if options.format == CopyFormat::Binary {
+        writer.sink.copy_data(&(-1i16).to_be_bytes())?;
+    }
+    Ok(Outcome { rows: writer.rows, tag: None })
+}
+
+/// The column names, as the first line.
+fn header(writer: &mut Writer<'_>, query: &Prepared) -> Result<()> {
+    let mut line = Vec::new();
+    for (n, column) in query.columns.iter().enumerate() {
+        if n > 0 {
+            line.push(writer.options.delimiter);
+        }
+        let name = column.name.as_bytes();
+        if writer.options.format == CopyFormat::Csv {
+            csv::write(name, writer.dialect(), writer.options.null.as_bytes(), false, &mut line);
+        } else {
+            text::escape(name, writer.options.delimiter, &mut line);
+        }
+    }
+    line.push(b'\n');
+    writer.sink.copy_data(&line)
+}

@@ -1,0 +1,318 @@
+//! ALTER TABLE: one function a step.
+
+use base::{Error, Oid, Result, err};
+use catalog::{Column, ConstraintKind, Object, Table};
+use sql::utility::{AlterTable, ColumnDef, ConstraintDef, Name};
+use txn::LockMode;
+
+use super::inner::{expression_value, qualified};
+use super::rename::mentions;
+use super::{constraint, create_table, drop, inner, notice, open_table, refresh, rewrite};
+use crate::context::ExecContext;
+use crate::session::quote_identifier;
+
+/// ALTER TABLE.
+pub fn run(
+    name: &Name,
+    if_exists: bool,
+    steps: &[AlterTable],
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let table = match open_table(cx, name, LockMode::AccessExclusive) {
+        Err(error) if if_exists && error.code() == base::sqlstate::UNDEFINED_TABLE => {
+            let message = format!("relation \"{}\" does not exist, skipping", name.name);
+            notice(cx, base::sqlstate::UNDEFINED_TABLE, message);
+            return Ok(());
+        }
+        other => other?,
+    };
+    steps.iter().try_for_each(|step| run_step(step, table.oid, cx))
+}
+
+fn run_step(step: &AlterTable, id: u32, cx: &mut ExecContext<'_>) -> Result<()> {
+    match step {
+        AlterTable::AddColumn { column, constraints, if_not_exists } => {
+            add_column(cx, id, column, constraints, *if_not_exists)
+        }
+        AlterTable::DropColumn { name, if_exists, cascade } => {
+            drop_column(cx, id, name, *if_exists, *cascade)
+        }
+        AlterTable::SetDefault { column, default } => {
+            let mut table = refresh(cx, id)?;
+            column_mut(&mut table, column)?.default = default.clone();
+            put(cx, table)
+        }
+        AlterTable::SetNotNull { column, not_null } => set_not_null(cx, id, column, *not_null),
+        AlterTable::SetType { column, ty, typmod, using } => {
+            set_type(cx, id, column, *ty, *typmod, using.as_deref())
+        }
+        AlterTable::AddConstraint(def) => constraint::add(cx, id, def, false),
+        AlterTable::DropConstraint { name, if_exists, cascade } => {
+            drop_constraint(cx, id, name, *if_exists, *cascade)
+        }
+        AlterTable::SetOptions(options) => {
+            let mut table = refresh(cx, id)?;
+            for (name, value) in options {
+                table.options.retain(|(n, _)| n != name);
+                table.options.push((name.clone(), value.clone()));
+            }
+            put(cx, table)
+        }
+        AlterTable::Owner(role) => {
+            let view = cx.catalog_tx.view();
+            let owner = view
+                .roles()
+                .find(|r| r.name == *role)
+                .ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{role}\" does not exist"))?
+                .oid;
+            let mut table = refresh(cx, id)?;
+            table.owner = owner;
+            put(cx, table)
+        }
+    }
+}
+
+fn put(cx: &mut ExecContext<'_>, table: Table) -> Result<()> {
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+}
+
+fn missing_column(table: &Table, column: &str) -> Error {
+    err!(UNDEFINED_COLUMN, "column \"{column}\" of relation \"{}\" does not exist", table.name)
+}
+
+fn column_mut<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Column> {
+    match table.column(name) {
+        Some((number, _)) => Ok(&mut table.columns[usize::from(number) - 1]),
+        None => Err(missing_column(table, name)),
+    }
+}
+
+fn has_rows(cx: &mut ExecContext<'_>, table: &Table) -> Result<bool> {
+    let view = cx.catalog_tx.view();
+    let mut any = false;
+    inner::query(&format!("SELECT 1 FROM {} LIMIT 1", qualified(&view, table)), cx, &mut |_| {
+        any = true;
+        Ok(())
+    })?;
+    Ok(any)
+}
+
+/// ADD COLUMN. Rows that are there read the default's value of this moment.
+fn add_column(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    def: &ColumnDef,
+    constraints: &[ConstraintDef],
+    if_not_exists: bool,
+) -> Result<()> {
+    let mut table = refresh(cx, id)?;
+    create_table::check_column_name(&def.name)?;
+    if table.column(&def.name).is_some() {
+        let message =
+            format!("column \"{}\" of relation \"{}\" already exists", def.name, table.name);
+        if !if_not_exists {
+            return Err(err!(DUPLICATE_COLUMN, "{message}"));
+        }
+        notice(cx, base::sqlstate::DUPLICATE_COLUMN, format!("{message}, skipping"));
+        return Ok(());
+    }
+    let mut column = create_table::column(def);
+    if let Some(default) = &def.default {
+        let value = expression_value(default, def.ty, def.typmod, cx)?;
+        if !value.is_null() {
+            column.missing = Some(types::io::to_text(def.ty, &value, cx.format)?.to_string());
+        }
+    }
+    if column.not_null && column.missing.is_none() && has_rows(cx, &table)? {
+        let view = cx.catalog_tx.view();
+        let schema = view.schema(table.schema).map_or("", |s| s.name.as_str());
+        return Err(err!(
+            NOT_NULL_VIOLATION,
+            "column \"{}\" of relation \"{}\" contains null values",
+            def.name,
+            table.name
+        )
+        .table(schema, &table.name)
+        .column(&def.name));
+    }
+    table.columns.push(column);
+    put(cx, table)?;
+    constraints.iter().try_for_each(|c| constraint::add(cx, id, c, false))
+}
+
+/// Whether a constraint is about a column.
+fn is_about(
+    kind: &ConstraintKind,
+    number: u16,
+    name: &str,
+    index_has: &dyn Fn(u32) -> bool,
+) -> bool {
+    match kind {
+        ConstraintKind::Check(sql) => mentions(sql, name),
+        ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
+            index_has(*index)
+        }
+        ConstraintKind::ForeignKey(key) => key.columns.contains(&number),
+    }
+}
+
+/// DROP COLUMN with the constraints and indexes that it is part of.
+fn drop_column(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    name: &str,
+    if_exists: bool,
+    cascade: bool,
+) -> Result<()> {
+    let table = refresh(cx, id)?;
+    let Some((number, _)) = table.column(name) else {
+        if !if_exists {
+            return Err(missing_column(&table, name));
+        }
+        let message =
+            format!("column \"{name}\" of relation \"{}\" does not exist, skipping", table.name);
+        notice(cx, base::sqlstate::UNDEFINED_COLUMN, message);
+        return Ok(());
+    };
+    let view = cx.catalog_tx.view();
+    let index_has = |index: u32| {
+        view.index(index).is_some_and(|i| i.columns.iter().any(|c| c.column == number))
+    };
+    let constraints: Vec<String> = table
+        .constraints
+        .iter()
+        .filter(|c| is_about(&c.kind, number, name, &index_has))
+        .map(|c| c.name.clone())
+        .collect();
+    for constraint in constraints {
+        drop_constraint(cx, id, &constraint, false, cascade)?;
+    }
+    let mut table = refresh(cx, id)?;
+    let indexes: Vec<u32> = table.indexes.iter().copied().filter(|i| index_has(*i)).collect();
+    for index in indexes {
+        drop::remove_index(cx, index)?;
+        table.indexes.retain(|i| *i != index);
+    }
+    let column = &mut table.columns[usize::from(number) - 1];
+    column.dropped = true;
+    column.not_null = false;
+    column.default = None;
+    column.missing = None;
+    column.name = format!("........pg.dropped.{number}........");
+    put(cx, table)
+}
+
+fn set_not_null(cx: &mut ExecContext<'_>, id: u32, column: &str, not_null: bool) -> Result<()> {
+    let mut table = refresh(cx, id)?;
+    let Some((number, _)) = table.column(column) else {
+        return Err(missing_column(&table, column));
+    };
+    if not_null {
+        constraint::check_no_nulls(cx, &table, column)?;
+    } else {
+        let view = cx.catalog_tx.view();
+        let in_primary = view
+            .indexes_of(&table)
+            .iter()
+            .any(|i| i.primary && i.columns.iter().any(|c| c.column == number));
+        if in_primary {
+            base::bail!(INVALID_TABLE_DEFINITION, "column \"{column}\" is in a primary key");
+        }
+    }
+    column_mut(&mut table, column)?.not_null = not_null;
+    put(cx, table)
+}
+
+/// ALTER COLUMN TYPE: writes the table anew.
+fn set_type(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    name: &str,
+    ty: Oid,
+    typmod: i32,
+    using: Option<&str>,
+) -> Result<()> {
+    let mut table = refresh(cx, id)?;
+    let Some((number, column)) = table.column(name) else {
+        return Err(missing_column(&table, name));
+    };
+    let target = types::io::format_type(ty, typmod);
+    let castable = column.ty == ty.0
+        || types::func::cast(Oid(column.ty), ty)
+            .is_some_and(|c| c.context >= types::func::CastContext::Assignment);
+    if using.is_none() && !castable {
+        return Err(err!(
+            DATATYPE_MISMATCH,
+            "column \"{name}\" cannot be cast automatically to type {}",
+            types::io::format_type(ty, -1)
+        )
+        .hint(format!(
+            "You might need to specify \"USING {name}::{}\".",
+            types::io::format_type(ty, -1)
+        )));
+    }
+    let view = cx.catalog_tx.view();
+    let from = qualified(&view, &table);
+    let expression = |n: usize, c: &Column| {
+        if c.dropped {
+            return "NULL".to_owned();
+        }
+        let plain = quote_identifier(&c.name);
+        if n + 1 != usize::from(number) {
+            return plain;
+        }
+        format!("CAST(({}) AS {target})", using.unwrap_or(&plain))
+    };
+    let list: Vec<String> =
+        table.columns.iter().enumerate().map(|(n, c)| expression(n, c)).collect();
+    let select = format!("SELECT {} FROM {from}", list.join(", "));
+    let column = &mut table.columns[usize::from(number) - 1];
+    (column.ty, column.typmod) = (ty.0, typmod);
+    if let Some(default) = &column.default {
+        column.default = Some(format!("CAST(({default}) AS {target})"));
+    }
+    rewrite(cx, table, &select)
+}
+
+fn drop_constraint(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    name: &str,
+    if_exists: bool,
+    cascade: bool,
+) -> Result<()> {
+    let table = refresh(cx, id)?;
+    let Some(constraint) = table.constraints.iter().find(|c| c.name == name).cloned() else {
+        let message =
+            format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
+        if !if_exists {
+            return Err(err!(UNDEFINED_OBJECT, "{message}"));
+        }
+        notice(cx, base::sqlstate::UNDEFINED_OBJECT, format!("{message}, skipping"));
+        return Ok(());
+    };
+    let index = match constraint.kind {
+        ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => Some(index),
+        _ => None,
+    };
+    if let Some(index) = index {
+        let what = format!("constraint {name} on table {}", table.name);
+        drop::drop_keys_on(cx, &table, index, cascade, &what)?;
+        drop::remove_index(cx, index)?;
+    }
+    let mut table = refresh(cx, id)?;
+    table.constraints.retain(|c| c.name != name);
+    table.indexes.retain(|i| Some(*i) != index);
+    let parent = match &constraint.kind {
+        ConstraintKind::ForeignKey(key) => Some(key.table),
+        _ => None,
+    };
+    let still = table.foreign_keys().any(|(_, key)| Some(key.table) == parent);
+    put(cx, table)?;
+    if let Some(parent) = parent
+        && !still
+    {
+        drop::forget_reference(cx, parent, id)?;
+    }
+    Ok(())
+}

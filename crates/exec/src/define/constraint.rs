@@ -1,0 +1,408 @@
+//! Adding a constraint to a table, new or with rows.
+
+use std::sync::Arc;
+
+use base::{Oid, Result, err};
+use catalog::{
+    Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Index, IndexColumn, Object, Table,
+};
+use sql::utility::{ConstraintDef, ConstraintDefKind, Name};
+use txn::LockMode;
+
+use super::inner::{qualified, query};
+use super::{create_index, name, refresh};
+use crate::context::ExecContext;
+use crate::session::quote_identifier;
+
+/// Adds a constraint. `fresh`: the table has no rows yet.
+///
+/// # Errors
+/// Those of the definition; `23502`, `23503`, `23505`, `23514` when rows violate it.
+pub fn add(cx: &mut ExecContext<'_>, id: u32, def: &ConstraintDef, fresh: bool) -> Result<()> {
+    let table = refresh(cx, id)?;
+    if let Some(name) = &def.name
+        && table.constraints.iter().any(|c| c.name == *name)
+    {
+        base::bail!(
+            DUPLICATE_OBJECT,
+            "constraint \"{name}\" for relation \"{}\" already exists",
+            table.name
+        );
+    }
+    let given = def.name.as_deref();
+    match &def.kind {
+        ConstraintDefKind::Check { sql, columns } => check(cx, table, given, sql, columns, fresh),
+        ConstraintDefKind::PrimaryKey(columns) => key(cx, table, given, columns, true),
+        ConstraintDefKind::Unique(columns) => key(cx, table, given, columns, false),
+        ConstraintDefKind::UsingIndex { index, primary } => {
+            using_index(cx, table, given, index, *primary)
+        }
+        ConstraintDefKind::ForeignKey {
+            columns,
+            table: other,
+            referenced,
+            on_delete,
+            on_update,
+        } => {
+            let actions = (*on_delete, *on_update);
+            foreign_key(cx, table, given, columns, other, referenced, actions, fresh)
+        }
+    }
+}
+
+fn put(cx: &mut ExecContext<'_>, table: Table) -> Result<()> {
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+}
+
+/// Numbers of columns by name.
+///
+/// # Errors
+/// `42703`, `42701`.
+pub fn column_numbers(table: &Table, names: &[String], what: &str) -> Result<Vec<u16>> {
+    let mut numbers = Vec::with_capacity(names.len());
+    for name in names {
+        let (number, _) = table.column(name).ok_or_else(|| {
+            err!(UNDEFINED_COLUMN, "column \"{name}\" named in key does not exist")
+        })?;
+        if numbers.contains(&number) {
+            base::bail!(DUPLICATE_COLUMN, "column \"{name}\" appears twice in {what} constraint");
+        }
+        numbers.push(number);
+    }
+    Ok(numbers)
+}
+
+fn check(
+    cx: &mut ExecContext<'_>,
+    mut table: Table,
+    given: Option<&str>,
+    sql: &str,
+    columns: &[String],
+    fresh: bool,
+) -> Result<()> {
+    let name = match given {
+        Some(name) => name.to_owned(),
+        None => {
+            let one: Vec<&str> = match columns {
+                [column] => vec![column],
+                _ => vec![],
+            };
+            name::constraint_name(&table, &one, "check")
+        }
+    };
+    if !fresh {
+        let view = cx.catalog_tx.view();
+        let from = qualified(&view, &table);
+        let text = format!("SELECT 1 FROM {from} WHERE NOT ({sql}) LIMIT 1");
+        let (table_name, schema) = (table.name.clone(), table.schema);
+        let constraint = name.clone();
+        query(&text, cx, &mut |_| {
+            let schema = view.schema(schema).map_or("", |s| s.name.as_str());
+            Err(err!(
+                CHECK_VIOLATION,
+                "check constraint \"{constraint}\" of relation \"{table_name}\" is violated by some row"
+            )
+            .table(schema, &table_name)
+            .constraint(&constraint))
+        })?;
+    }
+    let oid = cx.engine.txn.next_oid()?;
+    table.constraints.push(Constraint { oid, name, kind: ConstraintKind::Check(sql.to_owned()) });
+    put(cx, table)
+}
+
+/// No NULL may stand in a column that becomes NOT NULL.
+///
+/// # Errors
+/// `23502`.
+pub fn check_no_nulls(cx: &mut ExecContext<'_>, table: &Table, column: &str) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let text = format!(
+        "SELECT 1 FROM {} WHERE {} IS NULL LIMIT 1",
+        qualified(&view, table),
+        quote_identifier(column)
+    );
+    let schema = view.schema(table.schema).map_or("", |s| s.name.as_str());
+    query(&text, cx, &mut |_| {
+        Err(err!(
+            NOT_NULL_VIOLATION,
+            "column \"{column}\" of relation \"{}\" contains null values",
+            table.name
+        )
+        .table(schema, &table.name)
+        .column(column))
+    })
+}
+
+/// PRIMARY KEY and UNIQUE.
+fn key(
+    cx: &mut ExecContext<'_>,
+    mut table: Table,
+    given: Option<&str>,
+    columns: &[String],
+    primary: bool,
+) -> Result<()> {
+    let what = if primary { "primary key" } else { "unique" };
+    let numbers = column_numbers(&table, columns, what)?;
+    if primary {
+        make_primary(cx, &mut table, &numbers)?;
+    }
+    let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let view = cx.catalog_tx.view();
+    let name = match given {
+        Some(name) => name.to_owned(),
+        None if primary => name::index_name(&view, &table, &[], "pkey"),
+        None => name::index_name(&view, &table, &names, "key"),
+    };
+    name::reserve_relation(cx, table.schema, &name)?;
+    let keys: Vec<IndexColumn> = numbers
+        .iter()
+        .map(|n| IndexColumn { column: *n, descending: false, nulls_first: false })
+        .collect();
+    let index = create_index::build(cx, &table, name.clone(), keys, true, primary, &[])?;
+    add_key_constraint(cx, table, name, &index, primary)
+}
+
+/// Checks that there is no other primary key, and makes the columns NOT NULL.
+fn make_primary(cx: &mut ExecContext<'_>, table: &mut Table, numbers: &[u16]) -> Result<()> {
+    if table.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::PrimaryKey { .. })) {
+        base::bail!(
+            INVALID_TABLE_DEFINITION,
+            "multiple primary keys for table \"{}\" are not allowed",
+            table.name
+        );
+    }
+    for number in numbers {
+        let column = usize::from(*number) - 1;
+        if !table.columns[column].not_null {
+            let name = table.columns[column].name.clone();
+            check_no_nulls(cx, table, &name)?;
+            table.columns[column].not_null = true;
+        }
+    }
+    Ok(())
+}
+
+fn add_key_constraint(
+    cx: &mut ExecContext<'_>,
+    mut table: Table,
+    name: String,
+    index: &Index,
+    primary: bool,
+) -> Result<()> {
+    let oid = cx.engine.txn.next_oid()?;
+    let kind = if primary {
+        ConstraintKind::PrimaryKey { index: index.oid }
+    } else {
+        ConstraintKind::Unique { index: index.oid }
+    };
+    if !table.indexes.contains(&index.oid) {
+        table.indexes.push(index.oid);
+    }
+    table.constraints.push(Constraint { oid, name, kind });
+    put(cx, table)
+}
+
+/// PRIMARY KEY or UNIQUE USING INDEX.
+fn using_index(
+    cx: &mut ExecContext<'_>,
+    mut table: Table,
+    given: Option<&str>,
+    index_name: &str,
+    primary: bool,
+) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let found = view.indexes_of(&table).into_iter().find(|i| i.name == index_name);
+    let mut index = Index::clone(
+        &*found.ok_or_else(|| err!(UNDEFINED_OBJECT, "index \"{index_name}\" does not exist"))?,
+    );
+    if !index.unique {
+        return Err(err!(WRONG_OBJECT_TYPE, "\"{index_name}\" is not a unique index")
+            .detail("Cannot create a primary key or unique constraint using such an index."));
+    }
+    if primary {
+        let numbers: Vec<u16> = index.columns.iter().map(|c| c.column).collect();
+        make_primary(cx, &mut table, &numbers)?;
+    }
+    index.primary = primary;
+    if let Some(name) = given
+        && name != index.name
+    {
+        name::reserve_relation(cx, table.schema, name)?;
+        index.name = name.to_owned();
+    }
+    cx.catalog_tx.put(cx.tx, Object::Index(index.clone()))?;
+    add_key_constraint(cx, table, index.name.clone(), &index, primary)
+}
+
+/// The referred columns and the unique index over them.
+fn referred(
+    cx: &mut ExecContext<'_>,
+    parent: &Table,
+    names: &[String],
+) -> Result<(Vec<u16>, Arc<Index>)> {
+    let view = cx.catalog_tx.view();
+    let indexes = view.indexes_of(parent);
+    if names.is_empty() {
+        let primary = indexes.into_iter().find(|i| i.primary).ok_or_else(|| {
+            err!(
+                UNDEFINED_OBJECT,
+                "there is no primary key for referenced table \"{}\"",
+                parent.name
+            )
+        })?;
+        return Ok((primary.columns.iter().map(|c| c.column).collect(), primary));
+    }
+    let mut numbers = Vec::new();
+    for name in names {
+        let (number, _) = parent.column(name).ok_or_else(|| {
+            err!(
+                UNDEFINED_COLUMN,
+                "column \"{name}\" referenced in foreign key constraint does not exist"
+            )
+        })?;
+        numbers.push(number);
+    }
+    let fits = |i: &Arc<Index>| {
+        i.unique
+            && i.columns.len() == numbers.len()
+            && i.columns.iter().all(|c| numbers.contains(&c.column))
+    };
+    let index = indexes.into_iter().find(fits).ok_or_else(|| {
+        err!(
+            INVALID_FOREIGN_KEY,
+            "there is no unique constraint matching given keys for referenced table \"{}\"",
+            parent.name
+        )
+    })?;
+    Ok((numbers, index))
+}
+
+/// Whether an `=` operator compares the two types, directly or after implicit casts.
+fn comparable(a: Oid, b: Oid) -> bool {
+    use types::func::{CastContext, cast, operators_named};
+    let implicit =
+        |from, to| from == to || cast(from, to).is_some_and(|c| c.context == CastContext::Implicit);
+    operators_named("=").iter().any(|o| o.left == a && o.right == b)
+        || implicit(a, b)
+        || implicit(b, a)
+}
+
+#[allow(clippy::too_many_arguments)]
+fn foreign_key(
+    cx: &mut ExecContext<'_>,
+    mut table: Table,
+    given: Option<&str>,
+    columns: &[String],
+    other: &Name,
+    referenced: &[String],
+    (on_delete, on_update): (ForeignKeyAction, ForeignKeyAction),
+    fresh: bool,
+) -> Result<()> {
+    let parent = super::open_table(cx, other, LockMode::ShareRowExclusive)?;
+    let mut numbers = Vec::new();
+    for name in columns {
+        let (number, _) = table.column(name).ok_or_else(|| {
+            err!(
+                UNDEFINED_COLUMN,
+                "column \"{name}\" referenced in foreign key constraint does not exist"
+            )
+        })?;
+        numbers.push(number);
+    }
+    let (targets, index) = referred(cx, &parent, referenced)?;
+    if targets.len() != numbers.len() {
+        base::bail!(
+            INVALID_FOREIGN_KEY,
+            "number of referencing and referenced columns for foreign key disagree"
+        );
+    }
+    let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let name = match given {
+        Some(name) => name.to_owned(),
+        None => name::constraint_name(&table, &names, "fkey"),
+    };
+    for (mine, theirs) in numbers.iter().zip(&targets) {
+        let a = &table.columns[usize::from(*mine) - 1];
+        let b = &parent.columns[usize::from(*theirs) - 1];
+        if !comparable(Oid(a.ty), Oid(b.ty)) {
+            let (x, y) =
+                (types::io::format_type(Oid(a.ty), -1), types::io::format_type(Oid(b.ty), -1));
+            return Err(err!(
+                DATATYPE_MISMATCH,
+                "foreign key constraint \"{name}\" cannot be implemented"
+            )
+            .detail(format!(
+                "Key columns \"{}\" and \"{}\" are of incompatible types: {x} and {y}.",
+                a.name, b.name
+            )));
+        }
+    }
+    let key = ForeignKey {
+        columns: numbers,
+        table: parent.oid,
+        referenced: targets,
+        index: index.oid,
+        on_delete,
+        on_update,
+    };
+    if !fresh {
+        check_rows(cx, &table, &parent, &name, &key)?;
+    }
+    let oid = cx.engine.txn.next_oid()?;
+    table.constraints.push(Constraint { oid, name, kind: ConstraintKind::ForeignKey(key) });
+    let id = table.oid;
+    if parent.oid == id {
+        if !table.referenced_by.contains(&id) {
+            table.referenced_by.push(id);
+        }
+        return put(cx, table);
+    }
+    put(cx, table)?;
+    let mut parent = refresh(cx, parent.oid)?;
+    if !parent.referenced_by.contains(&id) {
+        parent.referenced_by.push(id);
+        put(cx, parent)?;
+    }
+    Ok(())
+}
+
+/// All rows that are there must have a row to refer to.
+fn check_rows(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    parent: &Table,
+    name: &str,
+    key: &ForeignKey,
+) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let mine =
+        |n: &u16| format!("fk.{}", quote_identifier(&table.columns[usize::from(*n) - 1].name));
+    let theirs =
+        |n: &u16| format!("pk.{}", quote_identifier(&parent.columns[usize::from(*n) - 1].name));
+    let selected: Vec<String> = key.columns.iter().map(mine).collect();
+    let matched: Vec<String> = key
+        .columns
+        .iter()
+        .zip(&key.referenced)
+        .map(|(a, b)| format!("{} = {}", theirs(b), mine(a)))
+        .collect();
+    let present: Vec<String> =
+        key.columns.iter().map(|n| format!("{} IS NOT NULL", mine(n))).collect();
+    let text = format!(
+        "SELECT {} FROM {} fk LEFT JOIN {} pk ON {} WHERE {} IS NULL AND {} LIMIT 1",
+        selected.join(", "),
+        qualified(&view, table),
+        qualified(&view, parent),
+        matched.join(" AND "),
+        theirs(&key.referenced[0]),
+        present.join(" AND "),
+    );
+    let format = cx.format;
+    query(&text, cx, &mut |row| {
+        let values: Vec<_> = row.iter().collect();
+        let columns = key.columns.iter().copied();
+        let text = crate::modify::key_text(table, columns, &values, format);
+        Err(crate::modify::missing_parent(&view, table, parent, name, text))
+    })
+}

@@ -1,0 +1,130 @@
+//! CREATE TABLE.
+
+use base::{RelId, Result, err};
+use catalog::object::ids;
+use catalog::{Column, Object, Table, TableKind};
+use sql::utility::{ColumnDef, Utility};
+use types::row::MAX_COLUMNS;
+
+use super::{constraint, name, notice};
+use crate::context::ExecContext;
+
+/// A column as the catalog keeps it.
+pub fn column(def: &ColumnDef) -> Column {
+    Column {
+        name: def.name.clone(),
+        ty: def.ty.0,
+        typmod: def.typmod,
+        not_null: def.not_null,
+        default: def.default.clone(),
+        missing: None,
+        dropped: false,
+    }
+}
+
+/// Names of system columns can't be used.
+pub fn check_column_name(name: &str) -> Result<()> {
+    if ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"].contains(&name) {
+        base::bail!(DUPLICATE_COLUMN, "column name \"{name}\" conflicts with a system column name");
+    }
+    Ok(())
+}
+
+fn check_columns(columns: &[ColumnDef]) -> Result<()> {
+    if columns.len() > MAX_COLUMNS {
+        base::bail!(TOO_MANY_COLUMNS, "tables can have at most {MAX_COLUMNS} columns");
+    }
+    let mut seen = std::collections::HashSet::new();
+    for column in columns {
+        check_column_name(&column.name)?;
+        if !seen.insert(&column.name) {
+            base::bail!(DUPLICATE_COLUMN, "column \"{}\" specified more than once", column.name);
+        }
+    }
+    Ok(())
+}
+
+/// The role's oid.
+pub fn owner(cx: &mut ExecContext<'_>) -> u32 {
+    let view = cx.catalog_tx.view();
+    view.roles().find(|r| r.name == cx.user).map_or(ids::SUPERUSER, |r| r.oid)
+}
+
+/// Makes an empty table's files and its object. None: it exists already, and that is fine.
+///
+/// # Errors
+/// `42P07`, `42701`, `3F000`.
+pub fn create(
+    cx: &mut ExecContext<'_>,
+    table_name: &sql::utility::Name,
+    columns: Vec<Column>,
+    options: &[(String, String)],
+    unlogged: bool,
+    if_not_exists: bool,
+) -> Result<Option<Table>> {
+    let schema = name::creation_schema(cx, table_name)?;
+    name::reserve(cx, schema, &table_name.name)?;
+    if cx.catalog_tx.view().relation_in(schema, &table_name.name).is_some() {
+        let message = format!("relation \"{}\" already exists", table_name.name);
+        if !if_not_exists {
+            return Err(err!(DUPLICATE_TABLE, "{message}"));
+        }
+        notice(cx, base::sqlstate::DUPLICATE_TABLE, format!("{message}, skipping"));
+        return Ok(None);
+    }
+    let oid = cx.engine.txn.next_oid()?;
+    super::lock(cx, oid, txn::LockMode::AccessExclusive)?;
+    let rel = new_files(cx)?;
+    let table = Table {
+        oid,
+        name: table_name.name.clone(),
+        schema,
+        owner: owner(cx),
+        kind: TableKind::Table,
+        rel: rel.0,
+        columns,
+        constraints: vec![],
+        indexes: vec![],
+        referenced_by: vec![],
+        options: options.to_vec(),
+        unlogged,
+    };
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
+    Ok(Some(table))
+}
+
+/// Empty files that go away if the transaction rolls back.
+///
+/// # Errors
+/// I/O.
+pub fn new_files(cx: &mut ExecContext<'_>) -> Result<RelId> {
+    // A new relation is the transaction's own: it needs an id for the files to be swept after a
+    // crash.
+    cx.tx.xid()?;
+    let rel = RelId(cx.engine.txn.next_oid()?);
+    cx.catalog_tx.drop_files_at_abort(rel);
+    cx.engine.storage.create_relation(rel)?;
+    Ok(rel)
+}
+
+/// CREATE TABLE.
+pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
+    let Utility::CreateTable { name, columns, constraints, if_not_exists, options, unlogged } =
+        utility
+    else {
+        return Err(base::Error::internal("not a CREATE TABLE"));
+    };
+    check_columns(columns)?;
+    let made = columns.iter().map(column).collect();
+    let Some(table) = create(cx, name, made, options, *unlogged, *if_not_exists)? else {
+        return Ok(());
+    };
+    // Keys that foreign keys refer to come first.
+    let (foreign, own): (Vec<_>, Vec<_>) = constraints
+        .iter()
+        .partition(|c| matches!(c.kind, sql::utility::ConstraintDefKind::ForeignKey { .. }));
+    for def in own.into_iter().chain(foreign) {
+        constraint::add(cx, table.oid, def, true)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! Fills a new index: keys of all rows that are live now, sorted, into full pages.
+//!
+//! The caller's lock keeps writers out. Rows are indexed by the root of their chain. Versions that
+//! only older snapshots see get no entry: a transaction that began before the index was made and
+//! uses it would miss them (PostgreSQL keeps such a transaction from using it).
+//!
+//! Short keys of equal length are packed with their row id into one 128-bit number, so that ten
+//! million of them sort without touching memory elsewhere.
+
+use access::BTree;
+use base::{RelId, Result, TupleId};
+use catalog::{Index, Table};
+use types::{Datum, row};
+
+use crate::context::ExecContext;
+use crate::modify::duplicated_in_build;
+use crate::table::{KeyCodec, TableHandle};
+
+/// Key bytes that fit beside a row id.
+const PACKED: usize = 10;
+
+/// Keys with their row ids.
+enum Keys {
+    /// All keys have this length: key, zeros, row id, as one big-endian number.
+    Packed(usize, Vec<u128>),
+    /// Keys one after the other: (begin, length, row id).
+    Long(Vec<u8>, Vec<(usize, u32, TupleId)>),
+}
+
+fn pack(key: &[u8], root: TupleId) -> u128 {
+    let mut bytes = [0; 16];
+    bytes[..key.len()].copy_from_slice(key);
+    bytes[PACKED..].copy_from_slice(&root.to_bytes());
+    u128::from_be_bytes(bytes)
+}
+
+fn unpack(number: u128, length: usize) -> (Vec<u8>, TupleId) {
+    let bytes = number.to_be_bytes();
+    let mut root = [0; 6];
+    root.copy_from_slice(&bytes[PACKED..]);
+    (bytes[..length].to_vec(), TupleId::from_bytes(root))
+}
+
+impl Keys {
+    fn push(&mut self, key: &[u8], root: TupleId) {
+        match self {
+            Keys::Packed(length, all) if all.is_empty() && key.len() <= PACKED => {
+                *length = key.len();
+                all.push(pack(key, root));
+            }
+            Keys::Packed(length, all) if !all.is_empty() && key.len() == *length => {
+                all.push(pack(key, root));
+            }
+            Keys::Packed(length, all) => {
+                let (mut bytes, mut entries) = (Vec::new(), Vec::with_capacity(all.len() + 1));
+                for number in all.iter() {
+                    let (key, root) = unpack(*number, *length);
+                    entries.push((bytes.len(), key.len() as u32, root));
+                    bytes.extend_from_slice(&key);
+                }
+                *self = Keys::Long(bytes, entries);
+                self.push(key, root);
+            }
+            Keys::Long(bytes, entries) => {
+                entries.push((bytes.len(), key.len() as u32, root));
+                bytes.extend_from_slice(key);
+            }
+        }
+    }
+
+    fn sort(&mut self) {
+        match self {
+            Keys::Packed(_, all) => all.sort_unstable(),
+            Keys::Long(bytes, entries) => {
+                let key = |e: &(usize, u32, TupleId)| &bytes[e.0..e.0 + e.1 as usize];
+                entries.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.2.cmp(&b.2)));
+            }
+        }
+    }
+
+    /// Calls `f` for each pair of neighbours with equal keys.
+    fn equal_neighbours(&self, mut f: impl FnMut(TupleId, TupleId) -> Result<()>) -> Result<()> {
+        match self {
+            Keys::Packed(length, all) => {
+                for pair in all.windows(2) {
+                    if (pair[0] ^ pair[1]) >> (8 * (16 - PACKED)) == 0 {
+                        f(unpack(pair[0], *length).1, unpack(pair[1], *length).1)?;
+                    }
+                }
+            }
+            Keys::Long(bytes, entries) => {
+                let key = |e: &(usize, u32, TupleId)| &bytes[e.0..e.0 + e.1 as usize];
+                for pair in entries.windows(2) {
+                    if key(&pair[0]) == key(&pair[1]) {
+                        f(pair[0].2, pair[1].2)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn into_iter(self) -> Box<dyn Iterator<Item = Result<(Vec<u8>, TupleId)>>> {
+        match self {
+            Keys::Packed(length, all) => {
+                Box::new(all.into_iter().map(move |n| Ok(unpack(n, length))))
+            }
+            Keys::Long(bytes, entries) => {
+                Box::new(entries.into_iter().map(move |(begin, length, root)| {
+                    Ok((bytes[begin..begin + length as usize].to_vec(), root))
+                }))
+            }
+        }
+    }
+}
+
+/// Keys of all rows.
+fn collect(cx: &ExecContext<'_>, handle: &TableHandle, codec: &KeyCodec) -> Result<Keys> {
+    let mut wanted: Vec<u16> = codec.columns.iter().map(|(n, _, _)| *n).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let places: Vec<usize> =
+        codec.columns.iter().map(|(n, _, _)| wanted.binary_search(n).unwrap_or_default()).collect();
+    let mut snapshot = cx.tx.latest_snapshot();
+    snapshot.command = cx.tx.command() + 1;
+    let mut keys = Keys::Packed(0, Vec::new());
+    let (mut values, mut bytes): (Vec<Datum>, Vec<u8>) = (Vec::new(), Vec::new());
+    let mut failed = None;
+    let mut scan = handle.heap.scan(&snapshot, None);
+    loop {
+        sched::check_interrupts()?;
+        let more = scan.next_page(cx.tx, |_, root, data| {
+            values.clear();
+            bytes.clear();
+            let encoded = row::decode(&handle.columns, data, &wanted, &mut values).and_then(|()| {
+                places.iter().zip(&codec.columns).try_for_each(|(place, (_, ty, order))| {
+                    types::key::encode(*ty, &values[*place], *order, &mut bytes)
+                })
+            });
+            match encoded {
+                Ok(()) => keys.push(&bytes, root),
+                Err(error) => failed = Some(error),
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if !more {
+            return Ok(keys);
+        }
+    }
+}
+
+/// The row behind a root, in table order.
+fn row_at(cx: &ExecContext<'_>, handle: &TableHandle, root: TupleId) -> Result<Vec<Datum>> {
+    let mut snapshot = cx.tx.latest_snapshot();
+    snapshot.command = cx.tx.command() + 1;
+    match handle.heap.fetch(cx.tx, &snapshot, root, |_, data| data.to_vec())? {
+        Some(data) => handle.decode_all(&data),
+        None => Ok(vec![Datum::Null; handle.table.columns.len()]),
+    }
+}
+
+/// Fills the index's new files.
+///
+/// # Errors
+/// `23505` when a unique key is there twice; I/O; interrupts.
+pub fn fill(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
+    let handle = TableHandle::open(cx.engine, &std::sync::Arc::new(table.clone()), cx.format)?;
+    let codec = KeyCodec::new(table, index);
+    let mut keys = collect(cx, &handle, &codec)?;
+    keys.sort();
+    sched::check_interrupts()?;
+    if index.unique {
+        let view = cx.catalog_tx.view();
+        let cx = &*cx;
+        keys.equal_neighbours(|first, _| {
+            let row = row_at(cx, &handle, first)?;
+            let null = codec.columns.iter().any(|(n, _, _)| row[usize::from(*n)].is_null());
+            if null {
+                return Ok(());
+            }
+            Err(duplicated_in_build(&view, table, index, &row, cx.format))
+        })?;
+    }
+    BTree::build(&cx.engine.storage, RelId(index.rel), &mut keys.into_iter())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tid(block: u32) -> TupleId {
+        TupleId { block, offset: 1 }
+    }
+
+    fn sorted(keys: &[(&[u8], u32)]) -> Vec<(Vec<u8>, TupleId)> {
+        let mut all = Keys::Packed(0, vec![]);
+        keys.iter().for_each(|(k, b)| all.push(k, tid(*b)));
+        all.sort();
+        all.into_iter().map(|e| e.unwrap_or_else(|e| panic!("{e}"))).collect()
+    }
+
+    #[test]
+    fn packed_and_long_keys_sort_alike() {
+        let short: [(&[u8], u32); 3] = [(&[2, 1], 1), (&[1, 9], 2), (&[2, 1], 0)];
+        let order: Vec<u32> = sorted(&short).iter().map(|(_, t)| t.block).collect();
+        assert_eq!(order, [2, 0, 1]);
+        let mut mixed = short.to_vec();
+        mixed.push((&[1, 9, 0], 3));
+        let order: Vec<u32> = sorted(&mixed).iter().map(|(_, t)| t.block).collect();
+        assert_eq!(order, [2, 3, 0, 1]);
+    }
+
+    #[test]
+    fn equal_neighbours_are_found_in_both_forms() {
+        for extra in [&b"zz"[..], &b"longer than ten bytes"[..]] {
+            let mut keys = Keys::Packed(0, vec![]);
+            for (key, block) in [(&b"aa"[..], 1), (b"bb", 2), (b"aa", 3), (extra, 4)] {
+                keys.push(key, tid(block));
+            }
+            keys.sort();
+            let mut found = vec![];
+            let result = keys.equal_neighbours(|a, b| {
+                found.push((a.block, b.block));
+                Ok(())
+            });
+            assert_eq!((result, found), (Ok(()), vec![(1, 3)]));
+        }
+    }
+}

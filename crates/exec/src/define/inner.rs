@@ -1,0 +1,156 @@
+//! SQL inside the server: checks of existing rows, rewrites, defaults.
+
+use std::sync::Arc;
+
+use base::{Fork, Oid, RelId, Result};
+use catalog::{Snapshot, Table};
+use sql::plan::Node;
+use sql::prepare::{PrepareContext, prepare};
+use sql::{Expr, Prepared, Statement};
+use types::{Batch, Datum};
+
+use crate::context::{ExecContext, RowSink};
+use crate::rows;
+use crate::session::quote_identifier;
+
+/// Gives each row to a function.
+struct Each<'f> {
+    types: Vec<Oid>,
+    f: &'f mut dyn FnMut(&[Datum]) -> Result<()>,
+}
+
+impl RowSink for Each<'_> {
+    fn batch(&mut self, batch: &Batch) -> Result<()> {
+        for row in 0..batch.rows {
+            (self.f)(&rows::get(batch, row, &self.types))?;
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        (self.f)(row)
+    }
+
+    fn copy_data(&mut self, _bytes: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn plan(text: &str, cx: &mut ExecContext<'_>) -> Result<Arc<Prepared>> {
+    let view = cx.catalog_tx.view();
+    let storage = &cx.engine.storage;
+    let table_size = |table: &Table| {
+        let pages = storage.block_count(RelId(table.rel), Fork::Main).unwrap_or(0);
+        (pages, f64::from(pages) * 60.0)
+    };
+    let context = PrepareContext {
+        catalog: &view,
+        settings: cx.settings,
+        search_path: cx.search_path,
+        format: cx.format,
+        user: cx.user,
+        database: cx.database.0,
+        table_size: &table_size,
+    };
+    Ok(Arc::new(prepare(text, &[], &context, None)?.0))
+}
+
+/// Runs a query over everything that is committed and the transaction's own changes so far.
+///
+/// # Errors
+/// The query's, and `each`'s.
+pub fn query(
+    text: &str,
+    cx: &mut ExecContext<'_>,
+    each: &mut dyn FnMut(&[Datum]) -> Result<()>,
+) -> Result<()> {
+    let prepared = plan(text, cx)?;
+    run_prepared(&prepared, cx, each)
+}
+
+/// As [`query`], for a plan.
+///
+/// # Errors
+/// The query's, and `each`'s.
+pub fn run_prepared(
+    prepared: &Arc<Prepared>,
+    cx: &mut ExecContext<'_>,
+    each: &mut dyn FnMut(&[Datum]) -> Result<()>,
+) -> Result<()> {
+    let mut snapshot = cx.tx.latest_snapshot();
+    snapshot.command = cx.tx.command() + 1;
+    let mut inner = ExecContext {
+        engine: cx.engine,
+        tx: cx.tx,
+        catalog_tx: &mut *cx.catalog_tx,
+        snapshot,
+        settings: cx.settings,
+        format: cx.format,
+        server: cx.server,
+        hooks: &mut *cx.hooks,
+        search_path: cx.search_path,
+        user: cx.user,
+        database: cx.database,
+        params: &[],
+    };
+    let types = prepared.columns.iter().map(|c| c.ty).collect();
+    crate::run::run(prepared, &mut inner, &mut Each { types, f: each })?;
+    Ok(())
+}
+
+/// A table's qualified name, quoted.
+pub fn qualified(view: &Snapshot, table: &Table) -> String {
+    let schema = view.schema(table.schema).map_or("public", |s| s.name.as_str());
+    format!("{}.{}", quote_identifier(schema), quote_identifier(&table.name))
+}
+
+/// The value of a column's default, NULL without one.
+///
+/// # Errors
+/// The expression's.
+pub fn default_value(table: &Table, column: u16, cx: &mut ExecContext<'_>) -> Result<Datum> {
+    let column = &table.columns[usize::from(column) - 1];
+    match &column.default {
+        None => Ok(Datum::Null),
+        Some(sql) => expression_value(sql, Oid(column.ty), column.typmod, cx),
+    }
+}
+
+/// The value of an expression without columns, as a type.
+///
+/// # Errors
+/// The expression's.
+pub fn expression_value(
+    sql: &str,
+    ty: Oid,
+    typmod: i32,
+    cx: &mut ExecContext<'_>,
+) -> Result<Datum> {
+    let ty = types::io::format_type(ty, typmod);
+    let mut value = Datum::Null;
+    query(&format!("SELECT CAST(({sql}) AS {ty})"), cx, &mut |row| {
+        value = row[0].clone();
+        Ok(())
+    })?;
+    Ok(value)
+}
+
+/// A table's CHECK constraints, bound over its rows.
+///
+/// # Errors
+/// When an expression no longer binds.
+pub fn check_expressions(table: &Table, cx: &mut ExecContext<'_>) -> Result<Vec<(String, Expr)>> {
+    let any = table.constraints.iter().any(|c| matches!(c.kind, catalog::ConstraintKind::Check(_)));
+    if !any {
+        return Ok(vec![]);
+    }
+    let view = cx.catalog_tx.view();
+    let prepared = plan(&format!("INSERT INTO {} DEFAULT VALUES", qualified(&view, table)), cx)?;
+    match &prepared.statement {
+        Statement::Query(plan) => match &plan.node {
+            Node::Modify(modify) => Ok(modify.checks.clone()),
+            _ => Err(base::Error::internal("an insert has no Modify node")),
+        },
+        _ => Err(base::Error::internal("an insert has no plan")),
+    }
+}

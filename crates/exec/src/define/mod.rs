@@ -1,0 +1,157 @@
+//! Statements that are not queries: definitions, COPY, maintenance, EXPLAIN. One small file each.
+//!
+//! A definition changes objects through the transaction's [`catalog::CatalogTx`]; nobody else sees
+//! them before it commits. Locks come first, then the view is looked at (again), then the change.
+
+mod alter_table;
+mod comment;
+mod constraint;
+mod create_index;
+mod create_schema;
+mod create_table;
+mod create_table_as;
+mod drop;
+mod index_build;
+mod inner;
+mod name;
+mod rename;
+mod rewrite;
+mod truncate;
+
+use std::sync::Arc;
+
+use base::{Error, Oid, Result};
+use catalog::Table;
+use sql::Prepared;
+use sql::utility::{Name, Utility};
+use txn::{LockMode, LockTag, LockWait};
+
+use crate::context::{ExecContext, Outcome, RowSink};
+use crate::{copy, explain, maintain};
+
+pub use inner::{check_expressions, default_value};
+pub use rewrite::rewrite;
+
+/// Runs the statement.
+///
+/// # Errors
+/// Whatever it raises; `0A000` for what isn't supported.
+pub fn run(
+    utility: &Utility,
+    prepared: &Arc<Prepared>,
+    cx: &mut ExecContext<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<Outcome> {
+    match utility {
+        Utility::CreateTable { .. } => create_table::run(utility, cx)?,
+        Utility::CreateTableAs { .. } => return create_table_as::run(utility, cx),
+        Utility::CreateIndex { .. } => create_index::run(utility, cx)?,
+        Utility::CreateSchema { name, if_not_exists } => {
+            create_schema::run(name, *if_not_exists, cx)?;
+        }
+        Utility::Drop { kind, names, if_exists, cascade } => {
+            drop::run(kind, names, *if_exists, *cascade, cx)?;
+        }
+        Utility::AlterTable { table, if_exists, steps } => {
+            alter_table::run(table, *if_exists, steps, cx)?;
+        }
+        Utility::Rename { kind, table, part, to } => {
+            rename::run(kind, table, part.as_deref(), to, cx)?;
+        }
+        Utility::Truncate { tables, cascade } => truncate::run(tables, *cascade, cx)?,
+        Utility::Comment { kind, object, column, text } => {
+            comment::run(kind, object, column.as_deref(), text.as_deref(), cx)?;
+        }
+        Utility::CopyFrom { .. } => return copy::from::run(utility, prepared, cx),
+        Utility::CopyTo { query, options } => return copy::to::run(query, options, cx, sink),
+        Utility::Vacuum { tables, vacuum, analyze, full } => {
+            maintain::run(tables, *vacuum, *analyze, *full, cx)?;
+        }
+        Utility::Explain { statement, options } => {
+            return explain::run(statement, options, cx, sink);
+        }
+        Utility::LockTable { tables, mode, nowait } => lock_tables(tables, *mode, *nowait, cx)?,
+        Utility::Checkpoint => cx.engine.storage.checkpoint()?,
+        _ => return Err(Error::internal("the session's statement reached the executor")),
+    }
+    Ok(Outcome::default())
+}
+
+/// Takes a relation's lock until the transaction ends.
+///
+/// # Errors
+/// Deadlocks, time-outs, interrupts.
+pub fn lock(cx: &ExecContext<'_>, relation: u32, mode: LockMode) -> Result<()> {
+    let locks = &cx.tx.manager().locks;
+    locks.lock(cx.tx.locks(), LockTag::Relation(Oid(relation)), mode, LockWait::Block)?;
+    Ok(())
+}
+
+/// Finds a table and locks it; looks again once the lock is there, since it may have been dropped
+/// or renamed meanwhile.
+///
+/// # Errors
+/// `42P01`, `42809`, those of locking.
+pub fn open_table(cx: &mut ExecContext<'_>, name: &Name, mode: LockMode) -> Result<Arc<Table>> {
+    loop {
+        let table = find_table(cx, name)?;
+        lock(cx, table.oid, mode)?;
+        let again = find_table(cx, name)?;
+        if again.oid == table.oid {
+            return Ok(again);
+        }
+    }
+}
+
+fn find_table(cx: &mut ExecContext<'_>, name: &Name) -> Result<Arc<Table>> {
+    let view = cx.catalog_tx.view();
+    let schema = name.schema.as_deref();
+    view.expect_table(cx.search_path, schema, &name.name).map_err(|error| {
+        if catalog::system::find(schema, &name.name).is_some() {
+            return base::err!(
+                INSUFFICIENT_PRIVILEGE,
+                "permission denied: \"{}\" is a system catalog",
+                name.name
+            );
+        }
+        error.at(name.position)
+    })
+}
+
+/// The table as the transaction sees it now, after changes of its own.
+///
+/// # Errors
+/// `42P01` when it is gone.
+pub fn refresh(cx: &mut ExecContext<'_>, id: u32) -> Result<Table> {
+    let view = cx.catalog_tx.view();
+    view.table(id)
+        .map(|t| Table::clone(t))
+        .ok_or_else(|| base::err!(UNDEFINED_TABLE, "relation with OID {id} does not exist"))
+}
+
+/// A NOTICE.
+pub fn notice(cx: &mut ExecContext<'_>, code: base::SqlState, message: String) {
+    cx.hooks.notice("NOTICE", Error::new(code, message));
+}
+
+/// LOCK TABLE.
+fn lock_tables(
+    tables: &[Name],
+    mode: LockMode,
+    nowait: bool,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    for name in tables {
+        if !nowait {
+            open_table(cx, name, mode)?;
+            continue;
+        }
+        let table = find_table(cx, name)?;
+        let locks = &cx.tx.manager().locks;
+        let tag = LockTag::Relation(Oid(table.oid));
+        if !locks.lock(cx.tx.locks(), tag, mode, LockWait::Try)? {
+            base::bail!(LOCK_NOT_AVAILABLE, "could not obtain lock on relation \"{}\"", table.name);
+        }
+    }
+    Ok(())
+}

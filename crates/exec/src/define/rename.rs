@@ -1,0 +1,154 @@
+//! ALTER … RENAME.
+
+use base::{Error, Result, err};
+use catalog::snapshot::Relation;
+use catalog::{ConstraintKind, Index, Object, Schema};
+use sql::utility::Name;
+use txn::LockMode;
+
+use super::{create_table, lock, name, open_table, refresh};
+use crate::context::ExecContext;
+
+/// ALTER TABLE, INDEX, SCHEMA … RENAME [COLUMN, CONSTRAINT] TO.
+pub fn run(
+    kind: &str,
+    table: &Name,
+    part: Option<&str>,
+    to: &str,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    match (kind, part) {
+        ("TABLE" | "INDEX", None) => relation(table, to, cx),
+        ("SCHEMA", None) => schema(&table.name, to, cx),
+        ("COLUMN", Some(column)) => rename_column(table, column, to, cx),
+        ("CONSTRAINT", Some(constraint)) => rename_constraint(table, constraint, to, cx),
+        _ => Err(Error::unsupported(format!("ALTER {kind} ... RENAME"))),
+    }
+}
+
+fn relation(old: &Name, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let schema = old.schema.as_deref();
+    match view.relation(cx.search_path, schema, &old.name) {
+        None => Err(view.missing_relation(schema, &old.name).at(old.position)),
+        Some(Relation::Table(table)) => {
+            lock(cx, table.oid, LockMode::AccessExclusive)?;
+            let mut table = refresh(cx, table.oid)?;
+            name::reserve_relation(cx, table.schema, to)?;
+            table.name = to.to_owned();
+            cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+        }
+        Some(Relation::Index(index)) => {
+            lock(cx, index.table, LockMode::ShareUpdateExclusive)?;
+            rename_index(&index, to, cx)
+        }
+    }
+}
+
+/// An index and the constraint that it backs have one name.
+fn rename_index(index: &Index, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+    name::reserve_relation(cx, index.schema, to)?;
+    let mut table = refresh(cx, index.table)?;
+    for constraint in &mut table.constraints {
+        if let ConstraintKind::PrimaryKey { index: id } | ConstraintKind::Unique { index: id } =
+            constraint.kind
+            && id == index.oid
+        {
+            constraint.name = to.to_owned();
+        }
+    }
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))?;
+    let renamed = Index { name: to.to_owned(), ..index.clone() };
+    cx.catalog_tx.put(cx.tx, Object::Index(renamed))
+}
+
+fn schema(old: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+    name::reserve(cx, 0, to)?;
+    let view = cx.catalog_tx.view();
+    let schema = view
+        .schema_named(old)
+        .ok_or_else(|| err!(UNDEFINED_SCHEMA, "schema \"{old}\" does not exist"))?;
+    if view.schema_named(to).is_some() {
+        base::bail!(DUPLICATE_SCHEMA, "schema \"{to}\" already exists");
+    }
+    let renamed = Schema { name: to.to_owned(), ..Schema::clone(schema) };
+    cx.catalog_tx.put(cx.tx, Object::Schema(renamed))
+}
+
+fn rename_column(table: &Name, column: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+    let table = open_table(cx, table, LockMode::AccessExclusive)?;
+    create_table::check_column_name(to)?;
+    let (number, _) = table
+        .column(column)
+        .ok_or_else(|| err!(UNDEFINED_COLUMN, "column \"{column}\" does not exist"))?;
+    if table.column(to).is_some() {
+        base::bail!(
+            DUPLICATE_COLUMN,
+            "column \"{to}\" of relation \"{}\" already exists",
+            table.name
+        );
+    }
+    let checked = table.constraints.iter().any(|c| match &c.kind {
+        ConstraintKind::Check(sql) => mentions(sql, column),
+        _ => false,
+    });
+    if checked {
+        return Err(Error::unsupported("renaming a column that a CHECK constraint names"));
+    }
+    let mut table = refresh(cx, table.oid)?;
+    table.columns[usize::from(number) - 1].name = to.to_owned();
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+}
+
+/// Whether an expression's text has the name as a word.
+pub fn mentions(sql: &str, name: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
+    sql.match_indices(name).any(|(at, _)| {
+        !sql[..at].chars().next_back().is_some_and(is_word)
+            && !sql[at + name.len()..].chars().next().is_some_and(is_word)
+    })
+}
+
+fn rename_constraint(
+    table: &Name,
+    constraint: &str,
+    to: &str,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let table = open_table(cx, table, LockMode::AccessExclusive)?;
+    let mut table = refresh(cx, table.oid)?;
+    if table.constraints.iter().any(|c| c.name == to) {
+        base::bail!(
+            DUPLICATE_OBJECT,
+            "constraint \"{to}\" for relation \"{}\" already exists",
+            table.name
+        );
+    }
+    let relation = table.name.clone();
+    let found = table.constraints.iter_mut().find(|c| c.name == constraint).ok_or_else(|| {
+        err!(
+            UNDEFINED_OBJECT,
+            "constraint \"{constraint}\" for table \"{relation}\" does not exist"
+        )
+    })?;
+    if let ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } = found.kind {
+        let view = cx.catalog_tx.view();
+        if let Some(index) = view.index(index) {
+            return rename_index(index, to, cx);
+        }
+    }
+    found.name = to.to_owned();
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::mentions;
+
+    #[test]
+    fn a_name_is_found_only_as_a_whole_word() {
+        assert!(mentions("(a > 1)", "a"));
+        assert!(!mentions("(ab > ba)", "a"));
+        assert!(mentions("x = a", "a"));
+    }
+}

@@ -1,0 +1,67 @@
+//! Writing a table anew: all live rows go through a function into new files, then every index is
+//! built again. The caller holds the table exclusively.
+
+use std::sync::Arc;
+
+use base::{RelId, Result};
+use catalog::{Index, Object, Table};
+use types::row;
+
+use super::create_table::new_files;
+use super::index_build;
+use super::inner::query;
+use crate::context::ExecContext;
+use crate::table::{self, TableHandle};
+
+const PART: usize = 1000;
+
+/// Rewrites the table: `select` gives, for each of its rows, the new row in `table`'s order (dropped
+/// columns as NULL); `table` is the definition to be, whose files are replaced.
+///
+/// # Errors
+/// The query's; `23505`; I/O.
+pub fn rewrite(cx: &mut ExecContext<'_>, mut table: Table, select: &str) -> Result<()> {
+    let old = RelId(table.rel);
+    table.rel = new_files(cx)?.0;
+    for column in &mut table.columns {
+        column.missing = None;
+    }
+    let shared = Arc::new(table.clone());
+    let handle = TableHandle::open(cx.engine, &shared, cx.format)?;
+    let tx = cx.tx;
+    let mut part: Vec<Vec<u8>> = Vec::with_capacity(PART);
+    query(select, cx, &mut |values| {
+        let mut bytes = Vec::new();
+        row::encode(&handle.columns, values, &mut bytes)?;
+        part.push(bytes);
+        if part.len() == PART {
+            flush(&handle, tx, &mut part)?;
+        }
+        sched::check_interrupts()
+    })?;
+    flush(&handle, tx, &mut part)?;
+    cx.catalog_tx.drop_files_at_commit(old);
+    let view = cx.catalog_tx.view();
+    let indexes = view.indexes_of(&table);
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
+    for index in indexes {
+        let mut index = Index::clone(&index);
+        cx.catalog_tx.drop_files_at_commit(RelId(index.rel));
+        index.rel = new_files(cx)?.0;
+        index_build::fill(cx, &table, &index)?;
+        cx.catalog_tx.put(cx.tx, Object::Index(index))?;
+    }
+    Ok(())
+}
+
+fn flush(handle: &TableHandle, tx: &txn::Transaction, part: &mut Vec<Vec<u8>>) -> Result<()> {
+    if part.is_empty() {
+        return Ok(());
+    }
+    let rows: Vec<&[u8]> = part.iter().map(Vec::as_slice).collect();
+    let mut hint = table::insert_hint(handle.heap.rel);
+    handle.heap.insert_many(tx, &rows, &mut hint)?;
+    table::keep_insert_hint(handle.heap.rel, hint);
+    part.clear();
+    Ok(())
+}

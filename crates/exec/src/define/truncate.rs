@@ -1,0 +1,68 @@
+//! TRUNCATE: new, empty files. The old ones go when the transaction commits.
+
+use std::sync::Arc;
+
+use access::BTree;
+use base::{RelId, Result, err};
+use catalog::{Index, Object, Table};
+use sql::utility::Name;
+use txn::LockMode;
+
+use super::create_table::new_files;
+use super::{lock, notice, open_table, refresh};
+use crate::context::ExecContext;
+
+/// TRUNCATE.
+pub fn run(names: &[Name], cascade: bool, cx: &mut ExecContext<'_>) -> Result<()> {
+    let mut tables: Vec<Arc<Table>> = Vec::new();
+    for name in names {
+        let table = open_table(cx, name, LockMode::AccessExclusive)?;
+        if !tables.iter().any(|t| t.oid == table.oid) {
+            tables.push(table);
+        }
+    }
+    let mut next = 0;
+    while next < tables.len() {
+        for other in tables[next].referenced_by.clone() {
+            if tables.iter().any(|t| t.oid == other) {
+                continue;
+            }
+            lock(cx, other, LockMode::AccessExclusive)?;
+            let child = Arc::new(refresh(cx, other)?);
+            if !cascade {
+                let parent = &tables[next].name;
+                return Err(err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "cannot truncate a table referenced in a foreign key constraint"
+                )
+                .detail(format!("Table \"{}\" references \"{parent}\".", child.name))
+                .hint(format!(
+                    "Truncate table \"{}\" at the same time, or use TRUNCATE ... CASCADE.",
+                    child.name
+                )));
+            }
+            let message = format!("truncate cascades to table \"{}\"", child.name);
+            notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
+            tables.push(child);
+        }
+        next += 1;
+    }
+    tables.iter().try_for_each(|t| truncate(cx, t.oid))
+}
+
+fn truncate(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
+    let mut table = refresh(cx, id)?;
+    let rel = new_files(cx)?;
+    cx.catalog_tx.drop_files_at_commit(RelId(table.rel));
+    table.rel = rel.0;
+    let view = cx.catalog_tx.view();
+    for index in view.indexes_of(&table) {
+        let mut index = Index::clone(&index);
+        let rel = new_files(cx)?;
+        cx.catalog_tx.drop_files_at_commit(RelId(index.rel));
+        index.rel = rel.0;
+        BTree::create(&cx.engine.storage, rel)?;
+        cx.catalog_tx.put(cx.tx, Object::Index(index))?;
+    }
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+}

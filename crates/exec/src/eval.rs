@@ -1,0 +1,368 @@
+//! Expressions, one row at a time. Three-valued logic; strict functions answer NULL for NULL.
+//!
+//! Every recursion checks the stack. Batches are the business of [`crate::vector`], which comes
+//! back here for whatever has no kernel.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, err};
+use sql::Expr;
+use sql::expr::RowOp;
+use types::datum::Array;
+use types::func::Body;
+use types::{Datum, FunctionRow, oids};
+
+use crate::rows::Row;
+use crate::run::Run;
+use crate::{session, subquery};
+
+/// The value of an expression over a row.
+///
+/// # Errors
+/// Whatever the functions in it raise.
+pub fn eval(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
+    match expr {
+        Expr::Const(value, _) => Ok(value.clone()),
+        Expr::Param(n, _) => Ok(run.params[usize::from(*n)].clone()),
+        Expr::Column(n, ty) => Ok(row.column(*n, *ty)),
+        Expr::Slot(n, _) => Ok(run.state.slots[usize::from(*n)].clone()),
+        Expr::Call { function, args, .. } => call(function, args, row, run),
+        _ => nested(expr, row, run),
+    }
+}
+
+/// The kinds of expression that are not leaves or calls.
+fn nested(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
+    sched::check_stack()?;
+    match expr {
+        Expr::InOutCast { arg, ty, typmod } => {
+            let value = eval(arg, row, run)?;
+            session::cast_through_text(value, arg.ty(), *ty, *typmod, run)
+        }
+        Expr::Typmod { arg, ty, typmod, explicit } => match eval(arg, row, run)? {
+            Datum::Null => Ok(Datum::Null),
+            value => types::io::apply_typmod(*ty, *typmod, value, *explicit),
+        },
+        Expr::Relabel(arg, ty) => Ok(relabel(eval(arg, row, run)?, *ty)),
+        Expr::And(args) => and_or(args, false, row, run),
+        Expr::Or(args) => and_or(args, true, row, run),
+        Expr::Not(arg) => Ok(match truth(eval(arg, row, run)?) {
+            Some(value) => Datum::Bool(!value),
+            None => Datum::Null,
+        }),
+        Expr::IsNull { arg, negated } => {
+            Ok(Datum::Bool(is_null(&eval(arg, row, run)?, *negated) != *negated))
+        }
+        Expr::BooleanTest { arg, is, negated } => {
+            Ok(Datum::Bool((truth(eval(arg, row, run)?) == *is) != *negated))
+        }
+        Expr::Distinct { equal, args, negated } => {
+            let (a, b) = (eval(&args[0], row, run)?, eval(&args[1], row, run)?);
+            Ok(Datum::Bool(distinct(equal, a, b, run)? != *negated))
+        }
+        Expr::Case { arms, default, .. } => {
+            for (test, result) in arms {
+                if truth(eval(test, row, run)?) == Some(true) {
+                    return eval(result, row, run);
+                }
+            }
+            eval(default, row, run)
+        }
+        Expr::Coalesce(args, _) => {
+            for arg in args {
+                let value = eval(arg, row, run)?;
+                if !value.is_null() {
+                    return Ok(value);
+                }
+            }
+            Ok(Datum::Null)
+        }
+        Expr::NullIf { equal, args, result } => {
+            let (a, b) = (eval(&args[0], row, run)?, eval(&args[1], row, run)?);
+            if a.is_null() || b.is_null() {
+                return eval(result, row, run);
+            }
+            match truth(apply(equal, &[a, b], run)?) {
+                Some(true) => Ok(Datum::Null),
+                _ => eval(result, row, run),
+            }
+        }
+        Expr::MinMax { greatest, args, .. } => min_max(*greatest, args, row, run),
+        Expr::ArrayOp { function, left, array, all } => {
+            let left = eval(left, row, run)?;
+            let array = eval(array, row, run)?;
+            array_op(function, left, array, *all, run)
+        }
+        Expr::Array { items, element, nested, .. } => array(items, *element, *nested, row, run),
+        Expr::Subscript { array, indexes, .. } => subscript(array, indexes, row, run),
+        Expr::Row(items) => {
+            let values: Result<Vec<Datum>> = items.iter().map(|i| eval(i, row, run)).collect();
+            Ok(Datum::Record(values?.into()))
+        }
+        Expr::RowCompare { op, fields } => row_compare(*op, fields, row, run),
+        Expr::Subquery(query) => subquery::eval(query, row, run),
+        Expr::SessionValue(name, ty) => session::value(name, *ty, run),
+        _ => Err(Error::internal("expression kind without a body")),
+    }
+}
+
+/// Whether a condition holds (NULL does not).
+///
+/// # Errors
+/// As [`eval`].
+pub fn holds(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<bool> {
+    Ok(matches!(eval(expr, row, run)?, Datum::Bool(true)))
+}
+
+/// The values of several expressions over a row.
+///
+/// # Errors
+/// As [`eval`].
+pub fn eval_all(exprs: &[Expr], row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
+    exprs.iter().map(|e| eval(e, row, run)).collect()
+}
+
+/// A boolean as three-valued logic has it.
+pub fn truth(value: Datum) -> Option<bool> {
+    match value {
+        Datum::Bool(value) => Some(value),
+        _ => None,
+    }
+}
+
+/// Calls a function: arguments of up to three in place, without allocating.
+fn call(
+    function: &'static FunctionRow,
+    args: &[Expr],
+    row: Row<'_>,
+    run: &mut Run<'_, '_>,
+) -> Result<Datum> {
+    sched::check_stack()?;
+    match args {
+        [a] => {
+            let a = eval(a, row, run)?;
+            apply(function, &[a], run)
+        }
+        [a, b] => {
+            let a = eval(a, row, run)?;
+            if function.strict && a.is_null() {
+                return Ok(Datum::Null);
+            }
+            let b = eval(b, row, run)?;
+            apply(function, &[a, b], run)
+        }
+        [a, b, c] => {
+            let values = [eval(a, row, run)?, eval(b, row, run)?, eval(c, row, run)?];
+            apply(function, &values, run)
+        }
+        _ => {
+            let values = eval_all(args, row, run)?;
+            apply(function, &values, run)
+        }
+    }
+}
+
+/// Calls a function with values.
+///
+/// # Errors
+/// The function's.
+pub fn apply(
+    function: &'static FunctionRow,
+    args: &[Datum],
+    run: &mut Run<'_, '_>,
+) -> Result<Datum> {
+    if function.strict && args.iter().any(Datum::is_null) {
+        return Ok(Datum::Null);
+    }
+    match function.body {
+        Body::Scalar(body) => body(args, run.cx.format),
+        Body::Session => session::call(function, args, run),
+        Body::Set(_) => Err(err!(
+            FEATURE_NOT_SUPPORTED,
+            "set-valued function called in context that cannot accept a set"
+        )),
+    }
+}
+
+/// The same value under another type: only oids and integers differ in form.
+fn relabel(value: Datum, ty: Oid) -> Datum {
+    let oid_like = matches!(
+        ty,
+        oids::OID
+            | oids::REGCLASS
+            | oids::REGTYPE
+            | oids::REGPROC
+            | oids::REGNAMESPACE
+            | oids::REGROLE
+            | oids::XID
+    );
+    match (value, ty) {
+        (Datum::Int4(v), _) if oid_like => Datum::Oid(v as u32),
+        (Datum::Oid(v), oids::INT4) => Datum::Int4(v as i32),
+        (Datum::Oid(v), oids::INT8) => Datum::Int8(i64::from(v)),
+        (value, _) => value,
+    }
+}
+
+/// Row values are NULL when all fields are, and NOT NULL when none is.
+fn is_null(value: &Datum, negated: bool) -> bool {
+    match value {
+        Datum::Null => true,
+        Datum::Record(items) if negated => items.iter().any(Datum::is_null),
+        Datum::Record(items) => items.iter().all(Datum::is_null),
+        _ => false,
+    }
+}
+
+/// AND (`until` false) or OR (`until` true): ends at the first value that decides.
+fn and_or(args: &[Expr], until: bool, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
+    let mut unknown = false;
+    for arg in args {
+        match truth(eval(arg, row, run)?) {
+            Some(value) if value == until => return Ok(Datum::Bool(until)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { Datum::Null } else { Datum::Bool(!until) })
+}
+
+fn distinct(
+    equal: &'static FunctionRow,
+    a: Datum,
+    b: Datum,
+    run: &mut Run<'_, '_>,
+) -> Result<bool> {
+    match (a.is_null(), b.is_null()) {
+        (true, true) => Ok(false),
+        (false, false) => Ok(truth(apply(equal, &[a, b], run)?) != Some(true)),
+        _ => Ok(true),
+    }
+}
+
+fn min_max(greatest: bool, args: &[Expr], row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
+    let wanted = if greatest { Ordering::Greater } else { Ordering::Less };
+    let mut best = Datum::Null;
+    for arg in args {
+        let value = eval(arg, row, run)?;
+        if value.is_null() {
+            continue;
+        }
+        if best.is_null() || types::io::compare(&value, &best) == wanted {
+            best = value;
+        }
+    }
+    Ok(best)
+}
+
+fn array_op(
+    function: &'static FunctionRow,
+    left: Datum,
+    array: Datum,
+    all: bool,
+    run: &mut Run<'_, '_>,
+) -> Result<Datum> {
+    let Datum::Array(array) = array else {
+        return Ok(Datum::Null);
+    };
+    let mut unknown = false;
+    for item in &array.items {
+        match truth(apply(function, &[left.clone(), item.clone()], run)?) {
+            Some(value) if value != all => return Ok(Datum::Bool(!all)),
+            Some(_) => {}
+            None => unknown = true,
+        }
+    }
+    Ok(if unknown { Datum::Null } else { Datum::Bool(all) })
+}
+
+fn array(
+    items: &[Expr],
+    element: Oid,
+    nested: bool,
+    row: Row<'_>,
+    run: &mut Run<'_, '_>,
+) -> Result<Datum> {
+    let values = eval_all(items, row, run)?;
+    if !nested {
+        let dims = if values.is_empty() { vec![] } else { vec![(values.len() as i32, 1)] };
+        return Ok(Datum::Array(Arc::new(Array { element, dims, items: values })));
+    }
+    let mut result = Array { element, dims: vec![], items: vec![] };
+    for (n, value) in values.iter().enumerate() {
+        let mismatch = || {
+            err!(
+                ARRAY_SUBSCRIPT_ERROR,
+                "multidimensional arrays must have array expressions with matching dimensions"
+            )
+        };
+        let Datum::Array(part) = value else {
+            return Err(mismatch());
+        };
+        if n == 0 {
+            result.dims = part.dims.clone();
+        } else if result.dims != part.dims {
+            return Err(mismatch());
+        }
+        result.items.extend(part.items.iter().cloned());
+    }
+    if !result.items.is_empty() {
+        result.dims.insert(0, (values.len() as i32, 1));
+    }
+    Ok(Datum::Array(Arc::new(result)))
+}
+
+fn subscript(array: &Expr, indexes: &[Expr], row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
+    let array = eval(array, row, run)?;
+    let indexes = eval_all(indexes, row, run)?;
+    let Datum::Array(array) = array else {
+        return Ok(Datum::Null);
+    };
+    if indexes.len() != array.dims.len() {
+        return Ok(Datum::Null);
+    }
+    let mut place = 0usize;
+    for (index, (length, lower)) in indexes.iter().zip(&array.dims) {
+        let index = match index {
+            Datum::Int4(v) => i64::from(*v),
+            Datum::Int2(v) => i64::from(*v),
+            Datum::Int8(v) => *v,
+            _ => return Ok(Datum::Null),
+        };
+        let from_zero = index - i64::from(*lower);
+        if from_zero < 0 || from_zero >= i64::from(*length) {
+            return Ok(Datum::Null);
+        }
+        place = place * *length as usize + from_zero as usize;
+    }
+    Ok(array.items.get(place).cloned().unwrap_or_default())
+}
+
+/// A pair of fields with its equality and less-than.
+type Field = (Expr, Expr, &'static FunctionRow, &'static FunctionRow);
+
+fn row_compare(op: RowOp, fields: &[Field], row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
+    let mut unknown = false;
+    for (left, right, equal, less) in fields {
+        let pair = [eval(left, row, run)?, eval(right, row, run)?];
+        match (truth(apply(equal, &pair, run)?), op) {
+            (Some(true), _) => {}
+            (Some(false), RowOp::Eq) => return Ok(Datum::Bool(false)),
+            (Some(false), RowOp::Ne) => return Ok(Datum::Bool(true)),
+            (None, RowOp::Eq | RowOp::Ne) => unknown = true,
+            (None, _) => return Ok(Datum::Null),
+            (Some(false), _) => {
+                return Ok(match truth(apply(less, &pair, run)?) {
+                    Some(is_less) => Datum::Bool(is_less == matches!(op, RowOp::Lt | RowOp::Le)),
+                    None => Datum::Null,
+                });
+            }
+        }
+    }
+    Ok(match op {
+        _ if unknown => Datum::Null,
+        RowOp::Eq | RowOp::Le | RowOp::Ge => Datum::Bool(true),
+        RowOp::Ne | RowOp::Lt | RowOp::Gt => Datum::Bool(false),
+    })
+}

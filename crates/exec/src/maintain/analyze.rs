@@ -1,0 +1,240 @@
+//! ANALYZE: statistics from a sample of rows.
+//!
+//! Blocks are chosen at random (Knuth's selection sampling, so in order), all rows of a chosen
+//! block are taken. Distinct values are estimated after Haas and Stokes (Duj1), as PostgreSQL does.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use base::{Oid, Result};
+use catalog::object::ColumnStats;
+use catalog::{Object, Table, TableStats};
+use types::{Datum, FormatContext};
+
+use crate::context::ExecContext;
+use crate::rows::width;
+use crate::session::random;
+use crate::table::TableHandle;
+
+/// Rows to sample for each unit of the statistics target.
+const ROWS_A_TARGET: usize = 300;
+/// Longer values make no common values or bounds.
+const VALUE_MAX: usize = 256;
+
+/// Rows of some blocks, and the share of the blocks that was read.
+fn sample(
+    cx: &ExecContext<'_>,
+    handle: &TableHandle,
+    pages: u32,
+    wanted: usize,
+) -> Result<(Vec<Vec<Datum>>, f64)> {
+    let snapshot = cx.tx.latest_snapshot();
+    let mut rows = Vec::new();
+    // All rows of a block are correlated, so as many blocks as rows are wanted, at most.
+    let chosen = (pages as usize).min(wanted);
+    let (mut left, mut read) = (chosen, 0u32);
+    for block in 0..pages {
+        sched::check_interrupts()?;
+        if random() * f64::from(pages - block) >= left as f64 {
+            continue;
+        }
+        left -= 1;
+        read += 1;
+        let mut scan = handle.heap.scan(&snapshot, Some(block..block + 1));
+        let mut failed = None;
+        while scan.next_page(cx.tx, |_, _, data| match handle.decode_all(data) {
+            Ok(row) => rows.push(row),
+            Err(error) => failed = Some(error),
+        })? {}
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if rows.len() >= wanted.saturating_mul(64) {
+            break;
+        }
+    }
+    Ok((rows, if pages == 0 { 1.0 } else { f64::from(read) / f64::from(pages) }))
+}
+
+/// Keeps a random part of the rows, in their order.
+fn thin(rows: Vec<Vec<Datum>>, wanted: usize) -> Vec<Vec<Datum>> {
+    let (total, mut left) = (rows.len(), wanted.min(rows.len()));
+    let mut kept = Vec::with_capacity(left);
+    for (n, row) in rows.into_iter().enumerate() {
+        if random() * ((total - n) as f64) < left as f64 {
+            left -= 1;
+            kept.push(row);
+        }
+    }
+    kept
+}
+
+/// Runs of equal values of a sorted column: (index of the first, length).
+fn runs(sorted: &[(usize, &Datum)]) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for (n, (_, value)) in sorted.iter().enumerate() {
+        match runs.last_mut() {
+            Some((first, count))
+                if types::io::compare(sorted[*first].1, value) == Ordering::Equal =>
+            {
+                *count += 1;
+            }
+            _ => runs.push((n, 1)),
+        }
+    }
+    runs
+}
+
+/// Distinct values of the whole table; negative: as a share of the rows.
+fn distinct(runs: &[(usize, usize)], sampled: f64, total: f64) -> f64 {
+    let (d, once) = (runs.len() as f64, runs.iter().filter(|r| r.1 == 1).count() as f64);
+    if d == 0.0 {
+        return 0.0;
+    }
+    if once >= d {
+        return -1.0;
+    }
+    let estimate = if once == 0.0 || sampled >= total {
+        d
+    } else {
+        (sampled * d) / (sampled - once + once * sampled / total)
+    };
+    let estimate = estimate.clamp(d, total.max(d)).round();
+    if estimate > 0.1 * total { -(estimate / total) } else { estimate }
+}
+
+/// Physical against logical order.
+fn correlation(sorted: &[(usize, &Datum)]) -> f64 {
+    let n = sorted.len() as f64;
+    if sorted.len() < 2 {
+        return 0.0;
+    }
+    let mean = (n - 1.0) / 2.0;
+    let (mut both, mut square, mut places) = (0.0, 0.0, 0.0);
+    for (rank, (place, _)) in sorted.iter().enumerate() {
+        let (x, y) = (rank as f64 - mean, *place as f64 - mean);
+        both += x * y;
+        square += x * x;
+        places += y * y;
+    }
+    if square == 0.0 || places == 0.0 { 0.0 } else { both / (square * places).sqrt() }
+}
+
+fn column_stats(
+    ty: Oid,
+    values: &[&Datum],
+    total: f64,
+    target: usize,
+    format: &FormatContext,
+) -> Result<ColumnStats> {
+    let mut sorted: Vec<(usize, &Datum)> =
+        values.iter().filter(|v| !v.is_null()).enumerate().map(|(n, v)| (n, *v)).collect();
+    let mut stats = ColumnStats::default();
+    if values.is_empty() {
+        return Ok(stats);
+    }
+    let present = sorted.len() as f64;
+    stats.null_fraction = 1.0 - present / values.len() as f64;
+    if sorted.is_empty() {
+        return Ok(stats);
+    }
+    stats.width = column_width(ty, &sorted);
+    sorted.sort_by(|a, b| types::io::compare(a.1, b.1).then(a.0.cmp(&b.0)));
+    let runs = runs(&sorted);
+    let share = present / values.len() as f64;
+    stats.distinct = distinct(&runs, present, (total * share).max(present));
+    stats.correlation = correlation(&sorted);
+    let text = |n: usize| types::io::to_text(ty, sorted[n].1, format).map(|t| t.to_string());
+    let mut common: Vec<(usize, usize)> = runs.iter().copied().filter(|r| r.1 > 1).collect();
+    common.sort_by_key(|r| std::cmp::Reverse(r.1));
+    let all_fit = common.len() == runs.len() && runs.len() <= target;
+    let average = present / runs.len() as f64;
+    common.truncate(target);
+    common.retain(|r| all_fit || r.1 as f64 > average * 1.25);
+    for (first, count) in &common {
+        let value = text(*first)?;
+        if value.len() <= VALUE_MAX {
+            stats.common.push((value, *count as f64 / values.len() as f64));
+        }
+    }
+    let rest: Vec<usize> = runs
+        .iter()
+        .filter(|r| !common.contains(r))
+        .flat_map(|(first, count)| *first..*first + *count)
+        .collect();
+    let bounds = (target + 1).min(rest.len());
+    if bounds >= 2 {
+        for n in 0..bounds {
+            let value = text(rest[n * (rest.len() - 1) / (bounds - 1)])?;
+            if value.len() <= VALUE_MAX {
+                stats.histogram.push(value);
+            }
+        }
+    }
+    Ok(stats)
+}
+
+fn column_width(ty: Oid, values: &[(usize, &Datum)]) -> i32 {
+    if let Some(io) = types::TypeIo::get(ty)
+        && io.len > 0
+    {
+        return i32::from(io.len);
+    }
+    let bytes = |v: &Datum| match v {
+        Datum::Text(t) | Datum::Bpchar(t) => t.len() + 1,
+        other => width(other),
+    };
+    (values.iter().map(|(_, v)| bytes(v)).sum::<usize>() / values.len().max(1)) as i32
+}
+
+/// Analyzes one table.
+///
+/// # Errors
+/// I/O, interrupts.
+pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
+    let target = match base::settings::SettingId::find("default_statistics_target") {
+        Some(id) => cx.settings.int(id).max(1) as usize,
+        None => 100,
+    };
+    let wanted = target * ROWS_A_TARGET;
+    let handle = TableHandle::open(cx.engine, table, cx.format)?;
+    let pages = super::pages(cx, table)?;
+    let (rows, share) = sample(cx, &handle, pages, wanted)?;
+    let total = if share > 0.0 { (rows.len() as f64 / share).round() } else { 0.0 };
+    let rows = thin(rows, wanted);
+    let mut columns = Vec::with_capacity(table.columns.len());
+    for (n, column) in table.columns.iter().enumerate() {
+        sched::check_interrupts()?;
+        if column.dropped {
+            columns.push(ColumnStats::default());
+            continue;
+        }
+        let values: Vec<&Datum> = rows.iter().map(|row| &row[n]).collect();
+        columns.push(column_stats(Oid(column.ty), &values, total, target, cx.format)?);
+    }
+    let stats = TableStats { table: table.oid, rows: total, pages, columns };
+    cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distinct_values_are_estimated_from_runs() {
+        // Every value once: a key.
+        assert_eq!(distinct(&[(0, 1), (1, 1)], 2.0, 100.0), -1.0);
+        // Every value often: all have been seen.
+        assert_eq!(distinct(&[(0, 50), (50, 50)], 100.0, 10_000.0), 2.0);
+        assert_eq!(distinct(&[], 0.0, 0.0), 0.0);
+    }
+
+    #[test]
+    fn correlation_is_one_for_ascending_and_minus_one_for_descending() {
+        let one = Datum::Int4(1);
+        let up: Vec<(usize, &Datum)> = (0..10).map(|n| (n, &one)).collect();
+        let down: Vec<(usize, &Datum)> = (0..10).rev().map(|n| (n, &one)).collect();
+        assert!((correlation(&up) - 1.0).abs() < 1e-9);
+        assert!((correlation(&down) + 1.0).abs() < 1e-9);
+    }
+}

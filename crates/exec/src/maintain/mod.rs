@@ -1,0 +1,96 @@
+//! VACUUM and ANALYZE.
+
+mod analyze;
+
+use std::sync::Arc;
+
+use access::{BTree, Heap};
+use base::{Fork, RelId, Result};
+use catalog::{Object, Table, TableStats};
+use sql::utility::Name;
+use txn::LockMode;
+
+use crate::context::ExecContext;
+use crate::define;
+use crate::session::quote_identifier;
+
+/// VACUUM and ANALYZE of some tables, or of all.
+///
+/// # Errors
+/// I/O, interrupts, `42P01`.
+pub fn run(
+    names: &[Name],
+    vacuum: bool,
+    analyze: bool,
+    full: bool,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let mode = if full { LockMode::AccessExclusive } else { LockMode::ShareUpdateExclusive };
+    let mut tables = Vec::new();
+    if names.is_empty() {
+        tables.extend(cx.catalog_tx.view().tables().map(|t| t.oid));
+    }
+    for name in names {
+        tables.push(define::open_table(cx, name, mode)?.oid);
+    }
+    for id in tables {
+        sched::check_interrupts()?;
+        define::lock(cx, id, mode)?;
+        let view = cx.catalog_tx.view();
+        let Some(table) = view.table(id).cloned() else {
+            continue;
+        };
+        match (vacuum, full) {
+            (true, true) => vacuum_full(cx, &table)?,
+            (true, false) => vacuum_plain(cx, &table)?,
+            (false, _) => {}
+        }
+        if analyze {
+            analyze::run(cx, &table)?;
+        }
+    }
+    Ok(())
+}
+
+fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
+    let storage = &cx.engine.storage;
+    let heap = Heap::open(storage, RelId(table.rel));
+    let view = cx.catalog_tx.view();
+    let indexes: Vec<BTree> =
+        view.indexes_of(table).iter().map(|i| BTree::open(storage, RelId(i.rel))).collect();
+    let done = access::vacuum::vacuum(cx.tx.manager(), &heap, &indexes)?;
+    let mut stats = match view.stats(table.oid) {
+        Some(stats) => TableStats::clone(stats),
+        None => TableStats { table: table.oid, ..TableStats::default() },
+    };
+    let rows = done.live as f64;
+    if stats.rows != rows || stats.pages != done.pages {
+        stats.rows = rows;
+        stats.pages = done.pages;
+        cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))?;
+    }
+    Ok(())
+}
+
+/// Writes the table anew without its dead rows.
+fn vacuum_full(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let schema = view.schema(table.schema).map_or("public", |s| s.name.as_str());
+    let list: Vec<String> = table
+        .columns
+        .iter()
+        .map(|c| if c.dropped { "NULL".to_owned() } else { quote_identifier(&c.name) })
+        .collect();
+    let list = if list.is_empty() { String::new() } else { list.join(", ") };
+    let select = format!(
+        "SELECT {list} FROM {}.{}",
+        quote_identifier(schema),
+        quote_identifier(&table.name)
+    );
+    define::rewrite(cx, Table::clone(table), &select)
+}
+
+/// Pages of a table's main fork.
+fn pages(cx: &ExecContext<'_>, table: &Table) -> Result<u32> {
+    cx.engine.storage.block_count(RelId(table.rel), Fork::Main)
+}

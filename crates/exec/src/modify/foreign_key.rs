@@ -1,0 +1,458 @@
+//! Foreign keys, both directions.
+//!
+//! * A new key in the referring table: the referred row is sought with the latest snapshot and
+//!   locked FOR KEY SHARE, which conflicts only with its deletion and with a change of its key.
+//! * A referred key that goes away: rows that refer to it are sought with a snapshot taken after
+//!   the change (whoever adds one holds the lock above until it commits, so the change has waited
+//!   for it); then the key's action.
+//!
+//! Both happen at the statement's end.
+
+use std::sync::Arc;
+
+use access::heap::RowWait;
+use access::{BTree, LockResult};
+use base::{Oid, RelId, Result, TupleId};
+use catalog::{ForeignKey, ForeignKeyAction, Index, Table};
+use txn::{LockMode, LockTag, LockWait, RowLockMode, Snapshot};
+use types::Datum;
+
+use super::errors;
+use super::writer::{Change, Writer};
+use crate::context::ExecContext;
+use crate::ops::grouping::RowSet;
+use crate::run::Run;
+use crate::table::{KeyCodec, TableHandle, same_value};
+
+/// Keys to check before memory is given back in the midst of a statement.
+const PENDING: usize = 8192;
+
+/// A table's foreign keys and those that refer to it.
+#[derive(Default)]
+pub struct References {
+    /// Of the table itself: constraint, and new keys to check.
+    outgoing: Vec<Outgoing>,
+    /// Of others (or itself) to it: and keys that have gone.
+    incoming: Vec<Incoming>,
+}
+
+struct Outgoing {
+    name: String,
+    key: ForeignKey,
+    parent: Arc<Table>,
+    index: Arc<Index>,
+    pending: RowSet,
+}
+
+struct Incoming {
+    name: String,
+    key: ForeignKey,
+    child: Arc<Table>,
+    /// (old key, new key after an update).
+    pending: Vec<(Vec<Datum>, Option<Vec<Datum>>)>,
+}
+
+fn pick(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
+    columns.iter().map(|n| row[usize::from(*n) - 1].clone()).collect()
+}
+
+fn same_key(a: &[Datum], b: &[Datum], columns: &[u16]) -> bool {
+    columns.iter().all(|n| same_value(&a[usize::from(*n) - 1], &b[usize::from(*n) - 1]))
+}
+
+fn lock_table(cx: &ExecContext<'_>, table: u32, mode: LockMode) -> Result<()> {
+    let locks = &cx.tx.manager().locks;
+    locks.lock(cx.tx.locks(), LockTag::Relation(Oid(table)), mode, LockWait::Block)?;
+    Ok(())
+}
+
+impl References {
+    /// Looks them up, with locks on the other tables.
+    ///
+    /// # Errors
+    /// Those of locking.
+    pub fn open(table: &Table, cx: &mut ExecContext<'_>) -> Result<References> {
+        let mut references = References::default();
+        for (constraint, key) in table.foreign_keys() {
+            lock_table(cx, key.table, LockMode::RowShare)?;
+            let view = cx.catalog_tx.view();
+            let (Some(parent), Some(index)) = (view.table(key.table), view.index(key.index)) else {
+                continue;
+            };
+            references.outgoing.push(Outgoing {
+                name: constraint.name.clone(),
+                key: key.clone(),
+                parent: parent.clone(),
+                index: index.clone(),
+                pending: RowSet::default(),
+            });
+        }
+        for id in &table.referenced_by {
+            lock_table(cx, *id, LockMode::RowShare)?;
+            let view = cx.catalog_tx.view();
+            let Some(child) = view.table(*id) else {
+                continue;
+            };
+            for (constraint, key) in child.foreign_keys().filter(|(_, k)| k.table == table.oid) {
+                references.incoming.push(Incoming {
+                    name: constraint.name.clone(),
+                    key: key.clone(),
+                    child: child.clone(),
+                    pending: vec![],
+                });
+            }
+        }
+        Ok(references)
+    }
+
+    /// Notes a new row.
+    pub fn inserted(&mut self, row: &[Datum]) {
+        for fk in &mut self.outgoing {
+            let key = pick(row, &fk.key.columns);
+            if !key.iter().any(Datum::is_null) {
+                fk.pending.insert(&key);
+            }
+        }
+    }
+
+    /// Notes a changed row.
+    pub fn updated(&mut self, old: &[Datum], new: &[Datum]) {
+        for fk in &mut self.outgoing {
+            if !same_key(old, new, &fk.key.columns) {
+                let key = pick(new, &fk.key.columns);
+                if !key.iter().any(Datum::is_null) {
+                    fk.pending.insert(&key);
+                }
+            }
+        }
+        for fk in &mut self.incoming {
+            if !same_key(old, new, &fk.key.referenced) {
+                let new = pick(new, &fk.key.referenced);
+                fk.pending.push((pick(old, &fk.key.referenced), Some(new)));
+            }
+        }
+    }
+
+    /// Notes a row that is gone.
+    pub fn deleted(&mut self, old: &[Datum]) {
+        for fk in &mut self.incoming {
+            fk.pending.push((pick(old, &fk.key.referenced), None));
+        }
+    }
+
+    /// Whether so many keys wait that they should be checked now. Keys that refer to the table
+    /// itself wait for the statement's end.
+    pub fn is_full(&self) -> bool {
+        self.outgoing.iter().any(|fk| fk.pending.len() > PENDING)
+    }
+
+    /// Nothing to check.
+    pub fn is_idle(&self) -> bool {
+        self.outgoing.iter().all(|fk| fk.pending.len() == 0)
+            && self.incoming.iter().all(|fk| fk.pending.is_empty())
+    }
+}
+
+/// What everything that is committed, and all of the own transaction so far, looks like.
+fn everything(run: &Run<'_, '_>) -> Snapshot {
+    let mut snapshot = run.cx.tx.latest_snapshot();
+    snapshot.command = run.cx.tx.command() + 1;
+    snapshot
+}
+
+/// Checks the new keys that wait, but for those that refer to the table itself.
+///
+/// # Errors
+/// `23503`.
+pub fn check_parents(writer: &mut Writer, run: &mut Run<'_, '_>) -> Result<()> {
+    let own = writer.target.handle.table.oid;
+    for n in 0..writer.references.outgoing.len() {
+        if writer.references.outgoing[n].parent.oid != own {
+            check_outgoing(writer, n, run)?;
+        }
+    }
+    Ok(())
+}
+
+/// The statement's end.
+///
+/// # Errors
+/// `23503`, and whatever the actions raise.
+pub fn finish(writer: &mut Writer, run: &mut Run<'_, '_>) -> Result<()> {
+    sched::check_stack()?;
+    if writer.references.incoming.iter().any(|fk| !fk.pending.is_empty()) {
+        run.cx.tx.next_command();
+    }
+    for n in 0..writer.references.incoming.len() {
+        for (old, new) in std::mem::take(&mut writer.references.incoming[n].pending) {
+            key_gone(writer, n, &old, new.as_deref(), run)?;
+        }
+    }
+    for n in 0..writer.references.outgoing.len() {
+        check_outgoing(writer, n, run)?;
+    }
+    Ok(())
+}
+
+fn check_outgoing(writer: &mut Writer, n: usize, run: &mut Run<'_, '_>) -> Result<()> {
+    let fk = &mut writer.references.outgoing[n];
+    let pending = std::mem::take(&mut fk.pending);
+    if pending.len() == 0 {
+        return Ok(());
+    }
+    let fk = &writer.references.outgoing[n];
+    let parent = TableHandle::open(run.cx.engine, &fk.parent, run.cx.format)?;
+    for number in 0..pending.len() {
+        sched::check_interrupts()?;
+        let key = pending.row(number);
+        if !lock_parent(fk, &parent, key, run)? {
+            let view = run.cx.catalog_tx.view();
+            let child = &writer.target.handle.table;
+            let values: Vec<&Datum> = key.iter().collect();
+            let text =
+                errors::key_text(child, fk.key.columns.iter().copied(), &values, run.cx.format);
+            return Err(errors::missing_parent(&view, child, &fk.parent, &fk.name, text));
+        }
+    }
+    Ok(())
+}
+
+/// The key as a row of the referred table that has only those columns.
+fn as_row(width: usize, columns: &[u16], key: &[Datum]) -> Vec<Datum> {
+    let mut row = vec![Datum::Null; width];
+    for (n, value) in columns.iter().zip(key) {
+        row[usize::from(*n) - 1] = value.clone();
+    }
+    row
+}
+
+/// Brings a key's integers to the widths of the other table's columns (`int4` refers to `int8`).
+fn coerce(table: &Table, columns: &[u16], key: &[Datum]) -> Option<Vec<Datum>> {
+    use types::oids;
+    let one = |(n, value): (&u16, &Datum)| {
+        let wide = match value {
+            Datum::Int2(v) => i64::from(*v),
+            Datum::Int4(v) => i64::from(*v),
+            Datum::Int8(v) => *v,
+            other => return Some(other.clone()),
+        };
+        match Oid(table.columns[usize::from(*n) - 1].ty) {
+            oids::INT2 => i16::try_from(wide).ok().map(Datum::Int2),
+            oids::INT4 => i32::try_from(wide).ok().map(Datum::Int4),
+            oids::INT8 => Some(Datum::Int8(wide)),
+            _ => Some(value.clone()),
+        }
+    };
+    columns.iter().zip(key).map(one).collect()
+}
+
+/// Finds the referred row and locks it; false when there is none.
+fn lock_parent(
+    fk: &Outgoing,
+    parent: &TableHandle,
+    key: &[Datum],
+    run: &mut Run<'_, '_>,
+) -> Result<bool> {
+    let Some(key) = coerce(&fk.parent, &fk.key.referenced, key) else {
+        return Ok(false);
+    };
+    let row = as_row(fk.parent.columns.len(), &fk.key.referenced, &key);
+    let codec = KeyCodec::new(&fk.parent, &fk.index);
+    let mut bytes = Vec::with_capacity(32);
+    codec.encode(&row, &mut bytes)?;
+    let tree = BTree::open(&run.cx.engine.storage, RelId(fk.index.rel));
+    let mut roots = Vec::new();
+    tree.lookup(&bytes, |root| {
+        roots.push(root);
+        true
+    })?;
+    let tx = run.cx.tx;
+    for root in roots {
+        let snapshot = everything(run);
+        let Some(tid) = parent.heap.fetch(tx, &snapshot, root, |tid, _| tid)? else {
+            continue;
+        };
+        let mode = RowLockMode::KeyShare;
+        match parent.heap.lock(tx, &snapshot, tid, root, mode, RowWait::Block)? {
+            LockResult::Locked => return Ok(true),
+            LockResult::Changed { newest } => {
+                let now = parent.decode_all(&newest.data)?;
+                if same_key(&now, &row, &fk.key.referenced) {
+                    return Ok(true);
+                }
+            }
+            LockResult::Gone | LockResult::WouldBlock => {}
+        }
+    }
+    Ok(false)
+}
+
+/// Rows of a table with these values, with their places.
+pub fn find_rows(
+    handle: &TableHandle,
+    columns: &[u16],
+    key: &[Datum],
+    first_only: bool,
+    run: &mut Run<'_, '_>,
+) -> Result<Vec<(TupleId, TupleId, Vec<Datum>)>> {
+    let Some(key) = coerce(&handle.table, columns, key) else {
+        return Ok(vec![]);
+    };
+    let wanted = as_row(handle.table.columns.len(), columns, &key);
+    let view = run.cx.catalog_tx.view();
+    let indexes = view.indexes_of(&handle.table);
+    let covering = indexes.iter().find(|index| {
+        index.columns.len() >= columns.len()
+            && index.columns[..columns.len()].iter().all(|c| columns.contains(&c.column))
+    });
+    let snapshot = everything(run);
+    let mut found = Vec::new();
+    match covering {
+        Some(index) => {
+            let mut codec = KeyCodec::new(&handle.table, index);
+            codec.columns.truncate(columns.len());
+            let mut bytes = Vec::new();
+            codec.encode(&wanted, &mut bytes)?;
+            let tree = BTree::open(&run.cx.engine.storage, RelId(index.rel));
+            let mut cursor = tree.scan(access::KeyRange::prefix(&bytes), false);
+            while let Some((_, root)) = cursor.next()? {
+                sched::check_interrupts()?;
+                let hit = handle
+                    .heap
+                    .fetch(run.cx.tx, &snapshot, root, |tid, data| (tid, data.to_vec()))?;
+                if let Some((tid, data)) = hit {
+                    found.push((tid, root, handle.decode_all(&data)?));
+                    if first_only {
+                        return Ok(found);
+                    }
+                }
+            }
+        }
+        None => {
+            let mut scan = handle.heap.scan(&snapshot, None);
+            let mut failed = None;
+            loop {
+                sched::check_interrupts()?;
+                let more =
+                    scan.next_page(run.cx.tx, |tid, root, data| match handle.decode_all(data) {
+                        Ok(row) if same_key(&row, &wanted, columns) => {
+                            found.push((tid, root, row));
+                        }
+                        Ok(_) => {}
+                        Err(error) => failed = Some(error),
+                    })?;
+                if let Some(error) = failed {
+                    return Err(error);
+                }
+                if !more || first_only && !found.is_empty() {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A referred key went away: does what the foreign key says.
+fn key_gone(
+    writer: &mut Writer,
+    n: usize,
+    old: &[Datum],
+    new: Option<&[Datum]>,
+    run: &mut Run<'_, '_>,
+) -> Result<()> {
+    if old.iter().any(Datum::is_null) {
+        return Ok(());
+    }
+    let fk = &writer.references.incoming[n];
+    let action = if new.is_some() { fk.key.on_update } else { fk.key.on_delete };
+    // Another row may have the key by now.
+    if action == ForeignKeyAction::NoAction
+        && !find_rows(&writer.target.handle, &fk.key.referenced, old, true, run)?.is_empty()
+    {
+        return Ok(());
+    }
+    let child = TableHandle::open(run.cx.engine, &fk.child, run.cx.format)?;
+    let forbids = matches!(action, ForeignKeyAction::NoAction | ForeignKeyAction::Restrict);
+    let rows = find_rows(&child, &fk.key.columns, old, forbids, run)?;
+    if rows.is_empty() {
+        return Ok(());
+    }
+    if forbids {
+        let view = run.cx.catalog_tx.view();
+        let parent = &writer.target.handle.table;
+        let values: Vec<&Datum> = old.iter().collect();
+        let text =
+            errors::key_text(parent, fk.key.referenced.iter().copied(), &values, run.cx.format);
+        return Err(errors::still_referenced(&view, parent, &fk.child, &fk.name, text));
+    }
+    let columns = fk.key.columns.clone();
+    let values = replacement(fk, action, new, run)?;
+    let table = fk.child.clone();
+    act(&table, &columns, old, values.as_deref(), rows, run)
+}
+
+/// What the referring columns become; None: the row is deleted.
+fn replacement(
+    fk: &Incoming,
+    action: ForeignKeyAction,
+    new: Option<&[Datum]>,
+    run: &mut Run<'_, '_>,
+) -> Result<Option<Vec<Datum>>> {
+    Ok(match (action, new) {
+        (ForeignKeyAction::Cascade, None) => None,
+        (ForeignKeyAction::Cascade, Some(new)) => coerce(&fk.child, &fk.key.columns, new),
+        (ForeignKeyAction::SetDefault, _) => {
+            let mut values = Vec::new();
+            for n in &fk.key.columns {
+                values.push(crate::define::default_value(&fk.child, *n, run.cx)?);
+            }
+            Some(values)
+        }
+        _ => Some(vec![Datum::Null; fk.key.columns.len()]),
+    })
+}
+
+/// Deletes or changes the referring rows, and then what depends on them.
+fn act(
+    table: &Arc<Table>,
+    columns: &[u16],
+    old_key: &[Datum],
+    values: Option<&[Datum]>,
+    rows: Vec<(TupleId, TupleId, Vec<Datum>)>,
+    run: &mut Run<'_, '_>,
+) -> Result<()> {
+    lock_table(run.cx, table.oid, LockMode::RowExclusive)?;
+    let indexes = run.cx.catalog_tx.view().indexes_of(table);
+    let mut writer = Writer::open(table, &indexes, run.cx)?;
+    writer.references = References::open(table, run.cx)?;
+    let checks =
+        if values.is_some() { crate::define::check_expressions(table, run.cx)? } else { vec![] };
+    let wanted = as_row(table.columns.len(), columns, old_key);
+    let snapshot = everything(run);
+    for (mut tid, mut root, mut row) in rows {
+        loop {
+            sched::check_interrupts()?;
+            let change = match values {
+                None => writer.delete(tid, root, &row, &snapshot, run)?,
+                Some(values) => {
+                    let mut new = row.clone();
+                    for (n, value) in columns.iter().zip(values) {
+                        new[usize::from(*n) - 1] = value.clone();
+                    }
+                    writer.check_row(&new, &checks, run)?;
+                    writer.update(tid, root, &row, &new, &snapshot, run)?
+                }
+            };
+            let Change::Newer(newest) = change else {
+                break;
+            };
+            (tid, root) = (newest.tid, newest.root);
+            row = writer.target.handle.decode_all(&newest.data)?;
+            if !same_key(&row, &wanted, columns) {
+                break;
+            }
+        }
+    }
+    writer.finish(run)
+}

@@ -1,0 +1,305 @@
+//! INSERT, UPDATE, DELETE.
+//!
+//! A change runs to its end at the first call and keeps what RETURNING asks for. Rows that the
+//! command makes are not seen by its own scans (the snapshot's command number). Foreign keys are
+//! checked, and their actions done, at the end.
+
+mod errors;
+mod foreign_key;
+mod writer;
+
+use base::{Oid, Result, TupleId};
+use sql::plan::{Modify, ModifyAction, ScanColumn};
+use sql::{Expr, Plan};
+use txn::Snapshot;
+use types::batch::BATCH_ROWS;
+use types::{Batch, Datum};
+
+use crate::eval;
+use crate::ops::{self, Operator, wrong_node};
+use crate::rows::{self, Row};
+use crate::run::Run;
+use crate::table::Projection;
+
+pub use errors::{duplicated_in_build, key_text, missing_parent};
+pub use foreign_key::References;
+use writer::Change;
+pub use writer::{Target, Writer};
+
+/// See the module's documentation.
+pub struct ModifyOp {
+    input: Box<dyn Operator>,
+    writer: Writer,
+    changed: u64,
+    done: bool,
+    /// What RETURNING gave, last batch first.
+    returned: Vec<Batch>,
+}
+
+/// The part of an update or delete that reads a row's newest version again.
+pub struct Reread<'p> {
+    places: Vec<u16>,
+    projection: Projection,
+    recheck: Option<&'p Expr>,
+}
+
+impl<'p> Reread<'p> {
+    /// For an action's `columns` and `recheck`.
+    pub fn new(
+        modify: &Modify,
+        columns: &[(u16, ScanColumn)],
+        recheck: Option<&'p Expr>,
+    ) -> Reread<'p> {
+        let scanned: Vec<ScanColumn> = columns.iter().map(|(_, c)| *c).collect();
+        Reread {
+            places: columns.iter().map(|(n, _)| *n).collect(),
+            projection: Projection::new(&modify.table, &scanned),
+            recheck,
+        }
+    }
+
+    /// Puts the newest version's values into the input row; false when the condition no longer
+    /// holds.
+    pub fn apply(
+        &self,
+        writer: &Writer,
+        newest: &access::HeapTuple,
+        row: &mut [Datum],
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
+        let at =
+            crate::table::Version { tid: newest.tid, root: newest.root, system: newest.system };
+        let mut values = Vec::with_capacity(self.places.len());
+        self.projection.row(&writer.target.handle.columns, at, &newest.data, &mut values)?;
+        for (place, value) in self.places.iter().zip(values) {
+            row[usize::from(*place)] = value;
+        }
+        row[0] = Datum::Tid(newest.tid);
+        row[1] = Datum::Tid(newest.root);
+        match self.recheck {
+            Some(condition) => eval::holds(condition, Row::Values(row), run),
+            None => Ok(true),
+        }
+    }
+}
+
+/// The row in table order, from the input row's columns.
+pub fn old_row(modify: &Modify, columns: &[(u16, ScanColumn)], input: &[Datum]) -> Vec<Datum> {
+    let mut old = vec![Datum::Null; modify.table.columns.len()];
+    for (place, column) in columns {
+        if let ScanColumn::Attr(n) = column {
+            old[usize::from(*n) - 1] = input[usize::from(*place)].clone();
+        }
+    }
+    old
+}
+
+/// The tid and root at the beginning of an input row; None for the padded row of an outer join.
+pub fn target(input: &[Datum]) -> Option<(TupleId, TupleId)> {
+    match (input.first(), input.get(1)) {
+        (Some(Datum::Tid(tid)), Some(Datum::Tid(root))) => Some((*tid, *root)),
+        _ => None,
+    }
+}
+
+/// Updates one row, following it to newer versions. Returns the new row when it was changed;
+/// `input` then holds the version that was replaced.
+#[allow(clippy::too_many_arguments)]
+pub fn update_row(
+    writer: &mut Writer,
+    modify: &Modify,
+    columns: &[(u16, ScanColumn)],
+    set: &[(u16, Expr)],
+    recheck: Option<&Expr>,
+    snapshot: &Snapshot,
+    input: &mut [Datum],
+    run: &mut Run<'_, '_>,
+) -> Result<Option<Vec<Datum>>> {
+    let mut reread = None;
+    while let Some((tid, root)) = target(input) {
+        let old = old_row(modify, columns, input);
+        let mut new = old.clone();
+        for (column, expr) in set {
+            new[usize::from(*column) - 1] = eval::eval(expr, Row::Values(input), run)?;
+        }
+        writer.check_row(&new, &modify.checks, run)?;
+        match writer.update(tid, root, &old, &new, snapshot, run)? {
+            Change::Done => return Ok(Some(new)),
+            Change::Skip => return Ok(None),
+            Change::Newer(newest) => {
+                let reread = reread.get_or_insert_with(|| Reread::new(modify, columns, recheck));
+                if !reread.apply(writer, &newest, input, run)? {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// Deletes one row, following it to newer versions. Returns the row that was deleted.
+pub fn delete_row(
+    writer: &mut Writer,
+    modify: &Modify,
+    columns: &[(u16, ScanColumn)],
+    recheck: Option<&Expr>,
+    snapshot: &Snapshot,
+    input: &mut [Datum],
+    run: &mut Run<'_, '_>,
+) -> Result<Option<Vec<Datum>>> {
+    let mut reread = None;
+    while let Some((tid, root)) = target(input) {
+        let old = old_row(modify, columns, input);
+        match writer.delete(tid, root, &old, snapshot, run)? {
+            Change::Done => return Ok(Some(old)),
+            Change::Skip => return Ok(None),
+            Change::Newer(newest) => {
+                let reread = reread.get_or_insert_with(|| Reread::new(modify, columns, recheck));
+                if !reread.apply(writer, &newest, input, run)? {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The plan of a change's input.
+pub fn input_plan(action: &ModifyAction) -> &Plan {
+    match action {
+        ModifyAction::Insert { input }
+        | ModifyAction::Update { input, .. }
+        | ModifyAction::Delete { input, .. } => input,
+    }
+}
+
+impl ModifyOp {
+    /// Before the first row.
+    pub fn new(modify: &Modify, run: &mut Run<'_, '_>) -> Result<ModifyOp> {
+        let input = ops::build(input_plan(&modify.action), run)?;
+        let writer = Writer::open(&modify.table, &modify.indexes, run.cx)?;
+        Ok(ModifyOp { input, writer, changed: 0, done: false, returned: vec![] })
+    }
+
+    fn run_all(&mut self, modify: &Modify, run: &mut Run<'_, '_>) -> Result<()> {
+        let plan = input_plan(&modify.action);
+        let types = ops::types(plan, run.prepared);
+        self.writer.references = References::open(&modify.table, run.cx)?;
+        while let Some(batch) = self.input.next(plan, run)? {
+            sched::check_interrupts()?;
+            match &modify.action {
+                ModifyAction::Insert { .. } => self.insert(modify, &batch, &types, run)?,
+                _ => self.change(modify, &batch, &types, run)?,
+            }
+        }
+        self.writer.finish(run)?;
+        self.returned.reverse();
+        Ok(())
+    }
+
+    fn insert(
+        &mut self,
+        modify: &Modify,
+        batch: &Batch,
+        types: &[Oid],
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let all: Vec<Vec<Datum>> = (0..batch.rows).map(|n| rows::get(batch, n, types)).collect();
+        for row in &all {
+            self.writer.check_row(row, &modify.checks, run)?;
+        }
+        self.writer.insert_many(&all, run)?;
+        self.changed += all.len() as u64;
+        if modify.returning.is_some() {
+            for row in &all {
+                self.give_back(modify, row.clone(), row, run)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn change(
+        &mut self,
+        modify: &Modify,
+        batch: &Batch,
+        types: &[Oid],
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let snapshot = run.snapshot;
+        for n in 0..batch.rows {
+            sched::check_interrupts()?;
+            let mut input = rows::get(batch, n, types);
+            let writer = &mut self.writer;
+            let result = match &modify.action {
+                ModifyAction::Update { columns, set, recheck, .. } => update_row(
+                    writer,
+                    modify,
+                    columns,
+                    set,
+                    recheck.as_ref(),
+                    &snapshot,
+                    &mut input,
+                    run,
+                )?,
+                ModifyAction::Delete { columns, recheck, .. } => delete_row(
+                    writer,
+                    modify,
+                    columns,
+                    recheck.as_ref(),
+                    &snapshot,
+                    &mut input,
+                    run,
+                )?,
+                ModifyAction::Insert { .. } => None,
+            };
+            if let Some(row) = result {
+                self.changed += 1;
+                self.give_back(modify, row, &input, run)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a row for RETURNING.
+    fn give_back(
+        &mut self,
+        modify: &Modify,
+        mut row: Vec<Datum>,
+        input: &[Datum],
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let Some(exprs) = &modify.returning else {
+            return Ok(());
+        };
+        row.extend_from_slice(input);
+        let values = eval::eval_all(exprs, Row::Values(&row), run)?;
+        if self.returned.last().is_none_or(|b| b.rows >= BATCH_ROWS) {
+            let types: Vec<Oid> = exprs.iter().map(|e| e.ty()).collect();
+            self.returned.push(rows::empty(&types));
+        }
+        if let Some(batch) = self.returned.last_mut() {
+            rows::push(batch, values);
+        }
+        Ok(())
+    }
+}
+
+impl Operator for ModifyOp {
+    fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
+        let sql::plan::Node::Modify(modify) = &plan.node else {
+            return Err(wrong_node());
+        };
+        if !std::mem::replace(&mut self.done, true) {
+            self.run_all(modify, run)?;
+        }
+        Ok(self.returned.pop())
+    }
+
+    fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
+        Err(base::Error::internal("a change of rows can't run twice"))
+    }
+
+    fn changed(&self) -> Option<u64> {
+        Some(self.changed)
+    }
+}

@@ -1,0 +1,279 @@
+//! Rows into a table: constraints, the heap, every index, and notes for the foreign keys.
+
+use std::sync::Arc;
+
+use access::btree::Inserted;
+use access::{BTree, HeapTuple, Unique, WriteResult};
+use base::{RelId, Result, TupleId};
+use catalog::{Index, Table};
+use sql::Expr;
+use txn::Snapshot;
+use types::{Datum, row};
+
+use super::errors;
+use super::foreign_key::{self, References};
+use crate::context::ExecContext;
+use crate::eval;
+use crate::rows::Row;
+use crate::run::Run;
+use crate::table::{self, KeyCodec, TableHandle};
+
+/// One index of the table.
+pub struct IndexWriter {
+    /// The definition.
+    pub index: Arc<Index>,
+    /// The tree.
+    pub tree: BTree,
+    /// Its keys.
+    pub codec: KeyCodec,
+}
+
+/// A table and its indexes, opened: shared by all who run the same plan.
+pub struct Target {
+    /// The table.
+    pub handle: TableHandle,
+    /// Its indexes.
+    pub indexes: Vec<IndexWriter>,
+}
+
+/// A table that rows go into.
+pub struct Writer {
+    /// The table and its indexes.
+    pub target: Arc<Target>,
+    /// Its foreign keys and those that refer to it, with what is to be checked at the end.
+    pub references: References,
+    /// Which row of the last [`Writer::insert_many`] is (or failed) being indexed, from 0.
+    pub at: usize,
+    /// For encoding rows and keys, one after the other.
+    buffer: Vec<u8>,
+}
+
+/// What became of an update or delete.
+pub enum Change {
+    /// Done.
+    Done,
+    /// The row is gone, or was changed by this very command.
+    Skip,
+    /// There is a newer version, locked by now: look at it again.
+    Newer(Box<HeapTuple>),
+}
+
+impl Target {
+    /// Names the files; no I/O.
+    ///
+    /// # Errors
+    /// When a column's missing value can't be read.
+    pub fn open(
+        table: &Arc<Table>,
+        indexes: &[Arc<Index>],
+        cx: &ExecContext<'_>,
+    ) -> Result<Target> {
+        let writer = |index: &Arc<Index>| IndexWriter {
+            index: index.clone(),
+            tree: BTree::open(&cx.engine.storage, RelId(index.rel)),
+            codec: KeyCodec::new(table, index),
+        };
+        Ok(Target {
+            handle: TableHandle::open(cx.engine, table, cx.format)?,
+            indexes: indexes.iter().map(writer).collect(),
+        })
+    }
+}
+
+impl Writer {
+    /// Without its references.
+    pub fn new(target: Arc<Target>) -> Writer {
+        Writer { target, references: References::default(), at: 0, buffer: Vec::new() }
+    }
+
+    /// Opens table and indexes; without references.
+    ///
+    /// # Errors
+    /// As [`Target::open`].
+    pub fn open(
+        table: &Arc<Table>,
+        indexes: &[Arc<Index>],
+        cx: &ExecContext<'_>,
+    ) -> Result<Writer> {
+        Ok(Writer::new(Arc::new(Target::open(table, indexes, cx)?)))
+    }
+
+    /// NOT NULL and CHECK.
+    ///
+    /// # Errors
+    /// `23502`, `23514`.
+    pub fn check_row(
+        &self,
+        row: &[Datum],
+        checks: &[(String, Expr)],
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let table = &self.target.handle.table;
+        for (column, value) in table.columns.iter().zip(row) {
+            if column.not_null && !column.dropped && value.is_null() {
+                let view = run.cx.catalog_tx.view();
+                return Err(errors::not_null(&view, table, &column.name, row, run.cx.format));
+            }
+        }
+        for (name, expr) in checks {
+            if matches!(eval::eval(expr, Row::Values(row), run)?, Datum::Bool(false)) {
+                let view = run.cx.catalog_tx.view();
+                return Err(errors::check(&view, table, name, row, run.cx.format));
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a checked row.
+    ///
+    /// # Errors
+    /// `23505`, `54000`, I/O.
+    pub fn insert(&mut self, row: &[Datum], run: &mut Run<'_, '_>) -> Result<TupleId> {
+        self.buffer.clear();
+        row::encode(&self.target.handle.columns, row, &mut self.buffer)?;
+        let rel = self.target.handle.heap.rel;
+        let mut hint = table::insert_hint(rel);
+        let tid = self.target.handle.heap.insert(run.cx.tx, &self.buffer, &mut hint)?;
+        table::keep_insert_hint(rel, hint);
+        self.insert_keys(row, tid, run)?;
+        self.references.inserted(row);
+        Ok(tid)
+    }
+
+    /// Adds checked rows.
+    ///
+    /// # Errors
+    /// As [`Writer::insert`].
+    pub fn insert_many<R: AsRef<[Datum]>>(
+        &mut self,
+        rows: &[R],
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        self.at = 0;
+        if let [row] = rows {
+            return self.insert(row.as_ref(), run).map(drop);
+        }
+        let mut bytes = std::mem::take(&mut self.buffer);
+        bytes.clear();
+        let mut ends = Vec::with_capacity(rows.len());
+        for row in rows {
+            row::encode(&self.target.handle.columns, row.as_ref(), &mut bytes)?;
+            ends.push(bytes.len());
+        }
+        let mut begin = 0;
+        let encoded: Vec<&[u8]> =
+            ends.iter().map(|end| &bytes[std::mem::replace(&mut begin, *end)..*end]).collect();
+        let rel = self.target.handle.heap.rel;
+        let mut hint = table::insert_hint(rel);
+        let tids = self.target.handle.heap.insert_many(run.cx.tx, &encoded, &mut hint)?;
+        table::keep_insert_hint(rel, hint);
+        drop(encoded);
+        self.buffer = bytes;
+        for (n, (row, tid)) in rows.iter().zip(tids).enumerate() {
+            self.at = n;
+            self.insert_keys(row.as_ref(), tid, run)?;
+            self.references.inserted(row.as_ref());
+        }
+        if self.references.is_full() {
+            foreign_key::check_parents(self, run)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a row's entries to all indexes.
+    fn insert_keys(&mut self, row: &[Datum], root: TupleId, run: &mut Run<'_, '_>) -> Result<()> {
+        let tx = run.cx.tx;
+        for entry in &self.target.indexes {
+            self.buffer.clear();
+            let null = entry.codec.encode(row, &mut self.buffer)?;
+            let heap = &self.target.handle.heap;
+            let mut rival = |other: TupleId| heap.rival(tx, other);
+            let unique =
+                if entry.index.unique && !null { Unique::Yes(&mut rival) } else { Unique::No };
+            if let Inserted::Conflict(_) = entry.tree.insert(tx, &self.buffer, root, unique)? {
+                let view = run.cx.catalog_tx.view();
+                let table = &self.target.handle.table;
+                return Err(errors::duplicate(&view, table, &entry.index, row, run.cx.format));
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces a row version by a checked row.
+    ///
+    /// # Errors
+    /// As [`Writer::insert`], and `40001`, deadlocks, time-outs.
+    pub fn update(
+        &mut self,
+        tid: TupleId,
+        root: TupleId,
+        old: &[Datum],
+        new: &[Datum],
+        snapshot: &Snapshot,
+        run: &mut Run<'_, '_>,
+    ) -> Result<Change> {
+        let mut key_changed = false;
+        let mut indexed_changed = false;
+        for entry in &self.target.indexes {
+            if !entry.codec.same(old, new) {
+                indexed_changed = true;
+                key_changed |= entry.index.unique;
+            }
+        }
+        self.buffer.clear();
+        row::encode(&self.target.handle.columns, new, &mut self.buffer)?;
+        let result = self.target.handle.heap.update(
+            run.cx.tx,
+            snapshot,
+            tid,
+            root,
+            &self.buffer,
+            key_changed,
+            indexed_changed,
+        )?;
+        match result {
+            WriteResult::Done { tid, in_chain } => {
+                if !in_chain {
+                    self.insert_keys(new, tid, run)?;
+                }
+                self.references.updated(old, new);
+                Ok(Change::Done)
+            }
+            WriteResult::Changed { newest } => Ok(Change::Newer(newest)),
+            WriteResult::Gone | WriteResult::SelfChanged => Ok(Change::Skip),
+        }
+    }
+
+    /// Deletes a row version.
+    ///
+    /// # Errors
+    /// `40001`, deadlocks, time-outs.
+    pub fn delete(
+        &mut self,
+        tid: TupleId,
+        root: TupleId,
+        old: &[Datum],
+        snapshot: &Snapshot,
+        run: &mut Run<'_, '_>,
+    ) -> Result<Change> {
+        match self.target.handle.heap.delete(run.cx.tx, snapshot, tid, root)? {
+            WriteResult::Done { .. } => {
+                self.references.deleted(old);
+                Ok(Change::Done)
+            }
+            WriteResult::Changed { newest } => Ok(Change::Newer(newest)),
+            WriteResult::Gone | WriteResult::SelfChanged => Ok(Change::Skip),
+        }
+    }
+
+    /// The statement's end: foreign keys.
+    ///
+    /// # Errors
+    /// `23503`, and whatever their actions raise.
+    pub fn finish(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
+        if self.references.is_idle() {
+            return Ok(());
+        }
+        foreign_key::finish(self, run)
+    }
+}

@@ -1,0 +1,115 @@
+//! Locks rows (FOR UPDATE and kin).
+
+use access::LockResult;
+use access::heap::RowWait;
+use base::{Result, err};
+use sql::Plan;
+use sql::plan::{LockRowsWait, LockTarget, Node, ScanColumn};
+use types::{Batch, Datum};
+
+use super::{Operator, wrong_node};
+use crate::eval;
+use crate::rows::{self, Row};
+use crate::run::Run;
+use crate::table::{Projection, TableHandle, Version};
+
+/// See the module's documentation.
+pub struct LockRows {
+    input: Box<dyn Operator>,
+    tables: Vec<(TableHandle, Projection)>,
+}
+
+impl LockRows {
+    /// Over an input.
+    pub fn new(
+        input: Box<dyn Operator>,
+        targets: &[LockTarget],
+        run: &mut Run<'_, '_>,
+    ) -> Result<LockRows> {
+        let mut tables = Vec::new();
+        for target in targets {
+            let handle = TableHandle::open(run.cx.engine, &target.table, run.cx.format)?;
+            let columns: Vec<ScanColumn> = target.columns.iter().map(|(_, c)| *c).collect();
+            tables.push((handle, Projection::new(&target.table, &columns)));
+        }
+        Ok(LockRows { input, tables })
+    }
+
+    /// Locks one table's row; false when the input row falls out.
+    fn lock(
+        &self,
+        number: usize,
+        target: &LockTarget,
+        row: &mut [Datum],
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
+        let place = usize::from(target.tid);
+        let (Datum::Tid(tid), Datum::Tid(root)) = (&row[place], &row[place + 1]) else {
+            return Ok(true);
+        };
+        let (tid, root) = (*tid, *root);
+        let (handle, projection) = &self.tables[number];
+        let wait = match target.wait {
+            LockRowsWait::Block => RowWait::Block,
+            LockRowsWait::NoWait | LockRowsWait::Skip => RowWait::Try,
+        };
+        let result = handle.heap.lock(run.cx.tx, &run.snapshot, tid, root, target.mode, wait)?;
+        match result {
+            LockResult::Locked => Ok(true),
+            LockResult::Gone => Ok(false),
+            LockResult::WouldBlock if target.wait == LockRowsWait::Skip => Ok(false),
+            LockResult::WouldBlock => Err(err!(
+                LOCK_NOT_AVAILABLE,
+                "could not obtain lock on row in relation \"{}\"",
+                target.table.name
+            )),
+            LockResult::Changed { newest } => {
+                let at = Version { tid: newest.tid, root: newest.root, system: newest.system };
+                let mut values = Vec::new();
+                projection.row(&handle.columns, at, &newest.data, &mut values)?;
+                for ((place, _), value) in target.columns.iter().zip(values) {
+                    row[usize::from(*place)] = value;
+                }
+                row[place] = Datum::Tid(newest.tid);
+                row[place + 1] = Datum::Tid(newest.root);
+                match &target.recheck {
+                    Some(condition) => eval::holds(condition, Row::Values(row), run),
+                    None => Ok(true),
+                }
+            }
+        }
+    }
+}
+
+impl Operator for LockRows {
+    fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
+        let Node::LockRows { input, targets } = &plan.node else {
+            return Err(wrong_node());
+        };
+        let types = super::types(input, run.prepared);
+        while let Some(batch) = self.input.next(input, run)? {
+            let mut out = rows::empty(&types);
+            'rows: for n in 0..batch.rows {
+                sched::check_interrupts()?;
+                let mut row = rows::get(&batch, n, &types);
+                for (number, target) in targets.iter().enumerate() {
+                    if !self.lock(number, target, &mut row, run)? {
+                        continue 'rows;
+                    }
+                }
+                rows::push(&mut out, row);
+            }
+            if out.rows > 0 {
+                return Ok(Some(out));
+            }
+        }
+        Ok(None)
+    }
+
+    fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
+        let Node::LockRows { input, .. } = &plan.node else {
+            return Err(wrong_node());
+        };
+        self.input.rescan(input, run)
+    }
+}

@@ -1,0 +1,179 @@
+//! Sorts. Keys become order-preserving bytes that are compared with `memcmp`; equal keys keep the
+//! order of their coming. With a bound from a LIMIT above, only that many rows are kept.
+
+use std::cmp::Ordering;
+
+use base::Result;
+use sql::Plan;
+use sql::expr::SortKey;
+use sql::plan::Node;
+use types::batch::BATCH_ROWS;
+use types::key::KeyOrder;
+use types::{Batch, Datum};
+
+use super::{Operator, wrong_node};
+use crate::eval;
+use crate::rows::{self, Row};
+use crate::run::Run;
+
+/// See the module's documentation.
+pub struct Sort {
+    input: Box<dyn Operator>,
+    bound: Option<u64>,
+    /// Sorted: all rows, and the order in which to return them.
+    sorted: Option<(Batch, Vec<u32>)>,
+    next: usize,
+}
+
+/// A row to sort: the key's first bytes, then where all of them are.
+#[derive(Clone, Copy)]
+struct Entry {
+    head: u64,
+    begin: u32,
+    end: u32,
+    row: u32,
+}
+
+/// Rows and keys in the order of their coming.
+struct Sorter {
+    rows: Batch,
+    bytes: Vec<u8>,
+    entries: Vec<Entry>,
+}
+
+fn head(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    let n = bytes.len().min(8);
+    word[..n].copy_from_slice(&bytes[..n]);
+    u64::from_be_bytes(word)
+}
+
+impl Sorter {
+    fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
+        let key = |e: &Entry| &self.bytes[e.begin as usize..e.end as usize];
+        a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then(a.row.cmp(&b.row))
+    }
+
+    fn add(&mut self, batch: &Batch, keys: &[SortKey], run: &mut Run<'_, '_>) -> Result<()> {
+        for row in 0..batch.rows {
+            let begin = self.bytes.len();
+            for key in keys {
+                let value = eval::eval(&key.expr, Row::Batch(batch, row), run)?;
+                encode(key, &value, &mut self.bytes)?;
+            }
+            let (begin, end) = (begin as u32, self.bytes.len() as u32);
+            if self.bytes.len() > u32::MAX as usize {
+                return Err(base::err!(OUT_OF_MEMORY, "sort keys exceed 4 GB"));
+            }
+            let number = (self.rows.rows + row) as u32;
+            let head = head(&self.bytes[begin as usize..]);
+            self.entries.push(Entry { head, begin, end, row: number });
+        }
+        rows::append(&mut self.rows, batch);
+        Ok(())
+    }
+
+    /// The row numbers in order.
+    fn order(&mut self) -> Vec<u32> {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.sort_unstable_by(|a, b| self.compare(a, b));
+        entries.iter().map(|e| e.row).collect()
+    }
+
+    /// Keeps only the first `bound` rows.
+    fn cut(&mut self, bound: usize) {
+        let mut entries = std::mem::take(&mut self.entries);
+        if bound > 0 && entries.len() > bound {
+            entries.select_nth_unstable_by(bound - 1, |a, b| self.compare(a, b));
+        }
+        entries.truncate(bound);
+        // The order of coming decides between equal keys, so it must survive.
+        entries.sort_unstable_by_key(|e| e.row);
+        let kept: Vec<u32> = entries.iter().map(|e| e.row).collect();
+        let mut bytes = Vec::with_capacity(self.bytes.len() / 2);
+        for (number, entry) in entries.iter_mut().enumerate() {
+            let begin = bytes.len() as u32;
+            bytes.extend_from_slice(&self.bytes[entry.begin as usize..entry.end as usize]);
+            (entry.begin, entry.end, entry.row) = (begin, bytes.len() as u32, number as u32);
+        }
+        self.rows = rows::take(&self.rows, &kept);
+        self.bytes = bytes;
+        self.entries = entries;
+    }
+}
+
+/// Appends a sort key's bytes. Rows and arrays, which have no key encoding, go element by element.
+pub fn encode(key: &SortKey, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
+    let order = KeyOrder { descending: key.descending, nulls_first: key.nulls_first };
+    match value {
+        Datum::Array(array) => {
+            for item in &array.items {
+                types::key::encode(array.element, item, order, out)?;
+            }
+            out.push(if order.descending { 0xff } else { 0 });
+            Ok(())
+        }
+        Datum::Record(items) => items
+            .iter()
+            .try_for_each(|i| types::key::encode(types::io::natural_type(i), i, order, out)),
+        value => types::key::encode(key.expr.ty(), value, order, out),
+    }
+}
+
+impl Sort {
+    /// Over an input.
+    pub fn new(input: Box<dyn Operator>) -> Sort {
+        Sort { input, bound: None, sorted: None, next: 0 }
+    }
+
+    fn sort(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<(Batch, Vec<u32>)> {
+        let Node::Sort { input, keys, .. } = &plan.node else {
+            return Err(wrong_node());
+        };
+        let types = super::types(input, run.prepared);
+        let rows = rows::empty(&types);
+        let mut sorter = Sorter { rows, bytes: vec![], entries: vec![] };
+        while let Some(batch) = self.input.next(input, run)? {
+            sched::check_interrupts()?;
+            sorter.add(&batch, keys, run)?;
+            if let Some(bound) = self.bound
+                && sorter.rows.rows as u64 > bound.saturating_mul(2).max(4 * BATCH_ROWS as u64)
+            {
+                sorter.cut(bound as usize);
+            }
+        }
+        let order = sorter.order();
+        Ok((sorter.rows, order))
+    }
+}
+
+impl Operator for Sort {
+    fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
+        if self.sorted.is_none() {
+            self.sorted = Some(self.sort(plan, run)?);
+        }
+        let Some((rows, order)) = &self.sorted else {
+            return Ok(None);
+        };
+        let end = order.len().min(self.next + BATCH_ROWS);
+        if self.next == end {
+            return Ok(None);
+        }
+        let batch = rows::take(rows, &order[self.next..end]);
+        self.next = end;
+        Ok(Some(batch))
+    }
+
+    fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
+        let Node::Sort { input, .. } = &plan.node else {
+            return Err(wrong_node());
+        };
+        self.sorted = None;
+        self.next = 0;
+        self.input.rescan(input, run)
+    }
+
+    fn bound(&mut self, rows: u64) {
+        self.bound = Some(rows);
+    }
+}

@@ -1,0 +1,55 @@
+//! Reads a computed table.
+
+use base::Result;
+use catalog::system::SystemCx;
+use sql::Plan;
+use sql::plan::Node;
+use types::{Batch, Datum};
+
+use super::{Operator, types, wrong_node};
+use crate::rows::{self, Row};
+use crate::run::Run;
+use crate::{eval, vector};
+
+/// See the module's documentation: all rows in one batch.
+#[derive(Default)]
+pub struct SystemScan {
+    done: bool,
+}
+
+impl Operator for SystemScan {
+    fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
+        let Node::SystemScan { table, columns, equal, filter } = &plan.node else {
+            return Err(wrong_node());
+        };
+        if std::mem::replace(&mut self.done, true) {
+            return Ok(None);
+        }
+        let mut known = Vec::with_capacity(equal.len());
+        for (column, expr) in equal {
+            known.push((*column, eval::eval(expr, Row::Empty, run)?));
+        }
+        let view = run.cx.catalog_tx.view();
+        let all = (table.rows)(&SystemCx {
+            catalog: &view,
+            settings: run.cx.settings,
+            server: run.cx.server,
+            database: run.cx.database.1,
+            equal: &known,
+        })?;
+        let mut batch = rows::empty(&types(plan, run.prepared));
+        for mut row in all {
+            let values = columns.iter().map(|c| match row.get_mut(usize::from(*c)) {
+                Some(value) => value.clone(),
+                None => Datum::Null,
+            });
+            rows::push(&mut batch, values);
+        }
+        vector::filter(filter.as_ref(), batch, run).map(Some)
+    }
+
+    fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
+        self.done = false;
+        Ok(())
+    }
+}

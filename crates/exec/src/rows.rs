@@ -1,0 +1,83 @@
+//! Rows in and out of batches.
+
+use base::Oid;
+use types::{Batch, Column, Datum};
+
+/// An input row of an expression.
+#[derive(Clone, Copy)]
+pub enum Row<'a> {
+    /// No columns.
+    Empty,
+    /// Values of their own.
+    Values(&'a [Datum]),
+    /// A row of a batch.
+    Batch(&'a Batch, usize),
+}
+
+impl Row<'_> {
+    /// The value of a column (from 0).
+    #[inline]
+    pub fn column(self, column: u16, ty: Oid) -> Datum {
+        match self {
+            Row::Values(values) => values[usize::from(column)].clone(),
+            Row::Batch(batch, row) => batch.columns[usize::from(column)].get(row, ty),
+            Row::Empty => Datum::Null,
+        }
+    }
+}
+
+/// An empty batch with columns of these types.
+pub fn empty(types: &[Oid]) -> Batch {
+    Batch { columns: types.iter().map(|t| Column::new(*t)).collect(), rows: 0 }
+}
+
+/// Adds a row.
+pub fn push(batch: &mut Batch, values: impl IntoIterator<Item = Datum>) {
+    for (column, value) in batch.columns.iter_mut().zip(values) {
+        column.push(value);
+    }
+    batch.rows += 1;
+}
+
+/// A row's values.
+pub fn get(batch: &Batch, row: usize, types: &[Oid]) -> Vec<Datum> {
+    batch.columns.iter().zip(types).map(|(column, ty)| column.get(row, *ty)).collect()
+}
+
+/// The rows with these numbers, in this order.
+pub fn take(batch: &Batch, rows: &[u32]) -> Batch {
+    Batch { columns: batch.columns.iter().map(|c| c.take(rows)).collect(), rows: rows.len() }
+}
+
+/// `count` rows from `first` on.
+pub fn slice(batch: &Batch, first: usize, count: usize) -> Batch {
+    let rows: Vec<u32> = (first as u32..(first + count) as u32).collect();
+    take(batch, &rows)
+}
+
+/// The columns of both, side by side.
+pub fn beside(mut left: Batch, right: Batch) -> Batch {
+    left.columns.extend(right.columns);
+    left
+}
+
+/// Adds the rows of `from` (of the same types) to `to`.
+pub fn append(to: &mut Batch, from: &Batch) {
+    for (to, from) in to.columns.iter_mut().zip(&from.columns) {
+        (0..from.len()).for_each(|row| to.push_from(from, row));
+    }
+    to.rows += from.rows;
+}
+
+/// About how many bytes a value holds.
+pub fn width(value: &Datum) -> usize {
+    size_of::<Datum>()
+        + match value {
+            Datum::Text(text) | Datum::Bpchar(text) if text.len() > 15 => text.len() + 16,
+            Datum::Bytea(bytes) => bytes.len() + 16,
+            Datum::Array(array) => array.items.iter().map(width).sum::<usize>() + 48,
+            Datum::Record(items) => items.iter().map(width).sum::<usize>() + 16,
+            Datum::Numeric(_) | Datum::Interval(_) | Datum::Uuid(_) => 48,
+            _ => 0,
+        }
+}

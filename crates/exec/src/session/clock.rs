@@ -1,0 +1,118 @@
+//! Dates, times and chance.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use base::{Oid, Result, WaitEvent};
+use sched::Wake;
+use types::func::{Body, CastMethod};
+use types::{Datum, oids};
+
+use crate::run::Run;
+
+/// Microseconds from 1970 to 2000.
+const EPOCH_US: i64 = 946_684_800_000_000;
+
+/// Microseconds since 2000-01-01 UTC, now.
+pub fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_micros() as i64 - EPOCH_US
+}
+
+/// Functions of time and chance.
+pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
+    Ok(Some(match name {
+        "now" | "transaction_timestamp" => Datum::Timestamptz(run.cx.format.now),
+        "clock_timestamp" => Datum::Timestamptz(now_us()),
+        "timeofday" => {
+            return Ok(None);
+        }
+        "random" => Datum::Float8(random()),
+        "pg_sleep" => {
+            if let Some(Datum::Float8(seconds)) = args.first() {
+                sleep(*seconds)?;
+            }
+            super::text("")
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// `current_date` and kin.
+pub fn value(
+    name: &str,
+    precision: Option<i32>,
+    ty: Oid,
+    run: &mut Run<'_, '_>,
+) -> Result<Option<Datum>> {
+    let target = match name {
+        "current_timestamp" => oids::TIMESTAMPTZ,
+        "current_date" => oids::DATE,
+        "localtimestamp" => oids::TIMESTAMP,
+        "localtime" | "current_time" => ty,
+        _ => return Ok(None),
+    };
+    let mut now = run.cx.format.now;
+    if let Some(digits) = precision.filter(|p| (0..6).contains(p)) {
+        let unit = 10i64.pow(6 - digits as u32);
+        now = (now + unit / 2).div_euclid(unit) * unit;
+    }
+    convert(Datum::Timestamptz(now), target, run).map(Some)
+}
+
+/// A cast of the function table.
+fn convert(value: Datum, target: Oid, run: &mut Run<'_, '_>) -> Result<Datum> {
+    if target == oids::TIMESTAMPTZ {
+        return Ok(value);
+    }
+    if let Some(cast) = types::func::cast(oids::TIMESTAMPTZ, target)
+        && let CastMethod::Function(id) = cast.method
+        && let Some(function) = types::func::function(id)
+        && let Body::Scalar(body) = function.body
+    {
+        return body(&[value], run.cx.format);
+    }
+    super::cast_through_text(value, oids::TIMESTAMPTZ, target, -1, run)
+}
+
+/// Waits, interruptibly.
+fn sleep(seconds: f64) -> Result<()> {
+    if seconds.is_nan() || seconds <= 0.0 {
+        return Ok(());
+    }
+    let end = Instant::now() + Duration::from_secs_f64(seconds.min(1e9));
+    while Instant::now() < end {
+        sched::check_interrupts()?;
+        if sched::park(WaitEvent::TimeoutPgSleep, Some(end)) == Wake::TimedOut {
+            break;
+        }
+    }
+    sched::check_interrupts()
+}
+
+std::thread_local! {
+    static SEED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A number from 0 to below 1 (xorshift64*, Vigna 2016; seeded by the clock).
+pub fn random() -> f64 {
+    let mut x = SEED.get();
+    if x == 0 {
+        x = now_us() as u64 ^ (&raw const x as usize as u64) << 20 | 1;
+    }
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    SEED.set(x);
+    (x.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn random_numbers_differ_and_stay_below_one() {
+        let numbers: Vec<f64> = (0..100).map(|_| super::random()).collect();
+        assert!(numbers.iter().all(|n| (0.0..1.0).contains(n)));
+        assert!(numbers.windows(2).any(|w| w[0] != w[1]));
+    }
+}

@@ -1,0 +1,174 @@
+//! What objects are: definitions as SQL, descriptions, sizes.
+
+use base::{Fork, RelId, Result};
+use catalog::{Snapshot, Table};
+use types::{Datum, oids};
+
+use super::{int_at, oid_at, text, text_at};
+use crate::run::Run;
+
+pub use catalog::definition::quote_ident as quote_identifier;
+
+/// Functions over definitions.
+pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
+    let view = run.cx.catalog_tx.view();
+    let id = oid_at(args, 0);
+    Ok(Some(match name {
+        "format_type" => {
+            if args.first().is_none_or(Datum::is_null) {
+                return Ok(Some(Datum::Null));
+            }
+            let typmod = match args.get(1) {
+                None | Some(Datum::Null) => -1,
+                Some(_) => int_at(args, 1) as i32,
+            };
+            text(types::io::format_type(base::Oid(id), typmod))
+        }
+        "pg_get_expr" => match args.first() {
+            Some(Datum::Text(sql)) => text(sql.as_str()),
+            _ => Datum::Null,
+        },
+        "pg_get_indexdef" => match args.len() {
+            3 if int_at(args, 1) > 0 => index_part(&view, id, int_at(args, 1) as usize),
+            _ => index_definition(&view, id).map_or(Datum::Null, text),
+        },
+        "pg_get_constraintdef" => {
+            constraint_definition(&view, id, run.cx.search_path).map_or(Datum::Null, text)
+        }
+        "pg_get_userbyid" => match view.roles().find(|r| r.oid == id) {
+            Some(role) => text(role.name.as_str()),
+            None => text(format!("unknown (OID={id})")),
+        },
+        "obj_description" | "shobj_description" => description(&view, id, 0),
+        "col_description" => description(&view, id, int_at(args, 1) as u16),
+        "pg_relation_size" => {
+            let fork = if args.len() > 1 { text_at(args, 1) } else { "main" };
+            size(&[(id, fork)], &view, run)?
+        }
+        "pg_table_size" => size(&[(id, "main"), (id, "fsm"), (id, "vm")], &view, run)?,
+        "pg_indexes_size" => {
+            let indexes = view.table(id).map(|t| t.indexes.clone()).unwrap_or_default();
+            let parts: Vec<(u32, &str)> = indexes.iter().map(|i| (*i, "main")).collect();
+            size(&parts, &view, run)?
+        }
+        "pg_total_relation_size" => {
+            let mut parts = vec![(id, "main"), (id, "fsm"), (id, "vm")];
+            if let Some(table) = view.table(id) {
+                parts.extend(table.indexes.iter().map(|i| (*i, "main")));
+            }
+            size(&parts, &view, run)?
+        }
+        "pg_database_size" => {
+            let mut parts: Vec<(u32, &str)> = view.tables().map(|t| (t.oid, "main")).collect();
+            parts.extend(view.indexes().map(|i| (i.oid, "main")));
+            size(&parts, &view, run)?
+        }
+        "pg_size_pretty" => text(pretty_size(match args.first() {
+            Some(Datum::Numeric(_)) => types::io::to_text(oids::NUMERIC, &args[0], run.cx.format)?
+                .parse::<f64>()
+                .unwrap_or(0.0) as i64,
+            _ => int_at(args, 0),
+        })),
+        "pg_relation_filenode" => match (view.table(id), view.index(id)) {
+            (Some(table), _) => Datum::Oid(table.rel),
+            (None, Some(index)) => Datum::Oid(index.rel),
+            (None, None) => Datum::Null,
+        },
+        "pg_get_viewdef"
+        | "pg_get_ruledef"
+        | "pg_get_triggerdef"
+        | "pg_get_partkeydef"
+        | "pg_get_serial_sequence"
+        | "pg_get_functiondef"
+        | "pg_get_statisticsobjdef"
+        | "pg_get_statisticsobjdef_columns"
+        | "pg_get_partition_constraintdef"
+        | "pg_tablespace_location" => Datum::Null,
+        "pg_relation_is_publishable" => Datum::Bool(view.table(id).is_some()),
+        "pg_relation_is_updatable" => Datum::Int4(if view.table(id).is_some() { 28 } else { 0 }),
+        "pg_column_is_updatable" => Datum::Bool(view.table(id).is_some()),
+        _ => return Ok(None),
+    }))
+}
+
+/// `CREATE INDEX …` of an index.
+pub fn index_definition(view: &Snapshot, id: u32) -> Option<String> {
+    Some(catalog::definition::index(view, view.index(id)?))
+}
+
+/// One key column of an index.
+fn index_part(view: &Snapshot, id: u32, number: usize) -> Datum {
+    let found = view.index(id).and_then(|index| {
+        let table = view.table(index.table)?;
+        let key = index.columns.get(number - 1)?;
+        Some(quote_identifier(&table.columns[usize::from(key.column) - 1].name))
+    });
+    found.map_or(Datum::Null, text)
+}
+
+/// A constraint by its oid.
+pub fn constraint_definition(view: &Snapshot, id: u32, path: &[u32]) -> Option<String> {
+    let has = |t: &&std::sync::Arc<Table>| t.constraints.iter().any(|c| c.oid == id);
+    let table = view.tables().find(has)?;
+    let constraint = table.constraints.iter().find(|c| c.oid == id)?;
+    Some(catalog::definition::constraint(view, path, table, constraint))
+}
+
+fn description(view: &Snapshot, object: u32, column: u16) -> Datum {
+    let found = view.comments().find(|c| c.object == object && c.column == column);
+    found.map_or(Datum::Null, |c| text(c.text.as_str()))
+}
+
+/// Bytes of some forks; NULL when the (first) relation isn't there.
+fn size(parts: &[(u32, &str)], view: &Snapshot, run: &Run<'_, '_>) -> Result<Datum> {
+    let mut pages = 0i64;
+    for (id, fork) in parts {
+        let rel = match (view.table(*id), view.index(*id)) {
+            (Some(table), _) => table.rel,
+            (None, Some(index)) => index.rel,
+            (None, None) if catalog::system::by_oid(base::Oid(*id)).is_some() => continue,
+            (None, None) => return Ok(Datum::Null),
+        };
+        let fork = match *fork {
+            "main" => Fork::Main,
+            "fsm" => Fork::Fsm,
+            "vm" => Fork::Vm,
+            "init" => continue,
+            other => base::bail!(INVALID_PARAMETER_VALUE, "invalid fork name: \"{other}\""),
+        };
+        pages += i64::from(run.cx.engine.storage.block_count(RelId(rel), fork)?);
+    }
+    Ok(Datum::Int8(pages * storage::PAGE_SIZE as i64))
+}
+
+/// A size as PostgreSQL rounds it: bytes up to 10 kB, then kB, MB, GB, TB, each up to 10240.
+fn pretty_size(bytes: i64) -> String {
+    let limit = 10 * 1024;
+    if bytes.unsigned_abs() < limit {
+        return format!("{bytes} bytes");
+    }
+    // One bit is kept below the unit, for rounding half away from zero.
+    let mut value = bytes / 512;
+    for unit in ["kB", "MB", "GB", "TB", "PB"] {
+        if value.unsigned_abs() < 2 * limit - 1 || unit == "PB" {
+            let rounded = (value + value.signum()) / 2;
+            return format!("{rounded} {unit}");
+        }
+        value /= 1024;
+    }
+    String::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pretty_size;
+
+    #[test]
+    fn sizes_round_as_postgresql_rounds_them() {
+        assert_eq!(pretty_size(10239), "10239 bytes");
+        assert_eq!(pretty_size(10240), "10 kB");
+        assert_eq!(pretty_size(8192 * 100), "800 kB");
+        assert_eq!(pretty_size(10 * 1024 * 1024), "10 MB");
+        assert_eq!(pretty_size(-20480), "-20 kB");
+    }
+}

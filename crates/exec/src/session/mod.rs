@@ -1,0 +1,195 @@
+//! Functions and values that need the session, the transaction or the catalog.
+
+mod clock;
+mod definition;
+mod locks;
+mod names;
+
+use std::sync::Arc;
+
+use base::{Oid, Result, err};
+use types::datum::Array;
+use types::{Datum, FunctionRow, oids};
+
+use crate::run::Run;
+
+pub use clock::random;
+pub use definition::quote_identifier;
+
+/// A text datum.
+pub fn text(value: impl Into<types::Text>) -> Datum {
+    Datum::Text(value.into())
+}
+
+fn oid_at(args: &[Datum], n: usize) -> u32 {
+    match args.get(n) {
+        Some(Datum::Oid(v)) => *v,
+        Some(Datum::Int4(v)) => *v as u32,
+        Some(Datum::Int8(v)) => *v as u32,
+        _ => 0,
+    }
+}
+
+fn text_at(args: &[Datum], n: usize) -> &str {
+    match args.get(n) {
+        Some(Datum::Text(v)) => v,
+        _ => "",
+    }
+}
+
+fn int_at(args: &[Datum], n: usize) -> i64 {
+    match args.get(n) {
+        Some(Datum::Int2(v)) => i64::from(*v),
+        Some(Datum::Int4(v)) => i64::from(*v),
+        Some(Datum::Int8(v)) => *v,
+        _ => 0,
+    }
+}
+
+/// The body of a function that the types crate leaves to us; the session has the rest.
+///
+/// # Errors
+/// The function's.
+pub fn call(
+    function: &'static FunctionRow,
+    args: &[Datum],
+    run: &mut Run<'_, '_>,
+) -> Result<Datum> {
+    let name = function.name;
+    if let Some(value) = clock::call(name, args, run)? {
+        return Ok(value);
+    }
+    if let Some(value) = locks::call(name, args, run)? {
+        return Ok(value);
+    }
+    if let Some(value) = definition::call(name, args, run)? {
+        return Ok(value);
+    }
+    if let Some(value) = names::call(name, args, run)? {
+        return Ok(value);
+    }
+    if let Some(value) = plain(name, args, run)? {
+        return Ok(value);
+    }
+    run.cx.hooks.call(name, args)
+}
+
+/// A set-returning function that needs the session.
+///
+/// # Errors
+/// `0A000` for those that have no body.
+pub fn call_set(
+    function: &'static FunctionRow,
+    args: &[Datum],
+    run: &mut Run<'_, '_>,
+) -> Result<Vec<Datum>> {
+    match call(function, args, run)? {
+        Datum::Array(array) => Ok(array.items.clone()),
+        Datum::Null => Ok(vec![]),
+        value => Ok(vec![value]),
+    }
+}
+
+/// Names of session values and functions without a family.
+fn plain(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
+    let cx = &mut *run.cx;
+    Ok(Some(match name {
+        "version" => text("PostgreSQL 15.18 (Threadgres 0.1), 64-bit"),
+        "current_database" | "current_catalog" => text(cx.database.0),
+        "current_user" | "session_user" | "user" | "current_role" => text(cx.user),
+        "current_schema" => {
+            let view = cx.catalog_tx.view();
+            let first = cx.search_path.iter().find(|id| **id != catalog::object::ids::PG_CATALOG);
+            first.and_then(|id| view.schema(*id)).map_or(Datum::Null, |s| text(s.name.as_str()))
+        }
+        "current_schemas" => {
+            let view = cx.catalog_tx.view();
+            let implicit = matches!(args.first(), Some(Datum::Bool(true)));
+            let shown = |id: &&u32| implicit || **id != catalog::object::ids::PG_CATALOG;
+            let items: Vec<Datum> = cx
+                .search_path
+                .iter()
+                .filter(shown)
+                .filter_map(|id| view.schema(*id))
+                .map(|s| text(s.name.as_str()))
+                .collect();
+            let dims = if items.is_empty() { vec![] } else { vec![(items.len() as i32, 1)] };
+            Datum::Array(Arc::new(Array { element: oids::NAME, dims, items }))
+        }
+        "pg_is_in_recovery" => Datum::Bool(false),
+        "pg_my_temp_schema" => Datum::Oid(0),
+        "txid_current" | "pg_current_xact_id" => {
+            cx.tx.xid()?;
+            Datum::Int8(cx.tx.top_xid().map_or(0, |x| x.0 as i64))
+        }
+        "txid_current_if_assigned" | "pg_current_xact_id_if_assigned" => {
+            cx.tx.top_xid().map_or(Datum::Null, |x| Datum::Int8(x.0 as i64))
+        }
+        "pg_encoding_to_char" => text(match int_at(args, 0) {
+            0 => "SQL_ASCII",
+            6 => "UTF8",
+            8 => "LATIN1",
+            _ => "",
+        }),
+        "pg_char_to_encoding" => {
+            Datum::Int4(match text_at(args, 0).to_ascii_uppercase().replace('-', "").as_str() {
+                "SQL_ASCII" => 0,
+                "UTF8" | "UNICODE" => 6,
+                "LATIN1" => 8,
+                _ => -1,
+            })
+        }
+        "getdatabaseencoding" | "pg_client_encoding" => text("UTF8"),
+        _ if name.starts_with("has_") && name.ends_with("_privilege") => Datum::Bool(true),
+        "pg_has_role" | "row_security_active" => Datum::Bool(name == "pg_has_role"),
+        _ => return Ok(None),
+    }))
+}
+
+/// `current_user`, `current_timestamp(p)` and kin.
+///
+/// # Errors
+/// For names that nobody knows.
+pub fn value(name: &str, ty: Oid, run: &mut Run<'_, '_>) -> Result<Datum> {
+    let (base, precision) = match name.split_once('(') {
+        Some((base, rest)) => (base, rest.trim_end_matches(')').trim().parse::<i32>().ok()),
+        None => (name, None),
+    };
+    if let Some(value) = clock::value(base, precision, ty, run)? {
+        return Ok(value);
+    }
+    match plain(base, &[], run)? {
+        Some(value) => Ok(value),
+        None => run.cx.hooks.call(base, &[]),
+    }
+}
+
+/// A cast by way of text: the types that name catalog objects are ours, the others have their
+/// input and output in `types`.
+///
+/// # Errors
+/// `22P02` and kin; `42P01` for a relation that isn't there.
+pub fn cast_through_text(
+    value: Datum,
+    from: Oid,
+    to: Oid,
+    typmod: i32,
+    run: &mut Run<'_, '_>,
+) -> Result<Datum> {
+    let words = match value {
+        Datum::Null => return Ok(Datum::Null),
+        Datum::Text(words) | Datum::Bpchar(words) => words,
+        Datum::Oid(id) if names::is_registered(from) => names::output(from, id, run).into(),
+        value => {
+            let mut out = Vec::new();
+            types::io::output(from, &value, run.cx.format, &mut out)?;
+            String::from_utf8(out)
+                .map_err(|_| err!(CHARACTER_NOT_IN_REPERTOIRE, "value is not valid UTF-8"))?
+                .into()
+        }
+    };
+    if names::is_registered(to) {
+        return names::input(to, &words, run);
+    }
+    types::io::input(to, typmod, &words, run.cx.format)
+}

@@ -1,0 +1,257 @@
+//! Names and oids of catalog objects: `regclass` and kin, visibility.
+
+use base::{Error, Oid, Result, err};
+use catalog::Snapshot;
+use catalog::snapshot::Relation;
+use types::{Datum, TypeIo, oids};
+
+use super::definition::quote_identifier;
+use super::{oid_at, text_at};
+use crate::run::Run;
+
+/// Types whose values are oids shown as names.
+pub fn is_registered(ty: Oid) -> bool {
+    types::io::is_reg(ty)
+}
+
+/// Functions over names.
+pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
+    Ok(Some(match name {
+        "pg_table_is_visible" => {
+            let view = run.cx.catalog_tx.view();
+            let id = oid_at(args, 0);
+            let found = relation_parts(&view, id);
+            Datum::Bool(found.is_some_and(|(schema, name)| {
+                is_visible(&view, run.cx.search_path, schema, &name, id)
+            }))
+        }
+        "pg_type_is_visible" => Datum::Bool(TypeIo::get(Oid(oid_at(args, 0))).is_some()),
+        "pg_function_is_visible"
+        | "pg_operator_is_visible"
+        | "pg_opclass_is_visible"
+        | "pg_opfamily_is_visible"
+        | "pg_collation_is_visible"
+        | "pg_conversion_is_visible"
+        | "pg_statistics_obj_is_visible"
+        | "pg_ts_config_is_visible"
+        | "pg_ts_dict_is_visible"
+        | "pg_ts_parser_is_visible"
+        | "pg_ts_template_is_visible" => Datum::Bool(true),
+        "to_regclass" => lookup(args, oids::REGCLASS, run),
+        "to_regtype" => lookup(args, oids::REGTYPE, run),
+        "to_regnamespace" => lookup(args, oids::REGNAMESPACE, run),
+        "to_regrole" => lookup(args, oids::REGROLE, run),
+        "to_regproc" => lookup(args, oids::REGPROC, run),
+        "regclass" => input(oids::REGCLASS, text_at(args, 0), run)?,
+        _ => return Ok(None),
+    }))
+}
+
+/// As input, but NULL for what isn't there.
+fn lookup(args: &[Datum], ty: Oid, run: &mut Run<'_, '_>) -> Datum {
+    input(ty, text_at(args, 0), run).unwrap_or_default()
+}
+
+/// A relation's schema and name.
+fn relation_parts(view: &Snapshot, id: u32) -> Option<(u32, String)> {
+    if let Some(table) = view.table(id) {
+        return Some((table.schema, table.name.clone()));
+    }
+    if let Some(index) = view.index(id) {
+        return Some((index.schema, index.name.clone()));
+    }
+    let system = catalog::system::by_oid(Oid(id))?;
+    Some((system.schema, system.name.to_owned()))
+}
+
+/// Whether the name alone finds this relation.
+fn is_visible(view: &Snapshot, path: &[u32], schema: u32, name: &str, id: u32) -> bool {
+    for part in path {
+        if *part == schema {
+            return true;
+        }
+        let other = view.relation_in(*part, name).is_some();
+        if other {
+            return false;
+        }
+    }
+    let _ = id;
+    // System tables come first even when the path doesn't name their schema.
+    schema == catalog::object::ids::PG_CATALOG
+}
+
+/// A relation's name, qualified where the search path doesn't lead to it.
+pub fn relation_name(id: u32, run: &mut Run<'_, '_>) -> Option<String> {
+    let view = run.cx.catalog_tx.view();
+    let (schema, name) = relation_parts(&view, id)?;
+    if is_visible(&view, run.cx.search_path, schema, &name, id) {
+        return Some(quote_identifier(&name));
+    }
+    let schema = match view.schema(schema) {
+        Some(schema) => schema.name.clone(),
+        None => "information_schema".to_owned(),
+    };
+    Some(format!("{}.{}", quote_identifier(&schema), quote_identifier(&name)))
+}
+
+/// An oid of such a type as text: its name, or its number when it names nothing.
+pub fn output(ty: Oid, id: u32, run: &mut Run<'_, '_>) -> String {
+    if id == 0 {
+        return "-".to_owned();
+    }
+    let view = run.cx.catalog_tx.view();
+    let name = match ty {
+        oids::REGCLASS => relation_name(id, run),
+        oids::REGTYPE => TypeIo::get(Oid(id)).map(|_| types::io::format_type(Oid(id), -1)),
+        oids::REGNAMESPACE => view.schema(id).map(|s| quote_identifier(&s.name)),
+        oids::REGROLE => view.roles().find(|r| r.oid == id).map(|r| quote_identifier(&r.name)),
+        oids::REGPROC => types::func::function(Oid(id)).map(|f| f.name.to_owned()),
+        _ => None,
+    };
+    name.unwrap_or_else(|| id.to_string())
+}
+
+/// Parts of a qualified name: lower case unless quoted.
+///
+/// # Errors
+/// `42602`.
+pub fn split_name(name: &str) -> Result<Vec<String>> {
+    let invalid = || err!(INVALID_NAME, "invalid name syntax");
+    let mut parts = Vec::new();
+    let mut rest = name.trim();
+    loop {
+        let (part, after) = match rest.strip_prefix('"') {
+            Some(quoted) => quoted_part(quoted).ok_or_else(invalid)?,
+            None => {
+                let end = rest.find('.').unwrap_or(rest.len());
+                (rest[..end].trim().to_lowercase(), &rest[end..])
+            }
+        };
+        if part.is_empty() {
+            return Err(invalid());
+        }
+        parts.push(part);
+        match after.strip_prefix('.') {
+            Some(more) => rest = more,
+            None if after.trim().is_empty() => return Ok(parts),
+            None => return Err(invalid()),
+        }
+    }
+}
+
+/// A quoted part without its opening quote: the name and what follows.
+fn quoted_part(quoted: &str) -> Option<(String, &str)> {
+    let mut name = String::new();
+    let mut chars = quoted.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        if c != '"' {
+            name.push(c);
+        } else if chars.next_if(|(_, c)| *c == '"').is_some() {
+            name.push('"');
+        } else {
+            return Some((name, &quoted[at + 1..]));
+        }
+    }
+    None
+}
+
+/// A relation by its name.
+///
+/// # Errors
+/// `42P01`.
+pub fn regclass_from_name(name: &str, run: &mut Run<'_, '_>) -> Result<u32> {
+    let parts = split_name(name)?;
+    let (schema, relation) = match &parts[..] {
+        [relation] => (None, relation),
+        [schema, relation] => (Some(schema.as_str()), relation),
+        [_, schema, relation] => (Some(schema.as_str()), relation),
+        _ => {
+            return Err(err!(
+                SYNTAX_ERROR,
+                "improper relation name (too many dotted names): {name}"
+            ));
+        }
+    };
+    let view = run.cx.catalog_tx.view();
+    if let Some(table) = catalog::system::find(schema, relation) {
+        return Ok(table.oid);
+    }
+    match view.relation(run.cx.search_path, schema, relation) {
+        Some(Relation::Table(table)) => Ok(table.oid),
+        Some(Relation::Index(index)) => Ok(index.oid),
+        None => Err(view.missing_relation(schema, relation)),
+    }
+}
+
+/// Reads a name (or a number) as an oid.
+///
+/// # Errors
+/// `42P01`, `42704` for what isn't there.
+pub fn input(ty: Oid, words: &str, run: &mut Run<'_, '_>) -> Result<Datum> {
+    let words = words.trim();
+    if words == "-" {
+        return Ok(Datum::Oid(0));
+    }
+    if let Ok(number) = words.parse::<u32>() {
+        return Ok(Datum::Oid(number));
+    }
+    let missing =
+        |what: &str| -> Error { err!(UNDEFINED_OBJECT, "{what} \"{words}\" does not exist") };
+    let view = run.cx.catalog_tx.view();
+    let found = match ty {
+        oids::REGCLASS => regclass_from_name(words, run)?,
+        oids::REGNAMESPACE => {
+            let name = split_name(words)?.pop().unwrap_or_default();
+            view.schema_named(&name).ok_or_else(|| missing("schema"))?.oid
+        }
+        oids::REGROLE => {
+            let name = split_name(words)?.pop().unwrap_or_default();
+            view.roles().find(|r| r.name == name).ok_or_else(|| missing("role"))?.oid
+        }
+        oids::REGPROC => {
+            let name = split_name(words)?.pop().unwrap_or_default();
+            let all = types::func::functions_named(&name);
+            all.first()
+                .ok_or_else(|| err!(UNDEFINED_FUNCTION, "function \"{words}\" does not exist"))?
+                .oid
+                .0
+        }
+        oids::REGTYPE => type_named(words).ok_or_else(|| missing("type"))?.0,
+        _ => return Err(Error::unsupported(format!("input of type {ty} by name"))),
+    };
+    Ok(Datum::Oid(found))
+}
+
+/// A type by its internal or SQL name, without typmod; `[]` makes an array of it.
+fn type_named(words: &str) -> Option<Oid> {
+    let lower = words.to_lowercase();
+    let (name, array) = match lower.strip_suffix("[]") {
+        Some(name) => (name.trim(), true),
+        None => (lower.as_str(), false),
+    };
+    let name = name.strip_prefix("pg_catalog.").unwrap_or(name).trim_matches('"');
+    let alias = match name {
+        "int" => "int4",
+        "decimal" => "numeric",
+        "float" => "float8",
+        other => other,
+    };
+    let found =
+        TypeIo::by_name(alias).or_else(|| TypeIo::all().iter().find(|t| t.sql_name == alias))?;
+    Some(if array { found.array } else { found.oid })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_name;
+
+    #[test]
+    fn names_split_at_dots_outside_quotes() {
+        let split = |name| split_name(name).ok();
+        assert_eq!(split("A.b"), Some(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(split("\"A.b\""), Some(vec!["A.b".to_owned()]));
+        assert_eq!(split("\"a\"\"b\".c"), Some(vec!["a\"b".to_owned(), "c".to_owned()]));
+        assert_eq!(split("a."), None);
+        assert_eq!(split("\"a"), None);
+    }
+}

@@ -1,0 +1,211 @@
+//! Subqueries in expressions and materialised subplans.
+
+use std::sync::Arc;
+
+use base::{Result, bail};
+use sql::expr::{SubqueryExpr, SubqueryKind};
+use types::datum::Array;
+use types::{Batch, Datum, TypeIo};
+
+use crate::eval;
+use crate::ops::grouping::RowSet;
+use crate::ops::{self, Operator};
+use crate::rows::{self, Row};
+use crate::run::Run;
+
+/// What an execution keeps of a subplan.
+#[derive(Default)]
+pub struct SubqueryState {
+    /// The operators, kept to be run again.
+    tree: Option<Box<dyn Operator>>,
+    /// The result, when it is computed once.
+    value: Option<Datum>,
+    /// All rows, when they are read several times.
+    rows: Option<Arc<Vec<Batch>>>,
+    /// The first column's values and whether NULL is among them.
+    set: Option<(RowSet, bool)>,
+}
+
+/// The subquery's value for a row of the outer query.
+///
+/// # Errors
+/// Those of the subquery; `21000`.
+pub fn eval(query: &SubqueryExpr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
+    for (slot, expr) in &query.slots {
+        run.state.slots[usize::from(*slot)] = eval::eval(expr, row, run)?;
+    }
+    if let SubqueryKind::Compare { test, first_slot, all, hash_left } = &query.kind {
+        return compare(query, test, *first_slot, *all, hash_left.as_deref(), row, run);
+    }
+    if query.once
+        && let Some(value) = &run.state.subqueries[query.plan].value
+    {
+        return Ok(value.clone());
+    }
+    let value = with_tree(query.plan, run, |tree, run| match &query.kind {
+        SubqueryKind::Scalar => scalar(query.plan, tree, run),
+        SubqueryKind::Exists => exists(query.plan, tree, run),
+        _ => array(query, tree, run),
+    })?;
+    if query.once {
+        run.state.subqueries[query.plan].value = Some(value.clone());
+    }
+    Ok(value)
+}
+
+/// Runs `f` over the subplan's operators, fresh or begun again; they are kept for the next time.
+fn with_tree<R>(
+    number: usize,
+    run: &mut Run<'_, '_>,
+    f: impl FnOnce(&mut dyn Operator, &mut Run<'_, '_>) -> Result<R>,
+) -> Result<R> {
+    let plan = &run.prepared.subplans[number];
+    let mut tree = match run.state.subqueries[number].tree.take() {
+        Some(mut tree) => {
+            tree.rescan(plan, run)?;
+            tree
+        }
+        None => ops::build(plan, run)?,
+    };
+    let result = f(tree.as_mut(), run);
+    run.state.subqueries[number].tree = Some(tree);
+    result
+}
+
+fn scalar(number: usize, tree: &mut dyn Operator, run: &mut Run<'_, '_>) -> Result<Datum> {
+    let plan = &run.prepared.subplans[number];
+    let types = ops::types(plan, run.prepared);
+    let mut value = None;
+    while let Some(batch) = tree.next(plan, run)? {
+        sched::check_interrupts()?;
+        if batch.rows > 1 || batch.rows == 1 && value.is_some() {
+            bail!(
+                CARDINALITY_VIOLATION,
+                "more than one row returned by a subquery used as an expression"
+            );
+        }
+        if batch.rows == 1 {
+            value = Some(batch.columns[0].get(0, types[0]));
+        }
+    }
+    Ok(value.unwrap_or_default())
+}
+
+fn exists(number: usize, tree: &mut dyn Operator, run: &mut Run<'_, '_>) -> Result<Datum> {
+    let plan = &run.prepared.subplans[number];
+    tree.bound(1);
+    while let Some(batch) = tree.next(plan, run)? {
+        sched::check_interrupts()?;
+        if batch.rows > 0 {
+            return Ok(Datum::Bool(true));
+        }
+    }
+    Ok(Datum::Bool(false))
+}
+
+fn array(query: &SubqueryExpr, tree: &mut dyn Operator, run: &mut Run<'_, '_>) -> Result<Datum> {
+    let plan = &run.prepared.subplans[query.plan];
+    let types = ops::types(plan, run.prepared);
+    let element = TypeIo::get(query.ty).map_or(types[0], |t| t.element);
+    let mut items = Vec::new();
+    for batch in ops::collect(tree, plan, run)? {
+        items.extend((0..batch.rows).map(|row| batch.columns[0].get(row, types[0])));
+    }
+    let dims = if items.is_empty() { vec![] } else { vec![(items.len() as i32, 1)] };
+    Ok(Datum::Array(Arc::new(Array { element, dims, items })))
+}
+
+/// All rows of a subplan, computed at the first call.
+///
+/// # Errors
+/// Those of the subplan.
+pub fn materialise(number: usize, run: &mut Run<'_, '_>) -> Result<Arc<Vec<Batch>>> {
+    if let Some(rows) = &run.state.subqueries[number].rows {
+        return Ok(rows.clone());
+    }
+    let all = with_tree(number, run, |tree, run| {
+        ops::collect(tree, &run.prepared.subplans[number], run)
+    })?;
+    let all = Arc::new(all);
+    run.state.subqueries[number].rows = Some(all.clone());
+    Ok(all)
+}
+
+fn all_rows(query: &SubqueryExpr, run: &mut Run<'_, '_>) -> Result<Arc<Vec<Batch>>> {
+    if query.once {
+        return materialise(query.plan, run);
+    }
+    let number = query.plan;
+    with_tree(number, run, |tree, run| ops::collect(tree, &run.prepared.subplans[number], run))
+        .map(Arc::new)
+}
+
+/// ANY and ALL (and IN, NOT IN).
+fn compare(
+    query: &SubqueryExpr,
+    test: &sql::Expr,
+    first_slot: u16,
+    all: bool,
+    hash_left: Option<&sql::Expr>,
+    row: Row<'_>,
+    run: &mut Run<'_, '_>,
+) -> Result<Datum> {
+    if let Some(left) = hash_left
+        && query.once
+        && !all
+    {
+        let left = eval::eval(left, row, run)?;
+        return hashed(query, left, run);
+    }
+    let types = ops::types(&run.prepared.subplans[query.plan], run.prepared);
+    let batches = all_rows(query, run)?;
+    let mut unknown = false;
+    for batch in batches.iter() {
+        sched::check_interrupts()?;
+        for n in 0..batch.rows {
+            for (k, value) in rows::get(batch, n, &types).into_iter().enumerate() {
+                run.state.slots[usize::from(first_slot) + k] = value;
+            }
+            match eval::truth(eval::eval(test, row, run)?) {
+                Some(value) if value != all => return Ok(Datum::Bool(!all)),
+                Some(_) => {}
+                None => unknown = true,
+            }
+        }
+    }
+    Ok(if unknown { Datum::Null } else { Datum::Bool(all) })
+}
+
+/// `left IN (values)` by a hash set.
+fn hashed(query: &SubqueryExpr, left: Datum, run: &mut Run<'_, '_>) -> Result<Datum> {
+    if run.state.subqueries[query.plan].set.is_none() {
+        let types = ops::types(&run.prepared.subplans[query.plan], run.prepared);
+        let mut set = RowSet::default();
+        let mut null = false;
+        for batch in materialise(query.plan, run)?.iter() {
+            for n in 0..batch.rows {
+                match batch.columns[0].get(n, types[0]) {
+                    Datum::Null => null = true,
+                    value => {
+                        set.insert(&[value]);
+                    }
+                }
+            }
+        }
+        run.state.subqueries[query.plan].set = Some((set, null));
+    }
+    let Some((set, null)) = &run.state.subqueries[query.plan].set else {
+        return Ok(Datum::Null);
+    };
+    Ok(if set.len() == 0 && !*null {
+        Datum::Bool(false)
+    } else if left.is_null() {
+        Datum::Null
+    } else if set.find(&[left]).is_some() {
+        Datum::Bool(true)
+    } else if *null {
+        Datum::Null
+    } else {
+        Datum::Bool(false)
+    })
+}

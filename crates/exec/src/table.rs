@@ -1,0 +1,290 @@
+//! A table as the operators use it: codec, heap, scan columns.
+
+use std::sync::Arc;
+
+use access::Heap;
+use access::heap::{InsertHint, SystemColumns};
+use base::{Oid, RelId, Result, TupleId};
+use catalog::{Index, Table};
+use sql::plan::ScanColumn;
+use types::row::{self, RowColumn, RowLayout};
+use types::{Batch, Datum, FormatContext, oids};
+
+use crate::context::Engine;
+
+/// An open table.
+pub struct TableHandle {
+    /// The definition.
+    pub table: Arc<Table>,
+    /// Its columns as the row codec needs them.
+    pub columns: RowLayout,
+    /// Its rows.
+    pub heap: Heap,
+}
+
+impl TableHandle {
+    /// Names the files and reads the missing values; no I/O.
+    ///
+    /// # Errors
+    /// When a column's missing value can't be read.
+    pub fn open(
+        engine: &Engine,
+        table: &Arc<Table>,
+        format: &FormatContext,
+    ) -> Result<TableHandle> {
+        let columns = RowLayout::new(row_columns(table, format)?);
+        let heap = Heap::open(&engine.storage, RelId(table.rel));
+        Ok(TableHandle { table: table.clone(), columns, heap })
+    }
+
+    /// All columns of a row (dropped ones as NULL).
+    ///
+    /// # Errors
+    /// When the bytes are no row.
+    pub fn decode_all(&self, bytes: &[u8]) -> Result<Vec<Datum>> {
+        let wanted: Vec<u16> = self.table.live_columns().map(|(n, _)| n - 1).collect();
+        let mut values = Vec::with_capacity(wanted.len());
+        row::decode(&self.columns, bytes, &wanted, &mut values)?;
+        let mut out = vec![Datum::Null; self.table.columns.len()];
+        for (n, value) in wanted.iter().zip(values) {
+            out[usize::from(*n)] = value;
+        }
+        Ok(out)
+    }
+}
+
+/// A table's columns as the row codec needs them.
+///
+/// # Errors
+/// When a missing value can't be read.
+pub fn row_columns(table: &Table, format: &FormatContext) -> Result<Vec<RowColumn>> {
+    let column = |c: &catalog::Column| {
+        let missing = match &c.missing {
+            Some(text) => types::io::input(Oid(c.ty), -1, text, format)?,
+            None => Datum::Null,
+        };
+        Ok(RowColumn { ty: Oid(c.ty), missing })
+    };
+    table.columns.iter().map(column).collect()
+}
+
+/// The type of a scan column.
+pub fn scan_column_type(table: &Table, column: ScanColumn) -> Oid {
+    match column {
+        ScanColumn::Attr(n) => Oid(table.columns[usize::from(n) - 1].ty),
+        ScanColumn::Tid | ScanColumn::Root => oids::TID,
+        ScanColumn::TableOid => oids::OID,
+        ScanColumn::Xmin | ScanColumn::Xmax | ScanColumn::Cmin | ScanColumn::Cmax => oids::XID,
+    }
+}
+
+/// Where a scan's output columns come from.
+pub struct Projection {
+    /// Row columns to decode, from 0, ascending.
+    pub wanted: Vec<u16>,
+    /// Output columns that are not row columns, then row columns in ascending order: then rows are
+    /// decoded straight into the batch, after this many.
+    straight: Option<usize>,
+    places: Vec<Place>,
+    table: u32,
+    /// Whether a row's transaction ids are asked for.
+    pub system: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Place {
+    /// Index into the decoded values.
+    Decoded(usize),
+    System(ScanColumn),
+}
+
+impl Projection {
+    /// For these columns of a table.
+    pub fn new(table: &Table, columns: &[ScanColumn]) -> Projection {
+        let mut wanted: Vec<u16> = columns
+            .iter()
+            .filter_map(|c| match c {
+                ScanColumn::Attr(n) => Some(n - 1),
+                _ => None,
+            })
+            .collect();
+        let leading = columns.len() - wanted.len();
+        let ascending = wanted.windows(2).all(|w| w[0] < w[1])
+            && columns[leading..].iter().all(|c| matches!(c, ScanColumn::Attr(_)));
+        if !ascending {
+            wanted.sort_unstable();
+            wanted.dedup();
+        }
+        let place = |c: &ScanColumn| match c {
+            // `wanted` has each column that is asked for, so the search finds it.
+            ScanColumn::Attr(n) => {
+                Place::Decoded(wanted.binary_search(&(n - 1)).unwrap_or_default())
+            }
+            other => Place::System(*other),
+        };
+        let places: Vec<Place> = columns.iter().map(place).collect();
+        let system = columns.iter().any(|c| {
+            matches!(c, ScanColumn::Xmin | ScanColumn::Xmax | ScanColumn::Cmin | ScanColumn::Cmax)
+        });
+        Projection {
+            straight: ascending.then_some(leading),
+            wanted,
+            places,
+            table: table.oid,
+            system,
+        }
+    }
+
+    /// Adds a row to a batch.
+    ///
+    /// # Errors
+    /// When the bytes are no row.
+    pub fn push(
+        &self,
+        columns: &RowLayout,
+        at: Version,
+        bytes: &[u8],
+        batch: &mut Batch,
+    ) -> Result<()> {
+        if let Some(leading) = self.straight {
+            row::decode_into(columns, bytes, &self.wanted, &mut batch.columns[leading..])?;
+            for (place, column) in self.places[..leading].iter().zip(&mut batch.columns) {
+                column.push(self.value(*place, at, &[]));
+            }
+        } else {
+            let mut values = Vec::with_capacity(self.wanted.len());
+            row::decode(columns, bytes, &self.wanted, &mut values)?;
+            for (place, column) in self.places.iter().zip(&mut batch.columns) {
+                column.push(self.value(*place, at, &values));
+            }
+        }
+        batch.rows += 1;
+        Ok(())
+    }
+
+    /// Appends a row's output values to `out`.
+    ///
+    /// # Errors
+    /// When the bytes are no row.
+    pub fn row(
+        &self,
+        columns: &RowLayout,
+        at: Version,
+        bytes: &[u8],
+        out: &mut Vec<Datum>,
+    ) -> Result<()> {
+        if let Some(leading) = self.straight {
+            out.extend(self.places[..leading].iter().map(|p| self.value(*p, at, &[])));
+            return row::decode(columns, bytes, &self.wanted, out);
+        }
+        let mut values = Vec::with_capacity(self.wanted.len());
+        row::decode(columns, bytes, &self.wanted, &mut values)?;
+        out.extend(self.places.iter().map(|p| self.value(*p, at, &values)));
+        Ok(())
+    }
+
+    fn value(&self, place: Place, at: Version, decoded: &[Datum]) -> Datum {
+        match place {
+            Place::Decoded(n) => decoded[n].clone(),
+            Place::System(ScanColumn::Tid) => Datum::Tid(at.tid),
+            Place::System(ScanColumn::Root) => Datum::Tid(at.root),
+            Place::System(ScanColumn::TableOid) => Datum::Oid(self.table),
+            Place::System(ScanColumn::Xmin) => Datum::Oid(at.system.xmin as u32),
+            Place::System(ScanColumn::Xmax) => Datum::Oid(at.system.xmax as u32),
+            Place::System(ScanColumn::Cmin) => Datum::Oid(at.system.cmin),
+            Place::System(ScanColumn::Cmax) => Datum::Oid(at.system.cmax),
+            Place::System(ScanColumn::Attr(_)) => Datum::Null,
+        }
+    }
+}
+
+/// Which version of a row.
+#[derive(Clone, Copy)]
+pub struct Version {
+    /// The version.
+    pub tid: TupleId,
+    /// The root of its chain.
+    pub root: TupleId,
+    /// Its transaction ids, when they were asked for.
+    pub system: SystemColumns,
+}
+
+impl Version {
+    /// Without transaction ids.
+    pub fn new(tid: TupleId, root: TupleId) -> Version {
+        Version { tid, root, system: SystemColumns::default() }
+    }
+}
+
+/// A table's row in table order as key bytes of an index; `None` as the second value when a key
+/// column is NULL does not happen: the flag says whether one is.
+pub struct KeyCodec {
+    /// (column from 0, type, order).
+    pub columns: Vec<(u16, Oid, types::key::KeyOrder)>,
+}
+
+impl KeyCodec {
+    /// For an index.
+    pub fn new(table: &Table, index: &Index) -> KeyCodec {
+        let columns = index
+            .columns
+            .iter()
+            .map(|c| {
+                let order =
+                    types::key::KeyOrder { descending: c.descending, nulls_first: c.nulls_first };
+                (c.column - 1, Oid(table.columns[usize::from(c.column) - 1].ty), order)
+            })
+            .collect();
+        KeyCodec { columns }
+    }
+
+    /// Appends the key of a row in table order; true when a key column is NULL.
+    ///
+    /// # Errors
+    /// For types without an order.
+    pub fn encode(&self, row: &[Datum], out: &mut Vec<u8>) -> Result<bool> {
+        let mut null = false;
+        for (column, ty, order) in &self.columns {
+            let value = &row[usize::from(*column)];
+            null |= value.is_null();
+            types::key::encode(*ty, value, *order, out)?;
+        }
+        Ok(null)
+    }
+
+    /// Whether two rows in table order have the same key.
+    pub fn same(&self, a: &[Datum], b: &[Datum]) -> bool {
+        self.columns.iter().all(|(n, _, _)| same_value(&a[usize::from(*n)], &b[usize::from(*n)]))
+    }
+}
+
+/// Equal, or both NULL.
+pub fn same_value(a: &Datum, b: &Datum) -> bool {
+    match (a, b) {
+        (Datum::Null, Datum::Null) => true,
+        (Datum::Null, _) | (_, Datum::Null) => false,
+        _ => types::io::compare(a, b).is_eq(),
+    }
+}
+
+const HINTS: usize = 16;
+std::thread_local! {
+    /// Page that took the last row of a table, by worker: workers fill pages of their own.
+    static INSERT_HINTS: std::cell::Cell<[(u32, u32); HINTS]> =
+        const { std::cell::Cell::new([(0, 0); HINTS]) };
+}
+
+/// Where this worker last put a row of the relation.
+pub fn insert_hint(rel: RelId) -> InsertHint {
+    let (owner, block) = INSERT_HINTS.get()[rel.0 as usize % HINTS];
+    InsertHint { block: (owner == rel.0).then_some(block) }
+}
+
+/// Remembers it.
+pub fn keep_insert_hint(rel: RelId, hint: InsertHint) {
+    if let Some(block) = hint.block {
+        let mut hints = INSERT_HINTS.get();
+        hints[rel.0 as usize % HINTS] = (rel.0, block);
+        INSERT_HINTS.set(hints);
+    }
+}
