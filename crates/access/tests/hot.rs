@@ -173,3 +173,42 @@ fn readers_and_writers_agree_on_the_total() {
     drop((session, table));
     db.destroy();
 }
+
+#[test]
+fn a_tiny_pool_is_enough_for_many() {
+    let db = Db::tiny();
+    let table = Table::create(&db, 300);
+    run(&db, 12, |session, number| {
+        let mut random = common::Random(number + 77);
+        let mut mine = std::collections::BTreeMap::new();
+        for i in 0..250 {
+            let tx = session.begin();
+            let key = number * 10_000 + random.below(120);
+            let value = random.below(50);
+            match mine.contains_key(&key) {
+                false => assert!(table.insert(&tx, key, value).unwrap()),
+                true if i % 5 == 0 => assert!(table.delete(&tx, key).unwrap()),
+                true => assert!(table.update(&tx, key, |_| value).unwrap()),
+            }
+            if i % 9 == 0 {
+                continue;
+            }
+            commit(tx);
+            if mine.contains_key(&key) && i % 5 == 0 {
+                mine.remove(&key);
+            } else {
+                mine.insert(key, value);
+            }
+        }
+        let tx = session.begin();
+        let rows = table.scan(&tx, &tx.snapshot()).unwrap();
+        let seen: Vec<_> = rows.into_iter().filter(|r| r.0 / 10_000 == number).collect();
+        let expected: Vec<_> = mine.into_iter().collect();
+        assert_eq!(seen, expected);
+    });
+    table.check(&db);
+    table.vacuum(&db);
+    table.check(&db);
+    drop(table);
+    db.destroy();
+}

@@ -10,7 +10,7 @@ use access::{
     BTree, Heap, InsertHint, Inserted, KeyRange, RowWait, Unique, WriteResult, check::check,
 };
 use base::{RelId, Result, TupleId};
-use storage::Storage;
+use storage::{Options, Storage};
 use txn::{Isolation, LockOwner, RowLockMode, Snapshot, Transaction, TxnManager};
 
 pub struct Db {
@@ -20,13 +20,24 @@ pub struct Db {
 }
 
 /// A directory of this test's own; removed when the database is dropped for good.
-fn fresh_dir() -> PathBuf {
+pub fn fresh_dir() -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = format!("threadgres-access-{}-{number}", std::process::id());
     let dir = std::env::temp_dir().join(name);
     let _ = std::fs::remove_dir_all(&dir);
     dir
+}
+
+pub fn tiny_options() -> Options {
+    Options {
+        frames: 160,
+        wal_segment_size: 1 << 20,
+        max_wal_size: Some(4 << 20),
+        fsync: Some(false),
+        max_files: Some(4),
+        ..Options::from_settings()
+    }
 }
 
 impl Db {
@@ -37,10 +48,21 @@ impl Db {
     }
 
     pub fn open(dir: PathBuf) -> Db {
+        Db::open_with(dir, Options::from_settings())
+    }
+
+    pub fn open_with(dir: PathBuf, options: Options) -> Db {
         let manager = TxnManager::new(&dir);
-        let storage = Storage::open(&dir, manager.participant(None)).expect("open");
+        let storage = Storage::open_with(&dir, manager.participant(None), options).expect("open");
         manager.attach(&storage);
         Db { dir, manager, storage }
+    }
+
+    /// With so few frames that pages come and go all the time.
+    pub fn tiny() -> Db {
+        let dir = fresh_dir();
+        Storage::create_with(&dir, &tiny_options()).expect("create");
+        Db::open_with(dir, tiny_options())
     }
 
     /// Stops as if killed, and recovers.
