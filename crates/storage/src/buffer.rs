@@ -8,7 +8,8 @@
 //!
 //! * A pin keeps a page in its frame; a latch keeps its bytes. Pins are one atomic add and one
 //!   subtract on the frame's state ([`frame`]), look-ups take no lock ([`mapping`]), and what
-//!   happens to pages that aren't there or have to go is in [`pool`].
+//!   happens to pages that aren't there or have to go is in [`pool`]. The number of frames can
+//!   change while they are in use ([`arena`], [`resize`]).
 //! * Bytes change only through [`crate::Mtr`], under the exclusive latch, and as hints.
 //! * Pages are read by other threads while hints are set under the shared latch, and by optimistic
 //!   readers while a writer changes them: such readers see bytes that may change under them, which
@@ -16,14 +17,17 @@
 //!   bounds are checked by value, nothing is interpreted twice, and the result is thrown away when
 //!   the version moved.
 
+mod arena;
 mod frame;
 mod mapping;
 pub(crate) mod pool;
+mod resize;
 
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
 
 use base::{Lsn, PageId, Result};
 
@@ -85,6 +89,16 @@ impl BufferPool {
     /// As [`BufferPool::pin`], but nothing is read.
     pub fn pin_new(&self, id: PageId) -> Result<Pinned> {
         self.pool.pin(id, Load::Zero, true)
+    }
+
+    /// Makes the pool larger or smaller while it is in use; smaller once the pages that have to go
+    /// are unpinned and written. The caller holds no latch.
+    ///
+    /// # Errors
+    /// `22023` beyond what was reserved at the start; `55006` when pages stay pinned for as long as
+    /// `patience` (the pool is as before); I/O errors.
+    pub fn resize(&self, frames: usize, patience: Duration) -> Result<()> {
+        self.pool.resize(frames, patience)
     }
 
     /// Number of frames.

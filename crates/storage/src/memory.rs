@@ -1,4 +1,5 @@
-//! Memory straight from the system: zero, page-aligned, touched only when used.
+//! Memory straight from the system: zero, page-aligned, touched only when used; reserved as a
+//! range of addresses first and made usable piece by piece.
 
 use std::io;
 use std::ptr::NonNull;
@@ -17,16 +18,17 @@ unsafe impl Sync for Region {}
 impl Region {
     /// `len` zero bytes.
     pub(crate) fn new(len: usize) -> io::Result<Region> {
+        let region = Region::reserve(len)?;
+        region.commit(0, len)?;
+        Ok(region)
+    }
+
+    /// A range of addresses that can't be touched yet and costs nothing.
+    pub(crate) fn reserve(len: usize) -> io::Result<Region> {
         // SAFETY: a fresh anonymous mapping touches nothing that exists.
         let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                len,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-                -1,
-                0,
-            )
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            libc::mmap(std::ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0)
         };
         match NonNull::new(base.cast::<u8>()) {
             Some(base) if base.as_ptr().cast() != libc::MAP_FAILED => Ok(Region { base, len }),
@@ -34,10 +36,35 @@ impl Region {
         }
     }
 
+    /// Makes bytes usable, as zeros if they weren't before.
+    pub(crate) fn commit(&self, from: usize, to: usize) -> io::Result<()> {
+        let (from, to) = self.whole_pages(from, to);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: part of our own mapping.
+        let failed = unsafe { libc::mprotect(self.at(from).as_ptr().cast(), to - from, access) };
+        if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Gives the memory of bytes back; they are zero afterwards.
+    ///
+    /// # Safety
+    /// Nobody looks at them meanwhile, or relies on what they held.
+    pub(crate) unsafe fn release(&self, from: usize, to: usize) {
+        // SAFETY: part of our own mapping; the caller gives up the content.
+        unsafe { libc::madvise(self.at(from).as_ptr().cast(), to - from, libc::MADV_DONTNEED) };
+    }
+
     /// Asks for large memory pages, which save address translations; may be ignored.
-    pub(crate) fn prefer_huge_pages(&self) {
+    pub(crate) fn prefer_huge_pages(&self, from: usize, to: usize) {
+        let (from, to) = self.whole_pages(from, to);
         // SAFETY: advice about our own mapping.
-        unsafe { libc::madvise(self.base.as_ptr().cast(), self.len, libc::MADV_HUGEPAGE) };
+        unsafe { libc::madvise(self.at(from).as_ptr().cast(), to - from, libc::MADV_HUGEPAGE) };
+    }
+
+    /// The range rounded outwards to the system's pages.
+    fn whole_pages(&self, from: usize, to: usize) -> (usize, usize) {
+        const PAGE: usize = 4096;
+        (from / PAGE * PAGE, to.next_multiple_of(PAGE).min(self.len.next_multiple_of(PAGE)))
     }
 
     /// The byte at an offset.

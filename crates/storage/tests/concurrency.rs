@@ -5,6 +5,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use base::{Fork, Lsn, PageId, RelId};
 use common::*;
@@ -279,4 +280,43 @@ fn a_scan_of_many_pages_leaves_those_in_use_in_memory() {
         }
     }
     assert_eq!(again, 0, "pages in use were evicted by the scan");
+}
+
+#[test]
+fn the_pool_grows_and_shrinks_under_load() {
+    let dir = TempDir::new("resize");
+    let (storage, _) = open(&dir, &tiny());
+    make_relation(&storage, REL, 150);
+    let stop = AtomicBool::new(false);
+    let changes = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for t in 0..3_u64 {
+            let (storage, stop, changes) = (&storage, &stop, &changes);
+            scope.spawn(move || {
+                let mut random = Random(t + 9);
+                while !stop.load(Ordering::Relaxed) {
+                    increment(storage, random.below(150) as u32);
+                    changes.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        for frames in [200, 16, 100, 40, 1000, 30, 24].repeat(4) {
+            storage.pool.resize(frames, Duration::from_secs(60)).unwrap();
+            assert_eq!(storage.pool.frames(), frames);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(total(&storage, 150), changes.into_inner());
+    let code = |e: base::Result<()>| e.unwrap_err().code().as_str().to_owned();
+    assert_eq!(code(storage.pool.resize(3, Duration::ZERO)), "22023");
+
+    storage.pool.resize(40, Duration::ZERO).unwrap();
+    let pins: Vec<_> = (0..40).map(|b| storage.pool.pin(PageId::main(REL, b)).unwrap()).collect();
+    assert_eq!(code(storage.pool.resize(20, Duration::ZERO)), "55006");
+    assert_eq!(storage.pool.frames(), 40);
+    drop(pins);
+    storage.pool.resize(20, Duration::ZERO).unwrap();
+    let pins: Vec<_> = (0..20).map(|b| storage.pool.pin(PageId::main(REL, b)).unwrap()).collect();
+    assert!(storage.pool.pin(PageId::main(REL, 20)).is_err(), "twenty frames are all there are");
+    drop(pins);
 }

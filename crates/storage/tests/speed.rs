@@ -179,3 +179,27 @@ fn misses() {
     let after = storage.stats();
     println!("{} hits, {} reads", after.hits - before.hits, after.reads - before.reads);
 }
+
+/// Context switches of all of the process's threads so far.
+fn switches() -> u64 {
+    let threads = std::fs::read_dir("/proc/self/task").unwrap();
+    let of = |path: std::path::PathBuf| {
+        let status = std::fs::read_to_string(path.join("status")).unwrap_or_default();
+        let count = |l: &str| l.rsplit('\t').next().and_then(|n| n.parse::<u64>().ok());
+        status.lines().filter(|l| l.contains("ctxt_switches")).filter_map(count).sum::<u64>()
+    };
+    threads.map(|t| of(t.unwrap().path())).sum()
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn idle() {
+    let dir = TempDir::new("idle");
+    let (storage, _) = open(&dir, &sizes(false));
+    make_relation(&storage, REL, 4000);
+    storage.checkpoint().unwrap();
+    thread::sleep(Duration::from_millis(300));
+    let before = switches();
+    thread::sleep(Duration::from_secs(3));
+    println!("{} context switches in 3 s of idleness", switches() - before);
+}

@@ -8,6 +8,7 @@
 //! bit  42      DIRTY: they are newer than the file's
 //! bit  43      READING: somebody fills the frame
 //! bit  44      WRITING: somebody writes it to its file
+//! bit  45      RETIRED: claimed for good, since the pool has shrunk
 //! ```
 //!
 //! * A pin is one add, taken before it is known what lives in the frame: then the pinner looks
@@ -40,6 +41,7 @@ pub(super) const VALID: u64 = 1 << 41;
 pub(super) const DIRTY: u64 = 1 << 42;
 pub(super) const READING: u64 = 1 << 43;
 pub(super) const WRITING: u64 = 1 << 44;
+pub(super) const RETIRED: u64 = 1 << 45;
 
 /// See the module.
 #[repr(align(64))]
@@ -164,6 +166,12 @@ impl Frame {
     pub(super) fn claim_pinned(&self) -> bool {
         let seen = self.state();
         seen & (PINS | CLAIMED | READING | WRITING) == PIN && self.claim_from(seen)
+    }
+
+    /// As [`Frame::claim_pinned`], but only without changes.
+    pub(super) fn claim_pinned_clean(&self) -> bool {
+        let seen = self.state();
+        seen & (PINS | CLAIMED | READING | WRITING | DIRTY) == PIN && self.claim_from(seen)
     }
 
     fn claim_from(&self, seen: u64) -> bool {

@@ -4,32 +4,32 @@
 //!   link it, open it for reading; read without any lock. Who comes meanwhile pins the frame and
 //!   waits until READING is gone. A failed read leaves the frame linked but not VALID: the next
 //!   one tries again.
-//! * **Eviction**: the free list, then frames that were never used, then the clock. Who evicts may
-//!   hold latches, so it never waits for one: a dirty victim whose latch is taken is passed by.
+//! * **Eviction**: the free list, then the clock. Who evicts may hold latches, so it never waits for one: a dirty victim whose latch is taken is passed by.
 //!   A claimed victim is unlinked under its partition's lock; no two such locks are ever held.
 //! * **Write-out**: WRITING first, then the shared latch, DIRTY off, copy, latch off; then the log
 //!   is flushed up to the copy's LSN; then the copy gets its checksum and is written. The page can
 //!   be changed meanwhile, which makes it dirty again.
 
-use std::mem::ManuallyDrop;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
 use base::{Error, Lsn, PageId, RelId, Result, WaitEvent, err};
 use crossbeam_utils::CachePadded;
-use sched::{SpinLock, TaskRef};
+use sched::{Mutex, SpinLock, TaskRef};
 
-use super::frame::{CLAIMED, DIRTY, Frame, READING, VALID, WRITING};
+use super::arena::Arena;
+use super::frame::{CLAIMED, DIRTY, Frame, READING, RETIRED, VALID, WRITING};
 use super::mapping::{Bucket, Mapping};
 use super::{PAGE_SIZE, Page, Pinned};
 use crate::files::Files;
-use crate::memory::Region;
 use crate::options::Options;
 use crate::page;
 use crate::stats::{Counters, bump};
 use crate::wal::Log;
 
 const WAIT_QUEUES: usize = 64;
+pub(super) const FRAMES_MIN: usize = 16;
+const FRAMES_MAX: usize = 1 << 27;
 
 /// How a missing page comes into its frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,19 +40,18 @@ pub(super) enum Load {
 
 /// See the module.
 pub(crate) struct Pool {
-    frames: ManuallyDrop<Box<[Frame]>>,
-    memory: ManuallyDrop<Region>,
+    pub(super) arena: Arena,
     mapping: Mapping,
     /// Claimed, clean, unlinked frames.
-    free: SpinLock<Vec<u32>>,
-    free_len: CachePadded<AtomicUsize>,
-    /// Frames from here on were never used.
-    unused: CachePadded<AtomicU32>,
+    pub(super) free: SpinLock<Vec<u32>>,
+    pub(super) free_len: CachePadded<AtomicUsize>,
     hand: CachePadded<AtomicUsize>,
     io_waiters: Vec<SpinLock<Vec<(u32, TaskRef)>>>,
     copies: SpinLock<Vec<Box<Page>>>,
     /// The background writer sleeps, and its task.
     pub(crate) refill: Refill,
+    /// Held while the number of frames changes.
+    pub(super) resizing: Mutex<()>,
     files: Arc<Files>,
     log: Arc<Log>,
     counters: Arc<Counters>,
@@ -71,24 +70,20 @@ impl Pool {
         log: &Arc<Log>,
         counters: &Arc<Counters>,
     ) -> Result<Pool> {
-        let count = options.frames.clamp(16, 1 << 30);
-        let memory = Region::new(count * PAGE_SIZE)
-            .map_err(|e| Error::io("allocate the shared buffers", &e))?;
-        if count * PAGE_SIZE >= 64 << 20 {
-            memory.prefer_huge_pages();
-        }
-        let frame = |i: usize| Frame::new(i as u32, memory.at(i * PAGE_SIZE).cast::<Page>());
+        let count = options.frames.clamp(FRAMES_MIN, FRAMES_MAX);
+        let most = (count * 16).clamp(1 << 17, FRAMES_MAX);
+        let arena =
+            Arena::new(count, most).map_err(|e| Error::io("allocate the shared buffers", &e))?;
         Ok(Pool {
-            frames: ManuallyDrop::new((0..count).map(frame).collect()),
-            memory: ManuallyDrop::new(memory),
+            arena,
             mapping: Mapping::new(count, options.partitions),
-            free: SpinLock::new(Vec::new()),
-            free_len: CachePadded::new(AtomicUsize::new(0)),
-            unused: CachePadded::new(AtomicU32::new(0)),
+            free: SpinLock::new((0..count as u32).rev().collect()),
+            free_len: CachePadded::new(AtomicUsize::new(count)),
             hand: CachePadded::new(AtomicUsize::new(0)),
             io_waiters: (0..WAIT_QUEUES).map(|_| SpinLock::new(Vec::new())).collect(),
             copies: SpinLock::new(Vec::new()),
             refill: Refill { sleeping: AtomicBool::new(false), task: std::sync::OnceLock::new() },
+            resizing: Mutex::new(WaitEvent::LWLockOther, ()),
             files: files.clone(),
             log: log.clone(),
             counters: counters.clone(),
@@ -97,13 +92,13 @@ impl Pool {
 
     /// Number of frames.
     pub(crate) fn len(&self) -> usize {
-        self.frames.len()
+        self.arena.active()
     }
 
     #[inline]
     pub(super) fn pin(&self, id: PageId, load: Load, raise: bool) -> Result<Pinned> {
         let bucket = self.mapping.bucket(id);
-        if let Some((frame, state)) = self.mapping.pin(&self.frames, bucket, id, raise) {
+        if let Some((frame, state)) = self.mapping.pin(self.arena.frames(), bucket, id, raise) {
             // SAFETY: the pin was taken just now and is the new value's.
             let pinned = unsafe { Pinned::from_pinned(frame) };
             if state & VALID == 0 {
@@ -120,7 +115,7 @@ impl Pool {
         let mut spare = None;
         loop {
             let partition = self.mapping.lock(bucket);
-            if let Some(frame) = partition.find(&self.frames, bucket, id) {
+            if let Some(frame) = partition.find(self.arena.frames(), bucket, id) {
                 let pinned = frame.pin_as(id, raise);
                 drop(partition);
                 if pinned.is_none() {
@@ -243,12 +238,6 @@ impl Pool {
     }
 
     fn take_free(&self) -> Option<&Frame> {
-        if self.unused.load(Ordering::Relaxed) < self.frames.len() as u32 {
-            let index = self.unused.fetch_add(1, Ordering::Relaxed);
-            if let Some(frame) = self.frames.get(index as usize) {
-                return Some(frame);
-            }
-        }
         let len = self.free_len.load(Ordering::Relaxed);
         if len < self.low_mark() {
             self.ask_refill();
@@ -259,18 +248,23 @@ impl Pool {
         let mut free = self.free.lock();
         let index = free.pop()?;
         self.free_len.store(free.len(), Ordering::Relaxed);
-        Some(&self.frames[index as usize])
+        Some(&self.arena.frames()[index as usize])
     }
 
-    fn give_back(&self, frame: &Frame) {
+    /// Puts a claimed, unlinked frame on the free list, or into retirement.
+    pub(super) fn give_back(&self, frame: &Frame) {
         let mut free = self.free.lock();
+        if frame.index as usize >= self.arena.active() {
+            frame.set(RETIRED);
+            return;
+        }
         free.push(frame.index);
         self.free_len.store(free.len(), Ordering::Relaxed);
     }
 
     /// Free frames below which the background writer is asked for more.
     fn low_mark(&self) -> usize {
-        (self.frames.len() / 64).min(256)
+        (self.arena.active() / 64).min(256)
     }
 
     fn ask_refill(&self) {
@@ -285,8 +279,7 @@ impl Pool {
 
     /// Whether the background writer has something to do.
     pub(crate) fn wants_refill(&self) -> bool {
-        self.unused.load(Ordering::Relaxed) >= self.frames.len() as u32
-            && self.free_len.load(Ordering::Relaxed) < self.low_mark()
+        self.free_len.load(Ordering::Relaxed) < self.low_mark()
     }
 
     /// The background writer's round: fills the free list; false when nothing could be evicted.
@@ -302,18 +295,18 @@ impl Pool {
 
     /// Moves the clock until it finds a victim; None after some rounds without one.
     fn sweep(&self, foreground: bool) -> Result<Option<&Frame>> {
-        let count = self.frames.len();
-        // In the foreground it is worth looking a little further for a clean page.
+        let count = self.arena.active();
+        // In the foreground it is worth looking a little further for a clean page, but not forever.
         let mut dirty_to_pass = if foreground { 32.min(count / 4) } else { 0 };
-        for _ in 0..count * 7 {
+        for step in 0..count * 7 {
             let at = self.hand.fetch_add(1, Ordering::Relaxed) % count;
-            let frame = &self.frames[at];
+            let frame = &self.arena.frames()[at];
             let state = frame.state();
             if state & (CLAIMED | READING | WRITING) != 0 || frame.is_pinned() || !frame.age() {
                 continue;
             }
             if state & DIRTY != 0 {
-                if dirty_to_pass > 0 {
+                if dirty_to_pass > 0 && step < count {
                     dirty_to_pass -= 1;
                     continue;
                 }
@@ -331,9 +324,9 @@ impl Pool {
     }
 
     /// Takes a claimed frame out of the mapping.
-    fn unlink(&self, frame: &Frame) {
+    pub(super) fn unlink(&self, frame: &Frame) {
         let bucket = self.mapping.bucket(frame.id());
-        self.mapping.lock(bucket).unlink(&self.frames, bucket, frame);
+        self.mapping.lock(bucket).unlink(self.arena.frames(), bucket, frame);
     }
 
     fn write_victim(&self, frame: &Frame, foreground: bool) -> Result<bool> {
@@ -352,7 +345,7 @@ impl Pool {
     /// Writes a pinned frame's page if it is dirty. With `wait`: waits for latch and for another
     /// writer, so that on return everything that was dirty at the call is in the file (the caller
     /// holds no latch); without: passes it by and returns false.
-    fn write_out(&self, frame: &Frame, wait: bool) -> Result<bool> {
+    pub(super) fn write_out(&self, frame: &Frame, wait: bool) -> Result<bool> {
         while !frame.begin(WRITING, DIRTY) {
             let state = frame.state();
             if state & (DIRTY | WRITING) == 0 || !wait {
@@ -405,7 +398,7 @@ impl Pool {
     /// Frames that hold changes now, or whose changes are on their way to the file.
     pub(crate) fn dirty(&self) -> Vec<(PageId, u32)> {
         let mut dirty = Vec::new();
-        for frame in self.frames.iter() {
+        for frame in self.arena.frames().iter() {
             let state = frame.state();
             if state & (DIRTY | WRITING) != 0 && state & CLAIMED == 0 {
                 dirty.push((frame.id(), frame.index));
@@ -416,7 +409,7 @@ impl Pool {
 
     /// Writes a page that [`Pool::dirty`] named, if it still needs that.
     pub(crate) fn write_if_dirty(&self, id: PageId, index: u32) -> Result<bool> {
-        let frame = &self.frames[index as usize];
+        let frame = &self.arena.frames()[index as usize];
         if frame.pin_as(id, false).is_none() {
             // Evicted since, so it was written.
             return Ok(false);
@@ -428,7 +421,7 @@ impl Pool {
 
     /// Forgets the relation's pages that `doomed` names, changes and all. Waits for pins to go.
     pub(crate) fn forget(&self, rel: RelId, doomed: impl Fn(PageId) -> bool) {
-        for frame in self.frames.iter() {
+        for frame in self.arena.frames().iter() {
             loop {
                 let id = frame.id();
                 if id.rel != rel || !doomed(id) || frame.pin_as(id, false).is_none() {
@@ -466,18 +459,4 @@ fn check(page: &Page, id: PageId) -> Result<()> {
         id.rel.0
     )
     .detail("The page's checksum does not match its contents."))
-}
-
-impl Drop for Pool {
-    fn drop(&mut self) {
-        // A pin that outlives the pool keeps its page: then nothing is freed.
-        if self.frames.iter().any(Frame::is_pinned) {
-            return;
-        }
-        // SAFETY: no pin, and without the pool none can come; frames and memory are dropped once.
-        unsafe {
-            ManuallyDrop::drop(&mut self.frames);
-            ManuallyDrop::drop(&mut self.memory);
-        }
-    }
 }
