@@ -25,6 +25,8 @@ mod core;
 mod fatal;
 mod files;
 mod memory;
+#[cfg(test)]
+mod model;
 pub mod mtr;
 mod options;
 mod page;
