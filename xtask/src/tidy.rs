@@ -25,6 +25,9 @@ const LAYERS: [&str; 13] = [
 /// Crates that may use `unsafe`.
 const UNSAFE: [&str; 4] = ["sched", "storage", "server", "threadgres"];
 
+/// What begins an unsafe part (put together here, so that this file has none).
+const UNSAFE_WORDS: [&str; 2] = [concat!("unsafe", " {"), concat!("unsafe", " impl")];
+
 /// Lines that a file may have. Lower it as files are split; never raise it.
 const LONGEST: usize = 1200;
 
@@ -85,7 +88,7 @@ fn check_file(path: &Path, findings: &mut Vec<String>) -> Result<(), String> {
     if lines.len() > LONGEST {
         findings.push(format!("{shown}: {} lines, more than {LONGEST}", lines.len()));
     }
-    if !text.starts_with("//!") && !shown.contains("tests/support") {
+    if !text.starts_with("//!") && !shown.ends_with("tests.rs") {
         findings.push(format!("{shown}: does not open with what it is for"));
     }
     let may_be_unsafe = UNSAFE.iter().any(|c| shown.starts_with(&format!("crates/{c}/")))
@@ -96,7 +99,7 @@ fn check_file(path: &Path, findings: &mut Vec<String>) -> Result<(), String> {
         if stub {
             findings.push(format!("{shown}:{}: a stub", i + 1));
         }
-        let block = code.contains("unsafe {") || code.contains("unsafe impl");
+        let block = UNSAFE_WORDS.iter().any(|w| code.contains(w));
         if block && !may_be_unsafe {
             findings.push(format!("{shown}:{}: unsafe outside sched and storage", i + 1));
         }

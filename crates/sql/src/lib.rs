@@ -8,10 +8,11 @@ pub mod cache;
 pub mod expr;
 pub mod plan;
 pub mod prepare;
+mod scan;
 pub mod utility;
 
 pub use cache::PlanCache;
 pub use expr::{AggCall, Expr};
 pub use plan::{Plan, Prepared, Statement};
-pub use prepare::{PrepareContext, normalize, prepare, split_statements};
+pub use prepare::{PrepareContext, environment, normalize, prepare, split_statements};
 pub use utility::Utility;

@@ -23,6 +23,8 @@ pub struct PrepareContext<'a> {
     pub user: &'a str,
     /// The session's database name.
     pub database: &'a str,
+    /// Hash of the settings that planning reads and of the search path: [`environment`].
+    pub environment: u64,
     /// Pages and rows of a table now, for the planner: (pages, rows).
     pub table_size: &'a dyn Fn(&catalog::Table) -> (u32, f64),
 }
@@ -87,6 +89,25 @@ pub struct Lifted {
 /// folded no further than is safe) and lists its literals. None when the text is no candidate
 /// (several statements, comments, dollar quotes, escapes, too long, not SELECT/INSERT/UPDATE/DELETE).
 /// About a microsecond.
-pub fn normalize(_text: &str, _literals: &mut Vec<Literal>) -> Option<u64> {
-    todo!()
+pub fn normalize(text: &str, literals: &mut Vec<Literal>) -> Option<u64> {
+    crate::scan::normalize(text, literals)
+}
+
+/// For [`PrepareContext::environment`]: what of a session's settings and search path can change the
+/// meaning or the plan of a text.
+pub fn environment(settings: &Settings, path: &[u32], user: &str) -> u64 {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hash = DefaultHasher::new();
+    for (i, def) in base::settings::SETTINGS.iter().enumerate() {
+        let matters = def.group == "Query Tuning"
+            || ["DateStyle", "IntervalStyle", "TimeZone", "work_mem", "bytea_output"]
+                .contains(&def.name)
+            || ["extra_float_digits", "standard_conforming_strings"].contains(&def.name);
+        if matters {
+            let id = base::settings::SettingId(i as u16);
+            base::settings::show(id, settings.get(id)).hash(&mut hash);
+        }
+    }
+    (path, user).hash(&mut hash);
+    hash.finish()
 }

@@ -55,6 +55,7 @@ impl State {
             format: &self.settings.format,
             user: &self.user,
             database: &self.database.0,
+            environment: self.settings.environment,
             table_size: &size,
         };
         let result = f(&self.server.plans, &cx)?;

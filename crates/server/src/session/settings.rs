@@ -81,6 +81,8 @@ pub struct SessionSettings {
     pub format: FormatContext,
     path: Vec<u32>,
     path_key: (u64, u64),
+    /// What plans depend on; after [`SessionSettings::resolve_path`].
+    pub environment: u64,
     /// Timeouts, in milliseconds, 0: none; read at every statement.
     pub statement_timeout: u64,
     /// `lock_timeout`, likewise.
@@ -119,6 +121,7 @@ impl SessionSettings {
             format: FormatContext::default(),
             path: Vec::new(),
             path_key: (u64::MAX, u64::MAX),
+            environment: 0,
             statement_timeout: 0,
             lock_timeout: 0,
             synchronous_commit: true,
@@ -386,6 +389,7 @@ impl SessionSettings {
         if !path.contains(&ids::PG_CATALOG) {
             path.insert(0, ids::PG_CATALOG);
         }
+        self.environment = sql::environment(&self.current.settings, &path, user);
         self.path = path;
         self.path_key = key;
     }
