@@ -26,8 +26,8 @@ pub(crate) fn normalize(text: &str, literals: &mut Vec<Literal>) -> Option<u64> 
 
 /// The part of the text that counts: without a semicolon and blanks at the end.
 pub(crate) fn trimmed(text: &str) -> &str {
-    let text = text.trim_end_matches(|c: char| c.is_ascii_whitespace());
-    text.strip_suffix(';').unwrap_or(text)
+    let text = text.trim_ascii_end();
+    text.strip_suffix(';').unwrap_or(text).trim_ascii_end()
 }
 
 /// Whether two texts with these literals have the same shape.
