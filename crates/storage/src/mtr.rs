@@ -19,7 +19,7 @@ use base::{Lsn, PageId, Result};
 
 use crate::buffer::{PAGE_SIZE, Page, WriteGuard};
 use crate::wal::record::{self, HEADER, IMAGE, INIT, PUT, SHIFT};
-use crate::wal::{EpochChanged, Redo};
+use crate::wal::{EpochChanged, Redo, image};
 use crate::{PAGE_HEADER, Storage, fatal, page};
 use scratch::{Scratch, Slot};
 
@@ -327,7 +327,7 @@ fn push_pages(record: &mut Vec<u8>, pages: &[Slot]) -> u8 {
             Some(guard) if slot.changed => {
                 record::push_entry(record, guard.id(), slot.flags);
                 if slot.flags & IMAGE != 0 {
-                    record::push_image(record, guard.page());
+                    image::push(record, guard.page());
                 }
             }
             _ => record::push_unchanged(record),

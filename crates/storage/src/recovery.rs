@@ -27,13 +27,13 @@ use std::collections::HashMap;
 
 use base::{Error, Lsn, Result, err};
 
-use crate::buffer::{PAGE_SIZE, Page, WriteGuard};
+use crate::buffer::WriteGuard;
 use crate::files::Files;
 use crate::wal::reader::LogReader;
 use crate::wal::record::{
     self, CHANGES, CREATED, CUT, FILLER, IMAGE, INIT, LAST_PART, PART, PageEntry, Record,
 };
-use crate::{BufferPool, PAGE_HEADER, Participant, page};
+use crate::{BufferPool, Participant, page};
 
 /// What redo works on.
 pub(crate) struct Redo<'a> {
@@ -124,8 +124,8 @@ impl<'a> Redo<'a> {
         }
         guard.make_dirty();
         let page = guard.page_mut();
-        match entry.image {
-            Some(image) => restore(page, image),
+        match &entry.image {
+            Some(image) => image.restore(page)?,
             None => {
                 if entry.flags & INIT != 0 {
                     page.fill(0);
@@ -136,13 +136,6 @@ impl<'a> Redo<'a> {
         page::set_lsn(page, record.end);
         Ok(())
     }
-}
-
-fn restore(page: &mut Page, (start, len, bytes): (usize, usize, &[u8])) {
-    let (head, tail) = bytes.split_at(start - PAGE_HEADER);
-    page.fill(0);
-    page[PAGE_HEADER..start].copy_from_slice(head);
-    page[start + len..PAGE_SIZE].copy_from_slice(tail);
 }
 
 fn in_record(error: Error, record: &Record<'_>) -> Error {

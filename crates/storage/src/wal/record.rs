@@ -18,7 +18,7 @@
 //!              kind 1, shift: [to u16][len u16]
 //! page entry:  [rel u32][block u32][fork u8][flags u8]
 //!              flags 1, init:  redo starts from a zero page
-//!              flags 2, image: [zero run's start u16][its length u16][the page's bytes 16.. without it]
+//!              flags 2, image: as in [`super::image`]
 //!              flags 4, unchanged: an entry that only keeps its number
 //! ```
 //!
@@ -31,6 +31,8 @@
 //! * Offsets are below 8192 (13 bits). A page with an image has no operations.
 
 use base::{Fork, Lsn, PageId, RelId, Result, err};
+
+use super::image::Image;
 
 /// Bytes in a record's header; also the smallest record.
 pub const HEADER: usize = 24;
@@ -168,8 +170,8 @@ pub struct PageEntry<'a> {
     pub id: PageId,
     /// [`INIT`], [`IMAGE`].
     pub flags: u8,
-    /// Start and length of the zero run, and the other bytes.
-    pub image: Option<(usize, usize, &'a [u8])>,
+    /// Its image.
+    pub image: Option<Image<'a>>,
 }
 
 /// Whether these are the complete bytes of a record that belongs at `lsn`; `bytes` holds as many as
@@ -213,21 +215,12 @@ impl<'a> Record<'a> {
             let flags = rest.u8()?;
             let image = match flags & IMAGE {
                 0 => None,
-                _ => Some(read_image(&mut rest)?),
+                _ => Some(Image::read(&mut rest)?),
             };
             pages.push(PageEntry { id: PageId { rel, fork, block }, flags, image });
         }
         Ok((pages, rest))
     }
-}
-
-fn read_image<'a>(from: &mut Cursor<'a>) -> Result<(usize, usize, &'a [u8])> {
-    const BODY: usize = crate::PAGE_SIZE - crate::PAGE_HEADER;
-    let (start, len) = (usize::from(from.u16()?), usize::from(from.u16()?));
-    if start < crate::PAGE_HEADER || start + len > crate::PAGE_SIZE {
-        return Err(malformed());
-    }
-    Ok((start, len, from.bytes(BODY - len)?))
 }
 
 /// Appends a page's entry.
@@ -241,33 +234,6 @@ pub fn push_entry(record: &mut Vec<u8>, id: PageId, flags: u8) {
 /// Appends an entry for a page that was not changed.
 pub fn push_unchanged(record: &mut Vec<u8>) {
     push_entry(record, PageId::main(RelId(0), 0), UNCHANGED);
-}
-
-/// Appends a page's image after its entry, without its longest run of zeros.
-pub fn push_image(record: &mut Vec<u8>, page: &crate::Page) {
-    let (start, len) = longest_zero_run(page);
-    record.extend_from_slice(&(start as u16).to_le_bytes());
-    record.extend_from_slice(&(len as u16).to_le_bytes());
-    record.extend_from_slice(&page[crate::PAGE_HEADER..start]);
-    record.extend_from_slice(&page[start + len..]);
-}
-
-/// Start and length (in whole words) of the longest run of zeros after the header.
-fn longest_zero_run(page: &crate::Page) -> (usize, usize) {
-    let (mut best, mut best_len) = (crate::PAGE_HEADER, 0);
-    let (mut run, mut run_len) = (crate::PAGE_HEADER, 0);
-    let (words, _) = page.as_chunks::<8>();
-    for (i, word) in words.iter().enumerate().skip(crate::PAGE_HEADER / 8) {
-        if *word == [0; 8] {
-            run_len += 8;
-            if run_len > best_len {
-                (best, best_len) = (run, run_len);
-            }
-        } else {
-            (run, run_len) = ((i + 1) * 8, 0);
-        }
-    }
-    (best, best_len)
 }
 
 /// Appends a payload.
@@ -366,7 +332,7 @@ mod tests {
         page[8191] = 2;
         let id = PageId { rel: RelId(70), fork: Fork::Fsm, block: 9 };
         push_entry(&mut record, id, IMAGE);
-        push_image(&mut record, &page);
+        crate::wal::image::push(&mut record, &page);
         push_entry(&mut record, PageId::main(RelId(71), 0), INIT);
         push_payload(&mut record, 33, b"hello");
         let crc = finish(&mut record, CHANGES, 2, ops);
@@ -381,11 +347,8 @@ mod tests {
         assert!(is_valid(&record, 4096));
         let back = Record::parse(&record, 4096).unwrap();
         let (pages, mut rest) = back.pages().unwrap();
-        let (start, len, bytes) = pages[0].image.unwrap();
-        let mut again = vec![0; 16];
-        again.extend_from_slice(&bytes[..start - 16]);
-        again.resize(start + len, 0);
-        again.extend_from_slice(&bytes[start - 16..]);
+        let mut again = [0xFF; PAGE_SIZE];
+        pages[0].image.as_ref().unwrap().restore(&mut again).unwrap();
         assert_eq!(again, page);
         assert_eq!((pages[1].id, pages[1].flags), (PageId::main(RelId(71), 0), INIT));
         let mut target = [0; PAGE_SIZE];
