@@ -13,6 +13,7 @@
 //! * No latch is held while an expression is evaluated or a row is given away.
 #![forbid(unsafe_code)]
 
+pub mod check;
 pub mod context;
 mod copy;
 mod define;

@@ -46,6 +46,23 @@ pub fn init(dir: &Path) -> Result<()> {
     config::write_default(dir)
 }
 
+/// Opens the directory (with recovery, if the last server did not stop cleanly), walks every table
+/// and index, and returns what is wrong.
+///
+/// # Errors
+/// `55006` when a server has it; `55000` not ours; I/O errors.
+pub fn check(dir: &Path) -> Result<Vec<String>> {
+    check_free(dir)?;
+    let txn = txn::TxnManager::new(dir);
+    let storage = Storage::open(dir, txn.participant(None))?;
+    txn.attach(&storage);
+    let catalog = catalog::Catalog::open(&storage, &txn)?;
+    let engine = exec::Engine { storage, txn, catalog };
+    let findings = exec::check::check(&engine)?;
+    engine.storage.shutdown()?;
+    Ok(findings)
+}
+
 /// `55006` when a server has the directory.
 ///
 /// # Errors

@@ -21,6 +21,8 @@ Usage:
       says whether the directory's server is running (exit code 0) or not (3)
   threadgres reload -D DIR
       makes the directory's server read its settings again
+  threadgres check -D DIR
+      walks the tables and indexes of a directory that nobody serves and says where they disagree
   threadgres --version
   threadgres --help
 
@@ -65,6 +67,11 @@ pub enum Command {
         /// Data directory.
         dir: PathBuf,
     },
+    /// `check`.
+    Check {
+        /// Data directory.
+        dir: PathBuf,
+    },
     /// `null-server`, for benchmarks.
     NullServer {
         /// Port on 127.0.0.1.
@@ -97,7 +104,7 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, String> {
         "--help" | "-h" | "help" => return Ok(Command::Help),
         "--version" | "-V" => return Ok(Command::Version),
         "serve" => "Dhpkc",
-        "init" | "status" | "reload" => "D",
+        "init" | "status" | "reload" | "check" => "D",
         "stop" => "Dmt",
         "null-server" => "pc",
         other => return Err(format!("unknown command \"{other}\"")),
@@ -165,6 +172,7 @@ fn build(command: &str, options: Options) -> Result<Command, String> {
     Ok(match command {
         "serve" => Command::Serve { dir, settings: options.settings },
         "init" => Command::Init { dir },
+        "check" => Command::Check { dir },
         "status" => Command::Status { dir },
         "reload" => Command::Reload { dir },
         _ => Command::Stop {

@@ -45,6 +45,16 @@ fn run(command: Command) -> base::Result<ExitCode> {
             control::stop(&dir, mode, Duration::from_secs(timeout_s))?;
             println!("stopped");
         }
+        Command::Check { dir } => {
+            let findings = control::check(&dir)?;
+            for finding in &findings {
+                println!("{finding}");
+            }
+            if !findings.is_empty() {
+                return Ok(ExitCode::from(FAILED));
+            }
+            println!("no damage found");
+        }
         Command::Reload { dir } => control::reload(&dir)?,
         Command::Status { dir } => {
             let (line, running) = control::status(&dir)?;

@@ -50,6 +50,7 @@ fn plan(text: &str, cx: &mut ExecContext<'_>) -> Result<Arc<Prepared>> {
         format: cx.format,
         user: cx.user,
         database: cx.database.0,
+        environment: 0,
         table_size: &table_size,
     };
     Ok(Arc::new(prepare(text, &[], &context, None)?.0))
