@@ -1,9 +1,206 @@
-//! The background vacuum: looks after each nap at the tables that changed and vacuums those with
-//! enough dead rows. Sleeps without a clock while nothing changes.
+//! The background vacuum. It sleeps until a statement's dead rows cross a table's threshold
+//! ([`crate::counters`]), then vacuums and analyses what needs it, and rests for
+//! `autovacuum_naptime` before it looks again. While nothing changes it does not run at all.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
-use crate::server::Server;
+use base::settings::{live_bool, live_int, setting};
+use base::{Error, Result, WaitEvent};
+use catalog::{CatalogTx, Snapshot, Table};
+use exec::{ExecContext, RowSink, SessionHooks};
+use sched::{SpinLock, TaskRef};
+use sql::PrepareContext;
+use txn::{Isolation, LockTag};
+use types::{Batch, Datum};
 
-/// Starts its thread.
-pub fn start(_server: &Arc<Server>) {}
+use crate::log;
+use crate::server::{self, Server};
+use crate::session::execute::table_size;
+use crate::session::hooks::Info;
+use crate::session::settings::SessionSettings;
+
+/// Its number in `pg_locks`: one that no session gets.
+const PID: i32 = i32::MAX;
+
+/// How to reach the thread.
+#[derive(Default)]
+pub struct Launcher {
+    thread: SpinLock<Option<(TaskRef, JoinHandle<()>)>>,
+}
+
+impl Launcher {
+    /// There is something to do.
+    pub fn wake(&self) {
+        if let Some((task, _)) = &*self.thread.lock() {
+            task.unpark();
+        }
+    }
+
+    /// Ends the thread and waits for it.
+    pub fn stop(&self) {
+        let thread = self.thread.lock().take();
+        if let Some((task, thread)) = thread {
+            task.interrupt(sched::Interrupt::Terminate);
+            // One that panicked has said so in the log.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Starts the thread.
+pub fn start(server: &Arc<Server>) {
+    let task = sched::Task::new("autovacuum launcher");
+    let shared = server.clone();
+    let thread = sched::spawn_task(task.clone(), move || work(&shared));
+    *server.autovacuum.thread.lock() = Some((task, thread));
+}
+
+fn work(server: &Arc<Server>) {
+    loop {
+        sched::park(WaitEvent::ActivityAutoVacuumMain, None);
+        if sched::check_interrupts().is_err() {
+            return;
+        }
+        if live_bool(setting::AUTOVACUUM) {
+            round(server);
+        }
+        let nap = Duration::from_secs(live_int(setting::AUTOVACUUM_NAPTIME) as u64);
+        let until = Instant::now() + nap;
+        while Instant::now() < until {
+            sched::park(WaitEvent::ActivityAutoVacuumMain, Some(until));
+            if sched::check_interrupts().is_err() {
+                return;
+            }
+        }
+        // What came during the nap is not announced again: look once more.
+        if live_bool(setting::AUTOVACUUM) {
+            round(server);
+        }
+    }
+}
+
+/// One look at all tables that changed.
+fn round(server: &Arc<Server>) {
+    let catalog = server.engine.catalog.current();
+    for slot in server.counters.all() {
+        let Some(table) = catalog.table(slot.table.load(Ordering::Acquire)) else { continue };
+        let dead = slot.dead.load(Ordering::Relaxed);
+        let (_, rows) = table_size(&server.engine, &catalog, table);
+        let needed = threshold(server, rows);
+        slot.threshold.store(needed, Ordering::Relaxed);
+        if dead < needed {
+            continue;
+        }
+        match vacuum(server, &catalog, table) {
+            Ok(()) => slot.vacuumed(dead, true, server::now()),
+            Err(error) => {
+                let doing = format!("automatic vacuum of table \"{}\"", table.name);
+                log::error(0, &error.context(doing), None);
+            }
+        }
+        if sched::current().has_interrupt(sched::Interrupt::Terminate) {
+            return;
+        }
+    }
+}
+
+/// Dead rows at which a table of this size is vacuumed.
+fn threshold(server: &Server, rows: f64) -> u64 {
+    let (values, _) = server.values();
+    let base = values.settings.int(setting::AUTOVACUUM_VACUUM_THRESHOLD) as f64;
+    let scale = values.settings.real(setting::AUTOVACUUM_VACUUM_SCALE_FACTOR);
+    (base + scale * rows).max(1.0) as u64
+}
+
+/// Runs VACUUM ANALYZE as a session would.
+fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Result<()> {
+    let quote = catalog::definition::quote_ident;
+    let schema = catalog.schema(table.schema).map_or("public", |s| &s.name);
+    let text = format!("VACUUM ANALYZE {}.{}", quote(schema), quote(&table.name));
+    let engine = &server.engine;
+    let (values, generation) = server.values();
+    let mut settings = SessionSettings::new(values, generation);
+    settings.format.now = server::now();
+    settings.resolve_path(catalog, "");
+    let size = |t: &Table| table_size(engine, catalog, t);
+    let cx = PrepareContext {
+        catalog,
+        settings: settings.get(),
+        search_path: settings.path(),
+        format: &settings.format,
+        user: "",
+        database: "postgres",
+        table_size: &size,
+    };
+    let prepared = server.plans.prepare(&text, &[], &cx)?;
+    let owner = engine.txn.new_owner(&sched::current(), PID);
+    let tx = engine.txn.begin(&owner, Isolation::ReadCommitted, false);
+    let mut catalog_tx = CatalogTx::new(&engine.catalog);
+    for (table, mode) in &prepared.locks {
+        // Somebody who works with the table comes first; it is tried again after the nap.
+        let tag = LockTag::Relation(*table);
+        if !engine.txn.locks.lock(tx.locks(), tag, *mode, txn::lock::LockWait::Try)? {
+            return Ok(());
+        }
+    }
+    let statements = Default::default();
+    let info = Info { server, statements: &statements, cursors: Vec::new() };
+    let snapshot = tx.snapshot();
+    let mut cx = ExecContext {
+        engine,
+        tx: &tx,
+        catalog_tx: &mut catalog_tx,
+        snapshot,
+        settings: settings.get(),
+        format: &settings.format,
+        server: &info,
+        hooks: &mut Nobody,
+        search_path: settings.path(),
+        user: "",
+        database: ("postgres", catalog::object::ids::POSTGRES_DB),
+        params: &[],
+    };
+    let result = exec::context::run_utility(&prepared, &mut cx, &mut Nobody);
+    tx.end_statement();
+    if let Err(error) = result {
+        tx.abort();
+        catalog_tx.aborted();
+        return Err(error);
+    }
+    let lsn = tx.commit(&[], |_| catalog_tx.publish())?;
+    engine.storage.wal.flush(lsn)?;
+    catalog_tx.committed();
+    Ok(())
+}
+
+/// There is no client.
+struct Nobody;
+
+impl SessionHooks for Nobody {
+    fn call(&mut self, name: &str, _args: &[Datum]) -> Result<Datum> {
+        Err(Error::unsupported(format_args!("function {name} in the background")))
+    }
+
+    fn notice(&mut self, _severity: &'static str, _error: Error) {}
+
+    fn copy_read(&mut self) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+}
+
+impl RowSink for Nobody {
+    fn batch(&mut self, _batch: &Batch) -> Result<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, _row: &[Datum]) -> Result<()> {
+        Ok(())
+    }
+
+    fn copy_data(&mut self, _bytes: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}

@@ -21,6 +21,7 @@ pub mod autovacuum;
 pub mod config;
 pub mod connection;
 pub mod control;
+pub mod counters;
 pub mod listener;
 pub mod log;
 pub mod null_server;

@@ -129,6 +129,7 @@ fn until_stopped(server: &Arc<Server>) -> Result<()> {
         server.engine.storage.abandon();
         return Ok(());
     }
+    server.autovacuum.stop();
     server.workers.shutdown();
     server.engine.storage.shutdown()?;
     log::info("the database system is shut down");

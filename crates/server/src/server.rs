@@ -12,7 +12,9 @@ use exec::Engine;
 use sched::{Mutex, Workers};
 use sql::PlanCache;
 
+use crate::autovacuum::Launcher;
 use crate::config::{Config, Values};
+use crate::counters::Counters;
 use crate::registry::Registry;
 
 /// Seconds from 1970-01-01 to 2000-01-01.
@@ -39,6 +41,10 @@ pub struct Server {
     pub sessions: Registry,
     /// Those who run them.
     pub workers: Arc<Workers>,
+    /// What happens to each table.
+    pub counters: Counters,
+    /// The background vacuum.
+    pub autovacuum: Launcher,
     /// When the server started.
     pub started: i64,
     config: Mutex<Config>,
@@ -61,6 +67,8 @@ impl Server {
             plans: PlanCache::new(),
             sessions: Registry::default(),
             workers,
+            counters: Counters::default(),
+            autovacuum: Launcher::default(),
             started: now(),
             config: Mutex::new(WaitEvent::LWLockOther, config),
             generation: AtomicU64::new(1),

@@ -1,6 +1,7 @@
 //! Rows of the statistics views that the running server fills.
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use base::{Fork, RelId, settings::show};
 use catalog::object::ids;
@@ -8,6 +9,7 @@ use txn::LockTag;
 use txn::lock::LockRow;
 use types::Datum;
 
+use crate::counters::Slot;
 use crate::registry::Entry;
 use crate::server::Server;
 use crate::session::portal::{Portals, Progress, Statements};
@@ -17,6 +19,8 @@ pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
     match view {
         "pg_stat_activity" => server.sessions.all().iter().map(|e| activity(e)).collect(),
         "pg_locks" => server.engine.txn.locks.snapshot().iter().map(lock).collect(),
+        "pg_stat_all_tables" => tables(server, true),
+        "pg_stat_user_tables" => tables(server, false),
         "pg_file_settings" => file_settings(server),
         _ => Vec::new(),
     }
@@ -129,6 +133,37 @@ fn lock(row: &LockRow) -> Vec<Datum> {
         row.wait_start.map_or(Datum::Null, |t| Datum::Timestamptz(crate::server::micros(t))),
     ]);
     out
+}
+
+/// What happened to each table, as `pg_stat_all_tables` shows it.
+fn tables(server: &Server, system: bool) -> Vec<Vec<Datum>> {
+    let catalog = server.engine.catalog.current();
+    let mut rows = Vec::new();
+    for table in catalog.tables() {
+        let schema = catalog.schema(table.schema).map_or("", |s| &s.name);
+        if !system && matches!(schema, "pg_catalog" | "information_schema" | "pg_toast") {
+            continue;
+        }
+        let slot = server.counters.find(table.oid);
+        let count = |f: fn(&Slot) -> &AtomicU64| {
+            Datum::Int8(slot.map_or(0, |s| f(s).load(Ordering::Relaxed) as i64))
+        };
+        let at = |f: fn(&Slot) -> &AtomicI64| {
+            slot.map_or(Datum::Null, |s| time(f(s).load(Ordering::Relaxed)))
+        };
+        let (_, live) = crate::session::execute::table_size(&server.engine, &catalog, table);
+        let mut row = vec![Datum::Oid(table.oid), text(schema), text(&table.name)];
+        row.extend([const { Datum::Null }; 4]);
+        row.extend([count(|s| &s.inserted), count(|s| &s.updated), count(|s| &s.deleted)]);
+        row.extend([Datum::Null, Datum::Int8(live as i64), count(|s| &s.dead)]);
+        row.extend([Datum::Null, Datum::Null]);
+        row.extend([at(|s| &s.last_vacuum), at(|s| &s.last_autovacuum)]);
+        row.extend([Datum::Null, Datum::Null]);
+        row.extend([count(|s| &s.vacuums), count(|s| &s.autovacuums)]);
+        row.extend([Datum::Null, Datum::Null]);
+        rows.push(row);
+    }
+    rows
 }
 
 /// What the files say, as `pg_file_settings` shows it.

@@ -56,7 +56,7 @@ fn client_encoding(text: &str) -> Result<Value> {
 
 /// The zone that a name means.
 pub fn time_zone(name: &str) -> Option<TimeZone> {
-    (!name.trim().is_empty()).then(TimeZone::default)
+    TimeZone::parse(name)
 }
 
 /// Reads `DateStyle`: words in any order; what isn't said stays as `now`. None when it contradicts

@@ -1,11 +1,13 @@
 //! Running one planned statement: locks, then snapshot, then the executor.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use base::{Fork, Oid, RelId, Result, err};
 use catalog::{Snapshot, Table};
 use exec::context::{self, Execution, Outcome};
 use exec::{ExecContext, RowSink};
+use sql::plan::Node;
 use sql::{PrepareContext, Prepared, Statement, Utility};
 use txn::lock::LockWait;
 use txn::{LockTag, Transaction};
@@ -18,6 +20,7 @@ use super::hooks::{Hooks, Info};
 use super::portal::{PlanOf, ResultFormats};
 use super::rows::{Kept, Rows};
 use super::transaction::Block;
+use crate::views;
 
 /// A statement to run.
 pub struct Run<'a> {
@@ -164,7 +167,33 @@ impl State {
             wire::copy::done(&mut self.out.get_mut().buffer);
         }
         self.end_command(&prepared);
+        self.count(&prepared, outcome.rows);
         Ok(outcome)
+    }
+
+    /// Notes for the background vacuum what the statement did.
+    fn count(&mut self, prepared: &Prepared, rows: u64) {
+        let counters = &self.server.counters;
+        let wake = match &prepared.statement {
+            Statement::Query(plan) => match &plan.node {
+                Node::Modify(modify) if rows > 0 => counters.count(modify, rows),
+                _ => false,
+            },
+            Statement::Utility(Utility::CopyFrom { modify, .. }) => counters.count(modify, rows),
+            Statement::Utility(Utility::Vacuum { vacuum: true, .. }) => {
+                for (table, _) in &prepared.locks {
+                    if let Some(slot) = counters.find(table.0) {
+                        let dead = slot.dead.load(Ordering::Relaxed);
+                        slot.vacuumed(dead, false, crate::server::now());
+                    }
+                }
+                false
+            }
+            _ => false,
+        };
+        if wake {
+            self.server.autovacuum.wake();
+        }
     }
 
     /// As [`State::run`], but the rows are kept.
@@ -285,7 +314,7 @@ impl State {
             Some(tx) => tx,
             None => return Err(base::Error::internal("no transaction to run in")),
         };
-        let info = Info { server: &server, statements: &self.statements, portals: &self.portals };
+        let info = Info { server: &server, statements: &self.statements, cursors: views::cursors(&self.portals) };
         let mut hooks = Hooks {
             server: &server,
             entry: &self.entry,
@@ -358,7 +387,7 @@ impl State {
 
 /// Pages and rows of a table now: what ANALYZE found, in proportion; without it a guess from the
 /// width of its columns.
-fn table_size(engine: &exec::Engine, catalog: &Snapshot, table: &Table) -> (u32, f64) {
+pub fn table_size(engine: &exec::Engine, catalog: &Snapshot, table: &Table) -> (u32, f64) {
     let pages = engine.storage.block_count(RelId(table.rel), Fork::Main).unwrap_or(0);
     if let Some(stats) = catalog.stats(table.oid).filter(|s| s.pages > 0) {
         return (pages, (stats.rows / f64::from(stats.pages) * f64::from(pages)).max(0.0));

@@ -12,7 +12,7 @@ use types::Datum;
 use wire::response;
 
 use super::copy::CopyReader;
-use super::portal::{Portals, Statements};
+use super::portal::Statements;
 use super::settings::{self, Change, SessionSettings};
 use super::transaction::isolation_name;
 use crate::connection::Output;
@@ -194,15 +194,15 @@ pub struct Info<'a> {
     pub server: &'a Server,
     /// The session's prepared statements.
     pub statements: &'a Statements,
-    /// Its portals.
-    pub portals: &'a Portals,
+    /// Rows of `pg_cursors`.
+    pub cursors: Vec<Vec<Datum>>,
 }
 
 impl ServerInfo for Info<'_> {
     fn rows(&self, view: &str) -> Vec<Vec<Datum>> {
         match view {
             "pg_prepared_statements" => views::prepared_statements(self.statements),
-            "pg_cursors" => views::cursors(self.portals),
+            "pg_cursors" => self.cursors.clone(),
             view => views::rows(self.server, view),
         }
     }
