@@ -1,0 +1,479 @@
+//! The protocol, byte by byte: good messages in every order and cut, and bad ones.
+
+mod support;
+
+use std::io::Write;
+use std::sync::OnceLock;
+
+use support::raw::{
+    Raw, bind, close, describe, execute, message, parse, query, startup, sync,
+};
+use support::{Server, TempDir};
+
+/// One server for all tests of this file.
+fn server() -> &'static (TempDir, Server) {
+    static SERVER: OnceLock<(TempDir, Server)> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let dir = TempDir::new("protocol");
+        let server = Server::start(&dir.path().join("data"), &[]);
+        (dir, server)
+    })
+}
+
+fn port() -> u16 {
+    server().1.port
+}
+
+fn connect() -> Raw {
+    Raw::connect(port())
+}
+
+/// Fatal 08P01, and the connection ends.
+fn assert_violation(lines: &[String]) {
+    let last: Vec<&str> = lines.iter().rev().take(2).map(String::as_str).collect();
+    assert_eq!(last[0], "EOF", "{lines:?}");
+    assert!(last[1].starts_with("E FATAL 08P01"), "{lines:?}");
+}
+
+#[test]
+fn a_session_begins_with_parameters_and_a_key() {
+    let mut raw = Raw::open(port());
+    let lines = raw.talk(&startup(
+        196_608,
+        &[
+            ("user", "me"),
+            ("database", "postgres"),
+            ("application_name", "app"),
+            ("options", "-c work_mem=2MB"),
+        ],
+    ));
+    for want in [
+        "R 0",
+        "S application_name=app",
+        "S client_encoding=UTF8",
+        "S server_encoding=UTF8",
+        "S DateStyle=ISO, MDY",
+        "S integer_datetimes=on",
+        "S is_superuser=on",
+        "S session_authorization=me",
+        "S standard_conforming_strings=on",
+        "K",
+        "Z I",
+    ] {
+        assert!(lines.iter().any(|l| l == want), "{want} is missing in {lines:?}");
+    }
+    assert_eq!(raw.query("SHOW work_mem"), ["T work_mem:25", "D 2MB", "C SHOW", "Z I"]);
+    let lines = raw.query("SET application_name = 'b'");
+    assert_eq!(lines, ["C SET", "S application_name=b", "Z I"]);
+}
+
+#[test]
+fn requests_before_the_session_get_one_byte() {
+    let mut raw = Raw::open(port());
+    for code in [80_877_103u32, 80_877_104] {
+        let mut packet = 8u32.to_be_bytes().to_vec();
+        packet.extend(code.to_be_bytes());
+        raw.send(&packet);
+        let mut byte = [0];
+        std::io::Read::read_exact(&mut raw.stream, &mut byte).unwrap();
+        assert_eq!(byte, *b"N");
+    }
+    let lines = raw.talk(&startup(196_608, &[("user", "me"), ("database", "postgres")]));
+    assert_eq!(lines.last().unwrap(), "Z I");
+}
+
+#[test]
+fn newer_minor_versions_are_negotiated() {
+    let mut raw = Raw::open(port());
+    let pairs = [("user", "me"), ("database", "postgres"), ("_pq_.x", "1")];
+    let lines = raw.talk(&startup(196_610, &pairs));
+    assert_eq!(lines[0], "v 196608 1");
+    assert_eq!(lines.last().unwrap(), "Z I");
+}
+
+#[test]
+fn bad_beginnings_end_the_connection() {
+    for bytes in [
+        &b"GET / HTTP/1.1\r\n\r\n"[..],
+        &[0, 0, 0, 1],
+        &[0, 0, 0x7f, 0xff, 0, 3, 0, 0],
+        &startup(196_608, &[("user", "me")])[..13],
+    ] {
+        let mut raw = Raw::open(port());
+        raw.send(bytes);
+        if bytes.len() == 13 {
+            // Cut short: the server waits for the rest, and nobody is hurt when none comes.
+            raw.stream.shutdown(std::net::Shutdown::Write).unwrap();
+            assert_eq!(raw.line(), "EOF");
+        } else {
+            assert_violation(&raw.until(|l| l == "EOF"));
+        }
+    }
+    let mut raw = Raw::open(port());
+    let lines = raw.talk(&startup(196_608, &[("user", "me"), ("database", "nowhere")]));
+    assert_eq!(lines, ["E FATAL 3D000 database \"nowhere\" does not exist", "EOF"]);
+    let mut raw = Raw::open(port());
+    let lines = raw.talk(&startup(196_608, &[("user", "me"), ("database", "postgres"), ("x", "1")]));
+    assert!(lines[0].starts_with("E FATAL 42704"), "{lines:?}");
+    let mut raw = Raw::open(port());
+    let lines = raw.talk(&startup(131_072, &[]));
+    assert!(lines[0].starts_with("E FATAL 0A000"), "{lines:?}");
+}
+
+#[test]
+fn malformed_messages_end_their_connection_and_no_other() {
+    let mut other = connect();
+    assert_eq!(other.query("BEGIN"), ["C BEGIN", "Z T"]);
+    let cases: [&[u8]; 14] = [
+        b"!\0\0\0\x04",
+        b"Q\0\0\0\x03",
+        b"Q\xff\xff\xff\xff",
+        b"Q\x7f\xff\xff\xff",
+        b"S\0\0\x28\0",
+        &message(b'Q', b"no zero"),
+        &message(b'Q', b"a\0b\0"),
+        &message(b'S', b"x"),
+        &message(b'P', b"s\0SELECT 1\0\0\x02\0\0\0\x17"),
+        &message(b'B', b"\0\0\0\x01\0\x07\0\0\0\0"),
+        &message(b'D', b"Xname\0"),
+        &message(b'E', b"\0\0\0"),
+        &message(b'C', b"S"),
+        &message(b'p', b"password\0"),
+    ];
+    for bytes in cases {
+        let mut raw = connect();
+        raw.send(bytes);
+        assert_violation(&raw.until(|l| l == "EOF"));
+    }
+    assert_eq!(other.query("COMMIT"), ["C COMMIT", "Z I"]);
+}
+
+#[test]
+fn a_message_may_come_byte_by_byte() {
+    let mut raw = connect();
+    let mut bytes = query("SELECT 1 AS a");
+    bytes.extend(parse("", "SELECT $1 AS b", &[23]));
+    bytes.extend(bind("", "", &[Some("2")], false));
+    bytes.extend(execute("", 0));
+    bytes.extend(sync());
+    for byte in bytes {
+        raw.stream.write_all(&[byte]).unwrap();
+    }
+    let lines = raw.until(|l| l == "Z I");
+    assert_eq!(lines, ["T a:23", "D 1", "C SELECT 1", "Z I"]);
+    let lines = raw.until(|l| l == "Z I");
+    assert_eq!(lines, ["1", "2", "D 2", "C SELECT 1", "Z I"]);
+}
+
+#[test]
+fn many_messages_may_come_at_once() {
+    let mut raw = connect();
+    raw.query("CREATE TABLE pipelined (a int)");
+    let mut bytes = parse("s", "INSERT INTO pipelined VALUES ($1)", &[23]);
+    for i in 0..500 {
+        bytes.extend(bind("", "s", &[Some(&i.to_string())], false));
+        bytes.extend(execute("", 0));
+        bytes.extend(sync());
+    }
+    bytes.extend(query("SELECT count(*), sum(a) FROM pipelined"));
+    raw.send(&bytes);
+    for _ in 0..500 {
+        let lines = raw.until(|l| l == "Z I");
+        assert!(lines.contains(&"C INSERT 0 1".to_owned()), "{lines:?}");
+    }
+    let lines = raw.until(|l| l == "Z I");
+    assert_eq!(lines[1], "D 500|124750");
+}
+
+#[test]
+fn a_long_statement_and_a_long_result_pass() {
+    let mut raw = connect();
+    let text = "x".repeat(3_000_000);
+    let lines = raw.query(&format!("SELECT length('{text}') AS n"));
+    assert_eq!(lines, ["T n:23", "D 3000000", "C SELECT 1", "Z I"]);
+    let lines = raw.query("SELECT repeat('y', 100000) FROM generate_series(1, 100)");
+    assert_eq!(lines.iter().filter(|l| l.len() == 100_002).count(), 100);
+}
+
+#[test]
+fn statements_of_one_string_are_one_transaction() {
+    let mut raw = connect();
+    raw.query("CREATE TABLE together (a int PRIMARY KEY)");
+    let lines = raw.query("INSERT INTO together VALUES (1); INSERT INTO together VALUES (1)");
+    assert_eq!(lines[0], "C INSERT 0 1");
+    assert!(lines[1].starts_with("E ERROR 23505"), "{lines:?}");
+    assert_eq!(lines[2], "Z I");
+    assert_eq!(raw.query("SELECT count(*) FROM together")[1], "D 0");
+    let lines = raw.query("INSERT INTO together VALUES (1); COMMIT; INSERT INTO together VALUES (1)");
+    assert_eq!(lines[1], "N WARNING 25P01 there is no transaction in progress");
+    assert_eq!(raw.query("SELECT count(*) FROM together")[1], "D 1");
+    let lines = raw.query("INSERT INTO together VALUES (2); BEGIN; INSERT INTO together VALUES (3)");
+    assert_eq!(lines.last().unwrap(), "Z T");
+    raw.query("ROLLBACK");
+    assert_eq!(raw.query("SELECT count(*) FROM together")[1], "D 1");
+    assert_eq!(raw.query(""), ["I", "Z I"]);
+    assert_eq!(raw.query(" ; "), ["I", "Z I"]);
+}
+
+#[test]
+fn a_syntax_error_anywhere_runs_nothing() {
+    let mut raw = connect();
+    let lines = raw.query("CREATE TABLE nothing (a int); SELEC 1");
+    assert!(lines[0].starts_with("E ERROR 42601"), "{lines:?}");
+    assert!(raw.query("SELECT * FROM nothing")[0].starts_with("E ERROR 42P01"));
+}
+
+#[test]
+fn a_failed_block_takes_only_its_end() {
+    let mut raw = connect();
+    assert_eq!(raw.query("BEGIN"), ["C BEGIN", "Z T"]);
+    assert_eq!(
+        raw.query("BEGIN"),
+        ["N WARNING 25001 there is already a transaction in progress", "C BEGIN", "Z T"]
+    );
+    assert_eq!(raw.query("SELECT 1/0").last().unwrap(), "Z E");
+    let lines = raw.query("SELECT 1");
+    assert!(lines[0].starts_with("E ERROR 25P02"), "{lines:?}");
+    assert_eq!(raw.query("COMMIT"), ["C ROLLBACK", "Z I"]);
+    raw.query("BEGIN; SAVEPOINT a");
+    assert_eq!(raw.query("SELECT 1/0").last().unwrap(), "Z E");
+    assert_eq!(raw.query("ROLLBACK TO a"), ["C ROLLBACK", "Z T"]);
+    assert_eq!(raw.query("SELECT 1 AS a"), ["T a:23", "D 1", "C SELECT 1", "Z T"]);
+    assert_eq!(raw.query("RELEASE a"), ["C RELEASE", "Z T"]);
+    assert!(raw.query("ROLLBACK TO a")[0].starts_with("E ERROR 3B001"));
+    assert_eq!(raw.query("ROLLBACK"), ["C ROLLBACK", "Z I"]);
+    assert!(raw.query("SAVEPOINT a")[0].starts_with("E ERROR 25P01"));
+}
+
+#[test]
+fn an_error_skips_to_the_sync() {
+    let mut raw = connect();
+    let mut bytes = parse("", "SELECT 1/0", &[]);
+    bytes.extend(bind("", "", &[], false));
+    bytes.extend(execute("", 0));
+    bytes.extend(query("SELECT 'ignored'"));
+    bytes.extend(parse("", "SELECT 'ignored'", &[]));
+    bytes.extend(sync());
+    let lines = raw.talk(&bytes);
+    let kept: Vec<&str> = lines.iter().map(|l| &l[..1]).collect();
+    assert!(kept == ["1", "2", "E", "Z"] || kept == ["1", "E", "Z"], "{lines:?}");
+    assert_eq!(raw.query("SELECT 1 AS a"), ["T a:23", "D 1", "C SELECT 1", "Z I"]);
+}
+
+#[test]
+fn things_that_are_not_there_have_their_codes() {
+    let mut raw = connect();
+    let mut code = |bytes: Vec<u8>| {
+        let mut bytes = bytes;
+        bytes.extend(sync());
+        let lines = raw.talk(&bytes);
+        let error = lines.iter().find(|l| l.starts_with("E ")).cloned().unwrap_or_default();
+        error.split(' ').nth(2).unwrap_or_default().to_owned()
+    };
+    assert_eq!(code(bind("", "missing", &[], false)), "26000");
+    assert_eq!(code(describe('S', "missing")), "26000");
+    assert_eq!(code(describe('P', "missing")), "34000");
+    assert_eq!(code(execute("missing", 0)), "34000");
+    assert_eq!(code(close('S', "missing")), "");
+    let twice = [parse("twice", "SELECT 1", &[]), parse("twice", "SELECT 1", &[])].concat();
+    assert_eq!(code(twice), "42P05");
+    assert_eq!(code(bind("", "twice", &[Some("1")], false)), "08P01");
+    assert_eq!(code(parse("", "SELECT 1; SELECT 2", &[])), "42601");
+    assert_eq!(code(parse("", "SELECT '\u{0}", &[])), "08P01");
+}
+
+#[test]
+fn describe_tells_parameters_and_columns() {
+    let mut raw = connect();
+    let mut bytes = parse("", "SELECT $1::int4 + 1 AS a, $2::text AS b", &[]);
+    bytes.extend(describe('S', ""));
+    bytes.extend(bind("", "", &[Some("41"), None], true));
+    bytes.extend(describe('P', ""));
+    bytes.extend(execute("", 0));
+    bytes.extend(sync());
+    let want = ["1", "t 23,25", "T a:23,b:25", "2", "T a:23,b:25", "D \\0\\0\\0*|NULL", "C SELECT 1"];
+    assert_eq!(raw.talk(&bytes)[..7], want);
+    let bytes = [parse("", "BEGIN", &[]), describe('S', ""), sync()].concat();
+    assert_eq!(raw.talk(&bytes), ["1", "t ", "n", "Z I"]);
+}
+
+#[test]
+fn portals_stop_at_their_limit_and_go_on() {
+    let mut raw = connect();
+    let bytes = [
+        query("BEGIN"),
+        parse("", "SELECT g FROM generate_series(1, 5) g", &[]),
+        bind("p", "", &[], false),
+        execute("p", 2),
+        execute("p", 2),
+        execute("p", 2),
+        sync(),
+    ]
+    .concat();
+    raw.send(&bytes);
+    assert_eq!(raw.until(|l| l == "Z T"), ["C BEGIN", "Z T"]);
+    let want = ["1", "2", "D 1", "D 2", "s", "D 3", "D 4", "s", "D 5", "C SELECT 1", "Z T"];
+    assert_eq!(raw.until(|l| l == "Z T"), want);
+    assert_eq!(raw.talk(&[close('P', "p"), sync()].concat()), ["3", "Z T"]);
+    let lines = raw.talk(&[execute("p", 0), sync()].concat());
+    assert!(lines[0].starts_with("E ERROR 34000"), "{lines:?}");
+    raw.query("ROLLBACK");
+}
+
+#[test]
+fn copy_goes_both_ways() {
+    let mut raw = connect();
+    raw.query("CREATE TABLE copied (a int, b text)");
+    raw.send(&query("COPY copied FROM STDIN"));
+    assert_eq!(raw.line(), "G 0 2");
+    raw.send(&message(b'd', b"1\tone\n2\t"));
+    raw.send(&message(b'd', b"\\N\n3\tthr"));
+    raw.send(&[message(b'd', b"ee\n"), message(b'c', b""), query("SELECT 1 AS a")].concat());
+    assert_eq!(raw.until(|l| l == "Z I"), ["C COPY 3", "Z I"]);
+    assert_eq!(raw.until(|l| l == "Z I"), ["T a:23", "D 1", "C SELECT 1", "Z I"]);
+    let lines = raw.query("COPY copied TO STDOUT");
+    let data: String = lines.iter().filter_map(|l| l.strip_prefix("d ")).collect();
+    assert_eq!(data, "1\\tone\\n2\\t\\\\N\\n3\\tthree\\n");
+    assert_eq!(lines[0], "H 0 2");
+    assert_eq!(lines[lines.len() - 3..], ["c", "C COPY 3", "Z I"]);
+}
+
+#[test]
+fn a_copy_that_fails_leaves_nothing() {
+    let mut raw = connect();
+    raw.query("CREATE TABLE uncopied (a int)");
+    raw.send(&query("COPY uncopied FROM STDIN"));
+    assert_eq!(raw.line(), "G 0 1");
+    raw.send(&[message(b'd', b"1\n2\n"), message(b'f', b"changed my mind\0")].concat());
+    let lines = raw.until(|l| l == "Z I");
+    assert_eq!(lines[0], "E ERROR 57014 COPY from stdin failed: changed my mind");
+    raw.send(&query("COPY uncopied FROM STDIN"));
+    assert_eq!(raw.line(), "G 0 1");
+    raw.send(&[message(b'd', b"1\nx\n"), message(b'd', b"3\n"), message(b'c', b"")].concat());
+    let lines = raw.until(|l| l == "Z I");
+    assert!(lines[0].starts_with("E ERROR 22P02"), "{lines:?}");
+    assert_eq!(raw.query("SELECT count(*) AS n FROM uncopied")[1], "D 0");
+    raw.send(&query("COPY uncopied FROM STDIN"));
+    assert_eq!(raw.line(), "G 0 1");
+    raw.send(&query("SELECT 1"));
+    assert_violation(&raw.until(|l| l == "EOF"));
+}
+
+#[test]
+fn a_cancel_request_needs_the_secret() {
+    let mut raw = connect();
+    let cancel = |pid: i32, secret: i32| {
+        let mut packet = 16u32.to_be_bytes().to_vec();
+        packet.extend(80_877_102u32.to_be_bytes());
+        packet.extend(pid.to_be_bytes());
+        packet.extend(secret.to_be_bytes());
+        let mut other = Raw::open(port());
+        other.send(&packet);
+        assert_eq!(other.line(), "EOF");
+    };
+    let (pid, secret) = raw.key;
+    // Between statements it has no effect.
+    cancel(pid, secret);
+    raw.query("SET statement_timeout = '200ms'");
+    raw.send(&query("SELECT pg_sleep(60)"));
+    cancel(pid, secret.wrapping_add(1));
+    let lines = raw.until(|l| l == "Z I");
+    let timeout = "E ERROR 57014 canceling statement due to statement timeout";
+    assert!(lines.contains(&timeout.to_owned()), "{lines:?}");
+    raw.query("SET statement_timeout = 0");
+    let mut watcher = connect();
+    raw.send(&query("SELECT pg_sleep(60)"));
+    let sleeping = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE pid = {pid} AND wait_event = 'PgSleep'"
+    );
+    while watcher.query(&sleeping)[1] != "D 1" {}
+    cancel(pid, secret);
+    let lines = raw.until(|l| l == "Z I");
+    let user = "E ERROR 57014 canceling statement due to user request";
+    assert!(lines.contains(&user.to_owned()), "{lines:?}");
+}
+
+#[test]
+fn a_session_can_be_ended_by_another() {
+    let mut raw = connect();
+    let mut other = connect();
+    let (pid, _) = raw.key;
+    assert_eq!(other.query(&format!("SELECT pg_terminate_backend({pid}) AS t"))[1], "D t");
+    let lines = raw.until(|l| l == "EOF");
+    assert_eq!(
+        lines,
+        ["E FATAL 57P01 terminating connection due to administrator command", "EOF"]
+    );
+}
+
+#[test]
+fn idle_sessions_end_when_their_time_is_up() {
+    let mut raw = connect();
+    raw.query("SET idle_in_transaction_session_timeout = '50ms'");
+    raw.query("BEGIN");
+    let lines = raw.until(|l| l == "EOF");
+    assert!(lines[0].starts_with("E FATAL 25P03"), "{lines:?}");
+    let mut raw = connect();
+    raw.query("SET idle_session_timeout = '50ms'");
+    let lines = raw.until(|l| l == "EOF");
+    assert!(lines[0].starts_with("E FATAL 57P05"), "{lines:?}");
+}
+
+#[test]
+fn a_client_that_goes_away_leaves_no_lock() {
+    let mut raw = connect();
+    raw.query("CREATE TABLE abandoned (a int)");
+    raw.query("BEGIN; LOCK TABLE abandoned");
+    drop(raw);
+    let mut other = connect();
+    other.query("SET statement_timeout = '30s'");
+    assert_eq!(other.query("SELECT count(*) AS n FROM abandoned")[1], "D 0");
+}
+
+#[test]
+fn prepared_statements_survive_changes_of_their_tables() {
+    let mut raw = connect();
+    raw.query("CREATE TABLE changing (a int)");
+    raw.query("INSERT INTO changing VALUES (1)");
+    let run = [bind("", "s", &[], false), execute("", 0), sync()].concat();
+    raw.talk(&[parse("s", "SELECT a FROM changing", &[]), sync()].concat());
+    assert_eq!(raw.talk(&run), ["2", "D 1", "C SELECT 1", "Z I"]);
+    raw.query("ALTER TABLE changing ADD COLUMN b int DEFAULT 5");
+    assert_eq!(raw.talk(&run), ["2", "D 1", "C SELECT 1", "Z I"]);
+    raw.talk(&[parse("all", "SELECT * FROM changing", &[]), sync()].concat());
+    raw.query("ALTER TABLE changing ADD COLUMN c int");
+    let run = [bind("", "all", &[], false), execute("", 0), sync()].concat();
+    let lines = raw.talk(&run);
+    assert_eq!(lines[0], "E ERROR 0A000 cached plan must not change result type");
+}
+
+#[test]
+fn sql_prepare_and_cursors() {
+    let mut raw = connect();
+    assert_eq!(raw.query("PREPARE q (int) AS SELECT $1 + 1 AS a"), ["C PREPARE", "Z I"]);
+    assert_eq!(raw.query("EXECUTE q (41)"), ["T a:23", "D 42", "C SELECT 1", "Z I"]);
+    assert_eq!(raw.query("DEALLOCATE q"), ["C DEALLOCATE", "Z I"]);
+    assert!(raw.query("EXECUTE q (41)")[0].starts_with("E ERROR 26000"));
+    raw.query("BEGIN");
+    raw.query("DECLARE c CURSOR FOR SELECT g FROM generate_series(1, 3) g");
+    assert_eq!(raw.query("FETCH 2 FROM c"), ["T g:23", "D 1", "D 2", "C FETCH 2", "Z T"]);
+    assert_eq!(raw.query("MOVE 1 FROM c"), ["C MOVE 1", "Z T"]);
+    assert_eq!(raw.query("FETCH ALL FROM c"), ["T g:23", "C FETCH 0", "Z T"]);
+    assert_eq!(raw.query("CLOSE c"), ["C CLOSE CURSOR", "Z T"]);
+    assert!(raw.query("FETCH c")[0].starts_with("E ERROR 34000"));
+    raw.query("ROLLBACK");
+}
+
+#[test]
+fn too_many_clients_are_told_so() {
+    let dir = TempDir::new("crowded");
+    let server = Server::start(&dir.path().join("data"), &["max_connections=2"]);
+    let first = Raw::connect(server.port);
+    let _second = Raw::connect(server.port);
+    let begin = startup(196_608, &[("user", "me"), ("database", "postgres")]);
+    let lines = Raw::open(server.port).talk(&begin);
+    assert_eq!(lines, ["E FATAL 53300 sorry, too many clients already", "EOF"]);
+    drop(first);
+    // Its end is noticed in the course of things.
+    while Raw::open(server.port).talk(&begin)[0] != "R 0" {}
+}
