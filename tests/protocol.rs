@@ -5,9 +5,7 @@ mod support;
 use std::io::Write;
 use std::sync::OnceLock;
 
-use support::raw::{
-    Raw, bind, close, describe, execute, message, parse, query, startup, sync,
-};
+use support::raw::{Raw, bind, close, describe, execute, message, parse, query, startup, sync};
 use support::{Server, TempDir};
 
 /// One server for all tests of this file.
@@ -113,7 +111,8 @@ fn bad_beginnings_end_the_connection() {
     let lines = raw.talk(&startup(196_608, &[("user", "me"), ("database", "nowhere")]));
     assert_eq!(lines, ["E FATAL 3D000 database \"nowhere\" does not exist", "EOF"]);
     let mut raw = Raw::open(port());
-    let lines = raw.talk(&startup(196_608, &[("user", "me"), ("database", "postgres"), ("x", "1")]));
+    let lines =
+        raw.talk(&startup(196_608, &[("user", "me"), ("database", "postgres"), ("x", "1")]));
     assert!(lines[0].starts_with("E FATAL 42704"), "{lines:?}");
     let mut raw = Raw::open(port());
     let lines = raw.talk(&startup(131_072, &[]));
@@ -204,10 +203,12 @@ fn statements_of_one_string_are_one_transaction() {
     assert!(lines[1].starts_with("E ERROR 23505"), "{lines:?}");
     assert_eq!(lines[2], "Z I");
     assert_eq!(raw.query("SELECT count(*) FROM together")[1], "D 0");
-    let lines = raw.query("INSERT INTO together VALUES (1); COMMIT; INSERT INTO together VALUES (1)");
+    let lines =
+        raw.query("INSERT INTO together VALUES (1); COMMIT; INSERT INTO together VALUES (1)");
     assert_eq!(lines[1], "N WARNING 25P01 there is no transaction in progress");
     assert_eq!(raw.query("SELECT count(*) FROM together")[1], "D 1");
-    let lines = raw.query("INSERT INTO together VALUES (2); BEGIN; INSERT INTO together VALUES (3)");
+    let lines =
+        raw.query("INSERT INTO together VALUES (2); BEGIN; INSERT INTO together VALUES (3)");
     assert_eq!(lines.last().unwrap(), "Z T");
     raw.query("ROLLBACK");
     assert_eq!(raw.query("SELECT count(*) FROM together")[1], "D 1");
@@ -291,7 +292,8 @@ fn describe_tells_parameters_and_columns() {
     bytes.extend(describe('P', ""));
     bytes.extend(execute("", 0));
     bytes.extend(sync());
-    let want = ["1", "t 23,25", "T a:23,b:25", "2", "T a:23,b:25", "D \\0\\0\\0*|NULL", "C SELECT 1"];
+    let want =
+        ["1", "t 23,25", "T a:23,b:25", "2", "T a:23,b:25", "D \\0\\0\\0*|NULL", "C SELECT 1"];
     assert_eq!(raw.talk(&bytes)[..7], want);
     let bytes = [parse("", "BEGIN", &[]), describe('S', ""), sync()].concat();
     assert_eq!(raw.talk(&bytes), ["1", "t ", "n", "Z I"]);
@@ -400,10 +402,7 @@ fn a_session_can_be_ended_by_another() {
     let (pid, _) = raw.key;
     assert_eq!(other.query(&format!("SELECT pg_terminate_backend({pid}) AS t"))[1], "D t");
     let lines = raw.until(|l| l == "EOF");
-    assert_eq!(
-        lines,
-        ["E FATAL 57P01 terminating connection due to administrator command", "EOF"]
-    );
+    assert_eq!(lines, ["E FATAL 57P01 terminating connection due to administrator command", "EOF"]);
 }
 
 #[test]

@@ -180,7 +180,8 @@ impl Raw {
             b'T' => format!("T {}", fields(body)),
             b'D' => format!("D {}", values(body)),
             b't' => {
-                let types: Vec<_> = (0..body.len() / 4).map(|i| int(2 + i * 4).to_string()).collect();
+                let types: Vec<_> =
+                    (0..body.len() / 4).map(|i| int(2 + i * 4).to_string()).collect();
                 format!("t {}", types.join(","))
             }
             b'G' | b'H' => format!("{name} {} {}", body[0], (body.len() - 3) / 2),

@@ -133,6 +133,7 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
         format: &settings.format,
         user: "",
         database: "postgres",
+        environment: settings.environment,
         table_size: &size,
     };
     let prepared = server.plans.prepare(&text, &[], &cx)?;

@@ -26,13 +26,12 @@ impl State {
     /// rows are described before they are sent (simple protocol).
     pub(super) fn control(
         &mut self,
-        prepared: &Arc<Prepared>,
+        utility: &Utility,
         params: &[Datum],
         formats: &ResultFormats,
         rest: &[u8],
         describe: bool,
     ) -> Result<Option<Outcome>> {
-        let Statement::Utility(utility) = &prepared.statement else { return Ok(None) };
         let mut outcome = Outcome::default();
         match utility {
             Utility::Begin(modes) => self.begin_block(modes)?,
@@ -240,13 +239,10 @@ impl State {
         if let Statement::Utility(Utility::Execute { .. }) = prepared.statement {
             return Err(base::Error::unsupported("EXECUTE of an EXECUTE"));
         }
-        if describe && !prepared.columns.is_empty() {
-            let out = self.out.get_mut();
-            rows::describe(&mut out.buffer, &prepared.columns, formats);
-            out.complete = out.buffer.len();
-        }
         let tag = prepared.tag;
-        if let Some(outcome) = self.control(&prepared, &params, formats, rest, describe)? {
+        if let Statement::Utility(utility) = &prepared.statement
+            && let Some(outcome) = self.control(utility, &params, formats, rest, describe)?
+        {
             return Ok(Outcome { tag: Some(outcome.tag.unwrap_or(tag)), ..outcome });
         }
         let mut run = Run {
@@ -256,6 +252,7 @@ impl State {
             params,
             formats,
             rest,
+            describe,
             discard: false,
         };
         let outcome = self.run(&mut run)?;

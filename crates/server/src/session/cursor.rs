@@ -34,6 +34,7 @@ impl State {
             params: params.to_vec(),
             formats: &formats,
             rest: &[],
+            describe: false,
             discard: false,
         };
         let (execution, snapshot, pin) = self.start_execution(&mut run)?;

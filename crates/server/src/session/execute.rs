@@ -18,7 +18,7 @@ use super::State;
 use super::copy::CopyReader;
 use super::hooks::{Hooks, Info};
 use super::portal::{PlanOf, ResultFormats};
-use super::rows::{Kept, Rows};
+use super::rows::{self, Kept, Rows};
 use super::transaction::Block;
 use crate::views;
 
@@ -37,6 +37,8 @@ pub struct Run<'a> {
     pub formats: &'a ResultFormats,
     /// Input that came after the message.
     pub rest: &'a [u8],
+    /// The client is told the columns before the rows.
+    pub describe: bool,
     /// Rows are made and thrown away.
     pub discard: bool,
 }
@@ -47,7 +49,7 @@ impl State {
         &mut self,
         f: impl FnOnce(&sql::PlanCache, &PrepareContext<'_>) -> Result<R>,
     ) -> Result<(R, u64)> {
-        let catalog = self.view();
+        let catalog = self.take_view();
         self.settings.resolve_path(&catalog, &self.user);
         let engine = &self.server.engine;
         let size = |table: &Table| table_size(engine, &catalog, table);
@@ -61,9 +63,10 @@ impl State {
             environment: self.settings.environment,
             table_size: &size,
         };
-        let result = f(&self.server.plans, &cx)?;
+        let result = f(&self.server.plans, &cx);
         let version = if self.catalog_tx.changed() { u64::MAX } else { catalog.version };
-        Ok((result, version))
+        self.catalog = Some(catalog);
+        result.map(|r| (r, version))
     }
 
     /// The plan of a statement with parameters.
@@ -75,6 +78,9 @@ impl State {
 
     /// The plan of a statement of the simple protocol, and its literals.
     pub(super) fn plan_simple(&mut self, text: &str) -> Result<(PlanOf, Vec<Datum>)> {
+        if is_transaction_control(text) {
+            return Ok((self.plan(text, &[])?, Vec::new()));
+        }
         let ((prepared, params), version) =
             self.with_prepare_context(|plans, cx| plans.prepare_simple(text, cx))?;
         Ok((PlanOf { prepared, version, epoch: self.settings.epoch }, params))
@@ -156,18 +162,24 @@ impl State {
         self.ensure_transaction();
         self.check_read_only(&run.plan.prepared)?;
         self.lock(run)?;
-        let prepared = run.plan.prepared.clone();
-        self.begin_copy(&prepared)?;
+        let run = &*run;
+        let prepared = &run.plan.prepared;
+        self.begin_copy(prepared)?;
+        if run.describe && !prepared.columns.is_empty() && !is_copy(&prepared.statement) {
+            let out = self.out.get_mut();
+            rows::describe(&mut out.buffer, &prepared.columns, run.formats);
+            out.complete = out.buffer.len();
+        }
         let snapshot = self.snapshot();
         let outcome = self.with_context(run, snapshot, |cx, sink| match &prepared.statement {
-            Statement::Query(_) => context::run(&prepared, cx, sink),
-            _ => context::run_utility(&prepared, cx, sink),
+            Statement::Query(_) => context::run(prepared, cx, sink),
+            _ => context::run_utility(prepared, cx, sink),
         })?;
         if let Statement::Utility(Utility::CopyTo { .. }) = &prepared.statement {
             wire::copy::done(&mut self.out.get_mut().buffer);
         }
-        self.end_command(&prepared);
-        self.count(&prepared, outcome.rows);
+        self.end_command(prepared);
+        self.count(prepared, outcome.rows);
         Ok(outcome)
     }
 
@@ -209,6 +221,7 @@ impl State {
             params,
             formats: &formats,
             rest: &[],
+            describe: false,
             discard: false,
         };
         let snapshot = self.snapshot();
@@ -227,9 +240,9 @@ impl State {
         self.check_read_only(&run.plan.prepared)?;
         self.lock(run)?;
         let snapshot = self.snapshot();
-        let prepared = run.plan.prepared.clone();
-        let execution =
-            self.with_context(run, snapshot, |cx, _| Execution::start(&prepared, cx))?;
+        let run = &*run;
+        let prepared = &run.plan.prepared;
+        let execution = self.with_context(run, snapshot, |cx, _| Execution::start(prepared, cx))?;
         let pin = self.transaction.current.as_ref().map_or(0, |tx| tx.pin_snapshot(&snapshot));
         Ok((execution, snapshot, pin))
     }
@@ -309,14 +322,15 @@ impl State {
         let columns = &run.plan.prepared.columns;
         let names = columns.iter().any(|c| io::is_reg(c.ty)).then(|| self.view());
         let mut changes = Vec::new();
-        let server = self.server.clone();
+        let server = &self.server;
         let tx: &Transaction = match &self.transaction.current {
             Some(tx) => tx,
             None => return Err(base::Error::internal("no transaction to run in")),
         };
-        let info = Info { server: &server, statements: &self.statements, cursors: views::cursors(&self.portals) };
+        let info =
+            Info { server, statements: &self.statements, cursors: views::cursors(&self.portals) };
         let mut hooks = Hooks {
-            server: &server,
+            server,
             entry: &self.entry,
             settings: &self.settings,
             tx,
@@ -383,6 +397,19 @@ impl State {
         }
         Ok(())
     }
+}
+
+fn is_copy(statement: &Statement) -> bool {
+    matches!(statement, Statement::Utility(Utility::CopyTo { .. } | Utility::CopyFrom { .. }))
+}
+
+/// Whether the statement begins with BEGIN, COMMIT or the like: these have no literals, and are
+/// cached by their text.
+fn is_transaction_control(text: &str) -> bool {
+    let starts = |word: &str| {
+        text.as_bytes().get(..word.len()).is_some_and(|t| t.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    ["BEGIN", "END", "COMMIT", "ROLLBACK", "ABORT", "START"].into_iter().any(starts)
 }
 
 /// Pages and rows of a table now: what ANALYZE found, in proportion; without it a guess from the

@@ -218,7 +218,9 @@ impl State {
             Progress::New => {}
         }
         let params = std::mem::take(&mut portal.params);
-        if let Some(outcome) = self.control(&prepared, &params, &portal.formats, rest, false)? {
+        if let Statement::Utility(utility) = &prepared.statement
+            && let Some(outcome) = self.control(utility, &params, &portal.formats, rest, false)?
+        {
             portal.progress = Progress::Done;
             self.complete(prepared.tag, &outcome)?;
             return Ok(self.transaction.begun());
@@ -230,6 +232,7 @@ impl State {
             params,
             formats: &portal.formats,
             rest,
+            describe: false,
             discard: false,
         };
         if limit > 0 && !prepared.columns.is_empty() && is_query(&prepared.statement) {
@@ -287,6 +290,7 @@ impl State {
             params: std::mem::take(&mut portal.params),
             formats: &portal.formats,
             rest: &[],
+            describe: false,
             discard,
         };
         let (rows, end) = self.fetch(&run, &mut execution, snapshot, limit)?;

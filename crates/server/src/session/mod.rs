@@ -443,6 +443,16 @@ impl State {
         }
     }
 
+    /// As [`State::view`], without sharing it: the caller puts it back into `catalog`. (All workers
+    /// share a version's reference count; a statement that touches it costs the others time.)
+    fn take_view(&mut self) -> Arc<Snapshot> {
+        let version = self.server.engine.catalog.version();
+        match self.catalog.take() {
+            Some(known) if known.version == version && !self.catalog_tx.changed() => known,
+            _ => self.catalog_tx.view(),
+        }
+    }
+
     /// A NOTICE, WARNING or the like.
     fn notice(&mut self, severity: &'static str, notice: &Error) {
         if settings::notice_wanted(self.settings.get(), severity) {

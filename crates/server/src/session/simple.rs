@@ -4,12 +4,12 @@
 //! takes the short way: no parse, its plan is found by shape.
 
 use base::{Error, Result};
-use sql::{Statement, Utility};
+use sql::Statement;
 
 use super::execute::Run;
 use super::portal::ResultFormats;
 use super::transaction::Block;
-use super::{State, rows, utf8};
+use super::{State, utf8};
 use crate::server;
 
 impl State {
@@ -54,36 +54,33 @@ impl State {
             self.check_not_failed()?;
         }
         let (plan, params) = self.plan_simple(text)?;
-        let prepared = plan.prepared.clone();
-        if let Statement::Empty = prepared.statement {
-            wire::response::empty_query(&mut self.out.get_mut().buffer);
-            return if last { self.end_implicit() } else { Ok(()) };
-        }
-        let formats = ResultFormats::default();
-        if let Some(outcome) = self.control(&prepared, &params, &formats, rest, true)? {
-            if last {
-                self.end_implicit()?;
+        let (formats, tag) = (&ResultFormats::default(), plan.prepared.tag);
+        let outcome = match &plan.prepared.statement {
+            Statement::Empty => {
+                wire::response::empty_query(&mut self.out.get_mut().buffer);
+                return if last { self.end_implicit() } else { Ok(()) };
             }
-            return self.complete(prepared.tag, &outcome);
-        }
-        let declared = None;
-        let formats = &formats;
-        let mut run = Run { text, declared, plan, params, formats, rest, discard: false };
-        if !prepared.columns.is_empty() && !is_copy(&prepared.statement) {
-            let out = self.out.get_mut();
-            rows::describe(&mut out.buffer, &prepared.columns, &formats);
-            out.complete = out.buffer.len();
-        }
-        let outcome = self.run(&mut run)?;
+            Statement::Utility(utility) => self.control(utility, &params, formats, rest, true)?,
+            Statement::Query(_) => None,
+        };
+        let outcome = match outcome {
+            Some(outcome) => outcome,
+            None => self.run(&mut Run {
+                text,
+                declared: None,
+                plan,
+                params,
+                formats,
+                rest,
+                describe: true,
+                discard: false,
+            })?,
+        };
         if last {
             self.end_implicit()?;
         }
-        self.complete(prepared.tag, &outcome)
+        self.complete(tag, &outcome)
     }
-}
-
-fn is_copy(statement: &Statement) -> bool {
-    matches!(statement, Statement::Utility(Utility::CopyTo { .. } | Utility::CopyFrom { .. }))
 }
 
 /// Whether the string is surely one statement: no semicolon but at its end.
