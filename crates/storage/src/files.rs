@@ -268,7 +268,7 @@ impl Files {
         self.create(id.rel, id.fork)?;
         let blocks = relation.fork(id.fork).blocks.load(Ordering::Acquire);
         match id.block.checked_sub(blocks) {
-            Some(missing) => self.extend(id.rel, id.fork, missing + 1).map(drop),
+            Some(missing) => self.extend(id.rel, id.fork, missing.saturating_add(1)).map(drop),
             None => Ok(()),
         }
     }

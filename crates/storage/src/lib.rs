@@ -18,6 +18,9 @@
 //! the mapping or the descriptor cache, one at a time; the log needs none of these. The barrier of
 //! [`Storage::create_relation`] and [`Storage::truncate`] comes before all of them.
 
+// The modules' documentation leads into the private ones: it is written for those who work here.
+#![allow(rustdoc::private_intra_doc_links)]
+
 pub mod buffer;
 mod checkpoint;
 mod control;

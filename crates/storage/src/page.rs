@@ -14,7 +14,7 @@
 
 use base::{Lsn, PageId};
 
-use crate::buffer::{PAGE_SIZE, Page};
+use crate::buffer::Page;
 
 const CRC_AT: usize = 8;
 const CRC_END: usize = 12;
@@ -48,14 +48,20 @@ pub(crate) fn seal(page: &mut Page, id: PageId) {
     page[CRC_AT..CRC_END].copy_from_slice(&crc.to_le_bytes());
 }
 
+fn is_zero(page: &Page) -> bool {
+    let (words, _) = page.as_chunks::<8>();
+    words.iter().all(|w| *w == [0; 8])
+}
+
 /// Whether bytes read from disk are a page of this name, or all zero.
 pub(crate) fn is_valid(page: &Page, id: PageId) -> bool {
-    page[CRC_AT..CRC_END] == checksum(page, id).to_le_bytes() || *page == [0; PAGE_SIZE]
+    page[CRC_AT..CRC_END] == checksum(page, id).to_le_bytes() || is_zero(page)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffer::PAGE_SIZE;
     use base::RelId;
 
     #[test]

@@ -203,3 +203,33 @@ fn idle() {
     thread::sleep(Duration::from_secs(3));
     println!("{} context switches in 3 s of idleness", switches() - before);
 }
+
+#[test]
+#[ignore = "a measurement"]
+fn recovery() {
+    let dir = TempDir::new("redo");
+    let options = Options { max_wal_size: Some(1 << 40), ..sizes(false) };
+    let (storage, _) = open(&dir, &options);
+    make_relation(&storage, REL, 30_000);
+    let mut random = Random(5);
+    for _ in 0..500_000 {
+        let mut mtr = storage.mtr();
+        let page = mtr.latch(PageId::main(REL, random.below(30_000) as u32)).unwrap();
+        mtr.put(page, 16 + random.below(8000), &[7; 120]);
+        mtr.payload(40, &[1; 16]);
+        mtr.commit();
+    }
+    storage.wal.flush(storage.wal.insert_position()).unwrap();
+    let bytes = storage.stats().wal_bytes;
+    storage.abandon();
+    drop(storage);
+    let begun = Instant::now();
+    let (storage, memory) = open(&dir, &options);
+    println!(
+        "{:.2} s for {} MB of log, {} payloads: {:?}",
+        begun.elapsed().as_secs_f64(),
+        bytes >> 20,
+        memory.payloads.lock().unwrap().len(),
+        storage.stats()
+    );
+}

@@ -382,4 +382,41 @@ mod tests {
         let shift = [0, 0x10, 0x20, 0xff, 0x1f, 2, 0];
         assert!(apply_ops(&shift, 0, &mut page).is_err());
     }
+
+    #[test]
+    fn damage_behind_a_right_checksum_is_an_error_and_never_a_panic() {
+        let (record, _) = sample();
+        let mut seed = 3_u64;
+        let mut random = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
+            (seed >> 40) as usize
+        };
+        let mut page = [0; PAGE_SIZE];
+        let mut refused = 0;
+        for _ in 0..20_000 {
+            let mut bad = record.clone();
+            for _ in 0..1 + random() % 4 {
+                let at = 16 + random() % (bad.len() - 16);
+                bad[at] = random() as u8;
+            }
+            let mut apply = || -> Result<()> {
+                let record = Record::parse(&bad, 4096)?;
+                let (pages, mut payloads) = record.pages()?;
+                for (index, entry) in pages.iter().enumerate() {
+                    match &entry.image {
+                        Some(image) => image.restore(&mut page)?,
+                        None => apply_ops(record.ops, index, &mut page)?,
+                    }
+                }
+                while !payloads.is_empty() {
+                    payloads.u8()?;
+                    let len = payloads.u32()? as usize;
+                    payloads.bytes(len)?;
+                }
+                Ok(())
+            };
+            refused += u32::from(apply().is_err());
+        }
+        assert!(refused > 1000, "{refused}");
+    }
 }
