@@ -13,6 +13,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
+use base::settings::{live_int, setting};
 use base::{Error, Lsn, PageId, RelId, Result, WaitEvent, err};
 use crossbeam_utils::CachePadded;
 use sched::{Mutex, SpinLock, TaskRef};
@@ -222,7 +223,7 @@ impl Pool {
             return Ok(frame);
         }
         for round in 0..64 {
-            if let Some(frame) = self.sweep(true)? {
+            if let Some(frame) = self.sweep(None)? {
                 return Ok(frame);
             }
             if let Some(frame) = self.take_free() {
@@ -282,10 +283,12 @@ impl Pool {
         self.free_len.load(Ordering::Relaxed) < self.low_mark()
     }
 
-    /// The background writer's round: fills the free list; false when nothing could be evicted.
+    /// The background writer's round: fills the free list, writing at most `bgwriter_lru_maxpages`;
+    /// false when that was not enough or nothing could be evicted.
     pub(crate) fn refill(&self) -> Result<bool> {
+        let mut writes = live_int(setting::BGWRITER_LRU_MAXPAGES);
         while self.free_len.load(Ordering::Relaxed) < 2 * self.low_mark() {
-            match self.sweep(false)? {
+            match self.sweep(Some(&mut writes))? {
                 Some(frame) => self.give_back(frame),
                 None => return Ok(false),
             }
@@ -293,8 +296,10 @@ impl Pool {
         Ok(true)
     }
 
-    /// Moves the clock until it finds a victim; None after some rounds without one.
-    fn sweep(&self, foreground: bool) -> Result<Option<&Frame>> {
+    /// Moves the clock until it finds a victim; None after some rounds without one. The background
+    /// writer says how many pages it may write.
+    fn sweep(&self, mut background: Option<&mut i64>) -> Result<Option<&Frame>> {
+        let foreground = background.is_none();
         let count = self.arena.active();
         // In the foreground it is worth looking a little further for a clean page, but not forever.
         let mut dirty_to_pass = if foreground { 32.min(count / 4) } else { 0 };
@@ -309,6 +314,12 @@ impl Pool {
                 if dirty_to_pass > 0 && step < count {
                     dirty_to_pass -= 1;
                     continue;
+                }
+                if let Some(left) = &mut background {
+                    if **left == 0 {
+                        continue;
+                    }
+                    **left -= 1;
                 }
                 if !self.write_victim(frame, foreground)? {
                     continue;

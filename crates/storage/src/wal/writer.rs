@@ -10,8 +10,10 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use base::WaitEvent;
+use base::settings::{live_int, setting};
 use sched::{TaskRef, io_wait};
 
 use super::segment::Segments;
@@ -76,7 +78,10 @@ impl Writer {
             }
             let progress = self.write_complete();
             match self.due() {
-                Due::Sync(upto) if upto <= self.written => self.sync(),
+                Due::Sync(upto) if upto <= self.written => {
+                    self.let_others_join();
+                    self.sync();
+                }
                 Due::Nothing if progress => {}
                 Due::Nothing if self.may_end() => return,
                 Due::Nothing if !self.is_behind() => self.sleep(),
@@ -166,6 +171,15 @@ impl Writer {
         self.log.flushed.store(self.flushed, Ordering::Release);
         self.pop_covered();
         self.covered.drain(..).for_each(|t| t.unpark());
+    }
+
+    /// `commit_delay`: waits for more committers when there is more than one already.
+    fn let_others_join(&mut self) {
+        let delay = live_int(setting::COMMIT_DELAY);
+        if delay > 0 && self.log.waiters.lock().len() > 1 {
+            std::thread::sleep(Duration::from_micros(delay as u64));
+            self.write_complete();
+        }
     }
 
     fn pop_covered(&mut self) -> Option<u64> {
