@@ -25,6 +25,7 @@ use types::Datum;
 use crate::plan::{Prepared, Statement};
 use crate::prepare::{Lifted, Literal, PrepareContext, normalize, prepare};
 use crate::scan;
+use crate::utility::Utility;
 
 const SHARDS: usize = 64;
 /// What a plan is counted as, beside its text.
@@ -33,6 +34,8 @@ const PLAN_BYTES: usize = 4096;
 const SIZE_CHECK_EVERY: u64 = 64;
 /// A table may grow or shrink by this factor before its plans are made again.
 const SIZE_FACTOR: u32 = 4;
+/// Texts up to this length are worth keeping though they have no shape.
+const SHORT_TEXT: usize = 64;
 /// Below this many pages a table's size changes no plan.
 const SMALL_PAGES: u32 = 8;
 
@@ -54,6 +57,8 @@ struct Entry {
     text: Box<str>,
     literals: Box<[Literal]>,
     lifted: Box<[Lifted]>,
+    /// Literals that the plan has inside.
+    fixed: Box<[usize]>,
     prepared: Arc<Prepared>,
     /// Tables and their pages when the plan was made.
     sizes: Box<[(Oid, u32)]>,
@@ -116,6 +121,9 @@ impl PlanCache {
             return Ok(entry.prepared.clone());
         }
         let prepared = plan()?;
+        if !is_kept(&prepared.statement) {
+            return Ok(prepared);
+        }
         let key = Key::new(false, param_types, cx);
         self.insert(hash, Entry::new(key, text, &[], &[], &prepared, cx));
         Ok(prepared)
@@ -134,6 +142,8 @@ impl PlanCache {
         let mut literals = Vec::with_capacity(8);
         let hash = match normalize(text, &mut literals) {
             Some(hash) if cx.catalog.version != 0 => hash,
+            // BEGIN, END and kin are worth keeping by their text.
+            _ if text.len() <= SHORT_TEXT => return Ok((self.prepare(text, &[], cx)?, Vec::new())),
             _ => return Ok((Arc::new(prepare(text, &[], cx, None)?.0), Vec::new())),
         };
         let fits = |e: &Entry| {
@@ -143,12 +153,17 @@ impl PlanCache {
                 && e.fixed_literals_equal(text, &literals)
         };
         if let Some(entry) = self.find(hash, cx, fits) {
-            let params = parameters(text, &literals, &entry.lifted, cx)?;
-            return Ok((entry.prepared.clone(), params));
+            return match parameters(text, &literals, &entry.lifted, cx) {
+                Ok(params) => Ok((entry.prepared.clone(), params)),
+                // A plan without lifted literals tells the error with its position.
+                Err(_) => Ok((Arc::new(prepare(text, &[], cx, None)?.0), Vec::new())),
+            };
         }
         let (prepared, lifted) = prepare(text, &[], cx, Some(&literals))?;
         let prepared = Arc::new(prepared);
-        let params = parameters(text, &literals, &lifted, cx)?;
+        let Ok(params) = parameters(text, &literals, &lifted, cx) else {
+            return Ok((Arc::new(prepare(text, &[], cx, None)?.0), Vec::new()));
+        };
         if matches!(prepared.statement, Statement::Query(_)) {
             let key = Key::new(true, &[], cx);
             self.insert(hash, Entry::new(key, text, &literals, &lifted, &prepared, cx));
@@ -239,6 +254,9 @@ impl Entry {
             text: text.into(),
             literals: literals.into(),
             lifted: lifted.into(),
+            fixed: (0..literals.len())
+                .filter(|i| !lifted.iter().any(|l| l.literal == *i))
+                .collect(),
             prepared: prepared.clone(),
             sizes: prepared.locks.iter().filter_map(size).collect(),
             uses: AtomicU64::new(1),
@@ -264,13 +282,9 @@ impl Entry {
 
     /// Literals that the plan has inside are the same in the new text.
     fn fixed_literals_equal(&self, text: &str, literals: &[Literal]) -> bool {
-        if self.lifted.len() == literals.len() {
-            return true;
-        }
-        self.literals.iter().zip(literals).enumerate().all(|(i, (own, new))| {
-            self.lifted.iter().any(|l| l.literal == i)
-                || self.text[own.range.clone()] == text[new.range.clone()]
-        })
+        self.fixed
+            .iter()
+            .all(|i| self.text[self.literals[*i].range.clone()] == text[literals[*i].range.clone()])
     }
 
     /// Counts a use; now and then compares the tables' sizes with those that it was planned for.
@@ -288,6 +302,27 @@ impl Entry {
             let (small, large) = (now.min(*then), now.max(*then));
             large <= SMALL_PAGES || large / SIZE_FACTOR <= small
         })
+    }
+}
+
+/// Statements that come again: queries, and what drivers send around them.
+fn is_kept(statement: &Statement) -> bool {
+    match statement {
+        Statement::Query(_) => true,
+        Statement::Utility(utility) => matches!(
+            utility,
+            Utility::Begin(_)
+                | Utility::Commit { .. }
+                | Utility::Rollback { .. }
+                | Utility::Savepoint(_)
+                | Utility::Release(_)
+                | Utility::RollbackTo(_)
+                | Utility::Set { .. }
+                | Utility::Show(_)
+                | Utility::Reset(_)
+                | Utility::Discard(_)
+        ),
+        Statement::Empty => false,
     }
 }
 

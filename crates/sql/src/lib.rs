@@ -1,15 +1,22 @@
 //! From text to plan: the grammar adapter (the only user of libpg_query), the binder, the planner,
-//! the shared plan cache. (Interface agreed first; bodies follow.)
+//! the shared plan cache.
 //!
-//! Pipeline: text → (scanner: shape and literals → cache) → parse → bind → plan → [`Prepared`].
+//! Pipeline: text → ([`cache`]: shape and literals → a plan that is there already) → [`parse`] →
+//! [`bind`] (the tree of [`logical`]) → [`planner`] → [`Prepared`].
 #![forbid(unsafe_code)]
 
+mod bind;
 pub mod cache;
 pub mod expr;
+pub mod logical;
+mod parse;
 pub mod plan;
+mod planner;
 pub mod prepare;
 mod scan;
+mod statement;
 pub mod utility;
+pub mod walk;
 
 pub use cache::PlanCache;
 pub use expr::{AggCall, Expr};

@@ -1,13 +1,16 @@
 //! The way from text to [`Prepared`].
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use base::settings::Settings;
-use base::{Oid, Result};
+use base::{Oid, Result, err};
 use catalog::Snapshot;
 use types::FormatContext;
 
-use crate::plan::Prepared;
+use crate::parse::parse;
+use crate::plan::{Prepared, Statement};
+use crate::statement;
 
 /// What binding and planning depend on.
 pub struct PrepareContext<'a> {
@@ -30,28 +33,63 @@ pub struct PrepareContext<'a> {
 }
 
 /// Splits a query string into statements (byte ranges) by a parse of the whole, as the simple
-/// protocol needs: a syntax error anywhere means that nothing runs.
+/// protocol needs: a syntax error anywhere means that nothing runs. A string that can only hold
+/// one statement is not parsed here: preparing it will tell.
 ///
 /// # Errors
 /// `42601` with position.
-pub fn split_statements(_text: &str) -> Result<Vec<std::ops::Range<usize>>> {
-    todo!()
+pub fn split_statements(text: &str) -> Result<Vec<Range<usize>>> {
+    let trimmed = text.trim_end();
+    let body = trimmed.strip_suffix(';').unwrap_or(trimmed);
+    if !body.contains(';') && !body.trim().is_empty() {
+        return Ok(vec![0..text.len()]);
+    }
+    Ok(parse(text)?.into_iter().map(|s| s.range).collect())
 }
 
 /// Parses, binds and plans one statement. `param_types`: declared types of parameters (0: to be
 /// inferred). `literals`: when the text was normalised, the byte ranges of the literals that may
 /// become parameters; on return `lifted` says which of them did, in order of parameter number, the
-/// others are fixed in the plan.
+/// others are fixed in the plan. Literals that can't be lifted for whatever reason are fixed.
 ///
 /// # Errors
 /// Everything that parse and bind can find.
 pub fn prepare(
-    _text: &str,
-    _param_types: &[Oid],
-    _cx: &PrepareContext<'_>,
-    _literals: Option<&[Literal]>,
+    text: &str,
+    param_types: &[Oid],
+    cx: &PrepareContext<'_>,
+    literals: Option<&[Literal]>,
 ) -> Result<(Prepared, Vec<Lifted>)> {
-    todo!()
+    let mut statements = parse(text)?;
+    if statements.len() > 1 {
+        return Err(err!(
+            SYNTAX_ERROR,
+            "cannot insert multiple commands into a prepared statement"
+        ));
+    }
+    let Some(one) = statements.pop() else { return Ok((empty(cx), Vec::new())) };
+    if literals.is_some_and(|l| !l.is_empty()) {
+        let node = one.node.clone();
+        if let Ok(lifted) = statement::prepare(node, text, param_types, cx, literals) {
+            return Ok(lifted);
+        }
+    }
+    statement::prepare(one.node, text, param_types, cx, None)
+}
+
+fn empty(cx: &PrepareContext<'_>) -> Prepared {
+    Prepared {
+        statement: Statement::Empty,
+        params: Vec::new(),
+        columns: Vec::new(),
+        subplans: Vec::new(),
+        slots: 0,
+        locks: Vec::new(),
+        catalog_version: cx.catalog.version,
+        tag: "",
+        writes: false,
+        executor: Default::default(),
+    }
 }
 
 /// A literal that the scanner found.

@@ -33,14 +33,11 @@ pub struct Pruned {
     pub dead: Vec<u16>,
 }
 
-/// Outcomes that a judge remembers.
-const REMEMBERED: usize = 8;
-
 /// Whose opinion on transactions counts.
 pub struct Judge<'a> {
     manager: &'a TxnManager,
     horizon: Csn,
-    known: [(u64, XidStatus); REMEMBERED],
+    last: (u64, XidStatus),
 }
 
 /// What a version is to everybody.
@@ -57,18 +54,14 @@ enum Fate {
 }
 
 impl<'a> Judge<'a> {
-    /// Judges by the horizon at hand, which may be a little old.
+    /// Judges by the present horizon.
     pub fn new(manager: &'a TxnManager) -> Judge<'a> {
-        Judge::with(manager, manager.horizon())
+        Judge { manager, horizon: manager.horizon(), last: (0, XidStatus::Aborted) }
     }
 
     /// Judges by the horizon as of now, which takes a visit to every session.
     pub fn now(manager: &'a TxnManager) -> Judge<'a> {
-        Judge::with(manager, manager.horizon_now())
-    }
-
-    fn with(manager: &'a TxnManager, horizon: Csn) -> Judge<'a> {
-        Judge { manager, horizon, known: [(0, XidStatus::Aborted); REMEMBERED] }
+        Judge { manager, horizon: manager.horizon_now(), last: (0, XidStatus::Aborted) }
     }
 
     /// The horizon.
@@ -78,11 +71,10 @@ impl<'a> Judge<'a> {
 
     /// What became of a transaction.
     pub fn status(&mut self, xid: u64) -> XidStatus {
-        let known = &mut self.known[xid as usize % REMEMBERED];
-        if known.0 != xid || known.1 == XidStatus::Running {
-            *known = (xid, self.manager.status(Xid(xid)));
+        if self.last.0 != xid || self.last.1 == XidStatus::Running {
+            self.last = (xid, self.manager.status(Xid(xid)));
         }
-        known.1
+        self.last.1
     }
 
     /// Whether a version ended by this transaction is dead for everybody.
@@ -90,110 +82,58 @@ impl<'a> Judge<'a> {
         matches!(self.status(xmax), XidStatus::Committed(csn) if csn <= self.horizon)
     }
 
-    /// The version's fate, and whether its chain goes on from it. Unless `thorough`, a version that
-    /// nobody ended counts as live without asking who made it.
-    #[inline]
-    fn fate(&mut self, page: &Page, offset: usize, thorough: bool) -> (Fate, bool) {
+    /// The version's fate, and whether its chain goes on from it.
+    fn fate(&mut self, page: &Page, offset: usize) -> (Fate, bool) {
         let mask = page::mask(page, offset);
-        let xmax = page::xmax(page, offset);
-        let ended = xmax != 0 && mask & (LOCK_ONLY | XMAX_ABORTED) == 0;
-        if ended {
-            let goes_on = mask & NEXT_IN_CHAIN != 0;
-            match self.status(xmax) {
-                XidStatus::Aborted => {}
-                XidStatus::Running => return (Fate::Live, goes_on),
-                XidStatus::Committed(csn) if csn <= self.horizon => return (Fate::Dead, goes_on),
-                XidStatus::Committed(_) => return (Fate::Recent, goes_on),
-            }
-        }
-        if (thorough || ended || mask & XMIN_ABORTED != 0) && self.never_was(page, offset, mask) {
+        if mask & XMIN_ABORTED != 0 {
             return (Fate::NeverWas, false);
         }
-        (Fate::Live, false)
-    }
-
-    fn never_was(&mut self, page: &Page, offset: usize, mask: u16) -> bool {
-        mask & XMIN_ABORTED != 0
-            || (mask & XMIN_COMMITTED == 0
-                && self.status(page::xmin(page, offset)) == XidStatus::Aborted)
-    }
-}
-
-/// How far a pruning goes.
-#[derive(Clone, Copy)]
-pub enum Scope<'a> {
-    /// A writer or reader passes by: chains of versions that somebody ended.
-    Visit,
-    /// Vacuum: rolled-back inserts too, and a list of the dead line pointers.
-    Vacuum,
-    /// As vacuum, and dead line pointers that the function accepts become free: no index entry
-    /// leads to them any more.
-    Free(&'a dyn Fn(u16) -> bool),
-}
-
-impl Scope<'_> {
-    fn is_thorough(&self) -> bool {
-        !matches!(self, Scope::Visit)
-    }
-}
-
-/// Line pointers of a page, one bit each.
-struct Lines([u64; 33]);
-
-impl Lines {
-    /// Adds one; whether it was in already.
-    fn add(&mut self, number: u16) -> bool {
-        let (word, bit) = (usize::from(number) / 64 % 33, 1 << (number % 64));
-        let old = self.0[word] & bit != 0;
-        self.0[word] |= bit;
-        old
-    }
-
-    fn has(&self, number: u16) -> bool {
-        self.0[usize::from(number) / 64 % 33] & 1 << (number % 64) != 0
-    }
-}
-
-/// Line pointers that shall change, and why.
-struct Plan {
-    changes: Vec<(u16, Line)>,
-    result: Pruned,
-    reached: Lines,
-    thorough: bool,
-}
-
-fn plan(page: &Page, judge: &mut Judge<'_>, thorough: bool) -> Plan {
-    let result = Pruned::default();
-    let mut plan = Plan { changes: Vec::new(), result, reached: Lines([0; 33]), thorough };
-    let mut in_chains = 0;
-    for (root, line) in page::lines(page) {
-        match line {
-            Line::Dead if thorough => plan.result.dead.push(root),
-            Line::Dead => {}
-            Line::Redirect(to) => plan.chain(page, judge, root, to),
-            Line::Normal(at, _) if page::mask(page, at) & IN_CHAIN == 0 => {
-                // Most versions are alone and not ended.
-                if thorough || page::xmax(page, at) != 0 {
-                    plan.chain(page, judge, root, root);
-                } else {
-                    plan.result.live += 1;
-                }
-            }
-            Line::Normal(..) => in_chains += 1,
-            Line::Unused => {}
-        }
-    }
-    for (number, line) in page::lines(page) {
-        if in_chains == 0 {
-            break;
-        }
-        if let Line::Normal(at, _) = line
-            && page::mask(page, at) & IN_CHAIN != 0
+        if mask & XMIN_COMMITTED == 0 && self.status(page::xmin(page, offset)) == XidStatus::Aborted
         {
-            in_chains -= 1;
-            if !plan.reached.has(number) {
-                plan.orphan(page, judge, number, at);
+            return (Fate::NeverWas, false);
+        }
+        let xmax = page::xmax(page, offset);
+        if xmax == 0 || mask & (LOCK_ONLY | XMAX_ABORTED) != 0 {
+            return (Fate::Live, false);
+        }
+        let goes_on = mask & NEXT_IN_CHAIN != 0;
+        match self.status(xmax) {
+            XidStatus::Aborted => (Fate::Live, false),
+            XidStatus::Running => (Fate::Live, goes_on),
+            XidStatus::Committed(csn) if csn <= self.horizon => (Fate::Dead, goes_on),
+            XidStatus::Committed(_) => (Fate::Recent, goes_on),
+        }
+    }
+}
+
+/// Line pointers as they shall be.
+struct Plan {
+    lines: Vec<Line>,
+    changed: bool,
+    result: Pruned,
+}
+
+fn plan(page: &Page, judge: &mut Judge<'_>) -> Plan {
+    let count = page::line_count(page);
+    let lines: Vec<Line> = (1..=count).map(|n| page::line(page, n)).collect();
+    let mut reached = vec![false; lines.len() + 1];
+    let mut plan = Plan { lines, changed: false, result: Pruned::default() };
+    for root in 1..=count {
+        match page::line(page, root) {
+            Line::Dead => plan.result.dead.push(root),
+            Line::Redirect(to) => plan.chain(page, judge, root, to, &mut reached),
+            Line::Normal(at, _) if page::mask(page, at) & IN_CHAIN == 0 => {
+                plan.chain(page, judge, root, root, &mut reached);
             }
+            Line::Normal(..) | Line::Unused => {}
+        }
+    }
+    for number in 1..=count {
+        if reached[usize::from(number)] {
+            continue;
+        }
+        if let Line::Normal(at, _) = page::line(page, number) {
+            plan.orphan(page, judge, number, at);
         }
     }
     plan
@@ -201,24 +141,30 @@ fn plan(page: &Page, judge: &mut Judge<'_>, thorough: bool) -> Plan {
 
 impl Plan {
     fn set(&mut self, number: u16, line: Line) {
-        self.changes.push((number, line));
+        self.lines[usize::from(number) - 1] = line;
+        self.changed = true;
     }
 
     /// Cuts the dead beginning of the chain that starts with the version at line `first`.
-    fn chain(&mut self, page: &Page, judge: &mut Judge<'_>, root: u16, first: u16) {
+    fn chain(
+        &mut self,
+        page: &Page,
+        judge: &mut Judge<'_>,
+        root: u16,
+        first: u16,
+        reached: &mut [bool],
+    ) {
         let mut at = Some(first);
         let mut survivor = None;
-        let before = self.changes.len();
+        let mut gone = Vec::new();
         while let Some(number) = at {
             let Line::Normal(offset, _) = page::line(page, number) else { break };
-            if self.reached.add(number) {
+            if std::mem::replace(&mut reached[usize::from(number)], true) {
                 break;
             }
-            let (fate, goes_on) = judge.fate(page, offset, self.thorough);
+            let (fate, goes_on) = judge.fate(page, offset);
             match fate {
-                Fate::NeverWas | Fate::Dead if survivor.is_none() => {
-                    self.set(number, Line::Unused);
-                }
+                Fate::NeverWas | Fate::Dead if survivor.is_none() => gone.push(number),
                 Fate::NeverWas => {}
                 Fate::Dead | Fate::Recent => {
                     survivor.get_or_insert(number);
@@ -231,25 +177,25 @@ impl Plan {
             }
             at = goes_on.then(|| page::next_line(page, offset));
         }
-        let gone = self.changes.len() - before;
-        if gone == 0 && survivor.is_some() {
+        if gone.is_empty() && survivor.is_some() {
             return;
         }
-        self.result.removed += gone as u32;
+        self.result.removed += gone.len() as u32;
+        for number in gone {
+            self.set(number, Line::Unused);
+        }
         match survivor {
             Some(number) => self.set(root, Line::Redirect(number)),
             None => {
                 self.set(root, Line::Dead);
-                if self.thorough {
-                    self.result.dead.push(root);
-                }
+                self.result.dead.push(root);
             }
         }
     }
 
     /// A version inside a chain that no chain reaches: its update was rolled back.
     fn orphan(&mut self, page: &Page, judge: &mut Judge<'_>, number: u16, offset: usize) {
-        if judge.fate(page, offset, true).0 == Fate::NeverWas {
+        if judge.fate(page, offset).0 == Fate::NeverWas {
             self.set(number, Line::Unused);
             self.result.removed += 1;
         } else {
@@ -258,10 +204,16 @@ impl Plan {
     }
 }
 
-/// Prunes a page inside a mini-transaction.
-pub fn prune(mtr: &mut Mtr<'_>, page: PageRef, judge: &mut Judge<'_>, scope: Scope<'_>) -> Pruned {
-    let mut plan = plan(mtr.page(page), judge, scope.is_thorough());
-    if let Scope::Free(may_free) = scope {
+/// Prunes a page inside a mini-transaction. `free_dead`: the index entries of dead line pointers
+/// are gone (or there are no indexes), so those in `free_dead` become unused.
+pub fn prune(
+    mtr: &mut Mtr<'_>,
+    page: PageRef,
+    judge: &mut Judge<'_>,
+    free_dead: Option<&dyn Fn(u16) -> bool>,
+) -> Pruned {
+    let mut plan = plan(mtr.page(page), judge);
+    if let Some(may_free) = free_dead {
         let dead = std::mem::take(&mut plan.result.dead);
         for number in dead {
             if may_free(number) {
@@ -271,8 +223,8 @@ pub fn prune(mtr: &mut Mtr<'_>, page: PageRef, judge: &mut Judge<'_>, scope: Sco
             }
         }
     }
-    if !plan.changes.is_empty() {
-        write_lines(mtr, page, &plan.changes);
+    if plan.changed {
+        write_lines(mtr, page, plan.lines);
     }
     if plan.result.kept == 0 {
         page::put_flags(mtr, page, 0, PRUNABLE);
@@ -281,16 +233,12 @@ pub fn prune(mtr: &mut Mtr<'_>, page: PageRef, judge: &mut Judge<'_>, scope: Sco
 }
 
 /// Writes the changed line pointers and closes the gaps.
-fn write_lines(mtr: &mut Mtr<'_>, page: PageRef, changes: &[(u16, Line)]) {
-    let now = mtr.page(page);
-    let old: Vec<Line> = page::lines(now).map(|(_, line)| line).collect();
-    let mut lines = old.clone();
-    for &(number, line) in changes {
-        lines[usize::from(number) - 1] = line;
-    }
+fn write_lines(mtr: &mut Mtr<'_>, page: PageRef, mut lines: Vec<Line>) {
     while lines.last() == Some(&Line::Unused) {
         lines.pop();
     }
+    let now = mtr.page(page);
+    let old: Vec<Line> = (1..=lines.len() as u16).map(|n| page::line(now, n)).collect();
     let moves = close_gaps(&mut lines);
     let upper = lines
         .iter()

@@ -34,7 +34,7 @@ use super::page::{
     self, End, HAS_NEXT, IN_CHAIN, KEYS, LOCK_ONLY, Line, NEXT_IN_CHAIN, PRUNABLE, XMAX_ABORTED,
     XMAX_COMMITTED,
 };
-use super::prune::{self, Judge, Scope};
+use super::prune::{self, Judge};
 use super::{Heap, HeapTuple, LockResult, RowWait, WriteResult, copy_version, insert};
 
 /// The strength of what is written in `xmax`.
@@ -316,20 +316,17 @@ impl Heap {
     /// Prunes a page for a new version: with the horizon at hand, and if that isn't enough with the
     /// newest one, since the way to another page costs index entries.
     fn make_room(&self, mtr: &mut Mtr<'_>, target: PageRef, need: usize, manager: &TxnManager) {
-        if page::flags(mtr.page(target)) & PRUNABLE == 0 {
-            return;
-        }
         let block = mtr.id(target).block;
         let mut judge = Judge::new(manager);
         if !self.state.space.prune_is_futile(block, judge.horizon().0) {
-            prune::prune(mtr, target, &mut judge, Scope::Visit);
+            prune::prune(mtr, target, &mut judge, None);
         }
         if page::room(mtr.page(target)) >= need {
             return;
         }
         let mut judge = Judge::now(manager);
         if !self.state.space.prune_is_futile(block, judge.horizon().0) {
-            prune::prune(mtr, target, &mut judge, Scope::Visit);
+            prune::prune(mtr, target, &mut judge, None);
         }
         if page::room(mtr.page(target)) < need {
             self.state.space.note_futile_prune(block, judge.horizon().0);

@@ -1,0 +1,172 @@
+//! Aggregate calls, and the rule that other columns must be grouped by.
+
+use base::{Result, err};
+use pg_query::protobuf as pb;
+use types::func::AggregateRow;
+
+use crate::expr::{AggCall, Expr, SortKey};
+use crate::logical::Col;
+use crate::walk;
+
+use super::function::Signature;
+use super::{Binder, Scope, inner};
+
+impl Binder<'_> {
+    /// An aggregate call: noted in the scope, stands as a column.
+    pub(crate) fn aggregate(
+        &mut self,
+        scope: &Scope<'_>,
+        row: &'static AggregateRow,
+        call: &pb::FuncCall,
+        args: Vec<Expr>,
+        position: u32,
+    ) -> Result<Expr> {
+        scope.check_aggregate(position)?;
+        let signature = Signature { declared: row.args, result: row.result };
+        let (args, ty) = self.fit(&signature, args, position)?;
+        if args.iter().any(|a| self.only_outer(scope, a)) {
+            return Err(self.unsupported("aggregates over an outer query's columns", call.location));
+        }
+        scope.in_aggregate.set(true);
+        let order = self.aggregate_order(scope, call);
+        let filter = self.aggregate_filter(scope, call);
+        scope.in_aggregate.set(false);
+        let aggregate = AggCall {
+            aggregate: row,
+            args,
+            distinct: call.agg_distinct,
+            order: order?,
+            filter: filter?,
+            ty,
+        };
+        // The same call twice is computed once.
+        let known = scope
+            .aggs
+            .borrow()
+            .iter()
+            .find(|(_, a)| walk::same_aggregate(a, &aggregate))
+            .map(|(col, _)| *col);
+        if let Some(col) = known {
+            return Ok(Expr::Column(col, ty));
+        }
+        let col = self.new_var(row.name, ty, -1)?;
+        scope.aggs.borrow_mut().push((col, aggregate));
+        Ok(Expr::Column(col, ty))
+    }
+
+    fn aggregate_order(&mut self, scope: &Scope<'_>, call: &pb::FuncCall) -> Result<Vec<SortKey>> {
+        let mut keys = Vec::with_capacity(call.agg_order.len());
+        for node in &call.agg_order {
+            let Some(pg_query::NodeEnum::SortBy(sort)) = &node.node else { continue };
+            let Some(value) = inner(&sort.node) else { continue };
+            let bound = self.expr(scope, value)?;
+            let bound = self.resolve_unknown(bound)?;
+            keys.push(self.sort_key(sort, bound)?);
+        }
+        Ok(keys)
+    }
+
+    fn aggregate_filter(&mut self, scope: &Scope<'_>, call: &pb::FuncCall) -> Result<Option<Expr>> {
+        let Some(node) = inner(&call.agg_filter) else { return Ok(None) };
+        let position = self.at(super::ast::location(node));
+        let bound = self.expr(scope, node)?;
+        self.boolean(bound, "FILTER", position).map(Some)
+    }
+
+    /// Whether an expression has columns, but none of this level.
+    fn only_outer(&self, scope: &Scope<'_>, e: &Expr) -> bool {
+        let mut cols = Vec::new();
+        walk::columns_of(e, &mut cols);
+        !cols.is_empty()
+            && !cols.iter().any(|c| {
+                scope.items.iter().flat_map(|i| &i.columns).any(|n| {
+                    let mut own = Vec::new();
+                    walk::columns_of(&n.expr, &mut own);
+                    own.contains(c)
+                }) || scope
+                    .items
+                    .iter()
+                    .filter_map(|i| i.table.as_ref())
+                    .any(|t| t.column(*c).is_some())
+            })
+    }
+
+    /// Replaces grouped expressions by the group's columns; `42803` for columns that are left.
+    pub(crate) fn over_groups(
+        &mut self,
+        scope: &Scope<'_>,
+        groups: &mut Vec<(Col, Expr)>,
+        e: Expr,
+    ) -> Result<Expr> {
+        sched::check_stack()?;
+        if let Some((col, _)) = groups.iter().find(|(_, g)| walk::same(g, &e)) {
+            return Ok(Expr::Column(*col, e.ty()));
+        }
+        match e {
+            Expr::Column(col, ty) => {
+                if scope.aggs.borrow().iter().any(|(c, _)| *c == col)
+                    || !self.belongs_to(scope, col)
+                {
+                    return Ok(Expr::Column(col, ty));
+                }
+                self.dependent_column(scope, groups, col)
+            }
+            other => walk::map_children(other, &mut |child| self.over_groups(scope, groups, child)),
+        }
+    }
+
+    /// Whether a column comes from this level's FROM.
+    fn belongs_to(&self, scope: &Scope<'_>, col: Col) -> bool {
+        scope.items.iter().any(|item| {
+            item.table.as_ref().is_some_and(|t| t.column(col).is_some())
+                || item.columns.iter().any(|c| {
+                    let mut own = Vec::new();
+                    walk::columns_of(&c.expr, &mut own);
+                    own.contains(&col)
+                })
+        })
+    }
+
+    /// A column of a table whose primary key is grouped by is known in each group.
+    fn dependent_column(
+        &mut self,
+        scope: &Scope<'_>,
+        groups: &mut Vec<(Col, Expr)>,
+        col: Col,
+    ) -> Result<Expr> {
+        let var = self.vars[usize::from(col)].clone();
+        let table =
+            scope.items.iter().filter_map(|i| i.table.as_ref()).find(|t| t.column(col).is_some());
+        if let Some(table) = table {
+            let keys = table.table.constraints.iter().find_map(|c| match &c.kind {
+                catalog::ConstraintKind::PrimaryKey { index } => self.cx.catalog.index(*index),
+                _ => None,
+            });
+            let covered = keys.is_some_and(|index| {
+                index.columns.iter().all(|k| {
+                    let key = table.col(crate::plan::ScanColumn::Attr(k.column));
+                    groups.iter().any(|(_, g)| matches!(g, Expr::Column(c, _) if *c == key))
+                })
+            });
+            if covered {
+                let group = self.new_var(&var.name, var.ty, var.typmod)?;
+                groups.push((group, Expr::Column(col, var.ty)));
+                return Ok(Expr::Column(group, var.ty));
+            }
+        }
+        let owner = scope
+            .items
+            .iter()
+            .find(|i| {
+                i.columns.iter().any(|c| matches!(&c.expr, Expr::Column(n, _) if *n == col))
+                    && i.name.is_some()
+            })
+            .and_then(|i| i.name.clone());
+        let full = owner.map_or_else(|| var.name.clone(), |o| format!("{o}.{}", var.name));
+        Err(err!(
+            GROUPING_ERROR,
+            "column \"{full}\" must appear in the GROUP BY clause or be used in an aggregate function"
+        )
+        .at(var.position))
+    }
+}

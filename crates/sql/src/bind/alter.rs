@@ -1,0 +1,154 @@
+//! ALTER TABLE and RENAME.
+
+use base::{Result, err};
+use pg_query::{NodeEnum, protobuf as pb};
+
+use crate::parse::deparse_expr;
+use crate::utility::{AlterTable, Name, Utility};
+
+use super::define::object_kind;
+use super::{Binder, ast, inner};
+
+impl Binder<'_> {
+    /// ALTER TABLE (and ALTER INDEX … SET).
+    pub(crate) fn alter_table(&mut self, stmt: &pb::AlterTableStmt) -> Result<Utility> {
+        let kind = object_kind(stmt.objtype).map_or("", |k| k.0);
+        if !matches!(kind, "TABLE" | "INDEX") {
+            return Err(base::Error::unsupported("ALTER of this kind of object"));
+        }
+        let table = self.name_of_range(&stmt.relation)?;
+        let mut steps = Vec::with_capacity(stmt.cmds.len());
+        for node in &stmt.cmds {
+            let Some(NodeEnum::AlterTableCmd(cmd)) = &node.node else { continue };
+            self.alter_step(&table, cmd, &mut steps)?;
+        }
+        Ok(Utility::AlterTable { table, if_exists: stmt.missing_ok, steps })
+    }
+
+    fn alter_step(
+        &mut self,
+        table: &Name,
+        cmd: &pb::AlterTableCmd,
+        steps: &mut Vec<AlterTable>,
+    ) -> Result<()> {
+        use pb::AlterTableType as T;
+        let cascade = cmd.behavior == pb::DropBehavior::DropCascade as i32;
+        let column = cmd.name.clone();
+        let step = match T::try_from(cmd.subtype).unwrap_or(T::Undefined) {
+            T::AtAddColumn => {
+                let Some(NodeEnum::ColumnDef(def)) = inner(&cmd.def) else {
+                    return Err(err!(SYNTAX_ERROR, "ADD COLUMN without a column"));
+                };
+                let (column, constraints) = self.column_def(def)?;
+                AlterTable::AddColumn { column, constraints, if_not_exists: cmd.missing_ok }
+            }
+            T::AtDropColumn => {
+                AlterTable::DropColumn { name: column, if_exists: cmd.missing_ok, cascade }
+            }
+            T::AtColumnDefault => {
+                let default = match inner(&cmd.def) {
+                    None => None,
+                    Some(node) => {
+                        if let Some((ty, typmod)) = self.column_type(table, &column) {
+                            self.default_expr(node, ty, typmod, &column)?;
+                        }
+                        Some(deparse_expr(node)?)
+                    }
+                };
+                AlterTable::SetDefault { column, default }
+            }
+            T::AtSetNotNull => AlterTable::SetNotNull { column, not_null: true },
+            T::AtDropNotNull => AlterTable::SetNotNull { column, not_null: false },
+            T::AtAlterColumnType => {
+                let Some(NodeEnum::ColumnDef(def)) = inner(&cmd.def) else {
+                    return Err(err!(SYNTAX_ERROR, "ALTER COLUMN TYPE without a type"));
+                };
+                let Some(name) = &def.type_name else {
+                    return Err(err!(SYNTAX_ERROR, "ALTER COLUMN TYPE without a type"));
+                };
+                let (ty, typmod) = self.type_name(name)?;
+                let using = inner(&def.raw_default).map(deparse_expr).transpose()?;
+                AlterTable::SetType { column, ty, typmod, using }
+            }
+            T::AtAddConstraint => {
+                let Some(NodeEnum::Constraint(c)) = inner(&cmd.def) else {
+                    return Err(err!(SYNTAX_ERROR, "ADD CONSTRAINT without a constraint"));
+                };
+                match self.constraint(c, None)? {
+                    Some(def) => AlterTable::AddConstraint(def),
+                    None => return Ok(()),
+                }
+            }
+            T::AtDropConstraint => {
+                AlterTable::DropConstraint { name: column, if_exists: cmd.missing_ok, cascade }
+            }
+            T::AtSetRelOptions => {
+                let Some(NodeEnum::List(list)) = inner(&cmd.def) else { return Ok(()) };
+                AlterTable::SetOptions(self.options(&list.items)?)
+            }
+            T::AtChangeOwner => {
+                let owner = cmd.newowner.as_ref().map(|o| self.role_name(o)).unwrap_or_default();
+                AlterTable::Owner(owner)
+            }
+            T::AtSetStorage | T::AtSetStatistics | T::AtSetCompression | T::AtClusterOn => {
+                return Ok(());
+            }
+            _ => return Err(base::Error::unsupported("this form of ALTER TABLE")),
+        };
+        steps.push(step);
+        Ok(())
+    }
+
+    /// A role as named, CURRENT_USER and kin resolved.
+    pub(crate) fn role_name(&self, role: &pb::RoleSpec) -> String {
+        if role.rolename.is_empty() { self.cx.user.to_owned() } else { role.rolename.clone() }
+    }
+
+    /// Type and typmod of an existing column.
+    fn column_type(&self, table: &Name, column: &str) -> Option<(base::Oid, i32)> {
+        match self.find_relation(table.schema.as_deref(), &table.name)? {
+            catalog::snapshot::Relation::Table(t) => {
+                t.column(column).map(|(_, c)| (base::Oid(c.ty), c.typmod))
+            }
+            catalog::snapshot::Relation::Index(_) => None,
+        }
+    }
+
+    /// ALTER … RENAME.
+    pub(crate) fn rename(&mut self, stmt: &pb::RenameStmt) -> Result<Utility> {
+        let (kind, _) = object_kind(stmt.rename_type)
+            .filter(|(k, _)| matches!(*k, "TABLE" | "INDEX" | "COLUMN" | "CONSTRAINT" | "SCHEMA"))
+            .ok_or_else(|| base::Error::unsupported("RENAME of this kind of object"))?;
+        let table = if kind == "SCHEMA" {
+            Name { schema: None, name: stmt.subname.clone(), position: 0 }
+        } else {
+            self.name_of_range(&stmt.relation)?
+        };
+        let part = matches!(kind, "COLUMN" | "CONSTRAINT").then(|| stmt.subname.clone());
+        Ok(Utility::Rename { kind, table, part, to: stmt.newname.clone() })
+    }
+
+    /// ALTER … OWNER TO (other objects than tables).
+    pub(crate) fn alter_owner(&mut self, _stmt: &pb::AlterOwnerStmt) -> Result<Utility> {
+        Err(base::Error::unsupported("ALTER … OWNER of this kind of object"))
+    }
+
+    /// COMMENT ON.
+    pub(crate) fn comment(&mut self, stmt: &pb::CommentStmt) -> Result<Utility> {
+        let (kind, _) = object_kind(stmt.objtype)
+            .ok_or_else(|| base::Error::unsupported("COMMENT on this kind of object"))?;
+        let text = (!stmt.comment.is_empty()).then(|| stmt.comment.clone());
+        let names: Vec<&str> = match inner(&stmt.object) {
+            Some(NodeEnum::List(list)) => ast::strings(&list.items),
+            Some(NodeEnum::String(s)) => vec![s.sval.as_str()],
+            _ => return Err(base::Error::unsupported("COMMENT on this kind of object")),
+        };
+        let (object, column) = match (kind, names.as_slice()) {
+            ("COLUMN" | "CONSTRAINT", [rest @ .., part]) => (rest, Some((*part).to_owned())),
+            (_, all) => (all, None),
+        };
+        let (schema, name) = ast::qualified(object);
+        let object = Name { schema: schema.map(str::to_owned), name: name.to_owned(), position: 0 };
+        Ok(Utility::Comment { kind, object, column, text })
+    }
+}

@@ -1,0 +1,88 @@
+//! Small readers of the grammar's tree.
+
+use pg_query::{NodeEnum, protobuf as pb};
+
+/// The text of a String node; empty for others.
+pub(crate) fn string(node: &pb::Node) -> &str {
+    match &node.node {
+        Some(NodeEnum::String(s)) => &s.sval,
+        _ => "",
+    }
+}
+
+/// The texts of String nodes.
+pub(crate) fn strings(nodes: &[pb::Node]) -> Vec<&str> {
+    nodes.iter().map(string).collect()
+}
+
+/// Owned texts of String nodes.
+pub(crate) fn owned_strings(nodes: &[pb::Node]) -> Vec<String> {
+    nodes.iter().map(|n| string(n).to_owned()).collect()
+}
+
+/// The items of a List node; none for others.
+pub(crate) fn list(node: &pb::Node) -> &[pb::Node] {
+    match &node.node {
+        Some(NodeEnum::List(l)) => &l.items,
+        _ => &[],
+    }
+}
+
+/// (schema, name) of a possibly qualified name.
+pub(crate) fn qualified<'n>(names: &[&'n str]) -> (Option<&'n str>, &'n str) {
+    match names {
+        [] => (None, ""),
+        [name] => (None, name),
+        [.., schema, name] => (Some(schema), name),
+    }
+}
+
+/// The location that an expression node carries, or -1.
+pub(crate) fn location(node: &NodeEnum) -> i32 {
+    match node {
+        NodeEnum::ColumnRef(n) => n.location,
+        NodeEnum::AConst(n) => n.location,
+        NodeEnum::ParamRef(n) => n.location,
+        // As PostgreSQL: an operator's expression begins with its left side.
+        NodeEnum::AExpr(n) => {
+            let left = super::inner(&n.lexpr).map_or(-1, location);
+            match (left, n.location) {
+                (-1, own) => own,
+                (left, -1) => left,
+                (left, own) => left.min(own),
+            }
+        }
+        NodeEnum::BoolExpr(n) => {
+            let first = n.args.first().and_then(|a| a.node.as_ref()).map_or(-1, location);
+            if first >= 0 && (n.location < 0 || first < n.location) { first } else { n.location }
+        }
+        NodeEnum::FuncCall(n) => n.location,
+        NodeEnum::TypeCast(n) => {
+            let arg = super::inner(&n.arg).map_or(-1, location);
+            if arg >= 0 && (n.location < 0 || arg < n.location) { arg } else { n.location }
+        }
+        NodeEnum::CaseExpr(n) => n.location,
+        NodeEnum::CoalesceExpr(n) => n.location,
+        NodeEnum::MinMaxExpr(n) => n.location,
+        NodeEnum::NullTest(n) => super::inner(&n.arg).map_or(n.location, location),
+        NodeEnum::BooleanTest(n) => super::inner(&n.arg).map_or(n.location, location),
+        NodeEnum::SubLink(n) => match super::inner(&n.testexpr).map_or(-1, location) {
+            -1 => n.location,
+            test => test.min(n.location),
+        },
+        NodeEnum::AArrayExpr(n) => n.location,
+        NodeEnum::RowExpr(n) => n.location,
+        NodeEnum::CollateClause(n) => super::inner(&n.arg).map_or(n.location, location),
+        NodeEnum::AIndirection(n) => super::inner(&n.arg).map_or(-1, location),
+        NodeEnum::SqlvalueFunction(n) => n.location,
+        NodeEnum::SetToDefault(n) => n.location,
+        NodeEnum::ResTarget(n) => n.location,
+        NodeEnum::List(n) => n.items.first().and_then(|i| i.node.as_ref()).map_or(-1, location),
+        _ => -1,
+    }
+}
+
+/// Location of an optional node.
+pub(crate) fn location_of(node: &pb::Node) -> i32 {
+    node.node.as_ref().map_or(-1, location)
+}

@@ -1,0 +1,407 @@
+//! Casts: which exist, and how an expression gets another type (manual, sections 10.4 and 10.5).
+
+use base::{Oid, Result, err};
+use types::func::{Body, CastContext, CastMethod, FunctionRow, Volatility};
+use types::oids::*;
+use types::{Datum, TypeIo};
+
+use crate::expr::Expr;
+
+use super::Binder;
+use super::overload::category;
+
+/// `anycompatible`, `anycompatiblearray`, `anycompatiblenonarray`, `anynonarray`, `anyenum`.
+pub(crate) const ANYCOMPATIBLE: Oid = Oid(5077);
+pub(crate) const ANYCOMPATIBLEARRAY: Oid = Oid(5078);
+pub(crate) const ANYCOMPATIBLENONARRAY: Oid = Oid(5079);
+pub(crate) const ANYNONARRAY: Oid = Oid(2776);
+pub(crate) const ANYENUM: Oid = Oid(3500);
+
+/// Whether a type is a placeholder in a function's signature.
+pub(crate) fn is_polymorphic(ty: Oid) -> bool {
+    ty == ANYELEMENT
+        || ty == ANYARRAY
+        || ty == ANYCOMPATIBLE
+        || ty == ANYCOMPATIBLEARRAY
+        || ty == ANYCOMPATIBLENONARRAY
+        || ty == ANYNONARRAY
+        || ty == ANYENUM
+}
+
+/// The element type of an array type; INVALID for others.
+pub(crate) fn element_of(ty: Oid) -> Oid {
+    match ty {
+        INT2VECTOR => INT2,
+        OIDVECTOR => OID,
+        _ => TypeIo::get(ty).map_or(Oid::INVALID, |io| io.element),
+    }
+}
+
+/// The array type over a type; INVALID when there is none.
+pub(crate) fn array_of(ty: Oid) -> Oid {
+    TypeIo::get(ty).map_or(Oid::INVALID, |io| io.array)
+}
+
+/// How to get from one type to another where a cast of at least this context is allowed.
+pub(crate) fn pathway(from: Oid, to: Oid, want: CastContext) -> Option<CastMethod> {
+    if from == to {
+        return Some(CastMethod::Binary);
+    }
+    if let Some(row) = types::func::cast(from, to) {
+        return (row.context >= want).then_some(row.method);
+    }
+    let (from_element, to_element) = (element_of(from), element_of(to));
+    if from_element != Oid::INVALID && to_element != Oid::INVALID {
+        // Arrays convert as their elements do.
+        return pathway(from_element, to_element, want).map(|method| match method {
+            CastMethod::Binary => CastMethod::Binary,
+            _ => CastMethod::InOut,
+        });
+    }
+    // Any type goes to text by assignment and comes from text when asked.
+    let string = |ty| category(ty) == b'S';
+    if want <= CastContext::Assignment && string(to) && from != RECORD {
+        return Some(CastMethod::InOut);
+    }
+    if want == CastContext::Explicit && string(from) && !is_polymorphic(to) && to != ANY {
+        return Some(CastMethod::InOut);
+    }
+    if want == CastContext::Explicit && from == RECORD && string(to) {
+        return Some(CastMethod::InOut);
+    }
+    None
+}
+
+/// Whether a value of one type can stand where another is expected, unasked.
+pub(crate) fn can_coerce_implicitly(from: Oid, to: Oid) -> bool {
+    if from == to || to == ANY || from == UNKNOWN {
+        return true;
+    }
+    match to {
+        ANYELEMENT | ANYCOMPATIBLE => true,
+        ANYARRAY | ANYCOMPATIBLEARRAY => element_of(from) != Oid::INVALID,
+        _ if to == ANYNONARRAY || to == ANYCOMPATIBLENONARRAY => element_of(from) == Oid::INVALID,
+        _ => pathway(from, to, CastContext::Implicit).is_some(),
+    }
+}
+
+/// Evaluates a call whose arguments are all constants; None when that must wait for run time.
+fn fold(function: &FunctionRow, args: &[Expr], format: &types::FormatContext) -> Option<Datum> {
+    if function.volatility != Volatility::Immutable || function.returns_set {
+        return None;
+    }
+    let Body::Scalar(body) = function.body else { return None };
+    let mut values = Vec::with_capacity(args.len());
+    for arg in args {
+        match arg {
+            Expr::Const(value, _) => values.push(value.clone()),
+            _ => return None,
+        }
+    }
+    if function.strict && values.iter().any(Datum::is_null) {
+        return Some(Datum::Null);
+    }
+    body(&values, format).ok()
+}
+
+impl Binder<'_> {
+    /// A call, computed at once if it can be.
+    pub(crate) fn call(
+        &self,
+        function: &'static FunctionRow,
+        args: Vec<Expr>,
+        ty: Oid,
+        position: u32,
+    ) -> Expr {
+        if let Some(value) = fold(function, &args, self.cx.format) {
+            return Expr::Const(value, ty);
+        }
+        Expr::Call { function, args: args.into_boxed_slice(), ty, position }
+    }
+
+    /// Gives an expression another type; None when no such cast is allowed here.
+    ///
+    /// # Errors
+    /// A constant that isn't a value of the type.
+    pub(crate) fn coerce(
+        &mut self,
+        expr: Expr,
+        to: Oid,
+        context: CastContext,
+        position: u32,
+    ) -> Result<Option<Expr>> {
+        let from = expr.ty();
+        if from == to || to == ANY || is_polymorphic(to) {
+            return Ok(Some(expr));
+        }
+        if from == UNKNOWN {
+            return self.coerce_unknown(expr, to, position).map(Some);
+        }
+        if let Expr::Param(param, _) = &expr
+            && self.is_lifted()
+            && widens(from, to)
+        {
+            return Ok(Some(self.retype_lifted(*param, to)));
+        }
+        if let Expr::Row(fields) = &expr
+            && to != RECORD
+            && context != CastContext::Explicit
+        {
+            let _ = fields;
+            return Ok(None);
+        }
+        let Some(method) = pathway(from, to, context) else { return Ok(None) };
+        Ok(Some(self.apply(expr, to, method, context, position)?))
+    }
+
+    fn apply(
+        &mut self,
+        expr: Expr,
+        to: Oid,
+        method: CastMethod,
+        context: CastContext,
+        position: u32,
+    ) -> Result<Expr> {
+        Ok(match method {
+            CastMethod::Binary => relabel(expr, to),
+            CastMethod::InOut => self.in_out(expr, to, -1),
+            CastMethod::Function(oid) => {
+                let Some(function) = types::func::function(oid) else {
+                    return Err(base::Error::unsupported(format!(
+                        "cast from {} to {}",
+                        types::io::format_type(expr.ty(), -1),
+                        types::io::format_type(to, -1)
+                    ))
+                    .at(position));
+                };
+                let mut args = vec![expr];
+                if function.args.len() > 1 {
+                    args.push(Expr::Const(Datum::Int4(-1), INT4));
+                }
+                if function.args.len() > 2 {
+                    let explicit = context == CastContext::Explicit;
+                    args.push(Expr::Const(Datum::Bool(explicit), BOOL));
+                }
+                self.call(function, args, to, position)
+            }
+        })
+    }
+
+    fn in_out(&self, expr: Expr, ty: Oid, typmod: i32) -> Expr {
+        if let Expr::Const(Datum::Null, _) = expr {
+            return Expr::Const(Datum::Null, ty);
+        }
+        Expr::InOutCast { arg: Box::new(expr), ty, typmod }
+    }
+
+    /// A literal or parameter of a type not yet known becomes one of this type.
+    fn coerce_unknown(&mut self, expr: Expr, to: Oid, position: u32) -> Result<Expr> {
+        match expr {
+            Expr::Const(Datum::Null, _) => Ok(Expr::Const(Datum::Null, to)),
+            Expr::Const(Datum::Text(text), _) => self.literal(&text, to, position),
+            Expr::Param(param, _) if self.is_lifted() => {
+                if needs_catalog(to) {
+                    // Such a literal must be looked up now; prepare tries again without lifting.
+                    return Err(base::Error::unsupported("literal of this type as a parameter"));
+                }
+                Ok(self.retype_lifted(param, to))
+            }
+            Expr::Param(param, _) => self.set_param(param, to, position),
+            other => Ok(self.in_out(other, to, -1)),
+        }
+    }
+
+    /// A quoted literal read as a value of a type.
+    pub(crate) fn literal(&mut self, text: &str, to: Oid, position: u32) -> Result<Expr> {
+        if needs_catalog(to) {
+            return self.object_literal(text, to).map_err(|e| e.at(position));
+        }
+        if matches!(to, DATE | TIME | TIMESTAMP | TIMESTAMPTZ) && depends_on_now(text) {
+            let text = Expr::Const(Datum::Text(text.into()), TEXT);
+            return Ok(Expr::InOutCast { arg: Box::new(text), ty: to, typmod: -1 });
+        }
+        let value = types::io::input(to, -1, text, self.cx.format).map_err(|e| e.at(position))?;
+        Ok(Expr::Const(value, to))
+    }
+
+    /// Applies a typmod to a value that has its type.
+    pub(crate) fn with_typmod(
+        &self,
+        expr: Expr,
+        typmod: i32,
+        explicit: bool,
+        position: u32,
+    ) -> Result<Expr> {
+        let ty = expr.ty();
+        if typmod < 0 || self.typmod_of(&expr) == typmod {
+            return Ok(expr);
+        }
+        if let Expr::Const(value, _) = &expr {
+            if value.is_null() {
+                return Ok(expr);
+            }
+            match types::io::apply_typmod(ty, typmod, value.clone(), explicit) {
+                Ok(value) => return Ok(Expr::Const(value, ty)),
+                // An assignment's error belongs to run time; an explicit cast's too.
+                Err(_) => {
+                    let _ = position;
+                }
+            }
+        }
+        Ok(Expr::Typmod { arg: Box::new(expr), ty, typmod, explicit })
+    }
+
+    /// `CAST(expr AS type)`.
+    pub(crate) fn explicit_cast(
+        &mut self,
+        expr: Expr,
+        to: Oid,
+        typmod: i32,
+        position: u32,
+        arg_position: u32,
+    ) -> Result<Expr> {
+        let from = expr.ty();
+        let at = if from == UNKNOWN { arg_position } else { position };
+        match self.coerce(expr, to, CastContext::Explicit, at)? {
+            Some(cast) => self.with_typmod(cast, typmod, true, position),
+            None => Err(err!(
+                CANNOT_COERCE,
+                "cannot cast type {} to {}",
+                types::io::format_type(from, -1),
+                types::io::format_type(to, -1)
+            )
+            .at(position)),
+        }
+    }
+
+    /// What a column is assigned: cast and typmod, `42804` if it doesn't fit.
+    pub(crate) fn assign(
+        &mut self,
+        expr: Expr,
+        to: Oid,
+        typmod: i32,
+        column: &str,
+        position: u32,
+    ) -> Result<Expr> {
+        let from = expr.ty();
+        match self.coerce(expr, to, CastContext::Assignment, position)? {
+            Some(cast) => self.with_typmod(cast, typmod, false, position),
+            None => Err(err!(
+                DATATYPE_MISMATCH,
+                "column \"{column}\" is of type {} but expression is of type {}",
+                types::io::format_type(to, -1),
+                types::io::format_type(from, -1)
+            )
+            .hint("You will need to rewrite or cast the expression.")
+            .at(position)),
+        }
+    }
+
+    /// A condition: must be boolean.
+    pub(crate) fn boolean(&mut self, expr: Expr, what: &str, position: u32) -> Result<Expr> {
+        let from = expr.ty();
+        match self.coerce(expr, BOOL, CastContext::Assignment, position)? {
+            Some(e) => Ok(e),
+            None => Err(err!(
+                DATATYPE_MISMATCH,
+                "argument of {what} must be type boolean, not type {}",
+                types::io::format_type(from, -1)
+            )
+            .at(position)),
+        }
+    }
+
+    /// The type that branches of CASE, UNION, VALUES … get together.
+    ///
+    /// # Errors
+    /// `42804` when they have nothing in common.
+    pub(crate) fn common_type(&self, types: &[(Oid, u32)], what: &str) -> Result<Oid> {
+        self.try_common_type(types).map_err(|(a, b, position)| {
+            err!(
+                DATATYPE_MISMATCH,
+                "{what} types {} and {} cannot be matched",
+                types::io::format_type(a, -1),
+                types::io::format_type(b, -1)
+            )
+            .at(position)
+        })
+    }
+
+    /// As [`Binder::common_type`]; the two types that can't be matched otherwise.
+    pub(crate) fn try_common_type(
+        &self,
+        types: &[(Oid, u32)],
+    ) -> std::result::Result<Oid, (Oid, Oid, u32)> {
+        let mut known = types.iter().filter(|(t, _)| *t != UNKNOWN);
+        let Some((mut chosen, _)) = known.next().copied() else { return Ok(TEXT) };
+        for (ty, position) in known {
+            if *ty == chosen {
+                continue;
+            }
+            if category(*ty) != category(chosen) {
+                return Err((chosen, *ty, *position));
+            }
+            let preferred = TypeIo::get(chosen).is_some_and(|io| io.preferred);
+            if !preferred
+                && can_coerce_implicitly(chosen, *ty)
+                && !can_coerce_implicitly(*ty, chosen)
+            {
+                chosen = *ty;
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// Casts a branch to the common type.
+    pub(crate) fn to_common(
+        &mut self,
+        expr: Expr,
+        to: Oid,
+        what: &str,
+        position: u32,
+    ) -> Result<Expr> {
+        let from = expr.ty();
+        match self.coerce(expr, to, CastContext::Implicit, position)? {
+            Some(e) => Ok(e),
+            None => Err(err!(
+                CANNOT_COERCE,
+                "{what} could not convert type {} to {}",
+                types::io::format_type(from, -1),
+                types::io::format_type(to, -1)
+            )
+            .at(position)),
+        }
+    }
+
+    /// A literal whose type was never asked for is text.
+    pub(crate) fn resolve_unknown(&mut self, expr: Expr) -> Result<Expr> {
+        if expr.ty() == UNKNOWN { self.coerce_unknown(expr, TEXT, 0) } else { Ok(expr) }
+    }
+}
+
+fn relabel(expr: Expr, to: Oid) -> Expr {
+    match expr {
+        Expr::Const(value, _) => Expr::Const(value, to),
+        Expr::Relabel(inner, _) if inner.ty() == to => *inner,
+        Expr::Relabel(inner, _) => Expr::Relabel(inner, to),
+        other => Expr::Relabel(Box::new(other), to),
+    }
+}
+
+/// Numbers whose text reads the same as the wider type.
+fn widens(from: Oid, to: Oid) -> bool {
+    matches!(
+        (from, to),
+        (INT4, INT8 | NUMERIC | FLOAT8) | (INT8, NUMERIC | FLOAT8) | (NUMERIC, FLOAT8)
+    )
+}
+
+/// Types whose input looks names up.
+pub(crate) fn needs_catalog(ty: Oid) -> bool {
+    matches!(ty, REGCLASS | REGTYPE | REGPROC | REGNAMESPACE | REGROLE)
+}
+
+fn depends_on_now(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    ["now", "today", "tomorrow", "yesterday"].iter().any(|w| lower.contains(w))
+}

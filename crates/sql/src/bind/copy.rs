@@ -1,0 +1,219 @@
+//! COPY.
+
+use base::{Error, Result, err};
+use catalog::{Table, TableKind};
+use pg_query::{NodeEnum, protobuf as pb};
+use txn::LockMode;
+
+use crate::plan::{Modify, ModifyAction, Node, Plan};
+use crate::utility::{CopyFormat, CopyOptions};
+
+use super::define::def_value;
+use super::{Binder, ast, inner};
+
+/// What COPY is bound to; the query of COPY TO is still to be planned.
+pub(crate) enum BoundCopy {
+    /// COPY FROM STDIN.
+    From {
+        modify: Box<Modify>,
+        columns: Vec<u16>,
+        defaults: Vec<Option<crate::expr::Expr>>,
+        options: CopyOptions,
+    },
+    /// COPY TO STDOUT of a query.
+    To { query: crate::logical::Query, options: CopyOptions },
+}
+
+impl Binder<'_> {
+    /// COPY.
+    pub(crate) fn copy(&mut self, stmt: &pb::CopyStmt) -> Result<BoundCopy> {
+        if stmt.is_program {
+            return Err(Error::unsupported("COPY with PROGRAM"));
+        }
+        if !stmt.filename.is_empty() {
+            return Err(Error::unsupported("COPY with a file on the server"));
+        }
+        if stmt.where_clause.is_some() {
+            return Err(Error::unsupported("COPY FROM … WHERE"));
+        }
+        let options = copy_options(stmt)?;
+        if let Some(query) = inner(&stmt.query) {
+            let NodeEnum::SelectStmt(select) = query else {
+                return Err(Error::unsupported("COPY of a data-modifying statement"));
+            };
+            let query = self.select(select, None, true)?;
+            return Ok(BoundCopy::To { query, options });
+        }
+        let Some(range) = &stmt.relation else {
+            return Err(err!(SYNTAX_ERROR, "COPY without a table"));
+        };
+        let table = self.find_table(range)?;
+        let columns = self.copy_columns(&table, &stmt.attlist)?;
+        if !stmt.is_from {
+            let query = self.copy_table(&table, range, &columns)?;
+            return Ok(BoundCopy::To { query, options });
+        }
+        if table.kind == TableKind::System {
+            return Err(err!(
+                WRONG_OBJECT_TYPE,
+                "cannot copy to system catalog \"{}\"",
+                table.name
+            ));
+        }
+        self.lock(table.oid, LockMode::RowExclusive);
+        for (_, key) in table.foreign_keys() {
+            self.lock(key.table, LockMode::RowShare);
+        }
+        let mut defaults = Vec::with_capacity(table.columns.len());
+        for number in 1..=table.columns.len() as u16 {
+            let listed = columns.contains(&number);
+            let has = table.columns[usize::from(number) - 1].default.is_some();
+            defaults.push(if listed || !has {
+                None
+            } else {
+                Some(self.column_default(&table, number)?)
+            });
+        }
+        let target = self.table_rel(table.clone(), &table.name)?;
+        let checks = self.checks(&target)?;
+        let checks = checks
+            .into_iter()
+            .map(|(name, e)| {
+                let place = |col| {
+                    let at: u16 = u16::checked_sub(col, target.base)?;
+                    Some(crate::expr::Expr::Column(at, self.vars[usize::from(col)].ty))
+                };
+                (name, crate::walk::substitute(e, &place))
+            })
+            .collect();
+        let nothing = Plan { node: Node::Nothing, estimate: Default::default() };
+        let modify = Modify {
+            indexes: self.cx.catalog.indexes_of(&table),
+            table,
+            action: ModifyAction::Insert { input: nothing },
+            returning: None,
+            checks,
+        };
+        Ok(BoundCopy::From { modify: Box::new(modify), columns, defaults, options })
+    }
+
+    fn copy_columns(&self, table: &Table, names: &[pb::Node]) -> Result<Vec<u16>> {
+        if names.is_empty() {
+            return Ok(table.live_columns().map(|(n, _)| n).collect());
+        }
+        let mut out = Vec::with_capacity(names.len());
+        for name in ast::strings(names) {
+            let Some((number, _)) = table.column(name) else {
+                return Err(err!(
+                    UNDEFINED_COLUMN,
+                    "column \"{name}\" of relation \"{}\" does not exist",
+                    table.name
+                ));
+            };
+            if out.contains(&number) {
+                return Err(err!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once"));
+            }
+            out.push(number);
+        }
+        Ok(out)
+    }
+
+    /// `COPY table TO` is a query of its columns.
+    fn copy_table(
+        &mut self,
+        table: &std::sync::Arc<Table>,
+        range: &pb::RangeVar,
+        columns: &[u16],
+    ) -> Result<crate::logical::Query> {
+        self.lock_unless_system(table, LockMode::AccessShare);
+        let (rel, _) = self.table_item(table.clone(), range)?;
+        let base = match &rel {
+            crate::logical::Rel::Table(t) => t.base,
+            crate::logical::Rel::System { base, .. } => *base,
+            _ => 0,
+        };
+        let targets: Vec<super::select::Target> = columns
+            .iter()
+            .map(|n| super::select::Target {
+                name: table.columns[usize::from(*n) - 1].name.clone(),
+                expr: self.column(base + n - 1),
+            })
+            .collect();
+        let output = self.describe_targets(&targets);
+        let (rel, cols) = self.project(rel, &targets)?;
+        Ok(crate::logical::Query { rel, cols, output })
+    }
+}
+
+fn copy_options(stmt: &pb::CopyStmt) -> Result<CopyOptions> {
+    let mut format = CopyFormat::Text;
+    for def in defs(&stmt.options) {
+        if def.defname == "format" {
+            format = match def_value(def).unwrap_or_default().as_str() {
+                "text" => CopyFormat::Text,
+                "csv" => CopyFormat::Csv,
+                "binary" => CopyFormat::Binary,
+                other => {
+                    return Err(err!(
+                        INVALID_PARAMETER_VALUE,
+                        "COPY format \"{other}\" not recognized"
+                    ));
+                }
+            };
+        }
+    }
+    let csv = format == CopyFormat::Csv;
+    let mut options = CopyOptions {
+        format,
+        delimiter: if csv { b',' } else { b'\t' },
+        null: if csv { String::new() } else { "\\N".to_owned() },
+        header: false,
+        quote: b'"',
+        escape: b'"',
+        freeze: false,
+    };
+    let mut escape = None;
+    for def in defs(&stmt.options) {
+        let value = def_value(def);
+        let text = value.clone().unwrap_or_default();
+        let flag = || match value.as_deref() {
+            None => Ok(true),
+            Some(v) => base::settings::parse_bool(v)
+                .ok_or_else(|| err!(SYNTAX_ERROR, "{} requires a Boolean value", def.defname)),
+        };
+        match def.defname.as_str() {
+            "format" => {}
+            "freeze" => options.freeze = flag()?,
+            "delimiter" => options.delimiter = one_byte(&text, "COPY delimiter")?,
+            "null" => options.null = text,
+            "header" => options.header = flag()?,
+            "quote" => options.quote = one_byte(&text, "COPY quote")?,
+            "escape" => escape = Some(one_byte(&text, "COPY escape")?),
+            "encoding"
+                if text.eq_ignore_ascii_case("utf8") || text.eq_ignore_ascii_case("utf-8") => {}
+            other => return Err(Error::unsupported(format!("COPY option \"{other}\""))),
+        }
+    }
+    options.escape = escape.unwrap_or(options.quote);
+    if format == CopyFormat::Binary && (options.header || options.null != "\\N") {
+        return Err(err!(SYNTAX_ERROR, "cannot specify DELIMITER, NULL or HEADER in BINARY mode"));
+    }
+    Ok(options)
+}
+
+fn defs(nodes: &[pb::Node]) -> impl Iterator<Item = &pb::DefElem> {
+    nodes.iter().filter_map(|n| match &n.node {
+        Some(NodeEnum::DefElem(def)) => Some(&**def),
+        _ => None,
+    })
+}
+
+fn one_byte(text: &str, what: &str) -> Result<u8> {
+    match text.as_bytes() {
+        [b'\n' | b'\r'] => {
+            Err(err!(INVALID_PARAMETER_VALUE, "{what} cannot be newline or carriage return"))
+        }
+        [one] => Ok(*one),
+        _ => Err(err!(FEATURE_NOT_SUPPORTED, "{what} must be a single one-byte character")),
+    }
+}

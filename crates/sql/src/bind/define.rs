@@ -1,0 +1,479 @@
+//! CREATE and DROP of tables, indexes, schemas.
+
+use base::{Result, err};
+use catalog::{Column, ForeignKeyAction, Table, TableKind};
+use pg_query::{NodeEnum, protobuf as pb};
+
+use crate::parse::deparse_expr;
+use crate::utility::{ColumnDef, ConstraintDef, ConstraintDefKind, Name, Utility};
+
+use super::{Binder, ast, inner};
+
+impl Binder<'_> {
+    /// A table's name as written.
+    pub(crate) fn name_of_range(&self, range: &Option<pb::RangeVar>) -> Result<Name> {
+        let Some(range) = range else {
+            return Err(err!(SYNTAX_ERROR, "statement without a name"));
+        };
+        Ok(Name {
+            schema: (!range.schemaname.is_empty()).then(|| range.schemaname.clone()),
+            name: range.relname.clone(),
+            position: self.at(range.location),
+        })
+    }
+
+    /// A name given as a list of strings.
+    pub(crate) fn name_of_list(&self, nodes: &[pb::Node]) -> Name {
+        let names = ast::strings(nodes);
+        let (schema, name) = ast::qualified(&names);
+        Name { schema: schema.map(str::to_owned), name: name.to_owned(), position: 0 }
+    }
+
+    /// CREATE TABLE.
+    pub(crate) fn create_table(&mut self, stmt: &pb::CreateStmt) -> Result<Utility> {
+        let name = self.name_of_range(&stmt.relation)?;
+        let range = stmt.relation.as_ref();
+        self.no_temporary(range)?;
+        if !stmt.inh_relations.is_empty() || stmt.partbound.is_some() {
+            return Err(base::Error::unsupported("table inheritance"));
+        }
+        if stmt.partspec.is_some() {
+            return Err(base::Error::unsupported("partitioned tables"));
+        }
+        if stmt.of_typename.is_some() {
+            return Err(base::Error::unsupported("typed tables"));
+        }
+        let mut columns: Vec<ColumnDef> = Vec::new();
+        let mut constraints = Vec::new();
+        for node in &stmt.table_elts {
+            match &node.node {
+                Some(NodeEnum::ColumnDef(def)) => {
+                    let (column, own) = self.column_def(def)?;
+                    if columns.iter().any(|c| c.name == column.name) {
+                        return Err(err!(
+                            DUPLICATE_COLUMN,
+                            "column \"{}\" specified more than once",
+                            column.name
+                        ));
+                    }
+                    columns.push(column);
+                    constraints.extend(own);
+                }
+                Some(NodeEnum::Constraint(c)) => {
+                    constraints.extend(self.constraint(c, None)?);
+                }
+                Some(NodeEnum::TableLikeClause(_)) => {
+                    return Err(base::Error::unsupported("CREATE TABLE … LIKE"));
+                }
+                _ => return Err(base::Error::unsupported("this table element")),
+            }
+        }
+        for node in &stmt.constraints {
+            if let Some(NodeEnum::Constraint(c)) = &node.node {
+                constraints.extend(self.constraint(c, None)?);
+            }
+        }
+        self.check_constraints(&name, &columns, &constraints)?;
+        for constraint in &constraints {
+            if let ConstraintDefKind::PrimaryKey(keys) = &constraint.kind {
+                for column in columns.iter_mut().filter(|c| keys.contains(&c.name)) {
+                    column.not_null = true;
+                }
+            }
+        }
+        Ok(Utility::CreateTable {
+            name,
+            columns,
+            constraints,
+            if_not_exists: stmt.if_not_exists,
+            options: self.options(&stmt.options)?,
+            unlogged: range.is_some_and(|r| r.relpersistence == "u"),
+        })
+    }
+
+    pub(crate) fn no_temporary(&self, range: Option<&pb::RangeVar>) -> Result<()> {
+        match range {
+            Some(r) if r.relpersistence == "t" => {
+                Err(self.unsupported("temporary tables", r.location))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Constraints over the new table's columns: names exist, expressions are boolean.
+    fn check_constraints(
+        &mut self,
+        name: &Name,
+        columns: &[ColumnDef],
+        constraints: &[ConstraintDef],
+    ) -> Result<()> {
+        let mut primary = false;
+        for constraint in constraints {
+            let keys: &[String] = match &constraint.kind {
+                ConstraintDefKind::PrimaryKey(keys) => {
+                    if std::mem::replace(&mut primary, true) {
+                        return Err(err!(
+                            INVALID_TABLE_DEFINITION,
+                            "multiple primary keys for table \"{}\" are not allowed",
+                            name.name
+                        ));
+                    }
+                    keys
+                }
+                ConstraintDefKind::Unique(keys) => keys,
+                ConstraintDefKind::ForeignKey { columns, .. } => columns,
+                _ => &[],
+            };
+            for key in keys {
+                if !columns.iter().any(|c| c.name == *key) {
+                    let what = match constraint.kind {
+                        ConstraintDefKind::ForeignKey { .. } => {
+                            "referenced in foreign key constraint"
+                        }
+                        _ => "named in key",
+                    };
+                    return Err(err!(UNDEFINED_COLUMN, "column \"{key}\" {what} does not exist"));
+                }
+            }
+            if let ConstraintDefKind::Check { sql, .. } = &constraint.kind {
+                let table = transient_table(&name.name, columns);
+                let rel = self.table_rel(std::sync::Arc::new(table), &name.name)?;
+                let node = crate::parse::parse_expr(sql)?;
+                self.check_expr(&rel, &node).map_err(|e| self.near(e))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An error whose position belongs to another text.
+    fn near(&self, error: base::Error) -> base::Error {
+        let fields = error.fields();
+        let mut out = base::Error::new(fields.code, fields.message.clone());
+        if let Some(detail) = &fields.detail {
+            out = out.detail(detail.clone());
+        }
+        if let Some(hint) = &fields.hint {
+            out = out.hint(hint.clone());
+        }
+        out
+    }
+
+    /// A column definition with the constraints written at it.
+    pub(crate) fn column_def(
+        &mut self,
+        def: &pb::ColumnDef,
+    ) -> Result<(ColumnDef, Vec<ConstraintDef>)> {
+        let Some(type_name) = &def.type_name else {
+            return Err(err!(SYNTAX_ERROR, "column without a type"));
+        };
+        let (ty, typmod) = self.type_name(type_name)?;
+        if types::TypeIo::get(ty).is_none_or(|io| io.category == b'P') {
+            return Err(err!(
+                INVALID_TABLE_DEFINITION,
+                "column \"{}\" has pseudo-type {}",
+                def.colname,
+                types::io::format_type(ty, -1)
+            ));
+        }
+        let mut column = ColumnDef {
+            name: def.colname.clone(),
+            ty,
+            typmod,
+            not_null: def.is_not_null,
+            default: None,
+        };
+        let mut constraints = Vec::new();
+        for node in &def.constraints {
+            let Some(NodeEnum::Constraint(c)) = &node.node else { continue };
+            match pb::ConstrType::try_from(c.contype) {
+                Ok(pb::ConstrType::ConstrNotnull) => column.not_null = true,
+                Ok(pb::ConstrType::ConstrNull) => column.not_null = false,
+                Ok(pb::ConstrType::ConstrDefault) => {
+                    let Some(node) = inner(&c.raw_expr) else { continue };
+                    self.default_expr(node, ty, typmod, &def.colname)?;
+                    column.default = Some(deparse_expr(node)?);
+                }
+                Ok(pb::ConstrType::ConstrIdentity) => {
+                    return Err(self.unsupported("identity columns (sequences)", c.location));
+                }
+                Ok(pb::ConstrType::ConstrGenerated) => {
+                    return Err(self.unsupported("generated columns", c.location));
+                }
+                _ => constraints.extend(self.constraint(c, Some(&def.colname))?),
+            }
+        }
+        Ok((column, constraints))
+    }
+
+    /// A constraint; `column`: the column that it is written at.
+    pub(crate) fn constraint(
+        &mut self,
+        c: &pb::Constraint,
+        column: Option<&str>,
+    ) -> Result<Option<ConstraintDef>> {
+        use pb::ConstrType as T;
+        let keys = |nodes: &[pb::Node]| match column {
+            Some(column) if nodes.is_empty() => vec![column.to_owned()],
+            _ => ast::owned_strings(nodes),
+        };
+        if c.deferrable || c.initdeferred {
+            return Err(self.unsupported("deferrable constraints", c.location));
+        }
+        let kind = match T::try_from(c.contype) {
+            Ok(T::ConstrCheck) => {
+                let Some(node) = inner(&c.raw_expr) else { return Ok(None) };
+                let mut columns = Vec::new();
+                column_names(node, &mut columns);
+                ConstraintDefKind::Check { sql: deparse_expr(node)?, columns }
+            }
+            Ok(T::ConstrPrimary | T::ConstrUnique) => {
+                let primary = c.contype == T::ConstrPrimary as i32;
+                if c.nulls_not_distinct {
+                    return Err(self.unsupported("NULLS NOT DISTINCT", c.location));
+                }
+                if !c.including.is_empty() {
+                    return Err(self.unsupported("INCLUDE columns", c.location));
+                }
+                if !c.indexname.is_empty() {
+                    ConstraintDefKind::UsingIndex { index: c.indexname.clone(), primary }
+                } else if primary {
+                    ConstraintDefKind::PrimaryKey(keys(&c.keys))
+                } else {
+                    ConstraintDefKind::Unique(keys(&c.keys))
+                }
+            }
+            Ok(T::ConstrForeign) => {
+                if c.fk_matchtype == "f" {
+                    return Err(self.unsupported("MATCH FULL", c.location));
+                }
+                if !c.fk_del_set_cols.is_empty() {
+                    return Err(self.unsupported("ON DELETE SET with a column list", c.location));
+                }
+                ConstraintDefKind::ForeignKey {
+                    columns: keys(&c.fk_attrs),
+                    table: self.name_of_range(&c.pktable)?,
+                    referenced: ast::owned_strings(&c.pk_attrs),
+                    on_delete: key_action(&c.fk_del_action),
+                    on_update: key_action(&c.fk_upd_action),
+                }
+            }
+            Ok(T::ConstrExclusion) => {
+                return Err(self.unsupported("exclusion constraints", c.location));
+            }
+            Ok(T::ConstrAttrNotDeferrable | T::ConstrAttrImmediate | T::ConstrAttrEnforced) => {
+                return Ok(None);
+            }
+            Ok(T::ConstrAttrDeferrable | T::ConstrAttrDeferred) => {
+                return Err(self.unsupported("deferrable constraints", c.location));
+            }
+            _ => return Err(self.unsupported("this constraint", c.location)),
+        };
+        let name = (!c.conname.is_empty()).then(|| c.conname.clone());
+        Ok(Some(ConstraintDef { name, kind }))
+    }
+
+    /// `WITH (name = value, …)`.
+    pub(crate) fn options(&self, nodes: &[pb::Node]) -> Result<Vec<(String, String)>> {
+        let mut out = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
+            let value = def_value(def).unwrap_or_else(|| "true".to_owned());
+            match def.defname.as_str() {
+                "fillfactor" => {
+                    let ok = value.parse::<i64>().is_ok_and(|v| (10..=100).contains(&v));
+                    if !ok {
+                        return Err(err!(
+                            INVALID_PARAMETER_VALUE,
+                            "value {value} out of bounds for option \"fillfactor\""
+                        )
+                        .detail("Valid values are between \"10\" and \"100\"."));
+                    }
+                }
+                name if name.starts_with("autovacuum_")
+                    || name.starts_with("toast")
+                    || matches!(
+                        name,
+                        "parallel_workers"
+                            | "user_catalog_table"
+                            | "vacuum_truncate"
+                            | "vacuum_index_cleanup"
+                            | "deduplicate_items"
+                            | "oids"
+                    ) => {}
+                name => {
+                    return Err(err!(INVALID_PARAMETER_VALUE, "unrecognized parameter \"{name}\""));
+                }
+            }
+            out.push((def.defname.clone(), value));
+        }
+        Ok(out)
+    }
+
+    /// CREATE INDEX.
+    pub(crate) fn create_index(&mut self, stmt: &pb::IndexStmt) -> Result<Utility> {
+        let location = stmt.relation.as_ref().map_or(-1, |r| r.location);
+        if stmt.access_method != "btree" && !stmt.access_method.is_empty() {
+            return Err(self.unsupported(
+                &format!("index access method \"{}\"", stmt.access_method),
+                location,
+            ));
+        }
+        if stmt.where_clause.is_some() {
+            return Err(self.unsupported("partial indexes", location));
+        }
+        if !stmt.index_including_params.is_empty() {
+            return Err(self.unsupported("INCLUDE columns", location));
+        }
+        if stmt.nulls_not_distinct {
+            return Err(self.unsupported("NULLS NOT DISTINCT", location));
+        }
+        let range = stmt.relation.as_ref();
+        let table = match range {
+            Some(range) => self.find_table(range)?,
+            None => return Err(err!(SYNTAX_ERROR, "index without a table")),
+        };
+        let mut columns = Vec::with_capacity(stmt.index_params.len());
+        for node in &stmt.index_params {
+            let Some(NodeEnum::IndexElem(elem)) = &node.node else { continue };
+            if elem.name.is_empty() {
+                return Err(self.unsupported("indexes on expressions", location));
+            }
+            if table.column(&elem.name).is_none() {
+                return Err(err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", elem.name));
+            }
+            let descending = elem.ordering == pb::SortByDir::SortbyDesc as i32;
+            let nulls_first = match pb::SortByNulls::try_from(elem.nulls_ordering) {
+                Ok(pb::SortByNulls::SortbyNullsFirst) => true,
+                Ok(pb::SortByNulls::SortbyNullsLast) => false,
+                _ => descending,
+            };
+            columns.push((elem.name.clone(), descending, nulls_first));
+        }
+        Ok(Utility::CreateIndex {
+            name: (!stmt.idxname.is_empty()).then(|| stmt.idxname.clone()),
+            table: self.name_of_range(&stmt.relation)?,
+            columns,
+            unique: stmt.unique,
+            if_not_exists: stmt.if_not_exists,
+            options: self.options(&stmt.options)?,
+        })
+    }
+
+    /// DROP.
+    pub(crate) fn drop_objects(&mut self, stmt: &pb::DropStmt) -> Result<Utility> {
+        let (kind, _) = object_kind(stmt.remove_type)
+            .filter(|(k, _)| matches!(*k, "TABLE" | "INDEX" | "SCHEMA" | "VIEW" | "SEQUENCE"))
+            .ok_or_else(|| base::Error::unsupported("DROP of this kind of object"))?;
+        let names = stmt
+            .objects
+            .iter()
+            .map(|node| match &node.node {
+                Some(NodeEnum::List(list)) => self.name_of_list(&list.items),
+                _ => Name { schema: None, name: ast::string(node).to_owned(), position: 0 },
+            })
+            .collect();
+        Ok(Utility::Drop {
+            kind,
+            names,
+            if_exists: stmt.missing_ok,
+            cascade: stmt.behavior == pb::DropBehavior::DropCascade as i32,
+        })
+    }
+}
+
+/// Kinds of objects that statements name: the word, and whether it is a relation.
+pub(crate) fn object_kind(kind: i32) -> Option<(&'static str, bool)> {
+    use pb::ObjectType as T;
+    Some(match T::try_from(kind).ok()? {
+        T::ObjectTable => ("TABLE", true),
+        T::ObjectIndex => ("INDEX", true),
+        T::ObjectView => ("VIEW", true),
+        T::ObjectSequence => ("SEQUENCE", true),
+        T::ObjectSchema => ("SCHEMA", false),
+        T::ObjectColumn => ("COLUMN", true),
+        T::ObjectTabconstraint => ("CONSTRAINT", true),
+        T::ObjectDatabase => ("DATABASE", false),
+        T::ObjectRole => ("ROLE", false),
+        _ => return None,
+    })
+}
+
+fn key_action(letter: &str) -> ForeignKeyAction {
+    match letter {
+        "r" => ForeignKeyAction::Restrict,
+        "c" => ForeignKeyAction::Cascade,
+        "n" => ForeignKeyAction::SetNull,
+        "d" => ForeignKeyAction::SetDefault,
+        _ => ForeignKeyAction::NoAction,
+    }
+}
+
+/// The value of an option as text.
+pub(crate) fn def_value(def: &pb::DefElem) -> Option<String> {
+    Some(match inner(&def.arg)? {
+        NodeEnum::String(s) => s.sval.clone(),
+        NodeEnum::Integer(i) => i.ival.to_string(),
+        NodeEnum::Float(f) => f.fval.clone(),
+        NodeEnum::Boolean(b) => b.boolval.to_string(),
+        NodeEnum::AConst(c) => const_text(c)?,
+        NodeEnum::TypeName(t) => ast::strings(&t.names).last()?.to_string(),
+        NodeEnum::List(l) => ast::strings(&l.items).join("."),
+        NodeEnum::AStar(_) => "*".to_owned(),
+        _ => return None,
+    })
+}
+
+/// A constant's text.
+pub(crate) fn const_text(c: &pb::AConst) -> Option<String> {
+    use pb::a_const::Val;
+    Some(match &c.val {
+        Some(Val::Ival(i)) => i.ival.to_string(),
+        Some(Val::Fval(f)) => f.fval.clone(),
+        Some(Val::Boolval(b)) => b.boolval.to_string(),
+        Some(Val::Sval(s)) => s.sval.clone(),
+        Some(Val::Bsval(s)) => s.bsval.clone(),
+        None if c.isnull => return None,
+        None => "0".to_owned(),
+    })
+}
+
+/// Columns that an expression names, in order, without repetition.
+fn column_names(node: &NodeEnum, out: &mut Vec<String>) {
+    for (inner, ..) in node.nodes() {
+        if let pg_query::NodeRef::ColumnRef(c) = inner
+            && let Some(name) = c.fields.last().map(ast::string)
+            && !out.iter().any(|n| n == name)
+        {
+            out.push(name.to_owned());
+        }
+    }
+}
+
+/// A table that exists only to bind expressions over its columns.
+fn transient_table(name: &str, columns: &[ColumnDef]) -> Table {
+    Table {
+        oid: 0,
+        name: name.to_owned(),
+        schema: 0,
+        owner: 0,
+        kind: TableKind::Table,
+        rel: 0,
+        columns: columns
+            .iter()
+            .map(|c| Column {
+                name: c.name.clone(),
+                ty: c.ty.0,
+                typmod: c.typmod,
+                not_null: c.not_null,
+                default: None,
+                missing: None,
+                dropped: false,
+            })
+            .collect(),
+        constraints: Vec::new(),
+        indexes: Vec::new(),
+        referenced_by: Vec::new(),
+        options: Vec::new(),
+        unlogged: false,
+    }
+}

@@ -1,0 +1,493 @@
+//! INSERT, UPDATE, DELETE.
+
+use std::sync::Arc;
+
+use base::{Oid, Result, err};
+use catalog::{ConstraintKind, Table, TableKind};
+use pg_query::{NodeEnum, protobuf as pb};
+use txn::LockMode;
+use types::Datum;
+use types::oids::*;
+
+use crate::expr::Expr;
+use crate::logical::{Change, ChangeAction, Input, Query, Rel, TableRel};
+use crate::plan::{JoinKind, OutputColumn};
+use crate::walk;
+
+use super::from::join;
+use super::scope::{NsItem, Place};
+use super::select::{Target, filter};
+use super::{Binder, Scope, ast, inner};
+
+/// A bound change with the columns that RETURNING gives.
+pub(crate) type BoundChange = (Change, Vec<OutputColumn>);
+
+impl Binder<'_> {
+    fn target_table(&mut self, range: &Option<pb::RangeVar>) -> Result<(Arc<Table>, pb::RangeVar)> {
+        let Some(range) = range else {
+            return Err(err!(SYNTAX_ERROR, "statement without a table"));
+        };
+        let table = self.find_table(range)?;
+        if table.kind == TableKind::System {
+            return Err(err!(
+                INSUFFICIENT_PRIVILEGE,
+                "permission denied: \"{}\" is a system catalog",
+                table.name
+            ));
+        }
+        self.lock(table.oid, LockMode::RowExclusive);
+        for (_, key) in table.foreign_keys() {
+            self.lock(key.table, LockMode::RowShare);
+        }
+        Ok((table, range.clone()))
+    }
+
+    /// INSERT.
+    pub(crate) fn insert(&mut self, stmt: &pb::InsertStmt) -> Result<BoundChange> {
+        let names = self.cte_names.len();
+        if let Some(with) = &stmt.with_clause {
+            self.with_clause(with, None)?;
+        }
+        if let Some(conflict) = &stmt.on_conflict_clause {
+            return Err(self.unsupported("ON CONFLICT", conflict.location));
+        }
+        let (table, range) = self.target_table(&stmt.relation)?;
+        let columns = self.insert_columns(&table, &stmt.cols)?;
+        let (rel, item) = self.table_item(table.clone(), &range)?;
+        let Rel::Table(target) = rel else {
+            return Err(err!(INTERNAL_ERROR, "insert into a computed table"));
+        };
+        let input = match inner(&stmt.select_stmt) {
+            None => self.default_row(&table)?,
+            Some(NodeEnum::SelectStmt(select)) if is_plain_values(select) => {
+                self.insert_values(&table, &columns, !stmt.cols.is_empty(), select, &stmt.cols)?
+            }
+            Some(NodeEnum::SelectStmt(select)) => {
+                self.insert_select(&table, &columns, !stmt.cols.is_empty(), select, &stmt.cols)?
+            }
+            Some(_) => return Err(base::Error::unsupported("this INSERT source")),
+        };
+        self.cte_names.truncate(names);
+        let checks = self.checks(&target)?;
+        let (returning, output) = self.returning(&stmt.returning_clause, vec![item])?;
+        let action = ChangeAction::Insert(input);
+        Ok((Change { table: target, action, returning, checks }, output))
+    }
+
+    /// The columns that are given values, from 1.
+    pub(crate) fn insert_columns(&self, table: &Table, cols: &[pb::Node]) -> Result<Vec<u16>> {
+        if cols.is_empty() {
+            return Ok(table.live_columns().map(|(n, _)| n).collect());
+        }
+        let mut out = Vec::with_capacity(cols.len());
+        for node in cols {
+            let Some(NodeEnum::ResTarget(target)) = &node.node else { continue };
+            let position = self.at(target.location);
+            if !target.indirection.is_empty() {
+                return Err(self.unsupported("assigning to array elements", target.location));
+            }
+            let Some((n, _)) = table.column(&target.name) else {
+                return Err(self.missing_column(table, &target.name, position));
+            };
+            if out.contains(&n) {
+                return Err(err!(
+                    DUPLICATE_COLUMN,
+                    "column \"{}\" specified more than once",
+                    target.name
+                )
+                .at(position));
+            }
+            out.push(n);
+        }
+        Ok(out)
+    }
+
+    fn missing_column(&self, table: &Table, name: &str, position: u32) -> base::Error {
+        err!(UNDEFINED_COLUMN, "column \"{name}\" of relation \"{}\" does not exist", table.name)
+            .at(position)
+    }
+
+    fn default_row(&mut self, table: &Table) -> Result<Input> {
+        let mut row = Vec::with_capacity(table.columns.len());
+        for n in 1..=table.columns.len() as u16 {
+            row.push(self.column_default(table, n)?);
+        }
+        self.rows_input(table, vec![row])
+    }
+
+    fn rows_input(&mut self, table: &Table, rows: Vec<Vec<Expr>>) -> Result<Input> {
+        let mut cols = Vec::with_capacity(table.columns.len());
+        for column in &table.columns {
+            cols.push(self.new_var(&column.name, Oid(column.ty), column.typmod)?);
+        }
+        Ok(Input { rel: Rel::Values { cols: cols.clone(), rows }, cols })
+    }
+
+    /// What a column gets when nothing is given for it.
+    pub(crate) fn column_default(&mut self, table: &Table, number: u16) -> Result<Expr> {
+        let column = &table.columns[usize::from(number) - 1];
+        let ty = Oid(column.ty);
+        match (&column.default, column.dropped) {
+            (Some(sql), false) => self.stored_default(sql, ty, column.typmod, &column.name),
+            _ => Ok(Expr::Const(Datum::Null, ty)),
+        }
+    }
+
+    /// Binds a default's SQL text.
+    pub(crate) fn stored_default(
+        &mut self,
+        sql: &str,
+        ty: Oid,
+        typmod: i32,
+        name: &str,
+    ) -> Result<Expr> {
+        let node = crate::parse::parse_expr(sql)?;
+        self.default_expr(&node, ty, typmod, name)
+    }
+
+    /// Binds a default's expression.
+    pub(crate) fn default_expr(
+        &mut self,
+        node: &NodeEnum,
+        ty: Oid,
+        typmod: i32,
+        name: &str,
+    ) -> Result<Expr> {
+        let scope = Scope::new(None);
+        scope.place.set(Place::Default);
+        let expr = self.holding(|b| b.expr(&scope, node))?;
+        let from = expr.ty();
+        self.holding(|b| b.assign(expr, ty, typmod, name, 0)).map_err(|e| {
+            if e.code() != base::sqlstate::DATATYPE_MISMATCH {
+                return e;
+            }
+            err!(
+                DATATYPE_MISMATCH,
+                "column \"{name}\" is of type {} but default expression is of type {}",
+                types::io::format_type(ty, -1),
+                types::io::format_type(from, -1)
+            )
+            .hint("You will need to rewrite or cast the expression.")
+        })
+    }
+
+    fn insert_values(
+        &mut self,
+        table: &Table,
+        columns: &[u16],
+        listed: bool,
+        select: &pb::SelectStmt,
+        cols: &[pb::Node],
+    ) -> Result<Input> {
+        let scope = Scope::new(None);
+        scope.place.set(Place::Values);
+        let mut defaults: Option<Vec<Expr>> = None;
+        let mut rows = Vec::with_capacity(select.values_lists.len());
+        let first_width = select.values_lists.first().map_or(0, |l| ast::list(l).len());
+        for list in &select.values_lists {
+            let items = ast::list(list);
+            if items.len() != first_width {
+                let at = items.first().map_or(-1, ast::location_of);
+                return Err(
+                    err!(SYNTAX_ERROR, "VALUES lists must all be the same length").at(self.at(at))
+                );
+            }
+            self.check_width(items.len(), columns.len(), listed, cols, |n| {
+                items.get(n).map_or(-1, ast::location_of)
+            })?;
+            let mut row = self.default_template(table, columns, items.len(), &mut defaults)?;
+            for (node, number) in items.iter().zip(columns) {
+                let column = &table.columns[usize::from(*number) - 1];
+                row[usize::from(*number) - 1] =
+                    if matches!(node.node, Some(NodeEnum::SetToDefault(_))) {
+                        self.column_default(table, *number)?
+                    } else {
+                        let position = self.at(ast::location_of(node));
+                        let e = self.expr_node(&scope, node)?;
+                        self.assign(e, Oid(column.ty), column.typmod, &column.name, position)?
+                    };
+            }
+            rows.push(row);
+        }
+        self.rows_input(table, rows)
+    }
+
+    /// A row of defaults where no value is given, NULLs elsewhere.
+    fn default_template(
+        &mut self,
+        table: &Table,
+        columns: &[u16],
+        given: usize,
+        known: &mut Option<Vec<Expr>>,
+    ) -> Result<Vec<Expr>> {
+        if let Some(row) = known {
+            return Ok(row.clone());
+        }
+        let mut row = Vec::with_capacity(table.columns.len());
+        for number in 1..=table.columns.len() as u16 {
+            row.push(if columns[..given.min(columns.len())].contains(&number) {
+                Expr::Const(Datum::Null, Oid(table.columns[usize::from(number) - 1].ty))
+            } else {
+                self.column_default(table, number)?
+            });
+        }
+        Ok(known.insert(row).clone())
+    }
+
+    fn check_width(
+        &self,
+        given: usize,
+        wanted: usize,
+        listed: bool,
+        cols: &[pb::Node],
+        location: impl Fn(usize) -> i32,
+    ) -> Result<()> {
+        if given > wanted {
+            return Err(err!(SYNTAX_ERROR, "INSERT has more expressions than target columns")
+                .at(self.at(location(wanted))));
+        }
+        if given < wanted && listed {
+            let at = cols.get(given).map_or(-1, ast::location_of);
+            return Err(err!(SYNTAX_ERROR, "INSERT has more target columns than expressions")
+                .at(self.at(at)));
+        }
+        Ok(())
+    }
+
+    fn insert_select(
+        &mut self,
+        table: &Table,
+        columns: &[u16],
+        listed: bool,
+        select: &pb::SelectStmt,
+        cols: &[pb::Node],
+    ) -> Result<Input> {
+        let query = self.select(select, None, false)?;
+        let location = |n: usize| match select.target_list.get(n).and_then(|t| t.node.as_ref()) {
+            Some(NodeEnum::ResTarget(t)) => t.location,
+            _ => -1,
+        };
+        self.check_width(query.cols.len(), columns.len(), listed, cols, location)?;
+        let mut known = None;
+        let mut row = self.default_template(table, columns, query.cols.len(), &mut known)?;
+        let Query { rel, cols: given, .. } = query;
+        let mut rel = rel;
+        for (i, (col, number)) in given.iter().zip(columns).enumerate() {
+            let column = &table.columns[usize::from(*number) - 1];
+            // A literal at the top of the query is read as the column's type.
+            let mut e = self.column(*col);
+            if e.ty() == UNKNOWN
+                && let Rel::Project { exprs, set: false, .. } = &mut rel
+                && let Some((_, direct)) = exprs.iter().find(|(c, _)| c == col)
+                && !walk::has_columns(direct)
+            {
+                e = direct.clone();
+                let at = exprs.iter().position(|(c, _)| c == col).unwrap_or(0);
+                exprs[at].1 = Expr::Const(Datum::Null, TEXT);
+            }
+            let position = self.at(location(i));
+            row[usize::from(*number) - 1] =
+                self.assign(e, Oid(column.ty), column.typmod, &column.name, position)?;
+        }
+        let mut exprs = Vec::with_capacity(row.len());
+        for (column, e) in table.columns.iter().zip(row) {
+            exprs.push((self.new_var(&column.name, Oid(column.ty), column.typmod)?, e));
+        }
+        let cols = exprs.iter().map(|(c, _)| *c).collect();
+        Ok(Input { rel: Rel::Project { input: Box::new(rel), exprs, set: false }, cols })
+    }
+
+    /// CHECK constraints, over the table's columns.
+    pub(crate) fn checks(&mut self, target: &TableRel) -> Result<Vec<(String, Expr)>> {
+        let mut out = Vec::new();
+        for constraint in &target.table.clone().constraints {
+            let ConstraintKind::Check(sql) = &constraint.kind else { continue };
+            let node = crate::parse::parse_expr(sql)?;
+            out.push((constraint.name.clone(), self.check_expr(target, &node)?));
+        }
+        Ok(out)
+    }
+
+    /// Binds a CHECK expression over a table.
+    pub(crate) fn check_expr(&mut self, target: &TableRel, node: &NodeEnum) -> Result<Expr> {
+        let mut scope = Scope::new(None);
+        scope.items.push(self.item_of(target));
+        self.holding(|b| b.condition(&scope, node, Place::Check))
+    }
+
+    fn item_of(&self, target: &TableRel) -> NsItem {
+        NsItem {
+            name: Some(target.alias.clone()),
+            schema: None,
+            columns: self.table_columns(target),
+            rel_visible: true,
+            cols_visible: true,
+            lateral_only: false,
+            lateral_ok: true,
+            table: Some(target.clone()),
+            oid: target.table.oid,
+        }
+    }
+
+    fn returning(
+        &mut self,
+        clause: &Option<pb::ReturningClause>,
+        items: Vec<NsItem>,
+    ) -> Result<(Option<Vec<Expr>>, Vec<OutputColumn>)> {
+        let Some(clause) = clause else { return Ok((None, Vec::new())) };
+        let mut scope = Scope::new(None);
+        scope.items = items;
+        let mut targets: Vec<Target> = self.target_list(&scope, &clause.exprs, Place::Returning)?;
+        for target in &mut targets {
+            let e = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));
+            target.expr = self.resolve_unknown(e)?;
+        }
+        let output = self.describe_targets(&targets);
+        Ok((Some(targets.into_iter().map(|t| t.expr).collect()), output))
+    }
+
+    /// UPDATE.
+    pub(crate) fn update(&mut self, stmt: &pb::UpdateStmt) -> Result<BoundChange> {
+        let names = self.cte_names.len();
+        if let Some(with) = &stmt.with_clause {
+            self.with_clause(with, None)?;
+        }
+        let (table, range) = self.target_table(&stmt.relation)?;
+        let (rel, recheck, target, scope) =
+            self.changed_rows(table, &range, &stmt.from_clause, &stmt.where_clause)?;
+        let set = self.set_list(&scope, &target, &stmt.target_list)?;
+        self.cte_names.truncate(names);
+        let checks = self.checks(&target)?;
+        let (returning, output) = self.returning(&stmt.returning_clause, scope.items)?;
+        let action = ChangeAction::Update { rel, set, recheck };
+        Ok((Change { table: target, action, returning, checks }, output))
+    }
+
+    /// DELETE.
+    pub(crate) fn delete(&mut self, stmt: &pb::DeleteStmt) -> Result<BoundChange> {
+        let names = self.cte_names.len();
+        if let Some(with) = &stmt.with_clause {
+            self.with_clause(with, None)?;
+        }
+        let (table, range) = self.target_table(&stmt.relation)?;
+        let (rel, recheck, target, scope) =
+            self.changed_rows(table, &range, &stmt.using_clause, &stmt.where_clause)?;
+        self.cte_names.truncate(names);
+        let (returning, output) = self.returning(&stmt.returning_clause, scope.items)?;
+        let action = ChangeAction::Delete { rel, recheck };
+        Ok((Change { table: target, action, returning, checks: Vec::new() }, output))
+    }
+
+    /// The rows to change: the table, joined with FROM or USING, under WHERE.
+    fn changed_rows(
+        &mut self,
+        table: Arc<Table>,
+        range: &pb::RangeVar,
+        others: &[pb::Node],
+        condition: &Option<Box<pb::Node>>,
+    ) -> Result<(Rel, Vec<Expr>, TableRel, Scope<'static>)> {
+        let mut scope = Scope::new(None);
+        let (rel, item) = self.table_item(table, range)?;
+        let Rel::Table(target) = rel.clone() else {
+            return Err(err!(INTERNAL_ERROR, "change of a computed table"));
+        };
+        scope.items.push(item);
+        let mut whole = rel;
+        if let Some(others) = self.from_clause(&mut scope, others)? {
+            whole = join(JoinKind::Inner, whole, others, Vec::new());
+        }
+        let mut recheck = Vec::new();
+        if let Some(node) = inner(condition) {
+            let bound = self.condition(&scope, node, Place::Where)?;
+            walk::conjuncts(bound, &mut recheck);
+        }
+        Ok((filter(whole, recheck.clone()), recheck, target, scope))
+    }
+
+    fn set_list(
+        &mut self,
+        scope: &Scope<'_>,
+        target: &TableRel,
+        nodes: &[pb::Node],
+    ) -> Result<Vec<(u16, Expr)>> {
+        let table = target.table.clone();
+        let mut set: Vec<(u16, Expr)> = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let Some(NodeEnum::ResTarget(assignment)) = &node.node else { continue };
+            let position = self.at(assignment.location);
+            let Some((number, column)) = table.column(&assignment.name) else {
+                return Err(self.missing_column(&table, &assignment.name, position));
+            };
+            if !assignment.indirection.is_empty() {
+                return Err(self.unsupported("assigning to array elements", assignment.location));
+            }
+            if set.iter().any(|(n, _)| *n == number) {
+                return Err(err!(
+                    SYNTAX_ERROR,
+                    "multiple assignments to same column \"{}\"",
+                    assignment.name
+                )
+                .at(position));
+            }
+            let Some(value) = inner(&assignment.val) else { continue };
+            scope.place.set(Place::Set);
+            let value = match value {
+                NodeEnum::SetToDefault(_) => self.column_default(&table, number)?,
+                NodeEnum::MultiAssignRef(multi) => {
+                    let e = self.multi_assign(scope, multi, assignment.location)?;
+                    match e {
+                        Some(e) => {
+                            self.assign(e, Oid(column.ty), column.typmod, &column.name, position)?
+                        }
+                        None => self.column_default(&table, number)?,
+                    }
+                }
+                other => {
+                    let at = self.at(ast::location(other));
+                    let e = self.expr(scope, other)?;
+                    self.assign(e, Oid(column.ty), column.typmod, &column.name, at)?
+                }
+            };
+            set.push((number, value));
+        }
+        Ok(set)
+    }
+
+    /// One field of `(a, b) = (x, y)`; None for DEFAULT.
+    fn multi_assign(
+        &mut self,
+        scope: &Scope<'_>,
+        multi: &pb::MultiAssignRef,
+        location: i32,
+    ) -> Result<Option<Expr>> {
+        match inner(&multi.source) {
+            Some(NodeEnum::RowExpr(row)) => {
+                if row.args.len() != multi.ncolumns as usize {
+                    return Err(err!(
+                        SYNTAX_ERROR,
+                        "number of columns does not match number of values"
+                    )
+                    .at(self.at(row.location)));
+                }
+                let Some(node) = row.args.get((multi.colno - 1) as usize) else {
+                    return Err(err!(SYNTAX_ERROR, "too few values").at(self.at(location)));
+                };
+                if matches!(node.node, Some(NodeEnum::SetToDefault(_))) {
+                    return Ok(None);
+                }
+                self.expr_node(scope, node).map(Some)
+            }
+            _ => Err(self.unsupported("assigning several columns from a subquery", location)),
+        }
+    }
+}
+
+/// VALUES and nothing else.
+fn is_plain_values(select: &pb::SelectStmt) -> bool {
+    !select.values_lists.is_empty()
+        && select.sort_clause.is_empty()
+        && select.limit_count.is_none()
+        && select.limit_offset.is_none()
+        && select.with_clause.is_none()
+        && select.op <= pb::SetOperation::SetopNone as i32
+}

@@ -1,0 +1,750 @@
+//! Expressions: one small method for each kind of node.
+
+use base::{Oid, Result, err};
+use pg_query::{NodeEnum, protobuf as pb};
+use types::Datum;
+use types::oids::*;
+
+use crate::expr::{Expr, RowOp};
+
+use super::scope::Place;
+use super::{Binder, Scope, ast, coerce, inner, operator};
+
+impl Binder<'_> {
+    /// Binds a node of the tree.
+    pub(crate) fn expr_node(&mut self, scope: &Scope<'_>, node: &pb::Node) -> Result<Expr> {
+        match &node.node {
+            Some(node) => self.expr(scope, node),
+            None => Err(err!(SYNTAX_ERROR, "empty expression")),
+        }
+    }
+
+    fn expr_box(&mut self, scope: &Scope<'_>, node: &Option<Box<pb::Node>>) -> Result<Expr> {
+        match inner(node) {
+            Some(node) => self.expr(scope, node),
+            None => Err(err!(SYNTAX_ERROR, "empty expression")),
+        }
+    }
+
+    /// Binds an expression.
+    ///
+    /// # Errors
+    /// Everything that names and types can be wrong about; `54001` nested too deeply.
+    pub(crate) fn expr(&mut self, scope: &Scope<'_>, node: &NodeEnum) -> Result<Expr> {
+        sched::check_stack()?;
+        match node {
+            NodeEnum::AConst(c) => self.constant(c),
+            NodeEnum::ColumnRef(c) => self.column_ref(scope, c),
+            NodeEnum::ParamRef(p) => self.param(p.number, p.location),
+            NodeEnum::AExpr(e) => self.a_expr(scope, e),
+            NodeEnum::BoolExpr(e) => self.bool_expr(scope, e),
+            NodeEnum::TypeCast(c) => self.type_cast(scope, c),
+            NodeEnum::FuncCall(c) => self.func_call(scope, c),
+            NodeEnum::NullTest(t) => {
+                let arg = self.expr_box(scope, &t.arg)?;
+                let arg = self.resolve_unknown(arg)?;
+                let negated = t.nulltesttype == pb::NullTestType::IsNotNull as i32;
+                Ok(Expr::IsNull { arg: Box::new(arg), negated })
+            }
+            NodeEnum::BooleanTest(t) => self.boolean_test(scope, t),
+            NodeEnum::CaseExpr(c) => self.case(scope, c),
+            NodeEnum::CoalesceExpr(c) => {
+                let (args, ty) = self.same_type(scope, &c.args, "COALESCE")?;
+                Ok(Expr::Coalesce(args, ty))
+            }
+            NodeEnum::MinMaxExpr(m) => {
+                let greatest = m.op == pb::MinMaxOp::IsGreatest as i32;
+                let what = if greatest { "GREATEST" } else { "LEAST" };
+                let (args, ty) = self.same_type(scope, &m.args, what)?;
+                Ok(Expr::MinMax { greatest, args, ty })
+            }
+            NodeEnum::SubLink(s) => self.sublink(scope, s),
+            NodeEnum::AArrayExpr(a) => self.array(scope, a, None),
+            NodeEnum::AIndirection(i) => self.indirection(scope, i),
+            NodeEnum::RowExpr(r) => {
+                let fields = self.expr_list(scope, &r.args)?;
+                let fields =
+                    fields.into_iter().map(|f| self.resolve_unknown(f)).collect::<Result<_>>()?;
+                Ok(Expr::Row(fields))
+            }
+            NodeEnum::CollateClause(c) => self.collate(scope, c),
+            NodeEnum::SqlvalueFunction(f) => self.sql_value(f),
+            NodeEnum::SetToDefault(d) => {
+                Err(err!(SYNTAX_ERROR, "DEFAULT is not allowed in this context")
+                    .at(self.at(d.location)))
+            }
+            NodeEnum::GroupingFunc(g) => Err(self.unsupported("GROUPING", g.location)),
+            other => Err(self.unsupported(&node_name(other), ast::location(other))),
+        }
+    }
+
+    /// Binds several expressions; `t.*` among them is spread out.
+    pub(crate) fn expr_list(&mut self, scope: &Scope<'_>, nodes: &[pb::Node]) -> Result<Vec<Expr>> {
+        nodes.iter().map(|n| self.expr_node(scope, n)).collect()
+    }
+
+    fn constant(&mut self, c: &pb::AConst) -> Result<Expr> {
+        use pb::a_const::Val;
+        if let Some(param) = self.lift_literal(c) {
+            return Ok(param);
+        }
+        match &c.val {
+            _ if c.isnull => Ok(Expr::Const(Datum::Null, UNKNOWN)),
+            None => Ok(Expr::Const(Datum::Int4(0), INT4)),
+            Some(Val::Ival(i)) => Ok(Expr::Const(Datum::Int4(i.ival), INT4)),
+            Some(Val::Boolval(b)) => Ok(Expr::Const(Datum::Bool(b.boolval), BOOL)),
+            Some(Val::Sval(s)) => Ok(Expr::Const(Datum::Text(s.sval.as_str().into()), UNKNOWN)),
+            Some(Val::Fval(f)) => self.number(&f.fval, c.location),
+            Some(Val::Bsval(_)) => Err(self.unsupported("bit strings", c.location)),
+        }
+    }
+
+    /// A number that the grammar didn't take for an int4.
+    fn number(&mut self, text: &str, location: i32) -> Result<Expr> {
+        let plain = text.replace('_', "");
+        if let Ok(value) = plain.parse::<i32>() {
+            return Ok(Expr::Const(Datum::Int4(value), INT4));
+        }
+        if let Ok(value) = plain.parse::<i64>() {
+            return Ok(Expr::Const(Datum::Int8(value), INT8));
+        }
+        self.literal(&plain, NUMERIC, self.at(location))
+    }
+
+    fn column_ref(&mut self, scope: &Scope<'_>, c: &pb::ColumnRef) -> Result<Expr> {
+        let position = self.at(c.location);
+        if matches!(c.fields.last().and_then(|f| f.node.as_ref()), Some(NodeEnum::AStar(_))) {
+            let names = ast::strings(&c.fields[..c.fields.len() - 1]);
+            let (schema, table) = ast::qualified(&names);
+            if names.is_empty() {
+                return Err(err!(SYNTAX_ERROR, "row expansion via \"*\" is not supported here")
+                    .at(position));
+            }
+            return self.whole_row(scope, schema, table, c.location);
+        }
+        let names = ast::strings(&c.fields);
+        match names.as_slice() {
+            [name] => {
+                if let Some(expr) = self.find_column(scope, name, c.location)? {
+                    return Ok(expr);
+                }
+                if self.find_item(scope, None, name, c.location)?.is_some() {
+                    return self.whole_row(scope, None, name, c.location);
+                }
+                Err(err!(UNDEFINED_COLUMN, "column \"{name}\" does not exist").at(position))
+            }
+            [table, name] => self.find_qualified(scope, None, table, name, c.location),
+            [.., schema, table, name] => {
+                self.find_qualified(scope, Some(schema), table, name, c.location)
+            }
+            [] => Err(err!(SYNTAX_ERROR, "empty column reference").at(position)),
+        }
+    }
+
+    fn whole_row(
+        &mut self,
+        scope: &Scope<'_>,
+        schema: Option<&str>,
+        table: &str,
+        location: i32,
+    ) -> Result<Expr> {
+        match self.find_item(scope, schema, table, location)? {
+            Some(item) => Ok(Expr::Row(item.columns.iter().map(|c| c.expr.clone()).collect())),
+            None => Err(self.missing_from(schema, table, location)),
+        }
+    }
+
+    fn a_expr(&mut self, scope: &Scope<'_>, e: &pb::AExpr) -> Result<Expr> {
+        use pb::AExprKind as K;
+        let kind = K::try_from(e.kind).unwrap_or(K::Undefined);
+        let position = self.at(e.location);
+        let names = ast::strings(&e.name);
+        let (_, name) = ast::qualified(&names);
+        match kind {
+            K::AexprOp | K::AexprLike | K::AexprIlike | K::AexprSimilar => {
+                self.operator_expr(scope, e, name, position)
+            }
+            K::AexprOpAny | K::AexprOpAll => {
+                let left = self.expr_box(scope, &e.lexpr)?;
+                let right = self.expr_box(scope, &e.rexpr)?;
+                self.array_operator(name, left, right, kind == K::AexprOpAll, position)
+            }
+            K::AexprDistinct | K::AexprNotDistinct => {
+                let left = self.expr_box(scope, &e.lexpr)?;
+                let right = self.expr_box(scope, &e.rexpr)?;
+                let (equal, left, right) = self.compare("=", left, right, position)?;
+                let args = Box::new([left, right]);
+                Ok(Expr::Distinct { equal, args, negated: kind == K::AexprNotDistinct })
+            }
+            K::AexprNullif => {
+                let left = self.expr_box(scope, &e.lexpr)?;
+                let right = self.expr_box(scope, &e.rexpr)?;
+                let left = self.resolve_unknown(left)?;
+                self.pin(&left);
+                let result = Box::new(left.clone());
+                let (equal, left, right) = self.compare("=", left, right, position)?;
+                Ok(Expr::NullIf { equal, args: Box::new([left, right]), result })
+            }
+            K::AexprIn => self.in_list(scope, e, name == "<>", position),
+            K::AexprBetween | K::AexprNotBetween | K::AexprBetweenSym | K::AexprNotBetweenSym => {
+                self.between(scope, e, kind, position)
+            }
+            K::Undefined => Err(self.unsupported("this operator", e.location)),
+        }
+    }
+
+    fn operator_expr(
+        &mut self,
+        scope: &Scope<'_>,
+        e: &pb::AExpr,
+        name: &str,
+        position: u32,
+    ) -> Result<Expr> {
+        let Some(left) = inner(&e.lexpr) else {
+            let right = self.expr_box(scope, &e.rexpr)?;
+            return self.prefix(name, right, position);
+        };
+        let Some(right) = inner(&e.rexpr) else {
+            return Err(err!(SYNTAX_ERROR, "postfix operators are not supported").at(position));
+        };
+        if let (NodeEnum::RowExpr(l), NodeEnum::RowExpr(r)) = (left, right) {
+            let left = self.expr_list(scope, &l.args)?;
+            let right = self.expr_list(scope, &r.args)?;
+            return self.compare_rows(name, left, right, position);
+        }
+        let left = self.expr(scope, left)?;
+        let right = self.expr(scope, right)?;
+        if let (Expr::Row(l), Expr::Row(r)) = (&left, &right) {
+            return self.compare_rows(name, l.clone(), r.clone(), position);
+        }
+        self.binary(name, left, right, position)
+    }
+
+    /// `(a, b) op (c, d)`.
+    pub(crate) fn compare_rows(
+        &mut self,
+        name: &str,
+        left: Vec<Expr>,
+        right: Vec<Expr>,
+        position: u32,
+    ) -> Result<Expr> {
+        let op = match name {
+            "=" => RowOp::Eq,
+            "<>" => RowOp::Ne,
+            "<" => RowOp::Lt,
+            "<=" => RowOp::Le,
+            ">" => RowOp::Gt,
+            ">=" => RowOp::Ge,
+            _ => {
+                return Err(err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "could not determine interpretation of row comparison operator {name}"
+                )
+                .at(position));
+            }
+        };
+        if left.len() != right.len() {
+            return Err(
+                err!(SYNTAX_ERROR, "unequal number of entries in row expressions").at(position)
+            );
+        }
+        let mut fields = Vec::with_capacity(left.len());
+        for (l, r) in left.into_iter().zip(right) {
+            self.pin(&l);
+            self.pin(&r);
+            let (equal, l, r) = self.compare("=", l, r, position)?;
+            let (less, _, _) = self.compare("<", l.clone(), r.clone(), position)?;
+            fields.push((l, r, equal, less));
+        }
+        Ok(Expr::RowCompare { op, fields })
+    }
+
+    fn in_list(
+        &mut self,
+        scope: &Scope<'_>,
+        e: &pb::AExpr,
+        negated: bool,
+        position: u32,
+    ) -> Result<Expr> {
+        let left = self.expr_box(scope, &e.lexpr)?;
+        let empty = Vec::new();
+        let nodes = match inner(&e.rexpr) {
+            Some(NodeEnum::List(list)) => &list.items,
+            _ => &empty,
+        };
+        let name = if negated { "<>" } else { "=" };
+        self.pin(&left);
+        let items = self.expr_list(scope, nodes)?;
+        if let Expr::Row(_) = &left {
+            return self.in_rows(left, items, negated, position);
+        }
+        // What varies with the row is compared one by one, the rest as one array.
+        let (varying, fixed): (Vec<_>, Vec<_>) =
+            items.into_iter().partition(crate::walk::has_columns);
+        let mut tests = Vec::with_capacity(varying.len() + 1);
+        let mut separate = varying;
+        if fixed.len() > 1 {
+            let types: Vec<(Oid, u32)> =
+                std::iter::once(&left).chain(&fixed).map(|x| (x.ty(), position)).collect();
+            let array = match self.try_common_type(&types) {
+                Ok(ty) => (coerce::array_of(ty) != Oid::INVALID).then_some(ty),
+                Err(_) => None,
+            };
+            match array {
+                Some(ty) => {
+                    let mut cast = Vec::with_capacity(fixed.len());
+                    for item in fixed {
+                        cast.push(self.to_common(item, ty, "IN", position)?);
+                    }
+                    let array = self.array_of_items(cast, ty);
+                    tests.push(self.array_operator(
+                        name,
+                        left.clone(),
+                        array,
+                        negated,
+                        position,
+                    )?);
+                }
+                None => separate.extend(fixed),
+            }
+        } else {
+            separate.extend(fixed);
+        }
+        for item in separate {
+            tests.push(self.binary(name, left.clone(), item, position)?);
+        }
+        Ok(combine(tests, negated))
+    }
+
+    fn in_rows(
+        &mut self,
+        left: Expr,
+        items: Vec<Expr>,
+        negated: bool,
+        position: u32,
+    ) -> Result<Expr> {
+        let Expr::Row(fields) = left else {
+            return Err(err!(INTERNAL_ERROR, "row expected"));
+        };
+        let mut tests = Vec::with_capacity(items.len());
+        for item in items {
+            let Expr::Row(other) = item else {
+                return Err(
+                    err!(SYNTAX_ERROR, "unequal number of entries in row expressions").at(position)
+                );
+            };
+            let name = if negated { "<>" } else { "=" };
+            tests.push(self.compare_rows(name, fields.clone(), other, position)?);
+        }
+        Ok(combine(tests, negated))
+    }
+
+    /// `ARRAY[items]` of items of one type; a constant if all are.
+    pub(crate) fn array_of_items(&mut self, items: Vec<Expr>, element: Oid) -> Expr {
+        let ty = coerce::array_of(element);
+        let constants: Option<Vec<Datum>> = items
+            .iter()
+            .map(|i| match i {
+                Expr::Const(value, _) => Some(value.clone()),
+                _ => None,
+            })
+            .collect();
+        match constants {
+            Some(items) => Expr::Const(array_datum(element, items), ty),
+            None => Expr::Array { items, element, ty, nested: false },
+        }
+    }
+
+    fn between(
+        &mut self,
+        scope: &Scope<'_>,
+        e: &pb::AExpr,
+        kind: pb::AExprKind,
+        position: u32,
+    ) -> Result<Expr> {
+        use pb::AExprKind as K;
+        let value = self.expr_box(scope, &e.lexpr)?;
+        let bounds = match inner(&e.rexpr) {
+            Some(NodeEnum::List(list)) => self.expr_list(scope, &list.items)?,
+            _ => Vec::new(),
+        };
+        let Ok([low, high]) = <[Expr; 2]>::try_from(bounds) else {
+            return Err(err!(SYNTAX_ERROR, "BETWEEN needs two bounds").at(position));
+        };
+        for part in [&value, &low, &high] {
+            self.pin(part);
+        }
+        let negated = matches!(kind, K::AexprNotBetween | K::AexprNotBetweenSym);
+        let symmetric = matches!(kind, K::AexprBetweenSym | K::AexprNotBetweenSym);
+        let plain = self.between_once(&value, &low, &high, negated, position)?;
+        if !symmetric {
+            return Ok(plain);
+        }
+        let swapped = self.between_once(&value, &high, &low, negated, position)?;
+        Ok(if negated { and(vec![plain, swapped]) } else { or(vec![plain, swapped]) })
+    }
+
+    fn between_once(
+        &mut self,
+        value: &Expr,
+        low: &Expr,
+        high: &Expr,
+        negated: bool,
+        position: u32,
+    ) -> Result<Expr> {
+        let (first, second) = if negated { ("<", ">") } else { (">=", "<=") };
+        let a = self.binary(first, value.clone(), low.clone(), position)?;
+        let b = self.binary(second, value.clone(), high.clone(), position)?;
+        Ok(if negated { or(vec![a, b]) } else { and(vec![a, b]) })
+    }
+
+    fn bool_expr(&mut self, scope: &Scope<'_>, e: &pb::BoolExpr) -> Result<Expr> {
+        let (what, and_op) = match pb::BoolExprType::try_from(e.boolop) {
+            Ok(pb::BoolExprType::AndExpr) => ("AND", true),
+            Ok(pb::BoolExprType::OrExpr) => ("OR", false),
+            _ => {
+                let Some(arg) = e.args.first() else {
+                    return Err(err!(SYNTAX_ERROR, "NOT needs an argument"));
+                };
+                let position = self.at(ast::location_of(arg));
+                let bound = self.expr_node(scope, arg)?;
+                let bound = self.boolean(bound, "NOT", position)?;
+                return Ok(not(bound));
+            }
+        };
+        let mut args = Vec::with_capacity(e.args.len());
+        for arg in &e.args {
+            let position = self.at(ast::location_of(arg));
+            let bound = self.expr_node(scope, arg)?;
+            args.push(self.boolean(bound, what, position)?);
+        }
+        Ok(if and_op { and(args) } else { or(args) })
+    }
+
+    fn boolean_test(&mut self, scope: &Scope<'_>, t: &pb::BooleanTest) -> Result<Expr> {
+        use pb::BoolTestType as T;
+        let (is, negated, what) = match T::try_from(t.booltesttype) {
+            Ok(T::IsTrue) => (Some(true), false, "IS TRUE"),
+            Ok(T::IsNotTrue) => (Some(true), true, "IS NOT TRUE"),
+            Ok(T::IsFalse) => (Some(false), false, "IS FALSE"),
+            Ok(T::IsNotFalse) => (Some(false), true, "IS NOT FALSE"),
+            Ok(T::IsUnknown) => (None, false, "IS UNKNOWN"),
+            _ => (None, true, "IS NOT UNKNOWN"),
+        };
+        let position = inner(&t.arg).map_or(0, |n| self.at(ast::location(n)));
+        let arg = self.expr_box(scope, &t.arg)?;
+        let arg = self.boolean(arg, what, position)?;
+        Ok(Expr::BooleanTest { arg: Box::new(arg), is, negated })
+    }
+
+    fn case(&mut self, scope: &Scope<'_>, c: &pb::CaseExpr) -> Result<Expr> {
+        let subject = match inner(&c.arg) {
+            Some(arg) => {
+                let subject = self.expr(scope, arg)?;
+                self.pin(&subject);
+                Some(self.resolve_unknown(subject)?)
+            }
+            None => None,
+        };
+        let mut arms = Vec::with_capacity(c.args.len());
+        let mut types = Vec::with_capacity(c.args.len() + 1);
+        for node in &c.args {
+            let Some(NodeEnum::CaseWhen(when)) = &node.node else { continue };
+            let at = inner(&when.expr).map_or(0, |n| self.at(ast::location(n)));
+            let test = self.expr_box(scope, &when.expr)?;
+            let test = match &subject {
+                Some(subject) => self.binary("=", subject.clone(), test, at)?,
+                None => test,
+            };
+            let test = self.boolean(test, "CASE/WHEN", at)?;
+            let result = self.expr_box(scope, &when.result)?;
+            let at = inner(&when.result).map_or(0, |n| self.at(ast::location(n)));
+            types.push((result.ty(), at));
+            arms.push((test, result));
+        }
+        let (default, at) = match inner(&c.defresult) {
+            Some(node) => (self.expr(scope, node)?, self.at(ast::location(node))),
+            None => (Expr::Const(Datum::Null, UNKNOWN), 0),
+        };
+        // PostgreSQL looks at ELSE first.
+        types.insert(0, (default.ty(), at));
+        let ty = self.common_type(&types, "CASE")?;
+        let default = Box::new(self.to_common(default, ty, "CASE/ELSE", at)?);
+        let mut out = Vec::with_capacity(arms.len());
+        for ((test, result), (_, at)) in arms.into_iter().zip(&types[1..]) {
+            out.push((test, self.to_common(result, ty, "CASE/WHEN", *at)?));
+        }
+        Ok(Expr::Case { arms: out, default, ty })
+    }
+
+    fn same_type(
+        &mut self,
+        scope: &Scope<'_>,
+        nodes: &[pb::Node],
+        what: &str,
+    ) -> Result<(Vec<Expr>, Oid)> {
+        let args = self.expr_list(scope, nodes)?;
+        let places: Vec<u32> = nodes.iter().map(|n| self.at(ast::location_of(n))).collect();
+        let types: Vec<(Oid, u32)> = args.iter().zip(&places).map(|(a, p)| (a.ty(), *p)).collect();
+        let ty = self.common_type(&types, what)?;
+        let mut out = Vec::with_capacity(args.len());
+        for (arg, place) in args.into_iter().zip(places) {
+            out.push(self.to_common(arg, ty, what, place)?);
+        }
+        Ok((out, ty))
+    }
+
+    fn type_cast(&mut self, scope: &Scope<'_>, c: &pb::TypeCast) -> Result<Expr> {
+        let Some(name) = &c.type_name else {
+            return Err(err!(SYNTAX_ERROR, "cast without a type"));
+        };
+        let (ty, typmod) = self.type_name(name)?;
+        let position = self.at(c.location);
+        let Some(arg) = inner(&c.arg) else {
+            return Err(err!(SYNTAX_ERROR, "cast of nothing"));
+        };
+        let arg_position = self.at(ast::location(arg));
+        let bound = match arg {
+            // A literal with a cast is a literal of that type: part of the statement's shape.
+            NodeEnum::AConst(_) => self.holding(|b| b.expr(scope, arg))?,
+            NodeEnum::AArrayExpr(a) if coerce::element_of(ty) != Oid::INVALID => {
+                self.array(scope, a, Some(coerce::element_of(ty)))?
+            }
+            _ => self.expr(scope, arg)?,
+        };
+        self.explicit_cast(bound, ty, typmod, position, arg_position)
+    }
+
+    /// `ARRAY[…]`, with the element type if a cast around it says so.
+    fn array(
+        &mut self,
+        scope: &Scope<'_>,
+        a: &pb::AArrayExpr,
+        element: Option<Oid>,
+    ) -> Result<Expr> {
+        sched::check_stack()?;
+        let position = self.at(a.location);
+        let mut items = Vec::with_capacity(a.elements.len());
+        let mut types = Vec::with_capacity(a.elements.len());
+        let mut nested = false;
+        for node in &a.elements {
+            let item = match &node.node {
+                Some(NodeEnum::AArrayExpr(sub)) => {
+                    nested = true;
+                    self.array(scope, sub, element)?
+                }
+                _ => self.expr_node(scope, node)?,
+            };
+            types.push((item.ty(), self.at(ast::location_of(node))));
+            items.push(item);
+        }
+        if nested {
+            let ty = types[0].0;
+            let element = coerce::element_of(ty);
+            return Ok(Expr::Array { items, element, ty, nested: true });
+        }
+        let ty = match element {
+            Some(ty) => ty,
+            None if items.is_empty() => {
+                return Err(err!(INDETERMINATE_DATATYPE, "cannot determine type of empty array")
+                    .hint("Explicitly cast to the desired type, for example ARRAY[]::integer[].")
+                    .at(position));
+            }
+            None => self.common_type(&types, "ARRAY")?,
+        };
+        if coerce::array_of(ty) == Oid::INVALID {
+            return Err(err!(
+                UNDEFINED_OBJECT,
+                "could not find array type for data type {}",
+                types::io::format_type(ty, -1)
+            )
+            .at(position));
+        }
+        let mut out = Vec::with_capacity(items.len());
+        for (item, (_, at)) in items.into_iter().zip(&types) {
+            out.push(match element {
+                Some(_) => self.explicit_cast(item, ty, -1, *at, *at)?,
+                None => self.to_common(item, ty, "ARRAY", *at)?,
+            });
+        }
+        Ok(self.array_of_items(out, ty))
+    }
+
+    fn indirection(&mut self, scope: &Scope<'_>, i: &pb::AIndirection) -> Result<Expr> {
+        let location = inner(&i.arg).map_or(-1, ast::location);
+        let array = self.expr_box(scope, &i.arg)?;
+        let mut indexes = Vec::new();
+        for node in &i.indirection {
+            match &node.node {
+                Some(NodeEnum::AIndices(s)) if !s.is_slice => {
+                    let index = self.expr_box(scope, &s.uidx)?;
+                    let position = self.at(location);
+                    let cast =
+                        self.coerce(index, INT4, types::func::CastContext::Assignment, position)?;
+                    match cast {
+                        Some(index) => indexes.push(index),
+                        None => {
+                            return Err(err!(
+                                DATATYPE_MISMATCH,
+                                "array subscript must have type integer"
+                            )
+                            .at(position));
+                        }
+                    }
+                }
+                Some(NodeEnum::AIndices(_)) => {
+                    return Err(self.unsupported("array slices", location));
+                }
+                Some(NodeEnum::String(field)) => return self.field(array, &field.sval, location),
+                _ => return Err(self.unsupported("field selection", location)),
+            }
+        }
+        let ty = coerce::element_of(array.ty());
+        if ty == Oid::INVALID {
+            return Err(err!(
+                DATATYPE_MISMATCH,
+                "cannot subscript type {} because it does not support subscripting",
+                types::io::format_type(array.ty(), -1)
+            )
+            .at(self.at(location)));
+        }
+        Ok(Expr::Subscript { array: Box::new(array), indexes, ty })
+    }
+
+    fn field(&mut self, _row: Expr, _name: &str, location: i32) -> Result<Expr> {
+        Err(self.unsupported("selecting a field of a row value", location))
+    }
+
+    fn collate(&mut self, scope: &Scope<'_>, c: &pb::CollateClause) -> Result<Expr> {
+        let names = ast::strings(&c.collname);
+        let (_, name) = ast::qualified(&names);
+        if !matches!(name, "default" | "C" | "POSIX" | "ucs_basic") {
+            return Err(self.unsupported(&format!("collation \"{name}\""), c.location));
+        }
+        self.expr_box(scope, &c.arg)
+    }
+
+    fn sql_value(&mut self, f: &pb::SqlValueFunction) -> Result<Expr> {
+        use pb::SqlValueFunctionOp as F;
+        let (name, ty) = match F::try_from(f.op) {
+            Ok(F::SvfopCurrentDate) => ("current_date", DATE),
+            Ok(F::SvfopCurrentTimestamp | F::SvfopCurrentTimestampN) => {
+                ("current_timestamp", TIMESTAMPTZ)
+            }
+            Ok(F::SvfopLocaltimestamp | F::SvfopLocaltimestampN) => ("localtimestamp", TIMESTAMP),
+            Ok(F::SvfopLocaltime | F::SvfopLocaltimeN) => ("localtime", TIME),
+            Ok(F::SvfopCurrentRole) => ("current_role", NAME),
+            Ok(F::SvfopCurrentUser) => ("current_user", NAME),
+            Ok(F::SvfopUser) => ("user", NAME),
+            Ok(F::SvfopSessionUser) => ("session_user", NAME),
+            Ok(F::SvfopCurrentCatalog) => ("current_catalog", NAME),
+            Ok(F::SvfopCurrentSchema) => ("current_schema", NAME),
+            _ => return Err(self.unsupported("CURRENT_TIME (time with time zone)", f.location)),
+        };
+        let value = Expr::SessionValue(name.into(), ty);
+        if f.typmod >= 0 && matches!(ty, TIMESTAMP | TIMESTAMPTZ | TIME) {
+            return self.with_typmod(value, f.typmod, true, self.at(f.location));
+        }
+        Ok(value)
+    }
+
+    /// Binds a condition of WHERE, HAVING, ON.
+    pub(crate) fn condition(
+        &mut self,
+        scope: &Scope<'_>,
+        node: &NodeEnum,
+        place: Place,
+    ) -> Result<Expr> {
+        scope.place.set(place);
+        let position = self.at(ast::location(node));
+        let bound = self.expr(scope, node)?;
+        let what = match place {
+            Place::JoinOn => "JOIN/ON",
+            Place::Check => "CHECK",
+            other => other.name(),
+        };
+        self.boolean(bound, what, position)
+    }
+
+    /// `=` of two expressions, for USING and the like.
+    pub(crate) fn equals(&mut self, left: Expr, right: Expr, position: u32) -> Result<Expr> {
+        self.binary("=", left, right, position)
+    }
+
+    /// Whether a type has an order.
+    pub(crate) fn check_sortable(&self, ty: Oid, position: u32) -> Result<()> {
+        let sortable = coerce::element_of(ty) != Oid::INVALID
+            || ty == RECORD
+            || operator::comparison("<", ty).is_some();
+        if sortable {
+            return Ok(());
+        }
+        let name = types::io::format_type(ty, -1);
+        Err(err!(UNDEFINED_FUNCTION, "could not identify an ordering operator for type {name}")
+            .hint("Use an explicit ordering operator or modify the query.")
+            .at(position))
+    }
+}
+
+/// One dimension, counted from 1.
+pub(crate) fn array_datum(element: Oid, items: Vec<Datum>) -> Datum {
+    let dims = if items.is_empty() { Vec::new() } else { vec![(items.len() as i32, 1)] };
+    Datum::Array(std::sync::Arc::new(types::datum::Array { element, dims, items }))
+}
+
+fn combine(tests: Vec<Expr>, negated: bool) -> Expr {
+    if negated { and(tests) } else { or(tests) }
+}
+
+/// AND, flattened and without what is always true.
+pub(crate) fn and(parts: Vec<Expr>) -> Expr {
+    let mut out = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part {
+            Expr::And(inner) => out.extend(inner),
+            Expr::Const(Datum::Bool(true), _) => {}
+            Expr::Const(Datum::Bool(false), _) => return part,
+            other => out.push(other),
+        }
+    }
+    match out.len() {
+        0 => Expr::Const(Datum::Bool(true), BOOL),
+        1 => out.remove(0),
+        _ => Expr::And(out),
+    }
+}
+
+/// OR, flattened and without what is always false.
+pub(crate) fn or(parts: Vec<Expr>) -> Expr {
+    let mut out = Vec::with_capacity(parts.len());
+    for part in parts {
+        match part {
+            Expr::Or(inner) => out.extend(inner),
+            Expr::Const(Datum::Bool(false), _) => {}
+            Expr::Const(Datum::Bool(true), _) => return part,
+            other => out.push(other),
+        }
+    }
+    match out.len() {
+        0 => Expr::Const(Datum::Bool(false), BOOL),
+        1 => out.remove(0),
+        _ => Expr::Or(out),
+    }
+}
+
+/// NOT, without doubling it.
+pub(crate) fn not(expr: Expr) -> Expr {
+    match expr {
+        Expr::Not(inner) => *inner,
+        Expr::Const(Datum::Bool(b), ty) => Expr::Const(Datum::Bool(!b), ty),
+        Expr::Const(Datum::Null, ty) => Expr::Const(Datum::Null, ty),
+        Expr::IsNull { arg, negated } => Expr::IsNull { arg, negated: !negated },
+        other => Expr::Not(Box::new(other)),
+    }
+}
+
+/// A node's kind, for messages.
+fn node_name(node: &NodeEnum) -> String {
+    let debug = format!("{node:?}");
+    debug.split('(').next().unwrap_or("expression").to_owned()
+}

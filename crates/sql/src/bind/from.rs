@@ -1,0 +1,478 @@
+//! FROM: tables, subqueries, functions, joins.
+
+use std::sync::Arc;
+
+use base::{Result, err};
+use catalog::snapshot::Relation;
+use catalog::{Table, TableKind, object::ids};
+use pg_query::{NodeEnum, protobuf as pb};
+use txn::LockMode;
+use types::oids::*;
+
+use crate::expr::Expr;
+use crate::logical::{Col, Rel, SYSTEM_COLUMNS, TableRel};
+use crate::plan::JoinKind;
+
+use super::scope::{NsColumn, NsItem, Place};
+use super::{Binder, Scope, ast, inner};
+
+/// A bound FROM item.
+pub(crate) struct FromItem {
+    /// Rows.
+    pub rel: Rel,
+    /// Names.
+    pub items: Vec<NsItem>,
+}
+
+impl Binder<'_> {
+    /// A whole FROM list: the cross product of its items.
+    pub(crate) fn from_clause(
+        &mut self,
+        scope: &mut Scope<'_>,
+        nodes: &[pb::Node],
+    ) -> Result<Option<Rel>> {
+        let mut whole = None;
+        for node in nodes {
+            let left = scope.items.clone();
+            let item = self.from_item(scope, &left, true, node)?;
+            for new in &item.items {
+                self.check_alias(&scope.items, new)?;
+            }
+            scope.items.extend(item.items);
+            whole = Some(match whole {
+                None => item.rel,
+                Some(left) => join(JoinKind::Inner, left, item.rel, Vec::new()),
+            });
+        }
+        Ok(whole)
+    }
+
+    fn check_alias(&self, items: &[NsItem], new: &NsItem) -> Result<()> {
+        let (Some(name), true) = (&new.name, new.rel_visible) else { return Ok(()) };
+        let clash = items.iter().any(|i| i.rel_visible && i.name.as_ref() == Some(name));
+        if clash {
+            return Err(err!(DUPLICATE_ALIAS, "table name \"{name}\" specified more than once"));
+        }
+        Ok(())
+    }
+
+    fn from_item(
+        &mut self,
+        scope: &Scope<'_>,
+        left: &[NsItem],
+        lateral_ok: bool,
+        node: &pb::Node,
+    ) -> Result<FromItem> {
+        sched::check_stack()?;
+        match &node.node {
+            Some(NodeEnum::RangeVar(range)) => self.range_var(range),
+            Some(NodeEnum::RangeSubselect(sub)) => {
+                self.range_subselect(scope, left, lateral_ok, sub)
+            }
+            Some(NodeEnum::RangeFunction(f)) => self.range_function(scope, left, lateral_ok, f),
+            Some(NodeEnum::JoinExpr(j)) => self.join_expr(scope, left, lateral_ok, j),
+            Some(NodeEnum::RangeTableSample(_)) => Err(base::Error::unsupported("TABLESAMPLE")),
+            _ => Err(base::Error::unsupported("this FROM item")),
+        }
+    }
+
+    fn range_var(&mut self, range: &pb::RangeVar) -> Result<FromItem> {
+        if range.schemaname.is_empty()
+            && let Some((_, index)) = self.cte_names.iter().rev().find(|(n, _)| *n == range.relname)
+        {
+            let index = *index;
+            return self.cte_ref(index, range);
+        }
+        let table = self.find_table(range)?;
+        self.lock_unless_system(&table, LockMode::AccessShare);
+        let (rel, mut item) = self.table_item(table, range)?;
+        self.rename_columns(&mut item, range.alias.as_ref())?;
+        Ok(FromItem { rel, items: vec![item] })
+    }
+
+    /// Notes the lock that a use of a table needs.
+    pub(crate) fn lock_unless_system(&mut self, table: &Table, mode: LockMode) {
+        if table.kind == TableKind::Table {
+            self.lock(table.oid, mode);
+        }
+    }
+
+    /// The table that a name means.
+    ///
+    /// # Errors
+    /// `42P01`, `42809`, with position.
+    pub(crate) fn find_table(&self, range: &pb::RangeVar) -> Result<Arc<Table>> {
+        let schema = (!range.schemaname.is_empty()).then_some(range.schemaname.as_str());
+        let position = self.at(range.location);
+        if !range.catalogname.is_empty() && range.catalogname != self.cx.database {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "cross-database references are not implemented: \"{}.{}.{}\"",
+                range.catalogname,
+                range.schemaname,
+                range.relname
+            )
+            .at(position));
+        }
+        match self.find_relation(schema, &range.relname) {
+            Some(Relation::Table(table)) => Ok(table),
+            Some(Relation::Index(_)) => {
+                Err(err!(WRONG_OBJECT_TYPE, "cannot open relation \"{}\"", range.relname)
+                    .detail("This operation is not supported for indexes.")
+                    .at(position))
+            }
+            None => Err(self.cx.catalog.missing_relation(schema, &range.relname).at(position)),
+        }
+    }
+
+    /// A table or index by name, computed tables included.
+    pub(crate) fn find_relation(&self, schema: Option<&str>, name: &str) -> Option<Relation> {
+        let system = |schema: &str| catalog::system::find(Some(schema), name).map(Relation::Table);
+        match schema {
+            Some(schema @ ("pg_catalog" | "information_schema")) => system(schema),
+            Some(schema) => self.cx.catalog.relation(&[], Some(schema), name),
+            None => {
+                let path = self.cx.search_path;
+                let implicit = !path.contains(&ids::PG_CATALOG);
+                if implicit && let Some(found) = system("pg_catalog") {
+                    return Some(found);
+                }
+                path.iter().find_map(|id| match *id {
+                    ids::PG_CATALOG => system("pg_catalog"),
+                    ids::INFORMATION_SCHEMA => system("information_schema"),
+                    id => self.cx.catalog.relation_in(id, name),
+                })
+            }
+        }
+    }
+
+    /// Gives a table's columns their numbers.
+    pub(crate) fn table_rel(&mut self, table: Arc<Table>, alias: &str) -> Result<TableRel> {
+        let base = self.vars.len() as Col;
+        for (i, column) in table.columns.iter().enumerate() {
+            let col = self.new_var(&column.name, base::Oid(column.ty), column.typmod)?;
+            self.vars[usize::from(col)].origin = Some((table.oid, i as u16 + 1));
+        }
+        if table.kind == TableKind::Table {
+            for (_, name, ty) in SYSTEM_COLUMNS {
+                self.new_var(name, ty, -1)?;
+            }
+        }
+        Ok(TableRel { table, base, alias: alias.to_owned() })
+    }
+
+    /// A table with its names.
+    pub(crate) fn table_item(
+        &mut self,
+        table: Arc<Table>,
+        range: &pb::RangeVar,
+    ) -> Result<(Rel, NsItem)> {
+        let alias = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
+        let oid = table.oid;
+        let schema = match (&range.alias, self.cx.catalog.schema(table.schema)) {
+            (None, Some(schema)) => Some(schema.name.clone()),
+            (None, None) if !range.schemaname.is_empty() => Some(range.schemaname.clone()),
+            _ => None,
+        };
+        let rel = self.table_rel(table, alias)?;
+        let columns = self.table_columns(&rel);
+        let system = (rel.table.kind == TableKind::System)
+            .then(|| catalog::system::by_oid(base::Oid(oid)))
+            .flatten();
+        let item = NsItem {
+            name: Some(alias.to_owned()),
+            schema,
+            columns,
+            rel_visible: true,
+            cols_visible: true,
+            lateral_only: false,
+            lateral_ok: true,
+            table: system.is_none().then(|| rel.clone()),
+            oid,
+        };
+        let rel = match system {
+            Some(table) => Rel::System { table, base: rel.base },
+            None => Rel::Table(rel),
+        };
+        Ok((rel, item))
+    }
+
+    /// The names of a table's live columns.
+    pub(crate) fn table_columns(&self, rel: &TableRel) -> Vec<NsColumn> {
+        rel.table
+            .live_columns()
+            .map(|(n, c)| NsColumn { name: c.name.clone(), expr: self.column(rel.base + n - 1) })
+            .collect()
+    }
+
+    fn rename_columns(&mut self, item: &mut NsItem, alias: Option<&pb::Alias>) -> Result<()> {
+        let Some(alias) = alias else { return Ok(()) };
+        if alias.colnames.len() > item.columns.len() {
+            return Err(err!(
+                INVALID_COLUMN_REFERENCE,
+                "table \"{}\" has {} columns available but {} columns specified",
+                alias.aliasname,
+                item.columns.len(),
+                alias.colnames.len()
+            ));
+        }
+        for (column, name) in item.columns.iter_mut().zip(&alias.colnames) {
+            column.name = ast::string(name).to_owned();
+        }
+        Ok(())
+    }
+
+    fn cte_ref(&mut self, index: usize, range: &pb::RangeVar) -> Result<FromItem> {
+        let output = self.ctes[index].query.output.clone();
+        let names = self.ctes[index].query.output.iter().map(|c| c.name.clone());
+        let names: Vec<String> = names.collect();
+        self.ctes[index].uses += 1;
+        let mut cols = Vec::with_capacity(output.len());
+        for column in &output {
+            cols.push(self.new_var(&column.name, column.ty, column.typmod)?);
+        }
+        let alias = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
+        let mut item = self.plain_item(Some(alias), &names, &cols);
+        self.rename_columns(&mut item, range.alias.as_ref())?;
+        Ok(FromItem { rel: Rel::Cte { index, cols }, items: vec![item] })
+    }
+
+    fn plain_item(&self, alias: Option<&str>, names: &[String], cols: &[Col]) -> NsItem {
+        NsItem {
+            name: alias.map(str::to_owned),
+            schema: None,
+            columns: names
+                .iter()
+                .zip(cols)
+                .map(|(name, col)| NsColumn { name: name.clone(), expr: self.column(*col) })
+                .collect(),
+            rel_visible: alias.is_some(),
+            cols_visible: true,
+            lateral_only: false,
+            lateral_ok: true,
+            table: None,
+            oid: 0,
+        }
+    }
+
+    fn range_subselect(
+        &mut self,
+        scope: &Scope<'_>,
+        left: &[NsItem],
+        lateral_ok: bool,
+        sub: &pb::RangeSubselect,
+    ) -> Result<FromItem> {
+        let Some(NodeEnum::SelectStmt(select)) = inner(&sub.subquery) else {
+            return Err(base::Error::unsupported("this subquery in FROM"));
+        };
+        let query = if sub.lateral {
+            let around = lateral_scope(scope, left, lateral_ok);
+            self.select(select, Some(&around), true)?
+        } else {
+            self.select(select, scope.parent, true)?
+        };
+        let names: Vec<String> = query.output.iter().map(|c| c.name.clone()).collect();
+        let alias = sub.alias.as_ref().map(|a| a.aliasname.as_str());
+        let mut item = self.plain_item(alias, &names, &query.cols);
+        self.rename_columns(&mut item, sub.alias.as_ref())?;
+        Ok(FromItem { rel: query.rel, items: vec![item] })
+    }
+
+    fn range_function(
+        &mut self,
+        scope: &Scope<'_>,
+        left: &[NsItem],
+        lateral_ok: bool,
+        f: &pb::RangeFunction,
+    ) -> Result<FromItem> {
+        if f.functions.len() != 1 {
+            return Err(base::Error::unsupported("ROWS FROM with several functions"));
+        }
+        if !f.coldeflist.is_empty() {
+            return Err(base::Error::unsupported("functions with a column definition list"));
+        }
+        let node = ast::list(&f.functions[0]).first().and_then(|n| n.node.as_ref());
+        let Some(node) = node else { return Err(base::Error::unsupported("this FROM item")) };
+        let around = lateral_scope(scope, left, lateral_ok);
+        around.place.set(Place::From);
+        let call = self.expr(&around, node)?;
+        let call = self.resolve_unknown(call)?;
+        let location = ast::location(node);
+        if call.ty() == RECORD {
+            return Err(self.unsupported("functions in FROM that return rows", location));
+        }
+        let function_name = super::select::column_name(node);
+        let alias = f.alias.as_ref().map_or(function_name.as_str(), |a| &a.aliasname);
+        let mut names = vec![alias.to_owned()];
+        let mut cols = vec![self.new_var(alias, call.ty(), -1)?];
+        if f.ordinality {
+            names.push("ordinality".to_owned());
+            cols.push(self.new_var("ordinality", INT8, -1)?);
+        }
+        let mut item = self.plain_item(Some(alias), &names, &cols);
+        self.rename_columns(&mut item, f.alias.as_ref())?;
+        Ok(FromItem {
+            rel: Rel::Function { call, ordinality: f.ordinality, cols },
+            items: vec![item],
+        })
+    }
+
+    fn join_expr(
+        &mut self,
+        scope: &Scope<'_>,
+        left: &[NsItem],
+        lateral_ok: bool,
+        j: &pb::JoinExpr,
+    ) -> Result<FromItem> {
+        let (Some(larg), Some(rarg)) = (&j.larg, &j.rarg) else {
+            return Err(err!(SYNTAX_ERROR, "join without two sides"));
+        };
+        let kind = pb::JoinType::try_from(j.jointype).unwrap_or(pb::JoinType::Undefined);
+        let l = self.from_item(scope, left, lateral_ok, larg)?;
+        let mut visible = left.to_vec();
+        let inner_or_left = matches!(kind, pb::JoinType::JoinInner | pb::JoinType::JoinLeft);
+        visible.extend(l.items.iter().cloned().map(|mut i| {
+            i.lateral_ok = inner_or_left;
+            i.lateral_only = true;
+            i
+        }));
+        let r = self.from_item(scope, &visible, lateral_ok, rarg)?;
+        for new in &r.items {
+            self.check_alias(&l.items, new)?;
+        }
+        let using = self.using_names(j, &l.items, &r.items);
+        let mut on = Vec::new();
+        let mut items;
+        if !using.is_empty() || j.is_natural {
+            let merged = self.merge_columns(kind, &using, &l.items, &r.items, &mut on)?;
+            items = hide_columns(l.items, r.items);
+            items.push(merged);
+        } else {
+            items = l.items;
+            items.extend(r.items);
+            if let Some(quals) = inner(&j.quals) {
+                let on_scope = scope.with_items(items.clone(), Place::JoinOn);
+                let condition = self.condition(&on_scope, quals, Place::JoinOn)?;
+                crate::walk::conjuncts(condition, &mut on);
+            }
+        }
+        if let Some(alias) = &j.alias {
+            items = vec![self.join_alias(items, alias)?];
+        }
+        let rel = match kind {
+            pb::JoinType::JoinLeft => join(JoinKind::Left, l.rel, r.rel, on),
+            pb::JoinType::JoinRight => join(JoinKind::Left, r.rel, l.rel, on),
+            pb::JoinType::JoinFull => join(JoinKind::Full, l.rel, r.rel, on),
+            _ => join(JoinKind::Inner, l.rel, r.rel, on),
+        };
+        Ok(FromItem { rel, items })
+    }
+
+    fn using_names(&self, j: &pb::JoinExpr, l: &[NsItem], r: &[NsItem]) -> Vec<String> {
+        if !j.is_natural {
+            return ast::owned_strings(&j.using_clause);
+        }
+        let right: Vec<&str> = visible(r).map(|c| c.name.as_str()).collect();
+        visible(l).filter(|c| right.contains(&c.name.as_str())).map(|c| c.name.clone()).collect()
+    }
+
+    /// Columns of a join with USING: merged ones first, then the others of both sides.
+    fn merge_columns(
+        &mut self,
+        kind: pb::JoinType,
+        using: &[String],
+        l: &[NsItem],
+        r: &[NsItem],
+        on: &mut Vec<Expr>,
+    ) -> Result<NsItem> {
+        let mut columns = Vec::new();
+        for name in using {
+            let left = one_column(l, name, "left")?;
+            let right = one_column(r, name, "right")?;
+            on.push(self.equals(left.clone(), right.clone(), 0)?);
+            let ty = self.common_type(&[(left.ty(), 0), (right.ty(), 0)], "JOIN/USING")?;
+            let left = self.to_common(left, ty, "JOIN/USING", 0)?;
+            let right = self.to_common(right, ty, "JOIN/USING", 0)?;
+            let expr = match kind {
+                pb::JoinType::JoinRight => right,
+                pb::JoinType::JoinFull => Expr::Coalesce(vec![left, right], ty),
+                _ => left,
+            };
+            columns.push(NsColumn { name: name.clone(), expr });
+        }
+        columns.extend(visible(l).filter(|c| !using.contains(&c.name)).cloned());
+        columns.extend(visible(r).filter(|c| !using.contains(&c.name)).cloned());
+        Ok(NsItem {
+            name: None,
+            schema: None,
+            columns,
+            rel_visible: false,
+            cols_visible: true,
+            lateral_only: false,
+            lateral_ok: true,
+            table: None,
+            oid: 0,
+        })
+    }
+
+    fn join_alias(&mut self, items: Vec<NsItem>, alias: &pb::Alias) -> Result<NsItem> {
+        let columns: Vec<NsColumn> = visible(&items).cloned().collect();
+        let mut item = NsItem {
+            name: Some(alias.aliasname.clone()),
+            schema: None,
+            columns,
+            rel_visible: true,
+            cols_visible: true,
+            lateral_only: false,
+            lateral_ok: true,
+            table: None,
+            oid: 0,
+        };
+        self.rename_columns(&mut item, Some(alias))?;
+        Ok(item)
+    }
+}
+
+fn visible(items: &[NsItem]) -> impl Iterator<Item = &NsColumn> {
+    items.iter().filter(|i| i.cols_visible).flat_map(|i| &i.columns)
+}
+
+fn one_column(items: &[NsItem], name: &str, side: &str) -> Result<Expr> {
+    let mut found = visible(items).filter(|c| c.name == name);
+    match (found.next(), found.next()) {
+        (Some(column), None) => Ok(column.expr.clone()),
+        (Some(_), Some(_)) => Err(err!(
+            AMBIGUOUS_COLUMN,
+            "common column name \"{name}\" appears more than once in {side} table"
+        )),
+        _ => Err(err!(
+            UNDEFINED_COLUMN,
+            "column \"{name}\" specified in USING clause does not exist in {side} table"
+        )),
+    }
+}
+
+fn hide_columns(l: Vec<NsItem>, r: Vec<NsItem>) -> Vec<NsItem> {
+    l.into_iter()
+        .chain(r)
+        .map(|mut item| {
+            item.cols_visible = false;
+            item
+        })
+        .collect()
+}
+
+/// What a LATERAL item sees: the items to its left, then the outer query.
+fn lateral_scope<'p>(scope: &Scope<'p>, left: &[NsItem], lateral_ok: bool) -> Scope<'p> {
+    let mut items = left.to_vec();
+    for item in &mut items {
+        item.lateral_only = true;
+        item.lateral_ok = item.lateral_ok && lateral_ok;
+    }
+    scope.with_items(items, Place::From)
+}
+
+/// A join.
+pub(crate) fn join(kind: JoinKind, left: Rel, right: Rel, on: Vec<Expr>) -> Rel {
+    Rel::Join { kind, left: Box::new(left), right: Box::new(right), on }
+}

@@ -1,0 +1,329 @@
+//! Function calls: overloads, defaults, variadic and polymorphic arguments.
+
+use base::{Error, Oid, Result, err};
+use pg_query::protobuf as pb;
+use types::Datum;
+use types::func::{AggregateRow, CastContext, CastMethod, FunctionRow};
+use types::oids::*;
+
+use crate::expr::Expr;
+
+use super::coerce::{
+    ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, ANYENUM, ANYNONARRAY, array_of,
+    element_of, is_polymorphic, pathway,
+};
+use super::overload::{Candidate, Choice, choose};
+use super::{Binder, Scope, ast};
+
+/// Declared argument types and result.
+pub(crate) struct Signature<'a> {
+    /// Arguments.
+    pub declared: &'a [Oid],
+    /// Result.
+    pub result: Oid,
+}
+
+/// A function or an aggregate.
+#[derive(Clone, Copy)]
+enum Callee {
+    Function(&'static FunctionRow),
+    Aggregate(&'static AggregateRow),
+}
+
+/// The declared types of a call with this many arguments; None when the number doesn't fit.
+fn declared_for(row: &FunctionRow, count: usize) -> Option<Vec<Oid>> {
+    let full = row.args.len();
+    if row.variadic {
+        let last = *row.args.last()?;
+        if count + 1 < full || count == 0 {
+            return None;
+        }
+        let mut args = row.args.to_vec();
+        args.resize(count, last);
+        return Some(args);
+    }
+    let least = full - row.defaults.len().min(full);
+    (least..=full).contains(&count).then(|| row.args[..count].to_vec())
+}
+
+impl Binder<'_> {
+    /// A call as written: function, aggregate, or a cast in a function's clothes.
+    pub(crate) fn func_call(&mut self, scope: &Scope<'_>, call: &pb::FuncCall) -> Result<Expr> {
+        let position = self.at(call.location);
+        let names = ast::strings(&call.funcname);
+        let (schema, name) = ast::qualified(&names);
+        if call.over.is_some() {
+            return Err(self.unsupported("window functions", call.location));
+        }
+        if call.agg_within_group {
+            return Err(self.unsupported("ordered-set aggregates (WITHIN GROUP)", call.location));
+        }
+        if call.func_variadic {
+            return Err(self.unsupported("VARIADIC arguments", call.location));
+        }
+        if schema.is_some_and(|s| s != "pg_catalog") {
+            return Err(self.missing_function(&names.join("."), &[], position));
+        }
+        if let Some(expr) = self.special_call(name, call, position)? {
+            return Ok(expr);
+        }
+        // Whether the name is an aggregate's decides how the arguments are bound.
+        let is_aggregate = call.agg_star || !types::func::aggregates_named(name).is_empty();
+        let nested = scope.in_aggregate.get();
+        if is_aggregate && !nested {
+            scope.in_aggregate.set(true);
+        }
+        let mut args = Vec::with_capacity(call.args.len());
+        let mut failure = None;
+        for arg in &call.args {
+            match self.expr_node(scope, arg) {
+                Ok(arg) => args.push(arg),
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
+        }
+        if is_aggregate {
+            scope.in_aggregate.set(nested);
+        }
+        if let Some(error) = failure {
+            return Err(error);
+        }
+        match self.find_callee(name, &args, position, call.agg_star)? {
+            None => self.function_as_cast(name, args, position),
+            Some(Callee::Aggregate(row)) => self.aggregate(scope, row, call, args, position),
+            Some(Callee::Function(row)) => {
+                if call.agg_distinct || !call.agg_order.is_empty() || call.agg_filter.is_some() {
+                    return Err(err!(
+                        WRONG_OBJECT_TYPE,
+                        "DISTINCT, ORDER BY or FILTER specified, but {name} is not an aggregate function"
+                    )
+                    .at(position));
+                }
+                if row.returns_set {
+                    scope.check_set(position)?;
+                }
+                self.function(row, args, position)
+            }
+        }
+    }
+
+    /// Calls that are syntax in disguise.
+    fn special_call(
+        &mut self,
+        name: &str,
+        call: &pb::FuncCall,
+        _position: u32,
+    ) -> Result<Option<Expr>> {
+        if matches!(name, "nextval" | "currval" | "setval" | "lastval") {
+            return Err(self.unsupported("sequences", call.location));
+        }
+        Ok(None)
+    }
+
+    /// A call of a row, with arguments not yet cast.
+    pub(crate) fn function(
+        &mut self,
+        row: &'static FunctionRow,
+        mut args: Vec<Expr>,
+        position: u32,
+    ) -> Result<Expr> {
+        let mut declared = declared_for(row, args.len()).unwrap_or_else(|| row.args.to_vec());
+        if !row.variadic {
+            let missing = row.args.len() - args.len();
+            let defaults = &row.defaults[row.defaults.len() - missing..];
+            for (default, ty) in defaults.iter().zip(&row.args[args.len()..]) {
+                args.push(self.default_argument(default, *ty)?);
+            }
+            declared = row.args.to_vec();
+        }
+        let signature = Signature { declared: &declared, result: row.result };
+        let (args, ty) = self.fit(&signature, args, position)?;
+        Ok(self.call(row, args, ty, position))
+    }
+
+    fn default_argument(&mut self, sql: &str, ty: Oid) -> Result<Expr> {
+        if sql.eq_ignore_ascii_case("null") {
+            return Ok(Expr::Const(Datum::Null, ty));
+        }
+        let text = sql.strip_prefix('\'').and_then(|s| s.strip_suffix('\'')).unwrap_or(sql);
+        self.literal(text, ty, 0)
+    }
+
+    /// The row that a call means; None when there is none but it may be a cast.
+    fn find_callee(
+        &mut self,
+        name: &str,
+        args: &[Expr],
+        position: u32,
+        star: bool,
+    ) -> Result<Option<Callee>> {
+        let inputs: Vec<Oid> = args.iter().map(Expr::ty).collect();
+        let mut candidates: Vec<Candidate<Callee>> = Vec::new();
+        for row in types::func::functions_named(name) {
+            if let Some(args) = declared_for(row, inputs.len()) {
+                candidates.push(Candidate { args, item: Callee::Function(row) });
+            }
+        }
+        for row in types::func::aggregates_named(name) {
+            if row.args.len() == inputs.len() && (!row.args.is_empty() || star) {
+                candidates
+                    .push(Candidate { args: row.args.to_vec(), item: Callee::Aggregate(row) });
+            }
+        }
+        match choose(&inputs, candidates) {
+            Choice::One(callee) => Ok(Some(callee)),
+            Choice::Ambiguous => Err(err!(
+                AMBIGUOUS_FUNCTION,
+                "function {} is not unique",
+                call_text(name, &inputs)
+            )
+            .hint("Could not choose a best candidate function. You might need to add explicit type casts.")
+            .at(position)),
+            Choice::None if inputs.len() == 1 && types::TypeIo::by_name(name).is_some() => Ok(None),
+            Choice::None => {
+                if args.is_empty() && !star && !types::func::aggregates_named(name).is_empty() {
+                    return Err(err!(
+                        WRONG_OBJECT_TYPE,
+                        "{name}(*) must be used to call a parameterless aggregate function"
+                    )
+                    .at(position));
+                }
+                Err(self.missing_function(name, &inputs, position))
+            }
+        }
+    }
+
+    /// `42883`.
+    fn missing_function(&self, name: &str, inputs: &[Oid], position: u32) -> Error {
+        err!(UNDEFINED_FUNCTION, "function {} does not exist", call_text(name, inputs))
+            .hint("No function matches the given name and argument types. You might need to add explicit type casts.")
+            .at(position)
+    }
+
+    /// `text(x)`, `int4('5')`: a type's name used as a function.
+    fn function_as_cast(&mut self, name: &str, mut args: Vec<Expr>, position: u32) -> Result<Expr> {
+        let inputs: Vec<Oid> = args.iter().map(Expr::ty).collect();
+        if let (Some(io), Some(arg)) = (types::TypeIo::by_name(name), args.pop()) {
+            let from = arg.ty();
+            let possible = from == UNKNOWN
+                || matches!(
+                    pathway(from, io.oid, CastContext::Explicit),
+                    Some(CastMethod::Binary | CastMethod::InOut)
+                );
+            if possible {
+                return self.explicit_cast(arg, io.oid, -1, position, position);
+            }
+        }
+        Err(self.missing_function(name, &inputs, position))
+    }
+
+    /// Casts arguments to a signature; returns them and the result type.
+    pub(crate) fn fit(
+        &mut self,
+        signature: &Signature<'_>,
+        args: Vec<Expr>,
+        position: u32,
+    ) -> Result<(Vec<Expr>, Oid)> {
+        let inputs: Vec<Oid> = args.iter().map(Expr::ty).collect();
+        let (targets, result) = resolve_polymorphic(signature, &inputs, position)?;
+        let mut out = Vec::with_capacity(args.len());
+        for (arg, target) in args.into_iter().zip(&targets) {
+            let from = arg.ty();
+            let arg = if *target == ANY {
+                // "any" takes the value as it is; a bare literal is text.
+                Some(self.resolve_unknown(arg)?)
+            } else {
+                self.coerce(arg, *target, CastContext::Implicit, position)?
+            };
+            match arg {
+                Some(arg) => out.push(arg),
+                None => {
+                    return Err(err!(
+                        CANNOT_COERCE,
+                        "cannot cast type {} to {}",
+                        types::io::format_type(from, -1),
+                        types::io::format_type(*target, -1)
+                    )
+                    .at(position));
+                }
+            }
+        }
+        Ok((out, result))
+    }
+}
+
+fn call_text(name: &str, inputs: &[Oid]) -> String {
+    let types: Vec<String> = inputs.iter().map(|t| types::io::format_type(*t, -1)).collect();
+    format!("{name}({})", types.join(", "))
+}
+
+/// Real types for the placeholders of a signature.
+fn resolve_polymorphic(
+    signature: &Signature<'_>,
+    inputs: &[Oid],
+    position: u32,
+) -> Result<(Vec<Oid>, Oid)> {
+    let declared = signature.declared;
+    if !declared.iter().any(|t| is_polymorphic(*t)) {
+        return Ok((declared.to_vec(), signature.result));
+    }
+    let mut element = Oid::INVALID;
+    for (want, got) in declared.iter().zip(inputs) {
+        let candidate = match *want {
+            _ if *got == UNKNOWN => continue,
+            ANYARRAY | ANYCOMPATIBLEARRAY => element_of(*got),
+            t if is_polymorphic(t) => *got,
+            _ => continue,
+        };
+        if element == Oid::INVALID || element == candidate {
+            element = candidate;
+        } else if matches!(*want, ANYCOMPATIBLE | ANYCOMPATIBLENONARRAY | ANYCOMPATIBLEARRAY) {
+            if super::coerce::can_coerce_implicitly(element, candidate) {
+                element = candidate;
+            }
+        } else {
+            return Err(err!(
+                DATATYPE_MISMATCH,
+                "arguments declared \"{}\" are not all alike",
+                if *want == ANYARRAY { "anyarray" } else { "anyelement" }
+            )
+            .detail(format!(
+                "{} versus {}",
+                types::io::format_type(element, -1),
+                types::io::format_type(candidate, -1)
+            ))
+            .at(position));
+        }
+    }
+    if element == Oid::INVALID {
+        if declared.iter().any(|t| matches!(*t, ANYCOMPATIBLE | ANYCOMPATIBLEARRAY)) {
+            element = TEXT;
+        } else {
+            return Err(err!(
+                DATATYPE_MISMATCH,
+                "could not determine polymorphic type because input has type unknown"
+            )
+            .at(position));
+        }
+    }
+    let real = |ty: Oid| match ty {
+        ANYARRAY | ANYCOMPATIBLEARRAY => array_of(element),
+        ANYELEMENT | ANYCOMPATIBLE | ANYCOMPATIBLENONARRAY | ANYNONARRAY | ANYENUM => element,
+        other => other,
+    };
+    let targets = declared
+        .iter()
+        .zip(inputs)
+        .map(|(ty, input)| {
+            // Vectors of the catalog are arrays and stay what they are.
+            if matches!(*ty, ANYARRAY | ANYCOMPATIBLEARRAY) && element_of(*input) == element {
+                *input
+            } else {
+                real(*ty)
+            }
+        })
+        .collect();
+    Ok((targets, real(signature.result)))
+}

@@ -1,0 +1,291 @@
+//! The binder: from the grammar's tree to bound statements. Names become columns, types are
+//! resolved as PostgreSQL resolves them (manual, chapter 10), every implicit cast is written out.
+//! Queries become the small tree of [`crate::logical`]; the grammar's tree is freed at once.
+//!
+//! Left out for now, answered with `0A000`: window functions, recursive and data-modifying WITH,
+//! ON CONFLICT, MERGE, GROUPING SETS.
+
+use std::collections::HashMap;
+
+use base::{Error, Oid, Result, err};
+use pg_query::{NodeEnum, protobuf as pb};
+use txn::LockMode;
+use types::oids::UNKNOWN;
+
+use crate::expr::Expr;
+use crate::logical::{Col, Cte, Query, Var};
+use crate::parse::Positions;
+use crate::prepare::{Lifted, Literal, LiteralKind, PrepareContext};
+
+pub(crate) mod aggregate;
+pub(crate) mod alter;
+pub(crate) mod ast;
+pub(crate) mod coerce;
+pub(crate) mod copy;
+pub(crate) mod define;
+pub(crate) mod dml;
+pub(crate) mod expr;
+pub(crate) mod from;
+pub(crate) mod function;
+pub(crate) mod object;
+pub(crate) mod operator;
+pub(crate) mod overload;
+pub(crate) mod scope;
+pub(crate) mod select;
+pub(crate) mod setop;
+pub(crate) mod sublink;
+pub(crate) mod typename;
+pub(crate) mod utility;
+
+pub(crate) use scope::Scope;
+
+/// Literals of a normalised text on their way to become parameters.
+struct Lifting {
+    /// Literal by byte position.
+    by_start: HashMap<usize, usize>,
+    kinds: Vec<LiteralKind>,
+    ranges: Vec<std::ops::Range<usize>>,
+    /// Literal of each parameter.
+    lifted: Vec<usize>,
+    /// Above 0 where literals must stay.
+    held: u32,
+    /// Parameters that stand in several places: these keep their type.
+    pinned: Vec<u16>,
+}
+
+/// Binds one statement.
+pub(crate) struct Binder<'a> {
+    /// What binding depends on.
+    pub cx: &'a PrepareContext<'a>,
+    /// The statement's text.
+    pub text: &'a str,
+    positions: Positions,
+    /// All columns of the statement.
+    pub vars: Vec<Var>,
+    /// Types of the parameters; UNKNOWN until inferred.
+    pub params: Vec<Oid>,
+    lifting: Option<Lifting>,
+    /// WITH queries of the statement.
+    pub ctes: Vec<Cte>,
+    /// WITH names in force, innermost last.
+    pub(crate) cte_names: Vec<(String, usize)>,
+    /// Tables with the locks that they need.
+    pub locks: Vec<(Oid, LockMode)>,
+    /// Bound subqueries of expressions; `SubqueryExpr::plan` refers to them.
+    pub subqueries: Vec<Query>,
+}
+
+impl<'a> Binder<'a> {
+    /// For one statement with declared parameter types (0: to be inferred).
+    pub fn new(cx: &'a PrepareContext<'a>, text: &'a str, declared: &[Oid]) -> Binder<'a> {
+        Binder {
+            cx,
+            text,
+            positions: Positions::new(text),
+            vars: Vec::new(),
+            params: declared.iter().map(|t| if t.0 == 0 { UNKNOWN } else { *t }).collect(),
+            lifting: None,
+            ctes: Vec::new(),
+            cte_names: Vec::new(),
+            locks: Vec::new(),
+            subqueries: Vec::new(),
+        }
+    }
+
+    /// Lets these literals become parameters.
+    pub fn lift(&mut self, literals: &[Literal]) {
+        self.lifting = Some(Lifting {
+            by_start: literals.iter().enumerate().map(|(i, l)| (l.range.start, i)).collect(),
+            kinds: literals.iter().map(|l| l.kind).collect(),
+            ranges: literals.iter().map(|l| l.range.clone()).collect(),
+            lifted: Vec::new(),
+            held: 0,
+            pinned: Vec::new(),
+        });
+    }
+
+    /// Character position of a byte location of the tree.
+    pub fn at(&self, location: i32) -> u32 {
+        self.positions.at(location)
+    }
+
+    /// A new column.
+    ///
+    /// # Errors
+    /// `54011` when the statement has too many.
+    pub fn new_var(&mut self, name: &str, ty: Oid, typmod: i32) -> Result<Col> {
+        let col = Col::try_from(self.vars.len())
+            .map_err(|_| err!(TOO_MANY_COLUMNS, "statement uses more than 65536 columns"))?;
+        self.vars.push(Var { name: name.to_owned(), ty, typmod, origin: None, position: 0 });
+        Ok(col)
+    }
+
+    /// A column as an expression.
+    pub fn column(&self, col: Col) -> Expr {
+        Expr::Column(col, self.vars[usize::from(col)].ty)
+    }
+
+    /// The typmod that an expression is known to have.
+    pub fn typmod_of(&self, expr: &Expr) -> i32 {
+        match expr {
+            Expr::Column(col, _) => self.vars[usize::from(*col)].typmod,
+            Expr::Typmod { typmod, .. } | Expr::InOutCast { typmod, .. } => *typmod,
+            _ => -1,
+        }
+    }
+
+    /// A statement's parameter (`$1` is 0).
+    pub fn param(&mut self, number: i32, location: i32) -> Result<Expr> {
+        let Some(index) = usize::try_from(number - 1).ok().filter(|n| *n < 65535) else {
+            return Err(
+                err!(UNDEFINED_PARAMETER, "there is no parameter ${number}").at(self.at(location))
+            );
+        };
+        if self.params.len() <= index {
+            self.params.resize(index + 1, UNKNOWN);
+        }
+        Ok(Expr::Param(index as u16, self.params[index]))
+    }
+
+    /// Fixes the type of a parameter.
+    pub fn set_param(&mut self, param: u16, ty: Oid, position: u32) -> Result<Expr> {
+        let known = self.params[usize::from(param)];
+        if known != UNKNOWN && known != ty {
+            return Err(err!(
+                AMBIGUOUS_PARAMETER,
+                "inconsistent types deduced for parameter ${}",
+                param + 1
+            )
+            .detail(format!(
+                "{} versus {}",
+                types::io::format_type(known, -1),
+                types::io::format_type(ty, -1)
+            ))
+            .at(position));
+        }
+        self.params[usize::from(param)] = ty;
+        Ok(Expr::Param(param, ty))
+    }
+
+    /// Whether a parameter stands for a literal.
+    pub fn is_lifted(&self) -> bool {
+        self.lifting.is_some()
+    }
+
+    /// An expression is about to be used in several places: a literal in it keeps its type.
+    pub fn pin(&mut self, e: &Expr) {
+        if let (Expr::Param(param, _), Some(lifting)) = (e, &mut self.lifting) {
+            lifting.pinned.push(*param);
+        }
+    }
+
+    /// The type of a lifted literal becomes another one: its text is read as that. A literal that
+    /// is used in several places becomes another parameter instead.
+    pub fn retype_lifted(&mut self, param: u16, ty: Oid) -> Expr {
+        if let Some(lifting) = &mut self.lifting
+            && lifting.pinned.contains(&param)
+            && let Ok(new) = u16::try_from(self.params.len())
+        {
+            let literal = lifting.lifted[usize::from(param)];
+            lifting.lifted.push(literal);
+            self.params.push(ty);
+            return Expr::Param(new, ty);
+        }
+        self.params[usize::from(param)] = ty;
+        Expr::Param(param, ty)
+    }
+
+    /// A parameter for the literal at this place, if literals may become parameters here and the
+    /// scanner saw the same literal as the grammar.
+    pub fn lift_literal(&mut self, c: &pb::AConst) -> Option<Expr> {
+        let start = usize::try_from(c.location).ok()?;
+        let lifting = self.lifting.as_mut()?;
+        if lifting.held > 0 {
+            return None;
+        }
+        // A literal bound twice becomes two parameters.
+        let literal = *lifting.by_start.get(&start)?;
+        if !agrees(&self.text[lifting.ranges[literal].clone()], c) {
+            return None;
+        }
+        let param = u16::try_from(self.params.len()).ok()?;
+        let ty = match lifting.kinds[literal] {
+            LiteralKind::Int4 => types::oids::INT4,
+            LiteralKind::Int8 => types::oids::INT8,
+            LiteralKind::Numeric => types::oids::NUMERIC,
+            LiteralKind::String => UNKNOWN,
+        };
+        lifting.lifted.push(literal);
+        self.params.push(ty);
+        Some(Expr::Param(param, ty))
+    }
+
+    /// Runs `f` with literals kept as they are.
+    pub fn holding<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+        if let Some(lifting) = &mut self.lifting {
+            lifting.held += 1;
+        }
+        let result = f(self);
+        if let Some(lifting) = &mut self.lifting {
+            lifting.held -= 1;
+        }
+        result
+    }
+
+    /// Ends binding: every parameter must have a type. Returns the lifted literals in order.
+    pub fn finish_params(&mut self) -> Result<Vec<Lifted>> {
+        if let Some(at) = self.params.iter().position(|t| *t == UNKNOWN) {
+            if self.lifting.is_none() {
+                return Err(err!(
+                    INDETERMINATE_DATATYPE,
+                    "could not determine data type of parameter ${}",
+                    at + 1
+                ));
+            }
+            for ty in self.params.iter_mut().filter(|t| **t == UNKNOWN) {
+                *ty = types::oids::TEXT;
+            }
+        }
+        let lifted = self.lifting.as_ref().map(|l| l.lifted.as_slice()).unwrap_or_default();
+        Ok(lifted
+            .iter()
+            .zip(&self.params)
+            .map(|(literal, ty)| Lifted { literal: *literal, ty: *ty })
+            .collect())
+    }
+
+    /// Notes the lock that a table needs; the stronger one of several.
+    pub fn lock(&mut self, table: u32, mode: LockMode) {
+        match self.locks.iter_mut().find(|(t, _)| t.0 == table) {
+            Some((_, held)) => *held = (*held).max(mode),
+            None => self.locks.push((Oid(table), mode)),
+        }
+    }
+
+    /// `0A000` at a place.
+    pub fn unsupported(&self, what: &str, location: i32) -> Error {
+        Error::unsupported(what).at(self.at(location))
+    }
+}
+
+/// The node inside a box, if any.
+pub(crate) fn inner(node: &Option<Box<pb::Node>>) -> Option<&NodeEnum> {
+    node.as_ref().and_then(|n| n.node.as_ref())
+}
+
+/// Whether a literal's text is what the grammar read. (Strings that continue on another line, for
+/// one, are not.)
+fn agrees(text: &str, c: &pb::AConst) -> bool {
+    use pb::a_const::Val;
+    match &c.val {
+        Some(Val::Sval(s)) => match text.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')) {
+            Some(inner) if inner.contains('\'') => inner.replace("''", "'") == s.sval,
+            Some(inner) => inner == s.sval,
+            None => false,
+        },
+        Some(Val::Ival(i)) => text.parse() == Ok(i.ival),
+        Some(Val::Fval(f)) => text == f.fval,
+        Some(_) => false,
+        None => !c.isnull && text.parse() == Ok(0),
+    }
+}

@@ -1,0 +1,323 @@
+//! Names in force: what FROM brought in, level by level.
+
+use std::cell::{Cell, RefCell};
+
+use base::{Result, err};
+
+use crate::expr::{AggCall, Expr};
+use crate::logical::{Col, TableRel};
+
+use super::Binder;
+
+/// A column that a FROM item offers.
+#[derive(Clone)]
+pub(crate) struct NsColumn {
+    /// Name.
+    pub name: String,
+    /// What it stands for (a column; COALESCE for a merged column of a full join).
+    pub expr: Expr,
+}
+
+/// A FROM item's names.
+#[derive(Clone)]
+pub(crate) struct NsItem {
+    /// Alias or table name; joins without alias have none.
+    pub name: Option<String>,
+    /// Its schema, when it may be written.
+    pub schema: Option<String>,
+    /// Columns in order.
+    pub columns: Vec<NsColumn>,
+    /// `name.column` finds it.
+    pub rel_visible: bool,
+    /// Plain `column` finds it.
+    pub cols_visible: bool,
+    /// Only usable from LATERAL items (FROM is still being bound), and whether that is allowed.
+    pub lateral_only: bool,
+    /// With `lateral_only`: false when the join type forbids it.
+    pub lateral_ok: bool,
+    /// The table, for system columns and row locks.
+    pub table: Option<TableRel>,
+    /// Oid of the table or computed table.
+    pub oid: u32,
+}
+
+/// What an expression is part of: decides what may stand in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Where,
+    JoinOn,
+    Having,
+    Target,
+    GroupBy,
+    OrderBy,
+    Limit,
+    From,
+    Values,
+    Returning,
+    Set,
+    Default,
+    Check,
+    Execute,
+}
+
+impl Place {
+    /// As PostgreSQL names it in "… are not allowed in …".
+    pub fn name(self) -> &'static str {
+        match self {
+            Place::Where => "WHERE",
+            Place::JoinOn => "JOIN conditions",
+            Place::Having => "HAVING",
+            Place::Target => "SELECT",
+            Place::GroupBy => "GROUP BY",
+            Place::OrderBy => "ORDER BY",
+            Place::Limit => "LIMIT",
+            Place::From => "functions in FROM",
+            Place::Values => "VALUES",
+            Place::Returning => "RETURNING",
+            Place::Set => "UPDATE",
+            Place::Default => "DEFAULT expressions",
+            Place::Check => "check constraints",
+            Place::Execute => "EXECUTE parameters",
+        }
+    }
+
+    fn allows_aggregates(self) -> bool {
+        matches!(self, Place::Having | Place::Target | Place::OrderBy)
+    }
+
+    fn allows_sets(self) -> bool {
+        matches!(self, Place::Target | Place::From | Place::OrderBy | Place::GroupBy)
+    }
+}
+
+/// One query level.
+pub(crate) struct Scope<'p> {
+    /// The outer query's.
+    pub parent: Option<&'p Scope<'p>>,
+    /// FROM items.
+    pub items: Vec<NsItem>,
+    /// What is being bound.
+    pub place: Cell<Place>,
+    /// Aggregates found so far, with their result columns.
+    pub aggs: RefCell<Vec<(Col, AggCall)>>,
+    /// Inside an aggregate's arguments.
+    pub in_aggregate: Cell<bool>,
+}
+
+impl<'p> Scope<'p> {
+    /// A level inside `parent`.
+    pub fn new(parent: Option<&'p Scope<'p>>) -> Scope<'p> {
+        Scope {
+            parent,
+            items: Vec::new(),
+            place: Cell::new(Place::From),
+            aggs: RefCell::new(Vec::new()),
+            in_aggregate: Cell::new(false),
+        }
+    }
+
+    /// The same level with other items, as a join's condition sees it.
+    pub fn with_items(&self, items: Vec<NsItem>, place: Place) -> Scope<'p> {
+        let scope = Scope::new(self.parent);
+        scope.place.set(place);
+        Scope { items, ..scope }
+    }
+
+    /// `42803` where aggregates may not stand.
+    pub fn check_aggregate(&self, position: u32) -> Result<()> {
+        if self.in_aggregate.get() {
+            return Err(
+                err!(GROUPING_ERROR, "aggregate function calls cannot be nested").at(position)
+            );
+        }
+        let place = self.place.get();
+        if !place.allows_aggregates() {
+            return Err(err!(
+                GROUPING_ERROR,
+                "aggregate functions are not allowed in {}",
+                place.name()
+            )
+            .at(position));
+        }
+        Ok(())
+    }
+
+    /// `0A000` where set-returning functions may not stand.
+    pub fn check_set(&self, position: u32) -> Result<()> {
+        let place = self.place.get();
+        if !place.allows_sets() || self.in_aggregate.get() {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "set-returning functions are not allowed in {}",
+                place.name()
+            )
+            .at(position));
+        }
+        Ok(())
+    }
+}
+
+impl Binder<'_> {
+    /// A column by its plain name; None when no level has it.
+    pub(crate) fn find_column(
+        &mut self,
+        scope: &Scope<'_>,
+        name: &str,
+        location: i32,
+    ) -> Result<Option<Expr>> {
+        let mut level = Some(scope);
+        while let Some(scope) = level {
+            let mut found: Option<(&NsItem, &NsColumn)> = None;
+            for item in scope.items.iter().filter(|i| i.cols_visible) {
+                for column in item.columns.iter().filter(|c| c.name == name) {
+                    if found.is_some() {
+                        return Err(err!(
+                            AMBIGUOUS_COLUMN,
+                            "column reference \"{name}\" is ambiguous"
+                        )
+                        .at(self.at(location)));
+                    }
+                    found = Some((item, column));
+                }
+            }
+            if let Some((item, column)) = found {
+                self.check_lateral(item, location)?;
+                let expr = column.expr.clone();
+                return Ok(Some(self.used(expr, location)));
+            }
+            if let Some(expr) = self.find_system_column(scope, name, location)? {
+                return Ok(Some(expr));
+            }
+            level = scope.parent;
+        }
+        Ok(None)
+    }
+
+    fn find_system_column(
+        &mut self,
+        scope: &Scope<'_>,
+        name: &str,
+        location: i32,
+    ) -> Result<Option<Expr>> {
+        let mut found = None;
+        for item in scope.items.iter().filter(|i| i.cols_visible || i.rel_visible) {
+            if let Some(expr) = self.system_column(item, name) {
+                if found.is_some() {
+                    return Err(err!(AMBIGUOUS_COLUMN, "column reference \"{name}\" is ambiguous")
+                        .at(self.at(location)));
+                }
+                found = Some(expr);
+            }
+        }
+        Ok(found)
+    }
+
+    fn system_column(&self, item: &NsItem, name: &str) -> Option<Expr> {
+        if name == "tableoid" && item.table.is_none() && item.oid != 0 {
+            let oid = types::Datum::Oid(item.oid);
+            return Some(Expr::Const(oid, types::oids::OID));
+        }
+        let table = item.table.as_ref()?;
+        let (column, _, _) = crate::logical::SYSTEM_COLUMNS
+            .iter()
+            .find(|c| c.1 == name && c.0 != crate::plan::ScanColumn::Root)?;
+        Some(self.column(table.col(*column)))
+    }
+
+    /// Remembers where a column is first named, for later errors about it.
+    fn used(&mut self, expr: Expr, location: i32) -> Expr {
+        if let Expr::Column(col, _) = &expr {
+            let position = self.at(location);
+            let var = &mut self.vars[usize::from(*col)];
+            if var.position == 0 {
+                var.position = position;
+            }
+        }
+        expr
+    }
+
+    fn check_lateral(&self, item: &NsItem, location: i32) -> Result<()> {
+        if !item.lateral_only || item.lateral_ok {
+            return Ok(());
+        }
+        let name = item.name.as_deref().unwrap_or_default();
+        Err(err!(
+            INVALID_COLUMN_REFERENCE,
+            "invalid reference to FROM-clause entry for table \"{name}\""
+        )
+        .detail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
+        .at(self.at(location)))
+    }
+
+    /// The FROM item with this name.
+    pub(crate) fn find_item<'s>(
+        &self,
+        scope: &'s Scope<'_>,
+        schema: Option<&str>,
+        name: &str,
+        location: i32,
+    ) -> Result<Option<&'s NsItem>> {
+        let mut level: Option<&'s Scope<'_>> = Some(scope);
+        while let Some(scope) = level {
+            let mut found = None;
+            for item in scope.items.iter().filter(|i| i.rel_visible) {
+                if item.name.as_deref() != Some(name) {
+                    continue;
+                }
+                if schema.is_some() && item.schema.as_deref() != schema {
+                    continue;
+                }
+                if found.is_some() {
+                    return Err(err!(AMBIGUOUS_ALIAS, "table reference \"{name}\" is ambiguous")
+                        .at(self.at(location)));
+                }
+                found = Some(item);
+            }
+            if let Some(item) = found {
+                self.check_lateral(item, location)?;
+                return Ok(Some(item));
+            }
+            level = scope.parent;
+        }
+        Ok(None)
+    }
+
+    /// A column of the FROM item with this name.
+    pub(crate) fn find_qualified(
+        &mut self,
+        scope: &Scope<'_>,
+        schema: Option<&str>,
+        table: &str,
+        name: &str,
+        location: i32,
+    ) -> Result<Expr> {
+        let Some(item) = self.find_item(scope, schema, table, location)? else {
+            return Err(self.missing_from(schema, table, location));
+        };
+        let mut matches = item.columns.iter().filter(|c| c.name == name);
+        if let Some(column) = matches.next() {
+            if matches.next().is_some() {
+                return Err(err!(AMBIGUOUS_COLUMN, "column reference \"{name}\" is ambiguous")
+                    .at(self.at(location)));
+            }
+            let expr = column.expr.clone();
+            return Ok(self.used(expr, location));
+        }
+        if let Some(expr) = self.system_column(item, name) {
+            return Ok(expr);
+        }
+        Err(err!(UNDEFINED_COLUMN, "column {table}.{name} does not exist").at(self.at(location)))
+    }
+
+    /// `42P01` for a name that FROM doesn't have.
+    pub(crate) fn missing_from(
+        &self,
+        schema: Option<&str>,
+        table: &str,
+        location: i32,
+    ) -> base::Error {
+        let full = schema.map_or_else(|| table.to_owned(), |s| format!("{s}.{table}"));
+        err!(UNDEFINED_TABLE, "missing FROM-clause entry for table \"{full}\"")
+            .at(self.at(location))
+    }
+}

@@ -1,0 +1,845 @@
+//! SELECT: target list, grouping, order, limits, row locks.
+
+use base::{Result, err};
+use pg_query::{NodeEnum, protobuf as pb};
+use txn::{LockMode, RowLockMode};
+use types::func::CastContext;
+use types::oids::*;
+
+use crate::expr::{Expr, SortKey};
+use crate::logical::{Col, Cte, Query, Rel, RelLock};
+use crate::plan::{LockRowsWait, OutputColumn};
+use crate::walk;
+
+use super::scope::Place;
+use super::{Binder, Scope, ast, inner};
+
+/// An entry of the target list.
+#[derive(Clone)]
+pub(crate) struct Target {
+    pub name: String,
+    pub expr: Expr,
+}
+
+/// A sort key before it has a place: which target (visible ones first, then hidden ones).
+struct OrderBy {
+    target: usize,
+    descending: bool,
+    nulls_first: bool,
+}
+
+/// Target list with hidden entries behind the visible ones.
+struct Targets {
+    list: Vec<Target>,
+    visible: usize,
+}
+
+impl Binder<'_> {
+    /// A query; `resolve`: literals without a type become text.
+    pub(crate) fn select(
+        &mut self,
+        stmt: &pb::SelectStmt,
+        parent: Option<&Scope<'_>>,
+        resolve: bool,
+    ) -> Result<Query> {
+        sched::check_stack()?;
+        if stmt.into_clause.is_some() {
+            return Err(err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here"));
+        }
+        let outer_names = self.cte_names.len();
+        if let Some(with) = &stmt.with_clause {
+            self.with_clause(with, parent)?;
+        }
+        let query = if stmt.op > pb::SetOperation::SetopNone as i32 {
+            self.set_operation(stmt, parent, resolve)
+        } else if !stmt.values_lists.is_empty() {
+            self.values(stmt, parent, resolve)
+        } else {
+            self.plain_select(stmt, parent, resolve)
+        };
+        self.cte_names.truncate(outer_names);
+        query
+    }
+
+    /// WITH: each query is bound once, under its name.
+    pub(crate) fn with_clause(
+        &mut self,
+        with: &pb::WithClause,
+        parent: Option<&Scope<'_>>,
+    ) -> Result<()> {
+        if with.recursive {
+            return Err(self.unsupported("WITH RECURSIVE", with.location));
+        }
+        let first = self.cte_names.len();
+        for node in &with.ctes {
+            let Some(NodeEnum::CommonTableExpr(cte)) = &node.node else { continue };
+            if self.cte_names[first..].iter().any(|(n, _)| *n == cte.ctename) {
+                return Err(err!(
+                    DUPLICATE_ALIAS,
+                    "WITH query name \"{}\" specified more than once",
+                    cte.ctename
+                )
+                .at(self.at(cte.location)));
+            }
+            let Some(NodeEnum::SelectStmt(select)) = inner(&cte.ctequery) else {
+                return Err(self.unsupported("data-modifying statements in WITH", cte.location));
+            };
+            let mut query = self.select(select, parent, true)?;
+            if !query.rel.outer_columns().is_empty() {
+                return Err(self.unsupported("WITH queries that use outer columns", cte.location));
+            }
+            let names = ast::owned_strings(&cte.aliascolnames);
+            if names.len() > query.output.len() {
+                return Err(err!(
+                    INVALID_COLUMN_REFERENCE,
+                    "WITH query \"{}\" has {} columns available but {} columns specified",
+                    cte.ctename,
+                    query.output.len(),
+                    names.len()
+                )
+                .at(self.at(cte.location)));
+            }
+            for (column, name) in query.output.iter_mut().zip(names) {
+                column.name = name;
+            }
+            let materialized = match pb::CteMaterialize::try_from(cte.ctematerialized) {
+                Ok(pb::CteMaterialize::Always) => Some(true),
+                Ok(pb::CteMaterialize::Never) => Some(false),
+                _ => None,
+            };
+            self.ctes.push(Cte { query, uses: 0, materialized });
+            self.cte_names.push((cte.ctename.clone(), self.ctes.len() - 1));
+        }
+        Ok(())
+    }
+
+    fn plain_select(
+        &mut self,
+        stmt: &pb::SelectStmt,
+        parent: Option<&Scope<'_>>,
+        resolve: bool,
+    ) -> Result<Query> {
+        if !stmt.window_clause.is_empty() {
+            return Err(base::Error::unsupported("window functions"));
+        }
+        let mut scope = Scope::new(parent);
+        let from = self.from_clause(&mut scope, &stmt.from_clause)?;
+        let mut rel = from.unwrap_or(Rel::OneRow);
+        let mut conditions = Vec::new();
+        if let Some(node) = inner(&stmt.where_clause) {
+            let condition = self.condition(&scope, node, Place::Where)?;
+            walk::conjuncts(condition, &mut conditions);
+        }
+        rel = filter(rel, conditions.clone());
+        // Expressions that must be found again elsewhere keep their literals.
+        let compares = !stmt.group_clause.is_empty()
+            || !stmt.distinct_clause.is_empty()
+            || stmt.sort_clause.iter().any(is_complex_sort);
+        let list = if compares {
+            self.holding(|b| b.target_list(&scope, &stmt.target_list, Place::Target))?
+        } else {
+            self.target_list(&scope, &stmt.target_list, Place::Target)?
+        };
+        let mut targets = Targets { visible: list.len(), list };
+        let order = self.holding(|b| b.order_by(&scope, &mut targets, &stmt.sort_clause))?;
+        let mut groups = self.holding(|b| b.group_by(&scope, &targets, &stmt.group_clause))?;
+        let distinct = self.holding(|b| b.distinct(&scope, &mut targets, stmt, &order))?;
+        let having = match inner(&stmt.having_clause) {
+            Some(node) if compares => {
+                Some(self.holding(|b| b.condition(&scope, node, Place::Having))?)
+            }
+            Some(node) => Some(self.condition(&scope, node, Place::Having)?),
+            None => None,
+        };
+        for target in &mut targets.list {
+            if resolve || !stmt.distinct_clause.is_empty() {
+                let expr = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));
+                target.expr = self.resolve_unknown(expr)?;
+            }
+        }
+        let grouped = !groups.is_empty()
+            || !stmt.group_clause.is_empty()
+            || having.is_some()
+            || !scope.aggs.borrow().is_empty();
+        if grouped {
+            rel = self.grouped(&scope, rel, &mut groups, &mut targets, having)?;
+        }
+        let locks = self.row_locks(&scope, stmt, grouped)?;
+        let (count, offset) = self.limits(stmt)?;
+        self.assemble(rel, targets, order, distinct, locks, conditions, count, offset)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn assemble(
+        &mut self,
+        mut rel: Rel,
+        targets: Targets,
+        order: Vec<OrderBy>,
+        distinct: Option<Vec<usize>>,
+        locks: Vec<RelLock>,
+        recheck: Vec<Expr>,
+        count: Option<Expr>,
+        offset: Option<Expr>,
+    ) -> Result<Query> {
+        let sets = targets.list.iter().any(|t| walk::has_set(&t.expr));
+        let first = sets
+            || distinct.is_some()
+            || order.iter().any(|o| walk::is_volatile(&targets.list[o.target].expr));
+        let limited = count.is_some() || offset.is_some();
+        let output = self.describe_targets(&targets.list[..targets.visible]);
+        if !first {
+            // Sort the input, project what is left.
+            let keys = order.iter().map(|o| sort_key_of(o, targets.list[o.target].expr.clone()));
+            rel = sorted(rel, keys.collect());
+            if !locks.is_empty() {
+                rel = Rel::Lock { input: Box::new(rel), targets: locks, recheck };
+            }
+            if limited {
+                rel = Rel::Limit { input: Box::new(rel), count, offset };
+            }
+            let (rel, cols) = self.project(rel, &targets.list[..targets.visible])?;
+            return Ok(Query { rel, cols, output });
+        }
+        let (projected, cols) = if sets {
+            self.project_set(rel, &targets.list)?
+        } else {
+            self.project(rel, &targets.list)?
+        };
+        rel = projected;
+        let keys: Vec<SortKey> =
+            order.iter().map(|o| sort_key_of(o, self.column(cols[o.target]))).collect();
+        match distinct {
+            None => rel = sorted(rel, keys),
+            Some(on) if on.is_empty() => {
+                let all = cols[..targets.visible].iter().map(|c| self.column(*c)).collect();
+                rel = Rel::Distinct { input: Box::new(rel), keys: all, sorted: false };
+                rel = sorted(rel, keys);
+            }
+            Some(on) => {
+                let mut full: Vec<SortKey> = keys;
+                for target in &on {
+                    if !order.iter().any(|o| o.target == *target) {
+                        full.push(SortKey {
+                            expr: self.column(cols[*target]),
+                            descending: false,
+                            nulls_first: false,
+                        });
+                    }
+                }
+                rel = sorted(rel, full);
+                let keys = on.iter().map(|t| self.column(cols[*t])).collect();
+                rel = Rel::Distinct { input: Box::new(rel), keys, sorted: true };
+            }
+        }
+        if limited {
+            rel = Rel::Limit { input: Box::new(rel), count, offset };
+        }
+        Ok(Query { rel, cols: cols[..targets.visible].to_vec(), output })
+    }
+
+    /// How targets are described to the client.
+    pub(crate) fn describe_targets(&self, targets: &[Target]) -> Vec<OutputColumn> {
+        targets
+            .iter()
+            .map(|t| {
+                let origin = match &t.expr {
+                    Expr::Column(col, _) => self.vars[usize::from(*col)].origin,
+                    _ => None,
+                };
+                OutputColumn {
+                    name: t.name.clone(),
+                    ty: t.expr.ty(),
+                    typmod: self.typmod_of(&t.expr),
+                    table: base::Oid(origin.map_or(0, |o| o.0)),
+                    column: origin.map_or(0, |o| o.1),
+                }
+            })
+            .collect()
+    }
+
+    /// A projection with new columns.
+    pub(crate) fn project(&mut self, rel: Rel, targets: &[Target]) -> Result<(Rel, Vec<Col>)> {
+        let mut exprs = Vec::with_capacity(targets.len());
+        for target in targets {
+            let typmod = self.typmod_of(&target.expr);
+            let col = self.new_var(&target.name, target.expr.ty(), typmod)?;
+            if let Expr::Column(from, _) = &target.expr {
+                self.vars[usize::from(col)].origin = self.vars[usize::from(*from)].origin;
+            }
+            exprs.push((col, target.expr.clone()));
+        }
+        let cols = exprs.iter().map(|(c, _)| *c).collect();
+        Ok((Rel::Project { input: Box::new(rel), exprs, set: false }, cols))
+    }
+
+    /// A projection with set-returning calls: they are computed first, then what is around them.
+    fn project_set(&mut self, rel: Rel, targets: &[Target]) -> Result<(Rel, Vec<Col>)> {
+        let mut sets: Vec<(Col, Expr)> = Vec::new();
+        let mut rest = Vec::with_capacity(targets.len());
+        for target in targets {
+            let expr = self.extract_sets(target.expr.clone(), &mut sets)?;
+            rest.push(Target { name: target.name.clone(), expr });
+        }
+        let mut passed = Vec::new();
+        rest.iter().for_each(|t| walk::columns_of(&t.expr, &mut passed));
+        let mut available = Vec::new();
+        rel.output(&mut available);
+        passed.sort_unstable();
+        passed.dedup();
+        passed.retain(|c| available.contains(c));
+        let mut exprs = sets;
+        exprs.extend(passed.iter().map(|c| (*c, self.column(*c))));
+        let rel = Rel::Project { input: Box::new(rel), exprs, set: true };
+        self.project(rel, &rest)
+    }
+
+    fn extract_sets(&mut self, e: Expr, sets: &mut Vec<(Col, Expr)>) -> Result<Expr> {
+        sched::check_stack()?;
+        if !walk::has_set(&e) {
+            return Ok(e);
+        }
+        let e = walk::map_children(e, &mut |child| self.extract_sets(child, sets))?;
+        match e {
+            Expr::Call { function, ty, .. } if function.returns_set => {
+                let col = self.new_var(function.name, ty, -1)?;
+                sets.push((col, e));
+                Ok(Expr::Column(col, ty))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// The target list, `*` spread out.
+    pub(crate) fn target_list(
+        &mut self,
+        scope: &Scope<'_>,
+        nodes: &[pb::Node],
+        place: Place,
+    ) -> Result<Vec<Target>> {
+        scope.place.set(place);
+        let mut out = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let Some(NodeEnum::ResTarget(target)) = &node.node else { continue };
+            let Some(value) = inner(&target.val) else { continue };
+            if let NodeEnum::ColumnRef(c) = value
+                && matches!(c.fields.last().and_then(|f| f.node.as_ref()), Some(NodeEnum::AStar(_)))
+            {
+                self.star(scope, c, &mut out)?;
+                continue;
+            }
+            let expr = self.expr(scope, value)?;
+            let name =
+                if target.name.is_empty() { column_name(value) } else { target.name.clone() };
+            out.push(Target { name, expr });
+        }
+        if out.len() > 1664 {
+            return Err(err!(TOO_MANY_COLUMNS, "target lists can have at most 1664 entries"));
+        }
+        Ok(out)
+    }
+
+    fn star(&mut self, scope: &Scope<'_>, c: &pb::ColumnRef, out: &mut Vec<Target>) -> Result<()> {
+        let names = ast::strings(&c.fields[..c.fields.len() - 1]);
+        if names.is_empty() {
+            let mut any = false;
+            for item in scope.items.iter().filter(|i| i.cols_visible) {
+                any = true;
+                out.extend(
+                    item.columns
+                        .iter()
+                        .map(|c| Target { name: c.name.clone(), expr: c.expr.clone() }),
+                );
+            }
+            if !any {
+                return Err(err!(SYNTAX_ERROR, "SELECT * with no tables specified is not valid")
+                    .at(self.at(c.location)));
+            }
+            return Ok(());
+        }
+        let (schema, table) = ast::qualified(&names);
+        let Some(item) = self.find_item(scope, schema, table, c.location)? else {
+            return Err(self.missing_from(schema, table, c.location));
+        };
+        out.extend(
+            item.columns.iter().map(|c| Target { name: c.name.clone(), expr: c.expr.clone() }),
+        );
+        Ok(())
+    }
+
+    /// ORDER BY: a column of the result by name or number, or an expression.
+    fn order_by(
+        &mut self,
+        scope: &Scope<'_>,
+        targets: &mut Targets,
+        nodes: &[pb::Node],
+    ) -> Result<Vec<OrderBy>> {
+        let mut keys = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let Some(NodeEnum::SortBy(sort)) = &node.node else { continue };
+            let Some(value) = inner(&sort.node) else { continue };
+            scope.place.set(Place::OrderBy);
+            let target = match self.output_reference(targets, value, "ORDER BY")? {
+                Some(target) => target,
+                None => {
+                    let expr = self.expr(scope, value)?;
+                    let expr = self.resolve_unknown(expr)?;
+                    self.target_for(targets, expr)
+                }
+            };
+            let key = &targets.list[target];
+            let position = self.at(ast::location(value));
+            if key.expr.ty() != UNKNOWN {
+                self.check_sortable(key.expr.ty(), position)?;
+            }
+            let shape = self.sort_key(sort, Expr::Row(Vec::new()))?;
+            keys.push(OrderBy {
+                target,
+                descending: shape.descending,
+                nulls_first: shape.nulls_first,
+            });
+        }
+        Ok(keys)
+    }
+
+    /// Direction and place of NULLs of a sort key.
+    pub(crate) fn sort_key(&mut self, sort: &pb::SortBy, expr: Expr) -> Result<SortKey> {
+        let descending = match pb::SortByDir::try_from(sort.sortby_dir) {
+            Ok(pb::SortByDir::SortbyDesc) => true,
+            Ok(pb::SortByDir::SortbyUsing) => match ast::strings(&sort.use_op).last().copied() {
+                Some("<") => false,
+                Some(">") => true,
+                _ => return Err(self.unsupported("ORDER BY USING", sort.location)),
+            },
+            _ => false,
+        };
+        let nulls_first = match pb::SortByNulls::try_from(sort.sortby_nulls) {
+            Ok(pb::SortByNulls::SortbyNullsFirst) => true,
+            Ok(pb::SortByNulls::SortbyNullsLast) => false,
+            _ => descending,
+        };
+        Ok(SortKey { expr, descending, nulls_first })
+    }
+
+    /// A name or number of an output column.
+    fn output_reference(
+        &mut self,
+        targets: &Targets,
+        node: &NodeEnum,
+        clause: &str,
+    ) -> Result<Option<usize>> {
+        match node {
+            NodeEnum::ColumnRef(c) if c.fields.len() == 1 => {
+                let name = ast::string(&c.fields[0]);
+                let mut found: Option<usize> = None;
+                for (i, target) in targets.list[..targets.visible].iter().enumerate() {
+                    if target.name != name {
+                        continue;
+                    }
+                    match found {
+                        Some(other) if !walk::same(&targets.list[other].expr, &target.expr) => {
+                            return Err(err!(AMBIGUOUS_COLUMN, "{clause} \"{name}\" is ambiguous")
+                                .at(self.at(c.location)));
+                        }
+                        Some(_) => {}
+                        None => found = Some(i),
+                    }
+                }
+                Ok(found)
+            }
+            NodeEnum::AConst(c) => {
+                let position = self.at(c.location);
+                match &c.val {
+                    Some(pb::a_const::Val::Ival(i)) => match usize::try_from(i.ival) {
+                        Ok(n) if (1..=targets.visible).contains(&n) => Ok(Some(n - 1)),
+                        _ => Err(err!(
+                            INVALID_COLUMN_REFERENCE,
+                            "{clause} position {} is not in select list",
+                            i.ival
+                        )
+                        .at(position)),
+                    },
+                    _ => Err(err!(SYNTAX_ERROR, "non-integer constant in {clause}").at(position)),
+                }
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The target with this expression; a hidden one is added if there is none.
+    fn target_for(&mut self, targets: &mut Targets, expr: Expr) -> usize {
+        if let Some(at) = targets.list.iter().position(|t| walk::same(&t.expr, &expr)) {
+            return at;
+        }
+        targets.list.push(Target { name: "?column?".to_owned(), expr });
+        targets.list.len() - 1
+    }
+
+    /// GROUP BY: expressions of the input; names of output columns as a second choice.
+    fn group_by(
+        &mut self,
+        scope: &Scope<'_>,
+        targets: &Targets,
+        nodes: &[pb::Node],
+    ) -> Result<Vec<(Col, Expr)>> {
+        let mut groups: Vec<(Col, Expr)> = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let Some(value) = &node.node else { continue };
+            if let NodeEnum::GroupingSet(g) = value {
+                return Err(self.unsupported("GROUPING SETS, CUBE and ROLLUP", g.location));
+            }
+            scope.place.set(Place::GroupBy);
+            let position = self.at(ast::location(value));
+            let column = match value {
+                NodeEnum::ColumnRef(c) if c.fields.len() == 1 => {
+                    self.find_column(scope, ast::string(&c.fields[0]), c.location)?
+                }
+                _ => None,
+            };
+            let expr = match column {
+                Some(column) => column,
+                None => match self.output_reference(targets, value, "GROUP BY")? {
+                    Some(target) => targets.list[target].expr.clone(),
+                    None => self.expr(scope, value)?,
+                },
+            };
+            let expr = self.resolve_unknown(expr)?;
+            let mut used = Vec::new();
+            walk::columns_of(&expr, &mut used);
+            if used.iter().any(|c| scope.aggs.borrow().iter().any(|(a, _)| a == c)) {
+                return Err(err!(
+                    GROUPING_ERROR,
+                    "aggregate functions are not allowed in GROUP BY"
+                )
+                .at(position));
+            }
+            if groups.iter().any(|(_, g)| walk::same(g, &expr)) {
+                continue;
+            }
+            let col = self.new_var("group", expr.ty(), self.typmod_of(&expr))?;
+            if let Expr::Column(from, _) = &expr {
+                let var = self.vars[usize::from(*from)].clone();
+                self.vars[usize::from(col)] = var;
+            }
+            groups.push((col, expr));
+        }
+        Ok(groups)
+    }
+
+    /// None: no DISTINCT; empty: DISTINCT; else the targets of DISTINCT ON.
+    fn distinct(
+        &mut self,
+        scope: &Scope<'_>,
+        targets: &mut Targets,
+        stmt: &pb::SelectStmt,
+        order: &[OrderBy],
+    ) -> Result<Option<Vec<usize>>> {
+        let nodes = &stmt.distinct_clause;
+        let Some(first) = nodes.first() else { return Ok(None) };
+        if first.node.is_none() {
+            if let Some(hidden) = order.iter().find(|o| o.target >= targets.visible) {
+                let _ = hidden;
+                return Err(err!(
+                    INVALID_COLUMN_REFERENCE,
+                    "for SELECT DISTINCT, ORDER BY expressions must appear in select list"
+                )
+                .at(self.first_hidden_position(stmt, targets, order)));
+            }
+            return Ok(Some(Vec::new()));
+        }
+        let mut on = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let Some(value) = &node.node else { continue };
+            scope.place.set(Place::OrderBy);
+            let target = match self.output_reference(targets, value, "DISTINCT ON")? {
+                Some(target) => target,
+                None => {
+                    let expr = self.expr(scope, value)?;
+                    let expr = self.resolve_unknown(expr)?;
+                    self.target_for(targets, expr)
+                }
+            };
+            if !on.contains(&target) {
+                on.push(target);
+            }
+        }
+        let matching = order.iter().take_while(|o| on.contains(&o.target)).count();
+        let distinct_in_order = on.iter().filter(|t| order.iter().any(|o| o.target == **t)).count();
+        if matching < order.len() && distinct_in_order < on.len()
+            || order[matching..].iter().any(|o| on.contains(&o.target))
+        {
+            return Err(err!(
+                INVALID_COLUMN_REFERENCE,
+                "SELECT DISTINCT ON expressions must match initial ORDER BY expressions"
+            )
+            .at(self.at(ast::location_of(first))));
+        }
+        Ok(Some(on))
+    }
+
+    fn first_hidden_position(
+        &self,
+        stmt: &pb::SelectStmt,
+        targets: &Targets,
+        order: &[OrderBy],
+    ) -> u32 {
+        let at = order.iter().position(|o| o.target >= targets.visible).unwrap_or(0);
+        match stmt.sort_clause.get(at).and_then(|n| n.node.as_ref()) {
+            Some(NodeEnum::SortBy(sort)) => {
+                inner(&sort.node).map_or(0, |n| self.at(ast::location(n)))
+            }
+            _ => 0,
+        }
+    }
+
+    /// Puts the grouping operator in and rewrites what stands above it.
+    fn grouped(
+        &mut self,
+        scope: &Scope<'_>,
+        rel: Rel,
+        groups: &mut Vec<(Col, Expr)>,
+        targets: &mut Targets,
+        having: Option<Expr>,
+    ) -> Result<Rel> {
+        let plain = groups.is_empty();
+        for target in &mut targets.list {
+            let expr = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));
+            target.expr = self.over_groups(scope, groups, expr)?;
+        }
+        let mut conditions = Vec::new();
+        if let Some(having) = having {
+            let having = self.over_groups(scope, groups, having)?;
+            walk::conjuncts(having, &mut conditions);
+        }
+        let rel = Rel::Aggregate {
+            input: Box::new(rel),
+            groups: std::mem::take(groups),
+            aggs: scope.aggs.take(),
+            plain,
+        };
+        Ok(filter(rel, conditions))
+    }
+
+    /// LIMIT and OFFSET.
+    pub(crate) fn limits(&mut self, stmt: &pb::SelectStmt) -> Result<(Option<Expr>, Option<Expr>)> {
+        if stmt.limit_option == pb::LimitOption::WithTies as i32 {
+            return Err(base::Error::unsupported("FETCH FIRST … WITH TIES"));
+        }
+        let count = self.limit(inner(&stmt.limit_count), "LIMIT")?;
+        let offset = self.limit(inner(&stmt.limit_offset), "OFFSET")?;
+        Ok((count, offset))
+    }
+
+    fn limit(&mut self, node: Option<&NodeEnum>, what: &str) -> Result<Option<Expr>> {
+        let Some(node) = node else { return Ok(None) };
+        if matches!(node, NodeEnum::AConst(c) if c.isnull) {
+            return Ok(None);
+        }
+        let position = self.at(ast::location(node));
+        let scope = Scope::new(None);
+        scope.place.set(Place::Limit);
+        let value = match self.expr(&scope, node) {
+            Err(error) if error.code() == base::sqlstate::UNDEFINED_COLUMN => {
+                return Err(err!(
+                    INVALID_COLUMN_REFERENCE,
+                    "argument of {what} must not contain variables"
+                )
+                .at(position));
+            }
+            other => other?,
+        };
+        let from = value.ty();
+        match self.coerce(value, INT8, CastContext::Assignment, position)? {
+            Some(value) => Ok(Some(value)),
+            None => Err(err!(
+                DATATYPE_MISMATCH,
+                "argument of {what} must be type bigint, not type {}",
+                types::io::format_type(from, -1)
+            )
+            .at(position)),
+        }
+    }
+
+    /// FOR UPDATE and kin.
+    fn row_locks(
+        &mut self,
+        scope: &Scope<'_>,
+        stmt: &pb::SelectStmt,
+        grouped: bool,
+    ) -> Result<Vec<RelLock>> {
+        let mut locks: Vec<RelLock> = Vec::new();
+        for node in &stmt.locking_clause {
+            let Some(NodeEnum::LockingClause(clause)) = &node.node else { continue };
+            let (mode, name) = lock_strength(clause.strength);
+            if !stmt.distinct_clause.is_empty() {
+                return Err(not_allowed(name, "DISTINCT clause"));
+            }
+            if grouped {
+                let what = if stmt.group_clause.is_empty() {
+                    "aggregate functions"
+                } else {
+                    "GROUP BY clause"
+                };
+                return Err(not_allowed(name, what));
+            }
+            let wait = match pb::LockWaitPolicy::try_from(clause.wait_policy) {
+                Ok(pb::LockWaitPolicy::LockWaitSkip) => LockRowsWait::Skip,
+                Ok(pb::LockWaitPolicy::LockWaitError) => LockRowsWait::NoWait,
+                _ => LockRowsWait::Block,
+            };
+            let mut wanted = Vec::new();
+            for rel in &clause.locked_rels {
+                if let Some(NodeEnum::RangeVar(range)) = &rel.node {
+                    wanted.push((range.relname.as_str(), range.location));
+                }
+            }
+            for (relname, location) in &wanted {
+                let found = scope.items.iter().any(|i| i.name.as_deref() == Some(relname));
+                if !found {
+                    return Err(err!(
+                        UNDEFINED_TABLE,
+                        "relation \"{relname}\" in {name} clause not found in FROM clause"
+                    )
+                    .at(self.at(*location)));
+                }
+            }
+            for item in &scope.items {
+                let Some(table) = &item.table else { continue };
+                let named = |n: &(&str, i32)| item.name.as_deref() == Some(n.0);
+                if !wanted.is_empty() && !wanted.iter().any(named) {
+                    continue;
+                }
+                self.lock(table.table.oid, LockMode::RowShare);
+                match locks.iter_mut().find(|l| l.table.base == table.base) {
+                    Some(lock) => {
+                        lock.mode = lock.mode.max(mode);
+                        if wait != LockRowsWait::Block {
+                            lock.wait = wait;
+                        }
+                    }
+                    None => locks.push(RelLock { table: table.clone(), mode, wait }),
+                }
+            }
+        }
+        Ok(locks)
+    }
+}
+
+fn not_allowed(name: &str, what: &str) -> base::Error {
+    err!(FEATURE_NOT_SUPPORTED, "{name} is not allowed with {what}")
+}
+
+fn lock_strength(strength: i32) -> (RowLockMode, &'static str) {
+    match pb::LockClauseStrength::try_from(strength) {
+        Ok(pb::LockClauseStrength::LcsForkeyshare) => (RowLockMode::KeyShare, "FOR KEY SHARE"),
+        Ok(pb::LockClauseStrength::LcsForshare) => (RowLockMode::Share, "FOR SHARE"),
+        Ok(pb::LockClauseStrength::LcsFornokeyupdate) => {
+            (RowLockMode::NoKeyUpdate, "FOR NO KEY UPDATE")
+        }
+        _ => (RowLockMode::Update, "FOR UPDATE"),
+    }
+}
+
+fn sort_key_of(order: &OrderBy, expr: Expr) -> SortKey {
+    SortKey { expr, descending: order.descending, nulls_first: order.nulls_first }
+}
+
+/// A filter, if there is a condition.
+pub(crate) fn filter(rel: Rel, conditions: Vec<Expr>) -> Rel {
+    if conditions.is_empty() {
+        return rel;
+    }
+    Rel::Filter { input: Box::new(rel), conditions }
+}
+
+fn sorted(rel: Rel, keys: Vec<SortKey>) -> Rel {
+    if keys.is_empty() { rel } else { Rel::Sort { input: Box::new(rel), keys } }
+}
+
+/// A sort key that isn't just a name or a number.
+fn is_complex_sort(node: &pb::Node) -> bool {
+    match &node.node {
+        Some(NodeEnum::SortBy(sort)) => {
+            !matches!(inner(&sort.node), Some(NodeEnum::ColumnRef(_) | NodeEnum::AConst(_)))
+        }
+        _ => true,
+    }
+}
+
+/// The name that an expression gives to its output column.
+pub(crate) fn column_name(node: &NodeEnum) -> String {
+    match name_of(node) {
+        Some((name, _)) => name,
+        None => "?column?".to_owned(),
+    }
+}
+
+/// The name and whether it is a strong one (a cast around it doesn't replace it).
+fn name_of(node: &NodeEnum) -> Option<(String, bool)> {
+    let weak = |s: &str| Some((s.to_owned(), false));
+    let strong = |s: &str| Some((s.to_owned(), true));
+    match node {
+        NodeEnum::ColumnRef(c) => {
+            let name = c.fields.iter().rev().map(ast::string).find(|s| !s.is_empty())?;
+            strong(name)
+        }
+        NodeEnum::AIndirection(i) => {
+            match i.indirection.iter().rev().map(ast::string).find(|s| !s.is_empty()) {
+                Some(name) => strong(name),
+                None => name_of(inner(&i.arg)?),
+            }
+        }
+        NodeEnum::FuncCall(f) => strong(ast::strings(&f.funcname).last()?),
+        NodeEnum::AExpr(e) if e.kind == pb::AExprKind::AexprNullif as i32 => strong("nullif"),
+        NodeEnum::TypeCast(c) => match inner(&c.arg).and_then(name_of) {
+            Some((name, true)) => Some((name, true)),
+            other => match &c.type_name {
+                Some(ty) => weak(ast::strings(&ty.names).last()?),
+                None => other,
+            },
+        },
+        NodeEnum::CollateClause(c) => name_of(inner(&c.arg)?),
+        NodeEnum::CaseExpr(c) => match inner(&c.defresult).and_then(name_of) {
+            Some((name, true)) => Some((name, true)),
+            _ => weak("case"),
+        },
+        NodeEnum::AArrayExpr(_) => strong("array"),
+        NodeEnum::RowExpr(_) => strong("row"),
+        NodeEnum::CoalesceExpr(_) => strong("coalesce"),
+        NodeEnum::MinMaxExpr(m) => {
+            let greatest = m.op == pb::MinMaxOp::IsGreatest as i32;
+            strong(if greatest { "greatest" } else { "least" })
+        }
+        NodeEnum::SqlvalueFunction(f) => {
+            use pb::SqlValueFunctionOp as F;
+            strong(match F::try_from(f.op) {
+                Ok(F::SvfopCurrentDate) => "current_date",
+                Ok(F::SvfopCurrentTime | F::SvfopCurrentTimeN) => "current_time",
+                Ok(F::SvfopCurrentTimestamp | F::SvfopCurrentTimestampN) => "current_timestamp",
+                Ok(F::SvfopLocaltime | F::SvfopLocaltimeN) => "localtime",
+                Ok(F::SvfopLocaltimestamp | F::SvfopLocaltimestampN) => "localtimestamp",
+                Ok(F::SvfopCurrentRole) => "current_role",
+                Ok(F::SvfopCurrentUser) => "current_user",
+                Ok(F::SvfopUser) => "user",
+                Ok(F::SvfopSessionUser) => "session_user",
+                Ok(F::SvfopCurrentCatalog) => "current_catalog",
+                _ => "current_schema",
+            })
+        }
+        NodeEnum::SubLink(s) => match pb::SubLinkType::try_from(s.sub_link_type) {
+            Ok(pb::SubLinkType::ExistsSublink) => strong("exists"),
+            Ok(pb::SubLinkType::ArraySublink) => strong("array"),
+            Ok(pb::SubLinkType::ExprSublink) => match inner(&s.subselect) {
+                Some(NodeEnum::SelectStmt(select)) => {
+                    match select.target_list.first().and_then(|t| t.node.as_ref()) {
+                        Some(NodeEnum::ResTarget(t)) if !t.name.is_empty() => strong(&t.name),
+                        Some(NodeEnum::ResTarget(t)) => name_of(inner(&t.val)?),
+                        _ => None,
+                    }
+                }
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,290 @@
+//! UNION, INTERSECT, EXCEPT and VALUES.
+
+use base::{Oid, Result, err};
+use pg_query::{NodeEnum, protobuf as pb};
+use types::oids::*;
+
+use crate::expr::Expr;
+use crate::logical::{Input, Query, Rel};
+use crate::plan::OutputColumn;
+
+use super::scope::Place;
+use super::{Binder, Scope, ast, inner};
+
+impl Binder<'_> {
+    /// A set operation with its ORDER BY and LIMIT.
+    pub(crate) fn set_operation(
+        &mut self,
+        stmt: &pb::SelectStmt,
+        parent: Option<&Scope<'_>>,
+        resolve: bool,
+    ) -> Result<Query> {
+        if !stmt.locking_clause.is_empty() {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "FOR UPDATE is not allowed with UNION/INTERSECT/EXCEPT"
+            ));
+        }
+        let mut query = self.set_tree(stmt, parent)?;
+        if resolve {
+            self.resolve_output(&mut query)?;
+        }
+        self.order_and_limit(query, stmt)
+    }
+
+    fn set_tree(&mut self, stmt: &pb::SelectStmt, parent: Option<&Scope<'_>>) -> Result<Query> {
+        sched::check_stack()?;
+        let (Some(larg), Some(rarg)) = (&stmt.larg, &stmt.rarg) else {
+            return Err(err!(SYNTAX_ERROR, "set operation without two sides"));
+        };
+        let left = self.set_leaf(larg, parent)?;
+        let right = self.set_leaf(rarg, parent)?;
+        let op = pb::SetOperation::try_from(stmt.op).unwrap_or(pb::SetOperation::Undefined);
+        self.combine(op, stmt.all, left, right, leaf_location(rarg))
+    }
+
+    fn set_leaf(&mut self, stmt: &pb::SelectStmt, parent: Option<&Scope<'_>>) -> Result<Query> {
+        let nested = stmt.op > pb::SetOperation::SetopNone as i32
+            && stmt.sort_clause.is_empty()
+            && stmt.limit_count.is_none()
+            && stmt.limit_offset.is_none()
+            && stmt.with_clause.is_none();
+        if nested { self.set_tree(stmt, parent) } else { self.select(stmt, parent, false) }
+    }
+
+    fn combine(
+        &mut self,
+        op: pb::SetOperation,
+        all: bool,
+        mut left: Query,
+        mut right: Query,
+        location: i32,
+    ) -> Result<Query> {
+        let name = match op {
+            pb::SetOperation::SetopIntersect => "INTERSECT",
+            pb::SetOperation::SetopExcept => "EXCEPT",
+            _ => "UNION",
+        };
+        if left.cols.len() != right.cols.len() {
+            return Err(err!(
+                SYNTAX_ERROR,
+                "each {name} query must have the same number of columns"
+            )
+            .at(self.at(location)));
+        }
+        let mut types = Vec::with_capacity(left.cols.len());
+        for (l, r) in left.output.iter().zip(&right.output) {
+            let position = self.at(location);
+            types.push(self.common_type(&[(l.ty, 0), (r.ty, position)], name)?);
+        }
+        self.coerce_output(&mut left, &types, name)?;
+        self.coerce_output(&mut right, &types, name)?;
+        let mut cols = Vec::with_capacity(types.len());
+        let mut output = Vec::with_capacity(types.len());
+        for ((l, r), ty) in left.output.iter().zip(&right.output).zip(&types) {
+            let typmod = if l.typmod == r.typmod { l.typmod } else { -1 };
+            cols.push(self.new_var(&l.name, *ty, typmod)?);
+            output.push(OutputColumn {
+                name: l.name.clone(),
+                ty: *ty,
+                typmod,
+                table: Oid::INVALID,
+                column: 0,
+            });
+        }
+        let left = Input { rel: left.rel, cols: left.cols };
+        let right = Input { rel: right.rel, cols: right.cols };
+        let rel = if name == "UNION" {
+            let mut inputs = Vec::new();
+            for input in [left, right] {
+                match input {
+                    // UNION ALL of UNION ALL is one list.
+                    Input { rel: Rel::Append { inputs: inner, cols }, cols: wanted }
+                        if cols == wanted =>
+                    {
+                        inputs.extend(inner)
+                    }
+                    other => inputs.push(other),
+                }
+            }
+            let append = Rel::Append { inputs, cols: cols.clone() };
+            if all {
+                append
+            } else {
+                let keys = cols.iter().map(|c| self.column(*c)).collect();
+                Rel::Distinct { input: Box::new(append), keys, sorted: false }
+            }
+        } else {
+            Rel::SetOp {
+                left: Box::new(left),
+                right: Box::new(right),
+                except: name == "EXCEPT",
+                all,
+                cols: cols.clone(),
+            }
+        };
+        Ok(Query { rel, cols, output })
+    }
+
+    /// Casts a query's output columns.
+    pub(crate) fn coerce_output(
+        &mut self,
+        query: &mut Query,
+        types: &[Oid],
+        what: &str,
+    ) -> Result<()> {
+        if query.output.iter().zip(types).all(|(c, t)| c.ty == *t) {
+            return Ok(());
+        }
+        // Literals are cast where they stand.
+        if let Rel::Project { exprs, set: false, .. } = &mut query.rel {
+            let mut direct = Vec::new();
+            for ((col, output), ty) in query.cols.iter().zip(&mut query.output).zip(types) {
+                if output.ty != UNKNOWN || *ty == UNKNOWN {
+                    continue;
+                }
+                if let Some(at) = exprs.iter().position(|(c, _)| c == col) {
+                    direct.push((at, *col, *ty));
+                    output.ty = *ty;
+                }
+            }
+            for (at, col, ty) in direct {
+                let e = exprs[at].1.clone();
+                exprs[at].1 = self.to_common(e, ty, what, 0)?;
+                self.vars[usize::from(col)].ty = ty;
+            }
+        }
+        if query.output.iter().zip(types).all(|(c, t)| c.ty == *t) {
+            return Ok(());
+        }
+        let mut exprs = Vec::with_capacity(types.len());
+        for ((col, output), ty) in query.cols.iter_mut().zip(&mut query.output).zip(types) {
+            let cast = self.to_common(self.column(*col), *ty, what, 0)?;
+            *col = self.new_var(&output.name, *ty, -1)?;
+            if output.ty != *ty {
+                output.ty = *ty;
+                output.typmod = -1;
+            }
+            exprs.push((*col, cast));
+        }
+        let input = std::mem::replace(&mut query.rel, Rel::Nothing);
+        query.rel = Rel::Project { input: Box::new(input), exprs, set: false };
+        Ok(())
+    }
+
+    /// Output columns of no known type become text.
+    pub(crate) fn resolve_output(&mut self, query: &mut Query) -> Result<()> {
+        let types: Vec<Oid> =
+            query.output.iter().map(|c| if c.ty == UNKNOWN { TEXT } else { c.ty }).collect();
+        self.coerce_output(query, &types, "SELECT")
+    }
+
+    /// ORDER BY and LIMIT over named output columns.
+    fn order_and_limit(&mut self, mut query: Query, stmt: &pb::SelectStmt) -> Result<Query> {
+        let mut keys = Vec::with_capacity(stmt.sort_clause.len());
+        for node in &stmt.sort_clause {
+            let Some(NodeEnum::SortBy(sort)) = &node.node else { continue };
+            let Some(value) = inner(&sort.node) else { continue };
+            let at = self.output_column(&query, value)?;
+            let column = self.column(query.cols[at]);
+            keys.push(self.sort_key(sort, column)?);
+        }
+        if !keys.is_empty() {
+            query.rel = Rel::Sort { input: Box::new(query.rel), keys };
+        }
+        let (count, offset) = self.limits(stmt)?;
+        if count.is_some() || offset.is_some() {
+            query.rel = Rel::Limit { input: Box::new(query.rel), count, offset };
+        }
+        Ok(query)
+    }
+
+    fn output_column(&self, query: &Query, node: &NodeEnum) -> Result<usize> {
+        let position = self.at(ast::location(node));
+        match node {
+            NodeEnum::ColumnRef(c) if c.fields.len() == 1 => {
+                let name = ast::string(&c.fields[0]);
+                match query.output.iter().position(|o| o.name == name) {
+                    Some(at) => Ok(at),
+                    None => Err(err!(UNDEFINED_COLUMN, "column \"{name}\" does not exist")
+                        .at(position)),
+                }
+            }
+            NodeEnum::AConst(c) => match &c.val {
+                Some(pb::a_const::Val::Ival(i)) => match usize::try_from(i.ival) {
+                    Ok(n) if (1..=query.cols.len()).contains(&n) => Ok(n - 1),
+                    _ => Err(err!(
+                        INVALID_COLUMN_REFERENCE,
+                        "ORDER BY position {} is not in select list",
+                        i.ival
+                    )
+                    .at(position)),
+                },
+                _ => Err(err!(SYNTAX_ERROR, "non-integer constant in ORDER BY").at(position)),
+            },
+            _ => Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "invalid UNION/INTERSECT/EXCEPT ORDER BY clause"
+            )
+            .detail("Only result column names can be used, not expressions or functions.")
+            .hint("Add the expression/function to every SELECT, or move the UNION into a FROM clause.")
+            .at(position)),
+        }
+    }
+
+    /// VALUES as a query.
+    pub(crate) fn values(
+        &mut self,
+        stmt: &pb::SelectStmt,
+        parent: Option<&Scope<'_>>,
+        resolve: bool,
+    ) -> Result<Query> {
+        let scope = Scope::new(parent);
+        scope.place.set(Place::Values);
+        let mut rows: Vec<Vec<Expr>> = Vec::with_capacity(stmt.values_lists.len());
+        for list in &stmt.values_lists {
+            let row = self.expr_list(&scope, ast::list(list))?;
+            if rows.first().is_some_and(|first| first.len() != row.len()) {
+                let at = ast::list(list).first().map_or(-1, ast::location_of);
+                return Err(
+                    err!(SYNTAX_ERROR, "VALUES lists must all be the same length").at(self.at(at))
+                );
+            }
+            rows.push(row);
+        }
+        let width = rows.first().map_or(0, Vec::len);
+        let mut cols = Vec::with_capacity(width);
+        let mut output = Vec::with_capacity(width);
+        for i in 0..width {
+            let types: Vec<(Oid, u32)> = rows
+                .iter()
+                .zip(&stmt.values_lists)
+                .map(|(r, l)| (r[i].ty(), self.at(ast::location_of(&ast::list(l)[i]))))
+                .collect();
+            let all_unknown = types.iter().all(|(t, _)| *t == UNKNOWN);
+            let ty =
+                if all_unknown && !resolve { UNKNOWN } else { self.common_type(&types, "VALUES")? };
+            let typmod = rows.first().map_or(-1, |r| self.typmod_of(&r[i]));
+            let typmod =
+                if rows.iter().all(|r| self.typmod_of(&r[i]) == typmod) { typmod } else { -1 };
+            for (row, (_, position)) in rows.iter_mut().zip(&types) {
+                if ty != UNKNOWN {
+                    let e = std::mem::replace(&mut row[i], Expr::Row(Vec::new()));
+                    row[i] = self.to_common(e, ty, "VALUES", *position)?;
+                }
+            }
+            let name = format!("column{}", i + 1);
+            cols.push(self.new_var(&name, ty, typmod)?);
+            output.push(OutputColumn { name, ty, typmod, table: Oid::INVALID, column: 0 });
+        }
+        let rel = Rel::Values { cols: cols.clone(), rows };
+        self.order_and_limit(Query { rel, cols, output }, stmt)
+    }
+}
+
+fn leaf_location(stmt: &pb::SelectStmt) -> i32 {
+    match stmt.target_list.first().and_then(|t| t.node.as_ref()) {
+        Some(NodeEnum::ResTarget(t)) => t.location,
+        _ => -1,
+    }
+}

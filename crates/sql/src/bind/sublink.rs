@@ -1,0 +1,121 @@
+//! Subqueries in expressions.
+
+use base::{Result, err};
+use pg_query::{NodeEnum, protobuf as pb};
+use types::oids::*;
+
+use crate::expr::{Expr, SubqueryExpr, SubqueryKind};
+use crate::logical::Query;
+
+use super::{Binder, Scope, ast, coerce, inner};
+
+impl Binder<'_> {
+    /// EXISTS, IN, ANY, ALL, scalar and ARRAY subqueries.
+    pub(crate) fn sublink(&mut self, scope: &Scope<'_>, s: &pb::SubLink) -> Result<Expr> {
+        use pb::SubLinkType as T;
+        let position = self.at(s.location);
+        let Some(select) = inner(&s.subselect) else {
+            return Err(err!(SYNTAX_ERROR, "empty subquery").at(position));
+        };
+        let NodeEnum::SelectStmt(select) = select else {
+            return Err(self.unsupported("this subquery", s.location));
+        };
+        let query = self.select(select, Some(scope), true)?;
+        match T::try_from(s.sub_link_type) {
+            Ok(T::ExistsSublink) => Ok(self.subquery(query, SubqueryKind::Exists, BOOL)),
+            Ok(T::ExprSublink) => {
+                let ty = self.one_column(&query, position)?;
+                Ok(self.subquery(query, SubqueryKind::Scalar, ty))
+            }
+            Ok(T::ArraySublink) => {
+                let element = self.one_column(&query, position)?;
+                let ty = coerce::array_of(element);
+                Ok(self.subquery(query, SubqueryKind::Array, ty))
+            }
+            Ok(T::AnySublink) => self.compare_sublink(scope, s, query, false, position),
+            Ok(T::AllSublink) => self.compare_sublink(scope, s, query, true, position),
+            Ok(T::RowcompareSublink) => {
+                Err(self.unsupported("comparing a row with a subquery", s.location))
+            }
+            _ => Err(self.unsupported("this subquery", s.location)),
+        }
+    }
+
+    fn one_column(&self, query: &Query, position: u32) -> Result<base::Oid> {
+        match query.output.as_slice() {
+            [one] => Ok(one.ty),
+            _ => Err(err!(SYNTAX_ERROR, "subquery must return only one column").at(position)),
+        }
+    }
+
+    fn compare_sublink(
+        &mut self,
+        scope: &Scope<'_>,
+        s: &pb::SubLink,
+        query: Query,
+        all: bool,
+        position: u32,
+    ) -> Result<Expr> {
+        let Some(test) = inner(&s.testexpr) else {
+            return Err(err!(SYNTAX_ERROR, "subquery without left side").at(position));
+        };
+        let left = match self.expr(scope, test)? {
+            Expr::Row(fields) => fields,
+            one => vec![one],
+        };
+        if left.len() < query.cols.len() {
+            return Err(err!(SYNTAX_ERROR, "subquery has too many columns").at(position));
+        }
+        if left.len() > query.cols.len() {
+            return Err(err!(SYNTAX_ERROR, "subquery has too few columns").at(position));
+        }
+        // IN has no operator name in the tree.
+        let names = ast::strings(&s.oper_name);
+        let name = names.last().copied().unwrap_or("=");
+        // Inside the test the subquery's columns are slots, counted from 0 until planning.
+        let columns: Vec<Expr> =
+            query.output.iter().enumerate().map(|(i, c)| Expr::Slot(i as u16, c.ty)).collect();
+        let test = if left.len() == 1 {
+            let (mut left, mut columns) = (left, columns);
+            match (left.pop(), columns.pop()) {
+                (Some(l), Some(r)) => self.binary(name, l, r, position)?,
+                _ => return Err(err!(SYNTAX_ERROR, "subquery has too few columns").at(position)),
+            }
+        } else {
+            self.compare_rows(name, left, columns, position)?
+        };
+        if test.ty() != BOOL {
+            return Err(err!(
+                DATATYPE_MISMATCH,
+                "operator {name} must return type boolean, not type {}",
+                types::io::format_type(test.ty(), -1)
+            )
+            .at(position));
+        }
+        // `left = column` with the column as it is can be answered from a hash table.
+        let hash_left = match &test {
+            Expr::Call { function, args, .. }
+                if name == "="
+                    && args.len() == 2
+                    && args[0].ty() == args[1].ty()
+                    && crate::walk::is_equality(function)
+                    && matches!(&args[1], Expr::Slot(0, _)) =>
+            {
+                Some(Box::new(args[0].clone()))
+            }
+            _ => None,
+        };
+        let kind = SubqueryKind::Compare { test: Box::new(test), first_slot: 0, all, hash_left };
+        Ok(self.subquery(query, kind, BOOL))
+    }
+
+    /// Keeps a bound subquery and refers to it. Until planning, `slots` says for each column of an
+    /// outer query that it uses which expression stands for it.
+    fn subquery(&mut self, query: Query, kind: SubqueryKind, ty: base::Oid) -> Expr {
+        let outer = query.rel.outer_columns();
+        let slots = outer.into_iter().map(|col| (col, self.column(col))).collect();
+        self.subqueries.push(query);
+        let plan = self.subqueries.len() - 1;
+        Expr::Subquery(Box::new(SubqueryExpr { plan, slots, once: false, kind, ty }))
+    }
+}

@@ -1,0 +1,164 @@
+//! Type names with their modifiers.
+
+use base::{Error, Oid, Result, err};
+use pg_query::{NodeEnum, protobuf as pb};
+use types::TypeIo;
+use types::oids::*;
+
+use super::{Binder, ast};
+
+impl Binder<'_> {
+    /// A type name's oid and typmod.
+    pub(crate) fn type_name(&self, name: &pb::TypeName) -> Result<(Oid, i32)> {
+        if name.pct_type || name.setof {
+            return Err(self.unsupported("%TYPE and SETOF in type names", name.location));
+        }
+        let names = ast::strings(&name.names);
+        let (schema, plain) = ast::qualified(&names);
+        let position = self.at(name.location);
+        let found = match schema {
+            None | Some("pg_catalog") => TypeIo::by_name(plain),
+            Some(_) => None,
+        };
+        let Some(io) = found else {
+            if matches!(plain, "serial" | "bigserial" | "smallserial" | "serial4" | "serial8") {
+                return Err(self.unsupported("serial columns (sequences)", name.location));
+            }
+            if schema.is_none_or(|s| s == "pg_catalog") && is_other_builtin(plain) {
+                return Err(self.unsupported(&format!("type {plain}"), name.location));
+            }
+            let full = names.join(".");
+            return Err(err!(UNDEFINED_OBJECT, "type \"{full}\" does not exist").at(position));
+        };
+        let typmod = self.type_modifier(io.oid, &name.typmods).map_err(|e| e.at(position))?;
+        if name.array_bounds.is_empty() {
+            return Ok((io.oid, typmod));
+        }
+        if io.array == Oid::INVALID {
+            return Err(err!(
+                UNDEFINED_OBJECT,
+                "could not find array type for data type {}",
+                io.sql_name
+            )
+            .at(position));
+        }
+        Ok((io.array, typmod))
+    }
+
+    fn type_modifier(&self, ty: Oid, mods: &[pb::Node]) -> Result<i32> {
+        let mut values = Vec::with_capacity(mods.len());
+        for node in mods {
+            match &node.node {
+                Some(NodeEnum::AConst(c)) => match &c.val {
+                    Some(pb::a_const::Val::Ival(i)) => values.push(i.ival),
+                    None if !c.isnull => values.push(0),
+                    _ => return Err(bad_modifier()),
+                },
+                _ => return Err(bad_modifier()),
+            }
+        }
+        encode_typmod(ty, &values)
+    }
+}
+
+fn bad_modifier() -> Error {
+    err!(SYNTAX_ERROR, "type modifiers must be simple constants or identifiers")
+}
+
+/// Types that PostgreSQL has and this server not yet.
+fn is_other_builtin(name: &str) -> bool {
+    matches!(
+        name,
+        "bit"
+            | "varbit"
+            | "timetz"
+            | "money"
+            | "jsonb"
+            | "xml"
+            | "inet"
+            | "cidr"
+            | "macaddr"
+            | "macaddr8"
+            | "point"
+            | "line"
+            | "lseg"
+            | "box"
+            | "path"
+            | "polygon"
+            | "circle"
+            | "tsvector"
+            | "tsquery"
+            | "int4range"
+            | "int8range"
+            | "numrange"
+            | "tsrange"
+            | "tstzrange"
+            | "daterange"
+            | "regproc"
+            | "regprocedure"
+            | "regoper"
+            | "regoperator"
+            | "regconfig"
+            | "regdictionary"
+            | "refcursor"
+            | "txid_snapshot"
+            | "pg_snapshot"
+            | "jsonpath"
+            | "regcollation"
+    )
+}
+
+/// A typmod as PostgreSQL encodes it.
+fn encode_typmod(ty: Oid, values: &[i32]) -> Result<i32> {
+    match (ty, values) {
+        (_, []) => Ok(-1),
+        (VARCHAR | BPCHAR, [n]) => {
+            let name = if ty == VARCHAR { "varchar" } else { "char" };
+            if *n < 1 {
+                base::bail!(INVALID_PARAMETER_VALUE, "length for type {name} must be at least 1");
+            }
+            if *n > 10_485_760 {
+                base::bail!(
+                    INVALID_PARAMETER_VALUE,
+                    "length for type {name} cannot exceed 10485760"
+                );
+            }
+            Ok(n + 4)
+        }
+        (NUMERIC, [precision]) => numeric_typmod(*precision, 0),
+        (NUMERIC, [precision, scale]) => numeric_typmod(*precision, *scale),
+        (TIME | TIMESTAMP | TIMESTAMPTZ, [p]) => {
+            if *p < 0 {
+                let name = types::io::format_type(ty, -1);
+                base::bail!(INVALID_PARAMETER_VALUE, "{name}({p}) precision must not be negative");
+            }
+            Ok((*p).min(6))
+        }
+        (INTERVAL, [fields]) => Ok((fields & 0x7FFF) << 16 | 0xFFFF),
+        (INTERVAL, [fields, p]) => Ok((fields & 0x7FFF) << 16 | (p & 0xFFFF)),
+        (VARCHAR | BPCHAR | NUMERIC | TIME | TIMESTAMP | TIMESTAMPTZ | INTERVAL, _) => {
+            base::bail!(INVALID_PARAMETER_VALUE, "invalid type modifier")
+        }
+        _ => base::bail!(
+            SYNTAX_ERROR,
+            "type modifier is not allowed for type \"{}\"",
+            types::io::format_type(ty, -1)
+        ),
+    }
+}
+
+fn numeric_typmod(precision: i32, scale: i32) -> Result<i32> {
+    if !(1..=1000).contains(&precision) {
+        base::bail!(
+            INVALID_PARAMETER_VALUE,
+            "NUMERIC precision {precision} must be between 1 and 1000"
+        );
+    }
+    if !(-1000..=1000).contains(&scale) {
+        base::bail!(
+            INVALID_PARAMETER_VALUE,
+            "NUMERIC scale {scale} must be between -1000 and 1000"
+        );
+    }
+    Ok((precision << 16 | (scale & 0x7FF)) + 4)
+}

@@ -1,0 +1,365 @@
+//! Statements that are not queries.
+
+use base::{Error, Result, err};
+use pg_query::{NodeEnum, protobuf as pb};
+use txn::LockMode;
+
+use crate::parse::deparse_statement;
+use crate::utility::{ExplainOptions, TransactionModes, Utility};
+
+use super::define::{const_text, def_value};
+use super::scope::Place;
+use super::{Binder, Scope, inner};
+
+impl Binder<'_> {
+    /// BEGIN, COMMIT, SAVEPOINT and kin.
+    pub(crate) fn transaction(&mut self, stmt: &pb::TransactionStmt) -> Result<Utility> {
+        use pb::TransactionStmtKind as K;
+        let name = stmt.savepoint_name.clone();
+        Ok(match K::try_from(stmt.kind).unwrap_or(K::Undefined) {
+            K::TransStmtBegin | K::TransStmtStart => {
+                Utility::Begin(transaction_modes(&stmt.options)?)
+            }
+            K::TransStmtCommit => Utility::Commit { chain: stmt.chain },
+            K::TransStmtRollback => Utility::Rollback { chain: stmt.chain },
+            K::TransStmtSavepoint => Utility::Savepoint(name),
+            K::TransStmtRelease => Utility::Release(name),
+            K::TransStmtRollbackTo => Utility::RollbackTo(name),
+            _ => return Err(Error::unsupported("two-phase commit")),
+        })
+    }
+
+    /// SET and RESET.
+    pub(crate) fn set_variable(&mut self, stmt: &pb::VariableSetStmt) -> Result<Utility> {
+        use pb::VariableSetKind as K;
+        let name = stmt.name.clone();
+        Ok(match K::try_from(stmt.kind).unwrap_or(K::Undefined) {
+            K::VarSetValue => {
+                Utility::Set { name, value: Some(set_value(&stmt.args)?), local: stmt.is_local }
+            }
+            K::VarSetDefault => Utility::Set { name, value: None, local: stmt.is_local },
+            K::VarReset => Utility::Reset(Some(name)),
+            K::VarResetAll => Utility::Reset(None),
+            K::VarSetMulti => match name.as_str() {
+                "TRANSACTION" => Utility::SetTransaction {
+                    modes: transaction_modes(&stmt.args)?,
+                    session: false,
+                },
+                "SESSION CHARACTERISTICS" => {
+                    Utility::SetTransaction { modes: transaction_modes(&stmt.args)?, session: true }
+                }
+                other => return Err(Error::unsupported(format!("SET {other}"))),
+            },
+            _ => return Err(Error::unsupported("SET … FROM CURRENT")),
+        })
+    }
+
+    /// ALTER SYSTEM.
+    pub(crate) fn alter_system(&mut self, stmt: &pb::AlterSystemStmt) -> Result<Utility> {
+        use pb::VariableSetKind as K;
+        let Some(set) = &stmt.setstmt else {
+            return Err(err!(SYNTAX_ERROR, "ALTER SYSTEM without a setting"));
+        };
+        Ok(match K::try_from(set.kind).unwrap_or(K::Undefined) {
+            K::VarSetValue => Utility::AlterSystem {
+                name: Some(set.name.clone()),
+                value: Some(set_value(&set.args)?),
+            },
+            K::VarResetAll => Utility::AlterSystem { name: None, value: None },
+            _ => Utility::AlterSystem { name: Some(set.name.clone()), value: None },
+        })
+    }
+
+    /// VACUUM and ANALYZE.
+    pub(crate) fn vacuum(&mut self, stmt: &pb::VacuumStmt) -> Result<Utility> {
+        let (mut analyze, mut full) = (!stmt.is_vacuumcmd, false);
+        for node in &stmt.options {
+            let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
+            let on = def_value(def).is_none_or(|v| base::settings::parse_bool(&v).unwrap_or(true));
+            match def.defname.as_str() {
+                "analyze" => analyze = on,
+                "full" => full = on,
+                "verbose"
+                | "freeze"
+                | "skip_locked"
+                | "disable_page_skipping"
+                | "truncate"
+                | "index_cleanup"
+                | "process_toast"
+                | "process_main"
+                | "parallel"
+                | "buffer_usage_limit"
+                | "skip_database_stats"
+                | "only_database_stats" => {}
+                other => {
+                    let statement = if stmt.is_vacuumcmd { "VACUUM" } else { "ANALYZE" };
+                    return Err(err!(SYNTAX_ERROR, "unrecognized {statement} option \"{other}\"")
+                        .at(self.at(def.location)));
+                }
+            }
+        }
+        let mut tables = Vec::with_capacity(stmt.rels.len());
+        for node in &stmt.rels {
+            let Some(NodeEnum::VacuumRelation(rel)) = &node.node else { continue };
+            tables.push(self.name_of_range(&rel.relation)?);
+        }
+        Ok(Utility::Vacuum { tables, vacuum: stmt.is_vacuumcmd, analyze, full })
+    }
+
+    /// TRUNCATE.
+    pub(crate) fn truncate(&mut self, stmt: &pb::TruncateStmt) -> Result<Utility> {
+        Ok(Utility::Truncate {
+            tables: self.range_names(&stmt.relations)?,
+            cascade: stmt.behavior == pb::DropBehavior::DropCascade as i32,
+        })
+    }
+
+    fn range_names(&self, nodes: &[pb::Node]) -> Result<Vec<crate::utility::Name>> {
+        nodes
+            .iter()
+            .filter_map(|n| match &n.node {
+                Some(NodeEnum::RangeVar(range)) => Some(self.name_of_range(&Some(range.clone()))),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// LOCK TABLE.
+    pub(crate) fn lock_table(&mut self, stmt: &pb::LockStmt) -> Result<Utility> {
+        let mode = match stmt.mode {
+            1 => LockMode::AccessShare,
+            2 => LockMode::RowShare,
+            3 => LockMode::RowExclusive,
+            4 => LockMode::ShareUpdateExclusive,
+            5 => LockMode::Share,
+            6 => LockMode::ShareRowExclusive,
+            7 => LockMode::Exclusive,
+            _ => LockMode::AccessExclusive,
+        };
+        let tables = self.range_names(&stmt.relations)?;
+        Ok(Utility::LockTable { tables, mode, nowait: stmt.nowait })
+    }
+
+    /// PREPARE.
+    pub(crate) fn prepare_statement(&mut self, stmt: &pb::PrepareStmt) -> Result<Utility> {
+        let mut params = Vec::with_capacity(stmt.argtypes.len());
+        for node in &stmt.argtypes {
+            let Some(NodeEnum::TypeName(name)) = &node.node else { continue };
+            let (ty, _) = self.type_name(name)?;
+            params.push(if ty == types::oids::UNKNOWN { base::Oid(0) } else { ty });
+        }
+        let Some(query) = inner(&stmt.query) else {
+            return Err(err!(SYNTAX_ERROR, "PREPARE without a statement"));
+        };
+        let text = match self.text_from_node(query) {
+            Some(text) => text,
+            None => deparse_statement(query.clone())?,
+        };
+        Ok(Utility::Prepare { name: stmt.name.clone(), params, text })
+    }
+
+    /// The statement's own text behind `AS`, if it can be found for sure.
+    fn text_from_node(&self, _query: &NodeEnum) -> Option<String> {
+        // PREPARE name [(types)] AS text: the first AS outside of parentheses and quotes.
+        let bytes = self.text.as_bytes();
+        let (mut depth, mut at) = (0usize, 0usize);
+        while at < bytes.len() {
+            match bytes[at] {
+                b'(' => depth += 1,
+                b')' => depth = depth.checked_sub(1)?,
+                b'\'' | b'"' | b'-' | b'/' | b'$' => return None,
+                b'a' | b'A' if depth == 0 => {
+                    let word = bytes.get(at + 1).is_some_and(|b| b.eq_ignore_ascii_case(&b's'))
+                        && at > 0
+                        && !is_word(bytes[at - 1])
+                        && bytes.get(at + 2).is_some_and(|b| !is_word(*b));
+                    if word {
+                        let rest = self.text[at + 2..].trim().trim_end_matches(';').trim_end();
+                        return Some(rest.to_owned());
+                    }
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        None
+    }
+
+    /// EXECUTE.
+    pub(crate) fn execute(&mut self, stmt: &pb::ExecuteStmt) -> Result<Utility> {
+        let scope = Scope::new(None);
+        scope.place.set(Place::Execute);
+        let args = self.expr_list(&scope, &stmt.params)?;
+        Ok(Utility::Execute { name: stmt.name.clone(), args })
+    }
+
+    /// FETCH and MOVE.
+    pub(crate) fn fetch(&mut self, stmt: &pb::FetchStmt) -> Result<Utility> {
+        use pb::FetchDirection as D;
+        if stmt.direction != D::FetchForward as i32 || stmt.how_many < 0 {
+            return Err(Error::unsupported("FETCH other than forward"));
+        }
+        let all = stmt.how_many == i64::MAX;
+        Ok(Utility::Fetch {
+            name: stmt.portalname.clone(),
+            count: (!all).then_some(stmt.how_many),
+            moving: stmt.ismove,
+        })
+    }
+
+    /// EXPLAIN's options.
+    pub(crate) fn explain_options(&self, nodes: &[pb::Node]) -> Result<ExplainOptions> {
+        let mut options = ExplainOptions { costs: true, ..ExplainOptions::default() };
+        let (mut timing, mut summary) = (None, None);
+        for node in nodes {
+            let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
+            let value = def_value(def);
+            let on = match value.as_deref() {
+                None => true,
+                Some(v) => base::settings::parse_bool(v).unwrap_or(true),
+            };
+            match def.defname.as_str() {
+                "analyze" => options.analyze = on,
+                "verbose" => options.verbose = on,
+                "costs" => options.costs = on,
+                "buffers" => options.buffers = on,
+                "timing" => timing = Some(on),
+                "summary" => summary = Some(on),
+                "wal" | "settings" | "generic_plan" | "memory" => {}
+                "format" => match value.as_deref() {
+                    Some("text") => {}
+                    Some("json") => options.json = true,
+                    _ => return Err(self.unsupported("this EXPLAIN format", def.location)),
+                },
+                other => {
+                    return Err(err!(SYNTAX_ERROR, "unrecognized EXPLAIN option \"{other}\"")
+                        .at(self.at(def.location)));
+                }
+            }
+        }
+        options.timing = timing.unwrap_or(options.analyze);
+        options.summary = summary.unwrap_or(options.analyze);
+        Ok(options)
+    }
+
+    /// Statements that are bound without planning anything; None for others.
+    pub(crate) fn plain_utility(&mut self, node: &NodeEnum) -> Result<Option<Utility>> {
+        Ok(Some(match node {
+            NodeEnum::TransactionStmt(s) => self.transaction(s)?,
+            NodeEnum::VariableSetStmt(s) => self.set_variable(s)?,
+            NodeEnum::VariableShowStmt(s) => {
+                let all = s.name.eq_ignore_ascii_case("all");
+                Utility::Show((!all).then(|| s.name.clone()))
+            }
+            NodeEnum::AlterSystemStmt(s) => self.alter_system(s)?,
+            NodeEnum::DiscardStmt(s) => {
+                Utility::Discard(match pb::DiscardMode::try_from(s.target) {
+                    Ok(pb::DiscardMode::DiscardPlans) => "PLANS",
+                    Ok(pb::DiscardMode::DiscardSequences) => "SEQUENCES",
+                    Ok(pb::DiscardMode::DiscardTemp) => "TEMP",
+                    _ => "ALL",
+                })
+            }
+            NodeEnum::PrepareStmt(s) => self.prepare_statement(s)?,
+            NodeEnum::ExecuteStmt(s) => self.execute(s)?,
+            NodeEnum::DeallocateStmt(s) => {
+                Utility::Deallocate((!s.isall && !s.name.is_empty()).then(|| s.name.clone()))
+            }
+            NodeEnum::CreateStmt(s) => self.create_table(s)?,
+            NodeEnum::IndexStmt(s) => self.create_index(s)?,
+            NodeEnum::DropStmt(s) => self.drop_objects(s)?,
+            NodeEnum::AlterTableStmt(s) => self.alter_table(s)?,
+            NodeEnum::RenameStmt(s) => self.rename(s)?,
+            NodeEnum::AlterOwnerStmt(s) => self.alter_owner(s)?,
+            NodeEnum::CommentStmt(s) => self.comment(s)?,
+            NodeEnum::CreateSchemaStmt(s) => {
+                if !s.schema_elts.is_empty() {
+                    return Err(Error::unsupported("CREATE SCHEMA with elements"));
+                }
+                let role = s.authrole.as_ref().map(|r| self.role_name(r)).unwrap_or_default();
+                let name = if s.schemaname.is_empty() { role } else { s.schemaname.clone() };
+                Utility::CreateSchema { name, if_not_exists: s.if_not_exists }
+            }
+            NodeEnum::TruncateStmt(s) => self.truncate(s)?,
+            NodeEnum::VacuumStmt(s) => self.vacuum(s)?,
+            NodeEnum::LockStmt(s) => self.lock_table(s)?,
+            NodeEnum::CheckPointStmt(_) => Utility::Checkpoint,
+            NodeEnum::FetchStmt(s) => self.fetch(s)?,
+            NodeEnum::ClosePortalStmt(s) => {
+                Utility::ClosePortal((!s.portalname.is_empty()).then(|| s.portalname.clone()))
+            }
+            NodeEnum::ListenStmt(_) | NodeEnum::UnlistenStmt(_) | NodeEnum::NotifyStmt(_) => {
+                return Err(Error::unsupported("LISTEN and NOTIFY"));
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// DECLARE's options.
+    pub(crate) fn cursor_options(&self, stmt: &pb::DeclareCursorStmt) -> (bool, bool) {
+        const SCROLL: i32 = 0x2;
+        const HOLD: i32 = 0x20;
+        (stmt.options & HOLD != 0, stmt.options & SCROLL != 0)
+    }
+}
+
+fn is_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80
+}
+
+/// The value of SET as text; several become a list.
+fn set_value(args: &[pb::Node]) -> Result<String> {
+    let mut parts = Vec::with_capacity(args.len());
+    for arg in args {
+        parts.push(match &arg.node {
+            Some(NodeEnum::AConst(c)) => {
+                let text = const_text(c).unwrap_or_default();
+                let quote = args.len() > 1 && !is_plain_identifier(&text);
+                if quote { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+            }
+            // SET TIME ZONE INTERVAL '…' is the only cast.
+            Some(NodeEnum::TypeCast(c)) => match inner(&c.arg) {
+                Some(NodeEnum::AConst(c)) => const_text(c).unwrap_or_default(),
+                _ => return Err(Error::unsupported("this value in SET")),
+            },
+            _ => return Err(Error::unsupported("this value in SET")),
+        });
+    }
+    Ok(parts.join(", "))
+}
+
+fn is_plain_identifier(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_lowercase() || b == b'_' || b == b'$')
+        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'$')
+        || !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.' || b == b'-')
+}
+
+fn transaction_modes(options: &[pb::Node]) -> Result<TransactionModes> {
+    let mut modes = TransactionModes::default();
+    for node in options {
+        let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
+        let value = def_value(def).unwrap_or_default();
+        let on = value != "0" && value != "false";
+        match def.defname.as_str() {
+            "transaction_isolation" => {
+                modes.isolation = Some(match value.to_ascii_lowercase().as_str() {
+                    "read uncommitted" => "read uncommitted",
+                    "read committed" => "read committed",
+                    "repeatable read" => "repeatable read",
+                    "serializable" => "serializable",
+                    other => {
+                        return Err(err!(
+                            INVALID_PARAMETER_VALUE,
+                            "invalid value for parameter \"transaction_isolation\": \"{other}\""
+                        ));
+                    }
+                });
+            }
+            "transaction_read_only" => modes.read_only = Some(on),
+            "transaction_deferrable" => modes.deferrable = Some(on),
+            other => return Err(Error::unsupported(format!("transaction mode {other}"))),
+        }
+    }
+    Ok(modes)
+}

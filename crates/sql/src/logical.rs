@@ -1,0 +1,478 @@
+//! The bound query: a small tree of relational operators. Columns have numbers that are unique in
+//! the whole statement ([`Col`]), so an expression means the same wherever it stands: pushing a
+//! condition down or pulling a subquery up changes no expression. `Expr::Column` holds such a
+//! number until the planner replaces it by a place in the input row, or by a slot when the column
+//! belongs to an outer query.
+
+use std::sync::Arc;
+
+use catalog::Table;
+use catalog::system::SystemTable;
+use txn::RowLockMode;
+
+use crate::expr::{AggCall, Expr, SortKey};
+use crate::plan::{JoinKind, LockRowsWait, OutputColumn, ScanColumn};
+
+/// Number of a column in the statement.
+pub type Col = u16;
+
+/// What is known about a [`Col`].
+#[derive(Clone, Debug)]
+pub struct Var {
+    /// Name.
+    pub name: String,
+    /// Type.
+    pub ty: base::Oid,
+    /// Typmod.
+    pub typmod: i32,
+    /// The table's oid and the column's number there, if it is one.
+    pub origin: Option<(u32, u16)>,
+    /// Where the statement first names it.
+    pub position: u32,
+}
+
+/// System columns of a table, in the order of their numbers after the ordinary ones.
+pub const SYSTEM_COLUMNS: [(ScanColumn, &str, base::Oid); 7] = [
+    (ScanColumn::Tid, "ctid", types::oids::TID),
+    (ScanColumn::Root, "root", types::oids::TID),
+    (ScanColumn::TableOid, "tableoid", types::oids::OID),
+    (ScanColumn::Xmin, "xmin", types::oids::XID),
+    (ScanColumn::Xmax, "xmax", types::oids::XID),
+    (ScanColumn::Cmin, "cmin", types::oids::XID),
+    (ScanColumn::Cmax, "cmax", types::oids::XID),
+];
+
+/// A use of a table.
+#[derive(Clone)]
+pub struct TableRel {
+    /// The table.
+    pub table: Arc<Table>,
+    /// Number of its first column; column `n` (from 1) is `base + n - 1`, the system columns follow.
+    pub base: Col,
+    /// Its name in the statement.
+    pub alias: String,
+}
+
+impl TableRel {
+    /// The number of a column or system column.
+    pub fn col(&self, column: ScanColumn) -> Col {
+        match column {
+            ScanColumn::Attr(n) => self.base + n - 1,
+            other => {
+                let at = SYSTEM_COLUMNS.iter().position(|c| c.0 == other).unwrap_or(0);
+                self.base + self.table.columns.len() as Col + at as Col
+            }
+        }
+    }
+
+    /// Which of the table's columns a number is.
+    pub fn column(&self, col: Col) -> Option<ScanColumn> {
+        let at = usize::from(col.checked_sub(self.base)?);
+        match at.checked_sub(self.table.columns.len()) {
+            None => Some(ScanColumn::Attr(at as u16 + 1)),
+            Some(system) => SYSTEM_COLUMNS.get(system).map(|c| c.0),
+        }
+    }
+}
+
+/// Rows of a set operation's input: its columns in order.
+#[derive(Clone)]
+pub struct Input {
+    /// Rows.
+    pub rel: Rel,
+    /// Its columns.
+    pub cols: Vec<Col>,
+}
+
+/// A table whose rows are locked.
+#[derive(Clone)]
+pub struct RelLock {
+    /// The table's use.
+    pub table: TableRel,
+    /// Strength.
+    pub mode: RowLockMode,
+    /// What when somebody else has it.
+    pub wait: LockRowsWait,
+}
+
+/// Relational operators.
+#[derive(Clone)]
+pub enum Rel {
+    /// One row without columns.
+    OneRow,
+    /// No rows.
+    Nothing,
+    /// VALUES.
+    Values {
+        /// Its columns.
+        cols: Vec<Col>,
+        /// Its rows.
+        rows: Vec<Vec<Expr>>,
+    },
+    /// A table.
+    Table(TableRel),
+    /// A computed table; column `n` (from 0) is `base + n`.
+    System {
+        /// The table.
+        table: &'static SystemTable,
+        /// Number of its first column.
+        base: Col,
+    },
+    /// A function in FROM.
+    Function {
+        /// The call.
+        call: Expr,
+        /// WITH ORDINALITY.
+        ordinality: bool,
+        /// Value and number.
+        cols: Vec<Col>,
+    },
+    /// A join. The right side may use columns of the left one (LATERAL) when `kind` is Inner or
+    /// Left.
+    Join {
+        /// Kind; never Right (the binder swaps sides).
+        kind: JoinKind,
+        /// Left.
+        left: Box<Rel>,
+        /// Right.
+        right: Box<Rel>,
+        /// Conditions.
+        on: Vec<Expr>,
+    },
+    /// WHERE and HAVING.
+    Filter {
+        /// Rows.
+        input: Box<Rel>,
+        /// All must be true.
+        conditions: Vec<Expr>,
+    },
+    /// Computes columns.
+    Project {
+        /// Rows.
+        input: Box<Rel>,
+        /// New columns.
+        exprs: Vec<(Col, Expr)>,
+        /// Some are set-returning calls.
+        set: bool,
+    },
+    /// Groups.
+    Aggregate {
+        /// Rows.
+        input: Box<Rel>,
+        /// GROUP BY.
+        groups: Vec<(Col, Expr)>,
+        /// Aggregates.
+        aggs: Vec<(Col, AggCall)>,
+        /// One group, even of no rows.
+        plain: bool,
+    },
+    /// ORDER BY.
+    Sort {
+        /// Rows.
+        input: Box<Rel>,
+        /// Keys.
+        keys: Vec<SortKey>,
+    },
+    /// LIMIT and OFFSET.
+    Limit {
+        /// Rows.
+        input: Box<Rel>,
+        /// LIMIT.
+        count: Option<Expr>,
+        /// OFFSET.
+        offset: Option<Expr>,
+    },
+    /// DISTINCT, DISTINCT ON (`sorted`: input is sorted by the keys).
+    Distinct {
+        /// Rows.
+        input: Box<Rel>,
+        /// Compared values.
+        keys: Vec<Expr>,
+        /// DISTINCT ON after a sort.
+        sorted: bool,
+    },
+    /// UNION ALL.
+    Append {
+        /// Inputs.
+        inputs: Vec<Input>,
+        /// Its columns.
+        cols: Vec<Col>,
+    },
+    /// INTERSECT and EXCEPT.
+    SetOp {
+        /// Left.
+        left: Box<Input>,
+        /// Right.
+        right: Box<Input>,
+        /// EXCEPT.
+        except: bool,
+        /// ALL.
+        all: bool,
+        /// Its columns.
+        cols: Vec<Col>,
+    },
+    /// FOR UPDATE and kin.
+    Lock {
+        /// Rows.
+        input: Box<Rel>,
+        /// Tables.
+        targets: Vec<RelLock>,
+        /// Conditions that must still hold on a newer version.
+        recheck: Vec<Expr>,
+    },
+    /// A WITH query, by number.
+    Cte {
+        /// Which.
+        index: usize,
+        /// Its columns here.
+        cols: Vec<Col>,
+    },
+}
+
+/// A bound query.
+#[derive(Clone)]
+pub struct Query {
+    /// Rows.
+    pub rel: Rel,
+    /// Numbers of the output columns, in order.
+    pub cols: Vec<Col>,
+    /// How they are described to the client.
+    pub output: Vec<OutputColumn>,
+}
+
+/// A WITH query.
+#[derive(Clone)]
+pub struct Cte {
+    /// The query.
+    pub query: Query,
+    /// How often it is used.
+    pub uses: usize,
+    /// MATERIALIZED (Some(true)) or NOT MATERIALIZED.
+    pub materialized: Option<bool>,
+}
+
+impl Rel {
+    /// Calls `f` with each input.
+    pub fn for_inputs<'r>(&'r self, f: &mut dyn FnMut(&'r Rel)) {
+        match self {
+            Rel::OneRow
+            | Rel::Nothing
+            | Rel::Values { .. }
+            | Rel::Table(_)
+            | Rel::System { .. }
+            | Rel::Function { .. }
+            | Rel::Cte { .. } => {}
+            Rel::Join { left, right, .. } => {
+                f(left);
+                f(right);
+            }
+            Rel::Filter { input, .. }
+            | Rel::Project { input, .. }
+            | Rel::Aggregate { input, .. }
+            | Rel::Sort { input, .. }
+            | Rel::Limit { input, .. }
+            | Rel::Distinct { input, .. }
+            | Rel::Lock { input, .. } => f(input),
+            Rel::Append { inputs, .. } => inputs.iter().for_each(|i| f(&i.rel)),
+            Rel::SetOp { left, right, .. } => {
+                f(&left.rel);
+                f(&right.rel);
+            }
+        }
+    }
+
+    /// Calls `f` with each expression of this operator (not of its inputs).
+    pub fn for_exprs<'r>(&'r self, f: &mut dyn FnMut(&'r Expr)) {
+        match self {
+            Rel::OneRow
+            | Rel::Nothing
+            | Rel::Table(_)
+            | Rel::System { .. }
+            | Rel::Append { .. }
+            | Rel::SetOp { .. }
+            | Rel::Cte { .. } => {}
+            Rel::Values { rows, .. } => rows.iter().flatten().for_each(f),
+            Rel::Function { call, .. } => f(call),
+            Rel::Join { on, .. } => on.iter().for_each(f),
+            Rel::Filter { conditions, .. } => conditions.iter().for_each(f),
+            Rel::Project { exprs, .. } => exprs.iter().for_each(|(_, e)| f(e)),
+            Rel::Aggregate { groups, aggs, .. } => {
+                groups.iter().for_each(|(_, e)| f(e));
+                for (_, agg) in aggs {
+                    agg.args.iter().for_each(&mut *f);
+                    agg.order.iter().for_each(|k| f(&k.expr));
+                    agg.filter.iter().for_each(&mut *f);
+                }
+            }
+            Rel::Sort { keys, .. } => keys.iter().for_each(|k| f(&k.expr)),
+            Rel::Limit { count, offset, .. } => {
+                count.iter().for_each(&mut *f);
+                offset.iter().for_each(f);
+            }
+            Rel::Distinct { keys, .. } => keys.iter().for_each(f),
+            Rel::Lock { recheck, .. } => recheck.iter().for_each(f),
+        }
+    }
+
+    /// Adds the columns that this operator gives to the one above.
+    pub fn output(&self, out: &mut Vec<Col>) {
+        match self {
+            Rel::OneRow | Rel::Nothing => {}
+            Rel::Values { cols, .. }
+            | Rel::Function { cols, .. }
+            | Rel::Append { cols, .. }
+            | Rel::SetOp { cols, .. }
+            | Rel::Cte { cols, .. } => out.extend(cols),
+            Rel::Table(table) => {
+                let count = table.table.columns.len() + SYSTEM_COLUMNS.len();
+                out.extend(table.base..table.base + count as Col);
+            }
+            Rel::System { table, base } => out.extend(*base..base + table.columns.len() as Col),
+            Rel::Join { kind, left, right, .. } => {
+                left.output(out);
+                if !matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+                    right.output(out);
+                }
+            }
+            Rel::Project { exprs, .. } => out.extend(exprs.iter().map(|(c, _)| c)),
+            Rel::Aggregate { groups, aggs, .. } => {
+                out.extend(groups.iter().map(|(c, _)| c));
+                out.extend(aggs.iter().map(|(c, _)| c));
+            }
+            Rel::Filter { input, .. }
+            | Rel::Sort { input, .. }
+            | Rel::Limit { input, .. }
+            | Rel::Distinct { input, .. }
+            | Rel::Lock { input, .. } => input.output(out),
+        }
+    }
+
+    /// Columns of outer queries (or of the left side of a lateral join) used anywhere inside.
+    pub fn outer_columns(&self) -> Vec<Col> {
+        let (mut used, mut defined) = (Vec::new(), Vec::new());
+        self.collect(&mut used, &mut defined);
+        defined.sort_unstable();
+        used.sort_unstable();
+        used.dedup();
+        used.retain(|c| defined.binary_search(c).is_err());
+        used
+    }
+
+    fn collect(&self, used: &mut Vec<Col>, defined: &mut Vec<Col>) {
+        self.for_exprs(&mut |e| crate::walk::columns_of(e, used));
+        match self {
+            Rel::Append { inputs, .. } => inputs.iter().for_each(|i| used.extend(&i.cols)),
+            Rel::SetOp { left, right, .. } => {
+                used.extend(&left.cols);
+                used.extend(&right.cols);
+            }
+            _ => {}
+        }
+        // Operators that pass columns through define nothing new.
+        match self {
+            Rel::Filter { .. }
+            | Rel::Sort { .. }
+            | Rel::Limit { .. }
+            | Rel::Distinct { .. }
+            | Rel::Lock { .. }
+            | Rel::Join { .. } => {}
+            _ => self.output(defined),
+        }
+        self.for_inputs(&mut |input| input.collect(used, defined));
+    }
+}
+
+/// A bound change of rows.
+#[derive(Clone)]
+pub struct Change {
+    /// The table.
+    pub table: TableRel,
+    /// What to do.
+    pub action: ChangeAction,
+    /// RETURNING, over the table's columns and the input's.
+    pub returning: Option<Vec<Expr>>,
+    /// CHECK constraints over the table's columns.
+    pub checks: Vec<(String, Expr)>,
+}
+
+/// See [`Change`].
+#[derive(Clone)]
+pub enum ChangeAction {
+    /// Complete new rows, in table order.
+    Insert(Input),
+    /// New values: (column from 1, expression).
+    Update {
+        /// Rows, the table's among their columns.
+        rel: Rel,
+        /// New values.
+        set: Vec<(u16, Expr)>,
+        /// WHERE.
+        recheck: Vec<Expr>,
+    },
+    /// As Update.
+    Delete {
+        /// Rows.
+        rel: Rel,
+        /// WHERE.
+        recheck: Vec<Expr>,
+    },
+}
+
+impl Rel {
+    /// Replaces every expression of this operator and its inputs.
+    pub fn map_exprs(&mut self, f: &dyn Fn(Expr) -> Expr) {
+        let apply = |e: &mut Expr| {
+            let old = std::mem::replace(e, Expr::Row(Vec::new()));
+            *e = f(old);
+        };
+        match self {
+            Rel::OneRow | Rel::Nothing | Rel::Table(_) | Rel::System { .. } | Rel::Cte { .. } => {}
+            Rel::Append { inputs, .. } => inputs.iter_mut().for_each(|i| i.rel.map_exprs(f)),
+            Rel::SetOp { left, right, .. } => {
+                left.rel.map_exprs(f);
+                right.rel.map_exprs(f);
+            }
+            Rel::Values { rows, .. } => rows.iter_mut().flatten().for_each(apply),
+            Rel::Function { call, .. } => apply(call),
+            Rel::Join { left, right, on, .. } => {
+                on.iter_mut().for_each(apply);
+                left.map_exprs(f);
+                right.map_exprs(f);
+            }
+            Rel::Filter { input, conditions } => {
+                conditions.iter_mut().for_each(apply);
+                input.map_exprs(f);
+            }
+            Rel::Project { input, exprs, .. } => {
+                exprs.iter_mut().for_each(|(_, e)| apply(e));
+                input.map_exprs(f);
+            }
+            Rel::Aggregate { input, groups, aggs, .. } => {
+                groups.iter_mut().for_each(|(_, e)| apply(e));
+                for (_, agg) in aggs {
+                    agg.args.iter_mut().for_each(apply);
+                    agg.order.iter_mut().for_each(|k| apply(&mut k.expr));
+                    agg.filter.iter_mut().for_each(apply);
+                }
+                input.map_exprs(f);
+            }
+            Rel::Sort { input, keys } => {
+                keys.iter_mut().for_each(|k| apply(&mut k.expr));
+                input.map_exprs(f);
+            }
+            Rel::Limit { input, count, offset } => {
+                count.iter_mut().for_each(apply);
+                offset.iter_mut().for_each(apply);
+                input.map_exprs(f);
+            }
+            Rel::Distinct { input, keys, .. } => {
+                keys.iter_mut().for_each(apply);
+                input.map_exprs(f);
+            }
+            Rel::Lock { input, recheck, .. } => {
+                recheck.iter_mut().for_each(apply);
+                input.map_exprs(f);
+            }
+        }
+    }
+}

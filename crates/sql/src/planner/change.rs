@@ -1,0 +1,160 @@
+//! INSERT, UPDATE, DELETE and row locks.
+
+use base::Result;
+
+use crate::expr::Expr;
+use crate::logical::{Change, ChangeAction, Col, Rel, RelLock, TableRel};
+use crate::plan::{LockTarget, Modify, ModifyAction, Node, Plan, ScanColumn};
+
+use super::cols::Cols;
+use super::{Goal, Phys, Planner};
+
+impl Planner<'_> {
+    /// Plans a change of rows.
+    pub fn change(&mut self, change: Change) -> Result<Plan> {
+        let Change { table, action, returning, checks } = change;
+        let own = all_columns(&table);
+        let mut with_checks = Vec::with_capacity(checks.len());
+        for (name, e) in checks {
+            with_checks.push((name, self.resolve(e, &own)?));
+        }
+        let mut layout = own.clone();
+        let (action, estimate) = match action {
+            ChangeAction::Insert(input) => {
+                let need: Cols = input.cols.iter().copied().collect();
+                let phys = self.rel(input.rel, &need, &Goal::default())?;
+                let input = self.arrange(phys, &input.cols)?;
+                let estimate = input.estimate;
+                (ModifyAction::Insert { input }, estimate)
+            }
+            ChangeAction::Update { rel, set, recheck } => {
+                let mut used: Vec<&Expr> = set.iter().map(|(_, e)| e).collect();
+                used.extend(&recheck);
+                used.extend(returning.iter().flatten());
+                let (input, cols, columns) = self.change_input(rel, &table, &used)?;
+                let mut values = Vec::with_capacity(set.len());
+                for (number, e) in set {
+                    values.push((number, self.resolve(e, &cols)?));
+                }
+                let recheck = self.condition(recheck, &cols)?;
+                layout.extend(&cols);
+                let estimate = input.estimate;
+                (ModifyAction::Update { input, columns, set: values, recheck }, estimate)
+            }
+            ChangeAction::Delete { rel, recheck } => {
+                let mut used: Vec<&Expr> = recheck.iter().collect();
+                used.extend(returning.iter().flatten());
+                let (input, cols, columns) = self.change_input(rel, &table, &used)?;
+                let recheck = self.condition(recheck, &cols)?;
+                layout.extend(&cols);
+                let estimate = input.estimate;
+                (ModifyAction::Delete { input, columns, recheck }, estimate)
+            }
+        };
+        let returning = match returning {
+            Some(list) => {
+                let mut out = Vec::with_capacity(list.len());
+                for e in list {
+                    out.push(self.resolve(e, &layout)?);
+                }
+                Some(out)
+            }
+            None => None,
+        };
+        let indexes = self.cx.catalog.indexes_of(&table.table);
+        let modify = Modify { table: table.table, indexes, action, returning, checks: with_checks };
+        Ok(Plan { node: Node::Modify(Box::new(modify)), estimate })
+    }
+
+    /// The rows to change: tid, root, the table's live columns, then what else is used.
+    #[allow(clippy::type_complexity)]
+    fn change_input(
+        &mut self,
+        rel: Rel,
+        table: &TableRel,
+        used: &[&Expr],
+    ) -> Result<(Plan, Vec<Col>, Vec<(u16, ScanColumn)>)> {
+        let mut wanted = vec![table.col(ScanColumn::Tid), table.col(ScanColumn::Root)];
+        wanted.extend(table.table.live_columns().map(|(n, _)| table.col(ScanColumn::Attr(n))));
+        let mut others = Cols::default();
+        used.iter().for_each(|e| others.add(&Cols::of(e)));
+        let output = Cols::output(&rel);
+        for col in others.iter() {
+            if output.contains(col) && !wanted.contains(&col) {
+                wanted.push(col);
+            }
+        }
+        let need: Cols = wanted.iter().copied().collect();
+        let phys = self.rel(rel, &need, &Goal::default())?;
+        let input = self.arrange(phys, &wanted)?;
+        let columns = table_columns(table, &wanted);
+        Ok((input, wanted, columns))
+    }
+
+    /// FOR UPDATE and kin.
+    pub fn lock_rows(
+        &mut self,
+        input: Rel,
+        targets: Vec<RelLock>,
+        recheck: Vec<Expr>,
+        need: &Cols,
+        goal: &Goal,
+    ) -> Result<Phys> {
+        let mut wanted = Vec::new();
+        for target in &targets {
+            wanted.push(target.table.col(ScanColumn::Tid));
+            wanted.push(target.table.col(ScanColumn::Root));
+        }
+        let mut others = need.clone();
+        recheck.iter().for_each(|e| others.add(&Cols::of(e)));
+        let output = computed(&input);
+        for col in others.iter() {
+            if output.contains(col) && !wanted.contains(&col) {
+                wanted.push(col);
+            }
+        }
+        let all: Cols = wanted.iter().copied().collect();
+        let phys = self.rel(input, &all, goal)?;
+        let order = phys.order.clone();
+        let plan = self.arrange(phys, &wanted)?;
+        let mut out = Vec::with_capacity(targets.len());
+        for (i, target) in targets.into_iter().enumerate() {
+            let columns = table_columns(&target.table, &wanted);
+            let recheck = self.condition(recheck.clone(), &wanted)?;
+            out.push(LockTarget {
+                table: target.table.table.clone(),
+                tid: i as u16 * 2,
+                mode: target.mode,
+                wait: target.wait,
+                columns,
+                recheck,
+            });
+        }
+        let estimate = plan.estimate;
+        let node = Node::LockRows { input: Box::new(plan), targets: out };
+        Ok(Phys { plan: Plan { node, estimate }, cols: wanted, order })
+    }
+}
+
+/// Everything that an operator can give, computed columns inside of it included.
+fn computed(rel: &Rel) -> Cols {
+    let mut out = Cols::output(rel);
+    rel.for_inputs(&mut |input| out.add(&computed(input)));
+    out
+}
+
+/// All columns of a table, dropped ones too.
+fn all_columns(table: &TableRel) -> Vec<Col> {
+    (1..=table.table.columns.len() as u16).map(|n| table.col(ScanColumn::Attr(n))).collect()
+}
+
+/// Which input columns come from the table (other than its place).
+fn table_columns(table: &TableRel, cols: &[Col]) -> Vec<(u16, ScanColumn)> {
+    cols.iter()
+        .enumerate()
+        .filter_map(|(at, col)| match table.column(*col)? {
+            ScanColumn::Tid | ScanColumn::Root => None,
+            column => Some((at as u16, column)),
+        })
+        .collect()
+}

@@ -1,0 +1,190 @@
+//! Costs, in PostgreSQL's unit (one sequential page read) and by simpler forms of its formulas.
+
+use base::settings::{Settings, setting};
+use types::oids::*;
+
+use crate::logical::Var;
+use crate::plan::{Estimate, Plan};
+
+/// Cost settings in force.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Costs {
+    pub seq_page: f64,
+    pub random_page: f64,
+    pub tuple: f64,
+    pub index_tuple: f64,
+    pub operator: f64,
+    pub seqscan: bool,
+    pub indexscan: bool,
+    pub hashjoin: bool,
+    pub nestloop: bool,
+}
+
+/// What a forbidden way costs more.
+pub(crate) const DISABLED: f64 = 1e10;
+
+const TUPLE: f64 = 0.01;
+const OPERATOR: f64 = 0.0025;
+
+impl Costs {
+    pub fn of(settings: &Settings) -> Costs {
+        Costs {
+            seq_page: settings.real(setting::SEQ_PAGE_COST),
+            random_page: settings.real(setting::RANDOM_PAGE_COST),
+            tuple: settings.real(setting::CPU_TUPLE_COST),
+            index_tuple: settings.real(setting::CPU_INDEX_TUPLE_COST),
+            operator: settings.real(setting::CPU_OPERATOR_COST),
+            seqscan: settings.bool(setting::ENABLE_SEQSCAN),
+            indexscan: settings.bool(setting::ENABLE_INDEXSCAN),
+            hashjoin: settings.bool(setting::ENABLE_HASHJOIN),
+            nestloop: settings.bool(setting::ENABLE_NESTLOOP),
+        }
+    }
+}
+
+fn at_least_one(rows: f64) -> f64 {
+    if rows.is_finite() { rows.round().max(1.0) } else { 1e30 }
+}
+
+pub(crate) fn one_row() -> Estimate {
+    Estimate { startup: 0.0, total: TUPLE, rows: 1.0, width: 0 }
+}
+
+pub(crate) fn values(rows: usize, width: i32) -> Estimate {
+    let rows = rows as f64;
+    let per_row = if rows > 1.0 { OPERATOR + TUPLE } else { TUPLE };
+    Estimate { startup: 0.0, total: rows * per_row, rows, width }
+}
+
+pub(crate) fn append(inputs: &[Plan]) -> Estimate {
+    let mut out = Estimate::default();
+    for input in inputs {
+        let e = &input.estimate;
+        out.rows += e.rows;
+        out.total += e.total + e.rows * TUPLE * 0.5;
+        out.width = out.width.max(e.width);
+    }
+    out.startup = inputs.first().map_or(0.0, |i| i.estimate.startup);
+    out
+}
+
+pub(crate) fn set_op(left: &Plan, right: &Plan) -> Estimate {
+    let (l, r) = (&left.estimate, &right.estimate);
+    let startup = l.total + r.total + (l.rows + r.rows) * OPERATOR;
+    Estimate { startup, total: startup + l.rows * TUPLE, rows: l.rows, width: l.width }
+}
+
+pub(crate) fn project(input: &Estimate, exprs: usize, width: i32, set: bool) -> Estimate {
+    let rows = if set { input.rows * 100.0 } else { input.rows };
+    let total = input.total + input.rows * exprs as f64 * OPERATOR;
+    Estimate { startup: input.startup, total, rows, width }
+}
+
+pub(crate) fn aggregate(
+    input: &Estimate,
+    calls: usize,
+    groups: usize,
+    distinct: f64,
+    plain: bool,
+    width: i32,
+) -> Estimate {
+    let work = input.rows * OPERATOR * (calls + groups).max(1) as f64;
+    let rows = if plain { 1.0 } else { at_least_one(distinct.min(input.rows)) };
+    let startup = input.total + work;
+    Estimate { startup, total: startup + rows * TUPLE, rows, width }
+}
+
+pub(crate) fn distinct(input: &Estimate, distinct: f64) -> Estimate {
+    let rows = at_least_one(distinct.min(input.rows));
+    let startup = input.total + input.rows * OPERATOR;
+    Estimate { startup, total: startup + rows * TUPLE, rows, width: input.width }
+}
+
+/// What sorting adds.
+pub(crate) fn sort_cost(rows: f64) -> f64 {
+    let n = rows.max(2.0);
+    2.0 * OPERATOR * n * n.log2()
+}
+
+pub(crate) fn sort(input: &Estimate) -> Estimate {
+    let startup = input.total + sort_cost(input.rows);
+    Estimate { startup, total: startup + input.rows * OPERATOR, ..*input }
+}
+
+pub(crate) fn limit(input: &Estimate, count: Option<f64>, offset: f64) -> Estimate {
+    let left = (input.rows - offset).max(0.0);
+    let rows = at_least_one(count.map_or(left, |c| c.min(left)));
+    let share = |n: f64| {
+        let part = if input.rows > 0.0 { (n / input.rows).min(1.0) } else { 1.0 };
+        input.startup + (input.total - input.startup) * part
+    };
+    Estimate { startup: share(offset), total: share(offset + rows), rows, width: input.width }
+}
+
+pub(crate) fn filter(input: &Estimate, selectivity: f64) -> Estimate {
+    Estimate {
+        total: input.total + input.rows * OPERATOR,
+        rows: at_least_one(input.rows * selectivity),
+        ..*input
+    }
+}
+
+pub(crate) fn cte(stored: &Estimate) -> Estimate {
+    Estimate { startup: 0.0, total: stored.rows * 2.0 * TUPLE, ..*stored }
+}
+
+pub(crate) fn function(set: bool, width: i32) -> Estimate {
+    let rows = if set { 1000.0 } else { 1.0 };
+    Estimate { startup: 0.0, total: rows * TUPLE, rows, width }
+}
+
+pub(crate) fn system(selectivity: f64, width: i32) -> Estimate {
+    let rows = at_least_one(1000.0 * selectivity);
+    Estimate { startup: 0.0, total: 1000.0 * (TUPLE + OPERATOR), rows, width }
+}
+
+/// Joins: rows by selectivity, cost by method.
+pub(crate) fn hash_join(left: &Estimate, right: &Estimate, rows: f64) -> Estimate {
+    let build = right.total + right.rows * (OPERATOR + TUPLE);
+    let total = build + left.total + left.rows * OPERATOR + rows * TUPLE;
+    Estimate {
+        startup: build + left.startup,
+        total,
+        rows: at_least_one(rows),
+        width: left.width + right.width,
+    }
+}
+
+/// A nested loop whose right side is run again for each left row.
+pub(crate) fn loop_join(left: &Estimate, right: &Estimate, rows: f64, rerun: bool) -> Estimate {
+    let runs = left.rows.max(1.0);
+    let inner = if rerun {
+        runs * right.total
+    } else {
+        // Computed once, then read from memory.
+        right.total + right.rows * OPERATOR * runs
+    };
+    let pairs = runs * right.rows;
+    Estimate {
+        startup: left.startup + right.startup,
+        total: left.total + inner + pairs * OPERATOR + rows * TUPLE,
+        rows: at_least_one(rows),
+        width: left.width + right.width,
+    }
+}
+
+/// Average bytes of a value.
+pub(crate) fn type_width(var: &Var) -> i32 {
+    match var.ty {
+        BOOL | CHAR => 1,
+        INT2 => 2,
+        INT4 | DATE | OID | REGCLASS | XID | FLOAT4 => 4,
+        INT8 | FLOAT8 | TIMESTAMP | TIMESTAMPTZ | TIME => 8,
+        TID => 6,
+        NAME => 64,
+        INTERVAL | UUID => 16,
+        BPCHAR if var.typmod > 4 => var.typmod - 3,
+        VARCHAR if var.typmod > 4 => ((var.typmod - 4) / 2).clamp(4, 32),
+        _ => 32,
+    }
+}

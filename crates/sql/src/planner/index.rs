@@ -1,0 +1,229 @@
+//! Which conditions an index can answer: equal values for the first key columns, then one range
+//! or one list. An index compares values of the column's own type, so the other side is cast to it
+//! where that changes nothing.
+
+use catalog::Index;
+use types::func::CastMethod;
+use types::oids::*;
+use types::{Datum, TypeIo};
+
+use crate::expr::Expr;
+use crate::logical::TableRel;
+use crate::plan::{IndexBounds, ScanColumn};
+use crate::walk;
+
+use super::OrderKey;
+use super::cols::Cols;
+use super::selectivity::{as_comparison, plain_column};
+
+/// What an index can do for a list of conditions. Expressions are not resolved yet.
+#[derive(Clone, Default)]
+pub(crate) struct Match {
+    /// Where to look.
+    pub bounds: IndexBounds,
+    /// Conditions that the bounds prove, by their places in the list.
+    pub proved: Vec<usize>,
+    /// Conditions that the bounds use, proved or not.
+    pub used: Vec<usize>,
+    /// All columns of a unique index are given.
+    pub one_row: bool,
+    /// The order of the rows.
+    pub order: Vec<OrderKey>,
+}
+
+/// Matches an index with conditions; `own`: the table's columns. Other columns in them are known
+/// before the scan starts.
+pub(crate) fn match_index(index: &Index, table: &TableRel, own: &Cols, list: &[Expr]) -> Match {
+    let mut found = Match::default();
+    let mut next = 0;
+    while let Some(key) = index.columns.get(next) {
+        let col = table.col(ScanColumn::Attr(key.column));
+        let equal = list.iter().enumerate().find_map(|(i, e)| {
+            let (op, value) = comparison_with(e, table, col, own)?;
+            (op == "=").then_some((i, value))
+        });
+        let Some((i, value)) = equal else { break };
+        found.bounds.equal.push(value);
+        found.proved.push(i);
+        next += 1;
+    }
+    found.one_row = index.unique && next == index.columns.len() && next > 0;
+    if let Some(key) = index.columns.get(next) {
+        let col = table.col(ScanColumn::Attr(key.column));
+        let not_null = table.table.columns[usize::from(key.column) - 1].not_null;
+        range(&mut found, list, table, col, own, not_null);
+        if found.bounds.lower.is_none() && found.bounds.upper.is_none() {
+            list_of_values(&mut found, list, col, own);
+        }
+    }
+    found.used.extend(&found.proved);
+    if found.bounds.any.is_none() {
+        found.order = index.columns[next..]
+            .iter()
+            .map(|k| (table.col(ScanColumn::Attr(k.column)), k.descending, k.nulls_first))
+            .collect();
+    }
+    found
+}
+
+fn range(found: &mut Match, list: &[Expr], table: &TableRel, col: u16, own: &Cols, not_null: bool) {
+    let mut parts = Vec::new();
+    for (i, e) in list.iter().enumerate() {
+        let Some((op, value)) = comparison_with(e, table, col, own) else { continue };
+        let included = op.ends_with('=');
+        if op.starts_with('>') && found.bounds.lower.is_none() {
+            found.bounds.lower = Some((value, included));
+            parts.push(i);
+        } else if op.starts_with('<') && found.bounds.upper.is_none() {
+            found.bounds.upper = Some((value, included));
+            parts.push(i);
+        }
+    }
+    // A range that is open on one side may run into the NULLs: then the filter keeps them out.
+    if not_null || parts.len() == 2 {
+        found.proved.extend(parts);
+    } else {
+        found.used.extend(parts);
+    }
+}
+
+fn list_of_values(found: &mut Match, list: &[Expr], col: u16, own: &Cols) {
+    for (i, e) in list.iter().enumerate() {
+        let Expr::ArrayOp { function, left, array, all: false } = e else { continue };
+        let fits = plain_column(left) == Some(col)
+            && same_kind(left)
+            && walk::is_equality(function)
+            && known_before(array, own)
+            && element_type(array) == Some(left.ty());
+        if fits {
+            found.bounds.any = Some((**array).clone());
+            found.proved.push(i);
+            return;
+        }
+    }
+}
+
+fn element_type(array: &Expr) -> Option<base::Oid> {
+    TypeIo::get(array.ty()).map(|io| io.element)
+}
+
+/// Whether a value is known before the scan of the table starts.
+fn known_before(e: &Expr, own: &Cols) -> bool {
+    !Cols::of(e).intersects(own) && !walk::is_volatile(e)
+}
+
+/// A column seen as itself or as a type with the same order.
+fn same_kind(e: &Expr) -> bool {
+    match e {
+        Expr::Column(..) => true,
+        Expr::Relabel(inner, ty) => {
+            same_kind(inner)
+                && matches!(
+                    (inner.ty(), *ty),
+                    (VARCHAR, TEXT) | (TEXT, VARCHAR) | (REGCLASS, OID) | (OID, REGCLASS)
+                )
+        }
+        _ => false,
+    }
+}
+
+/// A comparison of this column with something known, cast to the column's type.
+fn comparison_with(
+    e: &Expr,
+    table: &TableRel,
+    col: u16,
+    own: &Cols,
+) -> Option<(&'static str, Expr)> {
+    let c = as_comparison(e, table)?;
+    if plain_column(c.column) != Some(col) || !same_kind(c.column) {
+        // Both sides may be columns of the table.
+        return None;
+    }
+    if !known_before(c.value, own) {
+        return None;
+    }
+    let value = as_type(c.value, c.column.ty(), c.op)?;
+    Some((c.op, value))
+}
+
+/// The value as the column's type; None when that could change the comparison's result.
+fn as_type(value: &Expr, ty: base::Oid, op: &str) -> Option<Expr> {
+    let from = value.ty();
+    if from == ty {
+        return Some(value.clone());
+    }
+    let rank = |t| match t {
+        INT2 => Some(2),
+        INT4 => Some(4),
+        INT8 => Some(8),
+        _ => None,
+    };
+    if let (Some(a), Some(b)) = (rank(from), rank(ty)) {
+        return integer_as(value, from, ty, a < b, op);
+    }
+    match (from, ty) {
+        (VARCHAR, TEXT) | (TEXT, VARCHAR) => Some(Expr::Relabel(Box::new(value.clone()), ty)),
+        (TEXT | VARCHAR, NAME) if matches!(value, Expr::Const(..)) => {
+            Some(Expr::Relabel(Box::new(value.clone()), ty))
+        }
+        _ => None,
+    }
+}
+
+fn integer_as(value: &Expr, from: base::Oid, ty: base::Oid, wider: bool, op: &str) -> Option<Expr> {
+    if let Expr::Const(datum, _) = value {
+        let number = match datum {
+            Datum::Int2(v) => i64::from(*v),
+            Datum::Int4(v) => i64::from(*v),
+            Datum::Int8(v) => *v,
+            Datum::Null => return Some(Expr::Const(Datum::Null, ty)),
+            _ => return None,
+        };
+        let cast = match ty {
+            INT2 => Datum::Int2(i16::try_from(number).ok()?),
+            INT4 => Datum::Int4(i32::try_from(number).ok()?),
+            _ => Datum::Int8(number),
+        };
+        return Some(Expr::Const(cast, ty));
+    }
+    let cast = call_cast(value.clone(), from, ty)?;
+    if wider {
+        return Some(cast);
+    }
+    if op != "=" {
+        return None;
+    }
+    // A value outside of the column's range equals nothing: NULL says so.
+    let (low, high) = match ty {
+        INT2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        _ => (i64::from(i32::MIN), i64::from(i32::MAX)),
+    };
+    let bound = |name: &str, n: i64| {
+        let limit = match from {
+            INT4 => Expr::Const(Datum::Int4(n as i32), INT4),
+            _ => Expr::Const(Datum::Int8(n), INT8),
+        };
+        let row = crate::bind::operator::exact(name, from, from)?;
+        let function = types::func::function(row.function)?;
+        let args = vec![value.clone(), limit].into_boxed_slice();
+        Some(Expr::Call { function, args, ty: BOOL, position: 0 })
+    };
+    let test = Expr::And(vec![bound(">=", low)?, bound("<=", high)?]);
+    Some(Expr::Case {
+        arms: vec![(test, cast)],
+        default: Box::new(Expr::Const(Datum::Null, ty)),
+        ty,
+    })
+}
+
+fn call_cast(value: Expr, from: base::Oid, to: base::Oid) -> Option<Expr> {
+    let row = types::func::cast(from, to)?;
+    match row.method {
+        CastMethod::Function(oid) => {
+            let function = types::func::function(oid)?;
+            Some(Expr::Call { function, args: Box::new([value]), ty: to, position: 0 })
+        }
+        CastMethod::Binary => Some(Expr::Relabel(Box::new(value), to)),
+        CastMethod::InOut => None,
+    }
+}

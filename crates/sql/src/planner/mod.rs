@@ -1,0 +1,538 @@
+//! The planner: from the bound query to operators that run.
+//!
+//! It works top down. Each step is told which columns are needed above and which order would be
+//! welcome ([`Goal`]), and answers with an operator, the columns that it gives, in order, and the
+//! order that they come in ([`Phys`]). Conditions sink to where their columns are ([`join`]);
+//! tables are read by the cheapest way ([`scan`]); joins are ordered by estimated cost.
+//!
+//! Columns of outer queries, and of the left side of a nested loop whose right side is run with
+//! its values, are read from slots: [`Planner::env`] says which slot holds which column.
+
+use base::{Result, err};
+use types::Datum;
+
+use crate::expr::{AggCall, Expr, SortKey, SubqueryExpr, SubqueryKind};
+use crate::logical::{Col, Cte, Input, Query, Rel, Var};
+use crate::plan::{Estimate, Node, Plan, Scan, ScanColumn};
+use crate::prepare::PrepareContext;
+use crate::walk;
+
+pub(crate) mod change;
+pub(crate) mod cols;
+pub(crate) mod cost;
+pub(crate) mod index;
+pub(crate) mod join;
+pub(crate) mod order;
+pub(crate) mod outer;
+pub(crate) mod scan;
+pub(crate) mod selectivity;
+
+use cols::Cols;
+
+/// One key of an order: column, DESC, NULLS FIRST.
+pub(crate) type OrderKey = (Col, bool, bool);
+
+/// What the step above wants.
+#[derive(Clone, Default)]
+pub(crate) struct Goal {
+    /// The order that would spare a sort; empty: none.
+    pub order: Vec<OrderKey>,
+    /// How many rows will be read, if not all.
+    pub rows: Option<f64>,
+}
+
+/// A planned step.
+pub(crate) struct Phys {
+    /// The operator.
+    pub plan: Plan,
+    /// Its columns, in order.
+    pub cols: Vec<Col>,
+    /// The order of its rows.
+    pub order: Vec<OrderKey>,
+}
+
+/// Plans one statement.
+pub(crate) struct Planner<'a> {
+    pub cx: &'a PrepareContext<'a>,
+    pub vars: Vec<Var>,
+    subqueries: Vec<Query>,
+    ctes: Vec<Cte>,
+    cte_plans: Vec<Option<usize>>,
+    /// Finished plans of subqueries.
+    pub subplans: Vec<Plan>,
+    /// Number of slots given out.
+    pub slots: u16,
+    /// Columns that are in slots, innermost last.
+    pub env: Vec<(Col, u16)>,
+}
+
+impl<'a> Planner<'a> {
+    pub fn new(
+        cx: &'a PrepareContext<'a>,
+        vars: Vec<Var>,
+        subqueries: Vec<Query>,
+        ctes: Vec<Cte>,
+    ) -> Planner<'a> {
+        let cte_plans = vec![None; ctes.len()];
+        Planner {
+            cx,
+            vars,
+            subqueries,
+            ctes,
+            cte_plans,
+            subplans: Vec::new(),
+            slots: 0,
+            env: Vec::new(),
+        }
+    }
+
+    /// Plans a query; its output is the query's columns.
+    pub fn query(&mut self, query: Query, goal: &Goal) -> Result<Plan> {
+        let need: Cols = query.cols.iter().copied().collect();
+        let phys = self.rel(query.rel, &need, goal)?;
+        self.arrange(phys, &query.cols)
+    }
+
+    /// A slot for a value.
+    pub fn new_slot(&mut self) -> Result<u16> {
+        let slot = self.slots;
+        self.slots = slot
+            .checked_add(1)
+            .ok_or_else(|| err!(STATEMENT_TOO_COMPLEX, "statement uses too many outer values"))?;
+        Ok(slot)
+    }
+
+    /// Replaces column numbers by places in a row with this layout, or by slots.
+    pub fn resolve(&mut self, e: Expr, layout: &[Col]) -> Result<Expr> {
+        self.resolve_in(e, layout, None)
+    }
+
+    fn resolve_in(&mut self, e: Expr, layout: &[Col], base: Option<u16>) -> Result<Expr> {
+        sched::check_stack()?;
+        match e {
+            Expr::Column(col, ty) => {
+                if let Some(at) = layout.iter().position(|c| *c == col) {
+                    return Ok(Expr::Column(at as u16, ty));
+                }
+                match self.env.iter().rev().find(|(c, _)| *c == col) {
+                    Some((_, slot)) => Ok(Expr::Slot(*slot, ty)),
+                    None => Err(err!(
+                        INTERNAL_ERROR,
+                        "column \"{}\" is not available where it is used",
+                        self.vars[usize::from(col)].name
+                    )),
+                }
+            }
+            Expr::Slot(n, ty) => Ok(Expr::Slot(n + base.unwrap_or(0), ty)),
+            Expr::Subquery(sub) => self.subquery(*sub, layout, base),
+            other => walk::map_children(other, &mut |c| self.resolve_in(c, layout, base)),
+        }
+    }
+
+    fn resolve_all(&mut self, list: Vec<Expr>, layout: &[Col]) -> Result<Vec<Expr>> {
+        list.into_iter().map(|e| self.resolve(e, layout)).collect()
+    }
+
+    /// Conditions as one expression over a layout; None when there are none.
+    pub fn condition(&mut self, list: Vec<Expr>, layout: &[Col]) -> Result<Option<Expr>> {
+        let mut list = self.resolve_all(list, layout)?;
+        Ok(match list.len() {
+            0 => None,
+            1 => list.pop(),
+            _ => Some(Expr::And(list)),
+        })
+    }
+
+    /// Plans a subquery of an expression.
+    fn subquery(&mut self, s: SubqueryExpr, layout: &[Col], base: Option<u16>) -> Result<Expr> {
+        let query = self.subqueries[s.plan].clone();
+        let width = query.cols.len() as u16;
+        let mut slots = Vec::with_capacity(s.slots.len());
+        let mut env = Vec::with_capacity(s.slots.len());
+        for (col, value) in s.slots {
+            let value = self.resolve_in(value, layout, base)?;
+            let slot = self.new_slot()?;
+            slots.push((slot, value));
+            env.push((col, slot));
+        }
+        let mark = self.env.len();
+        self.env.extend(env);
+        let rows = match s.kind {
+            SubqueryKind::Exists => Some(1.0),
+            _ => None,
+        };
+        let plan = self.query(query, &Goal { order: Vec::new(), rows });
+        self.env.truncate(mark);
+        self.subplans.push(plan?);
+        let plan = self.subplans.len() - 1;
+        let kind = match s.kind {
+            SubqueryKind::Compare { test, all, hash_left, .. } => {
+                let first_slot = self.slots;
+                for _ in 0..width {
+                    self.new_slot()?;
+                }
+                let test = Box::new(self.resolve_in(*test, layout, Some(first_slot))?);
+                let hash_left = match hash_left {
+                    Some(left) => Some(Box::new(self.resolve_in(*left, layout, base)?)),
+                    None => None,
+                };
+                SubqueryKind::Compare { test, first_slot, all, hash_left }
+            }
+            other => other,
+        };
+        let once = slots.is_empty();
+        Ok(Expr::Subquery(Box::new(SubqueryExpr { plan, slots, once, kind, ty: s.ty })))
+    }
+
+    /// Plans an operator.
+    pub fn rel(&mut self, rel: Rel, need: &Cols, goal: &Goal) -> Result<Phys> {
+        sched::check_stack()?;
+        match rel {
+            Rel::OneRow => Ok(leaf(Node::OneRow, Vec::new(), cost::one_row())),
+            Rel::Nothing => Ok(leaf(Node::Nothing, need.iter().collect(), Estimate::default())),
+            Rel::Values { cols, rows } => self.values(cols, rows),
+            Rel::Table(_)
+            | Rel::System { .. }
+            | Rel::Function { .. }
+            | Rel::Join { .. }
+            | Rel::Filter { .. }
+            | Rel::Cte { .. } => self.from(rel, need, goal),
+            Rel::Project { input, exprs, set } => self.project(*input, exprs, set, need, goal),
+            Rel::Aggregate { input, groups, aggs, plain } => {
+                self.aggregate(*input, groups, aggs, plain, need)
+            }
+            Rel::Sort { input, keys } => self.sort(*input, keys, need, goal),
+            Rel::Limit { input, count, offset } => self.limit(*input, count, offset, need, goal),
+            Rel::Distinct { input, keys, sorted } => self.distinct(*input, keys, sorted, need),
+            Rel::Append { inputs, cols } => self.append(inputs, cols, goal),
+            Rel::SetOp { left, right, except, all, cols } => {
+                let left = self.input(*left)?;
+                let right = self.input(*right)?;
+                let estimate = cost::set_op(&left, &right);
+                let node =
+                    Node::SetOp { left: Box::new(left), right: Box::new(right), except, all };
+                Ok(leaf(node, cols, estimate))
+            }
+            Rel::Lock { input, targets, recheck } => {
+                self.lock_rows(*input, targets, recheck, need, goal)
+            }
+        }
+    }
+
+    fn input(&mut self, input: Input) -> Result<Plan> {
+        let need: Cols = input.cols.iter().copied().collect();
+        let phys = self.rel(input.rel, &need, &Goal::default())?;
+        self.arrange(phys, &input.cols)
+    }
+
+    fn values(&mut self, cols: Vec<Col>, rows: Vec<Vec<Expr>>) -> Result<Phys> {
+        let mut out = Vec::with_capacity(rows.len());
+        for row in rows {
+            out.push(self.resolve_all(row, &[])?);
+        }
+        let estimate = cost::values(out.len(), self.width(&cols));
+        if out.len() == 1
+            && let Some(exprs) = out.pop()
+        {
+            let input = Plan { node: Node::OneRow, estimate: cost::one_row() };
+            let node = Node::Project { input: Box::new(input), exprs };
+            return Ok(leaf(node, cols, estimate));
+        }
+        Ok(leaf(Node::Values(out), cols, estimate))
+    }
+
+    fn append(&mut self, inputs: Vec<Input>, cols: Vec<Col>, goal: &Goal) -> Result<Phys> {
+        let mut plans = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            let need: Cols = input.cols.iter().copied().collect();
+            let inner = Goal { order: Vec::new(), rows: goal.rows };
+            let phys = self.rel(input.rel, &need, &inner)?;
+            plans.push(self.arrange(phys, &input.cols)?);
+        }
+        let estimate = cost::append(&plans);
+        Ok(leaf(Node::Append(plans), cols, estimate))
+    }
+
+    fn project(
+        &mut self,
+        input: Rel,
+        exprs: Vec<(Col, Expr)>,
+        set: bool,
+        need: &Cols,
+        goal: &Goal,
+    ) -> Result<Phys> {
+        let exprs: Vec<(Col, Expr)> = if set {
+            exprs
+        } else {
+            exprs.into_iter().filter(|(c, _)| need.contains(*c)).collect()
+        };
+        let mut inner_need = Cols::default();
+        exprs.iter().for_each(|(_, e)| inner_need.add(&Cols::of(e)));
+        let inner_goal = if set { Goal::default() } else { order::through(goal, &exprs) };
+        let mut phys = self.rel(input, &inner_need, &inner_goal)?;
+        if !set && order::rename(&mut phys, &exprs) {
+            return Ok(phys);
+        }
+        let order = if set { Vec::new() } else { order::after(&phys.order, &exprs) };
+        let cols: Vec<Col> = exprs.iter().map(|(c, _)| *c).collect();
+        let list = exprs.into_iter().map(|(_, e)| e).collect();
+        let list = self.resolve_all(list, &phys.cols)?;
+        let width = self.width(&cols);
+        let estimate = cost::project(&phys.plan.estimate, list.len(), width, set);
+        let input = Box::new(phys.plan);
+        let node = if set {
+            Node::ProjectSet { input, exprs: list }
+        } else {
+            Node::Project { input, exprs: list }
+        };
+        Ok(Phys { plan: Plan { node, estimate }, cols, order })
+    }
+
+    fn aggregate(
+        &mut self,
+        input: Rel,
+        groups: Vec<(Col, Expr)>,
+        aggs: Vec<(Col, AggCall)>,
+        plain: bool,
+        need: &Cols,
+    ) -> Result<Phys> {
+        let aggs: Vec<_> = aggs.into_iter().filter(|(c, _)| need.contains(*c)).collect();
+        let mut inner_need = Cols::default();
+        groups.iter().for_each(|(_, e)| inner_need.add(&Cols::of(e)));
+        for (_, agg) in &aggs {
+            agg.args.iter().for_each(|e| inner_need.add(&Cols::of(e)));
+            agg.order.iter().for_each(|k| inner_need.add(&Cols::of(&k.expr)));
+            agg.filter.iter().for_each(|e| inner_need.add(&Cols::of(e)));
+        }
+        let phys = self.rel(input, &inner_need, &Goal::default())?;
+        let mut cols = Vec::with_capacity(groups.len() + aggs.len());
+        let mut group_exprs = Vec::with_capacity(groups.len());
+        let mut distinct = 1.0;
+        for (col, e) in groups {
+            distinct *= self.distinct_values(&e, phys.plan.estimate.rows);
+            cols.push(col);
+            group_exprs.push(self.resolve(e, &phys.cols)?);
+        }
+        let mut calls = Vec::with_capacity(aggs.len());
+        for (col, mut agg) in aggs {
+            cols.push(col);
+            agg.args = self.resolve_all(agg.args, &phys.cols)?;
+            for key in &mut agg.order {
+                key.expr = self.resolve(key.expr.clone(), &phys.cols)?;
+            }
+            if let Some(filter) = agg.filter.take() {
+                agg.filter = Some(self.resolve(filter, &phys.cols)?);
+            }
+            calls.push(agg);
+        }
+        let width = self.width(&cols);
+        let estimate = cost::aggregate(
+            &phys.plan.estimate,
+            calls.len(),
+            group_exprs.len(),
+            distinct,
+            plain,
+            width,
+        );
+        let node = Node::Aggregate {
+            input: Box::new(phys.plan),
+            groups: group_exprs,
+            aggs: calls,
+            plain,
+            sorted: false,
+        };
+        Ok(Phys { plan: Plan { node, estimate }, cols, order: Vec::new() })
+    }
+
+    fn sort(&mut self, input: Rel, keys: Vec<SortKey>, need: &Cols, goal: &Goal) -> Result<Phys> {
+        let mut inner_need = need.clone();
+        keys.iter().for_each(|k| inner_need.add(&Cols::of(&k.expr)));
+        // Constants (and lifted literals) sort nothing.
+        let keys: Vec<SortKey> = keys
+            .into_iter()
+            .filter(|k| !matches!(k.expr, Expr::Const(..) | Expr::Param(..)))
+            .collect();
+        let wanted = order::of_keys(&keys);
+        let inner_goal = match &wanted {
+            Some(order) => Goal { order: order.clone(), rows: goal.rows },
+            None => Goal::default(),
+        };
+        let phys = self.rel(input, &inner_need, &inner_goal)?;
+        if wanted.as_ref().is_some_and(|w| order::satisfies(&phys.order, w)) {
+            return Ok(phys);
+        }
+        self.sort_phys(phys, keys, goal.rows.is_some())
+    }
+
+    fn sort_phys(&mut self, phys: Phys, mut keys: Vec<SortKey>, top: bool) -> Result<Phys> {
+        let order = order::of_keys(&keys).unwrap_or_default();
+        for key in &mut keys {
+            key.expr = self.resolve(key.expr.clone(), &phys.cols)?;
+        }
+        let estimate = cost::sort(&phys.plan.estimate);
+        let node = Node::Sort { input: Box::new(phys.plan), keys, top };
+        Ok(Phys { plan: Plan { node, estimate }, cols: phys.cols, order })
+    }
+
+    fn limit(
+        &mut self,
+        input: Rel,
+        count: Option<Expr>,
+        offset: Option<Expr>,
+        need: &Cols,
+        goal: &Goal,
+    ) -> Result<Phys> {
+        let rows = match (&count, &offset) {
+            (None, _) => goal.rows,
+            (Some(count), offset) => Some(guess(count) + offset.as_ref().map_or(0.0, guess)),
+        };
+        let inner_goal = Goal { order: goal.order.clone(), rows };
+        let mut phys = self.rel(input, need, &inner_goal)?;
+        let limited = count.is_some();
+        if let Node::Sort { top, .. } = &mut phys.plan.node {
+            *top = limited;
+        }
+        let estimate = cost::limit(
+            &phys.plan.estimate,
+            count.as_ref().map(guess),
+            offset.as_ref().map_or(0.0, guess),
+        );
+        let count = count.map(|e| self.resolve(e, &[])).transpose()?;
+        let offset = offset.map(|e| self.resolve(e, &[])).transpose()?;
+        let node = Node::Limit { input: Box::new(phys.plan), count, offset };
+        Ok(Phys { plan: Plan { node, estimate }, cols: phys.cols, order: phys.order })
+    }
+
+    fn distinct(&mut self, input: Rel, keys: Vec<Expr>, sorted: bool, need: &Cols) -> Result<Phys> {
+        let mut inner_need = need.clone();
+        keys.iter().for_each(|k| inner_need.add(&Cols::of(k)));
+        let phys = self.rel(input, &inner_need, &Goal::default())?;
+        let mut distinct = 1.0;
+        for key in &keys {
+            distinct *= self.distinct_values(key, phys.plan.estimate.rows);
+        }
+        let keys = self.resolve_all(keys, &phys.cols)?;
+        let estimate = cost::distinct(&phys.plan.estimate, distinct);
+        let order = if sorted { phys.order } else { Vec::new() };
+        let node = Node::Distinct { input: Box::new(phys.plan), keys, sorted };
+        Ok(Phys { plan: Plan { node, estimate }, cols: phys.cols, order })
+    }
+
+    /// A WITH query: in place if it is used once, else computed once and kept.
+    pub fn cte(&mut self, index: usize, cols: Vec<Col>, need: &Cols, goal: &Goal) -> Result<Phys> {
+        let cte = &self.ctes[index];
+        let inline = match cte.materialized {
+            Some(wanted) => !wanted && cte.uses <= 1,
+            None => cte.uses <= 1,
+        };
+        if inline {
+            let query = cte.query.clone();
+            let exprs =
+                cols.iter().zip(&query.cols).map(|(new, old)| (*new, self.column(*old))).collect();
+            return self.project(query.rel, exprs, false, need, goal);
+        }
+        let plan = match self.cte_plans[index] {
+            Some(plan) => plan,
+            None => {
+                let query = cte.query.clone();
+                let plan = self.query(query, &Goal::default())?;
+                self.subplans.push(plan);
+                *self.cte_plans[index].insert(self.subplans.len() - 1)
+            }
+        };
+        let estimate = cost::cte(&self.subplans[plan].estimate);
+        Ok(leaf(Node::Cte(plan), cols, estimate))
+    }
+
+    /// A column as an expression.
+    pub fn column(&self, col: Col) -> Expr {
+        Expr::Column(col, self.vars[usize::from(col)].ty)
+    }
+
+    /// Brings columns into this order, by the scan itself or by a projection.
+    pub fn arrange(&mut self, mut phys: Phys, wanted: &[Col]) -> Result<Plan> {
+        if phys.cols == wanted {
+            return Ok(phys.plan);
+        }
+        if let Some(scan) = scan_of(&mut phys.plan.node)
+            && let Some((columns, filter)) = rearranged(scan, &phys.cols, wanted)
+        {
+            scan.columns = columns;
+            scan.filter = filter;
+            phys.plan.estimate.width = self.width(wanted);
+            return Ok(phys.plan);
+        }
+        let exprs: Vec<Expr> = wanted.iter().map(|c| self.column(*c)).collect();
+        let exprs = self.resolve_all(exprs, &phys.cols)?;
+        let width = self.width(wanted);
+        let estimate = cost::project(&phys.plan.estimate, 0, width, false);
+        Ok(Plan { node: Node::Project { input: Box::new(phys.plan), exprs }, estimate })
+    }
+
+    /// Average width of a row with these columns.
+    pub fn width(&self, cols: &[Col]) -> i32 {
+        cols.iter().map(|c| cost::type_width(&self.vars[usize::from(*c)])).sum()
+    }
+}
+
+fn leaf(node: Node, cols: Vec<Col>, estimate: Estimate) -> Phys {
+    Phys { plan: Plan { node, estimate }, cols, order: Vec::new() }
+}
+
+/// A filter above an operator.
+pub(crate) fn filtered(phys: Phys, condition: Option<Expr>, selectivity: f64) -> Phys {
+    let Some(condition) = condition else { return phys };
+    let estimate = cost::filter(&phys.plan.estimate, selectivity);
+    let node = Node::Filter { input: Box::new(phys.plan), condition };
+    Phys { plan: Plan { node, estimate }, ..phys }
+}
+
+fn scan_of(node: &mut Node) -> Option<&mut Scan> {
+    match node {
+        Node::SeqScan(scan) | Node::IndexScan { scan, .. } => Some(scan),
+        _ => None,
+    }
+}
+
+/// A scan's columns in another order, with its filter; None when the filter needs one that is not
+/// wanted.
+fn rearranged(
+    scan: &Scan,
+    cols: &[Col],
+    wanted: &[Col],
+) -> Option<(Vec<ScanColumn>, Option<Expr>)> {
+    let mut columns = Vec::with_capacity(wanted.len());
+    for col in wanted {
+        let at = cols.iter().position(|c| c == col)?;
+        columns.push(scan.columns[at]);
+    }
+    let Some(filter) = &scan.filter else { return Some((columns, None)) };
+    let mut used = Vec::new();
+    walk::columns_of(filter, &mut used);
+    let mut map = Vec::with_capacity(used.len());
+    for at in used {
+        let col = cols.get(usize::from(at))?;
+        map.push((at, wanted.iter().position(|c| c == col)? as Col));
+    }
+    let moved = |at: Col| map.iter().find(|(from, _)| *from == at).map(|(_, to)| *to);
+    Some((columns, Some(renumber(filter.clone(), &moved))))
+}
+
+/// Moves the columns of a resolved expression.
+fn renumber(e: Expr, moved: &dyn Fn(Col) -> Option<Col>) -> Expr {
+    match e {
+        Expr::Column(at, ty) => Expr::Column(moved(at).unwrap_or(at), ty),
+        other => {
+            let kept = other.clone();
+            walk::map_children(other, &mut |c| Ok(renumber(c, moved))).unwrap_or(kept)
+        }
+    }
+}
+
+/// A row count from an expression; a tenth of usual for what isn't known.
+fn guess(e: &Expr) -> f64 {
+    match e {
+        Expr::Const(Datum::Int8(n), _) => *n as f64,
+        _ => 10.0,
+    }
+}

@@ -1,0 +1,347 @@
+//! Outer joins, and EXISTS and IN as joins.
+//!
+//! An outer join keeps its sides: conditions from above sink into the side that is kept, never
+//! into the one that may be NULL, unless one of them is false for NULLs anyway: then the join is
+//! an inner one.
+
+use base::Result;
+
+use crate::expr::{Expr, SubqueryKind};
+use crate::logical::{Col, Rel};
+use crate::plan::JoinKind;
+use crate::walk;
+
+use super::cols::Cols;
+use super::join::{Graph, left_only, split_equi};
+use super::{Goal, Phys, Planner, filtered};
+
+/// A join that only tests for matches.
+pub(crate) struct SemiJoin {
+    kind: JoinKind,
+    right: Rel,
+    on: Vec<Expr>,
+}
+
+/// Columns for which the expression is NULL when they are.
+fn strict_columns(e: &Expr, out: &mut Cols) {
+    match e {
+        Expr::Column(col, _) => out.insert(*col),
+        Expr::Call { function, args, .. } if function.strict => {
+            args.iter().for_each(|a| strict_columns(a, out));
+        }
+        Expr::Relabel(arg, _) | Expr::InOutCast { arg, .. } | Expr::Typmod { arg, .. } => {
+            strict_columns(arg, out)
+        }
+        Expr::Not(arg) => strict_columns(arg, out),
+        Expr::ArrayOp { left, all: false, .. } => strict_columns(left, out),
+        _ => {}
+    }
+}
+
+/// Columns that can't be NULL where the condition is true.
+fn not_null_columns(e: &Expr, out: &mut Cols) {
+    match e {
+        Expr::And(items) => items.iter().for_each(|i| not_null_columns(i, out)),
+        Expr::IsNull { arg, negated: true } => strict_columns(arg, out),
+        Expr::BooleanTest { arg, is: Some(_), negated: false } => strict_columns(arg, out),
+        other => strict_columns(other, out),
+    }
+}
+
+impl Planner<'_> {
+    /// Outer joins whose NULL rows a condition throws away become inner joins.
+    pub fn simplify(&mut self, graph: &mut Graph) -> Result<()> {
+        loop {
+            let mut not_null = Cols::default();
+            graph.conditions.iter().for_each(|e| not_null_columns(e, &mut not_null));
+            let found = graph.leaves.iter().position(|leaf| match leaf {
+                Rel::Join { kind: JoinKind::Left, right, .. } => {
+                    Cols::output(right).intersects(&not_null)
+                }
+                _ => false,
+            });
+            let Some(at) = found else { return Ok(()) };
+            let Rel::Join { left, right, on, .. } = graph.leaves.remove(at) else {
+                return Ok(());
+            };
+            graph.add(Rel::Join { kind: JoinKind::Inner, left, right, on })?;
+        }
+    }
+
+    /// Plans an outer join with the conditions that stand above it.
+    pub fn outer_join(
+        &mut self,
+        kind: JoinKind,
+        left: Rel,
+        right: Rel,
+        on: Vec<Expr>,
+        conditions: Vec<Expr>,
+        need: &Cols,
+    ) -> Result<Phys> {
+        let (left_cols, right_cols) = (Cols::output(&left), Cols::output(&right));
+        let mut total_need = need.clone();
+        on.iter().chain(&conditions).for_each(|e| total_need.add(&Cols::of(e)));
+        let lateral: Cols =
+            right.outer_columns().into_iter().filter(|c| left_cols.contains(*c)).collect();
+        total_need.add(&lateral);
+        // Into the kept side.
+        let sinks = |e: &Expr| {
+            kind != JoinKind::Full && !Cols::of(e).intersects(&right_cols) && !walk::is_volatile(e)
+        };
+        let (below, above): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(sinks);
+        // Of ON, what is only about the right side filters it before the join.
+        let (on_right, on): (Vec<Expr>, Vec<Expr>) = on.into_iter().partition(|e| {
+            kind != JoinKind::Full && !Cols::of(e).intersects(&left_cols) && !walk::is_volatile(e)
+        });
+        let left = crate::bind::select::filter(left, below);
+        let left_phys = self.side(left, &left_cols, &total_need)?;
+        let phys = self.join_sides(
+            kind,
+            left_phys,
+            &left_cols,
+            right,
+            &right_cols,
+            on_right,
+            on,
+            &lateral,
+            &total_need,
+        )?;
+        let share = self.selectivity(None, &above);
+        let condition = self.condition(above, &phys.cols)?;
+        Ok(filtered(phys, condition, share))
+    }
+
+    fn side(&mut self, rel: Rel, cols: &Cols, need: &Cols) -> Result<Phys> {
+        let wanted: Cols = need.iter().filter(|c| cols.contains(*c)).collect();
+        self.rel(rel, &wanted, &Goal::default())
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn join_sides(
+        &mut self,
+        kind: JoinKind,
+        left: Phys,
+        left_cols: &Cols,
+        right: Rel,
+        right_cols: &Cols,
+        on_right: Vec<Expr>,
+        on: Vec<Expr>,
+        lateral: &Cols,
+        need: &Cols,
+    ) -> Result<Phys> {
+        let wanted: Cols = need.iter().filter(|c| right_cols.contains(*c)).collect();
+        if !lateral.is_empty() {
+            let mark = self.env.len();
+            let slots = self.bind_slots(lateral, &left)?;
+            let right = crate::bind::select::filter(right, on_right);
+            let right = self.rel(right, &wanted, &Goal::default())?;
+            self.env.truncate(mark);
+            let layout = both(&left, &right);
+            let condition = self.condition(on, &layout)?;
+            return Ok(self.loop_phys(left, right, kind, slots, condition, 0.1, true));
+        }
+        if let Rel::Table(table) = &right
+            && kind != JoinKind::Full
+        {
+            let mut all = on_right.clone();
+            all.extend(on.iter().cloned());
+            let path = self.best_path(table, &all, &Goal::default());
+            let whole = self.best_path(table, &on_right, &Goal::default());
+            let uses_left = path
+                .index
+                .as_ref()
+                .is_some_and(|(_, m)| m.used.iter().any(|i| *i >= on_right.len()));
+            let rows = left.plan.estimate.rows.max(1.0);
+            if uses_left && rows * path.estimate.total * 0.5 < whole.estimate.total {
+                let mut outer = Cols::default();
+                all.iter().for_each(|e| outer.add(&Cols::of(e)));
+                let mark = self.env.len();
+                let slots = self.bind_slots(&outer, &left)?;
+                let right = self.table_scan(table, all, &wanted, path)?;
+                self.env.truncate(mark);
+                return Ok(self.loop_phys(left, right, kind, slots, None, 1.0, true));
+            }
+        }
+        let right = crate::bind::select::filter(right, on_right);
+        let right = self.rel(right, &wanted, &Goal::default())?;
+        let (keys, rest) = split_equi(on, left_cols, right_cols);
+        if keys.is_empty() {
+            let layout = both(&left, &right);
+            let condition = self.condition(rest, &layout)?;
+            return Ok(self.loop_phys(left, right, kind, Vec::new(), condition, 0.1, false));
+        }
+        let share = 1.0 / right.plan.estimate.rows.max(left.plan.estimate.rows).max(1.0);
+        self.hash_join(left, right, kind, keys, rest, share)
+    }
+
+    /// Takes EXISTS, NOT EXISTS and IN out of the conditions where they can be joins.
+    pub fn take_semi_joins(&mut self, graph: &mut Graph) -> Result<Vec<SemiJoin>> {
+        if graph.leaves.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut all = Cols::default();
+        graph.leaves.iter().for_each(|l| all.add(&Cols::output(l)));
+        let mut out = Vec::new();
+        let mut kept = Vec::with_capacity(graph.conditions.len());
+        for condition in std::mem::take(&mut graph.conditions) {
+            match self.as_semi_join(&condition, &all)? {
+                Some(join) => out.push(join),
+                None => kept.push(condition),
+            }
+        }
+        graph.conditions = kept;
+        Ok(out)
+    }
+
+    fn as_semi_join(&mut self, e: &Expr, all: &Cols) -> Result<Option<SemiJoin>> {
+        let (sub, kind) = match e {
+            Expr::Subquery(sub) => (sub, JoinKind::Semi),
+            Expr::Not(inner) => match &**inner {
+                Expr::Subquery(sub) if matches!(sub.kind, SubqueryKind::Exists) => {
+                    (sub, JoinKind::Anti)
+                }
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let query = &self.subqueries[sub.plan];
+        if sub.slots.iter().any(|(_, e)| !Cols::of(e).is_subset(all)) {
+            // It also uses columns of queries further out: left to slots.
+            return Ok(None);
+        }
+        match &sub.kind {
+            SubqueryKind::Exists if sub.slots.is_empty() => Ok(None),
+            SubqueryKind::Exists => {
+                let Some((right, on)) = decorrelated(query.rel.clone(), &sub.slots)? else {
+                    return Ok(None);
+                };
+                Ok(Some(SemiJoin { kind, right, on }))
+            }
+            SubqueryKind::Compare { test, all: false, .. } => {
+                if walk::has_subquery(test) {
+                    return Ok(None);
+                }
+                let test = with_columns((**test).clone(), &query.cols);
+                if sub.slots.is_empty() {
+                    return Ok(Some(SemiJoin { kind, right: query.rel.clone(), on: vec![test] }));
+                }
+                let Some((right, mut on, exprs)) =
+                    decorrelated_with(query.rel.clone(), &sub.slots)?
+                else {
+                    return Ok(None);
+                };
+                on.push(walk::substitute(test, &|col| {
+                    exprs.iter().find(|(c, _)| *c == col).map(|(_, e)| e.clone())
+                }));
+                Ok(Some(SemiJoin { kind, right, on }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Plans the rest of the graph, then the tests.
+    pub fn semi_joins(&mut self, graph: Graph, joins: Vec<SemiJoin>, need: &Cols) -> Result<Phys> {
+        let mut total = need.clone();
+        for join in &joins {
+            join.on.iter().for_each(|e| total.add(&Cols::of(e)));
+        }
+        let mut left_cols = Cols::default();
+        graph.leaves.iter().for_each(|l| left_cols.add(&Cols::output(l)));
+        let left_need: Cols = total.iter().filter(|c| left_cols.contains(*c)).collect();
+        let rebuilt = rebuild(graph);
+        let mut phys = self.rel(rebuilt, &left_need, &Goal::default())?;
+        for join in joins {
+            let right_cols = Cols::output(&join.right);
+            let (on_right, on): (Vec<Expr>, Vec<Expr>) = join
+                .on
+                .into_iter()
+                .partition(|e| !Cols::of(e).intersects(&left_cols) && !walk::is_volatile(e));
+            debug_assert!(left_only(join.kind));
+            phys = self.join_sides(
+                join.kind,
+                phys,
+                &left_cols,
+                join.right,
+                &right_cols,
+                on_right,
+                on,
+                &Cols::default(),
+                &total,
+            )?;
+        }
+        Ok(phys)
+    }
+}
+
+fn both(left: &Phys, right: &Phys) -> Vec<Col> {
+    let mut layout = left.cols.clone();
+    layout.extend(&right.cols);
+    layout
+}
+
+/// Slots of a comparison's test as the subquery's columns.
+fn with_columns(e: Expr, cols: &[Col]) -> Expr {
+    match e {
+        Expr::Slot(n, ty) => Expr::Column(cols[usize::from(n)], ty),
+        other => {
+            let kept = other.clone();
+            walk::map_children(other, &mut |c| Ok(with_columns(c, cols))).unwrap_or(kept)
+        }
+    }
+}
+
+/// A graph as a tree again.
+fn rebuild(graph: Graph) -> Rel {
+    let mut rel = None;
+    for leaf in graph.leaves {
+        rel = Some(match rel {
+            None => leaf,
+            Some(left) => crate::bind::from::join(JoinKind::Inner, left, leaf, Vec::new()),
+        });
+    }
+    crate::bind::select::filter(rel.unwrap_or(Rel::OneRow), graph.conditions)
+}
+
+type Decorrelated = (Rel, Vec<Expr>);
+
+/// A subquery's rows without the conditions that use outer columns, and those conditions over the
+/// outer row. None when outer columns are used elsewhere in it.
+fn decorrelated(rel: Rel, slots: &[(Col, Expr)]) -> Result<Option<Decorrelated>> {
+    Ok(decorrelated_with(rel, slots)?.map(|(rel, on, _)| (rel, on)))
+}
+
+type DecorrelatedWith = (Rel, Vec<Expr>, Vec<(Col, Expr)>);
+
+fn decorrelated_with(rel: Rel, slots: &[(Col, Expr)]) -> Result<Option<DecorrelatedWith>> {
+    let mut graph = Graph::default();
+    graph.add(rel)?;
+    let outer: Cols = slots.iter().map(|(c, _)| *c).collect();
+    let plain = graph.leaves.iter().all(|leaf| {
+        matches!(leaf, Rel::Table(_) | Rel::System { .. } | Rel::Values { .. } | Rel::Join { .. })
+            && !leaf.outer_columns().iter().any(|c| outer.contains(*c))
+    });
+    if !plain || graph.leaves.is_empty() {
+        return Ok(None);
+    }
+    let over_outer = |e: Expr| {
+        walk::substitute(e, &|col| slots.iter().find(|(c, _)| *c == col).map(|(_, e)| e.clone()))
+    };
+    let mut on = Vec::new();
+    let mut own = Vec::new();
+    for condition in std::mem::take(&mut graph.conditions) {
+        if Cols::of(&condition).intersects(&outer) {
+            if walk::has_subquery(&condition) {
+                return Ok(None);
+            }
+            on.push(over_outer(condition));
+        } else {
+            own.push(condition);
+        }
+    }
+    if on.is_empty() && slots.is_empty() {
+        return Ok(None);
+    }
+    graph.conditions = own;
+    let exprs = graph.pulled.iter().map(|(c, e)| (*c, over_outer(e.clone()))).collect();
+    Ok(Some((rebuild(graph), on, exprs)))
+}

@@ -1,0 +1,259 @@
+//! How many rows a condition keeps: from what ANALYZE found, else by PostgreSQL's defaults.
+
+use catalog::object::{ColumnStats, TableStats};
+use types::Datum;
+use types::oids::*;
+
+use crate::expr::Expr;
+use crate::logical::TableRel;
+use crate::plan::ScanColumn;
+use crate::walk;
+
+use super::Planner;
+
+const DEFAULT_EQUAL: f64 = 0.005;
+const DEFAULT_RANGE: f64 = 0.333_333_333_333_333_3;
+const DEFAULT_BOTH: f64 = 0.005;
+const DEFAULT_DISTINCT: f64 = 200.0;
+
+/// A comparison of a column with something else.
+pub(crate) struct Comparison<'e> {
+    pub op: &'static str,
+    pub column: &'e Expr,
+    pub value: &'e Expr,
+}
+
+/// The comparison operators of B-trees.
+pub(crate) const COMPARISONS: [&str; 5] = ["=", "<", "<=", ">", ">="];
+
+/// Which comparison operator a function is behind.
+pub(crate) fn comparison_name(function: &types::func::FunctionRow) -> Option<&'static str> {
+    COMPARISONS.iter().find(|name| walk::is_operator(function, name)).copied()
+}
+
+/// The same comparison with its sides exchanged.
+pub(crate) fn flipped(op: &'static str) -> &'static str {
+    match op {
+        "<" => ">",
+        "<=" => ">=",
+        ">" => "<",
+        ">=" => "<=",
+        other => other,
+    }
+}
+
+/// The column under relabels that change nothing of the order.
+pub(crate) fn plain_column(e: &Expr) -> Option<u16> {
+    match e {
+        Expr::Column(col, _) => Some(*col),
+        Expr::Relabel(inner, _) => plain_column(inner),
+        _ => None,
+    }
+}
+
+/// Reads a condition as a comparison of a column of `table`.
+pub(crate) fn as_comparison<'e>(e: &'e Expr, table: &TableRel) -> Option<Comparison<'e>> {
+    let Expr::Call { function, args, .. } = e else { return None };
+    let [left, right] = &**args else { return None };
+    let op = comparison_name(function)?;
+    let own = |e: &Expr| plain_column(e).is_some_and(|c| table.column(c).is_some());
+    if own(left) {
+        return Some(Comparison { op, column: left, value: right });
+    }
+    own(right).then(|| Comparison { op: flipped(op), column: right, value: left })
+}
+
+impl Planner<'_> {
+    /// Share of a table's rows that a list of conditions keeps.
+    pub fn selectivity(&self, table: Option<&TableRel>, conditions: &[Expr]) -> f64 {
+        let mut share = 1.0;
+        let mut ranges: Vec<u16> = Vec::new();
+        for condition in conditions {
+            let comparison = table.and_then(|t| as_comparison(condition, t));
+            if let Some(c) = &comparison
+                && c.op != "="
+                && let Some(col) = plain_column(c.column)
+            {
+                // Two bounds on one column are one range.
+                if ranges.contains(&col) && self.histogram_share(table, c).is_none() {
+                    share *= DEFAULT_BOTH / DEFAULT_RANGE;
+                    continue;
+                }
+                ranges.push(col);
+            }
+            share *= self.one(table, condition);
+        }
+        share.clamp(0.0, 1.0)
+    }
+
+    fn one(&self, table: Option<&TableRel>, e: &Expr) -> f64 {
+        match e {
+            Expr::Const(Datum::Bool(true), _) => 1.0,
+            Expr::Const(..) => 0.0,
+            Expr::And(items) => items.iter().map(|i| self.one(table, i)).product(),
+            Expr::Or(items) => {
+                1.0 - items.iter().map(|i| 1.0 - self.one(table, i)).product::<f64>()
+            }
+            Expr::Not(inner) => 1.0 - self.one(table, inner),
+            Expr::IsNull { arg, negated } => {
+                let null = self.column_stats(table, arg).map_or(DEFAULT_EQUAL, |s| s.null_fraction);
+                if *negated { 1.0 - null } else { null }
+            }
+            Expr::Column(_, BOOL) => 0.5,
+            Expr::ArrayOp { left, array, all: false, .. } => {
+                let items = match &**array {
+                    Expr::Const(Datum::Array(a), _) => a.items.len(),
+                    Expr::Array { items, .. } => items.len(),
+                    _ => 10,
+                };
+                (self.equal_share(table, left, None) * items as f64).min(1.0)
+            }
+            Expr::ArrayOp { .. } => 0.5,
+            Expr::Call { .. } => match table.and_then(|t| as_comparison(e, t)) {
+                Some(c) if c.op == "=" => self.equal_share(table, c.column, Some(c.value)),
+                Some(c) => self.histogram_share(table, &c).unwrap_or(DEFAULT_RANGE),
+                None => self.other_call(e),
+            },
+            Expr::Subquery(_) => 0.5,
+            _ => 0.5,
+        }
+    }
+
+    fn other_call(&self, e: &Expr) -> f64 {
+        let Expr::Call { function, .. } = e else { return 0.5 };
+        if walk::is_operator(function, "=") {
+            return DEFAULT_EQUAL;
+        }
+        if walk::is_operator(function, "<>") {
+            return 1.0 - DEFAULT_EQUAL;
+        }
+        if comparison_name(function).is_some() {
+            return DEFAULT_RANGE;
+        }
+        match function.name {
+            "textlike" | "texticlike" | "namelike" | "bpcharlike" => DEFAULT_EQUAL,
+            "textregexeq" | "nameregexeq" | "texticregexeq" => 0.01,
+            _ => 0.333,
+        }
+    }
+
+    fn stats_of(&self, table: &TableRel) -> Option<&TableStats> {
+        self.cx.catalog.stats(table.table.oid).map(|s| &**s)
+    }
+
+    fn column_stats(&self, table: Option<&TableRel>, e: &Expr) -> Option<&ColumnStats> {
+        let table = table?;
+        match table.column(plain_column(e)?)? {
+            ScanColumn::Attr(n) => self.stats_of(table)?.columns.get(usize::from(n) - 1),
+            _ => None,
+        }
+    }
+
+    /// Share of rows where a column equals a value.
+    pub fn equal_share(
+        &self,
+        table: Option<&TableRel>,
+        column: &Expr,
+        value: Option<&Expr>,
+    ) -> f64 {
+        let Some(table) = table else { return DEFAULT_EQUAL };
+        let rows = (self.cx.table_size)(&table.table).1.max(1.0);
+        if let Some(col) = plain_column(column)
+            && let Some(ScanColumn::Attr(n)) = table.column(col)
+            && self.is_unique(table, n)
+        {
+            return 1.0 / rows;
+        }
+        let Some(stats) = self.column_stats(Some(table), column) else {
+            return (1.0 / DEFAULT_DISTINCT).max(1.0 / rows);
+        };
+        if let Some(Expr::Const(value, ty)) = value {
+            let mut text = Vec::new();
+            if types::io::output(*ty, value, self.cx.format, &mut text).is_ok()
+                && let Some((_, share)) =
+                    stats.common.iter().find(|(v, _)| v.as_bytes() == text.as_slice())
+            {
+                return *share;
+            }
+        }
+        let common: f64 = stats.common.iter().map(|(_, s)| s).sum();
+        let distinct = distinct_count(stats, rows) - stats.common.len() as f64;
+        if value.is_none_or(|v| !matches!(v, Expr::Const(..))) {
+            return ((1.0 - stats.null_fraction) / distinct_count(stats, rows).max(1.0)).min(1.0);
+        }
+        ((1.0 - common - stats.null_fraction) / distinct.max(1.0)).clamp(0.0, 1.0)
+    }
+
+    fn is_unique(&self, table: &TableRel, column: u16) -> bool {
+        self.cx
+            .catalog
+            .indexes_of(&table.table)
+            .iter()
+            .any(|i| i.unique && i.columns.len() == 1 && i.columns[0].column == column)
+    }
+
+    /// Share of a range, from the histogram.
+    fn histogram_share(&self, table: Option<&TableRel>, c: &Comparison<'_>) -> Option<f64> {
+        let Expr::Const(value, ty) = c.value else { return None };
+        let stats = self.column_stats(table, c.column)?;
+        if stats.histogram.len() < 2 || value.is_null() {
+            return None;
+        }
+        let mut below = 0.0;
+        let buckets = (stats.histogram.len() - 1) as f64;
+        let bounds: Vec<Datum> = stats
+            .histogram
+            .iter()
+            .map(|text| types::io::input(*ty, -1, text, self.cx.format).ok())
+            .collect::<Option<_>>()?;
+        for pair in bounds.windows(2) {
+            if types::io::compare(&pair[1], value).is_le() {
+                below += 1.0;
+            } else if types::io::compare(&pair[0], value).is_lt() {
+                below += fraction(&pair[0], &pair[1], value);
+            }
+        }
+        let share = below / buckets;
+        let share = if c.op.starts_with('<') { share } else { 1.0 - share };
+        Some((share * (1.0 - stats.null_fraction)).clamp(0.0001, 1.0))
+    }
+
+    /// Number of different values of an expression over a rowset.
+    pub fn distinct_values(&self, e: &Expr, rows: f64) -> f64 {
+        let known = plain_column(e).and_then(|col| {
+            let (table, column) = self.vars[usize::from(col)].origin?;
+            let stats = self.cx.catalog.stats(table)?;
+            let column = stats.columns.get(usize::from(column) - 1)?;
+            Some(distinct_count(column, stats.rows))
+        });
+        match known {
+            Some(count) => count.min(rows).max(1.0),
+            None => DEFAULT_DISTINCT.min(rows).max(1.0),
+        }
+    }
+}
+
+fn distinct_count(stats: &ColumnStats, rows: f64) -> f64 {
+    let count = if stats.distinct < 0.0 { -stats.distinct * rows } else { stats.distinct };
+    if count > 0.0 { count } else { DEFAULT_DISTINCT }
+}
+
+/// Where a value lies between two bounds, 0 to 1.
+fn fraction(low: &Datum, high: &Datum, value: &Datum) -> f64 {
+    match (number(low), number(high), number(value)) {
+        (Some(l), Some(h), Some(v)) if h > l => ((v - l) / (h - l)).clamp(0.0, 1.0),
+        _ => 0.5,
+    }
+}
+
+fn number(value: &Datum) -> Option<f64> {
+    Some(match value {
+        Datum::Int2(v) => f64::from(*v),
+        Datum::Int4(v) | Datum::Date(v) => f64::from(*v),
+        Datum::Int8(v) | Datum::Timestamp(v) | Datum::Timestamptz(v) | Datum::Time(v) => *v as f64,
+        Datum::Float4(v) => f64::from(*v),
+        Datum::Float8(v) => *v,
+        Datum::Oid(v) => f64::from(*v),
+        _ => return None,
+    })
+}

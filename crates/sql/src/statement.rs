@@ -1,0 +1,371 @@
+//! Binds and plans one parsed statement of any kind.
+
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, err};
+use pg_query::{NodeEnum, protobuf as pb};
+use types::oids::TEXT;
+
+use crate::bind::copy::BoundCopy;
+use crate::bind::{Binder, ast};
+use crate::logical::{Change, Query};
+#[cfg(test)]
+use crate::plan::Plan;
+use crate::plan::{OutputColumn, Prepared, Statement};
+use crate::planner::{Goal, Planner};
+use crate::prepare::{Lifted, Literal, PrepareContext};
+use crate::utility::{Name, Utility};
+
+/// Prepares one statement's tree. See [`crate::prepare::prepare`].
+pub(crate) fn prepare(
+    node: NodeEnum,
+    text: &str,
+    declared: &[Oid],
+    cx: &PrepareContext<'_>,
+    literals: Option<&[Literal]>,
+) -> Result<(Prepared, Vec<Lifted>)> {
+    sched::check_stack()?;
+    let mut binder = Binder::new(cx, text, declared);
+    if let Some(literals) = literals {
+        binder.lift(literals);
+    }
+    match node {
+        NodeEnum::SelectStmt(select) => {
+            if let Some(into) = select.into_clause.clone() {
+                let mut query = *select;
+                query.into_clause = None;
+                let query = NodeEnum::SelectStmt(Box::new(query));
+                let made = create_as(&mut binder, query, &into, false, text, declared)?;
+                return Ok((made, Vec::new()));
+            }
+            let locking = !select.locking_clause.is_empty();
+            let query = binder.select(&select, None, true)?;
+            drop(select);
+            let (mut prepared, lifted) = plan_query(binder, query)?;
+            prepared.writes = locking;
+            Ok((prepared, lifted))
+        }
+        NodeEnum::InsertStmt(stmt) => {
+            let (change, output) = binder.insert(&stmt)?;
+            drop(stmt);
+            plan_change(binder, change, output, "INSERT")
+        }
+        NodeEnum::UpdateStmt(stmt) => {
+            let (change, output) = binder.update(&stmt)?;
+            drop(stmt);
+            plan_change(binder, change, output, "UPDATE")
+        }
+        NodeEnum::DeleteStmt(stmt) => {
+            let (change, output) = binder.delete(&stmt)?;
+            drop(stmt);
+            plan_change(binder, change, output, "DELETE")
+        }
+        NodeEnum::MergeStmt(_) => Err(Error::unsupported("MERGE")),
+        NodeEnum::ExplainStmt(stmt) => explain(binder, *stmt, text, declared),
+        NodeEnum::CopyStmt(stmt) => copy(binder, &stmt),
+        NodeEnum::CreateTableAsStmt(stmt) => {
+            if stmt.objtype != pb::ObjectType::ObjectTable as i32 {
+                return Err(Error::unsupported("materialized views"));
+            }
+            let Some(query) = stmt.query.and_then(|q| q.node) else {
+                return Err(err!(SYNTAX_ERROR, "CREATE TABLE AS without a query"));
+            };
+            let Some(into) = &stmt.into else {
+                return Err(err!(SYNTAX_ERROR, "CREATE TABLE AS without a table"));
+            };
+            let made = create_as(&mut binder, query, into, stmt.if_not_exists, text, declared)?;
+            Ok((made, Vec::new()))
+        }
+        NodeEnum::DeclareCursorStmt(stmt) => {
+            let (hold, scroll) = binder.cursor_options(&stmt);
+            let Some(query) = stmt.query.and_then(|q| q.node) else {
+                return Err(err!(SYNTAX_ERROR, "cursor without a query"));
+            };
+            let (query, _) = prepare(query, text, declared, cx, None)?;
+            let params = query.params.clone();
+            let utility = Utility::DeclareCursor {
+                name: stmt.portalname.clone(),
+                query: Arc::new(query),
+                hold,
+                scroll,
+            };
+            let mut prepared = plain(binder, utility);
+            prepared.params = params;
+            Ok((prepared, Vec::new()))
+        }
+        other => match binder.plain_utility(&other)? {
+            Some(utility) => {
+                // EXECUTE's arguments may be queries of the session's parameters: none are.
+                binder.finish_params()?;
+                Ok((plain_with_subqueries(binder, utility)?, Vec::new()))
+            }
+            None => Err(Error::unsupported(format!("the statement {}", statement_name(&other)))),
+        },
+    }
+}
+
+fn statement_name(node: &NodeEnum) -> String {
+    let debug = format!("{node:?}");
+    let name = debug.split('(').next().unwrap_or_default().trim_end_matches("Stmt").to_owned();
+    let mut words = String::new();
+    for c in name.chars() {
+        if c.is_ascii_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.push(c.to_ascii_uppercase());
+    }
+    words
+}
+
+fn plan_query(mut binder: Binder<'_>, query: Query) -> Result<(Prepared, Vec<Lifted>)> {
+    let lifted = binder.finish_params()?;
+    let columns = query.output.clone();
+    let (plan, mut prepared) = plan_with(binder, |p| p.query(query, &Goal::default()))?;
+    prepared.statement = Statement::Query(plan);
+    prepared.columns = columns;
+    prepared.tag = "SELECT";
+    Ok((prepared, lifted))
+}
+
+fn plan_change(
+    mut binder: Binder<'_>,
+    change: Change,
+    columns: Vec<OutputColumn>,
+    tag: &'static str,
+) -> Result<(Prepared, Vec<Lifted>)> {
+    let lifted = binder.finish_params()?;
+    let (plan, mut prepared) = plan_with(binder, |p| p.change(change))?;
+    prepared.statement = Statement::Query(plan);
+    prepared.columns = columns;
+    prepared.tag = tag;
+    prepared.writes = true;
+    Ok((prepared, lifted))
+}
+
+/// Runs the planner over what the binder collected; the statement itself is still to be filled in.
+fn plan_with<R>(
+    binder: Binder<'_>,
+    f: impl FnOnce(&mut Planner<'_>) -> Result<R>,
+) -> Result<(R, Prepared)> {
+    let cx = binder.cx;
+    let mut planner = Planner::new(cx, binder.vars, binder.subqueries, binder.ctes);
+    let result = f(&mut planner)?;
+    let prepared = Prepared {
+        statement: Statement::Empty,
+        params: binder.params,
+        columns: Vec::new(),
+        subplans: planner.subplans,
+        slots: usize::from(planner.slots),
+        locks: binder.locks,
+        catalog_version: cx.catalog.version,
+        tag: "",
+        writes: false,
+        executor: Default::default(),
+    };
+    Ok((result, prepared))
+}
+
+fn plain(binder: Binder<'_>, utility: Utility) -> Prepared {
+    let (tag, writes) = tag_of(&utility);
+    Prepared {
+        columns: utility_columns(&utility),
+        statement: Statement::Utility(utility),
+        params: binder.params,
+        subplans: Vec::new(),
+        slots: 0,
+        locks: binder.locks,
+        catalog_version: binder.cx.catalog.version,
+        tag,
+        writes,
+        executor: Default::default(),
+    }
+}
+
+/// EXECUTE's arguments may hold subqueries, which need plans.
+fn plain_with_subqueries(binder: Binder<'_>, utility: Utility) -> Result<Prepared> {
+    let Utility::Execute { name, args } = utility else { return Ok(plain(binder, utility)) };
+    let (args, mut prepared) = plan_with(binder, |p| {
+        args.into_iter().map(|e| p.resolve(e, &[])).collect::<Result<Vec<_>>>()
+    })?;
+    prepared.statement = Statement::Utility(Utility::Execute { name, args });
+    prepared.tag = "EXECUTE";
+    Ok(prepared)
+}
+
+fn text_column(name: &str) -> OutputColumn {
+    OutputColumn { name: name.to_owned(), ty: TEXT, typmod: -1, table: Oid::INVALID, column: 0 }
+}
+
+fn utility_columns(utility: &Utility) -> Vec<OutputColumn> {
+    match utility {
+        Utility::Show(Some(name)) => {
+            let name =
+                base::settings::SettingId::find(name).map_or(name.as_str(), |s| s.def().name);
+            vec![text_column(name)]
+        }
+        Utility::Show(None) => {
+            vec![text_column("name"), text_column("setting"), text_column("description")]
+        }
+        Utility::Explain { .. } => vec![text_column("QUERY PLAN")],
+        _ => Vec::new(),
+    }
+}
+
+fn explain(
+    binder: Binder<'_>,
+    stmt: pb::ExplainStmt,
+    text: &str,
+    declared: &[Oid],
+) -> Result<(Prepared, Vec<Lifted>)> {
+    let options = binder.explain_options(&stmt.options)?;
+    let Some(query) = stmt.query.and_then(|q| q.node) else {
+        return Err(err!(SYNTAX_ERROR, "EXPLAIN without a statement"));
+    };
+    let (statement, _) = prepare(query, text, declared, binder.cx, None)?;
+    let (params, locks) = (statement.params.clone(), statement.locks.clone());
+    let writes = statement.writes && options.analyze;
+    let utility = Utility::Explain { statement: Arc::new(statement), options };
+    let mut prepared = plain(binder, utility);
+    prepared.params = params;
+    prepared.locks = locks;
+    prepared.writes = writes;
+    Ok((prepared, Vec::new()))
+}
+
+fn copy(mut binder: Binder<'_>, stmt: &pb::CopyStmt) -> Result<(Prepared, Vec<Lifted>)> {
+    match binder.copy(stmt)? {
+        BoundCopy::To { query, options } => {
+            let locks = binder.locks.clone();
+            let cx = binder.cx;
+            let (query, _) = plan_query(binder, query)?;
+            let utility = Utility::CopyTo { query: Box::new(query), options };
+            let mut prepared = plain(Binder::new(cx, "", &[]), utility);
+            prepared.locks = locks;
+            Ok((prepared, Vec::new()))
+        }
+        BoundCopy::From { modify, columns, defaults, options } => {
+            let (utility, mut prepared) = plan_with(binder, |p| {
+                let defaults = defaults
+                    .into_iter()
+                    .map(|d| d.map(|e| p.resolve(e, &[])).transpose())
+                    .collect::<Result<_>>()?;
+                Ok(Utility::CopyFrom { modify, columns, defaults, options })
+            })?;
+            prepared.statement = Statement::Utility(utility);
+            prepared.tag = "COPY";
+            prepared.writes = true;
+            Ok((prepared, Vec::new()))
+        }
+    }
+}
+
+fn create_as(
+    binder: &mut Binder<'_>,
+    query: NodeEnum,
+    into: &pb::IntoClause,
+    if_not_exists: bool,
+    text: &str,
+    declared: &[Oid],
+) -> Result<Prepared> {
+    let Some(range) = &into.rel else {
+        return Err(err!(SYNTAX_ERROR, "CREATE TABLE AS without a table"));
+    };
+    binder.no_temporary(Some(range))?;
+    let name: Name = binder.name_of_range(&Some(range.clone()))?;
+    if !matches!(query, NodeEnum::SelectStmt(_)) {
+        return Err(Error::unsupported("CREATE TABLE AS EXECUTE"));
+    }
+    let (query, _) = prepare(query, text, declared, binder.cx, None)?;
+    let columns = ast::owned_strings(&into.col_names);
+    if columns.len() > query.columns.len() {
+        return Err(err!(SYNTAX_ERROR, "too many column names were specified"));
+    }
+    let locks = query.locks.clone();
+    let params = query.params.clone();
+    let utility = Utility::CreateTableAs {
+        name,
+        columns,
+        query: Box::new(query),
+        no_data: into.skip_data,
+        if_not_exists,
+    };
+    let mut prepared = plain(Binder::new(binder.cx, text, declared), utility);
+    prepared.locks = locks;
+    prepared.params = params;
+    Ok(prepared)
+}
+
+/// The command tag, and whether the statement may change data or definitions.
+fn tag_of(utility: &Utility) -> (&'static str, bool) {
+    match utility {
+        Utility::Begin(_) => ("BEGIN", false),
+        Utility::Commit { .. } => ("COMMIT", false),
+        Utility::Rollback { .. } | Utility::RollbackTo(_) => ("ROLLBACK", false),
+        Utility::Savepoint(_) => ("SAVEPOINT", false),
+        Utility::Release(_) => ("RELEASE", false),
+        Utility::SetTransaction { .. } | Utility::Set { .. } => ("SET", false),
+        Utility::Show(_) => ("SHOW", false),
+        Utility::Reset(_) => ("RESET", false),
+        Utility::AlterSystem { .. } => ("ALTER SYSTEM", false),
+        Utility::Discard(what) => (
+            match *what {
+                "PLANS" => "DISCARD PLANS",
+                "SEQUENCES" => "DISCARD SEQUENCES",
+                "TEMP" => "DISCARD TEMP",
+                _ => "DISCARD ALL",
+            },
+            false,
+        ),
+        Utility::Prepare { .. } => ("PREPARE", false),
+        Utility::Execute { .. } => ("EXECUTE", false),
+        Utility::Deallocate(Some(_)) => ("DEALLOCATE", false),
+        Utility::Deallocate(None) => ("DEALLOCATE ALL", false),
+        Utility::CreateTable { .. } => ("CREATE TABLE", true),
+        Utility::CreateTableAs { .. } => ("SELECT", true),
+        Utility::Drop { kind, .. } => (
+            match *kind {
+                "TABLE" => "DROP TABLE",
+                "INDEX" => "DROP INDEX",
+                "SCHEMA" => "DROP SCHEMA",
+                "VIEW" => "DROP VIEW",
+                _ => "DROP SEQUENCE",
+            },
+            true,
+        ),
+        Utility::AlterTable { .. } => ("ALTER TABLE", true),
+        Utility::Rename { kind, .. } => (
+            match *kind {
+                "INDEX" => "ALTER INDEX",
+                "SCHEMA" => "ALTER SCHEMA",
+                _ => "ALTER TABLE",
+            },
+            true,
+        ),
+        Utility::CreateIndex { .. } => ("CREATE INDEX", true),
+        Utility::CreateSchema { .. } => ("CREATE SCHEMA", true),
+        Utility::Truncate { .. } => ("TRUNCATE TABLE", true),
+        Utility::CopyFrom { .. } => ("COPY", true),
+        Utility::CopyTo { .. } => ("COPY", false),
+        Utility::Vacuum { vacuum: true, .. } => ("VACUUM", false),
+        Utility::Vacuum { .. } => ("ANALYZE", false),
+        Utility::Explain { .. } => ("EXPLAIN", false),
+        Utility::LockTable { .. } => ("LOCK TABLE", false),
+        Utility::Checkpoint => ("CHECKPOINT", false),
+        Utility::Comment { .. } => ("COMMENT", true),
+        Utility::DeclareCursor { .. } => ("DECLARE CURSOR", false),
+        Utility::Fetch { moving: false, .. } => ("FETCH", false),
+        Utility::Fetch { .. } => ("MOVE", false),
+        Utility::ClosePortal(Some(_)) => ("CLOSE CURSOR", false),
+        Utility::ClosePortal(None) => ("CLOSE CURSOR ALL", false),
+        Utility::NoOp(_) => ("SET", false),
+    }
+}
+
+/// A plan alone, for tests.
+#[cfg(test)]
+pub(crate) fn plan_of(prepared: &Prepared) -> &Plan {
+    match &prepared.statement {
+        Statement::Query(plan) => plan,
+        _ => panic!("not a query"),
+    }
+}
