@@ -18,7 +18,7 @@ use txn::TxnManager;
 use crate::btree::BTree;
 use crate::heap::Heap;
 use crate::heap::page;
-use crate::heap::prune::{self, Judge, Pruned};
+use crate::heap::prune::{self, Judge, Pruned, Scope};
 
 /// Dead line pointers remembered at a time (48 MB).
 const DEAD_MAX: usize = 6 << 20;
@@ -89,22 +89,16 @@ pub fn truncate(heap: &Heap) -> Result<u32> {
 /// Prunes one page and registers its room.
 fn prune_block(judge: &mut Judge<'_>, heap: &Heap, block: u32, no_indexes: bool) -> Result<Pruned> {
     let all = |_: u16| true;
-    let free_dead: Option<&dyn Fn(u16) -> bool> = if no_indexes { Some(&all) } else { None };
-    visit(judge, heap, block, free_dead)
+    visit(judge, heap, block, if no_indexes { Scope::Free(&all) } else { Scope::Vacuum })
 }
 
-fn visit(
-    judge: &mut Judge<'_>,
-    heap: &Heap,
-    block: u32,
-    free_dead: Option<&dyn Fn(u16) -> bool>,
-) -> Result<Pruned> {
+fn visit(judge: &mut Judge<'_>, heap: &Heap, block: u32, scope: Scope<'_>) -> Result<Pruned> {
     let mut mtr = heap.storage.mtr();
     let target = mtr.add(heap.pin(block)?.write());
     let pruned = if page::is_new(mtr.page(target)) {
         Pruned::default()
     } else {
-        prune::prune(&mut mtr, target, judge, free_dead)
+        prune::prune(&mut mtr, target, judge, scope)
     };
     let room = page::room(mtr.page(target));
     mtr.commit();
@@ -132,7 +126,7 @@ fn free(
         sched::check_interrupts()?;
         // Line pointers that died meanwhile still have index entries: only the known ones go.
         let known = |number: u16| block.iter().any(|row| row.offset == number);
-        visit(judge, heap, block[0].block, Some(&known))?;
+        visit(judge, heap, block[0].block, Scope::Free(&known))?;
     }
     dead.clear();
     Ok(())

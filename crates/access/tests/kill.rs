@@ -126,7 +126,7 @@ fn a_killed_process_loses_nothing_that_it_acknowledged() {
     let mut acknowledged = BTreeSet::new();
     let mut random = Random(99);
     for round in 1..=8 {
-        acknowledged.extend(run_and_kill(&dir, round, 50 + random.below(400) as usize));
+        acknowledged.extend(run_and_kill(&dir, round, 100 + random.below(1200) as usize));
         let db = Db::open_with(dir.clone(), tiny_options());
         let (accounts, history) = tables(&db, first_rel(&db));
         accounts.check(&db);

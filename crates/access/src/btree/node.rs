@@ -69,6 +69,7 @@ pub struct Entry<'a> {
 
 impl Entry<'_> {
     /// Key first, then row id.
+    #[inline]
     pub fn order(&self, key: &[u8], tid: &[u8]) -> Ordering {
         self.key.cmp(key).then_with(|| self.tid.cmp(tid))
     }
@@ -85,10 +86,12 @@ impl Entry<'_> {
 #[derive(Clone, Copy)]
 pub struct Node<'a>(pub &'a Page);
 
+#[inline]
 fn u16_at(page: &Page, at: usize) -> u16 {
     u16::from_le_bytes([page[at], page[at + 1]])
 }
 
+#[inline]
 fn u32_at(page: &Page, at: usize) -> u32 {
     u32::from_le_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]])
 }
@@ -132,6 +135,7 @@ impl<'a> Node<'a> {
         u16_at(self.0, FLAGS) & ROOT != 0
     }
     /// How many entries.
+    #[inline]
     pub fn count(self) -> usize {
         usize::from(u16_at(self.0, LOWER)).min(PAGE_SIZE).saturating_sub(SLOTS) / SLOT
     }
@@ -144,6 +148,7 @@ impl<'a> Node<'a> {
         usize::from(u16_at(self.0, UPPER)).saturating_sub(usize::from(u16_at(self.0, LOWER)))
     }
 
+    #[inline]
     fn cell(self, at: usize) -> Option<Entry<'a>> {
         let page: &'a [u8] = self.0;
         let head = page.get(at..at + 2)?;
@@ -159,6 +164,7 @@ impl<'a> Node<'a> {
     }
 
     /// Entry `index`.
+    #[inline]
     pub fn entry(self, index: usize) -> Option<Entry<'a>> {
         let at = SLOTS + index * SLOT;
         let slot = self.0.get(at..at + 2)?;
@@ -166,6 +172,7 @@ impl<'a> Node<'a> {
     }
 
     /// The upper bound; None in the rightmost page of a level (or a torn one).
+    #[inline]
     pub fn high(self) -> Option<Entry<'a>> {
         match u16_at(self.0, HIGH) {
             0 => None,
@@ -174,11 +181,13 @@ impl<'a> Node<'a> {
     }
 
     /// Whether (key, tid) belongs to a page further right.
+    #[inline]
     pub fn is_beyond(self, key: &[u8], tid: &[u8]) -> bool {
         self.right() != 0 && self.high().is_some_and(|h| h.order(key, tid) != Ordering::Greater)
     }
 
     /// Index of the first entry at or above (key, tid).
+    #[inline]
     pub fn lower_bound(self, key: &[u8], tid: &[u8]) -> Option<usize> {
         let (mut low, mut high) = (0, self.count());
         while low < high {
@@ -194,6 +203,7 @@ impl<'a> Node<'a> {
 
     /// The child to go to for (key, tid): of the last entry at or below it. The first entry counts
     /// as below everything.
+    #[inline]
     pub fn child_for(self, key: &[u8], tid: &[u8]) -> Option<u32> {
         let (mut low, mut high) = (1, self.count());
         while low < high {

@@ -34,7 +34,7 @@ pub use scan::HeapScan;
 use crate::btree::Rival;
 use crate::registry::{self, RelState};
 use page::{LOCK_ONLY, Line, NEXT_IN_CHAIN, XMAX_ABORTED, XMIN_ABORTED};
-use prune::Judge;
+use prune::{Judge, Scope};
 use visible::View;
 
 /// A reader that passed this many versions of one row looks whether pruning helps.
@@ -195,7 +195,7 @@ impl Heap {
         }
         let mut mtr = self.storage.mtr();
         let target = mtr.add(guard);
-        let pruned = prune::prune(&mut mtr, target, &mut judge, None);
+        let pruned = prune::prune(&mut mtr, target, &mut judge, Scope::Visit);
         let room = page::room(mtr.page(target));
         mtr.commit();
         if pruned.removed == 0 {

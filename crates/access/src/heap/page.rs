@@ -89,6 +89,7 @@ pub enum Line {
 }
 
 impl Line {
+    #[inline]
     fn decode(word: u32) -> Line {
         let (offset, rest) = (word as u16, (word >> 16) as u16);
         match rest >> 14 {
@@ -150,51 +151,61 @@ pub const fn space_for(len: usize) -> usize {
 }
 
 /// Little-endian u16 at an offset.
+#[inline]
 pub fn get_u16(page: &Page, at: usize) -> u16 {
     u16::from_le_bytes([page[at], page[at + 1]])
 }
 
 /// Little-endian u32 at an offset.
+#[inline]
 pub fn get_u32(page: &Page, at: usize) -> u32 {
     u32::from_le_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]])
 }
 
 /// Little-endian u64 at an offset.
+#[inline]
 pub fn get_u64(page: &Page, at: usize) -> u64 {
     u64::from(get_u32(page, at)) | (u64::from(get_u32(page, at + 4)) << 32)
 }
 
 /// Whether the page was never used.
+#[inline]
 pub fn is_new(page: &Page) -> bool {
     get_u16(page, KIND) == 0
 }
 
 /// The page's kind.
+#[inline]
 pub fn kind(page: &Page) -> u16 {
     get_u16(page, KIND)
 }
 
 /// End of the line pointers.
+#[inline]
 pub fn lower(page: &Page) -> usize {
     usize::from(get_u16(page, LOWER))
 }
 
 /// Beginning of the versions.
+#[inline]
 pub fn upper(page: &Page) -> usize {
     usize::from(get_u16(page, UPPER))
 }
 
 /// Page flags.
+#[inline]
 pub fn flags(page: &Page) -> u16 {
     get_u16(page, FLAGS)
 }
 
 /// How many line pointers there are; their numbers are `1..=count`.
+#[inline]
 pub fn line_count(page: &Page) -> u16 {
     (lower(page).saturating_sub(LINES) / LINE_SIZE) as u16
 }
 
 /// A line pointer; [`Line::Unused`] when there is none of this number.
+#[inline]
 pub fn line(page: &Page, number: u16) -> Line {
     if number == 0 || number > line_count(page) {
         return Line::Unused;
@@ -202,7 +213,17 @@ pub fn line(page: &Page, number: u16) -> Line {
     Line::decode(get_u32(page, LINES + (usize::from(number) - 1) * LINE_SIZE))
 }
 
+/// All line pointers with their numbers.
+#[inline]
+pub fn lines(page: &Page) -> impl Iterator<Item = (u16, Line)> {
+    let words = page[LINES..lower(page).max(LINES)].chunks_exact(LINE_SIZE);
+    words
+        .zip(1..)
+        .map(|(w, number)| (number, Line::decode(u32::from_le_bytes([w[0], w[1], w[2], w[3]]))))
+}
+
 /// Bytes that a new version with its line pointer can take, without pruning.
+#[inline]
 pub fn room(page: &Page) -> usize {
     if is_new(page) {
         return EMPTY_PAGE;
@@ -225,6 +246,7 @@ pub fn used(page: &Page) -> usize {
 }
 
 /// A version's header.
+#[inline]
 pub fn header(page: &Page, offset: usize) -> Header {
     let next =
         TupleId { block: get_u32(page, offset + NEXT), offset: get_u16(page, offset + NEXT + 4) };
@@ -239,31 +261,37 @@ pub fn header(page: &Page, offset: usize) -> Header {
 }
 
 /// A version's `xmin`.
+#[inline]
 pub fn xmin(page: &Page, offset: usize) -> u64 {
     get_u64(page, offset)
 }
 
 /// A version's `cmin`.
+#[inline]
 pub fn cmin(page: &Page, offset: usize) -> u32 {
     get_u32(page, offset + CMIN)
 }
 
 /// A version's `xmax`.
+#[inline]
 pub fn xmax(page: &Page, offset: usize) -> u64 {
     get_u64(page, offset + XMAX)
 }
 
 /// A version's `cmax`.
+#[inline]
 pub fn cmax(page: &Page, offset: usize) -> u32 {
     get_u32(page, offset + XMAX + 8)
 }
 
 /// The line pointer of the next version, with [`NEXT_IN_CHAIN`].
+#[inline]
 pub fn next_line(page: &Page, offset: usize) -> u16 {
     get_u16(page, offset + NEXT + 4)
 }
 
 /// A version's bits.
+#[inline]
 pub fn mask(page: &Page, offset: usize) -> u16 {
     get_u16(page, mask_at(offset))
 }
@@ -274,11 +302,13 @@ pub const fn mask_at(offset: usize) -> usize {
 }
 
 /// The row's bytes.
+#[inline]
 pub fn row(page: &Page, offset: usize, len: usize) -> &[u8] {
     &page[offset + HEADER..offset + len]
 }
 
 /// Follows a root to the byte offset and line number of the first version of its chain.
+#[inline]
 pub fn first_of_chain(page: &Page, root: u16) -> Option<(u16, usize, usize)> {
     match line(page, root) {
         Line::Normal(offset, len) => Some((root, offset, len)),
@@ -354,7 +384,10 @@ pub fn put_line(mtr: &mut Mtr<'_>, page: PageRef, number: u16, line: Line) {
 
 /// Writes several consecutive line pointers from `first` on.
 pub fn put_lines(mtr: &mut Mtr<'_>, page: PageRef, first: u16, lines: &[Line]) {
-    let bytes: Vec<u8> = lines.iter().flat_map(|l| l.encode().to_le_bytes()).collect();
+    let mut bytes = Vec::with_capacity(lines.len() * LINE_SIZE);
+    for line in lines {
+        bytes.extend_from_slice(&line.encode().to_le_bytes());
+    }
     mtr.put(page, LINES + (usize::from(first) - 1) * LINE_SIZE, &bytes);
 }
 
