@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Oid, Result, err};
+use base::{Error, Oid, Result, err};
 use catalog::{
     Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Index, IndexColumn, Object, Table,
 };
@@ -13,6 +13,7 @@ use super::inner::{qualified, query};
 use super::{create_index, name, refresh};
 use crate::context::ExecContext;
 use crate::session::quote_identifier;
+use crate::table::TableHandle;
 
 /// Adds a constraint. `fresh`: the table has no rows yet.
 ///
@@ -111,27 +112,51 @@ fn check(
     put(cx, table)
 }
 
+/// `23502` for a column that is to become NOT NULL.
+pub fn contains_nulls(cx: &mut ExecContext<'_>, table: &Table, column: &str) -> Error {
+    let view = cx.catalog_tx.view();
+    let schema = view.schema(table.schema).map_or("", |s| s.name.as_str());
+    err!(
+        NOT_NULL_VIOLATION,
+        "column \"{column}\" of relation \"{}\" contains null values",
+        table.name
+    )
+    .table(schema, &table.name)
+    .column(column)
+}
+
 /// No NULL may stand in a column that becomes NOT NULL.
 ///
 /// # Errors
 /// `23502`.
 pub fn check_no_nulls(cx: &mut ExecContext<'_>, table: &Table, column: &str) -> Result<()> {
-    let view = cx.catalog_tx.view();
-    let text = format!(
-        "SELECT 1 FROM {} WHERE {} IS NULL LIMIT 1",
-        qualified(&view, table),
-        quote_identifier(column)
-    );
-    let schema = view.schema(table.schema).map_or("", |s| s.name.as_str());
-    query(&text, cx, &mut |_| {
-        Err(err!(
-            NOT_NULL_VIOLATION,
-            "column \"{column}\" of relation \"{}\" contains null values",
-            table.name
-        )
-        .table(schema, &table.name)
-        .column(column))
-    })
+    let Some((number, _)) = table.column(column) else {
+        return Ok(());
+    };
+    let handle = TableHandle::open(cx.engine, &Arc::new(table.clone()), cx.format)?;
+    let mut snapshot = cx.tx.latest_snapshot();
+    snapshot.command = cx.tx.command() + 1;
+    let mut scan = handle.heap.scan(&snapshot, None);
+    let (mut values, mut found, mut failed) = (Vec::with_capacity(1), false, None);
+    loop {
+        sched::check_interrupts()?;
+        let more = scan.next_page(cx.tx, |_, _, data| {
+            values.clear();
+            match types::row::decode(&handle.columns, data, &[number - 1], &mut values) {
+                Ok(()) => found |= values[0].is_null(),
+                Err(error) => failed = Some(error),
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if found {
+            return Err(contains_nulls(cx, table, column));
+        }
+        if !more {
+            return Ok(());
+        }
+    }
 }
 
 /// PRIMARY KEY and UNIQUE.
@@ -145,7 +170,7 @@ fn key(
     let what = if primary { "primary key" } else { "unique" };
     let numbers = column_numbers(&table, columns, what)?;
     if primary {
-        make_primary(cx, &mut table, &numbers)?;
+        make_primary(&mut table, &numbers)?;
     }
     let names: Vec<&str> = columns.iter().map(String::as_str).collect();
     let view = cx.catalog_tx.view();
@@ -163,8 +188,9 @@ fn key(
     add_key_constraint(cx, table, name, &index, primary)
 }
 
-/// Checks that there is no other primary key, and makes the columns NOT NULL.
-fn make_primary(cx: &mut ExecContext<'_>, table: &mut Table, numbers: &[u16]) -> Result<()> {
+/// Checks that there is no other primary key, and makes the columns NOT NULL (building the index
+/// finds NULLs in them).
+fn make_primary(table: &mut Table, numbers: &[u16]) -> Result<()> {
     if table.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::PrimaryKey { .. })) {
         base::bail!(
             INVALID_TABLE_DEFINITION,
@@ -172,14 +198,7 @@ fn make_primary(cx: &mut ExecContext<'_>, table: &mut Table, numbers: &[u16]) ->
             table.name
         );
     }
-    for number in numbers {
-        let column = usize::from(*number) - 1;
-        if !table.columns[column].not_null {
-            let name = table.columns[column].name.clone();
-            check_no_nulls(cx, table, &name)?;
-            table.columns[column].not_null = true;
-        }
-    }
+    numbers.iter().for_each(|n| table.columns[usize::from(*n) - 1].not_null = true);
     Ok(())
 }
 
@@ -222,7 +241,11 @@ fn using_index(
     }
     if primary {
         let numbers: Vec<u16> = index.columns.iter().map(|c| c.column).collect();
-        make_primary(cx, &mut table, &numbers)?;
+        make_primary(&mut table, &numbers)?;
+        for column in numbers {
+            let name = table.columns[usize::from(column) - 1].name.clone();
+            check_no_nulls(cx, &table, &name)?;
+        }
     }
     index.primary = primary;
     if let Some(name) = given

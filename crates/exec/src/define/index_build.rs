@@ -115,7 +115,12 @@ impl Keys {
 }
 
 /// Keys of all rows.
-fn collect(cx: &ExecContext<'_>, handle: &TableHandle, codec: &KeyCodec) -> Result<Keys> {
+fn collect(
+    cx: &ExecContext<'_>,
+    handle: &TableHandle,
+    codec: &KeyCodec,
+    null_in: &mut Option<u16>,
+) -> Result<Keys> {
     let mut wanted: Vec<u16> = codec.columns.iter().map(|(n, _, _)| *n).collect();
     wanted.sort_unstable();
     wanted.dedup();
@@ -138,7 +143,12 @@ fn collect(cx: &ExecContext<'_>, handle: &TableHandle, codec: &KeyCodec) -> Resu
                 })
             });
             match encoded {
-                Ok(()) => keys.push(&bytes, root),
+                Ok(()) => {
+                    if let Some(n) = values.iter().position(Datum::is_null) {
+                        *null_in = Some(wanted[n]);
+                    }
+                    keys.push(&bytes, root);
+                }
                 Err(error) => failed = Some(error),
             }
         })?;
@@ -168,7 +178,12 @@ fn row_at(cx: &ExecContext<'_>, handle: &TableHandle, root: TupleId) -> Result<V
 pub fn fill(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
     let handle = TableHandle::open(cx.engine, &std::sync::Arc::new(table.clone()), cx.format)?;
     let codec = KeyCodec::new(table, index);
-    let mut keys = collect(cx, &handle, &codec)?;
+    let mut null_in = None;
+    let mut keys = collect(cx, &handle, &codec, &mut null_in)?;
+    if let Some(column) = null_in.filter(|_| index.primary) {
+        let name = &table.columns[usize::from(column)].name;
+        return Err(super::constraint::contains_nulls(cx, table, name));
+    }
     keys.sort();
     sched::check_interrupts()?;
     if index.unique {

@@ -55,6 +55,8 @@ pub trait Operator: Send {
 /// What EXPLAIN ANALYZE measures of a node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Measure {
+    /// Address of the plan node.
+    pub node: usize,
     /// Times that it began.
     pub loops: u64,
     /// Rows in all.
@@ -68,7 +70,8 @@ pub struct Measure {
 /// Makes the operator of a node and of those below it.
 pub fn build(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> {
     let place = run.state.measure.as_mut().map(|all| {
-        all.push(Measure { loops: 1, ..Measure::default() });
+        let node = std::ptr::from_ref(plan) as usize;
+        all.push(Measure { node, loops: 1, ..Measure::default() });
         all.len() - 1
     });
     let inner = build_plain(plan, run)?;

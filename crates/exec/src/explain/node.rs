@@ -1,0 +1,427 @@
+//! The tree that EXPLAIN shows.
+
+use std::collections::HashMap;
+
+use catalog::Table;
+use sql::plan::{IndexBounds, JoinKind, ModifyAction, Node, Scan, ScanColumn};
+use sql::{AggCall, Expr, Plan, Prepared};
+use types::FormatContext;
+
+use super::expression::Names;
+use crate::ops::Measure;
+
+/// A node as it is shown.
+pub struct Shown {
+    /// `Seq Scan`.
+    pub kind: String,
+    /// ` using t_pkey on t`.
+    pub on: String,
+    /// For JSON: names of table, index and so on.
+    pub facts: Vec<(&'static str, String)>,
+    /// `Filter` and what it is.
+    pub details: Vec<(&'static str, String)>,
+    /// Expected rows and costs.
+    pub estimate: sql::plan::Estimate,
+    /// What was measured.
+    pub measure: Option<Measure>,
+    /// A heading above the node: `SubPlan 1`.
+    pub title: Option<String>,
+    /// Inputs, then subplans.
+    pub children: Vec<Shown>,
+}
+
+/// Makes the tree.
+pub struct Describe<'p> {
+    prepared: &'p Prepared,
+    measures: Option<&'p [Measure]>,
+    format: &'p FormatContext,
+    /// Several tables: their columns are shown with the table's name.
+    qualify: bool,
+}
+
+fn count_scans(plan: &Plan) -> usize {
+    match &plan.node {
+        Node::SeqScan(_) | Node::IndexScan { .. } | Node::SystemScan { .. } => 1,
+        _ => children(plan).into_iter().map(count_scans).sum(),
+    }
+}
+
+fn children(plan: &Plan) -> Vec<&Plan> {
+    match &plan.node {
+        Node::Filter { input, .. }
+        | Node::Project { input, .. }
+        | Node::ProjectSet { input, .. }
+        | Node::Aggregate { input, .. }
+        | Node::Sort { input, .. }
+        | Node::Limit { input, .. }
+        | Node::Distinct { input, .. }
+        | Node::LockRows { input, .. } => vec![input],
+        Node::NestedLoop { left, right, .. }
+        | Node::HashJoin { left, right, .. }
+        | Node::SetOp { left, right, .. } => vec![left, right],
+        Node::Append(inputs) => inputs.iter().collect(),
+        Node::Modify(modify) => vec![crate::modify::input_plan(&modify.action)],
+        _ => vec![],
+    }
+}
+
+impl<'p> Describe<'p> {
+    /// For a statement.
+    pub fn new(
+        prepared: &'p Prepared,
+        measures: Option<&'p [Measure]>,
+        format: &'p FormatContext,
+    ) -> Describe<'p> {
+        let scans: usize = prepared.subplans.iter().map(count_scans).sum();
+        let own = match &prepared.statement {
+            sql::Statement::Query(plan) => count_scans(plan),
+            _ => 0,
+        };
+        Describe { prepared, measures, format, qualify: scans + own > 1 }
+    }
+
+    /// The whole tree.
+    pub fn root(&self, plan: &Plan) -> Shown {
+        let mut slots = HashMap::new();
+        let mut shown = self.node(plan, &mut slots);
+        for (n, subplan) in self.prepared.subplans.iter().enumerate() {
+            let mut child = self.node(subplan, &mut slots);
+            child.title = Some(format!("SubPlan {}", n + 1));
+            shown.children.push(child);
+        }
+        shown
+    }
+
+    fn measure(&self, plan: &Plan) -> Option<Measure> {
+        let address = std::ptr::from_ref(plan) as usize;
+        let all = self.measures?;
+        Some(all.iter().rev().find(|m| m.node == address).copied().unwrap_or_default())
+    }
+
+    fn scan_column(&self, table: &Table, column: ScanColumn) -> String {
+        let name = match column {
+            ScanColumn::Attr(n) => {
+                crate::session::quote_identifier(&table.columns[usize::from(n) - 1].name)
+            }
+            ScanColumn::Tid | ScanColumn::Root => "ctid".to_owned(),
+            ScanColumn::TableOid => "tableoid".to_owned(),
+            ScanColumn::Xmin => "xmin".to_owned(),
+            ScanColumn::Xmax => "xmax".to_owned(),
+            ScanColumn::Cmin => "cmin".to_owned(),
+            ScanColumn::Cmax => "cmax".to_owned(),
+        };
+        self.qualified(&table.name, name)
+    }
+
+    fn qualified(&self, table: &str, name: String) -> String {
+        if self.qualify {
+            format!("{}.{name}", crate::session::quote_identifier(table))
+        } else {
+            name
+        }
+    }
+
+    fn names<'a>(&'a self, columns: &'a [String], slots: &'a HashMap<u16, String>) -> Names<'a> {
+        Names { columns, slots, format: self.format }
+    }
+
+    /// Names of a node's output columns.
+    fn output(&self, plan: &Plan, slots: &HashMap<u16, String>) -> Vec<String> {
+        let texts = |input: &Plan, exprs: &[Expr]| {
+            let columns = self.output(input, slots);
+            let names = self.names(&columns, slots);
+            exprs.iter().map(|e| names.text(e)).collect::<Vec<String>>()
+        };
+        match &plan.node {
+            Node::SeqScan(scan) | Node::IndexScan { scan, .. } => {
+                scan.columns.iter().map(|c| self.scan_column(&scan.table, *c)).collect()
+            }
+            Node::SystemScan { table, columns, .. } => columns
+                .iter()
+                .map(|c| self.qualified(table.name, table.columns[usize::from(*c)].0.to_owned()))
+                .collect(),
+            Node::FunctionScan { call, .. } => match call {
+                Expr::Call { function, .. } => {
+                    vec![function.name.to_owned(), "ordinality".to_owned()]
+                }
+                _ => vec!["value".to_owned(), "ordinality".to_owned()],
+            },
+            Node::Project { input, exprs } | Node::ProjectSet { input, exprs } => {
+                texts(input, exprs)
+            }
+            Node::NestedLoop { left, right, kind, .. }
+            | Node::HashJoin { left, right, kind, .. } => {
+                let mut all = self.output(left, slots);
+                if !matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+                    all.extend(self.output(right, slots));
+                }
+                all
+            }
+            Node::Aggregate { input, groups, aggs, .. } => {
+                let mut all = texts(input, groups);
+                let columns = self.output(input, slots);
+                all.extend(aggs.iter().map(|a| aggregate(a, &self.names(&columns, slots))));
+                all
+            }
+            Node::Cte(n) => self.output(&self.prepared.subplans[*n], slots),
+            Node::Values(rows) => {
+                (1..=rows.first().map_or(0, Vec::len)).map(|n| format!("column{n}")).collect()
+            }
+            Node::Modify(_) | Node::OneRow | Node::Nothing => vec![],
+            _ => match children(plan).first() {
+                Some(input) => self.output(input, slots),
+                None => vec![],
+            },
+        }
+    }
+
+    fn plain(&self, plan: &Plan, kind: &str, slots: &mut HashMap<u16, String>) -> Shown {
+        Shown {
+            kind: kind.to_owned(),
+            on: String::new(),
+            facts: vec![],
+            details: vec![],
+            estimate: plan.estimate,
+            measure: self.measure(plan),
+            title: None,
+            children: children(plan).into_iter().map(|c| self.node(c, slots)).collect(),
+        }
+    }
+
+    fn on_table(&self, shown: &mut Shown, scan: &Scan, slots: &HashMap<u16, String>) {
+        let table = &scan.table.name;
+        shown.on += &format!(" on {}", crate::session::quote_identifier(table));
+        shown.facts.push(("Relation Name", table.clone()));
+        if let Some(filter) = &scan.filter {
+            let columns: Vec<String> =
+                scan.columns.iter().map(|c| self.scan_column(&scan.table, *c)).collect();
+            shown.details.push(("Filter", self.names(&columns, slots).text(filter)));
+        }
+    }
+
+    /// One node with those below it.
+    fn node(&self, plan: &Plan, slots: &mut HashMap<u16, String>) -> Shown {
+        match &plan.node {
+            // They belong to the node below.
+            Node::Project { input, .. } => {
+                let mut shown = self.node(input, slots);
+                shown.estimate = plan.estimate;
+                return shown;
+            }
+            Node::Filter { input, condition } => {
+                let mut shown = self.node(input, slots);
+                let columns = self.output(input, slots);
+                shown.details.push(("Filter", self.names(&columns, slots).text(condition)));
+                shown.estimate = plan.estimate;
+                shown.measure = self.measure(plan);
+                return shown;
+            }
+            Node::NestedLoop { left, slots: filled, .. } => {
+                let columns = self.output(left, slots);
+                for (slot, expr) in filled {
+                    let text = self.names(&columns, slots).text(expr);
+                    slots.insert(*slot, text);
+                }
+            }
+            _ => {}
+        }
+        let mut shown = self.plain(plan, label(plan), slots);
+        self.particulars(plan, &mut shown, slots);
+        shown
+    }
+
+    /// What a node has beside its inputs.
+    fn particulars(&self, plan: &Plan, shown: &mut Shown, slots: &HashMap<u16, String>) {
+        match &plan.node {
+            Node::SeqScan(scan) => self.on_table(shown, scan, slots),
+            Node::IndexScan { scan, index, bounds, backward } => {
+                if *backward {
+                    shown.kind += " Backward";
+                }
+                shown.on = format!(" using {}", crate::session::quote_identifier(&index.name));
+                shown.facts.push(("Index Name", index.name.clone()));
+                let condition = self.bounds(&scan.table, index, bounds, slots);
+                if !condition.is_empty() {
+                    shown.details.push(("Index Cond", condition));
+                }
+                self.on_table(shown, scan, slots);
+            }
+            Node::SystemScan { table, columns, filter, .. } => {
+                shown.on = format!(" on {}", table.name);
+                shown.facts.push(("Relation Name", table.name.to_owned()));
+                if let Some(filter) = filter {
+                    let names: Vec<String> = columns
+                        .iter()
+                        .map(|c| {
+                            let name = table.columns[usize::from(*c)].0.to_owned();
+                            self.qualified(table.name, name)
+                        })
+                        .collect();
+                    shown.details.push(("Filter", self.names(&names, slots).text(filter)));
+                }
+            }
+            Node::FunctionScan { call, filter, .. } => {
+                let names = self.output(plan, slots);
+                if let Expr::Call { function, .. } = call {
+                    shown.on = format!(" on {}", function.name);
+                    shown.facts.push(("Function Name", function.name.to_owned()));
+                }
+                if let Some(filter) = filter {
+                    shown.details.push(("Filter", self.names(&names, slots).text(filter)));
+                }
+            }
+            Node::NestedLoop { left, right, kind, condition, .. } => {
+                shown.kind = join_label("Nested Loop", *kind, false);
+                shown.facts.push(("Join Type", join_word(*kind).to_owned()));
+                if let Some(condition) = condition {
+                    let columns = self.both(left, right, slots);
+                    let text = self.names(&columns, slots).text(condition);
+                    shown.details.push(("Join Filter", text));
+                }
+            }
+            Node::HashJoin { left, right, kind, keys, condition } => {
+                shown.kind = join_label("Hash", *kind, true);
+                shown.facts.push(("Join Type", join_word(*kind).to_owned()));
+                let (l, r) = (self.output(left, slots), self.output(right, slots));
+                let pairs: Vec<String> = keys
+                    .iter()
+                    .map(|(a, b)| {
+                        let a = self.names(&l, slots).text(a);
+                        format!("({a} = {})", self.names(&r, slots).text(b))
+                    })
+                    .collect();
+                let text = pairs.join(" AND ");
+                let text = if pairs.len() > 1 { format!("({text})") } else { text };
+                shown.details.push(("Hash Cond", text));
+                if let Some(condition) = condition {
+                    let columns = self.both(left, right, slots);
+                    let text = self.names(&columns, slots).text(condition);
+                    shown.details.push(("Join Filter", text));
+                }
+            }
+            Node::Aggregate { input, groups, .. } if !groups.is_empty() => {
+                let columns = self.output(input, slots);
+                let names = self.names(&columns, slots);
+                let texts: Vec<String> = groups.iter().map(|g| names.text(g)).collect();
+                shown.details.push(("Group Key", texts.join(", ")));
+            }
+            Node::Sort { input, keys, .. } => {
+                let columns = self.output(input, slots);
+                let names = self.names(&columns, slots);
+                let texts: Vec<String> = keys.iter().map(|k| names.sort_key(k)).collect();
+                shown.details.push(("Sort Key", texts.join(", ")));
+            }
+            Node::Modify(modify) => {
+                let name = crate::session::quote_identifier(&modify.table.name);
+                shown.on = format!(" on {name}");
+                shown.facts.push(("Relation Name", modify.table.name.clone()));
+            }
+            Node::SetOp { except, all, .. } => {
+                shown.kind = format!(
+                    "HashSetOp {}{}",
+                    if *except { "Except" } else { "Intersect" },
+                    if *all { " All" } else { "" }
+                );
+            }
+            Node::Cte(n) => shown.on = format!(" on subplan {}", n + 1),
+            _ => {}
+        }
+    }
+
+    fn both(&self, left: &Plan, right: &Plan, slots: &HashMap<u16, String>) -> Vec<String> {
+        let mut all = self.output(left, slots);
+        all.extend(self.output(right, slots));
+        all
+    }
+
+    /// `((a = 1) AND (b > 2))`.
+    fn bounds(
+        &self,
+        table: &Table,
+        index: &catalog::Index,
+        bounds: &IndexBounds,
+        slots: &HashMap<u16, String>,
+    ) -> String {
+        let column = |n: usize| match index.columns.get(n) {
+            Some(key) => self.scan_column(table, ScanColumn::Attr(key.column)),
+            None => String::new(),
+        };
+        let names = self.names(&[], slots);
+        let mut parts: Vec<String> = bounds
+            .equal
+            .iter()
+            .enumerate()
+            .map(|(n, e)| format!("({} = {})", column(n), names.text(e)))
+            .collect();
+        let next = column(bounds.equal.len());
+        if let Some((expr, included)) = &bounds.lower {
+            let op = if *included { ">=" } else { ">" };
+            parts.push(format!("({next} {op} {})", names.text(expr)));
+        }
+        if let Some((expr, included)) = &bounds.upper {
+            let op = if *included { "<=" } else { "<" };
+            parts.push(format!("({next} {op} {})", names.text(expr)));
+        }
+        if let Some(any) = &bounds.any {
+            parts.push(format!("({next} = ANY ({}))", names.text(any)));
+        }
+        let text = parts.join(" AND ");
+        if parts.len() > 1 { format!("({text})") } else { text }
+    }
+}
+
+fn aggregate(call: &AggCall, names: &Names<'_>) -> String {
+    let args: Vec<String> = call.args.iter().map(|a| names.text(a)).collect();
+    let args = if args.is_empty() { "*".to_owned() } else { args.join(", ") };
+    let distinct = if call.distinct { "DISTINCT " } else { "" };
+    format!("{}({distinct}{args})", call.aggregate.name)
+}
+
+fn label(plan: &Plan) -> &'static str {
+    match &plan.node {
+        Node::OneRow | Node::Nothing => "Result",
+        Node::Values(_) => "Values Scan on \"*VALUES*\"",
+        Node::SeqScan(_) | Node::SystemScan { .. } => "Seq Scan",
+        Node::IndexScan { .. } => "Index Scan",
+        Node::FunctionScan { .. } => "Function Scan",
+        Node::Filter { .. } | Node::Project { .. } => "Result",
+        Node::ProjectSet { .. } => "ProjectSet",
+        Node::NestedLoop { .. } => "Nested Loop",
+        Node::HashJoin { .. } => "Hash Join",
+        Node::Aggregate { plain: true, .. } => "Aggregate",
+        Node::Aggregate { sorted: true, .. } => "GroupAggregate",
+        Node::Aggregate { .. } => "HashAggregate",
+        Node::Sort { .. } => "Sort",
+        Node::Limit { .. } => "Limit",
+        Node::Distinct { sorted: true, .. } => "Unique",
+        Node::Distinct { .. } => "HashAggregate",
+        Node::Append(_) => "Append",
+        Node::SetOp { .. } => "HashSetOp",
+        Node::LockRows { .. } => "LockRows",
+        Node::Modify(modify) => match modify.action {
+            ModifyAction::Insert { .. } => "Insert",
+            ModifyAction::Update { .. } => "Update",
+            ModifyAction::Delete { .. } => "Delete",
+        },
+        Node::Cte(_) => "CTE Scan",
+    }
+}
+
+fn join_word(kind: JoinKind) -> &'static str {
+    match kind {
+        JoinKind::Inner => "Inner",
+        JoinKind::Left => "Left",
+        JoinKind::Right => "Right",
+        JoinKind::Full => "Full",
+        JoinKind::Semi => "Semi",
+        JoinKind::Anti => "Anti",
+    }
+}
+
+fn join_label(method: &str, kind: JoinKind, always: bool) -> String {
+    match kind {
+        JoinKind::Inner if always => format!("{method} Join"),
+        JoinKind::Inner => method.to_owned(),
+        kind => format!("{method} {} Join", join_word(kind)),
+    }
+}

@@ -1,0 +1,191 @@
+//! The tree as text and as JSON.
+
+use std::fmt::Write as _;
+
+use sql::utility::ExplainOptions;
+
+use super::node::Shown;
+
+/// The text format's lines.
+pub fn text(tree: &Shown, options: &ExplainOptions, seconds: Option<f64>) -> Vec<String> {
+    let mut lines = Vec::new();
+    node(tree, options, 0, &mut lines);
+    if let Some(seconds) = seconds
+        && options.summary
+    {
+        lines.push(format!("Execution Time: {:.3} ms", seconds * 1000.0));
+    }
+    lines
+}
+
+fn node(shown: &Shown, options: &ExplainOptions, depth: usize, lines: &mut Vec<String>) {
+    let mut indent = depth * 6;
+    if let Some(title) = &shown.title {
+        lines.push(format!("{}{title}", " ".repeat(indent.saturating_sub(4))));
+    }
+    let arrow = if depth == 0 { "" } else { "->  " };
+    if depth > 0 {
+        indent -= 4;
+    }
+    let mut line = format!("{}{arrow}{}{}", " ".repeat(indent), shown.kind, shown.on);
+    if options.costs {
+        let e = &shown.estimate;
+        let _ = write!(
+            line,
+            "  (cost={:.2}..{:.2} rows={:.0} width={})",
+            e.startup, e.total, e.rows, e.width
+        );
+    }
+    match &shown.measure {
+        Some(m) if m.loops == 0 => line.push_str(" (never executed)"),
+        Some(m) => {
+            let loops = m.loops as f64;
+            let rows = m.rows as f64 / loops;
+            if options.timing {
+                let (first, all) = (m.startup * 1000.0 / loops, m.total * 1000.0 / loops);
+                let _ = write!(
+                    line,
+                    " (actual time={first:.3}..{all:.3} rows={rows:.0} loops={})",
+                    m.loops
+                );
+            } else {
+                let _ = write!(line, " (actual rows={rows:.0} loops={})", m.loops);
+            }
+        }
+        None => {}
+    }
+    lines.push(line);
+    let below = if depth == 0 { 2 } else { indent + 6 };
+    for (name, value) in &shown.details {
+        lines.push(format!("{}{name}: {value}", " ".repeat(below)));
+    }
+    for child in &shown.children {
+        node(child, options, depth + 1, lines);
+    }
+}
+
+/// A JSON string.
+fn quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if (c as u32) < 32 => {
+                let _ = write!(out, "\\u{:04x}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// The JSON format's document.
+pub fn json(tree: &Shown, options: &ExplainOptions, seconds: Option<f64>) -> String {
+    let mut out = "[\n  {\n    \"Plan\": ".to_owned();
+    json_node(tree, options, 4, None, &mut out);
+    if let Some(seconds) = seconds
+        && options.summary
+    {
+        let _ = write!(out, ",\n    \"Execution Time\": {:.3}", seconds * 1000.0);
+    }
+    out.push_str("\n  }\n]");
+    out
+}
+
+fn json_node(
+    shown: &Shown,
+    options: &ExplainOptions,
+    indent: usize,
+    parent: Option<&str>,
+    out: &mut String,
+) {
+    let mut fields = vec![("Node Type", quote(&shown.kind))];
+    if let Some(parent) = parent {
+        fields.push(("Parent Relationship", quote(parent)));
+    }
+    fields.extend(shown.facts.iter().map(|(name, value)| (*name, quote(value))));
+    if options.costs {
+        let e = &shown.estimate;
+        fields.push(("Startup Cost", format!("{:.2}", e.startup)));
+        fields.push(("Total Cost", format!("{:.2}", e.total)));
+        fields.push(("Plan Rows", format!("{:.0}", e.rows)));
+        fields.push(("Plan Width", e.width.to_string()));
+    }
+    if let Some(m) = &shown.measure {
+        let loops = m.loops.max(1) as f64;
+        if options.timing {
+            fields.push(("Actual Startup Time", format!("{:.3}", m.startup * 1000.0 / loops)));
+            fields.push(("Actual Total Time", format!("{:.3}", m.total * 1000.0 / loops)));
+        }
+        fields.push(("Actual Rows", format!("{:.0}", m.rows as f64 / loops)));
+        fields.push(("Actual Loops", m.loops.to_string()));
+    }
+    fields.extend(shown.details.iter().map(|(name, value)| (*name, quote(value))));
+    let pad = " ".repeat(indent + 2);
+    let texts: Vec<String> =
+        fields.iter().map(|(name, value)| format!("{pad}\"{name}\": {value}")).collect();
+    out.push_str("{\n");
+    out.push_str(&texts.join(",\n"));
+    if !shown.children.is_empty() {
+        let _ = write!(out, ",\n{pad}\"Plans\": [\n{pad}  ");
+        for (n, child) in shown.children.iter().enumerate() {
+            if n > 0 {
+                let _ = write!(out, ",\n{pad}  ");
+            }
+            let relation = match (&child.title, n) {
+                (Some(_), _) => "SubPlan",
+                (None, 0) => "Outer",
+                (None, _) => "Inner",
+            };
+            json_node(child, options, indent + 4, Some(relation), out);
+        }
+        let _ = write!(out, "\n{pad}]");
+    }
+    let _ = write!(out, "\n{}}}", " ".repeat(indent));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(kind: &str, children: Vec<Shown>) -> Shown {
+        Shown {
+            kind: kind.to_owned(),
+            on: " on t".to_owned(),
+            facts: vec![],
+            details: vec![("Filter", "(a = 1)".to_owned())],
+            estimate: sql::plan::Estimate { startup: 0.0, total: 1.5, rows: 2.0, width: 4 },
+            measure: None,
+            title: None,
+            children,
+        }
+    }
+
+    #[test]
+    fn text_is_indented_as_postgresql_does() {
+        let tree = shown("Limit", vec![shown("Sort", vec![shown("Seq Scan", vec![])])]);
+        let options = ExplainOptions { costs: true, ..ExplainOptions::default() };
+        let lines = text(&tree, &options, None);
+        assert_eq!(
+            lines,
+            [
+                "Limit on t  (cost=0.00..1.50 rows=2 width=4)",
+                "  Filter: (a = 1)",
+                "  ->  Sort on t  (cost=0.00..1.50 rows=2 width=4)",
+                "        Filter: (a = 1)",
+                "        ->  Seq Scan on t  (cost=0.00..1.50 rows=2 width=4)",
+                "              Filter: (a = 1)",
+            ]
+        );
+    }
+
+    #[test]
+    fn json_strings_are_escaped() {
+        assert_eq!(quote("a\"b\\\n\u{1}"), "\"a\\\"b\\\\\\n\\u0001\"");
+    }
+}
