@@ -25,12 +25,16 @@ pub struct Condvar {
 struct Node {
     task: TaskRef,
     notified: AtomicBool,
+    /// Numbers ascend along the queue.
+    number: Cell<u64>,
     queued: Cell<bool>,
     prev: Cell<*const Node>,
     next: Cell<*const Node>,
 }
 
 struct Queue {
+    /// The number of the next waiter.
+    next_number: u64,
     head: *const Node,
     tail: *const Node,
 }
@@ -44,6 +48,8 @@ impl Queue {
     /// `node` stays in place until it is removed or popped.
     unsafe fn push(&mut self, node: &Node) {
         node.queued.set(true);
+        node.number.set(self.next_number);
+        self.next_number += 1;
         node.prev.set(self.tail);
         if self.tail.is_null() {
             self.head = node;
@@ -72,10 +78,10 @@ impl Queue {
         }
     }
 
-    /// Takes the first waiter out and marks it notified.
-    fn pop(&mut self) -> Option<TaskRef> {
+    /// Takes the first waiter out, if its number is below `bound`, and marks it notified.
+    fn pop(&mut self, bound: u64) -> Option<TaskRef> {
         // SAFETY: queued nodes are alive; this one may go once `notified` is set.
-        let node = unsafe { self.head.as_ref() }?;
+        let node = unsafe { self.head.as_ref() }.filter(|n| n.number.get() < bound)?;
         let task = TaskRef::clone(&node.task);
         self.remove(node);
         node.notified.store(true, Ordering::Release);
@@ -86,7 +92,9 @@ impl Queue {
 impl Condvar {
     /// Nobody waits.
     pub const fn new() -> Condvar {
-        Condvar { queue: SpinLock::new(Queue { head: ptr::null(), tail: ptr::null() }) }
+        Condvar {
+            queue: SpinLock::new(Queue { next_number: 0, head: ptr::null(), tail: ptr::null() }),
+        }
     }
 
     /// Releases the mutex, parks with `event`, takes the mutex again. Spurious wake-ups happen.
@@ -101,6 +109,7 @@ impl Condvar {
         let node = Node {
             task: current(),
             notified: AtomicBool::new(false),
+            number: Cell::new(0),
             queued: Cell::new(false),
             prev: Cell::new(ptr::null()),
             next: Cell::new(ptr::null()),
@@ -118,7 +127,7 @@ impl Condvar {
 
     /// Wakes the first waiter.
     pub fn notify_one(&self) {
-        let task = self.queue.lock().pop();
+        let task = self.queue.lock().pop(u64::MAX);
         if let Some(task) = task {
             task.unpark();
         }
@@ -126,14 +135,15 @@ impl Condvar {
 
     /// Wakes all that wait now.
     pub fn notify_all(&self) {
-        let mut waiting = Vec::new();
-        {
-            let mut queue = self.queue.lock();
-            while let Some(task) = queue.pop() {
-                waiting.push(task);
+        let bound = self.queue.lock().next_number;
+        loop {
+            // One at a time: nothing is woken, and no memory is asked for, under the spin lock.
+            let task = self.queue.lock().pop(bound);
+            match task {
+                Some(task) => task.unpark(),
+                None => return,
             }
         }
-        waiting.iter().for_each(|task| task.unpark());
     }
 }
 

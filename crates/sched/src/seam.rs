@@ -1,6 +1,6 @@
 //! The seam at which loom is put under the locks: everything that their state machine uses and that
-//! loom must see. `RUSTFLAGS="--cfg loom" cargo test -p sched --test loom --release` walks through
-//! the interleavings; see tests/loom.rs.
+//! loom must see. `RUSTFLAGS="--cfg loom" cargo test -p sched --release --test loom_lwlock` walks through
+//! the interleavings; see tests/loom_lwlock.rs.
 
 #[cfg(not(loom))]
 mod real {

@@ -462,10 +462,12 @@ pub fn io_wait<R>(event: WaitEvent, f: impl FnOnce() -> R) -> R {
             self.0.end_wait(self.1);
         }
     }
-    let task = local().current();
+    let local = local();
+    let task = local.current();
     let began = now_ns();
     task.begin_wait(event, began);
     let _end = End(task, began);
+    worker::share_before_blocking(local);
     f()
 }
 

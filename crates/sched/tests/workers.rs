@@ -250,6 +250,40 @@ fn a_long_run_lets_others_in() {
     assert_eq!(server.end(), 2);
 }
 
+/// Two long runs and a stream of short ones on one worker: all get on.
+#[test]
+fn long_runs_are_not_starved_by_short_ones() {
+    let server = Server::new(1);
+    let progress: Vec<_> = (0..2).map(|_| Arc::new(AtomicUsize::new(0))).collect();
+    let stop = Arc::new(AtomicUsize::new(0));
+    let mut long: Vec<_> = progress
+        .iter()
+        .map(|progress| {
+            let (progress, stop) = (Arc::clone(progress), Arc::clone(&stop));
+            let (mut client, _) = server.connect(move |s, r| {
+                while stop.load(Ordering::SeqCst) == 0 && !r.hangup {
+                    progress.fetch_add(1, Ordering::SeqCst);
+                    check_interrupts().unwrap();
+                }
+                echo(s, r)
+            });
+            client.write_all(b"x").unwrap();
+            client
+        })
+        .collect();
+    let mut short: Vec<_> = (0..4).map(|_| server.connect(echo).0).collect();
+    for _ in 0..20 {
+        let before: Vec<_> = progress.iter().map(|p| p.load(Ordering::SeqCst)).collect();
+        while progress.iter().zip(&before).any(|(p, b)| p.load(Ordering::SeqCst) == *b) {
+            short.iter_mut().for_each(|c| ask(c, b"y"));
+        }
+    }
+    stop.store(1, Ordering::SeqCst);
+    long.iter_mut().for_each(|c| c.read_exact(&mut [0]).unwrap());
+    drop((long, short));
+    assert_eq!(server.end(), 6);
+}
+
 #[test]
 fn idle_sources_are_woken_by_call_interrupt_and_time() {
     let server = Server::new(1);

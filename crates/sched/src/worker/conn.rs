@@ -41,7 +41,7 @@ pub(super) const WANT_READ: u32 = 64;
 pub(super) const WANT_WRITE: u32 = 128;
 
 /// Runs that a source which was told of a hang-up may take to end by itself.
-const RUNS_AFTER_HANGUP: u32 = 64;
+const RUNS_AFTER_HANGUP: u32 = 10_000;
 
 /// See the module. Aligned so that the low bits of its address are free for tags.
 #[repr(align(64))]

@@ -33,7 +33,7 @@ pub use pool::Workers;
 
 pub(crate) use conn::{Conn, nudge};
 pub(crate) use queue::make_runnable;
-pub(crate) use run::{Worker, slice_check, suspend_parked, suspend_yielded};
+pub(crate) use run::{Worker, share_before_blocking, slice_check, suspend_parked, suspend_yielded};
 pub(crate) use threads::look_for_hangup;
 
 use crate::task::TaskRef;

@@ -36,6 +36,8 @@ pub(crate) struct Worker {
     resumable: RefCell<VecDeque<&'static Conn>>,
     /// Coroutines whose slice is over.
     yielded: RefCell<VecDeque<&'static Conn>>,
+    /// When one of these last gave the worker back.
+    background_ended: Cell<u64>,
     idle: RefCell<Vec<Coro>>,
     /// The fewest coroutines that were idle since the last trim, which was at `trimmed_ns`.
     least_idle: Cell<usize>,
@@ -58,6 +60,7 @@ impl Worker {
             pool,
             resumable: RefCell::default(),
             yielded: RefCell::default(),
+            background_ended: Cell::new(0),
             idle: RefCell::default(),
             least_idle: Cell::new(0),
             trimmed_ns: Cell::new(0),
@@ -103,31 +106,51 @@ impl Worker {
             && !self.shared.has_injected()
     }
 
-    /// Runs coroutines until none is runnable or it is time to look at epoll. True: there is more.
+    /// Runs what is runnable until nothing is or it is time to look at epoll. True: there is more.
+    ///
+    /// New runs and those whose park is over are the foreground. One that has used up a slice is
+    /// background from then on: it runs when epoll has just shown that there is no foreground, and
+    /// otherwise in turn with it, the same short time each. So a long statement neither delays
+    /// short ones by whole slices nor is starved by a stream of them.
     fn run_some(&self) -> bool {
-        for _ in 0..SWITCHES_BETWEEN_POLLS {
+        let mut ran = 0;
+        while ran < SWITCHES_BETWEEN_POLLS && !self.background_is_due() {
             let resumed = self.resumable.borrow_mut().pop_front();
             if let Some(conn) = resumed {
-                self.resume(conn);
-                continue;
-            }
-            // One that is new and one whose slice was over, in turn.
-            let started = self.shared.pop_ready();
-            if let Some(conn) = started {
+                self.resume(conn, 0);
+            } else if let Some(conn) = self.shared.pop_ready() {
                 self.start(conn);
-            }
-            let yielded = self.yielded.borrow_mut().pop_front();
-            if let Some(conn) = yielded {
-                self.resume(conn);
-            }
-            if started.is_none() && yielded.is_none() {
-                if !self.shared.has_injected() {
-                    return false;
-                }
+            } else if self.shared.has_injected() {
                 self.take_injected();
+            } else {
+                break;
             }
+            ran += 1;
         }
-        true
+        if ran == 0 || self.background_is_due() {
+            self.run_background();
+        }
+        self.has_work()
+    }
+
+    /// Whether something is runnable here.
+    fn has_work(&self) -> bool {
+        self.shared.ready_len() > 0
+            || !self.resumable.borrow().is_empty()
+            || !self.yielded.borrow().is_empty()
+    }
+
+    fn background_is_due(&self) -> bool {
+        !self.yielded.borrow().is_empty()
+            && now_ns() >= self.background_ended.get() + background_ns()
+    }
+
+    fn run_background(&self) {
+        let yielded = self.yielded.borrow_mut().pop_front();
+        if let Some(conn) = yielded {
+            self.resume(conn, now_ns() + background_ns());
+            self.background_ended.set(now_ns());
+        }
     }
 
     /// Blocks in epoll until an event, a message or a timer comes.
@@ -291,7 +314,7 @@ impl Worker {
             }
         };
         conn.owner.store(std::ptr::from_ref(self.shared).cast_mut(), Ordering::SeqCst);
-        self.switch(conn, coro);
+        self.switch(conn, coro, 0);
     }
 
     fn coroutine(&self) -> std::io::Result<Coro> {
@@ -301,20 +324,20 @@ impl Worker {
         pooled.map_or_else(Coro::new, Ok)
     }
 
-    /// Goes on with a suspended run.
-    fn resume(&self, conn: &'static Conn) {
+    /// Goes on with a suspended run. `slice_end` as in [`Local`].
+    fn resume(&self, conn: &'static Conn, slice_end: u64) {
         // SAFETY: this worker owns the suspended connection.
         let coro = unsafe { (*conn.coro.get()).take() };
         let Some(coro) = coro else { unreachable!("a runnable connection has a coroutine") };
         self.suspended.set(self.suspended.get() - 1);
-        self.switch(conn, coro);
+        self.switch(conn, coro, slice_end);
     }
 
-    fn switch(&self, conn: &'static Conn, mut coro: Coro) {
+    fn switch(&self, conn: &'static Conn, mut coro: Coro, slice_end: u64) {
         let local = local();
         local.task.set(conn.task());
         local.yielder.set(coro.yielder);
-        local.slice_end.set(0);
+        local.slice_end.set(slice_end);
         local.countdown.set(CHECKS_BETWEEN_CLOCKS);
         local.stack_limit.set(coro.stack_limit);
         let step = coro.resume(Some(conn));
@@ -369,11 +392,10 @@ impl Worker {
     fn others_wait(&self) -> bool {
         self.take_injected();
         self.poll(0);
-        let waiting = self.shared.ready_len() > 0;
-        if waiting {
+        if self.shared.ready_len() > 0 {
             self.pool.wake_idle(self.shared);
         }
-        waiting || !self.resumable.borrow().is_empty() || !self.yielded.borrow().is_empty()
+        self.has_work()
     }
 }
 
@@ -418,6 +440,15 @@ fn suspend(local: &Local, step: Step) {
     unsafe { (*local.yielder.get()).suspend(step) };
 }
 
+/// The worker is about to block in a system call: what is ready here, another may take.
+pub(crate) fn share_before_blocking(local: &Local) {
+    if let Some(worker) = local.worker()
+        && worker.shared.ready_len() > 0
+    {
+        worker.pool.wake_idle(worker.shared);
+    }
+}
+
 /// Gives the worker away when the running coroutine's slice is over and others are ready.
 pub(crate) fn slice_check(local: &Local) {
     let session = local.current().link();
@@ -433,7 +464,16 @@ pub(crate) fn slice_check(local: &Local) {
         _ => {}
     }
     if end == 0 || over {
-        let slice_ms = live_int(setting::WORKER_SLICE).max(1) as u64;
-        local.slice_end.set(now + slice_ms * 1_000_000);
+        local.slice_end.set(now + slice_ns());
     }
+}
+
+/// How long a run may go on before others are let in.
+fn slice_ns() -> u64 {
+    live_int(setting::WORKER_SLICE).max(1) as u64 * 1_000_000
+}
+
+/// How long foreground and background run in turn.
+fn background_ns() -> u64 {
+    slice_ns() / 16
 }

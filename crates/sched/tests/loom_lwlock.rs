@@ -2,7 +2,7 @@
 //! preemptions.
 //!
 //! ```sh
-//! RUSTFLAGS="--cfg loom" cargo test -p sched --test loom --release --target-dir target/loom
+//! RUSTFLAGS="--cfg loom" cargo test -p sched --release --test loom_lwlock
 //! ```
 //! Loom reports a lost wake-up as a deadlock, and two who are in at once as a race on the cell.
 #![cfg(loom)]
@@ -56,7 +56,8 @@ fn check(limit: i64, preemptions: usize, scripts: &'static [&'static str]) {
     publish_live(&settings);
     let began = std::time::Instant::now();
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(preemptions);
+    // LOOM_MAX_PREEMPTIONS walks further.
+    model.preemption_bound = model.preemption_bound.or(Some(preemptions));
     model.check(move || {
         let guarded = Guarded::new();
         let play = |guarded: &Guarded, script: &str| {
