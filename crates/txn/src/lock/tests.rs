@@ -561,7 +561,7 @@ fn the_list_of_locks_shows_who_holds_and_who_waits_for_whom() {
     lock(&a, TABLE, AccessShare).unwrap();
     lock(&a, object(1), Share).unwrap();
     std::thread::scope(|s| {
-        s.spawn(|| lock(&b, object(1), Exclusive).unwrap());
+        let first = s.spawn(|| lock(&b, object(1), Exclusive).unwrap());
         until_waiting(&m, 1);
         let last = s.spawn(|| {
             lock(&c, object(1), Exclusive).unwrap();
@@ -578,7 +578,7 @@ fn the_list_of_locks_shows_who_holds_and_who_waits_for_whom() {
         assert_eq!(m.locks.blocking_pids(b.pid()), [a.pid()]);
         assert_eq!(m.locks.blocking_pids(c.pid()), [a.pid(), b.pid()]);
         tx.commit(&[], |_| ()).unwrap();
-        until_waiting(&m, 1);
+        assert!(first.join().unwrap());
         assert_eq!(m.locks.blocking_pids(c.pid()), [b.pid()]);
         end(&b);
         last.join().unwrap();
