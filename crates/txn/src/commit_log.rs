@@ -21,8 +21,10 @@
 //!
 //! Once every transaction of a chunk has ended, its commits are durable and seen by every snapshot,
 //! the chunk is **reduced**: committed or not is one bit (a CSN is of no interest any more), and the
-//! live chunk is used again for new ids. So an old transaction costs one bit of memory for ever, a
-//! recent one eight bytes.
+//! live chunk is used again for new ids. So an old transaction costs one bit of memory for ever
+//! (a thousand million take 120 MB), a recent one eight bytes. A transaction that runs for long keeps
+//! one chunk from being reduced; a snapshot that is held for long, all that began after it: it costs
+//! eight bytes for each transaction meanwhile.
 //!
 //! Reading takes no lock and never waits. A live chunk carries the number of the chunk that it holds
 //! (`tag`). Reuse goes: bits written, entry's link cleared, tag cleared, words cleared, new tag, new
@@ -142,7 +144,7 @@ pub(crate) struct CommitLog {
 
 #[derive(Default)]
 struct Upkeep {
-    /// The lowest chunk that is not reduced.
+    /// Chunks below this are reduced.
     first_live: u64,
     /// Pool chunks in no use, and how many there are in all.
     free: Vec<u32>,
@@ -251,24 +253,35 @@ impl CommitLog {
         self.make_entry(chunk).live.store(link, Ordering::Release);
     }
 
-    /// Reduces old chunks: those below `oldest` (every transaction below it has ended) whose commits
-    /// all lie at or below `seen_by_all`. Returns how many chunks are still live.
-    pub(crate) fn reduce(&self, oldest: Xid, seen_by_all: Csn) -> u64 {
+    /// Reduces chunks whose transactions have all ended, with commits at or below `seen_by_all`. One
+    /// that still runs keeps only its own chunk. Returns how many chunks are live afterwards.
+    pub(crate) fn reduce(&self, seen_by_all: Csn) -> u64 {
         let mut upkeep = self.upkeep.lock();
-        while (upkeep.first_live + 1) * CHUNK <= oldest.0 {
-            let chunk = upkeep.first_live;
+        let end = self.chunks.load(Ordering::Acquire);
+        for chunk in upkeep.first_live..end {
             let entry = self.make_entry(chunk);
             let link = entry.live.load(Ordering::Acquire);
-            if let Some(live) = self.live(link) {
-                let Some(bits) = gather(live, seen_by_all) else { break };
-                store_bits(entry, &bits);
-                entry.live.store(0, Ordering::Release);
-                live.tag.store(u64::MAX, Ordering::Release);
-                upkeep.free.push(link);
+            let Some(live) = self.live(link) else { continue };
+            match gather(live, seen_by_all) {
+                Gathered::Bits(bits) => store_bits(entry, &bits),
+                Gathered::Unfinished => continue,
+                // What follows is younger still.
+                Gathered::Young => break,
             }
+            entry.live.store(0, Ordering::Release);
+            live.tag.store(u64::MAX, Ordering::Release);
+            upkeep.free.push(link);
+        }
+        while upkeep.first_live < end && self.is_reduced(upkeep.first_live) {
             upkeep.first_live += 1;
         }
-        self.chunks.load(Ordering::Acquire) - upkeep.first_live
+        u64::from(upkeep.pooled) - upkeep.free.len() as u64
+    }
+
+    /// Whether nothing can change in this chunk any more.
+    pub(crate) fn is_reduced(&self, chunk: u64) -> bool {
+        let link = |entry: &Entry| entry.live.load(Ordering::Acquire);
+        chunk < self.chunks.load(Ordering::Acquire) && self.entry(chunk).map_or(0, link) == 0
     }
 
     /// Committed or not of a chunk's transactions, as far as the commit lies at or below `upto`. The
@@ -346,17 +359,27 @@ fn from_bits(bits: &[AtomicU64], xid: Xid) -> State {
     }
 }
 
-/// The bits of a live chunk, or nothing if a commit in it is younger than `seen_by_all`.
-fn gather(live: &LiveChunk, seen_by_all: Csn) -> Option<Bits> {
-    let mut bits = [0; BIT_WORDS];
+/// What a live chunk is ready for.
+enum Gathered {
+    /// To be reduced to these.
+    Bits(Box<Bits>),
+    /// A transaction has not ended.
+    Unfinished,
+    /// A commit is not seen by all yet.
+    Young,
+}
+
+fn gather(live: &LiveChunk, seen_by_all: Csn) -> Gathered {
+    let mut bits = Box::new([0; BIT_WORDS]);
     for (i, word) in live.words.iter().enumerate() {
         match State::from_word(word.load(Ordering::Acquire)) {
             State::Committed(csn) if csn <= seen_by_all => bits[i / 64] |= 1 << (i % 64),
-            State::Committed(_) => return None,
-            _ => {}
+            State::Committed(_) => return Gathered::Young,
+            State::Aborted => {}
+            _ => return Gathered::Unfinished,
         }
     }
-    Some(bits)
+    Gathered::Bits(bits)
 }
 
 #[cfg(test)]
@@ -399,7 +422,7 @@ mod tests {
             let even = xid % 2 == 0;
             log.set(Xid(xid), if even { State::Committed(Csn(xid)) } else { State::Aborted });
         }
-        assert_eq!(log.reduce(Xid(3 * CHUNK), Csn(2 * CHUNK)), 1, "two are seen by all");
+        assert_eq!(log.reduce(Csn(2 * CHUNK)), 1, "two are seen by all");
         for xid in 3..2 * CHUNK {
             let even = xid % 2 == 0;
             let expected = if even { State::Committed(Csn(0)) } else { State::Aborted };
@@ -413,14 +436,20 @@ mod tests {
     }
 
     #[test]
-    fn a_running_transaction_keeps_its_chunk_live() {
+    fn a_running_transaction_keeps_its_own_chunk_live_and_no_other() {
         let log = CommitLog::new();
         log.restored(Xid(3));
-        log.extend_to(2 * CHUNK);
-        log.set(Xid(5), State::Running(1));
-        log.set(Xid(6), State::Committed(Csn(9)));
-        assert_eq!(log.reduce(Xid(5), Csn(100)), 2);
-        assert_eq!(log.get(Xid(6)), State::Committed(Csn(9)));
+        log.extend_to(4 * CHUNK);
+        for xid in 3..3 * CHUNK {
+            log.set(Xid(xid), State::Committed(Csn(xid)));
+        }
+        log.set(Xid(CHUNK + 5), State::Running(1));
+        assert_eq!(log.reduce(Csn(u64::MAX / 2)), 2, "its own and the newest");
+        assert_eq!(log.get(Xid(CHUNK + 6)), State::Committed(Csn(CHUNK + 6)));
+        assert_eq!(log.get(Xid(2 * CHUNK + 6)), State::Committed(Csn(0)));
+        log.set(Xid(CHUNK + 5), State::Aborted);
+        assert_eq!(log.reduce(Csn(u64::MAX / 2)), 1);
+        assert_eq!(log.get(Xid(CHUNK + 5)), State::Aborted);
     }
 
     #[test]
@@ -462,7 +491,7 @@ mod tests {
                     let state = if commit { State::Committed(Csn(xid)) } else { State::Aborted };
                     log.set(Xid(xid), state);
                 }
-                log.reduce(Xid(chunk * CHUNK), Csn(u64::MAX));
+                log.reduce(Csn(chunk * CHUNK));
             }
             done.store(true, Ordering::Relaxed);
         });

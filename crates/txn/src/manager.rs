@@ -163,8 +163,7 @@ impl Core {
     fn reduce_commit_log(&self) {
         let durable = Csn(self.flushed().0);
         let seen_by_all = self.horizon.compute(&self.registry);
-        self.advance_oldest();
-        self.commits.reduce(self.oldest(), seen_by_all.min(durable));
+        self.commits.reduce(seen_by_all.min(durable));
     }
 
     /// Hands out an oid.

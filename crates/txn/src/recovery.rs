@@ -86,7 +86,7 @@ impl Recovery {
         let ended = manager.oldest_running();
         let csn = core.horizon.last_csn();
         let next = core.next_xid();
-        for xid in ended.0..next.0 {
+        for xid in (ended.0..next.0).filter(|xid| !core.commits.is_reduced(xid / CHUNK)) {
             core.state(Xid(xid));
         }
         let file = |xid: Xid| xid.0 / CHUNK / FILE_CHUNKS;
