@@ -18,6 +18,8 @@ pub mod numeric;
 pub mod oids;
 pub mod order;
 pub mod row;
+#[cfg(test)]
+mod testing;
 
 pub use batch::{Batch, Column};
 pub use datum::{Datum, Numeric, Text};
