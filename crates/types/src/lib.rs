@@ -13,6 +13,7 @@ pub mod datum;
 pub mod func;
 pub mod io;
 pub mod json;
+pub mod kernel;
 pub mod key;
 pub mod numeric;
 pub mod oids;

@@ -8,6 +8,7 @@ use num_bigint::BigInt;
 
 use super::Accumulator;
 use super::int::out_of_range;
+use crate::batch::{Column, Vector};
 use crate::datum::{Datum, Numeric, Text};
 use crate::numeric::{POW10, pow10};
 use crate::oids;
@@ -67,12 +68,54 @@ macro_rules! as_any {
 }
 pub(super) use as_any;
 
+/// Row by row, where a column isn't stored as the faster way expects it.
+fn add_rows(
+    to: &mut dyn Accumulator,
+    columns: &[&Column],
+    types: &[Oid],
+    rows: usize,
+) -> Result<()> {
+    for row in 0..rows {
+        to.add(&[columns[0].get(row, types[0])])?;
+    }
+    Ok(())
+}
+
+/// Sum and number of a column's integers; None when it has something else.
+fn sum_integers(column: &Column) -> Option<(i128, i64)> {
+    fn sum<T: Copy + Into<i64>>(values: &[T], nulls: &[bool]) -> (i128, i64) {
+        if nulls.is_empty() {
+            // 2^31 values of 32 bits fit 64; wider ones are summed in 128.
+            let total = if size_of::<T>() < 8 {
+                i128::from(values.iter().map(|v| (*v).into()).sum::<i64>())
+            } else {
+                values.iter().map(|v| i128::from((*v).into())).sum()
+            };
+            return (total, values.len() as i64);
+        }
+        let counted = values.iter().zip(nulls).filter(|(_, null)| !**null);
+        counted.fold((0, 0), |(sum, n), (v, _)| (sum + i128::from((*v).into()), n + 1))
+    }
+    match &column.data {
+        Vector::Int2(v) => Some(sum(v, &column.nulls)),
+        Vector::Int4(v) => Some(sum(v, &column.nulls)),
+        Vector::Int8(v) => Some(sum(v, &column.nulls)),
+        _ => None,
+    }
+}
+
 /// `count`.
 struct Count(i64);
 
 impl Accumulator for Count {
     fn add(&mut self, _args: &[Datum]) -> Result<()> {
         self.0 += 1;
+        Ok(())
+    }
+    fn add_columns(&mut self, columns: &[&Column], _types: &[Oid], rows: usize) -> Result<()> {
+        // `count(x)` counts what isn't NULL.
+        let nulls = columns.first().map_or(0, |c| c.nulls.iter().filter(|n| **n).count());
+        self.0 += (rows - nulls) as i64;
         Ok(())
     }
     fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
@@ -105,6 +148,17 @@ impl Accumulator for SumInt {
             None => Ok(()),
         }
     }
+    fn add_columns(&mut self, columns: &[&Column], types: &[Oid], rows: usize) -> Result<()> {
+        match sum_integers(columns[0]) {
+            Some((_, 0)) => Ok(()),
+            Some((sum, _)) => {
+                let sum = sum + i128::from(self.0.unwrap_or(0));
+                self.0 = Some(i64::try_from(sum).map_err(|_| out_of_range("bigint"))?);
+                Ok(())
+            }
+            None => add_rows(self, columns, types, rows),
+        }
+    }
     fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
         same::<SumInt>(other)?.0.map_or(Ok(()), |v| self.plus(v))
     }
@@ -128,6 +182,14 @@ impl<const MEAN: bool> Accumulator for WideInt<MEAN> {
             self.sum += i128::from(v);
             self.count += 1;
         }
+        Ok(())
+    }
+    fn add_columns(&mut self, columns: &[&Column], types: &[Oid], rows: usize) -> Result<()> {
+        let Some((sum, count)) = sum_integers(columns[0]) else {
+            return add_rows(self, columns, types, rows);
+        };
+        self.sum += sum;
+        self.count += count;
         Ok(())
     }
     fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
@@ -266,6 +328,17 @@ impl<const MEAN: bool> Accumulator for SumNumeric<MEAN> {
     fn add(&mut self, args: &[Datum]) -> Result<()> {
         if let Datum::Numeric(n) = &args[0] {
             self.0.add(n);
+        }
+        Ok(())
+    }
+    fn add_columns(&mut self, columns: &[&Column], types: &[Oid], rows: usize) -> Result<()> {
+        let Vector::Datum(values) = &columns[0].data else {
+            return add_rows(self, columns, types, rows);
+        };
+        for value in values {
+            if let Datum::Numeric(n) = value {
+                self.0.add(n);
+            }
         }
         Ok(())
     }
@@ -505,4 +578,38 @@ impl Accumulator for StringAgg {
         self.text.capacity()
     }
     as_any!();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Random, random_value};
+
+    #[test]
+    fn columns_add_up_as_their_rows_do() {
+        let mut random = Random::new(5);
+        for name in ["count", "sum", "avg", "min", "max", "bit_or", "stddev"] {
+            for ty in [oids::INT2, oids::INT4, oids::INT8, oids::NUMERIC, oids::FLOAT8] {
+                let Some((_, start)) = find(name, &[ty]) else { continue };
+                let mut column = Column::new(ty);
+                let (mut by_rows, mut by_column) = (start(), start());
+                for _ in 0..200 {
+                    let value = if random.below(4) == 0 {
+                        Datum::Null
+                    } else {
+                        random_value(ty, &mut random)
+                    };
+                    column.push(value.clone());
+                    if !value.is_null() {
+                        let _ = by_rows.add(&[value]);
+                    }
+                }
+                let added = by_column.add_columns(&[&column], &[ty], column.len());
+                if added.is_ok() {
+                    let (a, b) = (by_rows.finish(), by_column.finish());
+                    assert_eq!(format!("{a:?}"), format!("{b:?}"), "{name} of {ty}");
+                }
+            }
+        }
+    }
 }

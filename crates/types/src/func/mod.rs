@@ -19,6 +19,7 @@ mod statistics;
 mod table;
 mod text;
 
+pub(crate) use int::{division_by_zero, out_of_range};
 pub use table::{
     aggregates, aggregates_named, cast, casts, function, functions, functions_named, operator,
     operators, operators_named,
@@ -27,6 +28,7 @@ pub use text::{quote_ident, quote_literal};
 
 use base::{Oid, Result};
 
+use crate::batch::Column;
 use crate::datum::Datum;
 use crate::io::FormatContext;
 
@@ -146,6 +148,20 @@ pub struct CastRow {
 pub trait Accumulator: Send {
     /// Adds one row's arguments (NULLs included unless the aggregate is strict).
     fn add(&mut self, args: &[Datum]) -> Result<()>;
+    /// Adds many rows' arguments at once; `types` are the columns'. (No columns: `count(*)`.)
+    ///
+    /// # Errors
+    /// As [`Accumulator::add`].
+    fn add_columns(&mut self, columns: &[&Column], types: &[Oid], rows: usize) -> Result<()> {
+        let mut args = vec![Datum::Null; columns.len()];
+        for row in 0..rows {
+            for ((arg, column), ty) in args.iter_mut().zip(columns).zip(types) {
+                *arg = column.get(row, *ty);
+            }
+            self.add(&args)?;
+        }
+        Ok(())
+    }
     /// Adds another partial state of the same aggregate (parallel pieces, spilled groups).
     fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()>;
     /// The result so far.
