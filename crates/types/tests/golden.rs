@@ -135,12 +135,25 @@ fn call(name: &str, pairs: &[&str], cx: &FormatContext) -> String {
                     oids::ANYELEMENT => rows.first().map_or(oids::TEXT, io::natural_type),
                     ty => ty,
                 };
-                if rows.is_empty() { Datum::Null } else { Datum::array(element, rows) }
+                match rows.first() {
+                    None => Datum::Null,
+                    Some(Datum::Array(_)) => stack(&rows),
+                    Some(_) => Datum::array(element, rows),
+                }
             });
             show(oids::ANYARRAY, rows, cx)
         }
         Body::Session => "session".to_owned(),
     }
+}
+
+/// Arrays as one of a dimension more.
+fn stack(rows: &[Datum]) -> Datum {
+    let all = func::aggregates_named("array_agg");
+    let row = all.iter().find(|r| r.args == [oids::ANYARRAY]).expect("array_agg(anyarray)");
+    let mut state = (row.start)();
+    rows.iter().for_each(|r| state.add(std::slice::from_ref(r)).unwrap());
+    state.finish().unwrap()
 }
 
 fn cast(from: Oid, text: &str, to: Oid, typmod: i32, cx: &FormatContext) -> String {
@@ -250,4 +263,4 @@ macro_rules! golden {
         }
     )* };
 }
-golden! { numbers datetime }
+golden! { numbers datetime strings }

@@ -7,13 +7,18 @@
 //! that need the session are named in `session.rs`.
 
 pub mod aggregate;
+mod array;
 mod cast;
 mod compare;
 mod datetime;
+mod encode;
 mod float;
 mod int;
 mod keywords;
+mod like;
 mod numeric;
+mod regex;
+pub mod series;
 mod session;
 mod statistics;
 mod table;

@@ -22,6 +22,11 @@ const FAMILIES: &[fn() -> Vec<NamedBody>] = &[
     super::text::bodies,
     super::cast::bodies,
     super::datetime::bodies,
+    super::like::bodies,
+    super::regex::bodies,
+    super::array::bodies,
+    super::series::bodies,
+    super::encode::bodies,
 ];
 
 /// Rows sorted by name, found by oid and by name.

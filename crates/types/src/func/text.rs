@@ -50,7 +50,6 @@ fn substring_range(s: &str, start: i64, count: Option<i64>) -> Result<std::ops::
 /// Text of an argument of any type.
 fn shown(d: &Datum, cx: &io::FormatContext) -> Result<Text> {
     match d {
-        // A boolean in concat() is t or f, as in output.
         Datum::Text(s) | Datum::Bpchar(s) => Ok(s.clone()),
         other => io::to_text(io::natural_type(other), other, cx),
     }
@@ -89,15 +88,39 @@ fn position(s: &str, part: &str) -> i32 {
     s.find(part).map_or(0, |at| char_count(&s[..at]) as i32 + 1)
 }
 
+/// One character for one, as C's `towupper`: those that would become several stay.
+fn upper_char(c: char) -> char {
+    let mut all = c.to_uppercase();
+    match (all.next(), all.next()) {
+        (Some(u), None) => u,
+        _ => c,
+    }
+}
+
+/// See [`upper_char`].
+fn lower_char(c: char) -> char {
+    let mut all = c.to_lowercase();
+    match (all.next(), all.next()) {
+        (Some(l), None) => l,
+        _ => c,
+    }
+}
+
+/// A text in lower case.
+pub(super) fn lower(s: &str) -> String {
+    if s.is_ascii() { s.to_ascii_lowercase() } else { s.chars().map(lower_char).collect() }
+}
+
+/// A text in upper case.
+fn upper(s: &str) -> String {
+    if s.is_ascii() { s.to_ascii_uppercase() } else { s.chars().map(upper_char).collect() }
+}
+
 /// First letters of words in upper case, the rest in lower case.
 fn initcap(s: &str) -> String {
     let (mut out, mut inside) = (String::with_capacity(s.len()), false);
     for c in s.chars() {
-        if inside {
-            out.extend(c.to_lowercase());
-        } else {
-            out.extend(c.to_uppercase());
-        }
+        out.push(if inside { lower_char(c) } else { upper_char(c) });
         inside = c.is_alphanumeric();
     }
     out
@@ -172,6 +195,16 @@ fn overlay(s: &str, new: &str, start: i32, count: i32) -> Result<Datum> {
     let head = &s[substring_range(s, 1, Some(i64::from(start) - 1))?];
     let tail = &s[substring_range(s, i64::from(rest), None)?];
     Ok(Datum::from([head, new, tail].concat()))
+}
+
+fn overlay_bytes(b: &[u8], new: &[u8], start: i32, count: i32) -> Result<Datum> {
+    if start <= 0 {
+        return Err(err!(SUBSTRING_ERROR, "negative substring length not allowed"));
+    }
+    let rest = start.checked_add(count).ok_or_else(|| super::int::out_of_range("integer"))?;
+    let head = &b[..(start as usize - 1).min(b.len())];
+    let tail = &b[(rest.max(1) as usize - 1).min(b.len())..];
+    Ok(Datum::bytea(&[head, new, tail].concat()))
 }
 
 fn byte_substring(b: &[u8], start: i64, count: Option<i64>) -> Result<Datum> {
@@ -273,8 +306,8 @@ fn basic() -> Vec<NamedBody> {
                 other => length(other.as_str().len() * 8),
             }),
         ),
-        ("upper", S(|a, _| Ok(Datum::from(a[0].as_str().to_uppercase())))),
-        ("lower", S(|a, _| Ok(Datum::from(a[0].as_str().to_lowercase())))),
+        ("upper", S(|a, _| Ok(Datum::from(upper(a[0].as_str()))))),
+        ("lower", S(|a, _| Ok(Datum::from(lower(a[0].as_str()))))),
         ("initcap", S(|a, _| Ok(Datum::from(initcap(a[0].as_str()))))),
         ("text_concat", S(|a, cx| concat_all(a, "", cx))),
         (
@@ -294,6 +327,7 @@ fn basic() -> Vec<NamedBody> {
         ("to_hex32", S(|a, _| Ok(Datum::from(format!("{:x}", a[0].as_int4()))))),
         ("to_hex64", S(|a, _| Ok(Datum::from(format!("{:x}", a[0].as_int8()))))),
         ("text_starts_with", S(|a, _| Ok(a[0].as_str().starts_with(a[1].as_str()).into()))),
+        ("sql_substring", S(|a, _| super::regex::similar_substring(a))),
         ("textpos", S(|a, _| Ok(Datum::Int4(position(a[0].as_str(), a[1].as_str()))))),
         (
             "byteapos",
@@ -319,6 +353,19 @@ fn basic() -> Vec<NamedBody> {
 
 fn pieces() -> Vec<NamedBody> {
     vec![
+        (
+            "byteaoverlay",
+            S(|a, _| {
+                overlay_bytes(a[0].as_bytea(), a[1].as_bytea(), a[2].as_int4(), a[3].as_int4())
+            }),
+        ),
+        (
+            "byteaoverlay_no_len",
+            S(|a, _| {
+                let new = a[1].as_bytea();
+                overlay_bytes(a[0].as_bytea(), new, a[2].as_int4(), new.len() as i32)
+            }),
+        ),
         (
             "text_substr",
             S(|a, _| {

@@ -45,7 +45,7 @@ pub(crate) fn parse_hex(hex: &str) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-fn parse_escaped(text: &str) -> Result<Vec<u8>> {
+pub(crate) fn parse_escaped(text: &str) -> Result<Vec<u8>> {
     let octal =
         |b: Option<&u8>, most: u8| b.filter(|b| (b'0'..=most).contains(*b)).map(|b| b - b'0');
     let bytes = text.as_bytes();

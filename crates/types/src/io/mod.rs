@@ -20,7 +20,7 @@ pub use binary::{receive, send};
 pub use number::{parse_float8, parse_int2, parse_int4, parse_int8};
 pub use types::TypeIo;
 
-pub(crate) use bytes::parse_bytea;
+pub(crate) use bytes::{parse_bytea, parse_escaped, parse_hex, write_hex};
 pub(crate) use number::{write_float4, write_float8};
 
 /// The session's settings that input and output depend on, and the statement's clock.

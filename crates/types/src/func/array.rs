@@ -1,0 +1,357 @@
+//! Functions of arrays.
+//!
+//! An array built from bare values has their natural element type; where the declared one matters
+//! the executor sets it ([`super::with_element`]).
+
+use std::sync::Arc;
+
+use base::{Oid, Result, err};
+
+use super::{Body, NamedBody, S};
+use crate::datum::{Array, Datum, Text};
+use crate::io::{self, FormatContext};
+use crate::oids;
+use crate::order::compare;
+
+fn array_or_none(d: &Datum) -> Option<&Array> {
+    if d.is_null() { None } else { Some(d.as_array()) }
+}
+
+fn build(array: Array) -> Datum {
+    Datum::Array(Arc::new(array))
+}
+
+fn element_type(array: Option<&Array>, item: &Datum) -> Oid {
+    match array {
+        Some(a) => a.element,
+        None => io::natural_type(item),
+    }
+}
+
+#[cold]
+fn not_one_dimension(what: &str) -> base::Error {
+    err!(FEATURE_NOT_SUPPORTED, "{what}")
+}
+
+/// Adds an item at one end; the lower bound stays.
+fn extend(array: &Datum, item: &Datum, front: bool) -> Result<Datum> {
+    let array = array_or_none(array);
+    let element = element_type(array, item);
+    let Some(a) = array.filter(|a| !a.dims.is_empty()) else {
+        return Ok(Datum::array(element, vec![item.clone()]));
+    };
+    if a.dims.len() != 1 {
+        return Err(err!(DATA_EXCEPTION, "argument must be empty or one-dimensional array"));
+    }
+    let (len, low) = a.dims[0];
+    let mut items = Vec::with_capacity(a.items.len() + 1);
+    if front {
+        items.push(item.clone());
+        items.extend_from_slice(&a.items);
+    } else {
+        items.extend_from_slice(&a.items);
+        items.push(item.clone());
+    }
+    Ok(build(Array { element, dims: vec![(len + 1, low)], items }))
+}
+
+/// `a || b`: of equal dimensions, or one has one dimension less and becomes an item.
+fn concat(a: &Datum, b: &Datum) -> Result<Datum> {
+    let (x, y) = match (array_or_none(a), array_or_none(b)) {
+        (None, None) => return Ok(Datum::Null),
+        (None, Some(_)) => return Ok(b.clone()),
+        (Some(_), None) => return Ok(a.clone()),
+        (Some(x), Some(_)) if x.dims.is_empty() => return Ok(b.clone()),
+        (Some(_), Some(y)) if y.dims.is_empty() => return Ok(a.clone()),
+        (Some(x), Some(y)) => (x, y),
+    };
+    let lens = |dims: &[(i32, i32)]| dims.iter().map(|(len, _)| *len).collect::<Vec<_>>();
+    let same = |p: &[(i32, i32)], q: &[(i32, i32)]| lens(p) == lens(q);
+    let mismatch = |detail: &str| {
+        err!(ARRAY_SUBSCRIPT_ERROR, "cannot concatenate incompatible arrays").detail(detail)
+    };
+    let dims = if x.dims.len() == y.dims.len() {
+        if !same(&x.dims[1..], &y.dims[1..]) {
+            return Err(mismatch(
+                "Arrays with differing element dimensions are not compatible for concatenation.",
+            ));
+        }
+        let mut dims = x.dims.clone();
+        dims[0].0 += y.dims[0].0;
+        dims
+    } else if x.dims.len() + 1 == y.dims.len() && same(&x.dims, &y.dims[1..]) {
+        let mut dims = y.dims.clone();
+        dims[0].0 += 1;
+        dims
+    } else if x.dims.len() == y.dims.len() + 1 && same(&x.dims[1..], &y.dims) {
+        let mut dims = x.dims.clone();
+        dims[0].0 += 1;
+        dims
+    } else {
+        return Err(mismatch(&format!(
+            "Arrays of {} and {} dimensions are not compatible for concatenation.",
+            x.dims.len(),
+            y.dims.len()
+        )));
+    };
+    let items = [x.items.as_slice(), y.items.as_slice()].concat();
+    Ok(build(Array { element: x.element, dims, items }))
+}
+
+/// The dimension that an argument names, from 1.
+fn dimension<'a>(a: &'a [Datum]) -> Option<&'a (i32, i32)> {
+    let n = usize::try_from(a[1].as_int4()).ok()?.checked_sub(1)?;
+    a[0].as_array().dims.get(n)
+}
+
+fn same_value(a: &Datum, b: &Datum) -> bool {
+    a.is_null() == b.is_null() && (a.is_null() || compare(a, b).is_eq())
+}
+
+fn position(a: &[Datum]) -> Result<Datum> {
+    let Some(array) = array_or_none(&a[0]) else { return Ok(Datum::Null) };
+    if array.dims.len() > 1 {
+        return Err(not_one_dimension(
+            "searching for elements in multidimensional arrays is not supported",
+        ));
+    }
+    let Some((_, low)) = array.dims.first() else { return Ok(Datum::Null) };
+    let from = match a.get(2) {
+        None => 0,
+        Some(Datum::Null) => {
+            return Err(err!(NULL_VALUE_NOT_ALLOWED, "initial position must not be null"));
+        }
+        Some(start) => (i64::from(start.as_int4()) - i64::from(*low)).max(0) as usize,
+    };
+    let found = array.items.iter().skip(from).position(|item| same_value(item, &a[1]));
+    Ok(found.map(|i| (i + from) as i32 + low).into())
+}
+
+fn positions(a: &[Datum]) -> Result<Datum> {
+    let Some(array) = array_or_none(&a[0]) else { return Ok(Datum::Null) };
+    if array.dims.len() > 1 {
+        return Err(not_one_dimension(
+            "searching for elements in multidimensional arrays is not supported",
+        ));
+    }
+    let low = array.dims.first().map_or(1, |d| d.1);
+    let found = array
+        .items
+        .iter()
+        .enumerate()
+        .filter(|(_, item)| same_value(item, &a[1]))
+        .map(|(i, _)| Datum::Int4(i as i32 + low));
+    Ok(Datum::array(oids::INT4, found.collect()))
+}
+
+fn remove(a: &[Datum]) -> Result<Datum> {
+    let Some(array) = array_or_none(&a[0]) else { return Ok(Datum::Null) };
+    if array.dims.len() > 1 {
+        return Err(not_one_dimension(
+            "removing elements from multidimensional arrays is not supported",
+        ));
+    }
+    let items: Vec<Datum> =
+        array.items.iter().filter(|item| !same_value(item, &a[1])).cloned().collect();
+    let low = array.dims.first().map_or(1, |d| d.1);
+    let dims = if items.is_empty() { Vec::new() } else { vec![(items.len() as i32, low)] };
+    Ok(build(Array { element: array.element, dims, items }))
+}
+
+fn replace(a: &[Datum]) -> Result<Datum> {
+    let Some(array) = array_or_none(&a[0]) else { return Ok(Datum::Null) };
+    let mut array = array.clone();
+    for item in &mut array.items {
+        if same_value(item, &a[1]) {
+            *item = a[2].clone();
+        }
+    }
+    Ok(build(array))
+}
+
+fn fill(a: &[Datum]) -> Result<Datum> {
+    let null = || err!(NULL_VALUE_NOT_ALLOWED, "dimension array or low bound array cannot be null");
+    if a[1].is_null() || a.get(2).is_some_and(Datum::is_null) {
+        return Err(null());
+    }
+    let ints = |d: &Datum| -> Result<Vec<i32>> {
+        d.as_array()
+            .items
+            .iter()
+            .map(|i| {
+                if i.is_null() {
+                    Err(err!(NULL_VALUE_NOT_ALLOWED, "dimension values cannot be null"))
+                } else {
+                    Ok(i.as_int4())
+                }
+            })
+            .collect()
+    };
+    let lens = ints(&a[1])?;
+    let lows = a.get(2).map_or_else(|| Ok(vec![1; lens.len()]), ints)?;
+    if lows.len() != lens.len() {
+        return Err(err!(ARRAY_SUBSCRIPT_ERROR, "wrong number of array subscripts")
+            .detail("Low bound array has different size than dimensions array."));
+    }
+    let count = lens.iter().try_fold(1usize, |n, len| {
+        let len = usize::try_from(*len).ok()?;
+        n.checked_mul(len).filter(|n| *n <= 134_217_727)
+    });
+    let count = count.ok_or_else(|| {
+        err!(PROGRAM_LIMIT_EXCEEDED, "array size exceeds the maximum allowed (134217727)")
+    })?;
+    let element = io::natural_type(&a[0]);
+    if lens.is_empty() || count == 0 {
+        return Ok(Datum::array(element, Vec::new()));
+    }
+    let dims = lens.into_iter().zip(lows).collect();
+    Ok(build(Array { element, dims, items: vec![a[0].clone(); count] }))
+}
+
+/// `array_to_string`: NULLs are left out, or shown as a word.
+fn to_string(a: &[Datum], cx: &FormatContext) -> Result<Datum> {
+    if a[0].is_null() || a[1].is_null() {
+        return Ok(Datum::Null);
+    }
+    let (array, separator) = (a[0].as_array(), a[1].as_str());
+    let null = a.get(2).filter(|d| !d.is_null()).map(Datum::as_str);
+    let (mut out, mut first) = (Vec::new(), true);
+    for item in &array.items {
+        if item.is_null() && null.is_none() {
+            continue;
+        }
+        if !first {
+            out.extend_from_slice(separator.as_bytes());
+        }
+        first = false;
+        match (item, null) {
+            (Datum::Null, Some(word)) => out.extend_from_slice(word.as_bytes()),
+            _ => io::output(array.element, item, cx, &mut out)?,
+        }
+    }
+    Ok(Datum::from(Text::from(String::from_utf8_lossy(&out).as_ref())))
+}
+
+/// Parts of a text: between separators, its characters when the separator is NULL.
+fn text_parts(a: &[Datum]) -> Option<Vec<Datum>> {
+    if a[0].is_null() {
+        return None;
+    }
+    let s = a[0].as_str();
+    let null = a.get(2).filter(|d| !d.is_null()).map(Datum::as_str);
+    let item = |part: &str| if null == Some(part) { Datum::Null } else { Datum::text(part) };
+    if s.is_empty() {
+        return Some(Vec::new());
+    }
+    Some(match &a[1] {
+        Datum::Null => s.chars().map(|c| item(c.encode_utf8(&mut [0; 4]))).collect(),
+        sep if sep.as_str().is_empty() => vec![item(s)],
+        sep => s.split(sep.as_str()).map(item).collect(),
+    })
+}
+
+fn string_to_array(a: &[Datum]) -> Result<Datum> {
+    Ok(text_parts(a).map_or(Datum::Null, |parts| Datum::array(oids::TEXT, parts)))
+}
+
+/// Whether each item of `b` is in `a`; NULLs are in nothing.
+fn contains(a: &Array, b: &Array) -> bool {
+    b.items
+        .iter()
+        .all(|y| !y.is_null() && a.items.iter().any(|x| !x.is_null() && compare(x, y).is_eq()))
+}
+
+fn overlaps(a: &Array, b: &Array) -> bool {
+    b.items
+        .iter()
+        .any(|y| !y.is_null() && a.items.iter().any(|x| !x.is_null() && compare(x, y).is_eq()))
+}
+
+fn dims_text(array: &Array) -> Datum {
+    if array.dims.is_empty() {
+        return Datum::Null;
+    }
+    let shown: Vec<String> =
+        array.dims.iter().map(|(len, low)| format!("[{low}:{}]", low + len - 1)).collect();
+    Datum::from(shown.concat())
+}
+
+fn trim(array: &Array, n: i32) -> Result<Datum> {
+    let len = array.dims.first().map_or(0, |d| d.0);
+    if n < 0 || n > len {
+        return Err(err!(
+            ARRAY_ELEMENT_ERROR,
+            "number of elements to trim must be between 0 and {len}"
+        ));
+    }
+    let mut out = array.clone();
+    let keep = (len - n) as usize;
+    let row = array.items.len() / len.max(1) as usize;
+    out.items.truncate(keep * row);
+    match out.dims.first_mut() {
+        Some(d) if keep > 0 => *d = (keep as i32, 1),
+        _ => out.dims.clear(),
+    }
+    Ok(build(out))
+}
+
+fn subscripts(a: &[Datum]) -> Vec<Datum> {
+    let Some((len, low)) = dimension(a) else { return Vec::new() };
+    let mut all: Vec<Datum> = (0..*len).map(|i| Datum::Int4(low + i)).collect();
+    if a.get(2).is_some_and(Datum::as_bool) {
+        all.reverse();
+    }
+    all
+}
+
+/// The bodies of this family.
+pub(super) fn bodies() -> Vec<NamedBody> {
+    let mut all = shape();
+    all.extend(content());
+    all
+}
+
+fn shape() -> Vec<NamedBody> {
+    vec![
+        ("array_length", S(|a, _| Ok(dimension(a).map(|d| d.0).into()))),
+        ("array_lower", S(|a, _| Ok(dimension(a).map(|d| d.1).into()))),
+        ("array_upper", S(|a, _| Ok(dimension(a).map(|d| d.1 + d.0 - 1).into()))),
+        (
+            "array_ndims",
+            S(|a, _| {
+                let n = a[0].as_array().dims.len() as i32;
+                Ok((n > 0).then_some(n).into())
+            }),
+        ),
+        ("array_dims", S(|a, _| Ok(dims_text(a[0].as_array())))),
+        ("array_cardinality", S(|a, _| Ok((a[0].as_array().items.len() as i32).into()))),
+        ("trim_array", S(|a, _| trim(a[0].as_array(), a[1].as_int4()))),
+        ("generate_subscripts", Body::Set(|a, _| Ok(subscripts(a)))),
+        ("generate_subscripts_nodir", Body::Set(|a, _| Ok(subscripts(a)))),
+        ("array_unnest", Body::Set(|a, _| Ok(a[0].as_array().items.clone()))),
+    ]
+}
+
+fn content() -> Vec<NamedBody> {
+    vec![
+        ("array_append", S(|a, _| extend(&a[0], &a[1], false))),
+        ("array_prepend", S(|a, _| extend(&a[1], &a[0], true))),
+        ("array_cat", S(|a, _| concat(&a[0], &a[1]))),
+        ("array_position", S(|a, _| position(a))),
+        ("array_position_start", S(|a, _| position(a))),
+        ("array_positions", S(|a, _| positions(a))),
+        ("array_remove", S(|a, _| remove(a))),
+        ("array_replace", S(|a, _| replace(a))),
+        ("array_fill", S(|a, _| fill(a))),
+        ("array_fill_with_lower_bounds", S(|a, _| fill(a))),
+        ("array_to_text", S(to_string)),
+        ("array_to_text_null", S(to_string)),
+        ("text_to_array", S(|a, _| string_to_array(a))),
+        ("text_to_array_null", S(|a, _| string_to_array(a))),
+        ("text_to_table", Body::Set(|a, _| Ok(text_parts(a).unwrap_or_default()))),
+        ("text_to_table_null", Body::Set(|a, _| Ok(text_parts(a).unwrap_or_default()))),
+        ("arraycontains", S(|a, _| Ok(contains(a[0].as_array(), a[1].as_array()).into()))),
+        ("arraycontained", S(|a, _| Ok(contains(a[1].as_array(), a[0].as_array()).into()))),
+        ("arrayoverlap", S(|a, _| Ok(overlaps(a[0].as_array(), a[1].as_array()).into()))),
+    ]
+}
