@@ -362,3 +362,35 @@ fn workers_come_and_go_under_their_connections() {
     drop((clients, held));
     assert_eq!(server.end(), 67);
 }
+
+/// How often the threads of this name gave the processor away, by the kernel's count.
+fn switches(name: &str) -> u64 {
+    let count = |dir: std::io::Result<std::fs::DirEntry>| {
+        let status = std::fs::read_to_string(dir.ok()?.path().join("status")).ok()?;
+        let field = |key: &str| status.lines().find_map(|l| l.strip_prefix(key)).map(str::trim);
+        let switches: u64 = field("voluntary_ctxt_switches:")?.parse().ok()?;
+        (field("Name:") == Some(name)).then_some(switches)
+    };
+    std::fs::read_dir("/proc/self/task").unwrap().filter_map(count).sum::<u64>()
+}
+
+/// Idle connections, some with a far deadline, cost no processor: a worker that polls or ticks
+/// would never be seen at rest.
+#[test]
+fn an_idle_worker_rests() {
+    let server = Server::new(8); // the name of its last worker is no other test's
+    let mut clients: Vec<_> = (0..200).map(|_| server.connect(echo)).collect();
+    for (client, task) in &mut clients {
+        ask(client, b"x");
+        let later = std::time::Instant::now() + Duration::from_secs(3600);
+        server.workers.wake_at(task, Some(later));
+    }
+    let rests = || {
+        let before = switches("worker 7");
+        std::thread::sleep(Duration::from_millis(30));
+        before > 0 && switches("worker 7") == before
+    };
+    assert!((0..100).any(|_| rests()));
+    drop(clients);
+    assert_eq!(server.end(), 200);
+}
