@@ -171,6 +171,7 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
         catalog_tx.aborted();
         return Err(error);
     }
+    tx.set_publishes();
     let lsn = tx.commit(&[], |_| catalog_tx.publish())?;
     engine.storage.wal.flush(lsn)?;
     catalog_tx.committed();

@@ -17,7 +17,7 @@
 //! as it takes to copy a record. Conversely, a transaction found *running* reserves its place later
 //! and gets a CSN above every snapshot that exists; so it stays invisible for them all.
 //!
-//! Commits with a payload of the upper layers (catalog changes) go one at a time, and a commit that
+//! Commits that publish something in step 3 (catalog changes) go one at a time, and a commit that
 //! follows one in the log is not published before it: a session that sees the later one sees the new
 //! catalog too.
 //!
@@ -70,7 +70,7 @@ pub(crate) struct Core {
     oids: Mutex<Oids>,
     /// As `xid_announced`.
     oid_announced: AtomicU32,
-    /// 0, or the CSN of the commit with a payload that is on its way; 1 until that is known.
+    /// 0, or the CSN of the publishing commit that is on its way; 1 until that is known.
     special: CachePadded<AtomicU64>,
     special_turn: Mutex<()>,
     log: OnceLock<Log>,
@@ -237,9 +237,14 @@ impl Core {
         owner: u32,
         xids: &[Xid],
         payload: &[u8],
+        publishes: bool,
         before_publish: impl FnOnce(Csn),
     ) -> Csn {
-        if payload.is_empty() {
+        if !publishes {
+            let before_publish = |csn| {
+                self.await_special_before(csn);
+                before_publish(csn);
+            };
             return self.commit_in_order(owner, xids, payload, before_publish, |_| ());
         }
         let _turn = self.special_turn.lock();
@@ -274,9 +279,6 @@ impl Core {
         };
         fence(Ordering::SeqCst);
         let csn = Csn(end.0);
-        if payload.is_empty() {
-            self.await_special_before(csn);
-        }
         before_publish(csn);
         for &xid in xids.iter().rev() {
             self.commits.set(xid, State::Committed(csn));
@@ -287,7 +289,7 @@ impl Core {
         csn
     }
 
-    /// Waits while a commit with a payload that precedes this one in the log is not published.
+    /// Waits while a publishing commit that precedes this one in the log is not visible.
     #[inline]
     fn await_special_before(&self, csn: Csn) {
         let mut tries = 0u32;

@@ -214,8 +214,10 @@ fn what_is_published_before_a_commit_is_seen_with_it_and_with_every_later_one() 
             let owner = session(&m);
             for _ in 0..300 {
                 let tx = begin(&owner);
+                tx.savepoint();
                 tx.xid().unwrap();
-                tx.commit(b"catalog", |csn| {
+                tx.set_publishes();
+                tx.commit(&[], |csn| {
                     std::thread::yield_now();
                     version.store(csn.0, Ordering::SeqCst);
                 })

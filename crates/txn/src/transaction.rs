@@ -47,6 +47,8 @@ pub struct Transaction {
     isolation: AtomicU8,
     read_only: AtomicBool,
     ended: AtomicBool,
+    /// See [`Transaction::set_publishes`].
+    publishes: AtomicBool,
     /// The top id; 0: none yet.
     top: AtomicU64,
     /// The current level's id; 0: none yet.
@@ -81,6 +83,7 @@ impl Transaction {
             isolation: AtomicU8::new(isolation as u8),
             read_only: AtomicBool::new(read_only),
             ended: AtomicBool::new(false),
+            publishes: AtomicBool::new(false),
             top: AtomicU64::new(0),
             current: AtomicU64::new(0),
             has_subs: AtomicBool::new(false),
@@ -351,6 +354,12 @@ impl Transaction {
         self.manager().locks.release_level(&self.owner, level);
     }
 
+    /// Says that this transaction's commit publishes something in `before_publish`: then no commit that
+    /// follows it in the log becomes visible before it. Implied by a payload.
+    pub fn set_publishes(&self) {
+        self.publishes.store(true, Ordering::Relaxed);
+    }
+
     /// Commits. `payload` (catalog changes, files to drop) goes into the record for the upper
     /// participant. `before_publish` runs when the order in the log is fixed and before any other
     /// session can see the commit (the catalog's new version is published there); it does not run when
@@ -372,11 +381,12 @@ impl Transaction {
             return Ok(self.durability_needed());
         };
         let (core, owner) = (self.core(), self.owner.number());
+        let publishes = !payload.is_empty() || self.publishes.load(Ordering::Relaxed);
         let csn = if self.has_subs.load(Ordering::Acquire) {
             let xids = self.all_xids(top);
-            core.commit(owner, &xids, payload, before_publish)
+            core.commit(owner, &xids, payload, publishes, before_publish)
         } else {
-            core.commit(owner, &[top], payload, before_publish)
+            core.commit(owner, &[top], payload, publishes, before_publish)
         };
         self.finish();
         Ok(Lsn(csn.0.max(self.durability_needed().0)))

@@ -243,6 +243,9 @@ impl State {
             return Ok(());
         };
         let changed = self.catalog_tx.has_work();
+        if changed {
+            tx.set_publishes();
+        }
         let committed = {
             let catalog_tx = &mut self.catalog_tx;
             tx.commit(&[], |_| {
