@@ -212,3 +212,89 @@ fn a_tiny_pool_is_enough_for_many() {
     drop(table);
     db.destroy();
 }
+
+#[test]
+fn vacuum_runs_beside_writers_and_readers() {
+    let db = Db::tiny();
+    let table = Table::create(&db, 100);
+    let keys = 400;
+    let busy = std::sync::atomic::AtomicU32::new(6);
+    run(&db, 8, |session, number| {
+        use std::sync::atomic::Ordering::SeqCst;
+        let mut random = common::Random(number * 77 + 1);
+        if number >= 6 {
+            while busy.load(SeqCst) > 0 {
+                if number == 6 {
+                    table.vacuum(&db);
+                    continue;
+                }
+                // Each key is there at most once, by every way to it.
+                let tx = session.begin();
+                let snapshot = tx.snapshot();
+                let rows = table.scan(&tx, &snapshot).unwrap();
+                assert!(rows.windows(2).all(|w| w[0].0 < w[1].0), "a key is there twice");
+                for index in [&table.by_key, &table.by_value] {
+                    let all = access::KeyRange::default();
+                    let mut found =
+                        table.index_scan(&tx, &snapshot, index, all, number % 2 == 0).unwrap();
+                    found.sort_unstable();
+                    assert_eq!(found, rows);
+                }
+                tx.end_statement();
+            }
+            return;
+        }
+        for _ in 0..400 {
+            let tx = session.begin();
+            let key = random.below(keys / 6) * 6 + number;
+            let value = random.below(1000);
+            let snapshot = tx.snapshot();
+            let there = table.find(&tx, &snapshot, key).unwrap().is_some();
+            match random.below(3) {
+                _ if !there => assert!(table.insert(&tx, key, value).unwrap()),
+                0 => assert!(table.delete(&tx, key).unwrap()),
+                1 => assert!(table.update(&tx, key, |_| value).unwrap()),
+                _ => assert!(table.update(&tx, key, |v| v).unwrap()),
+            }
+            if random.below(5) > 0 {
+                commit(tx);
+            }
+        }
+        busy.fetch_sub(1, SeqCst);
+    });
+    table.check(&db);
+    table.vacuum(&db);
+    table.check(&db);
+    drop(table);
+    db.destroy();
+}
+
+#[test]
+fn those_who_wait_without_a_snapshot_lose_nothing() {
+    let db = Db::new();
+    let table = Table::create(&db, 30);
+    let session = db.session();
+    let tx = session.begin();
+    table.insert(&tx, 1, 0).unwrap();
+    commit(tx);
+    run(&db, 30, |session, _| {
+        for _ in 0..40 {
+            let tx = session.begin();
+            loop {
+                let at = table.find(&tx, &tx.snapshot(), 1).unwrap().unwrap();
+                let mode = txn::RowLockMode::NoKeyUpdate;
+                if table.heap.await_row(&tx, at.tid, at.root, mode).unwrap() {
+                    break;
+                }
+            }
+            assert!(table.update(&tx, 1, |v| v + 1).unwrap());
+            commit(tx);
+        }
+    });
+    let tx = session.begin();
+    assert_eq!(table.scan(&tx, &tx.snapshot()).unwrap(), [(1, 30 * 40)]);
+    drop(tx);
+    table.check(&db);
+    drop((session, table));
+    db.destroy();
+}
