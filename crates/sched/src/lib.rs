@@ -23,6 +23,10 @@
 
 pub mod clock;
 pub mod lwlock;
+#[cfg(not(loom))]
+mod parking;
+#[cfg(loom)]
+pub mod parking;
 mod seam;
 
 // Under loom only the locks' state machine is built.

@@ -5,7 +5,7 @@
 #[cfg(not(loom))]
 mod real {
     pub use std::cell::Cell;
-    pub use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
     pub use crate::spin::Backoff;
     pub use crate::task::{TaskRef, current, park_uninterruptible};
@@ -26,7 +26,7 @@ mod model {
 
     use base::WaitEvent;
     pub use loom::cell::Cell;
-    pub use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
     /// A task that is a loom thread.
     pub struct Task(loom::thread::Thread);

@@ -1,53 +1,28 @@
 //! Tasks: who can wait, for what, and who may disturb it.
 //!
-//! A task's `state` is two facts in one word:
-//!
-//! ```text
-//!              park                      unpark, interrupt, time-out
-//!   RUNNING ---------->  PARKED  ----------------------------------> RUNNING
-//!      |  ^                                                           (queued or woken by
-//!      |  | park takes it                                              whoever cleared PARKED)
-//!      v  |
-//!   NOTIFIED (unpark while running)
-//! ```
-//!
-//! * Whoever clears `PARKED` wakes the task: exactly one wake-up for each park, whatever comes at
-//!   once.
-//! * `unpark` leaves `NOTIFIED`, which the end of that park, or the next park, takes.
-//! * An interrupt's bit is set before the state is looked at, and `park` looks at the bits after it
-//!   has set `PARKED` (both sequentially consistent): one of the two sees the other.
-//!
-//! The waiting itself is a futex on the state word (plain threads) or a suspended coroutine
+//! Who must wake whom is `parking`'s business; here is what a wait is for and how long it may last.
+//! The waiting itself is a futex on the parking's word (plain threads) or a suspended coroutine
 //! (sessions on workers); see `Task::block`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 use std::time::Instant;
 
 use base::{Error, Result, WaitEvent, err};
 
 use crate::clock::{self, NEVER, now_ns};
 use crate::local::{self, local};
+use crate::parking::{Begin, DEAF, PARKED, POLLING, Parking};
 use crate::profile;
 use crate::sys;
 use crate::worker::{self, Conn};
-
-/// A token from `unpark` that no `park` has taken.
-const NOTIFIED: u32 = 1;
-/// The task waits or is about to.
-const PARKED: u32 = 2;
-/// With PARKED: interrupts don't end the wait.
-const DEAF: u32 = 4;
-/// With PARKED: the thread waits in poll(2), its eventfd in the set, not on the futex.
-const POLLING: u32 = 8;
 
 /// A session or a background thread, as the scheduler sees it: its wait slot (event, since when),
 /// its pending interrupts, and how to wake it. Lives as long as the session.
 pub struct Task {
     id: u64,
     kind: &'static str,
-    state: AtomicU32,
-    interrupts: AtomicU32,
+    parking: Parking,
     /// The wait in progress: event + 1 in the top byte, its beginning in the rest; 0: none.
     wait: AtomicU64,
     /// When the running statement must end.
@@ -137,8 +112,7 @@ impl Task {
         Arc::new(Task {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             kind,
-            state: AtomicU32::new(0),
-            interrupts: AtomicU32::new(0),
+            parking: Parking::new(),
             wait: AtomicU64::new(0),
             statement_deadline: AtomicU64::new(NEVER),
             waits: AtomicU64::new(0),
@@ -161,32 +135,31 @@ impl Task {
 
     /// Makes the task runnable; if it isn't parked its next `park` returns at once. Any thread.
     pub fn unpark(&self) {
-        let before = self.state.swap(NOTIFIED, Ordering::SeqCst);
-        if before & PARKED != 0 {
-            self.wake_up(before);
+        if let Some(how) = self.parking.unpark() {
+            self.wake_up(how);
         }
     }
 
     /// Sets an interrupt and wakes the task if it waits interruptibly.
     pub fn interrupt(&self, what: Interrupt) {
-        self.interrupts.fetch_or(what as u32, Ordering::SeqCst);
+        self.parking.raise(what as u32);
         self.wake_unless(DEAF);
         worker::nudge(self);
     }
 
     /// Forgets an interrupt (a cancel that came between statements).
     pub fn clear_interrupt(&self, what: Interrupt) {
-        self.interrupts.fetch_and(!(what as u32), Ordering::SeqCst);
+        self.parking.clear(what as u32);
     }
 
     /// Whether this interrupt is pending.
     pub fn has_interrupt(&self, what: Interrupt) -> bool {
-        self.interrupts.load(Ordering::Relaxed) & what as u32 != 0
+        self.parking.glimpse() & what as u32 != 0
     }
 
     /// Whether any interrupt is pending.
     pub fn interrupted(&self) -> bool {
-        self.interrupts.load(Ordering::SeqCst) != 0
+        self.parking.pending() != 0
     }
 
     /// The wait in progress and when it began.
@@ -220,13 +193,10 @@ impl Task {
         self.link.store(pointer, Ordering::Release);
     }
 
-    /// Ends a wait without leaving a token, unless the state has one of `masks`.
-    pub(crate) fn wake_unless(&self, masks: u32) {
-        let cleared = self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |s| {
-            (s & PARKED != 0 && s & masks == 0).then_some(s & NOTIFIED)
-        });
-        if let Ok(before) = cleared {
-            self.wake_up(before);
+    /// Ends a wait without leaving a token, unless it is of one of these kinds.
+    fn wake_unless(&self, masks: u32) {
+        if let Some(how) = self.parking.wake_unless(masks) {
+            self.wake_up(how);
         }
     }
 
@@ -236,13 +206,13 @@ impl Task {
     }
 
     /// For the one who cleared PARKED.
-    fn wake_up(&self, before: u32) {
-        if before & POLLING != 0 {
+    fn wake_up(&self, how: u32) {
+        if how & POLLING != 0 {
             sys::eventfd_write(self.eventfd.load(Ordering::Acquire));
         } else if let Some(conn) = self.link().filter(|c| c.is_pooled()) {
             worker::make_runnable(conn);
         } else {
-            sys::futex_wake(&self.state);
+            sys::futex_wake(self.parking.word());
         }
     }
 
@@ -264,8 +234,7 @@ impl Task {
 
     /// [`park`] and its kin; called by the running task only.
     fn park(&self, event: WaitEvent, deadline: u64, interruptible: bool) -> Wake {
-        if self.state.load(Ordering::Relaxed) & NOTIFIED != 0 {
-            self.state.swap(0, Ordering::SeqCst);
+        if self.parking.take_token() {
             return Wake::Unparked;
         }
         if interruptible && self.interrupted() {
@@ -279,37 +248,26 @@ impl Task {
         let statement = if interruptible { self.statement_deadline() } else { NEVER };
         let began = now_ns();
         self.begin_wait(event, began);
-        let wake = self.sleep(deadline.min(statement), interruptible, &|limit| {
-            self.block(PARKED | if interruptible { 0 } else { DEAF }, limit);
-        });
+        let how = if interruptible { PARKED } else { PARKED | DEAF };
+        let wake = self.sleep(how, deadline.min(statement));
         self.end_wait(began);
-        self.explain(wake, deadline, interruptible)
+        wake.unwrap_or_else(|| self.explain(deadline, interruptible))
     }
 
-    /// Sets PARKED, lets `block` wait until it is cleared, and says whether a token came; None
-    /// when none did.
-    fn sleep(&self, limit: u64, interruptible: bool, block: &dyn Fn(u64)) -> Option<Wake> {
-        let parked = PARKED | if interruptible { 0 } else { DEAF };
-        if self.state.compare_exchange(0, parked, Ordering::SeqCst, Ordering::SeqCst).is_err() {
-            self.state.swap(0, Ordering::SeqCst);
-            return Some(Wake::Unparked);
+    /// Waits; None when the wait ended without a token.
+    fn sleep(&self, how: u32, limit: u64) -> Option<Wake> {
+        match self.parking.begin(how) {
+            Begin::Token => Some(Wake::Unparked),
+            Begin::Interrupted => Some(Wake::Interrupted),
+            Begin::Parked => {
+                self.block(how, limit);
+                self.parking.end().then_some(Wake::Unparked)
+            }
         }
-        if interruptible
-            && self.interrupted()
-            && self.state.compare_exchange(parked, 0, Ordering::SeqCst, Ordering::SeqCst).is_ok()
-        {
-            return Some(Wake::Interrupted);
-        }
-        block(limit);
-        let token = self.state.swap(0, Ordering::SeqCst) & NOTIFIED != 0;
-        token.then_some(Wake::Unparked)
     }
 
-    /// Why a sleep without a token ended.
-    fn explain(&self, wake: Option<Wake>, deadline: u64, interruptible: bool) -> Wake {
-        if let Some(wake) = wake {
-            return wake;
-        }
+    /// Why a wait without a token ended.
+    fn explain(&self, deadline: u64, interruptible: bool) -> Wake {
         if interruptible {
             self.note_statement_deadline();
             if self.interrupted() {
@@ -328,37 +286,37 @@ impl Task {
         let deadline = self.statement_deadline();
         if deadline != NEVER && now_ns() >= deadline {
             self.statement_deadline.store(NEVER, Ordering::Relaxed);
-            self.interrupts.fetch_or(Interrupt::StatementTimeout as u32, Ordering::SeqCst);
+            self.parking.raise(Interrupt::StatementTimeout as u32);
         }
     }
 
     /// Waits until PARKED is clear or the time has come (then PARKED is cleared).
-    fn block(&self, parked: u32, limit: u64) {
+    fn block(&self, how: u32, limit: u64) {
         let local = local();
         local.assert_may_wait();
         if local.on_coroutine() {
             worker::suspend_parked(local, limit);
         } else {
             assert!(local.worker().is_none(), "a worker's own stack must not park");
-            self.block_thread(parked, limit);
+            self.block_thread(how, limit);
         }
     }
 
-    fn block_thread(&self, parked: u32, limit: u64) {
+    fn block_thread(&self, how: u32, limit: u64) {
         // A session's thread looks after its client while it waits.
-        let session = parked & DEAF == 0 && self.link().is_some();
-        while self.state.load(Ordering::SeqCst) & PARKED != 0 {
+        let session = how & DEAF == 0 && self.link().is_some();
+        while self.parking.is_parked() {
             let mut timeout = (limit != NEVER).then(|| limit.saturating_sub(now_ns()));
             if session {
                 worker::look_for_hangup(self);
                 timeout = Some(timeout.unwrap_or(NEVER).min(HANGUP_CHECK_NS));
             }
             if timeout == Some(0) {
-                // When this fails the waker has cleared PARKED, and the loop ends.
-                let _ = self.state.compare_exchange(parked, 0, Ordering::SeqCst, Ordering::SeqCst);
+                // When this fails the waker has cleared PARKED, and the loop ends, too.
+                self.parking.give_up(how);
                 continue;
             }
-            sys::futex_wait(&self.state, parked, timeout);
+            sys::futex_wait(self.parking.word(), how, timeout);
         }
     }
 
@@ -374,13 +332,10 @@ impl Task {
             ];
             self.begin_wait(event, began);
             let limit = self.statement_deadline();
-            let parked = PARKED | POLLING;
-            let started =
-                self.state.compare_exchange(0, parked, Ordering::SeqCst, Ordering::SeqCst);
-            if started.is_ok() && !self.interrupted() {
+            if self.parking.begin(PARKED | POLLING) == Begin::Parked {
                 sys::poll(&mut fds, sys::timeout_ms(began, limit));
+                self.parking.end();
             }
-            self.state.swap(0, Ordering::SeqCst);
             if fds[1].revents != 0 {
                 sys::eventfd_drain(wakeup);
             }
@@ -480,7 +435,7 @@ pub fn io_wait<R>(event: WaitEvent, f: impl FnOnce() -> R) -> R {
 pub fn check_interrupts() -> Result<()> {
     let local = local();
     let left = local.countdown.get();
-    if left != 0 && local.current().interrupts.load(Ordering::Relaxed) == 0 {
+    if left != 0 && local.current().parking.glimpse() == 0 {
         local.countdown.set(left - 1);
         return Ok(());
     }
@@ -495,7 +450,7 @@ fn check_interrupts_slow(local: &local::Local) -> Result<()> {
         task.note_statement_deadline();
         worker::slice_check(local);
     }
-    let pending = task.interrupts.load(Ordering::SeqCst);
+    let pending = task.parking.pending();
     match Interrupt::ALL.into_iter().find(|i| pending & *i as u32 != 0) {
         Some(interrupt) => {
             task.clear_interrupt(interrupt);
