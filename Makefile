@@ -33,6 +33,6 @@ tidy:
 docs:
 	cargo xtask docs
 
-# The model check of the lightweight lock's state machine.
+# The model checks of the lightweight lock and of park and unpark.
 loom:
-	RUSTFLAGS="--cfg loom" cargo test -p sched --release --test loom_lwlock
+	RUSTFLAGS="--cfg loom" cargo test -p sched --release --test loom_lwlock --test loom_parking
