@@ -194,7 +194,7 @@ pub(crate) fn run(core: &Core) {
     let mut last = Instant::now();
     while !signal.is_stopped() {
         prepare_segment(core);
-        let nothing_logged = core.log.insert_position() == core.log.redo().lsn;
+        let nothing_logged = nothing_logged(core);
         let asked = core.requests.is_wanted();
         let volume = signal.volume.swap(false, Ordering::AcqRel);
         let timed = !nothing_logged && last.elapsed() >= timeout();
@@ -211,13 +211,17 @@ pub(crate) fn run(core: &Core) {
     }
 }
 
+/// Whether the last complete checkpoint has it all.
+fn nothing_logged(core: &Core) -> bool {
+    core.log.insert_position() == core.control.lock().redo
+}
+
 fn sleep_until_logged(core: &Core) {
     let signal = &core.signal;
     signal.idle.store(true, Ordering::SeqCst);
     fence(Ordering::SeqCst);
     let asked = core.requests.is_wanted() || signal.segment.load(Ordering::Acquire) != 0;
-    let logged = core.log.insert_position() != core.log.redo().lsn;
-    if !asked && !logged && !signal.is_stopped() {
+    if !asked && nothing_logged(core) && !signal.is_stopped() {
         sched::park_uninterruptible(WaitEvent::ActivityCheckpointerMain, None);
     }
     signal.idle.store(false, Ordering::SeqCst);

@@ -4,17 +4,21 @@
 //! A segment is used when the log gets there. Better that its bytes exist by then (written, not
 //! just promised by the file system), since then a sync has no metadata to write: so the
 //! checkpointer prepares the next segment ahead, and renames segments that are no longer needed to
-//! numbers to come. Both put the file in place by `link`, which never overwrites. When nothing was
-//! prepared in time the writer makes a sparse file and goes on.
+//! numbers to come. When nothing was prepared in time the writer makes a sparse file and goes on.
+//!
+//! Both threads give files names under one lock, and a file is put in place by `rename` only where
+//! there is none. (A link followed by an unlink never overwrites either, but a crash in between
+//! leaves one file under two numbers, and the log is then written over itself.)
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::WaitEvent;
 use base::settings::{live_enum, setting};
-use sched::io_wait;
+use sched::{Mutex, io_wait};
 
 /// The directory of segments.
 #[derive(Clone)]
@@ -23,6 +27,8 @@ pub(crate) struct Segments {
     /// Bytes in each.
     pub(crate) size: u64,
     sync: Option<bool>,
+    /// Held while a file gets its name.
+    naming: Arc<Mutex<()>>,
 }
 
 /// Position of a word in the setting `wal_sync_method`.
@@ -31,7 +37,8 @@ const OPEN_DATASYNC: usize = 2;
 
 impl Segments {
     pub(crate) fn new(dir: &Path, size: u64, sync: Option<bool>) -> Segments {
-        Segments { dir: dir.join("wal"), size, sync }
+        let naming = Arc::new(Mutex::new(WaitEvent::LWLockOther, ()));
+        Segments { dir: dir.join("wal"), size, sync, naming }
     }
 
     fn fsync(&self) -> bool {
@@ -69,7 +76,9 @@ impl Segments {
         if live_enum(setting::WAL_SYNC_METHOD) == OPEN_DATASYNC && self.fsync() {
             options.custom_flags(libc::O_DSYNC);
         }
+        let naming = self.naming.lock();
         let file = options.open(self.path(number))?;
+        drop(naming);
         if file.metadata()?.len() < self.size {
             file.set_len(self.size)?;
         }
@@ -124,10 +133,9 @@ impl Segments {
 
     /// Gives a file a segment's name, unless there is one, and takes its old name away.
     fn put_in_place(&self, file: &Path, number: u64) -> io::Result<()> {
-        match fs::hard_link(file, self.path(number)) {
-            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(e),
-            _ => fs::remove_file(file),
-        }
+        let _naming = self.naming.lock();
+        let place = self.path(number);
+        if place.exists() { fs::remove_file(file) } else { fs::rename(file, place) }
     }
 
     /// Renames segments before `keep_from` to numbers that follow the last one, as long as fewer
