@@ -320,3 +320,23 @@ fn the_pool_grows_and_shrinks_under_load() {
     assert!(storage.pool.pin(PageId::main(REL, 20)).is_err(), "twenty frames are all there are");
     drop(pins);
 }
+
+#[test]
+fn a_flush_that_was_only_asked_for_comes_soon() {
+    let dir = TempDir::new("soon");
+    let (storage, _) = open(&dir, &tiny());
+    let mut end = Lsn::ZERO;
+    for _ in 0..200 {
+        end = storage.wal.append(40, &[1; 100], |_| ());
+        storage.wal.request_flush(end);
+    }
+    // Nobody waits by `flush` here.
+    while storage.wal.flushed() < end {
+        thread::yield_now();
+    }
+    // Asking once more for what is there wakes nobody; a waiter is served at once.
+    storage.wal.request_flush(end);
+    let end = storage.wal.append(40, &[1; 100], |_| ());
+    storage.wal.flush(end).unwrap();
+    assert!(storage.wal.flushed() >= end);
+}

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base::WaitEvent;
 use base::settings::{live_int, setting};
@@ -24,6 +24,9 @@ use crate::stats::bump;
 /// At most so much is written before its space is given back to inserters.
 const CHUNK: u64 = 1 << 20;
 
+/// Time between two syncs when nobody waits for them (`synchronous_commit = off`).
+const SOON: Duration = Duration::from_millis(10);
+
 struct Writer {
     log: Arc<Log>,
     segments: Segments,
@@ -31,6 +34,7 @@ struct Writer {
     written: u64,
     flushed: u64,
     covered: Vec<TaskRef>,
+    last_sync: Instant,
 }
 
 /// Starts the thread; records go on from the log's position.
@@ -43,6 +47,7 @@ pub(crate) fn spawn(log: &Arc<Log>, segments: &Segments) -> JoinHandle<()> {
         written: start,
         flushed: start,
         covered: Vec::new(),
+        last_sync: Instant::now(),
     };
     sched::spawn_thread("walwriter", move || {
         let _end = EndOfThread;
@@ -64,8 +69,10 @@ impl Drop for EndOfThread {
 /// What a round found to do.
 enum Due {
     Nothing,
-    /// Somebody wants durability up to here.
+    /// Somebody waits for durability up to here.
     Sync(u64),
+    /// Somebody asked for a flush, but nobody waits.
+    Soon,
 }
 
 impl Writer {
@@ -82,9 +89,11 @@ impl Writer {
                     self.let_others_join();
                     self.sync();
                 }
-                Due::Nothing if progress => {}
+                Due::Soon if self.last_sync.elapsed() >= SOON => self.sync(),
+                Due::Nothing | Due::Soon if progress => {}
                 Due::Nothing if self.may_end() => return,
-                Due::Nothing if !self.is_behind() => self.sleep(),
+                Due::Nothing if !self.is_behind() => self.sleep(None),
+                Due::Soon if !self.is_behind() => self.sleep(Some(self.last_sync + SOON)),
                 // An inserter between reservation and completion has been put off its core.
                 _ => std::thread::yield_now(),
             }
@@ -167,6 +176,7 @@ impl Writer {
     /// Makes everything written durable, says so, and wakes those who waited for it.
     fn sync(&mut self) {
         self.sync_file();
+        self.last_sync = Instant::now();
         self.flushed = self.written;
         self.log.flushed.store(self.flushed, Ordering::Release);
         self.pop_covered();
@@ -202,9 +212,10 @@ impl Writer {
         let requested = (requested > self.flushed && requested <= end).then_some(requested);
         let finish =
             (self.log.stop.load(Ordering::Acquire) == FINISH && end > self.flushed).then_some(end);
-        match waiter.or(requested).or(finish) {
-            Some(upto) => Due::Sync(upto),
-            None => Due::Nothing,
+        match (waiter.or(finish), requested) {
+            (Some(upto), _) => Due::Sync(upto),
+            (None, Some(_)) => Due::Soon,
+            (None, None) => Due::Nothing,
         }
     }
 
@@ -219,12 +230,17 @@ impl Writer {
         waiting > self.log.ring.size() / 8 || !self.log.space_waiters.lock().is_empty()
     }
 
-    fn sleep(&mut self) {
+    fn sleep(&mut self, until: Option<Instant>) {
         self.log.sleeping.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        let idle = matches!(self.due(), Due::Nothing) && !self.is_behind();
+        let due = match self.due() {
+            Due::Sync(_) => true,
+            Due::Soon => until.is_none(),
+            Due::Nothing => false,
+        };
+        let idle = !due && !self.is_behind();
         if idle && self.log.stop.load(Ordering::SeqCst) == 0 {
-            sched::park_uninterruptible(WaitEvent::ActivityWalWriterMain, None);
+            sched::park_uninterruptible(WaitEvent::ActivityWalWriterMain, until);
         }
         self.log.sleeping.store(false, Ordering::SeqCst);
     }
