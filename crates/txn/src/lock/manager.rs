@@ -331,6 +331,17 @@ impl LockManager {
         self.partitions[Self::partition_number(tag)].lock()
     }
 
+    /// Asserts that nothing is left of any lock.
+    #[cfg(test)]
+    pub(super) fn assert_empty(&self) {
+        for partition in self.partitions() {
+            assert!(partition.entries.is_empty(), "an entry is left");
+        }
+        let strong = self.strong.iter().map(|counter| counter.load(Ordering::SeqCst)).sum::<u32>();
+        assert_eq!(strong, 0, "a strong lock is still counted");
+        assert_eq!((self.rows.left(), self.core.waiters.count()), (0, 0));
+    }
+
     /// All partitions, in order.
     pub(super) fn partitions(&self) -> impl Iterator<Item = MutexGuard<'_, Partition>> {
         self.partitions.iter().map(|partition| partition.lock())

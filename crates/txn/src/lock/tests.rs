@@ -584,3 +584,99 @@ fn the_list_of_locks_shows_who_holds_and_who_waits_for_whom() {
         last.join().unwrap();
     });
 }
+
+/// Sessions do everything at once, in any order, with deadlocks, timeouts, cancels and savepoints. In
+/// the end nothing may be left of any lock, and everyone must have come to an end.
+#[test]
+fn nothing_is_left_of_sessions_that_did_everything_at_once() {
+    let m = manager();
+    let tasks = Mutex::new(Vec::new());
+    let running = AtomicI64::new(5);
+    let start = std::sync::Barrier::new(5);
+    std::thread::scope(|s| {
+        for thread in 0..5u64 {
+            let (m, tasks, running, start) = (&m, &tasks, &running, &start);
+            s.spawn(move || {
+                tasks.lock().unwrap().push(sched::current());
+                let owner = session(m);
+                owner.deadlock_timeout_ms.store(1, Ordering::Relaxed);
+                start.wait();
+                let mut seed = thread;
+                let mut random = move |n: u64| {
+                    seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                    (seed >> 33) % n
+                };
+                for _ in 0..400 {
+                    owner.lock_timeout_ms.store(random(4) * 10, Ordering::Relaxed);
+                    do_something(&owner, &mut random);
+                    m.locks.unlock_session_all(&owner);
+                    sched::current().clear_interrupt(Interrupt::Cancel);
+                }
+                running.fetch_sub(1, Ordering::SeqCst);
+            });
+        }
+        let mut turn = 0;
+        while running.load(Ordering::SeqCst) > 0 {
+            std::thread::yield_now();
+            let tasks = tasks.lock().unwrap();
+            if let Some(task) = tasks.get(turn / 5000).filter(|_| turn % 5000 == 0) {
+                task.interrupt(Interrupt::Cancel);
+            }
+            turn = (turn + 1) % 25_000;
+        }
+    });
+    m.locks.assert_empty();
+}
+
+/// One transaction with random steps; errors roll it back, or a savepoint of it.
+fn do_something(owner: &Arc<LockOwner>, random: &mut impl FnMut(u64) -> u64) {
+    let m = owner.manager();
+    let tx = begin(owner);
+    let mut levels = Vec::new();
+    for _ in 0..random(12) {
+        std::thread::yield_now();
+        let mode = LockMode::ALL[random(8) as usize];
+        let result = match random(8) {
+            0 => lock(owner, LockTag::Relation(Oid(random(3) as u32)), mode),
+            1 => lock(owner, object(random(3)), mode),
+            2 => m.locks.lock(owner, object(random(3)), mode, LockWait::Try),
+            3 => {
+                let key = LockTag::Advisory(Oid(5), random(2) as i64);
+                m.locks.lock_session(owner, key, mode, LockWait::Block)
+            }
+            4 => {
+                let xid = base::Xid(m.next_xid().0 - 1 - random(3).min(m.next_xid().0 - 1));
+                match tx.is_mine(xid) {
+                    true => Ok(true),
+                    false => m.locks.wait_for_xid(owner, xid, LockWait::Block),
+                }
+            }
+            5 => {
+                let row = TupleId { block: random(2) as u32, offset: 1 };
+                m.locks.share_row(owner, tx.xid().unwrap(), ROWS, row, RowLockMode::Share);
+                m.locks.copy_row_sharers(ROWS, row, TupleId { block: 1, offset: 2 });
+                Ok(true)
+            }
+            6 => {
+                levels.push(tx.savepoint());
+                Ok(true)
+            }
+            _ => {
+                if let Some(level) = levels.pop() {
+                    tx.release(level);
+                }
+                Ok(true)
+            }
+        };
+        if result.is_err() {
+            sched::current().clear_interrupt(Interrupt::Cancel);
+            match levels.last() {
+                Some(&level) => tx.rollback_to(level),
+                None => return,
+            }
+        }
+    }
+    if random(3) > 0 {
+        tx.commit(&[], |_| ()).unwrap();
+    }
+}
