@@ -108,6 +108,7 @@ fn main() {
     let (b, t, a) = (table(branches, 10), table(branches * 10, 10), table(branches * 10_000, 84));
     let history = table(0, 0);
     let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let log = storage.wal.insert_position().0;
     let start = Instant::now();
     std::thread::scope(|scope| {
         for number in 0..sessions {
@@ -140,9 +141,10 @@ fn main() {
     });
     let count = done.load(Relaxed) as f64;
     println!(
-        "{:.0} a second; rows that left their page: {:.4}, roots looked at: {:.2} a transaction; \
+        "{:.0} a second, {:.0} bytes of log each; rows that left their page: {:.4}, roots looked at: {:.2} a transaction; \
          pages of branches {}, tellers {}, history {}",
         count / start.elapsed().as_secs_f64(),
+        (storage.wal.insert_position().0 - log) as f64 / count,
         HOPS.load(Relaxed) as f64 / count,
         PASSED.load(Relaxed) as f64 / count,
         b.heap.pages().expect("pages"),

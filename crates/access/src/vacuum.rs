@@ -94,7 +94,7 @@ fn prune_block(judge: &mut Judge<'_>, heap: &Heap, block: u32, no_indexes: bool)
 
 fn visit(judge: &mut Judge<'_>, heap: &Heap, block: u32, scope: Scope<'_>) -> Result<Pruned> {
     let mut mtr = heap.storage.mtr();
-    let target = mtr.add(heap.pin(block)?.write());
+    let target = mtr.add(heap.pin_scan(block)?.write());
     let pruned = if page::is_new(mtr.page(target)) {
         Pruned::default()
     } else {

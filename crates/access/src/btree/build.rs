@@ -90,7 +90,7 @@ impl BTree {
             if next == 0 {
                 return Ok(removed);
             }
-            pinned = self.pin(next)?;
+            pinned = self.storage.pool.pin_scan(PageId::main(self.rel, next))?;
         }
     }
 }

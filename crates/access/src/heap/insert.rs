@@ -120,6 +120,11 @@ impl Heap {
         self.storage.pool.pin(PageId::main(self.rel, block))
     }
 
+    /// Pins a page in passing: by a scan of a large table, or vacuum.
+    pub(crate) fn pin_scan(&self, block: u32) -> Result<storage::Pinned> {
+        self.storage.pool.pin_scan(PageId::main(self.rel, block))
+    }
+
     fn pin_taken(&self, taken: Taken) -> Result<storage::Pinned> {
         let id = PageId::main(self.rel, taken.block);
         if taken.fresh { self.storage.pool.pin_new(id) } else { self.storage.pool.pin(id) }

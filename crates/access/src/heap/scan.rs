@@ -15,12 +15,20 @@ pub struct HeapScan {
     snapshot: Snapshot,
     blocks: Option<Range<u32>>,
     limit: Option<Range<u32>>,
+    /// The table takes a good part of the buffer pool: passing by is no reason to keep a page.
+    large: bool,
 }
 
 impl Heap {
     /// All rows that the snapshot sees, page by page, in `blocks` (all pages when None).
     pub fn scan(&self, snapshot: &Snapshot, blocks: Option<Range<u32>>) -> HeapScan {
-        HeapScan { heap: self.clone(), snapshot: *snapshot, blocks: None, limit: blocks }
+        HeapScan {
+            heap: self.clone(),
+            snapshot: *snapshot,
+            blocks: None,
+            limit: blocks,
+            large: false,
+        }
     }
 }
 
@@ -35,6 +43,7 @@ impl HeapScan {
         if self.blocks.is_none() {
             // Pages added from now on hold nothing that the snapshot sees.
             let pages = self.heap.pages()?;
+            self.large = pages as usize > self.heap.storage.pool.frames() / 4;
             let limit = self.limit.clone().unwrap_or(0..pages);
             self.blocks = Some(limit.start.min(pages)..limit.end.min(pages));
         }
@@ -53,7 +62,7 @@ impl HeapScan {
         block: u32,
         f: &mut impl FnMut(TupleId, TupleId, &[u8]),
     ) -> Result<bool> {
-        let pinned = self.heap.pin(block)?;
+        let pinned = if self.large { self.heap.pin_scan(block)? } else { self.heap.pin(block)? };
         let mut any = false;
         let crowded = {
             let guard = pinned.read();
