@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use base::WaitEvent;
 
+use crate::local::local;
 use crate::mutex::{Mutex, MutexGuard};
 use crate::spin::SpinLock;
 use crate::task::{TaskRef, Wake, current, park};
@@ -105,6 +106,7 @@ impl Condvar {
         event: WaitEvent,
         deadline: Option<Instant>,
     ) -> (MutexGuard<'a, T>, Wake) {
+        local().assert_may_wait();
         debug_assert!(guard.is_of(mutex), "the guard is of another mutex");
         let node = Node {
             task: current(),

@@ -95,9 +95,14 @@ impl Local {
         !self.yielder.get().is_null()
     }
 
-    /// Panics in debug builds when a spin lock is held.
+    /// Panics where nothing may wait: on a worker's own stack, and (checked in debug builds) under
+    /// a spin lock. Called before a waiter is known to others, since a panic would leave it there.
     pub fn assert_may_wait(&self) {
         debug_assert_eq!(self.spins.get(), 0, "a spin lock is held across a wait");
+        assert!(
+            self.on_coroutine() || self.worker.get().is_null(),
+            "a worker's own stack must not park"
+        );
     }
 }
 

@@ -10,6 +10,11 @@ mod real {
     pub use crate::spin::Backoff;
     pub use crate::task::{TaskRef, current, park_uninterruptible};
 
+    /// Panics where nothing may wait.
+    pub fn assert_may_wait() {
+        crate::local::local().assert_may_wait();
+    }
+
     /// Counts latches held by the running task, in debug builds.
     #[inline]
     pub fn latch_held(change: i32) {
@@ -46,6 +51,7 @@ mod model {
         loom::thread::park();
     }
 
+    pub fn assert_may_wait() {}
     pub fn latch_held(_change: i32) {}
 
     /// Lets another loom thread run.

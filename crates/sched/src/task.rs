@@ -240,6 +240,7 @@ impl Task {
         if interruptible && self.interrupted() {
             return Wake::Interrupted;
         }
+        local().assert_may_wait();
         debug_assert!(
             self.latches_held() <= 0 || !matches!(event.info().kind, "Lock" | "Client"),
             "a latch is held across a wait for {}",
@@ -293,11 +294,9 @@ impl Task {
     /// Waits until PARKED is clear or the time has come (then PARKED is cleared).
     fn block(&self, how: u32, limit: u64) {
         let local = local();
-        local.assert_may_wait();
         if local.on_coroutine() {
             worker::suspend_parked(local, limit);
         } else {
-            assert!(local.worker().is_none(), "a worker's own stack must not park");
             self.block_thread(how, limit);
         }
     }

@@ -312,6 +312,21 @@ fn idle_sources_are_woken_by_call_interrupt_and_time() {
 }
 
 #[test]
+fn the_native_stack_must_not_park() {
+    let server = Server::new(1);
+    let (mut client, _) = server.connect(|s, r| {
+        let caught = std::panic::catch_unwind(|| {
+            sched::on_native_stack(|| park(WaitEvent::IPCTaskJoin, None));
+        });
+        assert!(caught.is_err() || r.hangup);
+        echo(s, r)
+    });
+    ask(&mut client, b"x");
+    drop(client);
+    assert_eq!(server.end(), 1);
+}
+
+#[test]
 fn the_native_stack_is_lent_and_returned() {
     let server = Server::new(1);
     let (mut client, _) = server.connect(|s, r| {

@@ -55,7 +55,7 @@ use base::settings::{live_int, setting};
 use super::tranche::{MOST_SPINS, Tranche};
 use crate::clock::now_ns;
 use crate::seam::{
-    AtomicBool, AtomicU64, Backoff, Cell, Ordering, TaskRef, current, latch_held,
+    AtomicBool, AtomicU64, Backoff, Cell, Ordering, TaskRef, assert_may_wait, current, latch_held,
     park_uninterruptible,
 };
 
@@ -274,6 +274,7 @@ impl RawLwLock {
         if self.spin(mode, counters) {
             return;
         }
+        assert_may_wait();
         let waiter = Waiter {
             mode,
             task: current(),

@@ -112,6 +112,12 @@ impl Conn {
         conn
     }
 
+    /// One that nobody opens, for tests.
+    #[cfg(test)]
+    pub(super) fn unused() -> &'static Conn {
+        Box::leak(Box::new(Conn::empty()))
+    }
+
     fn empty() -> Conn {
         Conn {
             flags: AtomicU32::new(0),

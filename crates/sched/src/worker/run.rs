@@ -64,7 +64,7 @@ impl Worker {
             idle: RefCell::default(),
             least_idle: Cell::new(0),
             trimmed_ns: Cell::new(0),
-            timers: Timers::default(),
+            timers: Timers::new(),
             ended: RefCell::default(),
             items: RefCell::default(),
             claimed: RefCell::default(),
