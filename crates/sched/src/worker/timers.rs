@@ -47,10 +47,10 @@ impl Timers {
 
     /// Sees to it that some worker looks at `conn` at `at` or before.
     pub fn arm(&self, conn: &'static Conn, at: u64) {
-        if at == NEVER || conn.timer_at.load(Ordering::SeqCst) <= at {
+        // Two workers may arm at once: the earlier time must win.
+        if at == NEVER || conn.timer_at.fetch_min(at, Ordering::SeqCst) <= at {
             return;
         }
-        conn.timer_at.store(at, Ordering::SeqCst);
         let generation = conn.generation.load(Ordering::SeqCst);
         let mut heap = self.heap.borrow_mut();
         heap.push(Reverse((at, conn.address(), generation)));
