@@ -13,6 +13,7 @@ mod table;
 
 use std::fs::{self, File};
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -226,6 +227,17 @@ impl Files {
             unsafe {
                 libc::sync_file_range(file.as_raw_fd(), from, len, libc::SYNC_FILE_RANGE_WRITE)
             };
+        }
+    }
+
+    /// Asks the system to read blocks ahead. A hint.
+    pub(crate) fn prefetch(&self, rel: RelId, fork: Fork, blocks: Range<u32>) {
+        if let Ok(file) = self.file(rel, fork, false) {
+            let from = libc::off_t::from(blocks.start) * PAGE_SIZE as libc::off_t;
+            let len = blocks.len() as libc::off_t * PAGE_SIZE as libc::off_t;
+            let advice = libc::POSIX_FADV_WILLNEED;
+            // SAFETY: a system call on an open descriptor.
+            unsafe { libc::posix_fadvise(file.as_raw_fd(), from, len, advice) };
         }
     }
 

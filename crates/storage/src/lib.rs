@@ -37,6 +37,7 @@ mod recovery;
 mod stats;
 pub mod wal;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -255,8 +256,14 @@ impl Storage {
     /// # Errors
     /// I/O errors.
     pub fn drop_relation(&self, rel: RelId) -> Result<()> {
+        let mut forks = Vec::with_capacity(files::FORKS.len());
+        for fork in files::FORKS {
+            forks.push((fork, self.core.files.block_count(rel, fork)?));
+        }
         self.core.files.mark_dropped(rel)?;
-        self.core.pool.forget(rel, |_| true);
+        for (fork, blocks) in forks {
+            self.core.pool.forget(rel, fork, 0..blocks);
+        }
         self.core.files.remove(rel)
     }
 
@@ -290,7 +297,8 @@ impl Storage {
     /// # Errors
     /// I/O errors.
     pub fn truncate(&self, rel: RelId, fork: Fork, blocks: u32) -> Result<()> {
-        if self.core.files.block_count(rel, fork)? <= blocks {
+        let before = self.core.files.block_count(rel, fork)?;
+        if before <= blocks {
             return Ok(());
         }
         self.core.log.within_one_checkpoint(|| {
@@ -302,9 +310,15 @@ impl Storage {
             scratch.give_back();
             // A cut file whose cut isn't in the log would lack pages that redo wants to change.
             self.core.log.flush(end)?;
-            self.core.pool.forget(rel, |id| id.fork == fork && id.block >= blocks);
+            self.core.pool.forget(rel, fork, blocks..before);
             self.core.files.cut(rel, fork, blocks)
         })
+    }
+
+    /// Asks the system to read blocks ahead that a scan will want soon. A hint; errors are left for
+    /// the read.
+    pub fn prefetch(&self, rel: RelId, fork: Fork, blocks: Range<u32>) {
+        self.core.files.prefetch(rel, fork, blocks);
     }
 
     /// Starts a mini-transaction.

@@ -75,8 +75,8 @@ impl<'a> Redo<'a> {
             CUT => {
                 let (_, mut body) = record.pages()?;
                 let (rel, fork, blocks) = (base::RelId(body.u32()?), body.fork()?, body.u32()?);
-                let doomed = |id: base::PageId| id.fork == fork && id.block >= blocks;
-                self.pool.pool.forget(rel, doomed);
+                let before = self.files.block_count(rel, fork)?;
+                self.pool.pool.forget(rel, fork, blocks..before.max(blocks));
                 self.files.cut(rel, fork, blocks)
             }
             PART => {

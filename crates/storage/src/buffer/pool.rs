@@ -10,11 +10,12 @@
 //!   is flushed up to the copy's LSN; then the copy gets its checksum and is written. The page can
 //!   be changed meanwhile, which makes it dirty again.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
 use base::settings::{live_int, setting};
-use base::{Error, Lsn, PageId, RelId, Result, WaitEvent, err};
+use base::{Error, Fork, Lsn, PageId, RelId, Result, WaitEvent, err};
 use crossbeam_utils::CachePadded;
 use sched::{Mutex, SpinLock, TaskRef};
 
@@ -430,22 +431,36 @@ impl Pool {
         self.write_out(frame, true)
     }
 
-    /// Forgets the relation's pages that `doomed` names, changes and all. Waits for pins to go.
-    pub(crate) fn forget(&self, rel: RelId, doomed: impl Fn(PageId) -> bool) {
-        for frame in self.arena.frames().iter() {
-            loop {
-                let id = frame.id();
-                if id.rel != rel || !doomed(id) || frame.pin_as(id, false).is_none() {
-                    break;
-                }
-                if frame.claim_pinned() {
-                    self.unlink(frame);
-                    self.give_back(frame);
-                    break;
-                }
-                frame.unpin();
-                sched::yield_now();
+    /// Forgets these pages of a fork, changes and all. Waits for pins to go.
+    pub(crate) fn forget(&self, rel: RelId, fork: Fork, blocks: Range<u32>) {
+        if blocks.len() < self.arena.active() / 4 {
+            blocks.for_each(|block| self.forget_page(PageId { rel, fork, block }));
+            return;
+        }
+        for frame in self.arena.frames() {
+            let id = frame.id();
+            if (id.rel, id.fork) == (rel, fork) && blocks.contains(&id.block) {
+                self.forget_page(id);
             }
+        }
+    }
+
+    fn forget_page(&self, id: PageId) {
+        let bucket = self.mapping.bucket(id);
+        loop {
+            let partition = self.mapping.lock(bucket);
+            let Some(frame) = partition.find(self.arena.frames(), bucket, id) else { return };
+            let pinned = frame.pin_as(id, false).is_some();
+            drop(partition);
+            if pinned && frame.claim_pinned() {
+                self.unlink(frame);
+                self.give_back(frame);
+                return;
+            }
+            if pinned {
+                frame.unpin();
+            }
+            sched::yield_now();
         }
     }
 }
