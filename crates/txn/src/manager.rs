@@ -36,7 +36,7 @@ use crossbeam_utils::CachePadded;
 use sched::{Mutex, TaskRef};
 use storage::{Participant, Storage};
 
-use crate::commit_log::{CommitLog, State, XID_LIMIT, XidStatus};
+use crate::commit_log::{CHUNK, CommitLog, State, XID_LIMIT, XidStatus};
 use crate::lock::{LockManager, LockOwner};
 use crate::log::{self, Log};
 use crate::recovery::Recovery;
@@ -49,8 +49,9 @@ use crate::waiters::XidWaiters;
 const XID_BLOCK: u64 = 4096;
 /// The same for oids.
 const OID_BLOCK: u32 = 128;
-/// How many steps `oldest` takes at once.
-const OLDEST_STEPS: u64 = 4096;
+/// How many steps `oldest` takes at the end of a transaction: more than one id a transaction, so that
+/// it catches up after one that ran for long.
+const OLDEST_STEPS: u64 = 64;
 /// How often a reader looks at a committing transaction before it parks.
 const COMMITTING_SPINS: u32 = 100;
 
@@ -318,23 +319,31 @@ impl Core {
 
     fn ended(&self, xids: &[Xid]) {
         self.waiters.wake(xids.iter().copied());
-        self.advance_oldest();
+        self.advance_oldest(OLDEST_STEPS);
     }
 
-    /// Moves `oldest` over transactions that have ended.
-    fn advance_oldest(&self) {
+    /// Moves `oldest` over at most so many transactions that have ended, and over whole chunks of the
+    /// commit log that were reduced. Whether it got anywhere.
+    fn advance_oldest(&self, steps: u64) -> bool {
         let from = self.oldest.load(Ordering::SeqCst);
         let published = self.horizon.last_csn();
-        let end = self.xid_limit.load(Ordering::Acquire).min(from + OLDEST_STEPS);
-        let passable = |xid: &u64| match self.commits.get(Xid(*xid)) {
+        let end = self.xid_limit.load(Ordering::Acquire);
+        let passable = |xid: u64| match self.commits.get(Xid(xid)) {
             State::Aborted => true,
             State::Committed(csn) => csn <= published,
             _ => false,
         };
-        let passed = (from..end).take_while(passable).count() as u64;
-        if passed > 0 {
-            self.oldest.fetch_max(from + passed, Ordering::SeqCst);
+        let mut to = from;
+        for _ in 0..steps {
+            if (to == from || to % CHUNK == 0) && self.commits.is_reduced(to / CHUNK) {
+                to = (to / CHUNK + 1) * CHUNK;
+            } else if to < end && passable(to) {
+                to += 1;
+            } else {
+                break;
+            }
         }
+        to > from && self.oldest.fetch_max(to, Ordering::SeqCst) < to
     }
 }
 
@@ -441,7 +450,7 @@ impl TxnManager {
 
     /// Every transaction below this has ended.
     pub fn oldest_running(&self) -> Xid {
-        self.core.advance_oldest();
+        while self.core.advance_oldest(CHUNK) {}
         self.core.oldest()
     }
 

@@ -561,6 +561,26 @@ fn the_list_of_sessions_shows_ids_and_snapshots() {
 }
 
 #[test]
+fn the_oldest_running_transaction_is_found_after_a_long_one() {
+    let m = manager();
+    let (a, b) = (session(&m), session(&m));
+    let long = begin(&b);
+    let oldest = long.xid().unwrap();
+    for i in 0..3 * crate::commit_log::CHUNK {
+        let tx = begin(&a);
+        tx.xid().unwrap();
+        if i % 2 == 0 {
+            commit(&tx);
+        }
+    }
+    assert_eq!(m.oldest_running(), oldest);
+    assert_eq!(begin(&a).snapshot().xmin, oldest);
+    commit(&long);
+    assert_eq!(m.oldest_running(), m.next_xid());
+    assert_eq!(begin(&a).snapshot().xmin, m.next_xid());
+}
+
+#[test]
 fn old_transactions_are_reduced_but_not_before_every_snapshot_sees_them() {
     let m = manager();
     let (a, b) = (session(&m), session(&m));
