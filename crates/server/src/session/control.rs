@@ -129,7 +129,9 @@ impl State {
                 let read_only = base::settings::parse_bool(value);
                 self.set_modes(&TransactionModes { read_only, ..Default::default() })
             }
-            ("session_authorization" | "role", Some(value)) if value != &*self.user => {
+            ("session_authorization" | "role", Some(value))
+                if value != &*self.user && value != "none" =>
+            {
                 Err(base::Error::unsupported(format_args!("SET {name} to another role")))
             }
             ("session_authorization" | "role", _) => Ok(()),

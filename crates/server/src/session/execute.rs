@@ -20,6 +20,7 @@ use super::hooks::{Hooks, Info};
 use super::portal::{PlanOf, ResultFormats};
 use super::rows::{self, Kept, Rows};
 use super::transaction::Block;
+use crate::counters::Slot;
 use crate::views;
 
 /// A statement to run.
@@ -192,19 +193,30 @@ impl State {
                 _ => false,
             },
             Statement::Utility(Utility::CopyFrom { modify, .. }) => counters.count(modify, rows),
-            Statement::Utility(Utility::Vacuum { vacuum: true, .. }) => {
-                for (table, _) in &prepared.locks {
-                    if let Some(slot) = counters.find(table.0) {
-                        let dead = slot.dead.load(Ordering::Relaxed);
-                        slot.vacuumed(dead, false, crate::server::now());
-                    }
-                }
+            Statement::Utility(Utility::Vacuum { vacuum: true, tables, .. }) => {
+                self.note_vacuum(tables);
                 false
             }
             _ => false,
         };
         if wake {
             self.server.autovacuum.wake();
+        }
+    }
+
+    /// VACUUM by command: what was counted before it is dealt with.
+    fn note_vacuum(&self, names: &[sql::utility::Name]) {
+        let catalog = self.server.engine.catalog.current();
+        let counters = &self.server.counters;
+        let now = crate::server::now();
+        let done = |slot: &Slot| slot.vacuumed(slot.dead.load(Ordering::Relaxed), false, now);
+        if names.is_empty() {
+            counters.all().for_each(done);
+        }
+        for name in names {
+            let path = self.settings.path();
+            let table = catalog.expect_table(path, name.schema.as_deref(), &name.name);
+            table.ok().and_then(|t| counters.find(t.oid)).map(done);
         }
     }
 

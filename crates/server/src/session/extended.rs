@@ -52,7 +52,7 @@ impl State {
     /// The extended protocol's transaction begins with its first message.
     fn begin_extended(&mut self) {
         if self.transaction.block == Block::None {
-            self.transaction.block = Block::Implicit;
+            self.transaction.block = Block::Pipeline;
         }
         if self.transaction.block != Block::Failed {
             self.ensure_transaction();

@@ -41,7 +41,7 @@ use base::{Error, Result, err};
 use catalog::{CatalogTx, Snapshot};
 use sched::{Interrupt, Readiness, Source, SpinLock, TaskRef};
 use txn::LockOwner;
-use wire::response;
+use wire::response::{self, TransactionStatus};
 
 use crate::connection::{Fill, Input, Output, Socket};
 use crate::log;
@@ -367,13 +367,15 @@ impl State {
         self.disarm_timeout();
         let status = self.transaction.block.status();
         let now = server::now();
+        let xid = self.transaction.current.as_ref().and_then(txn::Transaction::top_xid);
         self.entry.update(|a| {
-            a.state = match self.transaction.block {
-                Block::None | Block::Implicit => registry::State::Idle,
-                Block::Explicit => registry::State::IdleInTransaction,
-                Block::Failed => registry::State::IdleInFailed,
+            a.state = match status {
+                TransactionStatus::Idle => registry::State::Idle,
+                TransactionStatus::InBlock => registry::State::IdleInTransaction,
+                TransactionStatus::Failed => registry::State::IdleInFailed,
             };
             a.state_change = now;
+            a.xid = xid.map_or(0, |x| x.0);
         });
         let out = self.out.get_mut();
         self.settings.report(&mut out.buffer);

@@ -4,8 +4,8 @@
 //!              BEGIN                        error
 //!   None ─────────────────▶ Explicit ───────────────▶ Failed
 //!    ▲ │ several statements    │ COMMIT, ROLLBACK        │ COMMIT, ROLLBACK (rolls back),
-//!    │ ▼ before a Sync         ▼                         ▼ ROLLBACK TO goes back to Explicit
-//!   Implicit ─ end ──────────▶ None ◀───────────────────
+//!    │ ▼ that came together    ▼                         ▼ ROLLBACK TO goes back to Explicit
+//!   Implicit, Pipeline ─ end ▶ None ◀───────────────────
 //! ```
 //!
 //! A failed block without savepoints has no transaction any more: its locks are free at once. With
@@ -28,8 +28,10 @@ pub enum Block {
     /// Each statement is its own transaction.
     #[default]
     None,
-    /// Several statements that came together are one.
+    /// The statements of one query string are one transaction.
     Implicit,
+    /// The messages up to a Sync are one.
+    Pipeline,
     /// BEGIN.
     Explicit,
     /// A statement of an explicit block failed.
@@ -40,7 +42,7 @@ impl Block {
     /// As ReadyForQuery tells it.
     pub fn status(self) -> TransactionStatus {
         match self {
-            Block::None | Block::Implicit => TransactionStatus::Idle,
+            Block::None | Block::Implicit | Block::Pipeline => TransactionStatus::Idle,
             Block::Explicit => TransactionStatus::InBlock,
             Block::Failed => TransactionStatus::Failed,
         }
@@ -118,7 +120,7 @@ impl State {
 
     /// `25001` inside a block.
     pub(super) fn prevent_in_block(&self, what: &str) -> Result<()> {
-        if self.transaction.block == Block::None {
+        if matches!(self.transaction.block, Block::None | Block::Pipeline) {
             return Ok(());
         }
         Err(err!(ACTIVE_SQL_TRANSACTION, "{what} cannot run inside a transaction block"))
@@ -132,7 +134,7 @@ impl State {
     /// BEGIN.
     pub(super) fn begin_block(&mut self, modes: &TransactionModes) -> Result<()> {
         match self.transaction.block {
-            Block::None | Block::Implicit => {
+            Block::None | Block::Implicit | Block::Pipeline => {
                 self.transaction.block = Block::Explicit;
                 self.ensure_transaction();
             }
@@ -174,13 +176,13 @@ impl State {
     /// COMMIT; returns the command tag.
     pub(super) fn commit_block(&mut self, chain: bool) -> Result<&'static str> {
         match self.transaction.block {
-            Block::None | Block::Implicit if chain => {
+            Block::None | Block::Implicit | Block::Pipeline if chain => {
                 return Err(err!(
                     NO_ACTIVE_SQL_TRANSACTION,
                     "COMMIT AND CHAIN can only be used in transaction blocks"
                 ));
             }
-            Block::None | Block::Implicit => {
+            Block::None | Block::Implicit | Block::Pipeline => {
                 self.warn_no_transaction();
                 self.commit()?;
                 return Ok("COMMIT");
@@ -196,7 +198,7 @@ impl State {
 
     /// ROLLBACK; returns the command tag.
     pub(super) fn rollback_block(&mut self, chain: bool) -> Result<&'static str> {
-        if matches!(self.transaction.block, Block::None | Block::Implicit) {
+        if matches!(self.transaction.block, Block::None | Block::Implicit | Block::Pipeline) {
             if chain {
                 return Err(err!(
                     NO_ACTIVE_SQL_TRANSACTION,
@@ -228,7 +230,7 @@ impl State {
     /// Ends the transaction of a statement that has no block of its own.
     pub(super) fn end_implicit(&mut self) -> Result<()> {
         match self.transaction.block {
-            Block::None | Block::Implicit => self.commit(),
+            Block::None | Block::Implicit | Block::Pipeline => self.commit(),
             Block::Explicit | Block::Failed => Ok(()),
         }
     }
