@@ -5,7 +5,7 @@ use sql::plan::Node;
 use sql::{AggCall, Plan};
 use types::batch::{BATCH_ROWS, Vector};
 use types::func::Accumulator;
-use types::{Batch, Datum};
+use types::{Batch, Datum, oids};
 
 use super::grouping::{RowSet, same};
 use super::sort::encode;
@@ -31,6 +31,15 @@ pub struct Aggregate {
 enum AggState {
     /// `count(*)` and `count(x)` without more.
     Count(i64),
+    /// `sum` of int2 and int4: an int8, NULL before the first value.
+    Sum(Option<i64>),
+    /// `min` and `max` of integers.
+    Extreme {
+        /// `max`.
+        max: bool,
+        /// So far.
+        best: Option<i64>,
+    },
     /// Anything else.
     Plain(Box<dyn Accumulator>),
     /// DISTINCT or ORDER BY: the arguments are kept until the end.
@@ -50,7 +59,40 @@ impl AggState {
         if call.aggregate.name == "count" {
             return AggState::Count(0);
         }
-        AggState::Plain((call.aggregate.start)())
+        let integer = match call.aggregate.args {
+            [oids::INT2 | oids::INT4] => 4,
+            [oids::INT8] => 8,
+            _ => 0,
+        };
+        match call.aggregate.name {
+            "sum" if integer == 4 => AggState::Sum(None),
+            "min" | "max" if integer > 0 => {
+                AggState::Extreme { max: call.aggregate.name == "max", best: None }
+            }
+            _ => AggState::Plain((call.aggregate.start)()),
+        }
+    }
+
+    /// Adds an integer to a state that is about integers.
+    #[inline]
+    fn add_integer(&mut self, value: i64) -> Result<()> {
+        match self {
+            AggState::Sum(sum) => {
+                let total = sum.unwrap_or(0).checked_add(value);
+                *sum = Some(total.ok_or_else(|| {
+                    base::err!(NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range")
+                })?);
+            }
+            AggState::Extreme { max, best } => {
+                *best = Some(match *best {
+                    Some(b) if *max => b.max(value),
+                    Some(b) => b.min(value),
+                    None => value,
+                });
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn add(&mut self, call: &AggCall, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<()> {
@@ -62,6 +104,14 @@ impl AggState {
         match (self, &call.args[..]) {
             (AggState::Count(n), []) => *n += 1,
             (AggState::Count(n), [arg]) => *n += i64::from(!eval::eval(arg, row, run)?.is_null()),
+            (state @ (AggState::Sum(_) | AggState::Extreme { .. }), [arg]) => {
+                match eval::eval(arg, row, run)? {
+                    Datum::Int2(v) => state.add_integer(i64::from(v))?,
+                    Datum::Int4(v) => state.add_integer(i64::from(v))?,
+                    Datum::Int8(v) => state.add_integer(v)?,
+                    _ => {}
+                }
+            }
             (AggState::Plain(state), [arg]) => {
                 let value = eval::eval(arg, row, run)?;
                 if !(call.aggregate.strict && value.is_null()) {
@@ -75,6 +125,7 @@ impl AggState {
                 }
                 match state {
                     AggState::Count(n) => *n += 1,
+                    AggState::Sum(_) | AggState::Extreme { .. } => {}
                     AggState::Plain(state) => state.add(&values)?,
                     AggState::Kept { seen, rows } => {
                         if seen.as_mut().is_some_and(|s| !s.insert(&values).1) {
@@ -96,6 +147,13 @@ impl AggState {
     fn finish(&mut self, call: &AggCall) -> Result<Datum> {
         match self {
             AggState::Count(n) => Ok(Datum::Int8(*n)),
+            AggState::Sum(sum) => Ok(sum.map_or(Datum::Null, Datum::Int8)),
+            AggState::Extreme { best, .. } => Ok(match (*best, call.ty) {
+                (None, _) => Datum::Null,
+                (Some(v), oids::INT2) => Datum::Int2(v as i16),
+                (Some(v), oids::INT4) => Datum::Int4(v as i32),
+                (Some(v), _) => Datum::Int8(v),
+            }),
             AggState::Plain(state) => state.finish(),
             AggState::Kept { rows, .. } => {
                 rows.sort_by(|a, b| a.0.cmp(&b.0));
@@ -125,21 +183,47 @@ fn add_whole(
                 }
                 [sql::Expr::Column(c, _)] => {
                     let column = &batch.columns[usize::from(*c)];
-                    let is_datums = matches!(column.data, Vector::Datum(_));
-                    if !is_datums {
-                        let nulls = column.nulls.iter().filter(|null| **null).count();
-                        *n += (batch.rows - nulls) as i64;
-                        continue;
-                    }
+                    let nulls = column.nulls.iter().filter(|null| **null).count();
+                    *n += (batch.rows - nulls) as i64;
+                    continue;
                 }
                 _ => {}
             }
+        }
+        if add_integers(state, call, batch)? {
+            continue;
         }
         for row in 0..batch.rows {
             state.add(call, Row::Batch(batch, row), run)?;
         }
     }
     Ok(())
+}
+
+/// A whole column of integers at once; false when that isn't the case at hand.
+fn add_integers(state: &mut AggState, call: &AggCall, batch: &Batch) -> Result<bool> {
+    if !matches!(state, AggState::Sum(_) | AggState::Extreme { .. }) || call.filter.is_some() {
+        return Ok(false);
+    }
+    let [sql::Expr::Column(c, _)] = &call.args[..] else {
+        return Ok(false);
+    };
+    let column = &batch.columns[usize::from(*c)];
+    fn each<T: Copy + Into<i64>>(state: &mut AggState, values: &[T], nulls: &[bool]) -> Result<()> {
+        for (n, value) in values.iter().enumerate() {
+            if nulls.is_empty() || !nulls[n] {
+                state.add_integer((*value).into())?;
+            }
+        }
+        Ok(())
+    }
+    match &column.data {
+        Vector::Int2(v) => each(state, v, &column.nulls)?,
+        Vector::Int4(v) => each(state, v, &column.nulls)?,
+        Vector::Int8(v) => each(state, v, &column.nulls)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 fn start(aggs: &[AggCall]) -> impl Iterator<Item = AggState> + '_ {

@@ -1,0 +1,358 @@
+//! Stories: statements and what they return. Columns are separated by `|`, NULL is `~`.
+
+mod common;
+
+use common::Db;
+
+#[test]
+fn tpcb_like_transactions() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql(
+        "create table branches (bid int not null, bbalance int, filler char(88));
+         create table accounts (aid int not null, bid int, abalance int, filler char(84)) with (fillfactor=100);
+         create table history (tid int, bid int, aid int, delta int, mtime timestamp, filler char(22));
+         insert into branches(bid, bbalance) values (1, 0);
+         insert into accounts (aid, bid, abalance) select n, 1, 0 from generate_series(1, 3000) n;
+         alter table branches add primary key (bid);
+         alter table accounts add primary key (aid);",
+    );
+    for aid in [1, 17, 3000, 17] {
+        s.begin();
+        s.sql(&format!("update accounts set abalance = abalance + 5 where aid = {aid}"));
+        s.sql("update branches set bbalance = bbalance + 5 where bid = 1");
+        s.sql(&format!(
+            "insert into history (tid, bid, aid, delta, mtime) values (1, 1, {aid}, 5, current_timestamp)"
+        ));
+        s.commit();
+    }
+    assert_eq!(s.sql("select abalance from accounts where aid = 17"), ["10"]);
+    assert_eq!(s.sql("select sum(abalance) from accounts"), ["20"]);
+    assert_eq!(s.sql("select sum(bbalance) from branches"), ["20"]);
+    assert_eq!(s.sql("select count(*), sum(delta) from history"), ["4|20"]);
+    assert_eq!(s.sql("select count(*) from accounts where aid between 10 and 20"), ["11"]);
+    s.sql("vacuum analyze accounts; truncate history");
+    assert_eq!(s.sql("select count(*) from history"), ["0"]);
+    assert_eq!(s.sql("select max(aid), min(aid), avg(abalance) from accounts"), [
+        "3000|1|0.00666666666666666667"
+    ]);
+}
+
+#[test]
+fn joins_of_all_kinds() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql(
+        "create table a (x int, n text);
+         create table b (y int, m text);
+         insert into a values (1, 'one'), (2, 'two'), (null, 'none'), (3, 'three');
+         insert into b values (2, 'zwei'), (3, 'drei'), (3, 'drei bis'), (4, 'vier'), (null, 'nichts')",
+    );
+    let joins: [(&str, &[&str]); 8] = [
+        ("a join b on x = y", &["2|zwei", "3|drei", "3|drei bis"]),
+        ("a left join b on x = y", &["1|~", "2|zwei", "3|drei", "3|drei bis", "~|~"]),
+        (
+            "a right join b on x = y",
+            &["2|zwei", "3|drei", "3|drei bis", "~|nichts", "~|vier"],
+        ),
+        (
+            "a full join b on x = y",
+            &["1|~", "2|zwei", "3|drei", "3|drei bis", "~|nichts", "~|vier", "~|~"],
+        ),
+        ("a join b on x < y and y = 4", &["1|vier", "2|vier", "3|vier"]),
+        ("a left join b on x < y and m = 'vier'", &["1|vier", "2|vier", "3|vier", "~|~"]),
+        ("a, lateral (select m from b where y = x limit 1) l", &["2|zwei", "3|drei"]),
+        ("a left join lateral (select m from b where y = x limit 1) l on true", &[
+            "1|~", "2|zwei", "3|drei", "~|~",
+        ]),
+    ];
+    for (join, expected) in joins {
+        assert_eq!(s.sql(&format!("select x, m from {join} order by x, m")), expected, "{join}");
+    }
+    assert_eq!(s.sql("select count(*) from a cross join b"), ["20"]);
+    assert_eq!(s.sql("select n from a where exists (select 1 from b where y = x) order by n"), [
+        "three", "two"
+    ]);
+    assert_eq!(
+        s.sql("select n from a where not exists (select 1 from b where y = x) order by n"),
+        ["none", "one"]
+    );
+    assert_eq!(s.sql("select n from a where x in (select y from b) order by n"), ["three", "two"]);
+    assert!(s.sql("select n from a where x not in (select y from b)").is_empty());
+    assert_eq!(
+        s.sql("select n from a where x not in (select y from b where y is not null) order by n"),
+        ["one"]
+    );
+    assert_eq!(s.sql("select n, (select max(m) from b where y = x) from a order by n"), [
+        "none|~", "one|~", "three|drei bis", "two|zwei"
+    ]);
+    assert_eq!(s.sql("select n from a where x >= all (select y from b where y < 4) order by n"), [
+        "three"
+    ]);
+    assert_eq!(
+        s.error("select (select y from b)"),
+        "21000 more than one row returned by a subquery used as an expression"
+    );
+}
+
+#[test]
+fn groups_sets_and_order() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql(
+        "create table t (g text, v int);
+         insert into t values ('a', 1), ('b', 2), ('a', 3), (null, 4), ('b', null), (null, 6)",
+    );
+    assert_eq!(
+        s.sql("select g, count(*), count(v), sum(v), min(v), max(v) from t group by g order by g"),
+        ["a|2|2|4|1|3", "b|2|1|2|2|2", "~|2|2|10|4|6"]
+    );
+    assert_eq!(s.sql("select g from t group by g having sum(v) > 3 order by g desc"), ["~", "a"]);
+    assert_eq!(s.sql("select distinct g from t order by g nulls first"), ["~", "a", "b"]);
+    assert_eq!(s.sql("select distinct on (g) g, v from t order by g, v desc nulls last"), [
+        "a|3", "b|2", "~|6"
+    ]);
+    assert_eq!(s.sql("select count(distinct g), count(*) filter (where v > 2) from t"), ["2|3"]);
+    assert_eq!(s.sql("select sum(v), count(*) from t where false"), ["~|0"]);
+    assert_eq!(s.sql("values (1), (2) union values (2), (3) order by 1"), ["1", "2", "3"]);
+    assert_eq!(s.sql("values (1), (2) union all values (2) order by 1"), ["1", "2", "2"]);
+    assert_eq!(s.sql("values (1), (2) intersect values (2), (3)"), ["2"]);
+    assert_eq!(s.sql("values (1), (2) except values (2), (3)"), ["1"]);
+    assert_eq!(s.sql("select v from t order by v desc nulls last limit 2 offset 1"), ["4", "3"]);
+    assert_eq!(s.sql("with w as (select v from t where v > 2) select count(*), max(v) from w"), [
+        "3|6"
+    ]);
+    assert_eq!(s.sql("select generate_series(1, 3), 'x'"), ["1|x", "2|x", "3|x"]);
+    assert_eq!(s.sql("select n, o from generate_series(5, 6) with ordinality g(n, o)"), [
+        "5|1", "6|2"
+    ]);
+    assert_eq!(s.sql("select string_agg(g, ',' order by v desc) from t where g is not null"), [
+        "b,a,a"
+    ]);
+    assert_eq!(s.error("select 1 limit -1"), "2201W LIMIT must not be negative");
+    assert_eq!(s.error("select 1/(v-1) from t"), "22012 division by zero");
+}
+
+#[test]
+fn expressions() {
+    let db = Db::new();
+    let mut s = db.session();
+    let one: [(&str, &str); 14] = [
+        ("case when null then 1 when 1 = 1 then 2 end", "2"),
+        ("coalesce(null, null, 3)", "3"),
+        ("nullif(1, 1)", "~"),
+        ("greatest(1, null, 3), least(2, 1)", "3|1"),
+        ("null and false, null and true, null or true, not null", "f|~|t|~"),
+        ("1 is distinct from null, null is not distinct from null", "t|t"),
+        ("(1, 2) < (1, 3), (1, null) = (1, 2), (1, null) = (2, 2)", "t|~|f"),
+        ("3 = any (array[1, 2, 3]), 3 <> all (array[1, 2, null])", "t|~"),
+        ("array[1, 2, 3], (array[[1, 2], [3, 4]])[2][1]", "{1,2,3}|3"),
+        ("'abc' like 'a%', 'abc' not like '_b'", "t|t"),
+        ("array(select n from generate_series(1, 3) n)", "{1,2,3}"),
+        ("null is true, null is unknown, true is not false", "f|t|t"),
+        ("'5'::int + 1, 1.50::numeric(5, 1), 'x'::varchar(3)", "6|1.5|x"),
+        ("current_database(), current_user, current_schema()", "postgres|postgres|public"),
+    ];
+    for (expression, expected) in one {
+        assert_eq!(s.sql(&format!("select {expression}")), [expected], "{expression}");
+    }
+}
+
+#[test]
+fn constraints_are_kept() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql(
+        "create table t (a int primary key, b int not null default 7, c text unique,
+         check (a > 0), constraint small check (b < 100))",
+    );
+    s.sql("insert into t (a, c) values (1, 'x')");
+    assert_eq!(s.sql("select * from t"), ["1|7|x"]);
+    let errors = [
+        ("insert into t values (1)", "23505 duplicate key value violates unique constraint \"t_pkey\""),
+        (
+            "insert into t values (2, 1, 'x')",
+            "23505 duplicate key value violates unique constraint \"t_c_key\"",
+        ),
+        (
+            "insert into t values (2, null)",
+            "23502 null value in column \"b\" of relation \"t\" violates not-null constraint",
+        ),
+        (
+            "insert into t values (-2)",
+            "23514 new row for relation \"t\" violates check constraint \"t_a_check\"",
+        ),
+        (
+            "update t set b = 100",
+            "23514 new row for relation \"t\" violates check constraint \"small\"",
+        ),
+        ("create table t (x int)", "42P07 relation \"t\" already exists"),
+        ("create table u (x int, x int)", "42701 column \"x\" specified more than once"),
+        ("drop table nothing", "42P01 table \"nothing\" does not exist"),
+        ("alter table t drop column nothing", "42703 column \"nothing\" of relation \"t\" does not exist"),
+        ("drop index t_pkey", "2BP01 cannot drop index t_pkey because constraint t_pkey on table t requires it"),
+    ];
+    for (statement, expected) in errors {
+        assert_eq!(s.error(statement), expected, "{statement}");
+    }
+    s.sql("insert into t values (2, 1, null), (3, 1, null); update t set a = a + 10");
+    assert_eq!(s.sql("select a from t order by a"), ["11", "12", "13"]);
+    s.sql("delete from t where a = 12");
+    assert_eq!(s.sql("select a from t where a = 12"), Vec::<String>::new());
+    s.sql("drop table if exists nothing");
+    assert_eq!(s.hooks.notices, ["NOTICE: table \"nothing\" does not exist, skipping"]);
+}
+
+#[test]
+fn foreign_keys_in_both_directions() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql(
+        "create table p (id int primary key, v text);
+         create table c (id int primary key, p int references p);
+         insert into p values (1, 'a'), (2, 'b');
+         insert into c values (1, 1), (2, null)",
+    );
+    assert_eq!(
+        s.error("insert into c values (3, 9)"),
+        "23503 insert or update on table \"c\" violates foreign key constraint \"c_p_fkey\""
+    );
+    assert_eq!(
+        s.error("delete from p where id = 1"),
+        "23503 update or delete on table \"p\" violates foreign key constraint \"c_p_fkey\" on table \"c\""
+    );
+    assert_eq!(
+        s.error("update p set id = 5 where id = 1"),
+        "23503 update or delete on table \"p\" violates foreign key constraint \"c_p_fkey\" on table \"c\""
+    );
+    s.sql("update p set v = 'z'; delete from p where id = 2; update c set p = 1");
+    assert_eq!(
+        s.error("drop table p"),
+        "2BP01 cannot drop table p because other objects depend on it"
+    );
+    assert_eq!(
+        s.error("truncate p"),
+        "0A000 cannot truncate a table referenced in a foreign key constraint"
+    );
+    s.sql(
+        "alter table c drop constraint c_p_fkey;
+         alter table c add foreign key (p) references p on delete cascade on update cascade",
+    );
+    s.sql("update p set id = 7");
+    assert_eq!(s.sql("select id, p from c order by id"), ["1|7", "2|7"]);
+    s.sql("delete from p");
+    assert_eq!(s.sql("select count(*) from c"), ["0"]);
+    s.sql("insert into p values (1, 'a'); insert into c values (1, 1)");
+    s.sql("alter table c drop constraint c_p_fkey");
+    s.sql("insert into c values (2, 8)");
+    assert_eq!(
+        s.error("alter table c add constraint k foreign key (p) references p(id)"),
+        "23503 insert or update on table \"c\" violates foreign key constraint \"k\""
+    );
+    s.sql("delete from c where p = 8; alter table c add foreign key (p) references p on delete set null");
+    s.sql("delete from p");
+    assert_eq!(s.sql("select id, p from c"), ["1|~"]);
+    s.sql("drop table p cascade; drop table c");
+    // A table that refers to itself.
+    s.sql("create table n (id int primary key, up int references n); insert into n values (1, 2), (2, 1)");
+    s.sql("delete from n");
+}
+
+#[test]
+fn changes_with_other_tables_and_returning() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql(
+        "create table t (a int, b int); create table u (a int, c int);
+         insert into t values (1, 1), (2, 2), (3, 3); insert into u values (1, 10), (3, 30)",
+    );
+    let mut rows = s.sql("update t set b = c from u where t.a = u.a returning t.a, b, c");
+    rows.sort();
+    assert_eq!(rows, ["1|10|10", "3|30|30"]);
+    assert_eq!(s.sql("delete from t using u where t.a = u.a and c > 10 returning *"), ["3|30|3|30"]);
+    assert_eq!(s.sql("insert into t select a + 100, c from u returning a"), ["101", "103"]);
+    assert_eq!(s.sql("insert into t values (7, default) returning a, b"), ["7|~"]);
+    assert_eq!(s.sql("update t set b = b + 1 where a = 1 returning b"), ["11"]);
+    assert_eq!(s.sql("select a from t order by a"), ["1", "2", "7", "101", "103"]);
+    assert_eq!(s.sql("select a from t where a < 3 order by a for update"), ["1", "2"]);
+}
+
+#[test]
+fn tables_change_their_shape() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql("create table t (a int, b text); insert into t values (1, 'x'), (2, 'y')");
+    s.sql("alter table t add column c int default 5 not null");
+    assert_eq!(s.sql("select * from t order by a"), ["1|x|5", "2|y|5"]);
+    s.sql("alter table t drop column b; insert into t values (3)");
+    assert_eq!(s.sql("select * from t order by a"), ["1|5", "2|5", "3|5"]);
+    s.sql("alter table t alter column a type text; create unique index on t (a)");
+    assert_eq!(s.sql("select a || '!' from t order by a"), ["1!", "2!", "3!"]);
+    s.sql("alter table t alter a type int using a::int * 2; alter table t rename column c to d");
+    assert_eq!(s.sql("select a, d from t where a = 4"), ["4|5"]);
+    s.sql("alter table t rename to t2; alter index t_a_idx rename to i");
+    assert_eq!(s.error("select * from t"), "42P01 relation \"t\" does not exist");
+    assert_eq!(
+        s.error("insert into t2 values (4)"),
+        "23505 duplicate key value violates unique constraint \"i\""
+    );
+    assert_eq!(
+        s.error("insert into t2 values (9, 1), (9, 2)"),
+        "23505 duplicate key value violates unique constraint \"i\""
+    );
+    s.sql("drop index i; insert into t2 values (4)");
+    assert_eq!(
+        s.error("create unique index on t2 (a)"),
+        "23505 could not create unique index \"t2_a_idx\""
+    );
+    s.sql("create table s as select a, count(*) n from t2 group by a");
+    assert_eq!(s.sql("select * from s where a = 4"), ["4|2"]);
+    s.sql("create schema sc; create table sc.t (x int); insert into sc.t values (1)");
+    assert_eq!(s.sql("select x from sc.t"), ["1"]);
+    assert_eq!(
+        s.error("drop schema sc"),
+        "2BP01 cannot drop schema sc because other objects depend on it"
+    );
+    s.sql("drop schema sc cascade; vacuum full t2; comment on table t2 is 'about t2'");
+    assert_eq!(s.sql("select count(*) from t2"), ["4"]);
+    assert_eq!(s.sql("select obj_description('t2'::regclass, 'pg_class')"), ["about t2"]);
+}
+
+#[test]
+fn copy_in_and_out() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql("create table t (a int, b text)");
+    s.hooks.copy_data.push_back(b"1,\"x,y\"\n2,\n".to_vec());
+    s.sql("copy t from stdin (format csv)");
+    assert_eq!(s.sql("select * from t order by a"), ["1|x,y", "2|~"]);
+    let prepared = s.prepare("copy t to stdout").expect("copy to");
+    let copied = s.execute(&prepared).expect("copy to").1.copied;
+    assert_eq!(String::from_utf8_lossy(&copied), "1\tx,y\n2\t\\N\n");
+    let prepared = s.prepare("copy (select b, a from t) to stdout csv header").expect("copy to");
+    let copied = s.execute(&prepared).expect("copy to").1.copied;
+    assert_eq!(String::from_utf8_lossy(&copied), "b,a\n\"x,y\",1\n,2\n");
+    let prepared = s.prepare("copy t to stdout (format binary)").expect("copy to");
+    let copied = s.execute(&prepared).expect("copy to").1.copied;
+    s.hooks.copy_data.push_back(copied);
+    s.sql("copy t from stdin (format binary)");
+    assert_eq!(s.sql("select count(*), count(b) from t"), ["4|2"]);
+    s.hooks.copy_data.push_back(b"1\n".to_vec());
+    assert_eq!(s.error("copy t from stdin"), "22P04 missing data for column \"b\"");
+}
+
+#[test]
+fn plans_are_explained() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql("create table t (a int primary key, b int); insert into t select n, n from generate_series(1, 5000) n; analyze t");
+    let lines = s.sql("explain (costs off) select b from t where a = 5");
+    assert_eq!(lines, ["Index Scan using t_pkey on t", "  Index Cond: (a = 5)"]);
+    let lines = s.sql("explain (costs off) update t set b = 0 where b > 7");
+    assert_eq!(lines, ["Update on t", "  ->  Seq Scan on t", "        Filter: (b > 7)"]);
+    let lines = s.sql("explain (analyze, costs off, timing off, summary off) select count(*) from t");
+    assert_eq!(lines, [
+        "Aggregate (actual rows=1 loops=1)",
+        "  ->  Seq Scan on t (actual rows=5000 loops=1)"
+    ]);
+}
