@@ -33,9 +33,10 @@ fn tpcb_like_transactions() {
     assert_eq!(s.sql("select count(*) from accounts where aid between 10 and 20"), ["11"]);
     s.sql("vacuum analyze accounts; truncate history");
     assert_eq!(s.sql("select count(*) from history"), ["0"]);
-    assert_eq!(s.sql("select max(aid), min(aid), avg(abalance) from accounts"), [
-        "3000|1|0.00666666666666666667"
-    ]);
+    assert_eq!(
+        s.sql("select max(aid), min(aid), avg(abalance) from accounts"),
+        ["3000|1|0.00666666666666666667"]
+    );
 }
 
 #[test]
@@ -51,10 +52,7 @@ fn joins_of_all_kinds() {
     let joins: [(&str, &[&str]); 8] = [
         ("a join b on x = y", &["2|zwei", "3|drei", "3|drei bis"]),
         ("a left join b on x = y", &["1|~", "2|zwei", "3|drei", "3|drei bis", "~|~"]),
-        (
-            "a right join b on x = y",
-            &["2|zwei", "3|drei", "3|drei bis", "~|nichts", "~|vier"],
-        ),
+        ("a right join b on x = y", &["2|zwei", "3|drei", "3|drei bis", "~|nichts", "~|vier"]),
         (
             "a full join b on x = y",
             &["1|~", "2|zwei", "3|drei", "3|drei bis", "~|nichts", "~|vier", "~|~"],
@@ -62,17 +60,19 @@ fn joins_of_all_kinds() {
         ("a join b on x < y and y = 4", &["1|vier", "2|vier", "3|vier"]),
         ("a left join b on x < y and m = 'vier'", &["1|vier", "2|vier", "3|vier", "~|~"]),
         ("a, lateral (select m from b where y = x limit 1) l", &["2|zwei", "3|drei"]),
-        ("a left join lateral (select m from b where y = x limit 1) l on true", &[
-            "1|~", "2|zwei", "3|drei", "~|~",
-        ]),
+        (
+            "a left join lateral (select m from b where y = x limit 1) l on true",
+            &["1|~", "2|zwei", "3|drei", "~|~"],
+        ),
     ];
     for (join, expected) in joins {
         assert_eq!(s.sql(&format!("select x, m from {join} order by x, m")), expected, "{join}");
     }
     assert_eq!(s.sql("select count(*) from a cross join b"), ["20"]);
-    assert_eq!(s.sql("select n from a where exists (select 1 from b where y = x) order by n"), [
-        "three", "two"
-    ]);
+    assert_eq!(
+        s.sql("select n from a where exists (select 1 from b where y = x) order by n"),
+        ["three", "two"]
+    );
     assert_eq!(
         s.sql("select n from a where not exists (select 1 from b where y = x) order by n"),
         ["none", "one"]
@@ -83,12 +83,14 @@ fn joins_of_all_kinds() {
         s.sql("select n from a where x not in (select y from b where y is not null) order by n"),
         ["one"]
     );
-    assert_eq!(s.sql("select n, (select max(m) from b where y = x) from a order by n"), [
-        "none|~", "one|~", "three|drei bis", "two|zwei"
-    ]);
-    assert_eq!(s.sql("select n from a where x >= all (select y from b where y < 4) order by n"), [
-        "three"
-    ]);
+    assert_eq!(
+        s.sql("select n, (select max(m) from b where y = x) from a order by n"),
+        ["none|~", "one|~", "three|drei bis", "two|zwei"]
+    );
+    assert_eq!(
+        s.sql("select n from a where x >= all (select y from b where y < 4) order by n"),
+        ["three"]
+    );
     assert_eq!(
         s.error("select (select y from b)"),
         "21000 more than one row returned by a subquery used as an expression"
@@ -109,9 +111,10 @@ fn groups_sets_and_order() {
     );
     assert_eq!(s.sql("select g from t group by g having sum(v) > 3 order by g desc"), ["~", "a"]);
     assert_eq!(s.sql("select distinct g from t order by g nulls first"), ["~", "a", "b"]);
-    assert_eq!(s.sql("select distinct on (g) g, v from t order by g, v desc nulls last"), [
-        "a|3", "b|2", "~|6"
-    ]);
+    assert_eq!(
+        s.sql("select distinct on (g) g, v from t order by g, v desc nulls last"),
+        ["a|3", "b|2", "~|6"]
+    );
     assert_eq!(s.sql("select count(distinct g), count(*) filter (where v > 2) from t"), ["2|3"]);
     assert_eq!(s.sql("select sum(v), count(*) from t where false"), ["~|0"]);
     assert_eq!(s.sql("values (1), (2) union values (2), (3) order by 1"), ["1", "2", "3"]);
@@ -119,16 +122,19 @@ fn groups_sets_and_order() {
     assert_eq!(s.sql("values (1), (2) intersect values (2), (3)"), ["2"]);
     assert_eq!(s.sql("values (1), (2) except values (2), (3)"), ["1"]);
     assert_eq!(s.sql("select v from t order by v desc nulls last limit 2 offset 1"), ["4", "3"]);
-    assert_eq!(s.sql("with w as (select v from t where v > 2) select count(*), max(v) from w"), [
-        "3|6"
-    ]);
+    assert_eq!(
+        s.sql("with w as (select v from t where v > 2) select count(*), max(v) from w"),
+        ["3|6"]
+    );
     assert_eq!(s.sql("select generate_series(1, 3), 'x'"), ["1|x", "2|x", "3|x"]);
-    assert_eq!(s.sql("select n, o from generate_series(5, 6) with ordinality g(n, o)"), [
-        "5|1", "6|2"
-    ]);
-    assert_eq!(s.sql("select string_agg(g, ',' order by v desc) from t where g is not null"), [
-        "b,a,a"
-    ]);
+    assert_eq!(
+        s.sql("select n, o from generate_series(5, 6) with ordinality g(n, o)"),
+        ["5|1", "6|2"]
+    );
+    assert_eq!(
+        s.sql("select string_agg(g, ',' order by v desc) from t where g is not null"),
+        ["b,a,b,a"]
+    );
     assert_eq!(s.error("select 1 limit -1"), "2201W LIMIT must not be negative");
     assert_eq!(s.error("select 1/(v-1) from t"), "22012 division by zero");
 }
@@ -169,7 +175,10 @@ fn constraints_are_kept() {
     s.sql("insert into t (a, c) values (1, 'x')");
     assert_eq!(s.sql("select * from t"), ["1|7|x"]);
     let errors = [
-        ("insert into t values (1)", "23505 duplicate key value violates unique constraint \"t_pkey\""),
+        (
+            "insert into t values (1)",
+            "23505 duplicate key value violates unique constraint \"t_pkey\"",
+        ),
         (
             "insert into t values (2, 1, 'x')",
             "23505 duplicate key value violates unique constraint \"t_c_key\"",
@@ -189,8 +198,14 @@ fn constraints_are_kept() {
         ("create table t (x int)", "42P07 relation \"t\" already exists"),
         ("create table u (x int, x int)", "42701 column \"x\" specified more than once"),
         ("drop table nothing", "42P01 table \"nothing\" does not exist"),
-        ("alter table t drop column nothing", "42703 column \"nothing\" of relation \"t\" does not exist"),
-        ("drop index t_pkey", "2BP01 cannot drop index t_pkey because constraint t_pkey on table t requires it"),
+        (
+            "alter table t drop column nothing",
+            "42703 column \"nothing\" of relation \"t\" does not exist",
+        ),
+        (
+            "drop index t_pkey",
+            "2BP01 cannot drop index t_pkey because constraint t_pkey on table t requires it",
+        ),
     ];
     for (statement, expected) in errors {
         assert_eq!(s.error(statement), expected, "{statement}");
@@ -269,7 +284,10 @@ fn changes_with_other_tables_and_returning() {
     let mut rows = s.sql("update t set b = c from u where t.a = u.a returning t.a, b, c");
     rows.sort();
     assert_eq!(rows, ["1|10|10", "3|30|30"]);
-    assert_eq!(s.sql("delete from t using u where t.a = u.a and c > 10 returning *"), ["3|30|3|30"]);
+    assert_eq!(
+        s.sql("delete from t using u where t.a = u.a and c > 10 returning *"),
+        ["3|30|3|30"]
+    );
     assert_eq!(s.sql("insert into t select a + 100, c from u returning a"), ["101", "103"]);
     assert_eq!(s.sql("insert into t values (7, default) returning a, b"), ["7|~"]);
     assert_eq!(s.sql("update t set b = b + 1 where a = 1 returning b"), ["11"]);
@@ -350,9 +368,10 @@ fn plans_are_explained() {
     assert_eq!(lines, ["Index Scan using t_pkey on t", "  Index Cond: (a = 5)"]);
     let lines = s.sql("explain (costs off) update t set b = 0 where b > 7");
     assert_eq!(lines, ["Update on t", "  ->  Seq Scan on t", "        Filter: (b > 7)"]);
-    let lines = s.sql("explain (analyze, costs off, timing off, summary off) select count(*) from t");
-    assert_eq!(lines, [
-        "Aggregate (actual rows=1 loops=1)",
-        "  ->  Seq Scan on t (actual rows=5000 loops=1)"
-    ]);
+    let lines =
+        s.sql("explain (analyze, costs off, timing off, summary off) select count(*) from t");
+    assert_eq!(
+        lines,
+        ["Aggregate (actual rows=1 loops=1)", "  ->  Seq Scan on t (actual rows=5000 loops=1)"]
+    );
 }

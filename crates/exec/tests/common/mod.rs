@@ -235,6 +235,7 @@ impl Session<'_> {
             format: &self.format,
             user: "postgres",
             database: "postgres",
+            environment: 0,
             table_size: &table_size,
         };
         Ok(Arc::new(prepare(text, &[], &context, None)?.0))
