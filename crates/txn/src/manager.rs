@@ -335,7 +335,7 @@ impl Core {
         };
         let mut to = from;
         for _ in 0..steps {
-            if (to == from || to % CHUNK == 0) && self.commits.is_reduced(to / CHUNK) {
+            if (to == from || to.is_multiple_of(CHUNK)) && self.commits.is_reduced(to / CHUNK) {
                 to = (to / CHUNK + 1) * CHUNK;
             } else if to < end && passable(to) {
                 to += 1;
