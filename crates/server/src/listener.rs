@@ -1,16 +1,17 @@
 //! Listening sockets: loopback TCP and Unix sockets, for now: clients are not authenticated, so only
 //! this machine may connect.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::settings::{Settings, setting};
 use base::{Error, Result, WaitEvent, err};
-use socket2::{Domain, Socket as RawSocket, Type};
+use socket2::{Domain, SockAddr, Socket as RawSocket, Type};
 
 use crate::connection::Socket;
 use crate::log;
@@ -20,17 +21,17 @@ use crate::session::{Session, checks};
 /// Connections that may wait to be accepted (the system has its own bound).
 const BACKLOG: i32 = 4096;
 
-/// One listening socket.
-pub enum Listener {
-    /// TCP.
-    Tcp(TcpListener),
-    /// Unix, with the path of its file.
-    Unix(UnixListener, PathBuf),
+/// One socket to listen on. It is bound first, so that a busy port is found before anything is
+/// touched, and listens when the server is ready.
+pub struct Listener {
+    socket: RawSocket,
+    /// The file of a Unix socket.
+    path: Option<PathBuf>,
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        if let Listener::Unix(_, path) = self {
+        if let Some(path) = &self.path {
             // A file that is left behind is cleaned up by the next start.
             let _ = std::fs::remove_file(path);
         }
@@ -47,7 +48,7 @@ pub fn open(settings: &Settings) -> Result<Vec<Listener>> {
     let mut listeners = Vec::new();
     for address in addresses(settings.str(setting::LISTEN_ADDRESSES))? {
         match tcp(SocketAddr::new(address, port)) {
-            Ok(listener) => listeners.push(Listener::Tcp(listener)),
+            Ok(listener) => listeners.push(listener),
             // A machine without IPv6 still has its "localhost".
             Err(e)
                 if address == Ipv6Addr::LOCALHOST && e.code() != base::sqlstate::OBJECT_IN_USE => {}
@@ -91,7 +92,7 @@ fn addresses(list: &str) -> Result<Vec<IpAddr>> {
     Ok(all)
 }
 
-fn tcp(address: SocketAddr) -> Result<TcpListener> {
+fn tcp(address: SocketAddr) -> Result<Listener> {
     let bind = || {
         let socket = RawSocket::new(Domain::for_address(address), Type::STREAM, None)?;
         socket.set_reuse_address(true)?;
@@ -99,16 +100,22 @@ fn tcp(address: SocketAddr) -> Result<TcpListener> {
             socket.set_only_v6(true)?;
         }
         socket.bind(&address.into())?;
-        socket.listen(BACKLOG)?;
-        std::io::Result::Ok(socket.into())
+        std::io::Result::Ok(socket)
     };
-    bind().map_err(|e| {
-        if e.kind() == std::io::ErrorKind::AddrInUse {
-            return err!(OBJECT_IN_USE, "port {} on {} is in use", address.port(), address.ip())
-                .hint("stop what uses it, or choose another port with -p");
-        }
-        Error::io(format_args!("listen on {address}"), &e)
-    })
+    match bind() {
+        Ok(socket) => Ok(Listener { socket, path: None }),
+        Err(e) if e.kind() == std::io::ErrorKind::AddrInUse => Err(busy(&address.into())),
+        Err(e) => Err(Error::io(format_args!("listen on {address}"), &e)),
+    }
+}
+
+fn busy(address: &SockAddr) -> Error {
+    let what = match address.as_socket() {
+        Some(a) => format!("port {} on {}", a.port(), a.ip()),
+        None => "the socket".to_owned(),
+    };
+    err!(OBJECT_IN_USE, "{what} is in use")
+        .hint("stop what uses it, or choose another port with -p")
 }
 
 /// The Unix socket's path in a directory.
@@ -127,17 +134,33 @@ fn unix(directory: &Path, port: u16) -> Result<Listener> {
         let _ = std::fs::remove_file(&path);
     }
     let failed = |e| Error::io(format_args!("listen on socket \"{}\"", path.display()), &e);
-    let listener = UnixListener::bind(&path).map_err(failed)?;
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777)).map_err(failed)?;
-    Ok(Listener::Unix(listener, path))
+    let bind = || {
+        let socket = RawSocket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket.bind(&SockAddr::unix(&path)?)?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o777))?;
+        std::io::Result::Ok(socket)
+    };
+    let socket = bind().map_err(failed)?;
+    Ok(Listener { socket, path: Some(path) })
 }
 
 impl Listener {
+    /// Takes connections from here on.
+    ///
+    /// # Errors
+    /// `55006` when somebody else took the port since it was bound.
+    pub fn listen(&self) -> Result<()> {
+        let address = self.socket.local_addr();
+        let address = address.map_err(|e| Error::io("ask for a socket's address", &e))?;
+        self.socket.listen(BACKLOG).map_err(|_| busy(&address))
+    }
+
     fn accept(&self) -> std::io::Result<Socket> {
-        match self {
-            Listener::Tcp(l) => l.accept().map(|(s, _)| Socket::Tcp(s)),
-            Listener::Unix(l, _) => l.accept().map(|(s, _)| Socket::Unix(s)),
-        }
+        let (socket, _) = self.socket.accept()?;
+        Ok(match self.path {
+            None => Socket::Tcp(socket.into()),
+            Some(_) => Socket::Unix(OwnedFd::from(socket).into()),
+        })
     }
 }
 
@@ -190,9 +213,10 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("threadgres-socket-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let first = unix(&dir, 1).unwrap();
+        first.listen().unwrap();
         assert_eq!(unix(&dir, 1).err().unwrap().code().as_str(), "55006");
         drop(first);
-        drop(UnixListener::bind(socket_path(&dir, 1)).unwrap());
+        drop(std::os::unix::net::UnixListener::bind(socket_path(&dir, 1)).unwrap());
         assert!(socket_path(&dir, 1).exists());
         unix(&dir, 1).unwrap();
         std::fs::remove_dir_all(dir).unwrap();

@@ -39,6 +39,9 @@ pub fn serve(dir: &Path, overrides: Overrides) -> Result<()> {
     }
     install_panic_hook();
     let (server, socket_dirs) = start(dir, config)?;
+    for listener in &listeners {
+        listener.listen()?;
+    }
     for listener in listeners {
         listener::start(&server, listener);
     }
