@@ -268,6 +268,16 @@ fn foreign_keys_in_both_directions() {
     s.sql("delete from p");
     assert_eq!(s.sql("select id, p from c"), ["1|~"]);
     s.sql("drop table p cascade; drop table c");
+    s.sql(
+        "create table p (id int primary key);
+         create table c (id int default 0 references p on delete set default);
+         insert into p values (0), (1); insert into c values (1); delete from p where id = 1",
+    );
+    assert_eq!(s.sql("select id from c"), ["0"]);
+    assert_eq!(
+        s.error("delete from p"),
+        "23503 insert or update on table \"c\" violates foreign key constraint \"c_id_fkey\""
+    );
     // A table that refers to itself.
     s.sql("create table n (id int primary key, up int references n); insert into n values (1, 2), (2, 1)");
     s.sql("delete from n");

@@ -503,6 +503,8 @@ fn act(
                         new[usize::from(*n) - 1] = value.clone();
                     }
                     writer.check_row(&new, &checks, run)?;
+                    // The default may be the very key that went away.
+                    writer.references.inserted(&new);
                     writer.update(tid, root, &row, &new, &snapshot, run)?
                 }
             };
