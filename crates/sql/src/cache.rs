@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::settings::{live_int, setting};
-use base::{Oid, Result, WaitEvent};
+use base::{Oid, Result, WaitEvent, err};
 use sched::LwLock;
 use types::Datum;
 
@@ -143,8 +143,10 @@ impl PlanCache {
         let hash = match normalize(text, &mut literals) {
             Some(hash) if cx.catalog.version != 0 => hash,
             // BEGIN, END and kin are worth keeping by their text.
-            _ if text.len() <= SHORT_TEXT => return Ok((self.prepare(text, &[], cx)?, Vec::new())),
-            _ => return Ok((Arc::new(prepare(text, &[], cx, None)?.0), Vec::new())),
+            _ if text.len() <= SHORT_TEXT => {
+                return without_parameters(self.prepare(text, &[], cx)?, text);
+            }
+            _ => return without_parameters(Arc::new(prepare(text, &[], cx, None)?.0), text),
         };
         let fits = |e: &Entry| {
             e.key.simple
@@ -324,6 +326,18 @@ fn is_kept(statement: &Statement) -> bool {
         ),
         Statement::Empty => false,
     }
+}
+
+/// The simple protocol has no values for `$1`.
+fn without_parameters(prepared: Arc<Prepared>, text: &str) -> Result<(Arc<Prepared>, Vec<Datum>)> {
+    let inside = matches!(prepared.statement, Statement::Utility(Utility::Prepare { .. }));
+    if prepared.params.is_empty() || inside {
+        return Ok((prepared, Vec::new()));
+    }
+    let number = (1..=prepared.params.len()).find(|n| text.contains(&format!("${n}"))).unwrap_or(1);
+    let place = text.find(&format!("${number}")).unwrap_or(0);
+    Err(err!(UNDEFINED_PARAMETER, "there is no parameter ${number}")
+        .at(crate::parse::char_position(text, place)))
 }
 
 /// The values of the literals that became parameters.

@@ -15,6 +15,10 @@ mod planner;
 pub mod prepare;
 mod scan;
 mod statement;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 pub mod utility;
 pub mod walk;
 

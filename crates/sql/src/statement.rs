@@ -9,8 +9,6 @@ use types::oids::TEXT;
 use crate::bind::copy::BoundCopy;
 use crate::bind::{Binder, ast};
 use crate::logical::{Change, Query};
-#[cfg(test)]
-use crate::plan::Plan;
 use crate::plan::{OutputColumn, Prepared, Statement};
 use crate::planner::{Goal, Planner};
 use crate::prepare::{Lifted, Literal, PrepareContext};
@@ -61,11 +59,12 @@ pub(crate) fn prepare(
             plan_change(binder, change, output, "DELETE")
         }
         NodeEnum::MergeStmt(_) => Err(Error::unsupported("MERGE")),
+        NodeEnum::ViewStmt(_) => Err(Error::unsupported("CREATE VIEW")),
         NodeEnum::ExplainStmt(stmt) => explain(binder, *stmt, text, declared),
         NodeEnum::CopyStmt(stmt) => copy(binder, &stmt),
         NodeEnum::CreateTableAsStmt(stmt) => {
             if stmt.objtype != pb::ObjectType::ObjectTable as i32 {
-                return Err(Error::unsupported("materialized views"));
+                return Err(Error::unsupported("a materialized view"));
             }
             let Some(query) = stmt.query.and_then(|q| q.node) else {
                 return Err(err!(SYNTAX_ERROR, "CREATE TABLE AS without a query"));
@@ -99,7 +98,7 @@ pub(crate) fn prepare(
                 binder.finish_params()?;
                 Ok((plain_with_subqueries(binder, utility)?, Vec::new()))
             }
-            None => Err(Error::unsupported(format!("the statement {}", statement_name(&other)))),
+            None => Err(Error::unsupported(statement_name(&other))),
         },
     }
 }
@@ -358,14 +357,5 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::ClosePortal(Some(_)) => ("CLOSE CURSOR", false),
         Utility::ClosePortal(None) => ("CLOSE CURSOR ALL", false),
         Utility::NoOp(_) => ("SET", false),
-    }
-}
-
-/// A plan alone, for tests.
-#[cfg(test)]
-pub(crate) fn plan_of(prepared: &Prepared) -> &Plan {
-    match &prepared.statement {
-        Statement::Query(plan) => plan,
-        _ => panic!("not a query"),
     }
 }

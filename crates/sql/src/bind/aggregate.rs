@@ -25,7 +25,9 @@ impl Binder<'_> {
         let signature = Signature { declared: row.args, result: row.result };
         let (args, ty) = self.fit(&signature, args, position)?;
         if args.iter().any(|a| self.only_outer(scope, a)) {
-            return Err(self.unsupported("aggregates over an outer query's columns", call.location));
+            return Err(
+                self.unsupported("an aggregate over an outer query's columns", call.location)
+            );
         }
         scope.in_aggregate.set(true);
         let order = self.aggregate_order(scope, call);

@@ -48,12 +48,13 @@ impl Binder<'_> {
             T::AtColumnDefault => {
                 let default = match inner(&cmd.def) {
                     None => None,
-                    Some(node) => {
-                        if let Some((ty, typmod)) = self.column_type(table, &column) {
+                    Some(node) => Some(match self.column_type(table, &column) {
+                        Some((ty, typmod)) => {
                             self.default_expr(node, ty, typmod, &column)?;
+                            super::define::default_text(node, ty)?
                         }
-                        Some(deparse_expr(node)?)
-                    }
+                        None => deparse_expr(node)?,
+                    }),
                 };
                 AlterTable::SetDefault { column, default }
             }

@@ -8,7 +8,7 @@ use txn::LockMode;
 use crate::plan::{Modify, ModifyAction, Node, Plan};
 use crate::utility::{CopyFormat, CopyOptions};
 
-use super::define::def_value;
+use super::define::{def_value, unplaced};
 use super::{Binder, ast, inner};
 
 /// What COPY is bound to; the query of COPY TO is still to be planned.
@@ -47,7 +47,7 @@ impl Binder<'_> {
         let Some(range) = &stmt.relation else {
             return Err(err!(SYNTAX_ERROR, "COPY without a table"));
         };
-        let table = self.find_table(range)?;
+        let table = self.find_table(&unplaced(range))?;
         let columns = self.copy_columns(&table, &stmt.attlist)?;
         if !stmt.is_from {
             let query = self.copy_table(&table, range, &columns)?;

@@ -18,7 +18,8 @@ impl Binder<'_> {
         Ok(Name {
             schema: (!range.schemaname.is_empty()).then(|| range.schemaname.clone()),
             name: range.relname.clone(),
-            position: self.at(range.location),
+            // As in PostgreSQL: errors about tables of such statements have no position.
+            position: 0,
         })
     }
 
@@ -38,10 +39,10 @@ impl Binder<'_> {
             return Err(base::Error::unsupported("table inheritance"));
         }
         if stmt.partspec.is_some() {
-            return Err(base::Error::unsupported("partitioned tables"));
+            return Err(base::Error::unsupported("a partitioned table"));
         }
         if stmt.of_typename.is_some() {
-            return Err(base::Error::unsupported("typed tables"));
+            return Err(base::Error::unsupported("a typed table"));
         }
         let mut columns: Vec<ColumnDef> = Vec::new();
         let mut constraints = Vec::new();
@@ -94,7 +95,7 @@ impl Binder<'_> {
     pub(crate) fn no_temporary(&self, range: Option<&pb::RangeVar>) -> Result<()> {
         match range {
             Some(r) if r.relpersistence == "t" => {
-                Err(self.unsupported("temporary tables", r.location))
+                Err(self.unsupported("a temporary table", r.location))
             }
             _ => Ok(()),
         }
@@ -135,18 +136,20 @@ impl Binder<'_> {
                     return Err(err!(UNDEFINED_COLUMN, "column \"{key}\" {what} does not exist"));
                 }
             }
-            if let ConstraintDefKind::Check { sql, .. } = &constraint.kind {
-                let table = transient_table(&name.name, columns);
-                let rel = self.table_rel(std::sync::Arc::new(table), &name.name)?;
-                let node = crate::parse::parse_expr(sql)?;
-                self.check_expr(&rel, &node).map_err(|e| self.near(e))?;
+        }
+        let checks = std::mem::take(&mut self.new_checks);
+        if !checks.is_empty() {
+            let table = transient_table(&name.name, columns);
+            let rel = self.table_rel(std::sync::Arc::new(table), &name.name)?;
+            for node in &checks {
+                self.check_expr(&rel, node)?;
             }
         }
         Ok(())
     }
 
     /// An error whose position belongs to another text.
-    fn near(&self, error: base::Error) -> base::Error {
+    pub(crate) fn near(&self, error: base::Error) -> base::Error {
         let fields = error.fields();
         let mut out = base::Error::new(fields.code, fields.message.clone());
         if let Some(detail) = &fields.detail {
@@ -191,13 +194,13 @@ impl Binder<'_> {
                 Ok(pb::ConstrType::ConstrDefault) => {
                     let Some(node) = inner(&c.raw_expr) else { continue };
                     self.default_expr(node, ty, typmod, &def.colname)?;
-                    column.default = Some(deparse_expr(node)?);
+                    column.default = Some(default_text(node, ty)?);
                 }
                 Ok(pb::ConstrType::ConstrIdentity) => {
-                    return Err(self.unsupported("identity columns (sequences)", c.location));
+                    return Err(self.unsupported("an identity column (a sequence)", c.location));
                 }
                 Ok(pb::ConstrType::ConstrGenerated) => {
-                    return Err(self.unsupported("generated columns", c.location));
+                    return Err(self.unsupported("a generated column", c.location));
                 }
                 _ => constraints.extend(self.constraint(c, Some(&def.colname))?),
             }
@@ -217,13 +220,14 @@ impl Binder<'_> {
             _ => ast::owned_strings(nodes),
         };
         if c.deferrable || c.initdeferred {
-            return Err(self.unsupported("deferrable constraints", c.location));
+            return Err(self.unsupported("a deferrable constraint", c.location));
         }
         let kind = match T::try_from(c.contype) {
             Ok(T::ConstrCheck) => {
                 let Some(node) = inner(&c.raw_expr) else { return Ok(None) };
                 let mut columns = Vec::new();
                 column_names(node, &mut columns);
+                self.new_checks.push(node.clone());
                 ConstraintDefKind::Check { sql: deparse_expr(node)?, columns }
             }
             Ok(T::ConstrPrimary | T::ConstrUnique) => {
@@ -232,7 +236,7 @@ impl Binder<'_> {
                     return Err(self.unsupported("NULLS NOT DISTINCT", c.location));
                 }
                 if !c.including.is_empty() {
-                    return Err(self.unsupported("INCLUDE columns", c.location));
+                    return Err(self.unsupported("INCLUDE of columns", c.location));
                 }
                 if !c.indexname.is_empty() {
                     ConstraintDefKind::UsingIndex { index: c.indexname.clone(), primary }
@@ -258,13 +262,13 @@ impl Binder<'_> {
                 }
             }
             Ok(T::ConstrExclusion) => {
-                return Err(self.unsupported("exclusion constraints", c.location));
+                return Err(self.unsupported("an exclusion constraint", c.location));
             }
             Ok(T::ConstrAttrNotDeferrable | T::ConstrAttrImmediate | T::ConstrAttrEnforced) => {
                 return Ok(None);
             }
             Ok(T::ConstrAttrDeferrable | T::ConstrAttrDeferred) => {
-                return Err(self.unsupported("deferrable constraints", c.location));
+                return Err(self.unsupported("a deferrable constraint", c.location));
             }
             _ => return Err(self.unsupported("this constraint", c.location)),
         };
@@ -319,24 +323,24 @@ impl Binder<'_> {
             ));
         }
         if stmt.where_clause.is_some() {
-            return Err(self.unsupported("partial indexes", location));
+            return Err(self.unsupported("a partial index", location));
         }
         if !stmt.index_including_params.is_empty() {
-            return Err(self.unsupported("INCLUDE columns", location));
+            return Err(self.unsupported("INCLUDE of columns", location));
         }
         if stmt.nulls_not_distinct {
             return Err(self.unsupported("NULLS NOT DISTINCT", location));
         }
         let range = stmt.relation.as_ref();
         let table = match range {
-            Some(range) => self.find_table(range)?,
+            Some(range) => self.find_table(&unplaced(range))?,
             None => return Err(err!(SYNTAX_ERROR, "index without a table")),
         };
         let mut columns = Vec::with_capacity(stmt.index_params.len());
         for node in &stmt.index_params {
             let Some(NodeEnum::IndexElem(elem)) = &node.node else { continue };
             if elem.name.is_empty() {
-                return Err(self.unsupported("indexes on expressions", location));
+                return Err(self.unsupported("an index on an expression", location));
             }
             if table.column(&elem.name).is_none() {
                 return Err(err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", elem.name));
@@ -435,6 +439,29 @@ pub(crate) fn const_text(c: &pb::AConst) -> Option<String> {
         None if c.isnull => return None,
         None => "0".to_owned(),
     })
+}
+
+/// A default as it is kept: a bare literal gets its type, as PostgreSQL shows it.
+pub(crate) fn default_text(node: &NodeEnum, ty: base::Oid) -> Result<String> {
+    use pb::a_const::Val;
+    let text = deparse_expr(node)?;
+    Ok(match node {
+        NodeEnum::AConst(c) => match &c.val {
+            Some(Val::Sval(_)) => format!("{text}::{}", types::io::format_type(ty, -1)),
+            Some(Val::Ival(i)) if i.ival < 0 => format!("'{}'::integer", i.ival),
+            Some(Val::Fval(f)) if f.fval.starts_with('-') => {
+                let ty = if f.fval.parse::<i64>().is_ok() { "bigint" } else { "numeric" };
+                format!("'{}'::{ty}", f.fval)
+            }
+            _ => text,
+        },
+        _ => text,
+    })
+}
+
+/// A table's name without its position, for statements whose errors about it have none.
+pub(crate) fn unplaced(range: &pb::RangeVar) -> pb::RangeVar {
+    pb::RangeVar { location: -1, ..range.clone() }
 }
 
 /// Columns that an expression names, in order, without repetition.

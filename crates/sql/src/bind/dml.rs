@@ -142,7 +142,7 @@ impl Binder<'_> {
         name: &str,
     ) -> Result<Expr> {
         let node = crate::parse::parse_expr(sql)?;
-        self.default_expr(&node, ty, typmod, name)
+        self.default_expr(&node, ty, typmod, name).map_err(|e| self.near(e))
     }
 
     /// Binds a default's expression.
@@ -157,7 +157,8 @@ impl Binder<'_> {
         scope.place.set(Place::Default);
         let expr = self.holding(|b| b.expr(&scope, node))?;
         let from = expr.ty();
-        self.holding(|b| b.assign(expr, ty, typmod, name, 0)).map_err(|e| {
+        let position = self.at(ast::location(node));
+        self.holding(|b| b.assign(expr, ty, typmod, name, position)).map_err(|e| {
             if e.code() != base::sqlstate::DATATYPE_MISMATCH {
                 return e;
             }
@@ -303,7 +304,8 @@ impl Binder<'_> {
         for constraint in &target.table.clone().constraints {
             let ConstraintKind::Check(sql) = &constraint.kind else { continue };
             let node = crate::parse::parse_expr(sql)?;
-            out.push((constraint.name.clone(), self.check_expr(target, &node)?));
+            let check = self.check_expr(target, &node).map_err(|e| self.near(e))?;
+            out.push((constraint.name.clone(), check));
         }
         Ok(out)
     }
@@ -342,8 +344,27 @@ impl Binder<'_> {
             let e = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));
             target.expr = self.resolve_unknown(e)?;
         }
+        for target in &targets {
+            self.no_system_columns(&scope, &target.expr)?;
+        }
         let output = self.describe_targets(&targets);
         Ok((Some(targets.into_iter().map(|t| t.expr).collect()), output))
+    }
+
+    /// RETURNING sees a row that has no place yet.
+    fn no_system_columns(&self, scope: &Scope<'_>, e: &Expr) -> Result<()> {
+        let mut used = Vec::new();
+        walk::columns_of(e, &mut used);
+        let target = scope.items.first().and_then(|i| i.table.as_ref());
+        let system = |col: &u16| {
+            target
+                .and_then(|t| t.column(*col))
+                .is_some_and(|c| !matches!(c, crate::plan::ScanColumn::Attr(_)))
+        };
+        match used.iter().find(|c| system(c)) {
+            Some(_) => Err(base::Error::unsupported("a system column in RETURNING")),
+            None => Ok(()),
+        }
     }
 
     /// UPDATE.
@@ -426,8 +447,7 @@ impl Binder<'_> {
                     SYNTAX_ERROR,
                     "multiple assignments to same column \"{}\"",
                     assignment.name
-                )
-                .at(position));
+                ));
             }
             let Some(value) = inner(&assignment.val) else { continue };
             scope.place.set(Place::Set);

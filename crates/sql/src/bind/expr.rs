@@ -95,7 +95,7 @@ impl Binder<'_> {
             Some(Val::Boolval(b)) => Ok(Expr::Const(Datum::Bool(b.boolval), BOOL)),
             Some(Val::Sval(s)) => Ok(Expr::Const(Datum::Text(s.sval.as_str().into()), UNKNOWN)),
             Some(Val::Fval(f)) => self.number(&f.fval, c.location),
-            Some(Val::Bsval(_)) => Err(self.unsupported("bit strings", c.location)),
+            Some(Val::Bsval(_)) => Err(self.unsupported("a bit string", c.location)),
         }
     }
 
@@ -123,6 +123,14 @@ impl Binder<'_> {
             return self.whole_row(scope, schema, table, c.location);
         }
         let names = ast::strings(&c.fields);
+        if names.len() > 3 && names[0] != self.cx.database {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "cross-database references are not implemented: {}",
+                names.join(".")
+            )
+            .at(position));
+        }
         match names.as_slice() {
             [name] => {
                 if let Some(expr) = self.find_column(scope, name, c.location)? {
@@ -150,7 +158,7 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         match self.find_item(scope, schema, table, location)? {
             Some(item) => Ok(Expr::Row(item.columns.iter().map(|c| c.expr.clone()).collect())),
-            None => Err(self.missing_from(schema, table, location)),
+            None => Err(self.missing_from(scope, table, location)),
         }
     }
 
@@ -578,7 +586,7 @@ impl Binder<'_> {
             match &node.node {
                 Some(NodeEnum::AIndices(s)) if !s.is_slice => {
                     let index = self.expr_box(scope, &s.uidx)?;
-                    let position = self.at(location);
+                    let position = self.at(inner(&s.uidx).map_or(-1, ast::location));
                     let cast =
                         self.coerce(index, INT4, types::func::CastContext::Assignment, position)?;
                     match cast {
@@ -593,7 +601,7 @@ impl Binder<'_> {
                     }
                 }
                 Some(NodeEnum::AIndices(_)) => {
-                    return Err(self.unsupported("array slices", location));
+                    return Err(self.unsupported("an array slice", location));
                 }
                 Some(NodeEnum::String(field)) => return self.field(array, &field.sval, location),
                 _ => return Err(self.unsupported("field selection", location)),

@@ -289,7 +289,7 @@ impl Binder<'_> {
             return Err(base::Error::unsupported("ROWS FROM with several functions"));
         }
         if !f.coldeflist.is_empty() {
-            return Err(base::Error::unsupported("functions with a column definition list"));
+            return Err(base::Error::unsupported("a function with a column definition list"));
         }
         let node = ast::list(&f.functions[0]).first().and_then(|n| n.node.as_ref());
         let Some(node) = node else { return Err(base::Error::unsupported("this FROM item")) };
@@ -299,7 +299,7 @@ impl Binder<'_> {
         let call = self.resolve_unknown(call)?;
         let location = ast::location(node);
         if call.ty() == RECORD {
-            return Err(self.unsupported("functions in FROM that return rows", location));
+            return Err(self.unsupported("a function in FROM that returns rows", location));
         }
         let function_name = super::select::column_name(node);
         let alias = f.alias.as_ref().map_or(function_name.as_str(), |a| &a.aliasname);

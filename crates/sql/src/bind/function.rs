@@ -53,13 +53,13 @@ impl Binder<'_> {
         let names = ast::strings(&call.funcname);
         let (schema, name) = ast::qualified(&names);
         if call.over.is_some() {
-            return Err(self.unsupported("window functions", call.location));
+            return Err(self.unsupported("a window function", call.location));
         }
         if call.agg_within_group {
-            return Err(self.unsupported("ordered-set aggregates (WITHIN GROUP)", call.location));
+            return Err(self.unsupported("an ordered-set aggregate (WITHIN GROUP)", call.location));
         }
         if call.func_variadic {
-            return Err(self.unsupported("VARIADIC arguments", call.location));
+            return Err(self.unsupported("a VARIADIC argument", call.location));
         }
         if schema.is_some_and(|s| s != "pg_catalog") {
             return Err(self.missing_function(&names.join("."), &[], position));
@@ -93,6 +93,10 @@ impl Binder<'_> {
         match self.find_callee(name, &args, position, call.agg_star)? {
             None => self.function_as_cast(name, args, position),
             Some(Callee::Aggregate(row)) => self.aggregate(scope, row, call, args, position),
+            Some(Callee::Function(row)) if row.name == "pg_typeof" && args.len() == 1 => {
+                // Known here, and nowhere else: values don't carry their type.
+                Ok(Expr::Const(Datum::Oid(args[0].ty().0), row.result))
+            }
             Some(Callee::Function(row)) => {
                 if call.agg_distinct || !call.agg_order.is_empty() || call.agg_filter.is_some() {
                     return Err(err!(
@@ -117,7 +121,7 @@ impl Binder<'_> {
         _position: u32,
     ) -> Result<Option<Expr>> {
         if matches!(name, "nextval" | "currval" | "setval" | "lastval") {
-            return Err(self.unsupported("sequences", call.location));
+            return Err(self.unsupported("a sequence", call.location));
         }
         Ok(None)
     }

@@ -71,6 +71,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) cte_names: Vec<(String, usize)>,
     /// Tables with the locks that they need.
     pub locks: Vec<(Oid, LockMode)>,
+    /// CHECK expressions of the table that is being made.
+    pub(crate) new_checks: Vec<NodeEnum>,
     /// Bound subqueries of expressions; `SubqueryExpr::plan` refers to them.
     pub subqueries: Vec<Query>,
 }
@@ -88,6 +90,7 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             cte_names: Vec::new(),
             locks: Vec::new(),
+            new_checks: Vec::new(),
             subqueries: Vec::new(),
         }
     }

@@ -15,11 +15,6 @@ pub(crate) fn exact(name: &str, left: Oid, right: Oid) -> Option<&'static Operat
     types::func::operators_named(name).iter().find(|o| o.left == left && o.right == right)
 }
 
-/// The function of the default `=` of a type; None when it has none.
-pub(crate) fn equality(ty: Oid) -> Option<&'static FunctionRow> {
-    comparison("=", ty)
-}
-
 /// The function of a comparison operator over one type.
 pub(crate) fn comparison(name: &str, ty: Oid) -> Option<&'static FunctionRow> {
     let row = find(name, ty, ty)?;

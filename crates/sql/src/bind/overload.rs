@@ -3,9 +3,12 @@
 
 use base::Oid;
 use types::TypeIo;
-use types::oids::UNKNOWN;
+use types::oids::{ANYARRAY, UNKNOWN};
 
-use super::coerce::can_coerce_implicitly;
+use super::coerce::{
+    ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, can_coerce_implicitly, element_of,
+    is_polymorphic,
+};
 
 /// One candidate: its argument types (as many as the call has) and which one it is.
 #[derive(Clone, Debug)]
@@ -34,7 +37,10 @@ pub(crate) fn choose<T: Clone>(inputs: &[Oid], all: Vec<Candidate<T>>) -> Choice
     }
     let mut candidates: Vec<_> = all
         .into_iter()
-        .filter(|c| inputs.iter().zip(&c.args).all(|(from, to)| can_coerce_implicitly(*from, *to)))
+        .filter(|c| {
+            inputs.iter().zip(&c.args).all(|(from, to)| can_coerce_implicitly(*from, *to))
+                && is_consistent(inputs, &c.args)
+        })
         .collect();
     if candidates.is_empty() {
         return Choice::None;
@@ -56,6 +62,27 @@ pub(crate) fn choose<T: Clone>(inputs: &[Oid], all: Vec<Candidate<T>>) -> Choice
         [one] => Choice::One(one.item.clone()),
         _ => Choice::Ambiguous,
     }
+}
+
+/// Whether the placeholders of a signature can all stand for one type with these inputs.
+fn is_consistent(inputs: &[Oid], args: &[Oid]) -> bool {
+    let (mut exact, mut loose) = (None, None);
+    for (input, arg) in inputs.iter().zip(args) {
+        if *input == UNKNOWN || !is_polymorphic(*arg) {
+            continue;
+        }
+        let is_array = matches!(*arg, ANYARRAY | ANYCOMPATIBLEARRAY);
+        let ty = if is_array { element_of(*input) } else { *input };
+        let family = matches!(*arg, ANYCOMPATIBLE | ANYCOMPATIBLEARRAY | ANYCOMPATIBLENONARRAY);
+        let known = if family { &mut loose } else { &mut exact };
+        match *known {
+            None => *known = Some(ty),
+            Some(other) if other == ty => {}
+            Some(other) if family && category(other) == category(ty) => {}
+            Some(_) => return false,
+        }
+    }
+    true
 }
 
 /// Keeps the candidates with the highest score.

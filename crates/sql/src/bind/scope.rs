@@ -292,7 +292,7 @@ impl Binder<'_> {
         location: i32,
     ) -> Result<Expr> {
         let Some(item) = self.find_item(scope, schema, table, location)? else {
-            return Err(self.missing_from(schema, table, location));
+            return Err(self.missing_from(scope, table, location));
         };
         let mut matches = item.columns.iter().filter(|c| c.name == name);
         if let Some(column) = matches.next() {
@@ -312,12 +312,27 @@ impl Binder<'_> {
     /// `42P01` for a name that FROM doesn't have.
     pub(crate) fn missing_from(
         &self,
-        schema: Option<&str>,
+        scope: &Scope<'_>,
         table: &str,
         location: i32,
     ) -> base::Error {
-        let full = schema.map_or_else(|| table.to_owned(), |s| format!("{s}.{table}"));
-        err!(UNDEFINED_TABLE, "missing FROM-clause entry for table \"{full}\"")
-            .at(self.at(location))
+        let position = self.at(location);
+        let mut level = Some(scope);
+        while let Some(scope) = level {
+            let hidden = scope
+                .items
+                .iter()
+                .find(|i| i.rel_visible && i.table.as_ref().is_some_and(|t| t.table.name == table));
+            if let Some(alias) = hidden.and_then(|i| i.name.as_ref()) {
+                return err!(
+                    UNDEFINED_TABLE,
+                    "invalid reference to FROM-clause entry for table \"{table}\""
+                )
+                .hint(format!("Perhaps you meant to reference the table alias \"{alias}\"."))
+                .at(position);
+            }
+            level = scope.parent;
+        }
+        err!(UNDEFINED_TABLE, "missing FROM-clause entry for table \"{table}\"").at(position)
     }
 }

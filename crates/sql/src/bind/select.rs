@@ -82,11 +82,11 @@ impl Binder<'_> {
                 .at(self.at(cte.location)));
             }
             let Some(NodeEnum::SelectStmt(select)) = inner(&cte.ctequery) else {
-                return Err(self.unsupported("data-modifying statements in WITH", cte.location));
+                return Err(self.unsupported("a data-modifying statement in WITH", cte.location));
             };
             let mut query = self.select(select, parent, true)?;
             if !query.rel.outer_columns().is_empty() {
-                return Err(self.unsupported("WITH queries that use outer columns", cte.location));
+                return Err(self.unsupported("a WITH query that uses outer columns", cte.location));
             }
             let names = ast::owned_strings(&cte.aliascolnames);
             if names.len() > query.output.len() {
@@ -120,7 +120,7 @@ impl Binder<'_> {
         resolve: bool,
     ) -> Result<Query> {
         if !stmt.window_clause.is_empty() {
-            return Err(base::Error::unsupported("window functions"));
+            return Err(base::Error::unsupported("a window function"));
         }
         let mut scope = Scope::new(parent);
         let from = self.from_clause(&mut scope, &stmt.from_clause)?;
@@ -358,7 +358,7 @@ impl Binder<'_> {
         }
         let (schema, table) = ast::qualified(&names);
         let Some(item) = self.find_item(scope, schema, table, c.location)? else {
-            return Err(self.missing_from(schema, table, c.location));
+            return Err(self.missing_from(scope, table, c.location));
         };
         out.extend(
             item.columns.iter().map(|c| Target { name: c.name.clone(), expr: c.expr.clone() }),
@@ -485,7 +485,7 @@ impl Binder<'_> {
         for node in nodes {
             let Some(value) = &node.node else { continue };
             if let NodeEnum::GroupingSet(g) = value {
-                return Err(self.unsupported("GROUPING SETS, CUBE and ROLLUP", g.location));
+                return Err(self.unsupported("GROUPING SETS, CUBE or ROLLUP", g.location));
             }
             scope.place.set(Place::GroupBy);
             let position = self.at(ast::location(value));

@@ -77,8 +77,8 @@ impl Binder<'_> {
             let position = self.at(location);
             types.push(self.common_type(&[(l.ty, 0), (r.ty, position)], name)?);
         }
-        self.coerce_output(&mut left, &types, name)?;
-        self.coerce_output(&mut right, &types, name)?;
+        self.coerce_output(&mut left, &types, name, 0)?;
+        self.coerce_output(&mut right, &types, name, self.at(location))?;
         let mut cols = Vec::with_capacity(types.len());
         let mut output = Vec::with_capacity(types.len());
         for ((l, r), ty) in left.output.iter().zip(&right.output).zip(&types) {
@@ -132,6 +132,7 @@ impl Binder<'_> {
         query: &mut Query,
         types: &[Oid],
         what: &str,
+        position: u32,
     ) -> Result<()> {
         if query.output.iter().zip(types).all(|(c, t)| c.ty == *t) {
             return Ok(());
@@ -150,7 +151,7 @@ impl Binder<'_> {
             }
             for (at, col, ty) in direct {
                 let e = exprs[at].1.clone();
-                exprs[at].1 = self.to_common(e, ty, what, 0)?;
+                exprs[at].1 = self.to_common(e, ty, what, position)?;
                 self.vars[usize::from(col)].ty = ty;
             }
         }
@@ -159,7 +160,7 @@ impl Binder<'_> {
         }
         let mut exprs = Vec::with_capacity(types.len());
         for ((col, output), ty) in query.cols.iter_mut().zip(&mut query.output).zip(types) {
-            let cast = self.to_common(self.column(*col), *ty, what, 0)?;
+            let cast = self.to_common(self.column(*col), *ty, what, position)?;
             *col = self.new_var(&output.name, *ty, -1)?;
             if output.ty != *ty {
                 output.ty = *ty;
@@ -176,7 +177,7 @@ impl Binder<'_> {
     pub(crate) fn resolve_output(&mut self, query: &mut Query) -> Result<()> {
         let types: Vec<Oid> =
             query.output.iter().map(|c| if c.ty == UNKNOWN { TEXT } else { c.ty }).collect();
-        self.coerce_output(query, &types, "SELECT")
+        self.coerce_output(query, &types, "SELECT", 0)
     }
 
     /// ORDER BY and LIMIT over named output columns.

@@ -289,7 +289,7 @@ impl Binder<'_> {
                 Utility::ClosePortal((!s.portalname.is_empty()).then(|| s.portalname.clone()))
             }
             NodeEnum::ListenStmt(_) | NodeEnum::UnlistenStmt(_) | NodeEnum::NotifyStmt(_) => {
-                return Err(Error::unsupported("LISTEN and NOTIFY"));
+                return Err(Error::unsupported("LISTEN/NOTIFY"));
             }
             _ => return Ok(None),
         }))

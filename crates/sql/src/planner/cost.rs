@@ -133,8 +133,7 @@ pub(crate) fn cte(stored: &Estimate) -> Estimate {
     Estimate { startup: 0.0, total: stored.rows * 2.0 * TUPLE, ..*stored }
 }
 
-pub(crate) fn function(set: bool, width: i32) -> Estimate {
-    let rows = if set { 1000.0 } else { 1.0 };
+pub(crate) fn function(rows: f64, width: i32) -> Estimate {
     Estimate { startup: 0.0, total: rows * TUPLE, rows, width }
 }
 

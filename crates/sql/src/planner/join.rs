@@ -143,6 +143,12 @@ impl Planner<'_> {
     }
 
     fn graph(&mut self, mut graph: Graph, need: &Cols, goal: &Goal) -> Result<Phys> {
+        let never =
+            |e: &Expr| matches!(e, Expr::Const(types::Datum::Bool(false) | types::Datum::Null, _));
+        if graph.conditions.iter().any(never) {
+            let plan = Plan { node: Node::Nothing, estimate: Estimate::default() };
+            return Ok(Phys { plan, cols: need.iter().collect(), order: Vec::new() });
+        }
         let semi = self.take_semi_joins(&mut graph)?;
         if !semi.is_empty() {
             return self.semi_joins(graph, semi, need);
@@ -233,7 +239,7 @@ impl Planner<'_> {
                 let share = if leaf.conditions.is_empty() { 1.0 } else { share };
                 cost::system(share, 64)
             }
-            Rel::Function { call, .. } => cost::function(walk::has_set(call), 8),
+            Rel::Function { call, .. } => cost::function(set_rows(call), 8),
             Rel::Values { rows, .. } => cost::values(rows.len(), 8),
             Rel::Join { left, .. } => {
                 let mut tables = 0.0;
@@ -549,13 +555,15 @@ impl Planner<'_> {
     ) -> Result<Phys> {
         match rel {
             Rel::Table(table) => {
+                let mut conditions = conditions;
+                conditions.retain(|e| !is_never_null(e, &table));
                 let path = self.best_path(&table, &conditions, goal);
                 self.table_scan(&table, conditions, need, path)
             }
             Rel::System { table, base } => self.system_scan(table, base, conditions, need),
             Rel::Function { call, ordinality, cols } => {
                 let filter = self.condition(conditions, &cols)?;
-                let estimate = cost::function(walk::has_set(&call), self.width(&cols));
+                let estimate = cost::function(set_rows(&call), self.width(&cols));
                 let call = self.resolve(call, &[])?;
                 let node = Node::FunctionScan { call, ordinality, filter };
                 Ok(Phys { plan: Plan { node, estimate }, cols, order: Vec::new() })
@@ -760,6 +768,36 @@ fn infer_equal_constants(leaves: &mut [Leaf], joins: &[Expr]) {
                 leaf.conditions.push(implied);
             }
         }
+    }
+}
+
+/// `IS NOT NULL` of a column that can't be.
+fn is_never_null(e: &Expr, table: &crate::logical::TableRel) -> bool {
+    let Expr::IsNull { arg, negated: true } = e else { return false };
+    let Expr::Column(col, _) = **arg else { return false };
+    match table.column(col) {
+        Some(crate::plan::ScanColumn::Attr(n)) => table.table.columns[usize::from(n) - 1].not_null,
+        _ => false,
+    }
+}
+
+/// Rows that a function in FROM gives.
+fn set_rows(call: &Expr) -> f64 {
+    let Expr::Call { function, args, .. } = call else { return 1.0 };
+    if !function.returns_set {
+        return 1.0;
+    }
+    let number = |e: &Expr| match e {
+        Expr::Const(types::Datum::Int4(n), _) => Some(f64::from(*n)),
+        Expr::Const(types::Datum::Int8(n), _) => Some(*n as f64),
+        _ => None,
+    };
+    match (function.name, &**args) {
+        ("generate_series", [from, to]) => match (number(from), number(to)) {
+            (Some(from), Some(to)) => (to - from + 1.0).max(1.0),
+            _ => 1000.0,
+        },
+        _ => 1000.0,
     }
 }
 

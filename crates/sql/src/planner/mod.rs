@@ -304,7 +304,7 @@ impl<'a> Planner<'a> {
             agg.order.iter().for_each(|k| inner_need.add(&Cols::of(&k.expr)));
             agg.filter.iter().for_each(|e| inner_need.add(&Cols::of(e)));
         }
-        let phys = self.rel(input, &inner_need, &Goal::default())?;
+        let phys = self.aggregate_input(input, &inner_need, &aggs, plain)?;
         let mut cols = Vec::with_capacity(groups.len() + aggs.len());
         let mut group_exprs = Vec::with_capacity(groups.len());
         let mut distinct = 1.0;
@@ -342,6 +342,45 @@ impl<'a> Planner<'a> {
             sorted: false,
         };
         Ok(Phys { plan: Plan { node, estimate }, cols, order: Vec::new() })
+    }
+
+    /// The rows to aggregate. A lone `min` or `max` of a column needs only the first row in the
+    /// column's order, if an index has that.
+    fn aggregate_input(
+        &mut self,
+        input: Rel,
+        need: &Cols,
+        aggs: &[(Col, AggCall)],
+        plain: bool,
+    ) -> Result<Phys> {
+        let [(_, agg)] = aggs else { return self.rel(input, need, &Goal::default()) };
+        let name = agg.aggregate.name;
+        let [Expr::Column(col, ty)] = agg.args.as_slice() else {
+            return self.rel(input, need, &Goal::default());
+        };
+        let table = match &input {
+            Rel::Table(_) => true,
+            Rel::Filter { input, conditions } => {
+                matches!(**input, Rel::Table(_)) && !conditions.iter().any(walk::has_subquery)
+            }
+            _ => false,
+        };
+        if !plain || !table || !matches!(name, "min" | "max") || agg.filter.is_some() {
+            return self.rel(input, need, &Goal::default());
+        }
+        let whole = self.rel(input.clone(), need, &Goal::default())?;
+        let arg = Expr::Column(*col, *ty);
+        let not_null = Expr::IsNull { arg: Box::new(arg), negated: true };
+        let known = Rel::Filter { input: Box::new(input), conditions: vec![not_null] };
+        let order = vec![(*col, name == "max", name == "max")];
+        let first = self.rel(known, need, &Goal { order: order.clone(), rows: Some(1.0) })?;
+        let limited = cost::limit(&first.plan.estimate, Some(1.0), 0.0);
+        if !order::satisfies(&first.order, &order) || limited.total >= whole.plan.estimate.total {
+            return Ok(whole);
+        }
+        let count = Some(Expr::Const(Datum::Int8(1), types::oids::INT8));
+        let node = Node::Limit { input: Box::new(first.plan), count, offset: None };
+        Ok(Phys { plan: Plan { node, estimate: limited }, cols: first.cols, order: first.order })
     }
 
     fn sort(&mut self, input: Rel, keys: Vec<SortKey>, need: &Cols, goal: &Goal) -> Result<Phys> {

@@ -1,0 +1,411 @@
+//! What the unit tests share: a small catalog, and plans as text.
+
+use std::sync::Arc;
+
+use base::settings::Settings;
+use base::{Oid, Result};
+use catalog::object::{Object, Schema, ids};
+use catalog::{Column, Constraint, ConstraintKind, Index, IndexColumn, Snapshot, Table, TableKind};
+use types::oids::*;
+use types::{Datum, FormatContext};
+
+use crate::expr::{Expr, SubqueryKind};
+use crate::plan::{ModifyAction, Node, Plan, Prepared, ScanColumn, Statement};
+use crate::prepare::{Lifted, Literal, PrepareContext, normalize, prepare};
+
+fn column(name: &str, ty: Oid, typmod: i32) -> Column {
+    Column {
+        name: name.into(),
+        ty: ty.0,
+        typmod,
+        not_null: false,
+        default: None,
+        missing: None,
+        dropped: false,
+    }
+}
+
+fn table(oid: u32, name: &str, columns: Vec<Column>) -> Table {
+    Table {
+        oid,
+        name: name.into(),
+        schema: ids::PUBLIC,
+        owner: ids::SUPERUSER,
+        kind: TableKind::Table,
+        rel: oid,
+        columns,
+        constraints: Vec::new(),
+        indexes: Vec::new(),
+        referenced_by: Vec::new(),
+        options: Vec::new(),
+        unlogged: false,
+    }
+}
+
+/// Adds a unique index over columns (from 1) that backs the primary key.
+fn primary_key(snapshot: &mut Snapshot, mut table: Table, columns: &[u16]) {
+    let oid = table.oid + 1000;
+    for column in columns {
+        table.columns[usize::from(*column) - 1].not_null = true;
+    }
+    table.indexes.push(oid);
+    table.constraints.push(Constraint {
+        oid: oid + 1000,
+        name: format!("{}_pkey", table.name),
+        kind: ConstraintKind::PrimaryKey { index: oid },
+    });
+    snapshot.put(Object::Index(Index {
+        oid,
+        name: format!("{}_pkey", table.name),
+        schema: table.schema,
+        table: table.oid,
+        rel: oid,
+        columns: columns
+            .iter()
+            .map(|c| IndexColumn { column: *c, descending: false, nulls_first: false })
+            .collect(),
+        unique: true,
+        primary: true,
+        options: Vec::new(),
+    }));
+    snapshot.put(Object::Table(Box::new(table)));
+}
+
+/// pgbench's tables, and `t(a int4 key, b text, c int8, d numeric, e timestamptz)`,
+/// `u(x int4, y int4, z varchar(10))` with the key (x, y).
+pub(crate) fn snapshot() -> Arc<Snapshot> {
+    let mut s = Snapshot::default();
+    s.version = 1;
+    for (oid, name) in [(ids::PUBLIC, "public"), (ids::PG_CATALOG, "pg_catalog")] {
+        s.put(Object::Schema(Schema { oid, name: name.into(), owner: ids::SUPERUSER }));
+    }
+    let int = |name| column(name, INT4, -1);
+    let accounts = vec![int("aid"), int("bid"), int("abalance"), column("filler", BPCHAR, 88)];
+    primary_key(&mut s, table(20001, "pgbench_accounts", accounts), &[1]);
+    let tellers = vec![int("tid"), int("bid"), int("tbalance"), column("filler", BPCHAR, 88)];
+    primary_key(&mut s, table(20002, "pgbench_tellers", tellers), &[1]);
+    let branches = vec![int("bid"), int("bbalance"), column("filler", BPCHAR, 92)];
+    primary_key(&mut s, table(20003, "pgbench_branches", branches), &[1]);
+    let history = vec![
+        int("tid"),
+        int("bid"),
+        int("aid"),
+        int("delta"),
+        column("mtime", TIMESTAMP, -1),
+        column("filler", BPCHAR, 26),
+    ];
+    s.put(Object::Table(Box::new(table(20004, "pgbench_history", history))));
+    let mut t = vec![
+        int("a"),
+        column("b", TEXT, -1),
+        column("c", INT8, -1),
+        column("d", NUMERIC, -1),
+        column("e", TIMESTAMPTZ, -1),
+    ];
+    t[2].default = Some("1 + 41".into());
+    primary_key(&mut s, table(20005, "t", t), &[1]);
+    let u = vec![int("x"), int("y"), column("z", VARCHAR, 14)];
+    primary_key(&mut s, table(20006, "u", u), &[1, 2]);
+    Arc::new(s)
+}
+
+/// Calls `f` with a context over [`snapshot`].
+pub(crate) fn with_context<R>(f: impl FnOnce(&PrepareContext<'_>) -> R) -> R {
+    let snapshot = snapshot();
+    let settings = Settings::default();
+    let format = FormatContext::default();
+    let size = |t: &Table| match t.name.as_str() {
+        "pgbench_accounts" => (1640, 100_000.0),
+        "pgbench_branches" => (1, 1.0),
+        "pgbench_tellers" => (1, 10.0),
+        _ => (100, 10_000.0),
+    };
+    f(&PrepareContext {
+        catalog: &snapshot,
+        settings: &settings,
+        search_path: &[ids::PG_CATALOG, ids::PUBLIC],
+        format: &format,
+        user: "postgres",
+        database: "postgres",
+        environment: 0,
+        table_size: &size,
+    })
+}
+
+/// Prepares a text.
+pub(crate) fn prepared(text: &str) -> Result<Prepared> {
+    with_context(|cx| prepare(text, &[], cx, None).map(|p| p.0))
+}
+
+/// Prepares a text with its literals lifted.
+pub(crate) fn lifted(text: &str) -> (Prepared, Vec<Lifted>, Vec<Literal>) {
+    let mut literals = Vec::new();
+    normalize(text, &mut literals).expect("a candidate");
+    let (p, l) = with_context(|cx| prepare(text, &[], cx, Some(&literals))).expect("it plans");
+    (p, l, literals)
+}
+
+/// The plan of a text, one operator a line.
+pub(crate) fn plan(text: &str) -> String {
+    match prepared(text) {
+        Ok(p) => show(&p),
+        Err(e) => panic!("{text}: {} {}", e.code().as_str(), e.message()),
+    }
+}
+
+/// SQLSTATE, message, position of a text's error.
+pub(crate) fn error(text: &str) -> (String, String, u32) {
+    match prepared(text) {
+        Ok(p) => panic!("{text}: no error\n{}", show(&p)),
+        Err(e) => (e.code().as_str().to_owned(), e.message().to_owned(), e.fields().position),
+    }
+}
+
+/// A prepared statement as text.
+pub(crate) fn show(p: &Prepared) -> String {
+    let mut out = String::new();
+    match &p.statement {
+        Statement::Query(plan) => show_plan(plan, 0, &mut out),
+        Statement::Utility(_) => out.push_str(p.tag),
+        Statement::Empty => out.push_str("empty"),
+    }
+    for (i, plan) in p.subplans.iter().enumerate() {
+        out.push_str(&format!("subplan {i}\n"));
+        show_plan(plan, 1, &mut out);
+    }
+    out.trim_end().to_owned()
+}
+
+fn list(items: &[Expr]) -> String {
+    items.iter().map(expr).collect::<Vec<_>>().join(", ")
+}
+
+fn filter(e: &Option<Expr>) -> String {
+    e.as_ref().map(|e| format!(" filter {}", expr(e))).unwrap_or_default()
+}
+
+fn columns(table: &Table, list: &[ScanColumn]) -> String {
+    let names = list.iter().map(|c| match c {
+        ScanColumn::Attr(n) => table.columns[usize::from(*n) - 1].name.clone(),
+        other => format!("{other:?}").to_lowercase(),
+    });
+    names.collect::<Vec<_>>().join(", ")
+}
+
+fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
+    let mut children: Vec<&Plan> = Vec::new();
+    let line = match &plan.node {
+        Node::OneRow => "one row".to_owned(),
+        Node::Nothing => "nothing".to_owned(),
+        Node::Values(rows) => format!("values {} rows", rows.len()),
+        Node::SeqScan(s) => {
+            format!("seq {} ({}){}", s.table.name, columns(&s.table, &s.columns), filter(&s.filter))
+        }
+        Node::IndexScan { scan, index, bounds, backward } => {
+            let mut line =
+                format!("index {} ({})", index.name, columns(&scan.table, &scan.columns));
+            if *backward {
+                line.push_str(" backward");
+            }
+            if !bounds.equal.is_empty() {
+                line.push_str(&format!(" = {}", list(&bounds.equal)));
+            }
+            if let Some((e, included)) = &bounds.lower {
+                line.push_str(&format!(" {} {}", if *included { ">=" } else { ">" }, expr(e)));
+            }
+            if let Some((e, included)) = &bounds.upper {
+                line.push_str(&format!(" {} {}", if *included { "<=" } else { "<" }, expr(e)));
+            }
+            if let Some(e) = &bounds.any {
+                line.push_str(&format!(" any {}", expr(e)));
+            }
+            line + &filter(&scan.filter)
+        }
+        Node::SystemScan { table, columns, equal, filter: f } => {
+            let equal: Vec<String> =
+                equal.iter().map(|(c, e)| format!("{c}={}", expr(e))).collect();
+            format!("system {} {columns:?} [{}]{}", table.name, equal.join(", "), filter(f))
+        }
+        Node::FunctionScan { call, ordinality, filter: f } => {
+            format!("function {}{}{}", expr(call), if *ordinality { " ord" } else { "" }, filter(f))
+        }
+        Node::Filter { input, condition } => {
+            children.push(input);
+            format!("filter {}", expr(condition))
+        }
+        Node::Project { input, exprs } => {
+            children.push(input);
+            format!("project {}", list(exprs))
+        }
+        Node::ProjectSet { input, exprs } => {
+            children.push(input);
+            format!("project set {}", list(exprs))
+        }
+        Node::NestedLoop { left, right, kind, slots, condition } => {
+            children.extend([&**left, &**right]);
+            let slots: Vec<String> =
+                slots.iter().map(|(s, e)| format!("@{s}={}", expr(e))).collect();
+            format!("loop {kind:?} [{}]{}", slots.join(", "), filter(condition))
+        }
+        Node::HashJoin { left, right, kind, keys, condition } => {
+            children.extend([&**left, &**right]);
+            let keys: Vec<String> =
+                keys.iter().map(|(l, r)| format!("{}={}", expr(l), expr(r))).collect();
+            format!("hash {kind:?} [{}]{}", keys.join(", "), filter(condition))
+        }
+        Node::Aggregate { input, groups, aggs, plain, .. } => {
+            children.push(input);
+            let aggs: Vec<String> = aggs
+                .iter()
+                .map(|a| {
+                    let distinct = if a.distinct { "distinct " } else { "" };
+                    format!("{}({distinct}{})", a.aggregate.name, list(&a.args))
+                })
+                .collect();
+            let plain = if *plain { " plain" } else { "" };
+            format!("aggregate{plain} [{}] {}", list(groups), aggs.join(", "))
+        }
+        Node::Sort { input, keys, top } => {
+            children.push(input);
+            let keys: Vec<String> = keys
+                .iter()
+                .map(|k| format!("{}{}", expr(&k.expr), if k.descending { " desc" } else { "" }))
+                .collect();
+            format!("sort {}{}", keys.join(", "), if *top { " top" } else { "" })
+        }
+        Node::Limit { input, count, offset } => {
+            children.push(input);
+            let text = |e: &Option<Expr>| e.as_ref().map_or("all".to_owned(), expr);
+            format!("limit {} offset {}", text(count), text(offset))
+        }
+        Node::Distinct { input, keys, sorted } => {
+            children.push(input);
+            format!("distinct {}{}", list(keys), if *sorted { " sorted" } else { "" })
+        }
+        Node::Append(inputs) => {
+            children.extend(inputs);
+            "append".to_owned()
+        }
+        Node::SetOp { left, right, except, all } => {
+            children.extend([&**left, &**right]);
+            let name = if *except { "except" } else { "intersect" };
+            format!("{name}{}", if *all { " all" } else { "" })
+        }
+        Node::LockRows { input, targets } => {
+            children.push(input);
+            let names: Vec<String> = targets
+                .iter()
+                .map(|t| format!("{} {:?}@{}{}", t.table.name, t.mode, t.tid, filter(&t.recheck)))
+                .collect();
+            format!("lock {}", names.join(", "))
+        }
+        Node::Modify(m) => {
+            let returning =
+                m.returning.as_ref().map(|r| format!(" returning {}", list(r))).unwrap_or_default();
+            let line = match &m.action {
+                ModifyAction::Insert { input } => {
+                    children.push(input);
+                    format!("insert {}", m.table.name)
+                }
+                ModifyAction::Update { input, set, recheck, .. } => {
+                    children.push(input);
+                    let set: Vec<String> =
+                        set.iter().map(|(n, e)| format!("{n}={}", expr(e))).collect();
+                    format!("update {} set {}{}", m.table.name, set.join(", "), filter(recheck))
+                }
+                ModifyAction::Delete { input, recheck, .. } => {
+                    children.push(input);
+                    format!("delete {}{}", m.table.name, filter(recheck))
+                }
+            };
+            line + &returning
+        }
+        Node::Cte(n) => format!("cte {n}"),
+    };
+    out.push_str(&"  ".repeat(depth));
+    out.push_str(&line);
+    out.push('\n');
+    for child in children {
+        show_plan(child, depth + 1, out);
+    }
+}
+
+/// An expression as text: `#n` columns, `$n` parameters, `@n` slots.
+pub(crate) fn expr(e: &Expr) -> String {
+    match e {
+        Expr::Const(Datum::Null, _) => "NULL".to_owned(),
+        Expr::Const(value, ty) => {
+            let mut text = Vec::new();
+            let format = FormatContext::default();
+            match types::io::output(*ty, value, &format, &mut text) {
+                Ok(()) => String::from_utf8_lossy(&text).into_owned(),
+                Err(_) => format!("{value:?}"),
+            }
+        }
+        Expr::Param(n, _) => format!("${}", n + 1),
+        Expr::Column(n, _) => format!("#{n}"),
+        Expr::Slot(n, _) => format!("@{n}"),
+        Expr::Call { function, args, .. } => format!("{}({})", function.name, list(args)),
+        Expr::InOutCast { arg, ty, .. } => format!("{}::{}", expr(arg), name(*ty)),
+        Expr::Typmod { arg, ty, typmod, .. } => {
+            format!("{}::{}", expr(arg), types::io::format_type(*ty, *typmod))
+        }
+        Expr::Relabel(arg, _) => expr(arg),
+        Expr::And(items) => {
+            format!("({})", items.iter().map(expr).collect::<Vec<_>>().join(" and "))
+        }
+        Expr::Or(items) => {
+            format!("({})", items.iter().map(expr).collect::<Vec<_>>().join(" or "))
+        }
+        Expr::Not(arg) => format!("not {}", expr(arg)),
+        Expr::IsNull { arg, negated } => {
+            format!("{} is {}null", expr(arg), if *negated { "not " } else { "" })
+        }
+        Expr::BooleanTest { arg, is, negated } => format!("{} is {negated} {is:?}", expr(arg)),
+        Expr::Distinct { args, .. } => format!("distinct({})", list(&args[..])),
+        Expr::Case { arms, default, .. } => {
+            let arms: Vec<String> =
+                arms.iter().map(|(t, r)| format!("{}: {}", expr(t), expr(r))).collect();
+            format!("case({}, {})", arms.join(", "), expr(default))
+        }
+        Expr::Coalesce(items, _) => format!("coalesce({})", list(items)),
+        Expr::NullIf { args, .. } => format!("nullif({})", list(&args[..])),
+        Expr::MinMax { greatest, args, .. } => {
+            format!("{}({})", if *greatest { "greatest" } else { "least" }, list(args))
+        }
+        Expr::ArrayOp { function, left, array, all } => {
+            let what = if *all { "all" } else { "any" };
+            format!("{} {} {what} {}", expr(left), function.name, expr(array))
+        }
+        Expr::Array { items, .. } => format!("array[{}]", list(items)),
+        Expr::Subscript { array, indexes, .. } => format!("{}[{}]", expr(array), list(indexes)),
+        Expr::Row(items) => format!("row({})", list(items)),
+        Expr::RowCompare { op, fields } => format!("rows {op:?} {}", fields.len()),
+        Expr::Subquery(s) => {
+            let slots: Vec<String> =
+                s.slots.iter().map(|(n, e)| format!("@{n}={}", expr(e))).collect();
+            let kind = match &s.kind {
+                SubqueryKind::Scalar => "scalar".to_owned(),
+                SubqueryKind::Exists => "exists".to_owned(),
+                SubqueryKind::Array => "array".to_owned(),
+                SubqueryKind::Compare { test, all, hash_left, .. } => format!(
+                    "{} {}{}",
+                    if *all { "all" } else { "any" },
+                    expr(test),
+                    if hash_left.is_some() { " hashed" } else { "" }
+                ),
+            };
+            format!(
+                "sub{}[{kind}; {}]{}",
+                s.plan,
+                slots.join(", "),
+                if s.once { "once" } else { "" }
+            )
+        }
+        Expr::SessionValue(name, _) => name.to_string(),
+    }
+}
+
+fn name(ty: Oid) -> String {
+    types::io::format_type(ty, -1)
+}

@@ -1,0 +1,226 @@
+//! Stories of texts and their plans.
+
+use crate::testing::{error, lifted, plan, prepared, show, with_context};
+
+/// Plans must be these, one operator a line (indentation is for the reader).
+#[track_caller]
+fn check(text: &str, want: &str) {
+    let got = plan(text);
+    let lines = |s: &str| -> Vec<String> {
+        s.lines().map(|l| l.trim().to_owned()).filter(|l| !l.is_empty()).collect()
+    };
+    assert_eq!(lines(&got), lines(want), "{text}\n{got}");
+}
+
+#[test]
+fn pgbench_finds_its_rows_by_key() {
+    check(
+        "SELECT abalance FROM pgbench_accounts WHERE aid = 42",
+        "index pgbench_accounts_pkey (abalance) = 42",
+    );
+    check(
+        "UPDATE pgbench_accounts SET abalance = abalance + -5 WHERE aid = 42",
+        "update pgbench_accounts set 3=int4pl(#4, -5) filter int4eq(#2, 42)
+           index pgbench_accounts_pkey (tid, root, aid, bid, abalance, filler) = 42",
+    );
+    check(
+        "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (1, 2, 3, 4, CURRENT_TIMESTAMP)",
+        "insert pgbench_history
+           project 1, 2, 3, 4, timestamp(current_timestamp), NULL
+             one row",
+    );
+    check(
+        "SELECT abalance FROM pgbench_accounts WHERE aid = $1",
+        "index pgbench_accounts_pkey (abalance) = $1",
+    );
+}
+
+#[test]
+fn literals_of_pgbench_become_parameters() {
+    let (p, l, _) =
+        lifted("UPDATE pgbench_accounts SET abalance = abalance + -4123 WHERE aid = 77;");
+    assert_eq!(p.params.len(), 2);
+    assert_eq!(l.len(), 2);
+    assert_eq!(
+        show(&p).lines().next(),
+        Some("update pgbench_accounts set 3=int4pl(#4, $2) filter int4eq(#2, $1)")
+    );
+    let (p, l, _) =
+        lifted("select b from t where c = 5 and d > 1.5 and b = 'x' and e < '2020-01-01' limit 3");
+    let types: Vec<u32> = l.iter().map(|l| l.ty.0).collect();
+    assert_eq!(types, [23, 1700, 25, 1184, 20], "{}", show(&p));
+    let (_, l, _) = lifted("select a from t order by 1");
+    assert!(l.is_empty());
+    let (_, l, _) = lifted("select a + 1 from t group by a + 1");
+    assert!(l.is_empty());
+}
+
+#[test]
+fn ranges_lists_and_orders_use_the_index() {
+    check("select a from t where a > 5 and a <= 10", "index t_pkey (a) > 5 <= 10");
+    check("select a from t where a in (1, 2, 3)", "index t_pkey (a) any {1,2,3}");
+    check("select a from t where a = any($1)", "index t_pkey (a) any $1");
+    check(
+        "select a from t order by a limit 3",
+        "limit 3 offset all
+           index t_pkey (a)",
+    );
+    check(
+        "select a from t order by a desc limit 3",
+        "limit 3 offset all
+           index t_pkey (a) backward",
+    );
+    check("select z from u where x = 1 and y = 2", "index u_pkey (z) = 1, 2");
+    check("select y from u where x = 1 and y > 2", "index u_pkey (y) = 1 > 2");
+    check("select a from t where a = 5000000000", "seq t (a) filter int48eq(#0, 5000000000)");
+    check("select a from t where a = 5::int8", "index t_pkey (a) = 5");
+    check(
+        "select max(a) from t",
+        "aggregate plain [] max(#0)
+           limit 1 offset all
+             index t_pkey (a) backward",
+    );
+    check("select a from t where false", "nothing");
+}
+
+#[test]
+fn joins_choose_their_way() {
+    check(
+        "select b, z from t join u on t.a = u.x where t.a = 7",
+        "project #3, #1
+           hash Inner [#0=#0]
+             index u_pkey (x, z) = 7
+             index t_pkey (a, b) = 7",
+    );
+}
+
+#[test]
+fn errors_are_postgresqls() {
+    let cases = [
+        ("select nope from t", "42703", "column \"nope\" does not exist", 8),
+        ("select * from nope", "42P01", "relation \"nope\" does not exist", 15),
+        ("select a = b from t", "42883", "operator does not exist: integer = text", 10),
+        ("select t.nope from t", "42703", "column t.nope does not exist", 8),
+        ("select x.a from t", "42P01", "missing FROM-clause entry for table \"x\"", 8),
+        (
+            "select a, count(*) from t",
+            "42803",
+            "column \"t.a\" must appear in the GROUP BY clause or be used in an aggregate function",
+            8,
+        ),
+        (
+            "select a from t where count(*) > 1",
+            "42803",
+            "aggregate functions are not allowed in WHERE",
+            23,
+        ),
+        ("select a from t t1, t t2", "42702", "column reference \"a\" is ambiguous", 8),
+        ("select 1 from t, t", "42712", "table name \"t\" specified more than once", 0),
+        (
+            "insert into t (a) values (1, 2)",
+            "42601",
+            "INSERT has more expressions than target columns",
+            30,
+        ),
+        (
+            "insert into t (a, b) values (1)",
+            "42601",
+            "INSERT has more target columns than expressions",
+            19,
+        ),
+        (
+            "insert into t (nope) values (1)",
+            "42703",
+            "column \"nope\" of relation \"t\" does not exist",
+            16,
+        ),
+        (
+            "insert into t (a) values (true)",
+            "42804",
+            "column \"a\" is of type integer but expression is of type boolean",
+            27,
+        ),
+        ("update t set nope = 1", "42703", "column \"nope\" of relation \"t\" does not exist", 14),
+        ("select nofunc(1)", "42883", "function nofunc(integer) does not exist", 8),
+        ("select 'x'::int4", "22P02", "invalid input syntax for type integer: \"x\"", 8),
+        ("select 1 where 'x'", "22P02", "invalid input syntax for type boolean: \"x\"", 16),
+        (
+            "select 1 where 1",
+            "42804",
+            "argument of WHERE must be type boolean, not type integer",
+            16,
+        ),
+        ("select a from t order by 2", "42P10", "ORDER BY position 2 is not in select list", 26),
+        (
+            "select distinct a from t order by b",
+            "42P10",
+            "for SELECT DISTINCT, ORDER BY expressions must appear in select list",
+            35,
+        ),
+        ("select (select a, b from t)", "42601", "subquery must return only one column", 8),
+        (
+            "select 1 union select 1, 2",
+            "42601",
+            "each UNION query must have the same number of columns",
+            23,
+        ),
+        ("select 1 union select 'x'", "22P02", "invalid input syntax for type integer: \"x\"", 23),
+        (
+            "select case when true then 1 else 'x'::text end",
+            "42804",
+            "CASE types text and integer cannot be matched",
+            28,
+        ),
+        ("select 1::nope", "42704", "type \"nope\" does not exist", 11),
+        ("select $2::int", "42P18", "could not determine data type of parameter $1", 0),
+        ("select count(*) over () from t", "0A000", "a window function is not supported", 8),
+        ("selec 1", "42601", "syntax error at or near \"selec\"", 1),
+        ("select a from t limit b", "42P10", "argument of LIMIT must not contain variables", 23),
+        ("select sum(count(*)) from t", "42803", "aggregate function calls cannot be nested", 12),
+        ("create table x (a int, a int)", "42701", "column \"a\" specified more than once", 0),
+        ("create table x (a nope)", "42704", "type \"nope\" does not exist", 19),
+    ];
+    let mut wrong = Vec::new();
+    for (text, code, message, position) in cases {
+        let got = error(text);
+        if got != (code.to_owned(), message.to_owned(), position) {
+            wrong.push(format!("{text}: {got:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn parameters_get_their_types_from_their_use() {
+    let types = |text: &str| {
+        prepared(text).map(|p| p.params.iter().map(|t| t.0).collect::<Vec<_>>()).unwrap()
+    };
+    assert_eq!(types("select 1 from t where a = $1 and b = $2 and d > $3"), [23, 25, 1700]);
+    assert_eq!(types("insert into t (a, b, c) values ($1, $2, $3)"), [23, 25, 20]);
+    assert_eq!(types("select 1 from t limit $1"), [20]);
+    assert_eq!(types("select $1::int8"), [20]);
+    with_context(|cx| {
+        let p = crate::prepare("select $1", &[types::oids::TEXT], cx, None).unwrap().0;
+        assert_eq!(p.params, [types::oids::TEXT]);
+    });
+}
+
+/// Prints the plans of a file's statements (separated by lines of dashes), to look at by hand:
+/// `PLAN_FILE=queries.txt cargo test -p sql -- --ignored --nocapture plan_file`.
+#[test]
+#[ignore = "for use by hand"]
+fn plan_file() {
+    let Ok(path) = std::env::var("PLAN_FILE") else { return };
+    let text = std::fs::read_to_string(path).expect("the file is readable");
+    for query in text.split("\n-----") {
+        match prepared(query) {
+            Ok(p) => println!("{query}\n=> {}\n", show(&p)),
+            Err(e) => println!(
+                "{query}\n=> ERROR {} {} at {}\n",
+                e.code().as_str(),
+                e.message(),
+                e.fields().position
+            ),
+        }
+    }
+}
