@@ -3,27 +3,58 @@
 mod support;
 
 use std::io::Write;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use support::raw::{Raw, bind, close, describe, execute, message, parse, query, startup, sync};
 use support::{Server, TempDir};
 
-/// One server for all tests of this file.
-fn server() -> &'static (TempDir, Server) {
-    static SERVER: OnceLock<(TempDir, Server)> = OnceLock::new();
-    SERVER.get_or_init(|| {
-        let dir = TempDir::new("protocol");
-        let server = Server::start(&dir.path().join("data"), &[]);
-        (dir, server)
-    })
+/// A server that the tests share while one of them runs, and the folder that goes after it.
+struct Shared {
+    server: Server,
+    _dir: TempDir,
 }
 
-fn port() -> u16 {
-    server().1.port
+fn shared() -> Arc<Shared> {
+    static SHARED: Mutex<(Weak<Shared>, u32)> = Mutex::new((Weak::new(), 0));
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(running) = shared.0.upgrade() {
+        return running;
+    }
+    shared.1 += 1;
+    let dir = TempDir::new(&format!("protocol-{}", shared.1));
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let running = Arc::new(Shared { server, _dir: dir });
+    shared.0 = Arc::downgrade(&running);
+    running
 }
 
-fn connect() -> Raw {
-    Raw::connect(port())
+/// A connection that keeps the shared server running.
+struct Guest {
+    raw: Raw,
+    shared: Arc<Shared>,
+}
+
+impl std::ops::Deref for Guest {
+    type Target = Raw;
+    fn deref(&self) -> &Raw {
+        &self.raw
+    }
+}
+
+impl std::ops::DerefMut for Guest {
+    fn deref_mut(&mut self) -> &mut Raw {
+        &mut self.raw
+    }
+}
+
+fn connect() -> Guest {
+    let shared = shared();
+    Guest { raw: Raw::connect(shared.server.port), shared }
+}
+
+fn open() -> Guest {
+    let shared = shared();
+    Guest { raw: Raw::open(shared.server.port), shared }
 }
 
 /// Fatal 08P01, and the connection ends.
@@ -35,7 +66,7 @@ fn assert_violation(lines: &[String]) {
 
 #[test]
 fn a_session_begins_with_parameters_and_a_key() {
-    let mut raw = Raw::open(port());
+    let mut raw = open();
     let lines = raw.talk(&startup(
         196_608,
         &[
@@ -67,7 +98,7 @@ fn a_session_begins_with_parameters_and_a_key() {
 
 #[test]
 fn requests_before_the_session_get_one_byte() {
-    let mut raw = Raw::open(port());
+    let mut raw = open();
     for code in [80_877_103u32, 80_877_104] {
         let mut packet = 8u32.to_be_bytes().to_vec();
         packet.extend(code.to_be_bytes());
@@ -82,7 +113,7 @@ fn requests_before_the_session_get_one_byte() {
 
 #[test]
 fn newer_minor_versions_are_negotiated() {
-    let mut raw = Raw::open(port());
+    let mut raw = open();
     let pairs = [("user", "me"), ("database", "postgres"), ("_pq_.x", "1")];
     let lines = raw.talk(&startup(196_610, &pairs));
     assert_eq!(lines[0], "v 196608 1");
@@ -97,7 +128,7 @@ fn bad_beginnings_end_the_connection() {
         &[0, 0, 0x7f, 0xff, 0, 3, 0, 0],
         &startup(196_608, &[("user", "me")])[..13],
     ] {
-        let mut raw = Raw::open(port());
+        let mut raw = open();
         raw.send(bytes);
         if bytes.len() == 13 {
             // Cut short: the server waits for the rest, and nobody is hurt when none comes.
@@ -107,14 +138,14 @@ fn bad_beginnings_end_the_connection() {
             assert_violation(&raw.until(|l| l == "EOF"));
         }
     }
-    let mut raw = Raw::open(port());
+    let mut raw = open();
     let lines = raw.talk(&startup(196_608, &[("user", "me"), ("database", "nowhere")]));
     assert_eq!(lines, ["E FATAL 3D000 database \"nowhere\" does not exist", "EOF"]);
-    let mut raw = Raw::open(port());
+    let mut raw = open();
     let lines =
         raw.talk(&startup(196_608, &[("user", "me"), ("database", "postgres"), ("x", "1")]));
     assert!(lines[0].starts_with("E FATAL 42704"), "{lines:?}");
-    let mut raw = Raw::open(port());
+    let mut raw = open();
     let lines = raw.talk(&startup(131_072, &[]));
     assert!(lines[0].starts_with("E FATAL 0A000"), "{lines:?}");
 }
@@ -364,12 +395,13 @@ fn a_copy_that_fails_leaves_nothing() {
 #[test]
 fn a_cancel_request_needs_the_secret() {
     let mut raw = connect();
+    let shared = raw.shared.clone();
     let cancel = |pid: i32, secret: i32| {
         let mut packet = 16u32.to_be_bytes().to_vec();
         packet.extend(80_877_102u32.to_be_bytes());
         packet.extend(pid.to_be_bytes());
         packet.extend(secret.to_be_bytes());
-        let mut other = Raw::open(port());
+        let mut other = Raw::open(shared.server.port);
         other.send(&packet);
         assert_eq!(other.line(), "EOF");
     };

@@ -11,6 +11,11 @@
 //!
 //! Invariant: a page is listed at most once with its current class; older mentions of it in other
 //! lists are recognised because `class[block]` differs, and dropped when met.
+//!
+//! Invariant: a page in a fresh range is in no list. A fresh page is not read but taken for empty, so
+//! who gets it must be the first ever: were it listed too (by a vacuum that came by, even between
+//! the file's extension and the range's registration), a second taker would wipe out the first one's
+//! rows once the page has been evicted.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -52,6 +57,8 @@ struct Map {
     /// One list a class.
     lists: Vec<Vec<u32>>,
     fresh: Vec<std::ops::Range<u32>>,
+    /// The file is being extended: pages from here on are about to be fresh.
+    extending: Option<u32>,
 }
 
 /// A page taken from the map.
@@ -144,10 +151,17 @@ impl Space {
         self.map.lock().list(block, room);
     }
 
-    /// Adds pages that an extension made.
+    /// An extension begins: pages from `first` on will be [`Space::add_fresh`]'s. Paired with it.
+    pub fn begin_extension(&self, first: u32) {
+        self.map.lock().extending = Some(first);
+    }
+
+    /// Adds pages that an extension made (none when it failed).
     pub fn add_fresh(&self, range: std::ops::Range<u32>) {
+        let mut map = self.map.lock();
+        map.extending = None;
         if !range.is_empty() {
-            self.map.lock().fresh.push(range);
+            map.fresh.push(range);
         }
     }
 
@@ -200,6 +214,10 @@ impl Map {
     }
 
     fn list(&mut self, block: u32, room: usize) {
+        let coming = self.extending.is_some_and(|first| block >= first);
+        if coming || self.fresh.iter().any(|r| r.contains(&block)) {
+            return;
+        }
         let class = if room >= EMPTY_PAGE { CLASSES - 1 } else { room / CLASS_BYTES };
         let index = block as usize;
         if self.class.len() <= index {
@@ -263,6 +281,20 @@ mod tests {
         }
         let total: usize = space.map.lock().lists.iter().map(Vec::len).sum();
         assert!(total < 200, "{total} mentions of one page");
+    }
+
+    #[test]
+    fn a_fresh_page_is_never_listed() {
+        let space = Space::default();
+        space.begin_extension(4);
+        space.give(5, EMPTY_PAGE);
+        space.add_fresh(4..6);
+        space.give(4, EMPTY_PAGE);
+        let taken: Vec<_> = std::iter::from_fn(|| space.take(8000)).collect();
+        let fresh = |block| Taken { block, fresh: true };
+        assert_eq!(taken, [fresh(4), fresh(5)]);
+        space.give(4, EMPTY_PAGE);
+        assert_eq!(space.take(8000), Some(Taken { block: 4, fresh: false }));
     }
 
     #[test]

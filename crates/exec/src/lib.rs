@@ -11,6 +11,14 @@
 //!   operator's state, which gets its plan node with each call. So an execution owns no borrow
 //!   and can rest in a portal.
 //! * No latch is held while an expression is evaluated or a row is given away.
+//!
+//! Left out for now:
+//!
+//! * Sorts spill under `work_mem`; hash joins, hashed groups, materialised inputs and the sort of an
+//!   index build are held in memory whatever their size.
+//! * An index has no entries for versions that only older snapshots see (see the index build).
+//! * `ADD COLUMN` evaluates a volatile default once, not for each row.
+//! * EXPLAIN shows tables by name, not by alias, and no buffers.
 #![forbid(unsafe_code)]
 
 pub mod check;

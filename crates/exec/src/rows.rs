@@ -81,3 +81,18 @@ pub fn width(value: &Datum) -> usize {
             _ => 0,
         }
 }
+
+/// About how many bytes a batch holds.
+pub fn batch_bytes(batch: &Batch) -> usize {
+    use types::batch::Vector;
+    let bytes = |column: &Column| match &column.data {
+        Vector::Bool(v) => v.len(),
+        Vector::Int2(v) => v.len() * 2,
+        Vector::Int4(v) => v.len() * 4,
+        Vector::Int8(v) => v.len() * 8,
+        Vector::Float8(v) => v.len() * 8,
+        Vector::Text(v) => v.iter().map(|t| 16 + if t.len() > 15 { t.len() } else { 0 }).sum(),
+        Vector::Datum(v) => v.iter().map(width).sum(),
+    };
+    batch.columns.iter().map(bytes).sum()
+}

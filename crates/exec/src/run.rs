@@ -33,6 +33,8 @@ pub struct State {
     pub slots: Vec<Datum>,
     /// Results of subqueries that are computed once, and operator trees of the others.
     pub subqueries: Vec<SubqueryState>,
+    /// When the statement first asked for its own time: microseconds since 2000-01-01 UTC.
+    pub started: Option<i64>,
     /// Rows and times by plan node, for EXPLAIN ANALYZE.
     pub measure: Option<Vec<ops::Measure>>,
 }
@@ -43,6 +45,7 @@ impl State {
         State {
             slots: vec![Datum::Null; prepared.slots],
             subqueries: prepared.subplans.iter().map(|_| SubqueryState::default()).collect(),
+            started: None,
             measure: None,
         }
     }

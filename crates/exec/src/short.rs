@@ -18,7 +18,7 @@ use types::Datum;
 
 use crate::context::{ExecContext, Outcome, RowSink};
 use crate::eval;
-use crate::modify::{self, References, Target, Writer};
+use crate::modify::{self, References, Target, Touched, Writer};
 use crate::ops::index_bounds;
 use crate::rows::Row;
 use crate::run::{Run, State};
@@ -255,7 +255,7 @@ fn insert(
     let exprs = one_row(modify::input_plan(&modify.action)).unwrap_or_default();
     let row = eval::eval_all(exprs, Row::Empty, run)?;
     let mut writer = Writer::new(target.clone());
-    writer.references = References::open(&modify.table, run.cx)?;
+    writer.references = References::open(&modify.table, Touched::of(&modify.action), run.cx)?;
     writer.check_row(&row, &modify.checks, run)?;
     writer.insert(&row, run)?;
     writer.finish(run)?;
@@ -279,7 +279,7 @@ fn change(
         return Ok(0);
     };
     let mut writer = Writer::new(target.clone());
-    writer.references = References::open(&modify.table, run.cx)?;
+    writer.references = References::open(&modify.table, Touched::of(&modify.action), run.cx)?;
     let snapshot = run.snapshot;
     let result = match &modify.action {
         ModifyAction::Update { columns, set, recheck, .. } => modify::update_row(

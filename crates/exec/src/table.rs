@@ -82,8 +82,8 @@ pub fn scan_column_type(table: &Table, column: ScanColumn) -> Oid {
 pub struct Projection {
     /// Row columns to decode, from 0, ascending.
     pub wanted: Vec<u16>,
-    /// Output columns that are not row columns, then row columns in ascending order: then rows are
-    /// decoded straight into the batch, after this many.
+    /// The row columns stand together in ascending order, after this many others (and before the
+    /// rest of them): then rows are decoded straight into place.
     straight: Option<usize>,
     places: Vec<Place>,
     table: u32,
@@ -108,9 +108,10 @@ impl Projection {
                 _ => None,
             })
             .collect();
-        let leading = columns.len() - wanted.len();
+        let is_attr = |c: &ScanColumn| matches!(c, ScanColumn::Attr(_));
+        let leading = columns.iter().position(is_attr).unwrap_or(columns.len());
         let ascending = wanted.windows(2).all(|w| w[0] < w[1])
-            && columns[leading..].iter().all(|c| matches!(c, ScanColumn::Attr(_)));
+            && columns[leading..].iter().take(wanted.len()).all(is_attr);
         if !ascending {
             wanted.sort_unstable();
             wanted.dedup();
@@ -147,9 +148,12 @@ impl Projection {
         batch: &mut Batch,
     ) -> Result<()> {
         if let Some(leading) = self.straight {
-            row::decode_into(columns, bytes, &self.wanted, &mut batch.columns[leading..])?;
-            for (place, column) in self.places[..leading].iter().zip(&mut batch.columns) {
-                column.push(self.value(*place, at, &[]));
+            let end = leading + self.wanted.len();
+            row::decode_into(columns, bytes, &self.wanted, &mut batch.columns[leading..end])?;
+            for (n, place) in self.places.iter().enumerate() {
+                if !(leading..end).contains(&n) {
+                    batch.columns[n].push(self.value(*place, at, &[]));
+                }
             }
         } else {
             let mut values = Vec::with_capacity(self.wanted.len());
@@ -174,8 +178,11 @@ impl Projection {
         out: &mut Vec<Datum>,
     ) -> Result<()> {
         if let Some(leading) = self.straight {
+            let trailing = leading + self.wanted.len();
             out.extend(self.places[..leading].iter().map(|p| self.value(*p, at, &[])));
-            return row::decode(columns, bytes, &self.wanted, out);
+            row::decode(columns, bytes, &self.wanted, out)?;
+            out.extend(self.places[trailing..].iter().map(|p| self.value(*p, at, &[])));
+            return Ok(());
         }
         let mut values = Vec::with_capacity(self.wanted.len());
         row::decode(columns, bytes, &self.wanted, &mut values)?;

@@ -268,6 +268,16 @@ fn foreign_keys_in_both_directions() {
     s.sql("delete from p");
     assert_eq!(s.sql("select id, p from c"), ["1|~"]);
     s.sql("drop table p cascade; drop table c");
+    s.sql(
+        "create table p (id int primary key);
+         create table c (id int default 0 references p on delete set default);
+         insert into p values (0), (1); insert into c values (1); delete from p where id = 1",
+    );
+    assert_eq!(s.sql("select id from c"), ["0"]);
+    assert_eq!(
+        s.error("delete from p"),
+        "23503 insert or update on table \"c\" violates foreign key constraint \"c_id_fkey\""
+    );
     // A table that refers to itself.
     s.sql("create table n (id int primary key, up int references n); insert into n values (1, 2), (2, 1)");
     s.sql("delete from n");
@@ -374,4 +384,82 @@ fn plans_are_explained() {
         lines,
         ["Aggregate (actual rows=1 loops=1)", "  ->  Seq Scan on t (actual rows=5000 loops=1)"]
     );
+}
+
+#[test]
+fn a_sort_larger_than_work_mem_goes_through_files() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql("create table t (a int, b text)");
+    s.sql("insert into t select (n * 7919) % 50000, 'some text that is rather long ' || n from generate_series(0, 49999) n");
+    s.set("work_mem", "64kB");
+    let rows = s.sql("select a, length(b) from t order by a desc");
+    assert_eq!(rows.len(), 50000);
+    assert!(rows.iter().enumerate().all(|(n, row)| row.starts_with(&format!("{}|", 49999 - n))));
+    assert_eq!(s.sql("select a from t order by a limit 2 offset 40000"), ["40000", "40001"]);
+}
+
+#[test]
+fn a_waiting_update_goes_on_with_the_newest_row() {
+    let db = Db::new();
+    let mut first = db.session();
+    first.sql("create table t (id int primary key, v int); insert into t values (1, 10), (2, 20)");
+    first.begin();
+    first.sql("update t set v = v + 1 where id = 1; update t set v = 99 where id = 2");
+    let waiter = |statement: &'static str| {
+        let db = &db;
+        move || {
+            let mut s = db.session();
+            s.sql(statement);
+        }
+    };
+    std::thread::scope(|scope| {
+        let by_key = scope.spawn(waiter("update t set v = v + 100 where id = 1"));
+        let rechecked = scope.spawn(waiter("delete from t where v = 20"));
+        // Whether they have begun to wait or not, they see the same in the end.
+        first.commit();
+        by_key.join().expect("the update by key");
+        rechecked.join().expect("the delete");
+    });
+    let rows = first.sql("select id, v from t order by id");
+    assert!(rows[0] == "1|111", "{rows:?}");
+    assert!(rows.len() == 1 || rows[1] == "2|99", "{rows:?}");
+}
+
+#[test]
+fn serialization_failures_above_read_committed() {
+    let db = Db::new();
+    let (mut a, mut b) = (db.session(), db.session());
+    a.sql("create table t (id int primary key, v int); insert into t values (1, 10)");
+    a.begin_with(txn::Isolation::RepeatableRead);
+    assert_eq!(a.sql("select v from t"), ["10"]);
+    b.sql("update t set v = 11");
+    assert_eq!(a.sql("select v from t"), ["10"]);
+    assert_eq!(
+        a.error("update t set v = 12 where id = 1"),
+        "40001 could not serialize access due to concurrent update"
+    );
+    a.rollback();
+    assert_eq!(a.sql("select v from t"), ["11"]);
+}
+
+#[test]
+fn one_of_two_equal_keys_waits_and_fails_or_goes_in() {
+    for commits in [true, false] {
+        let db = Db::new();
+        let mut first = db.session();
+        first.sql("create table t (id int primary key)");
+        first.begin();
+        first.sql("insert into t values (1)");
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| db.session().try_sql("insert into t values (1)"));
+            if commits {
+                first.commit();
+            } else {
+                first.rollback();
+            }
+            assert_eq!(second.join().expect("no panic").is_err(), commits);
+        });
+        assert_eq!(first.sql("select count(*) from t"), ["1"]);
+    }
 }

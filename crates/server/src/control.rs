@@ -125,10 +125,12 @@ pub fn stop(dir: &Path, how: Stop, timeout: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Whether the process has ended and only waits for its parent to ask.
+/// Whether the process has ended, all of its threads (the last one closes its sockets), and only
+/// waits for its parent to ask.
 fn is_zombie(pid: Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'))
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    threads <= 1 && stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('Z'))
 }
 
 /// Tells the directory's server to read its settings again.

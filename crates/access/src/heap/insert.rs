@@ -208,9 +208,12 @@ impl Heap {
         let own = (blocks / 8).clamp(1, 8).max(bulk.max(1));
         let ahead = if bulk > 0 { (blocks / 8).min(EXTEND_MAX / 4) } else { 0 };
         let count = own.max(ahead).saturating_add(waiting.saturating_mul(8)).min(EXTEND_MAX);
-        let first = self.storage.extend(self.rel, Fork::Main, count)?;
-        space.add_fresh(first..first + count);
-        Ok(())
+        space.begin_extension(blocks);
+        let extended = self.storage.extend(self.rel, Fork::Main, count);
+        let first = *extended.as_ref().unwrap_or(&0);
+        let made = if extended.is_ok() { count } else { 0 };
+        space.add_fresh(first..first + made);
+        extended.map(drop)
     }
 }
 

@@ -13,7 +13,7 @@ use super::input::Input;
 use super::{binary, csv, text};
 use crate::context::{ExecContext, Outcome};
 use crate::eval;
-use crate::modify::{References, Writer};
+use crate::modify::{References, Touched, Writer};
 use crate::rows::Row;
 use crate::run::{Run, State};
 
@@ -49,7 +49,7 @@ pub fn run(
         return Err(Error::internal("not a COPY FROM"));
     };
     let mut writer = Writer::open(&modify.table, &modify.indexes, cx)?;
-    writer.references = References::open(&modify.table, cx)?;
+    writer.references = References::open(&modify.table, Touched::Insert, cx)?;
     let mut load = Load {
         modify,
         columns,

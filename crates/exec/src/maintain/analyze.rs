@@ -1,7 +1,6 @@
 //! ANALYZE: statistics from a sample of rows.
 //!
-//! Blocks are chosen at random (Knuth's selection sampling, so in order), all rows of a chosen
-//! block are taken. Distinct values are estimated after Haas and Stokes (Duj1), as PostgreSQL does.
+//! Distinct values are estimated after Haas and Stokes (Duj1), as PostgreSQL does.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -21,7 +20,10 @@ const ROWS_A_TARGET: usize = 300;
 /// Longer values make no common values or bounds.
 const VALUE_MAX: usize = 256;
 
-/// Rows of some blocks, and the share of the blocks that was read.
+/// Rows to look at, and how many there are in all (about).
+///
+/// Blocks are visited at random, in order; of their rows a reservoir keeps as many as are wanted,
+/// undecoded (Vitter 1985, algorithm R).
 fn sample(
     cx: &ExecContext<'_>,
     handle: &TableHandle,
@@ -29,44 +31,36 @@ fn sample(
     wanted: usize,
 ) -> Result<(Vec<Vec<Datum>>, f64)> {
     let snapshot = cx.tx.latest_snapshot();
-    let mut rows = Vec::new();
-    // All rows of a block are correlated, so as many blocks as rows are wanted, at most.
-    let chosen = (pages as usize).min(wanted);
-    let (mut left, mut read) = (chosen, 0u32);
+    let mut kept: Vec<(usize, Vec<u8>)> = Vec::new();
+    let (mut seen, mut read) = (0usize, 0u32);
+    let mut left = (pages as usize).min(wanted);
     for block in 0..pages {
-        sched::check_interrupts()?;
         if random() * f64::from(pages - block) >= left as f64 {
             continue;
         }
+        sched::check_interrupts()?;
         left -= 1;
         read += 1;
         let mut scan = handle.heap.scan(&snapshot, Some(block..block + 1));
-        let mut failed = None;
-        while scan.next_page(cx.tx, |_, _, data| match handle.decode_all(data) {
-            Ok(row) => rows.push(row),
-            Err(error) => failed = Some(error),
+        while scan.next_page(cx.tx, |_, _, data| {
+            if kept.len() < wanted {
+                kept.push((seen, data.to_vec()));
+            } else {
+                let place = (random() * (seen + 1) as f64) as usize;
+                if let Some((position, bytes)) = kept.get_mut(place) {
+                    *position = seen;
+                    bytes.clear();
+                    bytes.extend_from_slice(data);
+                }
+            }
+            seen += 1;
         })? {}
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        if rows.len() >= wanted.saturating_mul(64) {
-            break;
-        }
     }
-    Ok((rows, if pages == 0 { 1.0 } else { f64::from(read) / f64::from(pages) }))
-}
-
-/// Keeps a random part of the rows, in their order.
-fn thin(rows: Vec<Vec<Datum>>, wanted: usize) -> Vec<Vec<Datum>> {
-    let (total, mut left) = (rows.len(), wanted.min(rows.len()));
-    let mut kept = Vec::with_capacity(left);
-    for (n, row) in rows.into_iter().enumerate() {
-        if random() * ((total - n) as f64) < left as f64 {
-            left -= 1;
-            kept.push(row);
-        }
-    }
-    kept
+    kept.sort_unstable_by_key(|(position, _)| *position);
+    let rows: Result<Vec<Vec<Datum>>> =
+        kept.iter().map(|(_, bytes)| handle.decode_all(bytes)).collect();
+    let total = if read == 0 { 0.0 } else { seen as f64 * f64::from(pages) / f64::from(read) };
+    Ok((rows?, total.round()))
 }
 
 /// Runs of equal values of a sorted column: (index of the first, length).
@@ -199,9 +193,7 @@ pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
     let wanted = target * ROWS_A_TARGET;
     let handle = TableHandle::open(cx.engine, table, cx.format)?;
     let pages = super::pages(cx, table)?;
-    let (rows, share) = sample(cx, &handle, pages, wanted)?;
-    let total = if share > 0.0 { (rows.len() as f64 / share).round() } else { 0.0 };
-    let rows = thin(rows, wanted);
+    let (rows, total) = sample(cx, &handle, pages, wanted)?;
     let mut columns = Vec::with_capacity(table.columns.len());
     for (n, column) in table.columns.iter().enumerate() {
         sched::check_interrupts()?;

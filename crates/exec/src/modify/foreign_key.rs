@@ -27,6 +27,49 @@ use crate::table::{KeyCodec, TableHandle, same_value};
 /// Keys to check before memory is given back in the midst of a statement.
 const PENDING: usize = 8192;
 
+/// What a statement does to a table: decides which foreign keys it can touch.
+#[derive(Clone, Copy)]
+pub enum Touched<'a> {
+    /// Adds rows.
+    Insert,
+    /// Removes rows.
+    Delete,
+    /// Sets these columns (from 1).
+    Update(&'a [(u16, sql::Expr)]),
+    /// Anything.
+    All,
+}
+
+impl Touched<'_> {
+    /// Of an INSERT, UPDATE or DELETE.
+    pub fn of(action: &sql::plan::ModifyAction) -> Touched<'_> {
+        use sql::plan::ModifyAction;
+        match action {
+            ModifyAction::Insert { .. } => Touched::Insert,
+            ModifyAction::Delete { .. } => Touched::Delete,
+            ModifyAction::Update { set, .. } => Touched::Update(set),
+        }
+    }
+
+    /// Whether a key of the table itself over these columns can become another.
+    fn outgoing(self, columns: &[u16]) -> bool {
+        match self {
+            Touched::Insert | Touched::All => true,
+            Touched::Delete => false,
+            Touched::Update(set) => set.iter().any(|(n, _)| columns.contains(n)),
+        }
+    }
+
+    /// Whether a key that others refer to can go away.
+    fn incoming(self, columns: &[u16]) -> bool {
+        match self {
+            Touched::Delete | Touched::All => true,
+            Touched::Insert => false,
+            Touched::Update(set) => set.iter().any(|(n, _)| columns.contains(n)),
+        }
+    }
+}
+
 /// A table's foreign keys and those that refer to it.
 #[derive(Default)]
 pub struct References {
@@ -67,13 +110,20 @@ fn lock_table(cx: &ExecContext<'_>, table: u32, mode: LockMode) -> Result<()> {
 }
 
 impl References {
-    /// Looks them up, with locks on the other tables.
+    /// Looks up those that matter, with locks on the other tables.
     ///
     /// # Errors
     /// Those of locking.
-    pub fn open(table: &Table, cx: &mut ExecContext<'_>) -> Result<References> {
+    pub fn open(
+        table: &Table,
+        touched: Touched<'_>,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<References> {
         let mut references = References::default();
         for (constraint, key) in table.foreign_keys() {
+            if !touched.outgoing(&key.columns) {
+                continue;
+            }
             lock_table(cx, key.table, LockMode::RowShare)?;
             let view = cx.catalog_tx.view();
             let (Some(parent), Some(index)) = (view.table(key.table), view.index(key.index)) else {
@@ -87,7 +137,19 @@ impl References {
                 pending: RowSet::default(),
             });
         }
+        if matches!(touched, Touched::Insert) || table.referenced_by.is_empty() {
+            return Ok(references);
+        }
+        let refers_to = |child: &Table| {
+            child
+                .foreign_keys()
+                .any(|(_, k)| k.table == table.oid && touched.incoming(&k.referenced))
+        };
+        let view = cx.catalog_tx.view();
         for id in &table.referenced_by {
+            if !view.table(*id).is_some_and(|child| refers_to(child)) {
+                continue;
+            }
             lock_table(cx, *id, LockMode::RowShare)?;
             let view = cx.catalog_tx.view();
             let Some(child) = view.table(*id) else {
@@ -425,7 +487,7 @@ fn act(
     lock_table(run.cx, table.oid, LockMode::RowExclusive)?;
     let indexes = run.cx.catalog_tx.view().indexes_of(table);
     let mut writer = Writer::open(table, &indexes, run.cx)?;
-    writer.references = References::open(table, run.cx)?;
+    writer.references = References::open(table, Touched::All, run.cx)?;
     let checks =
         if values.is_some() { crate::define::check_expressions(table, run.cx)? } else { vec![] };
     let wanted = as_row(table.columns.len(), columns, old_key);
@@ -441,6 +503,8 @@ fn act(
                         new[usize::from(*n) - 1] = value.clone();
                     }
                     writer.check_row(&new, &checks, run)?;
+                    // The default may be the very key that went away.
+                    writer.references.inserted(&new);
                     writer.update(tid, root, &row, &new, &snapshot, run)?
                 }
             };

@@ -22,7 +22,7 @@ use crate::run::Run;
 use crate::table::Projection;
 
 pub use errors::{duplicated_in_build, key_text, missing_parent};
-pub use foreign_key::References;
+pub use foreign_key::{References, Touched};
 use writer::Change;
 pub use writer::{Target, Writer};
 
@@ -184,7 +184,8 @@ impl ModifyOp {
     fn run_all(&mut self, modify: &Modify, run: &mut Run<'_, '_>) -> Result<()> {
         let plan = input_plan(&modify.action);
         let types = ops::types(plan, run.prepared);
-        self.writer.references = References::open(&modify.table, run.cx)?;
+        self.writer.references =
+            References::open(&modify.table, Touched::of(&modify.action), run.cx)?;
         while let Some(batch) = self.input.next(plan, run)? {
             sched::check_interrupts()?;
             match &modify.action {

@@ -83,7 +83,7 @@ impl Target {
 impl Writer {
     /// Without its references.
     pub fn new(target: Arc<Target>) -> Writer {
-        Writer { target, references: References::default(), at: 0, buffer: Vec::new() }
+        Writer { target, references: References::default(), at: 0, buffer: Vec::with_capacity(256) }
     }
 
     /// Opens table and indexes; without references.

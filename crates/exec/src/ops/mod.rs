@@ -32,6 +32,7 @@ mod project_set;
 mod seq_scan;
 mod set_op;
 pub mod sort;
+mod spill;
 mod system_scan;
 mod values;
 
@@ -99,8 +100,10 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
             Box::new(project_set::ProjectSet { input: build(input, run)? })
         }
         Node::NestedLoop { left, right, .. } => {
+            let left_types = types(left, run.prepared);
             let (left, right) = (build(left, run)?, build(right, run)?);
-            Box::new(nested_loop::NestedLoop::new(left, right))
+            let types = types(plan, run.prepared);
+            Box::new(nested_loop::NestedLoop::new(left, right, types, left_types))
         }
         Node::HashJoin { left, right, .. } => {
             let (left, right) = (build(left, run)?, build(right, run)?);

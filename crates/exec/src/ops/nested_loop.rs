@@ -1,7 +1,7 @@
 //! Nested loop: for each left row runs the right side again, with values of the left row in slots.
 //! A right side that uses no slots is kept in memory after the first run.
 
-use base::Result;
+use base::{Oid, Result};
 use sql::Plan;
 use sql::plan::{JoinKind, Node};
 use types::{Batch, Datum};
@@ -26,6 +26,9 @@ pub struct NestedLoop {
     ran: bool,
     left_done: bool,
     tail_done: bool,
+    /// Types of the output and of the left side.
+    types: Vec<Oid>,
+    left_types: Vec<Oid>,
 }
 
 /// Rows of output to gather before handing them up.
@@ -33,7 +36,12 @@ const TARGET: usize = types::batch::BATCH_ROWS;
 
 impl NestedLoop {
     /// Over two inputs.
-    pub fn new(left: Box<dyn Operator>, right: Box<dyn Operator>) -> NestedLoop {
+    pub fn new(
+        left: Box<dyn Operator>,
+        right: Box<dyn Operator>,
+        types: Vec<Oid>,
+        left_types: Vec<Oid>,
+    ) -> NestedLoop {
         NestedLoop {
             left,
             right,
@@ -43,6 +51,8 @@ impl NestedLoop {
             ran: false,
             left_done: false,
             tail_done: false,
+            types,
+            left_types,
         }
     }
 
@@ -82,16 +92,16 @@ impl NestedLoop {
         out: &mut Batch,
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
-        let Node::NestedLoop { left, right, kind, condition, .. } = &plan.node else {
+        let Node::NestedLoop { kind, condition, .. } = &plan.node else {
             return Err(wrong_node());
         };
         let own = self.right_side(plan, Row::Batch(batch, row), run)?;
         let none = Vec::new();
         let all = own.as_ref().or(self.kept.as_ref()).unwrap_or(&none);
-        let out_types = super::types(plan, run.prepared);
         let semi = matches!(kind, JoinKind::Semi | JoinKind::Anti);
         let mut found = false;
         for (number, right_batch) in all.iter().enumerate() {
+            sched::check_interrupts()?;
             let repeated = rows::take(batch, &vec![row as u32; right_batch.rows]);
             let joined = rows::beside(repeated, right_batch.clone());
             let kept = match condition {
@@ -117,13 +127,12 @@ impl NestedLoop {
                 None => rows::append(out, &joined),
             }
         }
-        let left_types = super::types(left, run.prepared);
         match kind {
-            JoinKind::Semi if found => rows::push(out, rows::get(batch, row, &left_types)),
-            JoinKind::Anti if !found => rows::push(out, rows::get(batch, row, &left_types)),
+            JoinKind::Semi if found => rows::push(out, rows::get(batch, row, &self.left_types)),
+            JoinKind::Anti if !found => rows::push(out, rows::get(batch, row, &self.left_types)),
             JoinKind::Left | JoinKind::Full if !found => {
-                let mut values = rows::get(batch, row, &left_types);
-                values.resize(out_types.len(), Datum::Null);
+                let mut values = rows::get(batch, row, &self.left_types);
+                values.resize(self.types.len(), Datum::Null);
                 rows::push(out, values);
             }
             JoinKind::Right => {
@@ -131,13 +140,12 @@ impl NestedLoop {
             }
             _ => {}
         }
-        let _ = right;
         Ok(())
     }
 
     /// Right rows without a match (FULL).
     fn tail(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
-        let Node::NestedLoop { left, right, kind, .. } = &plan.node else {
+        let Node::NestedLoop { right, kind, .. } = &plan.node else {
             return Err(wrong_node());
         };
         if std::mem::replace(&mut self.tail_done, true) || *kind != JoinKind::Full {
@@ -146,8 +154,8 @@ impl NestedLoop {
         if self.kept.is_none() {
             self.right_side(plan, Row::Empty, run)?;
         }
-        let mut out = rows::empty(&super::types(plan, run.prepared));
-        let left_width = super::types(left, run.prepared).len();
+        let mut out = rows::empty(&self.types);
+        let left_width = self.left_types.len();
         let right_types = super::types(right, run.prepared);
         for (batch, marks) in self.kept.iter().flatten().zip(&self.matched) {
             for row in (0..batch.rows).filter(|n| !marks[*n]) {
@@ -165,7 +173,7 @@ impl Operator for NestedLoop {
         let Node::NestedLoop { left, .. } = &plan.node else {
             return Err(wrong_node());
         };
-        let mut out = rows::empty(&super::types(plan, run.prepared));
+        let mut out = rows::empty(&self.types);
         while !self.left_done && out.rows < TARGET {
             sched::check_interrupts()?;
             let (batch, row) = match self.current.take() {

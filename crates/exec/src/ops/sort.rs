@@ -1,28 +1,42 @@
 //! Sorts. Keys become order-preserving bytes that are compared with `memcmp`; equal keys keep the
-//! order of their coming. With a bound from a LIMIT above, only that many rows are kept.
+//! order of their coming. With a bound from a LIMIT above, only that many rows are kept. Rows beyond
+//! `work_mem` go into sorted runs in temporary files, which are merged at the end.
 
 use std::cmp::Ordering;
 
-use base::Result;
+use base::settings::setting;
+use base::{Oid, Result};
 use sql::Plan;
 use sql::expr::SortKey;
 use sql::plan::Node;
+use storage::Storage;
 use types::batch::BATCH_ROWS;
 use types::key::KeyOrder;
 use types::{Batch, Datum};
 
+use super::spill::{self, Merge, RunWriter};
 use super::{Operator, wrong_node};
 use crate::eval;
 use crate::rows::{self, Row};
 use crate::run::Run;
 
+/// A bound up to this keeps a top list in memory.
+const TOP_MAX: u64 = 100_000;
+
 /// See the module's documentation.
 pub struct Sort {
     input: Box<dyn Operator>,
     bound: Option<u64>,
-    /// Sorted: all rows, and the order in which to return them.
-    sorted: Option<(Batch, Vec<u32>)>,
+    sorted: Option<Sorted>,
     next: usize,
+}
+
+/// What a sort ends in.
+enum Sorted {
+    /// All rows, and the order in which to return them.
+    Memory(Batch, Vec<u32>),
+    /// Runs in files.
+    Files(Merge),
 }
 
 /// A row to sort: the key's first bytes, then where all of them are.
@@ -39,6 +53,9 @@ struct Sorter {
     rows: Batch,
     bytes: Vec<u8>,
     entries: Vec<Entry>,
+    /// Bytes that the rows hold, about.
+    held: usize,
+    runs: Vec<spill::Run>,
 }
 
 fn head(bytes: &[u8]) -> u64 {
@@ -69,7 +86,30 @@ impl Sorter {
             let head = head(&self.bytes[begin as usize..]);
             self.entries.push(Entry { head, begin, end, row: number });
         }
+        self.held += rows::batch_bytes(batch);
         rows::append(&mut self.rows, batch);
+        Ok(())
+    }
+
+    /// Bytes held in all.
+    fn memory(&self) -> usize {
+        self.held + self.bytes.len() + self.entries.len() * size_of::<Entry>()
+    }
+
+    /// Writes what is held as a sorted run, and begins anew.
+    fn spill(&mut self, types: &[Oid], storage: &Storage) -> Result<()> {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.sort_unstable_by(|a, b| self.compare(a, b));
+        let mut run = RunWriter::new(storage, types)?;
+        for entry in &entries {
+            sched::check_interrupts()?;
+            let key = &self.bytes[entry.begin as usize..entry.end as usize];
+            run.add(key, &rows::get(&self.rows, entry.row as usize, types))?;
+        }
+        self.runs.push(run.finish()?);
+        self.rows = rows::empty(types);
+        self.bytes.clear();
+        self.held = 0;
         Ok(())
     }
 
@@ -126,24 +166,36 @@ impl Sort {
         Sort { input, bound: None, sorted: None, next: 0 }
     }
 
-    fn sort(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<(Batch, Vec<u32>)> {
+    fn sort(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Sorted> {
         let Node::Sort { input, keys, .. } = &plan.node else {
             return Err(wrong_node());
         };
         let types = super::types(input, run.prepared);
-        let rows = rows::empty(&types);
-        let mut sorter = Sorter { rows, bytes: vec![], entries: vec![] };
+        let mut sorter = Sorter {
+            rows: rows::empty(&types),
+            bytes: vec![],
+            entries: vec![],
+            held: 0,
+            runs: vec![],
+        };
+        let limit = run.cx.settings.int(setting::WORK_MEM) as usize * 1024;
         while let Some(batch) = self.input.next(input, run)? {
             sched::check_interrupts()?;
             sorter.add(&batch, keys, run)?;
-            if let Some(bound) = self.bound
-                && sorter.rows.rows as u64 > bound.saturating_mul(2).max(4 * BATCH_ROWS as u64)
-            {
-                sorter.cut(bound as usize);
+            if let Some(bound) = self.bound.filter(|b| *b <= TOP_MAX) {
+                if sorter.rows.rows as u64 > (bound * 2).max(4 * BATCH_ROWS as u64) {
+                    sorter.cut(bound as usize);
+                }
+            } else if sorter.memory() > limit {
+                sorter.spill(&types, &run.cx.engine.storage)?;
             }
         }
-        let order = sorter.order();
-        Ok((sorter.rows, order))
+        if sorter.runs.is_empty() {
+            let order = sorter.order();
+            return Ok(Sorted::Memory(sorter.rows, order));
+        }
+        sorter.spill(&types, &run.cx.engine.storage)?;
+        Ok(Sorted::Files(Merge::new(sorter.runs, &types)?))
     }
 }
 
@@ -152,8 +204,14 @@ impl Operator for Sort {
         if self.sorted.is_none() {
             self.sorted = Some(self.sort(plan, run)?);
         }
-        let Some((rows, order)) = &self.sorted else {
-            return Ok(None);
+        let (rows, order) = match &mut self.sorted {
+            Some(Sorted::Memory(rows, order)) => (rows, order),
+            Some(Sorted::Files(merge)) => {
+                let types = super::types(plan, run.prepared);
+                let batch = merge.next(&types, BATCH_ROWS)?;
+                return Ok((batch.rows > 0).then_some(batch));
+            }
+            None => return Ok(None),
         };
         let end = order.len().min(self.next + BATCH_ROWS);
         if self.next == end {

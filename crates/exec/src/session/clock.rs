@@ -1,6 +1,8 @@
 //! Dates, times and chance.
 
 use std::cell::Cell;
+use std::io::Read;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::{Oid, Result, WaitEvent};
@@ -24,9 +26,8 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
     Ok(Some(match name {
         "now" | "transaction_timestamp" => Datum::Timestamptz(run.cx.format.now),
         "clock_timestamp" => Datum::Timestamptz(now_us()),
-        "timeofday" => {
-            return Ok(None);
-        }
+        "statement_timestamp" => Datum::Timestamptz(*run.state.started.get_or_insert_with(now_us)),
+        "gen_random_uuid" => Datum::Uuid(Arc::new(random_uuid()?)),
         "random" => Datum::Float8(random()),
         "pg_sleep" => {
             if let Some(Datum::Float8(seconds)) = args.first() {
@@ -92,6 +93,17 @@ fn sleep(seconds: f64) -> Result<()> {
 
 std::thread_local! {
     static SEED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Version 4 (RFC 9562): 122 bits from the system's generator.
+fn random_uuid() -> Result<[u8; 16]> {
+    let mut bytes = [0; 16];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(|e| base::Error::io("read random bytes", &e))?;
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    Ok(bytes)
 }
 
 /// A number from 0 to below 1 (xorshift64*, Vigna 2016; seeded by the clock).

@@ -69,6 +69,17 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
                 .unwrap_or(0.0) as i64,
             _ => int_at(args, 0),
         })),
+        "pg_get_function_arguments" | "pg_get_function_identity_arguments" => {
+            function_part(id, |f| {
+                let types: Vec<String> =
+                    f.args.iter().map(|a| types::io::format_type(*a, -1)).collect();
+                types.join(", ")
+            })
+        }
+        "pg_get_function_result" => function_part(id, |f| {
+            let set = if f.returns_set { "SETOF " } else { "" };
+            format!("{set}{}", types::io::format_type(f.result, -1))
+        }),
         "pg_relation_filenode" => match (view.table(id), view.index(id)) {
             (Some(table), _) => Datum::Oid(table.rel),
             (None, Some(index)) => Datum::Oid(index.rel),
@@ -89,6 +100,11 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         "pg_column_is_updatable" => Datum::Bool(view.table(id).is_some()),
         _ => return Ok(None),
     }))
+}
+
+/// Something about a function; NULL when there is no such function.
+fn function_part(id: u32, part: impl Fn(&types::FunctionRow) -> String) -> Datum {
+    types::func::function(base::Oid(id)).map_or(Datum::Null, |f| text(part(f)))
 }
 
 /// `CREATE INDEX …` of an index.

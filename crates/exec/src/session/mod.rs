@@ -83,7 +83,7 @@ pub fn call_set(
     args: &[Datum],
     run: &mut Run<'_, '_>,
 ) -> Result<Vec<Datum>> {
-    // No table is a partition or has any.
+    // No table is a partition of another.
     if matches!(function.name, "pg_partition_ancestors" | "pg_partition_tree") {
         return Ok(vec![]);
     }
@@ -143,11 +143,31 @@ fn plain(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Dat
                 _ => -1,
             })
         }
+        "pg_current_wal_lsn" | "pg_current_wal_insert_lsn" => {
+            Datum::Int8(cx.engine.storage.wal.insert_position().0 as i64)
+        }
+        "pg_current_wal_flush_lsn" => Datum::Int8(cx.engine.storage.wal.flushed().0 as i64),
+        "pg_column_size" => match args.first() {
+            None | Some(Datum::Null) => Datum::Null,
+            Some(value) => Datum::Int4(column_size(value, cx.format)?),
+        },
         "getdatabaseencoding" | "pg_client_encoding" => text("UTF8"),
         _ if name.starts_with("has_") && name.ends_with("_privilege") => Datum::Bool(true),
         "pg_has_role" | "row_security_active" => Datum::Bool(name == "pg_has_role"),
         _ => return Ok(None),
     }))
+}
+
+/// Bytes of a value in a row: its type's width, or its text with a short header.
+fn column_size(value: &Datum, format: &types::FormatContext) -> Result<i32> {
+    let ty = types::io::natural_type(value);
+    match types::TypeIo::get(ty) {
+        Some(io) if io.len > 0 => Ok(i32::from(io.len)),
+        _ => {
+            let bytes = types::io::to_text(ty, value, format)?.len();
+            Ok((bytes + if bytes < 127 { 1 } else { 4 }) as i32)
+        }
+    }
 }
 
 /// `current_user`, `current_timestamp(p)` and kin.

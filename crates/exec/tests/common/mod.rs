@@ -174,6 +174,13 @@ impl Session<'_> {
         self.catalog.aborted();
     }
 
+    /// SET.
+    pub fn set(&mut self, name: &str, value: &str) {
+        let id = base::settings::SettingId::find(name).expect("a setting");
+        let value = base::settings::parse(id, value).expect("a value");
+        self.settings.set(id, value);
+    }
+
     /// Runs a plan.
     pub fn execute(&mut self, prepared: &Arc<Prepared>) -> Result<(Outcome, Rows)> {
         let own = self.tx.is_none();

@@ -51,9 +51,9 @@ pub(crate) fn pathway(from: Oid, to: Oid, want: CastContext) -> Option<CastMetho
         return (row.context >= want).then_some(row.method);
     }
     let (from_element, to_element) = (element_of(from), element_of(to));
-    let vector = matches!(to, INT2VECTOR | OIDVECTOR);
+    let vector = to == OIDVECTOR || to == INT2VECTOR;
     if from_element != Oid::INVALID && to_element != Oid::INVALID && !vector {
-        // Arrays convert as their elements do.
+        // Arrays convert as their elements do, but nothing becomes a vector by itself.
         return pathway(from_element, to_element, want).map(|method| match method {
             CastMethod::Binary => CastMethod::Binary,
             _ => CastMethod::InOut,

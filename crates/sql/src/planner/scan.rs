@@ -54,6 +54,16 @@ impl Planner<'_> {
             }
             let estimate =
                 self.index_cost(table, conditions, &found, &index, pages, rows, share, width);
+            // A whole unique key: the executor's short path, better than any scan of even one page.
+            if found.one_row && costs.indexscan {
+                let order = found.order.clone();
+                return Path {
+                    index: Some((index.clone(), found)),
+                    backward: false,
+                    estimate,
+                    order,
+                };
+            }
             for backward in [false, true] {
                 let given = if backward { reversed(&found.order) } else { found.order.clone() };
                 let fits = orders && order::satisfies(&given, &goal.order);
