@@ -145,10 +145,14 @@ impl State {
         match message {
             Frontend::Query(text) => {
                 let tag = tag(text);
-                if tag == "SELECT" {
-                    describe(out);
+                if is_partition_question(text) {
+                    say_no_partitions(out);
+                } else {
+                    if tag == "SELECT" {
+                        describe(out);
+                    }
+                    self.answer(tag);
                 }
-                self.answer(tag);
                 response::ready(&mut self.out.buffer, self.status);
             }
             Frontend::Parse(parse) => {
@@ -203,6 +207,31 @@ fn describe(out: &mut Vec<u8>) {
         binary: false,
     };
     rows::description(out, std::iter::once(field));
+}
+
+/// pgbench asks once how its tables are partitioned, and needs an answer of three columns.
+fn is_partition_question(text: &[u8]) -> bool {
+    text.windows(9).any(|w| w == b"partstrat")
+}
+
+/// One row: found in the search path's first schema, no strategy, no partitions.
+fn say_no_partitions(out: &mut Vec<u8>) {
+    let field = |name| rows::Field {
+        name,
+        table: Oid(0),
+        column: 0,
+        ty: Oid(20),
+        len: 8,
+        typmod: -1,
+        binary: false,
+    };
+    rows::description(out, ["n", "partstrat", "count"].map(field).into_iter());
+    let start = rows::begin_row(out, 3);
+    rows::decimal_value(out, 1);
+    rows::null(out);
+    rows::decimal_value(out, 0);
+    rows::end_row(out, start);
+    response::complete_rows(out, "SELECT", 1);
 }
 
 /// The tag that a statement's first letters mean.
