@@ -10,6 +10,15 @@ use crate::object::ids::{PG_CATALOG, SUPERUSER};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
+/// The collation that a type's values have by default: of its elements for an array.
+pub(super) fn collation_of(t: &TypeIo) -> u32 {
+    match TypeIo::get(t.element).filter(|_| t.category == b'A').unwrap_or(t) {
+        t if t.oid == oids::NAME => 950,
+        t if t.category == b'S' && t.oid != oids::CHAR => 100,
+        _ => 0,
+    }
+}
+
 fn type_row(t: &TypeIo) -> Vec<Datum> {
     let kind = match t.category {
         b'P' | b'X' => 'p',
@@ -39,10 +48,10 @@ fn type_row(t: &TypeIo) -> Vec<Datum> {
                 "typmodout",
                 "typanalyze",
                 "typbasetype",
-                "typcollation",
             ],
             oid(0),
         )
+        .set("typcollation", oid(collation_of(t)))
         .set("typelem", oid(t.element.0))
         .set("typarray", oid(t.array.0))
         .set("typalign", t.align as char)

@@ -96,16 +96,7 @@ pub(super) fn pg_class(cx: &SystemCx<'_>) -> Rows {
 
 fn attribute(rel: Id, number: i16, name: &str, ty: Id, typmod: i32) -> Row {
     let io = TypeIo::get(base::Oid(ty));
-    let collation = match io.map(|t| t.category) {
-        Some(b'S') if ty != oids::CHAR.0 => {
-            if ty == oids::NAME.0 {
-                950
-            } else {
-                100
-            }
-        }
-        _ => 0,
-    };
+    let collation = io.map_or(0, super::builtin::collation_of);
     row(PG_CATALOG, "pg_attribute")
         .set("attrelid", oid(rel))
         .set("attname", name)
