@@ -263,4 +263,4 @@ macro_rules! golden {
         }
     )* };
 }
-golden! { numbers datetime strings }
+golden! { numbers datetime strings templates }

@@ -20,7 +20,7 @@ pub(crate) use arith::{
     time_plus_interval, timestamp_to_date, utc_to_local,
 };
 pub(crate) use fields::{
-    date_trunc, extract, extract_date, extract_interval, extract_time, trunc_interval,
+    date_trunc, extract, extract_date, extract_interval, extract_time, iso_week, trunc_interval,
 };
 pub(crate) use format::{DAYS, MONTHS, write_date, write_time, write_timestamp, write_timestamptz};
 pub(crate) use interval::{fit_interval, interval_typmod_name, parse_interval, write_interval};

@@ -22,6 +22,7 @@ pub mod series;
 mod session;
 mod statistics;
 mod table;
+mod template;
 mod text;
 
 pub(crate) use int::{division_by_zero, out_of_range};

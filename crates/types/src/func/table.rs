@@ -27,6 +27,7 @@ const FAMILIES: &[fn() -> Vec<NamedBody>] = &[
     super::array::bodies,
     super::series::bodies,
     super::encode::bodies,
+    super::template::bodies,
 ];
 
 /// Rows sorted by name, found by oid and by name.

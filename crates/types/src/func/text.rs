@@ -55,6 +55,15 @@ fn shown(d: &Datum, cx: &io::FormatContext) -> Result<Text> {
     }
 }
 
+/// What a cast to text gives; booleans are words there.
+fn as_text(d: &Datum, cx: &io::FormatContext) -> Result<Text> {
+    match d {
+        Datum::Bool(b) => Ok(Text::from(if *b { "true" } else { "false" })),
+        Datum::Bpchar(s) => Ok(Text::from(trim_bpchar(s))),
+        other => shown(other, cx),
+    }
+}
+
 /// `lpad` and `rpad`: cut to `len` characters or filled up with `fill`.
 fn pad(s: &str, len: i32, fill: &str, left: bool) -> Result<Datum> {
     let len = len.max(0) as usize;
@@ -288,8 +297,8 @@ pub(super) fn bodies() -> Vec<NamedBody> {
 fn basic() -> Vec<NamedBody> {
     vec![
         ("textcat", S(|a, _| Ok(concat(a[0].as_str(), a[1].as_str())))),
-        ("sql_textanycat", S(|a, cx| Ok(concat(a[0].as_str(), &shown(&a[1], cx)?)))),
-        ("sql_anytextcat", S(|a, cx| Ok(concat(&shown(&a[0], cx)?, a[1].as_str())))),
+        ("sql_textanycat", S(|a, cx| Ok(concat(a[0].as_str(), &as_text(&a[1], cx)?)))),
+        ("sql_anytextcat", S(|a, cx| Ok(concat(&as_text(&a[0], cx)?, a[1].as_str())))),
         (
             "byteacat",
             S(|a, _| Ok(Datum::Bytea([a[0].as_bytea(), a[1].as_bytea()].concat().into()))),
@@ -425,19 +434,19 @@ fn quoting() -> Vec<NamedBody> {
     vec![
         ("quote_ident", S(|a, _| Ok(Datum::from(quote_ident(a[0].as_str()))))),
         ("quote_literal", S(|a, _| Ok(Datum::from(quote_literal(a[0].as_str()))))),
-        ("sql_quote_literal", S(|a, cx| Ok(Datum::from(quote_literal(&shown(&a[0], cx)?))))),
+        ("sql_quote_literal", S(|a, cx| Ok(Datum::from(quote_literal(&as_text(&a[0], cx)?))))),
         (
             "quote_nullable",
             S(|a, cx| match &a[0] {
                 Datum::Null => Ok(Datum::text("NULL")),
-                other => Ok(Datum::from(quote_literal(&shown(other, cx)?))),
+                other => Ok(Datum::from(quote_literal(&as_text(other, cx)?))),
             }),
         ),
         (
             "sql_quote_nullable",
             S(|a, cx| match &a[0] {
                 Datum::Null => Ok(Datum::text("NULL")),
-                other => Ok(Datum::from(quote_literal(&shown(other, cx)?))),
+                other => Ok(Datum::from(quote_literal(&as_text(other, cx)?))),
             }),
         ),
         ("text_format", S(|a, cx| format(&a[0], &a[1..], cx))),

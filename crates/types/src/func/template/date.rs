@@ -1,0 +1,346 @@
+//! Templates of dates and times.
+
+use base::{Result, err};
+
+use super::{ordinal, roman};
+use crate::datetime::{self, DAYS, HOUR, MINUTE, MONTHS, SECOND};
+use crate::datum::Interval;
+
+/// What a template shows.
+pub(super) struct Moment {
+    year: i64,
+    month: i64,
+    day: i64,
+    /// Days since 2000-01-01; None for intervals.
+    days: Option<i64>,
+    day_of_year: i64,
+    hour: i64,
+    minute: i64,
+    second: i64,
+    micros: i64,
+    zone: Option<(i32, String)>,
+}
+
+impl Moment {
+    pub(super) fn of_local(local: i64, zone: Option<(i32, String)>) -> Moment {
+        let (days, t) = datetime::split(local);
+        let (year, month, day) = datetime::civil_of(days);
+        Moment {
+            year,
+            month,
+            day,
+            days: Some(days),
+            day_of_year: days - datetime::days_of(year, 1, 1) + 1,
+            hour: t / HOUR,
+            minute: t / MINUTE % 60,
+            second: t / SECOND % 60,
+            micros: t % SECOND,
+            zone,
+        }
+    }
+
+    pub(super) fn of_interval(i: &Interval) -> Moment {
+        let t = i.micros;
+        Moment {
+            year: i64::from(i.months / 12),
+            month: i64::from(i.months % 12),
+            day: i64::from(i.days),
+            days: None,
+            day_of_year: i64::from(i.months) * 30 + i64::from(i.days),
+            hour: t / HOUR,
+            minute: t / MINUTE % 60,
+            second: t / SECOND % 60,
+            micros: t % SECOND,
+            zone: None,
+        }
+    }
+
+    fn people_year(&self) -> i64 {
+        if self.days.is_some() && self.year <= 0 { 1 - self.year } else { self.year }
+    }
+
+    fn iso(&self) -> (i64, i64) {
+        let (year, week) = self.days.map_or((self.year, 0), datetime::iso_week);
+        (if year <= 0 { 1 - year } else { year }, week)
+    }
+
+    fn weekday(&self) -> i64 {
+        self.days.map_or(0, datetime::weekday)
+    }
+}
+
+/// A piece of a template.
+#[derive(Debug, PartialEq)]
+pub(super) enum Node {
+    /// Copied.
+    Text(String),
+    /// A field, in the spelling of the template; `fill` is false under FM, `th` is its ordinal.
+    Field { key: &'static str, upper: bool, capital: bool, fill: bool, th: Option<bool> },
+}
+
+/// Longer keys first where one begins another.
+const KEYS: &[&str] = &[
+    "A.D.", "A.M.", "AD", "AM", "B.C.", "BC", "CC", "DAY", "DDD", "DD", "DY", "D", "FF1", "FF2",
+    "FF3", "FF4", "FF5", "FF6", "HH24", "HH12", "HH", "IDDD", "ID", "IW", "IYYY", "IYY", "IY", "I",
+    "J", "MI", "MM", "MONTH", "MON", "MS", "OF", "P.M.", "PM", "Q", "RM", "SSSSS", "SSSS", "SS",
+    "TZH", "TZM", "TZ", "US", "WW", "W", "Y,YYY", "YYYY", "YYY", "YY", "Y",
+];
+
+fn starts_with(s: &str, key: &str) -> bool {
+    s.len() >= key.len()
+        && s.is_char_boundary(key.len())
+        && s[..key.len()].eq_ignore_ascii_case(key)
+}
+
+/// Cuts a template into its pieces.
+pub(super) fn parse(template: &str) -> Vec<Node> {
+    let mut nodes: Vec<Node> = Vec::new();
+    let text = |nodes: &mut Vec<Node>, s: &str| match nodes.last_mut() {
+        Some(Node::Text(t)) => t.push_str(s),
+        _ => nodes.push(Node::Text(s.to_owned())),
+    };
+    let mut rest = template;
+    'next: while !rest.is_empty() {
+        if let Some(quoted) = rest.strip_prefix('"') {
+            let mut chars = quoted.char_indices();
+            let mut end = quoted.len();
+            let mut inner = String::new();
+            while let Some((i, c)) = chars.next() {
+                match c {
+                    '"' => {
+                        end = i + 1;
+                        break;
+                    }
+                    '\\' => inner.extend(chars.next().map(|(_, c)| c)),
+                    c => inner.push(c),
+                }
+            }
+            text(&mut nodes, &inner);
+            rest = &quoted[end..];
+            continue;
+        }
+        let mut fill = true;
+        let mut body = rest;
+        for _ in 0..2 {
+            for prefix in ["FM", "TM", "FX"] {
+                if starts_with(body, prefix) {
+                    fill &= prefix != "FM";
+                    body = &body[2..];
+                }
+            }
+        }
+        for key in KEYS {
+            if !starts_with(body, key) {
+                continue;
+            }
+            let spelled = &body[..key.len()];
+            body = &body[key.len()..];
+            let th = ["TH", "th"].iter().position(|s| body.starts_with(s)).map(|i| i == 0);
+            if th.is_some() {
+                body = &body[2..];
+            }
+            let mut letters = spelled.chars().filter(char::is_ascii_alphabetic);
+            let upper = letters.next().is_some_and(|c| c.is_ascii_uppercase());
+            let capital = upper && letters.next().is_some_and(|c| c.is_ascii_lowercase());
+            nodes.push(Node::Field { key, upper, capital, fill, th });
+            rest = body;
+            continue 'next;
+        }
+        let mut c = body.chars().next();
+        if body.starts_with("\\\"") {
+            body = &body[1..];
+            c = body.chars().next();
+        }
+        match c {
+            Some(c) => {
+                text(&mut nodes, c.encode_utf8(&mut [0; 4]));
+                rest = &body[c.len_utf8()..];
+            }
+            None => rest = "",
+        }
+    }
+    nodes
+}
+
+/// A number, with zeros in front unless under FM.
+fn number(v: i64, width: usize, fill: bool) -> String {
+    let width = match (fill, v < 0) {
+        (false, _) => 0,
+        (true, true) => width + 1,
+        (true, false) => width,
+    };
+    format!("{v:0width$}")
+}
+
+/// A name in the spelling of its key, with blanks behind up to `width`.
+fn name(word: &str, upper: bool, capital: bool, width: usize) -> String {
+    let word = match (upper, capital) {
+        (true, false) => word.to_uppercase(),
+        (false, _) => word.to_lowercase(),
+        (true, true) => word.to_owned(),
+    };
+    format!("{word:<width$}")
+}
+
+fn era(word: &str, upper: bool, dots: bool) -> String {
+    let word = if dots { format!("{}.{}.", &word[..1], &word[1..]) } else { word.to_owned() };
+    if upper { word } else { word.to_lowercase() }
+}
+
+/// Shows a moment by a template.
+///
+/// # Errors
+/// `22007` for a field that an interval doesn't have.
+pub(super) fn format(template: &str, m: &Moment) -> Result<String> {
+    let mut out = String::new();
+    for node in parse(template) {
+        match node {
+            Node::Text(t) => out.push_str(&t),
+            Node::Field { key, upper, capital, fill, th } => {
+                let shown = field(key, upper, capital, fill, m)?;
+                out.push_str(&shown);
+                let counts = shown.bytes().last().is_some_and(|b| b.is_ascii_digit());
+                match th {
+                    Some(true) if counts => out.push_str(&ordinal(&shown).to_uppercase()),
+                    Some(false) if counts => out.push_str(ordinal(&shown)),
+                    _ => {}
+                }
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn field(key: &str, upper: bool, capital: bool, fill: bool, m: &Moment) -> Result<String> {
+    let interval_only_date = || {
+        if m.days.is_none() {
+            return Err(err!(
+                INVALID_DATETIME_FORMAT,
+                "invalid format specification for an interval value"
+            )
+            .hint("Intervals are not tied to specific calendar dates."));
+        }
+        Ok(())
+    };
+    let year = m.people_year();
+    let fraction = |digits: u32| m.micros / 10i64.pow(6 - digits);
+    let twelve = if m.hour % 12 == 0 { 12 } else { m.hour % 12 };
+    let pad = |width| if fill { width } else { 0 };
+    Ok(match key {
+        "HH" | "HH12" => number(twelve, 2, fill),
+        "HH24" => number(m.hour, 2, fill),
+        "MI" => number(m.minute, 2, fill),
+        "SS" => number(m.second, 2, fill),
+        "MS" => number(fraction(3), 3, true),
+        "US" => number(fraction(6), 6, true),
+        "SSSS" | "SSSSS" => (m.hour * 3600 + m.minute * 60 + m.second).to_string(),
+        _ if key.starts_with("FF") => {
+            let digits = u32::from(key.as_bytes()[2] - b'0');
+            number(fraction(digits), digits as usize, true)
+        }
+        "AM" | "PM" | "A.M." | "P.M." => {
+            let word = if m.hour % 24 >= 12 { "PM" } else { "AM" };
+            era(word, upper, key.contains('.'))
+        }
+        "AD" | "BC" | "A.D." | "B.C." => {
+            interval_only_date()?;
+            era(if m.year <= 0 { "BC" } else { "AD" }, upper, key.contains('.'))
+        }
+        "Y,YYY" => format!("{},{:03}", year / 1000, year % 1000),
+        "YYYY" => number(year, 4, fill),
+        "YYY" => number(year % 1000, 3, fill),
+        "YY" => number(year % 100, 2, fill),
+        "Y" => number(year % 10, 1, fill),
+        "IYYY" => number(m.iso().0, 4, fill),
+        "IYY" => number(m.iso().0 % 1000, 3, fill),
+        "IY" => number(m.iso().0 % 100, 2, fill),
+        "I" => number(m.iso().0 % 10, 1, fill),
+        "MONTH" | "MON" => {
+            interval_only_date()?;
+            let month = MONTHS[m.month as usize - 1];
+            if key == "MON" {
+                name(&month[..3], upper, capital, 0)
+            } else {
+                name(month, upper, capital, pad(9))
+            }
+        }
+        "MM" => number(m.month, 2, fill),
+        "DAY" | "DY" => {
+            interval_only_date()?;
+            let day = DAYS[m.weekday() as usize];
+            if key == "DY" {
+                name(&day[..3], upper, capital, 0)
+            } else {
+                name(day, upper, capital, pad(9))
+            }
+        }
+        "DDD" => number(m.day_of_year, 3, fill),
+        "IDDD" => {
+            let monday = m.weekday();
+            let day = if monday == 0 { 7 } else { monday };
+            number((m.iso().1 - 1) * 7 + day, 3, fill)
+        }
+        "DD" => number(m.day, 2, fill),
+        "D" => {
+            interval_only_date()?;
+            (m.weekday() + 1).to_string()
+        }
+        "ID" => {
+            interval_only_date()?;
+            (if m.weekday() == 0 { 7 } else { m.weekday() }).to_string()
+        }
+        "W" => ((m.day - 1) / 7 + 1).to_string(),
+        "WW" => number((m.day_of_year - 1) / 7 + 1, 2, fill),
+        "IW" => number(m.iso().1, 2, fill),
+        "CC" => {
+            let century = match (m.days.is_some(), m.year) {
+                (false, y) => y / 100,
+                (true, y) if y > 0 => (y - 1) / 100 + 1,
+                (true, y) => y / 100 - 1,
+            };
+            number(century, 2, fill)
+        }
+        "J" => {
+            let julian = m.days.map_or(m.day, |d| d + datetime::EPOCH_JULIAN);
+            julian.to_string()
+        }
+        "Q" => {
+            if m.month == 0 {
+                String::new()
+            } else {
+                ((m.month - 1) / 3 + 1).to_string()
+            }
+        }
+        "RM" => {
+            if m.month == 0 {
+                return Ok(String::new());
+            }
+            let month = if m.month < 0 { m.month + 13 } else { m.month };
+            let width = pad(4);
+            name(&roman(month), upper, false, width)
+        }
+        "TZ" => {
+            interval_only_date()?;
+            let zone = m.zone.as_ref().map_or("", |z| z.1.as_str());
+            if upper { zone.to_owned() } else { zone.to_lowercase() }
+        }
+        "OF" | "TZH" | "TZM" => {
+            interval_only_date()?;
+            offset(key, m.zone.as_ref().map_or(0, |z| z.0), fill)
+        }
+        _ => String::new(),
+    })
+}
+
+fn offset(key: &str, seconds: i32, fill: bool) -> String {
+    let sign = if seconds < 0 { '-' } else { '+' };
+    let (h, m) = (seconds.abs() / 3600, seconds.abs() / 60 % 60);
+    match key {
+        "TZH" => format!("{sign}{h:02}"),
+        "TZM" => format!("{m:02}"),
+        _ if m != 0 && fill => format!("{sign}{h:02}:{m:02}"),
+        _ if m != 0 => format!("{sign}{h}:{m:02}"),
+        _ if fill => format!("{sign}{h:02}"),
+        _ => format!("{sign}{h}"),
+    }
+}

@@ -1,0 +1,391 @@
+//! Templates of numbers.
+
+use base::{Result, err};
+
+use super::{ordinal, roman};
+use crate::datum::{Datum, Numeric};
+
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Node {
+    /// `9` or `0`: a digit's place, and whether zeros are shown there.
+    Digit(bool),
+    Point,
+    Group,
+    /// `S`: the sign beside the number.
+    Sign,
+    /// `MI`, `PL`, `SG`: a sign at this place.
+    Minus,
+    Plus,
+    PlusMinus,
+    Currency,
+    Ordinal(bool),
+    Text(char),
+}
+
+#[derive(Default)]
+struct Template {
+    nodes: Vec<Node>,
+    fill_mode: bool,
+    brackets: bool,
+    roman: Option<bool>,
+    exponent: bool,
+    /// Digits behind `V`: the number is multiplied by as many tens.
+    shift: Option<usize>,
+    before: usize,
+    after: usize,
+}
+
+fn starts(s: &str, key: &str) -> bool {
+    s.len() >= key.len() && s.as_bytes()[..key.len()].eq_ignore_ascii_case(key.as_bytes())
+}
+
+fn syntax(message: &str) -> base::Error {
+    err!(SYNTAX_ERROR, "{message}")
+}
+
+impl Template {
+    fn parse(text: &str) -> Result<Template> {
+        let mut t = Template::default();
+        let mut rest = text;
+        let (mut point, mut signs) = (false, 0);
+        while let Some(c) = rest.chars().next() {
+            if let Some(quoted) = rest.strip_prefix('"') {
+                let end = quoted.find('"').unwrap_or(quoted.len());
+                t.nodes.extend(quoted[..end].chars().map(Node::Text));
+                rest = quoted.get(end + 1..).unwrap_or("");
+                continue;
+            }
+            let mut used = 1;
+            match c {
+                '9' | '0' => {
+                    t.nodes.push(Node::Digit(c == '0'));
+                    match (&mut t.shift, point) {
+                        (Some(n), _) => *n += 1,
+                        (None, true) => t.after += 1,
+                        (None, false) => t.before += 1,
+                    }
+                }
+                '.' | 'D' | 'd' => {
+                    if point {
+                        return Err(syntax("multiple decimal points"));
+                    }
+                    point = true;
+                    t.nodes.push(Node::Point);
+                }
+                ',' | 'G' | 'g' => t.nodes.push(Node::Group),
+                'V' | 'v' => t.shift = Some(0),
+                'L' | 'l' => t.nodes.push(Node::Currency),
+                _ => {
+                    used = 2;
+                    let two = [
+                        ("FM", 0),
+                        ("MI", 1),
+                        ("PL", 2),
+                        ("SG", 3),
+                        ("PR", 4),
+                        ("RN", 5),
+                        ("TH", 6),
+                    ];
+                    if starts(rest, "EEEE") {
+                        used = 4;
+                        t.exponent = true;
+                    } else if let Some((_, which)) = two.iter().find(|(k, _)| starts(rest, k)) {
+                        match which {
+                            0 => t.fill_mode = true,
+                            1 => t.nodes.push(Node::Minus),
+                            2 => t.nodes.push(Node::Plus),
+                            3 => t.nodes.push(Node::PlusMinus),
+                            4 => t.brackets = true,
+                            5 => t.roman = Some(rest.starts_with('R')),
+                            _ => t.nodes.push(Node::Ordinal(rest.starts_with('T'))),
+                        }
+                    } else if matches!(c, 'S' | 's') {
+                        used = 1;
+                        signs += 1;
+                        if signs > 1 {
+                            return Err(syntax("cannot use \"S\" twice"));
+                        }
+                        t.nodes.push(Node::Sign);
+                    } else {
+                        used = c.len_utf8();
+                        t.nodes.push(Node::Text(c));
+                    }
+                }
+            }
+            rest = &rest[used..];
+        }
+        Ok(t)
+    }
+
+    /// NaN has nothing from the point on.
+    fn without_fraction(mut self) -> Template {
+        if let Some(point) = self.nodes.iter().position(|n| *n == Node::Point) {
+            let rest = self.nodes.split_off(point);
+            self.nodes.extend(
+                rest.into_iter()
+                    .filter(|n| !matches!(n, Node::Point | Node::Digit(_) | Node::Group)),
+            );
+        }
+        self.after = 0;
+        self
+    }
+
+    fn has(&self, node: Node) -> bool {
+        self.nodes.contains(&node)
+    }
+}
+
+/// Shows a number by a template.
+///
+/// # Errors
+/// `42601` for a template that can't be.
+pub(super) fn format(template: &str, n: &Numeric) -> Result<String> {
+    let t = Template::parse(template)?;
+    if let Some(upper) = t.roman {
+        return Ok(as_roman(&t, n, upper));
+    }
+    if t.exponent {
+        return Ok(as_scientific(&t, n));
+    }
+    let value = match t.shift {
+        Some(tens) if n.is_finite() => {
+            n.mul(&Numeric::from(10).pow(&Numeric::from(tens as i64))?.trunc(0))?
+        }
+        _ => n.clone(),
+    };
+    let before = t.before + t.shift.unwrap_or(0);
+    let rounded = value.round(t.after as i32);
+    let negative = rounded.signum() < 0 && rounded.is_finite();
+    let text = if rounded.is_finite() { rounded.abs().to_string() } else { String::new() };
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let nan = rounded.is_nan() && before >= 3;
+    let whole = if nan { "NaN" } else { whole };
+    let overflow = !nan && (!rounded.is_finite() || whole.len() > before && whole != "0");
+    let (whole, fraction) = if overflow {
+        ("#".repeat(before), "#".repeat(t.after))
+    } else {
+        (whole.to_owned(), fraction.to_owned())
+    };
+    let t = if nan { t.without_fraction() } else { t };
+    let zero = rounded.is_zero();
+    Ok(Layout { t: &t, negative, overflow, zero, before, whole, fraction }.run())
+}
+
+struct Layout<'a> {
+    t: &'a Template,
+    negative: bool,
+    overflow: bool,
+    zero: bool,
+    before: usize,
+    whole: String,
+    fraction: String,
+}
+
+impl Layout<'_> {
+    fn run(&self) -> String {
+        let t = self.t;
+        // The place from which zeros are shown.
+        let digits: Vec<bool> = t
+            .nodes
+            .iter()
+            .filter_map(|n| match n {
+                Node::Digit(zero) => Some(*zero),
+                _ => None,
+            })
+            .collect();
+        let zeros_from = digits.iter().position(|z| *z).unwrap_or(usize::MAX);
+        // A lone zero before the point is left out unless the template shows zeros.
+        let plain_zero = self.zero && t.fill_mode;
+        let hide = self.whole == "0"
+            && t.after > 0
+            && zeros_from == usize::MAX
+            && !self.overflow
+            && !plain_zero;
+        let whole = if hide { "" } else { self.whole.as_str() };
+        let lead = self.before.saturating_sub(whole.len());
+        let first = lead.min(zeros_from.min(self.before));
+        // Under FM zeros at the end go, as far as the template only has 9s there.
+        let last_zero = digits.iter().rposition(|z| *z).map_or(0, |i| i + 1);
+        let needed = self.fraction.trim_end_matches('0').len();
+        let shown = if t.fill_mode {
+            needed.max(last_zero.saturating_sub(self.before)).min(self.fraction.len())
+        } else {
+            self.fraction.len()
+        };
+        let own_sign = t.has(Node::Minus) || t.has(Node::PlusMinus);
+        let mut out = String::new();
+        let (mut place, mut signed) = (0, false);
+        let sign_at_end = t.nodes.iter().rposition(|n| *n == Node::Sign)
+            > t.nodes.iter().position(|n| matches!(n, Node::Digit(_)));
+        let front_sign = |out: &mut String| {
+            if t.brackets {
+                if self.negative {
+                    out.push('<')
+                } else if !t.fill_mode {
+                    out.push(' ')
+                }
+            } else if t.has(Node::Sign) {
+                if !sign_at_end {
+                    out.push(if self.negative { '-' } else { '+' });
+                }
+            } else if !own_sign {
+                if self.negative {
+                    out.push('-')
+                } else if !t.fill_mode {
+                    out.push(' ')
+                }
+            }
+        };
+        for node in &t.nodes {
+            match node {
+                Node::Digit(_) if place < self.before => {
+                    if place < first {
+                        if !t.fill_mode {
+                            out.push(' ');
+                        }
+                    } else {
+                        if !signed {
+                            front_sign(&mut out);
+                            signed = true;
+                        }
+                        out.push(if place < lead {
+                            '0'
+                        } else {
+                            whole.as_bytes()[place - lead] as char
+                        });
+                    }
+                    place += 1;
+                }
+                Node::Digit(_) => {
+                    let i = place - self.before;
+                    if !signed {
+                        front_sign(&mut out);
+                        signed = true;
+                    }
+                    if i < shown {
+                        out.push(self.fraction.as_bytes()[i] as char);
+                    }
+                    place += 1;
+                }
+                Node::Point => {
+                    if !signed {
+                        front_sign(&mut out);
+                        signed = true;
+                    }
+                    out.push('.');
+                }
+                Node::Group => {
+                    if place > first || place >= self.before {
+                        out.push(',');
+                    } else if !t.fill_mode {
+                        out.push(' ');
+                    }
+                }
+                Node::Sign => {
+                    if sign_at_end {
+                        out.push(if self.negative { '-' } else { '+' });
+                    }
+                }
+                Node::Minus => {
+                    if self.negative {
+                        out.push('-')
+                    } else if !t.fill_mode {
+                        out.push(' ')
+                    }
+                }
+                Node::Plus => {
+                    if !self.negative {
+                        out.push('+')
+                    } else if !t.fill_mode {
+                        out.push(' ')
+                    }
+                }
+                Node::PlusMinus => out.push(if self.negative { '-' } else { '+' }),
+                Node::Currency => out.push(' '),
+                Node::Ordinal(upper) => {
+                    if !self.negative && !self.overflow && t.after == 0 {
+                        let th = ordinal(&self.whole);
+                        out.push_str(&if *upper { th.to_uppercase() } else { th.to_owned() });
+                    }
+                }
+                Node::Text(c) => out.push(*c),
+            }
+        }
+        if t.brackets {
+            if self.negative {
+                out.push('>')
+            } else if !t.fill_mode {
+                out.push(' ')
+            }
+        }
+        out
+    }
+}
+
+fn as_roman(t: &Template, n: &Numeric, upper: bool) -> String {
+    let value = n.to_i64().unwrap_or(0);
+    let text = if (1..=3999).contains(&value) { roman(value) } else { "#".repeat(15) };
+    let text = if upper { text } else { text.to_lowercase() };
+    if t.fill_mode { text } else { format!("{text:>15}") }
+}
+
+fn as_scientific(t: &Template, n: &Numeric) -> String {
+    let sign = if n.signum() < 0 { "-" } else { " " };
+    if !n.is_finite() {
+        return format!(" {}.{}####", "#".repeat(t.before), "#".repeat(t.after));
+    }
+    let mut exponent = n.magnitude().unwrap_or(0);
+    let scaled = |e: i64| {
+        let ten = Numeric::from(10).pow(&Numeric::from(e.abs())).unwrap_or(Numeric::ONE);
+        let m = if e >= 0 { n.abs().div_to(&ten, t.after as u32) } else { n.abs().mul(&ten) };
+        m.map(|m| m.round(t.after as i32)).unwrap_or(Numeric::ZERO)
+    };
+    let mut mantissa = scaled(exponent);
+    if mantissa.compare(&Numeric::from(10)).is_ge() {
+        exponent += 1;
+        mantissa = scaled(exponent);
+    }
+    let e = if exponent < 0 { '-' } else { '+' };
+    format!("{sign}{mantissa}e{e}{:02}", exponent.abs())
+}
+
+/// `to_number`: digits, sign and point; the rest of the text is skipped as the template says.
+pub(super) fn read(text: &str, template: &str) -> Result<Datum> {
+    let t = Template::parse(template)?;
+    let mut digits = String::new();
+    let (mut negative, mut point, mut before, mut after) = (false, false, 0, 0);
+    for c in text.chars() {
+        match c {
+            '-' => negative = true,
+            '<' if t.brackets => negative = true,
+            '.' if !point && t.has(Node::Point) => {
+                point = true;
+                digits.push('.');
+            }
+            '.' => break,
+            c if c.is_ascii_digit() => {
+                let room = if point { t.after } else { t.before + t.shift.unwrap_or(0) };
+                let count = if point { &mut after } else { &mut before };
+                if *count == room {
+                    break;
+                }
+                *count += 1;
+                digits.push(c);
+            }
+            _ => {}
+        }
+    }
+    let text = format!("{}{digits}", if negative { "-" } else { "" });
+    let n = Numeric::parse(&text)?;
+    let n = match t.shift {
+        Some(tens) => {
+            n.div_to(&Numeric::from(10).pow(&Numeric::from(tens as i64))?, tens as u32)?
+        }
+        None => n,
+    };
+    let typmod = crate::numeric::pack_typmod(
+        (t.before + t.after + t.shift.unwrap_or(0)) as i32,
+        t.after as i32,
+    );
+    Ok(if t.shift.is_none() { n.apply_typmod(typmod)?.into() } else { n.into() })
+}

@@ -1,0 +1,346 @@
+//! `to_date` and `to_timestamp`: reading by a template.
+
+use base::{Result, err};
+
+use super::date::{Node, parse};
+use crate::datetime::{self, DAY, DAYS, HOUR, MINUTE, MONTHS, SECOND, TimeZone};
+use crate::datum::Datum;
+use crate::io::FormatContext;
+
+/// What was read.
+#[derive(Default)]
+struct Found {
+    year: Option<i64>,
+    month: Option<i64>,
+    day: Option<i64>,
+    day_of_year: Option<i64>,
+    julian: Option<i64>,
+    century: Option<i64>,
+    week: Option<i64>,
+    iso_year: Option<i64>,
+    iso_week: Option<i64>,
+    iso_day: Option<i64>,
+    bc: bool,
+    hour: i64,
+    twelve: bool,
+    afternoon: Option<bool>,
+    minute: i64,
+    second: i64,
+    seconds_of_day: Option<i64>,
+    micros: i64,
+    zone_hours: Option<i64>,
+    zone_minutes: i64,
+    zone: Option<TimeZone>,
+}
+
+#[cold]
+fn bad_value(text: &str, key: &str) -> base::Error {
+    err!(INVALID_DATETIME_FORMAT, "invalid value \"{text}\" for \"{key}\"")
+}
+
+/// Digits that a field takes when another number follows at once.
+fn width(key: &str) -> usize {
+    match key {
+        "YYYY" | "IYYY" | "SSSS" => 4,
+        "YYY" | "IYY" | "DDD" | "IDDD" | "MS" => 3,
+        "SSSSS" | "Y,YYY" => 5,
+        "US" => 6,
+        "J" => 10,
+        "Y" | "I" | "Q" | "D" | "ID" | "W" => 1,
+        _ => 2,
+    }
+}
+
+fn is_numeric(node: Option<&Node>) -> bool {
+    match node {
+        Some(Node::Field { key, .. }) => !matches!(
+            *key,
+            "MONTH"
+                | "MON"
+                | "DAY"
+                | "DY"
+                | "AM"
+                | "PM"
+                | "A.M."
+                | "P.M."
+                | "AD"
+                | "BC"
+                | "A.D."
+                | "B.C."
+                | "RM"
+                | "TZ"
+                | "OF"
+                | "TZH"
+        ),
+        _ => false,
+    }
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+    found: Found,
+}
+
+impl<'a> Reader<'a> {
+    fn skip_blanks(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    /// A number of at most `most` digits, with a sign allowed.
+    fn number(&mut self, key: &str, most: usize) -> Result<(i64, usize)> {
+        let negative = self.rest.starts_with('-');
+        let body = self.rest.strip_prefix(['-', '+']).unwrap_or(self.rest);
+        let len = body.bytes().take(most).take_while(u8::is_ascii_digit).count();
+        if len == 0 {
+            let word: String = self.rest.chars().take(most.min(4)).collect();
+            return Err(bad_value(&word, key).detail("Value must be an integer."));
+        }
+        let value: i64 = body[..len].parse().map_err(|_| {
+            err!(DATETIME_FIELD_OVERFLOW, "value for \"{key}\" in source string is out of range")
+        })?;
+        self.rest = &body[len..];
+        Ok((if negative { -value } else { value }, len))
+    }
+
+    /// One of some names, whole or by its first `short` letters; answers its place from 0.
+    fn name(&mut self, key: &str, names: &[&str], short: Option<usize>) -> Result<i64> {
+        for (i, name) in names.iter().enumerate() {
+            let name = &name[..short.unwrap_or(name.len())];
+            if self.rest.len() >= name.len()
+                && self.rest.is_char_boundary(name.len())
+                && self.rest[..name.len()].eq_ignore_ascii_case(name)
+            {
+                self.rest = &self.rest[name.len()..];
+                return Ok(i as i64);
+            }
+        }
+        let word: String = self.rest.chars().take_while(|c| !c.is_whitespace()).collect();
+        Err(bad_value(&word, key)
+            .detail("The given value did not match any of the allowed values for this field."))
+    }
+
+    fn field(&mut self, key: &'static str, next_is_number: bool, fill: bool) -> Result<()> {
+        self.skip_blanks();
+        let most = if next_is_number && fill { width(key) } else { 18 };
+        match key {
+            "MONTH" => self.found.month = Some(self.name(key, &MONTHS, None)? + 1),
+            "MON" => self.found.month = Some(self.name(key, &MONTHS, Some(3))? + 1),
+            "DAY" => drop(self.name(key, &DAYS, None)?),
+            "DY" => drop(self.name(key, &DAYS, Some(3))?),
+            "AM" | "PM" => {
+                self.found.afternoon = Some(self.name(key, &["AM", "PM"], None)? == 1);
+                self.found.twelve = true;
+            }
+            "A.M." | "P.M." => {
+                self.found.afternoon = Some(self.name(key, &["A.M.", "P.M."], None)? == 1);
+                self.found.twelve = true;
+            }
+            "AD" | "BC" => self.found.bc = self.name(key, &["AD", "BC"], None)? == 1,
+            "A.D." | "B.C." => self.found.bc = self.name(key, &["A.D.", "B.C."], None)? == 1,
+            "RM" => {
+                const ROMAN: [&str; 12] =
+                    ["XII", "XI", "X", "IX", "VIII", "VII", "VI", "V", "IV", "III", "II", "I"];
+                self.found.month = Some(12 - self.name(key, &ROMAN, None)?);
+            }
+            "TZ" => return Err(base::Error::unsupported("formatting field \"TZ\" in to_date()")),
+            "OF" => return Err(base::Error::unsupported("formatting field \"OF\" in to_date()")),
+            _ => self.numeric(key, most)?,
+        }
+        Ok(())
+    }
+
+    fn numeric(&mut self, key: &'static str, most: usize) -> Result<()> {
+        if let "MS" | "US" | "FF1" | "FF2" | "FF3" | "FF4" | "FF5" | "FF6" = key {
+            let digits = match key {
+                "MS" => 3,
+                "US" => 6,
+                _ => usize::from(key.as_bytes()[2] - b'0'),
+            };
+            let (v, len) = self.number(key, digits)?;
+            // What is written are the first digits after the point.
+            self.found.micros = v * 10i64.pow(6 - len as u32);
+            return Ok(());
+        }
+        if key == "Y,YYY" {
+            let (thousands, _) = self.number(key, 9)?;
+            self.rest = self.rest.strip_prefix(',').unwrap_or(self.rest);
+            let (rest, _) = self.number(key, 3)?;
+            self.found.year = Some(thousands * 1000 + rest);
+            return Ok(());
+        }
+        let (v, len) = self.number(key, most)?;
+        let f = &mut self.found;
+        match key {
+            "YYYY" => f.year = Some(v),
+            "YYY" | "YY" | "Y" => f.year = Some(short_year(v, len)),
+            "IYYY" => f.iso_year = Some(v),
+            "IYY" | "IY" | "I" => f.iso_year = Some(short_year(v, len)),
+            "MM" => f.month = Some(v),
+            "DD" => f.day = Some(v),
+            "DDD" => f.day_of_year = Some(v),
+            "IDDD" => f.day_of_year = Some(v),
+            "D" | "Q" => {}
+            "ID" => f.iso_day = Some(v),
+            "W" | "WW" => f.week = Some(v),
+            "IW" => f.iso_week = Some(v),
+            "CC" => f.century = Some(v),
+            "J" => f.julian = Some(v),
+            "HH" | "HH12" => (f.hour, f.twelve) = (v, true),
+            "HH24" => f.hour = v,
+            "MI" => f.minute = v,
+            "SS" => f.second = v,
+            "SSSS" | "SSSSS" => f.seconds_of_day = Some(v),
+            "TZH" => f.zone_hours = Some(v),
+            "TZM" => f.zone_minutes = v,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// A year of three digits or fewer lies near 2020.
+fn short_year(v: i64, len: usize) -> i64 {
+    match (len, v) {
+        (1 | 2, 0..70) => v + 2000,
+        (1 | 2, 70..100) => v + 1900,
+        (3, 100..520) => v + 2000,
+        (3, 520..1000) => v + 1000,
+        _ => v,
+    }
+}
+
+fn read(text: &str, template: &str) -> Result<Found> {
+    let mut reader = Reader { rest: text, found: Found::default() };
+    let nodes = parse(template);
+    for (i, node) in nodes.iter().enumerate() {
+        match node {
+            Node::Field { key, fill, th, .. } => {
+                if reader.rest.trim_start().is_empty() {
+                    break;
+                }
+                reader.field(key, is_numeric(nodes.get(i + 1)), *fill)?;
+                if th.is_some() {
+                    reader.rest = reader.rest.get(2..).unwrap_or("");
+                }
+            }
+            // A separator stands for any separators, other text for as many characters.
+            Node::Text(t) => {
+                for c in t.chars() {
+                    if c.is_alphanumeric() {
+                        let mut chars = reader.rest.chars();
+                        chars.next();
+                        reader.rest = chars.as_str();
+                    } else {
+                        reader.skip_blanks();
+                        let mut chars = reader.rest.chars();
+                        let separator = chars.next().is_some_and(|c| {
+                            !c.is_alphanumeric() && !matches!(c, '+' | '-') || c == '-' && t != "+"
+                        });
+                        if separator && !c.is_whitespace()
+                            || separator
+                                && c.is_whitespace()
+                                && !reader.rest.starts_with(['+', '-'])
+                        {
+                            reader.rest = chars.as_str();
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(reader.found)
+}
+
+impl Found {
+    fn out_of_range(text: &str) -> base::Error {
+        err!(DATETIME_FIELD_OVERFLOW, "date/time field value out of range: \"{text}\"")
+    }
+
+    /// Days since 2000-01-01.
+    fn days(&self, text: &str) -> Result<i64> {
+        let fail = || Found::out_of_range(text);
+        if let Some(julian) = self.julian {
+            return Ok(julian - datetime::EPOCH_JULIAN);
+        }
+        if let (Some(year), Some(week)) = (self.iso_year, self.iso_week) {
+            let fourth = datetime::days_of(year, 1, 4);
+            let monday = fourth - (datetime::weekday(fourth) + 6) % 7;
+            return Ok(monday + (week - 1) * 7 + self.iso_day.unwrap_or(1) - 1);
+        }
+        let mut year = match (self.year, self.century) {
+            (Some(y), Some(c)) if y < 100 => (c - 1) * 100 + y % 100,
+            (Some(y), _) => y,
+            (None, Some(c)) => (c - 1) * 100 + 1,
+            (None, None) => 0,
+        };
+        if self.bc && year > 0 {
+            year = 1 - year;
+        } else if self.year.is_some() && year < 0 {
+            year += 1;
+        }
+        if let Some(doy) = self.day_of_year {
+            let most = 365 + i64::from(datetime::is_leap(year));
+            if !(1..=most).contains(&doy) {
+                return Err(fail());
+            }
+            return Ok(datetime::days_of(year, 1, 1) + doy - 1);
+        }
+        if let Some(week) = self.week.filter(|_| self.month.is_none()) {
+            return Ok(datetime::days_of(year, 1, 1) + (week - 1) * 7);
+        }
+        let (month, day) = (self.month.unwrap_or(1), self.day.unwrap_or(1));
+        if !(1..=12).contains(&month)
+            || day < 1
+            || year.abs() > 6_000_000
+            || day > datetime::month_days(year, month)
+        {
+            return Err(fail());
+        }
+        Ok(datetime::days_of(year, month, day))
+    }
+
+    fn time(&self, text: &str) -> Result<i64> {
+        let mut hour = self.hour;
+        if let Some(seconds) = self.seconds_of_day {
+            return Ok(seconds * SECOND + self.micros);
+        }
+        if self.twelve {
+            if !(1..=12).contains(&hour) {
+                return Err(err!(
+                    INVALID_DATETIME_FORMAT,
+                    "hour \"{hour}\" is invalid for the 12-hour clock"
+                )
+                .hint("Use the 24-hour clock, or give an hour between 1 and 12."));
+            }
+            hour = hour % 12 + if self.afternoon == Some(true) { 12 } else { 0 };
+        }
+        if !(0..24).contains(&hour)
+            || !(0..60).contains(&self.minute)
+            || !(0..60).contains(&self.second)
+        {
+            return Err(Found::out_of_range(text));
+        }
+        Ok(hour * HOUR + self.minute * MINUTE + self.second * SECOND + self.micros)
+    }
+}
+
+/// `to_date`.
+pub(super) fn date(text: &str, template: &str) -> Result<Datum> {
+    let found = read(text, template)?;
+    let days = datetime::check_date(found.days(text)?)
+        .map_err(|_| err!(DATETIME_VALUE_OUT_OF_RANGE, "date out of range: \"{text}\""))?;
+    Ok(Datum::Date(days))
+}
+
+/// `to_timestamp`.
+pub(super) fn timestamp(text: &str, template: &str, cx: &FormatContext) -> Result<Datum> {
+    let found = read(text, template)?;
+    let local = i128::from(found.days(text)?) * i128::from(DAY) + i128::from(found.time(text)?);
+    let local = datetime::check_timestamp(local)?;
+    let fixed = found.zone_hours.map(|h| {
+        let minutes = if h < 0 { -found.zone_minutes } else { found.zone_minutes };
+        TimeZone::fixed((h * 3600 + minutes * 60) as i32)
+    });
+    let zone = found.zone.or(fixed);
+    datetime::local_to_utc(local, zone.as_ref().unwrap_or(&cx.time_zone)).map(Datum::Timestamptz)
+}
