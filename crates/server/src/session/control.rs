@@ -27,6 +27,7 @@ impl State {
     pub(super) fn control(
         &mut self,
         utility: &Utility,
+        text: &str,
         params: &[Datum],
         formats: &ResultFormats,
         rest: &[u8],
@@ -34,7 +35,13 @@ impl State {
     ) -> Result<Option<Outcome>> {
         let mut outcome = Outcome::default();
         match utility {
-            Utility::Begin(modes) => self.begin_block(modes)?,
+            Utility::Begin(modes) => {
+                self.begin_block(modes)?;
+                let word = text.trim_start().get(..5);
+                if word.is_some_and(|w| w.eq_ignore_ascii_case("start")) {
+                    outcome.tag = Some("START TRANSACTION");
+                }
+            }
             Utility::Commit { chain } => outcome.tag = Some(self.commit_block(*chain)?),
             Utility::Rollback { chain } => outcome.tag = Some(self.rollback_block(*chain)?),
             Utility::Savepoint(name) => self.savepoint(name)?,
@@ -243,7 +250,7 @@ impl State {
         }
         let tag = prepared.tag;
         if let Statement::Utility(utility) = &prepared.statement
-            && let Some(outcome) = self.control(utility, &params, formats, rest, describe)?
+            && let Some(outcome) = self.control(utility, &text, &params, formats, rest, describe)?
         {
             return Ok(Outcome { tag: Some(outcome.tag.unwrap_or(tag)), ..outcome });
         }

@@ -219,7 +219,8 @@ impl State {
         }
         let params = std::mem::take(&mut portal.params);
         if let Statement::Utility(utility) = &prepared.statement
-            && let Some(outcome) = self.control(utility, &params, &portal.formats, rest, false)?
+            && let Some(outcome) =
+                self.control(utility, &portal.text, &params, &portal.formats, rest, false)?
         {
             portal.progress = Progress::Done;
             self.complete(prepared.tag, &outcome)?;

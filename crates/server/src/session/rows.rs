@@ -63,10 +63,11 @@ impl Rows<'_> {
             return Err(base::Error::internal("a row has more values than its description"));
         };
         if self.formats.binary(index) {
-            return match value {
-                Datum::Null => Ok(rows::null(out)),
-                value => rows::value_with(out, |o| io::send(column.ty, value, o)),
-            };
+            if let Datum::Null = value {
+                rows::null(out);
+                return Ok(());
+            }
+            return rows::value_with(out, |o| io::send(column.ty, value, o));
         }
         match value {
             Datum::Null => rows::null(out),

@@ -60,7 +60,9 @@ impl State {
                 wire::response::empty_query(&mut self.out.get_mut().buffer);
                 return if last { self.end_implicit() } else { Ok(()) };
             }
-            Statement::Utility(utility) => self.control(utility, &params, formats, rest, true)?,
+            Statement::Utility(utility) => {
+                self.control(utility, text, &params, formats, rest, true)?
+            }
             Statement::Query(_) => None,
         };
         let outcome = match outcome {
