@@ -16,12 +16,46 @@ use pg_query::{NodeEnum, protobuf as pb};
 /// Longest statement text in bytes.
 pub const TEXT_MAX: usize = 64 << 20;
 
+/// A tree of the grammar. Copying or freeing one recurses as deeply as it is nested, in frames
+/// that nobody counts: both are done on the worker's own stack.
+pub(crate) struct Tree(Option<Box<NodeEnum>>);
+
+impl Tree {
+    fn new(node: NodeEnum) -> Tree {
+        Tree(Some(Box::new(node)))
+    }
+
+    /// A copy of a part of a tree.
+    pub fn copy(node: &NodeEnum) -> Tree {
+        sched::on_native_stack(|| Tree::new(node.clone()))
+    }
+}
+
+impl std::ops::Deref for Tree {
+    type Target = NodeEnum;
+
+    fn deref(&self) -> &NodeEnum {
+        match &self.0 {
+            Some(node) => node,
+            None => unreachable!("a tree is emptied only when it is dropped"),
+        }
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        if let Some(node) = self.0.take() {
+            sched::on_native_stack(move || drop(node));
+        }
+    }
+}
+
 /// A statement's tree and where its text is.
 pub(crate) struct RawStatement {
     /// Byte range.
     pub range: Range<usize>,
     /// The tree.
-    pub node: NodeEnum,
+    pub node: Tree,
 }
 
 /// Parses a string of statements.
@@ -51,7 +85,7 @@ fn raw_statement(text: &str, raw: pb::RawStmt) -> Result<RawStatement> {
     };
     let node = raw.stmt.and_then(|n| n.node);
     match node {
-        Some(node) => Ok(RawStatement { range: start..end, node }),
+        Some(node) => Ok(RawStatement { range: start..end, node: Tree::new(node) }),
         None => Err(Error::unsupported("this statement")),
     }
 }
@@ -68,7 +102,8 @@ fn syntax_error(text: &str, error: pg_query::Error) -> Error {
     if message.contains("stack depth limit") || matches!(error, pg_query::Error::Decode(_)) {
         return too_complex();
     }
-    if message.contains("memory exhausted") || message.contains("depth limit") {
+    if ["memory exhausted", "depth limit", "nested too deeply"].iter().any(|m| message.contains(m))
+    {
         return too_complex();
     }
     if message.contains("not yet implemented") || message.contains("not implemented") {
@@ -155,45 +190,49 @@ impl Positions {
 
 /// An expression's SQL text, by the library's printer.
 pub(crate) fn deparse_expr(node: &NodeEnum) -> Result<String> {
-    let target = pb::ResTarget {
-        name: String::new(),
-        indirection: Vec::new(),
-        val: Some(Box::new(pb::Node { node: Some(node.clone()) })),
-        location: -1,
-    };
-    let select = pb::SelectStmt {
-        target_list: vec![pb::Node { node: Some(NodeEnum::ResTarget(Box::new(target))) }],
-        limit_option: pb::LimitOption::Default as i32,
-        op: pb::SetOperation::SetopNone as i32,
-        ..Default::default()
-    };
-    let text = deparse_statement(NodeEnum::SelectStmt(Box::new(select)))?;
+    let text = sched::on_native_stack(|| {
+        let target = pb::ResTarget {
+            name: String::new(),
+            indirection: Vec::new(),
+            val: Some(Box::new(pb::Node { node: Some(node.clone()) })),
+            location: -1,
+        };
+        let select = pb::SelectStmt {
+            target_list: vec![pb::Node { node: Some(NodeEnum::ResTarget(Box::new(target))) }],
+            limit_option: pb::LimitOption::Default as i32,
+            op: pb::SetOperation::SetopNone as i32,
+            ..Default::default()
+        };
+        print(NodeEnum::SelectStmt(Box::new(select)))
+    })?;
     Ok(text.strip_prefix("SELECT ").unwrap_or(&text).to_owned())
 }
 
 /// A statement's SQL text, by the library's printer.
-pub(crate) fn deparse_statement(node: NodeEnum) -> Result<String> {
+pub(crate) fn deparse_statement(node: &NodeEnum) -> Result<String> {
+    sched::on_native_stack(|| print(node.clone()))
+}
+
+fn print(node: NodeEnum) -> Result<String> {
     let raw = pb::RawStmt {
         stmt: Some(Box::new(pb::Node { node: Some(node) })),
         stmt_location: 0,
         stmt_len: 0,
     };
     let tree = pb::ParseResult { version: 0, stmts: vec![raw] };
-    sched::on_native_stack(|| {
-        pg_query::deparse(&tree, Default::default())
-            .map_err(|e| err!(INTERNAL_ERROR, "can't print an expression: {e}"))
-    })
+    pg_query::deparse(&tree, Default::default())
+        .map_err(|e| err!(INTERNAL_ERROR, "can't print an expression: {e}"))
 }
 
 /// Parses the SQL text of one expression (a stored default or check).
-pub(crate) fn parse_expr(sql: &str) -> Result<NodeEnum> {
+pub(crate) fn parse_expr(sql: &str) -> Result<Tree> {
     let statements = parse(&format!("SELECT {sql}"))?;
-    let select = statements.into_iter().next().map(|s| s.node);
-    if let Some(NodeEnum::SelectStmt(mut select)) = select
-        && let Some(NodeEnum::ResTarget(target)) = select.target_list.pop().and_then(|n| n.node)
-        && let Some(node) = target.val.and_then(|n| n.node)
+    if let Some(NodeEnum::SelectStmt(select)) = statements.first().map(|s| &*s.node)
+        && let Some(NodeEnum::ResTarget(target)) =
+            select.target_list.first().and_then(|n| n.node.as_ref())
+        && let Some(node) = target.val.as_ref().and_then(|n| n.node.as_ref())
     {
-        return Ok(node);
+        return Ok(Tree::copy(node));
     }
     Err(err!(INTERNAL_ERROR, "can't read the stored expression: {sql}"))
 }
@@ -242,6 +281,8 @@ mod tests {
             assert_eq!(error.code().as_str(), "54001");
         }
         let text = format!("select {}1", "- ".repeat(20_000));
+        assert_eq!(parse(&text).err().expect("too deep").code().as_str(), "54001");
+        let text = format!("select {}true", "not ".repeat(6000));
         assert_eq!(parse(&text).err().expect("too deep").code().as_str(), "54001");
     }
 

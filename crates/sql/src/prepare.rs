@@ -69,12 +69,11 @@ pub fn prepare(
     }
     let Some(one) = statements.pop() else { return Ok((empty(cx), Vec::new())) };
     if literals.is_some_and(|l| !l.is_empty()) {
-        let node = one.node.clone();
-        if let Ok(lifted) = statement::prepare(node, text, param_types, cx, literals) {
+        if let Ok(lifted) = statement::prepare(&one.node, text, param_types, cx, literals) {
             return Ok(lifted);
         }
     }
-    statement::prepare(one.node, text, param_types, cx, None)
+    statement::prepare(&one.node, text, param_types, cx, None)
 }
 
 fn empty(cx: &PrepareContext<'_>) -> Prepared {

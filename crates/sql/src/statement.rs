@@ -7,7 +7,7 @@ use pg_query::{NodeEnum, protobuf as pb};
 use types::oids::TEXT;
 
 use crate::bind::copy::BoundCopy;
-use crate::bind::{Binder, ast};
+use crate::bind::{Binder, ast, inner};
 use crate::logical::{Change, Query};
 use crate::plan::{OutputColumn, Prepared, Statement};
 use crate::planner::{Goal, Planner};
@@ -16,7 +16,7 @@ use crate::utility::{Name, Utility};
 
 /// Prepares one statement's tree. See [`crate::prepare::prepare`].
 pub(crate) fn prepare(
-    node: NodeEnum,
+    node: &NodeEnum,
     text: &str,
     declared: &[Oid],
     cx: &PrepareContext<'_>,
@@ -29,55 +29,52 @@ pub(crate) fn prepare(
     }
     match node {
         NodeEnum::SelectStmt(select) => {
-            if let Some(into) = select.into_clause.clone() {
-                let mut query = *select;
-                query.into_clause = None;
-                let query = NodeEnum::SelectStmt(Box::new(query));
-                let made = create_as(&mut binder, query, &into, false, text, declared)?;
-                return Ok((made, Vec::new()));
+            if let Some(into) = &select.into_clause {
+                let query = prepare_into(binder, select)?;
+                let binder = Binder::new(cx, text, declared);
+                return Ok((create_as(binder, query, into, false)?, Vec::new()));
             }
             let locking = !select.locking_clause.is_empty();
-            let query = binder.select(&select, None, true)?;
-            drop(select);
+            let query = binder.select(select, None, true)?;
             let (mut prepared, lifted) = plan_query(binder, query)?;
             prepared.writes = locking;
             Ok((prepared, lifted))
         }
         NodeEnum::InsertStmt(stmt) => {
-            let (change, output) = binder.insert(&stmt)?;
-            drop(stmt);
+            let (change, output) = binder.insert(stmt)?;
             plan_change(binder, change, output, "INSERT")
         }
         NodeEnum::UpdateStmt(stmt) => {
-            let (change, output) = binder.update(&stmt)?;
-            drop(stmt);
+            let (change, output) = binder.update(stmt)?;
             plan_change(binder, change, output, "UPDATE")
         }
         NodeEnum::DeleteStmt(stmt) => {
-            let (change, output) = binder.delete(&stmt)?;
-            drop(stmt);
+            let (change, output) = binder.delete(stmt)?;
             plan_change(binder, change, output, "DELETE")
         }
         NodeEnum::MergeStmt(_) => Err(Error::unsupported("MERGE")),
         NodeEnum::ViewStmt(_) => Err(Error::unsupported("CREATE VIEW")),
-        NodeEnum::ExplainStmt(stmt) => explain(binder, *stmt, text, declared),
-        NodeEnum::CopyStmt(stmt) => copy(binder, &stmt),
+        NodeEnum::ExplainStmt(stmt) => explain(binder, stmt, text, declared),
+        NodeEnum::CopyStmt(stmt) => copy(binder, stmt),
         NodeEnum::CreateTableAsStmt(stmt) => {
             if stmt.objtype != pb::ObjectType::ObjectTable as i32 {
                 return Err(Error::unsupported("a materialized view"));
             }
-            let Some(query) = stmt.query.and_then(|q| q.node) else {
+            let Some(query) = inner(&stmt.query) else {
                 return Err(err!(SYNTAX_ERROR, "CREATE TABLE AS without a query"));
             };
             let Some(into) = &stmt.into else {
                 return Err(err!(SYNTAX_ERROR, "CREATE TABLE AS without a table"));
             };
-            let made = create_as(&mut binder, query, into, stmt.if_not_exists, text, declared)?;
-            Ok((made, Vec::new()))
+            if !matches!(query, NodeEnum::SelectStmt(_)) {
+                return Err(Error::unsupported("CREATE TABLE AS EXECUTE"));
+            }
+            let (query, _) = prepare(query, text, declared, cx, None)?;
+            Ok((create_as(binder, query, into, stmt.if_not_exists)?, Vec::new()))
         }
         NodeEnum::DeclareCursorStmt(stmt) => {
-            let (hold, scroll) = binder.cursor_options(&stmt);
-            let Some(query) = stmt.query.and_then(|q| q.node) else {
+            let (hold, scroll) = binder.cursor_options(stmt);
+            let Some(query) = inner(&stmt.query) else {
                 return Err(err!(SYNTAX_ERROR, "cursor without a query"));
             };
             let (query, _) = prepare(query, text, declared, cx, None)?;
@@ -92,13 +89,13 @@ pub(crate) fn prepare(
             prepared.params = params;
             Ok((prepared, Vec::new()))
         }
-        other => match binder.plain_utility(&other)? {
+        other => match binder.plain_utility(other)? {
             Some(utility) => {
                 // EXECUTE's arguments may be queries of the session's parameters: none are.
                 binder.finish_params()?;
                 Ok((plain_with_subqueries(binder, utility)?, Vec::new()))
             }
-            None => Err(Error::unsupported(statement_name(&other))),
+            None => Err(Error::unsupported(statement_name(other))),
         },
     }
 }
@@ -212,12 +209,12 @@ fn utility_columns(utility: &Utility) -> Vec<OutputColumn> {
 
 fn explain(
     binder: Binder<'_>,
-    stmt: pb::ExplainStmt,
+    stmt: &pb::ExplainStmt,
     text: &str,
     declared: &[Oid],
 ) -> Result<(Prepared, Vec<Lifted>)> {
     let options = binder.explain_options(&stmt.options)?;
-    let Some(query) = stmt.query.and_then(|q| q.node) else {
+    let Some(query) = inner(&stmt.query) else {
         return Err(err!(SYNTAX_ERROR, "EXPLAIN without a statement"));
     };
     let (statement, _) = prepare(query, text, declared, binder.cx, None)?;
@@ -258,23 +255,24 @@ fn copy(mut binder: Binder<'_>, stmt: &pb::CopyStmt) -> Result<(Prepared, Vec<Li
     }
 }
 
+/// The query of SELECT … INTO.
+fn prepare_into(mut binder: Binder<'_>, select: &pb::SelectStmt) -> Result<Prepared> {
+    binder.allow_into();
+    let query = binder.select(select, None, true)?;
+    Ok(plan_query(binder, query)?.0)
+}
+
 fn create_as(
-    binder: &mut Binder<'_>,
-    query: NodeEnum,
+    binder: Binder<'_>,
+    query: Prepared,
     into: &pb::IntoClause,
     if_not_exists: bool,
-    text: &str,
-    declared: &[Oid],
 ) -> Result<Prepared> {
     let Some(range) = &into.rel else {
         return Err(err!(SYNTAX_ERROR, "CREATE TABLE AS without a table"));
     };
     binder.no_temporary(Some(range))?;
     let name: Name = binder.name_of_range(&Some(range.clone()))?;
-    if !matches!(query, NodeEnum::SelectStmt(_)) {
-        return Err(Error::unsupported("CREATE TABLE AS EXECUTE"));
-    }
-    let (query, _) = prepare(query, text, declared, binder.cx, None)?;
     let columns = ast::owned_strings(&into.col_names);
     if columns.len() > query.columns.len() {
         return Err(err!(SYNTAX_ERROR, "too many column names were specified"));
@@ -288,7 +286,7 @@ fn create_as(
         no_data: into.skip_data,
         if_not_exists,
     };
-    let mut prepared = plain(Binder::new(binder.cx, text, declared), utility);
+    let mut prepared = plain(binder, utility);
     prepared.locks = locks;
     prepared.params = params;
     Ok(prepared)

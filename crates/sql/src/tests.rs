@@ -224,3 +224,14 @@ fn plan_file() {
         }
     }
 }
+
+#[test]
+fn nested_subqueries_end_in_an_error_or_a_plan() {
+    for depth in [100, 300, 2000] {
+        let text =
+            format!("{}select 1 as c{}", "select * from (".repeat(depth), ") x".repeat(depth));
+        if let Err(e) = prepared(&text) {
+            assert_eq!(e.code().as_str(), "54001", "{}", e.message());
+        }
+    }
+}

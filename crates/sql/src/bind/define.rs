@@ -227,7 +227,7 @@ impl Binder<'_> {
                 let Some(node) = inner(&c.raw_expr) else { return Ok(None) };
                 let mut columns = Vec::new();
                 column_names(node, &mut columns);
-                self.new_checks.push(node.clone());
+                self.new_checks.push(crate::parse::Tree::copy(node));
                 ConstraintDefKind::Check { sql: deparse_expr(node)?, columns }
             }
             Ok(T::ConstrPrimary | T::ConstrUnique) => {

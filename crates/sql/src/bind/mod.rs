@@ -72,7 +72,9 @@ pub(crate) struct Binder<'a> {
     /// Tables with the locks that they need.
     pub locks: Vec<(Oid, LockMode)>,
     /// CHECK expressions of the table that is being made.
-    pub(crate) new_checks: Vec<NodeEnum>,
+    pub(crate) new_checks: Vec<crate::parse::Tree>,
+    /// The next query may have INTO.
+    into_allowed: bool,
     /// Bound subqueries of expressions; `SubqueryExpr::plan` refers to them.
     pub subqueries: Vec<Query>,
 }
@@ -91,6 +93,7 @@ impl<'a> Binder<'a> {
             cte_names: Vec::new(),
             locks: Vec::new(),
             new_checks: Vec::new(),
+            into_allowed: false,
             subqueries: Vec::new(),
         }
     }
@@ -221,6 +224,11 @@ impl<'a> Binder<'a> {
         lifting.lifted.push(literal);
         self.params.push(ty);
         Some(Expr::Param(param, ty))
+    }
+
+    /// The next query may be SELECT … INTO.
+    pub fn allow_into(&mut self) {
+        self.into_allowed = true;
     }
 
     /// Runs `f` with literals kept as they are.

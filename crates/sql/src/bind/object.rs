@@ -58,7 +58,7 @@ impl Binder<'_> {
 
     fn type_by_text(&self, text: &str) -> Option<Oid> {
         let node = crate::parse::parse_expr(&format!("NULL::{text}")).ok()?;
-        match node {
+        match &*node {
             pg_query::NodeEnum::TypeCast(cast) => {
                 self.type_name(cast.type_name.as_ref()?).ok().map(|t| t.0)
             }

@@ -43,7 +43,7 @@ impl Binder<'_> {
         resolve: bool,
     ) -> Result<Query> {
         sched::check_stack()?;
-        if stmt.into_clause.is_some() {
+        if stmt.into_clause.is_some() && !std::mem::take(&mut self.into_allowed) {
             return Err(err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here"));
         }
         let outer_names = self.cte_names.len();

@@ -153,7 +153,7 @@ impl Binder<'_> {
         };
         let text = match self.text_from_node(query) {
             Some(text) => text,
-            None => deparse_statement(query.clone())?,
+            None => deparse_statement(query)?,
         };
         Ok(Utility::Prepare { name: stmt.name.clone(), params, text })
     }
