@@ -14,6 +14,7 @@ use access::BTree;
 use base::{RelId, Result, TupleId};
 use sql::plan::{Modify, ModifyAction, Node, Scan};
 use sql::{Expr, Plan, Prepared, Statement};
+use txn::RowLockMode;
 use types::Datum;
 
 use crate::context::{ExecContext, Outcome, RowSink};
@@ -265,6 +266,33 @@ fn insert(
     Ok(1)
 }
 
+/// Reads the row that is to be changed. While somebody else is changing it the statement waits for
+/// its turn without a snapshot, and then begins anew: it has done nothing yet.
+fn claim(
+    point: &Point,
+    plan: &PointPlan<'_>,
+    action: &ModifyAction,
+    run: &mut Run<'_, '_>,
+) -> Result<Option<Vec<Datum>>> {
+    let mode = match action {
+        ModifyAction::Delete { .. } => RowLockMode::Update,
+        _ => RowLockMode::NoKeyUpdate,
+    };
+    loop {
+        let Some(input) = read(point, plan, run)? else {
+            return Ok(None);
+        };
+        let Some((tid, root)) = modify::target(&input) else {
+            return Ok(Some(input));
+        };
+        if point.table.heap.await_row(run.cx.tx, tid, root, mode)? {
+            return Ok(Some(input));
+        }
+        run.snapshot = run.cx.tx.snapshot();
+        run.cx.snapshot = run.snapshot;
+    }
+}
+
 fn change(
     point: &Point,
     target: &Arc<Target>,
@@ -275,7 +303,7 @@ fn change(
     let Some(plan) = point_plan(modify::input_plan(&modify.action)) else {
         return Ok(0);
     };
-    let Some(mut input) = read(point, &plan, run)? else {
+    let Some(mut input) = claim(point, &plan, &modify.action, run)? else {
         return Ok(0);
     };
     let mut writer = Writer::new(target.clone());

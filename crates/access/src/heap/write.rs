@@ -187,6 +187,11 @@ impl Heap {
             queue.join(LockTag::Tuple(self.rel, root))?;
             tx.manager().locks.wait_for_xid(tx.locks(), rival, LockWait::Block)?;
             queue.keep();
+        } else {
+            // A commit can be known here a moment before new snapshots see it; whoever publishes it
+            // may need this worker.
+            sched::check_interrupts()?;
+            sched::yield_now();
         }
         Ok(false)
     }

@@ -323,6 +323,9 @@ fn lock_parent(
     let mut bytes = Vec::with_capacity(32);
     codec.encode(&row, &mut bytes)?;
     let tree = BTree::open(&run.cx.engine.storage, RelId(fk.index.rel));
+    // Before the look-up: a version that a running update takes out of these roots later is still
+    // seen, and the lock follows it to the newest one.
+    let snapshot = everything(run);
     let mut roots = Vec::new();
     tree.lookup(&bytes, |root| {
         roots.push(root);
@@ -330,7 +333,6 @@ fn lock_parent(
     })?;
     let tx = run.cx.tx;
     for root in roots {
-        let snapshot = everything(run);
         let Some(tid) = parent.heap.fetch(tx, &snapshot, root, |tid, _| tid)? else {
             continue;
         };
