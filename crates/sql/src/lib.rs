@@ -9,6 +9,7 @@ mod bind;
 pub mod cache;
 pub mod expr;
 pub mod logical;
+mod nesting;
 mod parse;
 pub mod plan;
 mod planner;

@@ -2,7 +2,7 @@
 //!
 //! The parser is deeply recursive C and runs on the worker's own stack
 //! ([`sched::on_native_stack`]). Its limits: [`TEXT_MAX`] bytes of text; nesting is bounded by the
-//! library itself (a stack depth check in C) and answers `54001`.
+//! a scan of the text ([`nesting`]) and by the library itself, and answers `54001`.
 //!
 //! The binding hands over an error's message without its position. [`locate`] finds it again: the
 //! parser reads from left to right, so the offending token is the first one whose inclusion makes
@@ -12,6 +12,8 @@ use std::ops::Range;
 
 use base::{Error, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
+
+use crate::nesting;
 
 /// Longest statement text in bytes.
 pub const TEXT_MAX: usize = 64 << 20;
@@ -70,6 +72,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<RawStatement>> {
             text.len()
         ));
     }
+    if nesting::is_too_deep(text) {
+        return Err(too_complex());
+    }
     let tree = sched::on_native_stack(|| match pg_query::parse(text, 0) {
         Ok(result) => Ok(result.protobuf),
         Err(error) => Err(syntax_error(text, error)),
@@ -99,11 +104,7 @@ fn message_of(error: &pg_query::Error) -> String {
 
 fn syntax_error(text: &str, error: pg_query::Error) -> Error {
     let message = message_of(&error);
-    if message.contains("stack depth limit") || matches!(error, pg_query::Error::Decode(_)) {
-        return too_complex();
-    }
-    if ["memory exhausted", "depth limit", "nested too deeply"].iter().any(|m| message.contains(m))
-    {
+    if is_too_deep(&message) || matches!(error, pg_query::Error::Decode(_)) {
         return too_complex();
     }
     if message.contains("not yet implemented") || message.contains("not implemented") {
@@ -111,6 +112,11 @@ fn syntax_error(text: &str, error: pg_query::Error) -> Error {
     }
     let position = locate(text, &message);
     err!(SYNTAX_ERROR, "{message}").at(position)
+}
+
+/// Whether the library says that something is nested too deeply for it.
+fn is_too_deep(message: &str) -> bool {
+    ["memory exhausted", "depth limit", "nested too deeply"].iter().any(|m| message.contains(m))
 }
 
 /// `54001`, as PostgreSQL words it.
@@ -208,11 +214,6 @@ pub(crate) fn deparse_expr(node: &NodeEnum) -> Result<String> {
     Ok(text.strip_prefix("SELECT ").unwrap_or(&text).to_owned())
 }
 
-/// A statement's SQL text, by the library's printer.
-pub(crate) fn deparse_statement(node: &NodeEnum) -> Result<String> {
-    sched::on_native_stack(|| print(node.clone()))
-}
-
 fn print(node: NodeEnum) -> Result<String> {
     let raw = pb::RawStmt {
         stmt: Some(Box::new(pb::Node { node: Some(node) })),
@@ -220,8 +221,10 @@ fn print(node: NodeEnum) -> Result<String> {
         stmt_len: 0,
     };
     let tree = pb::ParseResult { version: 0, stmts: vec![raw] };
-    pg_query::deparse(&tree, Default::default())
-        .map_err(|e| err!(INTERNAL_ERROR, "can't print an expression: {e}"))
+    pg_query::deparse(&tree, Default::default()).map_err(|e| match message_of(&e) {
+        message if is_too_deep(&message) => too_complex(),
+        message => err!(INTERNAL_ERROR, "can't print an expression: {message}"),
+    })
 }
 
 /// Parses the SQL text of one expression (a stored default or check).

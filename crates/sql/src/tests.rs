@@ -235,3 +235,20 @@ fn nested_subqueries_end_in_an_error_or_a_plan() {
         }
     }
 }
+
+#[test]
+fn deep_checks_and_defaults_do_not_overflow_a_workers_stack() {
+    let run = || {
+        for depth in [100, 400, 1000, 2000, 4000] {
+            let check = format!("create table n (a bool check ({}a))", "not ".repeat(depth));
+            let default = format!("create table n (a bool default ({}true))", "not ".repeat(depth));
+            for text in [check, default] {
+                if let Err(e) = prepared(&text) {
+                    assert_eq!(e.code().as_str(), "54001", "{}", e.message());
+                }
+            }
+        }
+    };
+    let worker = std::thread::Builder::new().stack_size(8 << 20).spawn(run);
+    assert!(worker.expect("a thread").join().is_ok());
+}

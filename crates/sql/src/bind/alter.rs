@@ -20,9 +20,49 @@ impl Binder<'_> {
         let mut steps = Vec::with_capacity(stmt.cmds.len());
         for node in &stmt.cmds {
             let Some(NodeEnum::AlterTableCmd(cmd)) = &node.node else { continue };
+            self.check_new_check(&table, cmd)?;
             self.alter_step(&table, cmd, &mut steps)?;
         }
         Ok(Utility::AlterTable { table, if_exists: stmt.missing_ok, steps })
+    }
+
+    /// A CHECK expression is bound before anything copies it.
+    fn check_new_check(&mut self, table: &Name, cmd: &pb::AlterTableCmd) -> Result<()> {
+        let mut checks: Vec<&NodeEnum> = Vec::new();
+        let mut added = None;
+        match (&cmd.def, inner(&cmd.def)) {
+            (Some(def), Some(NodeEnum::Constraint(_))) => {
+                checks.extend(super::define::check_of(def));
+            }
+            (_, Some(NodeEnum::ColumnDef(def))) => {
+                checks.extend(def.constraints.iter().filter_map(super::define::check_of));
+                added = def.type_name.as_ref().map(|ty| (&def.colname, ty));
+            }
+            _ => {}
+        }
+        let found = self.find_relation(table.schema.as_deref(), &table.name);
+        let Some(catalog::snapshot::Relation::Table(found)) = found else { return Ok(()) };
+        if checks.is_empty() {
+            return Ok(());
+        }
+        let mut whole = (*found).clone();
+        if let Some((name, ty)) = added {
+            let (ty, typmod) = self.type_name(ty)?;
+            whole.columns.push(catalog::Column {
+                name: name.clone(),
+                ty: ty.0,
+                typmod,
+                not_null: false,
+                default: None,
+                missing: None,
+                dropped: false,
+            });
+        }
+        let rel = self.table_rel(std::sync::Arc::new(whole), &table.name)?;
+        for check in checks {
+            self.check_expr(&rel, check)?;
+        }
+        Ok(())
     }
 
     fn alter_step(
@@ -68,7 +108,13 @@ impl Binder<'_> {
                     return Err(err!(SYNTAX_ERROR, "ALTER COLUMN TYPE without a type"));
                 };
                 let (ty, typmod) = self.type_name(name)?;
-                let using = inner(&def.raw_default).map(deparse_expr).transpose()?;
+                let using = match inner(&def.raw_default) {
+                    Some(node) => {
+                        self.check_using(table, node)?;
+                        Some(deparse_expr(node)?)
+                    }
+                    None => None,
+                };
                 AlterTable::SetType { column, ty, typmod, using }
             }
             T::AtAddConstraint => {
@@ -98,6 +144,17 @@ impl Binder<'_> {
         };
         steps.push(step);
         Ok(())
+    }
+
+    /// USING is bound over the table's columns.
+    fn check_using(&mut self, table: &Name, node: &NodeEnum) -> Result<()> {
+        let found = self.find_relation(table.schema.as_deref(), &table.name);
+        let Some(catalog::snapshot::Relation::Table(found)) = found else { return Ok(()) };
+        let rel = self.table_rel(found, &table.name)?;
+        let mut scope = super::Scope::new(None);
+        scope.items.push(self.item_of(&rel));
+        scope.place.set(super::scope::Place::Set);
+        self.expr(&scope, node).map(drop)
     }
 
     /// A role as named, CURRENT_USER and kin resolved.

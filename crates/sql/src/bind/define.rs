@@ -44,6 +44,7 @@ impl Binder<'_> {
         if stmt.of_typename.is_some() {
             return Err(base::Error::unsupported("a typed table"));
         }
+        self.check_checks(&name.name, &stmt.table_elts)?;
         let mut columns: Vec<ColumnDef> = Vec::new();
         let mut constraints = Vec::new();
         for node in &stmt.table_elts {
@@ -101,6 +102,32 @@ impl Binder<'_> {
         }
     }
 
+    /// CHECK expressions of a new table: bound over its columns before anything copies them.
+    fn check_checks(&mut self, name: &str, elements: &[pb::Node]) -> Result<()> {
+        let (mut columns, mut checks) = (Vec::new(), Vec::new());
+        for node in elements {
+            match &node.node {
+                Some(NodeEnum::ColumnDef(def)) => {
+                    let Some(ty) = &def.type_name else { continue };
+                    let (ty, typmod) = self.type_name(ty)?;
+                    let name = def.colname.clone();
+                    columns.push(ColumnDef { name, ty, typmod, not_null: false, default: None });
+                    checks.extend(def.constraints.iter().filter_map(check_of));
+                }
+                _ => checks.extend(check_of(node)),
+            }
+        }
+        if checks.is_empty() {
+            return Ok(());
+        }
+        let table = transient_table(name, &columns);
+        let rel = self.table_rel(std::sync::Arc::new(table), name)?;
+        for check in checks {
+            self.check_expr(&rel, check)?;
+        }
+        Ok(())
+    }
+
     /// Constraints over the new table's columns: names exist, expressions are boolean.
     fn check_constraints(
         &mut self,
@@ -135,14 +162,6 @@ impl Binder<'_> {
                     };
                     return Err(err!(UNDEFINED_COLUMN, "column \"{key}\" {what} does not exist"));
                 }
-            }
-        }
-        let checks = std::mem::take(&mut self.new_checks);
-        if !checks.is_empty() {
-            let table = transient_table(&name.name, columns);
-            let rel = self.table_rel(std::sync::Arc::new(table), &name.name)?;
-            for node in &checks {
-                self.check_expr(&rel, node)?;
             }
         }
         Ok(())
@@ -227,7 +246,6 @@ impl Binder<'_> {
                 let Some(node) = inner(&c.raw_expr) else { return Ok(None) };
                 let mut columns = Vec::new();
                 column_names(node, &mut columns);
-                self.new_checks.push(crate::parse::Tree::copy(node));
                 ConstraintDefKind::Check { sql: deparse_expr(node)?, columns }
             }
             Ok(T::ConstrPrimary | T::ConstrUnique) => {
@@ -439,6 +457,16 @@ pub(crate) fn const_text(c: &pb::AConst) -> Option<String> {
         None if c.isnull => return None,
         None => "0".to_owned(),
     })
+}
+
+/// The expression of a CHECK constraint.
+pub(crate) fn check_of(node: &pb::Node) -> Option<&NodeEnum> {
+    match &node.node {
+        Some(NodeEnum::Constraint(c)) if c.contype == pb::ConstrType::ConstrCheck as i32 => {
+            inner(&c.raw_expr)
+        }
+        _ => None,
+    }
 }
 
 /// A default as it is kept: a bare literal gets its type, as PostgreSQL shows it.

@@ -317,7 +317,7 @@ impl Binder<'_> {
         self.holding(|b| b.condition(&scope, node, Place::Check))
     }
 
-    fn item_of(&self, target: &TableRel) -> NsItem {
+    pub(crate) fn item_of(&self, target: &TableRel) -> NsItem {
         NsItem {
             name: Some(target.alias.clone()),
             schema: None,

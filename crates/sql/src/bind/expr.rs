@@ -32,6 +32,16 @@ impl Binder<'_> {
     /// Everything that names and types can be wrong about; `54001` nested too deeply.
     pub(crate) fn expr(&mut self, scope: &Scope<'_>, node: &NodeEnum) -> Result<Expr> {
         sched::check_stack()?;
+        if self.depth >= super::DEPTH_MAX {
+            return Err(crate::parse::too_complex());
+        }
+        self.depth += 1;
+        let bound = self.expr_of(scope, node);
+        self.depth -= 1;
+        bound
+    }
+
+    fn expr_of(&mut self, scope: &Scope<'_>, node: &NodeEnum) -> Result<Expr> {
         match node {
             NodeEnum::AConst(c) => self.constant(c),
             NodeEnum::ColumnRef(c) => self.column_ref(scope, c),

@@ -39,6 +39,10 @@ pub(crate) mod utility;
 
 pub(crate) use scope::Scope;
 
+/// Deepest nesting of an expression. What follows binding (printing, planning, running) recurses
+/// over it too.
+pub(crate) const DEPTH_MAX: u32 = 1000;
+
 /// Literals of a normalised text on their way to become parameters.
 struct Lifting {
     /// Literal by byte position.
@@ -71,8 +75,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) cte_names: Vec<(String, usize)>,
     /// Tables with the locks that they need.
     pub locks: Vec<(Oid, LockMode)>,
-    /// CHECK expressions of the table that is being made.
-    pub(crate) new_checks: Vec<crate::parse::Tree>,
+    /// How deeply the expression that is being bound is nested.
+    pub(crate) depth: u32,
     /// The next query may have INTO.
     into_allowed: bool,
     /// Bound subqueries of expressions; `SubqueryExpr::plan` refers to them.
@@ -92,7 +96,7 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             cte_names: Vec::new(),
             locks: Vec::new(),
-            new_checks: Vec::new(),
+            depth: 0,
             into_allowed: false,
             subqueries: Vec::new(),
         }

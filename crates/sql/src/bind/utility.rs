@@ -4,7 +4,6 @@ use base::{Error, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 use txn::LockMode;
 
-use crate::parse::deparse_statement;
 use crate::utility::{ExplainOptions, TransactionModes, Utility};
 
 use super::define::{const_text, def_value};
@@ -148,41 +147,11 @@ impl Binder<'_> {
             let (ty, _) = self.type_name(name)?;
             params.push(if ty == types::oids::UNKNOWN { base::Oid(0) } else { ty });
         }
-        let Some(query) = inner(&stmt.query) else {
-            return Err(err!(SYNTAX_ERROR, "PREPARE without a statement"));
+        let Some(text) = text_behind_as(self.text) else {
+            return Err(err!(SYNTAX_ERROR, "PREPARE without AS"));
         };
-        let text = match self.text_from_node(query) {
-            Some(text) => text,
-            None => deparse_statement(query)?,
-        };
+        let text = text.to_owned();
         Ok(Utility::Prepare { name: stmt.name.clone(), params, text })
-    }
-
-    /// The statement's own text behind `AS`, if it can be found for sure.
-    fn text_from_node(&self, _query: &NodeEnum) -> Option<String> {
-        // PREPARE name [(types)] AS text: the first AS outside of parentheses and quotes.
-        let bytes = self.text.as_bytes();
-        let (mut depth, mut at) = (0usize, 0usize);
-        while at < bytes.len() {
-            match bytes[at] {
-                b'(' => depth += 1,
-                b')' => depth = depth.checked_sub(1)?,
-                b'\'' | b'"' | b'-' | b'/' | b'$' => return None,
-                b'a' | b'A' if depth == 0 => {
-                    let word = bytes.get(at + 1).is_some_and(|b| b.eq_ignore_ascii_case(&b's'))
-                        && at > 0
-                        && !is_word(bytes[at - 1])
-                        && bytes.get(at + 2).is_some_and(|b| !is_word(*b));
-                    if word {
-                        let rest = self.text[at + 2..].trim().trim_end_matches(';').trim_end();
-                        return Some(rest.to_owned());
-                    }
-                }
-                _ => {}
-            }
-            at += 1;
-        }
-        None
     }
 
     /// EXECUTE.
@@ -303,6 +272,36 @@ impl Binder<'_> {
     }
 }
 
+/// The statement's own text in `PREPARE name [(types)] AS text`: behind the first AS outside of
+/// parentheses, quoted names and comments.
+fn text_behind_as(text: &str) -> Option<&str> {
+    let bytes = text.as_bytes();
+    let (mut depth, mut at) = (0usize, 0usize);
+    while at < bytes.len() {
+        let rest = &text.as_bytes()[at..];
+        match bytes[at] {
+            b'(' => depth += 1,
+            b')' => depth = depth.checked_sub(1)?,
+            b'"' => at += 1 + rest[1..].iter().position(|b| *b == b'"')?,
+            b'-' if rest.starts_with(b"--") => at += rest.iter().position(|b| *b == b'\n')?,
+            b'/' if rest.starts_with(b"/*") => {
+                at += 3 + rest[2..].windows(2).position(|w| w == b"*/")?;
+            }
+            b if is_word(b) => {
+                let end = rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len());
+                if depth == 0 && rest[..end].eq_ignore_ascii_case(b"as") {
+                    let text = text.get(at + end..)?.trim();
+                    return Some(text.trim_end_matches(';').trim_end());
+                }
+                at += end - 1;
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
 fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80
 }
@@ -362,4 +361,18 @@ fn transaction_modes(options: &[pb::Node]) -> Result<TransactionModes> {
         }
     }
     Ok(modes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::text_behind_as;
+
+    #[test]
+    fn prepare_keeps_the_text_of_its_statement() {
+        let text = text_behind_as;
+        assert_eq!(text("prepare p as select 1 as x;"), Some("select 1 as x"));
+        assert_eq!(text("PREPARE \"as\" (int, text) /* as */ AS\nselect '('"), Some("select '('"));
+        assert_eq!(text("prepare basis -- as\n as(select 1)"), Some("(select 1)"));
+        assert_eq!(text("prepare p"), None);
+    }
 }

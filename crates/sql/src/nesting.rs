@@ -1,0 +1,174 @@
+//! How deeply a text may be nested, told before it is parsed.
+//!
+//! The grammar's library hands its tree over in an encoding that is read recursively, in frames of
+//! some kilobytes, without a check of the stack. So nesting is bounded first, by a scan that knows
+//! what can nest: brackets, CASE, and, within one bracket, operators (each operand may hang on the
+//! next operator) and joins and set operations (each has the ones before it as its left side). The
+//! scan may count too much, never too little; AND, OR and commas end a chain of operators, since
+//! they make flat lists.
+
+/// Deepest nesting. A level costs the decoder up to 3 KiB of stack; a worker's stack has 8 MiB.
+pub const NESTING_MAX: usize = 1500;
+
+/// Texts up to this length can't be nested more deeply than [`NESTING_MAX`]: a level takes at
+/// least one byte.
+const SHORT: usize = NESTING_MAX;
+
+/// Words that take an operand or make one larger.
+const OPERATORS: [&str; 18] = [
+    "not", "collate", "at", "is", "isnull", "notnull", "like", "ilike", "similar", "between", "in",
+    "overlaps", "any", "all", "some", "when", "else", "escape",
+];
+/// Words that have everything before them as their left side.
+const CHAINS: [&str; 4] = ["join", "union", "intersect", "except"];
+
+/// One open bracket.
+#[derive(Clone, Copy, Default)]
+struct Level {
+    /// Operators since the last comma, AND or OR.
+    operators: usize,
+    /// Joins and set operations.
+    chains: usize,
+}
+
+/// Whether a text may be nested more deeply than the limit.
+pub(crate) fn is_too_deep(text: &str) -> bool {
+    text.len() > SHORT && deepest(text.as_bytes()) > NESTING_MAX
+}
+
+fn deepest(bytes: &[u8]) -> usize {
+    let mut levels = vec![Level::default()];
+    // Levels below the last one, with what hangs in them.
+    let (mut below, mut deepest, mut at) = (0, 0, 0);
+    while at < bytes.len() {
+        let rest = &bytes[at..];
+        let mut step = 1;
+        let mut level = levels.pop().unwrap_or_default();
+        match rest[0] {
+            b'(' | b'[' => {
+                below += level.operators + level.chains + 1;
+                levels.push(level);
+                level = Level::default();
+            }
+            b')' | b']' => (level, below) = closed(&mut levels, below),
+            b',' => level.operators = 0,
+            b'\'' => step = string(rest, at > 0 && matches!(bytes[at - 1], b'e' | b'E')),
+            b'"' => step = 2 + rest[1..].iter().position(|b| *b == b'"').unwrap_or(rest.len()),
+            b'-' if rest.starts_with(b"--") => {
+                step = rest.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(rest.len());
+            }
+            b'/' if rest.starts_with(b"/*") => step = comment(rest),
+            b'$' => step = dollar(rest),
+            b'+' | b'-' | b'*' | b'/' | b'<' | b'>' | b'=' | b'~' | b'!' | b'@' | b'#' | b'%'
+            | b'^' | b'&' | b'|' | b'`' | b'?' | b':' => level.operators += 1,
+            b if is_word(b) => {
+                step = rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len());
+                let word = &rest[..step];
+                let is = |w: &&str| word.eq_ignore_ascii_case(w.as_bytes());
+                if is(&"and") || is(&"or") {
+                    level.operators = 0;
+                } else if is(&"case") {
+                    below += level.operators + level.chains + 1;
+                    levels.push(level);
+                    level = Level::default();
+                } else if is(&"end") && levels.len() > 1 {
+                    (level, below) = closed(&mut levels, below);
+                } else if CHAINS.iter().any(is) {
+                    level.chains += 1;
+                } else if OPERATORS.iter().any(is) {
+                    level.operators += 1;
+                }
+            }
+            _ => {}
+        }
+        levels.push(level);
+        deepest = deepest.max(below + level.operators + level.chains);
+        at += step.max(1);
+    }
+    deepest
+}
+
+/// The level outside of a bracket that closes; what stood inside hangs on the next operator there.
+fn closed(levels: &mut Vec<Level>, below: usize) -> (Level, usize) {
+    match levels.pop() {
+        Some(outer) => (outer, below - outer.operators - outer.chains - 1),
+        None => (Level::default(), 0),
+    }
+}
+
+fn is_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80
+}
+
+/// Length of a quoted string.
+fn string(rest: &[u8], escapes: bool) -> usize {
+    let mut at = 1;
+    while at < rest.len() {
+        match rest[at] {
+            b'\\' if escapes => at += 2,
+            b'\'' => return at + 1,
+            _ => at += 1,
+        }
+    }
+    rest.len()
+}
+
+/// Length of a comment; they nest.
+fn comment(rest: &[u8]) -> usize {
+    let (mut depth, mut at) = (0usize, 0);
+    while at < rest.len() {
+        if rest[at..].starts_with(b"/*") {
+            depth += 1;
+            at += 2;
+        } else if rest[at..].starts_with(b"*/") {
+            depth -= 1;
+            at += 2;
+            if depth == 0 {
+                return at;
+            }
+        } else {
+            at += 1;
+        }
+    }
+    rest.len()
+}
+
+/// Length of a dollar-quoted string; 1 if it is none.
+fn dollar(rest: &[u8]) -> usize {
+    let tag = 1 + rest[1..].iter().position(|b| !is_word(*b)).unwrap_or(rest.len() - 1);
+    if rest.get(tag) != Some(&b'$') || rest.get(1).is_some_and(u8::is_ascii_digit) {
+        return 1;
+    }
+    let quote = &rest[..=tag];
+    let found = rest[quote.len()..].windows(quote.len()).position(|w| w == quote);
+    found.map_or(rest.len(), |at| quote.len() * 2 + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nests_is_counted() {
+        let depth = |text: String| deepest(text.as_bytes());
+        assert!(depth(format!("select {}1{}", "(".repeat(50), ")".repeat(50))) >= 50);
+        assert!(depth(format!("select {}true", "not ".repeat(50))) >= 50);
+        assert!(depth(format!("select 1{}", " + 1".repeat(50))) >= 50);
+        assert!(
+            depth(format!("select {}1{}", "case when a then ".repeat(50), " end".repeat(50))) >= 50
+        );
+        assert!(depth(format!("select 1 from a{}", " join b on a and c".repeat(50))) >= 50);
+        assert!(depth(format!("select 1{}", " union select 1".repeat(50))) >= 50);
+        assert!(depth(format!("select {}1", "- (1) ".repeat(50))) >= 50);
+    }
+
+    #[test]
+    fn what_is_flat_is_not() {
+        let depth = |text: String| deepest(text.as_bytes());
+        assert!(depth(format!("select 1 where a = 1{}", " and a = (1 + 2)".repeat(500))) < 10);
+        assert!(depth(format!("insert into t values (1, -2){}", ", (3, -4 * 5)".repeat(500))) < 10);
+        assert!(depth(format!("select 1 in ({})", "1, ".repeat(500))) < 10);
+        assert!(depth("select '((((((((((', \"((((((((((\" -- ((((((((((".into()) < 5);
+        assert!(depth("select /* ((( /* ((( */ ((( */ $x$ (((((( $x$, E'\\'(((((('".into()) < 5);
+    }
+}
