@@ -17,7 +17,6 @@ CREATE INDEX child_name ON child (name DESC, flag);
 \d pg_am
 \dT integer
 \du
-\conninfo_is_left_out
 DROP TABLE child, parent;
 \d
 \dt

@@ -309,7 +309,7 @@ pub fn parse(id: SettingId, text: &str) -> Result<Value> {
                 let space = if unit.is_empty() { "" } else { " " };
                 return Err(err!(
                     INVALID_PARAMETER_VALUE,
-                    "{value}{space}{unit} is outside the valid range for parameter \"{}\" ({min}{space}{unit} .. {max}{space}{unit})",
+                    "{value}{space}{unit} is outside the valid range for parameter \"{}\" ({min} .. {max})",
                     def.name
                 ));
             }
@@ -537,7 +537,7 @@ mod tests {
             |name: &str, text: &str| parse(id(name), text).unwrap_err().message().to_owned();
         assert_eq!(
             error("work_mem", "1kB"),
-            "1 kB is outside the valid range for parameter \"work_mem\" (64 kB .. 2147483647 kB)"
+            "1 kB is outside the valid range for parameter \"work_mem\" (64 .. 2147483647)"
         );
         assert_eq!(error("work_mem", "1min"), "invalid value for parameter \"work_mem\": \"1min\"");
         assert_eq!(error("fsync", "maybe"), "parameter \"fsync\" requires a Boolean value");

@@ -237,18 +237,20 @@ fn action(action: ForeignKeyAction) -> &'static str {
 
 /// `PRIMARY KEY (a)`, `FOREIGN KEY (a) REFERENCES t(b)`, … `path` are the schemas whose tables need
 /// no qualification.
+/// `check` prints a CHECK's stored expression.
 pub fn constraint(
     catalog: &Snapshot,
     path: &[Id],
     table: &Table,
     constraint: &Constraint,
+    check: &dyn Fn(&str) -> String,
 ) -> String {
     let keyed = |word: &str, id: &Id| {
         let columns = catalog.index(*id).map(|i| i.columns.clone()).unwrap_or_default();
         format!("{word} ({})", column_list(table, columns.iter().map(|c| c.column)))
     };
     match &constraint.kind {
-        ConstraintKind::Check(sql) => format!("CHECK (({sql}))"),
+        ConstraintKind::Check(sql) => format!("CHECK ({})", check(sql)),
         ConstraintKind::PrimaryKey { index } => keyed("PRIMARY KEY", index),
         ConstraintKind::Unique { index } => keyed("UNIQUE", index),
         ConstraintKind::ForeignKey(key) => {

@@ -14,6 +14,7 @@ mod parse;
 pub mod plan;
 mod planner;
 pub mod prepare;
+pub mod print;
 mod scan;
 mod statement;
 #[cfg(test)]

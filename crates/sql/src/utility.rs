@@ -26,6 +26,8 @@ pub struct TransactionModes {
     pub read_only: Option<bool>,
     /// DEFERRABLE.
     pub deferrable: Option<bool>,
+    /// The statement was START TRANSACTION, which has its own tag.
+    pub start: bool,
 }
 
 /// A column definition.
@@ -50,6 +52,8 @@ pub struct ConstraintDef {
     pub name: Option<String>,
     /// What.
     pub kind: ConstraintDefKind,
+    /// Where it stands in the statement.
+    pub position: u32,
 }
 
 /// See [`ConstraintDef`].

@@ -11,6 +11,8 @@ mod row;
 mod schema;
 mod views;
 
+pub use schema::descriptions;
+
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 

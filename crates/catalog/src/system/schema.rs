@@ -139,6 +139,15 @@ pub(super) fn pg_collation(_cx: &SystemCx<'_>) -> Rows {
     Ok([(100, "default"), (950, "C"), (951, "POSIX")].iter().map(one).collect())
 }
 
+/// What PostgreSQL says about its own objects: class, object, text.
+pub fn descriptions() -> impl Iterator<Item = (u32, u32, &'static str)> {
+    include_str!("descriptions.txt").lines().filter(|l| !l.starts_with('#')).filter_map(|line| {
+        let mut parts = line.splitn(3, " | ");
+        let class = parts.next()?.parse().ok()?;
+        Some((class, parts.next()?.parse().ok()?, parts.next()?))
+    })
+}
+
 pub(super) fn pg_description(cx: &SystemCx<'_>) -> Rows {
     let class_of = |id| {
         if cx.catalog.schema(id).is_some() { 2615 } else { 1259 }
@@ -152,5 +161,13 @@ pub(super) fn pg_description(cx: &SystemCx<'_>) -> Rows {
             .done()
     };
     debug_assert!(Oid(1259) < Oid::FIRST_USER);
-    Ok(cx.catalog.comments().map(|c| one(c)).collect())
+    let builtin = |(class, object, text): (u32, u32, &'static str)| {
+        row(PG_CATALOG, "pg_description")
+            .set("objoid", oid(object))
+            .set("classoid", oid(class))
+            .set("objsubid", 0)
+            .set("description", text)
+            .done()
+    };
+    Ok(cx.catalog.comments().map(|c| one(c)).chain(descriptions().map(builtin)).collect())
 }

@@ -21,7 +21,7 @@ pub fn run(
     let table = match open_table(cx, name, LockMode::AccessExclusive) {
         Err(error) if if_exists && error.code() == base::sqlstate::UNDEFINED_TABLE => {
             let message = format!("relation \"{}\" does not exist, skipping", name.name);
-            notice(cx, base::sqlstate::UNDEFINED_TABLE, message);
+            notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
             return Ok(());
         }
         other => other?,
@@ -171,7 +171,7 @@ fn drop_column(
         }
         let message =
             format!("column \"{name}\" of relation \"{}\" does not exist, skipping", table.name);
-        notice(cx, base::sqlstate::UNDEFINED_COLUMN, message);
+        notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
         return Ok(());
     };
     let view = cx.catalog_tx.view();
@@ -288,7 +288,7 @@ fn drop_constraint(
         if !if_exists {
             return Err(err!(UNDEFINED_OBJECT, "{message}"));
         }
-        notice(cx, base::sqlstate::UNDEFINED_OBJECT, format!("{message}, skipping"));
+        notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
         return Ok(());
     };
     let index = match constraint.kind {

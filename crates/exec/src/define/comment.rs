@@ -20,7 +20,7 @@ fn target(
         "TABLE" | "COLUMN" | "INDEX" | "VIEW" => {
             let schema = object.schema.as_deref();
             match view.relation(path, schema, &object.name) {
-                None => Err(view.missing_relation(schema, &object.name).at(object.position)),
+                None => Err(view.missing_relation(schema, &object.name)),
                 Some(Relation::Index(index)) => Ok((index.oid, 0)),
                 Some(Relation::Table(table)) => match column {
                     None => Ok((table.oid, 0)),

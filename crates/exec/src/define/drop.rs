@@ -28,7 +28,7 @@ pub fn run(
             let word = other.to_lowercase();
             for name in names {
                 let message = format!("{word} \"{}\" does not exist, skipping", name.name);
-                notice(cx, base::sqlstate::UNDEFINED_OBJECT, message);
+                notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
             }
             Ok(())
         }
@@ -83,7 +83,7 @@ fn missing(cx: &mut ExecContext<'_>, word: &str, name: &Name, if_exists: bool) -
     {
         let message = format!("schema \"{schema}\" does not exist");
         if if_exists {
-            notice(cx, base::sqlstate::UNDEFINED_SCHEMA, format!("{message}, skipping"));
+            notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
             return Ok(());
         }
         return Err(Error::new(base::sqlstate::UNDEFINED_SCHEMA, message));
@@ -95,7 +95,7 @@ fn missing(cx: &mut ExecContext<'_>, word: &str, name: &Name, if_exists: bool) -
         base::sqlstate::UNDEFINED_TABLE
     };
     if if_exists {
-        notice(cx, code, format!("{message}, skipping"));
+        notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
         return Ok(());
     }
     Err(Error::new(code, message))
@@ -330,7 +330,7 @@ fn drop_schema(
     let Some(schema) = view.schema_named(&name.name).cloned() else {
         let message = format!("schema \"{}\" does not exist", name.name);
         if if_exists {
-            notice(cx, base::sqlstate::UNDEFINED_SCHEMA, format!("{message}, skipping"));
+            notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
             return Ok(());
         }
         return Err(Error::new(base::sqlstate::UNDEFINED_SCHEMA, message));

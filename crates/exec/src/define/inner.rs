@@ -37,6 +37,11 @@ impl RowSink for Each<'_> {
 }
 
 fn plan(text: &str, cx: &mut ExecContext<'_>) -> Result<Arc<Prepared>> {
+    with_context(cx, |context| Ok(Arc::new(prepare(text, &[], context, None)?.0)))
+}
+
+/// Calls `f` with what binding needs.
+pub fn with_context<R>(cx: &mut ExecContext<'_>, f: impl FnOnce(&PrepareContext<'_>) -> R) -> R {
     let view = cx.catalog_tx.view();
     let storage = &cx.engine.storage;
     let table_size = |table: &Table| {
@@ -53,7 +58,7 @@ fn plan(text: &str, cx: &mut ExecContext<'_>) -> Result<Arc<Prepared>> {
         environment: 0,
         table_size: &table_size,
     };
-    Ok(Arc::new(prepare(text, &[], &context, None)?.0))
+    f(&context)
 }
 
 /// Runs a query over everything that is committed and the transaction's own changes so far.

@@ -12,7 +12,7 @@ mod create_table;
 mod create_table_as;
 mod drop;
 mod index_build;
-mod inner;
+pub mod inner;
 mod name;
 mod rename;
 mod rewrite;
@@ -114,7 +114,7 @@ fn find_table(cx: &mut ExecContext<'_>, name: &Name) -> Result<Arc<Table>> {
                 name.name
             );
         }
-        error.at(name.position)
+        error
     })
 }
 

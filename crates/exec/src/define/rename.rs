@@ -30,7 +30,7 @@ fn relation(old: &Name, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
     let view = cx.catalog_tx.view();
     let schema = old.schema.as_deref();
     match view.relation(cx.search_path, schema, &old.name) {
-        None => Err(view.missing_relation(schema, &old.name).at(old.position)),
+        None => Err(view.missing_relation(schema, &old.name)),
         Some(Relation::Table(table)) => {
             lock(cx, table.oid, LockMode::AccessExclusive)?;
             let mut table = refresh(cx, table.oid)?;

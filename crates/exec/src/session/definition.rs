@@ -5,6 +5,7 @@ use catalog::{Snapshot, Table};
 use types::{Datum, oids};
 
 use super::{int_at, oid_at, text, text_at};
+use crate::define::inner::with_context;
 use crate::run::Run;
 
 pub use catalog::definition::quote_ident as quote_identifier;
@@ -25,7 +26,9 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             text(types::io::format_type(base::Oid(id), typmod))
         }
         "pg_get_expr" => match args.first() {
-            Some(Datum::Text(sql)) => text(sql.as_str()),
+            Some(Datum::Text(sql)) => {
+                text(stored_expression(sql, oid_at(args, 1), flag(args, 2), run))
+            }
             _ => Datum::Null,
         },
         "pg_get_indexdef" => match args.len() {
@@ -33,7 +36,7 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             _ => index_definition(&view, id).map_or(Datum::Null, text),
         },
         "pg_get_constraintdef" => {
-            constraint_definition(&view, id, run.cx.search_path).map_or(Datum::Null, text)
+            constraint_definition(id, flag(args, 1), run).map_or(Datum::Null, text)
         }
         "pg_get_userbyid" => match view.roles().find(|r| r.oid == id) {
             Some(role) => text(role.name.as_str()),
@@ -95,6 +98,8 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         | "pg_get_statisticsobjdef_columns"
         | "pg_get_partition_constraintdef"
         | "pg_tablespace_location" => Datum::Null,
+        // No table has partitions or a parent.
+        "pg_partition_ancestors" | "pg_partition_tree" | "pg_partition_root" => Datum::Null,
         "pg_relation_is_publishable" => Datum::Bool(view.table(id).is_some()),
         "pg_relation_is_updatable" => Datum::Int4(if view.table(id).is_some() { 28 } else { 0 }),
         "pg_column_is_updatable" => Datum::Bool(view.table(id).is_some()),
@@ -122,17 +127,46 @@ fn index_part(view: &Snapshot, id: u32, number: usize) -> Datum {
     found.map_or(Datum::Null, text)
 }
 
+fn flag(args: &[Datum], n: usize) -> bool {
+    args.get(n) == Some(&Datum::Bool(true))
+}
+
+/// A default or check as PostgreSQL prints it; the stored text where it can't be bound any more.
+fn stored_expression(sql: &str, table: u32, pretty: bool, run: &mut Run<'_, '_>) -> String {
+    let view = run.cx.catalog_tx.view();
+    let Some(table) = view.table(table) else { return sql.to_owned() };
+    let column = table.columns.iter().find(|c| !c.dropped && c.default.as_deref() == Some(sql));
+    let printed = with_context(run.cx, |cx| match column {
+        Some(c) => sql::print::default(cx, (base::Oid(c.ty), c.typmod), sql, pretty),
+        None => sql::print::check(cx, table, sql, pretty),
+    });
+    printed.unwrap_or_else(|_| sql.to_owned())
+}
+
 /// A constraint by its oid.
-pub fn constraint_definition(view: &Snapshot, id: u32, path: &[u32]) -> Option<String> {
+pub fn constraint_definition(id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Option<String> {
+    let view = run.cx.catalog_tx.view();
     let has = |t: &&std::sync::Arc<Table>| t.constraints.iter().any(|c| c.oid == id);
     let table = view.tables().find(has)?;
     let constraint = table.constraints.iter().find(|c| c.oid == id)?;
-    Some(catalog::definition::constraint(view, path, table, constraint))
+    let check = match &constraint.kind {
+        catalog::ConstraintKind::Check(sql) => {
+            with_context(run.cx, |cx| sql::print::check(cx, table, sql, pretty))
+                .unwrap_or_else(|_| format!("({sql})"))
+        }
+        _ => String::new(),
+    };
+    let path = run.cx.search_path;
+    Some(catalog::definition::constraint(&view, path, table, constraint, &|_| check.clone()))
 }
 
 fn description(view: &Snapshot, object: u32, column: u16) -> Datum {
     let found = view.comments().find(|c| c.object == object && c.column == column);
-    found.map_or(Datum::Null, |c| text(c.text.as_str()))
+    if let Some(comment) = found {
+        return text(comment.text.as_str());
+    }
+    let mut builtin = catalog::system::descriptions().filter(|d| d.1 == object && column == 0);
+    builtin.next().map_or(Datum::Null, |d| text(d.2))
 }
 
 /// Bytes of some forks; NULL when the (first) relation isn't there.

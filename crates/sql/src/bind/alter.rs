@@ -121,7 +121,8 @@ impl Binder<'_> {
                 let Some(NodeEnum::Constraint(c)) = inner(&cmd.def) else {
                     return Err(err!(SYNTAX_ERROR, "ADD CONSTRAINT without a constraint"));
                 };
-                match self.constraint(c, None)? {
+                let def = self.constraint(c, None)?;
+                match def {
                     Some(def) => AlterTable::AddConstraint(def),
                     None => return Ok(()),
                 }

@@ -114,7 +114,9 @@ impl Binder<'_> {
         ty: Oid,
         position: u32,
     ) -> Expr {
-        if let Some(value) = fold(function, &args, self.cx.format) {
+        if !self.unfolded
+            && let Some(value) = fold(function, &args, self.cx.format)
+        {
             return Expr::Const(value, ty);
         }
         Expr::Call { function, args: args.into_boxed_slice(), ty, position }
@@ -215,14 +217,29 @@ impl Binder<'_> {
     /// A quoted literal read as a value of a type.
     pub(crate) fn literal(&mut self, text: &str, to: Oid, position: u32) -> Result<Expr> {
         if needs_catalog(to) {
-            return self.object_literal(text, to).map_err(|e| e.at(position));
+            return self
+                .object_literal(text, to)
+                .map_err(|e| e.at(self.literal_position(text, position)));
         }
         if matches!(to, DATE | TIME | TIMESTAMP | TIMESTAMPTZ) && depends_on_now(text) {
             let text = Expr::Const(Datum::Text(text.into()), TEXT);
             return Ok(Expr::InOutCast { arg: Box::new(text), ty: to, typmod: -1 });
         }
-        let value = types::io::input(to, -1, text, self.cx.format).map_err(|e| e.at(position))?;
+        let value = types::io::input(to, -1, text, self.cx.format)
+            .map_err(|e| e.at(self.literal_position(text, position)))?;
         Ok(Expr::Const(value, to))
+    }
+
+    /// Where a quoted literal stands that can't be read: the one with this text nearest to
+    /// `near`. (Expressions don't carry their positions; this is needed on the way to an error
+    /// only.)
+    fn literal_position(&self, text: &str, near: u32) -> u32 {
+        let quoted = format!("'{}'", text.replace('\'', "''"));
+        self.text
+            .match_indices(&quoted)
+            .map(|(at, _)| self.at(at as i32))
+            .min_by_key(|at| if near == 0 { *at } else { at.abs_diff(near) })
+            .unwrap_or(near)
     }
 
     /// Applies a typmod to a value that has its type.
@@ -237,7 +254,9 @@ impl Binder<'_> {
         if typmod < 0 || self.typmod_of(&expr) == typmod {
             return Ok(expr);
         }
-        if let Expr::Const(value, _) = &expr {
+        if let Expr::Const(value, _) = &expr
+            && !self.unfolded
+        {
             if value.is_null() {
                 return Ok(expr);
             }

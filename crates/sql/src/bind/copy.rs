@@ -36,7 +36,7 @@ impl Binder<'_> {
         if stmt.where_clause.is_some() {
             return Err(Error::unsupported("COPY FROM … WHERE"));
         }
-        let options = copy_options(stmt)?;
+        let options = self.copy_options(stmt)?;
         if let Some(query) = inner(&stmt.query) {
             let NodeEnum::SelectStmt(select) = query else {
                 return Err(Error::unsupported("COPY of a data-modifying statement"));
@@ -143,62 +143,74 @@ impl Binder<'_> {
         let (rel, cols) = self.project(rel, &targets)?;
         Ok(crate::logical::Query { rel, cols, output })
     }
-}
 
-fn copy_options(stmt: &pb::CopyStmt) -> Result<CopyOptions> {
-    let mut format = CopyFormat::Text;
-    for def in defs(&stmt.options) {
-        if def.defname == "format" {
-            format = match def_value(def).unwrap_or_default().as_str() {
-                "text" => CopyFormat::Text,
-                "csv" => CopyFormat::Csv,
-                "binary" => CopyFormat::Binary,
-                other => {
-                    return Err(err!(
-                        INVALID_PARAMETER_VALUE,
-                        "COPY format \"{other}\" not recognized"
-                    ));
-                }
-            };
+    fn copy_options(&self, stmt: &pb::CopyStmt) -> Result<CopyOptions> {
+        let mut format = CopyFormat::Text;
+        for def in defs(&stmt.options) {
+            if def.defname == "format" {
+                format = match def_value(def).unwrap_or_default().as_str() {
+                    "text" => CopyFormat::Text,
+                    "csv" => CopyFormat::Csv,
+                    "binary" => CopyFormat::Binary,
+                    other => {
+                        return Err(err!(
+                            INVALID_PARAMETER_VALUE,
+                            "COPY format \"{other}\" not recognized"
+                        )
+                        .at(self.at(def.location)));
+                    }
+                };
+            }
         }
-    }
-    let csv = format == CopyFormat::Csv;
-    let mut options = CopyOptions {
-        format,
-        delimiter: if csv { b',' } else { b'\t' },
-        null: if csv { String::new() } else { "\\N".to_owned() },
-        header: false,
-        quote: b'"',
-        escape: b'"',
-        freeze: false,
-    };
-    let mut escape = None;
-    for def in defs(&stmt.options) {
-        let value = def_value(def);
-        let text = value.clone().unwrap_or_default();
-        let flag = || match value.as_deref() {
-            None => Ok(true),
-            Some(v) => base::settings::parse_bool(v)
-                .ok_or_else(|| err!(SYNTAX_ERROR, "{} requires a Boolean value", def.defname)),
+        let csv = format == CopyFormat::Csv;
+        let mut options = CopyOptions {
+            format,
+            delimiter: if csv { b',' } else { b'\t' },
+            null: if csv { String::new() } else { "\\N".to_owned() },
+            header: false,
+            quote: b'"',
+            escape: b'"',
+            freeze: false,
         };
-        match def.defname.as_str() {
-            "format" => {}
-            "freeze" => options.freeze = flag()?,
-            "delimiter" => options.delimiter = one_byte(&text, "COPY delimiter")?,
-            "null" => options.null = text,
-            "header" => options.header = flag()?,
-            "quote" => options.quote = one_byte(&text, "COPY quote")?,
-            "escape" => escape = Some(one_byte(&text, "COPY escape")?),
-            "encoding"
-                if text.eq_ignore_ascii_case("utf8") || text.eq_ignore_ascii_case("utf-8") => {}
-            other => return Err(Error::unsupported(format!("COPY option \"{other}\""))),
+        let mut escape = None;
+        for def in defs(&stmt.options) {
+            let value = def_value(def);
+            let text = value.clone().unwrap_or_default();
+            let flag = || match value.as_deref() {
+                None => Ok(true),
+                Some(v) => base::settings::parse_bool(v)
+                    .ok_or_else(|| err!(SYNTAX_ERROR, "{} requires a Boolean value", def.defname)),
+            };
+            match def.defname.as_str() {
+                "format" => {}
+                "freeze" => options.freeze = flag()?,
+                "delimiter" => options.delimiter = one_byte(&text, "COPY delimiter")?,
+                "null" => options.null = text,
+                "header" => options.header = flag()?,
+                "quote" => options.quote = one_byte(&text, "COPY quote")?,
+                "escape" => escape = Some(one_byte(&text, "COPY escape")?),
+                "encoding"
+                    if text.eq_ignore_ascii_case("utf8") || text.eq_ignore_ascii_case("utf-8") => {}
+                "force_quote" | "force_not_null" | "force_null" | "encoding" => {
+                    return Err(
+                        self.unsupported(&format!("COPY option {}", def.defname), def.location)
+                    );
+                }
+                other => {
+                    return Err(err!(SYNTAX_ERROR, "option \"{other}\" not recognized")
+                        .at(self.at(def.location)));
+                }
+            }
         }
+        options.escape = escape.unwrap_or(options.quote);
+        if format == CopyFormat::Binary && (options.header || options.null != "\\N") {
+            return Err(err!(
+                SYNTAX_ERROR,
+                "cannot specify DELIMITER, NULL or HEADER in BINARY mode"
+            ));
+        }
+        Ok(options)
     }
-    options.escape = escape.unwrap_or(options.quote);
-    if format == CopyFormat::Binary && (options.header || options.null != "\\N") {
-        return Err(err!(SYNTAX_ERROR, "cannot specify DELIMITER, NULL or HEADER in BINARY mode"));
-    }
-    Ok(options)
 }
 
 fn defs(nodes: &[pb::Node]) -> impl Iterator<Item = &pb::DefElem> {

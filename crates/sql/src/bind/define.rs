@@ -144,7 +144,8 @@ impl Binder<'_> {
                             INVALID_TABLE_DEFINITION,
                             "multiple primary keys for table \"{}\" are not allowed",
                             name.name
-                        ));
+                        )
+                        .at(constraint.position));
                     }
                     keys
                 }
@@ -160,7 +161,9 @@ impl Binder<'_> {
                         }
                         _ => "named in key",
                     };
-                    return Err(err!(UNDEFINED_COLUMN, "column \"{key}\" {what} does not exist"));
+                    let error = err!(UNDEFINED_COLUMN, "column \"{key}\" {what} does not exist");
+                    let foreign = matches!(constraint.kind, ConstraintDefKind::ForeignKey { .. });
+                    return Err(if foreign { error } else { error.at(constraint.position) });
                 }
             }
         }
@@ -291,7 +294,7 @@ impl Binder<'_> {
             _ => return Err(self.unsupported("this constraint", c.location)),
         };
         let name = (!c.conname.is_empty()).then(|| c.conname.clone());
-        Ok(Some(ConstraintDef { name, kind }))
+        Ok(Some(ConstraintDef { name, kind, position: self.at(c.location) }))
     }
 
     /// `WITH (name = value, …)`.

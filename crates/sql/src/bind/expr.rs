@@ -8,7 +8,7 @@ use types::oids::*;
 use crate::expr::{Expr, RowOp};
 
 use super::scope::Place;
-use super::{Binder, Scope, ast, coerce, inner, operator};
+use super::{Binder, Scope, ast, coerce, inner, operator, similar};
 
 impl Binder<'_> {
     /// Binds a node of the tree.
@@ -149,7 +149,8 @@ impl Binder<'_> {
                 if self.find_item(scope, None, name, c.location)?.is_some() {
                     return self.whole_row(scope, None, name, c.location);
                 }
-                Err(err!(UNDEFINED_COLUMN, "column \"{name}\" does not exist").at(position))
+                let error = err!(UNDEFINED_COLUMN, "column \"{name}\" does not exist");
+                Err(similar::hint(scope, None, name, error).at(position))
             }
             [table, name] => self.find_qualified(scope, None, table, name, c.location),
             [.., schema, table, name] => {
@@ -168,7 +169,7 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         match self.find_item(scope, schema, table, location)? {
             Some(item) => Ok(Expr::Row(item.columns.iter().map(|c| c.expr.clone()).collect())),
-            None => Err(self.missing_from(scope, table, location)),
+            None => Err(self.missing_from(scope, schema, table, location)),
         }
     }
 
@@ -367,7 +368,7 @@ impl Binder<'_> {
                 _ => None,
             })
             .collect();
-        match constants {
+        match constants.filter(|_| !self.unfolded) {
             Some(items) => Expr::Const(array_datum(element, items), ty),
             None => Expr::Array { items, element, ty, nested: false },
         }

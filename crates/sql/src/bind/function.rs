@@ -98,12 +98,23 @@ impl Binder<'_> {
                 Ok(Expr::Const(Datum::Oid(args[0].ty().0), row.result))
             }
             Some(Callee::Function(row)) => {
-                if call.agg_distinct || !call.agg_order.is_empty() || call.agg_filter.is_some() {
+                let word = match call {
+                    _ if call.agg_distinct => "DISTINCT",
+                    _ if !call.agg_order.is_empty() => "ORDER BY",
+                    _ if call.agg_filter.is_some() => "FILTER",
+                    _ => "",
+                };
+                if !word.is_empty() {
                     return Err(err!(
                         WRONG_OBJECT_TYPE,
-                        "DISTINCT, ORDER BY or FILTER specified, but {name} is not an aggregate function"
+                        "{word} specified, but {name} is not an aggregate function"
                     )
                     .at(position));
+                }
+                if name == "pg_typeof" {
+                    // Known here, whatever the argument's value.
+                    let ty = args.first().map_or(UNKNOWN, Expr::ty);
+                    return Ok(Expr::Const(Datum::Oid(ty.0), REGTYPE));
                 }
                 if row.returns_set {
                     scope.check_set(position)?;

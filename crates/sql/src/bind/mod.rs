@@ -33,6 +33,7 @@ pub(crate) mod overload;
 pub(crate) mod scope;
 pub(crate) mod select;
 pub(crate) mod setop;
+pub(crate) mod similar;
 pub(crate) mod sublink;
 pub(crate) mod typename;
 pub(crate) mod utility;
@@ -81,6 +82,8 @@ pub(crate) struct Binder<'a> {
     into_allowed: bool,
     /// Bound subqueries of expressions; `SubqueryExpr::plan` refers to them.
     pub subqueries: Vec<Query>,
+    /// Keeps calls and casts of constants as they are, for printing.
+    pub(crate) unfolded: bool,
 }
 
 impl<'a> Binder<'a> {
@@ -99,6 +102,7 @@ impl<'a> Binder<'a> {
             depth: 0,
             into_allowed: false,
             subqueries: Vec::new(),
+            unfolded: false,
         }
     }
 

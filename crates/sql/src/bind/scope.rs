@@ -7,7 +7,7 @@ use base::{Result, err};
 use crate::expr::{AggCall, Expr};
 use crate::logical::{Col, TableRel};
 
-use super::Binder;
+use super::{Binder, similar};
 
 /// A column that a FROM item offers.
 #[derive(Clone)]
@@ -292,7 +292,7 @@ impl Binder<'_> {
         location: i32,
     ) -> Result<Expr> {
         let Some(item) = self.find_item(scope, schema, table, location)? else {
-            return Err(self.missing_from(scope, table, location));
+            return Err(self.missing_from(scope, schema, table, location));
         };
         let mut matches = item.columns.iter().filter(|c| c.name == name);
         if let Some(column) = matches.next() {
@@ -306,33 +306,44 @@ impl Binder<'_> {
         if let Some(expr) = self.system_column(item, name) {
             return Ok(expr);
         }
-        Err(err!(UNDEFINED_COLUMN, "column {table}.{name} does not exist").at(self.at(location)))
+        let error = err!(UNDEFINED_COLUMN, "column {table}.{name} does not exist");
+        Err(similar::hint(scope, Some(table), name, error).at(self.at(location)))
     }
 
     /// `42P01` for a name that FROM doesn't have.
     pub(crate) fn missing_from(
         &self,
         scope: &Scope<'_>,
+        schema: Option<&str>,
         table: &str,
         location: i32,
     ) -> base::Error {
-        let position = self.at(location);
-        let mut level = Some(scope);
-        while let Some(scope) = level {
-            let hidden = scope
-                .items
-                .iter()
-                .find(|i| i.rel_visible && i.table.as_ref().is_some_and(|t| t.table.name == table));
-            if let Some(alias) = hidden.and_then(|i| i.name.as_ref()) {
-                return err!(
-                    UNDEFINED_TABLE,
-                    "invalid reference to FROM-clause entry for table \"{table}\""
+        let oid = match self.find_relation(schema, table) {
+            Some(catalog::snapshot::Relation::Table(table)) => table.oid,
+            _ => 0,
+        };
+        let is_meant = |i: &&NsItem| {
+            i.name.as_deref() == Some(table) && schema.is_none() || oid != 0 && i.oid == oid
+        };
+        let mut levels = std::iter::successors(Some(scope), |s| s.parent);
+        if let Some(item) = levels.find_map(|s| s.items.iter().find(is_meant)) {
+            let alias = item.name.as_deref().unwrap_or_default();
+            let hint = if alias != table && item.rel_visible {
+                format!("Perhaps you meant to reference the table alias \"{alias}\".")
+            } else {
+                format!(
+                    "There is an entry for table \"{alias}\", but it cannot be referenced from this part of the query."
                 )
-                .hint(format!("Perhaps you meant to reference the table alias \"{alias}\"."))
-                .at(position);
-            }
-            level = scope.parent;
+            };
+            return err!(
+                UNDEFINED_TABLE,
+                "invalid reference to FROM-clause entry for table \"{table}\""
+            )
+            .hint(hint)
+            .at(self.at(location));
         }
-        err!(UNDEFINED_TABLE, "missing FROM-clause entry for table \"{table}\"").at(position)
+        let full = schema.map_or_else(|| table.to_owned(), |s| format!("{s}.{table}"));
+        err!(UNDEFINED_TABLE, "missing FROM-clause entry for table \"{full}\"")
+            .at(self.at(location))
     }
 }

@@ -358,7 +358,7 @@ impl Binder<'_> {
         }
         let (schema, table) = ast::qualified(&names);
         let Some(item) = self.find_item(scope, schema, table, c.location)? else {
-            return Err(self.missing_from(scope, table, c.location));
+            return Err(self.missing_from(scope, schema, table, c.location));
         };
         out.extend(
             item.columns.iter().map(|c| Target { name: c.name.clone(), expr: c.expr.clone() }),

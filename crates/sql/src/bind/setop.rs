@@ -40,7 +40,7 @@ impl Binder<'_> {
         let left = self.set_leaf(larg, parent)?;
         let right = self.set_leaf(rarg, parent)?;
         let op = pb::SetOperation::try_from(stmt.op).unwrap_or(pb::SetOperation::Undefined);
-        self.combine(op, stmt.all, left, right, leaf_location(rarg))
+        self.combine(op, stmt.all, (left, larg), (right, rarg))
     }
 
     fn set_leaf(&mut self, stmt: &pb::SelectStmt, parent: Option<&Scope<'_>>) -> Result<Query> {
@@ -56,9 +56,8 @@ impl Binder<'_> {
         &mut self,
         op: pb::SetOperation,
         all: bool,
-        mut left: Query,
-        mut right: Query,
-        location: i32,
+        (mut left, left_stmt): (Query, &pb::SelectStmt),
+        (mut right, right_stmt): (Query, &pb::SelectStmt),
     ) -> Result<Query> {
         let name = match op {
             pb::SetOperation::SetopIntersect => "INTERSECT",
@@ -70,12 +69,13 @@ impl Binder<'_> {
                 SYNTAX_ERROR,
                 "each {name} query must have the same number of columns"
             )
-            .at(self.at(location)));
+            .at(self.at(leaf_location(right_stmt, 0))));
         }
         let mut types = Vec::with_capacity(left.cols.len());
-        for (l, r) in left.output.iter().zip(&right.output) {
-            let position = self.at(location);
-            types.push(self.common_type(&[(l.ty, 0), (r.ty, position)], name)?);
+        for (i, (l, r)) in left.output.iter().zip(&right.output).enumerate() {
+            let place = |stmt| self.at(leaf_location(stmt, i));
+            let both = [(l.ty, place(left_stmt)), (r.ty, place(right_stmt))];
+            types.push(self.common_type(&both, name)?);
         }
         self.coerce_output(&mut left, &types, name, 0)?;
         self.coerce_output(&mut right, &types, name, self.at(location))?;
@@ -283,9 +283,18 @@ impl Binder<'_> {
     }
 }
 
-fn leaf_location(stmt: &pb::SelectStmt) -> i32 {
-    match stmt.target_list.first().and_then(|t| t.node.as_ref()) {
-        Some(NodeEnum::ResTarget(t)) => t.location,
-        _ => -1,
+/// Where the column number `i` of one side of a set operation stands.
+fn leaf_location(stmt: &pb::SelectStmt, i: usize) -> i32 {
+    let mut first = stmt;
+    while let Some(side) = &first.larg {
+        first = side;
     }
+    let value = |target: &pb::Node| match &target.node {
+        Some(NodeEnum::ResTarget(t)) => inner(&t.val).map_or(t.location, ast::location),
+        _ => -1,
+    };
+    if let Some(row) = first.values_lists.first() {
+        return ast::list(row).get(i).map_or(-1, ast::location_of);
+    }
+    first.target_list.get(i).or(first.target_list.last()).map_or(-1, value)
 }

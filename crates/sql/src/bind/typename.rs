@@ -28,6 +28,15 @@ impl Binder<'_> {
                 return Err(self.unsupported(&format!("type {plain}"), name.location));
             }
             let full = names.join(".");
+            if let Some(schema) = schema
+                && schema != "pg_catalog"
+                && schema != "information_schema"
+                && self.cx.catalog.schema_named(schema).is_none()
+            {
+                return Err(
+                    err!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist").at(position)
+                );
+            }
             return Err(err!(UNDEFINED_OBJECT, "type \"{full}\" does not exist").at(position));
         };
         let typmod = self.type_modifier(io.oid, &name.typmods).map_err(|e| e.at(position))?;

@@ -16,8 +16,10 @@ impl Binder<'_> {
         use pb::TransactionStmtKind as K;
         let name = stmt.savepoint_name.clone();
         Ok(match K::try_from(stmt.kind).unwrap_or(K::Undefined) {
-            K::TransStmtBegin | K::TransStmtStart => {
-                Utility::Begin(transaction_modes(&stmt.options)?)
+            K::TransStmtBegin => Utility::Begin(transaction_modes(&stmt.options)?),
+            K::TransStmtStart => {
+                let modes = transaction_modes(&stmt.options)?;
+                Utility::Begin(TransactionModes { start: true, ..modes })
             }
             K::TransStmtCommit => Utility::Commit { chain: stmt.chain },
             K::TransStmtRollback => Utility::Rollback { chain: stmt.chain },

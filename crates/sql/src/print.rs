@@ -1,0 +1,295 @@
+//! Stored expressions (defaults, checks) as PostgreSQL prints them: bound again without computing
+//! constants, every cast that was implied is written out, every operator in parentheses; the
+//! pretty form leaves out the parentheses that precedence makes unnecessary.
+//!
+//! Subqueries and aggregates can't stand in such expressions and are not printed.
+
+use std::sync::Arc;
+
+use base::{Oid, Result};
+use catalog::Table;
+use catalog::definition::quote_ident;
+use types::Datum;
+use types::func::{CastMethod, FunctionRow};
+use types::io::format_type;
+use types::oids::*;
+
+use crate::bind::Binder;
+use crate::expr::{Expr, RowOp};
+use crate::parse::parse_expr;
+use crate::prepare::PrepareContext;
+
+/// A check's expression.
+///
+/// # Errors
+/// An expression that can't be bound any more.
+pub fn check(cx: &PrepareContext<'_>, table: &Table, sql: &str, pretty: bool) -> Result<String> {
+    let node = parse_expr(sql)?;
+    let mut binder = Binder::new(cx, sql, &[]);
+    binder.unfolded = true;
+    let rel = binder.table_rel(Arc::new(table.clone()), &table.name)?;
+    let expr = binder.check_expr(&rel, &node)?;
+    Ok(Printer { binder: &binder, pretty }.outer(&expr))
+}
+
+/// A column's default.
+///
+/// # Errors
+/// An expression that can't be bound any more.
+pub fn default(
+    cx: &PrepareContext<'_>,
+    (ty, typmod): (Oid, i32),
+    sql: &str,
+    pretty: bool,
+) -> Result<String> {
+    let node = parse_expr(sql)?;
+    let mut binder = Binder::new(cx, sql, &[]);
+    binder.unfolded = true;
+    let expr = binder.default_expr(&node, ty, typmod, "")?;
+    Ok(Printer { binder: &binder, pretty }.outer(&expr))
+}
+
+/// How tightly an operator's text binds, for the pretty form.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Level {
+    Or,
+    And,
+    Not,
+    Test,
+    Operator,
+    Additive,
+    Multiplicative,
+    Whole,
+}
+
+struct Printer<'p, 'b> {
+    binder: &'p Binder<'b>,
+    pretty: bool,
+}
+
+impl Printer<'_, '_> {
+    /// A whole expression: the casts that its target implied are not shown.
+    fn outer(&self, expr: &Expr) -> String {
+        match expr {
+            Expr::Typmod { arg, explicit: false, .. } => self.outer(arg),
+            Expr::Call { function, args, ty, .. } if is_cast(function, &args[..], *ty) => {
+                let implicit = types::func::cast(args[0].ty(), *ty)
+                    .is_some_and(|c| c.context != types::func::CastContext::Explicit);
+                if implicit { self.print(&args[0]) } else { self.print(expr) }
+            }
+            other => self.print(other),
+        }
+    }
+
+    /// The text of an operand inside something of a level.
+    fn operand(&self, expr: &Expr, least: Level) -> String {
+        let text = self.print(expr);
+        if self.pretty && level(expr) < least { format!("({text})") } else { text }
+    }
+
+    /// An operator's text: in parentheses unless pretty.
+    fn wrap(&self, text: String) -> String {
+        if self.pretty { text } else { format!("({text})") }
+    }
+
+    fn list(&self, args: &[Expr]) -> String {
+        args.iter().map(|a| self.print(a)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn print(&self, expr: &Expr) -> String {
+        match expr {
+            Expr::Const(value, ty) => self.constant(value, *ty),
+            Expr::Column(col, _) => quote_ident(&self.binder.vars[usize::from(*col)].name),
+            Expr::Call { function, args, ty, .. } => self.call(function, args, *ty),
+            Expr::InOutCast { arg, ty, typmod } => self.cast(arg, *ty, *typmod),
+            Expr::Relabel(arg, ty) => self.cast(arg, *ty, -1),
+            Expr::Typmod { arg, ty, typmod, .. } => match &**arg {
+                Expr::InOutCast { arg, ty: inner, .. } | Expr::Relabel(arg, inner)
+                    if inner == ty =>
+                {
+                    self.cast(arg, *ty, *typmod)
+                }
+                arg => self.cast(arg, *ty, *typmod),
+            },
+            Expr::And(parts) => self.joined(parts, " AND ", Level::Not),
+            Expr::Or(parts) => self.joined(parts, " OR ", Level::And),
+            Expr::Not(arg) => self.wrap(format!("NOT {}", self.operand(arg, Level::Test))),
+            Expr::IsNull { arg, negated } => {
+                let test = if *negated { "IS NOT NULL" } else { "IS NULL" };
+                self.wrap(format!("{} {test}", self.operand(arg, Level::Operator)))
+            }
+            Expr::BooleanTest { arg, is, negated } => {
+                let not = if *negated { "NOT " } else { "" };
+                let what = match is {
+                    Some(true) => "TRUE",
+                    Some(false) => "FALSE",
+                    None => "UNKNOWN",
+                };
+                self.wrap(format!("{} IS {not}{what}", self.operand(arg, Level::Operator)))
+            }
+            Expr::Distinct { args, negated, .. } => {
+                let [a, b] = &**args;
+                let text = format!("{} IS DISTINCT FROM {}", self.part(a), self.part(b));
+                let text = self.wrap(text);
+                if *negated { self.wrap(format!("NOT {text}")) } else { text }
+            }
+            Expr::Case { arms, default, .. } => self.case(arms, default),
+            Expr::Coalesce(args, _) => format!("COALESCE({})", self.list(args)),
+            Expr::NullIf { args, .. } => format!("NULLIF({})", self.list(&args[..])),
+            Expr::MinMax { greatest, args, .. } => {
+                format!("{}({})", if *greatest { "GREATEST" } else { "LEAST" }, self.list(args))
+            }
+            Expr::ArrayOp { function, left, array, all } => {
+                let name = operator_of(function, 2).unwrap_or(function.name);
+                let word = if *all { "ALL" } else { "ANY" };
+                let (left, array) = (self.part(left), self.print(array));
+                self.wrap(format!("{left} {name} {word} ({array})"))
+            }
+            Expr::Array { items, .. } => format!("ARRAY[{}]", self.list(items)),
+            Expr::Subscript { array, indexes, .. } => {
+                let indexes: String =
+                    indexes.iter().map(|i| format!("[{}]", self.print(i))).collect();
+                format!("{}{indexes}", self.part(array))
+            }
+            Expr::Row(fields) => format!("ROW({})", self.list(fields)),
+            Expr::RowCompare { op, fields } => self.row_compare(*op, fields),
+            Expr::SessionValue(name, _) => name.to_uppercase().to_string(),
+            Expr::Param(..) | Expr::Slot(..) | Expr::Subquery(_) => "?".to_owned(),
+        }
+    }
+
+    /// A side of an operator other than arithmetic.
+    fn part(&self, expr: &Expr) -> String {
+        self.operand(expr, Level::Whole)
+    }
+
+    fn joined(&self, parts: &[Expr], word: &str, least: Level) -> String {
+        let parts: Vec<String> = parts.iter().map(|p| self.operand(p, least)).collect();
+        self.wrap(parts.join(word))
+    }
+
+    fn case(&self, arms: &[(Expr, Expr)], default: &Expr) -> String {
+        let (space, end) = if self.pretty { ("\n    ", "\n") } else { (" ", " ") };
+        let mut out = "CASE".to_owned();
+        for (test, result) in arms {
+            out += &format!("{space}WHEN {} THEN {}", self.print(test), self.print(result));
+        }
+        out + &format!("{space}ELSE {}{end}END", self.print(default))
+    }
+
+    fn row_compare(
+        &self,
+        op: RowOp,
+        fields: &[(Expr, Expr, &'static FunctionRow, &'static FunctionRow)],
+    ) -> String {
+        let side = |texts: Vec<String>| format!("ROW({})", texts.join(", "));
+        let left = side(fields.iter().map(|f| self.print(&f.0)).collect());
+        let right = side(fields.iter().map(|f| self.print(&f.1)).collect());
+        let op = match op {
+            RowOp::Eq => "=",
+            RowOp::Ne => "<>",
+            RowOp::Lt => "<",
+            RowOp::Le => "<=",
+            RowOp::Gt => ">",
+            RowOp::Ge => ">=",
+        };
+        self.wrap(format!("{left} {op} {right}"))
+    }
+
+    fn call(&self, function: &'static FunctionRow, args: &[Expr], ty: Oid) -> String {
+        if is_cast(function, args, ty) {
+            return self.cast(&args[0], ty, -1);
+        }
+        match (operator_of(function, args.len()), args) {
+            (Some(name), [left, right]) => {
+                let own = level_of(name);
+                let right_least =
+                    if own == Level::Additive { Level::Multiplicative } else { Level::Whole };
+                let left_least = if own == Level::Operator { Level::Whole } else { own };
+                let left = self.operand(left, left_least);
+                self.wrap(format!("{left} {name} {}", self.operand(right, right_least)))
+            }
+            (Some(name), [arg]) => self.wrap(format!("{name} {}", self.part(arg))),
+            _ => format!("{}({})", quote_ident(function.name), self.list(args)),
+        }
+    }
+
+    fn cast(&self, arg: &Expr, ty: Oid, typmod: i32) -> String {
+        let name = format_type(ty, typmod);
+        match arg {
+            Expr::Const(value, from) if *from == ty && !value.is_null() => {
+                format!("{}::{name}", self.quoted(value, ty))
+            }
+            _ if self.pretty => format!("{}::{name}", self.part(arg)),
+            _ => format!("({})::{name}", self.print(arg)),
+        }
+    }
+
+    fn text_of(&self, value: &Datum, ty: Oid) -> String {
+        types::io::to_text(ty, value, self.binder.cx.format).unwrap_or_default().to_string()
+    }
+
+    fn quoted(&self, value: &Datum, ty: Oid) -> String {
+        let text = self.text_of(value, ty);
+        let escape = if text.contains('\\') { "E" } else { "" };
+        format!("{escape}'{}'", text.replace('\'', "''").replace('\\', "\\\\"))
+    }
+
+    /// A constant, labelled with its type unless its text alone has that type.
+    fn constant(&self, value: &Datum, ty: Oid) -> String {
+        if value.is_null() {
+            return format!("NULL::{}", format_type(ty, -1));
+        }
+        match ty {
+            BOOL => return (if *value == Datum::Bool(true) { "true" } else { "false" }).to_owned(),
+            INT4 | NUMERIC => {
+                let text = self.text_of(value, ty);
+                let plain = text.starts_with(|c: char| c.is_ascii_digit())
+                    && (ty == INT4 || text.contains(['.', 'e', 'E']));
+                if plain {
+                    return text;
+                }
+            }
+            _ => {}
+        }
+        format!("{}::{}", self.quoted(value, ty), format_type(ty, -1))
+    }
+}
+
+/// The name of the operator that a function stands for.
+fn operator_of(function: &FunctionRow, args: usize) -> Option<&'static str> {
+    types::func::operators()
+        .iter()
+        .find(|o| o.function == function.oid && (o.left == Oid::INVALID) == (args == 1))
+        .filter(|_| matches!(args, 1 | 2))
+        .map(|o| o.name)
+}
+
+/// Whether a call is what a cast became.
+fn is_cast(function: &FunctionRow, args: &[Expr], ty: Oid) -> bool {
+    args.first()
+        .and_then(|a| types::func::cast(a.ty(), ty))
+        .is_some_and(|c| matches!(c.method, CastMethod::Function(oid) if oid == function.oid))
+}
+
+fn level_of(operator: &str) -> Level {
+    match operator {
+        "+" | "-" => Level::Additive,
+        "*" | "/" | "%" => Level::Multiplicative,
+        _ => Level::Operator,
+    }
+}
+
+fn level(expr: &Expr) -> Level {
+    match expr {
+        Expr::Or(_) => Level::Or,
+        Expr::And(_) => Level::And,
+        Expr::Not(_) => Level::Not,
+        Expr::IsNull { .. } | Expr::BooleanTest { .. } => Level::Test,
+        Expr::Distinct { .. } | Expr::ArrayOp { .. } | Expr::RowCompare { .. } => Level::Operator,
+        Expr::Call { function, args, ty, .. } if !is_cast(function, args, *ty) => {
+            operator_of(function, args.len()).map_or(Level::Whole, level_of)
+        }
+        _ => Level::Whole,
+    }
+}

@@ -1,0 +1,56 @@
+CREATE TABLE n (g int, i2 int2, i4 int4, i8 int8, num numeric, f4 float4, f8 float8, t text, b bool, d date, ts timestamp);
+INSERT INTO n VALUES (1, 1, 10, 100, 1.50, 0.5, 0.25, 'a', true, '2020-01-01', '2020-01-01 10:00'),
+ (1, 2, 20, 200, 2.25, 1.5, 1.25, 'b', false, '2021-01-01', '2021-01-01 10:00'),
+ (2, 3, NULL, 300, 3.125, NULL, 2.25, 'c', NULL, NULL, NULL),
+ (2, NULL, 40, NULL, NULL, 3.5, NULL, NULL, true, '2022-06-15', '2022-06-15 12:30'),
+ (NULL, 5, 50, 500, 5, 5, 5, 'e', true, '2019-01-01', '2019-01-01');
+SELECT count(*), count(i2), count(DISTINCT g), count(t) FROM n;
+SELECT sum(i2), sum(i4), sum(i8), sum(num), sum(f4), sum(f8) FROM n;
+SELECT avg(i2), avg(i4), avg(i8), avg(num), avg(f4), avg(f8) FROM n;
+SELECT min(i2), min(i4), min(i8), min(num), min(f4), min(f8), min(t), min(d), min(ts) FROM n;
+SELECT max(i2), max(i4), max(i8), max(num), max(f4), max(f8), max(t), max(d), max(ts) FROM n;
+SELECT pg_typeof(sum(i2)), pg_typeof(sum(i4)), pg_typeof(sum(i8)), pg_typeof(sum(num)), pg_typeof(sum(f4)), pg_typeof(sum(f8)) FROM n;
+SELECT pg_typeof(avg(i2)), pg_typeof(avg(i4)), pg_typeof(avg(i8)), pg_typeof(avg(num)), pg_typeof(avg(f4)), pg_typeof(avg(f8)) FROM n;
+SELECT g, count(*), sum(i4), avg(num), min(t), max(d) FROM n GROUP BY g ORDER BY g;
+SELECT g, sum(i8) FROM n GROUP BY g HAVING sum(i8) > 300 ORDER BY g;
+SELECT bool_and(b), bool_or(b), every(b) FROM n;
+SELECT string_agg(t, ',' ORDER BY t DESC), array_agg(i4 ORDER BY i4), array_agg(t ORDER BY t) FROM n;
+SELECT sum(i4) FILTER (WHERE g = 1), count(*) FILTER (WHERE i4 > 15) FROM n;
+SELECT sum(DISTINCT g), avg(DISTINCT g), count(DISTINCT b), max(DISTINCT i4) FROM n;
+SELECT variance(i4), stddev(i4), var_pop(i4), stddev_pop(i4), var_samp(f8), stddev_samp(num) FROM n;
+SELECT bit_and(i4), bit_or(i4) FROM n;
+SELECT corr(f8, i4), regr_slope(f8, i4) FROM n WHERE f8 IS NOT NULL AND i4 IS NOT NULL;
+SELECT count(*), sum(i4), avg(i4), min(i4), array_agg(i4), string_agg(t, '') FROM n WHERE false;
+SELECT g, count(*) FROM n WHERE false GROUP BY g;
+SELECT 1 FROM n HAVING count(*) > 3;
+SELECT 1 FROM n HAVING false;
+SELECT g + 1 AS h, count(*) FROM n GROUP BY h ORDER BY h;
+SELECT g + 1, count(*) FROM n GROUP BY 1 ORDER BY 1;
+SELECT g, i4 FROM n GROUP BY g;
+SELECT g FROM n WHERE count(*) > 1;
+SELECT sum(count(*)) FROM n;
+SELECT count(*) + g FROM n GROUP BY g ORDER BY 1;
+SELECT n.g, max(i4) - min(i4) AS spread FROM n GROUP BY n.g ORDER BY spread DESC NULLS LAST, g;
+SELECT b, count(*) FROM n GROUP BY b ORDER BY b;
+SELECT d IS NULL AS missing, count(*) FROM n GROUP BY d IS NULL ORDER BY 1;
+SELECT DISTINCT g FROM n ORDER BY g DESC;
+SELECT DISTINCT g, b FROM n ORDER BY g, b;
+SELECT DISTINCT ON (g) g, i8 FROM n ORDER BY g, i8 DESC NULLS LAST;
+SELECT DISTINCT g FROM n ORDER BY i4;
+SELECT DISTINCT ON (g) g FROM n ORDER BY i4;
+SELECT avg(i4)::int, round(avg(num), 3) FROM n;
+SELECT sum(x) FROM (VALUES (9223372036854775807), (1)) v(x);
+SELECT sum(x) FROM (VALUES (2147483647), (2147483647)) v(x);
+SELECT avg(x) FROM (VALUES ('NaN'::float8), (1)) v(x);
+SELECT sum(x), max(x), min(x) FROM (VALUES ('Infinity'::float8), ('-Infinity')) v(x);
+SELECT sum(x), avg(x) FROM (VALUES ('NaN'::numeric), (1)) v(x);
+SELECT max(x), min(x) FROM (VALUES ('NaN'::float8), (1), (NULL)) v(x);
+SELECT sum(t) FROM n;
+SELECT avg(b) FROM n;
+SELECT max(b) FROM n;
+SELECT nosuch(i4) FROM n;
+SELECT count(i4, i8) FROM n;
+SELECT count() FROM n;
+SELECT sum(*) FROM n;
+SELECT lower(DISTINCT t) FROM n;
+DROP TABLE n;
