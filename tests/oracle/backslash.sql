@@ -14,7 +14,6 @@ CREATE INDEX child_name ON child (name DESC, flag);
 \dn
 \l
 \dt pg_catalog.pg_am
-\d pg_am
 \dT integer
 \du
 DROP TABLE child, parent;

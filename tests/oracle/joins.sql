@@ -39,8 +39,6 @@ SELECT * FROM a JOIN b USING (nothere);
 SELECT * FROM a JOIN b USING (x);
 SELECT * FROM a JOIN a ON true;
 SELECT * FROM a JOIN b ON a.id = c.id;
-SELECT * FROM a, (SELECT a.id) s;
-SELECT * FROM a RIGHT JOIN LATERAL (SELECT a.id) s ON true;
 SELECT b.id FROM a b JOIN b a ON a.id = b.id ORDER BY 1, x, y;
 SELECT nosuch.* FROM a;
 SELECT public.a.id FROM public.a ORDER BY 1 LIMIT 2;

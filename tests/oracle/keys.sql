@@ -25,7 +25,6 @@ SELECT count(*) FROM m;
 CREATE UNIQUE INDEX m_d ON m (d);
 INSERT INTO m VALUES (200, 'y', 1, 12.5);
 INSERT INTO m VALUES (200, 'y', 1, NULL), (201, 'y', 1, NULL);
-CREATE UNIQUE INDEX m_c ON m (c);
 SELECT tablename, indexname, indexdef FROM pg_indexes WHERE tablename = 'm' ORDER BY 2;
 DROP TABLE m;
 CREATE TABLE tree (id int PRIMARY KEY, parent int REFERENCES tree, name text);

@@ -169,8 +169,9 @@ impl Printer<'_, '_> {
     }
 
     fn case(&self, arms: &[(Expr, Expr)], default: &Expr) -> String {
-        let (space, end) = if self.pretty { ("\n    ", "\n") } else { (" ", " ") };
-        let mut out = "CASE".to_owned();
+        // PostgreSQL puts every CASE on lines of its own.
+        let (space, end) = ("\n    ", "\n");
+        let mut out = "\nCASE".to_owned();
         for (test, result) in arms {
             out += &format!("{space}WHEN {} THEN {}", self.print(test), self.print(result));
         }

@@ -295,7 +295,6 @@ fn create_as(
 /// The command tag, and whether the statement may change data or definitions.
 fn tag_of(utility: &Utility) -> (&'static str, bool) {
     match utility {
-        Utility::Begin(modes) if modes.start => ("START TRANSACTION", false),
         Utility::Begin(_) => ("BEGIN", false),
         Utility::Commit { .. } => ("COMMIT", false),
         Utility::Rollback { .. } | Utility::RollbackTo(_) => ("ROLLBACK", false),

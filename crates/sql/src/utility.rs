@@ -26,8 +26,6 @@ pub struct TransactionModes {
     pub read_only: Option<bool>,
     /// DEFERRABLE.
     pub deferrable: Option<bool>,
-    /// The statement was START TRANSACTION, which has its own tag.
-    pub start: bool,
 }
 
 /// A column definition.

@@ -19,6 +19,15 @@ pub(super) fn collation_of(t: &TypeIo) -> u32 {
     }
 }
 
+/// Where a type's values may be kept: plain, main or extended.
+pub(super) fn storage_of(t: &TypeIo) -> char {
+    match t.len {
+        _ if t.oid == oids::NUMERIC => 'm',
+        0.. => 'p',
+        _ => 'x',
+    }
+}
+
 fn type_row(t: &TypeIo) -> Vec<Datum> {
     let kind = match t.category {
         b'P' | b'X' => 'p',
@@ -55,7 +64,7 @@ fn type_row(t: &TypeIo) -> Vec<Datum> {
         .set("typelem", oid(t.element.0))
         .set("typarray", oid(t.array.0))
         .set("typalign", t.align as char)
-        .set("typstorage", if t.len < 0 { 'x' } else { 'p' })
+        .set("typstorage", storage_of(t))
         .set("typnotnull", false)
         .set("typtypmod", -1)
         .set("typndims", 0)

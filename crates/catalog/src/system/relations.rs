@@ -109,7 +109,7 @@ fn attribute(rel: Id, number: i16, name: &str, ty: Id, typmod: i32) -> Row {
         .set("atttypmod", typmod)
         .set("attbyval", io.is_some_and(|t| t.by_value))
         .set("attalign", io.map_or('i', |t| t.align as char))
-        .set("attstorage", if io.is_some_and(|t| t.len < 0) { 'x' } else { 'p' })
+        .set("attstorage", io.map_or('p', super::builtin::storage_of))
         .set("attcompression", Datum::Char(0))
         .fill(&["attnotnull", "atthasdef", "atthasmissing", "attisdropped"], Datum::Bool(false))
         .fill(&["attidentity", "attgenerated"], Datum::Char(0))

@@ -236,7 +236,11 @@ fn set_type(
     let Some((number, column)) = table.column(name) else {
         return Err(missing_column(&table, name));
     };
-    let target = types::io::format_type(ty, typmod);
+    // Without a length, so that what is too long is an error and not cut off.
+    let target = match ty {
+        types::oids::BPCHAR => "bpchar".to_owned(),
+        _ => types::io::format_type(ty, -1),
+    };
     let castable = column.ty == ty.0
         || types::func::cast(Oid(column.ty), ty)
             .is_some_and(|c| c.context >= types::func::CastContext::Assignment);

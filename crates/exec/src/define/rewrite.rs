@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use base::{RelId, Result};
+use base::{Oid, RelId, Result};
 use catalog::{Index, Object, Table};
 use types::row;
 
@@ -32,7 +32,14 @@ pub fn rewrite(cx: &mut ExecContext<'_>, mut table: Table, select: &str) -> Resu
     let mut part: Vec<Vec<u8>> = Vec::with_capacity(PART);
     query(select, cx, &mut |values| {
         let mut bytes = Vec::new();
-        row::encode(&handle.columns, values, &mut bytes)?;
+        let fitted = values.iter().zip(&shared.columns).map(|(value, column)| {
+            if column.typmod < 0 || value.is_null() {
+                return Ok(value.clone());
+            }
+            types::io::apply_typmod(Oid(column.ty), column.typmod, value.clone(), false)
+        });
+        let fitted = fitted.collect::<Result<Vec<_>>>()?;
+        row::encode(&handle.columns, &fitted, &mut bytes)?;
         part.push(bytes);
         if part.len() == PART {
             flush(&handle, tx, &mut part)?;

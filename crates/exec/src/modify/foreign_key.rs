@@ -442,16 +442,26 @@ fn key_gone(
     if rows.is_empty() {
         return Ok(());
     }
-    if forbids {
+    let still_referenced = |run: &mut Run<'_, '_>| {
         let view = run.cx.catalog_tx.view();
         let parent = &writer.target.handle.table;
         let values: Vec<&Datum> = old.iter().collect();
         let text =
             errors::key_text(parent, fk.key.referenced.iter().copied(), &values, run.cx.format);
-        return Err(errors::still_referenced(&view, parent, &fk.child, &fk.name, text));
+        Err(errors::still_referenced(&view, parent, &fk.child, &fk.name, text))
+    };
+    if forbids {
+        return still_referenced(run);
     }
     let columns = fk.key.columns.clone();
     let values = replacement(fk, action, new, run)?;
+    if action == ForeignKeyAction::SetDefault
+        && values.as_deref() == Some(old)
+        && find_rows(&writer.target.handle, &fk.key.referenced, old, true, run)?.is_empty()
+    {
+        // The default is the key that goes away.
+        return still_referenced(run);
+    }
     let table = fk.child.clone();
     act(&table, &columns, old, values.as_deref(), rows, run)
 }

@@ -11,6 +11,7 @@ use sql::expr::Expr;
 use sql::plan::{Estimate, Node, OutputColumn, Plan};
 use sql::utility::TransactionModes;
 use sql::{Prepared, Statement, Utility};
+use types::func::{CastContext, CastMethod};
 use types::{Datum, oids};
 
 use super::State;
@@ -287,6 +288,15 @@ impl State {
         let cast = |(arg, ty): (&Expr, &Oid)| {
             if arg.ty() == *ty {
                 return arg.clone();
+            }
+            if let Some(cast) = types::func::cast(arg.ty(), *ty)
+                && cast.context >= CastContext::Assignment
+                && let CastMethod::Function(oid) = cast.method
+                && let Some(function) = types::func::function(oid)
+                && function.args.len() == 1
+            {
+                let args = Box::new([arg.clone()]);
+                return Expr::Call { function, args, ty: *ty, position: 0 };
             }
             Expr::InOutCast { arg: Box::new(arg.clone()), ty: *ty, typmod: -1 }
         };

@@ -84,6 +84,13 @@ impl State {
         }
         let ((prepared, params), version) =
             self.with_prepare_context(|plans, cx| plans.prepare_simple(text, cx))?;
+        let statement = &prepared.statement;
+        if prepared.params.len() > params.len() && !matches!(statement, Statement::Utility(_)) {
+            let number = params.len() + 1;
+            let at = text.find(&format!("${number}")).unwrap_or(0);
+            let position = text[..at].chars().count() as u32 + 1;
+            return Err(err!(UNDEFINED_PARAMETER, "there is no parameter ${number}").at(position));
+        }
         Ok((PlanOf { prepared, version, epoch: self.settings.epoch }, params))
     }
 

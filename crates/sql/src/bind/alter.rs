@@ -121,6 +121,9 @@ impl Binder<'_> {
                 let Some(NodeEnum::Constraint(c)) = inner(&cmd.def) else {
                     return Err(err!(SYNTAX_ERROR, "ADD CONSTRAINT without a constraint"));
                 };
+                if c.skip_validation {
+                    return Err(self.unsupported("NOT VALID constraints", c.location));
+                }
                 let def = self.constraint(c, None)?;
                 match def {
                     Some(def) => AlterTable::AddConstraint(def),

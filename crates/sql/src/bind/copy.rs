@@ -173,13 +173,20 @@ impl Binder<'_> {
             freeze: false,
         };
         let mut escape = None;
+        let mut seen: Vec<&str> = Vec::new();
         for def in defs(&stmt.options) {
+            if seen.contains(&def.defname.as_str()) {
+                return Err(err!(SYNTAX_ERROR, "conflicting or redundant options")
+                    .at(self.at(def.location)));
+            }
+            seen.push(&def.defname);
             let value = def_value(def);
             let text = value.clone().unwrap_or_default();
             let flag = || match value.as_deref() {
                 None => Ok(true),
-                Some(v) => base::settings::parse_bool(v)
-                    .ok_or_else(|| err!(SYNTAX_ERROR, "{} requires a Boolean value", def.defname)),
+                Some(v) => base::settings::parse_bool(v).ok_or_else(|| {
+                    err!(SYNTAX_ERROR, "{} requires a Boolean value{}", def.defname, or_match(def))
+                }),
             };
             match def.defname.as_str() {
                 "format" => {}
@@ -218,6 +225,11 @@ fn defs(nodes: &[pb::Node]) -> impl Iterator<Item = &pb::DefElem> {
         Some(NodeEnum::DefElem(def)) => Some(&**def),
         _ => None,
     })
+}
+
+/// What HEADER takes besides a Boolean (it isn't supported, but named).
+fn or_match(def: &pb::DefElem) -> &'static str {
+    if def.defname == "header" { " or \"match\"" } else { "" }
 }
 
 fn one_byte(text: &str, what: &str) -> Result<u8> {

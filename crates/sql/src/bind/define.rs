@@ -45,6 +45,16 @@ impl Binder<'_> {
             return Err(base::Error::unsupported("a typed table"));
         }
         self.check_checks(&name.name, &stmt.table_elts)?;
+        if !matches!(stmt.tablespacename.as_str(), "" | "pg_default") {
+            return Err(base::Error::unsupported("tablespaces"));
+        }
+        if !matches!(stmt.access_method.as_str(), "" | "heap") {
+            return Err(err!(
+                UNDEFINED_OBJECT,
+                "access method \"{}\" does not exist",
+                stmt.access_method
+            ));
+        }
         let mut columns: Vec<ColumnDef> = Vec::new();
         let mut constraints = Vec::new();
         for node in &stmt.table_elts {

@@ -132,6 +132,13 @@ impl Binder<'_> {
             }
             return self.whole_row(scope, schema, table, c.location);
         }
+        if scope.place.get() == Place::Default {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "cannot use column reference in DEFAULT expression"
+            )
+            .at(position));
+        }
         let names = ast::strings(&c.fields);
         if names.len() > 3 && names[0] != self.cx.database {
             return Err(err!(

@@ -265,6 +265,13 @@ impl Binder<'_> {
         let Some(NodeEnum::SelectStmt(select)) = inner(&sub.subquery) else {
             return Err(base::Error::unsupported("this subquery in FROM"));
         };
+        if sub.alias.is_none() {
+            let word = if select.values_lists.is_empty() { "subquery" } else { "VALUES" };
+            let form = if select.values_lists.is_empty() { "SELECT" } else { "VALUES" };
+            return Err(err!(SYNTAX_ERROR, "{word} in FROM must have an alias")
+                .hint(format!("For example, FROM ({form} ...) [AS] foo."))
+                .at(self.before(super::setop::leaf_location(select, 0))));
+        }
         let query = if sub.lateral {
             let around = lateral_scope(scope, left, lateral_ok);
             self.select(select, Some(&around), true)?
@@ -276,6 +283,12 @@ impl Binder<'_> {
         let mut item = self.plain_item(alias, &names, &query.cols);
         self.rename_columns(&mut item, sub.alias.as_ref())?;
         Ok(FromItem { rel: query.rel, items: vec![item] })
+    }
+
+    /// The parenthesis before a place.
+    fn before(&self, location: i32) -> u32 {
+        let before = self.text.get(..usize::try_from(location).unwrap_or(0)).unwrap_or_default();
+        before.rfind('(').map_or(0, |at| self.at(at as i32))
     }
 
     fn range_function(

@@ -160,7 +160,10 @@ fn assume_same_type<T: Clone>(inputs: &[Oid], candidates: &mut Vec<Candidate<T>>
     if known.any(|t| t != first) {
         return;
     }
-    let fits = |c: &Candidate<T>| c.args.iter().all(|t| can_coerce_implicitly(*first, *t));
+    let all = vec![*first; inputs.len()];
+    let fits = |c: &Candidate<T>| {
+        c.args.iter().all(|t| can_coerce_implicitly(*first, *t)) && is_consistent(&all, &c.args)
+    };
     let mut fitting = candidates.iter().filter(|c| fits(c));
     if let (Some(one), None) = (fitting.next().cloned(), fitting.next()) {
         *candidates = vec![one];

@@ -77,8 +77,8 @@ impl Binder<'_> {
             let both = [(l.ty, place(left_stmt)), (r.ty, place(right_stmt))];
             types.push(self.common_type(&both, name)?);
         }
-        self.coerce_output(&mut left, &types, name, 0)?;
-        self.coerce_output(&mut right, &types, name, self.at(location))?;
+        self.coerce_output(&mut left, &types, name, self.at(leaf_location(left_stmt, 0)))?;
+        self.coerce_output(&mut right, &types, name, self.at(leaf_location(right_stmt, 0)))?;
         let mut cols = Vec::with_capacity(types.len());
         let mut output = Vec::with_capacity(types.len());
         for ((l, r), ty) in left.output.iter().zip(&right.output).zip(&types) {
@@ -284,7 +284,7 @@ impl Binder<'_> {
 }
 
 /// Where the column number `i` of one side of a set operation stands.
-fn leaf_location(stmt: &pb::SelectStmt, i: usize) -> i32 {
+pub(super) fn leaf_location(stmt: &pb::SelectStmt, i: usize) -> i32 {
     let mut first = stmt;
     while let Some(side) = &first.larg {
         first = side;

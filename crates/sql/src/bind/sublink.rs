@@ -7,6 +7,7 @@ use types::oids::*;
 use crate::expr::{Expr, SubqueryExpr, SubqueryKind};
 use crate::logical::Query;
 
+use super::scope::Place;
 use super::{Binder, Scope, ast, coerce, inner};
 
 impl Binder<'_> {
@@ -14,6 +15,15 @@ impl Binder<'_> {
     pub(crate) fn sublink(&mut self, scope: &Scope<'_>, s: &pb::SubLink) -> Result<Expr> {
         use pb::SubLinkType as T;
         let position = self.at(s.location);
+        let place = match scope.place.get() {
+            Place::Check => "check constraint",
+            Place::Default => "DEFAULT expression",
+            Place::Execute => "EXECUTE parameter",
+            _ => "",
+        };
+        if !place.is_empty() {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "cannot use subquery in {place}").at(position));
+        }
         let Some(select) = inner(&s.subselect) else {
             return Err(err!(SYNTAX_ERROR, "empty subquery").at(position));
         };

@@ -16,10 +16,8 @@ impl Binder<'_> {
         use pb::TransactionStmtKind as K;
         let name = stmt.savepoint_name.clone();
         Ok(match K::try_from(stmt.kind).unwrap_or(K::Undefined) {
-            K::TransStmtBegin => Utility::Begin(transaction_modes(&stmt.options)?),
-            K::TransStmtStart => {
-                let modes = transaction_modes(&stmt.options)?;
-                Utility::Begin(TransactionModes { start: true, ..modes })
+            K::TransStmtBegin | K::TransStmtStart => {
+                Utility::Begin(transaction_modes(&stmt.options)?)
             }
             K::TransStmtCommit => Utility::Commit { chain: stmt.chain },
             K::TransStmtRollback => Utility::Rollback { chain: stmt.chain },
@@ -102,6 +100,17 @@ impl Binder<'_> {
         let mut tables = Vec::with_capacity(stmt.rels.len());
         for node in &stmt.rels {
             let Some(NodeEnum::VacuumRelation(rel)) = &node.node else { continue };
+            let columns = super::ast::strings(&rel.va_cols);
+            if let (Some(range), false) = (&rel.relation, columns.is_empty()) {
+                let table = self.find_table(range).map_err(|e| self.near(e))?;
+                if let Some(name) = columns.iter().find(|c| table.column(c).is_none()) {
+                    return Err(err!(
+                        UNDEFINED_COLUMN,
+                        "column \"{name}\" of relation \"{}\" does not exist",
+                        table.name
+                    ));
+                }
+            }
             tables.push(self.name_of_range(&rel.relation)?);
         }
         Ok(Utility::Vacuum { tables, vacuum: stmt.is_vacuumcmd, analyze, full })
