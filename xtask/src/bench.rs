@@ -287,8 +287,8 @@ fn is_root() -> bool {
 /// PostgreSQL refuses to run as root.
 fn as_postgres(program: &str) -> (String, Vec<String>) {
     if is_root() {
-        let args = ["-u", "postgres", "--", program].map(str::to_owned);
-        ("runuser".to_owned(), args.to_vec())
+        let args = ["--reuid=postgres", "--regid=postgres", "--init-groups", "--", program];
+        ("setpriv".to_owned(), args.map(str::to_owned).to_vec())
     } else {
         (program.to_owned(), Vec::new())
     }
