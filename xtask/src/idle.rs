@@ -34,14 +34,10 @@ pub fn measure(name: &str, port: u16, pid: u32, clients: usize) -> Result<String
 /// A session of the simple protocol that has run one query.
 fn session(port: u16) -> std::io::Result<TcpStream> {
     let mut stream = TcpStream::connect(("127.0.0.1", port))?;
-    let body = b"\0\x03\0\0user\0postgres\0database\0postgres\0\0";
-    stream.write_all(&((body.len() + 4) as u32).to_be_bytes())?;
-    stream.write_all(body)?;
+    stream.set_nodelay(true)?;
+    stream.write_all(b"\0\0\0\x29\0\x03\0\0user\0postgres\0database\0postgres\0\0")?;
     until_ready(&mut stream)?;
-    let sql = b"SELECT 1\0";
-    stream.write_all(b"Q")?;
-    stream.write_all(&((sql.len() + 4) as u32).to_be_bytes())?;
-    stream.write_all(sql)?;
+    stream.write_all(b"Q\0\0\0\x0dSELECT 1\0")?;
     until_ready(&mut stream)?;
     Ok(stream)
 }
