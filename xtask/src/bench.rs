@@ -33,7 +33,8 @@ struct Server {
 impl Drop for Server {
     fn drop(&mut self) {
         let Some(mut child) = self.child.take() else { return };
-        let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        let signal = if self.is_null { "-TERM" } else { "-INT" };
+        let _ = Command::new("kill").args([signal, &child.id().to_string()]).status();
         let _ = child.wait();
     }
 }
@@ -131,8 +132,8 @@ fn section(
         for clients in &plan.clients {
             let row: Vec<Option<f64>> = servers
                 .iter()
-                .map(|s| pgbench(s, script, mode, scale, *clients, plan.seconds).map(Some))
-                .collect::<Result<_, _>>()?;
+                .map(|s| point(s, script, mode, scale, *clients, plan.seconds))
+                .collect();
             table_row(out, &format!("{clients} clients"), &row, true);
         }
     }
@@ -342,7 +343,20 @@ fn load(server: &Server, scale: u32) -> Result<f64, String> {
     Ok(start.elapsed().as_secs_f64())
 }
 
-/// One point: transactions per second.
+/// One point; none when pgbench failed on that server, which is said.
+fn point(
+    server: &Server,
+    script: &str,
+    mode: &str,
+    scale: u32,
+    clients: u32,
+    seconds: u32,
+) -> Option<f64> {
+    let result = pgbench(server, script, mode, scale, clients, seconds);
+    result.map_err(|text| eprintln!("{text}")).ok()
+}
+
+/// Transactions per second.
 fn pgbench(
     server: &Server,
     script: &str,
@@ -383,7 +397,12 @@ fn pgbench(
         _ => Err(format!(
             "{}: pgbench {script} {mode} with {clients} clients failed: {}",
             server.name,
-            String::from_utf8_lossy(&out.stderr).lines().take(5).collect::<Vec<_>>().join("; ")
+            String::from_utf8_lossy(&out.stderr)
+                .lines()
+                .rev()
+                .take(3)
+                .collect::<Vec<_>>()
+                .join("; ")
         )),
     }
 }
