@@ -74,6 +74,7 @@ fn create_accounts(session: &mut Session<'_>) {
         constraints: vec![ConstraintDef {
             name: None,
             kind: ConstraintDefKind::PrimaryKey(vec!["id".to_owned()]),
+            position: 0,
         }],
         if_not_exists: false,
         options: vec![],
