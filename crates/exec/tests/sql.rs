@@ -276,7 +276,7 @@ fn foreign_keys_in_both_directions() {
     assert_eq!(s.sql("select id from c"), ["0"]);
     assert_eq!(
         s.error("delete from p"),
-        "23503 insert or update on table \"c\" violates foreign key constraint \"c_id_fkey\""
+        "23503 update or delete on table \"p\" violates foreign key constraint \"c_id_fkey\" on table \"c\""
     );
     // A table that refers to itself.
     s.sql("create table n (id int primary key, up int references n); insert into n values (1, 2), (2, 1)");
