@@ -176,7 +176,8 @@ pub fn start(server: &Arc<Server>, listener: Listener) {
                 Err(e) => {
                     // No descriptors or memory: what ends frees some.
                     log::write(log::Level::Warning, 0, format_args!("could not accept: {e}"));
-                    std::thread::sleep(Duration::from_millis(100));
+                    let pause = || std::thread::sleep(Duration::from_millis(100));
+                    sched::io_wait(WaitEvent::ActivityListenerMain, pause);
                 }
             }
         }

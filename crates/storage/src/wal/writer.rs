@@ -187,7 +187,8 @@ impl Writer {
     fn let_others_join(&mut self) {
         let delay = live_int(setting::COMMIT_DELAY);
         if delay > 0 && self.log.waiters.lock().len() > 1 {
-            std::thread::sleep(Duration::from_micros(delay as u64));
+            let delay = Duration::from_micros(delay as u64);
+            io_wait(WaitEvent::ActivityWalWriterMain, || std::thread::sleep(delay));
             self.write_complete();
         }
     }

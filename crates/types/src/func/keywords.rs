@@ -159,3 +159,14 @@ const RESERVED: &[&str] = &[
 pub(crate) fn is_reserved(word: &str) -> bool {
     RESERVED.binary_search(&word).is_ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_can_be_searched() {
+        assert!(RESERVED.is_sorted());
+        assert!(is_reserved("user") && !is_reserved("name"));
+    }
+}
