@@ -29,6 +29,10 @@ pub struct Task {
     statement_deadline: AtomicU64,
     waits: AtomicU64,
     waited_ns: AtomicU64,
+    /// Who it is to users: the session's number; 0 for background threads.
+    pid: AtomicI32,
+    /// The statement that it runs: its query identifier; 0: none.
+    statement: AtomicU64,
     /// The connection that this task runs; null for a plain thread.
     link: AtomicPtr<Conn>,
     /// Gets a plain thread out of poll(2); -1 until it first polls.
@@ -117,6 +121,8 @@ impl Task {
             statement_deadline: AtomicU64::new(NEVER),
             waits: AtomicU64::new(0),
             waited_ns: AtomicU64::new(0),
+            pid: AtomicI32::new(0),
+            statement: AtomicU64::new(0),
             link: AtomicPtr::new(std::ptr::null_mut()),
             eventfd: AtomicI32::new(-1),
             latches: AtomicI32::new(0),
@@ -131,6 +137,26 @@ impl Task {
     /// Its `backend_type`.
     pub fn kind(&self) -> &'static str {
         self.kind
+    }
+
+    /// The number by which users know the session; 0 for a background thread.
+    pub fn pid(&self) -> i32 {
+        self.pid.load(Ordering::Relaxed)
+    }
+
+    /// Says by which number users know the session.
+    pub fn set_pid(&self, pid: i32) {
+        self.pid.store(pid, Ordering::Relaxed);
+    }
+
+    /// Query identifier of the statement that runs, to which waits are put down; 0: none.
+    pub fn statement(&self) -> u64 {
+        self.statement.load(Ordering::Relaxed)
+    }
+
+    /// Says which statement runs from now on.
+    pub fn set_statement(&self, query_id: u64) {
+        self.statement.store(query_id, Ordering::Relaxed);
     }
 
     /// Makes the task runnable; if it isn't parked its next `park` returns at once. Any thread.

@@ -142,6 +142,7 @@ impl Registry {
             if pid == 0 || shard.contains_key(&pid) {
                 continue;
             }
+            task.set_pid(pid);
             let activity = Activity {
                 state: State::Starting,
                 user: "".into(),

@@ -23,6 +23,8 @@ Usage:
       makes the directory's server read its settings again
   threadgres check -D DIR
       walks the tables and indexes of a directory that nobody serves and says where they disagree
+  threadgres lab COMMAND [OPTION]…
+      the laboratory: measures how a server scales; see threadgres lab --help
   threadgres --version
   threadgres --help
 

@@ -16,7 +16,11 @@ const FAILED: u8 = 1;
 const NOT_RUNNING: u8 = 3;
 
 fn main() -> ExitCode {
-    let command = match parse(std::env::args_os().skip(1)) {
+    let mut args = std::env::args_os().skip(1).peekable();
+    if args.next_if(|a| a == "lab").is_some() {
+        return lab::command::run(args);
+    }
+    let command = match parse(args) {
         Ok(command) => command,
         Err(message) => {
             eprintln!("threadgres: {message}; see threadgres --help");

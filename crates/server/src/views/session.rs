@@ -1,0 +1,43 @@
+//! What one session has: its prepared statements and cursors.
+
+use types::Datum;
+
+use super::text;
+use crate::session::portal::{Portals, Progress, Statements};
+
+/// The session's prepared statements.
+pub fn prepared_statements(statements: &Statements) -> Vec<Vec<Datum>> {
+    let mut rows: Vec<_> = statements.named().collect();
+    rows.sort_by_key(|s| s.since);
+    let row = |s: &crate::session::portal::PreparedStatement| {
+        let types = &s.plan.prepared.params;
+        let names: Vec<String> = types.iter().map(|t| types::io::format_type(*t, -1)).collect();
+        vec![
+            text(&s.name),
+            text(&s.text),
+            Datum::Timestamptz(s.since),
+            text(&format!("{{{}}}", names.join(","))),
+            Datum::Bool(s.from_sql),
+            Datum::Int8(0),
+            Datum::Int8(0),
+        ]
+    };
+    rows.into_iter().map(row).collect()
+}
+
+/// The session's portals.
+pub fn cursors(portals: &Portals) -> Vec<Vec<Datum>> {
+    let open = portals.iter().filter(|(_, p)| !matches!(p.progress, Progress::Done));
+    open.map(|(name, p)| {
+        let binary = !p.formats.0.is_empty() && p.formats.0.iter().all(|b| *b);
+        vec![
+            text(name),
+            text(&p.text),
+            Datum::Bool(false),
+            Datum::Bool(binary),
+            Datum::Bool(false),
+            Datum::Timestamptz(p.since),
+        ]
+    })
+    .collect()
+}
