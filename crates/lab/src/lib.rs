@@ -6,7 +6,20 @@
 //! ```
 //! It knows servers only by their protocol and views; of the server's own crates it uses `base` and
 //! `sched`, whose locks it measures.
+//!
+//! Each command is a module of its own with `HELP` and `run`; [`command`] names them in one table.
 #![forbid(unsafe_code)]
 
+pub mod arguments;
 pub mod command;
+pub mod compare;
+pub mod error;
+pub mod fit;
+pub mod incident;
+pub mod locks;
+pub mod report;
 pub mod results;
+pub mod simulate;
+pub mod sweep;
+
+pub use error::{Error, Result};
