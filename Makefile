@@ -2,7 +2,7 @@
 PORT ?= 5432
 DATA ?= ./data
 
-.PHONY: run test bench crash tidy docs loom
+.PHONY: run test bench crash resize tidy docs loom
 
 run:
 	@scripts/need build
@@ -25,6 +25,11 @@ bench:
 crash:
 	@scripts/need build clients
 	CRASH_ROUNDS=$(or $(ROUNDS),200) cargo test -p threadgres --test crash -- --nocapture
+
+# shared_buffers from 64 MB to 2 GB, 16 MB and 512 MB under a minute of load.
+resize:
+	@scripts/need build clients
+	RESIZE_SECONDS=60 cargo test -p threadgres --test resize -- --nocapture
 
 tidy:
 	cargo xtask tidy

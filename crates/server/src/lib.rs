@@ -26,6 +26,7 @@ pub mod listener;
 pub mod log;
 pub mod null_server;
 pub mod registry;
+pub mod resize;
 pub mod run;
 pub mod server;
 pub mod session;

@@ -17,7 +17,7 @@ use crate::config::{Config, Overrides};
 use crate::listener;
 use crate::server::Server;
 use crate::signals::{self, Stop};
-use crate::{autovacuum, control, log};
+use crate::{autovacuum, control, log, resize};
 
 /// Serves a data directory (a missing or empty one is initialised first) until it is told to stop.
 ///
@@ -69,6 +69,7 @@ fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> {
         .collect();
     let server = Arc::new(Server::new(Engine { storage, txn, catalog }, workers, config)?);
     autovacuum::start(&server);
+    resize::start(&server);
     Ok((server, sockets))
 }
 
@@ -133,6 +134,7 @@ fn until_stopped(server: &Arc<Server>) -> Result<()> {
         return Ok(());
     }
     server.autovacuum.stop();
+    server.resizer.stop();
     server.workers.shutdown();
     server.engine.storage.shutdown()?;
     log::info("the database system is shut down");

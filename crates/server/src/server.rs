@@ -16,6 +16,7 @@ use crate::autovacuum::Launcher;
 use crate::config::{Config, Values};
 use crate::counters::Counters;
 use crate::registry::Registry;
+use crate::resize::Resizer;
 
 /// Seconds from 1970-01-01 to 2000-01-01.
 const EPOCH_SECONDS: i64 = 946_684_800;
@@ -45,6 +46,8 @@ pub struct Server {
     pub counters: Counters,
     /// The background vacuum.
     pub autovacuum: Launcher,
+    /// Gives the server the size that the settings say.
+    pub resizer: Resizer,
     /// When the server started.
     pub started: i64,
     config: Mutex<Config>,
@@ -69,6 +72,7 @@ impl Server {
             workers,
             counters: Counters::default(),
             autovacuum: Launcher::default(),
+            resizer: Resizer::default(),
             started: now(),
             config: Mutex::new(WaitEvent::LWLockOther, config),
             generation: AtomicU64::new(1),
@@ -97,6 +101,7 @@ impl Server {
         config.reload()?;
         publish_live(&config.values.settings);
         self.generation.fetch_add(1, Ordering::AcqRel);
+        self.resizer.wake();
         Ok(())
     }
 

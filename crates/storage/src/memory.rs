@@ -4,6 +4,14 @@
 use std::io;
 use std::ptr::NonNull;
 
+/// Bytes of memory that the machine has.
+pub(crate) fn memory_of_machine() -> usize {
+    // SAFETY: no pointers; -1 when the system doesn't know.
+    let (pages, size) =
+        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    usize::try_from(pages).unwrap_or(0) * usize::try_from(size).unwrap_or(0)
+}
+
 /// A mapped range of bytes.
 pub(crate) struct Region {
     base: NonNull<u8>,

@@ -175,7 +175,8 @@ fn server_rows(name: &'static str) -> RowsFn {
         "pg_stat_progress_vacuum",
         "pg_stat_progress_copy",
         "pg_stat_progress_create_index",
-        "pg_file_settings"
+        "pg_file_settings",
+        "pg_shmem_allocations"
     )
 }
 

@@ -5,24 +5,38 @@
 //! walk, and a pin on the frame decides whether they found it ([`Frame::pin_as`]). A reader that
 //! meets a change can miss an entry or stray into another chain (all numbers are frames, so that is
 //! harmless; the number of steps is bounded). Who found nothing looks again under the lock.
+//!
+//! The table grows and shrinks with the pool: whoever holds all the partitions' locks may change the
+//! number of buckets and link every chain anew ([`Mapping::resize`]); to readers that is a change
+//! like any other. A bucket's partition does not depend on the number of buckets.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::io;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use base::{PageId, WaitEvent};
 use crossbeam_utils::CachePadded;
 use sched::RawLwLock;
 
 use super::frame::Frame;
+use crate::memory::Region;
 
 const STEPS_MAX: usize = 64;
+const PARTITIONS_MAX: usize = 1 << 16;
+
+fn buckets_for(frames: usize, partitions: usize) -> usize {
+    (frames * 2).next_power_of_two().max(partitions)
+}
 
 /// See the module.
 pub(super) struct Mapping {
-    buckets: Box<[AtomicU32]>,
+    /// Room for the buckets of the largest pool.
+    memory: Region,
+    /// Number of buckets now, less one; they are a power of two, and at least the partitions.
+    mask: AtomicUsize,
     locks: Box<[CachePadded<RawLwLock>]>,
 }
 
-/// A page's bucket.
+/// A page's bucket, whatever the number of buckets: the hash of its name.
 #[derive(Clone, Copy)]
 pub(super) struct Bucket(usize);
 
@@ -40,14 +54,63 @@ impl Drop for Partition<'_> {
 }
 
 impl Mapping {
-    pub(super) fn new(frames: usize, partitions: usize) -> Mapping {
-        let partitions = partitions.clamp(1, 1 << 16).next_power_of_two();
-        let buckets = (frames * 2).next_power_of_two().max(partitions);
+    /// Buckets for `frames`, and room for those of `most`.
+    pub(super) fn new(frames: usize, most: usize, partitions: usize) -> io::Result<Mapping> {
+        let partitions = partitions.clamp(1, PARTITIONS_MAX).next_power_of_two();
         let lock = |_| CachePadded::new(RawLwLock::new(WaitEvent::LWLockBufferMapping));
-        Mapping {
-            buckets: (0..buckets).map(|_| AtomicU32::new(0)).collect(),
-            locks: (0..partitions).map(lock).collect(),
+        let room = buckets_for(most, partitions).max(buckets_for(frames, partitions));
+        let count = buckets_for(frames, partitions);
+        let memory = Region::reserve(room * size_of::<AtomicU32>())?;
+        memory.commit(0, count * size_of::<AtomicU32>())?;
+        let locks = (0..partitions).map(lock).collect();
+        Ok(Mapping { memory, mask: AtomicUsize::new(count - 1), locks })
+    }
+
+    /// Makes the number of buckets fit a pool of `frames`. Locks all partitions for the time it
+    /// takes to link the pages anew.
+    pub(super) fn resize(&self, frames: usize, all: &[Frame]) -> io::Result<()> {
+        let (before, count) = (self.buckets().len(), buckets_for(frames, self.locks.len()));
+        if count == before {
+            return Ok(());
         }
+        let bytes = |n: usize| n * size_of::<AtomicU32>();
+        self.memory.commit(0, bytes(count.max(before)))?;
+        let held: Vec<Partition<'_>> = (0..self.locks.len()).map(|i| self.lock_nth(i)).collect();
+        let mut linked = Vec::new();
+        for bucket in self.buckets() {
+            let mut at = bucket.swap(0, Ordering::AcqRel);
+            while at != 0 {
+                linked.push(at);
+                at = all[at as usize - 1].next.load(Ordering::Relaxed);
+            }
+        }
+        self.mask.store(count - 1, Ordering::Release);
+        for at in linked {
+            let frame = &all[at as usize - 1];
+            held[0].link(self.bucket(frame.id()), frame);
+        }
+        drop(held);
+        if count < before {
+            // SAFETY: all zero, and nobody writes beyond the mask; a reader with the old one finds
+            // an empty chain.
+            unsafe { self.memory.release(bytes(count), bytes(before)) };
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn buckets(&self) -> &[AtomicU32] {
+        let count = self.mask.load(Ordering::Acquire) + 1;
+        // SAFETY: that many were committed before the mask was published, and never less is
+        // readable; zero bytes are valid; the memory lives as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.memory.at(0).cast().as_ptr(), count) }
+    }
+
+    /// The bucket's chain. Its place changes only while all partitions are locked.
+    #[inline]
+    fn chain(&self, bucket: Bucket) -> &AtomicU32 {
+        let buckets = self.buckets();
+        &buckets[bucket.0 & (buckets.len() - 1)]
     }
 
     /// Where a page belongs.
@@ -55,7 +118,7 @@ impl Mapping {
     pub(super) fn bucket(&self, id: PageId) -> Bucket {
         let name = u64::from(id.rel.0) << 32 | u64::from(id.block);
         let mixed = (name ^ (id.fork as u64) << 61).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        Bucket((mixed ^ mixed >> 32) as usize & (self.buckets.len() - 1))
+        Bucket((mixed ^ mixed >> 32) as usize)
     }
 
     /// Pins the page's frame if it is found without a lock; returns the state before, too.
@@ -67,7 +130,7 @@ impl Mapping {
         id: PageId,
         raise: bool,
     ) -> Option<(&'f Frame, u64)> {
-        let mut at = self.buckets[bucket.0].load(Ordering::Acquire);
+        let mut at = self.chain(bucket).load(Ordering::Acquire);
         for _ in 0..STEPS_MAX {
             let frame = frames.get((at as usize).wrapping_sub(1))?;
             if frame.is(id) {
@@ -80,7 +143,11 @@ impl Mapping {
 
     /// Locks the bucket's partition for changes.
     pub(super) fn lock(&self, bucket: Bucket) -> Partition<'_> {
-        let lock = &self.locks[bucket.0 & (self.locks.len() - 1)];
+        self.lock_nth(bucket.0 & (self.locks.len() - 1))
+    }
+
+    fn lock_nth(&self, partition: usize) -> Partition<'_> {
+        let lock = &self.locks[partition];
         lock.lock_exclusive();
         Partition { mapping: self, lock }
     }
@@ -94,7 +161,7 @@ impl Partition<'_> {
         bucket: Bucket,
         id: PageId,
     ) -> Option<&'f Frame> {
-        let mut at = self.mapping.buckets[bucket.0].load(Ordering::Relaxed);
+        let mut at = self.mapping.chain(bucket).load(Ordering::Relaxed);
         while at != 0 {
             let frame = &frames[at as usize - 1];
             if frame.is(id) {
@@ -107,14 +174,14 @@ impl Partition<'_> {
 
     /// Puts a frame at the chain's front.
     pub(super) fn link(&self, bucket: Bucket, frame: &Frame) {
-        let head = &self.mapping.buckets[bucket.0];
+        let head = self.mapping.chain(bucket);
         frame.next.store(head.load(Ordering::Relaxed), Ordering::Release);
         head.store(frame.index + 1, Ordering::Release);
     }
 
     /// Takes a frame out of the chain. Its own `next` stays, for readers that are on it.
     pub(super) fn unlink(&self, frames: &[Frame], bucket: Bucket, frame: &Frame) {
-        let mut place = &self.mapping.buckets[bucket.0];
+        let mut place = self.mapping.chain(bucket);
         loop {
             let at = place.load(Ordering::Relaxed);
             assert!(at != 0, "a mapped frame is in its bucket's chain");

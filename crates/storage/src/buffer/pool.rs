@@ -24,6 +24,7 @@ use super::frame::{CLAIMED, DIRTY, Frame, READING, RETIRED, VALID, WRITING};
 use super::mapping::{Bucket, Mapping};
 use super::{PAGE_SIZE, Page, Pinned};
 use crate::files::Files;
+use crate::memory::memory_of_machine;
 use crate::options::Options;
 use crate::page;
 use crate::stats::{Counters, bump};
@@ -43,7 +44,7 @@ pub(super) enum Load {
 /// See the module.
 pub(crate) struct Pool {
     pub(super) arena: Arena,
-    mapping: Mapping,
+    pub(super) mapping: Mapping,
     /// Claimed, clean, unlinked frames.
     pub(super) free: SpinLock<Vec<u32>>,
     pub(super) free_len: CachePadded<AtomicUsize>,
@@ -73,12 +74,13 @@ impl Pool {
         counters: &Arc<Counters>,
     ) -> Result<Pool> {
         let count = options.frames.clamp(FRAMES_MIN, FRAMES_MAX);
-        let most = (count * 16).clamp(1 << 17, FRAMES_MAX);
-        let arena =
-            Arena::new(count, most).map_err(|e| Error::io("allocate the shared buffers", &e))?;
+        // Addresses are reserved for a pool as large as the machine's memory.
+        let most = memory_of_machine().div_ceil(PAGE_SIZE).clamp(1 << 17, FRAMES_MAX).max(count);
+        let allocated = |e| Error::io("allocate the shared buffers", &e);
+        let arena = Arena::new(count, most).map_err(allocated)?;
         Ok(Pool {
             arena,
-            mapping: Mapping::new(count, options.partitions),
+            mapping: Mapping::new(count, most, options.partitions).map_err(allocated)?,
             free: SpinLock::new((0..count as u32).rev().collect()),
             free_len: CachePadded::new(AtomicUsize::new(count)),
             hand: CachePadded::new(AtomicUsize::new(0)),

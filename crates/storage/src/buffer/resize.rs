@@ -25,7 +25,13 @@ impl Pool {
                 "the buffer pool can have {FRAMES_MIN} to {most} pages until the next restart"
             ));
         }
-        if count >= now { self.grow(now, count) } else { self.shrink(now, count, patience) }
+        if count >= now {
+            self.grow(now, count)?
+        } else {
+            self.shrink(now, count, patience)?
+        }
+        let fitted = self.mapping.resize(count, self.arena.frames());
+        fitted.map_err(|e| Error::io("allocate the buffer mapping", &e))
     }
 
     fn grow(&self, from: usize, to: usize) -> Result<()> {
