@@ -134,10 +134,23 @@ pub struct LockPoint {
     pub operations: u64,
     /// Measured time.
     pub seconds: f64,
-    /// Mean time of one operation, nanoseconds.
+    /// Mean time of one operation as its thread sees it, nanoseconds; the median of the rounds.
     pub mean_ns: f64,
+    /// Its lower and upper quartile over the rounds.
+    #[serde(default)]
+    pub quartiles_ns: (f64, f64),
+    /// Processor time of one operation, nanoseconds, where measured: unlike the mean it leaves out
+    /// what other programs took.
+    #[serde(default)]
+    pub cpu_ns: Option<f64>,
+    /// Mean wait from asking to having, nanoseconds, where measured.
+    #[serde(default)]
+    pub wait_mean_ns: Option<f64>,
     /// Longest wait, nanoseconds.
     pub longest_ns: u64,
+    /// The slowest thread's throughput over the fastest's.
+    #[serde(default)]
+    pub evenness: Option<f64>,
     /// Cost of one hand-over between two threads, nanoseconds, where measured.
     pub hand_over_ns: Option<f64>,
 }

@@ -50,6 +50,8 @@ mod sys;
 pub mod task;
 #[cfg(not(loom))]
 pub mod worker;
+#[cfg(not(loom))]
+pub mod yardstick;
 
 pub use lwlock::{LwLock, LwLockReadGuard, LwLockWriteGuard, RawLwLock};
 #[cfg(not(loom))]
