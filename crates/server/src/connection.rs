@@ -319,7 +319,11 @@ impl Output {
         result
     }
 
-    fn wait_durable(&mut self) -> Result<()> {
+    /// Waits until what is in the buffer may leave.
+    ///
+    /// # Errors
+    /// When the log can't be written.
+    pub fn wait_durable(&mut self) -> Result<()> {
         if let (Some(storage), true) = (&self.storage, self.needs > Lsn::ZERO) {
             if storage.wal.flushed() < self.needs {
                 storage.wal.flush(self.needs)?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 
 use sched::{Interrupt, SpinLock, TaskRef, Workers};
 
@@ -77,6 +77,8 @@ pub struct Entry {
     pub peer: Peer,
     /// Counted against `max_connections`.
     pub counted: AtomicBool,
+    /// Identifier of the statement that runs, or ran last; 0: none.
+    query_id: AtomicU64,
     activity: SpinLock<Activity>,
 }
 
@@ -92,6 +94,7 @@ impl Entry {
         while !text.is_char_boundary(end) {
             end -= 1;
         }
+        self.identify(0);
         let mut activity = self.activity.lock();
         activity.state = State::Active;
         (activity.query_start, activity.state_change) = (now, now);
@@ -99,6 +102,24 @@ impl Entry {
             activity.query.clear();
             activity.query.push_str(&text[..end]);
         }
+    }
+
+    /// Says which statement runs; waits are put down to it until [`Entry::end_statement`].
+    pub fn identify(&self, query_id: u64) {
+        self.task.set_statement(query_id);
+        self.query_id.store(query_id, Ordering::Relaxed);
+    }
+
+    /// Notes that a statement is over; `state` is what the session does now.
+    pub fn end_statement(&self, state: State, xid: u64, now: i64) {
+        self.task.set_statement(0);
+        let mut activity = self.activity.lock();
+        (activity.state, activity.state_change, activity.xid) = (state, now, xid);
+    }
+
+    /// Identifier of the statement that runs, or ran last; 0: none.
+    pub fn query_id(&self) -> u64 {
+        self.query_id.load(Ordering::Relaxed)
     }
 
     /// Changes what others see.
@@ -161,6 +182,7 @@ impl Registry {
                 task,
                 peer,
                 counted: AtomicBool::new(false),
+                query_id: AtomicU64::new(0),
                 activity: SpinLock::new(activity),
             });
             shard.insert(pid, entry.clone());

@@ -267,7 +267,7 @@ impl Entry {
     }
 
     fn bytes(&self) -> usize {
-        PLAN_BYTES + self.text.len() * 2 + self.literals.len() * size_of::<Literal>()
+        PLAN_BYTES + self.text.len() * 3 + self.literals.len() * size_of::<Literal>()
     }
 
     fn fits(&self, cx: &PrepareContext<'_>) -> bool {

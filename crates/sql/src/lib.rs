@@ -8,6 +8,7 @@
 mod bind;
 pub mod cache;
 pub mod expr;
+mod identity;
 pub mod logical;
 mod nesting;
 mod parse;
@@ -26,6 +27,7 @@ pub mod walk;
 
 pub use cache::PlanCache;
 pub use expr::{AggCall, Expr};
+pub use identity::Identity;
 pub use plan::{Plan, Prepared, Statement};
 pub use prepare::{PrepareContext, environment, normalize, prepare, split_statements};
 pub use utility::Utility;

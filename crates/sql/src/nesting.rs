@@ -114,7 +114,7 @@ fn string(rest: &[u8], escapes: bool) -> usize {
 }
 
 /// Length of a comment; they nest.
-fn comment(rest: &[u8]) -> usize {
+pub(crate) fn comment(rest: &[u8]) -> usize {
     let (mut depth, mut at) = (0usize, 0);
     while at < rest.len() {
         if rest[at..].starts_with(b"/*") {

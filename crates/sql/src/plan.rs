@@ -31,6 +31,8 @@ pub struct Prepared {
     pub tag: &'static str,
     /// Whether it may change data or definitions (`25006` in a read-only transaction).
     pub writes: bool,
+    /// Which statement it is to the statistics.
+    pub identity: crate::Identity,
     /// What the executor derives from the plan at the first run (`ExecCache::default()` here).
     pub executor: ExecCache,
 }

@@ -8,6 +8,7 @@ use base::{Oid, Result, err};
 use catalog::Snapshot;
 use types::FormatContext;
 
+use crate::Identity;
 use crate::parse::parse;
 use crate::plan::{Prepared, Statement};
 use crate::statement;
@@ -68,12 +69,15 @@ pub fn prepare(
         ));
     }
     let Some(one) = statements.pop() else { return Ok((empty(cx), Vec::new())) };
-    if literals.is_some_and(|l| !l.is_empty()) {
-        if let Ok(lifted) = statement::prepare(&one.node, text, param_types, cx, literals) {
-            return Ok(lifted);
-        }
-    }
-    statement::prepare(&one.node, text, param_types, cx, None)
+    let lifting = literals.filter(|l| !l.is_empty()).and_then(|literals| {
+        statement::prepare(&one.node, text, param_types, cx, Some(literals)).ok()
+    });
+    let (mut prepared, lifted) = match lifting {
+        Some(done) => done,
+        None => statement::prepare(&one.node, text, param_types, cx, None)?,
+    };
+    prepared.identity = Identity::new(&text[one.range], &prepared);
+    Ok((prepared, lifted))
 }
 
 fn empty(cx: &PrepareContext<'_>) -> Prepared {
@@ -87,6 +91,7 @@ fn empty(cx: &PrepareContext<'_>) -> Prepared {
         catalog_version: cx.catalog.version,
         tag: "",
         writes: false,
+        identity: Default::default(),
         executor: Default::default(),
     }
 }

@@ -156,6 +156,7 @@ fn plan_with<R>(
         catalog_version: cx.catalog.version,
         tag: "",
         writes: false,
+        identity: Default::default(),
         executor: Default::default(),
     };
     Ok((result, prepared))
@@ -173,6 +174,7 @@ fn plain(binder: Binder<'_>, utility: Utility) -> Prepared {
         catalog_version: binder.cx.catalog.version,
         tag,
         writes,
+        identity: Default::default(),
         executor: Default::default(),
     }
 }

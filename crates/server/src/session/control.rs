@@ -245,6 +245,7 @@ impl State {
             self.statements.get(name)?.plan = plan.clone();
         }
         let params = self.arguments(name, args, &plan.prepared.params)?;
+        self.identify_statement(&plan.prepared);
         let prepared = plan.prepared.clone();
         if let Statement::Utility(Utility::Execute { .. }) = prepared.statement {
             return Err(base::Error::unsupported("EXECUTE of an EXECUTE"));
@@ -312,6 +313,7 @@ impl State {
             catalog_version: 0,
             tag: "SELECT",
             writes: false,
+            identity: Default::default(),
             executor: Default::default(),
         });
         let mut rows = self.run_kept(&prepared)?;

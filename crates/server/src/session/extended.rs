@@ -75,6 +75,7 @@ impl State {
             self.statements.check_new(name)?;
         }
         let plan = self.plan(text, &parse.types)?;
+        self.identify_statement(&plan.prepared);
         self.statements.add(PreparedStatement {
             name: name.to_owned(),
             text: text.into(),
@@ -197,6 +198,7 @@ impl State {
         let name = utf8(name)?;
         let mut portal = self.portals.take(name).ok_or_else(|| no_portal(name))?;
         self.entry.begin_statement(&portal.text, server::now());
+        self.identify_statement(&portal.plan.prepared);
         self.check_allowed(&portal.text)?;
         self.begin_extended();
         if self.run_portal(&mut portal, limit, rest)? {

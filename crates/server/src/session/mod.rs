@@ -93,6 +93,8 @@ pub struct State {
     skip_to_sync: bool,
     /// The client waits for what is in the output.
     flush: bool,
+    /// The statement is over; others are told when its commit is durable.
+    ready: bool,
     idle_deadline: Option<Instant>,
     deadline_armed: bool,
 }
@@ -189,6 +191,7 @@ impl State {
             portals: Portals::default(),
             skip_to_sync: false,
             flush: false,
+            ready: false,
             idle_deadline: None,
             deadline_armed: false,
             server,
@@ -252,6 +255,8 @@ impl State {
         result?;
         if self.flush {
             self.flush = false;
+            self.out.get_mut().wait_durable()?;
+            self.note_idle();
             self.out.get_mut().send()?;
         }
         Ok(())
@@ -287,6 +292,7 @@ impl State {
         if self.skip_to_sync && !matches!(message, F::Sync | F::Terminate) {
             return Ok(());
         }
+        self.ready = false;
         match message {
             F::Query(text) => self.simple_query(text, rest)?,
             F::Parse(parse) => self.extended(|s| s.parse(parse))?,
@@ -365,23 +371,34 @@ impl State {
     /// ReadyForQuery, after the parameters that changed.
     fn ready(&mut self) -> Result<()> {
         self.disarm_timeout();
-        let status = self.transaction.block.status();
-        let now = server::now();
-        let xid = self.transaction.current.as_ref().and_then(txn::Transaction::top_xid);
-        self.entry.update(|a| {
-            a.state = match status {
-                TransactionStatus::Idle => registry::State::Idle,
-                TransactionStatus::InBlock => registry::State::IdleInTransaction,
-                TransactionStatus::Failed => registry::State::IdleInFailed,
-            };
-            a.state_change = now;
-            a.xid = xid.map_or(0, |x| x.0);
-        });
         let out = self.out.get_mut();
         self.settings.report(&mut out.buffer);
-        response::ready(&mut out.buffer, status);
-        self.flush = true;
-        out.pace()
+        response::ready(&mut out.buffer, self.transaction.block.status());
+        out.complete = out.buffer.len();
+        (self.flush, self.ready) = (true, true);
+        Ok(())
+    }
+
+    /// Says that a statement's plan is known, and so which statement it is.
+    fn identify_statement(&self, prepared: &sql::Prepared) {
+        if self.settings.compute_query_id {
+            self.entry.identify(prepared.identity.id);
+        }
+    }
+
+    /// Tells others that the session waits for its client, if a statement has ended: before the
+    /// client can know it, and not while its commit still waits for the log.
+    fn note_idle(&mut self) {
+        if !std::mem::take(&mut self.ready) {
+            return;
+        }
+        let state = match self.transaction.block.status() {
+            TransactionStatus::Idle => registry::State::Idle,
+            TransactionStatus::InBlock => registry::State::IdleInTransaction,
+            TransactionStatus::Failed => registry::State::IdleInFailed,
+        };
+        let xid = self.transaction.current.as_ref().and_then(txn::Transaction::top_xid);
+        self.entry.end_statement(state, xid.map_or(0, |x| x.0), server::now());
     }
 
     /// Nothing more to do now: gives the buffers back and sets the clock that ends idle sessions.

@@ -87,6 +87,8 @@ pub struct SessionSettings {
     pub statement_timeout: u64,
     /// `lock_timeout`, likewise.
     pub lock_timeout: u64,
+    /// `compute_query_id` isn't off.
+    pub compute_query_id: bool,
     /// `synchronous_commit` isn't off.
     pub synchronous_commit: bool,
     /// `default_transaction_isolation`.
@@ -124,6 +126,7 @@ impl SessionSettings {
             environment: 0,
             statement_timeout: 0,
             lock_timeout: 0,
+            compute_query_id: true,
             synchronous_commit: true,
             isolation: Isolation::ReadCommitted,
             read_only: false,
@@ -145,6 +148,7 @@ impl SessionSettings {
         self.format = FormatContext { now, ..checks::format_context(settings) };
         self.statement_timeout = settings.int(setting::STATEMENT_TIMEOUT) as u64;
         self.lock_timeout = settings.int(setting::LOCK_TIMEOUT) as u64;
+        self.compute_query_id = settings.str(setting::COMPUTE_QUERY_ID) != "off";
         self.synchronous_commit = settings.str(setting::SYNCHRONOUS_COMMIT) != "off";
         self.isolation = isolation(settings.str(setting::DEFAULT_TRANSACTION_ISOLATION));
         self.read_only = settings.bool(setting::DEFAULT_TRANSACTION_READ_ONLY);

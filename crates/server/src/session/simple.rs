@@ -54,6 +54,7 @@ impl State {
             self.check_not_failed()?;
         }
         let (plan, params) = self.plan_simple(text)?;
+        self.identify_statement(&plan.prepared);
         let (formats, tag) = (&ResultFormats::default(), plan.prepared.tag);
         let outcome = match &plan.prepared.statement {
             Statement::Empty => {

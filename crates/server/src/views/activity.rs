@@ -46,7 +46,10 @@ pub(super) fn activity(entry: &Entry) -> Vec<Datum> {
         a.state.as_str().map_or(Datum::Null, text),
         if a.xid == 0 { Datum::Null } else { Datum::Oid(a.xid as u32) },
         Datum::Null,
-        Datum::Null,
+        match entry.query_id() {
+            0 => Datum::Null,
+            id => Datum::Int8(id as i64),
+        },
         text(&a.query),
         text(entry.task.kind()),
     ]
