@@ -60,7 +60,19 @@ impl Server {
 
     pub fn start_on(dir: &Path, port: u16, settings: &[&str]) -> Server {
         let mut command = Command::new(BIN);
-        command.args(["serve", "-D"]).arg(dir).args(["-p", &port.to_string()]);
+        command.args(["serve", "--single-process"]);
+        Server::launch(command, dir, port, settings)
+    }
+
+    /// As [`Server::start`], with the supervisor process, whose number [`Server::pid`] then is.
+    pub fn start_supervised(dir: &Path, environment: &[(&str, &str)]) -> Server {
+        let mut command = Command::new(BIN);
+        command.arg("serve").envs(environment.iter().copied());
+        Server::launch(command, dir, free_port(), &[])
+    }
+
+    fn launch(mut command: Command, dir: &Path, port: u16, settings: &[&str]) -> Server {
+        command.arg("-D").arg(dir).args(["-p", &port.to_string()]);
         for setting in settings {
             command.args(["-c", setting]);
         }

@@ -195,6 +195,7 @@ fn start_all(dir: &Path) -> Result<Vec<Server>, String> {
             &ours,
             &[
                 "serve",
+                "--single-process",
                 "-D",
                 &data,
                 "-p",

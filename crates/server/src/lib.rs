@@ -14,7 +14,8 @@
 //! * A [`session::Session`] belongs to no thread; between statements it holds no stack and no
 //!   buffers.
 //! * [`config`] reads the settings' files, [`control`] is what the command line does to a data
-//!   directory from outside, [`run`] is the life of the process.
+//!   directory from outside, [`run`] is the life of the process, [`supervisor`] that of the small
+//!   one above it, which starts it again after a crash.
 #![forbid(unsafe_code)]
 
 pub mod autovacuum;
@@ -31,7 +32,9 @@ pub mod run;
 pub mod server;
 pub mod session;
 pub mod signals;
+pub mod supervisor;
 pub mod views;
 
 pub use config::Overrides;
 pub use run::serve;
+pub use supervisor::supervise;

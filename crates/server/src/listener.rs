@@ -2,7 +2,7 @@
 //! this machine may connect.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use base::settings::{Settings, setting};
 use base::{Error, Result, WaitEvent, err};
+use listenfd::ListenFd;
 use socket2::{Domain, SockAddr, Socket as RawSocket, Type};
 
 use crate::connection::Socket;
@@ -25,7 +26,8 @@ const BACKLOG: i32 = 4096;
 /// touched, and listens when the server is ready.
 pub struct Listener {
     socket: RawSocket,
-    /// The file of a Unix socket.
+    unix: bool,
+    /// The file of a Unix socket that this process made.
     path: Option<PathBuf>,
 }
 
@@ -68,6 +70,33 @@ pub fn open(settings: &Settings) -> Result<Vec<Listener>> {
     Ok(listeners)
 }
 
+/// Sockets that whoever started this process opened for it (the supervisor, or systemd by socket
+/// activation); none if there are none. Call before any thread is started.
+///
+/// # Errors
+/// A descriptor that is no listening socket.
+pub fn inherited() -> Result<Vec<Listener>> {
+    let mut given = ListenFd::from_env();
+    let mut listeners = Vec::new();
+    for index in 0..given.len() {
+        let tcp =
+            given.take_tcp_listener(index).ok().flatten().map(|l| (RawSocket::from(l), false));
+        let mut unix = || given.take_unix_listener(index);
+        let (socket, unix) = match tcp {
+            Some(listener) => listener,
+            None => match unix() {
+                Ok(Some(listener)) => (RawSocket::from(OwnedFd::from(listener)), true),
+                Ok(None) => continue,
+                Err(e) => return Err(Error::io("take over a listening socket", &e)),
+            },
+        };
+        let blocking = socket.set_nonblocking(false);
+        blocking.map_err(|e| Error::io("take over a listening socket", &e))?;
+        listeners.push(Listener { socket, unix, path: None });
+    }
+    Ok(listeners)
+}
+
 /// The addresses that a list names, all of them loopback.
 fn addresses(list: &str) -> Result<Vec<IpAddr>> {
     let mut all = Vec::new();
@@ -103,7 +132,7 @@ fn tcp(address: SocketAddr) -> Result<Listener> {
         std::io::Result::Ok(socket)
     };
     match bind() {
-        Ok(socket) => Ok(Listener { socket, path: None }),
+        Ok(socket) => Ok(Listener { socket, unix: false, path: None }),
         Err(e) if e.kind() == std::io::ErrorKind::AddrInUse => Err(busy(&address.into())),
         Err(e) => Err(Error::io(format_args!("listen on {address}"), &e)),
     }
@@ -141,7 +170,7 @@ fn unix(directory: &Path, port: u16) -> Result<Listener> {
         std::io::Result::Ok(socket)
     };
     let socket = bind().map_err(failed)?;
-    Ok(Listener { socket, path: Some(path) })
+    Ok(Listener { socket, unix: true, path: Some(path) })
 }
 
 impl Listener {
@@ -157,10 +186,15 @@ impl Listener {
 
     fn accept(&self) -> std::io::Result<Socket> {
         let (socket, _) = self.socket.accept()?;
-        Ok(match self.path {
-            None => Socket::Tcp(socket.into()),
-            Some(_) => Socket::Unix(OwnedFd::from(socket).into()),
+        Ok(match self.unix {
+            false => Socket::Tcp(socket.into()),
+            true => Socket::Unix(OwnedFd::from(socket).into()),
         })
+    }
+
+    /// The descriptor, for a process that is to inherit it.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

@@ -10,6 +10,7 @@ use catalog::Catalog;
 use exec::Engine;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use sched::Workers;
+use sd_notify::NotifyState;
 use storage::Storage;
 use txn::TxnManager;
 
@@ -17,28 +18,31 @@ use crate::config::{Config, Overrides};
 use crate::listener;
 use crate::server::Server;
 use crate::signals::{self, Stop};
-use crate::{autovacuum, control, log, resize};
+use crate::{autovacuum, control, log, resize, supervisor};
 
 /// Serves a data directory (a missing or empty one is initialised first) until it is told to stop.
+/// Listens where the settings say, unless listening sockets were inherited.
 ///
 /// # Errors
 /// Everything that can be wrong before the server is ready, one clear line each; then nothing has
 /// been touched.
 pub fn serve(dir: &Path, overrides: Overrides) -> Result<()> {
     signals::block()?;
+    let inherited = listener::inherited()?;
+    let own_sockets = inherited.is_empty();
     let new = control::is_new(dir)?;
     let config = Config::load(dir, overrides)?;
     if !new {
         control::check_free(dir)?;
     }
-    let listeners = listener::open(&config.values.settings)?;
+    let listeners = if own_sockets { listener::open(&config.values.settings)? } else { inherited };
     publish_live(&config.values.settings);
     raise_descriptor_limit(config.values.settings.int(setting::MAX_CONNECTIONS) as u64);
     if new {
         control::init(dir)?;
     }
     install_panic_hook();
-    let (server, socket_dirs) = start(dir, config)?;
+    let (server, socket_paths) = start(dir, config)?;
     for listener in &listeners {
         listener.listen()?;
     }
@@ -47,7 +51,9 @@ pub fn serve(dir: &Path, overrides: Overrides) -> Result<()> {
     }
     say_ready(&server);
     let result = until_stopped(&server);
-    remove_sockets(&socket_dirs);
+    if own_sockets {
+        remove_sockets(&socket_paths);
+    }
     result
 }
 
@@ -89,6 +95,7 @@ fn say_ready(server: &Server) {
             .to_owned(),
     };
     println!("threadgres is ready: psql -h {host} -p {port} -U postgres postgres");
+    supervisor::tell_manager(&[NotifyState::Ready]);
 }
 
 /// Ten thousand clients need ten thousand descriptors: takes all that the system allows.

@@ -31,7 +31,7 @@ impl Stop {
     }
 }
 
-fn signals() -> SigSet {
+pub(crate) fn signals() -> SigSet {
     [Signal::SIGTERM, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGHUP].into_iter().collect()
 }
 

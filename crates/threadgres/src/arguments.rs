@@ -11,8 +11,9 @@ pub const HELP: &str = "\
 Threadgres: a threaded server that speaks PostgreSQL.
 
 Usage:
-  threadgres serve -D DIR [-h ADDRESS] [-p PORT] [-k SOCKETDIR] [-c NAME=VALUE]…
-      serves the data directory in the foreground; a missing or empty one is initialised first
+  threadgres serve -D DIR [-h ADDRESS] [-p PORT] [-k SOCKETDIR] [-c NAME=VALUE]… [--single-process]
+      serves the data directory in the foreground; a missing or empty one is initialised first.
+      A supervisor process starts the server again after a crash; with --single-process there is none
   threadgres init -D DIR
       makes a new data directory
   threadgres stop -D DIR [-m smart|fast|immediate] [-t SECONDS]
@@ -31,6 +32,9 @@ Usage:
 Settings are in DIR/threadgres.conf; -c overrides them.
 ";
 
+/// Says that `serve` is to work without a supervisor.
+pub const SINGLE_PROCESS: &str = "--single-process";
+
 /// One invocation.
 #[derive(Debug, PartialEq)]
 pub enum Command {
@@ -44,6 +48,8 @@ pub enum Command {
         dir: PathBuf,
         /// Settings given by options.
         settings: Overrides,
+        /// Without a supervisor.
+        single: bool,
     },
     /// `init`.
     Init {
@@ -90,6 +96,7 @@ struct Options {
     mode: Option<Stop>,
     timeout_s: Option<u64>,
     settings: Overrides,
+    single: bool,
 }
 
 /// Reads the arguments after the program's name.
@@ -105,7 +112,7 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, String> {
     let allowed = match command.as_str() {
         "--help" | "-h" | "help" => return Ok(Command::Help),
         "--version" | "-V" => return Ok(Command::Version),
-        "serve" => "Dhpkc",
+        "serve" => "Dhpkc1",
         "init" | "status" | "reload" | "check" => "D",
         "stop" => "Dmt",
         "null-server" => "pc",
@@ -121,9 +128,13 @@ fn read_options(
 ) -> Result<Options, String> {
     let mut options = Options::default();
     while let Some(arg) = args.next().transpose()? {
+        if arg == SINGLE_PROCESS && allowed.contains('1') {
+            options.single = true;
+            continue;
+        }
         let mut chars = arg.chars();
         let letter = match (chars.next(), chars.next()) {
-            (Some('-'), Some(letter)) if allowed.contains(letter) => letter,
+            (Some('-'), Some(letter @ 'A'..='z')) if allowed.contains(letter) => letter,
             _ => return Err(format!("unknown option \"{arg}\"")),
         };
         let value = match chars.as_str() {
@@ -172,7 +183,7 @@ fn build(command: &str, options: Options) -> Result<Command, String> {
     }
     let dir = options.dir.ok_or("option -D DIR is missing")?;
     Ok(match command {
-        "serve" => Command::Serve { dir, settings: options.settings },
+        "serve" => Command::Serve { dir, settings: options.settings, single: options.single },
         "init" => Command::Init { dir },
         "check" => Command::Check { dir },
         "status" => Command::Status { dir },
@@ -198,7 +209,7 @@ mod tests {
         let settings = [("port", "7"), ("listen_addresses", "::1"), ("work_mem", "1MB")]
             .map(|(n, v)| (n.to_owned(), v.to_owned()))
             .to_vec();
-        let want = Command::Serve { dir: "x".into(), settings };
+        let want = Command::Serve { dir: "x".into(), settings, single: false };
         assert_eq!(get("serve -D x -p7 -h ::1 -c work_mem=1MB").unwrap(), want);
         let stop = Command::Stop { dir: "x".into(), mode: Stop::Immediate, timeout_s: 5 };
         assert_eq!(get("stop -Dx -m immediate -t 5").unwrap(), stop);
@@ -217,6 +228,7 @@ mod tests {
             ("stop -D x -m hard", "hard"),
             ("stop -D x -t soon", "soon"),
             ("serve -D x extra", "extra"),
+            ("stop -D x --single-process", "--single-process"),
         ] {
             assert!(get(line).unwrap_err().contains(word), "{line}");
         }

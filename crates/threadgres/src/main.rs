@@ -6,7 +6,7 @@ mod arguments;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use arguments::{Command, HELP, parse};
+use arguments::{Command, HELP, SINGLE_PROCESS, parse};
 use server::run::explain;
 use server::{control, null_server};
 
@@ -40,7 +40,16 @@ fn run(command: Command) -> base::Result<ExitCode> {
     match command {
         Command::Help => print!("{HELP}"),
         Command::Version => println!("threadgres {}", env!("CARGO_PKG_VERSION")),
-        Command::Serve { dir, settings } => server::serve(&dir, settings)?,
+        Command::Serve { dir, settings, single: true } => {
+            server::supervisor::follow_supervisor()?;
+            server::serve(&dir, settings)?;
+        }
+        Command::Serve { dir, settings, single: false } => {
+            // They were read as text before.
+            let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+            arguments.push(SINGLE_PROCESS.to_owned());
+            return Ok(ExitCode::from(server::supervise(&dir, settings, &arguments)?));
+        }
         Command::Init { dir } => {
             control::init(&dir)?;
             println!("initialised; serve it with: threadgres serve -D {}", dir.display());
