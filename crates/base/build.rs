@@ -94,7 +94,7 @@ fn settings(text: &str) -> String {
         writeln!(
             ids,
             "/// {description}\npub const {}: SettingId = SettingId({i});",
-            name.to_uppercase()
+            name.to_uppercase().replace('.', "_")
         )
         .unwrap();
         writeln!(defs, "    SettingDef {{ name: {name:?}, kind: {kind}, default: {value}, unit: {unit}, context: {context}, group: {group:?}, description: {description:?} }},").unwrap();

@@ -13,7 +13,7 @@
 //!   a coroutine on a worker  a futex (background thread, test, thread model)
 //!   worker/*.rs, coroutine.rs  sys.rs
 //!        |
-//!   LwLock, Mutex, Condvar               lwlock.rs, mutex.rs, condvar.rs: only use park and unpark
+//!   LwLock, Mutex, Condvar               lwlock/*.rs, mutex.rs, condvar.rs: only use park and unpark
 //! ```
 //!
 //! # Order of locking
@@ -39,7 +39,10 @@ mod local;
 #[cfg(not(loom))]
 pub mod mutex;
 #[cfg(not(loom))]
-pub mod profile;
+pub mod observe;
+#[cfg(loom)]
+#[path = "observe/object.rs"]
+mod observe;
 #[cfg(not(loom))]
 pub mod spin;
 #[cfg(not(loom))]
@@ -53,12 +56,13 @@ pub mod worker;
 #[cfg(not(loom))]
 pub mod yardstick;
 
+pub use observe::{WaitObject, Waiting};
 pub use lwlock::{LwLock, LwLockReadGuard, LwLockWriteGuard, RawLwLock};
 #[cfg(not(loom))]
 pub use {
     condvar::Condvar,
     mutex::{Mutex, MutexGuard},
-    profile::{WaitProfile, wait_profile},
+    observe::tasks,
     spin::{SpinLock, SpinLockGuard},
     stack::{check_stack, on_native_stack},
     task::{

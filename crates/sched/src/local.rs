@@ -8,8 +8,10 @@
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::coroutine::Yielder;
+use crate::observe::Block;
 use crate::task::{Task, TaskRef};
 use crate::worker::Worker;
 
@@ -30,9 +32,15 @@ pub(crate) struct Local {
     pub native_limit: Cell<usize>,
     /// The worker of this thread; null elsewhere.
     pub worker: Cell<*const Worker>,
+    /// The thread's counts of latches taken; null until it takes one.
+    pub counts: Cell<*const Block>,
+    /// A number for each thread that waits, given out at its first wait; 0: none yet.
+    number: Cell<usize>,
     /// Spin locks held (debug builds).
     spins: Cell<i32>,
 }
+
+static NUMBERS: AtomicUsize = AtomicUsize::new(1);
 
 thread_local! {
     static LOCAL: Local = const {
@@ -44,6 +52,8 @@ thread_local! {
             stack_limit: Cell::new(0),
             native_limit: Cell::new(0),
             worker: Cell::new(ptr::null()),
+            counts: Cell::new(ptr::null()),
+            number: Cell::new(0),
             spins: Cell::new(0),
         }
     };
@@ -93,6 +103,18 @@ impl Local {
     #[inline]
     pub fn on_coroutine(&self) -> bool {
         !self.yielder.get().is_null()
+    }
+
+    /// Which ring of the history the thread writes, on a scale without bound: workers count from
+    /// their own numbers, so that they don't meet.
+    pub fn ring_index(&self) -> usize {
+        if let Some(worker) = self.worker() {
+            return worker.index();
+        }
+        if self.number.get() == 0 {
+            self.number.set(NUMBERS.fetch_add(1, Ordering::Relaxed));
+        }
+        self.number.get()
     }
 
     /// Panics where nothing may wait: on a worker's own stack, and (checked in debug builds) under

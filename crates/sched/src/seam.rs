@@ -7,6 +7,8 @@ mod real {
     pub use std::cell::Cell;
     pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+    use crate::local::{Local, local};
+    use crate::observe::{TAG_MASK, count_acquisition};
     pub use crate::spin::Backoff;
     pub use crate::task::{TaskRef, current, park_uninterruptible};
 
@@ -15,11 +17,34 @@ mod real {
         crate::local::local().assert_may_wait();
     }
 
-    /// Counts latches held by the running task, in debug builds.
-    #[inline]
-    pub fn latch_held(change: i32) {
-        if cfg!(debug_assertions) && change != 0 {
-            crate::task::with_current(|task| task.latch_held(change));
+    /// The running task as a holder of latches.
+    #[derive(Clone, Copy)]
+    pub struct Me(&'static Local);
+
+    impl Me {
+        /// Whoever calls.
+        #[inline]
+        pub fn now() -> Me {
+            Me(local())
+        }
+
+        /// What the lock's word says of its exclusive holder.
+        #[inline]
+        pub fn tag(self) -> u64 {
+            self.0.current().id() & TAG_MASK
+        }
+
+        /// It took a latch of this tranche.
+        #[inline]
+        pub fn took(self, tranche: usize) {
+            self.0.current().latch_held(1);
+            count_acquisition(self.0, tranche);
+        }
+
+        /// It gave one back.
+        #[inline]
+        pub fn released(self) {
+            self.0.current().latch_held(-1);
         }
     }
 }
@@ -29,7 +54,6 @@ mod model {
     use std::sync::Arc;
     use std::time::Instant;
 
-    use base::WaitEvent;
     pub use loom::cell::Cell;
     pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -41,18 +65,35 @@ mod model {
         pub fn unpark(&self) {
             self.0.unpark();
         }
+        pub fn id(&self) -> u64 {
+            1
+        }
     }
 
     pub fn current() -> TaskRef {
         Arc::new(Task(loom::thread::current()))
     }
 
-    pub fn park_uninterruptible(_event: WaitEvent, _deadline: Option<Instant>) {
+    pub fn park_uninterruptible(_waiting: crate::Waiting, _deadline: Option<Instant>) {
         loom::thread::park();
     }
 
     pub fn assert_may_wait() {}
-    pub fn latch_held(_change: i32) {}
+
+    /// As the real one, but for the counts.
+    #[derive(Clone, Copy)]
+    pub struct Me;
+
+    impl Me {
+        pub fn now() -> Me {
+            Me
+        }
+        pub fn tag(self) -> u64 {
+            1
+        }
+        pub fn took(self, _tranche: usize) {}
+        pub fn released(self) {}
+    }
 
     /// Lets another loom thread run.
     pub struct Backoff;

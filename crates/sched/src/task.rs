@@ -5,15 +5,16 @@
 //! (sessions on workers); see `Task::block`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering, fence};
 use std::time::Instant;
 
+use base::settings::{live_bool, setting};
 use base::{Error, Result, WaitEvent, err};
 
 use crate::clock::{self, NEVER, now_ns};
 use crate::local::{self, local};
+use crate::observe::{self, WaitObject, WaitRecord, Waiting};
 use crate::parking::{Begin, DEAF, PARKED, POLLING, Parking};
-use crate::profile;
 use crate::sys;
 use crate::worker::{self, Conn};
 
@@ -23,8 +24,12 @@ pub struct Task {
     id: u64,
     kind: &'static str,
     parking: Parking,
-    /// The wait in progress: event + 1 in the top byte, its beginning in the rest; 0: none.
+    /// The wait in progress: event + 1 in the top byte, its beginning in the rest (0: no clock was
+    /// read); 0: none.
     wait: AtomicU64,
+    /// Its object ([`WaitObject::encode`]) and blocker; valid while `wait` stays the same.
+    wait_object: [AtomicU64; 2],
+    wait_blocker: AtomicU64,
     /// When the running statement must end.
     statement_deadline: AtomicU64,
     waits: AtomicU64,
@@ -37,7 +42,7 @@ pub struct Task {
     link: AtomicPtr<Conn>,
     /// Gets a plain thread out of poll(2); -1 until it first polls.
     eventfd: AtomicI32,
-    /// LwLocks and Mutexes held (debug builds).
+    /// LwLocks and Mutexes held. Written by the task itself only.
     latches: AtomicI32,
 }
 
@@ -113,11 +118,13 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 impl Task {
     /// A task for a new session or thread; `kind` is its `backend_type`.
     pub fn new(kind: &'static str) -> TaskRef {
-        Arc::new(Task {
+        let task = Arc::new(Task {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             kind,
             parking: Parking::new(),
             wait: AtomicU64::new(0),
+            wait_object: [const { AtomicU64::new(0) }; 2],
+            wait_blocker: AtomicU64::new(0),
             statement_deadline: AtomicU64::new(NEVER),
             waits: AtomicU64::new(0),
             waited_ns: AtomicU64::new(0),
@@ -126,7 +133,9 @@ impl Task {
             link: AtomicPtr::new(std::ptr::null_mut()),
             eventfd: AtomicI32::new(-1),
             latches: AtomicI32::new(0),
-        })
+        });
+        observe::list_task(&task);
+        task
     }
 
     /// Unique in this process, from 1.
@@ -192,7 +201,24 @@ impl Task {
     pub fn wait(&self) -> Option<(WaitEvent, Instant)> {
         let word = self.wait.load(Ordering::Acquire);
         let event = WaitEvent::from_u8(((word >> 56) as u8).checked_sub(1)?)?;
-        Some((event, clock::to_instant(word & ((1 << 56) - 1))))
+        Some((event, clock::to_instant(word & CLOCK_MASK)))
+    }
+
+    /// The wait in progress with its object and who stood in its way when it began, and when that
+    /// was.
+    pub fn waiting(&self) -> Option<(Waiting, Instant)> {
+        loop {
+            let word = self.wait.load(Ordering::Acquire);
+            let object = [0, 1].map(|i| self.wait_object[i].load(Ordering::Relaxed));
+            let blocker = self.wait_blocker.load(Ordering::Relaxed);
+            fence(Ordering::Acquire);
+            if self.wait.load(Ordering::Relaxed) == word {
+                let event = WaitEvent::from_u8(((word >> 56) as u8).checked_sub(1)?)?;
+                let object = WaitObject::decode(object);
+                let since = clock::to_instant(word & CLOCK_MASK);
+                return Some((Waiting { event, object, blocker }, since));
+            }
+        }
     }
 
     /// Arms or (None) disarms the statement timeout, which raises [`Interrupt::StatementTimeout`].
@@ -242,24 +268,62 @@ impl Task {
         }
     }
 
-    /// Marks a wait's beginning for observers; returns when it began.
-    pub(crate) fn begin_wait(&self, event: WaitEvent, now: u64) {
-        self.wait.store((u64::from(event as u8) + 1) << 56 | now, Ordering::Release);
+    /// Marks a wait's beginning for observers. Called by the running task (or, for an idle
+    /// session, by whoever runs it next).
+    pub(crate) fn begin_wait(&self, waiting: Waiting) {
+        let began = if live_bool(setting::TRACK_WAIT_TIMING) { now_ns() } else { 0 };
+        // A reader that sees one of these sees that the wait before is over.
+        fence(Ordering::Release);
+        let [first, second] = waiting.object.encode();
+        self.wait_object[0].store(first, Ordering::Relaxed);
+        self.wait_object[1].store(second, Ordering::Relaxed);
+        self.wait_blocker.store(waiting.blocker, Ordering::Relaxed);
+        self.wait.store((u64::from(waiting.event as u8) + 1) << 56 | began, Ordering::Release);
     }
 
-    /// Ends what `begin_wait` began. Only the task itself writes these counters.
-    pub(crate) fn end_wait(&self, began: u64) {
-        let now = now_ns();
-        let event = (self.wait.load(Ordering::Relaxed) >> 56) as u8;
-        profile::waited(event.wrapping_sub(1), now - began);
+    /// Ends what `begin_wait` began, if anything, and puts it down to a statement. Only the task
+    /// itself writes these counters.
+    fn end_wait_of(&self, statement: u64) {
+        let word = self.wait.load(Ordering::Relaxed);
         self.wait.store(0, Ordering::Release);
+        let began_ns = word & CLOCK_MASK;
+        let event = ((word >> 56) as u8).checked_sub(1).and_then(WaitEvent::from_u8);
+        let Some(event) = event.filter(|_| began_ns != 0) else { return };
+        let duration_ns = now_ns() - began_ns;
         self.waits.store(self.waits.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        let total = self.waited_ns.load(Ordering::Relaxed) + (now - began);
+        let total = self.waited_ns.load(Ordering::Relaxed) + duration_ns;
         self.waited_ns.store(total, Ordering::Relaxed);
+        observe::finished(WaitRecord {
+            seq: 0,
+            task: self.id,
+            pid: self.pid(),
+            event,
+            object: WaitObject::decode([0, 1].map(|i| self.wait_object[i].load(Ordering::Relaxed))),
+            blocker: self.wait_blocker.load(Ordering::Relaxed),
+            blocker_pid: 0,
+            statement,
+            began_ns,
+            duration_ns,
+        });
+    }
+
+    /// Ends what `begin_wait` began.
+    pub(crate) fn end_wait(&self) {
+        self.end_wait_of(self.statement());
+    }
+
+    /// The session has nothing to run: it waits for its client until it is run again.
+    pub(crate) fn begin_idle(&self) {
+        self.begin_wait(WaitEvent::ClientClientRead.into());
+    }
+
+    /// The session is run again.
+    pub(crate) fn end_idle(&self) {
+        self.end_wait_of(0);
     }
 
     /// [`park`] and its kin; called by the running task only.
-    fn park(&self, event: WaitEvent, deadline: u64, interruptible: bool) -> Wake {
+    fn park(&self, waiting: Waiting, deadline: u64, interruptible: bool) -> Wake {
         if self.parking.take_token() {
             return Wake::Unparked;
         }
@@ -268,16 +332,15 @@ impl Task {
         }
         local().assert_may_wait();
         debug_assert!(
-            self.latches_held() <= 0 || !matches!(event.info().kind, "Lock" | "Client"),
+            self.latches_held() <= 0 || !matches!(waiting.event.info().kind, "Lock" | "Client"),
             "a latch is held across a wait for {}",
-            event.info().name
+            waiting.event.info().name
         );
         let statement = if interruptible { self.statement_deadline() } else { NEVER };
-        let began = now_ns();
-        self.begin_wait(event, began);
+        self.begin_wait(waiting);
         let how = if interruptible { PARKED } else { PARKED | DEAF };
         let wake = self.sleep(how, deadline.min(statement));
-        self.end_wait(began);
+        self.end_wait();
         wake.unwrap_or_else(|| self.explain(deadline, interruptible))
     }
 
@@ -355,7 +418,7 @@ impl Task {
                 libc::pollfd { fd, events, revents: 0 },
                 libc::pollfd { fd: wakeup, events: libc::POLLIN, revents: 0 },
             ];
-            self.begin_wait(event, began);
+            self.begin_wait(event.into());
             let limit = self.statement_deadline();
             if self.parking.begin(PARKED | POLLING) == Begin::Parked {
                 sys::poll(&mut fds, sys::timeout_ms(began, limit));
@@ -364,7 +427,7 @@ impl Task {
             if fds[1].revents != 0 {
                 sys::eventfd_drain(wakeup);
             }
-            self.end_wait(began);
+            self.end_wait();
             if fds[0].revents != 0 {
                 return Ok(());
             }
@@ -383,15 +446,13 @@ impl Task {
         Ok(fd)
     }
 
-    /// Counts latches held in debug builds.
+    /// Counts latches held; by the task itself.
     #[inline]
     pub(crate) fn latch_held(&self, change: i32) {
-        if cfg!(debug_assertions) {
-            self.latches.fetch_add(change, Ordering::Relaxed);
-        }
+        self.latches.store(self.latches.load(Ordering::Relaxed) + change, Ordering::Relaxed);
     }
 
-    /// How many LwLocks and Mutexes this task holds; always 0 in release builds.
+    /// How many LwLocks and Mutexes this task holds.
     pub fn latches_held(&self) -> i32 {
         self.latches.load(Ordering::Relaxed)
     }
@@ -399,6 +460,7 @@ impl Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
+        observe::forget_task(self.id);
         let fd = *self.eventfd.get_mut();
         if fd >= 0 {
             sys::close(fd);
@@ -424,29 +486,30 @@ pub fn with_current<R>(f: impl FnOnce(&Task) -> R) -> R {
 }
 
 /// Waits until unparked, the deadline, or an interrupt. The caller has registered itself where its
-/// waker looks, and checks its condition again afterwards: wake-ups may be spurious.
-pub fn park(event: WaitEvent, deadline: Option<Instant>) -> Wake {
-    local().current().park(event, deadline.map_or(NEVER, clock::to_ns), true)
+/// waker looks, and checks its condition again afterwards: wake-ups may be spurious. `waiting` is a
+/// [`WaitEvent`], or a [`Waiting`] where the object is known.
+pub fn park(waiting: impl Into<Waiting>, deadline: Option<Instant>) -> Wake {
+    local().current().park(waiting.into(), deadline.map_or(NEVER, clock::to_ns), true)
 }
 
 /// As [`park`], but interrupts stay pending and do not end the wait.
-pub fn park_uninterruptible(event: WaitEvent, deadline: Option<Instant>) -> Wake {
-    local().current().park(event, deadline.map_or(NEVER, clock::to_ns), false)
+pub fn park_uninterruptible(waiting: impl Into<Waiting>, deadline: Option<Instant>) -> Wake {
+    local().current().park(waiting.into(), deadline.map_or(NEVER, clock::to_ns), false)
 }
 
-/// Labels a blocking system call (page read, file sync) with its wait event; blocks the thread.
-pub fn io_wait<R>(event: WaitEvent, f: impl FnOnce() -> R) -> R {
-    struct End<'a>(&'a Task, u64);
+/// Labels a blocking system call (page read, file sync) with its wait event and, as a [`Waiting`],
+/// its object; blocks the thread.
+pub fn io_wait<R>(waiting: impl Into<Waiting>, f: impl FnOnce() -> R) -> R {
+    struct End<'a>(&'a Task);
     impl Drop for End<'_> {
         fn drop(&mut self) {
-            self.0.end_wait(self.1);
+            self.0.end_wait();
         }
     }
     let local = local();
     let task = local.current();
-    let began = now_ns();
-    task.begin_wait(event, began);
-    let _end = End(task, began);
+    task.begin_wait(waiting.into());
+    let _end = End(task);
     worker::share_before_blocking(local);
     f()
 }
@@ -494,10 +557,9 @@ pub fn yield_now() {
     }
     local.assert_may_wait();
     let task = local.current();
-    let began = now_ns();
-    task.begin_wait(WaitEvent::TimeoutYield, began);
+    task.begin_wait(WaitEvent::TimeoutYield.into());
     worker::suspend_yielded(local);
-    task.end_wait(began);
+    task.end_wait();
 }
 
 /// Starts a background thread with its own task. `kind` is its `backend_type` and thread name.
@@ -526,6 +588,9 @@ pub fn spawn_task(task: TaskRef, f: impl FnOnce() + Send + 'static) -> std::thre
         Err(error) => panic!("could not start a thread: {error}"),
     }
 }
+
+/// The part of a wait's word that says when it began.
+const CLOCK_MASK: u64 = (1 << 56) - 1;
 
 /// How often a waiting session of the thread model looks whether its client is gone.
 const HANGUP_CHECK_NS: u64 = 500_000_000;

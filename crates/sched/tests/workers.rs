@@ -217,7 +217,7 @@ fn a_hang_up_during_a_run_is_noticed() {
         false
     });
     (&client).write_all(b"x").unwrap();
-    while task.wait().is_none() {
+    while task.wait().map(|w| w.0) != Some(WaitEvent::LockTransactionid) {
         std::thread::yield_now();
     }
     drop(client);

@@ -1,4 +1,4 @@
-//! Lightweight locks with bounded fairness. [`raw`] holds the state machine and the proof sketch;
+//! Lightweight locks with bounded fairness. `raw` holds the state machine and the proof;
 //! here is the lock around a value.
 
 mod raw;
@@ -43,6 +43,11 @@ impl<T> LwLock<T> {
     pub fn write(&self) -> LwLockWriteGuard<'_, T> {
         self.raw.lock_exclusive();
         LwLockWriteGuard(self)
+    }
+
+    /// The task that holds it exclusively just now; see [`RawLwLock::holder`].
+    pub fn holder(&self) -> Option<u64> {
+        self.raw.holder()
     }
 
     /// Shared access without waiting.

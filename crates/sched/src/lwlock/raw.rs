@@ -2,11 +2,12 @@
 //! parked waiters that lie on their own stacks.
 //!
 //! ```text
-//!   63        56 55      48 47              24 23    22      21     20    19           0
-//!  | tranche    |    0     | passes           |WOKEN|QUEUED |QLOCK |EXCL | shared count |
+//!   63        56 55              32 31    30      29     28    27                   0
+//!  | tranche    | passes           |WOKEN|QUEUED |QLOCK |EXCL | shared count or holder |
 //! ```
 //!
-//! * `shared count`, `EXCL`: who has the lock.
+//! * `shared count`, `EXCL`: who has the lock. With EXCL, when there are no shared holders, the
+//!   count's place says who: the low bits of the holder's task id.
 //! * `QUEUED`: the queue is not empty. `QLOCK`: a spin lock over the queue's pointers, held for a
 //!   few instructions. `WOKEN`: the queue's head is an exclusive waiter that was woken and has not
 //!   answered yet.
@@ -54,18 +55,21 @@ use base::settings::{live_int, setting};
 
 use super::tranche::{MOST_SPINS, Tranche};
 use crate::clock::now_ns;
+use crate::observe::{WaitObject, Waiting};
 use crate::seam::{
-    AtomicBool, AtomicU64, Backoff, Cell, Ordering, TaskRef, assert_may_wait, current, latch_held,
+    AtomicBool, AtomicU64, Backoff, Cell, Me, Ordering, TaskRef, assert_may_wait, current,
     park_uninterruptible,
 };
 
 const SHARED_ONE: u64 = 1;
-const SHARED_MASK: u64 = (1 << 20) - 1;
-const EXCL: u64 = 1 << 20;
-const QLOCK: u64 = 1 << 21;
-const QUEUED: u64 = 1 << 22;
-const WOKEN: u64 = 1 << 23;
-const PASS_SHIFT: u32 = 24;
+const SHARED_MASK: u64 = (1 << 28) - 1;
+/// The same bits while EXCL is set.
+const HOLDER_MASK: u64 = SHARED_MASK;
+const EXCL: u64 = 1 << 28;
+const QLOCK: u64 = 1 << 29;
+const QUEUED: u64 = 1 << 30;
+const WOKEN: u64 = 1 << 31;
+const PASS_SHIFT: u32 = 32;
 const PASS_MAX: u64 = (1 << 24) - 1;
 const PASS_ONE: u64 = 1 << PASS_SHIFT;
 const PASS_MASK: u64 = PASS_MAX << PASS_SHIFT;
@@ -86,11 +90,11 @@ impl Mode {
         }
     }
 
-    /// The word's change when it is taken.
-    fn taken(self) -> u64 {
+    /// The word's change when this task takes it.
+    fn taken(self, me: Me) -> u64 {
         match self {
             Mode::Shared => SHARED_ONE,
-            Mode::Exclusive => EXCL,
+            Mode::Exclusive => EXCL | me.tag(),
         }
     }
 }
@@ -144,42 +148,67 @@ impl RawLwLock {
     /// Waits for shared access.
     #[inline]
     pub fn lock_shared(&self) {
-        if !self.take_uncontended(Mode::Shared) {
-            self.lock_slow(Mode::Shared);
-        }
-        latch_held(1);
+        self.lock(Mode::Shared, || self.as_object());
     }
 
     /// Waits for exclusive access.
     #[inline]
     pub fn lock_exclusive(&self) {
-        if !self.take_uncontended(Mode::Exclusive) {
-            self.lock_slow(Mode::Exclusive);
-        }
-        latch_held(1);
+        self.lock(Mode::Exclusive, || self.as_object());
+    }
+
+    /// Waits for shared access to an object, which is asked for only when there is a wait.
+    #[inline]
+    pub fn lock_shared_on(&self, object: impl FnOnce() -> WaitObject) {
+        self.lock(Mode::Shared, object);
+    }
+
+    /// Waits for exclusive access to an object, which is asked for only when there is a wait.
+    #[inline]
+    pub fn lock_exclusive_on(&self, object: impl FnOnce() -> WaitObject) {
+        self.lock(Mode::Exclusive, object);
     }
 
     /// Without waiting; does not pass anybody who waits.
     #[inline]
     pub fn try_lock_shared(&self) -> bool {
-        let taken = self.take_uncontended(Mode::Shared);
-        latch_held(i32::from(taken));
-        taken
+        self.try_lock(Mode::Shared)
     }
 
     /// Without waiting; does not pass anybody who waits.
     #[inline]
     pub fn try_lock_exclusive(&self) -> bool {
-        let taken = self.take_uncontended(Mode::Exclusive);
-        latch_held(i32::from(taken));
+        self.try_lock(Mode::Exclusive)
+    }
+
+    #[inline]
+    fn lock(&self, mode: Mode, object: impl FnOnce() -> WaitObject) {
+        let me = Me::now();
+        if !self.take_uncontended(mode, me) {
+            self.lock_slow(mode, me, object());
+        }
+        me.took((self.word.load(Ordering::Relaxed) >> TRANCHE_SHIFT) as usize);
+    }
+
+    #[inline]
+    fn try_lock(&self, mode: Mode) -> bool {
+        let me = Me::now();
+        let taken = self.take_uncontended(mode, me);
+        if taken {
+            me.took((self.word.load(Ordering::Relaxed) >> TRANCHE_SHIFT) as usize);
+        }
         taken
+    }
+
+    fn as_object(&self) -> WaitObject {
+        WaitObject::Latch(ptr::from_ref(self).addr() as u64)
     }
 
     /// # Safety
     /// The caller holds it shared.
     #[inline]
     pub unsafe fn unlock_shared(&self) {
-        latch_held(-1);
+        Me::now().released();
         let before = self.word.fetch_sub(SHARED_ONE, Ordering::Release);
         debug_assert_ne!(before & SHARED_MASK, 0, "a shared lock that nobody holds is released");
         if before & (QUEUED | WOKEN) == QUEUED && before & SHARED_MASK == SHARED_ONE {
@@ -191,8 +220,8 @@ impl RawLwLock {
     /// The caller holds it exclusively.
     #[inline]
     pub unsafe fn unlock_exclusive(&self) {
-        latch_held(-1);
-        let before = self.word.fetch_and(!EXCL, Ordering::Release);
+        Me::now().released();
+        let before = self.word.fetch_and(!(EXCL | HOLDER_MASK), Ordering::Release);
         debug_assert_ne!(before & EXCL, 0, "an exclusive lock that nobody holds is released");
         if before & (QUEUED | WOKEN) == QUEUED {
             self.serve();
@@ -209,6 +238,12 @@ impl RawLwLock {
         self.word.load(Ordering::Relaxed) & (EXCL | SHARED_MASK) != 0
     }
 
+    /// The task that holds it exclusively just now: the low 28 bits of its id.
+    pub fn holder(&self) -> Option<u64> {
+        let word = self.word.load(Ordering::Relaxed);
+        (word & EXCL != 0).then_some(word & HOLDER_MASK)
+    }
+
     /// Whether somebody queues for it just now.
     pub fn has_waiters(&self) -> bool {
         self.word.load(Ordering::Relaxed) & QUEUED != 0
@@ -222,12 +257,12 @@ impl RawLwLock {
 
     /// The fast path: takes it when nobody is in the way and nobody queues.
     #[inline]
-    fn take_uncontended(&self, mode: Mode) -> bool {
+    fn take_uncontended(&self, mode: Mode, me: Me) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
         while mode.fits(word) && word & QUEUED == 0 {
             match self.word.compare_exchange_weak(
                 word,
-                word + mode.taken(),
+                word + mode.taken(me),
                 Ordering::Acquire,
                 Ordering::Relaxed,
             ) {
@@ -240,10 +275,10 @@ impl RawLwLock {
 
     /// Takes it if the holders leave room and the queue's head may be passed once more. The word
     /// that a caller with QLOCK leaves behind has `clear` cleared.
-    fn take_as_newcomer(&self, mode: Mode, clear: u64) -> bool {
+    fn take_as_newcomer(&self, mode: Mode, me: Me, clear: u64) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
         while mode.fits(word) {
-            let mut taken = (word + mode.taken()) & !clear;
+            let mut taken = (word + mode.taken(me)) & !clear;
             if word & QUEUED != 0 {
                 let passes = (word & PASS_MASK) >> PASS_SHIFT;
                 let limit = live_int(setting::LWLOCK_SHARED_LIMIT);
@@ -269,9 +304,9 @@ impl RawLwLock {
     }
 
     #[cold]
-    fn lock_slow(&self, mode: Mode) {
+    fn lock_slow(&self, mode: Mode, me: Me, object: WaitObject) {
         let counters = counters(self.word.load(Ordering::Relaxed));
-        if self.spin(mode, counters) {
+        if self.spin(mode, me, counters) {
             return;
         }
         assert_may_wait();
@@ -285,27 +320,29 @@ impl RawLwLock {
             woken: AtomicBool::new(false),
         };
         self.lock_queue();
-        if self.take_as_newcomer(mode, QLOCK) {
+        if self.take_as_newcomer(mode, me, QLOCK) {
             return;
         }
+        let waiting = Waiting { event: self.tranche(), object, blocker: self.blocker() };
         // SAFETY: QLOCK is held, and this function does not return before the waiter has left the
         // queue (parking does not unwind).
         unsafe { self.enqueue(&waiter) };
         self.settle(0);
         let began = now_ns();
-        self.await_turn(&waiter);
+        self.await_turn(&waiter, me, waiting);
         counters.waited(now_ns() - began);
     }
 
     /// Tries for a while that follows how long it took others of the tranche lately.
-    fn spin(&self, mode: Mode, counters: &Tranche) -> bool {
-        if self.take_as_newcomer(mode, 0) {
+    fn spin(&self, mode: Mode, me: Me, counters: &Tranche) -> bool {
+        if self.take_as_newcomer(mode, me, 0) {
             return true;
         }
         let usual = counters.usual_spins();
         for spins in 0..(usual * 2 + 8).min(MOST_SPINS) {
             std::hint::spin_loop();
-            if mode.fits(self.word.load(Ordering::Relaxed)) && self.take_as_newcomer(mode, 0) {
+            if mode.fits(self.word.load(Ordering::Relaxed)) && self.take_as_newcomer(mode, me, 0)
+            {
                 counters.spun(usual, spins);
                 return true;
             }
@@ -314,30 +351,38 @@ impl RawLwLock {
         false
     }
 
+    /// Who is in the way of one that queues now: the exclusive holder, or else the queue's head.
+    /// QLOCK is held.
+    fn blocker(&self) -> u64 {
+        // SAFETY: QLOCK is held, and queued waiters are in place.
+        let head = unsafe { self.head.get().as_ref() };
+        self.holder().or_else(|| head.map(|h| h.task.id())).unwrap_or(0)
+    }
+
     /// Parks until the lock is this waiter's.
-    fn await_turn(&self, waiter: &Waiter) {
-        let event = self.tranche();
+    fn await_turn(&self, waiter: &Waiter, me: Me, mut waiting: Waiting) {
         loop {
-            park_uninterruptible(event, None);
+            park_uninterruptible(waiting, None);
             match waiter.mode {
                 Mode::Shared if waiter.granted.load(Ordering::Acquire) => return,
                 Mode::Exclusive
-                    if waiter.woken.load(Ordering::Acquire) && self.take_as_head(waiter) =>
+                    if waiter.woken.load(Ordering::Acquire) && self.take_as_head(waiter, me) =>
                 {
                     return;
                 }
                 _ => {} // a wake-up that was meant for something else
             }
+            waiting.blocker = self.holder().unwrap_or(0);
         }
     }
 
     /// The woken exclusive head answers: takes the lock and leaves the queue, or waits on.
-    fn take_as_head(&self, waiter: &Waiter) -> bool {
+    fn take_as_head(&self, waiter: &Waiter, me: Me) -> bool {
         self.lock_queue();
         waiter.woken.store(false, Ordering::Relaxed);
         let mut word = self.word.load(Ordering::Relaxed);
         while Mode::Exclusive.fits(word) {
-            let taken = (word | EXCL) & !WOKEN;
+            let taken = (word + Mode::Exclusive.taken(me)) & !WOKEN;
             match self.word.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed)
             {
                 Ok(_) => {

@@ -69,6 +69,8 @@ impl Tranche {
 pub struct TrancheCounters {
     /// The tranche.
     pub event: WaitEvent,
+    /// How often they were taken, in either mode (0 under loom).
+    pub acquisitions: u64,
     /// Times that somebody parked.
     pub waits: u64,
     /// How long they waited in all, in nanoseconds.
@@ -84,6 +86,10 @@ pub fn tranche_counters(event: WaitEvent) -> TrancheCounters {
     let t = &COUNTERS[event as usize];
     TrancheCounters {
         event,
+        #[cfg(not(loom))]
+        acquisitions: crate::observe::lwlock_acquisitions(event),
+        #[cfg(loom)]
+        acquisitions: 0,
         waits: t.waits.load(Ordering::Relaxed),
         waited_ns: t.waited_ns.load(Ordering::Relaxed),
         longest_ns: t.longest_ns.load(Ordering::Relaxed),

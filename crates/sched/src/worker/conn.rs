@@ -109,6 +109,7 @@ impl Conn {
         let home = home.map_or(std::ptr::null_mut(), |s| std::ptr::from_ref(s).cast_mut());
         conn.home.store(home, Ordering::Release);
         task.set_link(Some(conn));
+        task.begin_idle();
         conn
     }
 
@@ -232,6 +233,7 @@ impl Conn {
     /// coroutine (or the session's thread). False: ended.
     pub(crate) fn run_source(&self) -> bool {
         const TAKEN: u32 = READABLE | WRITABLE | WOKEN;
+        self.task().end_idle();
         let mut flags = self.flags.load(Ordering::Relaxed);
         while let Err(now) = self.flags.compare_exchange_weak(
             flags,
@@ -253,6 +255,7 @@ impl Conn {
         let source = unsafe { &(*self.body.get()).source };
         let open = source.as_ref().is_some_and(|s| run_caught(&**s, ready));
         if open && (flags & HANGUP == 0 || !self.too_many_hangups()) {
+            self.task().begin_idle();
             return true;
         }
         self.end();

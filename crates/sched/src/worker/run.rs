@@ -73,6 +73,11 @@ impl Worker {
         }
     }
 
+    /// Its position among the workers.
+    pub(crate) fn index(&self) -> usize {
+        self.shared.index.load(Ordering::Relaxed)
+    }
+
     /// A worker thread's whole life.
     pub(super) fn main(shared: &'static Shared, pool: Arc<Pool>) {
         let worker = Worker::new(shared, pool);
@@ -459,6 +464,8 @@ pub(crate) fn slice_check(local: &Local) {
     let end = local.slice_end.get();
     let over = end != 0 && now >= end;
     match local.worker().filter(|_| local.on_coroutine()) {
+        // Who holds a latch is soon done with it, and others may be waiting for just that.
+        Some(_) if over && local.current().latches_held() > 0 => return,
         Some(worker) if over && worker.others_wait() => return crate::task::yield_now(),
         None if over => threads::look_for_hangup(local.current()),
         _ => {}

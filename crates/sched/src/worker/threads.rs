@@ -5,7 +5,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use base::{Error, Result, WaitEvent};
+use base::{Error, Result};
 
 use super::Source;
 use super::conn::{Conn, HANGUP, READABLE, WOKEN, WRITABLE};
@@ -54,9 +54,6 @@ fn main(conn: &'static Conn, wakeup: RawFd) {
 /// Sleeps until the socket has something, somebody called `wake`, or `wake_at` has come. The
 /// connection is then active.
 fn wait_for_work(conn: &'static Conn, wakeup: RawFd) {
-    let task = conn.task();
-    let began = now_ns();
-    task.begin_wait(WaitEvent::ClientClientRead, began);
     loop {
         let mut fds = [
             libc::pollfd { fd: conn.fd(), events: libc::POLLIN | libc::POLLRDHUP, revents: 0 },
@@ -78,7 +75,6 @@ fn wait_for_work(conn: &'static Conn, wakeup: RawFd) {
             break;
         }
     }
-    task.end_wait(began);
 }
 
 /// A session's own thread asks now and then whether its client is still there; one on a worker

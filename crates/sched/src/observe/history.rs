@@ -1,0 +1,194 @@
+//! The latest finished waits: rings, one for each core, written by the worker that waited.
+//!
+//! A ring is under a spin lock that its worker finds free but for the moments in which somebody
+//! reads, and readers copy a few records at a time. Waits for work (idle sessions, background
+//! threads' main loops) have rings of their own, so that they don't push out the others.
+//! `pg_wait_sampling.history_size` records are kept of either kind; it may change at any time.
+
+use std::sync::OnceLock;
+
+use base::WaitEvent;
+use base::settings::{live_int, setting};
+
+use super::{WaitObject, WaitRecord};
+use crate::local::local;
+use crate::spin::SpinLock;
+
+/// Records copied under one hold of a ring's lock.
+const CHUNK: usize = 32;
+const RINGS_MAX: usize = 64;
+
+const EMPTY: WaitRecord = WaitRecord {
+    seq: 0,
+    task: 0,
+    pid: 0,
+    event: WaitEvent::ExtensionExtension,
+    object: WaitObject::None,
+    blocker: 0,
+    blocker_pid: 0,
+    statement: 0,
+    began_ns: 0,
+    duration_ns: 0,
+};
+
+/// Record number `n` is in slot `n % slots.len()`.
+struct Slots {
+    slots: Vec<WaitRecord>,
+    /// The number of the next record.
+    next: u64,
+    /// The oldest record that is kept.
+    first: u64,
+}
+
+#[repr(align(128))]
+struct Ring(SpinLock<Slots>);
+
+/// For each core a ring of waits and one of waits for work.
+fn rings() -> &'static [[Ring; 2]] {
+    static RINGS: OnceLock<Vec<[Ring; 2]>> = OnceLock::new();
+    RINGS.get_or_init(|| {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let ring = || Ring(SpinLock::new(Slots { slots: Vec::new(), next: 0, first: 0 }));
+        (0..cores.min(RINGS_MAX)).map(|_| [ring(), ring()]).collect()
+    })
+}
+
+impl Slots {
+    fn push(&mut self, record: WaitRecord) {
+        let len = self.slots.len() as u64;
+        self.slots[(self.next % len) as usize] = record;
+        self.next += 1;
+        self.first = self.first.max(self.next.saturating_sub(len));
+    }
+
+    /// Moves what fits into `slots`; returns the old ones, to be freed outside of the lock.
+    fn resize(&mut self, mut slots: Vec<WaitRecord>) -> Vec<WaitRecord> {
+        let (old, new) = (self.slots.len() as u64, slots.len() as u64);
+        self.first = self.first.max(self.next.saturating_sub(new));
+        for number in self.first..self.next {
+            slots[(number % new) as usize] = self.slots[(number % old) as usize];
+        }
+        std::mem::replace(&mut self.slots, slots)
+    }
+}
+
+/// Appends a record, whose `seq` is set.
+pub(super) fn push(record: &mut WaitRecord) {
+    let rings = rings();
+    let index = local().ring_index() % rings.len();
+    let kind = usize::from(record.is_idle());
+    let wanted = (live_int(setting::PG_WAIT_SAMPLING_HISTORY_SIZE) as usize).div_ceil(rings.len());
+    let ring = &rings[index][kind].0;
+    let mut slots = ring.lock();
+    if slots.slots.len() != wanted {
+        drop(slots);
+        let fresh = vec![EMPTY; wanted];
+        slots = ring.lock();
+        let old = slots.resize(fresh);
+        drop(slots);
+        drop(old);
+        slots = ring.lock();
+    }
+    // Another thread of this ring may have changed the size again.
+    if !slots.slots.is_empty() {
+        record.seq = slots.next * (2 * RINGS_MAX) as u64 + (index * 2 + kind) as u64;
+        slots.push(*record);
+    }
+}
+
+/// Where a reader of the history is. A new one begins at the oldest record that is kept.
+#[derive(Clone, Debug, Default)]
+pub struct HistoryCursor {
+    /// For each ring the number of the next record to read.
+    next: Vec<[u64; 2]>,
+    /// How many records were overwritten before they could be read.
+    pub missed: u64,
+}
+
+/// The records that came since the cursor's last use, by the end of the wait; the cursor moves on.
+/// `idle`: with waits for work.
+pub fn history_since(cursor: &mut HistoryCursor, idle: bool) -> Vec<WaitRecord> {
+    let rings = rings();
+    let fresh = cursor.next.is_empty();
+    cursor.next.resize(rings.len(), [0; 2]);
+    let mut records = Vec::new();
+    for (pair, next) in rings.iter().zip(&mut cursor.next) {
+        for kind in 0..=usize::from(idle) {
+            let missed = read(&pair[kind].0, &mut next[kind], &mut records);
+            cursor.missed += if fresh { 0 } else { missed };
+        }
+    }
+    records.sort_by_key(|r| r.began_ns + r.duration_ns);
+    records
+}
+
+/// Copies the ring's records from number `next` on; returns how many of them are gone.
+fn read(ring: &SpinLock<Slots>, next: &mut u64, into: &mut Vec<WaitRecord>) -> u64 {
+    let end = ring.lock().next;
+    let mut missed = 0;
+    while *next < end {
+        let mut chunk = [EMPTY; CHUNK];
+        let mut copied = 0;
+        {
+            let slots = ring.lock();
+            if *next < slots.first {
+                missed += slots.first - *next;
+                *next = slots.first;
+            }
+            let len = slots.slots.len() as u64;
+            while copied < CHUNK && *next < end.min(slots.next) {
+                chunk[copied] = slots.slots[(*next % len) as usize];
+                copied += 1;
+                *next += 1;
+            }
+        }
+        if copied == 0 {
+            break;
+        }
+        into.extend_from_slice(&chunk[..copied]);
+    }
+    missed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slots(len: usize) -> Slots {
+        Slots { slots: vec![EMPTY; len], next: 0, first: 0 }
+    }
+
+    fn record(n: u64) -> WaitRecord {
+        WaitRecord { began_ns: n, ..EMPTY }
+    }
+
+    fn all(ring: &SpinLock<Slots>, from: u64) -> (Vec<u64>, u64) {
+        let (mut next, mut records) = (from, Vec::new());
+        let missed = read(ring, &mut next, &mut records);
+        (records.iter().map(|r| r.began_ns).collect(), missed)
+    }
+
+    #[test]
+    fn the_latest_are_kept_and_the_missed_are_counted() {
+        let ring = SpinLock::new(slots(100));
+        (0..250).for_each(|n| ring.lock().push(record(n)));
+        let (kept, missed) = all(&ring, 0);
+        assert_eq!((kept, missed), ((150..250).collect(), 150));
+        assert_eq!(all(&ring, 249), (vec![249], 0));
+        assert_eq!(all(&ring, 250), (vec![], 0));
+    }
+
+    #[test]
+    fn a_ring_changes_its_size_and_keeps_what_fits() {
+        let ring = SpinLock::new(slots(10));
+        (0..25).for_each(|n| ring.lock().push(record(n)));
+        ring.lock().resize(vec![EMPTY; 40]);
+        assert_eq!(all(&ring, 0).0, (15..25).collect::<Vec<_>>());
+        (25..60).for_each(|n| ring.lock().push(record(n)));
+        assert_eq!(all(&ring, 0).0, (20..60).collect::<Vec<_>>());
+        ring.lock().resize(vec![EMPTY; 3]);
+        assert_eq!(all(&ring, 0), ((57..60).collect(), 57));
+        ring.lock().resize(Vec::new());
+        assert_eq!(all(&ring, 0), (vec![], 60));
+    }
+}

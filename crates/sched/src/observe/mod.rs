@@ -1,0 +1,114 @@
+//! Watching waits: what each task waits for now, what it waited for lately, and the sums.
+//!
+//! ```text
+//!   park, io_wait, a latch's slow path
+//!      | begins                          | ends
+//!      v                                 v
+//!   the task's slot                  WaitRecord ──► history.rs   rings of the latest
+//!   (event, object, blocker, since)              ├► profile.rs   exact sums, bounded
+//!      ^ read by others: Task::waiting           └► set_observer called on the waiter's stack
+//! ```
+//! * Only real waits are watched: a fast path that finds its lock free or its page in memory writes
+//!   nothing here. What is counted there ([`lwlock_acquisitions`]) is counted by thread, in plain
+//!   stores to a cache line that nobody else writes.
+//! * Between two statements a session waits for its client: `ClientRead`, though no thread is
+//!   parked for it. That wait ends when a worker begins to run the session.
+//! * `track_wait_timing = off` ends all of it: slots still show the event, but no clock is read,
+//!   and nothing is recorded.
+
+mod counts;
+mod history;
+mod object;
+mod profile;
+mod tasks;
+
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::{Duration, SystemTime};
+
+use base::WaitEvent;
+
+use crate::clock::now_ns;
+
+pub(crate) use counts::{Block, count_acquisition};
+pub use counts::lwlock_acquisitions;
+pub use history::{HistoryCursor, history_since};
+pub use object::{WaitObject, Waiting};
+pub use profile::{CLASSES, ProfileKey, ProfileRow, WaitSums, profile, reset_profile, wait_profile};
+pub(crate) use tasks::{forget_task, list_task};
+pub use tasks::{TAG_MASK, task_by_id, tasks};
+
+/// A wait that is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitRecord {
+    /// Tells records apart and ascends for each thread; not dense.
+    pub seq: u64,
+    /// [`crate::Task::id`] of who waited.
+    pub task: u64,
+    /// Its number to users; see [`crate::Task::pid`].
+    pub pid: i32,
+    /// What kind of wait.
+    pub event: WaitEvent,
+    /// For what.
+    pub object: WaitObject,
+    /// The task that held it when the wait began; 0: nobody or not known.
+    pub blocker: u64,
+    /// That one's number to users; 0: not known or gone.
+    pub blocker_pid: i32,
+    /// The statement that waited: its query identifier; 0: none.
+    pub statement: u64,
+    /// When it began, in nanoseconds on [`crate::clock`]'s scale.
+    pub began_ns: u64,
+    /// How long it took, in nanoseconds.
+    pub duration_ns: u64,
+}
+
+impl WaitRecord {
+    /// Whether it was a wait for work: a background thread's main loop, or a session without a
+    /// statement.
+    pub fn is_idle(&self) -> bool {
+        is_idle(self.event)
+    }
+
+    /// When it began, by the wall clock.
+    pub fn began(&self) -> SystemTime {
+        wall_time(self.began_ns)
+    }
+}
+
+/// Whether waits for this event are waits for work.
+pub fn is_idle(event: WaitEvent) -> bool {
+    event == WaitEvent::ClientClientRead || event.info().kind == "Activity"
+}
+
+/// The wall clock's time for one of [`crate::clock`].
+pub fn wall_time(ns: u64) -> SystemTime {
+    let age = Duration::from_nanos(now_ns().saturating_sub(ns));
+    SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH)
+}
+
+/// Called at the end of a wait, see [`set_observer`].
+pub type Observer = fn(&WaitRecord);
+
+static OBSERVER: AtomicPtr<()> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Has `observer` called at the end of every wait, on the stack of who waited (None: nobody). It
+/// must not wait, and be quick: the waiter may hold latches.
+pub fn set_observer(observer: Option<Observer>) {
+    let pointer = observer.map_or(std::ptr::null_mut(), |f| f as *mut ());
+    OBSERVER.store(pointer, Ordering::Release);
+}
+
+/// A wait is over.
+pub(crate) fn finished(mut record: WaitRecord) {
+    if record.blocker != 0 {
+        record.blocker_pid = task_by_id(record.blocker).map_or(0, |task| task.pid());
+    }
+    profile::add(&record);
+    history::push(&mut record);
+    let observer = OBSERVER.load(Ordering::Acquire);
+    if !observer.is_null() {
+        // SAFETY: only `set_observer` stores here, and only such functions.
+        let observer = unsafe { std::mem::transmute::<*mut (), Observer>(observer) };
+        observer(&record);
+    }
+}

@@ -1,0 +1,296 @@
+//! The sums of all finished waits: by session, statement, event and object an exact count, the time,
+//! the longest wait and a histogram.
+//!
+//! Memory is bounded: a fixed number of rows (`wait_profile_size`) in shards by the key's hash,
+//! each under a spin lock. A new key that finds its shard full takes the place of the row with the
+//! least time, whose sums go to its event's row of *others*. So the sums over all rows of an event
+//! are exact always; only the division among small rows is lost.
+//!
+//! The key's object is coarser than the wait's where each wait would have one of its own: pages read
+//! and written count for their file, transactions and log positions for their event.
+
+use base::WaitEvent;
+use base::settings::{live_bool, live_int, setting};
+use base::waits::WAITS;
+
+use super::{WaitObject, WaitRecord};
+use crate::spin::SpinLock;
+
+/// Classes of a histogram: class `i` counts the waits of at least 2^i and less than 2^(i+1)
+/// nanoseconds; the last one also the longer ones (from 9 minutes on).
+pub const CLASSES: usize = 40;
+
+const SHARDS: usize = 256;
+
+/// What waits are summed by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ProfileKey {
+    /// The session's or background thread's number; 0 with `pg_wait_sampling.profile_pid = off`.
+    pub pid: i32,
+    /// The statement's query identifier; 0: none, or with
+    /// `pg_wait_sampling.profile_queries = none`.
+    pub statement: u64,
+    /// The event.
+    pub event: WaitEvent,
+    /// The object; see the module for how coarse.
+    pub object: WaitObject,
+}
+
+/// Count, time and distribution of some waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitSums {
+    /// Finished waits.
+    pub count: u64,
+    /// Their time in nanoseconds.
+    pub total_ns: u64,
+    /// The longest of them, in nanoseconds.
+    pub longest_ns: u64,
+    /// See [`CLASSES`].
+    pub classes: [u64; CLASSES],
+}
+
+impl WaitSums {
+    const ZERO: WaitSums =
+        WaitSums { count: 0, total_ns: 0, longest_ns: 0, classes: [0; CLASSES] };
+
+    fn add(&mut self, ns: u64) {
+        self.count += 1;
+        self.total_ns += ns;
+        self.longest_ns = self.longest_ns.max(ns);
+        self.classes[(ns.max(1).ilog2() as usize).min(CLASSES - 1)] += 1;
+    }
+
+    /// Adds another's sums.
+    pub fn merge(&mut self, other: &WaitSums) {
+        self.count += other.count;
+        self.total_ns += other.total_ns;
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+        self.classes.iter_mut().zip(&other.classes).for_each(|(a, b)| *a += b);
+    }
+}
+
+impl Default for WaitSums {
+    fn default() -> WaitSums {
+        WaitSums::ZERO
+    }
+}
+
+/// A row of the profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProfileRow {
+    /// Whose waits; None: the event's evicted rows.
+    pub key: Option<ProfileKey>,
+    /// The event.
+    pub event: WaitEvent,
+    /// The sums.
+    pub sums: WaitSums,
+}
+
+struct Shard {
+    /// The rows' hashes, side by side to be looked through quickly.
+    hashes: Vec<u32>,
+    rows: Vec<(ProfileKey, WaitSums)>,
+}
+
+#[repr(align(128))]
+struct Padded(SpinLock<Shard>);
+
+static PROFILE: [Padded; SHARDS] = [const {
+    Padded(SpinLock::new(Shard { hashes: Vec::new(), rows: Vec::new() }))
+}; SHARDS];
+
+static OTHERS: [SpinLock<WaitSums>; WAITS.len()] =
+    [const { SpinLock::new(WaitSums::ZERO) }; WAITS.len()];
+
+impl Shard {
+    /// Adds a wait; `most` rows may be there, for which there is room. A row that had to go is
+    /// returned.
+    fn add(
+        &mut self,
+        key: &ProfileKey,
+        hash: u32,
+        ns: u64,
+        most: usize,
+    ) -> Option<(ProfileKey, WaitSums)> {
+        let mut at = 0;
+        while let Some(found) = self.hashes[at..].iter().position(|h| *h == hash) {
+            at += found;
+            if self.rows[at].0 == *key {
+                self.rows[at].1.add(ns);
+                return None;
+            }
+            at += 1;
+        }
+        let mut row = (*key, WaitSums::ZERO);
+        row.1.add(ns);
+        if self.rows.len() < most {
+            self.hashes.push(hash);
+            self.rows.push(row);
+            return None;
+        }
+        let least = (0..self.rows.len()).min_by_key(|i| self.rows[*i].1.total_ns)?;
+        self.hashes[least] = hash;
+        Some(std::mem::replace(&mut self.rows[least], row))
+    }
+
+    /// A row too many, after the bound was lowered.
+    fn shrink(&mut self, most: usize) -> Option<(ProfileKey, WaitSums)> {
+        if self.rows.len() <= most {
+            return None;
+        }
+        self.hashes.pop();
+        self.rows.pop()
+    }
+}
+
+/// Adds a wait.
+pub(super) fn add(record: &WaitRecord) {
+    let key = key_of(record);
+    let hash = hash(&key);
+    let most = (live_int(setting::WAIT_PROFILE_SIZE) as usize).div_ceil(SHARDS);
+    let shard = &PROFILE[hash as usize % SHARDS].0;
+    let mut held = shard.lock();
+    while held.rows.len() > most {
+        let gone = held.shrink(most);
+        drop(held);
+        evict(gone);
+        held = shard.lock();
+    }
+    if most == 0 {
+        drop(held);
+        return OTHERS[key.event as usize].lock().add(record.duration_ns);
+    }
+    if held.rows.capacity() < most {
+        held = grow(shard, held, most);
+    }
+    let gone = held.add(&key, (hash >> 8) as u32, record.duration_ns, most);
+    drop(held);
+    evict(gone);
+}
+
+/// Makes room for `most` rows. Memory is asked for and given back outside of the lock.
+#[cold]
+fn grow<'a>(
+    shard: &'a SpinLock<Shard>,
+    held: crate::spin::SpinLockGuard<'a, Shard>,
+    most: usize,
+) -> crate::spin::SpinLockGuard<'a, Shard> {
+    drop(held);
+    let mut fresh = Shard { hashes: Vec::with_capacity(most), rows: Vec::with_capacity(most) };
+    let mut held = shard.lock();
+    if held.rows.len() <= most {
+        fresh.hashes.append(&mut held.hashes);
+        fresh.rows.append(&mut held.rows);
+        std::mem::swap(&mut *held, &mut fresh);
+    }
+    drop(held);
+    drop(fresh);
+    shard.lock()
+}
+
+fn evict(row: Option<(ProfileKey, WaitSums)>) {
+    if let Some((key, sums)) = row {
+        OTHERS[key.event as usize].lock().merge(&sums);
+    }
+}
+
+fn key_of(record: &WaitRecord) -> ProfileKey {
+    let by_pid = live_bool(setting::PG_WAIT_SAMPLING_PROFILE_PID);
+    let by_query = base::settings::live_enum(setting::PG_WAIT_SAMPLING_PROFILE_QUERIES) != 0;
+    let io = || record.event.info().kind == "IO";
+    let object = match record.object {
+        WaitObject::Transaction(_) | WaitObject::Position(_) => WaitObject::None,
+        WaitObject::Page(page) if io() => WaitObject::File(page.rel),
+        object => object,
+    };
+    ProfileKey {
+        pid: if by_pid { record.pid } else { 0 },
+        statement: if by_query { record.statement } else { 0 },
+        event: record.event,
+        object,
+    }
+}
+
+fn hash(key: &ProfileKey) -> u64 {
+    let mix = |a: u64, b: u64| (a.rotate_left(25) ^ b).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let [first, second] = key.object.encode();
+    let who = (key.pid as u64) << 8 | key.event as u64;
+    let mixed = mix(mix(mix(mix(0, who), key.statement), first), second);
+    mixed ^ mixed >> 32
+}
+
+/// All rows: those with a key, and for each event with evicted rows one without.
+pub fn profile() -> Vec<ProfileRow> {
+    let mut rows = Vec::new();
+    for shard in &PROFILE {
+        // Room is made outside of the lock.
+        let len = shard.0.lock().rows.len();
+        let mut copy = Vec::with_capacity(len);
+        let held = shard.0.lock();
+        copy.extend(held.rows.iter().take(len).cloned());
+        drop(held);
+        rows.extend(copy.into_iter().map(|(key, sums)| ProfileRow {
+            event: key.event,
+            key: Some(key),
+            sums,
+        }));
+    }
+    for wait in WAITS {
+        let sums = OTHERS[wait.event as usize].lock().clone();
+        if sums.count > 0 {
+            rows.push(ProfileRow { key: None, event: wait.event, sums });
+        }
+    }
+    rows
+}
+
+/// The sums of all waits for one event since the start or the last reset.
+pub fn wait_profile(event: WaitEvent) -> WaitSums {
+    let mut sums = WaitSums::ZERO;
+    profile().iter().filter(|row| row.event == event).for_each(|row| sums.merge(&row.sums));
+    sums
+}
+
+/// Forgets all sums.
+pub fn reset_profile() {
+    for shard in &PROFILE {
+        let mut held = shard.0.lock();
+        held.hashes.clear();
+        held.rows.clear();
+    }
+    OTHERS.iter().for_each(|others| *others.lock() = WaitSums::ZERO);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENT: WaitEvent = WaitEvent::ExtensionExtension;
+
+    fn key(pid: i32) -> ProfileKey {
+        ProfileKey { pid, statement: 0, event: EVENT, object: WaitObject::None }
+    }
+
+    #[test]
+    fn waits_fall_into_their_classes() {
+        let mut sums = WaitSums::ZERO;
+        [0, 1000, u64::MAX >> 8].into_iter().for_each(|ns| sums.add(ns));
+        assert_eq!((sums.count, sums.longest_ns), (3, u64::MAX >> 8));
+        assert_eq!((sums.classes[0], sums.classes[9], sums.classes[39]), (1, 1, 1));
+    }
+
+    #[test]
+    fn a_full_shard_gives_up_its_least_row_and_loses_no_time() {
+        let mut shard = Shard { hashes: Vec::new(), rows: Vec::new() };
+        // All with one hash: the keys themselves are compared.
+        for (pid, ns) in [(1, 50), (2, 10), (3, 40), (1, 50)] {
+            assert!(shard.add(&key(pid), 7, ns, 3).is_none());
+        }
+        let gone = shard.add(&key(4), 7, 20, 3).unwrap();
+        assert_eq!((gone.0.pid, gone.1.total_ns), (2, 10));
+        let total: u64 = shard.rows.iter().map(|(_, sums)| sums.total_ns).sum();
+        assert_eq!(total + gone.1.total_ns, 170);
+        assert_eq!(shard.rows.iter().find(|(k, _)| k.pid == 1).unwrap().1.count, 2);
+        assert_eq!(shard.shrink(2).unwrap().0.pid, 3);
+    }
+}
