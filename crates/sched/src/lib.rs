@@ -56,8 +56,8 @@ pub mod worker;
 #[cfg(not(loom))]
 pub mod yardstick;
 
-pub use observe::{WaitObject, Waiting};
 pub use lwlock::{LwLock, LwLockReadGuard, LwLockWriteGuard, RawLwLock};
+pub use observe::{WaitObject, Waiting};
 #[cfg(not(loom))]
 pub use {
     condvar::Condvar,

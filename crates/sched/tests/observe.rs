@@ -45,7 +45,7 @@ fn a_cursor_shows_each_wait_once() {
         let records = history_since(&mut cursor, false);
         records.iter().filter(|r| r.task == own).count()
     };
-    let wait = || drop(park(WaitEvent::TimeoutPgSleep, Some(std::time::Instant::now())));
+    let wait = || park(WaitEvent::TimeoutPgSleep, Some(std::time::Instant::now()));
     wait();
     assert_eq!(seen(), 1);
     assert_eq!(seen(), 0);

@@ -134,13 +134,15 @@ impl Pinned {
     /// Waits for the shared latch.
     #[inline]
     pub fn read(&self) -> ReadGuard<'_> {
-        self.frame().latch.lock_shared();
+        let frame = self.frame();
+        frame.latch.lock_shared_on(|| frame.wait_object());
         ReadGuard(self)
     }
     /// Waits for the exclusive latch; the guard keeps the pin.
     #[inline]
     pub fn write(self) -> WriteGuard {
-        self.frame().latch.lock_exclusive();
+        let frame = self.frame();
+        frame.latch.lock_exclusive_on(|| frame.wait_object());
         self.into_guard()
     }
     /// Without waiting; gives the pin back when the latch is taken.

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use base::{Error, Fork, PageId, RelId, Result, WaitEvent, err};
-use sched::{Mutex, SpinLock, io_wait};
+use sched::{Mutex, SpinLock, WaitObject, Waiting, io_wait};
 
 use crate::buffer::{PAGE_SIZE, Page};
 use crate::fatal;
@@ -182,7 +182,8 @@ impl Files {
         let file = self.file(id.rel, id.fork, false)?;
         let at = u64::from(id.block) * PAGE_SIZE as u64;
         bump(&self.counters.reads);
-        io_wait(WaitEvent::IODataFileRead, || file.read_exact_at(into, at)).map_err(|e| {
+        let waiting = Waiting::on(WaitEvent::IODataFileRead, WaitObject::Page(id));
+        io_wait(waiting, || file.read_exact_at(into, at)).map_err(|e| {
             let name = self.name(id.rel, id.fork);
             match e.kind() {
                 io::ErrorKind::UnexpectedEof => err!(
@@ -204,7 +205,8 @@ impl Files {
             opened => opened?,
         };
         let at = u64::from(id.block) * PAGE_SIZE as u64;
-        let written = io_wait(WaitEvent::IODataFileWrite, || file.write_all_at(page, at));
+        let waiting = Waiting::on(WaitEvent::IODataFileWrite, WaitObject::Page(id));
+        let written = io_wait(waiting, || file.write_all_at(page, at));
         bump(&self.counters.writes);
         self.note_change(relation, id.fork);
         written.map_err(|e| {
@@ -259,7 +261,8 @@ impl Files {
         let file = self.file(rel, fork, false)?;
         let (old, new) =
             (u64::from(first) * PAGE_SIZE as u64, u64::from(blocks) * PAGE_SIZE as u64);
-        if let Err(e) = io_wait(WaitEvent::IODataFileExtend, || allocate(&file, old, new)) {
+        if let Err(e) = io_wait(on(WaitEvent::IODataFileExtend, rel), || allocate(&file, old, new))
+        {
             // What was added in part is cut off again as well as may be: a rest does no harm.
             let _ = file.set_len(old);
             let error = Error::io(format!("extend file \"{}\"", self.name(rel, fork)), &e);
@@ -295,7 +298,7 @@ impl Files {
         let file = self.file(rel, fork, false)?;
         state.blocks.store(blocks, Ordering::Release);
         let len = u64::from(blocks) * PAGE_SIZE as u64;
-        let cut = io_wait(WaitEvent::IODataFileTruncate, || file.set_len(len));
+        let cut = io_wait(on(WaitEvent::IODataFileTruncate, rel), || file.set_len(len));
         self.note_change(relation, fork);
         cut.map_err(|e| Error::io(format!("truncate file \"{}\"", self.name(rel, fork)), &e))
     }
@@ -354,7 +357,7 @@ impl Files {
                 Ok(file) => file,
             };
             if self.options.fsync()
-                && let Err(e) = io_wait(WaitEvent::IODataFileFlush, || file.sync_data())
+                && let Err(e) = io_wait(on(WaitEvent::IODataFileFlush, rel), || file.sync_data())
             {
                 fatal::stop(&format!("sync \"{}\"", self.name(rel, fork)), &e);
             }
@@ -389,4 +392,9 @@ fn allocate(file: &File, old: u64, new: u64) -> io::Result<()> {
         e if e.kind() == io::ErrorKind::Interrupted => allocate(file, old, new),
         e => Err(e),
     }
+}
+
+/// A wait for I/O on a whole file.
+fn on(event: WaitEvent, rel: RelId) -> Waiting {
+    Waiting::on(event, WaitObject::File(rel))
 }

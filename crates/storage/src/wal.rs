@@ -37,7 +37,7 @@ use std::sync::{Arc, OnceLock};
 
 use base::{Error, Lsn, Result, WaitEvent, err};
 use crossbeam_utils::CachePadded;
-use sched::{RawLwLock, SpinLock, TaskRef};
+use sched::{RawLwLock, SpinLock, TaskRef, WaitObject, Waiting};
 
 use crate::checkpoint::Signal;
 use crate::mtr::scratch::Scratch;
@@ -385,7 +385,8 @@ impl Log {
             if self.is_abandoned() {
                 return Err(stopping());
             }
-            sched::park_uninterruptible(WaitEvent::IPCWalFlush, None);
+            let waiting = Waiting::on(WaitEvent::IPCWalFlush, WaitObject::Position(upto));
+            sched::park_uninterruptible(waiting, None);
         }
         Ok(())
     }

@@ -226,7 +226,9 @@ impl Core {
             if let Some(state) = outcome() {
                 break state;
             }
-            sched::park_uninterruptible(WaitEvent::IPCCommitResolve, None);
+            let object = sched::WaitObject::Transaction(xid);
+            let waiting = sched::Waiting::on(WaitEvent::IPCCommitResolve, object);
+            sched::park_uninterruptible(waiting, None);
         };
         self.waiters.remove(xid, &task);
         state

@@ -48,6 +48,8 @@ pub(crate) struct Slot {
     pub(crate) xid: AtomicU64,
     /// The session's process id; 0: the slot is free.
     pub(crate) pid: AtomicI32,
+    /// The session's task, by its id.
+    pub(crate) task: AtomicU64,
     /// The locks that the session holds.
     pub(crate) local: SpinLock<Local>,
     /// What it waits for.
@@ -60,6 +62,7 @@ impl Slot {
             snapshot: AtomicU64::new(0),
             xid: AtomicU64::new(0),
             pid: AtomicI32::new(0),
+            task: AtomicU64::new(0),
             local: SpinLock::new(Local::default()),
             waiting: SpinLock::new(None),
         }
@@ -103,7 +106,7 @@ impl Registry {
     }
 
     /// A slot for a new session.
-    pub(crate) fn add(&self, pid: i32) -> u32 {
+    pub(crate) fn add(&self, pid: i32, task: u64) -> u32 {
         let mut free = self.free.lock();
         let number = free.pop().unwrap_or_else(|| {
             let number = self.used.load(Ordering::Relaxed);
@@ -114,7 +117,9 @@ impl Registry {
             self.used.store(number + 1, Ordering::SeqCst);
             number
         });
-        self.get(number).pid.store(pid, Ordering::Release);
+        let slot = self.get(number);
+        slot.task.store(task, Ordering::Relaxed);
+        slot.pid.store(pid, Ordering::Release);
         number
     }
 
@@ -237,7 +242,7 @@ mod tests {
     fn slots_are_found_by_number_across_segments_and_used_again() {
         let registry = Registry::new();
         for i in 0..300 {
-            assert_eq!(registry.add(i + 1), i as u32);
+            assert_eq!(registry.add(i + 1, 0), i as u32);
         }
         for (number, slot) in registry.slots() {
             assert_eq!(slot.pid.load(Ordering::Relaxed), number as i32 + 1);
@@ -245,13 +250,13 @@ mod tests {
         assert_eq!(registry.find(130), Some(129));
         registry.remove(129);
         assert_eq!(registry.find(130), None);
-        assert_eq!(registry.add(7), 129);
+        assert_eq!(registry.add(7, 0), 129);
     }
 
     #[test]
     fn the_horizon_is_the_oldest_snapshot_and_never_falls() {
         let (registry, horizon) = (Registry::new(), Horizon::new());
-        let (a, b) = (registry.add(1), registry.add(2));
+        let (a, b) = (registry.add(1, 0), registry.add(2, 0));
         horizon.publish(Csn(10));
         assert_eq!(horizon.register(registry.get(a)), Csn(10));
         horizon.publish(Csn(20));
@@ -271,7 +276,7 @@ mod tests {
         std::thread::scope(|s| {
             for _ in 0..3 {
                 let (number, horizon, registry, done) =
-                    (registry.add(1), &horizon, &registry, &done);
+                    (registry.add(1, 0), &horizon, &registry, &done);
                 s.spawn(move || {
                     let slot = registry.get(number);
                     while !done.load(Ordering::Relaxed) {

@@ -341,8 +341,7 @@ impl RawLwLock {
         let usual = counters.usual_spins();
         for spins in 0..(usual * 2 + 8).min(MOST_SPINS) {
             std::hint::spin_loop();
-            if mode.fits(self.word.load(Ordering::Relaxed)) && self.take_as_newcomer(mode, me, 0)
-            {
+            if mode.fits(self.word.load(Ordering::Relaxed)) && self.take_as_newcomer(mode, me, 0) {
                 counters.spun(usual, spins);
                 return true;
             }

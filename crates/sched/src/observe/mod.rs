@@ -29,13 +29,15 @@ use base::WaitEvent;
 
 use crate::clock::now_ns;
 
-pub(crate) use counts::{Block, count_acquisition};
 pub use counts::lwlock_acquisitions;
+pub(crate) use counts::{Block, count_acquisition};
 pub use history::{HistoryCursor, history_since};
 pub use object::{WaitObject, Waiting};
-pub use profile::{CLASSES, ProfileKey, ProfileRow, WaitSums, profile, reset_profile, wait_profile};
-pub(crate) use tasks::{forget_task, list_task};
+pub use profile::{
+    CLASSES, ProfileKey, ProfileRow, WaitSums, profile, reset_profile, wait_profile,
+};
 pub use tasks::{TAG_MASK, task_by_id, tasks};
+pub(crate) use tasks::{forget_task, list_task};
 
 /// A wait that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -50,8 +50,7 @@ pub struct WaitSums {
 }
 
 impl WaitSums {
-    const ZERO: WaitSums =
-        WaitSums { count: 0, total_ns: 0, longest_ns: 0, classes: [0; CLASSES] };
+    const ZERO: WaitSums = WaitSums { count: 0, total_ns: 0, longest_ns: 0, classes: [0; CLASSES] };
 
     fn add(&mut self, ns: u64) {
         self.count += 1;
@@ -95,9 +94,8 @@ struct Shard {
 #[repr(align(128))]
 struct Padded(SpinLock<Shard>);
 
-static PROFILE: [Padded; SHARDS] = [const {
-    Padded(SpinLock::new(Shard { hashes: Vec::new(), rows: Vec::new() }))
-}; SHARDS];
+static PROFILE: [Padded; SHARDS] =
+    [const { Padded(SpinLock::new(Shard { hashes: Vec::new(), rows: Vec::new() })) }; SHARDS];
 
 static OTHERS: [SpinLock<WaitSums>; WAITS.len()] =
     [const { SpinLock::new(WaitSums::ZERO) }; WAITS.len()];

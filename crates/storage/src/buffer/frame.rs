@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use base::settings::{live_enum, setting};
 use base::{Fork, PageId, RelId, WaitEvent};
-use sched::RawLwLock;
+use sched::{RawLwLock, WaitObject};
 
 use super::Page;
 
@@ -107,6 +107,12 @@ impl Frame {
             _ => Fork::Vm,
         };
         PageId { rel: RelId((name >> 32) as u32), fork, block: name as u32 }
+    }
+
+    /// The page as the object of a wait; the caller has a pin.
+    #[cold]
+    pub(super) fn wait_object(&self) -> WaitObject {
+        WaitObject::Page(self.id())
     }
 
     /// Adds a pin, raises the usage if that is wanted, and returns the state before.

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use base::settings::{live_int, setting};
 use base::{Error, Fork, Lsn, PageId, RelId, Result, WaitEvent, err};
 use crossbeam_utils::CachePadded;
-use sched::{Mutex, SpinLock, TaskRef};
+use sched::{Mutex, SpinLock, TaskRef, Waiting};
 
 use super::arena::Arena;
 use super::frame::{CLAIMED, DIRTY, Frame, READING, RETIRED, VALID, WRITING};
@@ -202,7 +202,8 @@ impl Pool {
             if frame.state() & flag == 0 {
                 return;
             }
-            sched::park_uninterruptible(WaitEvent::IPCBufferIO, None);
+            let waiting = Waiting::on(WaitEvent::IPCBufferIO, frame.wait_object());
+            sched::park_uninterruptible(waiting, None);
         }
     }
 
@@ -387,7 +388,7 @@ impl Pool {
     /// Copies the page under the shared latch and takes DIRTY away.
     fn copy_out(&self, frame: &Frame, copy: &mut Page, wait: bool) -> Option<Lsn> {
         if wait {
-            frame.latch.lock_shared();
+            frame.latch.lock_shared_on(|| frame.wait_object());
         } else if !frame.latch.try_lock_shared() {
             return None;
         }

@@ -40,6 +40,7 @@ mod wait;
 mod tests;
 
 use base::{Oid, RelId, TupleId, WaitEvent, Xid};
+use sched::WaitObject;
 
 pub(crate) use local::Local;
 pub use manager::LockManager;
@@ -222,6 +223,19 @@ impl LockTag {
             LockTag::Xid(_) => WaitEvent::LockTransactionid,
             LockTag::Object(..) => WaitEvent::LockObject,
             LockTag::Advisory(..) | LockTag::Advisory2(..) => WaitEvent::LockAdvisory,
+        }
+    }
+
+    /// The same as the object of a wait.
+    pub fn wait_object(self) -> WaitObject {
+        match self {
+            LockTag::Relation(oid) => WaitObject::Relation(oid),
+            LockTag::Extend(rel) => WaitObject::Extension(rel),
+            LockTag::Tuple(rel, tid) => WaitObject::Tuple(rel, tid),
+            LockTag::Xid(xid) => WaitObject::Transaction(xid),
+            LockTag::Object(class, id) => WaitObject::Object(class, id),
+            LockTag::Advisory(database, key) => WaitObject::Advisory(database, key),
+            LockTag::Advisory2(database, a, b) => WaitObject::AdvisoryPair(database, a, b),
         }
     }
 

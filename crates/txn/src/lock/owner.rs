@@ -29,7 +29,7 @@ impl LockOwner {
             lock_timeout_ms: AtomicU64::new(0),
             deadlock_timeout_ms: AtomicU64::new(0),
             manager: manager.clone(),
-            number: manager.core.registry.add(pid),
+            number: manager.core.registry.add(pid, task.id()),
             task: task.clone(),
             pid,
         }

@@ -58,15 +58,25 @@ impl LockManager {
     pub fn blocking_pids(&self, pid: i32) -> Vec<i32> {
         let Some(number) = self.core.registry.find(pid) else { return Vec::new() };
         let Some(wait) = *self.core.registry.get(number).waiting.lock() else { return Vec::new() };
-        let blockers = match wait.tag {
+        let pid = |number: u32| self.core.registry.get(number).pid.load(Ordering::Acquire);
+        let blockers = self.blockers(wait.tag, number, wait.mode);
+        blockers.into_iter().map(pid).filter(|&pid| pid != 0).collect()
+    }
+
+    /// The task for which a session waits, by its id: the first of those above; 0: none any more.
+    pub(super) fn blocking_task(&self, tag: LockTag, waiter: u32, mode: LockMode) -> u64 {
+        let task = |number: &u32| self.core.registry.get(*number).task.load(Ordering::Relaxed);
+        self.blockers(tag, waiter, mode).first().map_or(0, task)
+    }
+
+    fn blockers(&self, tag: LockTag, waiter: u32, mode: LockMode) -> Vec<u32> {
+        match tag {
             LockTag::Xid(xid) => match self.core.commits.get(xid) {
                 State::Running(owner) | State::Committing(owner) => vec![owner],
                 _ => Vec::new(),
             },
-            tag => self.lock_blockers(tag, number, wait.mode),
-        };
-        let pid = |number: u32| self.core.registry.get(number).pid.load(Ordering::Acquire);
-        blockers.into_iter().map(pid).filter(|&pid| pid != 0).collect()
+            tag => self.lock_blockers(tag, waiter, mode),
+        }
     }
 
     fn lock_blockers(&self, tag: LockTag, waiter: u32, mode: LockMode) -> Vec<u32> {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
 use base::{Result, Xid, err};
-use sched::Wake;
+use sched::{Waiting, Wake};
 
 use super::deadlock::Verdict;
 use super::{LockManager, LockMode, LockOwner, LockTag, LockWait};
@@ -81,11 +81,15 @@ impl LockManager {
         let patience = owner.deadlock_timeout();
         let mut check = Some(if doomed { began } else { began + patience });
         loop {
+            // Before the look at the condition: it may wait for a latch, and that would use up the
+            // wake-up that comes after the look.
+            let blocker = self.blocking_task(info.tag, owner.number(), info.mode);
             if done() {
                 return Ok(());
             }
             let deadline = [give_up, check].into_iter().flatten().min();
-            match sched::park(info.tag.wait_event(), deadline) {
+            let waiting = Waiting::on(info.tag.wait_event(), info.tag.wait_object());
+            match sched::park(waiting.behind(blocker), deadline) {
                 Wake::Unparked => continue,
                 Wake::Interrupted => sched::check_interrupts()?,
                 Wake::TimedOut => {}
