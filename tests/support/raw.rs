@@ -166,6 +166,10 @@ impl Raw {
                 self.key = (int(0), int(4));
                 "K".to_owned()
             }
+            b'A' => {
+                let text = String::from_utf8_lossy(&body[4..]).into_owned();
+                format!("A {}", text.trim_end_matches('\0').replace('\0', " "))
+            }
             b'S' => format!("S {}={}", strings()[0], strings()[1]),
             b'Z' => format!("Z {}", body[0] as char),
             b'C' => format!("C {}", strings()[0]),

@@ -25,6 +25,7 @@ pub mod control;
 pub mod counters;
 pub mod listener;
 pub mod log;
+pub mod notify;
 pub mod null_server;
 pub mod registry;
 pub mod resize;

@@ -15,6 +15,7 @@ use sql::PlanCache;
 use crate::autovacuum::Launcher;
 use crate::config::{Config, Values};
 use crate::counters::Counters;
+use crate::notify::Channels;
 use crate::registry::Registry;
 use crate::resize::Resizer;
 
@@ -42,6 +43,8 @@ pub struct Server {
     pub sessions: Registry,
     /// Those who run them.
     pub workers: Arc<Workers>,
+    /// Who listens to what.
+    pub channels: Channels,
     /// What happens to each table.
     pub counters: Counters,
     /// The background vacuum.
@@ -70,6 +73,7 @@ impl Server {
             plans: PlanCache::new(),
             sessions: Registry::default(),
             workers,
+            channels: Channels::default(),
             counters: Counters::default(),
             autovacuum: Launcher::default(),
             resizer: Resizer::default(),

@@ -230,6 +230,17 @@ pub enum Utility {
         /// Value.
         value: Option<String>,
     },
+    /// LISTEN.
+    Listen(String),
+    /// UNLISTEN; None: everything.
+    Unlisten(Option<String>),
+    /// NOTIFY.
+    Notify {
+        /// Where.
+        channel: String,
+        /// What; empty without a payload.
+        payload: String,
+    },
     /// DISCARD ALL, PLANS, TEMP, SEQUENCES.
     Discard(&'static str),
     /// PREPARE name AS statement's text.

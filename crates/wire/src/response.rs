@@ -26,6 +26,12 @@ pub fn notice(out: &mut Vec<u8>, severity: &str, notice: &Error) {
     report(Message::new(out, b'N'), severity, notice);
 }
 
+/// NotificationResponse: what another session (or this one) notified on a channel.
+pub fn notification(out: &mut Vec<u8>, pid: i32, channel: &str, payload: &str) {
+    let mut message = Message::new(out, b'A');
+    message.int32(pid).string(channel).string(payload).end();
+}
+
 fn report(mut message: Message<'_>, severity: &str, error: &Error) {
     let fields = error.fields();
     message.byte(b'S').string(severity);

@@ -64,6 +64,21 @@ impl State {
                 self.prevent_in_block("ALTER SYSTEM")?;
                 self.server.alter_system(name.as_deref(), value.as_deref())?;
             }
+            Utility::Listen(channel) => {
+                self.ensure_transaction();
+                self.notify_mut().listen(channel);
+            }
+            Utility::Unlisten(channel) => {
+                self.ensure_transaction();
+                // Who never listened has nothing to forget.
+                if let Some(notify) = &mut self.notify {
+                    notify.unlisten(channel.as_deref());
+                }
+            }
+            Utility::Notify { channel, payload } => {
+                self.ensure_transaction();
+                self.notify_mut().notify(channel, payload)?;
+            }
             Utility::Discard(what) => self.discard(what)?,
             Utility::Prepare { name, params, text } => self.prepare_sql(name, params, text)?,
             Utility::Execute { name, args } => {
@@ -209,6 +224,10 @@ impl State {
         self.portals.clear();
         self.statements.clear();
         self.settings.reset_all();
+        if self.notify.is_some() {
+            self.ensure_transaction();
+            self.notify_mut().unlisten(None);
+        }
         self.server.engine.txn.locks.unlock_session_all(&self.owner);
         Ok(())
     }

@@ -354,6 +354,7 @@ impl State {
             settings: &self.settings,
             tx,
             changes: &mut changes,
+            notify: &mut self.notify,
             out: &self.out,
             copy: CopyReader {
                 socket: &self.socket,

@@ -17,6 +17,7 @@ use super::settings::{self, Change, SessionSettings};
 use super::transaction::isolation_name;
 use crate::connection::Output;
 use crate::log;
+use crate::notify::Pending;
 use crate::registry::Entry;
 use crate::server::Server;
 use crate::views;
@@ -33,6 +34,8 @@ pub struct Hooks<'a> {
     pub tx: &'a txn::Transaction,
     /// What the statement changed of them.
     pub changes: &'a mut Vec<Change>,
+    /// For `pg_notify`.
+    pub notify: &'a mut Option<Box<Pending>>,
     /// For notices.
     pub out: &'a RefCell<Output>,
     /// For COPY FROM.
@@ -43,6 +46,14 @@ fn text(value: Option<&Datum>) -> Result<&str> {
     match value {
         Some(Datum::Text(text)) => Ok(text),
         _ => Err(Error::internal("a session function got an argument of the wrong type")),
+    }
+}
+
+/// Null is as good as empty.
+fn optional(value: Option<&Datum>) -> &str {
+    match value {
+        Some(Datum::Text(text)) => text,
+        _ => "",
     }
 }
 
@@ -167,6 +178,14 @@ impl SessionHooks for Hooks<'_> {
             "pg_cancel_backend" => self.signal(pid(args.first())?, Interrupt::Cancel),
             "pg_terminate_backend" => self.signal(pid(args.first())?, Interrupt::Terminate),
             "pg_reload_conf" => self.reload(),
+            "pg_notify" => {
+                let (task, database) = (&self.entry.task, self.entry.activity().database.1);
+                let pending = || Box::new(Pending::new(task, database));
+                let (channel, payload) = (optional(args.first()), optional(args.get(1)));
+                self.notify.get_or_insert_with(pending).notify(channel, payload)?;
+                Datum::Null
+            }
+            "pg_notification_queue_usage" => Datum::Float8(self.server.channels.usage()),
             "pg_postmaster_start_time" | "pg_conf_load_time" => {
                 Datum::Timestamptz(self.server.started)
             }

@@ -45,6 +45,7 @@ use wire::response::{self, TransactionStatus};
 
 use crate::connection::{Fill, Input, Output, Socket};
 use crate::log;
+use crate::notify::Pending;
 use crate::registry::{self, Entry};
 use crate::server::{self, Server};
 use portal::{Portals, Statements};
@@ -89,6 +90,8 @@ pub struct State {
     catalog: Option<Arc<Snapshot>>,
     statements: Statements,
     portals: Portals,
+    /// What it listens to and is about to notify, if it ever did.
+    notify: Option<Box<Pending>>,
     /// An error ended the message sequence: everything up to Sync is ignored.
     skip_to_sync: bool,
     /// The client waits for what is in the output.
@@ -189,6 +192,7 @@ impl State {
             catalog: None,
             statements: Statements::default(),
             portals: Portals::default(),
+            notify: None,
             skip_to_sync: false,
             flush: false,
             ready: false,
@@ -203,6 +207,9 @@ impl State {
     /// One run: everything that can be done now.
     fn serve(&mut self, ready: Readiness) -> Result<(), End> {
         self.idle_interrupts()?;
+        if self.notify.is_some() {
+            self.deliver_while_idle()?;
+        }
         loop {
             let fill = self.input.fill(&self.socket)?;
             match fill {
@@ -371,12 +378,49 @@ impl State {
     /// ReadyForQuery, after the parameters that changed.
     fn ready(&mut self) -> Result<()> {
         self.disarm_timeout();
+        self.deliver();
         let out = self.out.get_mut();
         self.settings.report(&mut out.buffer);
         response::ready(&mut out.buffer, self.transaction.block.status());
         out.complete = out.buffer.len();
         (self.flush, self.ready) = (true, true);
         Ok(())
+    }
+
+    /// Puts notifications that have come into the output, between transactions; whether there were.
+    fn deliver(&mut self) -> bool {
+        let Some(notify) = &self.notify else { return false };
+        if self.transaction.begun() {
+            return false;
+        }
+        let come = notify.receive(&self.server.channels);
+        let out = self.out.get_mut();
+        for n in &come {
+            response::notification(&mut out.buffer, n.pid, &n.channel, &n.payload);
+            out.complete = out.buffer.len();
+            out.need_durable(n.durable);
+        }
+        !come.is_empty()
+    }
+
+    /// The same while the client says nothing.
+    fn deliver_while_idle(&mut self) -> Result<()> {
+        if self.phase != Phase::Serving || self.skip_to_sync {
+            return Ok(());
+        }
+        self.out.get_mut().open();
+        if self.deliver() {
+            let out = self.out.get_mut();
+            out.wait_durable()?;
+            out.send()?;
+        }
+        Ok(())
+    }
+
+    /// The session's part of LISTEN and NOTIFY, made when it is first needed.
+    fn notify_mut(&mut self) -> &mut Pending {
+        let (task, database) = (&self.entry.task, self.database.1);
+        self.notify.get_or_insert_with(|| Box::new(Pending::new(task, database)))
     }
 
     /// Says that a statement's plan is known, and so which statement it is.
@@ -442,6 +486,9 @@ impl State {
     fn release(&mut self) {
         self.portals.clear();
         self.abort();
+        if let Some(mut notify) = self.notify.take() {
+            notify.end(&self.server.channels);
+        }
         self.server.engine.txn.locks.unlock_session_all(&self.owner);
     }
 

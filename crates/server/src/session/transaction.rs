@@ -54,6 +54,8 @@ struct Savepoint {
     level: SavepointLevel,
     catalog: CatalogMark,
     settings: Mark,
+    /// What there was to notify.
+    notify: usize,
 }
 
 /// The session's transaction.
@@ -248,6 +250,19 @@ impl State {
         if changed {
             tx.set_publishes();
         }
+        let server = self.notify.is_some().then(|| self.server.clone());
+        let notifying = match (&self.notify, &server) {
+            (Some(notify), Some(server)) => notify.begin_commit(&server.channels),
+            _ => Ok(None),
+        };
+        let notifying = match notifying {
+            Ok(notifying) => notifying,
+            Err(error) => {
+                tx.abort();
+                self.after_abort();
+                return Err(error);
+            }
+        };
         let committed = {
             let catalog_tx = &mut self.catalog_tx;
             tx.commit(&[], |_| {
@@ -264,6 +279,10 @@ impl State {
                 return Err(error);
             }
         };
+        if let (Some(committing), Some(notify)) = (notifying, &mut self.notify) {
+            let (server, pid) = (&self.server, self.entry.pid);
+            notify.committed(&server.channels, pid, lsn, &server.workers, committing);
+        }
         let out = self.out.get_mut();
         out.need_durable(tx.durability_needed());
         if self.settings.synchronous_commit || changed {
@@ -297,6 +316,9 @@ impl State {
             self.catalog_tx.aborted();
         }
         self.settings.abort();
+        if let Some(notify) = &mut self.notify {
+            notify.rollback_to(0);
+        }
         self.entry.update(|a| (a.transaction_start, a.xid) = (0, 0));
     }
 
@@ -315,6 +337,9 @@ impl State {
                 tx.rollback_to(savepoint.level);
                 self.catalog_tx.rollback_to(&savepoint.catalog);
                 self.settings.rollback_to(&savepoint.settings);
+                if let Some(notify) = &mut self.notify {
+                    notify.rollback_to(savepoint.notify);
+                }
             }
             _ => self.abort(),
         }
@@ -331,6 +356,7 @@ impl State {
                 level: tx.savepoint(),
                 catalog: self.catalog_tx.savepoint(),
                 settings: self.settings.mark_here(),
+                notify: self.notify.as_ref().map_or(0, |n| n.mark()),
             });
         }
         Ok(())
@@ -366,6 +392,9 @@ impl State {
         }
         self.catalog_tx.rollback_to(&savepoint.catalog);
         self.settings.rollback_to(&savepoint.settings);
+        if let Some(notify) = &mut self.notify {
+            notify.rollback_to(savepoint.notify);
+        }
         self.transaction.savepoints.truncate(index + 1);
         self.transaction.block = Block::Explicit;
         Ok(())

@@ -268,8 +268,12 @@ impl Binder<'_> {
             NodeEnum::ClosePortalStmt(s) => {
                 Utility::ClosePortal((!s.portalname.is_empty()).then(|| s.portalname.clone()))
             }
-            NodeEnum::ListenStmt(_) | NodeEnum::UnlistenStmt(_) | NodeEnum::NotifyStmt(_) => {
-                return Err(Error::unsupported("LISTEN/NOTIFY"));
+            NodeEnum::ListenStmt(s) => Utility::Listen(s.conditionname.clone()),
+            NodeEnum::UnlistenStmt(s) => {
+                Utility::Unlisten((!s.conditionname.is_empty()).then(|| s.conditionname.clone()))
+            }
+            NodeEnum::NotifyStmt(s) => {
+                Utility::Notify { channel: s.conditionname.clone(), payload: s.payload.clone() }
             }
             _ => return Ok(None),
         }))
