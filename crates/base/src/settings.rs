@@ -147,29 +147,36 @@ const LIVE_ZERO: AtomicI64 = AtomicI64::new(i64::MIN);
 static LIVE: [AtomicI64; SETTINGS.len()] = [LIVE_ZERO; SETTINGS.len()];
 
 /// The server-wide value of an integer setting, in its unit.
+#[inline]
 pub fn live_int(id: SettingId) -> i64 {
     match LIVE[usize::from(id.0)].load(Ordering::Relaxed) {
-        i64::MIN => match id.def().default {
-            Const::Int(v) => v,
-            Const::Bool(v) => i64::from(v),
-            _ => 0,
-        },
+        i64::MIN => unpublished(id),
         v => v,
     }
 }
 
 /// The server-wide value of a boolean setting.
+#[inline]
 pub fn live_bool(id: SettingId) -> bool {
     live_int(id) != 0
 }
 
 /// The position of an enum setting's server-wide value in its list of words.
+#[inline]
 pub fn live_enum(id: SettingId) -> usize {
-    match (LIVE[usize::from(id.0)].load(Ordering::Relaxed), id.def().kind, id.def().default) {
-        (i64::MIN, Kind::Enum(words), Const::Str(d)) => {
-            words.iter().position(|w| *w == d).unwrap_or(0)
+    live_int(id) as usize
+}
+
+/// The default, before anything was published.
+#[cold]
+fn unpublished(id: SettingId) -> i64 {
+    match (id.def().default, id.def().kind) {
+        (Const::Int(v), _) => v,
+        (Const::Bool(v), _) => i64::from(v),
+        (Const::Str(d), Kind::Enum(words)) => {
+            words.iter().position(|w| *w == d).unwrap_or(0) as i64
         }
-        (v, _, _) => v as usize,
+        _ => 0,
     }
 }
 

@@ -4,6 +4,7 @@
 //!  pin(id) -> Pinned -> read()  -> ReadGuard    shared latch
 //!                    -> write() -> WriteGuard   exclusive latch, keeps the pin
 //!                    -> optimistic(f)           no latch; the result counts only if nothing changed
+//!  read_optimistic(id, f)                        no pin either: nothing that others see is touched
 //! ```
 //!
 //! * A pin keeps a page in its frame; a latch keeps its bytes. Pins are one atomic add and one
@@ -12,16 +13,16 @@
 //!   change while they are in use ([`arena`], [`resize`]).
 //! * Bytes change only through [`crate::Mtr`], under the exclusive latch, and as hints.
 //! * Pages are read by other threads while hints are set under the shared latch, and by optimistic
-//!   readers while a writer changes them: such readers see bytes that may change under them, which
-//!   is outside Rust's memory model but sound on the hardware as long as they treat them as bytes:
-//!   bounds are checked by value, nothing is interpreted twice, and the result is thrown away when
-//!   the version moved.
+//!   readers while a writer changes them: such readers see the page through a [`PageView`], which
+//!   reads words and hands out no references, and their result is thrown away when the frame's
+//!   version moved. The version is odd while somebody changes the page and while the frame has none.
 
 mod arena;
 mod frame;
 mod mapping;
 pub(crate) mod pool;
 mod resize;
+mod view;
 
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -34,6 +35,8 @@ use base::{Lsn, PageId, Result};
 use crate::page;
 use frame::{DIRTY, Frame};
 use pool::{Load, Pool};
+
+pub use view::PageView;
 
 /// Bytes in a page.
 pub const PAGE_SIZE: usize = 8192;
@@ -91,6 +94,28 @@ impl BufferPool {
         self.pool.pin(id, Load::Zero, true)
     }
 
+    /// Reads a page without pin and latch: runs `f` on its bytes, which may change meanwhile, and
+    /// returns its result only if the page was there all the time and nobody changed it. Writes to
+    /// nothing that other threads see. None as well when the clock has taken the page's usage away:
+    /// it needs a pin now and then to stay in memory.
+    #[inline]
+    pub fn read_optimistic<R>(&self, id: PageId, f: impl FnOnce(PageView<'_>) -> R) -> Option<R> {
+        self.pool.read_optimistic(id, f)
+    }
+
+    /// Adds so many successful [`BufferPool::read_optimistic`]s to the counters; callers who read
+    /// several pages in a row say so once.
+    #[inline]
+    pub fn count_optimistic(&self, pages: u64) {
+        self.pool.count_optimistic(pages);
+    }
+
+    /// The words of a page's frame that look-ups could touch, if it is in memory: state (pins, usage,
+    /// flags), version and latch. For tests that show that they don't.
+    pub fn shared_words(&self, id: PageId) -> Option<[u64; 3]> {
+        self.pool.shared_words(id)
+    }
+
     /// Makes the pool larger or smaller while it is in use; smaller once the pages that have to go
     /// are unpinned and written. The caller holds no latch.
     ///
@@ -125,6 +150,11 @@ impl Pinned {
         // SAFETY: the page's memory lives as long as the frame. That nobody writes, or that the
         // reader copes, is the business of the callers: guards and `optimistic`.
         unsafe { self.frame().page().as_ref() }
+    }
+
+    fn view(&self) -> PageView<'_> {
+        // SAFETY: the page's memory lives as long as the frame, which is pinned.
+        unsafe { PageView::of(self.frame().page()) }
     }
 
     /// Which page this is.
@@ -162,9 +192,9 @@ impl Pinned {
     /// Reads without latching: runs `f` on the page's bytes, which may change meanwhile, and
     /// returns its result only if no writer held or took the latch. `f` must survive torn bytes.
     #[inline]
-    pub fn optimistic<R>(&self, f: impl FnOnce(&Page) -> R) -> Option<R> {
+    pub fn optimistic<R>(&self, f: impl FnOnce(PageView<'_>) -> R) -> Option<R> {
         let version = self.frame().stable_version()?;
-        let result = f(self.bytes());
+        let result = f(self.view());
         self.frame().still(version).then_some(result)
     }
     /// A second pin on the same page.
@@ -201,6 +231,11 @@ impl ReadGuard<'_> {
     #[inline]
     pub fn page(&self) -> &Page {
         self.0.bytes()
+    }
+    /// The page as optimistic readers see it.
+    #[inline]
+    pub fn view(&self) -> PageView<'_> {
+        self.0.view()
     }
     /// Sets bits of a little-endian u16 at an even offset, atomically, as a hint: not logged, not
     /// made dirty, may be lost.

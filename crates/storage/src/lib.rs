@@ -54,7 +54,7 @@ use crate::stats::Counters;
 use crate::wal::record;
 use crate::wal::segment::Segments;
 
-pub use buffer::{BufferPool, PAGE_SIZE, Page, Pinned, ReadGuard, WriteGuard};
+pub use buffer::{BufferPool, PAGE_SIZE, Page, PageView, Pinned, ReadGuard, WriteGuard};
 pub use mtr::{Mtr, PageRef};
 pub use options::Options;
 pub use stats::Stats;

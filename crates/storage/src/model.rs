@@ -409,3 +409,86 @@ mod pins {
         assert!(!pins_keep_their_page(Broken::OpenedByStore));
     }
 }
+
+/// A reader without a pin, and a frame whose page 1 is changed once, then gives way to page 2. Both
+/// halves of a page carry its number and its change.
+mod unpinned {
+    use super::*;
+
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    enum Broken {
+        Nothing,
+        NameNotCompared,
+        VersionNotComparedAgain,
+        EvenWhileClaimed,
+        EvenWhileChanged,
+    }
+
+    #[derive(Clone, PartialEq, Eq, Hash, Default)]
+    struct State {
+        version: u8,
+        name: u8,
+        halves: [u8; 2],
+        noted: u8,
+        read: [u8; 2],
+        /// The read counts.
+        result: bool,
+        step: [u8; 2],
+    }
+
+    fn reader(s: &State, broken: Broken) -> Option<State> {
+        let mut n = s.clone();
+        n.step[0] += 1;
+        match s.step[0] {
+            0 if s.version % 2 == 0 => n.noted = s.version,
+            1 if s.name != 1 && broken != Broken::NameNotCompared => n.step[0] = 9,
+            1 => {}
+            at @ 2..=3 => n.read[usize::from(at - 2)] = s.halves[usize::from(at - 2)],
+            4 => n.result = s.version == s.noted || broken == Broken::VersionNotComparedAgain,
+            _ => return None,
+        }
+        Some(n)
+    }
+
+    fn writer(s: &State, broken: Broken) -> Option<State> {
+        let mut n = s.clone();
+        n.step[1] += 1;
+        match s.step[1] {
+            // A change: the second state of page 1.
+            0 => n.version += u8::from(broken != Broken::EvenWhileChanged),
+            1 => n.halves[0] = 11,
+            2 => n.halves[1] = 11,
+            3 => n.version += if broken == Broken::EvenWhileChanged { 2 } else { 1 },
+            // Claimed, named, filled.
+            4 => n.version += u8::from(broken != Broken::EvenWhileClaimed),
+            5 => n.name = 2,
+            6 => n.halves[0] = 20,
+            7 => n.halves[1] = 20,
+            8 => n.version += if broken == Broken::EvenWhileClaimed { 2 } else { 1 },
+            _ => return None,
+        }
+        Some(n)
+    }
+
+    fn results_are_whole(broken: Broken) -> bool {
+        let start = State { name: 1, halves: [10; 2], ..State::default() };
+        let step = |s: &State, thread: usize| match thread {
+            0 => reader(s, broken),
+            _ => writer(s, broken),
+        };
+        explore(start, 2, step, |s, _| !s.result || (s.read[0] == s.read[1] && s.read[0] / 10 == 1))
+    }
+
+    #[test]
+    fn a_read_without_a_pin_counts_only_if_it_is_whole_and_of_its_page() {
+        assert!(results_are_whole(Broken::Nothing));
+    }
+
+    #[test]
+    fn every_step_is_needed() {
+        assert!(!results_are_whole(Broken::NameNotCompared));
+        assert!(!results_are_whole(Broken::VersionNotComparedAgain));
+        assert!(!results_are_whole(Broken::EvenWhileClaimed));
+        assert!(!results_are_whole(Broken::EvenWhileChanged));
+    }
+}

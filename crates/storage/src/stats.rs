@@ -32,6 +32,7 @@ impl Sharded {
 /// The live counters.
 pub(crate) struct Counters {
     pub hits: Sharded,
+    pub optimistic: Sharded,
     pub reads: AtomicU64,
     pub writes: AtomicU64,
     pub foreground_writes: AtomicU64,
@@ -51,8 +52,10 @@ pub(crate) struct Counters {
 /// One reading of storage's counters since the directory was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Pins that found their page in memory.
+    /// Times that a page was wanted and found in memory.
     pub hits: u64,
+    /// Of these: read without a pin.
+    pub optimistic: u64,
     /// Pages read from files.
     pub reads: u64,
     /// Pages written to files, by anyone.
@@ -95,6 +98,7 @@ impl Counters {
         let zero = || AtomicU64::new(0);
         Counters {
             hits: Sharded::new(),
+            optimistic: Sharded::new(),
             reads: zero(),
             writes: zero(),
             foreground_writes: zero(),
@@ -115,7 +119,8 @@ impl Counters {
     pub(crate) fn read(&self, wal_bytes: u64) -> Stats {
         let get = |c: &AtomicU64| c.load(Ordering::Relaxed);
         Stats {
-            hits: self.hits.total(),
+            hits: self.hits.total() + self.optimistic.total(),
+            optimistic: self.optimistic.total(),
             reads: get(&self.reads),
             writes: get(&self.writes),
             foreground_writes: get(&self.foreground_writes),

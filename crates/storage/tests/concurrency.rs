@@ -55,7 +55,9 @@ fn pins_latches_and_evictions_in_a_tiny_pool_keep_every_change() {
                         let pinned = storage.pool.pin(PageId::main(REL, block)).unwrap();
                         let read =
                             |p: &storage::Page| (number_at(p, PAGE_HEADER), number_at(p, 8184));
-                        if let Some((a, b)) = pinned.optimistic(read) {
+                        let seen =
+                            |p: storage::PageView<'_>| (p.copy(PAGE_HEADER), p.copy::<8>(8184));
+                        if let Some((a, b)) = pinned.optimistic(seen) {
                             assert_eq!(a, b, "an optimistic read saw half a change");
                         }
                         let guard = pinned.read();

@@ -43,7 +43,12 @@ fn hot_paths() {
     });
     per_op("pin, optimistic read", n, || {
         (0..n).for_each(|i| {
-            std::hint::black_box(storage.pool.pin(page(i)).unwrap().optimistic(|p| p[100]));
+            std::hint::black_box(storage.pool.pin(page(i)).unwrap().optimistic(|p| p.u16(100)));
+        });
+    });
+    per_op("optimistic read without a pin", n, || {
+        (0..n).for_each(|i| {
+            std::hint::black_box(storage.pool.read_optimistic(page(i), |p| p.u16(100)));
         });
     });
     per_op("append a payload of 40 bytes", n, || {

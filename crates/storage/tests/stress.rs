@@ -9,13 +9,18 @@ use std::thread;
 use base::settings::{self, Settings, setting};
 use base::{Fork, PageId, RelId};
 use common::*;
-use storage::{PAGE_HEADER, Page, Storage};
+use storage::{PAGE_HEADER, Page, PageView, Storage};
 
 const SHARED: RelId = RelId(50000);
 const SHARED_BLOCKS: usize = 40;
 
 fn stamp(page: &Page) -> (u64, u64) {
     let word = |at: usize| page[at..at + 8].iter().fold(0, |n, b| n << 8 | u64::from(*b));
+    (word(PAGE_HEADER), word(8184))
+}
+
+fn stamp_seen(page: PageView<'_>) -> (u64, u64) {
+    let word = |at: usize| page.copy(at).map_or(0, u64::from_be_bytes);
     (word(PAGE_HEADER), word(8184))
 }
 
@@ -31,8 +36,11 @@ fn expect_whole(storage: &Storage, id: PageId) {
     let pinned = storage.pool.pin(id).unwrap();
     assert_eq!(pinned.id(), id);
     let second = pinned.again();
-    if let Some((a, b)) = second.optimistic(stamp) {
+    if let Some((a, b)) = second.optimistic(stamp_seen) {
         assert_eq!(a, b, "optimistic read of {id:?}");
+    }
+    if let Some((a, b)) = storage.pool.read_optimistic(id, stamp_seen) {
+        assert_eq!(a, b, "read of {id:?} without a pin");
     }
     let guard = pinned.read();
     guard.hint_or_u16(4096, 1);

@@ -6,7 +6,7 @@
 //! and from there right again if that was split, to the page just before the one it comes from.
 
 use base::{Result, TupleId};
-use storage::ReadGuard;
+use storage::{Page, ReadGuard};
 
 use super::node::{LOWEST, Node};
 use super::search::MAX_LEVELS;
@@ -103,7 +103,7 @@ impl Cursor {
     }
 
     /// The page to go to first when this one is left of where the scan is to go on.
-    fn too_far_left(&self, node: Node<'_>, from_page: Option<u32>) -> Option<u32> {
+    fn too_far_left(&self, node: Node<&Page>, from_page: Option<u32>) -> Option<u32> {
         let right = node.right();
         match (&self.place, from_page) {
             (_, Some(came_from)) => (right != came_from && right != 0).then_some(right),

@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use base::{Result, TupleId, Xid, err};
-use storage::WriteGuard;
+use storage::{Page, WriteGuard};
 use txn::{LockWait, Transaction};
 
 use super::node::{self, LOWEST, MAX_KEY, Node, Tid};
@@ -190,13 +190,13 @@ pub(super) fn check_key(key: &[u8]) -> Result<()> {
 }
 
 /// The right neighbour when it may have entries with this key.
-fn continues(node: Node<'_>, key: &[u8]) -> Option<u32> {
+fn continues(node: Node<&Page>, key: &[u8]) -> Option<u32> {
     let high = node.high()?;
     (high.key <= key && node.right() != 0).then(|| node.right())
 }
 
 fn check_node(
-    node: Node<'_>,
+    node: Node<&Page>,
     key: &[u8],
     check: &mut dyn FnMut(TupleId) -> Result<Rival>,
     gone: &mut Vec<usize>,

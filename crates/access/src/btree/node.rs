@@ -15,13 +15,13 @@
 //! upper bound (exclusive) of the page, 0 in the rightmost page of a level. `right` and `left` are
 //! the neighbours, 0 for none (block 0 is the meta page).
 //!
-//! Reading functions survive torn bytes, since inner pages are read without a latch: they check
-//! every offset and answer None.
+//! Look-ups read pages without a latch, so what they use ([`Bytes`] and what stands on it) survives
+//! torn bytes: every offset is checked, and what makes no sense is None.
 
 use std::cmp::Ordering;
 
 use base::TupleId;
-use storage::{Mtr, PAGE_HEADER, PAGE_SIZE, Page, PageRef};
+use storage::{Mtr, PAGE_HEADER, PAGE_SIZE, Page, PageRef, PageView};
 
 /// Kind of the meta page, block 0.
 pub const KIND_META: u16 = 0x424D;
@@ -82,24 +82,63 @@ impl Entry<'_> {
     }
 }
 
+/// Where a node's bytes are: in a latched page, or in one that may change while it is read. What
+/// lies beyond the page is zero, or None.
+pub trait Bytes: Copy {
+    /// A little-endian u16.
+    fn u16_at(self, at: usize) -> u16;
+    /// A little-endian u32.
+    fn u32_at(self, at: usize) -> u32;
+    /// Compares `len` bytes with `other`.
+    fn compare(self, at: usize, len: usize, other: &[u8]) -> Option<Ordering>;
+    /// A row id's bytes.
+    fn tid_at(self, at: usize) -> Option<Tid>;
+}
+
+impl Bytes for &Page {
+    #[inline]
+    fn u16_at(self, at: usize) -> u16 {
+        self.get(at..at + 2).map_or(0, |b| u16::from_le_bytes([b[0], b[1]]))
+    }
+    #[inline]
+    fn u32_at(self, at: usize) -> u32 {
+        self.get(at..at + 4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+    }
+    #[inline]
+    fn compare(self, at: usize, len: usize, other: &[u8]) -> Option<Ordering> {
+        self.get(at..at + len).map(|bytes| bytes.cmp(other))
+    }
+    fn tid_at(self, at: usize) -> Option<Tid> {
+        self.get(at..at + 6).and_then(|b| b.try_into().ok())
+    }
+}
+
+impl Bytes for PageView<'_> {
+    #[inline]
+    fn u16_at(self, at: usize) -> u16 {
+        self.u16(at)
+    }
+    #[inline]
+    fn u32_at(self, at: usize) -> u32 {
+        self.u32(at)
+    }
+    #[inline]
+    fn compare(self, at: usize, len: usize, other: &[u8]) -> Option<Ordering> {
+        PageView::compare(self, at, len, other)
+    }
+    #[inline]
+    fn tid_at(self, at: usize) -> Option<Tid> {
+        self.copy(at)
+    }
+}
+
 /// A page seen as a node.
 #[derive(Clone, Copy)]
-pub struct Node<'a>(pub &'a Page);
-
-#[inline]
-fn u16_at(page: &Page, at: usize) -> u16 {
-    u16::from_le_bytes([page[at], page[at + 1]])
-}
-
-#[inline]
-fn u32_at(page: &Page, at: usize) -> u32 {
-    u32::from_le_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]])
-}
+pub struct Node<P>(pub P);
 
 /// The meta page's root and its level; None in a page that is no meta page.
 pub fn read_meta(page: &Page) -> Option<(u32, u16)> {
-    (u16_at(page, KIND) == KIND_META)
-        .then(|| (u32_at(page, META_ROOT), u16_at(page, META_ROOT + 4)))
+    (page.u16_at(KIND) == KIND_META).then(|| (page.u32_at(META_ROOT), page.u16_at(META_ROOT + 4)))
 }
 
 /// Writes the meta page's content.
@@ -109,81 +148,85 @@ pub fn put_meta(mtr: &mut Mtr<'_>, page: PageRef, root: u32, level: u16) {
     mtr.put_u16(page, META_ROOT + 4, level);
 }
 
-impl<'a> Node<'a> {
+impl<P: Bytes> Node<P> {
     /// Whether this is a B-tree node (a page never used is not).
+    #[inline]
     pub fn is_node(self) -> bool {
-        u16_at(self.0, KIND) == KIND_NODE
+        self.0.u16_at(KIND) == KIND_NODE
     }
     /// Whether the page was never used.
     pub fn is_new(self) -> bool {
-        u16_at(self.0, KIND) == 0
+        self.0.u16_at(KIND) == 0
     }
     /// 0 for leaves.
     pub fn level(self) -> u16 {
-        u16_at(self.0, LEVEL)
+        self.0.u16_at(LEVEL)
     }
     /// Right neighbour, 0: none.
+    #[inline]
     pub fn right(self) -> u32 {
-        u32_at(self.0, RIGHT)
+        self.0.u32_at(RIGHT)
     }
     /// Left neighbour, 0: none.
     pub fn left(self) -> u32 {
-        u32_at(self.0, LEFT)
+        self.0.u32_at(LEFT)
     }
     /// Whether it is the root.
     pub fn is_root(self) -> bool {
-        u16_at(self.0, FLAGS) & ROOT != 0
+        self.0.u16_at(FLAGS) & ROOT != 0
     }
     /// How many entries.
     #[inline]
     pub fn count(self) -> usize {
-        usize::from(u16_at(self.0, LOWER)).min(PAGE_SIZE).saturating_sub(SLOTS) / SLOT
+        usize::from(self.0.u16_at(LOWER)).min(PAGE_SIZE).saturating_sub(SLOTS) / SLOT
     }
     /// Bytes in cells that no slot points at.
     pub fn garbage(self) -> usize {
-        usize::from(u16_at(self.0, GARBAGE))
+        usize::from(self.0.u16_at(GARBAGE))
     }
     /// Bytes between slots and cells.
     pub fn room(self) -> usize {
-        usize::from(u16_at(self.0, UPPER)).saturating_sub(usize::from(u16_at(self.0, LOWER)))
+        usize::from(self.0.u16_at(UPPER)).saturating_sub(usize::from(self.0.u16_at(LOWER)))
     }
 
+    /// Where entry `index` is and how long its key.
     #[inline]
-    fn cell(self, at: usize) -> Option<Entry<'a>> {
-        let page: &'a [u8] = self.0;
-        let head = page.get(at..at + 2)?;
-        let len = usize::from(u16::from_le_bytes([head[0], head[1]]));
-        let body = page.get(at + 2..)?;
-        let key = body.get(..len)?;
-        let tid = body.get(len..len + 6)?;
-        let child = match body.get(len + 6..len + 10) {
-            Some(b) => u32::from_le_bytes([b[0], b[1], b[2], b[3]]),
-            None => 0,
-        };
-        Some(Entry { key, tid, child })
+    fn place(self, index: usize) -> (usize, usize) {
+        let at = usize::from(self.0.u16_at(SLOTS + index * SLOT));
+        (at + 2, usize::from(self.0.u16_at(at)))
     }
 
-    /// Entry `index`.
+    /// How the cell compares with (key, tid); None when it makes no sense.
     #[inline]
-    pub fn entry(self, index: usize) -> Option<Entry<'a>> {
-        let at = SLOTS + index * SLOT;
-        let slot = self.0.get(at..at + 2)?;
-        self.cell(usize::from(u16::from_le_bytes([slot[0], slot[1]])))
-    }
-
-    /// The upper bound; None in the rightmost page of a level (or a torn one).
-    #[inline]
-    pub fn high(self) -> Option<Entry<'a>> {
-        match u16_at(self.0, HIGH) {
-            0 => None,
-            at => self.cell(usize::from(at)),
+    fn order_at(self, (at, len): (usize, usize), key: &[u8], tid: &[u8]) -> Option<Ordering> {
+        match self.0.compare(at, len, key)? {
+            Ordering::Equal => self.0.compare(at + len, tid.len(), tid),
+            unequal => Some(unequal),
         }
+    }
+
+    /// Where the upper bound is; None in the rightmost page of a level.
+    #[inline]
+    fn high_place(self) -> Option<(usize, usize)> {
+        match usize::from(self.0.u16_at(HIGH)) {
+            0 => None,
+            at => Some((at + 2, usize::from(self.0.u16_at(at)))),
+        }
+    }
+
+    /// Whether the page has an upper bound whose key is at or below `key`: entries with this key may
+    /// be further right.
+    #[inline]
+    pub fn ends_within(self, key: &[u8]) -> bool {
+        let order = self.high_place().and_then(|(at, len)| self.0.compare(at, len, key));
+        order.is_some_and(|o| o != Ordering::Greater)
     }
 
     /// Whether (key, tid) belongs to a page further right.
     #[inline]
     pub fn is_beyond(self, key: &[u8], tid: &[u8]) -> bool {
-        self.right() != 0 && self.high().is_some_and(|h| h.order(key, tid) != Ordering::Greater)
+        let order = self.high_place().and_then(|place| self.order_at(place, key, tid));
+        order.is_some_and(|o| o != Ordering::Greater) && self.right() != 0
     }
 
     /// Index of the first entry at or above (key, tid).
@@ -192,7 +235,7 @@ impl<'a> Node<'a> {
         let (mut low, mut high) = (0, self.count());
         while low < high {
             let middle = (low + high) / 2;
-            if self.entry(middle)?.order(key, tid) == Ordering::Less {
+            if self.order_at(self.place(middle), key, tid)? == Ordering::Less {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -208,16 +251,49 @@ impl<'a> Node<'a> {
         let (mut low, mut high) = (1, self.count());
         while low < high {
             let middle = (low + high) / 2;
-            if self.entry(middle)?.order(key, tid) == Ordering::Greater {
+            if self.order_at(self.place(middle), key, tid)? == Ordering::Greater {
                 high = middle;
             } else {
                 low = middle + 1;
             }
         }
-        self.entry(low - 1).map(|e| e.child).filter(|&c| c != 0)
+        let (at, len) = self.place(low - 1);
+        Some(self.0.u32_at(at + len + 6)).filter(|&child| child != 0)
     }
 
-    /// All entries; only with the page latched.
+    /// The row id of entry `index`, or None inside if its key is another one; None outside when the
+    /// entry makes no sense.
+    #[inline]
+    pub fn row_with(self, index: usize, key: &[u8]) -> Option<Option<TupleId>> {
+        let (at, len) = self.place(index);
+        if self.0.compare(at, len, key)? != Ordering::Equal {
+            return Some(None);
+        }
+        Some(Some(TupleId::from_bytes(self.0.tid_at(at + len)?)))
+    }
+}
+
+impl<'a> Node<&'a Page> {
+    fn cell(self, (at, len): (usize, usize)) -> Option<Entry<'a>> {
+        let page: &'a [u8] = self.0;
+        let key = page.get(at..at + len)?;
+        let tid = page.get(at + len..at + len + 6)?;
+        Some(Entry { key, tid, child: self.0.u32_at(at + len + 6) })
+    }
+
+    /// Entry `index`.
+    #[inline]
+    pub fn entry(self, index: usize) -> Option<Entry<'a>> {
+        self.cell(self.place(index))
+    }
+
+    /// The upper bound; None in the rightmost page of a level.
+    #[inline]
+    pub fn high(self) -> Option<Entry<'a>> {
+        self.high_place().and_then(|place| self.cell(place))
+    }
+
+    /// All entries.
     pub fn entries(self) -> impl Iterator<Item = Entry<'a>> {
         (0..self.count()).map_while(move |i| self.entry(i))
     }
@@ -247,8 +323,8 @@ pub const fn entry_size(key_len: usize, inner: bool) -> usize {
 /// Inserts a cell at `index` into a page that has room for it and its slot.
 pub fn insert_cell(mtr: &mut Mtr<'_>, page: PageRef, index: usize, cell: &[u8]) {
     let now = mtr.page(page);
-    let lower = usize::from(u16_at(now, LOWER));
-    let at = usize::from(u16_at(now, UPPER)) - cell.len();
+    let lower = usize::from(now.u16_at(LOWER));
+    let at = usize::from(now.u16_at(UPPER)) - cell.len();
     assert!(lower + SLOT <= at, "a B-tree page overflows");
     mtr.put(page, at, cell);
     let slot = SLOTS + index * SLOT;
@@ -285,7 +361,7 @@ pub fn retain(mtr: &mut Mtr<'_>, page: PageRef, keep: impl Fn(usize) -> bool) ->
     if left == count {
         return 0;
     }
-    let upper = usize::from(u16_at(node.0, UPPER));
+    let upper = usize::from(node.0.u16_at(UPPER));
     mtr.put(page, SLOTS, &slots);
     put_bounds(mtr, page, SLOTS + slots.len(), upper);
     mtr.put_u16(page, GARBAGE, garbage as u16);
@@ -321,7 +397,7 @@ impl Body {
     }
 
     /// A page with the links and flags of `node`, without its entries and high key.
-    pub fn like(node: Node<'_>) -> Body {
+    pub fn like(node: Node<&Page>) -> Body {
         let mut body = Body::new(node.level());
         (body.right, body.left, body.root) = (node.right(), node.left(), node.is_root());
         body
@@ -431,11 +507,11 @@ mod tests {
     #[test]
     fn a_node_of_garbage_is_survived() {
         let mut page: Box<Page> = vec![0xff; PAGE_SIZE].into_boxed_slice().try_into().unwrap();
-        let node = Node(&page);
+        let node = Node(&*page);
         assert_eq!(node.child_for(b"x", &LOWEST), None);
         assert_eq!(node.lower_bound(b"x", &LOWEST), None);
         assert!(!node.is_beyond(b"x", &LOWEST));
         page.fill(0);
-        assert_eq!(Node(&page).lower_bound(b"x", &LOWEST), Some(0));
+        assert_eq!(Node(&*page).lower_bound(b"x", &LOWEST), Some(0));
     }
 }

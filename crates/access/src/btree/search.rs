@@ -1,12 +1,18 @@
 //! The way from the root down to a leaf, and point look-ups.
+//!
+//! A look-up writes to no inner page's frame: it reads the page where it lies, without pin and
+//! latch, and does it again when the page changed or left meanwhile. Only when that fails some times
+//! running, or the page isn't in memory, or the clock has found it unused, it is pinned. The leaf is
+//! pinned, and read without a latch in the same way. `btree_descent = latched` pins and latches all.
 
 use std::sync::atomic::Ordering::{Acquire, Release};
 
-use base::{Result, TupleId, err};
-use storage::{Page, Pinned, WriteGuard};
+use base::settings::{live_enum, setting};
+use base::{PageId, Result, TupleId, err};
+use storage::{PageView, Pinned, WriteGuard};
 
 use super::BTree;
-use super::node::{self, LOWEST, Node};
+use super::node::{self, Bytes, LOWEST, Node};
 
 /// Tries to read a page without a latch before taking the shared one.
 const OPTIMISTIC_TRIES: usize = 4;
@@ -27,14 +33,34 @@ enum Step {
 impl BTree {
     /// Reads a page, without latching it if possible. `f` answers None when what it sees makes no
     /// sense.
-    pub(super) fn peek<R>(&self, pinned: &Pinned, f: impl Fn(&Page) -> Option<R>) -> Result<R> {
-        for _ in 0..OPTIMISTIC_TRIES {
-            if let Some(Some(result)) = pinned.optimistic(&f) {
-                return Ok(result);
+    #[inline]
+    fn peek<R>(&self, pinned: &Pinned, f: impl Fn(PageView<'_>) -> Option<R>) -> Result<R> {
+        if live_enum(setting::BTREE_DESCENT) == 0 {
+            for _ in 0..OPTIMISTIC_TRIES {
+                if let Some(Some(result)) = pinned.optimistic(&f) {
+                    return Ok(result);
+                }
             }
         }
         let guard = pinned.read();
-        f(guard.page()).ok_or_else(|| self.corrupted(pinned.id().block))
+        f(guard.view()).ok_or_else(|| self.corrupted(pinned.id().block))
+    }
+
+    /// Where to go from an inner page; and whether nobody could see that it was read.
+    #[inline]
+    fn step(&self, block: u32, key: &[u8], tid: &[u8]) -> Result<(Step, bool)> {
+        if live_enum(setting::BTREE_DESCENT) == 0 {
+            let id = PageId::main(self.rel, block);
+            for _ in 0..OPTIMISTIC_TRIES {
+                let seen = self.storage.pool.read_optimistic(id, |p| step_from(Node(p), key, tid));
+                if let Some(Some(step)) = seen {
+                    return Ok((step, true));
+                }
+            }
+        }
+        let pinned = self.pin(block)?;
+        let step = self.peek(&pinned, |page| step_from(Node(page), key, tid))?;
+        Ok((step, false))
     }
 
     pub(super) fn corrupted(&self, block: u32) -> base::Error {
@@ -76,22 +102,15 @@ impl BTree {
         if at < level {
             (block, at) = self.read_root()?;
         }
+        let mut unseen = 0;
         loop {
-            let pinned = self.pin(block)?;
             path[usize::from(at) % MAX_LEVELS] = block;
             if at <= level {
-                return Ok(pinned);
+                self.storage.pool.count_optimistic(unseen);
+                return self.pin(block);
             }
-            let step = self.peek(&pinned, |page| {
-                let node = Node(page);
-                if !node.is_node() {
-                    return None;
-                }
-                if node.is_beyond(key, tid) {
-                    return Some(Step::Right(node.right()));
-                }
-                node.child_for(key, tid).map(Step::Child)
-            })?;
+            let (step, without_trace) = self.step(block, key, tid)?;
+            unseen += u64::from(without_trace);
             match step {
                 Step::Right(right) => block = right,
                 Step::Child(child) => (block, at) = (child, at - 1),
@@ -140,6 +159,18 @@ impl BTree {
     }
 }
 
+/// Where (key, tid) leads from an inner page.
+#[inline]
+fn step_from<P: Bytes>(node: Node<P>, key: &[u8], tid: &[u8]) -> Option<Step> {
+    if !node.is_node() {
+        return None;
+    }
+    if node.is_beyond(key, tid) {
+        return Some(Step::Right(node.right()));
+    }
+    node.child_for(key, tid).map(Step::Child)
+}
+
 /// Row ids with one key, from one leaf.
 struct Equal {
     rows: [TupleId; BATCH],
@@ -155,7 +186,7 @@ enum Next {
 }
 
 /// Copies the row ids at or above `from` that have exactly this key.
-fn read_equal(node: Node<'_>, key: &[u8], from: &[u8]) -> Option<Equal> {
+fn read_equal<P: Bytes>(node: Node<P>, key: &[u8], from: &[u8]) -> Option<Equal> {
     if !node.is_node() {
         return None;
     }
@@ -165,20 +196,15 @@ fn read_equal(node: Node<'_>, key: &[u8], from: &[u8]) -> Option<Equal> {
         return Some(found);
     }
     for index in node.lower_bound(key, from)?..node.count() {
-        let entry = node.entry(index)?;
-        if entry.key != key {
-            return Some(found);
-        }
+        let Some(row) = node.row_with(index, key)? else { return Some(found) };
         if found.count == BATCH {
             found.next = Next::More;
             return Some(found);
         }
-        found.rows[found.count] = entry.row();
+        found.rows[found.count] = row;
         found.count += 1;
     }
-    if let Some(high) = node.high()
-        && high.key <= key
-    {
+    if node.ends_within(key) {
         found.next = Next::Right(node.right());
     }
     Some(found)

@@ -6,7 +6,7 @@
 //! is short, nothing has happened yet: the latches go, the file is extended, the insert starts anew.
 
 use base::{Fork, PageId, Result};
-use storage::WriteGuard;
+use storage::{Page, WriteGuard};
 
 use super::insert::Attempt;
 use super::node::{self, Body, CAPACITY, Entry, LOWEST, Node, Tid};
@@ -203,13 +203,13 @@ impl BTree {
     }
 }
 
-fn fits(node: Node<'_>, pending: &Pending) -> bool {
+fn fits(node: Node<&Page>, pending: &Pending) -> bool {
     let size = node::entry_size(pending.key.len(), node.level() > 0);
     node.room() + node.garbage() >= size
 }
 
 /// The page without its garbage.
-fn compact(node: Node<'_>) -> Body {
+fn compact(node: Node<&Page>) -> Body {
     let mut body = Body::like(node);
     node.entries().for_each(|e| body.push(e));
     if let Some(high) = node.high() {
@@ -219,7 +219,11 @@ fn compact(node: Node<'_>) -> Body {
 }
 
 /// Both halves of a page with the pending entry at `index`, and the bound between them.
-fn divide(node: Node<'_>, index: usize, pending: &Pending) -> Option<(Body, Body, Vec<u8>, Tid)> {
+fn divide(
+    node: Node<&Page>,
+    index: usize,
+    pending: &Pending,
+) -> Option<(Body, Body, Vec<u8>, Tid)> {
     let inner = node.level() > 0;
     let mut entries: Vec<Entry<'_>> = node.entries().collect();
     let at_end = node.right() == 0 && index == entries.len();

@@ -16,6 +16,8 @@ pub struct Report {
     pub pages: u32,
     /// Levels.
     pub levels: u16,
+    /// The pages above the leaves, from the root down.
+    pub inner: Vec<u32>,
 }
 
 /// A bound: key and row id.
@@ -57,6 +59,9 @@ impl BTree {
             let guard = pinned.read();
             let node = Node(guard.page());
             report.pages += 1;
+            if level > 0 {
+                report.inner.push(*block);
+            }
             let mut say = |what: String| report.findings.push(format!("block {block}: {what}"));
             if !node.is_node() || node.level() != level {
                 say(format!("is no page of level {level}"));

@@ -96,8 +96,8 @@ impl Arena {
     pub(super) fn release_retired(&self) {
         let (from, to) = (self.active(), self.made.load(Ordering::Acquire));
         if from < to {
-            // SAFETY: their frames are claimed and hold no page; an optimistic pinner takes its pin
-            // back before it looks at bytes.
+            // SAFETY: their frames are claimed and hold no page: a pinner takes its pin back before it
+            // looks at bytes, and an optimistic reader finds that the version is odd or has moved.
             unsafe { self.pages.release(from * PAGE_SIZE, to * PAGE_SIZE) };
         }
     }

@@ -19,6 +19,8 @@
 //!   on every pinner takes its pin back, so page and name are the claimer's.
 //! * The name (relation, block, fork) changes only while claimed: a pin on an unclaimed frame
 //!   keeps it.
+//! * `version` is odd from claiming until the next page's bytes are there, and while somebody holds
+//!   the exclusive latch: so an even version that has not moved vouches for name and bytes.
 //! * DIRTY is set under the exclusive latch and cleared under the shared latch by the one that has
 //!   WRITING. Until WRITING is gone the file's sync mark may not be set yet, so a checkpoint waits.
 
@@ -49,7 +51,7 @@ pub(super) struct Frame {
     state: AtomicU64,
     /// Relation and block.
     name: AtomicU64,
-    /// Odd while somebody holds the exclusive latch.
+    /// Odd while somebody holds the exclusive latch or no page lives here.
     version: AtomicU64,
     page: NonNull<Page>,
     /// The frame's own number, and the next one in its bucket's chain (plus one; 0: none).
@@ -74,7 +76,7 @@ impl Frame {
         Frame {
             state: AtomicU64::new(CLAIMED),
             name: AtomicU64::new(0),
-            version: AtomicU64::new(0),
+            version: AtomicU64::new(1),
             page,
             index,
             next: AtomicU32::new(0),
@@ -158,6 +160,18 @@ impl Frame {
         debug_assert!(before & PINS > 0, "unpinned more often than pinned");
     }
 
+    /// Whether the clock has found it used lately.
+    #[inline]
+    pub(super) fn is_in_use(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & USAGES != 0
+    }
+
+    /// State, version, and whether the latch is held or waited for.
+    pub(super) fn shared_words(&self) -> [u64; 3] {
+        let latch = u64::from(self.latch.is_locked()) | u64::from(self.latch.has_waiters()) << 1;
+        [self.state(), self.version.load(Ordering::Acquire), latch]
+    }
+
     pub(super) fn is_pinned(&self) -> bool {
         self.state() & PINS != 0
     }
@@ -182,7 +196,20 @@ impl Frame {
 
     fn claim_from(&self, seen: u64) -> bool {
         let (done, failed) = (Ordering::AcqRel, Ordering::Relaxed);
-        self.state.compare_exchange(seen, CLAIMED, done, failed).is_ok()
+        let claimed = self.state.compare_exchange(seen, CLAIMED, done, failed).is_ok();
+        if claimed {
+            // Without pins there is no latch: the version is the claimer's. It is odd already when
+            // the page that was meant to live here could not be read.
+            self.version.store(self.version.load(Ordering::Relaxed) | 1, Ordering::Relaxed);
+            fence(Ordering::Release);
+        }
+        claimed
+    }
+
+    /// The page's bytes are there: from now on they can be read.
+    pub(super) fn filled(&self) {
+        self.end_changes();
+        self.set(VALID);
     }
 
     /// Gives a claimed frame a name.
@@ -246,6 +273,7 @@ impl Frame {
     /// Before the exclusive latch is given back.
     pub(super) fn end_changes(&self) {
         let version = self.version.load(Ordering::Relaxed);
+        debug_assert!(!version.is_multiple_of(2));
         self.version.store(version + 1, Ordering::Release);
     }
 

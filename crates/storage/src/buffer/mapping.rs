@@ -13,6 +13,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
+use base::settings::{live_enum, setting};
 use base::{PageId, WaitEvent};
 use crossbeam_utils::CachePadded;
 use sched::RawLwLock;
@@ -121,7 +122,27 @@ impl Mapping {
         Bucket((mixed ^ mixed >> 32) as usize)
     }
 
-    /// Pins the page's frame if it is found without a lock; returns the state before, too.
+    /// A frame that had the page's name when it was looked at, found without a lock.
+    #[inline]
+    pub(super) fn find<'f>(
+        &self,
+        frames: &'f [Frame],
+        bucket: Bucket,
+        id: PageId,
+    ) -> Option<&'f Frame> {
+        let mut at = self.chain(bucket).load(Ordering::Acquire);
+        for _ in 0..STEPS_MAX {
+            let frame = frames.get((at as usize).wrapping_sub(1))?;
+            if frame.is(id) {
+                return Some(frame);
+            }
+            at = frame.next.load(Ordering::Acquire);
+        }
+        None
+    }
+
+    /// Pins the page's frame if it is found without waiting for those who change the chain; returns
+    /// the state before, too. With `buffer_lookup = locked` under the partition's shared lock.
     #[inline]
     pub(super) fn pin<'f>(
         &self,
@@ -130,20 +151,37 @@ impl Mapping {
         id: PageId,
         raise: bool,
     ) -> Option<(&'f Frame, u64)> {
-        let mut at = self.chain(bucket).load(Ordering::Acquire);
-        for _ in 0..STEPS_MAX {
-            let frame = frames.get((at as usize).wrapping_sub(1))?;
-            if frame.is(id) {
-                return frame.pin_as(id, raise).map(|state| (frame, state));
-            }
-            at = frame.next.load(Ordering::Acquire);
+        if live_enum(setting::BUFFER_LOOKUP) != 0 {
+            return self.pin_locked(frames, bucket, id, raise);
         }
-        None
+        let frame = self.find(frames, bucket, id)?;
+        frame.pin_as(id, raise).map(|state| (frame, state))
+    }
+
+    #[cold]
+    fn pin_locked<'f>(
+        &self,
+        frames: &'f [Frame],
+        bucket: Bucket,
+        id: PageId,
+        raise: bool,
+    ) -> Option<(&'f Frame, u64)> {
+        let lock = &self.locks[self.partition_of(bucket)];
+        lock.lock_shared();
+        let found = self.find(frames, bucket, id);
+        let pinned = found.and_then(|frame| frame.pin_as(id, raise).map(|state| (frame, state)));
+        // SAFETY: taken above.
+        unsafe { lock.unlock_shared() };
+        pinned
+    }
+
+    fn partition_of(&self, bucket: Bucket) -> usize {
+        bucket.0 & (self.locks.len() - 1)
     }
 
     /// Locks the bucket's partition for changes.
     pub(super) fn lock(&self, bucket: Bucket) -> Partition<'_> {
-        self.lock_nth(bucket.0 & (self.locks.len() - 1))
+        self.lock_nth(self.partition_of(bucket))
     }
 
     fn lock_nth(&self, partition: usize) -> Partition<'_> {

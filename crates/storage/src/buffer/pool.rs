@@ -22,7 +22,7 @@ use sched::{Mutex, SpinLock, TaskRef, Waiting};
 use super::arena::Arena;
 use super::frame::{CLAIMED, DIRTY, Frame, READING, RETIRED, VALID, WRITING};
 use super::mapping::{Bucket, Mapping};
-use super::{PAGE_SIZE, Page, Pinned};
+use super::{PAGE_SIZE, Page, PageView, Pinned};
 use crate::files::Files;
 use crate::memory::memory_of_machine;
 use crate::options::Options;
@@ -114,6 +114,34 @@ impl Pool {
         self.pin_missing(id, bucket, load, raise)
     }
 
+    /// See [`super::BufferPool::read_optimistic`].
+    #[inline]
+    pub(super) fn read_optimistic<R>(
+        &self,
+        id: PageId,
+        f: impl FnOnce(PageView<'_>) -> R,
+    ) -> Option<R> {
+        let frame = self.mapping.find(self.arena.frames(), self.mapping.bucket(id), id)?;
+        let version = frame.stable_version()?;
+        if !frame.is(id) || !frame.is_in_use() {
+            return None;
+        }
+        // SAFETY: frames and the addresses of their pages stay for as long as the pool. If the page
+        // leaves, other bytes (or zeros, after the pool shrank) are read and the version has moved.
+        let result = f(unsafe { PageView::of(frame.page()) });
+        frame.still(version).then_some(result)
+    }
+
+    #[inline]
+    pub(super) fn count_optimistic(&self, pages: u64) {
+        self.counters.optimistic.add(pages);
+    }
+
+    pub(super) fn shared_words(&self, id: PageId) -> Option<[u64; 3]> {
+        let frame = self.mapping.find(self.arena.frames(), self.mapping.bucket(id), id)?;
+        Some(frame.shared_words())
+    }
+
     #[cold]
     fn pin_missing(&self, id: PageId, bucket: Bucket, load: Load, raise: bool) -> Result<Pinned> {
         let mut spare = None;
@@ -163,7 +191,7 @@ impl Pool {
             Load::Read => self.files.read(id, page).and_then(|()| check(page, id)),
         };
         if filled.is_ok() {
-            frame.set(VALID);
+            frame.filled();
         }
         frame.clear(READING);
         self.wake_io(frame);
