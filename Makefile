@@ -1,5 +1,7 @@
 # Two commands do all the set-up on a fresh machine: `make run` serves, `make test` tests.
 PORT ?= 5432
+# The status page, http://127.0.0.1:8432/ (0: none).
+HTTP_PORT ?= 8432
 DATA ?= ./data
 
 .PHONY: run test bench crash resize tidy docs loom
@@ -8,7 +10,7 @@ run:
 	@scripts/need build
 	cargo build --release --quiet -p threadgres
 	@mkdir -p $(dir $(DATA))
-	exec target/release/threadgres serve -D $(DATA) -h 127.0.0.1 -p $(PORT)
+	exec target/release/threadgres serve -D $(DATA) -h 127.0.0.1 -p $(PORT) -c http_port=$(HTTP_PORT)
 
 test:
 	@scripts/need build clients

@@ -61,6 +61,7 @@ pub use observe::{WaitObject, Waiting};
 #[cfg(not(loom))]
 pub use {
     condvar::Condvar,
+    local::{Running, running},
     mutex::{Mutex, MutexGuard},
     observe::tasks,
     spin::{SpinLock, SpinLockGuard},

@@ -128,6 +128,25 @@ impl Local {
     }
 }
 
+/// Who runs on a thread; see [`running`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// The task's `backend_type`.
+    pub kind: &'static str,
+    /// The session's number to users; 0: a background thread.
+    pub pid: i32,
+    /// Query identifier of its statement; 0: none.
+    pub statement: u64,
+}
+
+/// Who runs on this thread. For signal handlers too: it takes no lock and makes no task where there
+/// is none.
+pub fn running() -> Option<Running> {
+    // SAFETY: whoever set the field keeps the task alive until it is changed, on this thread.
+    let task = unsafe { local().task.get().as_ref() }?;
+    Some(Running { kind: task.kind(), pid: task.pid(), statement: task.statement() })
+}
+
 /// Makes `task` the task of the calling plain thread.
 pub(crate) fn adopt(task: TaskRef) {
     let pointer = Arc::as_ptr(&task);

@@ -88,6 +88,12 @@ impl Entry {
         self.activity.lock().clone()
     }
 
+    /// What it does now and when its transaction began, without copying texts.
+    pub fn look(&self) -> (State, i64) {
+        let activity = self.activity.lock();
+        (activity.state, activity.transaction_start)
+    }
+
     /// Notes that a statement begins.
     pub fn begin_statement(&self, text: &str, now: i64) {
         let mut end = text.len().min(QUERY_BYTES);

@@ -15,10 +15,9 @@ use storage::Storage;
 use txn::TxnManager;
 
 use crate::config::{Config, Overrides};
-use crate::listener;
 use crate::server::Server;
 use crate::signals::{self, Stop};
-use crate::{autovacuum, control, log, resize, supervisor};
+use crate::{autovacuum, control, http, listener, log, profiler, resize, supervisor};
 
 /// Serves a data directory (a missing or empty one is initialised first) until it is told to stop.
 /// Listens where the settings say, unless listening sockets were inherited.
@@ -36,6 +35,7 @@ pub fn serve(dir: &Path, overrides: Overrides) -> Result<()> {
         control::check_free(dir)?;
     }
     let listeners = if own_sockets { listener::open(&config.values.settings)? } else { inherited };
+    let page = http::address(&config.values.settings)?.map(http::open).transpose()?;
     publish_live(&config.values.settings);
     raise_descriptor_limit(config.values.settings.int(setting::MAX_CONNECTIONS) as u64);
     if new {
@@ -48,6 +48,9 @@ pub fn serve(dir: &Path, overrides: Overrides) -> Result<()> {
     }
     for listener in listeners {
         listener::start(&server, listener);
+    }
+    if let Some(page) = page {
+        server.http.start(&server, page);
     }
     say_ready(&server);
     let result = until_stopped(&server);
@@ -76,6 +79,7 @@ fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> {
     let server = Arc::new(Server::new(Engine { storage, txn, catalog }, workers, config)?);
     autovacuum::start(&server);
     resize::start(&server);
+    profiler::start(&server);
     Ok((server, sockets))
 }
 
@@ -96,6 +100,9 @@ fn say_ready(server: &Server) {
     };
     println!("threadgres is ready: psql -h {host} -p {port} -U postgres postgres");
     supervisor::tell_manager(&[NotifyState::Ready]);
+    if let Some(address) = server.http.address() {
+        println!("what it does: http://{address}/");
+    }
 }
 
 /// Ten thousand clients need ten thousand descriptors: takes all that the system allows.
@@ -142,6 +149,8 @@ fn until_stopped(server: &Arc<Server>) -> Result<()> {
     }
     server.autovacuum.stop();
     server.resizer.stop();
+    server.profiler.stop();
+    server.http.stop();
     server.workers.shutdown();
     server.engine.storage.shutdown()?;
     log::info("the database system is shut down");

@@ -15,7 +15,9 @@ use sql::PlanCache;
 use crate::autovacuum::Launcher;
 use crate::config::{Config, Values};
 use crate::counters::Counters;
+use crate::http::Endpoint;
 use crate::notify::Channels;
+use crate::profiler::Profiler;
 use crate::registry::Registry;
 use crate::resize::Resizer;
 
@@ -51,6 +53,10 @@ pub struct Server {
     pub autovacuum: Launcher,
     /// Gives the server the size that the settings say.
     pub resizer: Resizer,
+    /// What is known of where the time goes.
+    pub profiler: Profiler,
+    /// The status page.
+    pub http: Endpoint,
     /// When the server started.
     pub started: i64,
     config: Mutex<Config>,
@@ -77,6 +83,8 @@ impl Server {
             counters: Counters::default(),
             autovacuum: Launcher::default(),
             resizer: Resizer::default(),
+            profiler: Profiler::default(),
+            http: Endpoint::default(),
             started: now(),
             config: Mutex::new(WaitEvent::LWLockOther, config),
             generation: AtomicU64::new(1),

@@ -1,0 +1,261 @@
+//! The page to look at, its data as JSON, and `/metrics` for Prometheus: a small HTTP/1.1 server
+//! (RFC 9112) on loopback, off unless `http_port` is set.
+//!
+//! ```text
+//!   one thread:  poll ──▶ accept ──▶ client::Client  reading ─▶ routes ─▶ writing ─▶ reading …
+//!                  ▲                                     │ takes seconds (a flame graph)
+//!                  └── a byte on the bell ◀── job ◀──────┘ a thread, at most JOBS_MAX at a time
+//! ```
+//!
+//! * **A slow client holds nothing**: an answer is complete before its first byte is sent, so no
+//!   lock, snapshot or session waits for a client. Each step has a deadline, and when CLIENTS_MAX
+//!   are connected a newcomer takes the place of whoever has been at the same step for longest.
+//! * **Only this machine**: clients are not authenticated, so addresses that others could reach
+//!   are refused. A page of another origin that a browser on this machine shows must not read the
+//!   answers either: a request whose `Host` is a name that isn't ours (DNS rebinding) and one that
+//!   the browser marks as cross-site are refused.
+//! * Only GET and HEAD: nothing here changes anything.
+//! * It doesn't use the workers, so that it answers while they are all stuck.
+//!
+//! Left out: TLS, compression, request bodies, pipelining beyond one request at a time (the next
+//! one waits in the buffer).
+
+mod api;
+mod client;
+mod metrics;
+mod request;
+mod response;
+mod routes;
+mod view;
+
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use base::settings::{Settings, setting};
+use base::{Error, Result, WaitEvent, err};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use sched::SpinLock;
+
+use crate::log;
+use crate::server::Server;
+use client::Client;
+
+/// Clients connected at a time.
+const CLIENTS_MAX: usize = 64;
+/// Answers being computed on threads of their own at a time.
+const JOBS_MAX: usize = 4;
+/// How often deadlines and the order to stop are looked at, in milliseconds.
+const TICK_MS: u16 = 500;
+
+/// Where the settings want the endpoint; None: nowhere.
+///
+/// # Errors
+/// `0A000` for an address that other machines can reach, `22023` for one that isn't an address.
+pub fn address(settings: &Settings) -> Result<Option<SocketAddr>> {
+    let port = settings.int(setting::HTTP_PORT) as u16;
+    if port == 0 {
+        return Ok(None);
+    }
+    let name = settings.str(setting::HTTP_ADDRESS);
+    let name = if name == "localhost" { "127.0.0.1" } else { name };
+    let ip: IpAddr = name.parse().map_err(|_| {
+        err!(INVALID_PARAMETER_VALUE, "invalid value for parameter \"http_address\": \"{name}\"")
+            .hint("use 127.0.0.1, ::1 or localhost")
+    })?;
+    if !ip.is_loopback() {
+        return Err(Error::unsupported(format_args!(
+            "serving HTTP on {ip}, which other machines can reach, while clients are not \
+             authenticated,"
+        ))
+        .hint("use 127.0.0.1, ::1 or localhost, and a tunnel (ssh -L) from elsewhere"));
+    }
+    Ok(Some(SocketAddr::new(ip, port)))
+}
+
+/// Opens the socket.
+///
+/// # Errors
+/// `55006` a busy port; I/O errors.
+pub fn open(address: SocketAddr) -> Result<TcpListener> {
+    let failed = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::AddrInUse => {
+            err!(OBJECT_IN_USE, "port {} on {} is in use", address.port(), address.ip())
+                .hint("stop what uses it, or choose another http_port (0: none)")
+        }
+        _ => Error::io(format_args!("listen on {address}"), &e),
+    };
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    Ok(listener)
+}
+
+/// The running endpoint, and where it listens.
+#[derive(Default)]
+pub struct Endpoint {
+    running: SpinLock<Option<Running>>,
+}
+
+struct Running {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Endpoint {
+    /// Where it listens.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.running.lock().as_ref().map(|r| r.address)
+    }
+
+    /// Serves on an open socket.
+    pub fn start(&self, server: &Arc<Server>, listener: TcpListener) {
+        let Ok(address) = listener.local_addr() else { return };
+        let stop = Arc::new(AtomicBool::new(false));
+        let told = stop.clone();
+        let server = server.clone();
+        let thread =
+            sched::spawn_thread("http server", move || match Loop::new(&server, listener) {
+                Ok(mut endpoint) => endpoint.run(&told),
+                Err(e) => log::write(log::Level::Warning, 0, format_args!("no HTTP: {e}")),
+            });
+        *self.running.lock() = Some(Running { address, stop, thread });
+    }
+
+    /// Ends the thread and waits for it: at most a tick.
+    pub fn stop(&self) {
+        let running = self.running.lock().take();
+        if let Some(running) = running {
+            running.stop.store(true, Ordering::Release);
+            // One that panicked has said so in the log.
+            let _ = sched::io_wait(WaitEvent::IPCTaskJoin, || running.thread.join());
+        }
+    }
+
+    /// Does what changed settings ask for. What can't be done is logged, and the endpoint stays as
+    /// it was.
+    pub fn follow_settings(&self, server: &Arc<Server>) {
+        let (values, _) = server.values();
+        let result = address(&values.settings).and_then(|wanted| {
+            if wanted == self.address() {
+                return Ok(());
+            }
+            let listener = wanted.map(open).transpose()?;
+            self.stop();
+            if let (Some(listener), Some(address)) = (listener, wanted) {
+                log::info(format_args!("serving http://{address}/"));
+                self.start(server, listener);
+            }
+            Ok(())
+        });
+        if let Err(error) = result {
+            log::error(0, &error, None);
+        }
+    }
+}
+
+/// What the thread works with.
+struct Loop {
+    server: Arc<Server>,
+    listener: TcpListener,
+    clients: Vec<Client>,
+    /// Jobs that are done ring it.
+    bell: Arc<UnixStream>,
+    heard: UnixStream,
+    jobs: Arc<AtomicUsize>,
+}
+
+impl Loop {
+    fn new(server: &Arc<Server>, listener: TcpListener) -> std::io::Result<Loop> {
+        let (bell, heard) = UnixStream::pair()?;
+        bell.set_nonblocking(true)?;
+        heard.set_nonblocking(true)?;
+        Ok(Loop {
+            server: server.clone(),
+            listener,
+            clients: Vec::new(),
+            bell: Arc::new(bell),
+            heard,
+            jobs: Arc::default(),
+        })
+    }
+
+    fn run(&mut self, stop: &AtomicBool) {
+        while !stop.load(Ordering::Acquire) {
+            let ready = self.wait();
+            self.silence_bell();
+            self.serve(&ready[1..]);
+            if ready[0] {
+                self.accept();
+            }
+        }
+    }
+
+    /// Waits until something can be done; says for the listener, then for each client, whether it
+    /// is ready.
+    fn wait(&self) -> Vec<bool> {
+        let mut fds = vec![
+            PollFd::new(self.heard.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
+        ];
+        fds.extend(self.clients.iter().map(|c| PollFd::new(c.fd(), c.interest())));
+        // An interrupted call finds nothing ready, and is made again.
+        let wait = || poll(&mut fds, PollTimeout::from(TICK_MS));
+        let _ = sched::io_wait(WaitEvent::ActivityHttpMain, wait);
+        fds.iter().skip(1).map(|fd| fd.any().unwrap_or(false)).collect()
+    }
+
+    fn silence_bell(&mut self) {
+        let mut rings = [0; 64];
+        while std::io::Read::read(&mut self.heard, &mut rings).is_ok_and(|n| n > 0) {}
+    }
+
+    fn accept(&mut self) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            if self.clients.len() >= CLIENTS_MAX {
+                let oldest = (0..self.clients.len()).min_by_key(|i| self.clients[*i].since());
+                oldest.map(|i| self.clients.swap_remove(i));
+            }
+            self.clients.extend(Client::new(stream));
+        }
+    }
+
+    /// Lets every client do what it can; those that are finished, gone or too slow go.
+    fn serve(&mut self, ready: &[bool]) {
+        let now = Instant::now();
+        let jobs = routes::Jobs { bell: &self.bell, running: &self.jobs, most: JOBS_MAX };
+        let own = self.listener.local_addr().ok();
+        let mut index = 0;
+        self.clients.retain_mut(|client| {
+            let is_ready = ready[index];
+            index += 1;
+            let answer =
+                |request: &request::Request<'_>| routes::answer(&self.server, own, request, &jobs);
+            client.go_on(is_ready, now, &answer)
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_served() {
+        let mut settings = Settings::default();
+        assert_eq!(address(&settings).unwrap(), None);
+        let set = |s: &mut Settings, id, text: &str| {
+            s.set(id, base::settings::parse(id, text).expect("a valid value"));
+        };
+        set(&mut settings, setting::HTTP_PORT, "8432");
+        assert_eq!(address(&settings).unwrap().unwrap().to_string(), "127.0.0.1:8432");
+        for (name, code) in [("0.0.0.0", "0A000"), ("10.1.2.3", "0A000"), ("nonsense", "22023")] {
+            set(&mut settings, setting::HTTP_ADDRESS, name);
+            assert_eq!(address(&settings).unwrap_err().code().as_str(), code, "{name}");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! An answer, complete in memory before it is sent.
+
+/// What a page of ours may load: its own script and style, nothing from elsewhere.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+                      img-src 'self' data:; connect-src 'self'; frame-src 'self'; \
+                      frame-ancestors 'self'; base-uri 'none'; form-action 'none'";
+/// The same for a flame graph, whose script is part of it; it runs as a stranger.
+const SVG_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; \
+                          style-src 'unsafe-inline'; frame-ancestors 'self'; \
+                          sandbox allow-scripts";
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub struct Response {
+    /// HTTP's number.
+    pub status: u16,
+    /// The media type.
+    pub kind: &'static str,
+    /// The content.
+    pub body: Vec<u8>,
+    /// Only a failure: the connection ends with it.
+    pub close: bool,
+}
+
+impl Response {
+    /// Content of some media type.
+    pub fn ok(kind: &'static str, body: impl Into<Vec<u8>>) -> Response {
+        Response { status: 200, kind, body: body.into(), close: false }
+    }
+
+    /// JSON.
+    pub fn json(value: &serde_json::Value) -> Response {
+        Response::ok("application/json", value.to_string())
+    }
+
+    /// A failure that leaves the connection usable.
+    pub fn fail(status: u16, why: &str) -> Response {
+        let kind = "text/plain; charset=utf-8";
+        Response { status, kind, body: format!("{why}\n").into_bytes(), close: false }
+    }
+
+    /// A failure after which it is unknown where the next request would begin.
+    pub fn refuse(status: u16, why: &str) -> Response {
+        Response { close: true, ..Response::fail(status, why) }
+    }
+
+    /// The bytes to send.
+    pub fn encode(self, head: bool, close: bool) -> Vec<u8> {
+        let policy = if self.kind == "image/svg+xml" { SVG_POLICY } else { POLICY };
+        let connection = if close || self.close { "close" } else { "keep-alive" };
+        let mut out = format!(
+            "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: {connection}\r\n\
+             Cache-Control: no-store\r\nContent-Security-Policy: {policy}\r\n\
+             X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
+             Cross-Origin-Resource-Policy: same-origin\r\n\r\n",
+            self.status,
+            reason(self.status),
+            self.kind,
+            self.body.len(),
+        )
+        .into_bytes();
+        if !head {
+            out.extend_from_slice(&self.body);
+        }
+        out
+    }
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        413 => "Content Too Large",
+        431 => "Request Header Fields Too Large",
+        503 => "Service Unavailable",
+        _ => "Internal Server Error",
+    }
+}

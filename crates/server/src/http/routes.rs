@@ -1,0 +1,86 @@
+//! What is served where. `/` lists the rest.
+
+use std::net::SocketAddr;
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::client::{Answer, Pending};
+use super::request::Request;
+use super::response::Response;
+use super::{api, metrics};
+use crate::server::Server;
+
+const HTML: &str = "text/html; charset=utf-8";
+
+/// Answers that take long are computed elsewhere.
+pub struct Jobs<'a> {
+    /// Rung when one is done.
+    pub bell: &'a Arc<UnixStream>,
+    /// How many run.
+    pub running: &'a Arc<AtomicUsize>,
+    /// How many may.
+    pub most: usize,
+}
+
+impl Jobs<'_> {
+    /// Computes an answer on a thread of its own.
+    pub fn run(&self, f: impl FnOnce() -> Response + Send + 'static) -> Answer {
+        let free = |n: usize| (n < self.most).then_some(n + 1);
+        if self.running.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).is_err() {
+            return Answer::Now(Response::fail(
+                503,
+                "too many profiles are being taken; try later",
+            ));
+        }
+        let pending = Pending::default();
+        let (bell, running, place) = (self.bell.clone(), self.running.clone(), pending.clone());
+        sched::spawn_thread("http job", move || {
+            let response = guard(f);
+            *place.lock() = Some(response);
+            running.fetch_sub(1, Ordering::AcqRel);
+            // When its buffer is full it has been rung.
+            let _ = std::io::Write::write(&mut &*bell, &[1]);
+        });
+        Answer::Later(pending)
+    }
+}
+
+/// A panic is in the log; it ends neither the thread nor the server.
+fn guard(f: impl FnOnce() -> Response) -> Response {
+    catch_unwind(AssertUnwindSafe(f))
+        .unwrap_or_else(|_| Response::fail(500, "internal error; the server's log says more"))
+}
+
+/// The answer to a request.
+pub fn answer(
+    server: &Arc<Server>,
+    own: Option<SocketAddr>,
+    request: &Request<'_>,
+    jobs: &Jobs<'_>,
+) -> Answer {
+    if !request.is_local() {
+        let port = own.map_or(0, |a| a.port());
+        let why = format!("only for pages of this machine: ask for http://localhost:{port}/");
+        return Answer::Now(Response::fail(403, &why));
+    }
+    let _ = jobs;
+    Answer::Now(guard(|| page(server, request)))
+}
+
+fn page(server: &Server, request: &Request<'_>) -> Response {
+    match request.path {
+        "/" => Response::ok(HTML, include_str!("page/index.html")),
+        "/page.css" => Response::ok("text/css; charset=utf-8", include_str!("page/page.css")),
+        "/page.js" => Response::ok("text/javascript; charset=utf-8", include_str!("page/page.js")),
+        "/metrics" => Response::ok(metrics::MEDIA_TYPE, metrics::text(server)),
+        "/api/now.json" => Response::json(&api::now(server)),
+        "/api/waits.json" => Response::json(&api::waits(server)),
+        path => match path.strip_prefix("/api/views/").and_then(|p| p.strip_suffix(".json")) {
+            Some(name) => api::view(server, name)
+                .map_or_else(|| Response::fail(404, "no such view"), |v| Response::json(&v)),
+            None => Response::fail(404, "there is nothing here; / is the page"),
+        },
+    }
+}

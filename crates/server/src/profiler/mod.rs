@@ -1,0 +1,72 @@
+//! Where the time goes, over time: what is waited for each second, who blocked whom, and where
+//! stacks are.
+//!
+//! * [`timeline`]: the last minutes, second by second: how many sessions waited for what. One thread,
+//!   the wait sampler, wakes up once a second and feeds it.
+//! * [`profile`]: stacks with weights, taken on demand, as text or as a flame graph: [`cpu`]'s by
+//!   processor time ([`sampler`] takes samples, [`unwind`] walks them), [`waits`]' by time waited.
+//!
+//! Nothing here is on the way of a statement but while a profile is being taken.
+
+pub mod timeline;
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use base::WaitEvent;
+use sched::{SpinLock, TaskRef};
+
+use crate::server::Server;
+
+/// Between two looks.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// What the sampler has gathered, and its thread.
+#[derive(Default)]
+pub struct Profiler {
+    /// The last minutes.
+    pub timeline: timeline::Timeline,
+    thread: SpinLock<Option<(TaskRef, JoinHandle<()>)>>,
+}
+
+impl Profiler {
+    /// Ends the thread and waits for it.
+    pub fn stop(&self) {
+        let thread = self.thread.lock().take();
+        if let Some((task, thread)) = thread {
+            task.interrupt(sched::Interrupt::Terminate);
+            // One that panicked has said so in the log.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Starts the thread.
+pub fn start(server: &Arc<Server>) {
+    let task = sched::Task::new("wait sampler");
+    let shared = server.clone();
+    let thread = sched::spawn_task(task.clone(), move || work(&shared));
+    *server.profiler.thread.lock() = Some((task, thread));
+}
+
+fn work(server: &Arc<Server>) {
+    let mut sampler = timeline::Sampler::new();
+    let mut generation = server.generation();
+    let mut next = Instant::now() + PERIOD;
+    loop {
+        while Instant::now() < next {
+            sched::park(WaitEvent::ActivityWaitSamplerMain, Some(next));
+            if sched::check_interrupts().is_err() {
+                return;
+            }
+        }
+        // After a stop (a suspended machine) the lost seconds are not made up for.
+        next = (next + PERIOD).max(Instant::now());
+        sampler.sample(server);
+        if generation != server.generation() {
+            generation = server.generation();
+            server.http.follow_settings(server);
+        }
+    }
+}
