@@ -416,15 +416,15 @@ pub enum Utility {
         query: Arc<Prepared>,
         /// WITH HOLD.
         hold: bool,
-        /// SCROLL.
+        /// May go backward: anything but NO SCROLL.
         scroll: bool,
     },
-    /// FETCH and MOVE forward.
+    /// FETCH and MOVE.
     Fetch {
         /// Cursor.
         name: String,
-        /// Rows; None: all.
-        count: Option<i64>,
+        /// Where to.
+        how: FetchHow,
         /// MOVE.
         moving: bool,
     },
@@ -432,6 +432,19 @@ pub enum Utility {
     ClosePortal(Option<String>),
     /// A statement that does nothing but is accepted, with a notice's text if any.
     NoOp(Option<String>),
+}
+
+/// Where FETCH and MOVE go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FetchHow {
+    /// By so many rows, never negative; None: all.
+    Forward(Option<i64>),
+    /// The same backward.
+    Backward(Option<i64>),
+    /// To the row with this number; negative: from the end.
+    Absolute(i64),
+    /// To the row so many further on.
+    Relative(i64),
 }
 
 /// EXPLAIN's options.

@@ -89,11 +89,11 @@ impl State {
                 self.statements.get(name)?;
                 self.statements.remove(name);
             }
-            Utility::DeclareCursor { name, query, hold, .. } => {
-                self.declare(name, query, params, *hold)?;
+            Utility::DeclareCursor { name, query, hold, scroll } => {
+                self.declare(name, query, params, *hold, *scroll)?;
             }
-            Utility::Fetch { name, count, moving } => {
-                return self.fetch_sql(name, *count, *moving, formats, describe).map(Some);
+            Utility::Fetch { name, how, moving } => {
+                return self.fetch_sql(name, *how, *moving, formats, describe).map(Some);
             }
             Utility::ClosePortal(name) => self.close_sql(name.as_deref())?,
             Utility::NoOp(notice) => {

@@ -1,16 +1,28 @@
 //! Cursors: DECLARE, FETCH, MOVE, CLOSE. A cursor is a named portal.
+//!
+//! A cursor runs its query step by step while it only goes forward. The first move that isn't forward
+//! collects all rows (the query is run again under the same snapshot if some have gone already) and
+//! from then on the cursor walks over those. A cursor WITH HOLD collects its rows at its
+//! transaction's commit, when it ceases to be part of it.
+//!
+//! ```text
+//!   position   0            1 … n      n + 1
+//!              before       at a row   behind the last
+//! ```
 
 use std::sync::Arc;
 
 use base::{Result, err};
-use exec::context::Outcome;
+use exec::RowSink;
+use exec::context::{Execution, Outcome};
 use sql::Prepared;
+use sql::utility::FetchHow;
 use types::Datum;
 
 use super::State;
 use super::execute::Run;
-use super::portal::{Portal, Progress, ResultFormats};
-use super::rows;
+use super::portal::{Hold, Portal, Progress, ResultFormats};
+use super::rows::{self, Kept, Rows};
 
 impl State {
     /// DECLARE CURSOR.
@@ -20,11 +32,11 @@ impl State {
         query: &Arc<Prepared>,
         params: &[Datum],
         hold: bool,
+        scroll: bool,
     ) -> Result<()> {
-        if hold {
-            return Err(base::Error::unsupported("DECLARE CURSOR … WITH HOLD"));
+        if !hold {
+            self.require_block("DECLARE CURSOR")?;
         }
-        self.require_block("DECLARE CURSOR")?;
         self.portals.check_new(name)?;
         let formats = ResultFormats::default();
         let mut run = Run {
@@ -45,24 +57,27 @@ impl State {
             params: run.params,
             formats: ResultFormats::default(),
             progress: Progress::Suspended { execution: Box::new(execution), snapshot, pin },
+            position: 0,
+            at_end: false,
             cursor: true,
+            scroll,
+            hold: hold.then_some(Hold::WithTransaction),
             since: self.settings.format.now,
         };
         self.portals.add(name, portal)
     }
 
-    /// FETCH and MOVE forward.
+    /// FETCH and MOVE.
     pub(super) fn fetch_sql(
         &mut self,
         name: &str,
-        count: Option<i64>,
+        how: FetchHow,
         moving: bool,
         formats: &ResultFormats,
         describe: bool,
     ) -> Result<Outcome> {
-        if count.is_some_and(|c| c < 0) {
-            return Err(base::Error::unsupported("FETCH backward"));
-        }
+        self.check_not_failed()?;
+        self.ensure_transaction();
         let mut portal = self
             .portals
             .take(name)
@@ -73,13 +88,115 @@ impl State {
             out.complete = out.buffer.len();
         }
         portal.formats = formats.clone();
-        let limit = count.map_or(0, |c| c as u64);
-        let rows = match count {
-            Some(0) => 0,
-            _ => self.fetch_rows(&mut portal, limit, moving)?.0,
-        };
+        let fetched = self.advance(&mut portal, how, moving);
         self.portals.put(name, portal);
-        Ok(Outcome { rows, tag: None })
+        Ok(Outcome { rows: fetched?, tag: None })
+    }
+
+    /// Moves and sends; returns the rows on the way.
+    pub(super) fn advance(
+        &mut self,
+        portal: &mut Portal,
+        how: FetchHow,
+        moving: bool,
+    ) -> Result<u64> {
+        if let Some((skip, limit)) = forward_only(portal, how) {
+            if skip > 0 {
+                self.step(portal, skip, true)?;
+            }
+            return self.step(portal, limit, moving);
+        }
+        if !portal.scroll {
+            return Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
+                .hint("Declare it with SCROLL option to enable backward scan."));
+        }
+        self.keep(portal)?;
+        let Progress::Kept(kept) = &portal.progress else { return Ok(0) };
+        let (way, position) = walk(how, portal.position, kept.len() as u64);
+        if !moving {
+            self.send_kept(portal, &way)?;
+        }
+        portal.position = position;
+        Ok(way.len() as u64)
+    }
+
+    /// Forward by at most `limit` rows (0: all) in a query that is still running.
+    fn step(&mut self, portal: &mut Portal, limit: u64, moving: bool) -> Result<u64> {
+        if portal.at_end {
+            return Ok(0);
+        }
+        let (rows, end) = self.fetch_rows(portal, limit, moving)?;
+        portal.position += rows;
+        portal.at_end = end;
+        Ok(rows)
+    }
+
+    /// Collects all rows of a cursor, wherever it is.
+    fn keep(&mut self, portal: &mut Portal) -> Result<()> {
+        let progress = std::mem::replace(&mut portal.progress, Progress::Done);
+        let Progress::Suspended { mut execution, snapshot, pin } = progress else {
+            portal.progress = progress;
+            return Ok(());
+        };
+        let run = Run {
+            text: &portal.text,
+            declared: Some(&portal.declared),
+            plan: portal.plan.clone(),
+            params: std::mem::take(&mut portal.params),
+            formats: &portal.formats,
+            rest: &[],
+            describe: false,
+            discard: false,
+        };
+        let prepared = portal.plan.prepared.clone();
+        let types = prepared.columns.iter().map(|c| c.ty).collect();
+        let mut kept = Kept { rows: Vec::new(), types };
+        let again = portal.position > 0 || portal.at_end;
+        self.with_context(&run, snapshot, |cx, _| {
+            if again {
+                execution = Box::new(Execution::start(&prepared, cx)?);
+            }
+            execution.fetch(cx, 0, &mut kept)
+        })?;
+        self.end_command(&prepared);
+        if let Some(tx) = &self.transaction.current {
+            tx.unpin_snapshot(pin);
+        }
+        portal.position += u64::from(portal.at_end);
+        portal.progress = Progress::Kept(kept.rows);
+        Ok(())
+    }
+
+    /// Before a commit: the cursors that outlive the transaction get their rows.
+    pub(super) fn keep_held(&mut self) -> Result<()> {
+        for name in self.portals.to_be_held() {
+            if let Some(mut portal) = self.portals.take(&name) {
+                let kept = self.keep(&mut portal);
+                self.portals.put(&name, portal);
+                kept?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends rows, by their numbers from 1.
+    fn send_kept(&mut self, portal: &Portal, numbers: &[u64]) -> Result<()> {
+        let Progress::Kept(kept) = &portal.progress else { return Ok(()) };
+        let catalog = self.view();
+        let columns = &portal.plan.prepared.columns;
+        let names = columns.iter().any(|c| types::io::is_reg(c.ty)).then_some(catalog);
+        let Some(tx) = &self.transaction.current else { return Ok(()) };
+        let path = self.settings.path();
+        let mut sink = Rows {
+            out: &self.out,
+            columns,
+            formats: &portal.formats,
+            context: &self.settings.format,
+            tx,
+            names: names.map(|n| (n, path)),
+            discard: false,
+        };
+        numbers.iter().try_for_each(|n| sink.row(&kept[*n as usize - 1]))
     }
 
     /// CLOSE.
@@ -92,5 +209,80 @@ impl State {
             Some(name) => self.close_portal(name),
         }
         Ok(())
+    }
+}
+
+/// For a move that a running query can make: how many rows to skip, and how many to fetch then
+/// (0: all). None for others.
+fn forward_only(portal: &Portal, how: FetchHow) -> Option<(u64, u64)> {
+    if !matches!(portal.progress, Progress::Suspended { .. }) {
+        return None;
+    }
+    let to_row = |rows: i64| (rows > 0).then(|| (rows as u64 - 1, 1));
+    match how {
+        FetchHow::Forward(None) => Some((0, 0)),
+        FetchHow::Forward(Some(rows)) if rows > 0 => Some((0, rows as u64)),
+        FetchHow::Relative(rows) => to_row(rows),
+        FetchHow::Absolute(row) if !portal.at_end => to_row(row - portal.position as i64),
+        _ => None,
+    }
+}
+
+/// Which rows lie on the way, by their numbers in that order, and where it ends.
+fn walk(how: FetchHow, at: u64, count: u64) -> (Vec<u64>, u64) {
+    let end = count + 1;
+    let one = |row: Option<u64>, otherwise: u64| match row {
+        Some(row) if (1..=count).contains(&row) => (vec![row], row),
+        _ => (Vec::new(), otherwise),
+    };
+    match how {
+        FetchHow::Forward(Some(0)) | FetchHow::Backward(Some(0)) => one(Some(at), at),
+        FetchHow::Forward(rows) => {
+            let last = rows.map_or(end, |r| at.saturating_add(r as u64).min(end));
+            ((at + 1..=last.min(count)).collect(), last)
+        }
+        FetchHow::Backward(rows) => {
+            let first = rows.map_or(0, |r| at.saturating_sub(r as u64));
+            ((first.max(1)..at).rev().collect(), first)
+        }
+        FetchHow::Absolute(row) if row < 0 => one(end.checked_sub(row.unsigned_abs()), 0),
+        FetchHow::Absolute(row) => one(Some(row as u64), if row == 0 { 0 } else { end }),
+        FetchHow::Relative(rows) if rows < 0 => one(at.checked_sub(rows.unsigned_abs()), 0),
+        FetchHow::Relative(0) => one(Some(at), at),
+        FetchHow::Relative(rows) => one(Some(at.saturating_add(rows as u64)), end),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FetchHow::{Absolute, Backward, Forward, Relative};
+    use super::*;
+
+    #[test]
+    fn every_direction_ends_where_it_should() {
+        for (how, at, rows, end) in [
+            (Forward(Some(2)), 0, vec![1, 2], 2),
+            (Forward(Some(9)), 2, vec![3], 4),
+            (Forward(None), 4, vec![], 4),
+            (Forward(Some(0)), 2, vec![2], 2),
+            (Forward(Some(0)), 4, vec![], 4),
+            (Backward(Some(2)), 4, vec![3, 2], 2),
+            (Backward(Some(2)), 2, vec![1], 0),
+            (Backward(None), 4, vec![3, 2, 1], 0),
+            (Backward(Some(i64::MAX)), 0, vec![], 0),
+            (Absolute(2), 0, vec![2], 2),
+            (Absolute(0), 2, vec![], 0),
+            (Absolute(9), 0, vec![], 4),
+            (Absolute(-1), 0, vec![3], 3),
+            (Absolute(-9), 2, vec![], 0),
+            (Relative(0), 2, vec![2], 2),
+            (Relative(2), 1, vec![3], 3),
+            (Relative(9), 1, vec![], 4),
+            (Relative(-1), 4, vec![3], 3),
+            (Relative(-4), 4, vec![], 0),
+            (Relative(i64::MIN), 4, vec![], 0),
+        ] {
+            assert_eq!(walk(how, at, 3), (rows, end), "{how:?} from {at}");
+        }
     }
 }

@@ -332,7 +332,7 @@ impl State {
     }
 
     /// Calls `f` with everything that executing needs, and the way out for rows.
-    fn with_context<R>(
+    pub(super) fn with_context<R>(
         &mut self,
         run: &Run<'_>,
         snapshot: txn::Snapshot,

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use base::{Result, err, sqlstate};
 use exec::context::Outcome;
 use sql::Statement;
+use sql::utility::FetchHow;
 use types::{Datum, io};
 use wire::extended::{Bind, Parse, Target};
 use wire::response;
@@ -129,7 +130,11 @@ impl State {
             params,
             formats,
             progress: Progress::New,
+            position: 0,
+            at_end: false,
             cursor: false,
+            scroll: false,
+            hold: None,
             since: self.settings.format.now,
         };
         self.portals.add(portal, portal_state)?;
@@ -216,7 +221,9 @@ impl State {
         }
         match portal.progress {
             Progress::Done => return self.run_again(portal),
-            Progress::Suspended { .. } => return self.fetch_portal(portal, limit),
+            Progress::Suspended { .. } | Progress::Kept(_) => {
+                return self.fetch_portal(portal, limit);
+            }
             Progress::New => {}
         }
         let params = std::mem::take(&mut portal.params);
@@ -265,7 +272,13 @@ impl State {
     }
 
     fn fetch_portal(&mut self, portal: &mut Portal, limit: u64) -> Result<bool> {
-        let (rows, end) = self.fetch_rows(portal, limit, false)?;
+        let (rows, end) = if portal.cursor {
+            let how = FetchHow::Forward((limit > 0).then_some(limit as i64));
+            let rows = self.advance(portal, how, false)?;
+            (rows, limit == 0 || rows < limit)
+        } else {
+            self.fetch_rows(portal, limit, false)?
+        };
         if end {
             let outcome = Outcome { rows, tag: None };
             self.complete(portal.plan.prepared.tag, &outcome)?;
@@ -298,7 +311,8 @@ impl State {
         };
         let (rows, end) = self.fetch(&run, &mut execution, snapshot, limit)?;
         portal.params = run.params;
-        if !end {
+        // A cursor may yet go back.
+        if !end || (portal.cursor && portal.scroll) {
             portal.progress = Progress::Suspended { execution, snapshot, pin };
         } else if let Some(tx) = &self.transaction.current {
             tx.unpin_snapshot(pin);

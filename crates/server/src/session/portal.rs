@@ -128,8 +128,19 @@ pub enum Progress {
         /// The snapshot's registration with the transaction.
         pin: u64,
     },
+    /// All its rows; the portal's position says where it is.
+    Kept(Vec<Vec<Datum>>),
     /// It came to its end.
     Done,
+}
+
+/// What becomes of a cursor WITH HOLD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// It is the running transaction's: gone if that is rolled back.
+    WithTransaction,
+    /// Its transaction has committed: it stays until it is closed.
+    ForSession,
 }
 
 /// A statement with its parameters, ready to run.
@@ -146,13 +157,21 @@ pub struct Portal {
     pub formats: ResultFormats,
     /// How far it is.
     pub progress: Progress,
+    /// Rows fetched; of a cursor that scrolls, the row where it is (see `cursor`).
+    pub position: u64,
+    /// A cursor's query has no more rows.
+    pub at_end: bool,
     /// DECLARE made it.
     pub cursor: bool,
+    /// It may go backward.
+    pub scroll: bool,
+    /// WITH HOLD.
+    pub hold: Option<Hold>,
     /// When it was made.
     pub since: i64,
 }
 
-/// A session's portals. All end with the transaction.
+/// A session's portals. All but the held ones end with the transaction.
 #[derive(Default)]
 pub struct Portals {
     unnamed: Option<Box<Portal>>,
@@ -206,14 +225,27 @@ impl Portals {
         }
     }
 
-    /// The transaction ends.
-    pub fn end_transaction(&mut self) {
-        self.clear();
+    /// Cursors that the commit of this transaction has to keep.
+    pub fn to_be_held(&self) -> Vec<String> {
+        let wanted = |p: &Portal| p.hold == Some(Hold::WithTransaction);
+        self.named.iter().filter(|(_, p)| wanted(p)).map(|(n, _)| n.clone()).collect()
     }
 
-    /// The transaction's block failed: nothing can be fetched any more.
-    pub fn fail(&mut self) {
-        self.clear();
+    /// The transaction commits.
+    pub fn commit(&mut self) {
+        for portal in self.named.values_mut().filter(|p| p.hold.is_some()) {
+            portal.hold = Some(Hold::ForSession);
+        }
+        self.end_transaction();
+    }
+
+    /// The transaction ends, or its block fails.
+    pub fn end_transaction(&mut self) {
+        self.unnamed = None;
+        if !self.named.is_empty() {
+            self.named.retain(|_, p| p.hold == Some(Hold::ForSession));
+            self.named.shrink_to_fit();
+        }
     }
 
     /// Forgets all.

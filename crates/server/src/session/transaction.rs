@@ -239,7 +239,11 @@ impl State {
 
     /// Commits. What the client is told afterwards leaves when the commit is durable.
     pub(super) fn commit(&mut self) -> Result<()> {
-        self.portals.end_transaction();
+        if let Err(error) = self.keep_held() {
+            self.abort();
+            return Err(error);
+        }
+        self.portals.commit();
         self.transaction.savepoints.clear();
         self.transaction.block = Block::None;
         let Some(tx) = self.transaction.current.take() else {
@@ -330,7 +334,7 @@ impl State {
         if self.transaction.block != Block::Explicit {
             return self.abort();
         }
-        self.portals.fail();
+        self.portals.end_transaction();
         match (self.transaction.savepoints.last(), &self.transaction.current) {
             (Some(savepoint), Some(tx)) => {
                 tx.end_statement();

@@ -27,15 +27,15 @@ pub fn prepared_statements(statements: &Statements) -> Vec<Vec<Datum>> {
 
 /// The session's portals.
 pub fn cursors(portals: &Portals) -> Vec<Vec<Datum>> {
-    let open = portals.iter().filter(|(_, p)| !matches!(p.progress, Progress::Done));
+    let open = portals.iter().filter(|(_, p)| p.cursor || !matches!(p.progress, Progress::Done));
     open.map(|(name, p)| {
         let binary = !p.formats.0.is_empty() && p.formats.0.iter().all(|b| *b);
         vec![
             text(name),
             text(&p.text),
-            Datum::Bool(false),
+            Datum::Bool(p.hold.is_some()),
             Datum::Bool(binary),
-            Datum::Bool(false),
+            Datum::Bool(p.scroll),
             Datum::Timestamptz(p.since),
         ]
     })

@@ -4,7 +4,7 @@ use base::{Error, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 use txn::LockMode;
 
-use crate::utility::{ExplainOptions, TransactionModes, Utility};
+use crate::utility::{ExplainOptions, FetchHow, TransactionModes, Utility};
 
 use super::define::{const_text, def_value};
 use super::scope::Place;
@@ -176,15 +176,18 @@ impl Binder<'_> {
     /// FETCH and MOVE.
     pub(crate) fn fetch(&mut self, stmt: &pb::FetchStmt) -> Result<Utility> {
         use pb::FetchDirection as D;
-        if stmt.direction != D::FetchForward as i32 || stmt.how_many < 0 {
-            return Err(Error::unsupported("FETCH other than forward"));
-        }
-        let all = stmt.how_many == i64::MAX;
-        Ok(Utility::Fetch {
-            name: stmt.portalname.clone(),
-            count: (!all).then_some(stmt.how_many),
-            moving: stmt.ismove,
-        })
+        let rows = stmt.how_many;
+        // A negative number turns the direction round.
+        let size = || (rows != i64::MAX).then_some(rows.saturating_abs());
+        let how = match D::try_from(stmt.direction) {
+            Ok(D::FetchBackward) if rows >= 0 => FetchHow::Backward(size()),
+            Ok(D::FetchBackward) => FetchHow::Forward(size()),
+            Ok(D::FetchAbsolute) => FetchHow::Absolute(rows),
+            Ok(D::FetchRelative) => FetchHow::Relative(rows),
+            _ if rows >= 0 => FetchHow::Forward(size()),
+            _ => FetchHow::Backward(size()),
+        };
+        Ok(Utility::Fetch { name: stmt.portalname.clone(), how, moving: stmt.ismove })
     }
 
     /// EXPLAIN's options.
@@ -281,9 +284,9 @@ impl Binder<'_> {
 
     /// DECLARE's options.
     pub(crate) fn cursor_options(&self, stmt: &pb::DeclareCursorStmt) -> (bool, bool) {
-        const SCROLL: i32 = 0x2;
+        const NO_SCROLL: i32 = 0x4;
         const HOLD: i32 = 0x20;
-        (stmt.options & HOLD != 0, stmt.options & SCROLL != 0)
+        (stmt.options & HOLD != 0, stmt.options & NO_SCROLL == 0)
     }
 }
 
