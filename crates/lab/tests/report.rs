@@ -43,7 +43,7 @@ fn records() -> Vec<Record> {
         for clients in COUNTS {
             for repetition in 0..3 {
                 let n = f64::from(clients);
-                let wobble = 1.0 + 0.02 * f64::from((clients * 7 + repetition * 5) % 5) - 0.04;
+                let wobble = 1.0 + 0.02 * f64::from((clients * 7 + repetition * 3) % 5) - 0.04;
                 let tps = scale * wobble * n / (1.0 + a * (n - 1.0) + b * n * (n - 1.0));
                 let mean = 1e6 * n / tps;
                 out.push(Record::Point(Point {

@@ -45,6 +45,12 @@ fn grouped(x: f64) -> String {
     out
 }
 
+/// A probability, not more exact than it means.
+#[must_use]
+pub fn probability(p: f64) -> String {
+    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.2}") }
+}
+
 /// A share of one in per cent, with two significant digits.
 #[must_use]
 pub fn percent(x: f64) -> String {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::analysis::{Fit, PREDICTED};
 use super::interval::Quantity;
 use super::series::{Series, Unit};
-use super::text::{number, percent};
+use super::text::{number, percent, probability};
 
 /// A sentence with a name that programs can test for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -181,10 +181,10 @@ fn residuals(best: &Fit, say: &mut impl FnMut(&'static str, String)) {
         say(
             "misfit",
             format!(
-                "The points lie further from the {} curve than their repetitions scatter (p = {}): \
+                "The points lie further from the {} curve than their repetitions scatter ({}): \
                  the law is not the whole story.",
                 best.model.name(),
-                number(p)
+                probability(p)
             ),
         );
     }
@@ -192,9 +192,9 @@ fn residuals(best: &Fit, say: &mut impl FnMut(&'static str, String)) {
         say(
             "structure",
             format!(
-                "The residuals lie above and below the curve in long runs (p = {}): they have a \
+                "The residuals lie above and below the curve in long runs ({}): they have a \
                  structure that the law doesn't have.",
-                number(p)
+                probability(p)
             ),
         );
     }

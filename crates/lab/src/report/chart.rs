@@ -169,7 +169,7 @@ impl Chart {
                         format_args!(
                             "<text class=\"soft\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">not measured</text>",
                             right - 6.0,
-                            bottom - 8.0
+                            top + 16.0
                         ),
                     );
                 }

@@ -1,6 +1,6 @@
 //! Flame graphs of the servers' stacks.
 
-use inferno::flamegraph::color::{BackgroundColor, BasicPalette, MultiPalette, Palette};
+use inferno::flamegraph::color::{BackgroundColor, BasicPalette, Palette};
 use inferno::flamegraph::{self, Options};
 
 use super::gather::{Load, slug};
@@ -52,10 +52,7 @@ pub fn all(load: &Load) -> Result<Vec<Flame>> {
 fn draw(stacks: &str) -> Result<String, String> {
     let mut options = Options::default();
     options.title = " ".into();
-    options.colors = Palette::Multi(MultiPalette::Rust);
-    if stacks.lines().any(|l| l.starts_with("wait") || l.contains("waits;")) {
-        options.colors = Palette::Basic(BasicPalette::Orange);
-    }
+    options.colors = Palette::Basic(BasicPalette::Orange);
     options.bgcolors = Some(BackgroundColor::Flat((255, 255, 255).into()));
     options.hash = true;
     options.font_type = "system-ui, sans-serif".into();

@@ -8,6 +8,7 @@ use super::bars::{Bars, Group, Key, Row};
 use super::chart::{Chart, Dot, Line};
 use super::gather::{Count, Curve, Load, mean, range};
 use super::sentences::title;
+use super::theme::GREY;
 
 fn clients(x: &[&Curve]) -> Axis {
     let many = x.iter().flat_map(|c| &c.counts).any(|c| c.clients > 1);
@@ -121,10 +122,13 @@ pub fn ratios<'a>(load: &'a Load, base: &str) -> Vec<(&'a Curve, Vec<Dot>)> {
     others.map(dots).filter(|(_, dots)| !dots.is_empty()).collect()
 }
 
-/// The same as a plot.
+/// The same as a plot, without what only sets a limit and would flatten all others.
 #[must_use]
 pub fn ratio(load: &Load, base: &str) -> Option<Plot> {
-    let all = ratios(load, base);
+    let mut all = ratios(load, base);
+    if all.iter().any(|(c, _)| c.colour != GREY) {
+        all.retain(|(c, _)| c.colour != GREY);
+    }
     if all.is_empty() {
         return None;
     }
