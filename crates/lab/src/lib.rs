@@ -13,13 +13,21 @@
 pub mod arguments;
 pub mod command;
 pub mod compare;
+pub mod driver;
+pub mod environment;
 pub mod error;
 pub mod fit;
 pub mod incident;
+pub mod installed;
 pub mod locks;
+pub mod output;
 pub mod report;
 pub mod results;
+pub mod script;
 pub mod simulate;
+pub mod stop;
 pub mod sweep;
+pub mod table;
+pub mod workload;
 
 pub use error::{Error, Result};

@@ -77,6 +77,13 @@ pub struct Point {
     pub seconds: f64,
     /// Transactions finished in that time.
     pub transactions: u64,
+    /// Transactions that the driver finished from first to last, warm-up and end included.
+    #[serde(default)]
+    pub all_transactions: u64,
+    /// What the server's own count of commits (`pg_stat_database.xact_commit`) grew by meanwhile, less
+    /// the laboratory's own questions. PostgreSQL also counts logins and background work.
+    #[serde(default)]
+    pub server_commits: Option<u64>,
     /// Transactions that ended in an error, by SQLSTATE.
     pub errors: BTreeMap<String, u64>,
     /// Transactions a second.
@@ -196,8 +203,9 @@ pub struct IncidentSecond {
 /// # Errors
 /// Those of the writer.
 pub fn write(out: &mut impl Write, record: &Record) -> std::io::Result<()> {
-    serde_json::to_writer(&mut *out, record)?;
-    out.write_all(b"\n")?;
+    let mut line = serde_json::to_vec(record)?;
+    line.push(b'\n');
+    out.write_all(&line)?;
     out.flush()
 }
 

@@ -1,0 +1,168 @@
+//! A thread of the driver: waits for its clients' sockets and timers, and lets each go on.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::mpsc::{Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+
+use super::client::{Client, Context, Wish};
+use super::{Control, Tally, Window};
+use crate::{Error, Result};
+
+/// How long clients may take at the end to finish what they began.
+const GRACE: Duration = Duration::from_secs(10);
+/// How often flags are looked at when nothing else happens.
+const NAP: Duration = Duration::from_millis(100);
+/// Events taken at once.
+const BATCH: usize = 256;
+
+/// Connects the clients with these ids, says so, waits for the window, runs them through it, and keeps
+/// them connected until the channel closes.
+pub fn run(
+    control: &Control<'_>,
+    ids: impl Iterator<Item = u32>,
+    connected: &Sender<()>,
+    orders: &Receiver<Window>,
+) -> Tally {
+    let mut clients = Vec::new();
+    for id in ids {
+        match Client::connect(control, id) {
+            _ if control.ended() => return Tally::new(),
+            Ok(client) => clients.push(client),
+            Err(error) => {
+                control.fail(error);
+                return Tally::new();
+            }
+        }
+    }
+    let _ = connected.send(());
+    let Ok(window) = orders.recv() else { return Tally::new() };
+    let cx = Context { control, window, tally: Tally::new() };
+    let mut worker = match Worker::new(clients, cx) {
+        Ok(worker) => worker,
+        Err(error) => {
+            control.fail(error);
+            return Tally::new();
+        }
+    };
+    if let Err(error) = worker.work() {
+        control.fail(error);
+    }
+    // Nothing more is sent: this returns when the leader has looked at the server.
+    let _ = orders.recv();
+    worker.cx.tally
+}
+
+struct Worker<'a> {
+    epoll: Epoll,
+    clients: Vec<Client<'a>>,
+    /// Whether the client's socket is watched for room to write, too.
+    writing: Vec<bool>,
+    timers: BinaryHeap<Reverse<(Instant, usize)>>,
+    cx: Context<'a>,
+    running: usize,
+}
+
+impl<'a> Worker<'a> {
+    fn new(clients: Vec<Client<'a>>, cx: Context<'a>) -> Result<Worker<'a>> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(system)?;
+        for (i, client) in clients.iter().enumerate() {
+            epoll.add(client.stream(), event(i, false)).map_err(system)?;
+        }
+        let (writing, running) = (vec![false; clients.len()], clients.len());
+        Ok(Worker { epoll, clients, writing, timers: BinaryHeap::new(), cx, running })
+    }
+
+    fn work(&mut self) -> Result<()> {
+        for i in 0..self.clients.len() {
+            let wish = self.clients[i].begin(&mut self.cx, Instant::now())?;
+            self.grant(i, wish)?;
+        }
+        let mut events = vec![EpollEvent::empty(); BATCH];
+        while self.running > 0 {
+            let now = Instant::now();
+            if self.cx.control.ended() || now > self.cx.window.until + GRACE {
+                return Ok(());
+            }
+            let count = match self.epoll.wait(&mut events, self.timeout(now)) {
+                Ok(count) => count,
+                Err(nix::errno::Errno::EINTR) => 0,
+                Err(error) => return Err(system(error)),
+            };
+            for event in &events[..count] {
+                let i = event.data() as usize;
+                let wish = self.clients[i].ready(&mut self.cx)?;
+                self.grant(i, wish)?;
+            }
+            self.wake()?;
+        }
+        Ok(())
+    }
+
+    fn wake(&mut self) -> Result<()> {
+        if self.timers.is_empty() {
+            return Ok(());
+        }
+        let now = Instant::now();
+        while let Some(Reverse((time, i))) = self.timers.peek().copied() {
+            if time > now {
+                break;
+            }
+            self.timers.pop();
+            let was_lost = self.clients[i].is_lost();
+            let wish = self.clients[i].wake(&mut self.cx, now)?;
+            if was_lost && !self.clients[i].is_lost() && !self.clients[i].is_done() {
+                // The old socket left the set when it was closed.
+                self.epoll.add(self.clients[i].stream(), event(i, false)).map_err(system)?;
+                self.writing[i] = false;
+            }
+            self.grant(i, wish)?;
+        }
+        Ok(())
+    }
+
+    fn grant(&mut self, i: usize, wish: Wish) -> Result<()> {
+        match wish {
+            Wish::Socket(writing) => {
+                if writing != self.writing[i] {
+                    self.writing[i] = writing;
+                    let stream = self.clients[i].stream();
+                    self.epoll.modify(stream, &mut event(i, writing)).map_err(system)?;
+                }
+            }
+            Wish::Timer(time) => {
+                if self.clients[i].is_lost() {
+                    // A broken socket would be ready for ever.
+                    let _ = self.epoll.delete(self.clients[i].stream());
+                }
+                self.timers.push(Reverse((time, i)));
+            }
+            Wish::Done => self.running -= 1,
+        }
+        Ok(())
+    }
+
+    fn timeout(&self, now: Instant) -> EpollTimeout {
+        let next = self
+            .timers
+            .peek()
+            .map_or(NAP, |Reverse((time, _))| time.saturating_duration_since(now).min(NAP));
+        // Up to whole milliseconds, so that nothing wakes too early and turns in circles.
+        let ms = next.as_micros().div_ceil(1000) as u16;
+        EpollTimeout::from(ms)
+    }
+}
+
+fn event(i: usize, writing: bool) -> EpollEvent {
+    let mut flags = EpollFlags::EPOLLIN;
+    if writing {
+        flags |= EpollFlags::EPOLLOUT;
+    }
+    EpollEvent::new(flags, i as u64)
+}
+
+fn system(error: nix::errno::Errno) -> Error {
+    Error::new(format!("epoll: {error}"))
+}
