@@ -4,7 +4,7 @@ PORT ?= 5432
 HTTP_PORT ?= 8432
 DATA ?= ./data
 
-.PHONY: run test bench crash resize tidy docs loom
+.PHONY: run test bench lab crash resize tidy docs loom
 
 run:
 	@scripts/need build
@@ -22,6 +22,15 @@ bench:
 	@scripts/need build clients
 	cargo build --release --quiet -p threadgres
 	cargo xtask bench $(BENCH)
+
+# The laboratory, all of it, in under ten minutes on two cores: loads on PostgreSQL 15 and Threadgres,
+# fits, locks, simulator, and the report, which a test opens in a browser.
+# Another folder, shorter points: make lab LAB="-o /tmp/lab --quick"
+LAB ?= -o lab
+lab:
+	@scripts/need build clients browser
+	cargo build --release --quiet -p threadgres
+	target/release/threadgres lab all $(LAB)
 
 # The crash test with more rounds than `make test` has: make crash ROUNDS=500
 crash:

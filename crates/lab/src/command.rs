@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::arguments::Arguments;
 use crate::{Error, Result};
-use crate::{compare, fit, incident, locks, report, simulate, sweep};
+use crate::{all, compare, fit, incident, locks, report, simulate, sweep};
 
 /// A command: its name, one line on it, what `--help` prints, what it does.
 struct Command {
@@ -16,7 +16,7 @@ struct Command {
 }
 
 /// All of them, in the order in which one uses them.
-const COMMANDS: [Command; 7] = [
+const COMMANDS: [Command; 8] = [
     Command {
         name: "sweep",
         about: "measure servers over client counts, protocols and workloads",
@@ -58,6 +58,12 @@ const COMMANDS: [Command; 7] = [
         about: "measure the servers that are installed here, side by side",
         help: compare::HELP,
         run: compare::run,
+    },
+    Command {
+        name: "all",
+        about: "sweep, fit, locks, simulate and report in one go",
+        help: all::HELP,
+        run: all::run,
     },
 ];
 

@@ -50,6 +50,11 @@ impl Error {
         self
     }
 
+    /// Whether this is the way to leave.
+    pub fn is(&self, exit: Exit) -> bool {
+        self.exit == exit
+    }
+
     /// The process's exit code.
     pub fn code(&self) -> ExitCode {
         ExitCode::from(self.exit as u8)

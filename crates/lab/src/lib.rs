@@ -10,6 +10,7 @@
 //! Each command is a module of its own with `HELP` and `run`; [`command`] names them in one table.
 #![forbid(unsafe_code)]
 
+pub mod all;
 pub mod arguments;
 pub mod command;
 pub mod compare;
@@ -24,6 +25,7 @@ pub mod output;
 pub mod report;
 pub mod results;
 pub mod script;
+pub mod servers;
 pub mod simulate;
 pub mod stop;
 pub mod sweep;

@@ -139,17 +139,13 @@ fn read(args: &mut Arguments) -> Result<(Sweep, PathBuf)> {
 fn check(sweep: &Sweep) -> Result<()> {
     let mut names: Vec<&str> = sweep.targets.iter().map(|t| t.name.as_str()).collect();
     names.sort_unstable();
-    let wrong = match () {
-        () if names.is_empty() => "no target; see threadgres lab sweep --help",
-        () if names.windows(2).any(|pair| pair[0] == pair[1]) => "two targets have the same name",
-        () if sweep.clients.contains(&0) => "--clients: there must be at least one",
-        () if sweep.threads == 0 => "--threads: there must be at least one",
-        () if sweep.repetitions == 0 => "--repetitions: there must be at least one",
-        () if sweep.scale == Some(0) => "--scale: it must be at least 1",
-        () if sweep.time.is_zero() => "--time: it must be more than nothing",
-        () => return Ok(()),
-    };
-    Err(Error::usage(wrong))
+    if names.is_empty() {
+        return Err(Error::usage("no target; see threadgres lab sweep --help"));
+    }
+    if names.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(Error::usage("two targets have the same name"));
+    }
+    sweep.check()
 }
 
 /// `name=postgres://…`; without a name the target is called by its number.
@@ -160,7 +156,7 @@ fn target(text: &str, number: usize) -> Result<Target> {
         None => (format!("target{number}"), text),
     };
     let address = url.parse().map_err(|e| Error::usage(format!("target {name:?}: {e}")))?;
-    Ok(Target { name, address, more: Processes::default() })
+    Ok(Target { name, address, more: Processes::default(), without: Vec::new() })
 }
 
 #[cfg(test)]

@@ -20,12 +20,14 @@ const INTERVAL: Duration = Duration::from_millis(100);
 /// How long a server may take to add up the counts of sessions that have ended.
 const SETTLE: Duration = Duration::from_secs(2);
 
-const COUNTED: &str = "SELECT wait_event_type, wait_event, waits, total_time \
-    FROM pg_stat_wait_profile";
-/// A session that is idle waits for its client by definition.
+/// Waits for the client are the client's time, and those of type Activity mean that there is nothing to do.
+const COUNTED: &str = "SELECT wait_event_type, wait_event, sum(count), sum(total_ms) \
+    FROM pg_stat_wait_profile WHERE wait_event_type <> 'Activity' AND wait_event <> 'ClientRead' \
+    GROUP BY 1, 2";
+/// As above.
 const SAMPLED: &str = "SELECT coalesce(wait_event_type, 'CPU'), coalesce(wait_event, 'running'), \
     count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND state <> 'idle' \
-    AND pid <> pg_backend_pid() GROUP BY 1, 2";
+    AND wait_event IS DISTINCT FROM 'ClientRead' AND pid <> pg_backend_pid() GROUP BY 1, 2";
 const COMMITS: &str = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()";
 
 /// How a server tells of its waits.
@@ -66,7 +68,7 @@ impl Observer {
         let mut server = Connection::open(address)?;
         let profile = if server.query(COUNTED).is_ok_and(|rows| wide(&rows, 4)) {
             Profile::Counted
-        } else if server.query(SAMPLED).is_ok_and(|rows| rows.is_empty() || wide(&rows, 3)) {
+        } else if server.query(SAMPLED).is_ok_and(|rows| wide(&rows, 3)) {
             Profile::Sampled
         } else {
             Profile::None
@@ -211,5 +213,5 @@ impl Drop for Observer {
 
 /// Whether all rows have so many columns, as far as the server understood the question.
 fn wide(rows: &[Vec<Option<String>>], columns: usize) -> bool {
-    !rows.is_empty() && rows.iter().all(|row| row.len() == columns)
+    rows.iter().all(|row| row.len() == columns)
 }

@@ -59,6 +59,8 @@ pub struct Target {
     pub address: Address,
     /// Processes that belong to it, besides the listener's.
     pub more: Processes,
+    /// Protocols that it can't be measured with.
+    pub without: Vec<Protocol>,
 }
 
 /// What to measure.
@@ -90,6 +92,24 @@ pub struct Sweep {
     pub histograms: bool,
     /// Where random numbers begin.
     pub seed: u64,
+}
+
+impl Sweep {
+    /// Whether it makes sense.
+    ///
+    /// # Errors
+    /// What doesn't, as an error of the command line.
+    pub fn check(&self) -> Result<()> {
+        let wrong = match () {
+            () if self.clients.contains(&0) => "--clients: there must be at least one",
+            () if self.threads == 0 => "--threads: there must be at least one",
+            () if self.repetitions == 0 => "--repetitions: there must be at least one",
+            () if self.scale == Some(0) => "--scale: it must be at least 1",
+            () if self.time.is_zero() => "--time: it must be more than nothing",
+            () => return Ok(()),
+        };
+        Err(Error::usage(wrong))
+    }
 }
 
 /// How it went.
@@ -232,6 +252,10 @@ impl Run<'_> {
 
     fn point(&mut self, at: &At, out: &mut Output, progress: &Progress) -> Result<()> {
         let Some(variables) = self.ready.get(&(at.t, at.w)).cloned() else { return Ok(()) };
+        if self.sweep.targets[at.t].without.contains(&at.protocol) {
+            progress.skip();
+            return Ok(());
+        }
         if self.gone.contains(&at.t) {
             progress.skip();
             return Ok(());
