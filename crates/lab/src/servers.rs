@@ -9,13 +9,14 @@
 use std::fs;
 use std::io::Write as _;
 use std::net::TcpListener;
+use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, User, chown, geteuid};
+use nix::unistd::{Pid, User, geteuid};
 
 use crate::driver::{Address, Connection};
 use crate::installed;
@@ -252,7 +253,8 @@ impl Account {
     fn folder(&self, path: &Path) -> Result<PathBuf> {
         fs::create_dir_all(path).map_err(|e| Error::file(path, e))?;
         if let Some(user) = &self.user {
-            chown(path, Some(user.uid), Some(user.gid)).map_err(|e| Error::file(path, e))?;
+            chown(path, Some(user.uid.as_raw()), Some(user.gid.as_raw()))
+                .map_err(|e| Error::file(path, e))?;
         }
         Ok(path.to_owned())
     }
