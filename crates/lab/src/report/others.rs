@@ -8,7 +8,7 @@ use crate::results::{IncidentSecond, LockPoint, Record, SimulatedPoint};
 use super::Plot;
 use super::axis::{Axis, Measure};
 use super::chart::{Chart, Dot, Line};
-use super::gather::slug;
+use super::gather::{mean, range, slug};
 use super::theme::COLOURS;
 
 fn axis(label: &str, measure: Measure, log: bool) -> Axis {
@@ -38,8 +38,7 @@ fn lines<'a, T: 'a>(
 ) -> Vec<Line> {
     let groups = group(all.iter().copied(), name);
     let line = |(i, (name, list)): (usize, (String, Vec<&'a T>))| {
-        let mut dots: Vec<Dot> = list.into_iter().map(&dot).collect();
-        dots.sort_by(|a, b| a.x.total_cmp(&b.x));
+        let dots = merged(list.into_iter().map(&dot).collect());
         Line {
             name,
             colour: i % COLOURS,
@@ -51,6 +50,20 @@ fn lines<'a, T: 'a>(
         }
     };
     groups.into_iter().enumerate().map(line).collect()
+}
+
+/// One dot for each place, by rising place: several runs of the same are averaged.
+fn merged(mut dots: Vec<Dot>) -> Vec<Dot> {
+    dots.sort_by(|a, b| a.x.total_cmp(&b.x));
+    let same = dots.chunk_by(|a, b| a.x == b.x);
+    same.map(|all| {
+        let ends: Vec<f64> =
+            all.iter().flat_map(|d| d.range.map_or([d.y, d.y], |r| [r.0, r.1])).collect();
+        let ys: Vec<f64> = all.iter().map(|d| d.y).collect();
+        let several = all.len() > 1 || all[0].range.is_some();
+        Dot { x: all[0].x, y: mean(&ys), range: range(&ends).filter(|_| several) }
+    })
+    .collect()
 }
 
 /// Whether values lie so far apart that small ones would not be seen on an even axis.

@@ -1,7 +1,8 @@
 //! The page: one file of HTML with all plots, styles and the script in it.
 
 use crate::fit::analysis::{Analysis, PREDICTED};
-use crate::fit::text::{describe, number, percent, quantity, verdict};
+use crate::fit::interval::Quantity;
+use crate::fit::text::{describe, number, percent, verdict};
 use crate::results::{Environment, Target};
 
 use super::axis::Measure;
@@ -176,7 +177,13 @@ fn table(out: &mut String, head: &[&str], rows: &[Vec<String>]) {
     for row in rows {
         out.push_str("<tr>");
         for cell in row {
-            put(out, format_args!("<td>{}</td>", escape(cell)));
+            // What follows a line feed is small: an estimate's interval.
+            let (first, second) = cell.split_once('\n').unwrap_or((cell, ""));
+            put(out, format_args!("<td>{}", escape(first)));
+            if !second.is_empty() {
+                put(out, format_args!("<small>{}</small>", escape(second)));
+            }
+            out.push_str("</td>");
         }
         out.push_str("</tr>");
     }
@@ -237,8 +244,8 @@ fn fits(out: &mut String, load: &Load, made: &LoadContent) {
     let mut rows = Vec::new();
     for (curve, analysis) in &analyses {
         let Some(fit) = analysis.best() else { continue };
-        let show = |q: &Option<crate::fit::interval::Quantity>, f: fn(f64) -> String| {
-            q.as_ref().map_or("–".into(), |q| quantity(q, f))
+        let show = |q: &Option<Quantity>, f: fn(f64) -> String| {
+            q.as_ref().map_or("–".into(), |q| stacked(q, f))
         };
         let mut row = vec![
             title(&curve.target),
@@ -249,7 +256,7 @@ fn fits(out: &mut String, load: &Load, made: &LoadContent) {
             show(&fit.peak, number),
             format!("{:.3}", fit.r_squared),
         ];
-        row.extend(fit.predictions.iter().map(|(_, q)| quantity(q, number)));
+        row.extend(fit.predictions.iter().map(|(_, q)| stacked(q, number)));
         rows.push(row);
     }
     let at: Vec<String> = PREDICTED.iter().map(|n| format!("at {}", number(*n))).collect();
@@ -264,6 +271,14 @@ fn fits(out: &mut String, load: &Load, made: &LoadContent) {
         }
         out.push_str("</ul></div>");
     }
+}
+
+/// An estimate above its interval.
+fn stacked(q: &Quantity, show: fn(f64) -> String) -> String {
+    if !q.is_known() {
+        return show(q.estimate);
+    }
+    format!("{}\n{} … {}", show(q.estimate), show(q.low), show(q.high))
 }
 
 fn locks(out: &mut String, results: &Results, content: &Content) {
@@ -306,13 +321,18 @@ fn locks(out: &mut String, results: &Results, content: &Content) {
     out.push_str("</details></section>");
 }
 
+/// More plots of the simulator than this are shown small, side by side.
+const LARGE_PLOTS: usize = 3;
+
 fn simulated(out: &mut String, content: &Content) {
     if content.simulated.is_empty() {
         return;
     }
     out.push_str("<section id=\"simulated\"><h2>Simulator</h2>");
-    for plot in &content.simulated {
-        figure(out, plot);
+    if content.simulated.len() > LARGE_PLOTS {
+        small(out, &content.simulated);
+    } else {
+        content.simulated.iter().for_each(|plot| figure(out, plot));
     }
     if !content.simulated_fits.is_empty() {
         out.push_str("<details><summary>Laws fitted to the simulated points</summary>");
