@@ -114,9 +114,7 @@ struct Area {
 
 impl Chart {
     fn named(&self) -> impl Iterator<Item = &Line> {
-        self.lines
-            .iter()
-            .filter(|l| !(l.name.is_empty() || l.dots.is_empty() && l.band.is_empty()))
+        self.lines.iter().filter(|l| !(l.name.is_empty() || l.dots.is_empty() && l.band.is_empty()))
     }
 
     fn names_width(&self) -> f64 {

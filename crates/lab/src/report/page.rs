@@ -202,9 +202,10 @@ fn figures_table(out: &mut String, load: &Load) {
             let range = count.range().map_or("–".into(), |(low, high)| {
                 format!("{} … {}", number(low.round()), number(high.round()))
             });
-            let cpu = count
-                .cpu
-                .map_or("–".into(), |(server, driver)| format!("{server:.2} + {driver:.2}"));
+            let cores = |cpu: Option<f64>| {
+                cpu.map_or("–".into(), |cpu| format!("{:.2}", cpu / count.seconds.max(1e-9)))
+            };
+            let cpu = format!("{} + {}", cores(count.server_cpu), cores(count.driver_cpu));
             let memory =
                 count.memory.map_or("–".into(), |m| format!("{:.0} MB", m as f64 / 1048576.0));
             rows.push(vec![

@@ -229,7 +229,7 @@ pub fn waits(load: &Load) -> Option<Plot> {
         keys.push(key(&format!("{kind}: {event}"), &format!("f{}", colours[i % colours.len()])));
     }
     keys.push(key("other waits", "other"));
-    keys.push(key("waiting for the client", "idle"));
+    keys.push(key("waiting for the client or a processor", "idle"));
     let mut group = |curve: &&Curve| {
         let sampled = curve.counts.iter().any(|c| c.sampled);
         let how = if sampled { "sampled" } else { "counted exactly" };
@@ -261,8 +261,9 @@ pub fn waits(load: &Load) -> Option<Plot> {
         id: format!("waits-{}", load.slug()),
         title: format!("Where the sessions' time went, {}", load.name()),
         caption:
-            "Shares of all sessions' time, from the servers' own views. Running is what is left \
-                  when all waits are taken away: on a processor, or ready and waiting for one."
+            "Shares of all sessions’ time, from the servers’ own views. Running is the server’s \
+                  CPU time where waits are counted, sessions seen active without a wait where they \
+                  are sampled; the grey rest is time without work, or without a processor for it."
                 .into(),
         drawing: Box::new(Bars { keys, groups }),
     })
@@ -300,17 +301,14 @@ fn events(load: &Load) -> Vec<(String, String)> {
     all.into_iter().take(EVENTS).map(|(name, _)| name).collect()
 }
 
-/// Running, the events, other waits, idle.
+/// Running, the events, other waits, and the rest of all sessions' time.
 fn parts(count: &Count, events: &[(String, String)]) -> Vec<f64> {
     let mut out = vec![0.0; events.len() + 3];
     let last = out.len() - 1;
-    let mut waited = 0.0;
     for ((kind, event), seconds) in &count.waits {
-        if is_running(kind) {
-            continue;
-        }
-        waited += seconds;
-        let at = if is_idle(kind) {
+        let at = if is_running(kind) {
+            0
+        } else if is_idle(kind) {
             last
         } else {
             let found = events.iter().position(|(k, e)| k == kind && e == event);
@@ -318,6 +316,39 @@ fn parts(count: &Count, events: &[(String, String)]) -> Vec<f64> {
         };
         out[at] += seconds;
     }
-    out[0] = (count.session_seconds - waited).max(0.0);
+    let rest = |out: &[f64]| (count.session_seconds - out.iter().sum::<f64>()).max(0.0);
+    if !count.sampled {
+        out[0] = count.server_cpu.unwrap_or(0.0).min(rest(&out));
+    }
+    out[last] += rest(&out);
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(sampled: bool, waits: &[(&str, &str, f64)]) -> Count {
+        Count {
+            sampled,
+            session_seconds: 10.0,
+            server_cpu: Some(3.0),
+            waits: waits
+                .iter()
+                .map(|(kind, event, s)| (((*kind).to_owned(), (*event).to_owned()), *s))
+                .collect(),
+            ..Count::default()
+        }
+    }
+
+    #[test]
+    fn all_time_of_the_sessions_is_somewhere() {
+        let events = [("LWLock".to_owned(), "ProcArray".to_owned())];
+        let waits = [("LWLock", "ProcArray", 2.0), ("IO", "WALSync", 1.0), ("CPU", "running", 4.0)];
+        assert_eq!(parts(&count(true, &waits), &events), [4.0, 2.0, 1.0, 3.0]);
+        // Counted waits know nothing of running: the server's CPU time does.
+        assert_eq!(parts(&count(false, &waits[..2]), &events), [3.0, 2.0, 1.0, 4.0]);
+        let all = [("LWLock", "ProcArray", 9.5)];
+        assert_eq!(parts(&count(false, &all), &events), [0.5, 9.5, 0.0, 0.0]);
+    }
 }
