@@ -37,6 +37,8 @@ mod coroutine;
 #[cfg(not(loom))]
 mod local;
 #[cfg(not(loom))]
+pub mod memory;
+#[cfg(not(loom))]
 pub mod mutex;
 #[cfg(not(loom))]
 pub mod observe;

@@ -13,6 +13,7 @@ use base::{Error, Result, WaitEvent, err};
 
 use crate::clock::{self, NEVER, now_ns};
 use crate::local::{self, local};
+use crate::memory::Account;
 use crate::observe::{self, WaitObject, WaitRecord, Waiting};
 use crate::parking::{Begin, DEAF, PARKED, POLLING, Parking};
 use crate::sys;
@@ -44,6 +45,7 @@ pub struct Task {
     eventfd: AtomicI32,
     /// LwLocks and Mutexes held. Written by the task itself only.
     latches: AtomicI32,
+    memory: Account,
 }
 
 /// Shared handle.
@@ -133,6 +135,7 @@ impl Task {
             link: AtomicPtr::new(std::ptr::null_mut()),
             eventfd: AtomicI32::new(-1),
             latches: AtomicI32::new(0),
+            memory: Account::new(),
         });
         observe::list_task(&task);
         task
@@ -166,6 +169,11 @@ impl Task {
     /// Says which statement runs from now on.
     pub fn set_statement(&self, query_id: u64) {
         self.statement.store(query_id, Ordering::Relaxed);
+    }
+
+    /// What it holds of the heap.
+    pub fn memory(&self) -> &Account {
+        &self.memory
     }
 
     /// Makes the task runnable; if it isn't parked its next `park` returns at once. Any thread.
@@ -537,6 +545,7 @@ fn check_interrupts_slow(local: &local::Local) -> Result<()> {
         local.countdown.set(local::CHECKS_BETWEEN_CLOCKS);
         task.note_statement_deadline();
         worker::slice_check(local);
+        task.memory.check(task.pid())?;
     }
     let pending = task.parking.pending();
     match Interrupt::ALL.into_iter().find(|i| pending & *i as u32 != 0) {

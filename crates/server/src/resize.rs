@@ -1,4 +1,5 @@
-//! Makes the server the size that the settings say while it runs: `shared_buffers` and `workers`.
+//! Makes the server the size that the settings say while it runs: `shared_buffers`, `workers` and
+//! `server_memory_limit`.
 //!
 //! A reload only notes what is wanted; this background thread does it, so that nobody who reloads
 //! waits for pages to be written. A pool whose last pages stay pinned is tried again until it has the
@@ -57,6 +58,7 @@ fn work(server: &Server) {
     let mut workers = live_int(setting::WORKERS);
     loop {
         let pool = fit_pool(server);
+        limit_memory();
         let again = say("shared_buffers", pool) | say("workers", fit_workers(server, &mut workers));
         let until = again.then(|| Instant::now() + PAUSE);
         sched::park(WaitEvent::ActivityThreadMain, until);
@@ -64,6 +66,15 @@ fn work(server: &Server) {
             return;
         }
     }
+}
+
+/// `server_memory_limit`.
+fn limit_memory() {
+    let bytes = match live_int(setting::SERVER_MEMORY_LIMIT) {
+        0 => storage::memory_of_machine() as i64 / 4 * 3,
+        kib => (kib << 10).max(0),
+    };
+    sched::memory::set_server_limit(bytes);
 }
 
 /// Whether it has to be tried again.

@@ -5,7 +5,7 @@ use std::io;
 use std::ptr::NonNull;
 
 /// Bytes of memory that the machine has.
-pub(crate) fn memory_of_machine() -> usize {
+pub fn memory_of_machine() -> usize {
     // SAFETY: no pointers; -1 when the system doesn't know.
     let (pages, size) =
         unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };

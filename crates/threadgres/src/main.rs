@@ -10,6 +10,10 @@ use arguments::{Command, HELP, SINGLE_PROCESS, parse};
 use server::run::explain;
 use server::{control, null_server};
 
+/// Counts by session; see [`sched::memory`].
+#[global_allocator]
+static ALLOCATOR: sched::memory::Counting = sched::memory::Counting;
+
 /// Every failure.
 const FAILED: u8 = 1;
 /// `status` of a directory that nobody serves, as `pg_ctl` says it.

@@ -176,7 +176,9 @@ fn server_rows(name: &'static str) -> RowsFn {
         "pg_stat_progress_copy",
         "pg_stat_progress_create_index",
         "pg_file_settings",
-        "pg_shmem_allocations"
+        "pg_shmem_allocations",
+        "pg_stat_session_memory",
+        "pg_stat_server_memory"
     )
 }
 

@@ -1,6 +1,7 @@
 //! Groups and aggregates: output is group values, then aggregates.
 
 use base::Result;
+use sched::memory::Use;
 use sql::plan::Node;
 use sql::{AggCall, Plan};
 use types::batch::{BATCH_ROWS, Vector};
@@ -245,6 +246,7 @@ impl Aggregate {
 
     /// Reads the whole input.
     fn load(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
+        let _memory = sched::memory::for_use(Use::Aggregate);
         let Node::Aggregate { input, groups, aggs, plain, .. } = &plan.node else {
             return Err(wrong_node());
         };

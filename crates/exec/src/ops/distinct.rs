@@ -1,6 +1,7 @@
 //! Removes duplicates; keeps the first of the rows with the same keys.
 
 use base::{Oid, Result};
+use sched::memory::Use;
 use sql::Plan;
 use sql::plan::Node;
 use types::{Batch, Datum};
@@ -39,6 +40,7 @@ impl Operator for Distinct {
         let Node::Distinct { input, keys, sorted } = &plan.node else {
             return Err(wrong_node());
         };
+        let _memory = sched::memory::for_use(Use::Hash);
         let types: Vec<Oid> = super::types(input, run.prepared);
         while let Some(batch) = self.input.next(input, run)? {
             sched::check_interrupts()?;

@@ -5,6 +5,7 @@
 
 use base::{Oid, Result};
 use hashbrown::HashTable;
+use sched::memory::Use;
 use sql::plan::{JoinKind, Node};
 use sql::{Expr, Plan};
 use types::{Batch, Column, Datum};
@@ -54,6 +55,7 @@ impl HashJoin {
     }
 
     fn build(&mut self, plan: &Plan, keys: &[(Expr, Expr)], run: &mut Run<'_, '_>) -> Result<()> {
+        let _memory = sched::memory::for_use(Use::Hash);
         let types = super::types(plan, run.prepared);
         let mut built = Built {
             rows: rows::empty(&types),

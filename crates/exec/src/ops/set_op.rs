@@ -1,6 +1,7 @@
 //! INTERSECT and EXCEPT: counts each distinct row on both sides.
 
 use base::Result;
+use sched::memory::Use;
 use sql::Plan;
 use sql::plan::Node;
 use types::Batch;
@@ -27,6 +28,7 @@ impl SetOp {
     }
 
     fn count(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<(RowSet, Vec<u64>)> {
+        let _memory = sched::memory::for_use(Use::Hash);
         let Node::SetOp { left, right, except, all } = &plan.node else {
             return Err(wrong_node());
         };

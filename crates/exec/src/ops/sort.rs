@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 
 use base::settings::setting;
 use base::{Oid, Result};
+use sched::memory::Use;
 use sql::Plan;
 use sql::expr::SortKey;
 use sql::plan::Node;
@@ -202,6 +203,7 @@ impl Sort {
 impl Operator for Sort {
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
         if self.sorted.is_none() {
+            let _memory = sched::memory::for_use(Use::Sort);
             self.sorted = Some(self.sort(plan, run)?);
         }
         let (rows, order) = match &mut self.sorted {

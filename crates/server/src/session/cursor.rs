@@ -151,6 +151,7 @@ impl State {
         let prepared = portal.plan.prepared.clone();
         let types = prepared.columns.iter().map(|c| c.ty).collect();
         let mut kept = Kept { rows: Vec::new(), types };
+        let _memory = sched::memory::for_use(sched::memory::Use::Rows);
         let again = portal.position > 0 || portal.at_end;
         self.with_context(&run, snapshot, |cx, _| {
             if again {

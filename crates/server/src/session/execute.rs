@@ -64,7 +64,10 @@ impl State {
             environment: self.settings.environment,
             table_size: &size,
         };
-        let result = f(&self.server.plans, &cx);
+        let result = {
+            let _memory = sched::memory::for_use(sched::memory::Use::Planning);
+            f(&self.server.plans, &cx)
+        };
         let version = if self.catalog_tx.changed() { u64::MAX } else { catalog.version };
         self.catalog = Some(catalog);
         result.map(|r| (r, version))

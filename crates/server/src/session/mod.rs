@@ -335,9 +335,10 @@ impl State {
         }
     }
 
-    /// Arms `statement_timeout` if it is set and not running already.
+    /// A statement begins: its limits of memory and time.
     fn arm_timeout(&mut self) {
         let timeout = self.settings.statement_timeout;
+        self.entry.task.memory().begin_statement(self.settings.memory_limit);
         self.owner.lock_timeout_ms.store(self.settings.lock_timeout, Ordering::Relaxed);
         if timeout > 0 && !self.deadline_armed {
             self.deadline_armed = true;
@@ -449,6 +450,7 @@ impl State {
     fn rest(&mut self) {
         self.input.rest();
         self.out.get_mut().rest();
+        self.entry.task.memory().rest();
         if self.phase == Phase::Starting {
             return;
         }

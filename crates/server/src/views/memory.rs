@@ -1,4 +1,5 @@
-//! Memory that all sessions share, as it is now: `pg_shmem_allocations`.
+//! Memory: what all sessions share (`pg_shmem_allocations`), what each holds
+//! (`pg_stat_session_memory`), and both together (`pg_stat_server_memory`).
 
 use storage::PAGE_SIZE;
 use types::Datum;
@@ -14,4 +15,26 @@ pub(super) fn allocations(server: &Server) -> Vec<Vec<Datum>> {
         vec![text(name), Datum::Null, size.clone(), size]
     };
     vec![row("Buffer Blocks", frames * PAGE_SIZE)]
+}
+
+/// One row a session and background thread.
+pub(super) fn sessions() -> Vec<Vec<Datum>> {
+    let row = |task: sched::TaskRef| {
+        let usage = task.memory().usage();
+        let pid = if task.pid() == 0 { Datum::Null } else { Datum::Int4(task.pid()) };
+        let limit = if usage.limit == 0 { Datum::Null } else { Datum::Int8(usage.limit) };
+        let mut row = vec![pid, text(task.kind()), Datum::Int8(usage.used)];
+        row.extend([Datum::Int8(usage.peak), limit]);
+        row.extend(usage.uses.map(Datum::Int8));
+        row
+    };
+    sched::observe::tasks().into_iter().map(row).collect()
+}
+
+/// The one row.
+pub(super) fn server(server: &Server) -> Vec<Vec<Datum>> {
+    let (held, limit) = (sched::memory::server_bytes(), sched::memory::server_limit());
+    let shared = server.engine.storage.pool.frames() * PAGE_SIZE;
+    let limit = if limit == 0 { Datum::Null } else { Datum::Int8(limit) };
+    vec![vec![Datum::Int8(shared as i64), Datum::Int8(held), limit]]
 }

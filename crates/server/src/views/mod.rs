@@ -21,6 +21,8 @@ pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
         "pg_locks" => server.engine.txn.locks.snapshot().iter().map(locks::lock).collect(),
         "pg_stat_all_tables" => tables::tables(server, true),
         "pg_stat_user_tables" => tables::tables(server, false),
+        "pg_stat_session_memory" => memory::sessions(),
+        "pg_stat_server_memory" => memory::server(server),
         "pg_shmem_allocations" => memory::allocations(server),
         "pg_file_settings" => file_settings(server),
         _ => Vec::new(),
