@@ -56,7 +56,7 @@ fn main() {
     let pick = |i: u64| i.wrapping_mul(0x9E37_79B9) % ROWS;
     time("Heap::open", ROWS, |_| drop(Heap::open(&storage, heap.rel)));
     time("index lookup", ROWS, |i| {
-        index.lookup(&pick(i).to_be_bytes(), |_| true).expect("lookup");
+        index.lookup(&tx, &pick(i).to_be_bytes(), |_| true).expect("lookup");
     });
     let fetch = |i: u64| {
         let root = roots[pick(i) as usize];
@@ -88,7 +88,7 @@ fn main() {
         let snapshot = tx.snapshot();
         let mut at = None;
         index
-            .lookup(&5u64.to_be_bytes(), |root| {
+            .lookup(&tx, &5u64.to_be_bytes(), |root| {
                 at = heap.fetch(&tx, &snapshot, root, |tid, _| (tid, root)).expect("fetch");
                 at.is_none()
             })

@@ -35,7 +35,7 @@ impl Table {
         let (snapshot, mut tid, mut root, mut data) = loop {
             let snapshot = tx.snapshot();
             let mut roots = Vec::new();
-            self.index.lookup(&key.to_be_bytes(), |root| {
+            self.index.lookup(tx, &key.to_be_bytes(), |root| {
                 roots.push(root);
                 true
             })?;

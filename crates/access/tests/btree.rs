@@ -9,6 +9,7 @@ use std::thread;
 use access::{BTree, KeyRange, Unique};
 use base::{TupleId, sqlstate};
 use common::{Db, Random};
+use txn::Transaction;
 
 fn tid(number: u64) -> TupleId {
     TupleId { block: (number / 100) as u32, offset: (number % 100 + 1) as u16 }
@@ -63,14 +64,14 @@ fn random_entries_against_a_set() {
             let in_range = |k: &Vec<u8>| *k >= from && to.as_ref().is_none_or(|to| k < to);
             let expected: Vec<_> = model.iter().filter(|e| in_range(&e.0)).cloned().collect();
             let range = KeyRange { from: from.clone(), to: to.clone() };
-            assert_eq!(collect(&tree, range.clone(), false), expected);
-            let mut backward = collect(&tree, range, true);
+            assert_eq!(collect(&tx, &tree, range.clone(), false), expected);
+            let mut backward = collect(&tx, &tree, range, true);
             backward.reverse();
             assert_eq!(backward, expected);
             let expected: Vec<TupleId> =
                 model.iter().filter(|e| e.0 == from).map(|e| e.1).collect();
             let mut found = Vec::new();
-            tree.lookup(&from, |t| {
+            tree.lookup(&tx, &from, |t| {
                 found.push(t);
                 true
             })
@@ -83,10 +84,15 @@ fn random_entries_against_a_set() {
     db.destroy();
 }
 
-fn collect(tree: &BTree, range: KeyRange, backward: bool) -> Vec<(Vec<u8>, TupleId)> {
+fn collect(
+    tx: &Transaction,
+    tree: &BTree,
+    range: KeyRange,
+    backward: bool,
+) -> Vec<(Vec<u8>, TupleId)> {
     let mut found = Vec::new();
     let mut cursor = tree.scan(range, backward);
-    while let Some((key, tid)) = cursor.next().unwrap() {
+    while let Some((key, tid)) = cursor.next(tx).unwrap() {
         found.push((key.to_vec(), tid));
     }
     found
@@ -103,7 +109,7 @@ fn many_duplicates_of_one_key() {
     }
     assert_eq!(verify(&tree).len(), 5000);
     let mut found = Vec::new();
-    tree.lookup(b"same", |t| {
+    tree.lookup(&tx, b"same", |t| {
         found.push(t);
         true
     })
@@ -160,12 +166,14 @@ fn readers_miss_nothing_while_pages_split() {
     let rounds = AtomicU64::new(0);
     thread::scope(|scope| {
         for backward in [false, true] {
-            let (tree, stop, rounds) = (&tree, &stop, &rounds);
+            let (db, tree, stop, rounds) = (&db, &tree, &stop, &rounds);
             scope.spawn(move || {
+                let session = db.session();
+                let tx = session.begin();
                 while !stop.load(Ordering::Relaxed) || rounds.load(Ordering::Relaxed) < 4 {
                     let mut even = Vec::new();
                     let mut cursor = tree.scan(KeyRange::default(), backward);
-                    while let Some((key, _)) = cursor.next().unwrap() {
+                    while let Some((key, _)) = cursor.next(&tx).unwrap() {
                         let number = u64::from_be_bytes(key.try_into().unwrap());
                         if number % 2 == 0 {
                             even.push(number / 2);
@@ -192,7 +200,7 @@ fn readers_miss_nothing_while_pages_split() {
                         tree.insert(&tx, &key.to_be_bytes(), row, Unique::No).unwrap();
                         let even = random.below(2000);
                         let mut hits = 0;
-                        tree.lookup(&(even * 2).to_be_bytes(), |t| {
+                        tree.lookup(&tx, &(even * 2).to_be_bytes(), |t| {
                             assert_eq!(t, tid(even));
                             hits += 1;
                             true

@@ -183,7 +183,7 @@ fn read(point: &Point, plan: &PointPlan<'_>, run: &mut Run<'_, '_>) -> Result<Op
     }
     let mut first = None;
     let mut more: Vec<TupleId> = Vec::new();
-    point.tree.lookup(&key, |root| {
+    point.tree.lookup(run.cx.tx, &key, |root| {
         if first.is_none() {
             first = Some(root);
         } else {

@@ -18,6 +18,7 @@
 //! | [`commit_log`] | transaction id to outcome, in memory; `commit_file`: on disk |
 //! | `registry` | the sessions' slots, and the horizon computed from their snapshots |
 //! | `waiters` | who waits for which transaction's end |
+//! | [`serial`] | SERIALIZABLE: predicate locks, rw-conflicts, safe snapshots |
 //! | [`lock`] | heavyweight locks, the deadlock detector, shared row locks |
 //! | `log`, `recovery` | the log's records, checkpoints and recovery |
 
@@ -30,6 +31,7 @@ mod log;
 pub mod manager;
 mod recovery;
 mod registry;
+pub mod serial;
 pub mod snapshot;
 pub mod transaction;
 mod waiters;
@@ -42,5 +44,6 @@ mod tests;
 pub use commit_log::XidStatus;
 pub use lock::{LockManager, LockMode, LockOwner, LockRow, LockTag, LockWait, RowLockMode};
 pub use manager::TxnManager;
+pub use serial::Serial;
 pub use snapshot::Snapshot;
 pub use transaction::{Isolation, SavepointLevel, Transaction};

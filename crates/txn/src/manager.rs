@@ -41,6 +41,7 @@ use crate::lock::{LockManager, LockOwner};
 use crate::log::{self, Log};
 use crate::recovery::Recovery;
 use crate::registry::{Horizon, Registry};
+use crate::serial::Serial;
 use crate::transaction::{Isolation, Transaction};
 use crate::waiters::XidWaiters;
 
@@ -364,6 +365,8 @@ impl Drop for CriticalSection {
 pub struct TxnManager {
     /// Heavyweight locks.
     pub locks: LockManager,
+    /// Serializable transactions.
+    pub serial: Serial,
     pub(crate) core: Arc<Core>,
     pub(crate) dir: PathBuf,
 }
@@ -374,7 +377,7 @@ impl TxnManager {
     pub fn new(dir: &Path) -> Arc<TxnManager> {
         let core = Arc::new(Core::new());
         let locks = LockManager::new(core.clone());
-        Arc::new(TxnManager { locks, core, dir: dir.to_owned() })
+        Arc::new(TxnManager { locks, serial: Serial::new(), core, dir: dir.to_owned() })
     }
 
     /// What recovery talks to. `upper` receives the codes >= 32 (the layers above; may be None); its

@@ -13,8 +13,8 @@
 //! results that rest on it leave the server once the log is durable up to there. A transaction that
 //! wrote is covered by its own commit record, which comes later in the log than all that it saw.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use base::{Csn, Error, Lsn, Result, WaitEvent, Xid};
 use sched::Mutex;
@@ -22,6 +22,7 @@ use sched::Mutex;
 use crate::commit_log::State;
 use crate::lock::LockOwner;
 use crate::manager::{Core, TxnManager};
+use crate::serial::Sxact;
 use crate::snapshot::Snapshot;
 
 /// Isolation level. READ UNCOMMITTED is READ COMMITTED, as in PostgreSQL.
@@ -32,7 +33,8 @@ pub enum Isolation {
     ReadCommitted,
     /// One snapshot; `40001` on a write conflict.
     RepeatableRead,
-    /// Serializable; for now as [`Isolation::RepeatableRead`] where SSI is missing.
+    /// One snapshot, and `40001` when what it and others did fits no serial order: see
+    /// [`crate::serial`].
     Serializable,
 }
 
@@ -46,6 +48,7 @@ pub struct Transaction {
     owner: Arc<LockOwner>,
     isolation: AtomicU8,
     read_only: AtomicBool,
+    deferrable: AtomicBool,
     ended: AtomicBool,
     /// See [`Transaction::set_publishes`].
     publishes: AtomicBool,
@@ -61,6 +64,9 @@ pub struct Transaction {
     xmin: AtomicU64,
     pinned: AtomicU32,
     durability: AtomicU64,
+    /// While it is serializable and being watched; and whether that has come to its end.
+    pub(crate) serial: OnceLock<Arc<Sxact>>,
+    pub(crate) serial_released: AtomicBool,
     inner: Mutex<Inner>,
 }
 
@@ -82,6 +88,7 @@ impl Transaction {
             owner,
             isolation: AtomicU8::new(isolation as u8),
             read_only: AtomicBool::new(read_only),
+            deferrable: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             publishes: AtomicBool::new(false),
             top: AtomicU64::new(0),
@@ -92,6 +99,8 @@ impl Transaction {
             xmin: AtomicU64::new(0),
             pinned: AtomicU32::new(0),
             durability: AtomicU64::new(0),
+            serial: OnceLock::new(),
+            serial_released: AtomicBool::new(false),
             inner: Mutex::new(WaitEvent::LWLockOther, Inner::default()),
         }
     }
@@ -126,6 +135,17 @@ impl Transaction {
         self.read_only.load(Ordering::Relaxed)
     }
 
+    /// DEFERRABLE or not, before the first snapshot. Whoever takes that first calls
+    /// [`Transaction::await_safe_snapshot`] when it is READ ONLY and SERIALIZABLE as well.
+    pub fn set_deferrable(&self, deferrable: bool) {
+        self.deferrable.store(deferrable, Ordering::Relaxed);
+    }
+
+    /// Whether it is DEFERRABLE.
+    pub fn deferrable(&self) -> bool {
+        self.deferrable.load(Ordering::Relaxed)
+    }
+
     /// Whether it has been committed or rolled back.
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
@@ -154,6 +174,7 @@ impl Transaction {
         let mut xid = Xid(self.top.load(Ordering::Acquire));
         if !xid.is_valid() {
             xid = core.allocate_xid(self.owner.number())?;
+            self.serial_assigned(xid);
             self.owner.slot().xid.store(xid.0, Ordering::Release);
             self.top.store(xid.0, Ordering::Release);
         }
@@ -162,6 +183,7 @@ impl Transaction {
                 Some(xid) => xid,
                 None => {
                     let xid = core.allocate_xid(self.owner.number())?;
+                    self.serial_assigned(xid);
                     inner.levels[level] = Some(xid);
                     inner.subs.push((xid, level as u32 + 1));
                     self.has_subs.store(true, Ordering::Release);
@@ -215,10 +237,35 @@ impl Transaction {
             let xmin = Xid(self.xmin.load(Ordering::Relaxed));
             return Snapshot { csn: Csn(csn), xmin, command: self.command() };
         }
-        let snapshot = self.fresh_snapshot(true);
+        let snapshot = match self.isolation() {
+            Isolation::Serializable => self.serializable_snapshot(),
+            _ => self.register_snapshot(),
+        };
+        self.keep_snapshot(&snapshot);
+        snapshot
+    }
+
+    /// Whether the transaction has its snapshot (above READ COMMITTED).
+    pub(crate) fn has_snapshot(&self) -> bool {
+        self.csn.load(Ordering::Acquire) != 0
+    }
+
+    pub(crate) fn register_snapshot(&self) -> Snapshot {
+        self.fresh_snapshot(true)
+    }
+
+    pub(crate) fn unregister_snapshot(&self) {
+        self.owner.slot().snapshot.store(0, Ordering::Release);
+    }
+
+    pub(crate) fn keep_snapshot(&self, snapshot: &Snapshot) {
         self.xmin.store(snapshot.xmin.0, Ordering::Relaxed);
         self.csn.store(snapshot.csn.0, Ordering::Release);
-        snapshot
+    }
+
+    /// Whether a savepoint is open.
+    pub(crate) fn in_savepoint(&self) -> bool {
+        !self.inner.lock().levels.is_empty()
     }
 
     #[inline]
@@ -368,16 +415,18 @@ impl Transaction {
     /// off`). Locks are released before the flush.
     ///
     /// # Errors
-    /// `54000` when no ids are left; `XX000` when it has ended already.
+    /// `40001` when that would break serializability, `54000` when no ids are left; then it is still
+    /// to be rolled back. `XX000` when it has ended already.
     pub fn commit(&self, payload: &[u8], before_publish: impl FnOnce(Csn)) -> Result<Lsn> {
         if !payload.is_empty() && self.top.load(Ordering::Acquire) == 0 {
             self.xid()?;
         }
+        self.prepare_commit()?;
         if self.ended.swap(true, Ordering::AcqRel) {
             return Err(Error::internal("a transaction commits that has ended"));
         }
         let Some(top) = self.top_xid() else {
-            self.finish();
+            self.finish(true);
             return Ok(self.durability_needed());
         };
         let (core, owner) = (self.core(), self.owner.number());
@@ -388,7 +437,7 @@ impl Transaction {
         } else {
             core.commit(owner, &[top], payload, publishes, before_publish)
         };
-        self.finish();
+        self.finish(true);
         Ok(Lsn(csn.0.max(self.durability_needed().0)))
     }
 
@@ -406,11 +455,12 @@ impl Transaction {
         if let Some(top) = self.top_xid() {
             self.core().abort(&self.all_xids(top));
         }
-        self.finish();
+        self.finish(false);
     }
 
     /// Gives back what others can see of the transaction, after its outcome was published.
-    fn finish(&self) {
+    fn finish(&self, committed: bool) {
+        self.serial_ended(committed);
         let slot = self.owner.slot();
         slot.xid.store(0, Ordering::Release);
         self.manager().locks.release_transaction(&self.owner);

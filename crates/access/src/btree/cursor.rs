@@ -7,6 +7,7 @@
 
 use base::{Result, TupleId};
 use storage::{Page, ReadGuard};
+use txn::Transaction;
 
 use super::node::{LOWEST, Node};
 use super::search::MAX_LEVELS;
@@ -51,20 +52,20 @@ impl BTree {
 impl Cursor {
     /// The next entry's key and row id.
     #[allow(clippy::should_implement_trait)]
-    pub fn next(&mut self) -> Result<Option<(&[u8], TupleId)>> {
+    pub fn next(&mut self, tx: &Transaction) -> Result<Option<(&[u8], TupleId)>> {
         while self.at == self.entries.len() {
             if matches!(self.place, Place::End) {
                 return Ok(None);
             }
             sched::check_interrupts()?;
-            self.read_leaf()?;
+            self.read_leaf(tx)?;
         }
         let (from, to, tid) = self.entries[self.at];
         self.at += 1;
         Ok(Some((&self.keys[from as usize..to as usize], tid)))
     }
 
-    fn read_leaf(&mut self) -> Result<()> {
+    fn read_leaf(&mut self, tx: &Transaction) -> Result<()> {
         self.entries.clear();
         self.keys.clear();
         self.at = 0;
@@ -84,6 +85,7 @@ impl Cursor {
             Place::End => return Ok(()),
         };
         loop {
+            tx.reads_page(tree.rel, pinned.id().block);
             let guard = pinned.read();
             let node = Node(guard.page());
             if !node.is_node() {

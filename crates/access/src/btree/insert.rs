@@ -45,7 +45,7 @@ impl BTree {
     ) -> Result<Inserted> {
         check_key(key)?;
         loop {
-            match self.attempt(key, &root.to_bytes(), &mut unique)? {
+            match self.attempt(tx, key, &root.to_bytes(), &mut unique)? {
                 Attempt::Done(inserted) => return Ok(inserted),
                 Attempt::Wait(xid) => {
                     tx.manager().locks.wait_for_xid(tx.locks(), xid, LockWait::Block)?;
@@ -55,7 +55,13 @@ impl BTree {
         }
     }
 
-    fn attempt(&self, key: &[u8], tid: &Tid, unique: &mut Unique<'_>) -> Result<Attempt> {
+    fn attempt(
+        &self,
+        tx: &Transaction,
+        key: &[u8],
+        tid: &Tid,
+        unique: &mut Unique<'_>,
+    ) -> Result<Attempt> {
         let mut path: Path = [0; MAX_LEVELS];
         let from = if matches!(unique, Unique::Yes(_)) { &LOWEST } else { tid };
         let mut leaf = match self.rightmost_leaf(key)? {
@@ -68,7 +74,11 @@ impl BTree {
         if let Unique::Yes(check) = unique {
             match self.check_unique(&leaf, key, *check)? {
                 Check::Clear(gone) => leaf = self.take_out(leaf, &gone)?,
-                Check::Conflict(tid) => return Ok(Attempt::Done(Inserted::Conflict(tid))),
+                Check::Conflict(tid) => {
+                    // A serialization failure that the error would hide is the better answer.
+                    tx.writes_page(self.rel, leaf.id().block)?;
+                    return Ok(Attempt::Done(Inserted::Conflict(tid)));
+                }
                 Check::Wait(xid) => return Ok(Attempt::Wait(xid)),
             }
         }
@@ -79,7 +89,8 @@ impl BTree {
             let left = std::mem::replace(&mut leaf, right);
             first.get_or_insert(left);
         }
-        self.insert_into_leaf(leaf, key, tid, &path)
+        tx.writes_page(self.rel, leaf.id().block)?;
+        self.insert_into_leaf(tx, leaf, key, tid, &path)
     }
 
     /// The rightmost leaf, latched, when keys come in ascending order and `key` surely belongs
@@ -143,6 +154,7 @@ impl BTree {
 
     fn insert_into_leaf(
         &self,
+        tx: &Transaction,
         leaf: WriteGuard,
         key: &[u8],
         tid: &Tid,
@@ -156,7 +168,7 @@ impl BTree {
         }
         let ascending = node.right() == 0 && index == node.count() && index > 0;
         if node.room() < node::entry_size(key.len(), false) {
-            return self.insert_with_split(leaf, index, (key, tid), path);
+            return self.insert_with_split(tx, leaf, index, (key, tid), path);
         }
         let mut mtr = self.storage.mtr();
         let target = mtr.add(leaf);

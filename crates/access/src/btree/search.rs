@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use base::settings::{live_enum, setting};
 use base::{PageId, Result, TupleId, err};
 use storage::{PageView, Pinned, WriteGuard};
+use txn::Transaction;
 
 use super::BTree;
 use super::node::{self, Bytes, LOWEST, Node};
@@ -137,10 +138,16 @@ impl BTree {
 
     /// Point look-up: calls `f` with the row ids of all entries with exactly these key bytes, with
     /// nothing latched; stops when `f` returns false.
-    pub fn lookup(&self, key: &[u8], mut f: impl FnMut(TupleId) -> bool) -> Result<()> {
+    pub fn lookup(
+        &self,
+        tx: &Transaction,
+        key: &[u8],
+        mut f: impl FnMut(TupleId) -> bool,
+    ) -> Result<()> {
         let mut pinned = self.descend(key, &LOWEST, 0, &mut [0; MAX_LEVELS])?;
         let mut from = LOWEST;
         loop {
+            tx.reads_page(self.rel, pinned.id().block);
             let found = self.peek(&pinned, |page| read_equal(Node(page), key, &from))?;
             for row in &found.rows[..found.count] {
                 if !f(*row) {

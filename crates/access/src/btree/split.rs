@@ -7,6 +7,7 @@
 
 use base::{Fork, PageId, Result};
 use storage::{Page, WriteGuard};
+use txn::Transaction;
 
 use super::insert::Attempt;
 use super::node::{self, Body, CAPACITY, Entry, LOWEST, Node, Tid};
@@ -104,6 +105,7 @@ impl BTree {
     /// Inserts an entry at `index` of a leaf that lacks room.
     pub(super) fn insert_with_split(
         &self,
+        tx: &Transaction,
         leaf: WriteGuard,
         index: usize,
         (key, tid): (&[u8], &Tid),
@@ -130,6 +132,9 @@ impl BTree {
             let neighbour = if right == 0 { None } else { Some(self.pin(right)?.write()) };
             let new = reserve.next()?;
             let new_block = new.id().block;
+            if level == 0 {
+                tx.manager().serial.page_split(self.rel, page.id().block, new_block);
+            }
             left_body.right = new_block;
             (left_body.root, right_body.root) = (false, false);
             right_body.left = page.id().block;

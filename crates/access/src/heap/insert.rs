@@ -42,6 +42,7 @@ impl Heap {
         check_size(data.len())?;
         let head = page::new_header(tx.xid()?, tx.command(), 0);
         let guard = self.page_with_room(tx, page::space_for(data.len()), None)?;
+        tx.adds_row(self.rel)?;
         let block = guard.id().block;
         let mut mtr = self.storage.mtr();
         let target = mtr.add(guard);
@@ -68,6 +69,7 @@ impl Heap {
         while let Some(first) = left.first() {
             let bytes: usize = left.iter().map(|r| page::space_for(r.len())).sum();
             let guard = self.bulk_page(tx, hint, page::space_for(first.len()), bytes)?;
+            tx.adds_row(self.rel)?;
             let block = guard.id().block;
             let mut mtr = self.storage.mtr();
             let target = mtr.add(guard);

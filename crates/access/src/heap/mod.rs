@@ -165,9 +165,9 @@ impl Heap {
         f: impl FnOnce(TupleId, &[u8]) -> R,
     ) -> Result<Option<R>> {
         let pinned = self.pin(root.block)?;
+        let mut view = View::new(tx, snapshot, pinned.id());
         let (found, look) = {
             let guard = pinned.read();
-            let mut view = View::new(tx, snapshot);
             let (seen, passed) = view.visible_in_chain(&guard, root.offset);
             let found = seen.map(|seen| {
                 let tid = TupleId { block: root.block, offset: seen.line };
@@ -178,6 +178,7 @@ impl Heap {
         if look {
             self.prune_if_useful(tx, pinned, root.offset);
         }
+        view.settle()?;
         Ok(found)
     }
 

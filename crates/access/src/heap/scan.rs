@@ -41,6 +41,9 @@ impl HeapScan {
         mut f: impl FnMut(TupleId, TupleId, &[u8]),
     ) -> Result<bool> {
         if self.blocks.is_none() {
+            if self.limit.is_none() {
+                tx.reads_relation(self.heap.rel);
+            }
             // Pages added from now on hold nothing that the snapshot sees.
             let pages = self.heap.pages()?;
             self.large = pages as usize > self.heap.storage.pool.frames() / 4;
@@ -64,10 +67,10 @@ impl HeapScan {
     ) -> Result<bool> {
         let pinned = if self.large { self.heap.pin_scan(block)? } else { self.heap.pin(block)? };
         let mut any = false;
+        let mut view = View::new(tx, &self.snapshot, pinned.id());
         let crowded = {
             let guard = pinned.read();
             let page = guard.page();
-            let mut view = View::new(tx, &self.snapshot);
             for number in 1..=page::line_count(page) {
                 if !is_root(page, number) {
                     continue;
@@ -84,6 +87,7 @@ impl HeapScan {
         if crowded {
             self.heap.prune_if_useful(tx, pinned, 0);
         }
+        view.settle()?;
         Ok(any)
     }
 }

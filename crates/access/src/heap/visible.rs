@@ -4,7 +4,7 @@
 //! ended before the snapshot was taken (`xid < snapshot.xmin`); otherwise the commit log decides by
 //! CSN. Hints are set only for outcomes that a crash can't change: aborted, or committed durably.
 
-use base::Xid;
+use base::{PageId, Result, TupleId, Xid};
 use storage::{Page, ReadGuard};
 use txn::{Snapshot, Transaction, XidStatus};
 
@@ -25,6 +25,9 @@ pub struct View<'a> {
     tx: &'a Transaction,
     snapshot: &'a Snapshot,
     last: (Xid, bool, Outcome),
+    /// For a serializable transaction: those who made or ended a version without its seeing it.
+    met: Option<Vec<Xid>>,
+    id: PageId,
 }
 
 /// A version that a snapshot sees.
@@ -39,9 +42,35 @@ pub struct Seen {
 }
 
 impl<'a> View<'a> {
-    /// Looks through `snapshot` as `tx`.
-    pub fn new(tx: &'a Transaction, snapshot: &'a Snapshot) -> View<'a> {
-        View { tx, snapshot, last: (Xid::INVALID, false, Outcome::Unknown) }
+    /// Looks through `snapshot` as `tx` at the page `id`.
+    pub fn new(tx: &'a Transaction, snapshot: &'a Snapshot, id: PageId) -> View<'a> {
+        let met = tx.tracks_reads().then(Vec::new);
+        View { tx, snapshot, last: (Xid::INVALID, false, Outcome::Unknown), met, id }
+    }
+
+    /// Notes the read of a version that is seen, and who has ended it unseen. Under the page's latch.
+    #[cold]
+    fn note_read(&mut self, page: &Page, seen: &Seen) {
+        let Some(met) = &mut self.met else { return };
+        let head = page::header(page, seen.offset);
+        let tid = TupleId { block: self.id.block, offset: seen.line };
+        self.tx.reads_row(self.id.rel, tid, Xid(head.xmin));
+        let ended = head.xmax != 0 && head.mask & (XMAX_ABORTED | LOCK_ONLY) == 0;
+        if ended && met.last() != Some(&Xid(head.xmax)) {
+            met.push(Xid(head.xmax));
+        }
+    }
+
+    /// Settles what the reads mean for a serializable transaction. Without the latch.
+    ///
+    /// # Errors
+    /// `40001`.
+    #[inline]
+    pub fn settle(self) -> Result<()> {
+        match self.met {
+            None => Ok(()),
+            Some(met) => met.into_iter().try_for_each(|xid| self.tx.met(xid)),
+        }
     }
 
     /// Whether another transaction's commit is seen, and what may be hinted.
@@ -111,6 +140,9 @@ impl<'a> View<'a> {
         };
         let mut mask = page::mask(page, offset);
         if !self.made(guard, offset, mask) {
+            if let Some(met) = &mut self.met {
+                met.push(Xid(page::xmin(page, offset)));
+            }
             return (None, 0);
         }
         let mut passed = 0;
@@ -126,7 +158,11 @@ impl<'a> View<'a> {
             mask = page::mask(page, offset);
             passed += 1;
         }
-        (Some(Seen { line, offset, len }), passed)
+        let seen = Seen { line, offset, len };
+        if self.met.is_some() {
+            self.note_read(page, &seen);
+        }
+        (Some(seen), passed)
     }
 }
 

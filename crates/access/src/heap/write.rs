@@ -213,6 +213,7 @@ impl Heap {
             Err(result) => return Ok(result),
         };
         let tid = claimed.tid;
+        tx.writes_row(self.rel, tid)?;
         let mut mtr = self.storage.mtr();
         let target = mtr.add(claimed.guard);
         self.end_version(&mut mtr, target, tid, &change, None, 0);
@@ -341,6 +342,7 @@ impl Heap {
     ) -> Result<Result<WriteResult, Claimed>> {
         let need = page::space_for(change.data.len());
         let Claimed { guard, tid, root, moved } = claimed;
+        change.tx.writes_row(self.rel, tid)?;
         let mut mtr = self.storage.mtr();
         let target = mtr.add(guard);
         if page::room(mtr.page(target)) < need {
@@ -410,6 +412,8 @@ impl Heap {
         if page::room(taken.page()) < need || !self.still_free(&old, tid, change) {
             return Ok(None);
         }
+        // Again, since the latch was given up.
+        change.tx.writes_row(self.rel, tid)?;
         let block = taken.id().block;
         let mut mtr = self.storage.mtr();
         let (from, to) = (mtr.add(old), mtr.add(taken));

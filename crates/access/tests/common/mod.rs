@@ -184,7 +184,7 @@ impl Table {
 
     pub fn find(&self, tx: &Transaction, snapshot: &Snapshot, key: u64) -> Result<Option<Found>> {
         let mut roots = Vec::new();
-        self.by_key.lookup(&key.to_be_bytes(), |root| {
+        self.by_key.lookup(tx, &key.to_be_bytes(), |root| {
             roots.push(root);
             true
         })?;
@@ -273,7 +273,7 @@ impl Table {
         let mut rows = Vec::new();
         let mut cursor = index.scan(range, backward);
         let mut last: Option<Vec<u8>> = None;
-        while let Some((key, root)) = cursor.next()? {
+        while let Some((key, root)) = cursor.next(tx)? {
             if let Some(last) = &last {
                 let in_order = if backward { &last[..] >= key } else { &last[..] <= key };
                 assert!(in_order, "the scan is out of order");

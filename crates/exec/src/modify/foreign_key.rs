@@ -327,7 +327,7 @@ fn lock_parent(
     // seen, and the lock follows it to the newest one.
     let snapshot = everything(run);
     let mut roots = Vec::new();
-    tree.lookup(&bytes, |root| {
+    tree.lookup(run.cx.tx, &bytes, |root| {
         roots.push(root);
         true
     })?;
@@ -379,7 +379,7 @@ pub fn find_rows(
             codec.encode(&wanted, &mut bytes)?;
             let tree = BTree::open(&run.cx.engine.storage, RelId(index.rel));
             let mut cursor = tree.scan(access::KeyRange::prefix(&bytes), false);
-            while let Some((_, root)) = cursor.next()? {
+            while let Some((_, root)) = cursor.next(run.cx.tx)? {
                 sched::check_interrupts()?;
                 let hit = handle
                     .heap

@@ -8,6 +8,7 @@ use base::{Oid, RelId, Result, TupleId};
 use catalog::Index;
 use sql::Plan;
 use sql::plan::{Node, Scan};
+use txn::Transaction;
 use types::Batch;
 use types::batch::BATCH_ROWS;
 
@@ -45,10 +46,10 @@ impl IndexScan {
     }
 
     /// The next entry's row id.
-    fn next_root(&mut self, backward: bool) -> Result<Option<TupleId>> {
+    fn next_root(&mut self, backward: bool, tx: &Transaction) -> Result<Option<TupleId>> {
         loop {
             if let Some(cursor) = &mut self.cursor {
-                if let Some((_, root)) = cursor.next()? {
+                if let Some((_, root)) = cursor.next(tx)? {
                     return Ok(Some(root));
                 }
                 self.cursor = None;
@@ -94,7 +95,7 @@ impl Operator for IndexScan {
             let mut batch = rows::empty(&self.types);
             let mut ended = false;
             while batch.rows < self.target && !ended {
-                match self.next_root(*backward)? {
+                match self.next_root(*backward, run.cx.tx)? {
                     Some(root) => self.fetch(root, &mut batch, run)?,
                     None => ended = true,
                 }

@@ -152,6 +152,10 @@ impl State {
                 let read_only = base::settings::parse_bool(value);
                 self.set_modes(&TransactionModes { read_only, ..Default::default() })
             }
+            ("transaction_deferrable", Some(value)) => {
+                let deferrable = base::settings::parse_bool(value);
+                self.set_modes(&TransactionModes { deferrable, ..Default::default() })
+            }
             ("session_authorization" | "role", Some(value))
                 if value != &*self.user && value != "none" =>
             {

@@ -10,7 +10,7 @@ use exec::{ExecContext, RowSink};
 use sql::plan::Node;
 use sql::{PrepareContext, Prepared, Statement, Utility};
 use txn::lock::LockWait;
-use txn::{LockTag, Transaction};
+use txn::{Isolation, LockTag, Transaction};
 use types::{Datum, io};
 use wire::response;
 
@@ -181,7 +181,7 @@ impl State {
             rows::describe(&mut out.buffer, &prepared.columns, run.formats);
             out.complete = out.buffer.len();
         }
-        let snapshot = self.snapshot();
+        let snapshot = self.snapshot()?;
         let outcome = self.with_context(run, snapshot, |cx, sink| match &prepared.statement {
             Statement::Query(_) => context::run(prepared, cx, sink),
             _ => context::run_utility(prepared, cx, sink),
@@ -246,7 +246,7 @@ impl State {
             describe: false,
             discard: false,
         };
-        let snapshot = self.snapshot();
+        let snapshot = self.snapshot()?;
         let types = prepared.columns.iter().map(|c| c.ty).collect();
         let mut kept = Kept { rows: Vec::new(), types };
         self.with_context(&run, snapshot, |cx, _| context::run(prepared, cx, &mut kept))?;
@@ -261,7 +261,7 @@ impl State {
         self.ensure_transaction();
         self.check_read_only(&run.plan.prepared)?;
         self.lock(run)?;
-        let snapshot = self.snapshot();
+        let snapshot = self.snapshot()?;
         let run = &*run;
         let prepared = &run.plan.prepared;
         let execution = self.with_context(run, snapshot, |cx, _| Execution::start(prepared, cx))?;
@@ -284,10 +284,19 @@ impl State {
     }
 
     /// A snapshot for a statement.
-    fn snapshot(&mut self) -> txn::Snapshot {
-        self.transaction.has_snapshot = true;
+    ///
+    /// # Errors
+    /// Interrupts, when DEFERRABLE waits for it.
+    fn snapshot(&mut self) -> Result<txn::Snapshot> {
+        let first = !std::mem::replace(&mut self.transaction.has_snapshot, true);
         match &self.transaction.current {
-            Some(tx) => tx.snapshot(),
+            Some(tx) => {
+                let waits = first && tx.deferrable() && tx.read_only();
+                if waits && tx.isolation() == Isolation::Serializable {
+                    tx.await_safe_snapshot()?;
+                }
+                Ok(tx.snapshot())
+            }
             None => unreachable!("a statement that needs a snapshot has begun a transaction"),
         }
     }

@@ -8,9 +8,10 @@ use base::{Error, Result, err};
 use catalog::system::ServerInfo;
 use exec::SessionHooks;
 use sched::Interrupt;
-use types::Datum;
+use types::{Datum, oids};
 use wire::response;
 
+use super::blocking;
 use super::copy::CopyReader;
 use super::portal::Statements;
 use super::settings::{self, Change, SessionSettings};
@@ -149,6 +150,10 @@ pub fn transaction_setting(
             let level = tx.map_or(settings.isolation, txn::Transaction::isolation);
             Some(isolation_name(level).to_owned())
         }
+        "transaction_deferrable" => {
+            let deferrable = tx.map_or(settings.deferrable, txn::Transaction::deferrable);
+            Some(if deferrable { "on" } else { "off" }.to_owned())
+        }
         "transaction_read_only" => {
             let read_only = tx.map_or(settings.read_only, txn::Transaction::read_only);
             Some(if read_only { "on" } else { "off" }.to_owned())
@@ -188,6 +193,14 @@ impl SessionHooks for Hooks<'_> {
             "pg_notification_queue_usage" => Datum::Float8(self.server.channels.usage()),
             "pg_postmaster_start_time" | "pg_conf_load_time" => {
                 Datum::Timestamptz(self.server.started)
+            }
+            "pg_blocking_pids" | "pg_safe_snapshot_blocking_pids" => {
+                let pids = blocking::pids(name, self.server, pid(args.first())?);
+                Datum::array(oids::INT4, pids.into_iter().map(Datum::Int4).collect())
+            }
+            "pg_isolation_test_session_is_blocked" => {
+                let by = args.get(1).map(|pids| &pids.as_array().items[..]).unwrap_or_default();
+                Datum::Bool(blocking::is_blocked(self.server, pid(args.first())?, by))
             }
             "pg_is_in_recovery" => Datum::Bool(false),
             "inet_client_addr" => address(peer.client),

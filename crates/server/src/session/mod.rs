@@ -14,6 +14,7 @@
 //! Errors travel as [`Result`]: those of severity ERROR end the statement and are told to the client
 //! where the message was dispatched; fatal ones leave the loop and end the connection.
 
+mod blocking;
 pub mod checks;
 mod control;
 mod copy;

@@ -97,6 +97,8 @@ pub struct SessionSettings {
     pub isolation: Isolation,
     /// `default_transaction_read_only`.
     pub read_only: bool,
+    /// `default_transaction_deferrable`.
+    pub deferrable: bool,
 }
 
 /// A change that a function asked for in the middle of a statement.
@@ -133,6 +135,7 @@ impl SessionSettings {
             synchronous_commit: true,
             isolation: Isolation::ReadCommitted,
             read_only: false,
+            deferrable: false,
         };
         new.changed();
         new
@@ -156,6 +159,7 @@ impl SessionSettings {
         self.synchronous_commit = settings.str(setting::SYNCHRONOUS_COMMIT) != "off";
         self.isolation = isolation(settings.str(setting::DEFAULT_TRANSACTION_ISOLATION));
         self.read_only = settings.bool(setting::DEFAULT_TRANSACTION_READ_ONLY);
+        self.deferrable = settings.bool(setting::DEFAULT_TRANSACTION_DEFERRABLE);
     }
 
     /// Takes the values of the start-up packet; they are what RESET goes back to.

@@ -58,6 +58,9 @@ struct Savepoint {
     notify: usize,
 }
 
+/// Isolation level, READ ONLY, DEFERRABLE.
+type Modes = (Isolation, bool, bool);
+
 /// The session's transaction.
 #[derive(Default)]
 pub struct TransactionState {
@@ -99,16 +102,17 @@ impl State {
     /// Begins a transaction if there is none.
     pub(super) fn ensure_transaction(&mut self) {
         if self.transaction.current.is_none() {
-            self.start(self.settings.isolation, self.settings.read_only);
+            self.start(self.default_modes());
         }
     }
 
-    fn start(&mut self, isolation: Isolation, read_only: bool) {
+    fn start(&mut self, (isolation, read_only, deferrable): Modes) {
         let now = server::now();
         self.settings.format.now = now;
         self.transaction.has_snapshot = false;
-        self.transaction.current =
-            Some(self.server.engine.txn.begin(&self.owner, isolation, read_only));
+        let tx = self.server.engine.txn.begin(&self.owner, isolation, read_only);
+        tx.set_deferrable(deferrable);
+        self.transaction.current = Some(tx);
         self.entry.update(|a| a.transaction_start = now);
     }
 
@@ -171,7 +175,14 @@ impl State {
                 "transaction read-write mode must be set before any query"
             ));
         }
+        if modes.deferrable.is_some() && has_snapshot {
+            return Err(err!(
+                ACTIVE_SQL_TRANSACTION,
+                "SET TRANSACTION [NOT] DEFERRABLE must be called before any query"
+            ));
+        }
         tx.set_modes(level, read_only);
+        tx.set_deferrable(modes.deferrable.unwrap_or(tx.deferrable()));
         Ok(())
     }
 
@@ -215,17 +226,21 @@ impl State {
         Ok("ROLLBACK")
     }
 
-    fn modes(&self) -> (Isolation, bool) {
+    fn default_modes(&self) -> Modes {
+        (self.settings.isolation, self.settings.read_only, self.settings.deferrable)
+    }
+
+    fn modes(&self) -> Modes {
         match &self.transaction.current {
-            Some(tx) => (tx.isolation(), tx.read_only()),
-            None => (self.settings.isolation, self.settings.read_only),
+            Some(tx) => (tx.isolation(), tx.read_only(), tx.deferrable()),
+            None => self.default_modes(),
         }
     }
 
-    fn chain(&mut self, chain: bool, (isolation, read_only): (Isolation, bool)) {
+    fn chain(&mut self, chain: bool, modes: Modes) {
         if chain {
             self.transaction.block = Block::Explicit;
-            self.start(isolation, read_only);
+            self.start(modes);
         }
     }
 

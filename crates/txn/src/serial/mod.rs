@@ -1,0 +1,476 @@
+//! Serializable snapshot isolation: SERIALIZABLE for transactions that never wait for readers.
+//!
+//! A serializable transaction runs under one snapshot, as REPEATABLE READ. What it reads is noted
+//! ([`reads`]), and so are the rw-conflicts that follow: it meets a version that its snapshot does not
+//! see ([`Transaction::met`]), or writes what another has read ([`Transaction::writes_row`] and kin).
+//! When two conflicts in a row could close a cycle, one transaction fails with `40001` ([`graph`]).
+//!
+//! * Other isolation levels pay one branch: they have no [`Sxact`].
+//! * **Where the check at commit stands**: before the commit record goes into the log
+//!   ([`Transaction::prepare_commit`]). From then on the transaction can't fail any more, and counts
+//!   as `prepared` until its commit is published. See decision 0009.
+//! * Committed transactions stay as long as an active one is concurrent with them; beyond a number
+//!   the oldest are kept only in summary.
+//! * A READ ONLY transaction whose concurrent writers all ended without a conflict out to a commit
+//!   before its snapshot has a **safe snapshot**: it needs no watching, can't fail and fails nobody.
+//!   DEFERRABLE waits for one before the first statement.
+//! * Locks here are short, and taken under page latches: nothing is waited for while holding them.
+//!   Order: a page's latch, the graph, a shard of the reads, a transaction's own list.
+//!
+//! Source: Cahill, Röhm, Fekete, *Serializable Isolation for Snapshot Databases* (2008); Ports,
+//! Grittner, *Serializable Snapshot Isolation in PostgreSQL* (2012). Granularity follows PostgreSQL,
+//! so that the same transactions fail.
+
+mod graph;
+mod reads;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::{Error, RelId, Result, TupleId, WaitEvent, Xid, err};
+use sched::{Mutex, Wake};
+
+pub use reads::Target;
+
+use crate::snapshot::Snapshot;
+use crate::transaction::Transaction;
+use graph::{Begun, Graph, Reason, Work};
+use reads::{Reader, Reads, Targets};
+
+/// Committed transactions that are kept one by one.
+const RETAINED: usize = 2000;
+
+/// A serializable transaction, as all parts know it.
+pub(crate) struct Sxact {
+    /// Ascending in order of begin.
+    id: u64,
+    /// The session's process id.
+    pid: i32,
+    /// It must fail. Set under the graph's mutex.
+    doomed: AtomicBool,
+    /// Its snapshot turned out to be safe.
+    safe: AtomicBool,
+    wrote: AtomicBool,
+    xids: Mutex<Vec<Xid>>,
+    targets: Mutex<Targets>,
+}
+
+impl Sxact {
+    fn new(id: u64, pid: i32) -> Sxact {
+        let event = WaitEvent::LWLockPredicateLockManager;
+        Sxact {
+            id,
+            pid,
+            doomed: AtomicBool::new(false),
+            safe: AtomicBool::new(false),
+            wrote: AtomicBool::new(false),
+            xids: Mutex::new(event, Vec::new()),
+            targets: Mutex::new(event, Targets::default()),
+        }
+    }
+
+    fn is_doomed(&self) -> bool {
+        self.doomed.load(Ordering::Acquire)
+    }
+
+    fn doom(&self) {
+        self.doomed.store(true, Ordering::Release);
+    }
+
+    fn make_safe(&self) {
+        self.safe.store(true, Ordering::Release);
+    }
+
+    fn is_safe(&self) -> bool {
+        self.safe.load(Ordering::Acquire)
+    }
+
+    fn wrote(&self) -> bool {
+        self.wrote.load(Ordering::Acquire)
+    }
+
+    fn xids(&self) -> Vec<Xid> {
+        self.xids.lock().clone()
+    }
+}
+
+/// One line of `pg_locks` for what a serializable transaction has read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReadRow {
+    /// What was read.
+    pub target: Target,
+    /// By which session.
+    pub pid: i32,
+}
+
+/// All serializable transactions of the server.
+pub struct Serial {
+    graph: Mutex<Graph>,
+    reads: Reads,
+}
+
+impl Serial {
+    pub(crate) fn new() -> Serial {
+        let graph = Mutex::new(WaitEvent::LWLockSerializableXactHash, Graph::new(RETAINED));
+        Serial { graph, reads: Reads::new() }
+    }
+
+    /// What the graph left to do.
+    fn finish(&self, work: Work) {
+        for xact in &work.release {
+            self.reads.release(xact);
+        }
+        for (xact, committed) in &work.summarise {
+            self.reads.summarise(xact, *committed);
+        }
+        self.reads.forget_old(work.forget_old);
+        work.wake.iter().for_each(|task| task.unpark());
+    }
+
+    fn remove(&self, xact: &Arc<Sxact>) {
+        let work = self.graph.lock().remove(xact.id);
+        self.finish(work);
+    }
+
+    /// An index page's upper keys move to a new page. The caller holds the latches of both.
+    #[inline]
+    pub fn page_split(&self, rel: RelId, page: u32, new: u32) {
+        if !self.reads.is_empty() {
+            self.reads.copy_page(Target::page(rel, page), Target::page(rel, new));
+        }
+    }
+
+    /// What was read in `from` counts from now on as all of `to`: a table's rows have moved to other
+    /// files, or an index (whose table `to` is) goes away.
+    pub fn transfer(&self, from: RelId, to: RelId) {
+        if !self.reads.is_empty() {
+            self.reads.transfer(from, to);
+        }
+    }
+
+    /// What active and retained transactions have read, for `pg_locks`.
+    pub fn rows(&self) -> Vec<ReadRow> {
+        if self.reads.is_empty() {
+            return Vec::new();
+        }
+        let xacts = self.graph.lock().all();
+        let rows = |xact: &Arc<Sxact>| {
+            let pid = xact.pid;
+            self.reads.list(xact).into_iter().map(move |target| ReadRow { target, pid })
+        };
+        xacts.iter().flat_map(rows).collect()
+    }
+
+    /// The sessions for which a session's DEFERRABLE transaction waits.
+    pub fn safe_snapshot_blocking_pids(&self, pid: i32) -> Vec<i32> {
+        self.graph.lock().safe_snapshot_blockers(pid)
+    }
+}
+
+fn failure(reason: Reason) -> Error {
+    let pivot = "Canceled on identification as a pivot";
+    let code = match reason {
+        Reason::PivotDuringWrite => format!("{pivot}, during write."),
+        Reason::OutToPivot(xid) => format!("Canceled on conflict out to pivot {xid}, during read."),
+        Reason::OutToOldPivot(Some(xid)) => format!("Canceled on conflict out to old pivot {xid}."),
+        Reason::OutToOldPivot(None) => "Canceled on conflict out to old pivot.".to_owned(),
+        Reason::PivotOutToOld(xid) => {
+            format!("{pivot}, with conflict out to old committed transaction {xid}.")
+        }
+        Reason::DoomedReading => format!("{pivot}, during conflict out checking."),
+        Reason::DoomedWriting => format!("{pivot}, during conflict in checking."),
+        Reason::DoomedCommitting => format!("{pivot}, during commit attempt."),
+        Reason::InFromPrepared => {
+            "Canceled on commit attempt with conflict in from prepared pivot.".to_owned()
+        }
+    };
+    err!(
+        T_R_SERIALIZATION_FAILURE,
+        "could not serialize access due to read/write dependencies among transactions"
+    )
+    .detail(format!("Reason code: {code}"))
+    .hint("The transaction might succeed if retried.")
+}
+
+/// The serializable part of a transaction.
+impl Transaction {
+    fn serial_manager(&self) -> &Serial {
+        &self.manager().serial
+    }
+
+    /// Takes the first snapshot of a serializable transaction, registered with the others under one
+    /// mutex.
+    #[cold]
+    pub(crate) fn serializable_snapshot(&self) -> Snapshot {
+        let serial = self.serial_manager();
+        let (begun, snapshot) = {
+            let mut graph = serial.graph.lock();
+            (graph.begin(self.read_only(), self.locks().pid(), None), self.register_snapshot())
+        };
+        self.watch(begun);
+        snapshot
+    }
+
+    fn watch(&self, begun: Begun) {
+        if let Begun::Watched(xact) = begun {
+            if let Some(xid) = self.top_xid() {
+                self.note_xid(&xact, xid);
+            }
+            let first = self.serial.set(xact).is_ok();
+            debug_assert!(first, "a transaction takes its first snapshot once");
+        }
+    }
+
+    /// For DEFERRABLE READ ONLY: waits for a safe snapshot, unless there is a snapshot already.
+    ///
+    /// # Errors
+    /// Interrupts.
+    pub fn await_safe_snapshot(&self) -> Result<()> {
+        let serial = self.serial_manager();
+        while !self.has_snapshot() {
+            let task = sched::current();
+            let (begun, snapshot) = {
+                let mut graph = serial.graph.lock();
+                let begun = graph.begin(true, self.locks().pid(), Some(task));
+                (begun, self.register_snapshot())
+            };
+            let safe = match begun {
+                Begun::Safe => true,
+                Begun::Watched(xact) => {
+                    let verdict = self.await_verdict(&xact);
+                    serial.remove(&xact);
+                    verdict.inspect_err(|_| self.unregister_snapshot())?
+                }
+            };
+            if safe {
+                self.keep_snapshot(&snapshot);
+            } else {
+                self.unregister_snapshot();
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all writers that were running have ended, or one made the snapshot unsafe.
+    fn await_verdict(&self, xact: &Arc<Sxact>) -> Result<bool> {
+        loop {
+            if let Some(safe) = self.serial_manager().graph.lock().verdict(xact.id) {
+                return Ok(safe);
+            }
+            if let Wake::Interrupted = sched::park(WaitEvent::IPCSafeSnapshot, None) {
+                sched::check_interrupts()?;
+            }
+        }
+    }
+
+    /// The transaction's record while it is watched.
+    #[inline]
+    fn watched(&self) -> Option<&Arc<Sxact>> {
+        self.serial.get()
+    }
+
+    /// Whether what it reads must be noted: it is serializable and its snapshot is not known to be
+    /// safe.
+    #[inline]
+    pub fn tracks_reads(&self) -> bool {
+        self.watched().is_some_and(|xact| !xact.is_safe() || !self.release_safe(xact))
+    }
+
+    #[cold]
+    fn release_safe(&self, xact: &Arc<Sxact>) -> bool {
+        if !self.serial_released.swap(true, Ordering::AcqRel) {
+            self.serial_manager().remove(xact);
+        }
+        true
+    }
+
+    /// Notes that the whole relation is read. Before the first page is.
+    #[inline]
+    pub fn reads_relation(&self, rel: RelId) {
+        self.reads(|| Target::relation(rel));
+    }
+
+    /// Notes that an index page is read. Before it is, or under its latch.
+    #[inline]
+    pub fn reads_page(&self, rel: RelId, block: u32) {
+        self.reads(|| Target::page(rel, block));
+    }
+
+    /// Notes that a row version made by `xmin` is read. Under its page's latch.
+    #[inline]
+    pub fn reads_row(&self, rel: RelId, tid: TupleId, xmin: Xid) {
+        if self.tracks_reads() && !self.is_mine(xmin) {
+            self.reads(|| Target::row(rel, tid));
+        }
+    }
+
+    #[inline]
+    fn reads(&self, target: impl FnOnce() -> Target) {
+        if self.tracks_reads()
+            && let Some(xact) = self.watched()
+        {
+            let target = target();
+            if target.rel.0 >= base::Oid::FIRST_USER.0 {
+                self.serial_manager().reads.add(xact, target);
+            }
+        }
+    }
+
+    /// Notes that it met a version made or ended by another transaction that its snapshot does not
+    /// see.
+    ///
+    /// # Errors
+    /// `40001`.
+    pub fn met(&self, xid: Xid) -> Result<()> {
+        let Some(xact) = self.watched().filter(|_| self.tracks_reads()) else { return Ok(()) };
+        if xact.is_doomed() {
+            return Err(failure(Reason::DoomedReading));
+        }
+        let mut graph = self.serial_manager().graph.lock();
+        graph.conflict_out(xact.id, xid).map_err(failure)
+    }
+
+    /// Is about to end this row version. Under its page's exclusive latch, held until it is done.
+    ///
+    /// # Errors
+    /// `40001`.
+    #[inline]
+    pub fn writes_row(&self, rel: RelId, tid: TupleId) -> Result<()> {
+        if self.watched().is_none() {
+            return Ok(());
+        }
+        let row = Target::row(rel, tid);
+        self.writes(&[row, Target::page(rel, tid.block), Target::relation(rel)])
+    }
+
+    /// Is about to add an entry to this index page. Under its exclusive latch, held until it is done.
+    ///
+    /// # Errors
+    /// `40001`.
+    #[inline]
+    pub fn writes_page(&self, rel: RelId, block: u32) -> Result<()> {
+        if self.watched().is_none() {
+            return Ok(());
+        }
+        self.writes(&[Target::page(rel, block), Target::relation(rel)])
+    }
+
+    /// Is about to add a row: nobody has read that but who has read the relation. Under the exclusive
+    /// latch of the row's page, held until it is done.
+    ///
+    /// # Errors
+    /// `40001`.
+    #[inline]
+    pub fn adds_row(&self, rel: RelId) -> Result<()> {
+        if self.watched().is_none() {
+            return Ok(());
+        }
+        self.writes(&[Target::relation(rel)])
+    }
+
+    /// Is about to throw away or to replace all rows of a relation.
+    ///
+    /// # Errors
+    /// `40001`.
+    pub fn replaces_relation(&self, rel: RelId) -> Result<()> {
+        let Some(xact) = self.watched() else { return Ok(()) };
+        let mut found = Vec::new();
+        self.begin_write(xact)?;
+        self.serial_manager().reads.readers_of_parts(rel, xact.id, &mut found);
+        self.conflicts_in(xact, found)
+    }
+
+    fn begin_write(&self, xact: &Sxact) -> Result<()> {
+        if xact.is_doomed() {
+            return Err(failure(Reason::DoomedWriting));
+        }
+        xact.wrote.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Finest target first: see [`reads`].
+    fn writes(&self, targets: &[Target]) -> Result<()> {
+        let Some(xact) = self.watched() else { return Ok(()) };
+        if targets[0].rel.0 < base::Oid::FIRST_USER.0 {
+            return Ok(());
+        }
+        self.begin_write(xact)?;
+        let reads = &self.serial_manager().reads;
+        let mut found = Vec::new();
+        for target in targets {
+            reads.readers(*target, xact.id, &mut found);
+        }
+        self.conflicts_in(xact, found)?;
+        // The rollback of a savepoint would undo the write, and leave the read.
+        if targets[0].place().1.is_some() && !self.in_savepoint() {
+            reads.drop_own(xact, targets[0]);
+        }
+        Ok(())
+    }
+
+    fn conflicts_in(&self, xact: &Sxact, found: Vec<Reader>) -> Result<()> {
+        if found.is_empty() {
+            return Ok(());
+        }
+        let mut graph = self.serial_manager().graph.lock();
+        for reader in found {
+            match reader {
+                Reader::Known(reader) => graph.conflict_in(xact.id, reader.id),
+                Reader::Old(committed) => graph.conflict_in_old(xact.id, committed),
+            }
+            .map_err(failure)?;
+        }
+        Ok(())
+    }
+
+    /// A (sub)transaction id was given to it.
+    #[inline]
+    pub(crate) fn serial_assigned(&self, xid: Xid) {
+        if let Some(xact) = self.watched() {
+            self.note_xid(xact, xid);
+        }
+    }
+
+    fn note_xid(&self, xact: &Sxact, xid: Xid) {
+        let mut graph = self.serial_manager().graph.lock();
+        xact.xids.lock().push(xid);
+        graph.wrote_as(xact.id, xid);
+    }
+
+    /// The check before the commit record goes into the log.
+    ///
+    /// # Errors
+    /// `40001`.
+    #[inline]
+    pub(crate) fn prepare_commit(&self) -> Result<()> {
+        match self.watched() {
+            Some(xact) if !self.serial_released.load(Ordering::Acquire) => {
+                self.serial_manager().graph.lock().prepare(xact.id).map_err(failure)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Its outcome has been published.
+    #[inline]
+    pub(crate) fn serial_ended(&self, committed: bool) {
+        if let Some(xact) = self.watched() {
+            self.end_watch(xact, committed);
+        }
+    }
+
+    #[cold]
+    fn end_watch(&self, xact: &Arc<Sxact>, committed: bool) {
+        if self.serial_released.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let serial = self.serial_manager();
+        let work = {
+            let mut graph = serial.graph.lock();
+            if committed { graph.commit(xact.id) } else { graph.remove(xact.id) }
+        };
+        serial.finish(work);
+    }
+}
