@@ -13,7 +13,7 @@ run:
 	exec target/release/threadgres serve -D $(DATA) -h 127.0.0.1 -p $(PORT) -c http_port=$(HTTP_PORT)
 
 test:
-	@scripts/need build clients browser
+	@scripts/need build clients browser isolation
 	cargo xtask tidy
 	cargo test --workspace
 

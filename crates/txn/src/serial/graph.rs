@@ -78,7 +78,7 @@ struct Node {
     /// others: the read-only ones that list it.
     unsafe_with: Vec<u64>,
     /// Its snapshot turned out to be unsafe.
-    is_unsafe: bool,
+    spoilt: bool,
     /// DEFERRABLE, waiting to know.
     waiter: Option<TaskRef>,
 }
@@ -173,7 +173,7 @@ impl Graph {
             ins: Vec::new(),
             outs: Vec::new(),
             unsafe_with,
-            is_unsafe: false,
+            spoilt: false,
             waiter,
         };
         self.nodes.insert(id, node);
@@ -403,15 +403,15 @@ impl Graph {
                 continue;
             }
             let writers = if earliest.is_some_and(|seq| seq <= reader.snapshot) {
-                reader.is_unsafe = true;
+                reader.spoilt = true;
                 std::mem::take(&mut reader.unsafe_with)
             } else {
-                if reader.unsafe_with.is_empty() && !reader.is_unsafe {
+                if reader.unsafe_with.is_empty() && !reader.spoilt {
                     reader.xact.make_safe();
                 }
                 Vec::new()
             };
-            if reader.is_unsafe || reader.unsafe_with.is_empty() {
+            if reader.spoilt || reader.unsafe_with.is_empty() {
                 work.wake.extend(reader.waiter.take());
             }
             for writer in writers {
@@ -423,7 +423,7 @@ impl Graph {
     /// For a read-only transaction: whether its snapshot is known to be safe, or unsafe.
     pub(super) fn verdict(&self, id: u64) -> Option<bool> {
         let node = self.nodes.get(&id)?;
-        if node.is_unsafe {
+        if node.spoilt {
             return Some(false);
         }
         node.unsafe_with.is_empty().then_some(true)
