@@ -13,6 +13,7 @@ use base::settings::{self, Settings};
 use base::{PageId, TupleId};
 use common::{Db, Random};
 use storage::{Options, Storage};
+use txn::Transaction;
 
 const READERS: u64 = 6;
 
@@ -28,9 +29,9 @@ fn key(number: u64) -> Vec<u8> {
     key
 }
 
-fn find(tree: &BTree, number: u64) -> bool {
+fn find(tx: &Transaction, tree: &BTree, number: u64) -> bool {
     let mut found = Vec::new();
-    tree.lookup(&key(number), |t| {
+    tree.lookup(tx, &key(number), |t| {
         found.push(t);
         true
     })
@@ -67,7 +68,9 @@ fn lookups_modify_no_shared_page_state_above_the_leaf() {
         report.inner.iter().map(|block| PageId::main(tree.rel, *block)).collect();
     assert!(inner.len() > 2);
 
-    assert!(find(&tree, 0)); // the root is known from now on
+    let session = db.session();
+    assert!(find(&session.begin(), &tree, 0));
+    drop(session); // the root is known from now on
     let (before, counted) = (words(&db.storage, &inner), db.storage.stats());
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -82,10 +85,12 @@ fn lookups_modify_no_shared_page_state_above_the_leaf() {
         });
         let readers: Vec<_> = (0..READERS)
             .map(|reader| {
-                let tree = &tree;
+                let (db, tree) = (&db, &tree);
                 scope.spawn(move || {
+                    let session = db.session();
+                    let tx = session.begin();
                     let mut random = Random(reader + 1);
-                    (0..5_000).for_each(|_| assert!(find(tree, random.below(count))));
+                    (0..5_000).for_each(|_| assert!(find(&tx, tree, random.below(count))));
                 })
             })
             .collect();
@@ -123,14 +128,16 @@ fn lookups_find_everything_among_splits_evictions_and_a_pool_that_changes_its_si
         let readers: Vec<_> = (0..READERS)
             .map(|reader| {
                 scope.spawn(move || {
+                    let session = db.session();
+                    let tx = session.begin();
                     let mut random = Random(reader + 1);
                     while !done.load(Ordering::Relaxed) {
                         let there = inserted.load(Ordering::Acquire);
                         let number = random.below(there);
-                        assert!(find(tree, number), "{number} of {there}");
-                        assert!(!find(tree, there + 1_000_000));
+                        assert!(find(&tx, tree, number), "{number} of {there}");
+                        assert!(!find(&tx, tree, there + 1_000_000));
                         if random.below(4) == 0 {
-                            assert!(find(other, random.below(OLD)));
+                            assert!(find(&tx, other, random.below(OLD)));
                         }
                     }
                 })
@@ -183,12 +190,15 @@ fn lookup_speed() {
         let began = std::time::Instant::now();
         thread::scope(|scope| {
             for t in 0..threads {
-                let tree = &tree;
+                let (db, tree) = (&db, &tree);
                 scope.spawn(move || {
+                    let session = db.session();
+                    let tx = session.begin();
                     let mut random = Random(t + 1);
                     (0..1_000_000).for_each(|_| {
                         let key = random.below(count).to_be_bytes();
-                        tree.lookup(&key, |t| std::hint::black_box(t) == TupleId::INVALID).unwrap();
+                        tree.lookup(&tx, &key, |t| std::hint::black_box(t) == TupleId::INVALID)
+                            .unwrap();
                     });
                 });
             }
