@@ -237,8 +237,8 @@ fn aicc(count: usize, parameters: usize, squares: f64) -> Option<f64> {
 const RICHER: f64 = 0.05;
 
 /// The richest model that explains significantly more than the simpler one chosen before it (F test
-/// on the squares that it saves); where no test is possible, the richest that leaves a degree of
-/// freedom. Akaike's weights are worked out beside it.
+/// on the squares that it saves), or more at all if that one fails: if it is worse than a flat line,
+/// or the repetitions don't explain its residuals. Akaike's weights are worked out beside it.
 fn choose(fits: &mut [Fit]) -> Option<usize> {
     weigh(fits);
     let mut chosen = 0;
@@ -250,7 +250,8 @@ fn choose(fits: &mut [Fit]) -> Option<usize> {
         let more = (fit.model.parameters() - fits[chosen].model.parameters()) as f64;
         let ratio = saved / more / fit.deviation.powi(2);
         let p = FisherSnedecor::new(more, fit.degrees).map_or(1.0, |f| f.sf(ratio.max(0.0)));
-        if p < RICHER {
+        let fails = |f: &Fit| f.r_squared < 0.0 || f.misfit.is_some_and(|p| p < MISFIT);
+        if p < RICHER || saved > 0.0 && fails(&fits[chosen]) {
             chosen = i;
         }
     }

@@ -315,6 +315,18 @@ fn another_law_is_noticed() {
 }
 
 #[test]
+fn a_law_worse_than_a_flat_line_is_not_chosen_where_another_is_better() {
+    // Saturated from the first client on, and noisy: a line through the origin can't be it.
+    let flat = [(1.0, 230.0), (1.0, 140.0), (2.0, 1400.0), (2.0, 1250.0), (4.0, 2100.0)];
+    let more = [(4.0, 1000.0), (8.0, 700.0), (8.0, 690.0), (16.0, 400.0), (16.0, 500.0)];
+    let last = [(32.0, 800.0), (32.0, 930.0)];
+    let data = [&flat[..], &more, &last].concat();
+    let analysis = fitted(&data);
+    assert_ne!(analysis.best().unwrap().model, Model::Linear);
+    assert!(kinds(&analysis).contains(&"weak-law"), "{:?}", kinds(&analysis));
+}
+
+#[test]
 fn the_same_data_give_the_same_words() {
     let text = || super::text::text(&fitted(&RAY_TRACER));
     assert_eq!(text(), text());

@@ -48,7 +48,7 @@ fn grouped(x: f64) -> String {
 /// A probability, not more exact than it means.
 #[must_use]
 pub fn probability(p: f64) -> String {
-    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.2}") }
+    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
 }
 
 /// A share of one in per cent, with two significant digits.
@@ -88,9 +88,9 @@ pub fn verdict(analysis: &Analysis) -> String {
             format!("Throughput grows in proportion to N: {} each.", quantity(&fit.scale, number))
         }
         Model::Amdahl => format!(
-            "Amdahl's law fits best: {}, no more than {}.",
+            "Amdahl's law fits best: {}, {}.",
             part("serial part", &fit.serial, percent),
-            part("throughput", &fit.peak, number),
+            part("throughput levels off at", &fit.peak, number),
         ),
         Model::Usl => format!(
             "The universal scalability law fits best: {}, {}; {} at {}.",

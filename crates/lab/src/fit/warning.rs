@@ -20,6 +20,8 @@ pub struct Warning {
 const ENOUGH_COUNTS: usize = 6;
 /// How far beyond the last N a prediction is still called one.
 const REACH: f64 = 4.0;
+/// R² below which a law explains less than it leaves.
+const HALF: f64 = 0.5;
 /// Level of the tests of residuals.
 const LEVEL: f64 = 0.05;
 
@@ -114,12 +116,26 @@ fn model(series: &Series, fits: &[Fit], best: &Fit, say: &mut impl FnMut(&'stati
         say(
             "close-model",
             format!(
-                "{} explains significantly more than the simpler laws (F test), yet Akaike's \
-                 criterion, which is strict with few points, prefers {} (weight {} against {}).",
-                best.model.name(),
+                "Akaike's criterion, which is strict with few points, prefers {} to {} (weight {} \
+                 against {}).",
                 other.model.name(),
+                best.model.name(),
                 percent(other.weight.unwrap_or(0.0)),
                 percent(best.weight.unwrap_or(0.0)),
+            ),
+        );
+    }
+    if best.r_squared < HALF {
+        let share = if best.r_squared < 0.0 {
+            "is worse than a flat line".to_owned()
+        } else {
+            format!("explains only {} of the differences", percent(best.r_squared))
+        };
+        say(
+            "weak-law",
+            format!(
+                "{} {share}: the points scatter too much, or hardly depend on N.",
+                best.model.name()
             ),
         );
     }
@@ -162,10 +178,16 @@ fn parameter(
     if q.estimate == 0.0 {
         say(
             "at-bound",
-            format!(
-                "The {name} is held at its bound 0: the data show none, and none larger than {}.",
-                show(q.high)
-            ),
+            if q.high.is_finite() {
+                format!(
+                    "The {name} is held at its bound 0: the data show none, and none larger than {}.",
+                    show(q.high)
+                )
+            } else {
+                format!(
+                    "The {name} is held at its bound 0, yet no value is too large for the data."
+                )
+            },
         );
     } else if q.high - q.low > q.estimate {
         say(

@@ -95,9 +95,20 @@ impl Draw for Chart {
         let area = Area { left, right: frame.width - right, top, bottom: top + frame.height };
         let (x, y) = self.scales(&area, frame);
         self.ground(&mut out, &area, &x, &y, frame);
-        for line in &self.lines {
-            line.draw(&mut out, &x, &y, &self.x, &self.y);
-        }
+        // Lines end at the plot's edge, marks may stand on it.
+        let (wide, high) = (area.right - area.left, area.bottom - area.top);
+        put(
+            &mut out,
+            format_args!(
+                "<svg x=\"{0:.1}\" y=\"{1:.1}\" width=\"{wide:.1}\" height=\"{high:.1}\" \
+             viewBox=\"{0:.1} {1:.1} {wide:.1} {high:.1}\">",
+                area.left, area.top
+            ),
+        );
+        self.lines.iter().for_each(|line| line.shade(&mut out, &x, &y));
+        self.lines.iter().for_each(|line| line.curve(&mut out, &x, &y));
+        out.push_str("</svg>");
+        self.lines.iter().for_each(|line| line.marks(&mut out, &x, &y, &self.x, &self.y));
         if beside {
             self.names(&mut out, &area, &y);
         }
@@ -302,19 +313,27 @@ pub fn legend(entries: &[(String, String)], width: f64, out: &mut String) -> f64
 }
 
 impl Line {
-    fn draw(&self, out: &mut String, x: &Scale, y: &Scale, xs: &Axis, ys: &Axis) {
+    fn shade(&self, out: &mut String, x: &Scale, y: &Scale) {
         let colour = self.colour;
         if self.band.len() > 1 {
             let upper = self.band.iter().map(|b| (b.0, b.2));
             let lower = self.band.iter().rev().map(|b| (b.0, b.1));
-            let path = path(upper.chain(lower).map(|(a, b)| (x.at(a), y.inside(b))));
+            let path = path(upper.chain(lower).map(|(a, b)| (x.at(a), y.at(b))));
             put(out, format_args!("<path class=\"b{colour}\" d=\"{path}Z\"/>"));
         }
+    }
+
+    fn curve(&self, out: &mut String, x: &Scale, y: &Scale) {
+        let colour = self.colour;
         if self.joined && self.dots.len() > 1 {
             let dash = if self.dashed { " dash" } else { "" };
-            let path = path(self.dots.iter().map(|d| (x.at(d.x), y.inside(d.y))));
+            let path = path(self.dots.iter().map(|d| (x.at(d.x), y.at(d.y))));
             put(out, format_args!("<path class=\"line l{colour}{dash}\" d=\"{path}\"/>"));
         }
+    }
+
+    fn marks(&self, out: &mut String, x: &Scale, y: &Scale, xs: &Axis, ys: &Axis) {
+        let colour = self.colour;
         if !self.marked {
             return;
         }

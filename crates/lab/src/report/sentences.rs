@@ -73,12 +73,12 @@ fn against(load: &Load, base: &str) -> Option<String> {
     Some(sentence)
 }
 
-/// A ratio in words; one that the repetitions' scatter could explain is said to be none.
+/// A ratio in words; one that the repetitions' scatter could explain is given as its range.
 fn times(dot: &Dot) -> String {
     let text = if dot.y >= 10.0 { format!("{:.0}", dot.y) } else { format!("{:.1}", dot.y) };
     match dot.range {
         Some((low, high)) if low <= 1.0 && high >= 1.0 => {
-            format!("about {text} times (within the scatter)")
+            format!("between {low:.1} and {high:.1} times")
         }
         _ => format!("{text} times"),
     }
@@ -209,7 +209,7 @@ mod tests {
             point("postgres", 1, 100.0),
             point("postgres", 1, 101.0),
         ]);
-        assert!(all(&results).0.contains("within the scatter"), "{}", all(&results).0);
+        assert!(all(&results).0.contains("between 0.9 and 1.2 times"), "{}", all(&results).0);
         let alone = Results::new(vec![point("a", 1, 90.0), point("a", 2, 170.0)]);
         assert!(all(&alone).0.starts_with("a does most at 2 clients: 170 transactions"));
         assert_eq!(all(&Results::new(vec![])).0, "Nothing was measured.");

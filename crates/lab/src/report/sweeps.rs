@@ -176,7 +176,6 @@ pub fn fits(load: &Load, analyses: &[(&Curve, Analysis)]) -> Option<Plot> {
             q.is_known().then_some((n, q.low, q.high))
         };
         let dots = places.iter().map(|n| Dot { x: *n, y: fit.at(*n), range: None }).collect();
-        highest = highest.max(fit.at(to));
         lines.push(Line {
             name: format!("{} ({})", title(&curve.target), fit.model.name()),
             colour: curve.colour,
@@ -206,7 +205,7 @@ pub fn fits(load: &Load, analyses: &[(&Curve, Analysis)]) -> Option<Plot> {
             lines,
             rule: None,
             beyond: (last < PREDICTED[3]).then_some(last),
-            ceiling: Some(1.6 * highest),
+            ceiling: Some(1.35 * highest),
         }),
     })
 }
