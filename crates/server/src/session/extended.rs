@@ -67,7 +67,7 @@ impl State {
     /// Parse.
     pub(super) fn parse(&mut self, parse: Parse<'_>) -> Result<()> {
         let (name, text) = (utf8(parse.name)?, utf8(parse.text)?);
-        self.entry.begin_statement(text, server::now());
+        self.begin_statement(text);
         self.check_allowed(text)?;
         self.begin_extended();
         if name.is_empty() {
@@ -202,7 +202,7 @@ impl State {
     pub(super) fn execute(&mut self, name: &[u8], limit: u64, rest: &[u8]) -> Result<()> {
         let name = utf8(name)?;
         let mut portal = self.portals.take(name).ok_or_else(|| no_portal(name))?;
-        self.entry.begin_statement(&portal.text, server::now());
+        self.begin_statement(&portal.text);
         self.identify_statement(&portal.plan.prepared);
         self.check_allowed(&portal.text)?;
         self.begin_extended();
@@ -227,10 +227,12 @@ impl State {
             Progress::New => {}
         }
         let params = std::mem::take(&mut portal.params);
+        let watch = self.watch();
         if let Statement::Utility(utility) = &prepared.statement
             && let Some(outcome) =
                 self.control(utility, &portal.text, &params, &portal.formats, rest, false)?
         {
+            self.count_control(watch, &prepared, Some(&outcome));
             portal.progress = Progress::Done;
             self.complete(prepared.tag, &outcome)?;
             return Ok(self.transaction.begun());

@@ -89,6 +89,12 @@ pub struct SessionSettings {
     pub lock_timeout: u64,
     /// `session_memory_limit` in bytes.
     pub memory_limit: i64,
+    /// Somebody wants to know what statements take.
+    pub measures_statements: bool,
+    /// `pg_stat_statements.track` isn't none.
+    pub track_statements: bool,
+    /// The same, and `pg_stat_statements.track_utility`.
+    pub track_utility: bool,
     /// `compute_query_id` isn't off.
     pub compute_query_id: bool,
     /// `synchronous_commit` isn't off.
@@ -131,6 +137,9 @@ impl SessionSettings {
             statement_timeout: 0,
             lock_timeout: 0,
             memory_limit: 0,
+            measures_statements: true,
+            track_statements: true,
+            track_utility: true,
             compute_query_id: true,
             synchronous_commit: true,
             isolation: Isolation::ReadCommitted,
@@ -155,6 +164,10 @@ impl SessionSettings {
         self.statement_timeout = settings.int(setting::STATEMENT_TIMEOUT) as u64;
         self.lock_timeout = settings.int(setting::LOCK_TIMEOUT) as u64;
         self.memory_limit = settings.int(setting::SESSION_MEMORY_LIMIT) << 10;
+        self.track_statements = settings.str(setting::PG_STAT_STATEMENTS_TRACK) != "none";
+        self.track_utility =
+            self.track_statements && settings.bool(setting::PG_STAT_STATEMENTS_TRACK_UTILITY);
+        self.measures_statements = self.track_statements;
         self.compute_query_id = settings.str(setting::COMPUTE_QUERY_ID) != "off";
         self.synchronous_commit = settings.str(setting::SYNCHRONOUS_COMMIT) != "off";
         self.isolation = isolation(settings.str(setting::DEFAULT_TRANSACTION_ISOLATION));

@@ -10,7 +10,6 @@ use super::execute::Run;
 use super::portal::ResultFormats;
 use super::transaction::Block;
 use super::{State, utf8};
-use crate::server;
 
 impl State {
     /// Query. Fatal errors only are returned.
@@ -24,8 +23,11 @@ impl State {
     }
 
     fn run_string(&mut self, text: &str, rest: &[u8]) -> Result<()> {
-        self.entry.begin_statement(text, server::now());
+        self.begin_statement(text);
         self.arm_timeout();
+        if self.transaction.block != Block::Failed {
+            self.ensure_transaction();
+        }
         self.statements.remove("");
         if is_single(text) && self.transaction.block != Block::Failed {
             return self.run_text(text, true, rest);
@@ -62,7 +64,10 @@ impl State {
                 return if last { self.end_implicit() } else { Ok(()) };
             }
             Statement::Utility(utility) => {
-                self.control(utility, text, &params, formats, rest, true)?
+                let watch = self.watch();
+                let done = self.control(utility, text, &params, formats, rest, true)?;
+                self.count_control(watch, &plan.prepared, done.as_ref());
+                done
             }
             Statement::Query(_) => None,
         };

@@ -19,6 +19,7 @@ use txn::{Isolation, Transaction};
 use wire::response::TransactionStatus;
 
 use super::State;
+use super::account::Pending;
 use super::settings::Mark;
 use crate::server;
 
@@ -56,6 +57,7 @@ struct Savepoint {
     settings: Mark,
     /// What there was to notify.
     notify: usize,
+    changes: Pending,
 }
 
 /// Isolation level, READ ONLY, DEFERRABLE.
@@ -302,6 +304,7 @@ impl State {
             let (server, pid) = (&self.server, self.entry.pid);
             notify.committed(&server.channels, pid, lsn, &server.workers, committing);
         }
+        self.account.settle(true);
         let out = self.out.get_mut();
         out.need_durable(tx.durability_needed());
         if self.settings.synchronous_commit || changed {
@@ -314,7 +317,7 @@ impl State {
             self.catalog_tx.committed();
         }
         self.settings.commit();
-        self.entry.update(|a| (a.transaction_start, a.xid) = (0, 0));
+        self.entry.update(|a| a.transaction_start = 0);
         Ok(())
     }
 
@@ -331,6 +334,7 @@ impl State {
     }
 
     fn after_abort(&mut self) {
+        self.account.settle(false);
         if self.catalog_tx.has_work() || self.catalog_tx.changed() {
             self.catalog_tx.aborted();
         }
@@ -338,7 +342,7 @@ impl State {
         if let Some(notify) = &mut self.notify {
             notify.rollback_to(0);
         }
-        self.entry.update(|a| (a.transaction_start, a.xid) = (0, 0));
+        self.entry.update(|a| a.transaction_start = 0);
     }
 
     /// A statement failed.
@@ -359,6 +363,7 @@ impl State {
                 if let Some(notify) = &mut self.notify {
                     notify.rollback_to(savepoint.notify);
                 }
+                self.account.rollback_to(&savepoint.changes);
             }
             _ => self.abort(),
         }
@@ -376,6 +381,7 @@ impl State {
                 catalog: self.catalog_tx.savepoint(),
                 settings: self.settings.mark_here(),
                 notify: self.notify.as_ref().map_or(0, |n| n.mark()),
+                changes: self.account.savepoint(),
             });
         }
         Ok(())
@@ -414,6 +420,7 @@ impl State {
         if let Some(notify) = &mut self.notify {
             notify.rollback_to(savepoint.notify);
         }
+        self.account.rollback_to(&savepoint.changes);
         self.transaction.savepoints.truncate(index + 1);
         self.transaction.block = Block::Explicit;
         Ok(())
