@@ -84,12 +84,17 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// What they mean for the rows that live and those that are dead.
-    pub fn settled(&self, committed: bool) -> (i64, u64) {
+    /// What became of a table's rows by them.
+    pub fn settled(&self, table: u32, committed: bool) -> Settled {
         if committed {
-            (self.inserted as i64 - self.deleted as i64, self.updated + self.deleted)
+            Settled {
+                table,
+                live: self.inserted as i64 - self.deleted as i64,
+                dead: self.updated + self.deleted,
+                modified: self.inserted + self.updated + self.deleted,
+            }
         } else {
-            (0, self.inserted + self.updated)
+            Settled { table, dead: self.inserted + self.updated, ..Settled::default() }
         }
     }
 
@@ -103,13 +108,26 @@ impl Changes {
     }
 }
 
+/// Changes whose transaction has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// The table's oid.
+    pub table: u32,
+    /// Rows that came to life, less those that went.
+    pub live: i64,
+    /// Row versions that died.
+    pub dead: u64,
+    /// Rows changed.
+    pub modified: u64,
+}
+
 /// What a session has to pass on.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Of tables and indexes.
     pub tally: Tally,
-    /// Of tables whose changes are settled: rows that came to life and rows that died.
-    pub settled: Vec<(u32, i64, u64)>,
+    /// Of tables whose changes are settled.
+    pub settled: Vec<Settled>,
     /// Of the database.
     pub database: DatabaseCounts,
     /// Of the buffers, the log and files.
@@ -246,13 +264,14 @@ impl Counters {
             for (oid, counts) in report.tally.iter() {
                 let relation = stripe.relations.entry(*oid).or_default();
                 relation.counts.add(counts);
-                relation.modified += counts.inserted + counts.updated + counts.deleted;
                 relation.fresh += counts.inserted;
             }
-            for (oid, live, dead) in report.settled.drain(..) {
+            for settled in report.settled.drain(..) {
+                let oid = settled.table;
                 let relation = stripe.relations.entry(oid).or_default();
-                relation.live += live;
-                relation.dead += dead;
+                relation.live += settled.live;
+                relation.dead += settled.dead;
+                relation.modified += settled.modified;
                 if relation.dead > 0 && relation.dead >= relation.portion {
                     portions.push((oid, std::mem::take(&mut relation.dead)));
                 }
@@ -478,8 +497,7 @@ mod tests {
         let counts = report.tally.of(oid);
         (counts.inserted, counts.updated) = (changes.inserted, changes.updated);
         counts.deleted = changes.deleted;
-        let (live, dead) = changes.settled(committed);
-        report.settled.push((oid, live, dead));
+        report.settled.push(changes.settled(oid, committed));
         counters.take(&mut report)
     }
 

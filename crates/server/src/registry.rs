@@ -57,6 +57,8 @@ pub struct Activity {
     pub session_start: i64,
     /// When the transaction began.
     pub transaction_start: i64,
+    /// How many transactions the session has begun.
+    pub transactions: u64,
     /// When the statement began.
     pub query_start: i64,
     /// When `state` changed.
@@ -144,6 +146,12 @@ impl Entry {
         self.query_id.load(Ordering::Relaxed)
     }
 
+    /// The number of its last transaction, and whether that one is running.
+    pub fn transaction(&self) -> (u64, bool) {
+        let activity = self.activity.lock();
+        (activity.transactions, activity.transaction_start != 0)
+    }
+
     /// Changes what others see.
     pub fn update(&self, change: impl FnOnce(&mut Activity)) {
         change(&mut self.activity.lock());
@@ -192,6 +200,7 @@ impl Registry {
                 query: String::new(),
                 session_start: now,
                 transaction_start: 0,
+                transactions: 0,
                 query_start: 0,
                 state_change: now,
                 user_oid: 0,

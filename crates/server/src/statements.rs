@@ -143,8 +143,7 @@ impl Statement {
 
 /// Forgets what ran least since this was last called, a twentieth of all; how many.
 pub fn make_room(statements: &mut HashMap<StatementKey, Statement>) -> usize {
-    let mut recent: Vec<u64> =
-        statements.values().map(|s| s.executions.count - s.before).collect();
+    let mut recent: Vec<u64> = statements.values().map(|s| s.executions.count - s.before).collect();
     let nth = recent.len() / 20;
     let (_, limit, _) = recent.select_nth_unstable(nth);
     let (limit, before, mut room) = (*limit, statements.len(), nth + 1);

@@ -116,7 +116,7 @@ fn registry() -> &'static Registry {
         Registry {
             by_name: all.iter().map(|t| ((t.schema, t.name), pair(t))).collect(),
             by_oid: all.iter().map(|t| (t.oid, pair(t))).collect(),
-            all,
+            all: all.into_iter().filter(|t| !t.name.ends_with("()")).collect(),
         }
     })
 }
@@ -180,6 +180,12 @@ fn as_table(table: &SystemTable) -> Table {
         options: Vec::new(),
         unlogged: false,
     }
+}
+
+/// What a function returns that has rows of several columns: kept as a computed table with the
+/// function's name and a pair of parentheses.
+pub fn find_function(name: &str) -> Option<Arc<Table>> {
+    find(None, &format!("{name}()"))
 }
 
 /// All of them.

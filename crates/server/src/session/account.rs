@@ -86,8 +86,7 @@ impl Account {
         let counter = &mut self.report.database;
         *(if committed { &mut counter.commits } else { &mut counter.rollbacks }) += 1;
         for (oid, changes) in self.pending.drain(..) {
-            let (live, dead) = changes.settled(committed);
-            self.report.settled.push((oid, live, dead));
+            self.report.settled.push(changes.settled(oid, committed));
         }
     }
 
@@ -102,8 +101,8 @@ impl Account {
         self.absorb();
         for (oid, changes) in &self.pending {
             let kept = savepoint.iter().find(|(known, _)| known == oid).map(|(_, c)| *c);
-            let (_, dead) = changes.since(&kept.unwrap_or_default()).settled(false);
-            self.report.settled.push((*oid, 0, dead));
+            let undone = changes.since(&kept.unwrap_or_default());
+            self.report.settled.push(undone.settled(*oid, false));
         }
         self.pending.clone_from(savepoint);
     }

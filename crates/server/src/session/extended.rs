@@ -15,6 +15,7 @@ use wire::response;
 
 use super::execute::Run;
 use super::portal::{Portal, PreparedStatement, Progress, ResultFormats};
+use super::settings::LogStatement;
 use super::simple::ends_block;
 use super::transaction::Block;
 use super::{State, rows, utf8};
@@ -206,7 +207,19 @@ impl State {
         self.identify_statement(&portal.plan.prepared);
         self.check_allowed(&portal.text)?;
         self.begin_extended();
-        if self.run_portal(&mut portal, limit, rest)? {
+        let how = || match name {
+            "" => "execute <unnamed>".to_owned(),
+            name => format!("execute {name}"),
+        };
+        let logs = self.settings.log_statement != LogStatement::None;
+        let plan = &portal.plan.prepared;
+        let logged = logs && self.log_before(&how(), &portal.text, plan, &portal.params);
+        let clock = self.duration_clock();
+        let again = self.run_portal(&mut portal, limit, rest)?;
+        if clock.is_some() {
+            self.log_duration(clock, logged, &how(), &portal.text);
+        }
+        if again {
             self.portals.put(name, portal);
         }
         Ok(())

@@ -23,6 +23,7 @@ mod cursor;
 pub mod execute;
 mod extended;
 pub mod hooks;
+mod logging;
 mod names;
 pub mod portal;
 mod rows;
@@ -353,6 +354,8 @@ impl State {
         let timeout = self.settings.statement_timeout;
         self.entry.task.memory().begin_statement(self.settings.memory_limit);
         self.owner.lock_timeout_ms.store(self.settings.lock_timeout, Ordering::Relaxed);
+        self.owner.deadlock_timeout_ms.store(self.settings.deadlock_timeout, Ordering::Relaxed);
+        self.owner.log_lock_waits.store(self.settings.log_lock_waits, Ordering::Relaxed);
         if timeout > 0 && !self.deadline_armed {
             self.deadline_armed = true;
             let deadline = Instant::now() + Duration::from_millis(timeout);
@@ -387,10 +390,27 @@ impl State {
         if error.severity() != Severity::Error {
             return Err(error);
         }
-        log::error(self.entry.pid, &error, statement);
+        if error.code() == base::sqlstate::T_R_DEADLOCK_DETECTED {
+            log::error(self.entry.pid, &self.with_statements(&error), statement);
+        } else {
+            log::error(self.entry.pid, &error, statement);
+        }
         let out = self.out.get_mut();
         response::error(&mut out.buffer, &error);
         out.pace()
+    }
+
+    /// A deadlock's error as the log has it: with the statements of those who are part of it.
+    fn with_statements(&self, error: &Error) -> Error {
+        let detail = error.fields().detail.clone().unwrap_or_default();
+        let pid = |line: &str| line.strip_prefix("Process ")?.split(' ').next()?.parse().ok();
+        let statements: Vec<String> = detail
+            .lines()
+            .filter_map(pid)
+            .filter_map(|pid| self.server.sessions.get(pid))
+            .map(|entry| format!("\nProcess {}: {}", entry.pid, entry.activity().query))
+            .collect();
+        error.clone().detail(detail + &statements.concat())
     }
 
     /// ReadyForQuery, after the parameters that changed.

@@ -57,6 +57,8 @@ impl State {
         }
         let (plan, params) = self.plan_simple(text)?;
         self.identify_statement(&plan.prepared);
+        let logged = self.log_before("statement", text, &plan.prepared, &[]);
+        let clock = self.duration_clock();
         let (formats, tag) = (&ResultFormats::default(), plan.prepared.tag);
         let outcome = match &plan.prepared.statement {
             Statement::Empty => {
@@ -87,6 +89,7 @@ impl State {
         if last {
             self.end_implicit()?;
         }
+        self.log_duration(clock, logged, "statement", text);
         self.complete(tag, &outcome)
     }
 }

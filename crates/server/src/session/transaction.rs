@@ -115,7 +115,10 @@ impl State {
         let tx = self.server.engine.txn.begin(&self.owner, isolation, read_only);
         tx.set_deferrable(deferrable);
         self.transaction.current = Some(tx);
-        self.entry.update(|a| a.transaction_start = now);
+        self.entry.update(|a| {
+            a.transaction_start = now;
+            a.transactions += 1;
+        });
     }
 
     /// `25P01` outside a block.

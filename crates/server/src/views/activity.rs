@@ -87,3 +87,41 @@ pub(super) fn activity(server: &Server) -> Vec<Vec<Datum>> {
     let background_tasks = sched::background_tasks();
     sessions.chain(background_tasks.iter().map(|task| background(server, task))).collect()
 }
+
+/// Rows of `pg_stat_get_activity(NULL)`: the columns of the view in another order, and those of
+/// `pg_stat_ssl` and `pg_stat_gssapi`.
+pub(super) fn function(server: &Server) -> Vec<Vec<Datum>> {
+    let columns = |name: &str| catalog::system::find(None, name).map(|t| t.columns.clone());
+    let view = columns("pg_stat_activity").unwrap_or_default();
+    let wanted = columns("pg_stat_get_activity()").unwrap_or_default();
+    let place = |name: &str| view.iter().position(|c| c.name == name);
+    let one = |row: Vec<Datum>| {
+        let value = |c: &catalog::Column| match (place(&c.name), c.name.as_str()) {
+            (Some(at), _) => row[at].clone(),
+            (None, "ssl" | "gss_auth" | "gss_enc") => Datum::Bool(false),
+            (None, _) => Datum::Null,
+        };
+        wanted.iter().map(value).collect()
+    };
+    activity(server).into_iter().map(one).collect()
+}
+
+/// Rows of `pg_stat_ssl`: connections are not encrypted.
+pub(super) fn ssl(server: &Server) -> Vec<Vec<Datum>> {
+    let one = |entry: &std::sync::Arc<Entry>| {
+        let pid = Datum::Int4(entry.pid);
+        row(PG_CATALOG, "pg_stat_ssl").set("pid", pid).set("ssl", false).done()
+    };
+    server.sessions.all().iter().map(one).collect()
+}
+
+/// Rows of `pg_stat_gssapi`: nobody comes that way.
+pub(super) fn gssapi(server: &Server) -> Vec<Vec<Datum>> {
+    let one = |entry: &std::sync::Arc<Entry>| {
+        row(PG_CATALOG, "pg_stat_gssapi")
+            .set("pid", entry.pid)
+            .fill(&["gss_authenticated", "encrypted"], Datum::Bool(false))
+            .done()
+    };
+    server.sessions.all().iter().map(one).collect()
+}

@@ -2,6 +2,7 @@
 
 mod activity;
 mod database;
+pub mod functions;
 mod locks;
 mod memory;
 mod session;
@@ -21,9 +22,9 @@ pub use tables::pages;
 pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
     match view {
         "pg_stat_activity" => activity::activity(server),
-        "pg_locks" => server.engine.txn.locks.snapshot().iter().map(locks::lock).collect(),
         "pg_stat_session_memory" => memory::sessions(),
         "pg_stat_server_memory" => memory::server(server),
+        "pg_locks" => locks::locks(server),
         "pg_stat_all_tables" => tables::tables(server, "pg_stat_all_tables"),
         "pg_stat_sys_tables" => tables::tables(server, "pg_stat_sys_tables"),
         "pg_stat_user_tables" => tables::tables(server, "pg_stat_user_tables"),
@@ -36,6 +37,12 @@ pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
         "pg_statio_all_indexes" => tables::indexes(server, "pg_statio_all_indexes"),
         "pg_statio_sys_indexes" => tables::indexes(server, "pg_statio_sys_indexes"),
         "pg_statio_user_indexes" => tables::indexes(server, "pg_statio_user_indexes"),
+        "pg_stat_get_activity()" => activity::function(server),
+        "pg_ls_waldir()" => functions::wal_files(server),
+        "pg_ls_tmpdir()" => functions::temporary_files(server),
+        "pg_stat_ssl" => activity::ssl(server),
+        "pg_stat_gssapi" => activity::gssapi(server),
+        "pg_stat_slru" => storage::slru(server),
         "pg_stat_database" => database::databases(server),
         "pg_stat_database_conflicts" => database::conflicts(server),
         "pg_stat_bgwriter" => storage::bgwriter(server),

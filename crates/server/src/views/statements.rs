@@ -48,10 +48,7 @@ fn one(key: &StatementKey, s: &Statement) -> Vec<Datum> {
             Datum::Int8(0),
         )
         .fill(&["temp_blk_read_time", "temp_blk_write_time"], Datum::Float8(0.0))
-        .fill(
-            &["jit_functions", "jit_inlining_count", "jit_optimization_count"],
-            Datum::Int8(0),
-        )
+        .fill(&["jit_functions", "jit_inlining_count", "jit_optimization_count"], Datum::Int8(0))
         .set("jit_emission_count", 0u64)
         .fill(
             &["jit_generation_time", "jit_inlining_time", "jit_optimization_time"],

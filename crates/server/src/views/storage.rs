@@ -94,9 +94,8 @@ pub(super) fn io(server: &Server) -> Vec<Vec<Datum>> {
             .set("stats_reset", time(server.started))
             .done()
     };
-    let touches = |(kind, used): &&(&str, Usage)| {
-        *kind == "client backend" || Usage::default() != *used
-    };
+    let touches =
+        |(kind, used): &&(&str, Usage)| *kind == "client backend" || Usage::default() != *used;
     kinds.iter().filter(touches).map(one).collect()
 }
 
@@ -106,4 +105,25 @@ pub(super) fn archiver(server: &Server) -> Vec<Vec<Datum>> {
         .fill(&["archived_count", "failed_count"], Datum::Int8(0))
         .set("stats_reset", time(server.started));
     vec![one.done()]
+}
+
+/// `pg_stat_slru`: the caches that PostgreSQL has are not here; what they cache is in memory.
+pub(super) fn slru(server: &Server) -> Vec<Vec<Datum>> {
+    let names = [
+        "CommitTs",
+        "MultiXactMember",
+        "MultiXactOffset",
+        "Notify",
+        "Serial",
+        "Subtrans",
+        "Xact",
+        "other",
+    ];
+    let one = |name: &&str| {
+        let mut row = vec![Datum::Text((*name).into())];
+        row.extend(vec![Datum::Int8(0); 7]);
+        row.push(time(server.started));
+        row
+    };
+    names.iter().map(one).collect()
 }
