@@ -4,6 +4,7 @@
 pub mod error;
 pub mod ids;
 pub mod settings;
+pub mod usage;
 pub mod waits;
 
 pub use error::{Error, Result, SqlState, sqlstate};

@@ -6,9 +6,12 @@ use base::Result;
 use base::settings::Settings;
 use catalog::system::ServerInfo;
 use catalog::{Catalog, CatalogTx};
+use sched::Task;
 use storage::Storage;
 use txn::{Snapshot, Transaction, TxnManager};
 use types::{Batch, Datum, FormatContext};
+
+use crate::tally::Tally;
 
 /// The server's parts below the session, made once.
 pub struct Engine {
@@ -57,6 +60,16 @@ pub struct ExecContext<'a> {
     pub database: (&'a str, u32),
     /// The statement's parameters.
     pub params: &'a [Datum],
+    /// What it does to each table and index.
+    pub tally: &'a mut Tally,
+}
+
+impl ExecContext<'_> {
+    /// The session's task.
+    #[inline]
+    pub fn task(&self) -> &Task {
+        self.tx.locks().task()
+    }
 }
 
 /// Takes result rows: the session encodes them straight into its output buffer.

@@ -36,6 +36,7 @@ mod session;
 mod short;
 mod subquery;
 mod table;
+pub mod tally;
 mod vector;
 
 pub use context::{Engine, ExecContext, Outcome, RowSink, SessionHooks};

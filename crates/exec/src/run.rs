@@ -110,6 +110,7 @@ pub struct Execution {
     /// Rows that were computed but not asked for yet: a batch and how many of it are gone.
     rest: Option<(Batch, usize)>,
     ended: bool,
+    begun: bool,
 }
 
 impl Execution {
@@ -130,6 +131,7 @@ impl Execution {
             root,
             rest: None,
             ended: false,
+            begun: false,
         })
     }
 
@@ -143,6 +145,7 @@ impl Execution {
         limit: u64,
         sink: &mut dyn RowSink,
     ) -> Result<(u64, bool)> {
+        self.begun = true;
         let mut sent = 0;
         loop {
             let left = if limit == 0 { u64::MAX } else { limit - sent };
@@ -187,6 +190,11 @@ impl Execution {
             }
         }
         Ok(None)
+    }
+
+    /// Whether rows have been asked for.
+    pub fn begun(&self) -> bool {
+        self.begun
     }
 
     /// Rows that a data-changing statement has changed, once it has ended.

@@ -24,6 +24,7 @@ use crate::ops::index_bounds;
 use crate::rows::Row;
 use crate::run::{Run, State};
 use crate::table::{KeyCodec, Projection, TableHandle, Version};
+use crate::tally::Pages;
 
 /// What is kept with a plan.
 enum Short {
@@ -181,6 +182,7 @@ fn read(point: &Point, plan: &PointPlan<'_>, run: &mut Run<'_, '_>) -> Result<Op
     if !index_bounds::point(&point.codec, plan.equal, run, &mut key)? {
         return Ok(None);
     }
+    let before = Pages::now(run.cx.task());
     let mut first = None;
     let mut more: Vec<TupleId> = Vec::new();
     point.tree.lookup(run.cx.tx, &key, |root| {
@@ -191,15 +193,23 @@ fn read(point: &Point, plan: &PointPlan<'_>, run: &mut Run<'_, '_>) -> Result<Op
         }
         true
     })?;
+    let entries = usize::from(first.is_some()) + more.len();
+    let tx = run.cx.tx;
+    let counts = run.cx.tally.of(plan.index.oid);
+    counts.scans += 1;
+    counts.returned += entries as u64;
+    let mut before = before.count(tx.locks().task(), counts);
     let mut values = Vec::with_capacity(plan.scan.columns.len());
     for root in first.into_iter().chain(more) {
         let found = point.table.heap.fetch(run.cx.tx, &run.snapshot, root, |tid, bytes| {
             let at = Version::new(tid, root);
             point.projection.row(&point.table.columns, at, bytes, &mut values)
         })?;
+        before = before.count(tx.locks().task(), run.cx.tally.of(plan.scan.table.oid));
         if found.transpose()?.is_none() {
             continue;
         }
+        run.cx.tally.of(plan.index.oid).fetched += 1;
         if let Some(filter) = &plan.scan.filter
             && !eval::holds(filter, Row::Values(&values), run)?
         {

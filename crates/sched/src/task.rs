@@ -4,11 +4,12 @@
 //! The waiting itself is a futex on the parking's word (plain threads) or a suspended coroutine
 //! (sessions on workers); see `Task::block`.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering, fence};
+use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use base::settings::{live_bool, setting};
+use base::usage::{USES, Usage, Use};
 use base::{Error, Result, WaitEvent, err};
 
 use crate::clock::{self, NEVER, now_ns};
@@ -16,6 +17,7 @@ use crate::local::{self, local};
 use crate::memory::Account;
 use crate::observe::{self, WaitObject, WaitRecord, Waiting};
 use crate::parking::{Begin, DEAF, PARKED, POLLING, Parking};
+use crate::spin::SpinLock;
 use crate::sys;
 use crate::worker::{self, Conn};
 
@@ -35,10 +37,12 @@ pub struct Task {
     statement_deadline: AtomicU64,
     waits: AtomicU64,
     waited_ns: AtomicU64,
-    /// Who it is to users: the session's number; 0 for background threads.
+    /// Who it is to users; 0: it has no number.
     pid: AtomicI32,
     /// The statement that it runs: its query identifier; 0: none.
     statement: AtomicU64,
+    /// What it has used: see [`used`].
+    usage: [AtomicU64; USES],
     /// The connection that this task runs; null for a plain thread.
     link: AtomicPtr<Conn>,
     /// Gets a plain thread out of poll(2); -1 until it first polls.
@@ -132,6 +136,7 @@ impl Task {
             waited_ns: AtomicU64::new(0),
             pid: AtomicI32::new(0),
             statement: AtomicU64::new(0),
+            usage: [const { AtomicU64::new(0) }; USES],
             link: AtomicPtr::new(std::ptr::null_mut()),
             eventfd: AtomicI32::new(-1),
             latches: AtomicI32::new(0),
@@ -151,7 +156,7 @@ impl Task {
         self.kind
     }
 
-    /// The number by which users know the session; 0 for a background thread.
+    /// The number by which users know the session or background thread; 0: it has none.
     pub fn pid(&self) -> i32 {
         self.pid.load(Ordering::Relaxed)
     }
@@ -174,6 +179,17 @@ impl Task {
     /// What it holds of the heap.
     pub fn memory(&self) -> &Account {
         &self.memory
+    }
+
+    /// What it has used so far.
+    pub fn usage(&self) -> Usage {
+        Usage(std::array::from_fn(|i| self.usage[i].load(Ordering::Relaxed)))
+    }
+
+    /// One of these counts.
+    #[inline]
+    pub fn used(&self, what: Use) -> u64 {
+        self.usage[what as usize].load(Ordering::Relaxed)
     }
 
     /// Makes the task runnable; if it isn't parked its next `park` returns at once. Any thread.
@@ -493,6 +509,33 @@ pub fn with_current<R>(f: impl FnOnce(&Task) -> R) -> R {
     f(local().current())
 }
 
+/// Counts what the running task uses.
+#[inline]
+pub fn used(what: Use, amount: u64) {
+    let count = &local().current().usage[what as usize];
+    // Only the task itself writes it.
+    count.store(count.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
+}
+
+/// The background threads that run, in the order in which they were started.
+pub fn background_tasks() -> Vec<TaskRef> {
+    BACKGROUND.lock().iter().filter_map(Weak::upgrade).collect()
+}
+
+/// A number by which users know a session or a background thread; from 1, then round again.
+pub fn next_pid() -> i32 {
+    static NEXT: AtomicI32 = AtomicI32::new(0);
+    loop {
+        let pid = NEXT.fetch_add(1, Ordering::Relaxed).wrapping_add(1) & i32::MAX;
+        if pid != 0 {
+            return pid;
+        }
+    }
+}
+
+/// See [`background_tasks`].
+static BACKGROUND: SpinLock<Vec<Weak<Task>>> = SpinLock::new(Vec::new());
+
 /// Waits until unparked, the deadline, or an interrupt. The caller has registered itself where its
 /// waker looks, and checks its condition again afterwards: wake-ups may be spurious. `waiting` is a
 /// [`WaitEvent`], or a [`Waiting`] where the object is known.
@@ -587,6 +630,14 @@ pub fn spawn_thread(
 /// # Panics
 /// When the system has no more threads.
 pub fn spawn_task(task: TaskRef, f: impl FnOnce() + Send + 'static) -> std::thread::JoinHandle<()> {
+    if task.pid() == 0 {
+        task.set_pid(next_pid());
+    }
+    {
+        let mut background = BACKGROUND.lock();
+        background.retain(|t| t.strong_count() > 0);
+        background.push(Arc::downgrade(&task));
+    }
     let builder = std::thread::Builder::new().name(task.kind().to_owned());
     let started = builder.stack_size(THREAD_STACK_BYTES).spawn(move || {
         local::adopt(task);

@@ -3,7 +3,6 @@
 //! `autovacuum_naptime` before it looks again. While nothing changes it does not run at all.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,9 +20,6 @@ use crate::server::{self, Server};
 use crate::session::execute::table_size;
 use crate::session::hooks::Info;
 use crate::session::settings::SessionSettings;
-
-/// Its number in `pg_locks`: one that no session gets.
-const PID: i32 = i32::MAX;
 
 /// How to reach the thread.
 #[derive(Default)]
@@ -85,17 +81,24 @@ fn work(server: &Arc<Server>) {
 /// One look at all tables that changed.
 fn round(server: &Arc<Server>) {
     let catalog = server.engine.catalog.current();
-    for slot in server.counters.all() {
-        let Some(table) = catalog.table(slot.table.load(Ordering::Acquire)) else { continue };
-        let dead = slot.dead.load(Ordering::Relaxed);
+    let counters = &server.counters;
+    counters.retain(|oid| catalog.table(oid).is_some() || catalog.index(oid).is_some());
+    for (oid, dead) in counters.dead_rows() {
+        let Some(table) = catalog.table(oid) else { continue };
         let (_, rows) = table_size(&server.engine, &catalog, table);
         let needed = threshold(server, rows);
-        slot.threshold.store(needed, Ordering::Relaxed);
+        counters.set_threshold(oid, needed);
         if dead < needed {
             continue;
         }
         match vacuum(server, &catalog, table) {
-            Ok(()) => slot.vacuumed(dead, true, server::now()),
+            Ok(true) => {
+                let now = server::now();
+                counters.vacuumed(oid, dead, true, now);
+                let rows = server.engine.catalog.current().stats(oid).map_or(0.0, |s| s.rows);
+                counters.analyzed(oid, rows, true, now);
+            }
+            Ok(false) => {}
             Err(error) => {
                 let doing = format!("automatic vacuum of table \"{}\"", table.name);
                 log::error(0, &error.context(doing), None);
@@ -115,8 +118,8 @@ fn threshold(server: &Server, rows: f64) -> u64 {
     (base + scale * rows).max(1.0) as u64
 }
 
-/// Runs VACUUM ANALYZE as a session would.
-fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Result<()> {
+/// Runs VACUUM ANALYZE as a session would; false when somebody works with the table.
+fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Result<bool> {
     let quote = catalog::definition::quote_ident;
     let schema = catalog.schema(table.schema).map_or("public", |s| &s.name);
     let text = format!("VACUUM ANALYZE {}.{}", quote(schema), quote(&table.name));
@@ -137,14 +140,14 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
         table_size: &size,
     };
     let prepared = server.plans.prepare(&text, &[], &cx)?;
-    let owner = engine.txn.new_owner(&sched::current(), PID);
+    let owner = engine.txn.new_owner(&sched::current(), sched::current().pid());
     let tx = engine.txn.begin(&owner, Isolation::ReadCommitted, false);
     let mut catalog_tx = CatalogTx::new(&engine.catalog);
     for (table, mode) in &prepared.locks {
         // Somebody who works with the table comes first; it is tried again after the nap.
         let tag = LockTag::Relation(*table);
         if !engine.txn.locks.lock(tx.locks(), tag, *mode, txn::lock::LockWait::Try)? {
-            return Ok(());
+            return Ok(false);
         }
     }
     let statements = Default::default();
@@ -163,6 +166,7 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
         user: "",
         database: ("postgres", catalog::object::ids::POSTGRES_DB),
         params: &[],
+        tally: &mut Default::default(),
     };
     let result = exec::context::run_utility(&prepared, &mut cx, &mut Nobody);
     tx.end_statement();
@@ -175,7 +179,7 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
     let lsn = tx.commit(&[], |_| catalog_tx.publish())?;
     engine.storage.wal.flush(lsn)?;
     catalog_tx.committed();
-    Ok(())
+    Ok(true)
 }
 
 /// There is no client.

@@ -1,123 +1,490 @@
-//! What happened to each table: counted by sessions, read by the background vacuum and by
-//! `pg_stat_user_tables`. Kept in memory only.
+//! What happened to the database, its tables and its indexes. Kept in memory only: a restart
+//! begins anew.
 //!
-//! A fixed table of slots with atomic counters: counting takes no lock, and the vacuum is woken once,
-//! by the statement whose dead rows cross the slot's threshold. When more tables change than there
-//! are slots, the rest is not counted (and left to VACUUM by hand).
+//! ```text
+//!   executor ─▶ Tally ─┐  at the end of a statement             at a look
+//!   session  ─▶ Account ┴─────────▶ stripe of the worker ───────────▶ sum ─▶ views
+//!                                        │ dead rows, in portions
+//!                                        ▼
+//!                                   Table: thresholds and times ─▶ background vacuum
+//! ```
+//!
+//! Each worker has a stripe of its own, so counting touches no memory that another worker writes;
+//! its lock is free but for the moment of a look. Only dead rows must be known to all, since one
+//! statement is to wake the vacuum, the one whose rows cross the threshold: a stripe passes them on
+//! in portions of a small part of the threshold.
 
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
+use base::WaitEvent;
 use base::settings::{live_int, setting};
-use sql::plan::{Modify, ModifyAction};
+use base::usage::Usage;
+use crossbeam_utils::CachePadded;
+use exec::tally::{RelationCounts, Tally};
+use sched::Mutex;
 
-const SLOTS: usize = 4096;
+use crate::statements::{Sample, Statement, StatementKey};
 
-/// One table's counters.
+/// Workers beyond this share stripes.
+const STRIPES: usize = 128;
+/// A stripe keeps dead rows to itself up to this part of the table's threshold.
+const PORTIONS: u64 = 64;
+
+/// Counts of the database. Times are in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatabaseCounts {
+    /// Transactions committed.
+    pub commits: u64,
+    /// Transactions rolled back.
+    pub rollbacks: u64,
+    /// Deadlocks detected.
+    pub deadlocks: u64,
+    /// Sessions begun.
+    pub sessions: u64,
+    /// Ended because the client went away.
+    pub abandoned: u64,
+    /// Ended by a fatal error.
+    pub fatal: u64,
+    /// Ended by an administrator.
+    pub killed: u64,
+    /// Time of sessions that have ended, and of the others up to their last statement.
+    pub session_time: u64,
+    /// Time of statements.
+    pub active_time: u64,
+    /// Time between the statements of transactions.
+    pub idle_in_transaction_time: u64,
+}
+
+impl DatabaseCounts {
+    fn add(&mut self, other: &DatabaseCounts) {
+        self.commits += other.commits;
+        self.rollbacks += other.rollbacks;
+        self.deadlocks += other.deadlocks;
+        self.sessions += other.sessions;
+        self.abandoned += other.abandoned;
+        self.fatal += other.fatal;
+        self.killed += other.killed;
+        self.session_time += other.session_time;
+        self.active_time += other.active_time;
+        self.idle_in_transaction_time += other.idle_in_transaction_time;
+    }
+}
+
+/// Rows changed by a transaction whose end isn't known yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Inserted.
+    pub inserted: u64,
+    /// Updated.
+    pub updated: u64,
+    /// Deleted.
+    pub deleted: u64,
+}
+
+impl Changes {
+    /// What became of a table's rows by them.
+    pub fn settled(&self, table: u32, committed: bool) -> Settled {
+        if committed {
+            Settled {
+                table,
+                live: self.inserted as i64 - self.deleted as i64,
+                dead: self.updated + self.deleted,
+                modified: self.inserted + self.updated + self.deleted,
+            }
+        } else {
+            Settled { table, dead: self.inserted + self.updated, ..Settled::default() }
+        }
+    }
+
+    /// What came since an earlier reading.
+    pub fn since(&self, earlier: &Changes) -> Changes {
+        Changes {
+            inserted: self.inserted - earlier.inserted,
+            updated: self.updated - earlier.updated,
+            deleted: self.deleted - earlier.deleted,
+        }
+    }
+}
+
+/// Changes whose transaction has ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// The table's oid.
+    pub table: u32,
+    /// Rows that came to life, less those that went.
+    pub live: i64,
+    /// Row versions that died.
+    pub dead: u64,
+    /// Rows changed.
+    pub modified: u64,
+}
+
+/// What a session has to pass on.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Of tables and indexes.
+    pub tally: Tally,
+    /// Of tables whose changes are settled.
+    pub settled: Vec<Settled>,
+    /// Of the database.
+    pub database: DatabaseCounts,
+    /// Of the buffers, the log and files.
+    pub usage: Usage,
+}
+
+/// A table or index in a stripe.
+#[derive(Clone, Copy, Debug, Default)]
+struct Relation {
+    counts: RelationCounts,
+    live: i64,
+    /// Dead rows that the table has not been told of.
+    dead: u64,
+    /// Dead rows at which it is told; 0: not known yet.
+    portion: u64,
+    modified: u64,
+    /// Rows inserted since the last vacuum.
+    fresh: u64,
+}
+
 #[derive(Default)]
-pub struct Slot {
-    /// The table; 0: free.
-    pub table: AtomicU32,
-    /// Rows inserted.
-    pub inserted: AtomicU64,
-    /// Rows updated.
-    pub updated: AtomicU64,
-    /// Rows deleted.
-    pub deleted: AtomicU64,
+struct Stripe {
+    database: DatabaseCounts,
+    usage: Usage,
+    relations: HashMap<u32, Relation>,
+    statements: HashMap<StatementKey, Statement>,
+}
+
+/// What all workers share about a table.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// Rows that lived when it was last counted.
+    pub live: i64,
     /// Row versions that died since the last vacuum, about.
-    pub dead: AtomicU64,
+    pub dead: u64,
     /// Number of dead rows at which the vacuum is woken.
-    pub threshold: AtomicU64,
-    /// Vacuums by command.
-    pub vacuums: AtomicU64,
-    /// Vacuums in the background.
-    pub autovacuums: AtomicU64,
-    /// When the last one ended (microseconds since 2000); 0: never.
-    pub last_vacuum: AtomicI64,
-    /// Likewise for those in the background.
-    pub last_autovacuum: AtomicI64,
+    pub threshold: u64,
+    /// Rows changed since the last ANALYZE.
+    pub modified: u64,
+    /// Rows inserted since the last vacuum.
+    pub fresh: u64,
+    /// VACUUM by command, in the background; ANALYZE by command, in the background.
+    pub runs: [u64; 4],
+    /// When the last one of each ended (microseconds since 2000); 0: never.
+    pub last: [i64; 4],
+}
+
+/// Index into [`Table::runs`]: VACUUM. In the background: one more.
+pub const VACUUM: usize = 0;
+/// Index into [`Table::runs`]: ANALYZE. In the background: one more.
+pub const ANALYZE: usize = 2;
+
+/// Everything about a table or index, summed up.
+#[derive(Clone, Debug, Default)]
+pub struct RelationStats {
+    /// Its counts.
+    pub counts: RelationCounts,
+    /// Of a table: the rest.
+    pub table: Table,
+}
+
+/// Where storage's counts, which only grow, stood when a part of the statistics was reset, and
+/// when that was (microseconds since 2000; 0: never).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bases {
+    /// `pg_stat_database`: what its sessions had used.
+    pub database: Usage,
+    /// When.
+    pub database_reset: i64,
+    /// `pg_stat_bgwriter`: storage's counts, what sessions and the background writer had used.
+    pub bgwriter: (storage::Stats, Usage, Usage),
+    /// When.
+    pub bgwriter_reset: i64,
+    /// `pg_stat_wal`.
+    pub wal: storage::Stats,
+    /// When.
+    pub wal_reset: i64,
 }
 
 /// See the module's documentation.
 pub struct Counters {
-    slots: Box<[Slot]>,
+    stripes: Box<[CachePadded<Mutex<Stripe>>]>,
+    tables: Mutex<HashMap<u32, Table>>,
+    /// Readings at which parts of the statistics were reset.
+    bases: Mutex<Bases>,
+    /// When the statements were.
+    statements_reset: AtomicI64,
+    /// Statements that were forgotten to make room.
+    forgotten: AtomicI64,
+}
+
+thread_local! {
+    static STRIPE: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// The calling thread's stripe. Not inlined: a coroutine's thread-locals are looked up anew.
+#[inline(never)]
+fn own_stripe() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    STRIPE.with(|own| {
+        if own.get() == usize::MAX {
+            own.set(NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES);
+        }
+        own.get()
+    })
+}
+
+fn base_threshold() -> u64 {
+    live_int(setting::AUTOVACUUM_VACUUM_THRESHOLD).max(1) as u64
 }
 
 impl Default for Counters {
     fn default() -> Counters {
-        Counters { slots: (0..SLOTS).map(|_| Slot::default()).collect() }
+        let stripe =
+            || CachePadded::new(Mutex::new(WaitEvent::LWLockStatistics, Stripe::default()));
+        Counters {
+            stripes: (0..STRIPES).map(|_| stripe()).collect(),
+            tables: Mutex::new(WaitEvent::LWLockStatistics, HashMap::new()),
+            bases: Mutex::new(WaitEvent::LWLockStatistics, Bases::default()),
+            statements_reset: AtomicI64::new(0),
+            forgotten: AtomicI64::new(0),
+        }
     }
 }
 
 impl Counters {
-    /// The table's slot, taken now if it has none; None when all are taken.
-    pub fn slot(&self, table: u32) -> Option<&Slot> {
-        let start = (table as usize).wrapping_mul(0x9e37_79b1) % SLOTS;
-        for step in 0..SLOTS {
-            let slot = &self.slots[(start + step) % SLOTS];
-            match slot.table.load(Ordering::Acquire) {
-                t if t == table => return Some(slot),
-                0 => {
-                    let base = live_int(setting::AUTOVACUUM_VACUUM_THRESHOLD).max(1) as u64;
-                    slot.threshold.store(base, Ordering::Relaxed);
-                    let free = Ordering::AcqRel;
-                    match slot.table.compare_exchange(0, table, free, Ordering::Acquire) {
-                        Ok(_) => return Some(slot),
-                        Err(t) if t == table => return Some(slot),
-                        Err(_) => {}
-                    }
+    /// Takes what a session has to report, and empties it; true when the vacuum should be woken.
+    pub fn take(&self, report: &mut Report) -> bool {
+        let mut portions = Vec::new();
+        {
+            let mut stripe = self.stripes[own_stripe()].lock();
+            stripe.database.add(&std::mem::take(&mut report.database));
+            stripe.usage.add(&std::mem::take(&mut report.usage));
+            for (oid, counts) in report.tally.iter() {
+                let relation = stripe.relations.entry(*oid).or_default();
+                relation.counts.add(counts);
+                relation.fresh += counts.inserted;
+            }
+            for settled in report.settled.drain(..) {
+                let oid = settled.table;
+                let relation = stripe.relations.entry(oid).or_default();
+                relation.live += settled.live;
+                relation.dead += settled.dead;
+                relation.modified += settled.modified;
+                if relation.dead > 0 && relation.dead >= relation.portion {
+                    portions.push((oid, std::mem::take(&mut relation.dead)));
                 }
-                _ => {}
             }
         }
-        None
+        report.tally.clear();
+        !portions.is_empty() && self.pass_on(&portions)
     }
 
-    /// The table's slot if it has one.
-    pub fn find(&self, table: u32) -> Option<&Slot> {
-        let start = (table as usize).wrapping_mul(0x9e37_79b1) % SLOTS;
-        (0..SLOTS)
-            .map(|step| &self.slots[(start + step) % SLOTS])
-            .take_while(|s| s.table.load(Ordering::Acquire) != 0)
-            .find(|s| s.table.load(Ordering::Acquire) == table)
-    }
-
-    /// All slots in use.
-    pub fn all(&self) -> impl Iterator<Item = &Slot> {
-        self.slots.iter().filter(|s| s.table.load(Ordering::Acquire) != 0)
-    }
-
-    /// Counts what a statement did; true when the vacuum should be woken.
-    pub fn count(&self, modify: &Modify, rows: u64) -> bool {
-        let Some(slot) = self.slot(modify.table.oid) else { return false };
-        let (counter, dies) = match modify.action {
-            ModifyAction::Insert { .. } => (&slot.inserted, false),
-            ModifyAction::Update { .. } => (&slot.updated, true),
-            ModifyAction::Delete { .. } => (&slot.deleted, true),
-        };
-        counter.fetch_add(rows, Ordering::Relaxed);
-        dies && slot.died(rows)
-    }
-}
-
-impl Slot {
-    /// Adds dead rows; true when this crossed the threshold.
-    pub fn died(&self, rows: u64) -> bool {
-        let before = self.dead.fetch_add(rows, Ordering::Relaxed);
-        let threshold = self.threshold.load(Ordering::Relaxed);
-        before < threshold && before.saturating_add(rows) >= threshold
-    }
-
-    /// A vacuum began when there were this many dead rows, and is done.
-    pub fn vacuumed(&self, dead: u64, background: bool, now: i64) {
-        let ordering = Ordering::Relaxed;
-        let _ = self.dead.fetch_update(ordering, ordering, |d| Some(d.saturating_sub(dead)));
-        if background {
-            self.autovacuums.fetch_add(1, ordering);
-            self.last_autovacuum.store(now, ordering);
-        } else {
-            self.vacuums.fetch_add(1, ordering);
-            self.last_vacuum.store(now, ordering);
+    /// Tells the tables of their dead rows; true when one crossed its threshold.
+    fn pass_on(&self, portions: &[(u32, u64)]) -> bool {
+        let mut wake = false;
+        let mut sizes = Vec::with_capacity(portions.len());
+        {
+            let mut tables = self.tables.lock();
+            for (oid, dead) in portions {
+                let table = tables.entry(*oid).or_default();
+                if table.threshold == 0 {
+                    table.threshold = base_threshold();
+                }
+                wake |= table.dead < table.threshold && table.dead + dead >= table.threshold;
+                table.dead += dead;
+                sizes.push((*oid, (table.threshold / PORTIONS).max(1)));
+            }
         }
+        let mut stripe = self.stripes[own_stripe()].lock();
+        for (oid, portion) in sizes {
+            if let Some(relation) = stripe.relations.get_mut(&oid) {
+                relation.portion = portion;
+            }
+        }
+        wake
+    }
+
+    /// Adds to the database's counts from outside of a session's report.
+    pub fn database_event(&self, change: impl FnOnce(&mut DatabaseCounts)) {
+        change(&mut self.stripes[own_stripe()].lock().database);
+    }
+
+    /// The database's counts and what its sessions used.
+    pub fn database(&self) -> (DatabaseCounts, Usage) {
+        let (mut counts, mut usage) = (DatabaseCounts::default(), Usage::default());
+        for stripe in &self.stripes {
+            let stripe = stripe.lock();
+            counts.add(&stripe.database);
+            usage.add(&stripe.usage);
+        }
+        (counts, usage)
+    }
+
+    /// All tables and indexes that something happened to.
+    pub fn relations(&self) -> HashMap<u32, RelationStats> {
+        let mut all: HashMap<u32, RelationStats> = HashMap::new();
+        for stripe in &self.stripes {
+            for (oid, relation) in &stripe.lock().relations {
+                let sum = all.entry(*oid).or_default();
+                sum.counts.add(&relation.counts);
+                sum.table.live += relation.live;
+                sum.table.dead += relation.dead;
+                sum.table.modified += relation.modified;
+                sum.table.fresh += relation.fresh;
+            }
+        }
+        for (oid, table) in self.tables.lock().iter() {
+            let sum = &mut all.entry(*oid).or_default().table;
+            sum.live += table.live;
+            sum.dead += table.dead;
+            (sum.threshold, sum.runs, sum.last) = (table.threshold, table.runs, table.last);
+        }
+        all.values_mut().for_each(|s| s.table.live = s.table.live.max(0));
+        all
+    }
+
+    /// Tables with dead rows, and how many, about.
+    pub fn dead_rows(&self) -> Vec<(u32, u64)> {
+        self.tables.lock().iter().map(|(oid, table)| (*oid, table.dead)).collect()
+    }
+
+    /// How many dead rows wake the vacuum.
+    pub fn set_threshold(&self, oid: u32, threshold: u64) {
+        if let Some(table) = self.tables.lock().get_mut(&oid) {
+            table.threshold = threshold;
+        }
+    }
+
+    /// Changes what is known of a table in all stripes.
+    fn each_stripe(&self, oid: u32, change: impl Fn(&mut Relation)) {
+        for stripe in &self.stripes {
+            if let Some(relation) = stripe.lock().relations.get_mut(&oid) {
+                change(relation);
+            }
+        }
+    }
+
+    /// A vacuum that began when there were `dead` dead rows is done.
+    pub fn vacuumed(&self, oid: u32, dead: u64, background: bool, now: i64) {
+        self.each_stripe(oid, |r| (r.dead, r.fresh) = (0, 0));
+        let mut tables = self.tables.lock();
+        let table = tables.entry(oid).or_default();
+        table.dead = table.dead.saturating_sub(dead);
+        table.runs[VACUUM + usize::from(background)] += 1;
+        table.last[VACUUM + usize::from(background)] = now;
+    }
+
+    /// ANALYZE counted a table's rows.
+    pub fn analyzed(&self, oid: u32, rows: f64, background: bool, now: i64) {
+        self.each_stripe(oid, |r| (r.live, r.modified) = (0, 0));
+        let mut tables = self.tables.lock();
+        let table = tables.entry(oid).or_default();
+        table.live = rows as i64;
+        table.runs[ANALYZE + usize::from(background)] += 1;
+        table.last[ANALYZE + usize::from(background)] = now;
+    }
+
+    /// A table has no rows any more.
+    pub fn truncated(&self, oid: u32) {
+        self.each_stripe(oid, |r| (r.live, r.dead, r.fresh) = (0, 0, 0));
+        if let Some(table) = self.tables.lock().get_mut(&oid) {
+            (table.live, table.dead) = (0, 0);
+        }
+    }
+
+    /// Forgets relations that are no more.
+    pub fn retain(&self, exists: impl Fn(u32) -> bool) {
+        for stripe in &self.stripes {
+            stripe.lock().relations.retain(|oid, _| exists(*oid));
+        }
+        self.tables.lock().retain(|oid, _| exists(*oid));
+    }
+
+    /// `pg_stat_reset`: everything of the database and its relations begins anew. What the
+    /// background vacuum goes by stays.
+    pub fn reset(&self, now: i64) {
+        for stripe in &self.stripes {
+            let mut stripe = stripe.lock();
+            stripe.database = DatabaseCounts::default();
+            for relation in stripe.relations.values_mut() {
+                *relation = Relation { dead: relation.dead, ..Relation::default() };
+            }
+        }
+        for table in self.tables.lock().values_mut() {
+            *table = Table { dead: table.dead, threshold: table.threshold, ..Table::default() };
+        }
+        let usage = self.database().1;
+        self.change_bases(|b| (b.database, b.database_reset) = (usage, now));
+    }
+
+    /// Readings at which parts of the statistics were reset.
+    pub fn bases(&self) -> Bases {
+        *self.bases.lock()
+    }
+
+    /// Notes that a part was reset.
+    pub fn change_bases(&self, change: impl FnOnce(&mut Bases)) {
+        change(&mut self.bases.lock());
+    }
+
+    /// Likewise for one table or index.
+    pub fn reset_relation(&self, oid: u32) {
+        self.each_stripe(oid, |r| *r = Relation { dead: r.dead, ..Relation::default() });
+        if let Some(table) = self.tables.lock().get_mut(&oid) {
+            *table = Table { dead: table.dead, threshold: table.threshold, ..Table::default() };
+        }
+    }
+
+    /// Counts one execution of a statement.
+    pub fn statement(&self, sample: &Sample<'_>) {
+        let mut stripe = self.stripes[own_stripe()].lock();
+        match stripe.statements.get_mut(&sample.key) {
+            Some(statement) => statement.count(sample),
+            None => {
+                let max = live_int(setting::PG_STAT_STATEMENTS_MAX).max(100) as usize;
+                if stripe.statements.len() >= max {
+                    let gone = crate::statements::make_room(&mut stripe.statements);
+                    self.forgotten.fetch_add(gone as i64, Ordering::Relaxed);
+                }
+                let mut statement = Statement::new(sample.text.clone());
+                statement.count(sample);
+                stripe.statements.insert(sample.key, statement);
+            }
+        }
+    }
+
+    /// All statements.
+    pub fn statements(&self) -> HashMap<StatementKey, Statement> {
+        let mut all: HashMap<StatementKey, Statement> = HashMap::new();
+        for stripe in &self.stripes {
+            for (key, statement) in &stripe.lock().statements {
+                match all.get_mut(key) {
+                    Some(sum) => sum.merge(statement),
+                    None => drop(all.insert(*key, statement.clone())),
+                }
+            }
+        }
+        all
+    }
+
+    /// Forgets statements.
+    pub fn reset_statements(&self, which: impl Fn(&StatementKey) -> bool, now: i64) {
+        for stripe in &self.stripes {
+            stripe.lock().statements.retain(|key, _| !which(key));
+        }
+        self.statements_reset.store(now, Ordering::Relaxed);
+    }
+
+    /// Statements that were forgotten to make room.
+    pub fn forgotten(&self) -> i64 {
+        self.forgotten.load(Ordering::Relaxed)
+    }
+
+    /// When that was last done; 0: never.
+    pub fn statements_reset_at(&self) -> i64 {
+        self.statements_reset.load(Ordering::Relaxed)
     }
 }
 
@@ -125,28 +492,70 @@ impl Slot {
 mod tests {
     use super::*;
 
+    fn change(counters: &Counters, oid: u32, changes: Changes, committed: bool) -> bool {
+        let mut report = Report::default();
+        let counts = report.tally.of(oid);
+        (counts.inserted, counts.updated) = (changes.inserted, changes.updated);
+        counts.deleted = changes.deleted;
+        report.settled.push(changes.settled(oid, committed));
+        counters.take(&mut report)
+    }
+
+    fn updates(updated: u64) -> Changes {
+        Changes { updated, ..Changes::default() }
+    }
+
     #[test]
-    fn tables_have_slots_of_their_own() {
+    fn counts_of_all_threads_add_up() {
         let counters = Counters::default();
-        for table in 1..=SLOTS as u32 {
-            counters.slot(table).unwrap().died(u64::from(table));
-        }
-        assert!(counters.slot(SLOTS as u32 + 1).is_none(), "all are taken");
-        for table in 1..=SLOTS as u32 {
-            let slot = counters.find(table).unwrap();
-            assert_eq!(slot.dead.load(Ordering::Relaxed), u64::from(table));
-        }
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        let changes = Changes { inserted: 3, updated: 2, deleted: 1 };
+                        change(&counters, 7, changes, true);
+                        counters.database_event(|d| d.commits += 1);
+                    }
+                });
+            }
+        });
+        let all = counters.relations();
+        let (counts, table) = (&all[&7].counts, &all[&7].table);
+        assert_eq!((counts.inserted, counts.updated, counts.deleted), (1200, 800, 400));
+        assert_eq!((table.live, table.dead, table.modified), (800, 1200, 2400));
+        assert_eq!(counters.database().0.commits, 400);
+    }
+
+    #[test]
+    fn what_was_rolled_back_is_dead() {
+        let counters = Counters::default();
+        change(&counters, 7, Changes { inserted: 5, updated: 2, deleted: 9 }, false);
+        let table = counters.relations()[&7].table.clone();
+        assert_eq!((table.live, table.dead), (0, 7));
     }
 
     #[test]
     fn the_vacuum_is_woken_once() {
         let counters = Counters::default();
-        let slot = counters.slot(7).unwrap();
-        slot.threshold.store(10, Ordering::Relaxed);
-        let woken: Vec<bool> = (0..5).map(|_| slot.died(4)).collect();
+        assert!(!change(&counters, 7, updates(1), true));
+        counters.set_threshold(7, 10);
+        let woken: Vec<bool> = (0..5).map(|_| change(&counters, 7, updates(4), true)).collect();
         assert_eq!(woken, [false, false, true, false, false]);
-        slot.vacuumed(20, true, 1);
-        assert!(!slot.died(9));
-        assert!(slot.died(1));
+        let dead = counters.dead_rows()[0].1;
+        assert_eq!(dead, 21);
+        counters.vacuumed(7, dead, true, 1);
+        assert!(!change(&counters, 7, updates(9), true));
+        assert!(change(&counters, 7, updates(1), true));
+        assert_eq!(counters.relations()[&7].table.runs, [0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn a_reset_keeps_what_the_vacuum_goes_by() {
+        let counters = Counters::default();
+        change(&counters, 7, updates(5), true);
+        counters.reset(99);
+        let all = counters.relations();
+        assert_eq!((all[&7].counts.updated, all[&7].table.dead), (0, 5));
+        assert_eq!(counters.bases().database_reset, 99);
     }
 }

@@ -35,6 +35,7 @@ pub mod run;
 pub mod server;
 pub mod session;
 pub mod signals;
+pub mod statements;
 pub mod supervisor;
 pub mod views;
 

@@ -53,6 +53,22 @@ pub fn info(text: impl fmt::Display) {
     write(Level::Log, 0, text);
 }
 
+/// Lines after the first begin with a tab.
+fn indented(text: &str) -> String {
+    text.replace('\n', "\n\t")
+}
+
+/// Writes a line of level LOG about a session, with a detail: a long wait for a lock, a statement.
+pub fn session(pid: i32, text: &str, detail: Option<&str>) {
+    match detail {
+        Some(detail) => {
+            let (text, detail) = (indented(text), indented(detail));
+            write(Level::Log, pid, format_args!("{text}\n\tDETAIL:  {detail}"));
+        }
+        None => write(Level::Log, pid, indented(text)),
+    }
+}
+
 /// Writes an error with its detail, hint and the statement that it ended.
 pub fn error(pid: i32, error: &Error, statement: Option<&str>) {
     let level = match error.severity() {
@@ -69,11 +85,11 @@ pub fn error(pid: i32, error: &Error, statement: Option<&str>) {
         [("DETAIL", &fields.detail), ("HINT", &fields.hint), ("CONTEXT", &fields.context)]
     {
         if let Some(more) = more {
-            text += &format!("\n\t{label}:  {more}");
+            text += &format!("\n\t{label}:  {}", indented(more));
         }
     }
     if let Some(statement) = statement.filter(|s| !s.is_empty()) {
-        text += &format!("\n\tSTATEMENT:  {statement}");
+        text += &format!("\n\tSTATEMENT:  {}", indented(statement));
     }
     write(level, pid, text);
 }

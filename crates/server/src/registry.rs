@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use sched::{Interrupt, SpinLock, TaskRef, Workers};
 
@@ -57,12 +57,14 @@ pub struct Activity {
     pub session_start: i64,
     /// When the transaction began.
     pub transaction_start: i64,
+    /// How many transactions the session has begun.
+    pub transactions: u64,
     /// When the statement began.
     pub query_start: i64,
     /// When `state` changed.
     pub state_change: i64,
-    /// The transaction's id, if it has one.
-    pub xid: u64,
+    /// The user's oid.
+    pub user_oid: u32,
 }
 
 /// A session as the others see it.
@@ -79,6 +81,8 @@ pub struct Entry {
     pub counted: AtomicBool,
     /// Identifier of the statement that runs, or ran last; 0: none.
     query_id: AtomicU64,
+    /// The oldest transaction that its last snapshot saw running.
+    xmin: AtomicU64,
     activity: SpinLock<Activity>,
 }
 
@@ -94,20 +98,24 @@ impl Entry {
         (activity.state, activity.transaction_start)
     }
 
-    /// Notes that a statement begins.
-    pub fn begin_statement(&self, text: &str, now: i64) {
+    /// Notes that a statement begins; whether the session had waited for it.
+    pub fn begin_statement(&self, text: &str, now: i64) -> bool {
         let mut end = text.len().min(QUERY_BYTES);
         while !text.is_char_boundary(end) {
             end -= 1;
         }
         self.identify(0);
         let mut activity = self.activity.lock();
-        activity.state = State::Active;
-        (activity.query_start, activity.state_change) = (now, now);
+        let waited = std::mem::replace(&mut activity.state, State::Active) != State::Active;
+        activity.query_start = now;
+        if waited {
+            activity.state_change = now;
+        }
         if activity.query != text[..end] {
             activity.query.clear();
             activity.query.push_str(&text[..end]);
         }
+        waited
     }
 
     /// Says which statement runs; waits are put down to it until [`Entry::end_statement`].
@@ -117,15 +125,31 @@ impl Entry {
     }
 
     /// Notes that a statement is over; `state` is what the session does now.
-    pub fn end_statement(&self, state: State, xid: u64, now: i64) {
+    pub fn end_statement(&self, state: State, now: i64) {
         self.task.set_statement(0);
         let mut activity = self.activity.lock();
-        (activity.state, activity.state_change, activity.xid) = (state, now, xid);
+        (activity.state, activity.state_change) = (state, now);
+    }
+
+    /// Says which transactions its snapshot saw running: those from this one on.
+    pub fn set_xmin(&self, xmin: u64) {
+        self.xmin.store(xmin, Ordering::Relaxed);
+    }
+
+    /// What [`Entry::set_xmin`] said last.
+    pub fn xmin(&self) -> u64 {
+        self.xmin.load(Ordering::Relaxed)
     }
 
     /// Identifier of the statement that runs, or ran last; 0: none.
     pub fn query_id(&self) -> u64 {
         self.query_id.load(Ordering::Relaxed)
+    }
+
+    /// The number of its last transaction, and whether that one is running.
+    pub fn transaction(&self) -> (u64, bool) {
+        let activity = self.activity.lock();
+        (activity.transactions, activity.transaction_start != 0)
     }
 
     /// Changes what others see.
@@ -137,7 +161,6 @@ impl Entry {
 /// See the module's documentation.
 pub struct Registry {
     shards: [SpinLock<HashMap<i32, Arc<Entry>>>; SHARDS],
-    next: AtomicI32,
     /// Sessions that count against `max_connections`.
     count: AtomicUsize,
     /// All connections, those that have not said who they are included.
@@ -148,7 +171,6 @@ impl Default for Registry {
     fn default() -> Registry {
         Registry {
             shards: std::array::from_fn(|_| SpinLock::new(HashMap::new())),
-            next: AtomicI32::new(0),
             count: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
         }
@@ -164,9 +186,9 @@ impl Registry {
     pub fn add(&self, secret: i32, task: TaskRef, peer: Peer, now: i64) -> Arc<Entry> {
         self.connections.fetch_add(1, Ordering::AcqRel);
         loop {
-            let pid = self.next.fetch_add(1, Ordering::Relaxed).wrapping_add(1) & i32::MAX;
+            let pid = sched::next_pid();
             let mut shard = self.shard(pid).lock();
-            if pid == 0 || shard.contains_key(&pid) {
+            if shard.contains_key(&pid) {
                 continue;
             }
             task.set_pid(pid);
@@ -178,9 +200,10 @@ impl Registry {
                 query: String::new(),
                 session_start: now,
                 transaction_start: 0,
+                transactions: 0,
                 query_start: 0,
                 state_change: now,
-                xid: 0,
+                user_oid: 0,
             };
             let entry = Arc::new(Entry {
                 pid,
@@ -189,6 +212,7 @@ impl Registry {
                 peer,
                 counted: AtomicBool::new(false),
                 query_id: AtomicU64::new(0),
+                xmin: AtomicU64::new(0),
                 activity: SpinLock::new(activity),
             });
             shard.insert(pid, entry.clone());
@@ -231,6 +255,11 @@ impl Registry {
             .collect();
         all.sort_by_key(|e| e.pid);
         all
+    }
+
+    /// Sessions that have said who they are.
+    pub fn count(&self) -> usize {
+        self.count.load(Ordering::Acquire)
     }
 
     /// Connections there are, whatever their state.
@@ -281,7 +310,8 @@ mod tests {
     fn long_statements_are_cut_at_a_character() {
         let registry = Registry::default();
         let entry = registry.add(7, sched::Task::new("client backend"), NOWHERE, 0);
-        entry.begin_statement(&"é".repeat(QUERY_BYTES), 1);
+        assert!(entry.begin_statement(&"é".repeat(QUERY_BYTES), 1));
+        assert!(!entry.begin_statement(&"é".repeat(QUERY_BYTES), 2), "it was busy");
         assert_eq!(entry.activity().query, "é".repeat(QUERY_BYTES / 2));
     }
 }

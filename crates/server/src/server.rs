@@ -74,6 +74,7 @@ impl Server {
     pub fn new(engine: Engine, workers: Arc<Workers>, config: Config) -> Result<Server> {
         publish_live(&config.values.settings);
         let random = File::open("/dev/urandom").map_err(|e| Error::io("open /dev/urandom", &e))?;
+        engine.txn.locks.set_log(crate::log::session);
         Ok(Server {
             engine,
             plans: PlanCache::new(),

@@ -301,6 +301,7 @@ impl WriteGuard {
         let frame = self.pinned.frame();
         if frame.state() & DIRTY == 0 {
             frame.set(DIRTY);
+            sched::used(base::usage::Use::BufferDirtied, 1);
         }
     }
 }

@@ -26,7 +26,7 @@ use base::{Error, Result, WaitEvent};
 use sched::{Condvar, Mutex, TaskRef};
 
 use crate::core::Core;
-use crate::stats::bump;
+use crate::stats::{add_time, bump};
 use crate::wal::stopping;
 
 /// What others tell the checkpointer; no locks, so that the WAL writer may.
@@ -263,8 +263,12 @@ pub(crate) fn make(core: &Core, pace: &Pace, last: bool) -> Result<()> {
     core.log.flush(redo)?;
     let participant = core.participant()?;
     control.state = participant.checkpoint(redo)?;
+    let began = Instant::now();
     write_pages(core, pace)?;
+    add_time(&core.counters.checkpoint_write_ns, began);
+    let began = Instant::now();
     core.files.sync_all()?;
+    add_time(&core.counters.checkpoint_sync_ns, began);
     if core.log.is_abandoned() {
         return Err(stopping());
     }

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
+use base::usage::Use;
 use base::{Error, Fork, PageId, RelId, Result, WaitEvent, err};
 use sched::{Mutex, SpinLock, WaitObject, Waiting, io_wait};
 
@@ -183,7 +184,8 @@ impl Files {
         let at = u64::from(id.block) * PAGE_SIZE as u64;
         bump(&self.counters.reads);
         let waiting = Waiting::on(WaitEvent::IODataFileRead, WaitObject::Page(id));
-        io_wait(waiting, || file.read_exact_at(into, at)).map_err(|e| {
+        let read = || file.read_exact_at(into, at);
+        timed(waiting, (Use::BufferRead, 1), Use::ReadNs, read).map_err(|e| {
             let name = self.name(id.rel, id.fork);
             match e.kind() {
                 io::ErrorKind::UnexpectedEof => err!(
@@ -206,7 +208,8 @@ impl Files {
         };
         let at = u64::from(id.block) * PAGE_SIZE as u64;
         let waiting = Waiting::on(WaitEvent::IODataFileWrite, WaitObject::Page(id));
-        let written = io_wait(waiting, || file.write_all_at(page, at));
+        let write = || file.write_all_at(page, at);
+        let written = timed(waiting, (Use::BufferWritten, 1), Use::WriteNs, write);
         bump(&self.counters.writes);
         self.note_change(relation, id.fork);
         written.map_err(|e| {
@@ -261,8 +264,10 @@ impl Files {
         let file = self.file(rel, fork, false)?;
         let (old, new) =
             (u64::from(first) * PAGE_SIZE as u64, u64::from(blocks) * PAGE_SIZE as u64);
-        if let Err(e) = io_wait(on(WaitEvent::IODataFileExtend, rel), || allocate(&file, old, new))
-        {
+        let waiting = on(WaitEvent::IODataFileExtend, rel);
+        let pages = (Use::Extended, u64::from(count));
+        let add = || allocate(&file, old, new);
+        if let Err(e) = timed(waiting, pages, Use::ExtendNs, add) {
             // What was added in part is cut off again as well as may be: a rest does no harm.
             let _ = file.set_len(old);
             let error = Error::io(format!("extend file \"{}\"", self.name(rel, fork)), &e);
@@ -357,7 +362,8 @@ impl Files {
                 Ok(file) => file,
             };
             if self.options.fsync()
-                && let Err(e) = io_wait(on(WaitEvent::IODataFileFlush, rel), || file.sync_data())
+                && let waiting = on(WaitEvent::IODataFileFlush, rel)
+                && let Err(e) = timed(waiting, (Use::Synced, 1), Use::SyncNs, || file.sync_data())
             {
                 fatal::stop(&format!("sync \"{}\"", self.name(rel, fork)), &e);
             }
@@ -371,6 +377,15 @@ impl Files {
         }
         Ok(())
     }
+}
+
+/// A blocking call on a file, with its count and its time.
+fn timed<R>(waiting: Waiting, count: (Use, u64), time: Use, f: impl FnOnce() -> R) -> R {
+    let began = std::time::Instant::now();
+    let result = io_wait(waiting, f);
+    sched::used(count.0, count.1);
+    sched::used(time, began.elapsed().as_nanos() as u64);
+    result
 }
 
 fn gone(name: &str) -> Error {

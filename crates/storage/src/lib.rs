@@ -330,6 +330,7 @@ impl Storage {
 
     pub(crate) fn count_images(&self, images: u64) {
         if images > 0 {
+            sched::used(base::usage::Use::WalImages, images);
             self.core.counters.wal_images.fetch_add(images, Ordering::Relaxed);
         }
     }

@@ -47,6 +47,11 @@ pub(crate) struct Counters {
     pub checkpoints_timed: AtomicU64,
     pub checkpoints_requested: AtomicU64,
     pub checkpoint_pages: AtomicU64,
+    pub wal_write_ns: AtomicU64,
+    pub wal_sync_ns: AtomicU64,
+    pub checkpoint_write_ns: AtomicU64,
+    pub checkpoint_sync_ns: AtomicU64,
+    pub rounds_cut: AtomicU64,
 }
 
 /// One reading of storage's counters since the directory was opened.
@@ -86,6 +91,21 @@ pub struct Stats {
     pub checkpoints_requested: u64,
     /// Pages written by checkpoints.
     pub checkpoint_pages: u64,
+    /// Time of the WAL writer's writes, in nanoseconds.
+    pub wal_write_ns: u64,
+    /// Time of its syncs, in nanoseconds.
+    pub wal_sync_ns: u64,
+    /// Time that checkpoints spent on writing, in nanoseconds.
+    pub checkpoint_write_ns: u64,
+    /// Time that they spent on syncing, in nanoseconds.
+    pub checkpoint_sync_ns: u64,
+    /// Rounds of the background writer that ended at `bgwriter_lru_maxpages`.
+    pub rounds_cut: u64,
+}
+
+/// Adds the time since `began`.
+pub(crate) fn add_time(counter: &AtomicU64, began: std::time::Instant) {
+    counter.fetch_add(began.elapsed().as_nanos() as u64, Ordering::Relaxed);
 }
 
 /// Adds one.
@@ -113,6 +133,11 @@ impl Counters {
             checkpoints_timed: zero(),
             checkpoints_requested: zero(),
             checkpoint_pages: zero(),
+            wal_write_ns: zero(),
+            wal_sync_ns: zero(),
+            checkpoint_write_ns: zero(),
+            checkpoint_sync_ns: zero(),
+            rounds_cut: zero(),
         }
     }
 
@@ -136,6 +161,11 @@ impl Counters {
             checkpoints_timed: get(&self.checkpoints_timed),
             checkpoints_requested: get(&self.checkpoints_requested),
             checkpoint_pages: get(&self.checkpoint_pages),
+            wal_write_ns: get(&self.wal_write_ns),
+            wal_sync_ns: get(&self.wal_sync_ns),
+            checkpoint_write_ns: get(&self.checkpoint_write_ns),
+            checkpoint_sync_ns: get(&self.checkpoint_sync_ns),
+            rounds_cut: get(&self.rounds_cut),
         }
     }
 }

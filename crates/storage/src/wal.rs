@@ -321,6 +321,8 @@ impl Log {
         record::place(record, body_crc, start);
         self.copy_in(start, end, record);
         self.counters.wal_records.add(1);
+        sched::used(base::usage::Use::WalRecords, 1);
+        sched::used(base::usage::Use::WalBytes, len);
         Ok(Lsn(end))
     }
 

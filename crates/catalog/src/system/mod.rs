@@ -7,7 +7,7 @@
 
 mod builtin;
 mod relations;
-mod row;
+pub mod row;
 mod schema;
 mod views;
 
@@ -59,13 +59,14 @@ pub struct SystemTable {
     /// Whether PostgreSQL has it as a view.
     pub is_view: bool,
     /// Its rows.
-    pub rows: fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>,
+    pub rows: &'static RowsFn,
 }
 
-type RowsFn = fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>;
+/// A function that computes a table's rows.
+pub type RowsFn = dyn Fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>> + Sync;
 
 /// The function that computes a table's rows; None: the server is asked.
-fn rows_of(name: &str) -> Option<RowsFn> {
+fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
     Some(match name {
         "pg_namespace" => schema::pg_namespace,
         "pg_database" => schema::pg_database,
@@ -115,7 +116,7 @@ fn registry() -> &'static Registry {
         Registry {
             by_name: all.iter().map(|t| ((t.schema, t.name), pair(t))).collect(),
             by_oid: all.iter().map(|t| (t.oid, pair(t))).collect(),
-            all,
+            all: all.into_iter().filter(|t| !t.name.ends_with("()")).collect(),
         }
     })
 }
@@ -137,7 +138,10 @@ fn parse_table(line: &'static str) -> &'static SystemTable {
         name,
         columns: Box::leak(columns.into_boxed_slice()),
         is_view: oid >= 12000,
-        rows: rows_of(name).unwrap_or_else(|| server_rows(name)),
+        rows: match rows_of(name) {
+            Some(function) => Box::leak(Box::new(function)),
+            None => Box::leak(Box::new(move |cx: &SystemCx<'_>| Ok(cx.server.rows(name)))),
+        },
     }))
 }
 
@@ -149,37 +153,6 @@ fn type_named(name: &str) -> Oid {
     let element = if element == "cid" { "xid" } else { element };
     let found = oids::ALL.iter().find(|(_, _, n)| *n == element);
     found.map_or(oids::TEXT, |(oid, array_oid, _)| if array { *array_oid } else { *oid })
-}
-
-/// The views that the running server fills. A function pointer can't carry the name, hence one
-/// small function for each.
-fn server_rows(name: &'static str) -> RowsFn {
-    macro_rules! views { ($($view:literal),*) => {
-        match name {
-            $($view => |cx| Ok(cx.server.rows($view)),)*
-            _ => |_| Ok(Vec::new()),
-        }
-    } }
-    views!(
-        "pg_stat_activity",
-        "pg_locks",
-        "pg_prepared_statements",
-        "pg_cursors",
-        "pg_stat_database",
-        "pg_stat_bgwriter",
-        "pg_stat_wal",
-        "pg_stat_all_tables",
-        "pg_stat_user_tables",
-        "pg_stat_all_indexes",
-        "pg_stat_user_indexes",
-        "pg_stat_progress_vacuum",
-        "pg_stat_progress_copy",
-        "pg_stat_progress_create_index",
-        "pg_file_settings",
-        "pg_shmem_allocations",
-        "pg_stat_session_memory",
-        "pg_stat_server_memory"
-    )
 }
 
 /// A computed table as a [`Table`], for the binder.
@@ -207,6 +180,12 @@ fn as_table(table: &SystemTable) -> Table {
         options: Vec::new(),
         unlogged: false,
     }
+}
+
+/// What a function returns that has rows of several columns: kept as a computed table with the
+/// function's name and a pair of parentheses.
+pub fn find_function(name: &str) -> Option<Arc<Table>> {
+    find(None, &format!("{name}()"))
 }
 
 /// All of them.

@@ -11,13 +11,13 @@ pub(super) fn lines(text: &'static str) -> impl Iterator<Item = &'static str> {
 }
 
 /// A row under construction; columns that are not set are NULL.
-pub(super) struct Row {
+pub struct Row {
     table: &'static SystemTable,
     values: Vec<Datum>,
 }
 
-/// A new row of `schema`'s table.
-pub(super) fn row(schema: Id, name: &'static str) -> Row {
+/// A new row of `schema`'s table, which there is.
+pub fn row(schema: Id, name: &'static str) -> Row {
     let table = registry().by_name[&(schema, name)].0;
     Row { table, values: vec![Datum::Null; table.columns.len()] }
 }
@@ -48,7 +48,7 @@ impl Row {
 }
 
 /// A value on its way into a row.
-pub(super) struct Cell(Datum);
+pub struct Cell(Datum);
 
 impl From<Datum> for Cell {
     fn from(value: Datum) -> Cell {
@@ -68,6 +68,21 @@ impl From<bool> for Cell {
 impl From<i32> for Cell {
     fn from(value: i32) -> Cell {
         Cell(Datum::Int4(value))
+    }
+}
+impl From<i64> for Cell {
+    fn from(value: i64) -> Cell {
+        Cell(Datum::Int8(value))
+    }
+}
+impl From<u64> for Cell {
+    fn from(value: u64) -> Cell {
+        Cell(Datum::Int8(value as i64))
+    }
+}
+impl From<f64> for Cell {
+    fn from(value: f64) -> Cell {
+        Cell(Datum::Float8(value))
     }
 }
 impl From<i16> for Cell {

@@ -98,6 +98,7 @@ pub fn run_prepared(
         user: cx.user,
         database: cx.database,
         params: &[],
+        tally: &mut *cx.tally,
     };
     let types = prepared.columns.iter().map(|c| c.ty).collect();
     crate::run::run(prepared, &mut inner, &mut Each { types, f: each })?;

@@ -23,6 +23,7 @@ use crate::context::ExecContext;
 use crate::ops::grouping::RowSet;
 use crate::run::Run;
 use crate::table::{KeyCodec, TableHandle, same_value};
+use crate::tally::Pages;
 
 /// Keys to check before memory is given back in the midst of a statement.
 const PENDING: usize = 8192;
@@ -326,22 +327,42 @@ fn lock_parent(
     // Before the look-up: a version that a running update takes out of these roots later is still
     // seen, and the lock follows it to the newest one.
     let snapshot = everything(run);
+    let before = Pages::now(run.cx.task());
     let mut roots = Vec::new();
     tree.lookup(run.cx.tx, &bytes, |root| {
         roots.push(root);
         true
     })?;
     let tx = run.cx.tx;
-    for root in roots {
-        let Some(tid) = parent.heap.fetch(tx, &snapshot, root, |tid, _| tid)? else {
+    let counts = run.cx.tally.of(fk.index.oid);
+    counts.scans += 1;
+    counts.returned += roots.len() as u64;
+    let before = before.count(tx.locks().task(), counts);
+    let result = lock_first(fk, parent, &roots, (&snapshot, &row), run);
+    before.count(tx.locks().task(), run.cx.tally.of(fk.parent.oid));
+    result
+}
+
+/// Locks the first visible row; false when there is none with this key any more.
+fn lock_first(
+    fk: &Outgoing,
+    parent: &TableHandle,
+    roots: &[TupleId],
+    (snapshot, row): (&Snapshot, &[Datum]),
+    run: &mut Run<'_, '_>,
+) -> Result<bool> {
+    let tx = run.cx.tx;
+    for &root in roots {
+        let Some(tid) = parent.heap.fetch(tx, snapshot, root, |tid, _| tid)? else {
             continue;
         };
+        run.cx.tally.of(fk.index.oid).fetched += 1;
         let mode = RowLockMode::KeyShare;
-        match parent.heap.lock(tx, &snapshot, tid, root, mode, RowWait::Block)? {
+        match parent.heap.lock(tx, snapshot, tid, root, mode, RowWait::Block)? {
             LockResult::Locked => return Ok(true),
             LockResult::Changed { newest } => {
                 let now = parent.decode_all(&newest.data)?;
-                if same_key(&now, &row, &fk.key.referenced) {
+                if same_key(&now, row, &fk.key.referenced) {
                     return Ok(true);
                 }
             }
@@ -378,13 +399,16 @@ pub fn find_rows(
             let mut bytes = Vec::new();
             codec.encode(&wanted, &mut bytes)?;
             let tree = BTree::open(&run.cx.engine.storage, RelId(index.rel));
+            run.cx.tally.of(index.oid).scans += 1;
             let mut cursor = tree.scan(access::KeyRange::prefix(&bytes), false);
             while let Some((_, root)) = cursor.next(run.cx.tx)? {
                 sched::check_interrupts()?;
+                run.cx.tally.of(index.oid).returned += 1;
                 let hit = handle
                     .heap
                     .fetch(run.cx.tx, &snapshot, root, |tid, data| (tid, data.to_vec()))?;
                 if let Some((tid, data)) = hit {
+                    run.cx.tally.of(index.oid).fetched += 1;
                     found.push((tid, root, handle.decode_all(&data)?));
                     if first_only {
                         return Ok(found);
@@ -395,16 +419,20 @@ pub fn find_rows(
         None => {
             let mut scan = handle.heap.scan(&snapshot, None);
             let mut failed = None;
+            let counts = run.cx.tally.of(handle.table.oid);
+            counts.scans += 1;
             loop {
                 sched::check_interrupts()?;
-                let more =
-                    scan.next_page(run.cx.tx, |tid, root, data| match handle.decode_all(data) {
+                let more = scan.next_page(run.cx.tx, |tid, root, data| {
+                    counts.returned += 1;
+                    match handle.decode_all(data) {
                         Ok(row) if same_key(&row, &wanted, columns) => {
                             found.push((tid, root, row));
                         }
                         Ok(_) => {}
                         Err(error) => failed = Some(error),
-                    })?;
+                    }
+                })?;
                 if let Some(error) = failed {
                     return Err(error);
                 }

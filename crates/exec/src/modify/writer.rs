@@ -17,6 +17,7 @@ use crate::eval;
 use crate::rows::Row;
 use crate::run::Run;
 use crate::table::{self, KeyCodec, TableHandle};
+use crate::tally::Pages;
 
 /// One index of the table.
 pub struct IndexWriter {
@@ -133,7 +134,11 @@ impl Writer {
         row::encode(&self.target.handle.columns, row, &mut self.buffer)?;
         let rel = self.target.handle.heap.rel;
         let mut hint = table::insert_hint(rel);
+        let before = Pages::now(run.cx.task());
         let tid = self.target.handle.heap.insert(run.cx.tx, &self.buffer, &mut hint)?;
+        let counts = run.cx.tally.of(self.target.handle.table.oid);
+        counts.inserted += 1;
+        before.count(run.cx.tx.locks().task(), counts);
         table::keep_insert_hint(rel, hint);
         self.insert_keys(row, tid, run)?;
         self.references.inserted(row);
@@ -165,7 +170,11 @@ impl Writer {
             ends.iter().map(|end| &bytes[std::mem::replace(&mut begin, *end)..*end]).collect();
         let rel = self.target.handle.heap.rel;
         let mut hint = table::insert_hint(rel);
+        let before = Pages::now(run.cx.task());
         let tids = self.target.handle.heap.insert_many(run.cx.tx, &encoded, &mut hint)?;
+        let counts = run.cx.tally.of(self.target.handle.table.oid);
+        counts.inserted += tids.len() as u64;
+        before.count(run.cx.tx.locks().task(), counts);
         table::keep_insert_hint(rel, hint);
         drop(encoded);
         self.buffer = bytes;
@@ -184,6 +193,7 @@ impl Writer {
     fn insert_keys(&mut self, row: &[Datum], root: TupleId, run: &mut Run<'_, '_>) -> Result<()> {
         let tx = run.cx.tx;
         for entry in &self.target.indexes {
+            let before = Pages::now(run.cx.task());
             self.buffer.clear();
             let null = entry.codec.encode(row, &mut self.buffer)?;
             let heap = &self.target.handle.heap;
@@ -195,6 +205,7 @@ impl Writer {
                 let table = &self.target.handle.table;
                 return Err(errors::duplicate(&view, table, &entry.index, row, run.cx.format));
             }
+            before.count(tx.locks().task(), run.cx.tally.of(entry.index.oid));
         }
         Ok(())
     }
@@ -222,6 +233,7 @@ impl Writer {
         }
         self.buffer.clear();
         row::encode(&self.target.handle.columns, new, &mut self.buffer)?;
+        let before = Pages::now(run.cx.task());
         let result = self.target.handle.heap.update(
             run.cx.tx,
             snapshot,
@@ -231,8 +243,12 @@ impl Writer {
             key_changed,
             indexed_changed,
         )?;
+        let counts = run.cx.tally.of(self.target.handle.table.oid);
+        before.count(run.cx.tx.locks().task(), counts);
         match result {
             WriteResult::Done { tid, in_chain } => {
+                counts.updated += 1;
+                counts.hot_updated += u64::from(in_chain);
                 if !in_chain {
                     self.insert_keys(new, tid, run)?;
                 }
@@ -256,8 +272,13 @@ impl Writer {
         snapshot: &Snapshot,
         run: &mut Run<'_, '_>,
     ) -> Result<Change> {
-        match self.target.handle.heap.delete(run.cx.tx, snapshot, tid, root)? {
+        let before = Pages::now(run.cx.task());
+        let result = self.target.handle.heap.delete(run.cx.tx, snapshot, tid, root)?;
+        let counts = run.cx.tally.of(self.target.handle.table.oid);
+        before.count(run.cx.tx.locks().task(), counts);
+        match result {
             WriteResult::Done { .. } => {
+                counts.deleted += 1;
                 self.references.deleted(old);
                 Ok(Change::Done)
             }

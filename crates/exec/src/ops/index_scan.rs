@@ -15,6 +15,7 @@ use types::batch::BATCH_ROWS;
 use super::{Operator, index_bounds, wrong_node};
 use crate::run::Run;
 use crate::table::{Projection, TableHandle, Version, scan_column_type};
+use crate::tally::{Pages, RelationCounts};
 use crate::{rows, vector};
 
 /// See the module's documentation. Batches grow from a few rows, so that a LIMIT costs little.
@@ -46,16 +47,25 @@ impl IndexScan {
     }
 
     /// The next entry's row id.
-    fn next_root(&mut self, backward: bool, tx: &Transaction) -> Result<Option<TupleId>> {
+    fn next_root(
+        &mut self,
+        backward: bool,
+        tx: &Transaction,
+        counts: &mut RelationCounts,
+    ) -> Result<Option<TupleId>> {
         loop {
             if let Some(cursor) = &mut self.cursor {
                 if let Some((_, root)) = cursor.next(tx)? {
+                    counts.returned += 1;
                     return Ok(Some(root));
                 }
                 self.cursor = None;
             }
             match self.ranges.as_mut().and_then(Vec::pop) {
-                Some(range) => self.cursor = Some(self.tree.scan(range, backward)),
+                Some(range) => {
+                    counts.scans += 1;
+                    self.cursor = Some(self.tree.scan(range, backward));
+                }
                 None => return Ok(None),
             }
         }
@@ -94,13 +104,22 @@ impl Operator for IndexScan {
         loop {
             let mut batch = rows::empty(&self.types);
             let mut ended = false;
+            let (mut of_index, mut of_table) = (RelationCounts::default(), Default::default());
+            let task = run.cx.tx.locks().task();
+            let mut pages = Pages::now(task);
             while batch.rows < self.target && !ended {
-                match self.next_root(*backward, run.cx.tx)? {
+                let root = self.next_root(*backward, run.cx.tx, &mut of_index)?;
+                pages = pages.count(task, &mut of_index);
+                match root {
                     Some(root) => self.fetch(root, &mut batch, run)?,
                     None => ended = true,
                 }
+                pages = pages.count(task, &mut of_table);
                 sched::check_interrupts()?;
             }
+            of_index.fetched += batch.rows as u64;
+            run.cx.tally.of(index.oid).add(&of_index);
+            run.cx.tally.of(scan.table.oid).add(&of_table);
             self.target = (self.target * 4).min(BATCH_ROWS);
             if batch.rows == 0 {
                 return Ok(None);

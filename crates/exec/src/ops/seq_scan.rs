@@ -10,6 +10,7 @@ use types::batch::BATCH_ROWS;
 use super::{Operator, wrong_node};
 use crate::run::Run;
 use crate::table::{Projection, TableHandle, Version, scan_column_type};
+use crate::tally::Pages;
 use crate::{rows, vector};
 
 /// See the module's documentation. The first batch is one page's rows, later ones are larger, so
@@ -37,6 +38,8 @@ impl SeqScan {
         let mut batch = rows::empty(&self.types);
         let mut failed = None;
         let (table, projection) = (&self.table, &self.projection);
+        let before = Pages::now(run.cx.task());
+        let begins = self.scan.is_none();
         let scan = self.scan.get_or_insert_with(|| table.heap.scan(&run.snapshot, None));
         let mut versions = Vec::new();
         while batch.rows < self.target {
@@ -64,6 +67,10 @@ impl SeqScan {
             }
         }
         self.target = (self.target * 8).min(BATCH_ROWS);
+        let counts = run.cx.tally.of(table.table.oid);
+        counts.scans += u64::from(begins);
+        counts.returned += batch.rows as u64;
+        before.count(run.cx.tx.locks().task(), counts);
         Ok(batch)
     }
 }

@@ -13,6 +13,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use base::usage::Use;
 use base::{Error, Oid, Result, WaitEvent};
 use storage::Storage;
 use types::row::{self, RowLayout};
@@ -42,6 +43,7 @@ fn temporary_file(storage: &Storage) -> Result<File> {
         .open(&path)
         .map_err(|e| failed("create", &e))?;
     std::fs::remove_file(&path).map_err(|e| failed("unlink", &e))?;
+    sched::used(Use::TempFiles, 1);
     Ok(file)
 }
 
@@ -70,6 +72,7 @@ impl RunWriter {
         self.row.clear();
         row::encode(&self.layout, values, &mut self.row)?;
         let (file, row) = (&mut self.file, &self.row);
+        sched::used(Use::TempWritten, (8 + key.len() + row.len()) as u64);
         sched::io_wait(WaitEvent::IOBufFileWrite, || {
             file.write_all(&(key.len() as u32).to_le_bytes())?;
             file.write_all(key)?;
@@ -111,6 +114,7 @@ impl Run {
             file.read_exact(&mut length)?;
             row.resize(u32::from_le_bytes(length) as usize, 0);
             file.read_exact(row)?;
+            sched::used(Use::TempRead, (8 + key.len() + row.len()) as u64);
             Ok(Some(key))
         })
         .map_err(|e| failed("read", &e))

@@ -214,6 +214,7 @@ impl Session<'_> {
             user: "postgres",
             database: ("postgres", 5),
             params: &self.params,
+            tally: &mut Default::default(),
         };
         let types = prepared.columns.iter().map(|c| c.ty).collect();
         let mut rows = Rows { types, ..Rows::default() };

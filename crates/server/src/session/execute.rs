@@ -1,13 +1,12 @@
 //! Running one planned statement: locks, then snapshot, then the executor.
 
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use base::{Fork, Oid, RelId, Result, err};
 use catalog::{Snapshot, Table};
 use exec::context::{self, Execution, Outcome};
 use exec::{ExecContext, RowSink};
-use sql::plan::Node;
 use sql::{PrepareContext, Prepared, Statement, Utility};
 use txn::lock::LockWait;
 use txn::{Isolation, LockTag, Transaction};
@@ -15,12 +14,13 @@ use types::{Datum, io};
 use wire::response;
 
 use super::State;
+use super::account::Watch;
 use super::copy::CopyReader;
 use super::hooks::{Hooks, Info};
 use super::portal::{PlanOf, ResultFormats};
 use super::rows::{self, Kept, Rows};
 use super::transaction::Block;
-use crate::counters::Slot;
+use crate::statements::{Sample, StatementKey};
 use crate::views;
 
 /// A statement to run.
@@ -170,6 +170,7 @@ impl State {
     /// Runs a statement to its end; its rows go to the client.
     pub(super) fn run(&mut self, run: &mut Run<'_>) -> Result<Outcome> {
         self.check_utility(&run.plan.prepared)?;
+        let watch = self.watch();
         self.ensure_transaction();
         self.check_read_only(&run.plan.prepared)?;
         self.lock(run)?;
@@ -190,43 +191,104 @@ impl State {
             wire::copy::done(&mut self.out.get_mut().buffer);
         }
         self.end_command(prepared);
-        self.count(prepared, outcome.rows);
+        self.note_effect(prepared);
+        if let Some(watch) = watch {
+            self.count_statement(&watch, prepared, outcome.rows, true);
+        }
         Ok(outcome)
     }
 
-    /// Notes for the background vacuum what the statement did.
-    fn count(&mut self, prepared: &Prepared, rows: u64) {
-        let counters = &self.server.counters;
-        let wake = match &prepared.statement {
-            Statement::Query(plan) => match &plan.node {
-                Node::Modify(modify) if rows > 0 => counters.count(modify, rows),
-                _ => false,
-            },
-            Statement::Utility(Utility::CopyFrom { modify, .. }) => counters.count(modify, rows),
-            Statement::Utility(Utility::Vacuum { vacuum: true, tables, .. }) => {
-                self.note_vacuum(tables);
-                false
+    /// Begins to measure a statement, if anybody wants to know.
+    pub(super) fn watch(&self) -> Option<Watch> {
+        self.settings.measures_statements.then(|| Watch::start(&self.entry.task))
+    }
+
+    /// Counts a statement of the session's own. What EXECUTE runs has been counted; a COMMIT lasts
+    /// until it is durable.
+    pub(super) fn count_control(
+        &mut self,
+        watch: Option<Watch>,
+        prepared: &Arc<Prepared>,
+        outcome: Option<&Outcome>,
+    ) {
+        let (Some(watch), Some(outcome)) = (watch, outcome) else { return };
+        match &prepared.statement {
+            Statement::Utility(Utility::Execute { .. }) => {}
+            Statement::Utility(Utility::Commit { .. }) => {
+                self.committing = Some((watch, prepared.clone()));
             }
-            _ => false,
-        };
-        if wake {
-            self.server.autovacuum.wake();
+            _ => self.count_statement(&watch, prepared, outcome.rows, true),
         }
     }
 
-    /// VACUUM by command: what was counted before it is dealt with.
-    fn note_vacuum(&self, names: &[sql::utility::Name]) {
+    /// Counts a statement that is done; `first`: and was not counted before.
+    pub(super) fn count_statement(
+        &self,
+        watch: &Watch,
+        prepared: &Prepared,
+        rows: u64,
+        first: bool,
+    ) {
+        let wanted = match prepared.statement {
+            Statement::Query(_) => self.settings.track_statements,
+            _ => self.settings.track_utility,
+        };
+        if wanted && self.settings.compute_query_id && prepared.identity.id != 0 {
+            let (time, usage) = watch.read(&self.entry.task);
+            self.server.counters.statement(&Sample {
+                key: StatementKey { user: self.role, id: prepared.identity.id },
+                text: &prepared.identity.text,
+                first,
+                time,
+                planning: None,
+                rows,
+                usage,
+            });
+        }
+    }
+
+    /// What the counters must know of a statement beyond what the executor counts.
+    fn note_effect(&self, prepared: &Prepared) {
+        let counters = &self.server.counters;
+        match &prepared.statement {
+            Statement::Utility(Utility::Vacuum { vacuum, tables, analyze, .. }) => {
+                self.note_vacuum(tables, *vacuum, *analyze);
+            }
+            Statement::Utility(Utility::Truncate { tables, .. }) => {
+                self.tables_named(tables).iter().for_each(|table| counters.truncated(*table));
+            }
+            _ => {}
+        }
+    }
+
+    fn tables_named(&self, names: &[sql::utility::Name]) -> Vec<u32> {
+        let catalog = self.server.engine.catalog.current();
+        let path = self.settings.path();
+        let named = |name: &sql::utility::Name| {
+            catalog.expect_table(path, name.schema.as_deref(), &name.name).ok().map(|t| t.oid)
+        };
+        names.iter().filter_map(named).collect()
+    }
+
+    /// VACUUM and ANALYZE by command: what was counted before is dealt with.
+    fn note_vacuum(&self, names: &[sql::utility::Name], vacuum: bool, analyze: bool) {
         let catalog = self.server.engine.catalog.current();
         let counters = &self.server.counters;
         let now = crate::server::now();
-        let done = |slot: &Slot| slot.vacuumed(slot.dead.load(Ordering::Relaxed), false, now);
-        if names.is_empty() {
-            counters.all().for_each(done);
-        }
-        for name in names {
-            let path = self.settings.path();
-            let table = catalog.expect_table(path, name.schema.as_deref(), &name.name);
-            table.ok().and_then(|t| counters.find(t.oid)).map(done);
+        let tables: Vec<u32> = match names {
+            [] => catalog.tables().map(|t| t.oid).collect(),
+            names => self.tables_named(names),
+        };
+        let dead: HashMap<u32, u64> = counters.dead_rows().into_iter().collect();
+        for table in tables {
+            if vacuum {
+                let before = dead.get(&table).copied().unwrap_or_default();
+                counters.vacuumed(table, before, false, now);
+            }
+            if analyze {
+                let rows = catalog.stats(table).map_or(0.0, |s| s.rows);
+                counters.analyzed(table, rows, false, now);
+            }
         }
     }
 
@@ -277,10 +339,15 @@ impl State {
         snapshot: txn::Snapshot,
         limit: u64,
     ) -> Result<(u64, bool)> {
-        let result =
+        let watch = self.watch();
+        let first = !execution.begun();
+        let (rows, end) =
             self.with_context(run, snapshot, |cx, sink| execution.fetch(cx, limit, sink))?;
         self.end_command(&run.plan.prepared);
-        Ok(result)
+        if let Some(watch) = watch {
+            self.count_statement(&watch, &run.plan.prepared, rows, first);
+        }
+        Ok((rows, end))
     }
 
     /// A snapshot for a statement.
@@ -295,7 +362,9 @@ impl State {
                 if waits && tx.isolation() == Isolation::Serializable {
                     tx.await_safe_snapshot()?;
                 }
-                Ok(tx.snapshot())
+                let snapshot = tx.snapshot();
+                self.entry.set_xmin(snapshot.xmin.0);
+                Ok(snapshot)
             }
             None => unreachable!("a statement that needs a snapshot has begun a transaction"),
         }
@@ -398,6 +467,7 @@ impl State {
             user: &self.user,
             database: (&self.database.0, self.database.1),
             params: &run.params,
+            tally: &mut self.account.tally,
         };
         let result = f(&mut cx, &mut sink);
         for change in changes {

@@ -15,6 +15,7 @@ use wire::response;
 
 use super::execute::Run;
 use super::portal::{Portal, PreparedStatement, Progress, ResultFormats};
+use super::settings::LogStatement;
 use super::simple::ends_block;
 use super::transaction::Block;
 use super::{State, rows, utf8};
@@ -67,7 +68,7 @@ impl State {
     /// Parse.
     pub(super) fn parse(&mut self, parse: Parse<'_>) -> Result<()> {
         let (name, text) = (utf8(parse.name)?, utf8(parse.text)?);
-        self.entry.begin_statement(text, server::now());
+        self.begin_statement(text);
         self.check_allowed(text)?;
         self.begin_extended();
         if name.is_empty() {
@@ -202,11 +203,23 @@ impl State {
     pub(super) fn execute(&mut self, name: &[u8], limit: u64, rest: &[u8]) -> Result<()> {
         let name = utf8(name)?;
         let mut portal = self.portals.take(name).ok_or_else(|| no_portal(name))?;
-        self.entry.begin_statement(&portal.text, server::now());
+        self.begin_statement(&portal.text);
         self.identify_statement(&portal.plan.prepared);
         self.check_allowed(&portal.text)?;
         self.begin_extended();
-        if self.run_portal(&mut portal, limit, rest)? {
+        let how = || match name {
+            "" => "execute <unnamed>".to_owned(),
+            name => format!("execute {name}"),
+        };
+        let logs = self.settings.log_statement != LogStatement::None;
+        let plan = &portal.plan.prepared;
+        let logged = logs && self.log_before(&how(), &portal.text, plan, &portal.params);
+        let clock = self.duration_clock();
+        let again = self.run_portal(&mut portal, limit, rest)?;
+        if clock.is_some() {
+            self.log_duration(clock, logged, &how(), &portal.text);
+        }
+        if again {
             self.portals.put(name, portal);
         }
         Ok(())
@@ -227,10 +240,12 @@ impl State {
             Progress::New => {}
         }
         let params = std::mem::take(&mut portal.params);
+        let watch = self.watch();
         if let Statement::Utility(utility) = &prepared.statement
             && let Some(outcome) =
                 self.control(utility, &portal.text, &params, &portal.formats, rest, false)?
         {
+            self.count_control(watch, &prepared, Some(&outcome));
             portal.progress = Progress::Done;
             self.complete(prepared.tag, &outcome)?;
             return Ok(self.transaction.begun());

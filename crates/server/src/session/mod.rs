@@ -14,6 +14,7 @@
 //! Errors travel as [`Result`]: those of severity ERROR end the statement and are told to the client
 //! where the message was dispatched; fatal ones leave the loop and end the connection.
 
+mod account;
 mod blocking;
 pub mod checks;
 mod control;
@@ -22,6 +23,7 @@ mod cursor;
 pub mod execute;
 mod extended;
 pub mod hooks;
+mod logging;
 mod names;
 pub mod portal;
 mod rows;
@@ -49,6 +51,7 @@ use crate::log;
 use crate::notify::Pending;
 use crate::registry::{self, Entry};
 use crate::server::{self, Server};
+use account::{Account, Watch};
 use portal::{Portals, Statements};
 use settings::SessionSettings;
 use transaction::{Block, TransactionState};
@@ -84,6 +87,8 @@ pub struct State {
     out: RefCell<Output>,
     settings: SessionSettings,
     user: Arc<str>,
+    /// Its oid.
+    role: u32,
     database: (Arc<str>, u32),
     owner: Arc<LockOwner>,
     transaction: TransactionState,
@@ -93,6 +98,9 @@ pub struct State {
     portals: Portals,
     /// What it listens to and is about to notify, if it ever did.
     notify: Option<Box<Pending>>,
+    account: Account,
+    /// A COMMIT that is to be counted when it is durable.
+    committing: Option<(Watch, Arc<sql::Prepared>)>,
     /// An error ended the message sequence: everything up to Sync is ignored.
     skip_to_sync: bool,
     /// The client waits for what is in the output.
@@ -105,8 +113,10 @@ pub struct State {
 
 /// Why a connection ends.
 enum End {
-    /// The client said goodbye, or just went away.
+    /// The client said goodbye, or never was a session's.
     Quiet,
+    /// It went away without a word.
+    Gone,
     /// And the client is told why.
     Error(Error),
 }
@@ -186,6 +196,7 @@ impl State {
             out: RefCell::new(Output::new(socket.clone(), Some(engine.storage.clone()))),
             settings: SessionSettings::new(values, generation),
             user: "".into(),
+            role: 0,
             database: ("".into(), 0),
             owner: engine.txn.new_owner(&entry.task, entry.pid),
             transaction: TransactionState::default(),
@@ -194,6 +205,8 @@ impl State {
             statements: Statements::default(),
             portals: Portals::default(),
             notify: None,
+            account: Account::default(),
+            committing: None,
             skip_to_sync: false,
             flush: false,
             ready: false,
@@ -214,7 +227,7 @@ impl State {
         loop {
             let fill = self.input.fill(&self.socket)?;
             match fill {
-                Fill::End => return Err(End::Quiet),
+                Fill::End => return Err(End::Gone),
                 Fill::Empty => break,
                 Fill::More | Fill::Drained => self.process()?,
             }
@@ -341,6 +354,8 @@ impl State {
         let timeout = self.settings.statement_timeout;
         self.entry.task.memory().begin_statement(self.settings.memory_limit);
         self.owner.lock_timeout_ms.store(self.settings.lock_timeout, Ordering::Relaxed);
+        self.owner.deadlock_timeout_ms.store(self.settings.deadlock_timeout, Ordering::Relaxed);
+        self.owner.log_lock_waits.store(self.settings.log_lock_waits, Ordering::Relaxed);
         if timeout > 0 && !self.deadline_armed {
             self.deadline_armed = true;
             let deadline = Instant::now() + Duration::from_millis(timeout);
@@ -367,14 +382,35 @@ impl State {
     fn failed(&mut self, error: Error, statement: Option<&str>) -> Result<()> {
         self.disarm_timeout();
         self.out.get_mut().drop_incomplete();
+        self.committing = None;
+        if error.code() == base::sqlstate::T_R_DEADLOCK_DETECTED {
+            self.account.report.database.deadlocks += 1;
+        }
         self.fail_transaction();
         if error.severity() != Severity::Error {
             return Err(error);
         }
-        log::error(self.entry.pid, &error, statement);
+        if error.code() == base::sqlstate::T_R_DEADLOCK_DETECTED {
+            log::error(self.entry.pid, &self.with_statements(&error), statement);
+        } else {
+            log::error(self.entry.pid, &error, statement);
+        }
         let out = self.out.get_mut();
         response::error(&mut out.buffer, &error);
         out.pace()
+    }
+
+    /// A deadlock's error as the log has it: with the statements of those who are part of it.
+    fn with_statements(&self, error: &Error) -> Error {
+        let detail = error.fields().detail.clone().unwrap_or_default();
+        let pid = |line: &str| line.strip_prefix("Process ")?.split(' ').next()?.parse().ok();
+        let statements: Vec<String> = detail
+            .lines()
+            .filter_map(pid)
+            .filter_map(|pid| self.server.sessions.get(pid))
+            .map(|entry| format!("\nProcess {}: {}", entry.pid, entry.activity().query))
+            .collect();
+        error.clone().detail(detail + &statements.concat())
     }
 
     /// ReadyForQuery, after the parameters that changed.
@@ -443,8 +479,13 @@ impl State {
             TransactionStatus::InBlock => registry::State::IdleInTransaction,
             TransactionStatus::Failed => registry::State::IdleInFailed,
         };
-        let xid = self.transaction.current.as_ref().and_then(txn::Transaction::top_xid);
-        self.entry.end_statement(state, xid.map_or(0, |x| x.0), server::now());
+        if let Some((watch, prepared)) = self.committing.take() {
+            self.count_statement(&watch, &prepared, 0, true);
+        }
+        let now = server::now();
+        self.account.begin_waiting(now);
+        self.pass_on_counts(now);
+        self.entry.end_statement(state, now);
     }
 
     /// Nothing more to do now: gives the buffers back and sets the clock that ends idle sessions.
@@ -471,6 +512,7 @@ impl State {
     /// The connection ends.
     fn end(&mut self, end: End) {
         self.release();
+        self.count_end(&end);
         let out = self.out.get_mut();
         out.drop_incomplete();
         if let End::Error(error) = end {
@@ -483,6 +525,41 @@ impl State {
         out.send_last();
         out.rest();
         self.input = Input::default();
+    }
+
+    /// Counts how the session ended, if it was one.
+    fn count_end(&mut self, end: &End) {
+        if self.phase == Phase::Starting {
+            return;
+        }
+        let counts = &mut self.account.report.database;
+        match end {
+            End::Quiet => {}
+            End::Gone => counts.abandoned += 1,
+            End::Error(error) if error.code() == base::sqlstate::CONNECTION_FAILURE => {
+                counts.abandoned += 1;
+            }
+            End::Error(error) if error.code() == base::sqlstate::ADMIN_SHUTDOWN => {
+                counts.killed += 1;
+            }
+            End::Error(_) => counts.fatal += 1,
+        }
+        self.pass_on_counts(server::now());
+    }
+
+    /// What was counted is known to others from here on.
+    fn pass_on_counts(&mut self, now: i64) {
+        if self.account.pass_on(&self.server.counters, &self.entry.task, now) {
+            self.server.autovacuum.wake();
+        }
+    }
+
+    /// Notes that a statement came, and when.
+    fn begin_statement(&mut self, text: &str) {
+        let now = server::now();
+        if self.entry.begin_statement(text, now) {
+            self.account.begin_statement(self.transaction.block != Block::None, now);
+        }
     }
 
     /// Gives back everything that the session holds.

@@ -89,6 +89,20 @@ pub struct SessionSettings {
     pub lock_timeout: u64,
     /// `session_memory_limit` in bytes.
     pub memory_limit: i64,
+    /// `deadlock_timeout`, in milliseconds.
+    pub deadlock_timeout: u64,
+    /// `log_lock_waits`.
+    pub log_lock_waits: bool,
+    /// `log_min_duration_statement`, in milliseconds; None: off.
+    pub log_min_duration: Option<u64>,
+    /// `log_statement`.
+    pub log_statement: LogStatement,
+    /// Somebody wants to know what statements take.
+    pub measures_statements: bool,
+    /// `pg_stat_statements.track` isn't none.
+    pub track_statements: bool,
+    /// The same, and `pg_stat_statements.track_utility`.
+    pub track_utility: bool,
     /// `compute_query_id` isn't off.
     pub compute_query_id: bool,
     /// `synchronous_commit` isn't off.
@@ -99,6 +113,30 @@ pub struct SessionSettings {
     pub read_only: bool,
     /// `default_transaction_deferrable`.
     pub deferrable: bool,
+}
+
+/// Which statements are logged before they run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LogStatement {
+    /// None.
+    None,
+    /// Those that define something.
+    Ddl,
+    /// And those that change data.
+    Mod,
+    /// All.
+    All,
+}
+
+impl LogStatement {
+    fn of(word: &str) -> LogStatement {
+        match word {
+            "ddl" => LogStatement::Ddl,
+            "mod" => LogStatement::Mod,
+            "all" => LogStatement::All,
+            _ => LogStatement::None,
+        }
+    }
 }
 
 /// A change that a function asked for in the middle of a statement.
@@ -131,6 +169,13 @@ impl SessionSettings {
             statement_timeout: 0,
             lock_timeout: 0,
             memory_limit: 0,
+            deadlock_timeout: 1000,
+            log_lock_waits: false,
+            log_min_duration: None,
+            log_statement: LogStatement::None,
+            measures_statements: true,
+            track_statements: true,
+            track_utility: true,
             compute_query_id: true,
             synchronous_commit: true,
             isolation: Isolation::ReadCommitted,
@@ -155,6 +200,15 @@ impl SessionSettings {
         self.statement_timeout = settings.int(setting::STATEMENT_TIMEOUT) as u64;
         self.lock_timeout = settings.int(setting::LOCK_TIMEOUT) as u64;
         self.memory_limit = settings.int(setting::SESSION_MEMORY_LIMIT) << 10;
+        self.deadlock_timeout = settings.int(setting::DEADLOCK_TIMEOUT) as u64;
+        self.log_lock_waits = settings.bool(setting::LOG_LOCK_WAITS);
+        self.log_min_duration =
+            u64::try_from(settings.int(setting::LOG_MIN_DURATION_STATEMENT)).ok();
+        self.log_statement = LogStatement::of(settings.str(setting::LOG_STATEMENT));
+        self.track_statements = settings.str(setting::PG_STAT_STATEMENTS_TRACK) != "none";
+        self.track_utility =
+            self.track_statements && settings.bool(setting::PG_STAT_STATEMENTS_TRACK_UTILITY);
+        self.measures_statements = self.track_statements || self.log_min_duration.is_some();
         self.compute_query_id = settings.str(setting::COMPUTE_QUERY_ID) != "off";
         self.synchronous_commit = settings.str(setting::SYNCHRONOUS_COMMIT) != "off";
         self.isolation = isolation(settings.str(setting::DEFAULT_TRANSACTION_ISOLATION));

@@ -10,7 +10,6 @@ use super::execute::Run;
 use super::portal::ResultFormats;
 use super::transaction::Block;
 use super::{State, utf8};
-use crate::server;
 
 impl State {
     /// Query. Fatal errors only are returned.
@@ -24,8 +23,11 @@ impl State {
     }
 
     fn run_string(&mut self, text: &str, rest: &[u8]) -> Result<()> {
-        self.entry.begin_statement(text, server::now());
+        self.begin_statement(text);
         self.arm_timeout();
+        if self.transaction.block != Block::Failed {
+            self.ensure_transaction();
+        }
         self.statements.remove("");
         if is_single(text) && self.transaction.block != Block::Failed {
             return self.run_text(text, true, rest);
@@ -55,6 +57,8 @@ impl State {
         }
         let (plan, params) = self.plan_simple(text)?;
         self.identify_statement(&plan.prepared);
+        let logged = self.log_before("statement", text, &plan.prepared, &[]);
+        let clock = self.duration_clock();
         let (formats, tag) = (&ResultFormats::default(), plan.prepared.tag);
         let outcome = match &plan.prepared.statement {
             Statement::Empty => {
@@ -62,7 +66,10 @@ impl State {
                 return if last { self.end_implicit() } else { Ok(()) };
             }
             Statement::Utility(utility) => {
-                self.control(utility, text, &params, formats, rest, true)?
+                let watch = self.watch();
+                let done = self.control(utility, text, &params, formats, rest, true)?;
+                self.count_control(watch, &plan.prepared, done.as_ref());
+                done
             }
             Statement::Query(_) => None,
         };
@@ -82,6 +89,7 @@ impl State {
         if last {
             self.end_implicit()?;
         }
+        self.log_duration(clock, logged, "statement", text);
         self.complete(tag, &outcome)
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use base::settings::{Value, setting};
 use base::{Result, err, sqlstate};
+use catalog::object::ids;
 use wire::auth;
 use wire::startup::{Parameters, Startup, split_options};
 
 use super::{End, Phase, State};
-use crate::registry;
+use crate::{registry, server};
 
 impl State {
     /// Answers a first packet.
@@ -45,7 +46,9 @@ impl State {
             a.database = self.database.clone();
             a.application = application;
             a.state = registry::State::Idle;
+            a.user_oid = self.role;
         });
+        self.account.begin_session(server::now());
         let out = self.out.get_mut();
         auth::ok(&mut out.buffer);
         self.settings.report(&mut out.buffer);
@@ -90,6 +93,8 @@ impl State {
             .fatal());
         }
         self.user = types::io::cut_name(user).into();
+        let role = catalog.roles().find(|r| r.name == *self.user);
+        self.role = role.map_or(ids::SUPERUSER, |r| r.oid);
         self.database = (Arc::from(database.name.as_str()), database.oid);
         Ok(())
     }

@@ -19,6 +19,7 @@ use txn::{Isolation, Transaction};
 use wire::response::TransactionStatus;
 
 use super::State;
+use super::account::Pending;
 use super::settings::Mark;
 use crate::server;
 
@@ -56,6 +57,7 @@ struct Savepoint {
     settings: Mark,
     /// What there was to notify.
     notify: usize,
+    changes: Pending,
 }
 
 /// Isolation level, READ ONLY, DEFERRABLE.
@@ -113,7 +115,10 @@ impl State {
         let tx = self.server.engine.txn.begin(&self.owner, isolation, read_only);
         tx.set_deferrable(deferrable);
         self.transaction.current = Some(tx);
-        self.entry.update(|a| a.transaction_start = now);
+        self.entry.update(|a| {
+            a.transaction_start = now;
+            a.transactions += 1;
+        });
     }
 
     /// `25P01` outside a block.
@@ -302,6 +307,7 @@ impl State {
             let (server, pid) = (&self.server, self.entry.pid);
             notify.committed(&server.channels, pid, lsn, &server.workers, committing);
         }
+        self.account.settle(true);
         let out = self.out.get_mut();
         out.need_durable(tx.durability_needed());
         if self.settings.synchronous_commit || changed {
@@ -314,7 +320,7 @@ impl State {
             self.catalog_tx.committed();
         }
         self.settings.commit();
-        self.entry.update(|a| (a.transaction_start, a.xid) = (0, 0));
+        self.entry.update(|a| a.transaction_start = 0);
         Ok(())
     }
 
@@ -331,6 +337,7 @@ impl State {
     }
 
     fn after_abort(&mut self) {
+        self.account.settle(false);
         if self.catalog_tx.has_work() || self.catalog_tx.changed() {
             self.catalog_tx.aborted();
         }
@@ -338,7 +345,7 @@ impl State {
         if let Some(notify) = &mut self.notify {
             notify.rollback_to(0);
         }
-        self.entry.update(|a| (a.transaction_start, a.xid) = (0, 0));
+        self.entry.update(|a| a.transaction_start = 0);
     }
 
     /// A statement failed.
@@ -359,6 +366,7 @@ impl State {
                 if let Some(notify) = &mut self.notify {
                     notify.rollback_to(savepoint.notify);
                 }
+                self.account.rollback_to(&savepoint.changes);
             }
             _ => self.abort(),
         }
@@ -376,6 +384,7 @@ impl State {
                 catalog: self.catalog_tx.savepoint(),
                 settings: self.settings.mark_here(),
                 notify: self.notify.as_ref().map_or(0, |n| n.mark()),
+                changes: self.account.savepoint(),
             });
         }
         Ok(())
@@ -414,6 +423,7 @@ impl State {
         if let Some(notify) = &mut self.notify {
             notify.rollback_to(savepoint.notify);
         }
+        self.account.rollback_to(&savepoint.changes);
         self.transaction.savepoints.truncate(index + 1);
         self.transaction.block = Block::Explicit;
         Ok(())

@@ -1,12 +1,18 @@
-//! `pg_stat_activity`: who is connected and what each one does or waits for.
+//! `pg_stat_activity`: who is connected and what each one does or waits for; then the background
+//! threads, under PostgreSQL's names where PostgreSQL has the same.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 
-use catalog::object::ids;
+use base::{Csn, Xid};
+use catalog::object::ids::PG_CATALOG;
+use catalog::system::row::{Row, row};
+use sched::Task;
 use types::Datum;
 
 use super::{text, time};
-use crate::registry::Entry;
+use crate::registry::{Entry, State};
+use crate::server::Server;
 
 fn address(peer: Option<(IpAddr, u16)>) -> (Datum, Datum) {
     match peer {
@@ -15,42 +21,107 @@ fn address(peer: Option<(IpAddr, u16)>) -> (Datum, Datum) {
     }
 }
 
-/// One session as `pg_stat_activity` shows it.
-pub(super) fn activity(entry: &Entry) -> Vec<Datum> {
-    let a = entry.activity();
-    let (client, port) = address(entry.peer.client);
-    let wait = entry.task.wait().map(|(event, _)| event.info());
-    let idle = a.state != crate::registry::State::Active;
-    let (wait_type, wait_event) = match wait {
+/// What a session's transaction is to the others.
+type Transactions = HashMap<i32, (Option<Xid>, Option<Csn>)>;
+
+fn new_row(task: &Task, idle: bool) -> Row {
+    let wait = task.wait().map(|(event, _)| event.info());
+    let (kind, name) = match wait {
         Some(info) => (text(info.kind), text(info.name)),
         None if idle => (text("Client"), text("ClientRead")),
         None => (Datum::Null, Datum::Null),
     };
-    vec![
-        if a.database.1 == 0 { Datum::Null } else { Datum::Oid(a.database.1) },
-        text(&a.database.0),
-        Datum::Int4(entry.pid),
-        Datum::Null,
-        Datum::Oid(ids::SUPERUSER),
-        text(&a.user),
-        text(&a.application),
-        client,
-        Datum::Null,
-        port,
-        time(a.session_start),
-        time(a.transaction_start),
-        time(a.query_start),
-        time(a.state_change),
-        wait_type,
-        wait_event,
-        a.state.as_str().map_or(Datum::Null, text),
-        if a.xid == 0 { Datum::Null } else { Datum::Oid(a.xid as u32) },
-        Datum::Null,
-        match entry.query_id() {
-            0 => Datum::Null,
-            id => Datum::Int8(id as i64),
-        },
-        text(&a.query),
-        text(entry.task.kind()),
-    ]
+    row(PG_CATALOG, "pg_stat_activity")
+        .set("pid", task.pid())
+        .set("wait_event_type", kind)
+        .set("wait_event", name)
+        .set("backend_type", task.kind())
+}
+
+fn session(entry: &Entry, transactions: &Transactions) -> Vec<Datum> {
+    let a = entry.activity();
+    let (client, port) = address(entry.peer.client);
+    let (xid, snapshot) = transactions.get(&entry.pid).copied().unwrap_or_default();
+    let mut row = new_row(&entry.task, a.state != State::Active);
+    if a.state != State::Starting {
+        row = row
+            .set("datid", Datum::Oid(a.database.1))
+            .set("datname", &*a.database.0)
+            .set("usesysid", Datum::Oid(a.user_oid))
+            .set("usename", &*a.user);
+    }
+    if let Some(state) = a.state.as_str() {
+        row = row.set("state", state);
+    }
+    if let Some(xid) = xid {
+        row = row.set("backend_xid", Datum::Oid(xid.0 as u32));
+    }
+    if snapshot.is_some() {
+        row = row.set("backend_xmin", Datum::Oid(entry.xmin() as u32));
+    }
+    match entry.query_id() {
+        0 => {}
+        id => row = row.set("query_id", id),
+    }
+    row.set("application_name", a.application.as_str())
+        .set("client_addr", client)
+        .set("client_port", port)
+        .set("backend_start", time(a.session_start))
+        .set("xact_start", time(a.transaction_start))
+        .set("query_start", time(a.query_start))
+        .set("state_change", time(a.state_change))
+        .set("query", a.query.as_str())
+        .done()
+}
+
+fn background(server: &Server, task: &Task) -> Vec<Datum> {
+    new_row(task, false).set("backend_start", time(server.started)).set("query", "").done()
+}
+
+/// All rows.
+pub(super) fn activity(server: &Server) -> Vec<Vec<Datum>> {
+    let transactions: Transactions =
+        server.engine.txn.sessions().into_iter().map(|(pid, xid, csn)| (pid, (xid, csn))).collect();
+    let sessions = server.sessions.all();
+    let sessions = sessions.iter().map(|entry| session(entry, &transactions));
+    let background_tasks = sched::background_tasks();
+    sessions.chain(background_tasks.iter().map(|task| background(server, task))).collect()
+}
+
+/// Rows of `pg_stat_get_activity(NULL)`: the columns of the view in another order, and those of
+/// `pg_stat_ssl` and `pg_stat_gssapi`.
+pub(super) fn function(server: &Server) -> Vec<Vec<Datum>> {
+    let columns = |name: &str| catalog::system::find(None, name).map(|t| t.columns.clone());
+    let view = columns("pg_stat_activity").unwrap_or_default();
+    let wanted = columns("pg_stat_get_activity()").unwrap_or_default();
+    let place = |name: &str| view.iter().position(|c| c.name == name);
+    let one = |row: Vec<Datum>| {
+        let value = |c: &catalog::Column| match (place(&c.name), c.name.as_str()) {
+            (Some(at), _) => row[at].clone(),
+            (None, "ssl" | "gss_auth" | "gss_enc") => Datum::Bool(false),
+            (None, _) => Datum::Null,
+        };
+        wanted.iter().map(value).collect()
+    };
+    activity(server).into_iter().map(one).collect()
+}
+
+/// Rows of `pg_stat_ssl`: connections are not encrypted.
+pub(super) fn ssl(server: &Server) -> Vec<Vec<Datum>> {
+    let one = |entry: &std::sync::Arc<Entry>| {
+        let pid = Datum::Int4(entry.pid);
+        row(PG_CATALOG, "pg_stat_ssl").set("pid", pid).set("ssl", false).done()
+    };
+    server.sessions.all().iter().map(one).collect()
+}
+
+/// Rows of `pg_stat_gssapi`: nobody comes that way.
+pub(super) fn gssapi(server: &Server) -> Vec<Vec<Datum>> {
+    let one = |entry: &std::sync::Arc<Entry>| {
+        row(PG_CATALOG, "pg_stat_gssapi")
+            .set("pid", entry.pid)
+            .fill(&["gss_authenticated", "encrypted"], Datum::Bool(false))
+            .done()
+    };
+    server.sessions.all().iter().map(one).collect()
 }

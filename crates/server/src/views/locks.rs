@@ -1,17 +1,22 @@
-//! `pg_locks`: heavyweight locks, held and waited for.
+//! `pg_locks`: heavyweight locks, held and waited for. A transaction's virtual id is its session's
+//! number and a count of the session's transactions; as in PostgreSQL each holds a lock on its own.
 
-use catalog::object::ids;
+use std::collections::HashMap;
+
+use catalog::object::ids::{self, PG_CATALOG};
+use catalog::system::row::row;
 use txn::LockTag;
 use txn::lock::LockRow;
 use types::Datum;
 
 use super::text;
+use crate::server::Server;
 
 /// One lock as `pg_locks` shows it.
-pub(super) fn lock(row: &LockRow) -> Vec<Datum> {
+fn lock(held: &LockRow, virtual_ids: &HashMap<i32, String>) -> Vec<Datum> {
     let mut what: [Datum; 10] = Default::default();
     let database = Datum::Oid(ids::POSTGRES_DB);
-    let kind = match row.tag {
+    let kind = match held.tag {
         LockTag::Relation(oid) => {
             (what[0], what[1]) = (database, Datum::Oid(oid.0));
             "relation"
@@ -49,12 +54,37 @@ pub(super) fn lock(row: &LockRow) -> Vec<Datum> {
     let mut out = vec![text(kind)];
     out.extend(what.into_iter().take(9));
     out.extend([
-        text(&format!("{}/0", row.pid)),
-        Datum::Int4(row.pid),
-        text(row.mode.name()),
-        Datum::Bool(row.granted),
-        Datum::Bool(row.fastpath),
-        row.wait_start.map_or(Datum::Null, |t| Datum::Timestamptz(crate::server::micros(t))),
+        virtual_ids.get(&held.pid).map_or_else(|| text(&format!("{}/0", held.pid)), |v| text(v)),
+        Datum::Int4(held.pid),
+        text(held.mode.name()),
+        Datum::Bool(held.granted),
+        Datum::Bool(held.fastpath),
+        held.wait_start.map_or(Datum::Null, |t| Datum::Timestamptz(crate::server::micros(t))),
     ]);
     out
+}
+
+/// A transaction's lock on its virtual id.
+fn virtual_lock(pid: i32, id: &str) -> Vec<Datum> {
+    row(PG_CATALOG, "pg_locks")
+        .set("locktype", "virtualxid")
+        .set("virtualxid", id)
+        .set("virtualtransaction", id)
+        .set("pid", pid)
+        .set("mode", "ExclusiveLock")
+        .fill(&["granted", "fastpath"], Datum::Bool(true))
+        .done()
+}
+
+/// All rows.
+pub(super) fn locks(server: &Server) -> Vec<Vec<Datum>> {
+    let transactions = server.sessions.all().into_iter().filter_map(|entry| {
+        let (number, begun) = entry.transaction();
+        begun.then(|| (entry.pid, format!("{}/{number}", entry.pid)))
+    });
+    let ids: HashMap<i32, String> = transactions.collect();
+    let held = server.engine.txn.locks.snapshot();
+    let mut rows: Vec<_> = held.iter().map(|one| lock(one, &ids)).collect();
+    rows.extend(ids.iter().map(|(pid, id)| virtual_lock(*pid, id)));
+    rows
 }

@@ -1,9 +1,13 @@
 //! Rows of the statistics views that the running server fills.
 
 mod activity;
+mod database;
+pub mod functions;
 mod locks;
 mod memory;
 mod session;
+mod statements;
+mod storage;
 mod tables;
 
 use base::settings::show;
@@ -17,12 +21,36 @@ pub use tables::pages;
 /// Rows of a view; none for a view that isn't kept.
 pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
     match view {
-        "pg_stat_activity" => server.sessions.all().iter().map(|e| activity::activity(e)).collect(),
-        "pg_locks" => server.engine.txn.locks.snapshot().iter().map(locks::lock).collect(),
-        "pg_stat_all_tables" => tables::tables(server, true),
-        "pg_stat_user_tables" => tables::tables(server, false),
+        "pg_stat_activity" => activity::activity(server),
         "pg_stat_session_memory" => memory::sessions(),
         "pg_stat_server_memory" => memory::server(server),
+        "pg_locks" => locks::locks(server),
+        "pg_stat_all_tables" => tables::tables(server, "pg_stat_all_tables"),
+        "pg_stat_sys_tables" => tables::tables(server, "pg_stat_sys_tables"),
+        "pg_stat_user_tables" => tables::tables(server, "pg_stat_user_tables"),
+        "pg_stat_all_indexes" => tables::indexes(server, "pg_stat_all_indexes"),
+        "pg_stat_sys_indexes" => tables::indexes(server, "pg_stat_sys_indexes"),
+        "pg_stat_user_indexes" => tables::indexes(server, "pg_stat_user_indexes"),
+        "pg_statio_all_tables" => tables::table_pages(server, "pg_statio_all_tables"),
+        "pg_statio_sys_tables" => tables::table_pages(server, "pg_statio_sys_tables"),
+        "pg_statio_user_tables" => tables::table_pages(server, "pg_statio_user_tables"),
+        "pg_statio_all_indexes" => tables::indexes(server, "pg_statio_all_indexes"),
+        "pg_statio_sys_indexes" => tables::indexes(server, "pg_statio_sys_indexes"),
+        "pg_statio_user_indexes" => tables::indexes(server, "pg_statio_user_indexes"),
+        "pg_stat_get_activity()" => activity::function(server),
+        "pg_ls_waldir()" => functions::wal_files(server),
+        "pg_ls_tmpdir()" => functions::temporary_files(server),
+        "pg_stat_ssl" => activity::ssl(server),
+        "pg_stat_gssapi" => activity::gssapi(server),
+        "pg_stat_slru" => storage::slru(server),
+        "pg_stat_database" => database::databases(server),
+        "pg_stat_database_conflicts" => database::conflicts(server),
+        "pg_stat_bgwriter" => storage::bgwriter(server),
+        "pg_stat_wal" => storage::wal(server),
+        "pg_stat_io" => storage::io(server),
+        "pg_stat_archiver" => storage::archiver(server),
+        "pg_stat_statements" => statements::statements(server),
+        "pg_stat_statements_info" => statements::info(server),
         "pg_shmem_allocations" => memory::allocations(server),
         "pg_file_settings" => file_settings(server),
         _ => Vec::new(),

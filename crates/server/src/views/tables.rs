@@ -1,12 +1,17 @@
-//! What happened to tables and indexes: `pg_stat_all_tables` and its kin.
+//! What happened to tables and indexes: `pg_stat_{all,user,sys,xact_all, …}_{tables,indexes}` and
+//! `pg_statio_*`. The catalog's own tables are kept in memory and not counted.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::collections::HashMap;
 
 use base::{Fork, RelId};
+use catalog::object::ids::PG_CATALOG;
+use catalog::system::row::{Row, row};
+use catalog::{Index, Snapshot};
+use exec::tally::RelationCounts;
 use types::Datum;
 
-use super::{text, time};
-use crate::counters::Slot;
+use super::time;
+use crate::counters::{ANALYZE, RelationStats, VACUUM};
 use crate::server::Server;
 
 /// Pages of a relation's main fork.
@@ -14,33 +19,148 @@ pub fn pages(server: &Server, rel: u32) -> u32 {
     server.engine.storage.block_count(RelId(rel), Fork::Main).unwrap_or(0)
 }
 
-/// What happened to each table, as `pg_stat_all_tables` shows it.
-pub(super) fn tables(server: &Server, system: bool) -> Vec<Vec<Datum>> {
+/// Which tables a view is about, by its name.
+#[derive(Clone, Copy)]
+struct Scope {
+    user: bool,
+    system: bool,
+}
+
+impl Scope {
+    fn of(view: &str) -> Scope {
+        let all = view.contains("_all_");
+        Scope { user: all || view.contains("_user_"), system: all || view.contains("_sys_") }
+    }
+}
+
+/// One line of a view about tables.
+struct TableLine {
+    oid: u32,
+    schema: String,
+    name: String,
+    indexes: Vec<std::sync::Arc<Index>>,
+}
+
+fn table_lines(catalog: &Snapshot, scope: Scope) -> Vec<TableLine> {
+    let schema = |id| catalog.schema(id).map_or(String::new(), |s| s.name.clone());
+    let is_system = |name: &str| matches!(name, "pg_catalog" | "information_schema" | "pg_toast");
+    let kept = catalog.tables().map(|t| TableLine {
+        oid: t.oid,
+        schema: schema(t.schema),
+        name: t.name.clone(),
+        indexes: catalog.indexes_of(t),
+    });
+    let computed = catalog::system::tables().iter().filter(|t| !t.is_view).map(|t| TableLine {
+        oid: t.oid.0,
+        schema: schema(t.schema),
+        name: t.name.to_owned(),
+        indexes: Vec::new(),
+    });
+    kept.chain(computed)
+        .filter(|t| if is_system(&t.schema) { scope.system } else { scope.user })
+        .collect()
+}
+
+type Stats = HashMap<u32, RelationStats>;
+
+fn counts(stats: &Stats, oid: u32) -> RelationCounts {
+    stats.get(&oid).map(|s| s.counts).unwrap_or_default()
+}
+
+/// The sum over a table's indexes; None when it has none.
+fn of_indexes(stats: &Stats, indexes: &[std::sync::Arc<Index>]) -> Option<RelationCounts> {
+    let mut sum = RelationCounts::default();
+    indexes.iter().for_each(|i| sum.add(&counts(stats, i.oid)));
+    (!indexes.is_empty()).then_some(sum)
+}
+
+fn or_null(value: Option<u64>) -> Datum {
+    value.map_or(Datum::Null, |v| Datum::Int8(v as i64))
+}
+
+fn table_row(view: &'static str, line: &TableLine) -> Row {
+    row(PG_CATALOG, view)
+        .set("relid", Datum::Oid(line.oid))
+        .set("schemaname", line.schema.as_str())
+        .set("relname", line.name.as_str())
+}
+
+/// The columns that `pg_stat_xact_*` have, too.
+fn activity(row: Row, own: &RelationCounts, indexes: Option<&RelationCounts>) -> Row {
+    row.set("seq_scan", own.scans)
+        .set("seq_tup_read", own.returned)
+        .set("idx_scan", or_null(indexes.map(|i| i.scans)))
+        .set("idx_tup_fetch", or_null(indexes.map(|i| i.fetched)))
+        .set("n_tup_ins", own.inserted)
+        .set("n_tup_upd", own.updated)
+        .set("n_tup_del", own.deleted)
+        .set("n_tup_hot_upd", own.hot_updated)
+}
+
+/// `pg_stat_*_tables`.
+pub(super) fn tables(server: &Server, view: &'static str) -> Vec<Vec<Datum>> {
+    let stats = server.counters.relations();
+    let line = |line: &TableLine| {
+        let known = stats.get(&line.oid).cloned().unwrap_or_default();
+        let indexes = of_indexes(&stats, &line.indexes);
+        let table = &known.table;
+        let runs = |kind: usize| Datum::Int8(table.runs[kind] as i64);
+        activity(table_row(view, line), &known.counts, indexes.as_ref())
+            .set("n_live_tup", table.live)
+            .set("n_dead_tup", table.dead)
+            .set("n_mod_since_analyze", table.modified)
+            .set("n_ins_since_vacuum", table.fresh)
+            .set("last_vacuum", time(table.last[VACUUM]))
+            .set("last_autovacuum", time(table.last[VACUUM + 1]))
+            .set("last_analyze", time(table.last[ANALYZE]))
+            .set("last_autoanalyze", time(table.last[ANALYZE + 1]))
+            .set("vacuum_count", runs(VACUUM))
+            .set("autovacuum_count", runs(VACUUM + 1))
+            .set("analyze_count", runs(ANALYZE))
+            .set("autoanalyze_count", runs(ANALYZE + 1))
+            .done()
+    };
+    let catalog = server.engine.catalog.current();
+    table_lines(&catalog, Scope::of(view)).iter().map(line).collect()
+}
+
+/// `pg_statio_*_tables`.
+pub(super) fn table_pages(server: &Server, view: &'static str) -> Vec<Vec<Datum>> {
+    let stats = server.counters.relations();
+    let line = |line: &TableLine| {
+        let own = counts(&stats, line.oid);
+        let indexes = of_indexes(&stats, &line.indexes);
+        table_row(view, line)
+            .set("heap_blks_read", own.blocks_read)
+            .set("heap_blks_hit", own.blocks_hit)
+            .set("idx_blks_read", or_null(indexes.map(|i| i.blocks_read)))
+            .set("idx_blks_hit", or_null(indexes.map(|i| i.blocks_hit)))
+            .done()
+    };
+    let catalog = server.engine.catalog.current();
+    table_lines(&catalog, Scope::of(view)).iter().map(line).collect()
+}
+
+/// `pg_stat_*_indexes` and `pg_statio_*_indexes`.
+pub(super) fn indexes(server: &Server, view: &'static str) -> Vec<Vec<Datum>> {
+    let stats = server.counters.relations();
     let catalog = server.engine.catalog.current();
     let mut rows = Vec::new();
-    for table in catalog.tables() {
-        let schema = catalog.schema(table.schema).map_or("", |s| &s.name);
-        if !system && matches!(schema, "pg_catalog" | "information_schema" | "pg_toast") {
-            continue;
+    for line in table_lines(&catalog, Scope::of(view)) {
+        for index in &line.indexes {
+            let own = counts(&stats, index.oid);
+            let row = table_row(view, &line)
+                .set("indexrelid", Datum::Oid(index.oid))
+                .set("indexrelname", index.name.as_str());
+            let row = if view.starts_with("pg_statio") {
+                row.set("idx_blks_read", own.blocks_read).set("idx_blks_hit", own.blocks_hit)
+            } else {
+                row.set("idx_scan", own.scans)
+                    .set("idx_tup_read", own.returned)
+                    .set("idx_tup_fetch", own.fetched)
+            };
+            rows.push(row.done());
         }
-        let slot = server.counters.find(table.oid);
-        let count = |f: fn(&Slot) -> &AtomicU64| {
-            Datum::Int8(slot.map_or(0, |s| f(s).load(Ordering::Relaxed) as i64))
-        };
-        let at = |f: fn(&Slot) -> &AtomicI64| {
-            slot.map_or(Datum::Null, |s| time(f(s).load(Ordering::Relaxed)))
-        };
-        let (_, live) = crate::session::execute::table_size(&server.engine, &catalog, table);
-        let mut row = vec![Datum::Oid(table.oid), text(schema), text(&table.name)];
-        row.extend([const { Datum::Null }; 4]);
-        row.extend([count(|s| &s.inserted), count(|s| &s.updated), count(|s| &s.deleted)]);
-        row.extend([Datum::Null, Datum::Int8(live as i64), count(|s| &s.dead)]);
-        row.extend([Datum::Null, Datum::Null]);
-        row.extend([at(|s| &s.last_vacuum), at(|s| &s.last_autovacuum)]);
-        row.extend([Datum::Null, Datum::Null]);
-        row.extend([count(|s| &s.vacuums), count(|s| &s.autovacuums)]);
-        row.extend([Datum::Null, Datum::Null]);
-        rows.push(row);
     }
     rows
 }

@@ -308,6 +308,9 @@ impl Binder<'_> {
         let Some(node) = node else { return Err(base::Error::unsupported("this FROM item")) };
         let around = lateral_scope(scope, left, lateral_ok);
         around.place.set(Place::From);
+        if let Some(range) = function_table(node, f) {
+            return self.range_var(&range);
+        }
         let call = self.expr(&around, node)?;
         let call = self.resolve_unknown(call)?;
         let location = ast::location(node);
@@ -488,4 +491,37 @@ fn lateral_scope<'p>(scope: &Scope<'p>, left: &[NsItem], lateral_ok: bool) -> Sc
 /// A join.
 pub(crate) fn join(kind: JoinKind, left: Rel, right: Rel, on: Vec<Expr>) -> Rel {
     Rel::Join { kind, left: Box::new(left), right: Box::new(right), on }
+}
+
+/// A function without arguments, or with NULL only, whose rows are those of a computed table.
+fn function_table(node: &NodeEnum, f: &pb::RangeFunction) -> Option<pb::RangeVar> {
+    let NodeEnum::FuncCall(call) = node else { return None };
+    let mut names = call.funcname.iter().filter_map(|n| match &n.node {
+        Some(NodeEnum::String(s)) => Some(s.sval.as_str()),
+        _ => None,
+    });
+    let (first, second) = (names.next()?, names.next());
+    let name = match second {
+        None => first,
+        Some(name) if first == "pg_catalog" => name,
+        Some(_) => return None,
+    };
+    let plain = |arg: &pb::Node| matches!(&arg.node, Some(NodeEnum::AConst(c)) if c.isnull);
+    if f.ordinality || !call.args.iter().all(plain) {
+        return None;
+    }
+    let table = catalog::system::find_function(name)?;
+    let alias = f
+        .alias
+        .clone()
+        .unwrap_or_else(|| pb::Alias { aliasname: name.to_owned(), colnames: Vec::new() });
+    Some(pb::RangeVar {
+        schemaname: "pg_catalog".to_owned(),
+        relname: table.name.clone(),
+        inh: true,
+        relpersistence: "p".to_owned(),
+        alias: Some(alias),
+        location: call.location,
+        ..pb::RangeVar::default()
+    })
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
 use base::settings::{live_int, setting};
+use base::usage::Use;
 use base::{Error, Fork, Lsn, PageId, RelId, Result, WaitEvent, err};
 use crossbeam_utils::CachePadded;
 use sched::{Mutex, SpinLock, TaskRef, Waiting};
@@ -109,6 +110,7 @@ impl Pool {
                 self.await_valid(frame, load)?;
             }
             self.counters.hits.add(1);
+            sched::used(Use::BufferHit, 1);
             return Ok(pinned);
         }
         self.pin_missing(id, bucket, load, raise)
@@ -322,7 +324,12 @@ impl Pool {
         while self.free_len.load(Ordering::Relaxed) < 2 * self.low_mark() {
             match self.sweep(Some(&mut writes))? {
                 Some(frame) => self.give_back(frame),
-                None => return Ok(false),
+                None => {
+                    if writes == 0 {
+                        bump(&self.counters.rounds_cut);
+                    }
+                    return Ok(false);
+                }
             }
         }
         Ok(true)
@@ -360,6 +367,7 @@ impl Pool {
             if frame.claim() {
                 self.unlink(frame);
                 bump(&self.counters.evictions);
+                sched::used(Use::Evicted, 1);
                 return Ok(Some(frame));
             }
         }

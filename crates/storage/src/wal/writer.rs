@@ -19,7 +19,7 @@ use sched::{TaskRef, io_wait};
 use super::segment::Segments;
 use super::{ABANDONED, FINISH, LSN_MASK, Log};
 use crate::fatal;
-use crate::stats::bump;
+use crate::stats::{add_time, bump};
 
 /// At most so much is written before its space is given back to inserters.
 const CHUNK: u64 = 1 << 20;
@@ -138,7 +138,9 @@ impl Writer {
             let (number, offset) = (at / self.segments.size, at % self.segments.size);
             let n = bytes.len().min((self.segments.size - offset) as usize);
             let file = self.segment(number);
+            let began = Instant::now();
             let result = io_wait(WaitEvent::IOWALWrite, || file.write_all_at(&bytes[..n], offset));
+            add_time(&self.log.counters.wal_write_ns, began);
             if let Err(e) = result {
                 fatal::stop("write to the write-ahead log", &e);
             }
@@ -166,9 +168,11 @@ impl Writer {
 
     fn sync_file(&self) {
         if let Some((_, file)) = &self.open {
+            let began = Instant::now();
             if let Err(e) = io_wait(WaitEvent::IOWALSync, || self.segments.sync(file)) {
                 fatal::stop("sync the write-ahead log", &e);
             }
+            add_time(&self.log.counters.wal_sync_ns, began);
             bump(&self.log.counters.wal_syncs);
         }
     }

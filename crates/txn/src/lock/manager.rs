@@ -1,7 +1,7 @@
 //! Taking and releasing heavyweight locks.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use base::{Oid, Result, WaitEvent};
 use crossbeam_utils::CachePadded;
@@ -58,7 +58,12 @@ pub struct LockManager {
     pub(super) wait_serial: AtomicU64,
     database: AtomicU32,
     pub(super) rows: SharedRows,
+    /// Who writes long waits to the log.
+    pub(super) log: OnceLock<LockLog>,
 }
+
+/// Gets a line for the log about a session's long wait: its process id, the message, the detail.
+pub type LockLog = fn(i32, &str, Option<&str>);
 
 fn wake(tasks: Vec<TaskRef>) {
     for task in tasks {
@@ -79,12 +84,18 @@ impl LockManager {
             // The oid that PostgreSQL 15 gives the database "postgres".
             database: AtomicU32::new(5),
             rows: SharedRows::new(),
+            log: OnceLock::new(),
         }
     }
 
     /// The database that messages and `pg_locks` name.
     pub fn set_database(&self, database: Oid) {
         self.database.store(database.0, Ordering::Relaxed);
+    }
+
+    /// Says who writes to the log for sessions with `log_lock_waits`; the first one counts.
+    pub fn set_log(&self, log: LockLog) {
+        let _ = self.log.set(log);
     }
 
     pub(super) fn database(&self) -> Oid {

@@ -43,7 +43,7 @@ use base::{Oid, RelId, TupleId, WaitEvent, Xid};
 use sched::WaitObject;
 
 pub(crate) use local::Local;
-pub use manager::LockManager;
+pub use manager::{LockLog, LockManager};
 pub use owner::LockOwner;
 pub use view::LockRow;
 pub(crate) use wait::WaitInfo;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use base::settings::{live_int, setting};
@@ -17,6 +17,8 @@ pub struct LockOwner {
     pub lock_timeout_ms: AtomicU64,
     /// `deadlock_timeout` of the session in milliseconds; 0: the server's.
     pub deadlock_timeout_ms: AtomicU64,
+    /// `log_lock_waits` of the session.
+    pub log_lock_waits: AtomicBool,
     manager: Arc<TxnManager>,
     number: u32,
     task: TaskRef,
@@ -28,6 +30,7 @@ impl LockOwner {
         LockOwner {
             lock_timeout_ms: AtomicU64::new(0),
             deadlock_timeout_ms: AtomicU64::new(0),
+            log_lock_waits: AtomicBool::new(false),
             manager: manager.clone(),
             number: manager.core.registry.add(pid, task.id()),
             task: task.clone(),

@@ -69,6 +69,23 @@ impl LockManager {
         self.blockers(tag, waiter, mode).first().map_or(0, task)
     }
 
+    /// Who holds a lock that a session waits for, and who waits for it: their process ids.
+    pub(super) fn around(&self, tag: LockTag, waiter: u32, mode: LockMode) -> (Vec<i32>, Vec<i32>) {
+        let pid = |number: u32| self.core.registry.get(number).pid.load(Ordering::Acquire);
+        if let LockTag::Xid(_) = tag {
+            let holders = self.blockers(tag, waiter, mode).into_iter().map(pid).collect();
+            let waits_too = |(_, slot): &(u32, &crate::registry::Slot)| {
+                slot.waiting.lock().is_some_and(|wait| wait.tag == tag)
+            };
+            let queue = self.core.registry.slots().filter(waits_too).map(|(n, _)| pid(n));
+            return (holders, queue.collect());
+        }
+        let partition = self.partition(tag);
+        let Some(entry) = partition.get(tag) else { return Default::default() };
+        let holders = entry.holders().filter(|(_, modes)| *modes != 0).map(|(n, _)| pid(n));
+        (holders.collect(), entry.queue().iter().map(|request| pid(request.owner)).collect())
+    }
+
     fn blockers(&self, tag: LockTag, waiter: u32, mode: LockMode) -> Vec<u32> {
         match tag {
             LockTag::Xid(xid) => match self.core.commits.get(xid) {

@@ -80,11 +80,16 @@ impl LockManager {
         let give_up = owner.lock_timeout().map(|timeout| began + timeout);
         let patience = owner.deadlock_timeout();
         let mut check = Some(if doomed { began } else { began + patience });
+        let logs = owner.log_lock_waits.load(Ordering::Relaxed);
+        let mut logged = false;
         loop {
             // Before the look at the condition: it may wait for a latch, and that would use up the
             // wake-up that comes after the look.
             let blocker = self.blocking_task(info.tag, owner.number(), info.mode);
             if done() {
+                if logged {
+                    self.log_wait(owner, info, "acquired", began);
+                }
                 return Ok(());
             }
             let deadline = [give_up, check].into_iter().flatten().min();
@@ -96,13 +101,26 @@ impl LockManager {
             }
             let now = Instant::now();
             if done() {
+                if logged {
+                    self.log_wait(owner, info, "acquired", began);
+                }
                 return Ok(());
             }
             if give_up.is_some_and(|at| now >= at) {
                 return Err(err!(LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout"));
             }
             if check.is_some_and(|at| now >= at) {
-                check = match self.check_deadlock(owner) {
+                let verdict = self.check_deadlock(owner);
+                let what = match &verdict {
+                    Verdict::Deadlock(_) => "detected deadlock while waiting for",
+                    Verdict::Resolved => "avoided deadlock for",
+                    Verdict::None | Verdict::Unsure => "still waiting for",
+                };
+                if logs && !matches!(verdict, Verdict::Unsure) {
+                    self.log_wait(owner, info, what, began);
+                    logged = true;
+                }
+                check = match verdict {
                     Verdict::Deadlock(error) => return Err(error),
                     Verdict::Unsure => Some(Instant::now() + patience),
                     Verdict::None if now < began + patience => Some(began + patience),
@@ -110,5 +128,31 @@ impl LockManager {
                 };
             }
         }
+    }
+
+    /// A line about a long wait, as PostgreSQL writes it.
+    #[cold]
+    fn log_wait(&self, owner: &LockOwner, info: WaitInfo, what: &str, began: Instant) {
+        let Some(log) = self.log.get() else { return };
+        let (pid, mode) = (owner.pid(), info.mode.name());
+        let object = info.tag.describe(self.database());
+        let ms = began.elapsed().as_secs_f64() * 1e3;
+        let tail = match what {
+            "avoided deadlock for" => " by rearranging queue order",
+            _ => "",
+        };
+        let message = format!("process {pid} {what} {mode} on {object}{tail} after {ms:.3} ms");
+        if what == "acquired" {
+            return log(pid, &message, None);
+        }
+        let (holders, queue) = self.around(info.tag, owner.number(), info.mode);
+        let list = |pids: Vec<i32>| pids.iter().map(i32::to_string).collect::<Vec<_>>().join(", ");
+        let word = if holders.len() == 1 { "Process" } else { "Processes" };
+        let (holders, queue) = (list(holders), list(queue));
+        log(
+            pid,
+            &message,
+            Some(&format!("{word} holding the lock: {holders}. Wait queue: {queue}.")),
+        );
     }
 }

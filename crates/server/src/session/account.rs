@@ -1,0 +1,164 @@
+//! What a session counts while it works and passes on when it begins to wait for its client: rows
+//! and pages by table ([`crate::counters`]), transactions, times; and what each statement took
+//! ([`crate::statements`]).
+//!
+//! Which rows of a transaction's changes live is known when it ends, or when a savepoint is rolled
+//! back to; until then they are pending.
+
+use std::time::{Duration, Instant};
+
+use base::usage::Usage;
+use exec::tally::Tally;
+use sched::Task;
+
+use crate::counters::{Changes, Counters, Report};
+
+/// Entries that are kept room for between statements.
+const KEPT: usize = 8;
+
+/// The changes of a transaction that has not ended, by table.
+pub type Pending = Vec<(u32, Changes)>;
+
+/// See the module's documentation.
+#[derive(Default)]
+pub struct Account {
+    /// The running statement counts here.
+    pub tally: Tally,
+    /// What will be passed on next.
+    pub report: Report,
+    pending: Pending,
+    /// What the task had used when that was last passed on.
+    used: Usage,
+    /// Since when the session does what it does now, and since when its time has not been passed
+    /// on (microseconds since 2000).
+    since: i64,
+    reported: i64,
+}
+
+impl Account {
+    /// A session begins.
+    pub fn begin_session(&mut self, now: i64) {
+        (self.since, self.reported) = (now, now);
+        self.report.database.sessions += 1;
+    }
+
+    /// The client's next statement is there.
+    pub fn begin_statement(&mut self, in_transaction: bool, now: i64) {
+        if in_transaction {
+            self.report.database.idle_in_transaction_time += (now - self.since).max(0) as u64;
+        }
+        self.since = now;
+    }
+
+    /// The session begins to wait for its client.
+    pub fn begin_waiting(&mut self, now: i64) {
+        self.report.database.active_time += (now - self.since).max(0) as u64;
+        self.since = now;
+    }
+
+    /// Makes the statement's changes part of the transaction's.
+    fn absorb(&mut self) {
+        for (oid, counts) in self.tally.iter() {
+            self.report.tally.of(*oid).add(counts);
+            let changes = Changes {
+                inserted: counts.inserted,
+                updated: counts.updated,
+                deleted: counts.deleted,
+            };
+            if changes == Changes::default() {
+                continue;
+            }
+            match self.pending.iter_mut().find(|(known, _)| known == oid) {
+                Some((_, sum)) => {
+                    sum.inserted += changes.inserted;
+                    sum.updated += changes.updated;
+                    sum.deleted += changes.deleted;
+                }
+                None => self.pending.push((*oid, changes)),
+            }
+        }
+        self.tally.clear();
+    }
+
+    /// The transaction has ended.
+    pub fn settle(&mut self, committed: bool) {
+        self.absorb();
+        let counter = &mut self.report.database;
+        *(if committed { &mut counter.commits } else { &mut counter.rollbacks }) += 1;
+        for (oid, changes) in self.pending.drain(..) {
+            self.report.settled.push(changes.settled(oid, committed));
+        }
+    }
+
+    /// What a savepoint comes back to.
+    pub fn savepoint(&mut self) -> Pending {
+        self.absorb();
+        self.pending.clone()
+    }
+
+    /// What came after a savepoint is undone.
+    pub fn rollback_to(&mut self, savepoint: &Pending) {
+        self.absorb();
+        for (oid, changes) in &self.pending {
+            let kept = savepoint.iter().find(|(known, _)| known == oid).map(|(_, c)| *c);
+            let undone = changes.since(&kept.unwrap_or_default());
+            self.report.settled.push(undone.settled(*oid, false));
+        }
+        self.pending.clone_from(savepoint);
+    }
+
+    /// Passes on what has been counted; true when the vacuum should be woken.
+    pub fn pass_on(&mut self, counters: &Counters, task: &Task, now: i64) -> bool {
+        self.absorb();
+        let used = task.usage();
+        self.report.usage = used.since(&self.used);
+        self.used = used;
+        self.report.database.session_time += (now - self.reported).max(0) as u64;
+        self.reported = now;
+        let wake = counters.take(&mut self.report);
+        self.report.settled.shrink_to(KEPT);
+        self.pending.shrink_to(KEPT);
+        wake
+    }
+}
+
+/// When a statement began, and what its task had used by then.
+pub struct Watch {
+    began: Instant,
+    used: Usage,
+}
+
+impl Watch {
+    /// Begins now.
+    pub fn start(task: &Task) -> Watch {
+        Watch { began: Instant::now(), used: task.usage() }
+    }
+
+    /// Time since, and what was used.
+    pub fn read(&self, task: &Task) -> (Duration, Usage) {
+        (self.began.elapsed(), task.usage().since(&self.used))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_undone_to_a_savepoint_is_dead() {
+        let (counters, task) = (Counters::default(), sched::Task::new("test"));
+        let mut account = Account::default();
+        account.tally.of(7).inserted += 5;
+        let savepoint = account.savepoint();
+        account.tally.of(7).inserted += 2;
+        account.tally.of(7).updated += 1;
+        account.rollback_to(&savepoint);
+        account.tally.of(7).deleted += 1;
+        account.settle(true);
+        account.pass_on(&counters, &task, 10);
+        let all = counters.relations();
+        assert_eq!((all[&7].counts.inserted, all[&7].counts.deleted), (7, 1));
+        assert_eq!((all[&7].table.live, all[&7].table.dead), (4, 4));
+        assert_eq!(counters.database().0.commits, 1);
+    }
+}

@@ -1,0 +1,82 @@
+//! Statements in the server's log: `log_statement` before they run, `log_min_duration_statement`
+//! after.
+
+use std::time::Instant;
+
+use sql::plan::Node;
+use sql::{Prepared, Statement, Utility};
+use types::{Datum, io};
+
+use super::State;
+use super::settings::LogStatement;
+use crate::log;
+
+/// The least setting of `log_statement` that logs the statement.
+fn class(prepared: &Prepared) -> LogStatement {
+    match &prepared.statement {
+        Statement::Query(plan) if matches!(plan.node, Node::Modify(_)) => LogStatement::Mod,
+        Statement::Query(_) | Statement::Empty => LogStatement::All,
+        Statement::Utility(utility) => match utility {
+            Utility::CopyFrom { .. } | Utility::Truncate { .. } => LogStatement::Mod,
+            Utility::Explain { .. } | Utility::CopyTo { .. } => LogStatement::All,
+            _ if prepared.writes => LogStatement::Ddl,
+            _ => LogStatement::All,
+        },
+    }
+}
+
+impl State {
+    /// Logs a statement that is about to run, if it is to be; whether it was. `how` is what comes
+    /// before the text: `statement`, `execute name`.
+    pub(super) fn log_before(
+        &self,
+        how: &str,
+        text: &str,
+        prepared: &Prepared,
+        params: &[Datum],
+    ) -> bool {
+        let wanted = self.settings.log_statement;
+        let logs = wanted != LogStatement::None && class(prepared) <= wanted;
+        if logs {
+            let detail = self.parameters_detail(prepared, params);
+            log::session(self.entry.pid, &format!("{how}: {text}"), detail.as_deref());
+        }
+        logs
+    }
+
+    /// The time from which on a statement's duration is logged, if it is.
+    pub(super) fn duration_clock(&self) -> Option<Instant> {
+        self.settings.log_min_duration.map(|_| Instant::now())
+    }
+
+    /// Logs how long a statement took, if that was long. Its text was `logged` already, or not.
+    pub(super) fn log_duration(&self, began: Option<Instant>, logged: bool, how: &str, text: &str) {
+        let (Some(began), Some(least)) = (began, self.settings.log_min_duration) else { return };
+        let took = began.elapsed();
+        if took.as_millis() < u128::from(least) {
+            return;
+        }
+        let ms = took.as_secs_f64() * 1e3;
+        let line = match logged {
+            true => format!("duration: {ms:.3} ms"),
+            false => format!("duration: {ms:.3} ms  {how}: {text}"),
+        };
+        log::session(self.entry.pid, &line, None);
+    }
+
+    fn parameters_detail(&self, prepared: &Prepared, params: &[Datum]) -> Option<String> {
+        let value = |(n, (value, ty)): (usize, (&Datum, &base::Oid))| {
+            let mut bytes = Vec::new();
+            let text = match value {
+                Datum::Null => "NULL".to_owned(),
+                value => match io::output(*ty, value, &self.settings.format, &mut bytes) {
+                    Ok(()) => format!("'{}'", String::from_utf8_lossy(&bytes).replace('\'', "''")),
+                    Err(_) => "?".to_owned(),
+                },
+            };
+            format!("${} = {text}", n + 1)
+        };
+        let all: Vec<String> = params.iter().zip(&prepared.params).enumerate().map(value).collect();
+        (!all.is_empty()).then(|| format!("parameters: {}", all.join(", ")))
+    }
+}

@@ -1,0 +1,197 @@
+//! How often each statement ran, how long it took and what it used: the rows of
+//! `pg_stat_statements`. A statement is known by its query identifier ([`sql::Identity`]).
+//!
+//! Kept by worker ([`crate::counters`]) and added up at a look; mean and deviation are carried in a
+//! form that can be added (Chan, Golub and LeVeque, 1979).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::usage::Usage;
+
+/// Whose statement, and which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StatementKey {
+    /// The role's oid.
+    pub user: u32,
+    /// The query identifier.
+    pub id: u64,
+}
+
+/// One execution.
+pub struct Sample<'a> {
+    /// Of this statement.
+    pub key: StatementKey,
+    /// Its text without constants.
+    pub text: &'a Arc<str>,
+    /// False for the later pieces of a query that was fetched in pieces.
+    pub first: bool,
+    /// How long it took to execute.
+    pub time: Duration,
+    /// How long it took to plan, if that was measured.
+    pub planning: Option<Duration>,
+    /// Rows returned or changed.
+    pub rows: u64,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// Times in milliseconds: how many, and how they are spread.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// How many.
+    pub count: u64,
+    /// Their sum.
+    pub total: f64,
+    /// The least.
+    pub min: f64,
+    /// The greatest.
+    pub max: f64,
+    /// Sum of the squares of the differences to the mean.
+    squares: f64,
+}
+
+impl Spread {
+    fn one(value: f64) -> Spread {
+        Spread { count: 1, total: value, min: value, max: value, squares: 0.0 }
+    }
+
+    /// Adds others.
+    pub fn merge(&mut self, other: &Spread) {
+        if self.count == 0 || other.count == 0 {
+            if self.count == 0 {
+                *self = Spread { total: self.total + other.total, ..*other };
+            } else {
+                self.total += other.total;
+            }
+            return;
+        }
+        let (a, b) = (self.count as f64, other.count as f64);
+        let apart = other.mean() - self.mean();
+        self.squares += other.squares + apart * apart * a * b / (a + b);
+        self.count += other.count;
+        self.total += other.total;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Their mean; 0 of none.
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 { 0.0 } else { self.total / self.count as f64 }
+    }
+
+    /// Their standard deviation, of the whole population.
+    pub fn deviation(&self) -> f64 {
+        if self.count < 2 { 0.0 } else { (self.squares / self.count as f64).sqrt() }
+    }
+}
+
+/// What is kept of a statement.
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// Its text without constants.
+    pub text: Arc<str>,
+    /// Executions.
+    pub executions: Spread,
+    /// Plannings.
+    pub plannings: Spread,
+    /// Rows returned or changed.
+    pub rows: u64,
+    /// What they used.
+    pub usage: Usage,
+    /// Executions when room was last made.
+    before: u64,
+}
+
+impl Statement {
+    /// Nothing happened yet.
+    pub fn new(text: Arc<str>) -> Statement {
+        Statement {
+            text,
+            executions: Spread::default(),
+            plannings: Spread::default(),
+            rows: 0,
+            usage: Usage::default(),
+            before: 0,
+        }
+    }
+
+    /// Counts an execution.
+    pub fn count(&mut self, sample: &Sample<'_>) {
+        let ms = sample.time.as_secs_f64() * 1e3;
+        if sample.first {
+            self.executions.merge(&Spread::one(ms));
+        } else {
+            self.executions.total += ms;
+        }
+        if let Some(planning) = sample.planning {
+            self.plannings.merge(&Spread::one(planning.as_secs_f64() * 1e3));
+        }
+        self.rows += sample.rows;
+        self.usage.add(&sample.usage);
+    }
+
+    /// Adds what another worker has of the same statement.
+    pub fn merge(&mut self, other: &Statement) {
+        self.executions.merge(&other.executions);
+        self.plannings.merge(&other.plannings);
+        self.rows += other.rows;
+        self.usage.add(&other.usage);
+    }
+}
+
+/// Forgets what ran least since this was last called, a twentieth of all; how many.
+pub fn make_room(statements: &mut HashMap<StatementKey, Statement>) -> usize {
+    let mut recent: Vec<u64> = statements.values().map(|s| s.executions.count - s.before).collect();
+    let nth = recent.len() / 20;
+    let (_, limit, _) = recent.select_nth_unstable(nth);
+    let (limit, before, mut room) = (*limit, statements.len(), nth + 1);
+    statements.retain(|_, s| {
+        let ran = s.executions.count - s.before;
+        s.before = s.executions.count;
+        let gone = ran <= limit && room > 0;
+        room -= usize::from(gone);
+        !gone
+    });
+    before - statements.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spreads_can_be_added() {
+        let values = [1.0, 4.0, 2.5, 10.0, 0.5, 3.0];
+        let of = |values: &[f64]| {
+            let mut sum = Spread::default();
+            values.iter().for_each(|v| sum.merge(&Spread::one(*v)));
+            sum
+        };
+        let mut parts = of(&values[..2]);
+        parts.merge(&of(&values[2..]));
+        let mean = values.iter().sum::<f64>() / 6.0;
+        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 6.0;
+        assert!((parts.mean() - mean).abs() < 1e-9);
+        assert!((parts.deviation() - variance.sqrt()).abs() < 1e-9);
+        assert_eq!((parts.count, parts.min, parts.max), (6, 0.5, 10.0));
+    }
+
+    #[test]
+    fn room_is_made_at_the_cost_of_what_runs_least() {
+        let mut all = HashMap::new();
+        for id in 0..100 {
+            let key = StatementKey { user: 10, id };
+            let mut statement = Statement::new("x".into());
+            for _ in 0..=id {
+                statement.executions.merge(&Spread::one(1.0));
+            }
+            all.insert(key, statement);
+        }
+        assert_eq!(make_room(&mut all), 6);
+        assert!((0..6).all(|id| !all.contains_key(&StatementKey { user: 10, id })));
+        // Nothing ran since: whichever goes, only as many as room is needed for.
+        assert_eq!(make_room(&mut all), 5);
+    }
+}

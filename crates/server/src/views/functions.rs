@@ -1,0 +1,256 @@
+//! Functions of the statistics system: `pg_stat_get_*`, which read one value of a view, the
+//! resets, and names of log files.
+//!
+//! A session's number is its backend id, too.
+
+use base::{Result, err};
+use types::Datum;
+use types::datum::Array;
+use types::numeric::Numeric;
+
+use crate::counters::{ANALYZE, RelationStats, VACUUM};
+use crate::server::{self, Server};
+
+/// Functions that read a column of a view's row with a given number.
+const COLUMNS: &[(&str, &str, &str)] = &[
+    ("pg_stat_get_db_", "pg_stat_database", "datid"),
+    ("pg_stat_get_backend_", "pg_stat_activity", "pid"),
+    ("pg_stat_get_bgwriter_", "pg_stat_bgwriter", ""),
+];
+
+/// Where a function's name says another word than the view's column.
+const WORDS: &[(&str, &str)] = &[
+    ("blocks_hit", "blks_hit"),
+    ("conflict_all", "conflicts"),
+    ("tuples_returned", "tup_returned"),
+    ("tuples_fetched", "tup_fetched"),
+    ("tuples_inserted", "tup_inserted"),
+    ("tuples_updated", "tup_updated"),
+    ("tuples_deleted", "tup_deleted"),
+    ("stat_reset_time", "stats_reset"),
+    ("activity", "query"),
+    ("activity_start", "query_start"),
+    ("dbid", "datid"),
+    ("userid", "usesysid"),
+    ("start", "backend_start"),
+    ("buf_written_checkpoints", "buffers_checkpoint"),
+    ("buf_written_clean", "buffers_clean"),
+    ("requested_checkpoints", "checkpoints_req"),
+    ("timed_checkpoints", "checkpoints_timed"),
+];
+
+/// Functions that read a column of a view with one row.
+const SINGLE: &[(&str, &str, &str)] = &[
+    ("pg_stat_get_buf_alloc", "pg_stat_bgwriter", "buffers_alloc"),
+    ("pg_stat_get_buf_fsync_backend", "pg_stat_bgwriter", "buffers_backend_fsync"),
+    ("pg_stat_get_buf_written_backend", "pg_stat_bgwriter", "buffers_backend"),
+    ("pg_stat_get_checkpoint_sync_time", "pg_stat_bgwriter", "checkpoint_sync_time"),
+    ("pg_stat_get_checkpoint_write_time", "pg_stat_bgwriter", "checkpoint_write_time"),
+];
+
+/// The function's value; None if it isn't one of these.
+///
+/// # Errors
+/// `22023` for a name of statistics that there are not.
+pub fn call(server: &Server, name: &str, args: &[Datum]) -> Result<Option<Datum>> {
+    let number = match args.first() {
+        Some(Datum::Oid(oid)) => i64::from(*oid),
+        Some(Datum::Int4(n)) => i64::from(*n),
+        Some(Datum::Int8(n)) => *n,
+        _ => 0,
+    };
+    if let Some((_, view, column)) = SINGLE.iter().find(|(f, _, _)| *f == name) {
+        return Ok(Some(cell(server, view, "", 0, column)));
+    }
+    Ok(Some(match name {
+        "pg_stat_get_backend_pid" => Datum::Int4(number as i32),
+        "pg_stat_get_backend_idset" => pids(server),
+        "pg_stat_get_snapshot_timestamp" => Datum::Timestamptz(server::now()),
+        "pg_stat_get_db_blocks_fetched" => {
+            let of = |column| cell(server, "pg_stat_database", "datid", number, column);
+            sum(of("blks_hit"), of("blks_read"))
+        }
+        "pg_stat_clear_snapshot"
+        | "pg_stat_force_next_flush"
+        | "pg_stat_reset_slru"
+        | "pg_stat_reset_replication_slot"
+        | "pg_stat_reset_subscription_stats"
+        | "pg_stat_reset_single_function_counters" => Datum::Text("".into()),
+        "pg_stat_reset" => {
+            server.counters.reset(server::now());
+            Datum::Text("".into())
+        }
+        "pg_stat_reset_single_table_counters" => {
+            server.counters.reset_relation(number as u32);
+            Datum::Text("".into())
+        }
+        "pg_stat_reset_shared" => {
+            reset_shared(server, args)?;
+            Datum::Text("".into())
+        }
+        "pg_stat_statements_reset" => {
+            reset_statements(server, args);
+            Datum::Text("".into())
+        }
+        "pg_stat_have_stats" => Datum::Bool(true),
+        "pg_walfile_name" => log_file(server, number as u64),
+        "pg_wal_lsn_diff" => match args {
+            [Datum::Int8(a), Datum::Int8(b)] => Datum::Numeric(Numeric::from(a - b)),
+            _ => Datum::Null,
+        },
+        _ if name.starts_with("pg_stat_get_db_conflict_")
+            && name != "pg_stat_get_db_conflict_all" =>
+        {
+            Datum::Int8(0)
+        }
+        _ => {
+            for (prefix, view, key) in COLUMNS {
+                if let Some(word) = name.strip_prefix(prefix) {
+                    let known = WORDS.iter().find(|(w, _)| *w == word);
+                    let column = known.map_or(word, |(_, column)| column);
+                    return Ok(Some(cell(server, view, key, number, column)));
+                }
+            }
+            match name.strip_prefix("pg_stat_get_") {
+                Some(word) => return Ok(of_relation(server, word, number as u32)),
+                None => return Ok(None),
+            }
+        }
+    }))
+}
+
+/// The column of the view's row whose key has this value (without a key: of its only row); NULL
+/// when there is none.
+fn cell(server: &Server, view: &'static str, key: &str, value: i64, column: &str) -> Datum {
+    let Some(table) = catalog::system::find(Some("pg_catalog"), view) else { return Datum::Null };
+    let place = |name: &str| table.columns.iter().position(|c| c.name == name);
+    let Some(column) = place(column) else { return Datum::Null };
+    let key = place(key);
+    let fits = |row: &Vec<Datum>| match key.map(|key| &row[key]) {
+        None => true,
+        Some(Datum::Oid(oid)) => i64::from(*oid) == value,
+        Some(Datum::Int4(n)) => i64::from(*n) == value,
+        Some(_) => false,
+    };
+    let rows = super::rows(server, view);
+    rows.into_iter().find(fits).map_or(Datum::Null, |mut row| row.swap_remove(column))
+}
+
+fn sum(a: Datum, b: Datum) -> Datum {
+    match (a, b) {
+        (Datum::Int8(a), Datum::Int8(b)) => Datum::Int8(a + b),
+        _ => Datum::Null,
+    }
+}
+
+fn pids(server: &Server) -> Datum {
+    let items: Vec<Datum> = server.sessions.all().iter().map(|e| Datum::Int4(e.pid)).collect();
+    let dims = vec![(items.len() as i32, 1)];
+    Datum::Array(std::sync::Arc::new(Array { element: types::oids::INT4, dims, items }))
+}
+
+/// A count of a table or index.
+fn of_relation(server: &Server, word: &str, oid: u32) -> Option<Datum> {
+    let known = server.counters.relations().remove(&oid).unwrap_or_default();
+    let RelationStats { counts, table } = &known;
+    let runs = |kind: usize| table.runs[kind];
+    let at = |kind: usize| Some(super::time(table.last[kind]));
+    let count = match word {
+        "numscans" => counts.scans,
+        "tuples_returned" => counts.returned,
+        "tuples_fetched" => counts.fetched,
+        "tuples_inserted" => counts.inserted,
+        "tuples_updated" => counts.updated,
+        "tuples_hot_updated" => counts.hot_updated,
+        "tuples_deleted" => counts.deleted,
+        "live_tuples" => table.live as u64,
+        "dead_tuples" => table.dead,
+        "mod_since_analyze" => table.modified,
+        "ins_since_vacuum" => table.fresh,
+        "blocks_fetched" => counts.blocks_hit + counts.blocks_read,
+        "blocks_hit" => counts.blocks_hit,
+        "vacuum_count" => runs(VACUUM),
+        "autovacuum_count" => runs(VACUUM + 1),
+        "analyze_count" => runs(ANALYZE),
+        "autoanalyze_count" => runs(ANALYZE + 1),
+        "last_vacuum_time" => return at(VACUUM),
+        "last_autovacuum_time" => return at(VACUUM + 1),
+        "last_analyze_time" => return at(ANALYZE),
+        "last_autoanalyze_time" => return at(ANALYZE + 1),
+        // Nobody can define a function yet.
+        "function_calls" | "function_total_time" | "function_self_time" => {
+            return Some(Datum::Null);
+        }
+        _ => return None,
+    };
+    Some(Datum::Int8(count as i64))
+}
+
+fn reset_shared(server: &Server, args: &[Datum]) -> Result<()> {
+    let now = server::now();
+    let target = match args.first() {
+        Some(Datum::Text(target)) => target.to_string(),
+        _ => String::new(),
+    };
+    let stats = server.engine.storage.stats();
+    match target.as_str() {
+        "bgwriter" => {
+            let sessions = server.counters.database().1;
+            let writer = super::storage::used_by("background writer");
+            server.counters.change_bases(|b| {
+                (b.bgwriter, b.bgwriter_reset) = ((stats, sessions, writer), now);
+            });
+        }
+        "wal" => server.counters.change_bases(|b| (b.wal, b.wal_reset) = (stats, now)),
+        "archiver" | "recovery_prefetch" => {}
+        other => {
+            return Err(err!(INVALID_PARAMETER_VALUE, "unrecognized reset target: \"{other}\"")
+                .hint(
+                    "Target must be \"archiver\", \"bgwriter\", \"recovery_prefetch\", or \"wal\".",
+                ));
+        }
+    }
+    Ok(())
+}
+
+/// Arguments: user, database, query identifier; 0: any.
+fn reset_statements(server: &Server, args: &[Datum]) {
+    let (user, id) = match args {
+        [Datum::Oid(user), _, Datum::Int8(id)] => (*user, *id as u64),
+        _ => (0, 0),
+    };
+    let which = |key: &crate::statements::StatementKey| {
+        (user == 0 || key.user == user) && (id == 0 || key.id == id)
+    };
+    server.counters.reset_statements(which, server::now());
+}
+
+/// The log's file that holds the byte before a position. All files are of one size.
+fn log_file(server: &Server, position: u64) -> Datum {
+    let files = wal_files(server);
+    let Some(Datum::Int8(size)) = files.first().map(|row| &row[1]) else { return Datum::Null };
+    let number = position.saturating_sub(1) / (*size).max(1) as u64;
+    Datum::Text(format!("{number:016X}").into())
+}
+
+/// Rows of `pg_ls_waldir()`: the log's files.
+pub(super) fn wal_files(server: &Server) -> Vec<Vec<Datum>> {
+    files(&server.engine.storage.dir().join("wal"))
+}
+
+/// Rows of `pg_ls_tmpdir()`.
+pub(super) fn temporary_files(server: &Server) -> Vec<Vec<Datum>> {
+    files(&server.engine.storage.dir().join("tmp"))
+}
+
+fn files(dir: &std::path::Path) -> Vec<Vec<Datum>> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let row = |entry: std::fs::DirEntry| {
+        let meta = entry.metadata().ok().filter(std::fs::Metadata::is_file)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let changed =
+            meta.modified().map_or(Datum::Null, |at| Datum::Timestamptz(server::micros(at)));
+        Some(vec![Datum::Text(name.into()), Datum::Int8(meta.len() as i64), changed])
+    };
+    entries.flatten().filter_map(row).collect()
+}

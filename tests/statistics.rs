@@ -1,0 +1,288 @@
+//! The cumulative statistics: known work gives exact counts, visible as soon as the statement is
+//! answered; the views have PostgreSQL's columns; the log says what was asked of it.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::client::Client;
+use support::{Oracle, Server, TempDir, psql};
+
+/// Views that PostgreSQL 15 has, too.
+const VIEWS: &[&str] = &[
+    "pg_locks",
+    "pg_stat_activity",
+    "pg_stat_all_indexes",
+    "pg_stat_all_tables",
+    "pg_stat_archiver",
+    "pg_stat_bgwriter",
+    "pg_stat_database",
+    "pg_stat_database_conflicts",
+    "pg_stat_gssapi",
+    "pg_stat_progress_analyze",
+    "pg_stat_progress_basebackup",
+    "pg_stat_progress_cluster",
+    "pg_stat_progress_copy",
+    "pg_stat_progress_create_index",
+    "pg_stat_progress_vacuum",
+    "pg_stat_recovery_prefetch",
+    "pg_stat_replication",
+    "pg_stat_replication_slots",
+    "pg_stat_slru",
+    "pg_stat_ssl",
+    "pg_stat_subscription",
+    "pg_stat_subscription_stats",
+    "pg_stat_sys_indexes",
+    "pg_stat_sys_tables",
+    "pg_stat_user_functions",
+    "pg_stat_user_indexes",
+    "pg_stat_user_tables",
+    "pg_stat_wal",
+    "pg_stat_wal_receiver",
+    "pg_stat_xact_all_tables",
+    "pg_stat_xact_sys_tables",
+    "pg_stat_xact_user_functions",
+    "pg_stat_xact_user_tables",
+    "pg_statio_all_indexes",
+    "pg_statio_all_sequences",
+    "pg_statio_all_tables",
+    "pg_statio_sys_indexes",
+    "pg_statio_sys_sequences",
+    "pg_statio_sys_tables",
+    "pg_statio_user_indexes",
+    "pg_statio_user_sequences",
+    "pg_statio_user_tables",
+    "pg_stat_get_activity(NULL)",
+    "pg_ls_waldir()",
+];
+
+/// A query's rows, each as its columns with a bar between them.
+fn rows(client: &mut Client, sql: &str) -> Vec<String> {
+    let answer = client.query(sql).expect("the connection stays");
+    assert_eq!(answer.error, None, "{sql}");
+    let text = |row: Vec<Option<String>>| {
+        row.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().join("|")
+    };
+    answer.rows.into_iter().map(text).collect()
+}
+
+fn one(client: &mut Client, sql: &str) -> String {
+    rows(client, sql).join("\n")
+}
+
+fn fails(client: &mut Client, sql: &str, code: &str) {
+    let answer = client.query(sql).expect("the connection stays");
+    assert_eq!(answer.error.map(|e| e.0).as_deref(), Some(code), "{sql}");
+}
+
+const TRANSACTIONS: &str =
+    "SELECT xact_commit, xact_rollback FROM pg_stat_database WHERE datname = 'postgres'";
+
+fn transactions(client: &mut Client) -> (i64, i64) {
+    let row = one(client, TRANSACTIONS);
+    let (commits, rollbacks) = row.split_once('|').expect("two columns");
+    (commits.parse().expect("a number"), rollbacks.parse().expect("a number"))
+}
+
+#[test]
+fn known_work_gives_exact_counts() {
+    let dir = TempDir::new("statistics");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut work = Client::connect(server.port).expect("the server takes connections");
+    let mut look = Client::connect(server.port).expect("the server takes connections");
+    rows(&mut look, "SELECT 1");
+    let before = transactions(&mut look);
+    for sql in [
+        "CREATE TABLE t (id int PRIMARY KEY, v int)",
+        "INSERT INTO t SELECT g, 0 FROM generate_series(1, 100) g",
+        "UPDATE t SET v = 1 WHERE id = 5",
+        "DELETE FROM t WHERE id = 7",
+        "SELECT v FROM t WHERE id = 9",
+        "SELECT count(*) FROM t",
+        "BEGIN",
+        "INSERT INTO t VALUES (1000, 1)",
+        "UPDATE t SET v = 2 WHERE id = 11",
+        "ROLLBACK",
+        "BEGIN",
+        "INSERT INTO t VALUES (1001, 1)",
+        "SAVEPOINT s",
+        "INSERT INTO t VALUES (1002, 1)",
+        "ROLLBACK TO s",
+        "COMMIT",
+    ] {
+        rows(&mut work, sql);
+    }
+    fails(&mut work, "SELECT 1 / 0", "22012");
+    fails(&mut work, "SELEC", "42601");
+    let after = transactions(&mut look);
+    // The first look is a transaction that the second one sees.
+    assert_eq!((after.0 - before.0, after.1 - before.1), (7 + 1, 1 + 2));
+    let table = "SELECT seq_scan, seq_tup_read, idx_scan, idx_tup_fetch, n_tup_ins, n_tup_upd, \
+                 n_tup_del, n_tup_hot_upd, n_live_tup, n_dead_tup, n_mod_since_analyze \
+                 FROM pg_stat_user_tables WHERE relname = 't'";
+    assert_eq!(one(&mut look, table), "1|99|4|4|103|2|1|2|100|5|103");
+    let index = "SELECT idx_scan, idx_tup_read, idx_tup_fetch FROM pg_stat_user_indexes \
+                 WHERE indexrelname = 't_pkey'";
+    assert_eq!(one(&mut look, index), "4|4|4");
+    let pages = "SELECT heap_blks_hit > 100, heap_blks_read, idx_blks_hit > 100 \
+                 FROM pg_statio_user_tables WHERE relname = 't'";
+    assert_eq!(one(&mut look, pages), "t|0|t");
+    let functions = "SELECT pg_stat_get_numscans('t_pkey'::regclass), \
+                     pg_stat_get_tuples_inserted('t'::regclass), \
+                     pg_stat_get_db_tuples_deleted(5), pg_stat_get_live_tuples('t'::regclass)";
+    assert_eq!(one(&mut look, functions), "4|103|1|100");
+
+    rows(&mut work, "ANALYZE t");
+    rows(&mut work, "VACUUM t");
+    let counts = "SELECT n_live_tup, n_dead_tup, n_mod_since_analyze, vacuum_count, \
+                  analyze_count, last_vacuum IS NULL, last_analyze IS NULL \
+                  FROM pg_stat_user_tables WHERE relname = 't'";
+    assert_eq!(one(&mut look, counts), "100|0|0|1|1|f|f");
+    rows(&mut work, "SELECT pg_stat_reset()");
+    assert_eq!(one(&mut look, index), "0|0|0");
+    assert!(server.stop());
+}
+
+#[test]
+fn statements_are_known_without_their_constants() {
+    let dir = TempDir::new("statistics-statements");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    rows(&mut client, "CREATE TABLE t (id int PRIMARY KEY, v int)");
+    rows(&mut client, "INSERT INTO t SELECT g, 0 FROM generate_series(1, 10) g");
+    rows(&mut client, "SELECT pg_stat_statements_reset()");
+    for n in 1..=20 {
+        rows(&mut client, &format!("SELECT v FROM t WHERE id = {n}"));
+    }
+    rows(&mut client, "select v\nfrom t where id = 3 -- as before");
+    rows(&mut client, "PREPARE p AS SELECT v FROM t WHERE id = $1");
+    rows(&mut client, "EXECUTE p(4)");
+    rows(&mut client, "UPDATE t SET v = v + 1");
+    let find = |text: &str| {
+        format!(
+            "SELECT calls, rows, query FROM pg_stat_statements WHERE query LIKE '{text}%' \
+             ORDER BY query"
+        )
+    };
+    let select = one(&mut client, &find("SELECT v FROM"));
+    assert_eq!(select, "22|12|SELECT v FROM t WHERE id = $1");
+    assert_eq!(one(&mut client, &find("UPDATE")), "1|10|UPDATE t SET v = v + $1");
+    assert_eq!(one(&mut client, &find("PREPARE")).split('|').next(), Some("1"));
+    let sane = "SELECT bool_and(min_exec_time <= mean_exec_time AND mean_exec_time <= max_exec_time \
+                AND total_exec_time > 0), bool_or(wal_records >= 10 AND wal_bytes > 100) \
+                FROM pg_stat_statements WHERE query LIKE '%t SET%' OR query LIKE '%FROM t %'";
+    assert_eq!(one(&mut client, sane), "t|t");
+    let id = "SELECT query_id IS NOT NULL FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+    assert_eq!(one(&mut client, id), "t");
+    rows(&mut client, "SET compute_query_id = off");
+    assert_eq!(one(&mut client, id), "f");
+    assert!(server.stop());
+}
+
+#[test]
+fn views_have_postgresqls_columns() {
+    let dir = TempDir::new("statistics-views");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let oracle = Oracle::start();
+    let head = |port: u16, view: &str| {
+        let text = psql(port, &["-Aq"], &format!("SELECT * FROM {view} LIMIT 0"));
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    for view in VIEWS {
+        let theirs = head(oracle.port, view);
+        assert!(!theirs.contains("ERROR"), "{view}: {theirs}");
+        assert_eq!(head(server.port, view), theirs, "{view}");
+    }
+    let ours = ["pg_stat_io", "pg_stat_statements", "pg_stat_statements_info"];
+    for view in VIEWS.iter().chain(&ours) {
+        let text = server.psql(&["-Atq"], &format!("SELECT * FROM {view}"));
+        assert!(!text.contains("ERROR"), "{view}: {text}");
+    }
+    assert!(server.stop());
+}
+
+#[test]
+fn background_threads_and_transactions_are_shown() {
+    let dir = TempDir::new("statistics-activity");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    let kinds = rows(&mut client, "SELECT backend_type FROM pg_stat_activity WHERE pid > 0");
+    for kind in ["client backend", "checkpointer", "background writer", "walwriter"] {
+        assert!(kinds.iter().any(|k| k == kind), "{kind} in {kinds:?}");
+    }
+    let numbers = "SELECT count(*) = count(DISTINCT pid) FROM pg_stat_activity";
+    assert_eq!(one(&mut client, numbers), "t");
+    rows(&mut client, "CREATE TABLE t (id int)");
+    rows(&mut client, "BEGIN");
+    rows(&mut client, "INSERT INTO t VALUES (1)");
+    let locks = "SELECT locktype, mode, granted, fastpath FROM pg_locks \
+                 WHERE pid = pg_backend_pid() AND relation IS DISTINCT FROM 12073 ORDER BY 1";
+    assert_eq!(
+        rows(&mut client, locks),
+        [
+            "relation|RowExclusiveLock|t|t",
+            "transactionid|ExclusiveLock|t|f",
+            "virtualxid|ExclusiveLock|t|t"
+        ]
+    );
+    let ids = "SELECT backend_xid IS NULL, backend_xmin IS NULL, usename, leader_pid IS NULL \
+               FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+    assert_eq!(one(&mut client, ids), "f|f|postgres|t");
+    let file = "SELECT count(*) FROM pg_ls_waldir() \
+                WHERE name = pg_walfile_name(pg_current_wal_lsn())";
+    assert_eq!(one(&mut client, file), "1");
+    assert!(server.stop());
+}
+
+#[test]
+fn the_log_says_what_was_asked_of_it() {
+    let dir = TempDir::new("statistics-log");
+    let data = dir.path().join("data");
+    let server = Server::start(&data, &[]);
+    let log = || std::fs::read_to_string(data.with_extension("log")).expect("the log is there");
+    let mut a = Client::connect(server.port).expect("the server takes connections");
+    let mut b = Client::connect(server.port).expect("the server takes connections");
+    let mut look = Client::connect(server.port).expect("the server takes connections");
+    rows(&mut a, "SET log_statement = 'mod'");
+    rows(&mut a, "CREATE TABLE t (id int PRIMARY KEY, v int)");
+    rows(&mut a, "INSERT INTO t VALUES (1, 0), (2, 0)");
+    rows(&mut a, "SELECT 41 + 1");
+    rows(&mut a, "SET log_min_duration_statement = 0");
+    rows(&mut a, "SELECT 43 + 1");
+    rows(&mut a, "RESET log_min_duration_statement");
+    let text = log();
+    assert!(text.contains("LOG:  statement: INSERT INTO t VALUES (1, 0), (2, 0)"), "{text}");
+    assert!(!text.contains("41 + 1"), "{text}");
+    assert!(text.contains(" ms  statement: SELECT 43 + 1"), "{text}");
+
+    for client in [&mut a, &mut b] {
+        rows(client, "SET log_lock_waits = on");
+        rows(client, "SET deadlock_timeout = '20ms'");
+        rows(client, "BEGIN");
+    }
+    rows(&mut a, "UPDATE t SET v = 1 WHERE id = 1");
+    rows(&mut b, "UPDATE t SET v = 1 WHERE id = 2");
+    let waiter = std::thread::spawn(move || {
+        let answer = a.query("UPDATE t SET v = 2 WHERE id = 2").expect("the connection stays");
+        answer.error.map(|e| e.0)
+    });
+    let until = Instant::now() + Duration::from_secs(60);
+    let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND waitstart IS NOT NULL";
+    while one(&mut look, waiting) != "1" {
+        assert!(Instant::now() < until, "nobody waits");
+    }
+    let answer = b.query("UPDATE t SET v = 2 WHERE id = 1").expect("the connection stays");
+    let second = answer.error.map(|e| e.0);
+    // Who failed is rolled back, which lets the other one go on.
+    let first = waiter.join().expect("the waiter returns");
+    assert_eq!([&first, &second].iter().filter(|e| e.as_deref() == Some("40P01")).count(), 1);
+    let text = log();
+    assert!(text.contains("ERROR:  deadlock detected\n\tDETAIL:  Process "), "{text}");
+    assert!(text.contains(": UPDATE t SET v = 2 WHERE id = 1\n"), "{text}");
+    assert!(text.contains(": UPDATE t SET v = 2 WHERE id = 2\n"), "{text}");
+    assert!(text.contains(" detected deadlock while waiting for ShareLock on transaction"), "{text}");
+    assert!(text.contains("holding the lock: "), "{text}");
+    let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'";
+    assert_eq!(one(&mut look, deadlocks), "1");
+    assert!(server.stop());
+}
