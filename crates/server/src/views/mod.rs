@@ -4,11 +4,14 @@ mod activity;
 mod database;
 pub mod functions;
 mod locks;
+mod lwlock;
 mod memory;
 mod session;
 mod statements;
 mod storage;
 mod tables;
+mod trace;
+mod waits;
 
 use base::settings::show;
 use types::Datum;
@@ -17,11 +20,20 @@ use crate::server::Server;
 
 pub use session::{cursors, prepared_statements};
 pub use tables::pages;
+pub use trace::trace;
 
 /// Rows of a view; none for a view that isn't kept.
 pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
     match view {
         "pg_stat_activity" => activity::activity(server),
+        "pg_wait_events" => waits::events(),
+        "pg_stat_wait_current" => waits::current(server),
+        "pg_stat_wait_history" => waits::history(server),
+        "pg_stat_wait_profile" => waits::profile(server),
+        "pg_wait_sampling_current" => waits::sampling_current(),
+        "pg_wait_sampling_history" => waits::sampling_history(),
+        "pg_wait_sampling_profile" => waits::sampling_profile(),
+        "pg_stat_lwlock" => lwlock::rows(),
         "pg_stat_session_memory" => memory::sessions(),
         "pg_stat_server_memory" => memory::server(server),
         "pg_locks" => locks::locks(server),
