@@ -1,6 +1,8 @@
 //! Rows of the statistics views that the running server fills.
 
 mod activity;
+mod buffers;
+mod extension;
 mod locks;
 mod memory;
 mod session;
@@ -19,6 +21,8 @@ pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
     match view {
         "pg_stat_activity" => server.sessions.all().iter().map(|e| activity::activity(e)).collect(),
         "pg_locks" => server.engine.txn.locks.snapshot().iter().map(locks::lock).collect(),
+        "pg_buffercache" => buffers::frames(server),
+        "pg_stat_relation_extension" => extension::relations(server),
         "pg_stat_all_tables" => tables::tables(server, true),
         "pg_stat_user_tables" => tables::tables(server, false),
         "pg_stat_session_memory" => memory::sessions(),
