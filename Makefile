@@ -4,7 +4,7 @@ PORT ?= 5432
 HTTP_PORT ?= 8432
 DATA ?= ./data
 
-.PHONY: run test bench bench-watch lab crash resize tidy docs loom shuttle
+.PHONY: run test bench bench-watch lab incident locks crash resize tidy docs loom shuttle
 
 run:
 	@scripts/need build
@@ -37,6 +37,19 @@ bench-watch:
 	@scripts/need build clients
 	cargo build --release --quiet -p threadgres
 	cargo xtask bench watch $(WATCH)
+
+# The starvation of the exclusive locker, and its cure: four parts of 40 seconds. Fails when a claim
+# does not hold. make incident INCIDENT="--seconds 60 --output incident.jsonl"
+incident:
+	@scripts/need build
+	cargo build --release --quiet -p threadgres
+	target/release/threadgres lab incident $(INCIDENT)
+
+# 200,000 heavyweight locks held by 2,000 sessions at once, no setting changed.
+locks:
+	@scripts/need build
+	cargo build --release --quiet -p threadgres
+	target/release/threadgres lab incident --locks
 
 # The crash test with more rounds than `make test` has: make crash ROUNDS=500
 crash:

@@ -1,7 +1,9 @@
 //! Rows of the statistics views that the running server fills.
 
 mod activity;
+mod buffers;
 mod database;
+mod extension;
 pub mod functions;
 mod locks;
 mod lwlock;
@@ -34,6 +36,8 @@ pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
         "pg_wait_sampling_history" => waits::sampling_history(),
         "pg_wait_sampling_profile" => waits::sampling_profile(),
         "pg_stat_lwlock" => lwlock::rows(),
+        "pg_buffercache" => buffers::frames(server),
+        "pg_stat_relation_extension" => extension::relations(server),
         "pg_stat_session_memory" => memory::sessions(),
         "pg_stat_server_memory" => memory::server(server),
         "pg_locks" => locks::locks(server),
