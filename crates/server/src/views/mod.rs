@@ -1,6 +1,7 @@
 //! Rows of the statistics views that the running server fills.
 
 mod activity;
+mod blocking;
 mod buffers;
 mod database;
 mod extension;
@@ -67,6 +68,8 @@ pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
         "pg_stat_archiver" => storage::archiver(server),
         "pg_stat_statements" => statements::statements(server),
         "pg_stat_statements_info" => statements::info(server),
+        "pg_stat_blocking" => blocking::now(server),
+        "pg_stat_blocking_history" => blocking::history(server),
         "pg_shmem_allocations" => memory::allocations(server),
         "pg_file_settings" => file_settings(server),
         _ => Vec::new(),

@@ -49,6 +49,7 @@ const PREFIXES: &[&str] = &["has_", "pg_", "to_reg"];
 const SETS: &[&str] = &[
     "pg_stat_get_backend_idset",
     "pg_stat_wait_trace",
+    "pg_stacks",
     "pg_lock_status",
     "pg_partition_tree",
     "pg_partition_ancestors",
