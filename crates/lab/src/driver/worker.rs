@@ -13,6 +13,8 @@ use crate::{Error, Result};
 
 /// How long clients may take at the end to finish what they began.
 const GRACE: Duration = Duration::from_secs(10);
+/// What transactions are counted under that did not end even then.
+const UNFINISHED: &str = "unfinished";
 /// How often flags are looked at when nothing else happens.
 const NAP: Duration = Duration::from_millis(100);
 /// Events taken at once.
@@ -23,7 +25,7 @@ const BATCH: usize = 256;
 pub fn run(
     control: &Control<'_>,
     ids: impl Iterator<Item = u32>,
-    connected: &Sender<()>,
+    connected: Sender<()>,
     orders: &Receiver<Window>,
 ) -> Tally {
     let mut clients = Vec::new();
@@ -38,6 +40,8 @@ pub fn run(
         }
     }
     let _ = connected.send(());
+    // The leader waits until nobody can say so any more, if one has failed.
+    drop(connected);
     let Ok(window) = orders.recv() else { return Tally::new() };
     let cx = Context { control, window, tally: Tally::new() };
     let mut worker = match Worker::new(clients, cx) {
@@ -81,9 +85,19 @@ impl<'a> Worker<'a> {
             self.grant(i, wish)?;
         }
         let mut events = vec![EpollEvent::empty(); BATCH];
+        let mut over: Option<Instant> = None;
         while self.running > 0 {
             let now = Instant::now();
-            if self.cx.control.ended() || now > self.cx.window.until + GRACE {
+            if now >= self.cx.window.until {
+                // From when it is noticed: a process that was stopped meanwhile still reads its answers.
+                let noticed = *over.get_or_insert(now);
+                if now > noticed + GRACE {
+                    *self.cx.tally.errors.entry(UNFINISHED.to_owned()).or_default() +=
+                        self.running as u64;
+                    return Ok(());
+                }
+            }
+            if self.cx.control.ended() {
                 return Ok(());
             }
             let count = match self.epoll.wait(&mut events, self.timeout(now)) {
@@ -139,7 +153,11 @@ impl<'a> Worker<'a> {
                 }
                 self.timers.push(Reverse((time, i)));
             }
-            Wish::Done => self.running -= 1,
+            Wish::Done => {
+                self.running -= 1;
+                // What the server still says to it is of no interest; a lost one isn't in the set.
+                let _ = self.epoll.delete(self.clients[i].stream());
+            }
         }
         Ok(())
     }
