@@ -151,6 +151,9 @@ pub struct LockPoint {
     /// what other programs took.
     #[serde(default)]
     pub cpu_ns: Option<f64>,
+    /// Its lower and upper quartile over the rounds.
+    #[serde(default)]
+    pub cpu_quartiles_ns: Option<(f64, f64)>,
     /// Mean wait from asking to having, nanoseconds, where measured.
     #[serde(default)]
     pub wait_mean_ns: Option<f64>,
@@ -178,8 +181,14 @@ pub struct SimulatedPoint {
     pub throughput: f64,
     /// Mean and longest time of one operation, nanoseconds.
     pub mean_ns: f64,
-    /// The longest of them.
+    /// The longest of them, those that did not end included.
     pub longest_ns: f64,
+    /// Mean and longest time of one exclusive operation, where the scenario has such.
+    #[serde(default)]
+    pub exclusive_mean_ns: Option<f64>,
+    /// The longest of them.
+    #[serde(default)]
+    pub exclusive_longest_ns: Option<f64>,
     /// Cache line transfers for each operation.
     pub transfers: f64,
     /// Seed of the run.
