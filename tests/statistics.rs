@@ -280,7 +280,10 @@ fn the_log_says_what_was_asked_of_it() {
     assert!(text.contains("ERROR:  deadlock detected\n\tDETAIL:  Process "), "{text}");
     assert!(text.contains(": UPDATE t SET v = 2 WHERE id = 1\n"), "{text}");
     assert!(text.contains(": UPDATE t SET v = 2 WHERE id = 2\n"), "{text}");
-    assert!(text.contains(" detected deadlock while waiting for ShareLock on transaction"), "{text}");
+    assert!(
+        text.contains(" detected deadlock while waiting for ShareLock on transaction"),
+        "{text}"
+    );
     assert!(text.contains("holding the lock: "), "{text}");
     let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = 'postgres'";
     assert_eq!(one(&mut look, deadlocks), "1");
