@@ -95,6 +95,11 @@ fn start(dir: &Folder, size: Size) -> Started {
         }
         Err(error) => started.lacking.push(format!("left out: {error}")),
     }
+    let found =
+        if installed::find("mariadbd").is_some() { "it is installed" } else { "not installed" };
+    started
+        .lacking
+        .push(format!("left out: MariaDB ({found}): the driver does not speak its protocol"));
     for model in ["pooled", "thread"] {
         match servers::threadgres(dir.path(), model, size) {
             Ok(server) => started.add(&format!("Threadgres {model}"), server, Processes::default()),

@@ -210,7 +210,7 @@ pub fn run(
             let (orders, order) = mpsc::channel::<Window>();
             let (control, connected) = (&control, connected.clone());
             let ids = (number..load.clients).step_by(threads as usize);
-            let handle = scope.spawn(move || worker::run(control, ids, &connected, &order));
+            let handle = scope.spawn(move || worker::run(control, ids, connected, &order));
             workers.push((orders, handle));
         }
         drop(connected);

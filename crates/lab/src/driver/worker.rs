@@ -23,7 +23,7 @@ const BATCH: usize = 256;
 pub fn run(
     control: &Control<'_>,
     ids: impl Iterator<Item = u32>,
-    connected: &Sender<()>,
+    connected: Sender<()>,
     orders: &Receiver<Window>,
 ) -> Tally {
     let mut clients = Vec::new();
@@ -38,6 +38,8 @@ pub fn run(
         }
     }
     let _ = connected.send(());
+    // The leader waits until nobody can say so any more, if one has failed.
+    drop(connected);
     let Ok(window) = orders.recv() else { return Tally::new() };
     let cx = Context { control, window, tally: Tally::new() };
     let mut worker = match Worker::new(clients, cx) {
@@ -139,7 +141,11 @@ impl<'a> Worker<'a> {
                 }
                 self.timers.push(Reverse((time, i)));
             }
-            Wish::Done => self.running -= 1,
+            Wish::Done => {
+                self.running -= 1;
+                // What the server still says to it is of no interest; a lost one isn't in the set.
+                let _ = self.epoll.delete(self.clients[i].stream());
+            }
         }
         Ok(())
     }

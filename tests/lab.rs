@@ -1,0 +1,167 @@
+//! `lab sweep` against real servers: its counts are the server's, and nothing measured is lost when
+//! something goes wrong.
+
+mod support;
+
+use std::fs;
+use std::io::BufReader;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use lab::results::{self, Point, Record};
+use support::{BIN, Server, TempDir, free_port, text_of};
+
+fn sweep(file: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(BIN);
+    command.args(["lab", "sweep", "--init", "--output"]).arg(file).args(args);
+    command
+}
+
+fn target(name: &str, port: u16) -> String {
+    format!("{name}=postgres://postgres@127.0.0.1:{port}/postgres")
+}
+
+fn records(file: &Path) -> Vec<Record> {
+    let file = fs::File::open(file).expect("the sweep made its file");
+    results::read(BufReader::new(file)).expect("every line is a record")
+}
+
+fn points(file: &Path) -> Vec<Point> {
+    let of = |record| if let Record::Point(point) = record { Some(point) } else { None };
+    records(file).into_iter().filter_map(of).collect()
+}
+
+fn run(mut command: Command) -> (Option<i32>, String) {
+    let out: Output = command.output().expect("the binary was built with the tests");
+    (out.status.code(), text_of(&out))
+}
+
+/// Waits until a sweep that runs has kept a point.
+fn wait_for_point(child: &mut Child, file: &Path) {
+    let until = Instant::now() + Duration::from_secs(60);
+    while !fs::read_to_string(file).is_ok_and(|text| text.contains("\"record\":\"point\"")) {
+        assert!(child.try_wait().expect("it is ours").is_none(), "it ended too early");
+        assert!(Instant::now() < until, "no point within a minute");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn start(mut command: Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the binary was built with the tests")
+}
+
+fn end(child: Child) -> (Option<i32>, String) {
+    let out = child.wait_with_output().expect("it is ours");
+    (out.status.code(), text_of(&out))
+}
+
+#[test]
+fn counts_are_the_servers() {
+    let dir = TempDir::new("lab-counts");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let file = dir.path().join("results.jsonl");
+    let script = dir.path().join("mine.sql");
+    fs::write(&script, "\\set n random(1, 10)\nSELECT :n * 2 AS twice \\gset\nSELECT :twice;\n")
+        .expect("the folder is writable");
+    let workloads = "select-only,tpcb-like,hot-row,ycsb-f";
+    let (target, short) = (target("own", server.port), ["-T", "0.4", "--warm-up", "0.1"]);
+    let args = ["-w", workloads, "-c", "1,5", "-M", "simple,prepared", "-s", "1", &target];
+    let (code, text) = run(sweep(&file, &[&args[..], &short].concat()));
+    assert_eq!(code, Some(0), "{text}");
+    let measured = points(&file);
+    assert_eq!(measured.len(), 16, "{text}");
+    for point in &measured {
+        let of = format!("{} {} {}", point.workload, point.protocol, point.clients);
+        assert!(point.transactions > 0, "{of}");
+        assert!(point.errors.is_empty(), "{of}: {:?}", point.errors);
+        // What clients sent outside of BEGIN and COMMIT is a transaction for each statement; only
+        // ycsb-f mixes both, and its reads and its blocks are one commit each all the same.
+        assert_eq!(point.server_commits, Some(point.all_transactions), "{of}");
+        assert!(point.server_memory.is_some() && point.server_cpu.is_some(), "{of}");
+        assert!(point.latency.percentiles.iter().any(|(p, us)| *p == 99.0 && *us > 0), "{of}");
+    }
+    assert!(matches!(&records(&file)[0], Record::Environment(e) if e.cores > 0));
+    // Its own script, and pgbench as the driver, are added to the same file.
+    let script = script.to_string_lossy().into_owned();
+    let (code, text) = run(sweep(&file, &["-w", &script, "-c", "2", "-T", "0.3", &target]));
+    assert_eq!(code, Some(0), "{text}");
+    let pgbench = ["-d", "pgbench", "-c", "2", "-T", "1", "--warm-up", "0", &target];
+    let (code, text) = run(sweep(&file, &pgbench));
+    assert_eq!(code, Some(0), "{text}");
+    let measured = points(&file);
+    let names: Vec<(&str, &str)> =
+        measured[16..].iter().map(|p| (p.workload.as_str(), p.driver.as_str())).collect();
+    assert_eq!(names, [("mine.sql", "lab"), ("select-only", "pgbench")]);
+    assert!(measured[16..].iter().all(|p| p.transactions > 0 && p.errors.is_empty()));
+}
+
+#[test]
+fn errors_are_counted_and_clients_go_on() {
+    let dir = TempDir::new("lab-errors");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let (file, script) = (dir.path().join("results.jsonl"), dir.path().join("errors.sql"));
+    let text = "\\set n random(0, 1)\nBEGIN;\nSELECT 1 / :n;\nCOMMIT;\n";
+    fs::write(&script, text).expect("the folder is writable");
+    let script = script.to_string_lossy().into_owned();
+    for protocol in ["simple", "prepared"] {
+        let args = ["-w", &script, "-c", "3", "-T", "0.3", "-M", protocol, &target("own", server.port)];
+        let (code, text) = run(sweep(&file, &args));
+        assert_eq!(code, Some(0), "{text}");
+    }
+    for point in points(&file) {
+        assert!(point.transactions > 0, "{}", point.protocol);
+        let codes: Vec<&str> = point.errors.keys().map(String::as_str).collect();
+        assert_eq!(codes, ["22012"], "{}", point.protocol);
+    }
+}
+
+#[test]
+fn mistakes_are_said_before_anything_is_measured() {
+    let dir = TempDir::new("lab-mistakes");
+    let (file, script) = (dir.path().join("results.jsonl"), dir.path().join("wrong.sql"));
+    fs::write(&script, "SELECT 1;\n\\nonsense\n").expect("the folder is writable");
+    let script = script.to_string_lossy().into_owned();
+    let nobody = target("nobody", free_port());
+    let (code, text) = run(sweep(&file, &["-w", &script, &nobody]));
+    assert_eq!(code, Some(2));
+    assert!(text.contains("wrong.sql: line 2: there is no meta-command \\nonsense"), "{text}");
+    assert!(!file.exists());
+    let (code, text) = run(sweep(&file, &[&nobody]));
+    assert_eq!(code, Some(1));
+    assert!(text.contains("nobody: no connection to postgres://postgres@127.0.0.1:"), "{text}");
+    let (code, text) = run(sweep(Path::new("/dev/full"), &[&nobody]));
+    assert_eq!(code, Some(1));
+    assert!(text.contains("/dev/full: No space left on device"), "{text}");
+}
+
+#[test]
+fn what_was_measured_is_kept() {
+    let dir = TempDir::new("lab-kept");
+    let (left, right) = (dir.path().join("left"), dir.path().join("right"));
+    let (dies, lives) = (Server::start(&left, &[]), Server::start(&right, &[]));
+    let file = dir.path().join("results.jsonl");
+    let (a, b) = (target("dies", dies.port), target("lives", lives.port));
+    let args = ["-w", "hot-row", "-c", "2", "-T", "0.3", "--warm-up", "0", "-r", "3", &a, &b];
+    let mut child = start(sweep(&file, &args));
+    wait_for_point(&mut child, &file);
+    dies.kill();
+    let (code, text) = end(child);
+    assert_eq!(code, Some(3), "{text}");
+    assert!(text.contains("dies is gone; its remaining points are left out"), "{text}");
+    let kept = points(&file);
+    assert_eq!(kept.iter().filter(|p| p.target == "lives").count(), 3, "{text}");
+    assert!(kept.iter().any(|p| p.target == "dies"), "{text}");
+
+    let file = dir.path().join("interrupted.jsonl");
+    let args = ["-w", "hot-row", "-c", "2", "-T", "0.3", "--warm-up", "0", "-r", "1000", &b];
+    let mut child = start(sweep(&file, &args));
+    wait_for_point(&mut child, &file);
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().is_ok_and(|s| s.success()));
+    let (code, text) = end(child);
+    assert_eq!(code, Some(130), "{text}");
+    assert!(text.contains("points are kept in"), "{text}");
+    assert!(!points(&file).is_empty());
+}
