@@ -25,12 +25,13 @@ bench:
 
 # The laboratory, all of it, in under ten minutes on two cores: loads on PostgreSQL 15 and Threadgres,
 # fits, locks, simulator, and the report, which a test opens in a browser.
-# Another folder, shorter points: make lab LAB="-o /tmp/lab --quick"
-LAB ?= -o lab
+# Shorter points, another folder: make lab LAB=--quick LAB_DIR=/tmp/lab
+LAB_DIR ?= lab
 lab:
 	@scripts/need build clients browser
 	cargo build --release --quiet -p threadgres
-	target/release/threadgres lab all $(LAB)
+	target/release/threadgres lab all -o $(LAB_DIR) $(LAB)
+	LAB_REPORT=$(abspath $(LAB_DIR))/report/index.html cargo test --release --quiet -p threadgres --test lab -- --ignored
 
 # The crash test with more rounds than `make test` has: make crash ROUNDS=500
 crash:

@@ -19,6 +19,8 @@ use crate::{Error, Result};
 const INTERVAL: Duration = Duration::from_millis(100);
 /// How long a server may take to add up the counts of sessions that have ended.
 const SETTLE: Duration = Duration::from_secs(2);
+/// How long until a server that has counted nothing is taken for one that doesn't count.
+const FIRST: Duration = Duration::from_millis(200);
 
 /// Waits for the client are the client's time, and those of type Activity mean that there is nothing to do.
 const COUNTED: &str = "SELECT wait_event_type, wait_event, sum(count), sum(total_ms) \
@@ -121,13 +123,14 @@ impl Observer {
         point.server_memory = self.memory;
         point.waits = std::mem::take(&mut self.waits);
         let Some((before, asked)) = self.commits else { return };
-        let until = Instant::now() + SETTLE;
+        let started = Instant::now();
         loop {
             let Some((now, asked_now)) = self.count_commits() else { return };
             let grown = u64::try_from(now - before).unwrap_or(0);
             let commits = grown.saturating_sub(asked_now - asked);
-            point.server_commits = Some(commits);
-            if commits >= point.all_transactions || Instant::now() > until {
+            point.server_commits = (commits > 0).then_some(commits);
+            let patience = if commits > 0 { SETTLE } else { FIRST };
+            if commits >= point.all_transactions || started.elapsed() > patience {
                 return;
             }
             std::thread::sleep(Duration::from_millis(20));
