@@ -84,7 +84,8 @@ pub struct Point {
     /// the laboratory's own questions. PostgreSQL also counts logins and background work.
     #[serde(default)]
     pub server_commits: Option<u64>,
-    /// Transactions that ended in an error, by SQLSTATE.
+    /// Transactions that ended in an error, by SQLSTATE; `unfinished` are those that had no answer ten
+    /// seconds after the end.
     pub errors: BTreeMap<String, u64>,
     /// Transactions a second.
     pub tps: f64,

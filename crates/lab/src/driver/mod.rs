@@ -257,10 +257,10 @@ fn lead<T>(
         let _ = orders.send(window);
     }
     wait_until(window.from, control);
-    let cpu = own_cpu();
+    let cpu = cpu_of(UsageWho::RUSAGE_SELF);
     observe(Edge::Begin)?;
     wait_until(window.until, control);
-    let cpu = own_cpu() - cpu;
+    let cpu = cpu_of(UsageWho::RUSAGE_SELF) - cpu;
     if !control.ended() {
         observe(Edge::End)?;
     }
@@ -277,9 +277,9 @@ fn wait_until(time: Instant, control: &Control<'_>) {
     }
 }
 
-/// CPU time of this process so far, seconds.
-fn own_cpu() -> f64 {
-    getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
+/// CPU time so far of this process or of those that it has started and that have ended, seconds.
+pub(crate) fn cpu_of(whose: UsageWho) -> f64 {
+    getrusage(whose).map_or(0.0, |usage| {
         let seconds = |t: nix::sys::time::TimeVal| t.tv_sec() as f64 + t.tv_usec() as f64 / 1e6;
         seconds(usage.user_time()) + seconds(usage.system_time())
     })

@@ -13,6 +13,8 @@ use crate::{Error, Result};
 
 /// How long clients may take at the end to finish what they began.
 const GRACE: Duration = Duration::from_secs(10);
+/// What transactions are counted under that did not end even then.
+const UNFINISHED: &str = "unfinished";
 /// How often flags are looked at when nothing else happens.
 const NAP: Duration = Duration::from_millis(100);
 /// Events taken at once.
@@ -83,9 +85,19 @@ impl<'a> Worker<'a> {
             self.grant(i, wish)?;
         }
         let mut events = vec![EpollEvent::empty(); BATCH];
+        let mut over: Option<Instant> = None;
         while self.running > 0 {
             let now = Instant::now();
-            if self.cx.control.ended() || now > self.cx.window.until + GRACE {
+            if now >= self.cx.window.until {
+                // From when it is noticed: a process that was stopped meanwhile still reads its answers.
+                let noticed = *over.get_or_insert(now);
+                if now > noticed + GRACE {
+                    *self.cx.tally.errors.entry(UNFINISHED.to_owned()).or_default() +=
+                        self.running as u64;
+                    return Ok(());
+                }
+            }
+            if self.cx.control.ended() {
                 return Ok(());
             }
             let count = match self.epoll.wait(&mut events, self.timeout(now)) {

@@ -8,7 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::driver::{Address, Edge, Protocol};
+use nix::sys::resource::UsageWho;
+
+use crate::driver::{Address, Edge, Protocol, cpu_of};
 use crate::installed;
 use crate::script::Value;
 use crate::workload::Workload;
@@ -45,6 +47,8 @@ pub struct Printed {
     pub latency_ms: f64,
     /// Without the time to connect.
     pub tps: f64,
+    /// CPU time of pgbench itself, seconds.
+    pub cpu: f64,
 }
 
 impl Printed {
@@ -72,6 +76,7 @@ pub fn run(
             return Ok(None);
         }
     }
+    let cpu = cpu_of(UsageWho::RUSAGE_CHILDREN);
     let started = Instant::now();
     let child = spawn(run, &program, &scripts, run.time)?;
     let mut child = Running(child);
@@ -85,7 +90,8 @@ pub fn run(
         std::thread::sleep(Duration::from_millis(20));
     }
     observe(Edge::End)?;
-    finish_running(&mut child, stop).map(|text| text.map(|t| parse(&t)))
+    let Some(text) = finish_running(&mut child, stop)? else { return Ok(None) };
+    Ok(Some(Printed { cpu: cpu_of(UsageWho::RUSAGE_CHILDREN) - cpu, ..parse(&text) }))
 }
 
 /// Ends its process with itself.
@@ -194,6 +200,7 @@ fn parse(text: &str) -> Printed {
         failed: number("number of failed transactions") as u64,
         latency_ms: number("latency average"),
         tps: number("tps"),
+        cpu: 0.0,
     }
 }
 
@@ -206,7 +213,8 @@ mod tests {
         let text = "transaction type: x\nnumber of transactions actually processed: 1200\n\
             number of failed transactions: 3 (0.249%)\nlatency average = 0.812 ms\n\
             initial connection time = 4.1 ms\ntps = 1231.5 (without initial connection time)\n";
-        let expected = Printed { transactions: 1200, failed: 3, latency_ms: 0.812, tps: 1231.5 };
+        let expected =
+            Printed { transactions: 1200, failed: 3, latency_ms: 0.812, tps: 1231.5, cpu: 0.0 };
         assert_eq!(parse(text), expected);
     }
 }

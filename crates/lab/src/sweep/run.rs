@@ -404,6 +404,7 @@ fn from_pgbench(printed: &pgbench::Printed, time: Duration) -> Point {
         errors: printed.errors(),
         tps: printed.tps,
         latency: Latency { mean: printed.latency_ms * 1000.0, ..Latency::default() },
+        driver_cpu: Some(printed.cpu),
         ..Point::default()
     }
 }
