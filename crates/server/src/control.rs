@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use base::settings::{Settings, setting};
 use base::{Error, Result, err};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -97,6 +98,40 @@ fn running(dir: &Path) -> Result<Pid> {
 
 fn send(pid: Pid, signal: Signal) -> Result<()> {
     kill(pid, signal).map_err(|e| Error::io(format_args!("signal process {pid}"), &e.into()))
+}
+
+/// Where a running server says how it can be reached.
+const ADDRESS: &str = "threadgres.address";
+
+/// Notes how the server can be reached: `host:port`, or the path of its Unix socket.
+pub(crate) fn write_address(dir: &Path, settings: &Settings) {
+    let first = |id| settings.str(id).split(',').next().unwrap_or("").trim().to_owned();
+    let port = settings.int(setting::PORT);
+    let url = match first(setting::LISTEN_ADDRESSES).as_str() {
+        "" => {
+            let sockets = first(setting::UNIX_SOCKET_DIRECTORIES);
+            let path = crate::listener::socket_path(Path::new(&sockets), port as u16);
+            format!("unix:{}", path.display())
+        }
+        host if host.contains(':') => format!("postgres://[{host}]:{port}"),
+        host => format!("postgres://{host}:{port}"),
+    };
+    // Only `threadgres top -D` misses it.
+    if let Err(e) = std::fs::write(dir.join(ADDRESS), url + "\n") {
+        crate::log::info(format_args!("could not write file \"{ADDRESS}\": {e}"));
+    }
+}
+
+/// How the directory's server can be reached, as a URL.
+///
+/// # Errors
+/// When none is running, or it has not come up yet.
+pub fn address(dir: &Path) -> Result<String> {
+    running(dir)?;
+    let path = dir.join(ADDRESS);
+    let text = std::fs::read_to_string(&path);
+    let text = text.map_err(|e| Error::io(format_args!("read file \"{}\"", path.display()), &e))?;
+    Ok(text.trim().to_owned())
 }
 
 /// Stops the directory's server and waits until its process has gone.

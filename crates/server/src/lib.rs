@@ -16,7 +16,8 @@
 //! * [`config`] reads the settings' files, [`control`] is what the command line does to a data
 //!   directory from outside, [`run`] is the life of the process, [`supervisor`] that of the small
 //!   one above it, which starts it again after a crash.
-#![forbid(unsafe_code)]
+// The profiler alone has reasons, and says them.
+#![deny(unsafe_code)]
 
 pub mod autovacuum;
 pub mod config;

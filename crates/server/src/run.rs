@@ -52,6 +52,7 @@ pub fn serve(dir: &Path, overrides: Overrides) -> Result<()> {
     if let Some(page) = page {
         server.http.start(&server, page);
     }
+    control::write_address(dir, &server.values().0.settings);
     say_ready(&server);
     let result = until_stopped(&server);
     if own_sockets {

@@ -24,6 +24,8 @@ Usage:
       makes the directory's server read its settings again
   threadgres check -D DIR
       walks the tables and indexes of a directory that nobody serves and says where they disagree
+  threadgres top -D DIR | --url URL [-d SECONDS] [--once]
+      shows in the terminal what a server does: sessions, waits, who blocks whom
   threadgres lab COMMAND [OPTION]…
       the laboratory: measures how a server scales; see threadgres lab --help
   threadgres --version

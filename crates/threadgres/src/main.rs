@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod top;
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -23,6 +24,9 @@ fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1).peekable();
     if args.next_if(|a| a == "lab").is_some() {
         return lab::command::run(args);
+    }
+    if args.next_if(|a| a == "top").is_some() {
+        return top::run(args);
     }
     let command = match parse(args) {
         Ok(command) => command,

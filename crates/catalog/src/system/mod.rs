@@ -164,6 +164,8 @@ fn server_rows(name: &'static str) -> RowsFn {
         "pg_stat_activity",
         "pg_locks",
         "pg_prepared_statements",
+        "pg_stat_blocking",
+        "pg_stat_blocking_history",
         "pg_cursors",
         "pg_stat_database",
         "pg_stat_bgwriter",

@@ -77,6 +77,15 @@ pub fn address(settings: &Settings) -> Result<Option<SocketAddr>> {
     Ok(Some(SocketAddr::new(ip, port)))
 }
 
+/// What `/api/PART.json` holds; None: there is no such part.
+pub fn status(server: &Server, part: &str) -> Option<serde_json::Value> {
+    match part {
+        "now" => Some(api::now(server)),
+        "waits" => Some(api::waits(server)),
+        _ => None,
+    }
+}
+
 /// Opens the socket.
 ///
 /// # Errors

@@ -4,12 +4,13 @@ use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::client::{Answer, Pending};
 use super::request::Request;
 use super::response::Response;
 use super::{api, metrics};
+use crate::profiler::profile;
 use crate::server::Server;
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -65,8 +66,37 @@ pub fn answer(
         let why = format!("only for pages of this machine: ask for http://localhost:{port}/");
         return Answer::Now(Response::fail(403, &why));
     }
-    let _ = jobs;
+    if let "/flamegraph.svg" | "/stacks.txt" = request.path {
+        let seconds = request.parameter("seconds").map_or(Ok(5.0), str::parse);
+        let kind = request.parameter("kind").unwrap_or("cpu");
+        let picture = request.path == "/flamegraph.svg";
+        return match profile::Request::new(seconds.unwrap_or(f64::NAN), kind) {
+            Ok(profile) => profile_job(server, profile, picture, jobs),
+            Err(error) => Answer::Now(Response::fail(400, error.message())),
+        };
+    }
     Answer::Now(guard(|| page(server, request)))
+}
+
+/// Takes a profile on a thread of its own.
+fn profile_job(
+    server: &Arc<Server>,
+    profile: profile::Request,
+    picture: bool,
+    jobs: &Jobs<'_>,
+) -> Answer {
+    let server = server.clone();
+    jobs.run(move || {
+        let taken = profile.take(&server, &AtomicBool::new(false)).and_then(|folded| {
+            if picture {
+                let svg = folded.svg(profile.kind, profile.seconds)?;
+                return Ok(Response::ok("image/svg+xml", svg));
+            }
+            let lines: String = folded.lines().map(|line| line + "\n").collect();
+            Ok(Response::ok("text/plain; charset=utf-8", lines))
+        });
+        taken.unwrap_or_else(|error| Response::fail(503, error.message()))
+    })
 }
 
 fn page(server: &Server, request: &Request<'_>) -> Response {

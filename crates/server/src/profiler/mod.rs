@@ -1,16 +1,28 @@
 //! Where the time goes, over time: what is waited for each second, who blocked whom, and where
 //! stacks are.
 //!
-//! * [`timeline`]: the last minutes, second by second: how many sessions waited for what. One thread,
-//!   the wait sampler, wakes up once a second and feeds it.
+//! * [`timeline`]: the last minutes, second by second: how many sessions waited for what.
+//!   [`blocking`]: who blocked whom. One thread, the wait sampler, wakes up once a second and feeds
+//!   them.
 //! * [`profile`]: stacks with weights, taken on demand, as text or as a flame graph: [`cpu`]'s by
 //!   processor time ([`sampler`] takes samples, [`unwind`] walks them), [`waits`]' by time waited.
 //!
 //! Nothing here is on the way of a statement but while a profile is being taken.
 
+pub mod blocking;
+mod cpu;
+mod folded;
+pub mod names;
+pub mod profile;
+mod sampler;
 pub mod timeline;
+mod unwind;
+mod waits;
 
-use std::sync::Arc;
+pub use folded::Folded;
+pub use profile::Kind;
+
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -27,6 +39,10 @@ const PERIOD: Duration = Duration::from_secs(1);
 pub struct Profiler {
     /// The last minutes.
     pub timeline: timeline::Timeline,
+    /// Who blocked whom.
+    pub blocking: blocking::History,
+    /// The server that this is part of, for threads that work for a statement.
+    server: OnceLock<Weak<Server>>,
     thread: SpinLock<Option<(TaskRef, JoinHandle<()>)>>,
 }
 
@@ -44,6 +60,8 @@ impl Profiler {
 
 /// Starts the thread.
 pub fn start(server: &Arc<Server>) {
+    // Set once: a process has one server.
+    let _ = server.profiler.server.set(Arc::downgrade(server));
     let task = sched::Task::new("wait sampler");
     let shared = server.clone();
     let thread = sched::spawn_task(task.clone(), move || work(&shared));
@@ -52,6 +70,7 @@ pub fn start(server: &Arc<Server>) {
 
 fn work(server: &Arc<Server>) {
     let mut sampler = timeline::Sampler::new();
+    let mut watcher = blocking::Watcher::default();
     let mut generation = server.generation();
     let mut next = Instant::now() + PERIOD;
     loop {
@@ -64,6 +83,7 @@ fn work(server: &Arc<Server>) {
         // After a stop (a suspended machine) the lost seconds are not made up for.
         next = (next + PERIOD).max(Instant::now());
         sampler.sample(server);
+        watcher.look(server);
         if generation != server.generation() {
             generation = server.generation();
             server.http.follow_settings(server);

@@ -14,7 +14,7 @@ use base::waits::WAITS;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use sched::SpinLock;
-use sched::observe::{WaitSums, profile};
+use sched::observe::{WaitSums, is_idle, profile};
 
 use crate::server::Server;
 
@@ -54,9 +54,9 @@ impl Timeline {
 }
 
 /// Whether waiting for it means that a statement does not get on: not the idling of background
-/// threads, and not a client that says nothing.
+/// threads, not a client that says nothing, and not who takes a profile.
 pub fn counts(event: WaitEvent) -> bool {
-    event.info().kind != "Activity" && event != WaitEvent::ClientClientRead
+    !is_idle(event) && event != WaitEvent::TimeoutProfileSampling
 }
 
 /// The sums of all finished waits, by event.

@@ -2,12 +2,14 @@
 
 use std::cell::RefCell;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use base::settings::SettingId;
 use base::{Error, Result, err};
 use catalog::system::ServerInfo;
 use exec::SessionHooks;
 use sched::Interrupt;
+use types::datum::Array;
 use types::{Datum, oids};
 use wire::response;
 
@@ -19,6 +21,7 @@ use super::transaction::isolation_name;
 use crate::connection::Output;
 use crate::log;
 use crate::notify::Pending;
+use crate::profiler::profile::Request;
 use crate::registry::Entry;
 use crate::server::Server;
 use crate::views;
@@ -62,6 +65,13 @@ fn pid(value: Option<&Datum>) -> Result<i32> {
     match value {
         Some(Datum::Int4(pid)) => Ok(*pid),
         _ => Err(Error::internal("a session function got an argument of the wrong type")),
+    }
+}
+
+fn profile_request(args: &[Datum]) -> Result<Request> {
+    match args.first() {
+        Some(Datum::Float8(seconds)) => Request::new(*seconds, text(args.get(1))?),
+        _ => Err(Error::internal("a profile without its length")),
     }
 }
 
@@ -178,6 +188,25 @@ impl SessionHooks for Hooks<'_> {
             "current_setting" => {
                 let missing_ok = matches!(args.get(1), Some(Datum::Bool(true)));
                 return self.current_setting(text(args.first())?, missing_ok);
+            }
+            "pg_flamegraph" => {
+                let request = profile_request(args)?;
+                let folded = request.take_for_statement(self.server)?;
+                Datum::Text(folded.svg(request.kind, request.seconds)?.into())
+            }
+            "pg_stacks" => {
+                let folded = profile_request(args)?.take_for_statement(self.server)?;
+                let items: Vec<Datum> = folded.lines().map(|l| Datum::Text(l.into())).collect();
+                let dims = vec![(items.len() as i32, 1)];
+                Datum::Array(Arc::new(Array { element: oids::TEXT, dims, items }))
+            }
+            "pg_server_status" => {
+                let part = text(args.first())?;
+                let status = crate::http::status(self.server, part).ok_or_else(|| {
+                    err!(INVALID_PARAMETER_VALUE, "invalid part of the status: \"{part}\"")
+                        .hint("Available parts: now, waits.")
+                })?;
+                Datum::Text(status.to_string().into())
             }
             "pg_backend_pid" => Datum::Int4(self.entry.pid),
             "pg_cancel_backend" => self.signal(pid(args.first())?, Interrupt::Cancel),

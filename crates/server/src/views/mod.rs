@@ -1,6 +1,7 @@
 //! Rows of the statistics views that the running server fills.
 
 mod activity;
+mod blocking;
 mod locks;
 mod memory;
 mod session;
@@ -18,6 +19,8 @@ pub use tables::pages;
 pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
     match view {
         "pg_stat_activity" => server.sessions.all().iter().map(|e| activity::activity(e)).collect(),
+        "pg_stat_blocking" => blocking::now(server),
+        "pg_stat_blocking_history" => blocking::history(server),
         "pg_locks" => server.engine.txn.locks.snapshot().iter().map(locks::lock).collect(),
         "pg_stat_all_tables" => tables::tables(server, true),
         "pg_stat_user_tables" => tables::tables(server, false),

@@ -47,7 +47,7 @@ const PREFIXES: &[&str] = &["has_", "pg_", "to_reg"];
 
 /// Functions that return sets and are the session's.
 const SETS: &[&str] =
-    &["pg_lock_status", "pg_partition_tree", "pg_partition_ancestors", "pg_options_to_table"];
+    &["pg_stacks", "pg_lock_status", "pg_partition_tree", "pg_partition_ancestors", "pg_options_to_table"];
 
 /// Whether the executor has the body.
 pub(super) fn is_session(name: &str, returns_set: bool) -> bool {

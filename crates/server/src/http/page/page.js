@@ -134,8 +134,9 @@ function drawChart() {
   const width = Math.max(280, $('chart').clientWidth || 800);
   const height = innerWidth <= 760 ? 170 : 220;
   const left = 34, bottom = 20, top = 8, right = 4;
-  const count = timeline.kept;
   const { times } = timeline;
+  // A young server's minutes are shown larger.
+  const count = Math.min(timeline.kept, Math.max(60, Math.ceil(times.length / 60) * 60));
   const stack = layers();
   const totals = times.map((_, i) => stack.reduce((a, l) => a + l.values[i], 0));
   const most = niceTop(Math.max(0.5, ...totals));
@@ -150,10 +151,12 @@ function drawChart() {
       picture.append(svg('text', { x: left - 6, y: at + 4, 'text-anchor': 'end' }, String(+(most * part).toPrecision(3))));
     }
   }
-  for (let minutes = 5; minutes >= 0; minutes--) {
-    const at = left + (width - left - right) * (1 - minutes * 60 / count);
-    const anchor = minutes === 5 ? 'start' : minutes === 0 ? 'end' : 'middle';
-    picture.append(svg('text', { x: at, y: height - 5, 'text-anchor': anchor }, minutes ? `−${minutes} min` : 'now'));
+  const step = count <= 120 ? 20 : 60;
+  for (let ago = count; ago >= 0; ago -= step) {
+    const at = left + (width - left - right) * (1 - ago / count);
+    const anchor = ago === count ? 'start' : ago === 0 ? 'end' : 'middle';
+    const text = ago === 0 ? 'now' : step < 60 ? `−${ago} s` : `−${ago / 60} min`;
+    picture.append(svg('text', { x: at, y: height - 5, 'text-anchor': anchor }, text));
   }
   const base = times.map(() => 0);
   for (const layer of stack) {
@@ -282,7 +285,7 @@ function treeLine(now, pid, query, edges) {
   const line = el('div', { class: 'line' }, el('span', { class: 'pid' }, 'pid ' + pid));
   for (const e of edges) {
     line.append(
-      el('span', { class: 'for' }, span(Math.max(0, (now.now - e.since) / 1000))),
+      el('span', { class: 'for' }, span(Math.max(0, (now.now - e.wait_start) / 1000))),
       eventName(e.wait_event_type, e.wait_event),
       el('span', null, e.object || ''));
   }
@@ -291,7 +294,12 @@ function treeLine(now, pid, query, edges) {
 }
 
 function drawBlocking(now) {
-  const edges = now.blocking || [];
+  // Who stands in a queue waits for all before it; it is shown under the last of them.
+  const nearest = new Map();
+  for (const e of now.blocking || []) {
+    if (e.depth > (nearest.get(e.waiting_pid)?.depth ?? 0)) nearest.set(e.waiting_pid, e);
+  }
+  const edges = [...nearest.values()];
   const open = $('blocking').querySelector('details')?.open;
   const waiting = new Map();
   const under = new Map();
@@ -318,7 +326,7 @@ function drawBlocking(now) {
     : el('p', { class: 'empty' }, 'Nobody waits for another session.');
   const past = (now.blocking_history || []).map((h) => el('li', null, el('div', { class: 'line' },
     el('span', null, clock(h.started)),
-    el('span', { class: 'for' }, span(h.duration)),
+    el('span', { class: 'for' }, span(h.duration_ms / 1000)),
     el('span', null, `pid ${h.waiting_pid} for pid ${h.blocking_pid}`),
     eventName(h.wait_event_type, h.wait_event),
     el('span', null, h.object || ''),
@@ -409,8 +417,8 @@ function takeFlame(kind, seconds) {
   $('flame').replaceChildren(note, frame);
 }
 
-for (const [kind, title] of [['cpu', 'On CPU'], ['waits', 'Waits']]) {
-  for (const seconds of [2, 10, 30]) {
+for (const [kind, title] of [['cpu', 'On CPU'], ['waits', 'Waits by statement'], ['session_waits', 'Waits by session']]) {
+  for (const seconds of [2, 10]) {
     $('flames').append(el('button', { type: 'button', onclick: () => takeFlame(kind, seconds) }, `${title} ${seconds} s`));
   }
 }
@@ -442,6 +450,8 @@ function draw(now) {
   drawWaits(now);
   drawLatches(now);
   drawStorage(now);
+  // For tests, too: nothing may stick out at the side.
+  document.body.dataset.fits = String(document.documentElement.scrollWidth <= innerWidth);
   document.body.dataset.drawn = String(Number(document.body.dataset.drawn || 0) + 1);
 }
 
