@@ -166,3 +166,34 @@ fn what_cannot_be_served_is_said_before_anything_is_touched() {
         assert!(!data.exists(), "{settings:?} left something behind");
     }
 }
+
+#[test]
+fn the_terminal_shows_the_same() {
+    let dir = TempDir::new("top");
+    let (server, port) = serve(&dir);
+    let data = dir.path().join("data");
+    let top = |args: &[&str]| Command::new(BIN).arg("top").args(args).output().unwrap();
+    for args in [
+        ["-D", data.to_str().unwrap()],
+        ["--url", &format!("postgres://127.0.0.1:{}/postgres", server.port)],
+        ["--url", &format!("http://localhost:{port}")],
+    ] {
+        let out = top(&[&args[..], &["--once", "-d", "0.1"]].concat());
+        let text = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success() && out.stderr.is_empty(), "{args:?}: {out:?}");
+        for part in ["threadgres ", "sessions ", "WAITS", "STATEMENT"] {
+            assert!(text.contains(part), "{args:?}: no {part} in {text}");
+        }
+    }
+    assert!(server.stop());
+    for (args, word) in [
+        (["-D", data.to_str().unwrap()], "no server is running"),
+        (["--url", &format!("http://127.0.0.1:{port}")], "refused"),
+        (["--url", "ftp://elsewhere"], "postgres://"),
+    ] {
+        let out = top(&args);
+        let text = String::from_utf8_lossy(&out.stderr);
+        assert!(!out.status.success() && text.contains(word), "{args:?}: {text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+}

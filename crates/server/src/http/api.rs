@@ -52,6 +52,19 @@ pub fn now(server: &Server) -> Value {
     })
 }
 
+/// The same without lists that grow with the number of sessions: for monitoring programs.
+pub fn figures(server: &Server) -> Value {
+    let mut figures = now(server);
+    if let Some(all) = figures.as_object_mut() {
+        all.remove("blocking");
+        all.remove("blocking_history");
+        if let Some(sessions) = all.get_mut("sessions").and_then(Value::as_object_mut) {
+            sessions.remove("rows");
+        }
+    }
+    figures
+}
+
 fn count_states(sessions: &[Object]) -> Object {
     let mut counts = Object::new();
     for session in sessions {

@@ -144,6 +144,9 @@ fn latches(page: &mut Page) {
             page.sample(name, &[("tranche", latch.name)], value(latch.event));
         }
     };
+    family("lwlock_acquisitions_total", "counter", "Times that a latch was taken.", &|e| {
+        sched::observe::lwlock_acquisitions(e) as f64
+    });
     family("lwlock_waits_total", "counter", "Times that somebody parked for a latch.", &|e| {
         tranche_counters(e).waits as f64
     });
@@ -205,6 +208,13 @@ fn locks(page: &mut Page, server: &Server) {
     }
     let help = "How long the one who waits longest for a heavyweight lock has waited.";
     page.single("lock_wait_oldest_seconds", "gauge", help, longest);
+    let edges = crate::profiler::blocking::edges(server);
+    let blocked: std::collections::HashSet<u64> = edges.iter().map(|e| e.waiting.id()).collect();
+    let help = "Sessions and threads that wait for another one, latches included.";
+    page.single("blocked_sessions", "gauge", help, blocked.len());
+    let longest = edges.iter().map(|e| e.since.elapsed()).max().unwrap_or_default();
+    let help = "How long the one who waits longest for another one has waited.";
+    page.single("blocked_longest_seconds", "gauge", help, longest.as_secs_f64());
 }
 
 /// What `pg_stat_database` has, whichever of its columns are kept.

@@ -81,6 +81,7 @@ pub fn address(settings: &Settings) -> Result<Option<SocketAddr>> {
 pub fn status(server: &Server, part: &str) -> Option<serde_json::Value> {
     match part {
         "now" => Some(api::now(server)),
+        "figures" => Some(api::figures(server)),
         "waits" => Some(api::waits(server)),
         _ => None,
     }

@@ -106,6 +106,7 @@ fn page(server: &Server, request: &Request<'_>) -> Response {
         "/page.js" => Response::ok("text/javascript; charset=utf-8", include_str!("page/page.js")),
         "/metrics" => Response::ok(metrics::MEDIA_TYPE, metrics::text(server)),
         "/api/now.json" => Response::json(&api::now(server)),
+        "/api/figures.json" => Response::json(&api::figures(server)),
         "/api/waits.json" => Response::json(&api::waits(server)),
         path => match path.strip_prefix("/api/views/").and_then(|p| p.strip_suffix(".json")) {
             Some(name) => api::view(server, name)

@@ -204,7 +204,7 @@ impl SessionHooks for Hooks<'_> {
                 let part = text(args.first())?;
                 let status = crate::http::status(self.server, part).ok_or_else(|| {
                     err!(INVALID_PARAMETER_VALUE, "invalid part of the status: \"{part}\"")
-                        .hint("Available parts: now, waits.")
+                        .hint("Available parts: now, figures, waits.")
                 })?;
                 Datum::Text(status.to_string().into())
             }
