@@ -181,7 +181,7 @@ fn the_terminal_shows_the_same() {
         let out = top(&[&args[..], &["--once", "-d", "0.1"]].concat());
         let text = String::from_utf8_lossy(&out.stdout);
         assert!(out.status.success() && out.stderr.is_empty(), "{args:?}: {out:?}");
-        for part in ["threadgres ", "sessions ", "WAITS", "STATEMENT"] {
+        for part in ["threadgres ", "sessions", "WAITS", "STATEMENT"] {
             assert!(text.contains(part), "{args:?}: no {part} in {text}");
         }
     }

@@ -76,6 +76,9 @@ fn counts_are_the_servers() {
         let of = format!("{} {} {}", point.workload, point.protocol, point.clients);
         assert!(point.transactions > 0, "{of}");
         assert!(point.errors.is_empty(), "{of}: {:?}", point.errors);
+        if let Some(commits) = point.server_commits {
+            assert_eq!(commits, point.all_transactions, "{of}: what pg_stat_database counted");
+        }
         assert!(point.server_memory.is_some() && point.server_cpu.is_some(), "{of}");
         assert!(point.latency.percentiles.iter().any(|(p, us)| *p == 99.0 && *us > 0), "{of}");
     }

@@ -198,7 +198,7 @@ impl SessionHooks for Hooks<'_> {
                 let folded = profile_request(args)?.take_for_statement(self.server)?;
                 let items: Vec<Datum> = folded.lines().map(|l| Datum::Text(l.into())).collect();
                 let dims = vec![(items.len() as i32, 1)];
-                Datum::Array(Arc::new(Array { element: types::oids::TEXT, dims, items }))
+                Datum::Array(Arc::new(Array { element: oids::TEXT, dims, items }))
             }
             "pg_server_status" => {
                 let part = text(args.first())?;
