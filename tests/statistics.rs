@@ -124,7 +124,7 @@ fn known_work_gives_exact_counts() {
     let index = "SELECT idx_scan, idx_tup_read, idx_tup_fetch FROM pg_stat_user_indexes \
                  WHERE indexrelname = 't_pkey'";
     assert_eq!(one(&mut look, index), "4|4|4");
-    let pages = "SELECT heap_blks_hit > 100, heap_blks_read, idx_blks_hit > 100 \
+    let pages = "SELECT heap_blks_hit > 5, heap_blks_read, idx_blks_hit > 100 \
                  FROM pg_statio_user_tables WHERE relname = 't'";
     assert_eq!(one(&mut look, pages), "t|0|t");
     let functions = "SELECT pg_stat_get_numscans('t_pkey'::regclass), \

@@ -94,8 +94,8 @@ fn round(server: &Arc<Server>) {
         match vacuum(server, &catalog, table) {
             Ok(true) => {
                 let now = server::now();
-                counters.vacuumed(oid, dead, true, now);
                 let rows = server.engine.catalog.current().stats(oid).map_or(0.0, |s| s.rows);
+                counters.vacuumed(oid, dead, rows, true, now);
                 counters.analyzed(oid, rows, true, now);
             }
             Ok(false) => {}

@@ -366,11 +366,12 @@ impl Counters {
         }
     }
 
-    /// A vacuum that began when there were `dead` dead rows is done.
-    pub fn vacuumed(&self, oid: u32, dead: u64, background: bool, now: i64) {
-        self.each_stripe(oid, |r| (r.dead, r.fresh) = (0, 0));
+    /// A vacuum that began when there were `dead` dead rows is done; it left so many rows.
+    pub fn vacuumed(&self, oid: u32, dead: u64, rows: f64, background: bool, now: i64) {
+        self.each_stripe(oid, |r| (r.live, r.dead, r.fresh) = (0, 0, 0));
         let mut tables = self.tables.lock();
         let table = tables.entry(oid).or_default();
+        table.live = rows as i64;
         table.dead = table.dead.saturating_sub(dead);
         table.runs[VACUUM + usize::from(background)] += 1;
         table.last[VACUUM + usize::from(background)] = now;
@@ -543,7 +544,7 @@ mod tests {
         assert_eq!(woken, [false, false, true, false, false]);
         let dead = counters.dead_rows()[0].1;
         assert_eq!(dead, 21);
-        counters.vacuumed(7, dead, true, 1);
+        counters.vacuumed(7, dead, 3.0, true, 1);
         assert!(!change(&counters, 7, updates(9), true));
         assert!(change(&counters, 7, updates(1), true));
         assert_eq!(counters.relations()[&7].table.runs, [0, 1, 0, 0]);

@@ -248,13 +248,13 @@ impl State {
     }
 
     /// What the counters must know of a statement beyond what the executor counts.
-    fn note_effect(&self, prepared: &Prepared) {
-        let counters = &self.server.counters;
+    fn note_effect(&mut self, prepared: &Prepared) {
         match &prepared.statement {
             Statement::Utility(Utility::Vacuum { vacuum, tables, analyze, .. }) => {
                 self.note_vacuum(tables, *vacuum, *analyze);
             }
             Statement::Utility(Utility::Truncate { tables, .. }) => {
+                let counters = &self.server.counters;
                 self.tables_named(tables).iter().for_each(|table| counters.truncated(*table));
             }
             _ => {}
@@ -271,8 +271,8 @@ impl State {
     }
 
     /// VACUUM and ANALYZE by command: what was counted before is dealt with.
-    fn note_vacuum(&self, names: &[sql::utility::Name], vacuum: bool, analyze: bool) {
-        let catalog = self.server.engine.catalog.current();
+    fn note_vacuum(&mut self, names: &[sql::utility::Name], vacuum: bool, analyze: bool) {
+        let catalog = self.view();
         let counters = &self.server.counters;
         let now = crate::server::now();
         let tables: Vec<u32> = match names {
@@ -281,12 +281,12 @@ impl State {
         };
         let dead: HashMap<u32, u64> = counters.dead_rows().into_iter().collect();
         for table in tables {
+            let rows = catalog.stats(table).map_or(0.0, |s| s.rows);
             if vacuum {
                 let before = dead.get(&table).copied().unwrap_or_default();
-                counters.vacuumed(table, before, false, now);
+                counters.vacuumed(table, before, rows, false, now);
             }
             if analyze {
-                let rows = catalog.stats(table).map_or(0.0, |s| s.rows);
                 counters.analyzed(table, rows, false, now);
             }
         }
