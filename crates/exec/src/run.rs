@@ -37,6 +37,8 @@ pub struct State {
     pub started: Option<i64>,
     /// Rows and times by plan node, for EXPLAIN ANALYZE.
     pub measure: Option<Vec<ops::Measure>>,
+    /// Waits by plan node, too: the task is metered.
+    pub measure_waits: bool,
 }
 
 impl State {
@@ -46,7 +48,16 @@ impl State {
             slots: vec![Datum::Null; prepared.slots],
             subqueries: prepared.subplans.iter().map(|_| SubqueryState::default()).collect(),
             started: None,
-            measure: None,
+            measure: sched::observe::is_traced().then(Vec::new),
+            measure_waits: false,
+        }
+    }
+
+    /// When somebody traces the session: tells what was measured.
+    fn tell_trace(&mut self, prepared: &Prepared, format: &types::FormatContext) {
+        if let Some(measures) = self.measure.take() {
+            let lines = crate::explain::measured(prepared, &measures, format);
+            sched::observe::trace_plan(&lines);
         }
     }
 }
@@ -68,11 +79,15 @@ pub fn run(
     cx: &mut ExecContext<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<Outcome> {
-    if let Some(outcome) = short::run(prepared, cx, sink)? {
+    if !sched::observe::is_traced()
+        && let Some(outcome) = short::run(prepared, cx, sink)?
+    {
         return Ok(outcome);
     }
     let mut state = State::new(prepared);
-    run_with(prepared, cx, &mut state, sink)
+    let outcome = run_with(prepared, cx, &mut state, sink)?;
+    state.tell_trace(prepared, cx.format);
+    Ok(outcome)
 }
 
 /// Runs the statement with a state that the caller made (EXPLAIN ANALYZE keeps it).
@@ -172,7 +187,7 @@ impl Execution {
         }
         let plan = query_plan(&self.prepared)?;
         let mut run = Run {
-            cx,
+            cx: &mut *cx,
             prepared: &self.prepared,
             params: &self.params,
             snapshot: self.snapshot,
@@ -186,6 +201,7 @@ impl Execution {
                 None => self.ended = true,
             }
         }
+        self.state.tell_trace(&self.prepared, cx.format);
         Ok(None)
     }
 

@@ -101,28 +101,43 @@ impl<T> Drop for SpinLockGuard<'_, T> {
     }
 }
 
-/// Pauses that double up to a bound, then gives the processor away: the holder may have been
-/// descheduled by the kernel.
-pub struct Backoff(u32);
+/// Pauses whose bound doubles up to a limit, each of a random length between half of its bound and
+/// the whole of it, so that spinners who began together don't try together for ever; then gives the
+/// processor away: the holder may have been descheduled by the kernel.
+pub struct Backoff {
+    bound: u32,
+    /// State of a xorshift generator (Marsaglia 2003).
+    random: u32,
+}
 
 impl Backoff {
     /// Begins with one pause.
     #[allow(clippy::new_without_default)]
     pub fn new() -> Backoff {
-        Backoff(1)
+        // Each spinner is on a stack of its own.
+        let here = 0u8;
+        Backoff { bound: 1, random: std::ptr::from_ref(&here).addr() as u32 >> 4 | 1 }
     }
 
-    /// Waits twice as long as before, up to a bound.
+    /// Waits about twice as long as before, up to a bound.
     pub fn wait(&mut self) {
         const LONGEST: u32 = 64;
-        if self.0 > LONGEST {
+        if self.bound > LONGEST {
             std::thread::yield_now();
             return;
         }
-        for _ in 0..self.0 {
+        for _ in 0..self.pauses() {
             std::hint::spin_loop();
         }
-        self.0 *= 2;
+        self.bound *= 2;
+    }
+
+    /// From half of the bound to all of it.
+    fn pauses(&mut self) -> u32 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 17;
+        self.random ^= self.random << 5;
+        self.bound - self.random % (self.bound / 2 + 1)
     }
 }
 
@@ -139,6 +154,13 @@ mod tests {
             }
         });
         assert_eq!(lock.into_inner(), 40_000);
+    }
+
+    #[test]
+    fn pauses_vary_within_their_bound() {
+        let mut backoff = Backoff { bound: 64, random: 1 };
+        let pauses: Vec<u32> = (0..1000).map(|_| backoff.pauses()).collect();
+        assert_eq!((pauses.iter().min(), pauses.iter().max()), (Some(&32), Some(&64)));
     }
 
     #[test]

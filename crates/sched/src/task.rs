@@ -31,6 +31,7 @@ pub struct Task {
     /// Its object ([`WaitObject::encode`]) and blocker; valid while `wait` stays the same.
     wait_object: [AtomicU64; 2],
     wait_blocker: AtomicU64,
+    meter: observe::Meter,
     /// When the running statement must end.
     statement_deadline: AtomicU64,
     waits: AtomicU64,
@@ -127,6 +128,7 @@ impl Task {
             wait: AtomicU64::new(0),
             wait_object: [const { AtomicU64::new(0) }; 2],
             wait_blocker: AtomicU64::new(0),
+            meter: observe::Meter::default(),
             statement_deadline: AtomicU64::new(NEVER),
             waits: AtomicU64::new(0),
             waited_ns: AtomicU64::new(0),
@@ -168,6 +170,7 @@ impl Task {
 
     /// Says which statement runs from now on.
     pub fn set_statement(&self, query_id: u64) {
+        observe::statement_changes(self, self.statement(), query_id);
         self.statement.store(query_id, Ordering::Relaxed);
     }
 
@@ -301,7 +304,7 @@ impl Task {
         self.waits.store(self.waits.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let total = self.waited_ns.load(Ordering::Relaxed) + duration_ns;
         self.waited_ns.store(total, Ordering::Relaxed);
-        observe::finished(WaitRecord {
+        let record = WaitRecord {
             seq: 0,
             task: self.id,
             pid: self.pid(),
@@ -312,7 +315,14 @@ impl Task {
             statement,
             began_ns,
             duration_ns,
-        });
+        };
+        self.meter.add(&record);
+        observe::finished(record);
+    }
+
+    /// Sums of its waits while it is measured.
+    pub(crate) fn meter(&self) -> &observe::Meter {
+        &self.meter
     }
 
     /// Ends what `begin_wait` began.

@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use base::settings::{publish_live, setting};
 use base::{Error, Result, WaitEvent};
 use exec::Engine;
+use sched::lwlock::{parse_shared_limits, set_shared_limits};
 use sched::{Mutex, Workers};
 use sql::PlanCache;
 
@@ -66,13 +67,22 @@ pub struct Server {
     random: File,
 }
 
+/// Makes the settings known to the layers below.
+fn publish(config: &Config) {
+    let settings = &config.values.settings;
+    publish_live(settings);
+    // It was checked when it was read.
+    let limits = parse_shared_limits(settings.str(setting::LWLOCK_SHARED_LIMITS));
+    set_shared_limits(&limits.unwrap_or_default());
+}
+
 impl Server {
     /// Puts the parts together.
     ///
     /// # Errors
     /// When there is no source of random numbers.
     pub fn new(engine: Engine, workers: Arc<Workers>, config: Config) -> Result<Server> {
-        publish_live(&config.values.settings);
+        publish(&config);
         let random = File::open("/dev/urandom").map_err(|e| Error::io("open /dev/urandom", &e))?;
         Ok(Server {
             engine,
@@ -111,7 +121,7 @@ impl Server {
     pub fn reload(&self) -> Result<()> {
         let mut config = self.config.lock();
         config.reload()?;
-        publish_live(&config.values.settings);
+        publish(&config);
         self.generation.fetch_add(1, Ordering::AcqRel);
         self.resizer.wake();
         Ok(())

@@ -460,6 +460,8 @@ pub struct ExplainOptions {
     pub buffers: bool,
     /// Show times.
     pub timing: bool,
+    /// Show waits.
+    pub waits: bool,
     /// Show planning and execution time.
     pub summary: bool,
     /// As JSON.

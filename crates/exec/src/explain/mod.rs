@@ -33,6 +33,34 @@ impl RowSink for Nowhere {
     }
 }
 
+/// While it lives, the task's waits are summed up.
+struct Metered;
+
+impl Metered {
+    fn begin() -> Metered {
+        sched::observe::meter(true);
+        Metered
+    }
+}
+
+impl Drop for Metered {
+    fn drop(&mut self) {
+        sched::observe::meter(false);
+    }
+}
+
+/// A statement's plan as EXPLAIN ANALYZE shows it, after it ran with these measures.
+pub(crate) fn measured(
+    prepared: &Prepared,
+    measures: &[crate::ops::Measure],
+    format: &types::FormatContext,
+) -> Vec<String> {
+    let Some((plan, prepared)) = inner(prepared) else { return Vec::new() };
+    let tree = node::Describe::new(prepared, Some(measures), format).root(plan);
+    let options = ExplainOptions { analyze: true, timing: true, ..ExplainOptions::default() };
+    print::text(&tree, &options, None)
+}
+
 /// The plan inside a statement.
 fn inner(prepared: &Prepared) -> Option<(&Plan, &Prepared)> {
     match &prepared.statement {
@@ -57,6 +85,8 @@ pub fn run(
     let mut seconds = None;
     if options.analyze {
         state.measure = Some(Vec::new());
+        state.measure_waits = options.waits;
+        let _metered = options.waits.then(Metered::begin);
         let begin = Instant::now();
         run_with(prepared, cx, &mut state, &mut Nowhere)?;
         seconds = Some(begin.elapsed().as_secs_f64());

@@ -95,7 +95,7 @@ impl<'p> Describe<'p> {
     fn measure(&self, plan: &Plan) -> Option<Measure> {
         let address = std::ptr::from_ref(plan) as usize;
         let all = self.measures?;
-        Some(all.iter().rev().find(|m| m.node == address).copied().unwrap_or_default())
+        Some(all.iter().rev().find(|m| m.node == address).cloned().unwrap_or_default())
     }
 
     fn scan_column(&self, table: &Table, column: ScanColumn) -> String {

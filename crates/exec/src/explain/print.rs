@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use sched::observe::Metered;
 use sql::utility::ExplainOptions;
 
 use super::node::Shown;
@@ -59,9 +60,37 @@ fn node(shown: &Shown, options: &ExplainOptions, depth: usize, lines: &mut Vec<S
     for (name, value) in &shown.details {
         lines.push(format!("{}{name}: {value}", " ".repeat(below)));
     }
+    if let Some(waits) = shown.measure.as_ref().map(|m| &m.waits).filter(|w| !w.is_empty()) {
+        lines.push(format!("{}Waits: {}", " ".repeat(below), waits_text(waits)));
+    }
     for child in &shown.children {
         node(child, options, depth + 1, lines);
     }
+}
+
+/// `IO:DataFileRead 3 in 1.250 ms`, the longest first.
+fn waits_text(waits: &[Metered]) -> String {
+    let mut waits = waits.to_vec();
+    waits.sort_by_key(|w| std::cmp::Reverse(w.total_ns));
+    let one = |w: &Metered| {
+        let (info, ms) = (w.event.info(), w.total_ns as f64 / 1e6);
+        format!("{}:{} {} in {ms:.3} ms", info.kind, info.name, w.count)
+    };
+    waits.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// The same as an array of objects.
+fn waits_json(waits: &[Metered]) -> String {
+    let one = |w: &Metered| {
+        let (info, ms) = (w.event.info(), w.total_ns as f64 / 1e6);
+        format!(
+            "{{\"Wait Event Type\": {}, \"Wait Event\": {}, \"Waits\": {}, \"Wait Time\": {ms:.3}}}",
+            quote(info.kind),
+            quote(info.name),
+            w.count
+        )
+    };
+    format!("[{}]", waits.iter().map(one).collect::<Vec<_>>().join(", "))
 }
 
 /// A JSON string.
@@ -124,6 +153,9 @@ fn json_node(
         }
         fields.push(("Actual Rows", format!("{:.0}", m.rows as f64 / loops)));
         fields.push(("Actual Loops", m.loops.to_string()));
+        if options.waits {
+            fields.push(("Waits", waits_json(&m.waits)));
+        }
     }
     fields.extend(shown.details.iter().map(|(name, value)| (*name, quote(value))));
     let pad = " ".repeat(indent + 2);
@@ -182,6 +214,24 @@ mod tests {
                 "              Filter: (a = 1)",
             ]
         );
+    }
+
+    #[test]
+    fn waits_stand_below_their_node() {
+        let waits = [
+            (base::WaitEvent::IODataFileRead, 2, 1_500_000),
+            (base::WaitEvent::LockTuple, 1, 2_000_000),
+        ];
+        let waits = waits.map(|(event, count, total_ns)| Metered { event, count, total_ns });
+        let mut tree = shown("Seq Scan", vec![]);
+        let measure = crate::ops::Measure { loops: 1, waits: waits.to_vec(), ..Default::default() };
+        tree.measure = Some(measure);
+        let options = ExplainOptions { waits: true, ..ExplainOptions::default() };
+        let lines = text(&tree, &options, None);
+        assert_eq!(lines[2], "  Waits: Lock:tuple 1 in 2.000 ms, IO:DataFileRead 2 in 1.500 ms");
+        assert!(json(&tree, &options, None).contains(
+            "{\"Wait Event Type\": \"Lock\", \"Wait Event\": \"tuple\", \"Waits\": 1, \"Wait Time\": 2.000}"
+        ));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 use std::time::Instant;
 
 use base::{Error, Oid, Result};
+use sched::observe::{self, Metered};
 use sql::plan::Node;
 use sql::{Plan, Prepared};
 use types::{Batch, oids};
@@ -54,7 +55,7 @@ pub trait Operator: Send {
 }
 
 /// What EXPLAIN ANALYZE measures of a node.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Measure {
     /// Address of the plan node.
     pub node: usize,
@@ -66,6 +67,8 @@ pub struct Measure {
     pub startup: f64,
     /// Seconds, in all.
     pub total: f64,
+    /// Waits of the node and those below it, if they are wanted.
+    pub waits: Vec<Metered>,
 }
 
 /// Makes the operator of a node and of those below it.
@@ -139,6 +142,7 @@ struct Measured {
 
 impl Operator for Measured {
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
+        let waits = run.state.measure_waits.then(observe::metered);
         let begin = Instant::now();
         let result = self.inner.next(plan, run)?;
         let seconds = begin.elapsed().as_secs_f64();
@@ -148,6 +152,9 @@ impl Operator for Measured {
                 measure.startup += seconds;
             }
             measure.rows += result.as_ref().map_or(0, |b| b.rows as u64);
+            if let Some(before) = waits {
+                observe::add_metered(&mut measure.waits, &before);
+            }
         }
         Ok(result)
     }

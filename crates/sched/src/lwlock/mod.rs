@@ -11,7 +11,9 @@ use std::ops::{Deref, DerefMut};
 use base::WaitEvent;
 
 pub use raw::RawLwLock;
-pub use tranche::{TrancheCounters, tranche_counters};
+pub use tranche::{
+    TrancheCounters, parse_shared_limits, set_shared_limits, tranche_counters, tranches,
+};
 
 /// A reader-writer lock around a value.
 pub struct LwLock<T> {

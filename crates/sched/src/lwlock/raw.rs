@@ -16,8 +16,8 @@
 //!
 //! # How a waiter gets the lock
 //! A newcomer takes a lock whose state allows it when nobody queues, or when the queue's head was
-//! passed fewer than `lwlock_shared_limit` times (it then counts one pass). Otherwise it spins a
-//! little, then queues and parks.
+//! passed fewer times than the tranche's limit (`lwlock_shared_limit`, `lwlock_shared_limits`); it
+//! then counts one pass. Otherwise it spins a little, then queues and parks.
 //!
 //! Whoever makes the lock available while somebody queues (and WOKEN is not set) serves the queue's
 //! head: leading shared waiters are given the lock, all at once, and leave the queue; a leading
@@ -39,9 +39,16 @@
 //! is common to the nodes in the queue (`mark`); `passes` is that count less the head's mark. A
 //! newcomer passes only while `passes < L`, and since marks ascend along the queue, no waiter's
 //! count is larger than the head's. When the head leaves, `passes` is lowered by the distance of
-//! the marks, so it is then exactly the new head's count. Waiters leave in order, so W is passed by
-//! at most L newcomers and by the finite number of those who queued before it: neither kind of
-//! waiter starves. (The limit is read when it is used; lowering it takes effect at once. With -1
+//! the marks, so it is then exactly the new head's count (a newcomer that passes while a waiter is
+//! being queued may be counted for it too soon, never too late). Counting and taking are one
+//! compare-and-swap, so of two newcomers at the limit's edge only one passes.
+//!
+//! Waiters leave in order, so W is passed by at most L newcomers and by the finite number of those
+//! who queued before it. And the head gets its turn: when it was passed L times nobody but it can
+//! take the lock, so once the holders have released it (each does, in bounded time), the last of
+//! them serves the head, as no wake-up is lost; a shared head then has the lock, and an exclusive one
+//! that was woken finds it free, or held by newcomers of which there can be at most L in all. So
+//! neither kind of waiter starves. (The limit is read when it is used; lowering it takes effect at once. With -1
 //! newcomers are never held back, which shows the starvation of PostgreSQL's locks.)
 //!
 //! # What this leaves out
@@ -51,7 +58,6 @@
 use std::ptr;
 
 use base::WaitEvent;
-use base::settings::{live_int, setting};
 
 use super::tranche::{MOST_SPINS, Tranche};
 use crate::clock::now_ns;
@@ -281,7 +287,7 @@ impl RawLwLock {
             let mut taken = (word + mode.taken(me)) & !clear;
             if word & QUEUED != 0 {
                 let passes = (word & PASS_MASK) >> PASS_SHIFT;
-                let limit = live_int(setting::LWLOCK_SHARED_LIMIT);
+                let limit = counters(word).limit();
                 if limit >= 0 && passes >= limit as u64 {
                     return false;
                 }

@@ -6,6 +6,7 @@
 //!      v                                 v
 //!   the task's slot                  WaitRecord ──► history.rs   rings of the latest
 //!   (event, object, blocker, since)              ├► profile.rs   exact sums, bounded
+//!                                                ├► trace.rs     if somebody traces the task
 //!      ^ read by others: Task::waiting           └► set_observer called on the waiter's stack
 //! ```
 //! * Only real waits are watched: a fast path that finds its lock free or its page in memory writes
@@ -18,9 +19,11 @@
 
 mod counts;
 mod history;
+mod meter;
 mod object;
 mod profile;
 mod tasks;
+mod trace;
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::{Duration, SystemTime};
@@ -32,12 +35,16 @@ use crate::clock::now_ns;
 pub use counts::lwlock_acquisitions;
 pub(crate) use counts::{Block, count_acquisition};
 pub use history::{HistoryCursor, history_since};
+pub(crate) use meter::Meter;
+pub use meter::{Metered, add_metered, meter, metered};
 pub use object::{WaitObject, Waiting};
 pub use profile::{
     CLASSES, ProfileKey, ProfileRow, WaitSums, profile, reset_profile, wait_profile,
 };
 pub use tasks::{TAG_MASK, task_by_id, tasks};
 pub(crate) use tasks::{forget_task, list_task};
+pub(crate) use trace::statement_changes;
+pub use trace::{TraceEvent, TraceLog, TraceTarget, is_traced, trace, trace_plan};
 
 /// A wait that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,6 +114,7 @@ pub(crate) fn finished(mut record: WaitRecord) {
     }
     profile::add(&record);
     history::push(&mut record);
+    trace::waited(&record);
     let observer = OBSERVER.load(Ordering::Acquire);
     if !observer.is_null() {
         // SAFETY: only `set_observer` stores here, and only such functions.

@@ -27,6 +27,10 @@ pub fn parse(id: SettingId, text: &str) -> Result<Value> {
                 text.chars().map(|c| if (' '..='~').contains(&c) { c } else { '?' }).collect();
             Ok(Value::Str(types::io::cut_name(&clean).into()))
         }
+        setting::LWLOCK_SHARED_LIMITS => {
+            sched::lwlock::parse_shared_limits(text)?;
+            Ok(value)
+        }
         setting::SEARCH_PATH => match split_names(text) {
             Some(_) => Ok(value),
             None => Err(invalid(id, text).detail("List syntax is invalid.")),

@@ -220,6 +220,11 @@ impl SessionHooks for Hooks<'_> {
                 Datum::Null
             }
             "pg_notification_queue_usage" => Datum::Float8(self.server.channels.usage()),
+            "pg_stat_wait_trace" => return views::trace(self.server, args),
+            "pg_stat_wait_reset" | "pg_wait_sampling_reset_profile" => {
+                sched::observe::reset_profile();
+                Datum::Text("".into())
+            }
             "pg_postmaster_start_time" | "pg_conf_load_time" => {
                 Datum::Timestamptz(self.server.started)
             }

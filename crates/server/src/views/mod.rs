@@ -3,9 +3,12 @@
 mod activity;
 mod blocking;
 mod locks;
+mod lwlock;
 mod memory;
 mod session;
 mod tables;
+mod trace;
+mod waits;
 
 use base::settings::show;
 use types::Datum;
@@ -14,6 +17,7 @@ use crate::server::Server;
 
 pub use session::{cursors, prepared_statements};
 pub use tables::pages;
+pub use trace::trace;
 
 /// Rows of a view; none for a view that isn't kept.
 pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
@@ -22,6 +26,14 @@ pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
         "pg_stat_blocking" => blocking::now(server),
         "pg_stat_blocking_history" => blocking::history(server),
         "pg_locks" => server.engine.txn.locks.snapshot().iter().map(locks::lock).collect(),
+        "pg_wait_events" => waits::events(),
+        "pg_stat_wait_current" => waits::current(server),
+        "pg_stat_wait_history" => waits::history(server),
+        "pg_stat_wait_profile" => waits::profile(server),
+        "pg_wait_sampling_current" => waits::sampling_current(),
+        "pg_wait_sampling_history" => waits::sampling_history(),
+        "pg_wait_sampling_profile" => waits::sampling_profile(),
+        "pg_stat_lwlock" => lwlock::rows(),
         "pg_stat_all_tables" => tables::tables(server, true),
         "pg_stat_user_tables" => tables::tables(server, false),
         "pg_stat_session_memory" => memory::sessions(),

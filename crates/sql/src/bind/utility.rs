@@ -207,6 +207,7 @@ impl Binder<'_> {
                 "costs" => options.costs = on,
                 "buffers" => options.buffers = on,
                 "timing" => timing = Some(on),
+                "waits" => options.waits = on,
                 "summary" => summary = Some(on),
                 "wal" | "settings" | "generic_plan" | "memory" => {}
                 "format" => match value.as_deref() {
@@ -219,6 +220,9 @@ impl Binder<'_> {
                         .at(self.at(def.location)));
                 }
             }
+        }
+        if options.waits && !options.analyze {
+            return Err(err!(INVALID_PARAMETER_VALUE, "EXPLAIN option WAITS requires ANALYZE"));
         }
         options.timing = timing.unwrap_or(options.analyze);
         options.summary = summary.unwrap_or(options.analyze);

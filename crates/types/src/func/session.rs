@@ -46,8 +46,14 @@ const NAMES: &[&str] = &[
 const PREFIXES: &[&str] = &["has_", "pg_", "to_reg"];
 
 /// Functions that return sets and are the session's.
-const SETS: &[&str] =
-    &["pg_stacks", "pg_lock_status", "pg_partition_tree", "pg_partition_ancestors", "pg_options_to_table"];
+const SETS: &[&str] = &[
+    "pg_lock_status",
+    "pg_options_to_table",
+    "pg_partition_ancestors",
+    "pg_partition_tree",
+    "pg_stacks",
+    "pg_stat_wait_trace",
+];
 
 /// Whether the executor has the body.
 pub(super) fn is_session(name: &str, returns_set: bool) -> bool {

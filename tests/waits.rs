@@ -1,0 +1,193 @@
+//! Waits as SQL shows them: now, lately, summed up, traced, and by plan node.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::time::{Duration, Instant};
+
+use support::{Client, Server, TempDir};
+
+fn set(server: &Server, name: &str, value: &str) {
+    let script = format!("ALTER SYSTEM SET {name} = '{value}';\nSELECT pg_reload_conf();\n");
+    assert_eq!(server.psql(&["-qAt"], &script), "t\n");
+}
+
+/// The first column of the first row.
+fn one(client: &mut Client, sql: &str) -> String {
+    let answer = client.query(sql).expect("the server answers");
+    assert!(answer.error.is_none(), "{sql}: {:?}", answer.error);
+    answer.rows.first().and_then(|row| row[0].clone()).unwrap_or_default()
+}
+
+/// Asks again until the answer is this.
+fn await_answer(client: &mut Client, sql: &str, wanted: &str) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let answer = one(client, sql);
+        if answer == wanted {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{sql}: {answer} instead of {wanted}");
+    }
+}
+
+struct Sessions {
+    holder: Client,
+    waiter: Client,
+    watcher: Client,
+    holder_pid: String,
+    waiter_pid: String,
+}
+
+fn sessions(server: &Server) -> Sessions {
+    let connect = || Client::connect(server.port).expect("the server takes connections");
+    let (mut holder, mut waiter, watcher) = (connect(), connect(), connect());
+    let holder_pid = one(&mut holder, "SELECT pg_backend_pid()");
+    let waiter_pid = one(&mut waiter, "SELECT pg_backend_pid()");
+    Sessions { holder, waiter, watcher, holder_pid, waiter_pid }
+}
+
+impl Sessions {
+    /// The waiter waits for a lock that the holder gives up only when the watcher has seen it.
+    fn conflict(&mut self) {
+        one(&mut self.holder, "SELECT pg_advisory_lock(77)");
+        let (waiter, watcher) = (&mut self.waiter, &mut self.watcher);
+        std::thread::scope(|scope| {
+            scope.spawn(|| one(waiter, "SELECT pg_advisory_lock(77), pg_advisory_unlock(77)"));
+            let current = format!(
+                "SELECT wait_event_type || ':' || wait_event || ' ' || object || ' ' || blocker_pid
+                 FROM pg_stat_wait_current WHERE pid = {}",
+                self.waiter_pid
+            );
+            let wanted = format!("Lock:advisory advisory lock 77 in 5 {}", self.holder_pid);
+            await_answer(watcher, &current, &wanted);
+            assert_eq!(one(&mut self.holder, "SELECT pg_advisory_unlock(77)"), "t");
+        });
+    }
+}
+
+#[test]
+fn waits_are_seen_now_and_afterwards_with_object_blocker_and_exact_counts() {
+    let dir = TempDir::new("waits");
+    let server = Server::start(dir.path(), &[]);
+    let mut s = sessions(&server);
+
+    // An idle session of the pool waits for its client.
+    let idle = format!(
+        "SELECT event FROM pg_wait_sampling_current WHERE pid = {} AND event_type = 'Client'",
+        s.holder_pid
+    );
+    await_answer(&mut s.watcher, &idle, "ClientRead");
+    let activity =
+        format!("SELECT wait_event FROM pg_stat_activity WHERE pid = {}", s.holder_pid);
+    assert_eq!(one(&mut s.watcher, &activity), "ClientRead");
+
+    (0..3).for_each(|_| s.conflict());
+    let history = format!(
+        "SELECT count(*) || ' ' || bool_and(duration_ms > 0 AND query_id IS NOT NULL)
+         FROM pg_stat_wait_history
+         WHERE pid = {} AND blocker_pid = {} AND object = 'advisory lock 77 in 5'",
+        s.waiter_pid, s.holder_pid
+    );
+    assert_eq!(one(&mut s.watcher, &history), "3 true");
+    let profile = format!(
+        "SELECT count || ' ' || (total_ms >= longest_ms AND longest_ms >= mean_ms)
+         FROM pg_stat_wait_profile WHERE pid = {} AND wait_event = 'advisory'",
+        s.waiter_pid
+    );
+    assert_eq!(one(&mut s.watcher, &profile), "3 true");
+    let sampled = format!(
+        "SELECT count(*) FROM pg_wait_sampling_history WHERE pid = {} AND event = 'advisory'",
+        s.waiter_pid
+    );
+    assert_eq!(one(&mut s.watcher, &sampled), "3");
+    let sampled = sampled.replace("_history", "_profile");
+    assert_eq!(one(&mut s.watcher, &sampled), "1");
+
+    one(&mut s.watcher, "SELECT pg_stat_wait_reset()");
+    assert_eq!(one(&mut s.watcher, &profile), "");
+
+    // Nothing is recorded while watching is off; then only what fits.
+    set(&server, "track_wait_timing", "off");
+    s.conflict();
+    assert_eq!(one(&mut s.watcher, &history), "3 true");
+    set(&server, "track_wait_timing", "on");
+    set(&server, "pg_wait_sampling.history_size", "0");
+    s.conflict();
+    assert_eq!(one(&mut s.watcher, "SELECT count(*) FROM pg_stat_wait_history"), "0");
+    assert_eq!(one(&mut s.watcher, &profile), "1 true");
+
+    assert_eq!(
+        one(&mut s.watcher, "SELECT description FROM pg_wait_events WHERE name = 'ClientRead'"),
+        "Waiting for the client to send."
+    );
+}
+
+#[test]
+fn latches_are_counted_by_tranche_and_each_tranche_has_its_limit() {
+    let dir = TempDir::new("lwlocks");
+    let server = Server::start(dir.path(), &[]);
+    let of = |column: &str| {
+        let sql = format!("SELECT {column} FROM pg_stat_lwlock WHERE tranche = 'BufferContent'");
+        server.query(&sql).trim().to_owned()
+    };
+    let before: i64 = of("acquisitions").parse().expect("a number");
+    server.query("CREATE TABLE t AS SELECT * FROM generate_series(1, 1000) g");
+    let after: i64 = of("acquisitions").parse().expect("a number");
+    assert!(after > before, "{after} after {before}");
+    assert_eq!(of("shared_limit"), "16");
+    set(&server, "lwlock_shared_limits", "buffer_content=3, BufferMapping=-1");
+    assert_eq!(of("shared_limit"), "3");
+    let wrong = server.psql(&["-qAt"], "ALTER SYSTEM SET lwlock_shared_limits = 'nonsense=1';");
+    assert!(wrong.contains("\"nonsense=1\" is not a tranche"), "{wrong}");
+}
+
+#[test]
+fn a_session_or_a_statement_is_traced_to_a_file_and_a_result() {
+    let dir = TempDir::new("traces");
+    let server = Server::start(dir.path(), &[]);
+    let mut s = sessions(&server);
+    one(&mut s.holder, "CREATE TABLE t (a int)");
+    one(&mut s.holder, "INSERT INTO t VALUES (1)");
+    let statement = "SELECT a, pg_sleep(0.01) FROM t WHERE a = 1";
+    one(&mut s.waiter, statement);
+    let id = one(
+        &mut s.watcher,
+        &format!("SELECT query_id FROM pg_stat_activity WHERE pid = {}", s.waiter_pid),
+    );
+
+    // The next execution, in any session.
+    let watcher = &mut s.watcher;
+    let rows = std::thread::scope(|scope| {
+        let sql = format!("SELECT * FROM pg_stat_wait_trace(NULL, 60, {id})");
+        let traced = scope.spawn(move || watcher.query(&sql).expect("the server answers"));
+        let waits = "SELECT count(*) FROM pg_stat_wait_current WHERE wait_event = 'WaitTrace'";
+        await_answer(&mut s.holder, waits, "1");
+        one(&mut s.waiter, statement);
+        traced.join().expect("the trace ends with the statement")
+    });
+    assert!(rows.error.is_none(), "{:?}", rows.error);
+    let lines: Vec<String> = rows.rows.into_iter().filter_map(|mut row| row[0].take()).collect();
+    let all = lines.join("\n");
+    assert!(lines[1].ends_with(&format!("statement {id} begins")), "{all}");
+    assert!(all.contains("for Timeout:PgSleep"), "{all}");
+    assert!(all.contains("plan  Seq Scan on t"), "{all}");
+    assert!(lines.last().expect("lines").ends_with(&format!("statement {id} ends")), "{all}");
+    let kept = std::fs::read_to_string(dir.path().join(&lines[0])).expect("the trace has a file");
+    assert_eq!(kept.trim_end(), lines[1..].join("\n"));
+
+    let nothing = s.watcher.query("SELECT * FROM pg_stat_wait_trace(NULL)").expect("an answer");
+    assert!(nothing.error.is_some_and(|(code, _)| code == "22023"));
+}
+
+#[test]
+fn explain_shows_what_each_node_waited_for() {
+    let dir = TempDir::new("explain-waits");
+    let server = Server::start(dir.path(), &[]);
+    let plan = server.query("EXPLAIN (ANALYZE, WAITS, COSTS OFF) SELECT pg_sleep(0.01)");
+    assert!(plan.contains("Waits: Timeout:PgSleep 1 in "), "{plan}");
+    let plain = server.query("EXPLAIN (ANALYZE, COSTS OFF) SELECT pg_sleep(0.01)");
+    assert!(!plain.contains("Waits"), "{plain}");
+    let wrong = server.query("EXPLAIN (WAITS) SELECT 1");
+    assert!(wrong.contains("EXPLAIN option WAITS requires ANALYZE"), "{wrong}");
+}
