@@ -4,7 +4,7 @@ PORT ?= 5432
 HTTP_PORT ?= 8432
 DATA ?= ./data
 
-.PHONY: run test bench lab crash resize tidy docs loom
+.PHONY: run test bench bench-watch lab crash resize tidy docs loom shuttle
 
 run:
 	@scripts/need build
@@ -33,6 +33,12 @@ lab:
 	target/release/threadgres lab all -o $(LAB_DIR) $(LAB)
 	LAB_REPORT=$(abspath $(LAB_DIR))/report/index.html cargo test --release --quiet -p threadgres --test lab -- --ignored
 
+# What watching costs: everything on against everything off, in five alternating pairs.
+bench-watch:
+	@scripts/need build clients
+	cargo build --release --quiet -p threadgres
+	cargo xtask bench watch $(WATCH)
+
 # The crash test with more rounds than `make test` has: make crash ROUNDS=500
 crash:
 	@scripts/need build clients
@@ -52,4 +58,9 @@ docs:
 
 # The model checks of the lightweight lock and of park and unpark.
 loom:
-	RUSTFLAGS="--cfg loom" cargo test -p sched --release --test loom_lwlock --test loom_parking
+	RUSTFLAGS="--cfg loom" cargo test -p sched --release --target-dir target/loom --test loom_lwlock --test loom_parking
+
+# The locks with condition variables, cancellation and timeouts under many random schedules:
+# make shuttle SCHEDULES=100000
+shuttle:
+	SHUTTLE_SCHEDULES=$(SCHEDULES) RUSTFLAGS="--cfg shuttle" cargo test -p sched --release --target-dir target/shuttle --test shuttle

@@ -78,8 +78,7 @@ fn waits_are_seen_now_and_afterwards_with_object_blocker_and_exact_counts() {
         s.holder_pid
     );
     await_answer(&mut s.watcher, &idle, "ClientRead");
-    let activity =
-        format!("SELECT wait_event FROM pg_stat_activity WHERE pid = {}", s.holder_pid);
+    let activity = format!("SELECT wait_event FROM pg_stat_activity WHERE pid = {}", s.holder_pid);
     assert_eq!(one(&mut s.watcher, &activity), "ClientRead");
 
     (0..3).for_each(|_| s.conflict());

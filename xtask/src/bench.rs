@@ -23,11 +23,11 @@ struct Plan {
     tpcb_scales: Vec<u32>,
 }
 
-struct Server {
-    name: &'static str,
-    port: u16,
-    child: Option<Child>,
-    is_null: bool,
+pub struct Server {
+    pub name: &'static str,
+    pub port: u16,
+    pub child: Option<Child>,
+    pub is_null: bool,
 }
 
 impl Drop for Server {
@@ -296,7 +296,7 @@ fn as_postgres(program: &str) -> (String, Vec<String>) {
     }
 }
 
-fn spawn(dir: &Path, name: &str, program: &str, args: &[&str]) -> Result<Child, String> {
+pub fn spawn(dir: &Path, name: &str, program: &str, args: &[&str]) -> Result<Child, String> {
     let log: PathBuf = dir.join(format!("{name}.log"));
     let log = fs::File::create(&log).map_err(|e| format!("{}: {e}", log.display()))?;
     let err = log.try_clone().map_err(|e| e.to_string())?;
@@ -317,7 +317,7 @@ fn ok(command: &mut Command) -> Result<(), String> {
     Err(format!("{command:?} failed: {}", String::from_utf8_lossy(&out.stderr)))
 }
 
-fn wait_for(server: &Server) -> Result<(), String> {
+pub fn wait_for(server: &Server) -> Result<(), String> {
     let until = Instant::now() + Duration::from_secs(30);
     while TcpStream::connect(("127.0.0.1", server.port)).is_err() {
         if Instant::now() > until {
@@ -329,13 +329,13 @@ fn wait_for(server: &Server) -> Result<(), String> {
     Ok(())
 }
 
-fn base_args(server: &Server) -> Vec<String> {
+pub fn base_args(server: &Server) -> Vec<String> {
     ["-h", "127.0.0.1", "-p", &server.port.to_string(), "-U", "postgres"]
         .map(str::to_owned)
         .to_vec()
 }
 
-fn load(server: &Server, scale: u32) -> Result<f64, String> {
+pub fn load(server: &Server, scale: u32) -> Result<f64, String> {
     let start = Instant::now();
     let mut args = base_args(server);
     args.extend(["-i", "-q", "-s", &scale.to_string(), "postgres"].map(str::to_owned));
@@ -358,7 +358,7 @@ fn point(
 }
 
 /// Transactions per second.
-fn pgbench(
+pub fn pgbench(
     server: &Server,
     script: &str,
     mode: &str,

@@ -4,6 +4,7 @@ mod bench;
 mod docs;
 mod idle;
 mod tidy;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -12,6 +13,7 @@ fn main() -> ExitCode {
     let result = match args.first().map(String::as_str) {
         Some("tidy") => tidy::run(),
         Some("docs") => docs::write(),
+        Some("bench") if args.get(1).is_some_and(|a| a == "watch") => watch::run(&args[2..]),
         Some("bench") => bench::run(&args[1..]),
         _ => Err("usage: cargo xtask tidy | docs | bench [--quick] [--seconds N]".to_owned()),
     };

@@ -7,15 +7,13 @@
 
 use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use base::WaitEvent;
 
-use crate::local::local;
 use crate::mutex::{Mutex, MutexGuard};
+use crate::seam::{AtomicBool, Ordering, TaskRef, Wake, assert_may_wait, current, park};
 use crate::spin::SpinLock;
-use crate::task::{TaskRef, Wake, current, park};
 
 /// Waiters for a condition on data under a [`Mutex`].
 pub struct Condvar {
@@ -106,7 +104,7 @@ impl Condvar {
         event: WaitEvent,
         deadline: Option<Instant>,
     ) -> (MutexGuard<'a, T>, Wake) {
-        local().assert_may_wait();
+        assert_may_wait();
         debug_assert!(guard.is_of(mutex), "the guard is of another mutex");
         let node = Node {
             task: current(),

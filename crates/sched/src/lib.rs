@@ -29,44 +29,49 @@ mod parking;
 pub mod parking;
 mod seam;
 
-// Under loom only the locks' state machine is built.
+// Under loom only the locks' state machine is built, under shuttle what is made of it, too.
 #[cfg(not(loom))]
 pub mod condvar;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod coroutine;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod local;
 #[cfg(not(loom))]
 pub mod memory;
 #[cfg(not(loom))]
 pub mod mutex;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub mod observe;
-#[cfg(loom)]
+#[cfg(any(loom, shuttle))]
 #[path = "observe/object.rs"]
 mod observe;
 #[cfg(not(loom))]
 pub mod spin;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub mod stack;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod sys;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub mod task;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub mod worker;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub mod yardstick;
 
 pub use lwlock::{LwLock, LwLockReadGuard, LwLockWriteGuard, RawLwLock};
 pub use observe::{WaitObject, Waiting};
+#[cfg(shuttle)]
+pub use seam::scheduled::{Task, TaskRef, Wake, current, park};
 #[cfg(not(loom))]
 pub use {
     condvar::Condvar,
-    local::{Running, running},
     mutex::{Mutex, MutexGuard},
-    observe::tasks,
     spin::{SpinLock, SpinLockGuard},
+};
+#[cfg(not(any(loom, shuttle)))]
+pub use {
+    local::{Running, running},
+    observe::tasks,
     stack::{check_stack, on_native_stack},
     task::{
         Interrupt, Task, TaskRef, Wake, check_interrupts, current, io_wait, park,

@@ -126,7 +126,7 @@ impl Parking {
     }
 
     /// The word to sleep on.
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     pub fn word(&self) -> &AtomicU32 {
         &self.state
     }

@@ -1,16 +1,21 @@
-//! The seam at which loom is put under the locks: everything that their state machine uses and that
-//! loom must see. `RUSTFLAGS="--cfg loom" cargo test -p sched --release --test loom_lwlock` walks through
-//! the interleavings; see tests/loom_lwlock.rs.
+//! The seam at which loom and shuttle are put under the locks: everything that their state machine
+//! uses and that a checker must see.
+//!
+//! * `--cfg loom` builds the lock's state machine and the parking, and walks through every
+//!   interleaving of a few steps: tests/loom_lwlock.rs, tests/loom_parking.rs.
+//! * `--cfg shuttle` builds these and the mutex, the condition variable and the spin lock, and tries
+//!   many random schedules of longer stories with cancellation and timeouts: tests/shuttle.rs.
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod real {
     pub use std::cell::Cell;
     pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+    pub use crate::local::spin_held;
     use crate::local::{Local, local};
     use crate::observe::{TAG_MASK, count_acquisition};
     pub use crate::spin::Backoff;
-    pub use crate::task::{TaskRef, current, park_uninterruptible};
+    pub use crate::task::{TaskRef, Wake, current, park, park_uninterruptible};
 
     /// Panics where nothing may wait.
     pub fn assert_may_wait() {
@@ -108,7 +113,141 @@ mod model {
     }
 }
 
+/// Tasks that are shuttle's threads: the real parking over shuttle's atomics, with a deadline that
+/// may come at any time.
+#[cfg(shuttle)]
+pub mod scheduled {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU64 as Number;
+    use std::time::Instant;
+
+    pub use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+    use shuttle::thread::Thread;
+    pub use std::cell::Cell;
+
+    use crate::Waiting;
+    use crate::parking::{Begin, DEAF, PARKED, Parking};
+    pub use crate::spin::Backoff;
+
+    /// See the module.
+    pub struct Task {
+        id: u64,
+        parking: Parking,
+        thread: Thread,
+    }
+
+    /// Shared handle.
+    pub type TaskRef = Arc<Task>;
+
+    /// As the real one.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Wake {
+        /// By unpark.
+        Unparked,
+        /// By the deadline.
+        TimedOut,
+        /// By an interrupt, which stays.
+        Interrupted,
+    }
+
+    static IDS: Number = Number::new(1);
+
+    shuttle::thread_local! {
+        static CURRENT: TaskRef = Arc::new(Task {
+            id: IDS.fetch_add(1, Ordering::Relaxed),
+            parking: Parking::new(),
+            thread: shuttle::thread::current(),
+        });
+    }
+
+    /// The running thread's task.
+    pub fn current() -> TaskRef {
+        CURRENT.with(Arc::clone)
+    }
+
+    impl Task {
+        /// As the real one.
+        pub fn unpark(&self) {
+            if self.parking.unpark().is_some() {
+                self.thread.unpark();
+            }
+        }
+
+        /// Cancels.
+        pub fn interrupt(&self) {
+            self.parking.raise(1);
+            if self.parking.wake_unless(DEAF).is_some() {
+                self.thread.unpark();
+            }
+        }
+
+        /// Takes the interrupt.
+        pub fn take_interrupt(&self) {
+            self.parking.clear(1);
+        }
+
+        /// As the real one.
+        pub fn id(&self) -> u64 {
+            self.id
+        }
+
+        fn park(&self, how: u32, deadline: Option<Instant>) -> Wake {
+            match self.parking.begin(how) {
+                Begin::Token => return Wake::Unparked,
+                Begin::Interrupted => return Wake::Interrupted,
+                Begin::Parked => {}
+            }
+            while self.parking.is_parked() {
+                match deadline {
+                    // The clock is one more thread that shuttle runs when it likes.
+                    Some(_) => {
+                        shuttle::thread::yield_now();
+                        self.parking.give_up(how);
+                    }
+                    None => shuttle::thread::park(),
+                }
+            }
+            match self.parking.end() {
+                true => Wake::Unparked,
+                false if how & DEAF == 0 && self.parking.pending() != 0 => Wake::Interrupted,
+                false if deadline.is_some() => Wake::TimedOut,
+                false => Wake::Unparked,
+            }
+        }
+    }
+
+    /// As the real one.
+    pub fn park(_waiting: impl Into<Waiting>, deadline: Option<Instant>) -> Wake {
+        current().park(PARKED, deadline)
+    }
+
+    /// As the real one.
+    pub fn park_uninterruptible(_waiting: impl Into<Waiting>, deadline: Option<Instant>) -> Wake {
+        current().park(PARKED | DEAF, deadline)
+    }
+
+    pub(crate) fn assert_may_wait() {}
+    pub(crate) fn spin_held(_change: i32) {}
+
+    /// As the real one, but for the counts.
+    #[derive(Clone, Copy)]
+    pub(crate) struct Me;
+
+    impl Me {
+        pub fn now() -> Me {
+            Me
+        }
+        pub fn tag(self) -> u64 {
+            1
+        }
+        pub fn took(self, _tranche: usize) {}
+        pub fn released(self) {}
+    }
+}
+
 #[cfg(loom)]
 pub(crate) use model::*;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub(crate) use real::*;
+#[cfg(shuttle)]
+pub(crate) use scheduled::*;

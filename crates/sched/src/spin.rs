@@ -3,9 +3,13 @@
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(not(shuttle))]
+use std::thread::yield_now;
 
-use crate::local;
+#[cfg(shuttle)]
+use shuttle::thread::yield_now;
+
+use crate::seam::{AtomicBool, Ordering, spin_held};
 
 /// Spins with bounded exponential back-off; never held across a park or a system call.
 pub struct SpinLock<T> {
@@ -35,14 +39,14 @@ impl<T> SpinLock<T> {
         if self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.lock_slow();
         }
-        local::spin_held(1);
+        spin_held(1);
         SpinLockGuard(self)
     }
 
     /// Without waiting.
     pub fn try_lock(&self) -> Option<SpinLockGuard<'_, T>> {
         self.held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).ok()?;
-        local::spin_held(1);
+        spin_held(1);
         Some(SpinLockGuard(self))
     }
 
@@ -96,7 +100,7 @@ impl<T> DerefMut for SpinLockGuard<'_, T> {
 impl<T> Drop for SpinLockGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        local::spin_held(-1);
+        spin_held(-1);
         self.0.held.store(false, Ordering::Release);
     }
 }
@@ -116,14 +120,18 @@ impl Backoff {
     pub fn new() -> Backoff {
         // Each spinner is on a stack of its own.
         let here = 0u8;
-        Backoff { bound: 1, random: std::ptr::from_ref(&here).addr() as u32 >> 4 | 1 }
+        // Shuttle sees no pauses, only the other threads' steps.
+        Backoff {
+            bound: if cfg!(shuttle) { u32::MAX } else { 1 },
+            random: std::ptr::from_ref(&here).addr() as u32 >> 4 | 1,
+        }
     }
 
     /// Waits about twice as long as before, up to a bound.
     pub fn wait(&mut self) {
         const LONGEST: u32 = 64;
         if self.bound > LONGEST {
-            std::thread::yield_now();
+            yield_now();
             return;
         }
         for _ in 0..self.pauses() {

@@ -7,8 +7,15 @@ use base::settings::{live_int, setting};
 use base::waits::WAITS;
 use base::{Result, WaitEvent, err};
 
-/// No spinning beyond this; none at all where loom walks through every step.
-pub(super) const MOST_SPINS: u32 = if cfg!(loom) { 0 } else { 200 };
+/// No spinning beyond this; none at all where loom walks through every step, and a little, always
+/// the same, for shuttle.
+pub(super) const MOST_SPINS: u32 = if cfg!(loom) {
+    0
+} else if cfg!(shuttle) {
+    2
+} else {
+    200
+};
 const TRANCHES: usize = base::waits::WAITS.len();
 
 /// Counters of all locks with one wait event. Written on the slow path only.
@@ -107,9 +114,9 @@ pub fn tranche_counters(event: WaitEvent) -> TrancheCounters {
     let t = &COUNTERS[event as usize];
     TrancheCounters {
         event,
-        #[cfg(not(loom))]
+        #[cfg(not(any(loom, shuttle)))]
         acquisitions: crate::observe::lwlock_acquisitions(event),
-        #[cfg(loom)]
+        #[cfg(any(loom, shuttle))]
         acquisitions: 0,
         waits: t.waits.load(Ordering::Relaxed),
         waited_ns: t.waited_ns.load(Ordering::Relaxed),
@@ -160,7 +167,7 @@ pub fn set_shared_limits(limits: &[(WaitEvent, i64)]) {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 

@@ -184,7 +184,7 @@ impl From<WaitEvent> for Waiting {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
 
