@@ -11,7 +11,7 @@ mod real {
     pub use std::cell::Cell;
     pub use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-    pub use crate::local::spin_held;
+    pub(crate) use crate::local::spin_held;
     use crate::local::{Local, local};
     use crate::observe::{TAG_MASK, count_acquisition};
     pub use crate::spin::Backoff;
