@@ -5,8 +5,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::client::Client;
-use support::{Server, TempDir};
+use support::{Client, Server, TempDir};
 
 fn set(server: &Server, name: &str, value: &str) {
     let script = format!("ALTER SYSTEM SET {name} = '{value}';\nSELECT pg_reload_conf();\n");
