@@ -18,7 +18,7 @@ pub use tables::pages;
 pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
     match view {
         "pg_stat_activity" => server.sessions.all().iter().map(|e| activity::activity(e)).collect(),
-        "pg_locks" => server.engine.txn.locks.snapshot().iter().map(locks::lock).collect(),
+        "pg_locks" => locks::locks(server),
         "pg_stat_all_tables" => tables::tables(server, true),
         "pg_stat_user_tables" => tables::tables(server, false),
         "pg_stat_session_memory" => memory::sessions(),
