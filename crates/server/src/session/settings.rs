@@ -87,6 +87,8 @@ pub struct SessionSettings {
     pub statement_timeout: u64,
     /// `lock_timeout`, likewise.
     pub lock_timeout: u64,
+    /// `deadlock_timeout`, likewise.
+    pub deadlock_timeout: u64,
     /// `session_memory_limit` in bytes.
     pub memory_limit: i64,
     /// `deadlock_timeout`, in milliseconds.
@@ -168,6 +170,7 @@ impl SessionSettings {
             environment: 0,
             statement_timeout: 0,
             lock_timeout: 0,
+            deadlock_timeout: 0,
             memory_limit: 0,
             deadlock_timeout: 1000,
             log_lock_waits: false,
@@ -199,6 +202,7 @@ impl SessionSettings {
         self.format = FormatContext { now, ..checks::format_context(settings) };
         self.statement_timeout = settings.int(setting::STATEMENT_TIMEOUT) as u64;
         self.lock_timeout = settings.int(setting::LOCK_TIMEOUT) as u64;
+        self.deadlock_timeout = settings.int(setting::DEADLOCK_TIMEOUT) as u64;
         self.memory_limit = settings.int(setting::SESSION_MEMORY_LIMIT) << 10;
         self.deadlock_timeout = settings.int(setting::DEADLOCK_TIMEOUT) as u64;
         self.log_lock_waits = settings.bool(setting::LOG_LOCK_WAITS);

@@ -1,5 +1,5 @@
-//! `pg_locks`: heavyweight locks, held and waited for. A transaction's virtual id is its session's
-//! number and a count of the session's transactions; as in PostgreSQL each holds a lock on its own.
+//! `pg_locks`: heavyweight locks, held and waited for, and what serializable transactions have read.
+//! A transaction's virtual id is its session's number and a count of the session's transactions; as in PostgreSQL each holds a lock on its own.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,43 @@ use catalog::object::ids::{self, PG_CATALOG};
 use catalog::system::row::row;
 use txn::LockTag;
 use txn::lock::LockRow;
+use txn::serial::ReadRow;
 use types::Datum;
 
 use super::text;
 use crate::server::Server;
+
+/// A predicate lock. `oids` leads from files to what they belong to.
+fn read(row: &ReadRow, oids: &HashMap<u32, u32>, virtual_ids: &HashMap<i32, String>) -> Vec<Datum> {
+    let (block, offset) = row.target.place();
+    let kind = match (block, offset) {
+        (_, Some(_)) => "tuple",
+        (Some(_), None) => "page",
+        (None, None) => "relation",
+    };
+    let rel = row.target.rel.0;
+    let mut out = vec![
+        text(kind),
+        Datum::Oid(ids::POSTGRES_DB),
+        Datum::Oid(oids.get(&rel).copied().unwrap_or(rel)),
+        block.map_or(Datum::Null, |block| Datum::Int4(block as i32)),
+        offset.map_or(Datum::Null, |offset| Datum::Int2(offset as i16)),
+    ];
+    out.extend([const { Datum::Null }; 5]);
+    out.extend([
+        virtual_id(row.pid, virtual_ids),
+        Datum::Int4(row.pid),
+        text("SIReadLock"),
+        Datum::Bool(true),
+        Datum::Bool(false),
+        Datum::Null,
+    ]);
+    out
+}
+
+fn virtual_id(pid: i32, virtual_ids: &HashMap<i32, String>) -> Datum {
+    virtual_ids.get(&pid).map_or_else(|| text(&format!("{pid}/0")), |v| text(v))
+}
 
 /// One lock as `pg_locks` shows it.
 fn lock(held: &LockRow, virtual_ids: &HashMap<i32, String>) -> Vec<Datum> {
@@ -54,7 +87,7 @@ fn lock(held: &LockRow, virtual_ids: &HashMap<i32, String>) -> Vec<Datum> {
     let mut out = vec![text(kind)];
     out.extend(what.into_iter().take(9));
     out.extend([
-        virtual_ids.get(&held.pid).map_or_else(|| text(&format!("{}/0", held.pid)), |v| text(v)),
+        virtual_id(held.pid, virtual_ids),
         Datum::Int4(held.pid),
         text(held.mode.name()),
         Datum::Bool(held.granted),
@@ -86,5 +119,13 @@ pub(super) fn locks(server: &Server) -> Vec<Vec<Datum>> {
     let held = server.engine.txn.locks.snapshot();
     let mut rows: Vec<_> = held.iter().map(|one| lock(one, &ids)).collect();
     rows.extend(ids.iter().map(|(pid, id)| virtual_lock(*pid, id)));
+    let reads = server.engine.txn.serial.rows();
+    if !reads.is_empty() {
+        let catalog = server.engine.catalog.current();
+        let tables = catalog.tables().map(|table| (table.rel, table.oid));
+        let indexes = catalog.indexes().map(|index| (index.rel, index.oid));
+        let oids: HashMap<u32, u32> = tables.chain(indexes).collect();
+        rows.extend(reads.iter().map(|one| read(one, &oids, &ids)));
+    }
     rows
 }
