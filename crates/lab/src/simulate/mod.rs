@@ -1,22 +1,274 @@
-//! `lab simulate`: lock algorithms on simulated machines with many cores.
+//! `lab simulate`: where lock algorithms collapse on machines that are not at hand.
+//!
+//! ```text
+//!   presets.rs ─► machine.rs      who sits where, what a line costs over which distance
+//!                    │
+//!   events.rs ─► coherence.rs     lines, owners, sharers, queues at the directory
+//!                    │
+//!                 engine.rs       programs on processors: async functions, steps, parking
+//!                    │
+//!   locks/*.rs ─► scenarios/*.rs  the algorithms, and who uses them how
+//!                    │
+//!   calibrate.rs, published.rs, table.rs      is it true, and what does it say
+//! ```
+//!
+//! A run is determined by its machine, scenario, variant, number of processors, seed and length.
+//! `docs/simulator.md` says what is modelled, what is not, and where the costs come from.
 
+mod calibrate;
+mod coherence;
+mod engine;
+mod events;
+mod locks;
+mod machine;
+mod presets;
+mod published;
+mod scenarios;
+mod table;
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+pub use calibrate::{Calibration, Row, calibrate, similar};
+pub use engine::{Outcome, Simulation};
+pub use machine::{CPUS_MAX, Costs, Machine};
+pub use presets::{all as machines, named};
+pub use scenarios::{SCENARIOS, Scenario, Variant};
+
+use crate::arguments::Argument::Long;
 use crate::arguments::Arguments;
+use crate::results::{self, Record, SimulatedPoint};
 use crate::{Error, Result};
 
 /// What `threadgres lab simulate --help` prints.
 pub const HELP: &str = "\
-Simulates lock algorithms on machines with many cores.
+Simulates lock algorithms on machines with many cores: cache lines, their transfers and queues.
 
 Usage: threadgres lab simulate [OPTION]…
+
+  --machine LIST      of: laptop, four-socket, eight-blade, eight-socket (default: all)
+  --scenario LIST     only these scenarios; see --list
+  --cores LIST        numbers of processors (default: 1, 2, 4, … to the machine's, at most 512)
+  --seed NUMBER       another run of chance (default: 1)
+  --events NUMBER     length of a run for each processor (default: 2000)
+  --quick             fewer numbers of processors and shorter runs
+  --calibrate FILE    results of lab locks: derives the costs of the machine at hand from them,
+                      reports what the model leaves unexplained, and simulates that machine, too
+  --list              name machines and scenarios and stop
+  --output FILE       write the results as JSON lines, too
 ";
+
+/// How long runs are, and which.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Machines.
+    pub machines: Vec<Machine>,
+    /// Names of scenarios; empty: all.
+    pub scenarios: Vec<String>,
+    /// Numbers of processors; empty: as the machine has.
+    pub cores: Vec<usize>,
+    /// Seed of all runs.
+    pub seed: u64,
+    /// Events for each processor, and at least for this many processors.
+    pub events: u64,
+    /// Fewer numbers of processors.
+    pub quick: bool,
+}
+
+/// A run is at least as long as it would be with so many processors.
+const CPUS_LEAST: u64 = 32;
+
+impl Plan {
+    /// All machines and scenarios.
+    pub fn new() -> Plan {
+        Plan {
+            machines: presets::all(),
+            scenarios: Vec::new(),
+            cores: Vec::new(),
+            seed: 1,
+            events: 2000,
+            quick: false,
+        }
+    }
+
+    /// A sketch of the same.
+    pub fn quick() -> Plan {
+        Plan { events: 600, quick: true, ..Plan::new() }
+    }
+
+    fn cores(&self, machine: &Machine) -> Vec<usize> {
+        let most = machine.cpus().min(CPUS_MAX);
+        if !self.cores.is_empty() {
+            return self.cores.iter().copied().filter(|n| (1..=most).contains(n)).collect();
+        }
+        let step = if self.quick { 4 } else { 2 };
+        let mut cores: Vec<usize> =
+            std::iter::successors(Some(1), |n| Some(n * step)).take_while(|n| *n < most).collect();
+        if self.quick {
+            cores.insert(1, 2.min(most));
+        }
+        cores.push(most);
+        cores.dedup();
+        cores
+    }
+
+    fn wants(&self, scenario: &Scenario) -> bool {
+        self.scenarios.is_empty() || self.scenarios.iter().any(|name| name == scenario.name)
+    }
+}
+
+impl Default for Plan {
+    fn default() -> Plan {
+        Plan::new()
+    }
+}
+
+/// One run.
+pub fn outcome(
+    machine: &Machine,
+    variant: &Variant,
+    cores: usize,
+    seed: u64,
+    events: u64,
+) -> Outcome {
+    let mut simulation = Simulation::new(machine, cores, seed);
+    (variant.start)(&mut simulation);
+    simulation.run(events * CPUS_LEAST.max(cores as u64))
+}
+
+/// One run as a point.
+pub fn point(
+    machine: &Machine,
+    scenario: &Scenario,
+    variant: &Variant,
+    cores: usize,
+    plan: &Plan,
+) -> SimulatedPoint {
+    let outcome = outcome(machine, variant, cores, plan.seed, plan.events);
+    let exclusive = (outcome.exclusive.longest > 0).then_some(outcome.exclusive);
+    SimulatedPoint {
+        machine: machine.name.clone(),
+        scenario: scenario.name.to_owned(),
+        variant: variant.name.to_owned(),
+        cores: cores as u32,
+        throughput: outcome.throughput(),
+        mean_ns: outcome.all.mean_ns(),
+        longest_ns: outcome.all.longest as f64 / 1e3,
+        exclusive_mean_ns: exclusive.map(|t| t.mean_ns()),
+        exclusive_longest_ns: exclusive.map(|t| t.longest as f64 / 1e3),
+        transfers: outcome.transfers as f64 / outcome.all.operations.max(1) as f64,
+        seed: plan.seed,
+    }
+}
+
+/// Simulates what the plan says; `each` gets the points as they come.
+///
+/// # Errors
+/// Those of `each`.
+pub fn simulate(plan: &Plan, each: &mut dyn FnMut(SimulatedPoint) -> Result<()>) -> Result<()> {
+    for machine in &plan.machines {
+        for scenario in SCENARIOS.iter().filter(|s| plan.wants(s)) {
+            for variant in scenario.variants {
+                for cores in plan.cores(machine) {
+                    each(point(machine, scenario, variant, cores, plan))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Options {
+    plan: Plan,
+    calibrate: Option<PathBuf>,
+    output: Option<PathBuf>,
+    list: bool,
+}
 
 /// Runs it.
 ///
 /// # Errors
-/// A wrong command line.
+/// A wrong command line; a file that can't be read or written, or lacks what calibration needs.
 pub fn run(mut args: Arguments) -> Result<()> {
-    if let Some(option) = args.option()? {
-        return Err(option.unknown());
+    let Options { mut plan, calibrate, output, list } = read_options(&mut args)?;
+    let mut out = std::io::stdout().lock();
+    if list {
+        return Ok(out.write_all(table::list().as_bytes())?);
     }
-    Err(Error::new("not built yet"))
+    if let Some(path) = &calibrate {
+        let calibration = read_calibration(path)?;
+        out.write_all(table::calibration(&calibration).as_bytes())?;
+        plan.machines.insert(0, calibration.machine);
+    }
+    let create = |path: &PathBuf| File::create(path).map_err(|e| Error::file(path, e));
+    let mut file = output.as_ref().map(create).transpose()?.map(BufWriter::new);
+    let mut points = Vec::new();
+    simulate(&plan, &mut |point| {
+        if let Some((file, path)) = file.as_mut().zip(output.as_ref()) {
+            let record = Record::Simulated(point.clone());
+            results::write(file, &record).map_err(|e| Error::file(path, e))?;
+        }
+        points.push(point);
+        Ok(())
+    })?;
+    out.write_all(table::curves(&points).as_bytes())?;
+    out.write_all(table::claims(&published::compare(&points)).as_bytes())?;
+    Ok(())
 }
+
+fn read_calibration(path: &Path) -> Result<Calibration> {
+    let file = File::open(path).map_err(|e| Error::file(path, e))?;
+    let records = results::read(BufReader::new(file)).map_err(|e| Error::file(path, e))?;
+    let points: Vec<_> = records
+        .into_iter()
+        .filter_map(|record| match record {
+            Record::Lock(point) => Some(point),
+            _ => None,
+        })
+        .collect();
+    calibrate(&points).map_err(|e| Error::file(path, e))
+}
+
+fn read_options(args: &mut Arguments) -> Result<Options> {
+    let quick = args.all().iter().any(|a| a == "--quick");
+    let plan = if quick { Plan::quick() } else { Plan::new() };
+    let mut options = Options { plan, calibrate: None, output: None, list: false };
+    while let Some(option) = args.option()? {
+        match option {
+            Long("quick") => {}
+            Long("machine") => {
+                let names: Vec<String> = args.list()?;
+                let machine = |name: &String| {
+                    presets::named(name).ok_or_else(|| args.wrong(name, "no such machine"))
+                };
+                options.plan.machines = names.iter().map(machine).collect::<Result<_>>()?;
+            }
+            Long("scenario") => {
+                options.plan.scenarios = args.list()?;
+                for name in &options.plan.scenarios {
+                    if !SCENARIOS.iter().any(|s| s.name == name) {
+                        return Err(args.wrong(name, "no such scenario; see --list"));
+                    }
+                }
+            }
+            Long("cores") => options.plan.cores = args.list()?,
+            Long("seed") => options.plan.seed = args.value()?,
+            Long("events") => options.plan.events = args.value()?,
+            Long("calibrate") => options.calibrate = Some(args.path()?),
+            Long("list") => options.list = true,
+            Long("output") => options.output = Some(args.path()?),
+            other => return Err(other.unknown()),
+        }
+    }
+    if !(100..=1_000_000).contains(&options.plan.events) {
+        return Err(Error::usage("--events: from 100 to 1000000"));
+    }
+    if options.plan.cores.iter().any(|n| !(1..=CPUS_MAX).contains(n)) {
+        return Err(Error::usage("--cores: from 1 to 512"));
+    }
+    Ok(options)
+}
+
+#[cfg(test)]
+mod tests;

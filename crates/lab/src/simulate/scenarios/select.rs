@@ -1,0 +1,110 @@
+//! A whole select by key, put together from the other scenarios' parts: what each release did at
+//! each place where sessions meet. What the session does on its own (parsing, executing, talking to
+//! the client) is 25 µs of local work, about what `pgbench -S` costs a server of 2015 on one core.
+//!
+//! | release | lightweight locks | partitions | pins | process array |
+//! | --- | --- | --- | --- | --- |
+//! | 9.4 | under a spin lock | 16 | under a spin lock | five entries on a line |
+//! | 9.5 | atomic | 128 | under a spin lock | likewise |
+//! | 9.6 | atomic | 128 | compare-and-swap | likewise |
+//! | 9.6 aligned | atomic | 128 | compare-and-swap | one entry on a line |
+//!
+//! Each of them pins and latches all pages of the descent and locks relations by the fast path.
+//! The server takes a CSN, looks buffers up without locks, pins by add, and reads inner pages by
+//! their version.
+
+use std::rc::Rc;
+
+use super::super::engine::{Core, Simulation};
+use super::super::locks::{BOUNDED, Kind, Lock};
+use super::btree::{Descent, Tree};
+use super::partitions::Pool;
+use super::pins::Pin;
+use super::relations::{Relations, Way};
+use super::snapshots::{ProcessArray, own_words};
+
+const REST_NS: f64 = 25_000.0;
+
+/// How a release does it.
+#[derive(Clone, Copy)]
+pub struct Release {
+    kind: Kind,
+    partitions: usize,
+    pin: Pin,
+    padded: bool,
+}
+
+/// PostgreSQL 9.4.
+pub const V9_4: Release =
+    Release { kind: Kind::Mutex, partitions: 16, pin: Pin::Spin, padded: false };
+/// PostgreSQL 9.5.
+pub const V9_5: Release =
+    Release { kind: Kind::Atomic, partitions: 128, pin: Pin::Spin, padded: false };
+/// PostgreSQL 9.6.
+pub const V9_6: Release =
+    Release { kind: Kind::Atomic, partitions: 128, pin: Pin::Cas, padded: false };
+/// PostgreSQL 9.6 with the process array's entries on lines of their own.
+pub const V9_6_ALIGNED: Release =
+    Release { kind: Kind::Atomic, partitions: 128, pin: Pin::Cas, padded: true };
+
+/// A release of PostgreSQL.
+pub fn postgres(simulation: &mut Simulation, release: Release) {
+    let Release { kind, partitions, pin, padded } = release;
+    let array = Rc::new(ProcessArray::new(simulation, kind, padded));
+    let relations = Rc::new(Relations::new(simulation, Way::FastPath, kind));
+    let pool = Rc::new(Pool::new(simulation, kind, partitions, pin, true));
+    // The root's and the inner pages' content locks are the ones that are shared widely.
+    let latches: Rc<Vec<Lock>> = Rc::new((0..=64).map(|_| Lock::new(simulation, kind)).collect());
+    simulation.each_core(|_| {
+        let (array, relations, pool, latches) =
+            (array.clone(), relations.clone(), pool.clone(), latches.clone());
+        async move |core: &Core| {
+            core.work_about(REST_NS).await;
+            // One snapshot to plan with, one to execute with.
+            for _ in 0..2 {
+                array.snapshot(core).await;
+            }
+            relations.lock(core).await;
+            for page in Pool::path(core) {
+                let header = pool.pin(core, page).await;
+                let latch = latches.get(page);
+                if let Some(latch) = latch {
+                    latch.acquire(core, false).await;
+                }
+                core.work_about(150.0).await;
+                if let Some(latch) = latch {
+                    latch.release(core, false).await;
+                }
+                header.unpin(core).await;
+            }
+            relations.unlock(core).await;
+            array.end(core).await;
+        }
+    });
+}
+
+/// The server, on the same machine and with the same local work.
+pub fn threadgres(simulation: &mut Simulation) {
+    let (latest, own) = (simulation.word(), Rc::new(own_words(simulation)));
+    let relations = Rc::new(Relations::new(simulation, Way::PerWorker, Kind::Ours(BOUNDED)));
+    let tree = Rc::new(Tree::new(simulation, Descent::Optimistic, Kind::Ours(BOUNDED), Pin::Add));
+    let pool = Rc::new(Pool::new(simulation, Kind::Ours(BOUNDED), 512, Pin::Add, false));
+    simulation.each_core(|_| {
+        let (own, relations, tree, pool) =
+            (own.clone(), relations.clone(), tree.clone(), pool.clone());
+        async move |core: &Core| {
+            core.work_about(REST_NS).await;
+            core.load(latest).await;
+            core.store(own[core.id], 1).await;
+            relations.lock(core).await;
+            let (_, leaf) = tree.descend(core).await;
+            leaf.read_latched(core).await;
+            let [.., heap] = Pool::path(core);
+            let header = pool.pin(core, heap).await;
+            core.work_about(150.0).await;
+            header.unpin(core).await;
+            relations.unlock(core).await;
+            core.store(own[core.id], 0).await;
+        }
+    });
+}
