@@ -178,8 +178,14 @@ pub struct SimulatedPoint {
     pub throughput: f64,
     /// Mean and longest time of one operation, nanoseconds.
     pub mean_ns: f64,
-    /// The longest of them.
+    /// The longest of them, those that did not end included.
     pub longest_ns: f64,
+    /// Mean and longest time of one exclusive operation, where the scenario has such.
+    #[serde(default)]
+    pub exclusive_mean_ns: Option<f64>,
+    /// The longest of them.
+    #[serde(default)]
+    pub exclusive_longest_ns: Option<f64>,
     /// Cache line transfers for each operation.
     pub transfers: f64,
     /// Seed of the run.

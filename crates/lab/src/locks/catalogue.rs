@@ -5,7 +5,7 @@ use sched::yardstick::PthreadRwLock;
 
 use super::Plan;
 use super::bench::{Case, Primitive};
-use super::counters::{AddFalselyShared, AddOne, AddPadded, LoadOne};
+use super::counters::{AddFalselyShared, AddOne, AddPadded, LoadOne, Pause};
 use super::handover::{Line, Locked, Parked, SpinLocked, StdParked, Turn};
 use super::pins::{PinAdd, PinBoth, PinCas};
 use super::rwlocks::Mixed;
@@ -39,6 +39,7 @@ pub fn cases(plan: &Plan, threads: u32) -> Vec<Case> {
         }
     };
     let mut plain = |name, primitive: Box<dyn Primitive>| add(name, 0, 0, None, primitive);
+    plain("pause", Box::new(Pause));
     plain("load-one", Box::<LoadOne>::default());
     plain("add-one", Box::<AddOne>::default());
     plain("add-padded", Box::new(AddPadded::new(threads)));

@@ -66,3 +66,14 @@ impl Operation for LoadOne {
         entered();
     }
 }
+
+/// One pause of a spin loop.
+pub struct Pause;
+
+impl Operation for Pause {
+    #[inline]
+    fn once(&self, _me: &mut Me, entered: impl FnOnce()) {
+        std::hint::spin_loop();
+        entered();
+    }
+}

@@ -39,6 +39,7 @@ use crate::results::{self, LockPoint, Record};
 use crate::{Error, Result};
 
 pub use bench::cores;
+pub use table::time;
 
 /// What `threadgres lab locks --help` prints.
 pub const HELP: &str = "\

@@ -58,7 +58,7 @@ impl Calibration {
     }
 }
 
-const EVENTS: u64 = 500;
+const OPERATIONS: u64 = 50;
 const SEED: u64 = 1;
 
 /// The points from which costs are derived.
@@ -78,8 +78,8 @@ pub fn similar(primitive: &str, writers: f64) -> Option<&'static Variant> {
         ("pause", _) => ("tight", "pause"),
         ("turn-line" | "turn-park", _) => ("turns", primitive),
         ("add-one" | "add-padded" | "add-falsely-shared", _) => ("counter", primitive),
-        ("pin-add" | "pin-cas" | "pin-both", _) => ("pin", primitive),
-        ("spin-plain" | "spin-backoff", _) => ("spin", primitive),
+        ("pin-add" | "pin-cas" | "pin-both", _) => ("tight", primitive),
+        ("spin-plain" | "spin-backoff", _) => ("tight", primitive),
         ("lwlock-fair", 0) => ("tight", "lwlock-fair-0"),
         ("lwlock-fair", 10) => ("tight", "lwlock-fair-10"),
         ("lwlock-bounded", 0) => ("tight", "lwlock-bounded-0"),
@@ -95,7 +95,7 @@ pub fn similar(primitive: &str, writers: f64) -> Option<&'static Variant> {
 /// Nanoseconds of one operation, or of one hand-over.
 fn simulated(machine: &Machine, primitive: &str, writers: f64, threads: u32) -> Option<f64> {
     let variant = similar(primitive, writers)?;
-    let outcome: Outcome = outcome(machine, variant, threads as usize, SEED, EVENTS);
+    let outcome: Outcome = outcome(machine, variant, threads as usize, SEED, OPERATIONS);
     Some(if primitive.starts_with("turn-") {
         outcome.time as f64 / 1e3 / outcome.all.operations.max(1) as f64
     } else {

@@ -16,12 +16,17 @@
 //!   as the farthest of those who lose their copy.
 //! * Reads of a line that others share overlap: each keeps the directory busy for `directory` only.
 //! * An owner's operation that has begun is finished before the line leaves, and a line that was got
-//!   for writing stays for `residency`. When that is over, the first in the queue is served before
-//!   the owner's next operation.
+//!   for writing stays for a time drawn evenly from 0 to twice `residency`. When that is over, the
+//!   first in the queue is served before the owner's next operation. (So a failed compare-and-swap
+//!   is often repeated before the line is gone, and a short section under a spin lock is often, but
+//!   not always, through before the waiting ones take the line away.)
 //! * An operation takes effect in one moment: when it hits, or when its line arrives. So memory is
 //!   sequentially consistent.
 
 use std::collections::VecDeque;
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
 use super::events::{Event, Queue};
 use super::machine::{CpuSet, Machine, Time, Topology, ps};
@@ -132,6 +137,7 @@ struct Durations {
 pub struct Memory {
     topology: Topology,
     durations: Durations,
+    random: Xoshiro256PlusPlus,
     lines: Vec<Line>,
     words: Vec<(LineId, u64)>,
     results: Vec<u64>,
@@ -143,7 +149,7 @@ pub struct Memory {
 
 impl Memory {
     /// Nothing yet, for the first `cpus` logical processors of a machine.
-    pub fn new(machine: &Machine, cpus: usize) -> Memory {
+    pub fn new(machine: &Machine, cpus: usize, seed: u64) -> Memory {
         let costs = &machine.costs;
         Memory {
             topology: Topology::new(machine, cpus),
@@ -155,6 +161,7 @@ impl Memory {
                 residency: ps(costs.residency),
                 pause: ps(costs.pause),
             },
+            random: Xoshiro256PlusPlus::seed_from_u64(seed),
             lines: Vec::new(),
             words: Vec::new(),
             results: vec![0; cpus],
@@ -319,7 +326,10 @@ impl Memory {
         } else if line.owner != Some(cpu) {
             line.sharers.insert(cpu);
         }
-        let residency = if op.writes() { self.durations.residency } else { 0 };
+        let residency = match self.durations.residency {
+            mean if mean > 0 && op.writes() => self.random.next_u64() % (2 * mean),
+            _ => 0,
+        };
         self.perform(events, cpu, word, op, residency);
         self.schedule(events, id);
     }

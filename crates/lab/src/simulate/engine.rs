@@ -16,7 +16,7 @@ use super::events::{Event, Queue};
 use super::machine::{CPUS_MAX, Machine, Time, ps};
 
 /// A run ends after so many events even if it has not done what it was asked.
-const EVENTS_MAX: u64 = 4_000_000;
+const EVENTS_MAX: u64 = 2_000_000;
 
 /// What one processor is about.
 struct Cpu {
@@ -137,7 +137,7 @@ impl Simulation {
         };
         let state = State {
             events: Queue::default(),
-            memory: Memory::new(machine, cpus),
+            memory: Memory::new(machine, cpus, seed),
             cpus: (0..cpus).map(cpu).collect(),
             machine: machine.clone(),
             ended: 0,

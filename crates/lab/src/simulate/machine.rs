@@ -32,8 +32,8 @@ pub struct Costs {
     pub memory: f64,
     /// How long the line's directory entry is busy with a read of a clean line that others share.
     pub directory: f64,
-    /// How long a processor keeps a line that it got for writing before it answers others: on real
-    /// processors the operations that are ready run first.
+    /// How long a processor keeps a line that it got for writing before it answers others, on the
+    /// average: on real processors operations that are ready often run first.
     pub residency: f64,
     /// One `pause` in a spin loop.
     pub pause: f64,

@@ -49,9 +49,9 @@ Usage: threadgres lab simulate [OPTION]…
 
   --machine LIST      of: laptop, four-socket, eight-blade, eight-socket (default: all)
   --scenario LIST     only these scenarios; see --list
-  --cores LIST        numbers of processors (default: 1, 2, 4, … to the machine's, at most 512)
+  --cores LIST        numbers of processors (default: fifteen from 1 to the machine's, at most 512)
   --seed NUMBER       another run of chance (default: 1)
-  --events NUMBER     length of a run for each processor (default: 2000)
+  --operations NUMBER length of a run: operations for each processor (default: 10)
   --quick             fewer numbers of processors and shorter runs
   --calibrate FILE    results of lab locks: derives the costs of the machine at hand from them,
                       reports what the model leaves unexplained, and simulates that machine, too
@@ -70,14 +70,19 @@ pub struct Plan {
     pub cores: Vec<usize>,
     /// Seed of all runs.
     pub seed: u64,
-    /// Events for each processor, and at least for this many processors.
-    pub events: u64,
+    /// Operations of a run for each processor.
+    pub operations: u64,
     /// Fewer numbers of processors.
     pub quick: bool,
 }
 
+/// Numbers of processors that are simulated, besides all that the machine has.
+const STEPS: [usize; 14] = [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384];
+/// The same for a sketch.
+const QUICK: [usize; 6] = [1, 2, 4, 16, 48, 192];
+
 /// A run is at least as long as it would be with so many processors.
-const CPUS_LEAST: u64 = 32;
+const CPUS_LEAST: u64 = 100;
 
 impl Plan {
     /// All machines and scenarios.
@@ -87,14 +92,14 @@ impl Plan {
             scenarios: Vec::new(),
             cores: Vec::new(),
             seed: 1,
-            events: 2000,
+            operations: 10,
             quick: false,
         }
     }
 
     /// A sketch of the same.
     pub fn quick() -> Plan {
-        Plan { events: 600, quick: true, ..Plan::new() }
+        Plan { operations: 5, quick: true, ..Plan::new() }
     }
 
     fn cores(&self, machine: &Machine) -> Vec<usize> {
@@ -102,14 +107,9 @@ impl Plan {
         if !self.cores.is_empty() {
             return self.cores.iter().copied().filter(|n| (1..=most).contains(n)).collect();
         }
-        let step = if self.quick { 4 } else { 2 };
-        let mut cores: Vec<usize> =
-            std::iter::successors(Some(1), |n| Some(n * step)).take_while(|n| *n < most).collect();
-        if self.quick {
-            cores.insert(1, 2.min(most));
-        }
+        let steps: &[usize] = if self.quick { &QUICK } else { &STEPS };
+        let mut cores: Vec<usize> = steps.iter().copied().filter(|n| *n < most).collect();
         cores.push(most);
-        cores.dedup();
         cores
     }
 
@@ -130,11 +130,11 @@ pub fn outcome(
     variant: &Variant,
     cores: usize,
     seed: u64,
-    events: u64,
+    operations: u64,
 ) -> Outcome {
     let mut simulation = Simulation::new(machine, cores, seed);
     (variant.start)(&mut simulation);
-    simulation.run(events * CPUS_LEAST.max(cores as u64))
+    simulation.run(operations * CPUS_LEAST.max(cores as u64))
 }
 
 /// One run as a point.
@@ -145,7 +145,7 @@ pub fn point(
     cores: usize,
     plan: &Plan,
 ) -> SimulatedPoint {
-    let outcome = outcome(machine, variant, cores, plan.seed, plan.events);
+    let outcome = outcome(machine, variant, cores, plan.seed, plan.operations * scenario.length);
     let exclusive = (outcome.exclusive.longest > 0).then_some(outcome.exclusive);
     SimulatedPoint {
         machine: machine.name.clone(),
@@ -254,15 +254,15 @@ fn read_options(args: &mut Arguments) -> Result<Options> {
             }
             Long("cores") => options.plan.cores = args.list()?,
             Long("seed") => options.plan.seed = args.value()?,
-            Long("events") => options.plan.events = args.value()?,
+            Long("operations") => options.plan.operations = args.value()?,
             Long("calibrate") => options.calibrate = Some(args.path()?),
             Long("list") => options.list = true,
             Long("output") => options.output = Some(args.path()?),
             other => return Err(other.unknown()),
         }
     }
-    if !(100..=1_000_000).contains(&options.plan.events) {
-        return Err(Error::usage("--events: from 100 to 1000000"));
+    if !(1..=1_000_000).contains(&options.plan.operations) {
+        return Err(Error::usage("--operations: from 1 to 1000000"));
     }
     if options.plan.cores.iter().any(|n| !(1..=CPUS_MAX).contains(n)) {
         return Err(Error::usage("--cores: from 1 to 512"));

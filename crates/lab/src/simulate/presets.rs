@@ -26,7 +26,7 @@ const SERVER: Costs = Costs {
     remote: 136.0,
     memory: 100.0,
     directory: 10.0,
-    residency: 20.0,
+    residency: 15.0,
     pause: 15.0,
     park: 1500.0,
     unpark: 2000.0,

@@ -55,10 +55,10 @@ pub fn starvation(simulation: &mut Simulation, kind: Kind) {
                 lock.release(core, true).await;
             } else {
                 lock.acquire(core, false).await;
-                core.work_about(4000.0).await;
+                core.work_about(40_000.0).await;
                 lock.release(core, false).await;
             }
-            core.work_about(2000.0).await;
+            core.work_about(20_000.0).await;
         }
     });
 }

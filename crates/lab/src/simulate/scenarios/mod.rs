@@ -31,6 +31,8 @@ pub struct Scenario {
     pub name: &'static str,
     /// What one operation is.
     pub about: &'static str,
+    /// How many times as long as others it runs, so that what is rare in it happens.
+    pub length: u64,
     /// The ways that are compared.
     pub variants: &'static [Variant],
 }
@@ -44,6 +46,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "counter",
         about: "an atomic add: one counter for all, one each, one each on shared lines",
+        length: 1,
         variants: &[
             variant("add-one", |s| counters::start(s, counters::Layout::One)),
             variant("add-falsely-shared", |s| counters::start(s, counters::Layout::Crowded)),
@@ -52,26 +55,29 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "pin",
-        about: "pin and unpin of one hot buffer",
+        about: "pin and unpin of one hot buffer, 1 µs of other work",
+        length: 1,
         variants: &[
-            variant("pin-spin", |s| pins::start(s, Pin::Spin)),
-            variant("pin-cas", |s| pins::start(s, Pin::Cas)),
-            variant("pin-both", |s| pins::start(s, Pin::Both)),
-            variant("pin-add", |s| pins::start(s, Pin::Add)),
+            variant("pin-spin", |s| pins::start(s, Pin::Spin, 1000.0)),
+            variant("pin-cas", |s| pins::start(s, Pin::Cas, 1000.0)),
+            variant("pin-both", |s| pins::start(s, Pin::Both, 1000.0)),
+            variant("pin-add", |s| pins::start(s, Pin::Add, 1000.0)),
         ],
     },
     Scenario {
         name: "spin",
-        about: "a spin lock around a few instructions",
+        about: "a spin lock around a few instructions, 1 µs of other work",
+        length: 1,
         variants: &[
-            variant("spin-plain", |s| spins::start(s, spins::Kind::Plain)),
-            variant("spin-backoff", |s| spins::start(s, spins::Kind::Backoff)),
-            variant("spin-postgres", |s| spins::start(s, spins::Kind::Postgres)),
+            variant("spin-plain", |s| spins::start(s, spins::Kind::Plain, 1000.0)),
+            variant("spin-backoff", |s| spins::start(s, spins::Kind::Backoff, 1000.0)),
+            variant("spin-postgres", |s| spins::start(s, spins::Kind::Postgres, 1000.0)),
         ],
     },
     Scenario {
         name: "lwlock-shared",
         about: "one lightweight lock, shared only",
+        length: 1,
         variants: &[
             variant("lwlock-9.4", |s| lwlocks::mixed(s, Kind::Mutex, 0, 0.0)),
             variant("lwlock-9.5", |s| lwlocks::mixed(s, Kind::Atomic, 0, 0.0)),
@@ -81,6 +87,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "lwlock-mixed",
         about: "one lightweight lock, 5 of 100 exclusive, held 100 ns, 1 µs of other work",
+        length: 1,
         variants: &[
             variant("lwlock-9.4", |s| lwlocks::mixed(s, Kind::Mutex, 5, 1000.0)),
             variant("lwlock-9.5", |s| lwlocks::mixed(s, Kind::Atomic, 5, 1000.0)),
@@ -92,6 +99,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "starvation",
         about: "one exclusive locker among shared ones that keep the lock most of their time",
+        length: 10,
         variants: &[
             variant("lwlock-9.5", |s| lwlocks::starvation(s, Kind::Atomic)),
             variant("lwlock-unfair", |s| lwlocks::starvation(s, Kind::Ours(-1))),
@@ -101,7 +109,8 @@ pub const SCENARIOS: &[Scenario] = &[
     },
     Scenario {
         name: "partitions",
-        about: "looking up four buffers, 1 of 20 replaced, over so many mapping partitions",
+        about: "looking up four buffers, 1 of 5 replaced, over so many mapping partitions",
+        length: 1,
         variants: &[
             variant("9.4-16", |s| partitions::locked(s, Kind::Mutex, 16)),
             variant("9.4-128", |s| partitions::locked(s, Kind::Mutex, 128)),
@@ -116,6 +125,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "btree",
         about: "a descent over root, inner page and leaf, 1 of 20 an insert",
+        length: 1,
         variants: &[
             variant("latched", |s| btree::start(s, btree::Descent::Latched)),
             variant("pinned", |s| btree::start(s, btree::Descent::Pinned)),
@@ -125,6 +135,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "relation-locks",
         about: "locking and unlocking the same three relations weakly, 5 µs of other work",
+        length: 1,
         variants: &[
             variant("shared-table", |s| relations::start(s, relations::Way::SharedTable)),
             variant("fast-path", |s| relations::start(s, relations::Way::FastPath)),
@@ -134,20 +145,20 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "snapshots",
         about: "taking a snapshot, 1 of 10 transactions commits, 5 µs of other work",
+        length: 1,
         variants: &[
-            variant("process-array", |s| snapshots::process_array(s, false)),
-            variant("process-array-padded", |s| snapshots::process_array(s, true)),
+            variant("process-array", snapshots::process_array),
             variant("csn", snapshots::csn),
         ],
     },
     Scenario {
         name: "select",
-        about: "a select by key: snapshot, relation locks, four buffers, 25 µs of other work",
+        about: "a select by key: snapshot, relation locks, four buffers, 50 µs of other work",
+        length: 1,
         variants: &[
             variant("9.4", |s| select::postgres(s, select::V9_4)),
             variant("9.5", |s| select::postgres(s, select::V9_5)),
             variant("9.6", |s| select::postgres(s, select::V9_6)),
-            variant("9.6-aligned", |s| select::postgres(s, select::V9_6_ALIGNED)),
             variant("threadgres", select::threadgres),
         ],
     },
@@ -158,14 +169,21 @@ pub const CALIBRATION: &[Scenario] = &[
     Scenario {
         name: "turns",
         about: "one hand-over between two cores",
+        length: 1,
         variants: &[variant("turn-line", turns::line), variant("turn-park", turns::parked)],
     },
     Scenario {
         name: "tight",
         about: "a lock and nothing else, as `lab locks` takes it",
+        length: 1,
         variants: &[
             variant("load-one", counters::load),
             variant("pause", counters::pause),
+            variant("pin-cas", |s| pins::start(s, Pin::Cas, 0.0)),
+            variant("pin-both", |s| pins::start(s, Pin::Both, 0.0)),
+            variant("pin-add", |s| pins::start(s, Pin::Add, 0.0)),
+            variant("spin-plain", |s| spins::start(s, spins::Kind::Plain, 0.0)),
+            variant("spin-backoff", |s| spins::start(s, spins::Kind::Backoff, 0.0)),
             variant("lwlock-fair-0", |s| lwlocks::tight(s, Kind::Ours(0), 0)),
             variant("lwlock-fair-10", |s| lwlocks::tight(s, Kind::Ours(0), 10)),
             variant("lwlock-bounded-0", |s| lwlocks::tight(s, Kind::Ours(BOUNDED), 0)),

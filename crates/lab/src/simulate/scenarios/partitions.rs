@@ -1,6 +1,5 @@
-//! The mapping table of the buffer pool. One operation looks up the four pages of a select by key:
-//! the root of the index (always the same page), an inner page, a leaf, a page of the heap. Some
-//! leaves and heap pages are not there and replace another page.
+//! The mapping table of the buffer pool. One operation looks up four pages, any of the pool's, and
+//! works on each; one of five is not there and replaces another page.
 //!
 //! * *locked*: PostgreSQL. A look-up takes its partition's lock, shared, until it has the pin; a
 //!   replacement takes the partitions of the old and the new page, exclusively.
@@ -16,8 +15,8 @@ use super::pins::{Header, Pin};
 
 const PAGES: usize = 8192;
 const INNER: usize = 64;
-/// One of so many look-ups of leaves and heap pages replaces a page.
-const REPLACED: u64 = 20;
+/// One of so many look-ups replaces a page.
+const REPLACED: u64 = 5;
 /// Work on each page that was found.
 const WORK_NS: f64 = 500.0;
 
@@ -51,7 +50,8 @@ impl Pool {
         }
     }
 
-    /// The pages of one select by key.
+    /// The pages of one select by key: the root of the index, an inner page, a leaf, and a page of
+    /// the heap.
     pub fn path(core: &Core) -> [usize; 4] {
         let rest = (PAGES - 1 - INNER) as u64;
         let far = || 1 + INNER + core.random(rest) as usize;
@@ -79,7 +79,7 @@ impl Pool {
 
     /// Puts the page where another one was.
     async fn replace(&self, core: &Core, page: usize) {
-        let old = 1 + INNER + core.random((PAGES - 1 - INNER) as u64) as usize;
+        let old = core.random(PAGES as u64) as usize;
         let (a, b) = (self.lock(page), self.lock(old));
         // In the order of their addresses, so that two of them don't wait for each other.
         let (first, second) = if std::ptr::from_ref(a) < b { (a, b) } else { (b, a) };
@@ -102,8 +102,9 @@ fn start(simulation: &mut Simulation, pool: Pool) {
     simulation.each_core(|_| {
         let pool = Rc::clone(&pool);
         async move |core: &Core| {
-            for (depth, page) in Pool::path(core).into_iter().enumerate() {
-                if depth >= 2 && core.random(REPLACED) == 0 {
+            for _ in 0..4 {
+                let page = core.random(PAGES as u64) as usize;
+                if core.random(REPLACED) == 0 {
                     pool.replace(core, page).await;
                 }
                 let header = pool.pin(core, page).await;

@@ -82,8 +82,8 @@ async fn change_by_cas(core: &Core, word: Word, by: i64) {
     }
 }
 
-/// All pin and unpin one buffer.
-pub fn start(simulation: &mut Simulation, how: Pin) {
+/// All pin and unpin one buffer, with `rest` nanoseconds of other work between.
+pub fn start(simulation: &mut Simulation, how: Pin, rest: f64) {
     let line = simulation.line();
     let header = Rc::new(Header::on(simulation, line, how));
     simulation.each_core(|_| {
@@ -91,6 +91,9 @@ pub fn start(simulation: &mut Simulation, how: Pin) {
         async move |core: &Core| {
             header.pin(core).await;
             header.unpin(core).await;
+            if rest > 0.0 {
+                core.work_about(rest).await;
+            }
         }
     });
 }

@@ -2,8 +2,7 @@
 //!
 //! * *process array*: PostgreSQL from 9.2 to 13. A snapshot takes the array's lock, shared, and reads
 //!   every session's entry (twelve bytes, five on a line); it writes its own xmin there, which takes
-//!   the line from four others. A commit takes the lock exclusively. *padded*: an entry has a line
-//!   of its own.
+//!   the line from four others. A commit takes the lock exclusively.
 //! * *CSN*: the server. A snapshot reads one number; a commit raises it.
 
 use std::rc::Rc;
@@ -28,18 +27,17 @@ pub struct ProcessArray {
 
 impl ProcessArray {
     /// An entry for each processor.
-    pub fn new(simulation: &mut Simulation, kind: Kind, padded: bool) -> ProcessArray {
+    pub fn new(simulation: &mut Simulation, kind: Kind) -> ProcessArray {
         let lock = Lock::new(simulation, kind);
-        let per_line = if padded { 1 } else { ENTRIES };
         let (mut entries, mut lines) = (Vec::new(), Vec::new());
         let mut line = simulation.line();
         for i in 0..simulation.cpus() {
-            if i > 0 && i % per_line == 0 {
+            if i > 0 && i % ENTRIES == 0 {
                 line = simulation.line();
             }
             let word = simulation.word_on(line);
             entries.push(word);
-            if i % per_line == 0 {
+            if i % ENTRIES == 0 {
                 lines.push(word);
             }
         }
@@ -49,9 +47,7 @@ impl ProcessArray {
     /// Reads who runs, notes the own xmin.
     pub async fn snapshot(&self, core: &Core) {
         self.lock.acquire(core, false).await;
-        for line in &self.lines {
-            core.load(*line).await;
-        }
+        core.scan(&self.lines).await;
         core.store(self.entries[core.id], 1).await;
         self.lock.release(core, false).await;
     }
@@ -69,8 +65,8 @@ impl ProcessArray {
 }
 
 /// Snapshots by the process array.
-pub fn process_array(simulation: &mut Simulation, padded: bool) {
-    let array = Rc::new(ProcessArray::new(simulation, Kind::Atomic, padded));
+pub fn process_array(simulation: &mut Simulation) {
+    let array = Rc::new(ProcessArray::new(simulation, Kind::Atomic));
     simulation.each_core(|_| {
         let array = Rc::clone(&array);
         async move |core: &Core| {

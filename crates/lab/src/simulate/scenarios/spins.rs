@@ -16,8 +16,8 @@ pub enum Kind {
     Postgres,
 }
 
-/// All take one, change a word beside it, and give it back.
-pub fn start(simulation: &mut Simulation, kind: Kind) {
+/// All take one and give it back, with `rest` nanoseconds of other work between.
+pub fn start(simulation: &mut Simulation, kind: Kind, rest: f64) {
     match kind {
         Kind::Plain => {
             let lock = Rc::new(PlainSpin::new(simulation));
@@ -26,6 +26,9 @@ pub fn start(simulation: &mut Simulation, kind: Kind) {
                 async move |core: &Core| {
                     lock.acquire(core).await;
                     lock.release(core).await;
+                    if rest > 0.0 {
+                        core.work_about(rest).await;
+                    }
                 }
             });
         }
@@ -36,6 +39,9 @@ pub fn start(simulation: &mut Simulation, kind: Kind) {
                 async move |core: &Core| {
                     lock.acquire(core).await;
                     lock.release(core).await;
+                    if rest > 0.0 {
+                        core.work_about(rest).await;
+                    }
                 }
             });
         }
@@ -47,6 +53,9 @@ pub fn start(simulation: &mut Simulation, kind: Kind) {
                 async move |core: &Core| {
                     lock.acquire(core).await;
                     lock.release(core).await;
+                    if rest > 0.0 {
+                        core.work_about(rest).await;
+                    }
                 }
             });
         }
