@@ -151,6 +151,9 @@ pub struct LockPoint {
     /// what other programs took.
     #[serde(default)]
     pub cpu_ns: Option<f64>,
+    /// Its lower and upper quartile over the rounds.
+    #[serde(default)]
+    pub cpu_quartiles_ns: Option<(f64, f64)>,
     /// Mean wait from asking to having, nanoseconds, where measured.
     #[serde(default)]
     pub wait_mean_ns: Option<f64>,

@@ -123,11 +123,6 @@ impl Hold {
     }
 }
 
-/// Logical processors that this process may use.
-pub fn cores() -> u32 {
-    std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
-}
-
 /// Keeps the calling thread on one of the processors that it may use.
 pub fn pin(thread: usize) -> Result<()> {
     let failed = |e| Error::new(format!("could not pin a thread: {e}"));
@@ -286,6 +281,7 @@ pub fn point(case: &Case, slices: &[Slice]) -> LockPoint {
         seconds: median.seconds,
         mean_ns,
         cpu_ns: Some(by(|s| s.cpu_ns, 0.5)),
+        cpu_quartiles_ns: Some((by(|s| s.cpu_ns, 0.25), by(|s| s.cpu_ns, 0.75))),
         quartiles_ns: (by(|s| s.mean_ns, 0.25), by(|s| s.mean_ns, 0.75)),
         wait_mean_ns: Some(by(|s| s.wait_mean_ns, 0.5)),
         longest_ns: slices.iter().map(|s| s.wait_longest_ns).max().unwrap_or(0),

@@ -28,17 +28,17 @@ mod rwlocks;
 mod spins;
 mod table;
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::arguments::Argument::Long;
+use crate::arguments::Argument::{Long, Short};
 use crate::arguments::Arguments;
-use crate::results::{self, LockPoint, Record};
+use crate::environment::{cores, environment};
+use crate::output::Output;
+use crate::results::{LockPoint, Record};
 use crate::{Error, Result};
 
-pub use bench::cores;
 pub use table::time;
 
 /// What `threadgres lab locks --help` prints.
@@ -55,7 +55,7 @@ Usage: threadgres lab locks [OPTION]…
   --pin               keep each thread on one core
   --quick             fewer mixes and shorter slices: some seconds in all
   --list              name the primitives and stop
-  --output FILE       write the results as JSON lines, too
+  -o, --output FILE   add the results as JSON lines to a file, too
 ";
 
 /// What to measure and how.
@@ -123,24 +123,23 @@ pub fn run(mut args: Arguments) -> Result<()> {
         catalogue::names(&plan).iter().for_each(|name| println!("{name}"));
         return Ok(());
     }
-    let mut file = output.as_deref().map(create).transpose()?;
+    let mut file = output.as_deref().map(Output::append).transpose()?;
+    if let Some(file) = &mut file {
+        file.write(&Record::Environment(environment(args.all())))?;
+    }
     let points = measure(&plan, &mut |done, all| {
         if done % 25 == 0 || done == all {
             eprint!("\r{done} of {all} slices");
         }
     })?;
     eprintln!();
-    if let Some((file, path)) = file.as_mut().zip(output.as_deref()) {
+    if let Some(file) = &mut file {
         for point in &points {
-            results::write(file, &Record::Lock(point.clone())).map_err(|e| Error::file(path, e))?;
+            file.write(&Record::Lock(point.clone()))?;
         }
     }
     let mut out = std::io::stdout().lock();
     Ok(out.write_all(table::render(&points).as_bytes())?)
-}
-
-fn create(path: &Path) -> Result<BufWriter<File>> {
-    Ok(BufWriter::new(File::create(path).map_err(|e| Error::file(path, e))?))
 }
 
 fn read_options(args: &mut Arguments) -> Result<(Plan, Option<PathBuf>, bool)> {
@@ -156,7 +155,7 @@ fn read_options(args: &mut Arguments) -> Result<(Plan, Option<PathBuf>, bool)> {
             Long("only") => plan.only = args.list()?,
             Long("pin") => plan.pin = true,
             Long("list") => list = true,
-            Long("output") => output = Some(args.path()?),
+            Long("output") | Short('o') => output = Some(args.path()?),
             other => return Err(other.unknown()),
         }
     }

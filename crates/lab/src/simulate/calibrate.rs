@@ -24,6 +24,21 @@ pub struct Calibration {
     pub machine: Machine,
     /// Measured against simulated.
     pub rows: Vec<Row>,
+    /// The order of the pin variants, wherever it was measured clearly.
+    pub rankings: Vec<Ranking>,
+}
+
+/// Two ways to pin of which one was measured to be faster.
+#[derive(Clone, Debug)]
+pub struct Ranking {
+    /// The faster one, measured.
+    pub faster: &'static str,
+    /// The slower one.
+    pub slower: &'static str,
+    /// Threads.
+    pub threads: u32,
+    /// Whether the simulator does not say the opposite.
+    pub agrees: bool,
 }
 
 /// One measured point and its simulation.
@@ -72,7 +87,7 @@ const FITTED: [(&str, u32); 6] = [
 ];
 
 /// The simulation of what a primitive of `lab locks` does.
-pub fn similar(primitive: &str, writers: f64) -> Option<&'static Variant> {
+fn similar(primitive: &str, writers: f64) -> Option<&'static Variant> {
     let (scenario, name) = match (primitive, writers as u64) {
         ("load-one", _) => ("tight", "load-one"),
         ("pause", _) => ("tight", "pause"),
@@ -124,7 +139,7 @@ pub fn calibrate(points: &[LockPoint]) -> Result<Calibration> {
     let mut machine = presets::named("laptop").ok_or("no preset")?;
     machine.name = "here".to_owned();
     machine.about = "costs derived from measurements by lab locks".to_owned();
-    machine.cores = (super::super::locks::cores().max(2) as usize).min(threads.max(2) as usize);
+    machine.cores = (crate::environment::cores().max(2) as usize).min(threads.max(2) as usize);
     machine.costs.hit = of("load-one", 1)?;
     machine.costs.rmw = of("add-padded", 1)?;
     machine.costs.pause = of("pause", 1)?;
@@ -133,7 +148,7 @@ pub fn calibrate(points: &[LockPoint]) -> Result<Calibration> {
     for _ in 0..3 {
         solve(&mut machine, (1.0, 2000.0), |c, v| c.socket = v, "turn-line", line);
         // A longer stay means fewer transfers: the cost falls.
-        solve(&mut machine, (2000.0, 0.0), |c, v| c.residency = v, "add-one", add);
+        solve(&mut machine, (200.0, 0.0), |c, v| c.residency = v, "add-one", add);
     }
     let share = |part: f64| {
         move |c: &mut super::Costs, v: f64| {
@@ -145,7 +160,8 @@ pub fn calibrate(points: &[LockPoint]) -> Result<Calibration> {
     solve(&mut machine, (0.0, 1e6), share(1.0), "turn-park", park);
     let rows = points.iter().filter(|p| p.threads as usize <= machine.cores);
     let rows = rows.filter_map(|p| row(&machine, p)).collect();
-    Ok(Calibration { machine, rows })
+    let rankings = [1, 2].iter().flat_map(|n| rankings(&machine, points, *n)).collect();
+    Ok(Calibration { machine, rows, rankings })
 }
 
 /// Bisects one cost between two bounds, so that the primitive with two threads costs `wanted`; the
@@ -168,6 +184,25 @@ fn solve(
     }
 }
 
+/// Compares each pair of pin variants whose quartiles over the rounds do not overlap. (Results without
+/// quartiles count as known to 2.5 per cent.)
+fn rankings(machine: &Machine, points: &[LockPoint], threads: u32) -> Vec<Ranking> {
+    const PINS: [&str; 3] = ["pin-add", "pin-both", "pin-cas"];
+    let quartiles = |name: &str| {
+        let point = points.iter().find(|p| p.primitive == name && p.threads == threads)?;
+        let about = |ns: f64| (0.975 * ns, 1.025 * ns);
+        point.cpu_quartiles_ns.or(point.cpu_ns.map(about))
+    };
+    let ns = |name| simulated(machine, name, 0.0, threads).unwrap_or(f64::NAN);
+    let compare = |faster: &'static str, slower: &'static str| {
+        let clear = quartiles(faster)?.1 < quartiles(slower)?.0;
+        // What the simulator can't tell apart is no disagreement.
+        clear.then(|| Ranking { faster, slower, threads, agrees: ns(faster) < 1.05 * ns(slower) })
+    };
+    let pairs = PINS.iter().flat_map(|a| PINS.iter().map(move |b| (*a, *b)));
+    pairs.filter_map(|(a, b)| compare(a, b)).collect()
+}
+
 fn row(machine: &Machine, point: &LockPoint) -> Option<Row> {
     let parameter = |name| point.parameters.get(name).copied().unwrap_or(0.0);
     if parameter("hold_ns") > 0.0 {
@@ -187,4 +222,58 @@ fn row(machine: &Machine, point: &LockPoint) -> Option<Row> {
         simulated_ns,
         fitted: FITTED.contains(&(point.primitive.as_str(), point.threads)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::locks;
+    use crate::results::{Record, read};
+
+    /// Some points of `lab locks` on two cores of an EPYC 9004, while other programs ran.
+    fn recorded() -> Vec<LockPoint> {
+        let file = include_str!("recorded.jsonl");
+        let points = read(file.as_bytes()).unwrap().into_iter();
+        points.filter_map(|r| if let Record::Lock(p) = r { Some(p) } else { None }).collect()
+    }
+
+    #[test]
+    fn costs_are_derived_and_the_ranking_of_the_pins_agrees() {
+        let calibration = calibrate(&recorded()).unwrap();
+        // With one thread the costs are the measurements.
+        for row in calibration.rows.iter().filter(|r| r.fitted && r.threads == 1) {
+            assert!(row.error().abs() < 0.02, "{row:?}");
+        }
+        let park = calibration.rows.iter().find(|r| r.name == "turn-park").unwrap();
+        assert!(park.error().abs() < 0.05, "{park:?}");
+        assert!(calibration.rankings.len() >= 3, "{:?}", calibration.rankings);
+        for ranking in &calibration.rankings {
+            assert!(ranking.agrees, "{ranking:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_point_is_named() {
+        let mut points = recorded();
+        points.retain(|p| p.primitive != "turn-park");
+        let error = calibrate(&points).unwrap_err();
+        assert!(error.to_string().contains("turn-park with 2 threads"), "{error}");
+    }
+
+    /// Measures here and now: run by hand on a quiet machine, as `make lab` prints the same.
+    #[test]
+    #[ignore = "measures this machine for some seconds"]
+    fn the_ranking_of_the_pins_agrees_with_this_machine() {
+        let only = ["load", "add", "pause", "turn-line", "turn-park", "pin"];
+        let plan = locks::Plan {
+            threads: vec![1, 2],
+            only: only.map(str::to_owned).to_vec(),
+            rounds: 15,
+            ..locks::Plan::quick()
+        };
+        let points = locks::measure(&plan, &mut |_, _| ()).unwrap();
+        for ranking in calibrate(&points).unwrap().rankings {
+            assert!(ranking.agrees, "{ranking:?}");
+        }
+    }
 }

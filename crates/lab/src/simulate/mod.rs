@@ -27,17 +27,19 @@ mod scenarios;
 mod table;
 
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
+use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
-pub use calibrate::{Calibration, Row, calibrate, similar};
+pub use calibrate::{Calibration, Ranking, Row, calibrate};
 pub use engine::{Outcome, Simulation};
 pub use machine::{CPUS_MAX, Costs, Machine};
 pub use presets::{all as machines, named};
 pub use scenarios::{SCENARIOS, Scenario, Variant};
 
-use crate::arguments::Argument::Long;
+use crate::arguments::Argument::{Long, Short};
 use crate::arguments::Arguments;
+use crate::environment::environment;
+use crate::output::Output;
 use crate::results::{self, Record, SimulatedPoint};
 use crate::{Error, Result};
 
@@ -56,7 +58,7 @@ Usage: threadgres lab simulate [OPTION]…
   --calibrate FILE    results of lab locks: derives the costs of the machine at hand from them,
                       reports what the model leaves unexplained, and simulates that machine, too
   --list              name machines and scenarios and stop
-  --output FILE       write the results as JSON lines, too
+  -o, --output FILE   add the results as JSON lines to a file, too
 ";
 
 /// How long runs are, and which.
@@ -201,13 +203,14 @@ pub fn run(mut args: Arguments) -> Result<()> {
         out.write_all(table::calibration(&calibration).as_bytes())?;
         plan.machines.insert(0, calibration.machine);
     }
-    let create = |path: &PathBuf| File::create(path).map_err(|e| Error::file(path, e));
-    let mut file = output.as_ref().map(create).transpose()?.map(BufWriter::new);
+    let mut file = output.as_deref().map(Output::append).transpose()?;
+    if let Some(file) = &mut file {
+        file.write(&Record::Environment(environment(args.all())))?;
+    }
     let mut points = Vec::new();
     simulate(&plan, &mut |point| {
-        if let Some((file, path)) = file.as_mut().zip(output.as_ref()) {
-            let record = Record::Simulated(point.clone());
-            results::write(file, &record).map_err(|e| Error::file(path, e))?;
+        if let Some(file) = &mut file {
+            file.write(&Record::Simulated(point.clone()))?;
         }
         points.push(point);
         Ok(())
@@ -257,7 +260,7 @@ fn read_options(args: &mut Arguments) -> Result<Options> {
             Long("operations") => options.plan.operations = args.value()?,
             Long("calibrate") => options.calibrate = Some(args.path()?),
             Long("list") => options.list = true,
-            Long("output") => options.output = Some(args.path()?),
+            Long("output") | Short('o') => options.output = Some(args.path()?),
             other => return Err(other.unknown()),
         }
     }

@@ -117,6 +117,16 @@ pub fn calibration(calibration: &Calibration) -> String {
         "median error of what was not derived: {:.0} %",
         calibration.residual() * 100.0
     );
+    for ranking in &calibration.rankings {
+        let _ = writeln!(
+            out,
+            "{} thread(s): {} is measured to be faster than {}; the simulator {}",
+            ranking.threads,
+            ranking.faster,
+            ranking.slower,
+            if ranking.agrees { "agrees" } else { "disagrees" },
+        );
+    }
     out
 }
 
