@@ -91,8 +91,6 @@ pub struct SessionSettings {
     pub deadlock_timeout: u64,
     /// `session_memory_limit` in bytes.
     pub memory_limit: i64,
-    /// `deadlock_timeout`, in milliseconds.
-    pub deadlock_timeout: u64,
     /// `log_lock_waits`.
     pub log_lock_waits: bool,
     /// `log_min_duration_statement`, in milliseconds; None: off.
@@ -172,7 +170,6 @@ impl SessionSettings {
             lock_timeout: 0,
             deadlock_timeout: 0,
             memory_limit: 0,
-            deadlock_timeout: 1000,
             log_lock_waits: false,
             log_min_duration: None,
             log_statement: LogStatement::None,
@@ -204,7 +201,6 @@ impl SessionSettings {
         self.lock_timeout = settings.int(setting::LOCK_TIMEOUT) as u64;
         self.deadlock_timeout = settings.int(setting::DEADLOCK_TIMEOUT) as u64;
         self.memory_limit = settings.int(setting::SESSION_MEMORY_LIMIT) << 10;
-        self.deadlock_timeout = settings.int(setting::DEADLOCK_TIMEOUT) as u64;
         self.log_lock_waits = settings.bool(setting::LOG_LOCK_WAITS);
         self.log_min_duration =
             u64::try_from(settings.int(setting::LOG_MIN_DURATION_STATEMENT)).ok();

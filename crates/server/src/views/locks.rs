@@ -1,5 +1,6 @@
 //! `pg_locks`: heavyweight locks, held and waited for, and what serializable transactions have read.
-//! A transaction's virtual id is its session's number and a count of the session's transactions; as in PostgreSQL each holds a lock on its own.
+//! A transaction's virtual id is its session's number and a count of its transactions; as in
+//! PostgreSQL each holds a lock on its own.
 
 use std::collections::HashMap;
 
