@@ -8,6 +8,7 @@
 
 pub mod btree;
 pub mod check;
+pub mod extension;
 pub mod heap;
 mod registry;
 mod space;

@@ -16,6 +16,7 @@ use sched::Mutex;
 use storage::Storage;
 
 use crate::btree::TreeState;
+use crate::extension::Counters;
 use crate::space::Space;
 
 /// The shared state of one relation.
@@ -26,6 +27,8 @@ pub struct RelState {
     pub space: Space,
     /// B-tree: root, rightmost leaf, spare pages.
     pub tree: TreeState,
+    /// How it grew.
+    pub extension: Counters,
 }
 
 const SHARDS: usize = 16;
@@ -53,6 +56,11 @@ fn shard(rel: RelId) -> &'static Shard {
 }
 
 impl RelState {
+    /// Which relation.
+    pub fn rel(&self) -> RelId {
+        self.rel
+    }
+
     fn is(&self, storage: &Arc<Storage>, rel: RelId) -> bool {
         self.rel == rel && std::ptr::eq(self.storage.as_ptr(), Arc::as_ptr(storage))
     }
@@ -74,6 +82,7 @@ pub fn state_of(storage: &Arc<Storage>, rel: RelId) -> Arc<RelState> {
                     storage: Arc::downgrade(storage),
                     space: Space::default(),
                     tree: TreeState::default(),
+                    extension: Counters::default(),
                 });
                 table.insert(key(storage, rel), state.clone());
                 state
@@ -82,6 +91,16 @@ pub fn state_of(storage: &Arc<Storage>, rel: RelId) -> Arc<RelState> {
     };
     cache(&state);
     state
+}
+
+/// The states of all relations of a storage that have been used.
+pub fn states(storage: &Arc<Storage>) -> Vec<Arc<RelState>> {
+    let mut states = Vec::new();
+    for shard in TABLE.iter() {
+        let table = shard.lock();
+        states.extend(table.values().filter(|s| s.is(storage, s.rel)).cloned());
+    }
+    states
 }
 
 /// Not inlined, so that no address of a thread-local is kept while a task moves.

@@ -189,6 +189,9 @@ pub struct SimulatedPoint {
 /// One second of the incident.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IncidentSecond {
+    /// The part's name.
+    #[serde(default)]
+    pub part: String,
     /// `lwlock_shared_limit` of this part.
     pub limit: i64,
     /// Seconds since its beginning.

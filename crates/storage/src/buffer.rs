@@ -59,6 +59,21 @@ unsafe impl Send for Pinned {}
 // SAFETY: all access through a shared pin is by latch or atomics.
 unsafe impl Sync for Pinned {}
 
+/// What is in one frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameInfo {
+    /// The frame, from 0.
+    pub number: u32,
+    /// Its page; None: free, or about to change its page.
+    pub page: Option<PageId>,
+    /// Newer than the file.
+    pub dirty: bool,
+    /// Usage count, 0 to 5.
+    pub usage: u16,
+    /// Pins.
+    pub pins: u32,
+}
+
 /// Shared content latch.
 pub struct ReadGuard<'a>(&'a Pinned);
 
@@ -114,6 +129,20 @@ impl BufferPool {
     /// flags), version and latch. For tests that show that they don't.
     pub fn shared_words(&self, id: PageId) -> Option<[u64; 3]> {
         self.pool.shared_words(id)
+    }
+
+    /// Evicts pages until so many frames are free, or a quarter of the pool: for somebody who is
+    /// about to need that many at a time when it would hold up others.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn make_room(&self, frames: usize) -> Result<()> {
+        self.pool.make_room(frames)
+    }
+
+    /// What is in each frame. Locks nothing; each item is of a moment of its own.
+    pub fn contents(&self) -> impl Iterator<Item = FrameInfo> {
+        self.pool.contents()
     }
 
     /// Makes the pool larger or smaller while it is in use; smaller once the pages that have to go

@@ -54,7 +54,7 @@ use crate::stats::Counters;
 use crate::wal::record;
 use crate::wal::segment::Segments;
 
-pub use buffer::{BufferPool, PAGE_SIZE, Page, PageView, Pinned, ReadGuard, WriteGuard};
+pub use buffer::{BufferPool, FrameInfo, PAGE_SIZE, Page, PageView, Pinned, ReadGuard, WriteGuard};
 pub use memory::memory_of_machine;
 pub use mtr::{Mtr, PageRef};
 pub use options::Options;

@@ -13,6 +13,7 @@ use super::insert::Attempt;
 use super::node::{self, Body, CAPACITY, Entry, LOWEST, Node, Tid};
 use super::search::{MAX_LEVELS, Path};
 use super::{BTree, Inserted};
+use crate::extension::{Extension, timed};
 
 /// Pages at the file's end that are looked at for leftovers of a crash.
 const SEARCH_PAGES: u32 = 64;
@@ -81,12 +82,25 @@ impl BTree {
 
     /// Fills the reserve: with pages that a crash left unused at the file's end, else by extending.
     pub(super) fn refill(&self) -> Result<()> {
-        let mut searched = self.state.tree.extending.lock();
+        let mut extension = Extension::default();
+        let mut searched = match self.state.tree.extending.try_lock() {
+            Some(guard) => guard,
+            None => {
+                extension.waited = true;
+                timed(&mut extension.lock, || Ok(self.state.tree.extending.lock()))?
+            }
+        };
+        let refilled = self.refill_locked(&mut searched, &mut extension);
+        self.state.extension.add(&extension);
+        refilled
+    }
+
+    fn refill_locked(&self, searched: &mut bool, extension: &mut Extension) -> Result<()> {
         if self.state.tree.spare.lock().len() >= MAX_LEVELS {
             return Ok(());
         }
         let blocks = self.storage.block_count(self.rel, Fork::Main)?;
-        if !std::mem::replace(&mut searched, true) {
+        if !std::mem::replace(searched, true) {
             // Nobody has had a page from the reserve yet, so a zero page is nobody's.
             for block in (blocks.saturating_sub(SEARCH_PAGES).max(1)..blocks).rev() {
                 let pinned = self.pin(block)?;
@@ -97,7 +111,9 @@ impl BTree {
             }
         }
         let count = (blocks / 8).clamp(MAX_LEVELS as u32, 128);
-        let first = self.storage.extend(self.rel, Fork::Main, count)?;
+        let extend = || self.storage.extend(self.rel, Fork::Main, count);
+        let first = timed(&mut extension.io, extend)?;
+        extension.pages = count;
         self.state.tree.spare.lock().extend((first..first + count).rev());
         Ok(())
     }

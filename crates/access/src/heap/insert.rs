@@ -2,8 +2,7 @@
 //!
 //! A worker fills its own page ([`crate::space`]); bulk loads fill the page of their
 //! [`InsertHint`]. When no page has room the file is extended under the heavyweight lock
-//! [`LockTag::Extend`], by more pages the larger the file is and the more tasks wait for it; those
-//! who waited then find pages in the map and extend no more. Latches are never held meanwhile.
+//! [`LockTag::Extend`] (see [`crate::extension`]). Latches are never held meanwhile.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -13,10 +12,9 @@ use txn::{LockMode, LockTag, LockWait, Transaction};
 
 use super::page::{self, HEADER, MAX_ROW};
 use super::{Heap, InsertHint};
+use crate::extension::{self, Extension, timed};
 use crate::space::Taken;
 
-/// Most pages that one extension adds.
-const EXTEND_MAX: u32 = 512;
 /// Pages at the file's end that are looked at after a start.
 const SEED_PAGES: u32 = 16;
 
@@ -189,33 +187,72 @@ impl Heap {
     /// Adds pages to the file, unless another task did while this one waited. `bulk`: pages that
     /// the caller is going to fill.
     fn extend(&self, tx: &Transaction, bulk: u32) -> Result<()> {
-        let space = &self.state.space;
-        let locks = &tx.manager().locks;
-        let tag = LockTag::Extend(self.rel);
-        space.extenders.fetch_add(1, Relaxed);
-        let granted = locks.lock(tx.locks(), tag, LockMode::Exclusive, LockWait::Block);
-        let waiting = space.extenders.fetch_sub(1, Relaxed) - 1;
-        granted?;
-        let done = self.extend_locked(waiting, bulk);
-        locks.unlock(tx.locks(), tag, LockMode::Exclusive);
+        let mut extension = Extension::default();
+        let extenders = &self.state.space.extenders;
+        let before = extenders.fetch_add(1, Relaxed);
+        let prepared = timed(&mut extension.evict, || self.evict_ahead(before, bulk));
+        let granted = prepared.and_then(|()| self.lock_extension(tx, &mut extension));
+        let waiting = extenders.fetch_sub(1, Relaxed) - 1;
+        let done = granted.and_then(|()| {
+            let done = self.extend_locked(waiting, bulk, &mut extension);
+            let tag = LockTag::Extend(self.rel);
+            tx.manager().locks.unlock(tx.locks(), tag, LockMode::Exclusive);
+            done
+        });
+        self.state.extension.add(&extension);
         done
     }
 
-    fn extend_locked(&self, waiting: u32, bulk: u32) -> Result<()> {
+    /// Evicts what has to go for the pages that are about to be added.
+    fn evict_ahead(&self, waiting: u32, bulk: u32) -> Result<()> {
+        if extension::is_locked() {
+            return Ok(());
+        }
+        let blocks = self.storage.block_count(self.rel, Fork::Main)?;
+        let pages = extension::pages_to_add(blocks, waiting, bulk);
+        self.storage.pool.make_room(pages as usize)
+    }
+
+    fn lock_extension(&self, tx: &Transaction, extension: &mut Extension) -> Result<()> {
+        let locks = &tx.manager().locks;
+        let tag = LockTag::Extend(self.rel);
+        if locks.lock(tx.locks(), tag, LockMode::Exclusive, LockWait::Try)? {
+            return Ok(());
+        }
+        extension.waited = true;
+        timed(&mut extension.lock, || {
+            locks.lock(tx.locks(), tag, LockMode::Exclusive, LockWait::Block).map(drop)
+        })
+    }
+
+    fn extend_locked(&self, waiting: u32, bulk: u32, extension: &mut Extension) -> Result<()> {
         let space = &self.state.space;
         if space.fresh_count() > 0 {
             return Ok(());
         }
         let blocks = self.storage.block_count(self.rel, Fork::Main)?;
-        let own = (blocks / 8).clamp(1, 8).max(bulk.max(1));
-        let ahead = if bulk > 0 { (blocks / 8).min(EXTEND_MAX / 4) } else { 0 };
-        let count = own.max(ahead).saturating_add(waiting.saturating_mul(8)).min(EXTEND_MAX);
+        let count = extension::pages_to_add(blocks, waiting, bulk);
         space.begin_extension(blocks);
-        let extended = self.storage.extend(self.rel, Fork::Main, count);
+        let extended =
+            timed(&mut extension.io, || self.storage.extend(self.rel, Fork::Main, count));
         let first = *extended.as_ref().unwrap_or(&0);
-        let made = if extended.is_ok() { count } else { 0 };
-        space.add_fresh(first..first + made);
-        extended.map(drop)
+        extension.pages = if extended.is_ok() { count } else { 0 };
+        let added = first..first + extension.pages;
+        let brought_in = if extension::is_locked() {
+            timed(&mut extension.evict, || self.bring_in(added.clone()))
+        } else {
+            Ok(())
+        };
+        space.add_fresh(added);
+        extended.and(brought_in)
+    }
+
+    /// Gives fresh pages their place in memory.
+    fn bring_in(&self, blocks: std::ops::Range<u32>) -> Result<()> {
+        for block in blocks {
+            self.storage.pool.pin_new(PageId::main(self.rel, block))?;
+        }
+        Ok(())
     }
 }
 

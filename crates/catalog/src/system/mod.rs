@@ -162,6 +162,8 @@ fn server_rows(name: &'static str) -> RowsFn {
     } }
     views!(
         "pg_stat_activity",
+        "pg_buffercache",
+        "pg_stat_relation_extension",
         "pg_locks",
         "pg_prepared_statements",
         "pg_stat_blocking",

@@ -2,6 +2,8 @@
 
 mod activity;
 mod blocking;
+mod buffers;
+mod extension;
 mod locks;
 mod memory;
 mod session;
@@ -22,6 +24,8 @@ pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
         "pg_stat_blocking" => blocking::now(server),
         "pg_stat_blocking_history" => blocking::history(server),
         "pg_locks" => server.engine.txn.locks.snapshot().iter().map(locks::lock).collect(),
+        "pg_buffercache" => buffers::frames(server),
+        "pg_stat_relation_extension" => extension::relations(server),
         "pg_stat_all_tables" => tables::tables(server, true),
         "pg_stat_user_tables" => tables::tables(server, false),
         "pg_stat_session_memory" => memory::sessions(),

@@ -31,7 +31,7 @@ use base::settings::{live_enum, setting};
 use base::{Fork, PageId, RelId, WaitEvent};
 use sched::{RawLwLock, WaitObject};
 
-use super::Page;
+use super::{FrameInfo, Page};
 
 pub(super) const PIN: u64 = 1;
 const PINS: u64 = (1 << 24) - 1;
@@ -170,6 +170,23 @@ impl Frame {
     pub(super) fn shared_words(&self) -> [u64; 3] {
         let latch = u64::from(self.latch.is_locked()) | u64::from(self.latch.has_waiters()) << 1;
         [self.state(), self.version.load(Ordering::Acquire), latch]
+    }
+
+    /// What is in it. The name counts only if the page didn't leave while it was read.
+    pub(super) fn info(&self) -> FrameInfo {
+        let version = self.version.load(Ordering::Acquire);
+        let state = self.state();
+        let id = self.id();
+        let here = state & (CLAIMED | VALID) == VALID && self.state() & CLAIMED == 0;
+        // Somebody who changes the page moves the version as well, but then it is pinned and stays.
+        let same = self.still(version) || self.is(id);
+        FrameInfo {
+            number: self.index,
+            page: (here && same).then_some(id),
+            dirty: state & DIRTY != 0,
+            usage: ((state & USAGES) / USAGE).min(USAGE_MAX / USAGE) as u16,
+            pins: (state & PINS) as u32,
+        }
     }
 
     pub(super) fn is_pinned(&self) -> bool {

@@ -22,7 +22,7 @@ use sched::{Mutex, SpinLock, TaskRef, Waiting};
 use super::arena::Arena;
 use super::frame::{CLAIMED, DIRTY, Frame, READING, RETIRED, VALID, WRITING};
 use super::mapping::{Bucket, Mapping};
-use super::{PAGE_SIZE, Page, PageView, Pinned};
+use super::{FrameInfo, PAGE_SIZE, Page, PageView, Pinned};
 use crate::files::Files;
 use crate::memory::memory_of_machine;
 use crate::options::Options;
@@ -293,6 +293,23 @@ impl Pool {
         }
         free.push(frame.index);
         self.free_len.store(free.len(), Ordering::Relaxed);
+    }
+
+    /// See [`super::BufferPool::make_room`].
+    pub(super) fn make_room(&self, frames: usize) -> Result<()> {
+        let wanted = frames.min(self.arena.active() / 4);
+        while self.free_len.load(Ordering::Relaxed) < wanted {
+            match self.sweep(None)? {
+                Some(frame) => self.give_back(frame),
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// See [`super::BufferPool::contents`].
+    pub(super) fn contents(&self) -> impl Iterator<Item = FrameInfo> {
+        self.arena.frames()[..self.arena.active()].iter().map(Frame::info)
     }
 
     /// Free frames below which the background writer is asked for more.
