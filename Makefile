@@ -4,7 +4,7 @@ PORT ?= 5432
 HTTP_PORT ?= 8432
 DATA ?= ./data
 
-.PHONY: run test bench lab crash resize tidy docs loom
+.PHONY: run test bench lab incident locks crash resize tidy docs loom
 
 run:
 	@scripts/need build
@@ -32,6 +32,19 @@ lab:
 	cargo build --release --quiet -p threadgres
 	target/release/threadgres lab all -o $(LAB_DIR) $(LAB)
 	LAB_REPORT=$(abspath $(LAB_DIR))/report/index.html cargo test --release --quiet -p threadgres --test lab -- --ignored
+
+# The starvation of the exclusive locker, and its cure: four parts of 40 seconds. Fails when a claim
+# does not hold. make incident INCIDENT="--seconds 60 --output incident.jsonl"
+incident:
+	@scripts/need build
+	cargo build --release --quiet -p threadgres
+	target/release/threadgres lab incident $(INCIDENT)
+
+# 200,000 heavyweight locks held by 2,000 sessions at once, no setting changed.
+locks:
+	@scripts/need build
+	cargo build --release --quiet -p threadgres
+	target/release/threadgres lab incident --locks
 
 # The crash test with more rounds than `make test` has: make crash ROUNDS=500
 crash:
