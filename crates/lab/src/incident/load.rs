@@ -34,12 +34,13 @@ pub struct Load {
 /// # Errors
 /// The server's.
 pub fn prepare(server: &Server) -> Result<()> {
-    server.connect()?.query(&format!(
+    let mut client = server.connect()?;
+    client.query(&format!(
         "CREATE TABLE hot (id int PRIMARY KEY, value int);
          INSERT INTO hot SELECT i, i FROM generate_series(1, {HOT_ROWS}) AS i;
-         CREATE TABLE grows (filler char({ROW_BYTES}));
-         VACUUM ANALYZE hot;"
+         CREATE TABLE grows (filler char({ROW_BYTES}))"
     ))?;
+    client.query("VACUUM ANALYZE hot")?;
     Ok(())
 }
 
