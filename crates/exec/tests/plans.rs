@@ -37,6 +37,7 @@ fn prepared(statement: Statement, types: &[Oid], writes: bool) -> Arc<Prepared> 
         catalog_version: 0,
         tag: "",
         writes,
+        identity: Default::default(),
         executor: ExecCache::default(),
     })
 }
