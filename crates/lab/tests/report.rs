@@ -139,6 +139,7 @@ fn others() -> Vec<Record> {
         for second in 0..20 {
             let waited = if limit < 0 { f64::from(second) * 1000.0 } else { 3.0 };
             out.push(Record::Second(IncidentSecond {
+                part: limit.to_string(),
                 limit,
                 second,
                 values: BTreeMap::from([
