@@ -208,6 +208,13 @@ pub struct Index {
     /// Storage parameters.
     #[serde(default)]
     pub options: Vec<(String, String)>,
+    /// The CSN of the commit that made its files; 0: before the server started. An older snapshot may
+    /// see row versions that it has no entries for.
+    #[serde(skip)]
+    pub since: u64,
+    /// Kept up to date, but not read: the view is that of such an older snapshot.
+    #[serde(skip)]
+    pub hidden: bool,
 }
 
 /// A key column of an index.

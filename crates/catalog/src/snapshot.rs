@@ -35,6 +35,18 @@ pub enum Relation {
 }
 
 impl Snapshot {
+    /// What a transaction plans with whose snapshot is as old as this CSN: younger indexes are there, to
+    /// be kept up to date, but hidden. Private, like a version with uncommitted changes.
+    pub fn for_snapshot(&self, csn: u64) -> Snapshot {
+        let mut old = self.clone();
+        old.version = 0;
+        for index in self.indexes.values().filter(|index| index.since > csn) {
+            let hidden = Index { hidden: true, ..Index::clone(index) };
+            old.indexes.insert(hidden.oid, Arc::new(hidden));
+        }
+        old
+    }
+
     /// Puts an object in, or in the place of the one with its id.
     pub fn put(&mut self, object: Object) {
         self.remove(object.oid());

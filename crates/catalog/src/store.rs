@@ -24,13 +24,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use access::Heap;
 use access::heap::InsertHint;
-use base::{Error, Oid, RelId, Result, TupleId, WaitEvent, err};
+use base::{Csn, Error, Oid, RelId, Result, TupleId, WaitEvent, err};
 use imbl::OrdMap;
 use sched::{LwLock, Mutex};
 use storage::Storage;
 use txn::{Isolation, LockMode, LockTag, LockWait, Transaction, TxnManager};
 
-use crate::object::{Id, Object};
+use crate::object::{Id, Index, Object};
 use crate::snapshot::Snapshot;
 
 /// The internal heap's files.
@@ -45,6 +45,8 @@ pub struct Catalog {
     heap: Heap,
     current: LwLock<Arc<Snapshot>>,
     version: AtomicU64,
+    /// See [`Catalog::newest_index`].
+    newest_index: AtomicU64,
     /// Where the rows of each published object are: (version, root) of each part.
     places: Mutex<HashMap<Id, Places>>,
 }
@@ -92,6 +94,7 @@ impl Catalog {
             heap: Heap::open(storage, CATALOG_REL),
             current: LwLock::new(WaitEvent::LWLockCatalogSnapshot, Arc::new(Snapshot::default())),
             version: AtomicU64::new(0),
+            newest_index: AtomicU64::new(0),
             places: Mutex::new(WaitEvent::LWLockCatalogSnapshot, HashMap::new()),
         });
         let owner = txn.new_owner(&sched::current(), std::process::id() as i32);
@@ -146,7 +149,7 @@ impl Catalog {
         for object in crate::object::initial() {
             changes.put(tx, object)?;
         }
-        let lsn = tx.commit(&[], |_| changes.publish())?;
+        let lsn = tx.commit(&[], |csn| changes.publish(csn))?;
         self.storage.wal.flush(lsn)?;
         changes.committed();
         Ok(())
@@ -174,6 +177,12 @@ impl Catalog {
     /// The published version's number; one atomic load.
     pub fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
+    }
+
+    /// The CSN of the last commit that made an index on a table that was there already; 0: none since
+    /// the start. Transactions with an older snapshot plan with [`Snapshot::for_snapshot`].
+    pub fn newest_index(&self) -> u64 {
+        self.newest_index.load(Ordering::Acquire)
     }
 
     /// The internal heap, for vacuum.
@@ -322,13 +331,21 @@ impl CatalogTx {
     }
 
     /// To be called from [`Transaction::commit`]'s `before_publish`.
-    pub fn publish(&mut self) {
+    pub fn publish(&mut self, csn: Csn) {
         if self.changes.objects.is_empty() {
             return;
         }
         let mut current = self.catalog.current.write();
         let next = current.version + 1;
-        *current = Arc::new(apply(&current, &self.changes, next));
+        let mut published = apply(&current, &self.changes, next);
+        for index in self.changes.objects.values().flatten() {
+            if let Object::Index(index) = &**index {
+                if note_files(&current, &mut published, index, csn) {
+                    self.catalog.newest_index.store(csn.0, Ordering::Release);
+                }
+            }
+        }
+        *current = Arc::new(published);
         let mut places = self.catalog.places.lock();
         for (id, rows) in &self.changes.places {
             if rows.is_empty() {
@@ -362,6 +379,14 @@ impl CatalogTx {
             }
         }
     }
+}
+
+/// Notes since when the index has its files; whether they are new and the table isn't.
+fn note_files(before: &Snapshot, published: &mut Snapshot, index: &Index, csn: Csn) -> bool {
+    let old = before.index(index.oid).filter(|old| old.rel == index.rel);
+    let since = old.map_or(csn.0, |old| old.since);
+    published.put(Object::Index(Index { since, hidden: false, ..index.clone() }));
+    old.is_none() && before.table(index.table).is_some()
 }
 
 /// A new snapshot with the changes in it.

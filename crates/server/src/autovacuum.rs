@@ -172,7 +172,7 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
         return Err(error);
     }
     tx.set_publishes();
-    let lsn = tx.commit(&[], |_| catalog_tx.publish())?;
+    let lsn = tx.commit(&[], |csn| catalog_tx.publish(csn))?;
     engine.storage.wal.flush(lsn)?;
     catalog_tx.committed();
     Ok(())

@@ -67,6 +67,8 @@ fn primary_key(snapshot: &mut Snapshot, mut table: Table, columns: &[u16]) {
         unique: true,
         primary: true,
         options: Vec::new(),
+        since: 0,
+        hidden: false,
     }));
     snapshot.put(Object::Table(Box::new(table)));
 }

@@ -245,6 +245,13 @@ impl Transaction {
         snapshot
     }
 
+    /// The snapshot that all statements of the transaction share, once it is taken: above READ
+    /// COMMITTED.
+    #[inline]
+    pub fn lasting_snapshot(&self) -> Option<Csn> {
+        Some(Csn(self.csn.load(Ordering::Relaxed))).filter(|csn| csn.0 != 0)
+    }
+
     /// Whether the transaction has its snapshot (above READ COMMITTED).
     pub(crate) fn has_snapshot(&self) -> bool {
         self.csn.load(Ordering::Acquire) != 0

@@ -131,7 +131,7 @@ impl Heap {
         let change = Change { tx, xid: tx.xid()?, mode, data, in_chain: !indexed_changed };
         let mut queue = Queue { tx, tag: None };
         loop {
-            let claim = self.claim(tx, tid, root, mode, RowWait::Block, &mut queue)?;
+            let claim = self.claim(tx, tid, root, mode, RowWait::Block, &mut queue, "delete")?;
             let claimed = match self.settle(claim, &mut queue, &change)? {
                 Ok(claimed) => claimed,
                 Err(result) => return Ok(result),
@@ -207,7 +207,7 @@ impl Heap {
         let mode = RowLockMode::Update;
         let change = Change { tx, xid: tx.xid()?, mode, data: &[], in_chain: false };
         let mut queue = Queue { tx, tag: None };
-        let claim = self.claim(tx, tid, root, mode, RowWait::Block, &mut queue)?;
+        let claim = self.claim(tx, tid, root, mode, RowWait::Block, &mut queue, "delete")?;
         let claimed = match self.settle(claim, &mut queue, &change)? {
             Ok(claimed) => claimed,
             Err(result) => return Ok(result),
@@ -236,7 +236,7 @@ impl Heap {
         let xid = tx.xid()?;
         let mut queue = Queue { tx, tag: None };
         loop {
-            let claimed = match self.claim(tx, tid, root, mode, wait, &mut queue)? {
+            let claimed = match self.claim(tx, tid, root, mode, wait, &mut queue, "update")? {
                 Claim::Ours(claimed) => claimed,
                 Claim::Gone | Claim::SelfChanged => return Ok(LockResult::Gone),
                 Claim::WouldBlock => return Ok(LockResult::WouldBlock),
@@ -280,6 +280,7 @@ impl Heap {
     }
 
     /// Gets hold of the newest version of the row that `tid` is a version of; see the module.
+    /// `deleted`: what a deletion counts as when it makes the transaction fail.
     #[allow(clippy::too_many_arguments)]
     fn claim(
         &self,
@@ -289,6 +290,7 @@ impl Heap {
         mode: RowLockMode,
         wait: RowWait,
         queue: &mut Queue<'_>,
+        deleted: &str,
     ) -> Result<Claim> {
         let locks = &tx.manager().locks;
         let (mut at, mut chain, mut moved) = (tid, root, false);
@@ -302,7 +304,7 @@ impl Heap {
             let rivals = match judge(tx, guard.page(), offset, mode) {
                 Verdict::SelfChanged => return Ok(Claim::SelfChanged),
                 Verdict::Deleted => {
-                    refuse_above_read_committed(tx, "delete")?;
+                    refuse_above_read_committed(tx, deleted)?;
                     return Ok(Claim::Gone);
                 }
                 Verdict::Updated(next) => {

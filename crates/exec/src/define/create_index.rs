@@ -78,6 +78,8 @@ pub fn build(
         unique,
         primary,
         options: options.to_vec(),
+        since: 0,
+        hidden: false,
     };
     index_build::fill(cx, table, &index)?;
     cx.catalog_tx.put(cx.tx, Object::Index(index.clone()))?;

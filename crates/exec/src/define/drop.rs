@@ -204,6 +204,7 @@ fn drop_table(cx: &mut ExecContext<'_>, id: u32, together: &[u32]) -> Result<()>
     if let Some(stats) = view.stats(id) {
         cx.catalog_tx.remove(cx.tx, Object::Stats(Box::new((**stats).clone())).oid())?;
     }
+    cx.tx.replaces_relation(RelId(table.rel))?;
     cx.catalog_tx.drop_files_at_commit(RelId(table.rel));
     cx.catalog_tx.remove(cx.tx, id)
 }
@@ -228,6 +229,9 @@ pub fn forget_reference(cx: &mut ExecContext<'_>, parent: u32, child: u32) -> Re
 pub fn remove_index(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
     let view = cx.catalog_tx.view();
     if let Some(index) = view.index(id) {
+        if let Some(table) = view.table(index.table) {
+            cx.engine.txn.serial.transfer(RelId(index.rel), RelId(table.rel));
+        }
         cx.catalog_tx.drop_files_at_commit(RelId(index.rel));
         remove_comments(cx, id)?;
         cx.catalog_tx.remove(cx.tx, id)?;

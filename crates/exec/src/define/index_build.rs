@@ -1,8 +1,8 @@
 //! Fills a new index: keys of all rows that are live now, sorted, into full pages.
 //!
 //! The caller's lock keeps writers out. Rows are indexed by the root of their chain. Versions that
-//! only older snapshots see get no entry: a transaction that began before the index was made and
-//! uses it would miss them (PostgreSQL keeps such a transaction from using it).
+//! only older snapshots see get no entry; a transaction with such a snapshot plans without the index
+//! (`catalog::Index::since`).
 //!
 //! Short keys of equal length are packed with their row id into one 128-bit number, so that ten
 //! million of them sort without touching memory elsewhere.

@@ -47,12 +47,15 @@ pub fn rewrite(cx: &mut ExecContext<'_>, mut table: Table, select: &str) -> Resu
         sched::check_interrupts()
     })?;
     flush(&handle, tx, &mut part)?;
+    let serial = &cx.engine.txn.serial;
+    serial.transfer(old, RelId(table.rel));
     cx.catalog_tx.drop_files_at_commit(old);
     let view = cx.catalog_tx.view();
     let indexes = view.indexes_of(&table);
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
     for index in indexes {
         let mut index = Index::clone(&index);
+        serial.transfer(RelId(index.rel), RelId(table.rel));
         cx.catalog_tx.drop_files_at_commit(RelId(index.rel));
         index.rel = new_files(cx)?.0;
         index_build::fill(cx, &table, &index)?;

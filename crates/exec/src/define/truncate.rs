@@ -53,12 +53,15 @@ pub fn run(names: &[Name], cascade: bool, cx: &mut ExecContext<'_>) -> Result<()
 fn truncate(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
     let mut table = refresh(cx, id)?;
     let rel = new_files(cx)?;
+    cx.tx.replaces_relation(RelId(table.rel))?;
+    cx.engine.txn.serial.transfer(RelId(table.rel), rel);
     cx.catalog_tx.drop_files_at_commit(RelId(table.rel));
     table.rel = rel.0;
     let view = cx.catalog_tx.view();
     for index in view.indexes_of(&table) {
         let mut index = Index::clone(&index);
         let rel = new_files(cx)?;
+        cx.engine.txn.serial.transfer(RelId(index.rel), RelId(table.rel));
         cx.catalog_tx.drop_files_at_commit(RelId(index.rel));
         index.rel = rel.0;
         BTree::create(&cx.engine.storage, rel)?;

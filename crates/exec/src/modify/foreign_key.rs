@@ -324,8 +324,12 @@ fn lock_parent(
     codec.encode(&row, &mut bytes)?;
     let tree = BTree::open(&run.cx.engine.storage, RelId(fk.index.rel));
     // Before the look-up: a version that a running update takes out of these roots later is still
-    // seen, and the lock follows it to the newest one.
-    let snapshot = everything(run);
+    // seen, and the lock follows it to the newest one. Above READ COMMITTED the transaction's
+    // snapshot decides: a parent that came later is not there, one that went later can't be locked.
+    let mut snapshot = everything(run);
+    if run.cx.tx.isolation() != txn::Isolation::ReadCommitted {
+        snapshot = Snapshot { command: snapshot.command, ..run.cx.tx.snapshot() };
+    }
     let mut roots = Vec::new();
     tree.lookup(run.cx.tx, &bytes, |root| {
         roots.push(root);

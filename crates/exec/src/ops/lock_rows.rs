@@ -17,6 +17,10 @@ use crate::table::{Projection, TableHandle, Version};
 pub struct LockRows {
     input: Box<dyn Operator>,
     tables: Vec<(TableHandle, Projection)>,
+    /// Input that has not been looked at yet, from this row on.
+    rest: Option<(Batch, usize)>,
+    /// How many more rows will be asked for: others are not locked.
+    wanted: u64,
 }
 
 impl LockRows {
@@ -32,7 +36,7 @@ impl LockRows {
             let columns: Vec<ScanColumn> = target.columns.iter().map(|(_, c)| *c).collect();
             tables.push((handle, Projection::new(&target.table, &columns)));
         }
-        Ok(LockRows { input, tables })
+        Ok(LockRows { input, tables, rest: None, wanted: u64::MAX })
     }
 
     /// Locks one table's row; false when the input row falls out.
@@ -87,17 +91,27 @@ impl Operator for LockRows {
             return Err(wrong_node());
         };
         let types = super::types(input, run.prepared);
-        while let Some(batch) = self.input.next(input, run)? {
+        while self.wanted > 0 {
+            let next = match self.rest.take() {
+                Some(rest) => Some(rest),
+                None => self.input.next(input, run)?.map(|batch| (batch, 0)),
+            };
+            let Some((batch, mut at)) = next else { break };
             let mut out = rows::empty(&types);
-            'rows: for n in 0..batch.rows {
+            'rows: while at < batch.rows && (out.rows as u64) < self.wanted {
                 sched::check_interrupts()?;
-                let mut row = rows::get(&batch, n, &types);
+                let mut row = rows::get(&batch, at, &types);
+                at += 1;
                 for (number, target) in targets.iter().enumerate() {
                     if !self.lock(number, target, &mut row, run)? {
                         continue 'rows;
                     }
                 }
                 rows::push(&mut out, row);
+            }
+            self.wanted -= out.rows as u64;
+            if at < batch.rows {
+                self.rest = Some((batch, at));
             }
             if out.rows > 0 {
                 return Ok(Some(out));
@@ -110,6 +124,11 @@ impl Operator for LockRows {
         let Node::LockRows { input, .. } = &plan.node else {
             return Err(wrong_node());
         };
+        (self.rest, self.wanted) = (None, u64::MAX);
         self.input.rescan(input, run)
+    }
+
+    fn bound(&mut self, rows: u64) {
+        self.wanted = rows;
     }
 }

@@ -164,7 +164,7 @@ impl Session<'_> {
     pub fn commit(&mut self) {
         let tx = self.tx.take().expect("a transaction");
         let catalog = &mut self.catalog;
-        let lsn = tx.commit(&[], |_| catalog.publish()).expect("commit");
+        let lsn = tx.commit(&[], |csn| catalog.publish(csn)).expect("commit");
         self.db.engine.storage.wal.flush(lsn).expect("flush");
         self.catalog.committed();
     }

@@ -52,10 +52,11 @@ impl State {
     ) -> Result<(R, u64)> {
         let catalog = self.take_view();
         self.settings.resolve_path(&catalog, &self.user);
+        let old = self.older_than_an_index().map(|csn| Arc::new(catalog.for_snapshot(csn)));
         let engine = &self.server.engine;
         let size = |table: &Table| table_size(engine, &catalog, table);
         let cx = PrepareContext {
-            catalog: &catalog,
+            catalog: old.as_ref().unwrap_or(&catalog),
             settings: self.settings.get(),
             search_path: self.settings.path(),
             format: &self.settings.format,
@@ -68,7 +69,8 @@ impl State {
             let _memory = sched::memory::for_use(sched::memory::Use::Planning);
             f(&self.server.plans, &cx)
         };
-        let version = if self.catalog_tx.changed() { u64::MAX } else { catalog.version };
+        let private = old.is_some() || self.catalog_tx.changed();
+        let version = if private { u64::MAX } else { catalog.version };
         self.catalog = Some(catalog);
         result.map(|r| (r, version))
     }
@@ -97,11 +99,18 @@ impl State {
         Ok((PlanOf { prepared, version, epoch: self.settings.epoch }, params))
     }
 
+    /// The transaction's snapshot, when it is older than some index, which may lack what it sees.
+    fn older_than_an_index(&self) -> Option<u64> {
+        let csn = self.transaction.current.as_ref()?.lasting_snapshot()?.0;
+        (csn < self.server.engine.catalog.newest_index()).then_some(csn)
+    }
+
     /// Whether a plan can be used as it is.
     pub(super) fn is_fresh(&self, plan: &PlanOf) -> bool {
         plan.version == self.server.engine.catalog.version()
             && plan.epoch == self.settings.epoch
             && !self.catalog_tx.changed()
+            && self.older_than_an_index().is_none()
     }
 
     /// Makes the plan of a prepared statement fresh.

@@ -341,6 +341,7 @@ impl State {
         let timeout = self.settings.statement_timeout;
         self.entry.task.memory().begin_statement(self.settings.memory_limit);
         self.owner.lock_timeout_ms.store(self.settings.lock_timeout, Ordering::Relaxed);
+        self.owner.deadlock_timeout_ms.store(self.settings.deadlock_timeout, Ordering::Relaxed);
         if timeout > 0 && !self.deadline_armed {
             self.deadline_armed = true;
             let deadline = Instant::now() + Duration::from_millis(timeout);

@@ -87,6 +87,8 @@ pub struct SessionSettings {
     pub statement_timeout: u64,
     /// `lock_timeout`, likewise.
     pub lock_timeout: u64,
+    /// `deadlock_timeout`, likewise.
+    pub deadlock_timeout: u64,
     /// `session_memory_limit` in bytes.
     pub memory_limit: i64,
     /// `compute_query_id` isn't off.
@@ -130,6 +132,7 @@ impl SessionSettings {
             environment: 0,
             statement_timeout: 0,
             lock_timeout: 0,
+            deadlock_timeout: 0,
             memory_limit: 0,
             compute_query_id: true,
             synchronous_commit: true,
@@ -154,6 +157,7 @@ impl SessionSettings {
         self.format = FormatContext { now, ..checks::format_context(settings) };
         self.statement_timeout = settings.int(setting::STATEMENT_TIMEOUT) as u64;
         self.lock_timeout = settings.int(setting::LOCK_TIMEOUT) as u64;
+        self.deadlock_timeout = settings.int(setting::DEADLOCK_TIMEOUT) as u64;
         self.memory_limit = settings.int(setting::SESSION_MEMORY_LIMIT) << 10;
         self.compute_query_id = settings.str(setting::COMPUTE_QUERY_ID) != "off";
         self.synchronous_commit = settings.str(setting::SYNCHRONOUS_COMMIT) != "off";

@@ -284,9 +284,9 @@ impl State {
         };
         let committed = {
             let catalog_tx = &mut self.catalog_tx;
-            tx.commit(&[], |_| {
+            tx.commit(&[], |csn| {
                 if changed {
-                    catalog_tx.publish();
+                    catalog_tx.publish(csn);
                 }
             })
         };

@@ -21,7 +21,7 @@ pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
         "pg_stat_activity" => server.sessions.all().iter().map(|e| activity::activity(e)).collect(),
         "pg_stat_blocking" => blocking::now(server),
         "pg_stat_blocking_history" => blocking::history(server),
-        "pg_locks" => server.engine.txn.locks.snapshot().iter().map(locks::lock).collect(),
+        "pg_locks" => locks::locks(server),
         "pg_stat_all_tables" => tables::tables(server, true),
         "pg_stat_user_tables" => tables::tables(server, false),
         "pg_stat_session_memory" => memory::sessions(),

@@ -47,6 +47,9 @@ impl Planner<'_> {
         let mut best = Path { index: None, backward: false, estimate, order: Vec::new() };
         let mut best_cost = effective(&best, goal);
         for index in self.cx.catalog.indexes_of(&table.table) {
+            if index.hidden {
+                continue;
+            }
             let found = match_index(&index, table, &own, conditions);
             let orders = !goal.order.is_empty();
             if found.used.is_empty() && !orders {

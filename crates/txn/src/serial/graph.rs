@@ -117,6 +117,8 @@ pub(super) struct Graph {
     writable: usize,
     /// Committed, in that order; some active one is concurrent with each.
     finished: VecDeque<u64>,
+    /// Read locks of those that had committed by then have been released.
+    released: u64,
     /// How many of those are kept one by one.
     pub(super) retain: usize,
     /// Writers known in summary, by commit.
@@ -449,7 +451,10 @@ impl Graph {
         }
         work.forget_old = if self.writable == 0 { NEVER } else { oldest };
         if self.writable == 0 {
-            work.release.extend(self.finished.iter().map(|id| self.nodes[id].xact.clone()));
+            let nodes = self.finished.iter().rev().map(|id| &self.nodes[id]);
+            let new = nodes.take_while(|node| node.committed > self.released);
+            work.release.extend(new.map(|node| node.xact.clone()));
+            self.released = self.sequence;
         }
     }
 

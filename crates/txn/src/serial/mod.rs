@@ -34,6 +34,7 @@ use sched::{Mutex, Wake};
 
 pub use reads::Target;
 
+use crate::XidStatus;
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
 use graph::{Begun, Graph, Reason, Work};
@@ -325,6 +326,9 @@ impl Transaction {
     /// `40001`.
     pub fn met(&self, xid: Xid) -> Result<()> {
         let Some(xact) = self.watched().filter(|_| self.tracks_reads()) else { return Ok(()) };
+        if self.manager().status(xid) == XidStatus::Aborted {
+            return Ok(());
+        }
         if xact.is_doomed() {
             return Err(failure(Reason::DoomedReading));
         }

@@ -10,7 +10,7 @@ use base::{RelId, Result, TupleId, Xid, sqlstate};
 
 use super::*;
 use crate::tests::{manager, session};
-use crate::{Isolation, LockOwner, TxnManager, XidStatus};
+use crate::{Isolation, LockOwner, TxnManager};
 
 const TABLE: RelId = RelId(20_001);
 const INDEX: RelId = RelId(20_002);
