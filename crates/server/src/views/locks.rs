@@ -13,8 +13,7 @@ use crate::server::Server;
 
 /// All rows.
 pub(super) fn locks(server: &Server) -> Vec<Vec<Datum>> {
-    let mut rows: Vec<Vec<Datum>> =
-        server.engine.txn.locks.snapshot().iter().map(lock).collect();
+    let mut rows: Vec<Vec<Datum>> = server.engine.txn.locks.snapshot().iter().map(lock).collect();
     let reads = server.engine.txn.serial.rows();
     if !reads.is_empty() {
         let catalog = server.engine.catalog.current();
