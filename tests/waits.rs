@@ -5,7 +5,8 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use support::{Client, Server, TempDir};
+use support::client::Client;
+use support::{Server, TempDir};
 
 fn set(server: &Server, name: &str, value: &str) {
     let script = format!("ALTER SYSTEM SET {name} = '{value}';\nSELECT pg_reload_conf();\n");
