@@ -206,6 +206,7 @@ impl<'p> Describe<'p> {
             Node::Project { input, .. } => {
                 let mut shown = self.node(input, slots);
                 shown.estimate = plan.estimate;
+                shown.measure = self.measure(plan);
                 return shown;
             }
             Node::Filter { input, condition } => {

@@ -108,6 +108,9 @@ pub struct HistoryCursor {
 /// The records that came since the cursor's last use, by the end of the wait; the cursor moves on.
 /// `idle`: with waits for work.
 pub fn history_since(cursor: &mut HistoryCursor, idle: bool) -> Vec<WaitRecord> {
+    if live_int(setting::PG_WAIT_SAMPLING_HISTORY_SIZE) == 0 {
+        return Vec::new(); // what a ring still has goes with its next record
+    }
     let rings = rings();
     let fresh = cursor.next.is_empty();
     cursor.next.resize(rings.len(), [0; 2]);
