@@ -299,13 +299,18 @@ impl Task {
     /// session, by whoever runs it next).
     pub(crate) fn begin_wait(&self, waiting: Waiting) {
         let began = if live_bool(setting::TRACK_WAIT_TIMING) { now_ns() } else { 0 };
+        self.show_wait(waiting, began);
+    }
+
+    /// A wait that is seen as going on since `began_ns` (0: no clock was read).
+    fn show_wait(&self, waiting: Waiting, began_ns: u64) {
         // A reader that sees one of these sees that the wait before is over.
         fence(Ordering::Release);
         let [first, second] = waiting.object.encode();
         self.wait_object[0].store(first, Ordering::Relaxed);
         self.wait_object[1].store(second, Ordering::Relaxed);
         self.wait_blocker.store(waiting.blocker, Ordering::Relaxed);
-        self.wait.store((u64::from(waiting.event as u8) + 1) << 56 | began, Ordering::Release);
+        self.wait.store((u64::from(waiting.event as u8) + 1) << 56 | began_ns, Ordering::Release);
     }
 
     /// Ends what `begin_wait` began, if anything, and puts it down to a statement. Only the task
@@ -356,8 +361,15 @@ impl Task {
         self.end_wait_of(0);
     }
 
-    /// [`park`] and its kin; called by the running task only.
-    fn park(&self, waiting: Waiting, deadline: u64, interruptible: bool) -> Wake {
+    /// [`park`] and its kin; called by the running task only. With `part_of`, the beginning of a
+    /// longer wait, that one is shown, and nothing is recorded.
+    fn park(
+        &self,
+        waiting: Waiting,
+        deadline: u64,
+        interruptible: bool,
+        part_of: Option<u64>,
+    ) -> Wake {
         if self.parking.take_token() {
             return Wake::Unparked;
         }
@@ -371,10 +383,16 @@ impl Task {
             waiting.event.info().name
         );
         let statement = if interruptible { self.statement_deadline() } else { NEVER };
-        self.begin_wait(waiting);
+        match part_of {
+            None => self.begin_wait(waiting),
+            Some(began) => self.show_wait(waiting, began),
+        }
         let how = if interruptible { PARKED } else { PARKED | DEAF };
         let wake = self.sleep(how, deadline.min(statement));
-        self.end_wait();
+        match part_of {
+            None => self.end_wait(),
+            Some(_) => self.wait.store(0, Ordering::Release),
+        }
         wake.unwrap_or_else(|| self.explain(deadline, interruptible))
     }
 
@@ -550,12 +568,47 @@ static BACKGROUND: SpinLock<Vec<Weak<Task>>> = SpinLock::new(Vec::new());
 /// waker looks, and checks its condition again afterwards: wake-ups may be spurious. `waiting` is a
 /// [`WaitEvent`], or a [`Waiting`] where the object is known.
 pub fn park(waiting: impl Into<Waiting>, deadline: Option<Instant>) -> Wake {
-    local().current().park(waiting.into(), deadline.map_or(NEVER, clock::to_ns), true)
+    local().current().park(waiting.into(), deadline.map_or(NEVER, clock::to_ns), true, None)
+}
+
+/// A wait that takes several parks, because the waiter looks after something else in between (for
+/// deadlocks, say). Others see one wait, and one is recorded, when it is over.
+pub struct LongWait {
+    waiting: Waiting,
+    began_ns: u64,
+    parked: bool,
+}
+
+impl LongWait {
+    /// Begins with the first park.
+    pub fn new(waiting: impl Into<Waiting>) -> LongWait {
+        let began_ns = if live_bool(setting::TRACK_WAIT_TIMING) { now_ns() } else { 0 };
+        LongWait { waiting: waiting.into(), began_ns, parked: false }
+    }
+
+    /// As [`park`], behind this task (0: not known).
+    pub fn park(&mut self, blocker: u64, deadline: Option<Instant>) -> Wake {
+        self.parked = true;
+        self.waiting = self.waiting.behind(blocker);
+        let deadline = deadline.map_or(NEVER, clock::to_ns);
+        local().current().park(self.waiting, deadline, true, Some(self.began_ns))
+    }
+}
+
+impl Drop for LongWait {
+    fn drop(&mut self) {
+        if self.parked {
+            let local = local();
+            let task = local.current();
+            task.show_wait(self.waiting, self.began_ns);
+            task.end_wait();
+        }
+    }
 }
 
 /// As [`park`], but interrupts stay pending and do not end the wait.
 pub fn park_uninterruptible(waiting: impl Into<Waiting>, deadline: Option<Instant>) -> Wake {
-    local().current().park(waiting.into(), deadline.map_or(NEVER, clock::to_ns), false)
+    local().current().park(waiting.into(), deadline.map_or(NEVER, clock::to_ns), false, None)
 }
 
 /// Labels a blocking system call (page read, file sync) with its wait event and, as a [`Waiting`],

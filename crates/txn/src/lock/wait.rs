@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
 use base::{Result, Xid, err};
-use sched::{Waiting, Wake};
+use sched::{LongWait, Waiting, Wake};
 
 use super::deadlock::Verdict;
 use super::{LockManager, LockMode, LockOwner, LockTag, LockWait};
@@ -82,6 +82,7 @@ impl LockManager {
         let mut check = Some(if doomed { began } else { began + patience });
         let logs = owner.log_lock_waits.load(Ordering::Relaxed);
         let mut logged = false;
+        let mut wait = LongWait::new(Waiting::on(info.tag.wait_event(), info.tag.wait_object()));
         loop {
             // Before the look at the condition: it may wait for a latch, and that would use up the
             // wake-up that comes after the look.
@@ -93,8 +94,7 @@ impl LockManager {
                 return Ok(());
             }
             let deadline = [give_up, check].into_iter().flatten().min();
-            let waiting = Waiting::on(info.tag.wait_event(), info.tag.wait_object());
-            match sched::park(waiting.behind(blocker), deadline) {
+            match wait.park(blocker, deadline) {
                 Wake::Unparked => continue,
                 Wake::Interrupted => sched::check_interrupts()?,
                 Wake::TimedOut => {}
