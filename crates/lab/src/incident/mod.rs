@@ -131,13 +131,14 @@ fn tell(plan: &Plan) -> Result<()> {
 }
 
 const EXPLANATION: &str = "\
-Each INSERT that needs a new page takes the right to extend the table and, while it has that, the
-partition of the buffer mapping exclusively. The readers take the same partition shared, some
-thousand times a millisecond, and with many more threads than cores some of them always have lost
-their core while they held it. Without a limit (-1) newcomers go on sharing it, the INSERT waits on,
-and those behind it wait for the right to extend. With a limit the newcomers queue after so many, the
-holders get their turn, and the INSERT goes on. As it is by itself this server looks up pages without
-a lock and brings new pages in outside of the extension lock.";
+What the parts rebuild: each INSERT that needs a new page takes the right to extend the table and,
+while it has that, the partition of the buffer mapping exclusively, page by page. The readers take the
+same partition shared, again and again. Where their holds overlap without a gap and newcomers are never
+held back (-1), the INSERT cannot get in; with a limit the newcomers queue after so many. How often the
+holds overlap depends on the machine: on few cores only readers that lost their core while they held
+the partition keep it, and each page that is brought in under a limit makes all others queue. The
+figures say what happened here; the server as it is looks up pages without a lock and brings new
+pages in outside of the extension lock.";
 
 /// One part: a server, the crowds, a line a second.
 fn play(plan: &Plan, limit: i64, historical: bool) -> Result<Part> {
