@@ -4,7 +4,7 @@ PORT ?= 5432
 HTTP_PORT ?= 8432
 DATA ?= ./data
 
-.PHONY: run test bench bench-watch lab incident locks crash resize tidy docs loom shuttle
+.PHONY: run test diff bench bench-watch lab incident locks crash resize tidy docs loom shuttle
 
 run:
 	@scripts/need build
@@ -16,6 +16,12 @@ test:
 	@scripts/need build clients browser isolation
 	cargo xtask tidy
 	cargo test --workspace
+
+# Every statement under tests/slt, on this server and on PostgreSQL 15: make diff DIFF=json
+# Expectations are PostgreSQL's: make diff REWRITE=1 writes them anew (see tests/diff.rs).
+diff:
+	@scripts/need build clients
+	DIFF=$(DIFF) REWRITE=$(REWRITE) cargo test -p threadgres --test diff -- --nocapture
 
 # Side by side with PostgreSQL 15 and a server that does nothing; see bench/README.md.
 bench:

@@ -12,6 +12,8 @@ pub struct Client {
 /// What a query string gave.
 #[derive(Debug, Default)]
 pub struct Answer {
+    /// Types of the columns (oids), of the last statement that had any.
+    pub types: Option<Vec<u32>>,
     /// Rows of all statements, as text; None is NULL.
     pub rows: Vec<Vec<Option<String>>>,
     /// Command tags.
@@ -37,6 +39,11 @@ impl Client {
         }
     }
 
+    /// Makes reads fail that wait longer than this.
+    pub fn give_up_after(&mut self, time: std::time::Duration) -> io::Result<()> {
+        self.stream.set_read_timeout(Some(time))
+    }
+
     /// Sends a query string and reads everything up to ReadyForQuery. An `Err` means that the
     /// connection broke, and with it that nobody knows what became of the statement.
     pub fn query(&mut self, sql: &str) -> io::Result<Answer> {
@@ -54,6 +61,7 @@ impl Client {
             let (kind, body) = self.message()?;
             match kind {
                 b'Z' => return Ok(answer),
+                b'T' => answer.types = Some(column_types(&body)),
                 b'D' => answer.rows.push(row(&body)),
                 b'C' => answer.tags.push(text(&body)),
                 b'E' => {
@@ -106,6 +114,18 @@ fn row(body: &[u8]) -> Vec<Option<String>> {
         };
         out.push(Some(String::from_utf8_lossy(&rest[..length]).into_owned()));
         rest = &rest[length..];
+    }
+    out
+}
+
+/// The types in a RowDescription.
+fn column_types(body: &[u8]) -> Vec<u32> {
+    let mut out = Vec::new();
+    let mut rest = &body[2..];
+    while let Some(end) = rest.iter().position(|b| *b == 0) {
+        let oid: [u8; 4] = rest[end + 7..end + 11].try_into().expect("four bytes");
+        out.push(u32::from_be_bytes(oid));
+        rest = &rest[end + 19..];
     }
     out
 }
