@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::{idle, root};
 
-const PG_BIN: &str = "/usr/lib/postgresql/15/bin";
+pub const PG_BIN: &str = "/usr/lib/postgresql/15/bin";
 
 struct Plan {
     seconds: u32,

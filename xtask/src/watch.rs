@@ -1,15 +1,16 @@
 //! `make bench-watch`: what watching costs. One server, the same pgbench with everything that watches
-//! switched on and off in turn, in alternating pairs; what counts is the median of the pairs' ratios.
+//! switched on and off in turn, second by second; five pairs of such runs take turns in what they begin
+//! with, and what counts is the median of the pairs' ratios.
 //!
 //! On means: waits are timed and recorded, statements are counted, and somebody reads the views once
 //! a second. (Counting latch acquisitions and noting a latch's holder can't be switched off, so they
 //! are on both sides.)
 
 use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::path::Path;
-use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fs, thread};
 
 use crate::bench::{self, Server};
@@ -19,6 +20,8 @@ const PORT: u16 = 7205;
 const CLIENTS: u32 = 10;
 const SCALE: u32 = 10;
 const PAIRS: usize = 5;
+/// Seconds of each run that don't count.
+const WARM_UP: u32 = 2;
 /// What a monitor asks once a second.
 const MONITOR: &str = "SELECT count(*) FROM pg_stat_activity; SELECT count(*) FROM pg_stat_wait_current; SELECT sum(count) FROM pg_stat_wait_profile; SELECT sum(acquisitions) FROM pg_stat_lwlock";
 
@@ -66,7 +69,7 @@ fn measure(dir: &Path, seconds: u32) -> Result<String, String> {
     bench::load(&server, SCALE)?;
     let cores = thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let mut out = format!(
-        "# What watching costs\n\n{cores} cores, client and server on one machine; pgbench, prepared, {CLIENTS} clients, scale {SCALE}, {seconds} seconds a point, fsync on. Pairs take turns in who comes first; cost: the median of the pairs' 1 - on/off.\n\n| | off, tps | on, tps | cost of each pair | median |\n| --- | --- | --- | --- | --- |\n"
+        "# What watching costs\n\n{cores} cores, client and server on one machine; pgbench, prepared, {CLIENTS} clients, scale {SCALE}, five pairs of {seconds} seconds each way, which alternate second by second, fsync on. Cost: the pairs' 1 - on/off, and the median.\n\n| | off, tps | on, tps | cost of each pair | median |\n| --- | --- | --- | --- | --- |\n"
     );
     for script in ["select-only", "tpcb-like"] {
         let line = compare(&server, script, seconds)?;
@@ -78,16 +81,12 @@ fn measure(dir: &Path, seconds: u32) -> Result<String, String> {
 
 /// A line of the table.
 fn compare(server: &Server, script: &str, seconds: u32) -> Result<String, String> {
-    switch(server, true)?;
-    point(server, script, seconds, true)?; // warm up
+    let mut console = Console::open(server)?;
     let (mut off, mut on) = (Vec::new(), Vec::new());
     for pair in 0..PAIRS {
-        for half in 0..2 {
-            let watched = (pair + half) % 2 == 1;
-            switch(server, watched)?;
-            let tps = point(server, script, seconds, watched)?;
-            if watched { on.push(tps) } else { off.push(tps) }
-        }
+        let (o, w) = run_pair(server, &mut console, script, seconds, pair % 2 == 1)?;
+        off.push(o);
+        on.push(w);
     }
     let costs: Vec<f64> = off.iter().zip(&on).map(|(off, on)| (1.0 - on / off) * 100.0).collect();
     let each: Vec<String> = costs.iter().map(|c| format!("{c:.1} %")).collect();
@@ -105,42 +104,131 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Switches all that watches on or off; settings that the server does not have are left out.
-fn switch(server: &Server, on: bool) -> Result<(), String> {
-    for (name, off_value, on_value) in SWITCHES {
-        let value = if on { on_value } else { off_value };
-        let known = format!("SELECT 1 FROM pg_settings WHERE name = '{name}'");
-        if psql(server, &known)?.trim() == "1" {
-            psql(server, &format!("ALTER SYSTEM SET {name} = '{value}'"))?;
+/// Transactions per second unwatched and watched, in one run of pgbench whose seconds are unwatched
+/// and watched by turns, so that a machine that slows down or speeds up does it to both.
+/// `watched_first` says with which the turns begin; they go on as ABBA.
+fn run_pair(
+    server: &Server,
+    console: &mut Console,
+    script: &str,
+    seconds: u32,
+    watched_first: bool,
+) -> Result<(f64, f64), String> {
+    let mut progress = Progress::start(server, script, WARM_UP + 2 * seconds + 1)?;
+    for _ in 0..WARM_UP {
+        progress.next_second()?;
+    }
+    let (mut off, mut on) = (0.0, 0.0);
+    for turn in 0..2 * seconds {
+        // 0 1 1 0, or the other way round.
+        let watched = (turn.div_ceil(2) % 2 == 1) != watched_first;
+        console.switch(watched)?;
+        if watched {
+            console.ask(MONITOR)?;
+        }
+        let tps = progress.next_second()?;
+        *(if watched { &mut on } else { &mut off }) += tps;
+    }
+    progress.end()?;
+    Ok((off / f64::from(seconds), on / f64::from(seconds)))
+}
+
+/// pgbench, which says each second what it did in it.
+struct Progress {
+    child: Child,
+    lines: Lines<BufReader<ChildStderr>>,
+}
+
+impl Progress {
+    fn start(server: &Server, script: &str, seconds: u32) -> Result<Progress, String> {
+        let (clients, scale, time) = (CLIENTS.to_string(), SCALE.to_string(), seconds.to_string());
+        let options = [
+            "-n", "-b", script, "-M", "prepared", "-s", &scale, "-c", &clients, "-j", "2", "-P",
+            "1", "-T", &time, "postgres",
+        ];
+        let mut child = Command::new(format!("{}/pgbench", bench::PG_BIN))
+            .args(bench::base_args(server))
+            .args(options)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("pgbench: {e}"))?;
+        let stderr = child.stderr.take().ok_or("pgbench: no stderr")?;
+        Ok(Progress { child, lines: BufReader::new(stderr).lines() })
+    }
+
+    /// Waits for the next second's end; its transactions per second.
+    fn next_second(&mut self) -> Result<f64, String> {
+        for line in self.lines.by_ref() {
+            let line = line.map_err(|e| format!("pgbench: {e}"))?;
+            if line.contains("error") {
+                return Err(line);
+            }
+            let tps = line.strip_prefix("progress: ").and_then(|l| l.split(' ').nth(2));
+            if let Some(tps) = tps {
+                return tps.parse().map_err(|_| format!("pgbench: {line}"));
+            }
+        }
+        Err("pgbench ended too soon".to_owned())
+    }
+
+    fn end(mut self) -> Result<(), String> {
+        for line in self.lines.by_ref() {
+            line.map_err(|e| format!("pgbench: {e}"))?;
+        }
+        match self.child.wait() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(format!("pgbench: {status}")),
+            Err(e) => Err(format!("pgbench: {e}")),
         }
     }
-    psql(server, "SELECT pg_reload_conf()").map(drop)
 }
 
-/// Transactions per second, with somebody who looks at the views when `watched`.
-fn point(server: &Server, script: &str, seconds: u32, watched: bool) -> Result<f64, String> {
-    let over = AtomicBool::new(!watched);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !over.load(Ordering::Relaxed) {
-                let _ = psql(server, MONITOR);
-                thread::sleep(Duration::from_secs(1));
-            }
-        });
-        let tps = bench::pgbench(server, script, "prepared", SCALE, CLIENTS, seconds);
-        over.store(true, Ordering::Relaxed);
-        tps
-    })
+/// A psql that stays, so that switching and looking cost what they cost the server.
+struct Console {
+    child: Child,
+    input: ChildStdin,
+    output: Lines<BufReader<ChildStdout>>,
 }
 
-fn psql(server: &Server, sql: &str) -> Result<String, String> {
-    let mut args = bench::base_args(server);
-    args.extend(
-        ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", sql, "postgres"].map(str::to_owned),
-    );
-    let out = Command::new("psql").args(args).output().map_err(|e| format!("psql: {e}"))?;
-    if !out.status.success() {
-        return Err(format!("psql: {sql}: {}", String::from_utf8_lossy(&out.stderr)));
+impl Console {
+    fn open(server: &Server) -> Result<Console, String> {
+        let mut child = Command::new("psql")
+            .args(bench::base_args(server))
+            .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "postgres"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("psql: {e}"))?;
+        let input = child.stdin.take().ok_or("psql: no stdin")?;
+        let output = child.stdout.take().ok_or("psql: no stdout")?;
+        Ok(Console { child, input, output: BufReader::new(output).lines() })
     }
-    Ok(String::from_utf8_lossy(&out.stdout).into_owned())
+
+    /// Runs statements and waits for their end.
+    fn ask(&mut self, sql: &str) -> Result<(), String> {
+        writeln!(self.input, "{sql};\n\\echo ANSWERED").map_err(|e| format!("psql: {e}"))?;
+        for line in self.output.by_ref() {
+            if line.map_err(|e| format!("psql: {e}"))? == "ANSWERED" {
+                return Ok(());
+            }
+        }
+        Err(format!("psql: {sql} failed"))
+    }
+
+    /// Switches all that watches on or off.
+    fn switch(&mut self, on: bool) -> Result<(), String> {
+        for (name, off_value, on_value) in SWITCHES {
+            let value = if on { on_value } else { off_value };
+            self.ask(&format!("ALTER SYSTEM SET {name} = '{value}'"))?;
+        }
+        self.ask("SELECT pg_reload_conf()")
+    }
+}
+
+impl Drop for Console {
+    fn drop(&mut self) {
+        let _ = self.input.write_all(b"\\q\n");
+        let _ = self.child.wait();
+    }
 }

@@ -27,6 +27,15 @@ pub fn futex_wait(word: &AtomicU32, expected: u32, timeout_ns: Option<u64>) {
     }
 }
 
+/// The kernel's monotonic clock, in nanoseconds; no system call where the vDSO has it.
+#[inline]
+pub fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes a timespec into one of ours. It fails for unknown clocks only.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 /// Wakes one sleeper of [`futex_wait`].
 pub fn futex_wake(word: &AtomicU32) {
     // SAFETY: the kernel only uses the address.

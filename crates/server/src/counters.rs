@@ -23,6 +23,7 @@ use base::settings::{live_int, setting};
 use base::usage::Usage;
 use crossbeam_utils::CachePadded;
 use exec::tally::{RelationCounts, Tally};
+use rustc_hash::FxHashMap;
 use sched::Mutex;
 
 use crate::statements::{Sample, Statement, StatementKey};
@@ -152,8 +153,8 @@ struct Relation {
 struct Stripe {
     database: DatabaseCounts,
     usage: Usage,
-    relations: HashMap<u32, Relation>,
-    statements: HashMap<StatementKey, Statement>,
+    relations: FxHashMap<u32, Relation>,
+    statements: FxHashMap<StatementKey, Statement>,
 }
 
 /// What all workers share about a table.

@@ -4,11 +4,11 @@
 //! Kept by worker ([`crate::counters`]) and added up at a look; mean and deviation are carried in a
 //! form that can be added (Chan, Golub and LeVeque, 1979).
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::usage::Usage;
+use rustc_hash::FxHashMap;
 
 /// Whose statement, and which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -142,7 +142,7 @@ impl Statement {
 }
 
 /// Forgets what ran least since this was last called, a twentieth of all; how many.
-pub fn make_room(statements: &mut HashMap<StatementKey, Statement>) -> usize {
+pub fn make_room(statements: &mut FxHashMap<StatementKey, Statement>) -> usize {
     let mut recent: Vec<u64> = statements.values().map(|s| s.executions.count - s.before).collect();
     let nth = recent.len() / 20;
     let (_, limit, _) = recent.select_nth_unstable(nth);
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn room_is_made_at_the_cost_of_what_runs_least() {
-        let mut all = HashMap::new();
+        let mut all = FxHashMap::default();
         for id in 0..100 {
             let key = StatementKey { user: 10, id };
             let mut statement = Statement::new("x".into());

@@ -5,7 +5,7 @@
 //! Which rows of a transaction's changes live is known when it ends, or when a savepoint is rolled
 //! back to; until then they are pending.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use base::usage::Usage;
 use exec::tally::Tally;
@@ -124,19 +124,22 @@ impl Account {
 
 /// When a statement began, and what its task had used by then.
 pub struct Watch {
-    began: Instant,
+    began_ns: u64,
     used: Usage,
 }
 
 impl Watch {
     /// Begins now.
     pub fn start(task: &Task) -> Watch {
-        Watch { began: Instant::now(), used: task.usage() }
+        Watch { began_ns: sched::clock::now_ns(), used: task.usage() }
     }
 
     /// Time since, and what was used.
     pub fn read(&self, task: &Task) -> (Duration, Usage) {
-        (self.began.elapsed(), task.usage().since(&self.used))
+        (
+            Duration::from_nanos(sched::clock::now_ns() - self.began_ns),
+            task.usage().since(&self.used),
+        )
     }
 }
 

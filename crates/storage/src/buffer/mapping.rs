@@ -12,8 +12,9 @@
 
 use std::io;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
-use base::settings::{live_enum, setting};
+use base::settings::{live_enum, live_int, setting};
 use base::{PageId, WaitEvent};
 use crossbeam_utils::CachePadded;
 use sched::RawLwLock;
@@ -26,6 +27,16 @@ const PARTITIONS_MAX: usize = 1 << 16;
 
 fn buckets_for(frames: usize, partitions: usize) -> usize {
     (frames * 2).next_power_of_two().max(partitions)
+}
+
+/// Works for that long, as one does that waits for a cache line: `buffer_lookup_hold`.
+fn hold(time: Duration) {
+    if !time.is_zero() {
+        let began = Instant::now();
+        while began.elapsed() < time {
+            std::hint::spin_loop();
+        }
+    }
 }
 
 /// See the module.
@@ -170,6 +181,7 @@ impl Mapping {
         lock.lock_shared();
         let found = self.find(frames, bucket, id);
         let pinned = found.and_then(|frame| frame.pin_as(id, raise).map(|state| (frame, state)));
+        hold(Duration::from_micros(live_int(setting::BUFFER_LOOKUP_HOLD).unsigned_abs()));
         // SAFETY: taken above.
         unsafe { lock.unlock_shared() };
         pinned
