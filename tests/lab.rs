@@ -4,10 +4,9 @@
 mod support;
 
 use std::fs;
-use std::io::BufReader;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use lab::results::{self, Point, Record};
 use support::{BIN, Server, TempDir, free_port, text_of};
@@ -37,24 +36,35 @@ fn run(mut command: Command) -> (Option<i32>, String) {
     (out.status.code(), text_of(&out))
 }
 
-/// Waits until a sweep that runs has kept a point.
-fn wait_for_point(child: &mut Child, file: &Path) {
-    let until = Instant::now() + Duration::from_secs(60);
-    while !fs::read_to_string(file).is_ok_and(|text| text.contains("\"record\":\"point\"")) {
-        assert!(child.try_wait().expect("it is ours").is_none(), "it ended too early");
-        assert!(Instant::now() < until, "no point within a minute");
-        std::thread::sleep(Duration::from_millis(20));
+/// A sweep that runs. It writes a line for each point that it has kept.
+struct Sweep {
+    child: Child,
+    said: BufReader<ChildStderr>,
+}
+
+impl Sweep {
+    fn start(mut command: Command) -> Sweep {
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the binary was built with the tests");
+        let said = BufReader::new(child.stderr.take().expect("stderr is piped"));
+        Sweep { child, said }
     }
-}
 
-fn start(mut command: Command) -> Child {
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.spawn().expect("the binary was built with the tests")
-}
+    fn wait_for_point(&mut self) {
+        let mut line = String::new();
+        while !line.contains(" tps, ") {
+            line.clear();
+            let read = self.said.read_line(&mut line).expect("its words can be read");
+            assert!(read > 0, "it ended without a point");
+        }
+    }
 
-fn end(child: Child) -> (Option<i32>, String) {
-    let out = child.wait_with_output().expect("it is ours");
-    (out.status.code(), text_of(&out))
+    /// Its exit code and what else it said.
+    fn end(mut self) -> (Option<i32>, String) {
+        let mut text = String::new();
+        self.said.read_to_string(&mut text).expect("its words can be read");
+        (self.child.wait().expect("it is ours").code(), text)
+    }
 }
 
 #[test]
@@ -76,9 +86,11 @@ fn counts_are_the_servers() {
         let of = format!("{} {} {}", point.workload, point.protocol, point.clients);
         assert!(point.transactions > 0, "{of}");
         assert!(point.errors.is_empty(), "{of}: {:?}", point.errors);
-        if let Some(commits) = point.server_commits {
-            assert_eq!(commits, point.all_transactions, "{of}: what pg_stat_database counted");
-        }
+        let commits = point.server_commits;
+        assert_eq!(commits, Some(point.all_transactions), "{of}: what pg_stat_database counted");
+        let stacks = point.stacks.as_deref().unwrap_or_default();
+        assert_eq!(stacks.contains("on CPU;client backend"), point.clients == 5, "{of}: {stacks}");
+        assert_eq!(stacks.contains("waiting;"), point.clients == 5, "{of}: {stacks}");
         assert!(point.server_memory.is_some() && point.server_cpu.is_some(), "{of}");
         assert!(point.latency.percentiles.iter().any(|(p, us)| *p == 99.0 && *us > 0), "{of}");
     }
@@ -154,10 +166,10 @@ fn what_was_measured_is_kept() {
     let file = dir.path().join("results.jsonl");
     let (a, b) = (target("dies", dies.port), target("lives", lives.port));
     let args = ["-w", "hot-row", "-c", "2", "-T", "0.3", "--warm-up", "0", "-r", "3", &a, &b];
-    let mut child = start(sweep(&file, &args));
-    wait_for_point(&mut child, &file);
+    let mut child = Sweep::start(sweep(&file, &args));
+    child.wait_for_point();
     dies.kill();
-    let (code, text) = end(child);
+    let (code, text) = child.end();
     assert_eq!(code, Some(3), "{text}");
     assert!(text.contains("dies is gone; its remaining points are left out"), "{text}");
     let kept = points(&file);
@@ -166,11 +178,11 @@ fn what_was_measured_is_kept() {
 
     let file = dir.path().join("interrupted.jsonl");
     let args = ["-w", "hot-row", "-c", "2", "-T", "0.3", "--warm-up", "0", "-r", "1000", &b];
-    let mut child = start(sweep(&file, &args));
-    wait_for_point(&mut child, &file);
-    let pid = child.id().to_string();
+    let mut child = Sweep::start(sweep(&file, &args));
+    child.wait_for_point();
+    let pid = child.child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().is_ok_and(|s| s.success()));
-    let (code, text) = end(child);
+    let (code, text) = child.end();
     assert_eq!(code, Some(130), "{text}");
     assert!(text.contains("points are kept in"), "{text}");
     assert!(!points(&file).is_empty());

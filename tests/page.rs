@@ -5,9 +5,9 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use support::client::Client;
+use support::http::get;
 use support::{Server, TempDir, free_port, pgbench_command};
 
 /// A statement that would do harm if it became part of the page.
@@ -17,8 +17,15 @@ const HARMFUL: &str = "SELECT '<img src=x onerror=\"document.body.dataset.hacked
 fn browse(dir: &Path, port: u16, size: &str, args: &[&str]) -> (String, String) {
     let (out, err) = (dir.join("out"), dir.join("err"));
     let file = |path: &PathBuf| std::fs::File::create(path).expect("the folder is writable");
-    let mut child = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"])
+    let status = Command::new("timeout")
+        .args([
+            "90",
+            "chromium",
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+        ])
         .args(["--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking"])
         .args(["--enable-logging=stderr", "--virtual-time-budget=5000"])
         .arg(format!("--user-data-dir={}", dir.join("profile").display()))
@@ -28,19 +35,11 @@ fn browse(dir: &Path, port: u16, size: &str, args: &[&str]) -> (String, String) 
         .stdin(Stdio::null())
         .stdout(file(&out))
         .stderr(file(&err))
-        .spawn()
-        .expect("chromium is installed (scripts/need browser)");
-    let until = Instant::now() + Duration::from_secs(90);
-    while child.try_wait().expect("the browser can be waited for").is_none() {
-        if Instant::now() > until {
-            let _ = child.kill();
-            panic!(
-                "the browser did not end: {}",
-                std::fs::read_to_string(&err).unwrap_or_default()
-            );
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
+        .status()
+        .expect("the system has coreutils");
+    let complaints = || std::fs::read_to_string(&err).unwrap_or_default();
+    assert_ne!(status.code(), Some(124), "the browser did not end: {}", complaints());
+    assert_ne!(status.code(), Some(127), "chromium is not installed (scripts/need browser)");
     let read = |path: &PathBuf| {
         String::from_utf8_lossy(&std::fs::read(path).unwrap_or_default()).into_owned()
     };
@@ -51,6 +50,13 @@ fn browse(dir: &Path, port: u16, size: &str, args: &[&str]) -> (String, String) 
 fn data<'a>(dom: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = dom.split_once(&format!("data-{name}=\""))?;
     rest.split('"').next()
+}
+
+/// How many seconds the chart has.
+fn seconds_kept(port: u16) -> usize {
+    let body = get(port, "/api/waits.json").body;
+    let times = body.split_once("\"times\":[").and_then(|(_, rest)| rest.split_once(']'));
+    times.expect("a list of times").0.split(',').filter(|time| !time.is_empty()).count()
 }
 
 fn check(dom: &str, complaints: &str) {
@@ -92,7 +98,7 @@ fn the_page_shows_what_happens() {
     harmful.query(&format!("BEGIN; {HARMFUL}")).unwrap();
     while server.query("SELECT max(depth) FROM pg_stat_blocking WHERE object LIKE '%shelf%' OR wait_event = 'transactionid' AND waiting_query LIKE '%shelf%'") == "" {}
     // Some seconds of history for the chart.
-    std::thread::sleep(Duration::from_secs(4));
+    while seconds_kept(port) < 3 {}
 
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let (dom, complaints) = browse(dir.path(), port, "1280,1700", &["--dump-dom"]);

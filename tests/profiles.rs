@@ -90,7 +90,8 @@ fn waits_are_weighted_by_their_time() {
     // Now it ends within the profile, so that the functions at the wait are known.
     let profile =
         std::thread::spawn(move || get(port, "/stacks.txt?kind=session_waits&seconds=2").body);
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    let taken = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'ProfileSampling'";
+    while server.query(taken) == "0" {}
     holder.query("COMMIT").unwrap();
     assert!(waiter.join().unwrap().error.is_none());
     let stacks = profile.join().unwrap();

@@ -38,7 +38,7 @@ fn rows(text: &str) -> impl Iterator<Item = &str> {
 
 fn waits(text: &str) -> String {
     let mut out = String::from(
-        "# Wait events\n\nMade from `crates/base/waits.txt` by `cargo xtask docs`; do not edit. How to look at them:\n[`watching.md`](watching.md).\n\n| type | event | waiting for |\n| --- | --- | --- |\n",
+        "# Wait events\n\nMade from `crates/base/waits.txt` by `cargo xtask docs`; do not edit. How to look at them:\n[`observability.md`](observability.md).\n\n| type | event | waiting for |\n| --- | --- | --- |\n",
     );
     for row in rows(text) {
         let Some((kind, rest)) = row.split_once(char::is_whitespace) else { continue };

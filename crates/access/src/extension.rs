@@ -10,6 +10,10 @@
 //! finds pages in the map and extends no more. Nobody evicts while holding the right to extend, so
 //! one who waits for a latch of the buffer pool holds up nobody else. `heap_extension = locked` is
 //! there to be compared with: each page is brought into memory under the lock, as PostgreSQL 15 does.
+//!
+//! While a task does one of these it says so ([`sched::at_work`]: `RelationExtendSearch`, `…Evict`,
+//! `…Fill`); the wait for the lock and the file's growth are waits of their own (`extend`,
+//! `DataFileExtend`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -11,8 +11,11 @@
 //! own.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
-use base::{Fork, Result, TupleId};
+use base::usage::Use;
+use base::{Fork, Result, TupleId, WaitEvent};
+use sched::observe::progress::{Count, Progress};
 use txn::TxnManager;
 
 use crate::btree::BTree;
@@ -36,27 +39,94 @@ pub struct VacuumStats {
     pub kept: u64,
 }
 
-/// Vacuums a table with its indexes. The caller holds ShareUpdateExclusive on the table.
+/// How much a vacuum may do before it rests (`vacuum_cost_*`).
+#[derive(Clone, Debug, Default)]
+pub struct Pace {
+    /// How long it rests; none: it never does.
+    pub delay: Duration,
+    /// Cost after which it does.
+    pub limit: u64,
+    /// Cost of a page found in memory, of one read, and of one changed.
+    pub costs: [u64; 3],
+    /// What the task had used of these when it rested last.
+    used: [u64; 3],
+}
+
+impl Pace {
+    /// Without rest.
+    pub fn unlimited() -> Pace {
+        Pace::default()
+    }
+
+    /// See the fields.
+    pub fn new(delay: Duration, limit: u64, costs: [u64; 3]) -> Pace {
+        Pace { delay, limit, costs, used: Pace::used() }
+    }
+
+    fn used() -> [u64; 3] {
+        let counts = [Use::BufferHit, Use::BufferRead, Use::BufferDirtied];
+        sched::with_current(|task| counts.map(|count| task.used(count)))
+    }
+
+    /// Rests if it is time to.
+    fn keep(&mut self) -> Result<()> {
+        sched::check_interrupts()?;
+        if self.delay.is_zero() {
+            return Ok(());
+        }
+        let used = Pace::used();
+        let cost: u64 = (0..3).map(|i| (used[i] - self.used[i]) * self.costs[i]).sum();
+        if cost < self.limit {
+            return Ok(());
+        }
+        self.used = used;
+        // As long as its cost asks for, but at most four times the delay, as in PostgreSQL.
+        let share = (cost as f64 / self.limit.max(1) as f64).min(4.0);
+        let until = Instant::now() + self.delay.mul_f64(share);
+        while Instant::now() < until {
+            sched::park(WaitEvent::TimeoutVacuumDelay, Some(until));
+            sched::check_interrupts()?;
+        }
+        Ok(())
+    }
+}
+
+/// Vacuums a table with its indexes, and says how far it has come. The caller holds
+/// ShareUpdateExclusive on the table.
 ///
 /// # Errors
 /// I/O errors, interrupts.
-pub fn vacuum(manager: &TxnManager, heap: &Heap, indexes: &[BTree]) -> Result<VacuumStats> {
+pub fn vacuum(
+    manager: &TxnManager,
+    heap: &Heap,
+    indexes: &[BTree],
+    pace: &mut Pace,
+    progress: &Progress,
+) -> Result<VacuumStats> {
     let mut stats = VacuumStats { pages: heap.pages()?, ..VacuumStats::default() };
     heap.state.space.ended.store(0, Relaxed);
     let mut dead = Vec::new();
     let mut judge = Judge::now(manager);
+    progress.set(Count::BlocksTotal, u64::from(stats.pages));
+    progress.set(Count::DeadMax, DEAD_MAX as u64);
+    progress.set_phase("scanning heap");
     for block in 0..stats.pages {
-        sched::check_interrupts()?;
+        pace.keep()?;
         let pruned = prune_block(&mut judge, heap, block, indexes.is_empty())?;
         stats.live += u64::from(pruned.live);
         stats.removed += u64::from(pruned.removed);
         stats.kept += u64::from(pruned.kept);
         dead.extend(pruned.dead.iter().map(|&offset| TupleId { block, offset }));
+        progress.set(Count::BlocksDone, u64::from(block) + 1);
+        progress.set(Count::Dead, dead.len() as u64);
         if dead.len() >= DEAD_MAX {
-            free(&mut judge, heap, indexes, &mut dead)?;
+            free(&mut judge, heap, indexes, &mut dead, pace, progress)?;
+            progress.set_phase("scanning heap");
         }
     }
-    free(&mut judge, heap, indexes, &mut dead)?;
+    free(&mut judge, heap, indexes, &mut dead, pace, progress)?;
+    progress.set(Count::BlocksVacuumed, u64::from(stats.pages));
+    progress.set_phase("performing final cleanup");
     heap.state.space.ended.fetch_add(stats.kept, Relaxed);
     heap.state.space.rows.store(stats.live + 1, Relaxed);
     heap.state.space.rows_pages.store(stats.pages, Relaxed);
@@ -114,20 +184,27 @@ fn free(
     heap: &Heap,
     indexes: &[BTree],
     dead: &mut Vec<TupleId>,
+    pace: &mut Pace,
+    progress: &Progress,
 ) -> Result<()> {
     if dead.is_empty() {
         return Ok(());
     }
     debug_assert!(dead.is_sorted());
+    progress.set_phase("vacuuming indexes");
     for index in indexes {
         index.bulk_delete(&|row| dead.binary_search(&row).is_ok())?;
     }
+    progress.add(Count::IndexPasses, 1);
+    progress.set_phase("vacuuming heap");
     for block in dead.chunk_by(|a, b| a.block == b.block) {
-        sched::check_interrupts()?;
+        pace.keep()?;
         // Line pointers that died meanwhile still have index entries: only the known ones go.
         let known = |number: u16| block.iter().any(|row| row.offset == number);
         visit(judge, heap, block[0].block, Scope::Free(&known))?;
+        progress.set(Count::BlocksVacuumed, u64::from(block[0].block));
     }
     dead.clear();
+    progress.set(Count::Dead, 0);
     Ok(())
 }

@@ -99,7 +99,8 @@ pub struct Point {
     pub driver_cpu: Option<f64>,
     /// Where the server's sessions waited, from its own views.
     pub waits: Vec<Wait>,
-    /// Folded stacks (`frame;frame;frame weight`), where the server gives them.
+    /// Folded stacks (`root;frame;frame microseconds`), where the server gives them, taken under the
+    /// same load before the point was measured. Roots: [`crate::sweep::stacks::ROOTS`].
     pub stacks: Option<String>,
 }
 

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, User, geteuid};
 
-use crate::driver::{Address, Connection};
+use crate::driver::{Address, Connection, Dialect};
 use crate::installed;
 use crate::{Error, Result};
 
@@ -26,6 +26,9 @@ use crate::{Error, Result};
 const START: Duration = Duration::from_secs(60);
 /// How long it may take to end by itself.
 const END: Duration = Duration::from_secs(20);
+
+/// The database of MariaDB.
+const MARIADB_DATABASE: &str = "lab";
 
 /// A folder that goes away with its owner.
 #[derive(Debug)]
@@ -73,6 +76,7 @@ pub struct Size {
 pub struct Server {
     name: String,
     port: u16,
+    dialect: Dialect,
     child: Child,
     end: Signal,
 }
@@ -88,14 +92,18 @@ impl Server {
         self.port
     }
 
-    /// Its address in the protocol of PostgreSQL.
+    /// Its address.
     pub fn address(&self) -> Address {
         Address {
             host: "127.0.0.1".to_owned(),
             port: self.port,
             user: "postgres".to_owned(),
             password: None,
-            database: "postgres".to_owned(),
+            database: match self.dialect {
+                Dialect::PostgreSql => "postgres".to_owned(),
+                Dialect::MySql => MARIADB_DATABASE.to_owned(),
+            },
+            dialect: self.dialect,
         }
     }
 
@@ -211,6 +219,39 @@ pub fn pgbouncer(dir: &Path, before: &Server, connections: u32, size: Size) -> R
     launch("PgBouncer", port, command, &log, Signal::SIGTERM)?.wait(&log, speaks)
 }
 
+/// MariaDB with its pool of threads, which lets everybody in.
+///
+/// # Errors
+/// It is not installed, or does not start.
+pub fn mariadb(dir: &Path, size: Size) -> Result<Server> {
+    let program = installed::find("mariadbd")
+        .ok_or("MariaDB is not installed (Debian's package mariadb-server)")?;
+    let user = Account::for_program("mysql")?;
+    let data = user.folder(&dir.join("mariadb"))?;
+    // It makes a folder of the data directory a database.
+    user.folder(&data.join(MARIADB_DATABASE))?;
+    let port = free_port()?;
+    let mut command = user.command(&program, Signal::SIGTERM);
+    command.arg("--no-defaults").arg(format!("--datadir={}", data.display()));
+    command.arg(format!("--socket={}", data.join("socket").display()));
+    command.arg(format!("--pid-file={}", data.join("pid").display()));
+    command.args([
+        "--bind-address=127.0.0.1",
+        "--skip-grant-tables",
+        "--skip-name-resolve",
+        "--thread-handling=pool-of-threads",
+        "--innodb-flush-log-at-trx-commit=1",
+        "--innodb-log-file-size=1G",
+    ]);
+    command.arg(format!("--port={port}"));
+    command.arg(format!("--innodb-buffer-pool-size={}M", size.buffers_mb));
+    command.arg(format!("--max-connections={}", size.clients + 50));
+    let log = dir.join("mariadb.log");
+    let mut server = launch("MariaDB", port, command, &log, Signal::SIGTERM)?;
+    server.dialect = Dialect::MySql;
+    server.wait(&log, speaks)
+}
+
 /// Settings by PostgreSQL's names.
 fn common(size: Size) -> [String; 4] {
     [
@@ -284,7 +325,7 @@ fn launch(name: &str, port: u16, mut command: Command, log: &Path, end: Signal) 
     let errors = file.try_clone()?;
     command.stdin(Stdio::null()).stdout(file).stderr(errors).process_group(0).current_dir("/");
     let child = command.spawn().map_err(|e| Error::new(format!("{name}: {e}")))?;
-    Ok(Server { name: name.to_owned(), port, child, end })
+    Ok(Server { name: name.to_owned(), port, dialect: Dialect::PostgreSql, child, end })
 }
 
 /// Runs a program to its end.

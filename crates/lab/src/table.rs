@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use crate::results::Point;
 
 /// Tables of transactions a second, one for each workload and protocol in their order of appearance;
-/// each cell is the median of its repetitions. With `base`, ratios to that target stand beside.
+/// each cell is the median of its repetitions, `-` where a point is missing, `n/a` where a target has
+/// none at all. With `base`, ratios to that target stand beside.
 pub fn throughput(points: &[Point], base: Option<&str>) -> String {
     let mut groups: Vec<(&str, &str)> = Vec::new();
     let mut targets: Vec<&str> = Vec::new();
@@ -56,7 +57,8 @@ fn grid(
         let _ = write!(out, "{clients:>8}");
         for target in targets {
             let value = tps(target);
-            let _ = write!(out, "{:>width$}", value.map_or("-".to_owned(), |v| format!("{v:.0}")));
+            let none = if cells.keys().any(|(_, t)| t == target) { "-" } else { "n/a" };
+            let _ = write!(out, "{:>width$}", value.map_or(none.to_owned(), |v| format!("{v:.0}")));
             if ratio.is_some_and(|b| b != *target) {
                 let ratio = value.zip(of_base).map(|(v, b)| format!("{:.2}", v / b));
                 let _ = write!(out, "{:>8}", ratio.unwrap_or_else(|| "-".to_owned()));
@@ -95,5 +97,10 @@ mod tests {
             [point("a", 1, 10.0), point("a", 1, 30.0), point("b", 1, 50.0), point("b", 10, 7.0)];
         let expected = "\nw, simple: transactions a second\n clients          a          b   ratio\n       1         20         50    2.50\n      10          -          7       -\n";
         assert_eq!(throughput(&points, Some("a")), expected);
+        let mut other = point("b", 1, 3.0);
+        other.protocol = "prepared".to_owned();
+        let text = throughput(&[&points[..], &[other]].concat(), None);
+        let expected = "\nw, prepared: transactions a second\n clients          a          b\n       1        n/a          3\n";
+        assert!(text.ends_with(expected), "{text}");
     }
 }

@@ -7,7 +7,7 @@
 
 use std::path::Path;
 
-use crate::driver::{Connection, Failure};
+use crate::driver::{Connection, Dialect, Failure};
 use crate::script::{Program, Value};
 use crate::{Error, Result};
 
@@ -65,8 +65,9 @@ const SELECT_ACCOUNT: &str = "SELECT abalance FROM pgbench_accounts WHERE aid = 
 const COUNTERS: &str = "UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;
 UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;
 ";
+/// pgbench says END, which only PostgreSQL takes for COMMIT.
 const HISTORY: &str = "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) \
-    VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);\nEND;\n";
+    VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);\nCOMMIT;\n";
 /// The exponent is YCSB's 0.99, as near as pgbench can come to it.
 const YCSB_KEY: &str = "\\set rank random_zipfian(1, :records, 1.001)
 \\set key 1 + abs(hash_fnv1a(:rank, 42) % :records)
@@ -161,7 +162,8 @@ pub fn prepare(
     let scaled = matches!(tables, Tables::Pgbench | Tables::Ycsb);
     let found = match server.value(count) {
         Ok(count) => count.and_then(|c| c.parse::<u32>().ok()).filter(|c| *c > 0),
-        Err(failure) if failure.code == "42P01" => None,
+        // PostgreSQL's SQLSTATE for a missing table, and MySQL's.
+        Err(failure) if matches!(failure.code.as_str(), "42P01" | "42S02") => None,
         Err(failure) => return Err(failure.into()),
     };
     let fits = found.is_some() && (!scaled || scale.is_none() || !init || found == scale);
@@ -209,7 +211,7 @@ fn create_pgbench(server: &mut Connection, scale: u32) -> Result<(), Failure> {
         "CREATE TABLE pgbench_accounts (aid int NOT NULL, bid int, abalance int, filler char(84)) WITH (fillfactor=100)",
         "CREATE TABLE pgbench_branches (bid int NOT NULL, bbalance int, filler char(88)) WITH (fillfactor=100)",
     ] {
-        server.query(sql)?;
+        server.query(sql.strip_suffix(STORAGE).filter(|_| is_mysql(server)).unwrap_or(sql))?;
     }
     let rows = |count: u32, row: fn(u32) -> String| blocks(count, row);
     let copies = [
@@ -225,19 +227,17 @@ fn create_pgbench(server: &mut Connection, scale: u32) -> Result<(), Failure> {
         ),
     ];
     for (table, data) in copies {
-        server.copy(&format!("COPY {table} FROM STDIN"), data)?;
+        server.copy(table, data)?;
     }
     for sql in [
         "ALTER TABLE pgbench_branches ADD PRIMARY KEY (bid)",
         "ALTER TABLE pgbench_tellers ADD PRIMARY KEY (tid)",
         "ALTER TABLE pgbench_accounts ADD PRIMARY KEY (aid)",
-        "VACUUM ANALYZE pgbench_branches",
-        "VACUUM ANALYZE pgbench_tellers",
-        "VACUUM ANALYZE pgbench_accounts",
     ] {
         server.query(sql)?;
     }
-    Ok(())
+    let mut tables = ["pgbench_branches", "pgbench_tellers", "pgbench_accounts"].into_iter();
+    tables.try_for_each(|table| analyze(server, table))
 }
 
 fn create_ycsb(server: &mut Connection, scale: u32) -> Result<(), Failure> {
@@ -250,8 +250,20 @@ fn create_ycsb(server: &mut Connection, scale: u32) -> Result<(), Failure> {
         let field = format!("\t{}", String::from(letter).repeat(100));
         format!("{i}{}\n", field.repeat(10))
     };
-    server.copy("COPY usertable FROM STDIN", blocks(scale * RECORDS, row))?;
-    server.query("VACUUM ANALYZE usertable").map(drop)
+    server.copy("usertable", blocks(scale * RECORDS, row))?;
+    analyze(server, "usertable")
+}
+
+/// What PostgreSQL's tables are made with.
+const STORAGE: &str = " WITH (fillfactor=100)";
+
+fn is_mysql(server: &Connection) -> bool {
+    server.dialect() == Dialect::MySql
+}
+
+fn analyze(server: &mut Connection, table: &str) -> Result<(), Failure> {
+    let command = if is_mysql(server) { "ANALYZE TABLE" } else { "VACUUM ANALYZE" };
+    server.query(&format!("{command} {table}")).map(drop)
 }
 
 /// Rows 1 to `count` in blocks of some 64 kB.

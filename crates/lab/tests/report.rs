@@ -69,7 +69,8 @@ fn records() -> Vec<Record> {
                     driver_cpu: Some(1.1),
                     server_memory: Some(150_000_000),
                     waits: if server < 2 { waits(server, n) } else { Vec::new() },
-                    stacks: (server == 0).then(|| "main;run;read 30\nmain;run;write 70\n".into()),
+                    stacks: (server == 0)
+                        .then(|| "on CPU;run;read 30\nwaiting;Lock:relation 70\n".into()),
                     ..Point::default()
                 }));
             }
@@ -214,7 +215,16 @@ fn the_report_opens_in_a_browser() {
     assert!(dom.contains(top), "the first sentence is missing");
     assert!(dom.contains("Example 3000 &lt;fast &amp; cheap&gt;"), "text is escaped");
     assert!(dom.contains("N counts clients"), "the fit's warnings are on the page");
-    for id in ["throughput", "ratio", "latency", "fit", "waits", "flame-threadgres"] {
+    let ids = [
+        "throughput",
+        "ratio",
+        "latency",
+        "fit",
+        "waits",
+        "flame-threadgres",
+        "flame-waits-threadgres",
+    ];
+    for id in ids {
         assert!(dom.contains(&format!("id=\"{id}-select-only-prepared\"")), "{id} is missing");
     }
 

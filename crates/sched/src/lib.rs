@@ -74,8 +74,8 @@ pub use {
     observe::tasks,
     stack::{check_stack, on_native_stack},
     task::{
-        Interrupt, LongWait, Task, TaskRef, Wake, background_tasks, check_interrupts, current,
-        io_wait, next_pid, park, park_uninterruptible, spawn_task, spawn_thread, used,
+        Interrupt, LongWait, Task, TaskRef, Wake, at_work, background_tasks, check_interrupts,
+        current, io_wait, next_pid, park, park_uninterruptible, spawn_task, spawn_thread, used,
         with_current, yield_now,
     },
     worker::{Readiness, Source, Workers, wait_readable, wait_writable},

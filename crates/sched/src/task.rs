@@ -4,7 +4,7 @@
 //! The waiting itself is a futex on the parking's word (plain threads) or a suspended coroutine
 //! (sessions on workers); see `Task::block`.
 
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -34,6 +34,8 @@ pub struct Task {
     wait_object: [AtomicU64; 2],
     wait_blocker: AtomicU64,
     meter: observe::Meter,
+    /// What it does within which waits are of interest only as part of it: event + 1; 0: nothing.
+    work: AtomicU8,
     /// When the running statement must end.
     statement_deadline: AtomicU64,
     waits: AtomicU64,
@@ -133,6 +135,7 @@ impl Task {
             wait_object: [const { AtomicU64::new(0) }; 2],
             wait_blocker: AtomicU64::new(0),
             meter: observe::Meter::default(),
+            work: AtomicU8::new(0),
             statement_deadline: AtomicU64::new(NEVER),
             waits: AtomicU64::new(0),
             waited_ns: AtomicU64::new(0),
@@ -246,6 +249,11 @@ impl Task {
                 return Some((Waiting { event, object, blocker }, since));
             }
         }
+    }
+
+    /// What it said of itself with [`at_work`].
+    pub fn work(&self) -> Option<WaitEvent> {
+        WaitEvent::from_u8(self.work.load(Ordering::Relaxed).checked_sub(1)?)
     }
 
     /// Arms or (None) disarms the statement timeout, which raises [`Interrupt::StatementTimeout`].
@@ -625,6 +633,19 @@ pub fn io_wait<R>(waiting: impl Into<Waiting>, f: impl FnOnce() -> R) -> R {
     task.begin_wait(waiting.into());
     let _end = End(task);
     worker::share_before_blocking(local);
+    f()
+}
+
+/// Names a piece of work of the running task, which may wait for several things and compute in
+/// between: [`Task::work`] tells it to others until `f` returns.
+pub fn at_work<R>(event: WaitEvent, f: impl FnOnce() -> R) -> R {
+    struct End(u8);
+    impl Drop for End {
+        fn drop(&mut self) {
+            with_current(|task| task.work.store(self.0, Ordering::Relaxed));
+        }
+    }
+    let _end = End(with_current(|task| task.work.swap(event as u8 + 1, Ordering::Relaxed)));
     f()
 }
 

@@ -151,7 +151,8 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
         }
     }
     let statements = Default::default();
-    let info = Info { server, statements: &statements, cursors: Vec::new() };
+    let done = Default::default();
+    let info = Info { server, statements: &statements, cursors: Vec::new(), done: &done };
     let snapshot = tx.snapshot();
     let mut cx = ExecContext {
         engine,

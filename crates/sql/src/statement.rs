@@ -234,9 +234,11 @@ fn copy(mut binder: Binder<'_>, stmt: &pb::CopyStmt) -> Result<(Prepared, Vec<Li
     match binder.copy(stmt)? {
         BoundCopy::To { query, options } => {
             let locks = binder.locks.clone();
+            let table =
+                if stmt.relation.is_some() { locks.first().map_or(0, |l| l.0.0) } else { 0 };
             let cx = binder.cx;
             let (query, _) = plan_query(binder, query)?;
-            let utility = Utility::CopyTo { query: Box::new(query), options };
+            let utility = Utility::CopyTo { table, query: Box::new(query), options };
             let mut prepared = plain(Binder::new(cx, "", &[]), utility);
             prepared.locks = locks;
             Ok((prepared, Vec::new()))

@@ -363,6 +363,8 @@ pub enum Utility {
     },
     /// COPY TO STDOUT.
     CopyTo {
+        /// The table's oid; 0: a query's rows.
+        table: u32,
         /// The rows.
         query: Box<Prepared>,
         /// Options.

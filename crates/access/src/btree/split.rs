@@ -5,7 +5,7 @@
 //! the right, and new pages are taken from the reserve; then everything is written. If the reserve
 //! is short, nothing has happened yet: the latches go, the file is extended, the insert starts anew.
 
-use base::{Fork, PageId, Result};
+use base::{Fork, PageId, Result, WaitEvent};
 use storage::{Page, WriteGuard};
 use txn::Transaction;
 
@@ -101,20 +101,26 @@ impl BTree {
         }
         let blocks = self.storage.block_count(self.rel, Fork::Main)?;
         if !std::mem::replace(searched, true) {
-            // Nobody has had a page from the reserve yet, so a zero page is nobody's.
-            for block in (blocks.saturating_sub(SEARCH_PAGES).max(1)..blocks).rev() {
-                let pinned = self.pin(block)?;
-                if !Node(pinned.read().page()).is_new() {
-                    break;
-                }
-                self.state.tree.spare.lock().push(block);
-            }
+            sched::at_work(WaitEvent::IORelationExtendSearch, || self.search_end(blocks))?;
         }
         let count = (blocks / 8).clamp(MAX_LEVELS as u32, 128);
         let extend = || self.storage.extend(self.rel, Fork::Main, count);
         let first = timed(&mut extension.io, extend)?;
         extension.pages = count;
         self.state.tree.spare.lock().extend((first..first + count).rev());
+        Ok(())
+    }
+
+    /// Takes zero pages at the end of a file of so many into the reserve. Nobody has had a page from
+    /// there yet, so they are nobody's.
+    fn search_end(&self, blocks: u32) -> Result<()> {
+        for block in (blocks.saturating_sub(SEARCH_PAGES).max(1)..blocks).rev() {
+            let pinned = self.pin(block)?;
+            if !Node(pinned.read().page()).is_new() {
+                break;
+            }
+            self.state.tree.spare.lock().push(block);
+        }
         Ok(())
     }
 

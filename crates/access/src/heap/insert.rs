@@ -6,7 +6,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use base::{Fork, PageId, Result, TupleId, Xid, err};
+use base::{Fork, PageId, Result, TupleId, WaitEvent, Xid, err};
 use storage::{Mtr, PageRef, WriteGuard};
 use txn::{LockMode, LockTag, LockWait, Transaction};
 
@@ -164,7 +164,9 @@ impl Heap {
                         return Ok(guard);
                     }
                 }
-                None if !space.seeded.swap(true, Relaxed) => self.seed()?,
+                None if !space.seeded.swap(true, Relaxed) => {
+                    sched::at_work(WaitEvent::IORelationExtendSearch, || self.seed())?;
+                }
                 None => self.extend(tx, 0)?,
             }
         }
@@ -190,7 +192,9 @@ impl Heap {
         let mut extension = Extension::default();
         let extenders = &self.state.space.extenders;
         let before = extenders.fetch_add(1, Relaxed);
-        let prepared = timed(&mut extension.evict, || self.evict_ahead(before, bulk));
+        let prepared = timed(&mut extension.evict, || {
+            sched::at_work(WaitEvent::IORelationExtendEvict, || self.evict_ahead(before, bulk))
+        });
         let granted = prepared.and_then(|()| self.lock_extension(tx, &mut extension));
         let waiting = extenders.fetch_sub(1, Relaxed) - 1;
         let done = granted.and_then(|()| {
@@ -239,7 +243,9 @@ impl Heap {
         extension.pages = if extended.is_ok() { count } else { 0 };
         let added = first..first + extension.pages;
         let brought_in = if extension::is_locked() {
-            timed(&mut extension.evict, || self.bring_in(added.clone()))
+            timed(&mut extension.evict, || {
+                sched::at_work(WaitEvent::IORelationExtendFill, || self.bring_in(added.clone()))
+            })
         } else {
             Ok(())
         };

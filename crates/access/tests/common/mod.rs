@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use access::vacuum::Pace;
 use access::{
     BTree, Heap, InsertHint, Inserted, KeyRange, RowWait, Unique, WriteResult, check::check,
 };
 use base::{RelId, Result, TupleId};
+use sched::observe::progress::{Kind, Reporting};
 use storage::{Options, Storage};
 use txn::{Isolation, LockOwner, RowLockMode, Snapshot, Transaction, TxnManager};
 
@@ -287,7 +289,10 @@ impl Table {
 
     pub fn vacuum(&self, db: &Db) -> access::VacuumStats {
         let indexes = [self.by_key.clone(), self.by_value.clone()];
-        access::vacuum(&db.manager, &self.heap, &indexes).expect("vacuum")
+        let progress = Reporting::begin(Kind::Vacuum, "VACUUM", 0);
+        let mut pace = Pace::unlimited();
+        let done = access::vacuum(&db.manager, &self.heap, &indexes, &mut pace, &progress);
+        done.expect("vacuum")
     }
 
     /// Panics with what the checker finds.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, err};
+use sched::observe::progress::{Count, Kind, Reporting};
 use sql::plan::Modify;
 use sql::utility::{CopyFormat, CopyOptions, Utility};
 use sql::{Expr, Prepared};
@@ -55,7 +56,7 @@ pub fn run(
         columns,
         defaults,
         options,
-        input: Input::default(),
+        input: Input::new(Reporting::begin(Kind::Copy, "COPY FROM", modify.table.oid)),
         line: 0,
         rows: Vec::new(),
         filled: 0,
@@ -75,6 +76,7 @@ pub fn run(
             .map_err(|e| load.row_error(e, load.line))?;
         load.filled += 1;
         count += 1;
+        load.input.progress.set(Count::RowsDone, count);
         if load.filled == PART_ROWS || load.bytes > PART_BYTES {
             load.flush(&mut writer, &mut run)?;
         }

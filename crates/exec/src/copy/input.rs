@@ -1,18 +1,25 @@
 //! The client's bytes, gathered until a whole row is there.
 
 use base::Result;
+use sched::observe::progress::{Count, Reporting};
 
 use crate::context::SessionHooks;
 
 /// Bytes that have come and how many of them are used.
-#[derive(Default)]
 pub struct Input {
+    /// What others are told of the COPY.
+    pub progress: Reporting,
     bytes: Vec<u8>,
     used: usize,
     ended: bool,
 }
 
 impl Input {
+    /// Nothing yet.
+    pub fn new(progress: Reporting) -> Input {
+        Input { progress, bytes: Vec::new(), used: 0, ended: false }
+    }
+
     /// What is there.
     pub fn rest(&self) -> &[u8] {
         &self.bytes[self.used..]
@@ -35,6 +42,7 @@ impl Input {
         self.used = 0;
         match hooks.copy_read()? {
             Some(piece) => {
+                self.progress.add(Count::BytesDone, piece.len() as u64);
                 if self.bytes.is_empty() {
                     self.bytes = piece;
                 } else {

@@ -1,6 +1,7 @@
 //! COPY TO STDOUT: one piece of the data stream a row.
 
 use base::{Oid, Result};
+use sched::observe::progress::{Count, Kind, Reporting};
 use sql::Prepared;
 use sql::utility::{CopyFormat, CopyOptions};
 use types::{Batch, Datum};
@@ -16,9 +17,13 @@ struct Writer<'s> {
     format: &'s types::FormatContext,
     options: &'s CopyOptions,
     types: Vec<Oid>,
+    /// The beginning of the data, which travels with the first row as PostgreSQL sends it: clients
+    /// count on that.
+    head: Vec<u8>,
     line: Vec<u8>,
     field: Vec<u8>,
     rows: u64,
+    progress: Reporting,
 }
 
 impl Writer<'_> {
@@ -32,6 +37,7 @@ impl Writer<'_> {
 
     fn write(&mut self, values: impl Iterator<Item = Datum>) -> Result<()> {
         self.line.clear();
+        self.line.append(&mut self.head);
         if self.options.format == CopyFormat::Binary {
             self.line.extend_from_slice(&(self.types.len() as i16).to_be_bytes());
         }
@@ -45,6 +51,8 @@ impl Writer<'_> {
             self.line.push(b'\n');
         }
         self.rows += 1;
+        self.progress.set(Count::RowsDone, self.rows);
+        self.progress.add(Count::BytesDone, self.line.len() as u64);
         self.sink.copy_data(&self.line)
     }
 
@@ -100,8 +108,9 @@ impl RowSink for Writer<'_> {
     }
 }
 
-/// COPY TO STDOUT.
+/// COPY TO STDOUT, of a table (its oid; 0: of a query).
 pub fn run(
+    table: u32,
     query: &Prepared,
     options: &CopyOptions,
     cx: &mut ExecContext<'_>,
@@ -112,14 +121,15 @@ pub fn run(
         format: cx.format,
         options,
         types: query.columns.iter().map(|c| c.ty).collect(),
+        head: Vec::new(),
         line: Vec::new(),
         field: Vec::new(),
         rows: 0,
+        progress: Reporting::begin(Kind::Copy, "COPY TO", table),
     };
     if options.format == CopyFormat::Binary {
-        let mut header = SIGNATURE.to_vec();
-        header.extend_from_slice(&[0; 8]);
-        writer.sink.copy_data(&header)?;
+        writer.head.extend_from_slice(SIGNATURE);
+        writer.head.extend_from_slice(&[0; 8]);
     }
     if options.header {
         header(&mut writer, query)?;
@@ -127,7 +137,8 @@ pub fn run(
     let mut state = State::new(query);
     run_with(query, cx, &mut state, &mut writer)?;
     if options.format == CopyFormat::Binary {
-        writer.sink.copy_data(&(-1i16).to_be_bytes())?;
+        writer.head.extend_from_slice(&(-1i16).to_be_bytes());
+        writer.sink.copy_data(&writer.head)?;
     }
     Ok(Outcome { rows: writer.rows, tag: None })
 }

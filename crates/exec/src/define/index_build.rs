@@ -10,6 +10,7 @@
 use access::BTree;
 use base::{RelId, Result, TupleId};
 use catalog::{Index, Table};
+use sched::observe::progress::{Count, Kind, Progress, Reporting};
 use types::{Datum, row};
 
 use crate::context::ExecContext;
@@ -68,6 +69,13 @@ impl Keys {
         }
     }
 
+    fn len(&self) -> usize {
+        match self {
+            Keys::Packed(_, all) => all.len(),
+            Keys::Long(_, entries) => entries.len(),
+        }
+    }
+
     fn sort(&mut self) {
         match self {
             Keys::Packed(_, all) => all.sort_unstable(),
@@ -120,6 +128,7 @@ fn collect(
     handle: &TableHandle,
     codec: &KeyCodec,
     null_in: &mut Option<u16>,
+    progress: &Progress,
 ) -> Result<Keys> {
     let mut wanted: Vec<u16> = codec.columns.iter().map(|(n, _, _)| *n).collect();
     wanted.sort_unstable();
@@ -132,6 +141,7 @@ fn collect(
     let (mut values, mut bytes): (Vec<Datum>, Vec<u8>) = (Vec::new(), Vec::new());
     let mut failed = None;
     let mut scan = handle.heap.scan(&snapshot, None);
+    progress.set(Count::BlocksTotal, u64::from(handle.heap.pages()?));
     loop {
         sched::check_interrupts()?;
         let more = scan.next_page(cx.tx, |_, root, data| {
@@ -158,6 +168,7 @@ fn collect(
         if !more {
             return Ok(keys);
         }
+        progress.add(Count::BlocksDone, 1);
     }
 }
 
@@ -178,12 +189,16 @@ fn row_at(cx: &ExecContext<'_>, handle: &TableHandle, root: TupleId) -> Result<V
 pub fn fill(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
     let handle = TableHandle::open(cx.engine, &std::sync::Arc::new(table.clone()), cx.format)?;
     let codec = KeyCodec::new(table, index);
+    let progress = Reporting::begin(Kind::CreateIndex, "CREATE INDEX", table.oid);
+    progress.set_phase("building index: scanning table");
     let mut null_in = None;
-    let mut keys = collect(cx, &handle, &codec, &mut null_in)?;
+    let mut keys = collect(cx, &handle, &codec, &mut null_in, &progress)?;
+    progress.set(Count::RowsTotal, keys.len() as u64);
     if let Some(column) = null_in.filter(|_| index.primary) {
         let name = &table.columns[usize::from(column)].name;
         return Err(super::constraint::contains_nulls(cx, table, name));
     }
+    progress.set_phase("building index: sorting live tuples");
     keys.sort();
     sched::check_interrupts()?;
     if index.unique {
@@ -198,7 +213,9 @@ pub fn fill(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()
             Err(duplicated_in_build(&view, table, index, &row, cx.format))
         })?;
     }
-    BTree::build(&cx.engine.storage, RelId(index.rel), &mut keys.into_iter())?;
+    progress.set_phase("building index: loading tuples in tree");
+    let mut keys = keys.into_iter().inspect(|_| progress.add(Count::RowsDone, 1));
+    BTree::build(&cx.engine.storage, RelId(index.rel), &mut keys)?;
     Ok(())
 }
 

@@ -63,7 +63,9 @@ pub fn run(
             comment::run(kind, object, column.as_deref(), text.as_deref(), cx)?;
         }
         Utility::CopyFrom { .. } => return copy::from::run(utility, prepared, cx),
-        Utility::CopyTo { query, options } => return copy::to::run(query, options, cx, sink),
+        Utility::CopyTo { table, query, options } => {
+            return copy::to::run(*table, query, options, cx, sink);
+        }
         Utility::Vacuum { tables, vacuum, analyze, full } => {
             maintain::run(tables, *vacuum, *analyze, *full, cx)?;
         }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use base::{Oid, Result};
 use catalog::object::ColumnStats;
 use catalog::{Object, Table, TableStats};
+use sched::observe::progress::{Count, Kind, Progress, Reporting};
 use types::{Datum, FormatContext};
 
 use crate::context::ExecContext;
@@ -29,11 +30,13 @@ fn sample(
     handle: &TableHandle,
     pages: u32,
     wanted: usize,
+    progress: &Progress,
 ) -> Result<(Vec<Vec<Datum>>, f64)> {
     let snapshot = cx.tx.latest_snapshot();
     let mut kept: Vec<(usize, Vec<u8>)> = Vec::new();
     let (mut seen, mut read) = (0usize, 0u32);
     let mut left = (pages as usize).min(wanted);
+    progress.set(Count::BlocksTotal, left as u64);
     for block in 0..pages {
         if random() * f64::from(pages - block) >= left as f64 {
             continue;
@@ -55,6 +58,7 @@ fn sample(
             }
             seen += 1;
         })? {}
+        progress.set(Count::BlocksDone, u64::from(read));
     }
     kept.sort_unstable_by_key(|(position, _)| *position);
     let rows: Result<Vec<Vec<Datum>>> =
@@ -193,7 +197,10 @@ pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
     let wanted = target * ROWS_A_TARGET;
     let handle = TableHandle::open(cx.engine, table, cx.format)?;
     let pages = super::pages(cx, table)?;
-    let (rows, total) = sample(cx, &handle, pages, wanted)?;
+    let progress = Reporting::begin(Kind::Analyze, "ANALYZE", table.oid);
+    progress.set_phase("acquiring sample rows");
+    let (rows, total) = sample(cx, &handle, pages, wanted, &progress)?;
+    progress.set_phase("computing statistics");
     let mut columns = Vec::with_capacity(table.columns.len());
     for (n, column) in table.columns.iter().enumerate() {
         sched::check_interrupts()?;
@@ -204,6 +211,7 @@ pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
         let values: Vec<&Datum> = rows.iter().map(|row| &row[n]).collect();
         columns.push(column_stats(Oid(column.ty), &values, total, target, cx.format)?);
     }
+    progress.set_phase("finalizing analyze");
     let stats = TableStats { table: table.oid, rows: total, pages, columns };
     cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))
 }

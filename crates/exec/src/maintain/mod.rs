@@ -3,10 +3,14 @@
 mod analyze;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use access::vacuum::Pace;
 use access::{BTree, Heap};
+use base::settings::{Settings, setting};
 use base::{Fork, RelId, Result};
 use catalog::{Object, Table, TableStats};
+use sched::observe::progress::{Kind, Reporting};
 use sql::utility::Name;
 use txn::LockMode;
 
@@ -58,7 +62,9 @@ fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
     let view = cx.catalog_tx.view();
     let indexes: Vec<BTree> =
         view.indexes_of(table).iter().map(|i| BTree::open(storage, RelId(i.rel))).collect();
-    let done = access::vacuum::vacuum(cx.tx.manager(), &heap, &indexes)?;
+    let progress = Reporting::begin(Kind::Vacuum, "VACUUM", table.oid);
+    let mut pace = pace(cx.settings);
+    let done = access::vacuum::vacuum(cx.tx.manager(), &heap, &indexes, &mut pace, &progress)?;
     let mut stats = match view.stats(table.oid) {
         Some(stats) => TableStats::clone(stats),
         None => TableStats { table: table.oid, ..TableStats::default() },
@@ -70,6 +76,21 @@ fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
         cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))?;
     }
     Ok(())
+}
+
+/// What the session's settings say about resting.
+fn pace(settings: &Settings) -> Pace {
+    let cost = |id| settings.int(id).unsigned_abs();
+    Pace::new(
+        Duration::from_secs_f64(settings.real(setting::VACUUM_COST_DELAY) / 1000.0),
+        cost(setting::VACUUM_COST_LIMIT),
+        [
+            setting::VACUUM_COST_PAGE_HIT,
+            setting::VACUUM_COST_PAGE_MISS,
+            setting::VACUUM_COST_PAGE_DIRTY,
+        ]
+        .map(cost),
+    )
 }
 
 /// Writes the table anew without its dead rows.

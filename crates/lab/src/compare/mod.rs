@@ -21,7 +21,7 @@ use crate::{Error, Result, installed, stop, table};
 /// What `threadgres lab compare --help` prints.
 pub const HELP: &str = "\
 Measures the servers that are installed here, side by side: PostgreSQL 15, PostgreSQL 15 behind
-PgBouncer, Threadgres with pooled sessions and with a thread for each session.
+PgBouncer, MariaDB with its pool of threads, Threadgres with pooled sessions and with a thread for each session.
 
 Usage: threadgres lab compare [OPTION]…
 
@@ -95,11 +95,15 @@ fn start(dir: &Folder, size: Size) -> Started {
         }
         Err(error) => started.lacking.push(format!("left out: {error}")),
     }
-    let found =
-        if installed::find("mariadbd").is_some() { "it is installed" } else { "not installed" };
-    started
-        .lacking
-        .push(format!("left out: MariaDB ({found}): the driver does not speak its protocol"));
+    match servers::mariadb(dir.path(), size) {
+        Ok(server) => {
+            started.add("MariaDB", server, Processes::default());
+            if let Some(target) = started.targets.last_mut() {
+                target.without.push(Protocol::Extended);
+            }
+        }
+        Err(error) => started.lacking.push(format!("left out: {error}")),
+    }
     for model in ["pooled", "thread"] {
         match servers::threadgres(dir.path(), model, size) {
             Ok(server) => started.add(&format!("Threadgres {model}"), server, Processes::default()),

@@ -3,6 +3,16 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
+/// Which protocol a server speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    /// PostgreSQL's, version 3.0.
+    #[default]
+    PostgreSql,
+    /// MySQL's and MariaDB's; only for servers that the laboratory starts itself.
+    MySql,
+}
+
 /// An address with what is needed to log in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
@@ -16,6 +26,8 @@ pub struct Address {
     pub password: Option<String>,
     /// Database.
     pub database: String,
+    /// The protocol.
+    pub dialect: Dialect,
 }
 
 impl Address {
@@ -34,6 +46,9 @@ impl Address {
             }
             None if host.contains(':') => {
                 format!("postgres://{}@[{host}]:{port}/{}", self.user, self.database)
+            }
+            None if self.dialect == Dialect::MySql => {
+                format!("mysql://{}@{host}:{port}/{}", self.user, self.database)
             }
             None => format!("postgres://{}@{host}:{port}/{}", self.user, self.database),
         }
@@ -64,6 +79,7 @@ impl FromStr for Address {
             user: decode(user)?,
             password: password.or_else(|| variable("PGPASSWORD")),
             database: decode(database)?,
+            dialect: Dialect::PostgreSql,
         };
         for pair in query.split('&').filter(|p| !p.is_empty()) {
             address.option(pair)?;

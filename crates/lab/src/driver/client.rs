@@ -11,11 +11,15 @@
 //! As in pgbench every statement is a round trip of its own, and an error ends the transaction at hand;
 //! unlike there, every error is counted by its SQLSTATE and the client goes on.
 
+mod mysql;
+
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 
+use super::address::Dialect;
 use super::connection::{Connection, Stream};
 use super::frames;
+use super::mysql::Answers;
 use super::{Control, Protocol, Tally, Window};
 use crate::script::{Machine, Statement, Step, Value};
 use crate::{Error, Result};
@@ -73,7 +77,11 @@ pub struct Client<'a> {
     columns: Vec<String>,
     row: Vec<Option<String>>,
     rows: usize,
-    prepared: Vec<bool>,
+    /// Which statements the server knows; of MySQL's, by which number.
+    prepared: Vec<Option<u32>>,
+    dialect: Dialect,
+    /// What of MySQL's answers is to come.
+    answers: Answers,
     input: Vec<u8>,
     filled: usize,
     out: Vec<u8>,
@@ -113,7 +121,9 @@ impl<'a> Client<'a> {
             columns: Vec::new(),
             row: Vec::new(),
             rows: 0,
-            prepared: vec![false; load.program.statements()],
+            prepared: vec![None; load.program.statements()],
+            dialect: load.address.dialect,
+            answers: Answers::new(false),
             input: vec![0; 4096],
             filled: 0,
             out: Vec::with_capacity(1024),
@@ -200,6 +210,9 @@ impl<'a> Client<'a> {
 
     /// Takes in all whole messages; whether ReadyForQuery was among them.
     fn messages(&mut self) -> bool {
+        if self.dialect == Dialect::MySql {
+            return self.take_packets();
+        }
         let (mut at, mut ready, mut copy) = (0, false, false);
         while let Some((tag, body)) = frames::next(&self.input[at..self.filled]) {
             match tag {
@@ -210,7 +223,7 @@ impl<'a> Client<'a> {
                 b'E' if self.error.is_none() => self.error = Some(frames::failure(body).code),
                 b'1' => {
                     if let Some(statement) = self.current {
-                        self.prepared[statement.number] = true;
+                        self.prepared[statement.number] = Some(0);
                     }
                 }
                 b'T' | b'D' if self.current.is_some_and(|s| s.keep.is_some()) => {
@@ -255,7 +268,10 @@ impl<'a> Client<'a> {
                 return self.finish(cx, now);
             }
             self.state = State::Undo;
-            self.out.extend_from_slice(b"Q\0\0\0\x0dROLLBACK\0");
+            match self.dialect {
+                Dialect::PostgreSql => self.out.extend_from_slice(b"Q\0\0\0\x0dROLLBACK\0"),
+                Dialect::MySql => self.put_rollback(),
+            }
             return Ok(self.send(cx));
         }
         if let Some(statement) = self.current.filter(|s| s.keep.is_some()) {
@@ -316,6 +332,9 @@ impl<'a> Client<'a> {
     }
 
     fn encode(&mut self, cx: &Context<'a>, statement: &'a Statement) -> Result<(), super::Failure> {
+        if self.dialect == Dialect::MySql {
+            return self.put_command(cx, statement);
+        }
         let load = cx.control.load;
         let out = &mut self.out;
         if self.protocol == Protocol::Simple {
@@ -330,7 +349,7 @@ impl<'a> Client<'a> {
         let prepared = self.protocol == Protocol::Prepared;
         let mut name = [0; 12];
         let name = if prepared { statement_name(&mut name, statement.number) } else { b"\0" };
-        if !prepared || !self.prepared[statement.number] {
+        if !prepared || self.prepared[statement.number].is_none() {
             let start = begin(out, b'P');
             out.extend_from_slice(name);
             frames::string(out, statement.numbered.as_bytes())?;
@@ -402,7 +421,7 @@ impl<'a> Client<'a> {
             }
             Err(_) => return Ok(Wish::Timer(now + RETRY)),
         }
-        self.prepared.fill(false);
+        self.prepared.fill(None);
         self.out.clear();
         (self.filled, self.sent, self.status) = (0, 0, b'I');
         self.begin(cx, Instant::now())

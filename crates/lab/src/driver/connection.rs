@@ -11,8 +11,9 @@ use std::time::Duration;
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 
-use super::address::Address;
+use super::address::{Address, Dialect};
 use super::frames::{self, Frame};
+use super::mysql::{self, Answers};
 
 /// How long connecting and logging in may take.
 const LOGIN: Duration = Duration::from_secs(10);
@@ -40,9 +41,15 @@ impl From<Failure> for crate::Error {
     }
 }
 
-/// A socket of either kind.
+/// A socket, and what to say when it is closed.
 #[derive(Debug)]
-pub enum Stream {
+pub struct Stream {
+    socket: Socket,
+    good_bye: &'static [u8],
+}
+
+#[derive(Debug)]
+enum Socket {
     /// Over IP.
     Tcp(TcpStream),
     /// In the file system.
@@ -51,15 +58,19 @@ pub enum Stream {
 
 impl Stream {
     fn connect(address: &Address) -> std::io::Result<Stream> {
+        let good_bye: &[u8] = match address.dialect {
+            Dialect::PostgreSql => &frames::TERMINATE,
+            Dialect::MySql => &mysql::QUIT,
+        };
         if let Some(path) = address.socket() {
-            return Ok(Stream::Unix(UnixStream::connect(path)?));
+            return Ok(Stream { socket: Socket::Unix(UnixStream::connect(path)?), good_bye });
         }
         let mut last = std::io::Error::other("the host has no address");
         for place in (address.host.as_str(), address.port).to_socket_addrs()? {
             match TcpStream::connect_timeout(&place, LOGIN) {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;
-                    return Ok(Stream::Tcp(stream));
+                    return Ok(Stream { socket: Socket::Tcp(stream), good_bye });
                 }
                 Err(error) => last = error,
             }
@@ -68,35 +79,35 @@ impl Stream {
     }
 
     fn patience(&self, time: Duration) -> std::io::Result<()> {
-        match self {
-            Stream::Tcp(stream) => stream.set_read_timeout(Some(time)),
-            Stream::Unix(stream) => stream.set_read_timeout(Some(time)),
+        match &self.socket {
+            Socket::Tcp(stream) => stream.set_read_timeout(Some(time)),
+            Socket::Unix(stream) => stream.set_read_timeout(Some(time)),
         }
     }
 
     /// From now on reads and writes do not wait.
     pub fn set_nonblocking(&self) -> std::io::Result<()> {
-        match self {
-            Stream::Tcp(stream) => stream.set_nonblocking(true),
-            Stream::Unix(stream) => stream.set_nonblocking(true),
+        match &self.socket {
+            Socket::Tcp(stream) => stream.set_nonblocking(true),
+            Socket::Unix(stream) => stream.set_nonblocking(true),
         }
     }
 }
 
 impl Read for Stream {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        match self {
-            Stream::Tcp(stream) => stream.read(buffer),
-            Stream::Unix(stream) => stream.read(buffer),
+        match &mut self.socket {
+            Socket::Tcp(stream) => stream.read(buffer),
+            Socket::Unix(stream) => stream.read(buffer),
         }
     }
 }
 
 impl Write for Stream {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        match self {
-            Stream::Tcp(stream) => stream.write(bytes),
-            Stream::Unix(stream) => stream.write(bytes),
+        match &mut self.socket {
+            Socket::Tcp(stream) => stream.write(bytes),
+            Socket::Unix(stream) => stream.write(bytes),
         }
     }
 
@@ -107,9 +118,9 @@ impl Write for Stream {
 
 impl AsFd for Stream {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Stream::Tcp(stream) => stream.as_fd(),
-            Stream::Unix(stream) => stream.as_fd(),
+        match &self.socket {
+            Socket::Tcp(stream) => stream.as_fd(),
+            Socket::Unix(stream) => stream.as_fd(),
         }
     }
 }
@@ -117,7 +128,7 @@ impl AsFd for Stream {
 impl Drop for Stream {
     /// Says good-bye; where that fails the server notices the closed socket.
     fn drop(&mut self) {
-        let _ = self.write(&frames::TERMINATE);
+        let _ = self.write(self.good_bye);
     }
 }
 
@@ -130,6 +141,7 @@ pub struct Connection {
     stream: Stream,
     input: Vec<u8>,
     asked: u64,
+    dialect: Dialect,
     /// What the server reported of itself: `server_version` and others.
     pub parameters: BTreeMap<String, String>,
 }
@@ -144,12 +156,22 @@ impl Connection {
             |e: std::io::Error| Failure { code: "08001".to_owned(), message: e.to_string() };
         let stream = Stream::connect(address).map_err(broken)?;
         stream.patience(LOGIN).map_err(broken)?;
-        let mut connection =
-            Connection { stream, input: Vec::new(), asked: 0, parameters: BTreeMap::new() };
-        let mut out = Vec::new();
-        frames::startup(&mut out, &address.user, &address.database);
-        connection.send(&out)?;
-        connection.log_in(address)?;
+        let mut connection = Connection {
+            stream,
+            input: Vec::new(),
+            asked: 0,
+            dialect: address.dialect,
+            parameters: BTreeMap::new(),
+        };
+        match address.dialect {
+            Dialect::PostgreSql => {
+                let mut out = Vec::new();
+                frames::startup(&mut out, &address.user, &address.database);
+                connection.send(&out)?;
+                connection.log_in(address)?;
+            }
+            Dialect::MySql => connection.log_in_to_mysql(address)?,
+        }
         connection.stream.patience(STATEMENT).map_err(broken)?;
         Ok(connection)
     }
@@ -236,11 +258,40 @@ impl Connection {
         }
     }
 
-    /// Runs one or several statements; the rows are those of the last one that has any.
+    fn log_in_to_mysql(&mut self, address: &Address) -> Result<(), Failure> {
+        let (_, greeting) = self.packet()?;
+        let mut answer = Some(mysql::log_in(&greeting, &address.user, &address.database)?);
+        while let Some(bytes) = answer {
+            self.send(&bytes)?;
+            let (number, body) = self.packet()?;
+            answer = mysql::logged_in(number, &body)?;
+        }
+        Ok(())
+    }
+
+    fn query_mysql(&mut self, sql: &str) -> Result<Rows, Failure> {
+        let mut out = Vec::new();
+        mysql::query(&mut out, |out| out.extend_from_slice(sql.as_bytes()));
+        self.send(&out)?;
+        let mut answers = Answers::new(false);
+        answers.rows = Some(Rows::new());
+        while !answers.take(&self.packet()?.1)? {}
+        answers.failure.map_or(Ok(answers.rows.unwrap_or_default()), Err)
+    }
+
+    /// The protocol that the server speaks.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Runs one or several statements (of MySQL's: one); the rows are those of the last one that has any.
     ///
     /// # Errors
     /// The statement's, or a broken connection (`08006`).
     pub fn query(&mut self, sql: &str) -> Result<Rows, Failure> {
+        if self.dialect == Dialect::MySql {
+            return self.query_mysql(sql);
+        }
         self.send_query(sql)?;
         let (mut rows, mut failure) = (Rows::new(), None);
         loop {
@@ -264,12 +315,19 @@ impl Connection {
         Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
     }
 
-    /// Runs `COPY … FROM STDIN` with these blocks of text.
+    /// Fills a table (`name (column, …)`) with these blocks of text, as COPY takes them.
     ///
     /// # Errors
     /// As [`Connection::query`].
-    pub fn copy(&mut self, sql: &str, data: impl Iterator<Item = Vec<u8>>) -> Result<(), Failure> {
-        self.send_query(sql)?;
+    pub fn copy(
+        &mut self,
+        table: &str,
+        mut data: impl Iterator<Item = Vec<u8>>,
+    ) -> Result<(), Failure> {
+        if self.dialect == Dialect::MySql {
+            return data.try_for_each(|block| self.query(&insert(table, &block)).map(drop));
+        }
+        self.send_query(&format!("COPY {table} FROM STDIN"))?;
         let mut failure = None;
         let mut data = Some(data);
         loop {
@@ -314,18 +372,47 @@ impl Connection {
                 self.input.drain(..5 + frame.body.len());
                 return Ok(frame);
             }
-            let mut buffer = [0; 16384];
-            match self.stream.read(&mut buffer) {
-                Ok(0) => {
-                    let message = "the server closed the connection".to_owned();
-                    return Err(Failure { code: "08006".to_owned(), message });
-                }
-                Ok(n) => self.input.extend_from_slice(&buffer[..n]),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(frames::broken(&error)),
-            }
+            self.more()?;
         }
     }
+
+    /// A packet of MySQL's: its number and body.
+    fn packet(&mut self) -> Result<(u8, Vec<u8>), Failure> {
+        loop {
+            if let Some((number, body)) = mysql::next(&self.input) {
+                let body = body.to_vec();
+                self.input.drain(..4 + body.len());
+                return Ok((number, body));
+            }
+            self.more()?;
+        }
+    }
+
+    /// Waits for more input.
+    fn more(&mut self) -> Result<(), Failure> {
+        let mut buffer = [0; 16384];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => {
+                let message = "the server closed the connection".to_owned();
+                return Err(Failure { code: "08006".to_owned(), message });
+            }
+            Ok(n) => self.input.extend_from_slice(&buffer[..n]),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(frames::broken(&error)),
+        }
+        Ok(())
+    }
+}
+
+/// Lines of fields, which hold letters and digits only, as one INSERT.
+fn insert(table: &str, block: &[u8]) -> String {
+    let mut sql = format!("INSERT INTO {table} VALUES ");
+    for (i, line) in String::from_utf8_lossy(block).lines().enumerate() {
+        sql.push_str(if i == 0 { "('" } else { ",('" });
+        sql.push_str(&line.replace('\t', "','"));
+        sql.push_str("')");
+    }
+    sql
 }
 
 fn protocol() -> Failure {

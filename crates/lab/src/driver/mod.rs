@@ -15,6 +15,7 @@ pub mod address;
 mod client;
 pub mod connection;
 mod frames;
+mod mysql;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -26,7 +27,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 
-pub use address::Address;
+pub use address::{Address, Dialect};
 pub use connection::{Connection, Failure};
 
 use crate::script::{Program, Value};
@@ -65,6 +66,7 @@ impl std::str::FromStr for Protocol {
 }
 
 /// What is to be run.
+#[derive(Clone, Copy)]
 pub struct Load<'a> {
     /// The server.
     pub address: &'a Address,

@@ -157,7 +157,7 @@ fn flame_figure(out: &mut String, flame: &Flame) {
             "<figure id=\"{}\"><h3>Flame graph: {}</h3>\
              <iframe class=\"flame\" sandbox=\"allow-scripts\" loading=\"lazy\" height=\"{}\" \
              title=\"Flame graph\" src=\"{}\"></iframe>\
-             <figcaption>Width is a stack’s share of the samples; click a frame to zoom, Ctrl-F \
+             <figcaption>Width is a stack’s share of the time; click a frame to zoom, Ctrl-F \
              searches.</figcaption></figure>",
             flame.id,
             escape(&flame.title),

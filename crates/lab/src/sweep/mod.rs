@@ -5,6 +5,7 @@ mod pgbench;
 pub mod process;
 mod progress;
 pub mod run;
+pub mod stacks;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -16,12 +16,16 @@ use super::observe::Observer;
 use super::pgbench;
 use super::process::Processes;
 use super::progress::Progress;
-use crate::driver::{self, Address, Connection, Load, Outcome, Protocol};
+use super::stacks;
+use crate::driver::{self, Address, Connection, Dialect, Load, Outcome, Protocol};
 use crate::output::Output;
 use crate::results::{self, Latency, Point, Record};
 use crate::script::{Program, Value};
 use crate::workload::{self, Workload};
 use crate::{Error, Result};
+
+/// For how long stacks are taken, unless points are shorter.
+const STACKS: Duration = Duration::from_secs(2);
 
 /// Who drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +151,18 @@ const SETTINGS: [&str; 22] = [
     "wal_buffers",
     "commit_delay",
     "shared_preload_libraries",
+];
+
+/// The same of MySQL's.
+const MYSQL_SETTINGS: [&str; 8] = [
+    "version",
+    "thread_handling",
+    "thread_pool_size",
+    "max_connections",
+    "innodb_buffer_pool_size",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_log_file_size",
+    "transaction_isolation",
 ];
 
 type Variables = Vec<(&'static str, Value)>;
@@ -289,6 +305,12 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Whether this is the last of the points with the most clients, which gets the stacks.
+    fn is_last(&self, at: &At) -> bool {
+        let most = self.sweep.clients.iter().max();
+        at.repetition + 1 == self.sweep.repetitions && Some(&at.clients) == most
+    }
+
     /// One point; none if Ctrl-C came.
     fn take(&self, at: &At, variables: &Variables) -> Result<Option<Point>> {
         let (sweep, target) = (self.sweep, &self.sweep.targets[at.t]);
@@ -296,23 +318,29 @@ impl Run<'_> {
         if let Some(sql) = workload.before {
             Connection::open(&target.address)?.query(sql)?;
         }
-        let mut observer = Observer::new(&target.address, target.more.clone())?;
-        observer.before();
         let threads = sweep.threads.min(at.clients);
         let seed = sweep.seed.wrapping_add(u64::from(at.repetition));
+        let load = Load {
+            address: &target.address,
+            program: &self.programs[at.w],
+            protocol: at.protocol,
+            clients: at.clients,
+            threads,
+            warm_up: sweep.warm_up,
+            time: sweep.time,
+            seed,
+            variables,
+        };
+        let stacks = if self.is_last(at) {
+            let short = Load { time: sweep.time.min(STACKS), ..load };
+            stacks::take(&short, self.stop)?
+        } else {
+            None
+        };
+        let mut observer = Observer::new(&target.address, target.more.clone())?;
+        observer.before();
         let mut point = match sweep.driver {
             Driver::Lab => {
-                let load = Load {
-                    address: &target.address,
-                    program: &self.programs[at.w],
-                    protocol: at.protocol,
-                    clients: at.clients,
-                    threads,
-                    warm_up: sweep.warm_up,
-                    time: sweep.time,
-                    seed,
-                    variables,
-                };
                 let outcome = driver::run(&load, self.stop, |edge| observer.edge(edge))?;
                 let Some(outcome) = outcome else { return Ok(None) };
                 from_outcome(&outcome, sweep.histograms)?
@@ -334,6 +362,7 @@ impl Run<'_> {
             }
         };
         observer.into_point(&mut point);
+        point.stacks = stacks;
         point.target.clone_from(&target.name);
         point.workload.clone_from(&workload.name);
         point.protocol = at.protocol.name().to_owned();
@@ -354,8 +383,12 @@ struct At {
 
 fn describe(target: &Target, server: &mut Connection) -> results::Target {
     let mut settings = BTreeMap::new();
-    for name in SETTINGS {
-        if let Ok(Some(value)) = server.value(&format!("SHOW {name}")) {
+    let (names, ask) = match server.dialect() {
+        Dialect::PostgreSql => (&SETTINGS[..], "SHOW "),
+        Dialect::MySql => (&MYSQL_SETTINGS[..], "SELECT @@"),
+    };
+    for &name in names {
+        if let Ok(Some(value)) = server.value(&format!("{ask}{name}")) {
             settings.insert(name.to_owned(), value);
         }
     }

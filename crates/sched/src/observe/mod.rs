@@ -14,6 +14,8 @@
 //!   stores to a cache line that nobody else writes.
 //! * Between two statements a session waits for its client: `ClientRead`, though no thread is
 //!   parked for it. That wait ends when a worker begins to run the session.
+//! * [`crate::at_work`] names what a task does where single waits say too little; it is not a wait and
+//!   not recorded.
 //! * `track_wait_timing = off` ends all of it: slots still show the event, but no clock is read,
 //!   and nothing is recorded.
 
@@ -22,6 +24,7 @@ mod history;
 mod meter;
 mod object;
 mod profile;
+pub mod progress;
 mod tasks;
 mod trace;
 

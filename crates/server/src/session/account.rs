@@ -27,6 +27,8 @@ pub struct Account {
     /// What will be passed on next.
     pub report: Report,
     pending: Pending,
+    /// What the transaction's statements did so far.
+    transaction: Tally,
     /// What the task had used when that was last passed on.
     used: Usage,
     /// Since when the session does what it does now, and since when its time has not been passed
@@ -56,8 +58,25 @@ impl Account {
         self.since = now;
     }
 
-    /// Makes the statement's changes part of the transaction's.
+    /// What the transaction's statements did before the one that is about to run, which then counts
+    /// into the tally.
+    pub fn begin_tally(&mut self) -> (&Tally, &mut Tally) {
+        if !self.tally.is_empty() {
+            self.absorb();
+        }
+        (&self.transaction, &mut self.tally)
+    }
+
+    /// Makes the statement's changes part of the transaction's, and what it did of what is passed on.
     fn absorb(&mut self) {
+        for (oid, counts) in self.tally.iter() {
+            self.transaction.of(*oid).add(counts);
+        }
+        self.absorb_last();
+    }
+
+    /// As [`Account::absorb`] at a transaction's end.
+    fn absorb_last(&mut self) {
         for (oid, counts) in self.tally.iter() {
             self.report.tally.of(*oid).add(counts);
             let changes = Changes {
@@ -82,7 +101,8 @@ impl Account {
 
     /// The transaction has ended.
     pub fn settle(&mut self, committed: bool) {
-        self.absorb();
+        self.absorb_last();
+        self.transaction.clear();
         let counter = &mut self.report.database;
         *(if committed { &mut counter.commits } else { &mut counter.rollbacks }) += 1;
         for (oid, changes) in self.pending.drain(..) {
@@ -157,7 +177,11 @@ mod tests {
         account.tally.of(7).updated += 1;
         account.rollback_to(&savepoint);
         account.tally.of(7).deleted += 1;
+        let (done, _) = account.begin_tally();
+        let so_far: Vec<_> = done.iter().map(|(oid, c)| (*oid, c.inserted, c.deleted)).collect();
+        assert_eq!(so_far, [(7, 7, 1)], "what was undone was done all the same");
         account.settle(true);
+        assert!(account.begin_tally().0.is_empty());
         account.pass_on(&counters, &task, 10);
         let all = counters.relations();
         assert_eq!((all[&7].counts.inserted, all[&7].counts.deleted), (7, 1));

@@ -412,7 +412,7 @@ impl State {
                 out.complete = out.buffer.len();
                 out.send()
             }
-            Utility::CopyTo { query, options } => {
+            Utility::CopyTo { query, options, .. } => {
                 let binary = options.format == Binary;
                 wire::copy::out_response(&mut out.buffer, binary, query.columns.len());
                 out.pace()
@@ -436,8 +436,13 @@ impl State {
             Some(tx) => tx,
             None => return Err(base::Error::internal("no transaction to run in")),
         };
-        let info =
-            Info { server, statements: &self.statements, cursors: views::cursors(&self.portals) };
+        let (done, tally) = self.account.begin_tally();
+        let info = Info {
+            server,
+            statements: &self.statements,
+            cursors: views::cursors(&self.portals),
+            done,
+        };
         let mut hooks = Hooks {
             server,
             entry: &self.entry,
@@ -445,6 +450,7 @@ impl State {
             tx,
             changes: &mut changes,
             notify: &mut self.notify,
+            done,
             out: &self.out,
             copy: CopyReader {
                 socket: &self.socket,
@@ -476,7 +482,7 @@ impl State {
             user: &self.user,
             database: (&self.database.0, self.database.1),
             params: &run.params,
-            tally: &mut self.account.tally,
+            tally,
         };
         let result = f(&mut cx, &mut sink);
         for change in changes {

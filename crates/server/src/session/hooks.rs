@@ -8,6 +8,7 @@ use base::settings::SettingId;
 use base::{Error, Result, err};
 use catalog::system::ServerInfo;
 use exec::SessionHooks;
+use exec::tally::Tally;
 use sched::Interrupt;
 use types::datum::Array;
 use types::{Datum, oids};
@@ -40,6 +41,8 @@ pub struct Hooks<'a> {
     pub changes: &'a mut Vec<Change>,
     /// For `pg_notify`.
     pub notify: &'a mut Option<Box<Pending>>,
+    /// What the transaction's statements before this one did.
+    pub done: &'a Tally,
     /// For notices.
     pub out: &'a RefCell<Output>,
     /// For COPY FROM.
@@ -128,6 +131,19 @@ impl Hooks<'_> {
         Datum::Bool(true)
     }
 
+    /// `age(xid)`: transactions since that one, seen from this one. Those of the same number modulo
+    /// 2^32 can't be told apart.
+    fn age(&self, args: &[Datum]) -> Datum {
+        match args.first() {
+            Some(Datum::Oid(xid)) if *xid < 3 => Datum::Int4(i32::MAX),
+            Some(Datum::Oid(xid)) => {
+                let now = self.tx.top_xid().unwrap_or_else(|| self.server.engine.txn.next_xid());
+                Datum::Int4((now.0 as u32).wrapping_sub(*xid) as i32)
+            }
+            _ => Datum::Null,
+        }
+    }
+
     fn reload(&self) -> Datum {
         let result = self.server.reload();
         if let Err(error) = &result {
@@ -208,6 +224,7 @@ impl SessionHooks for Hooks<'_> {
                 })?;
                 Datum::Text(status.to_string().into())
             }
+            "age" => self.age(args),
             "pg_backend_pid" => Datum::Int4(self.entry.pid),
             "pg_cancel_backend" => self.signal(pid(args.first())?, Interrupt::Cancel),
             "pg_terminate_backend" => self.signal(pid(args.first())?, Interrupt::Terminate),
@@ -241,7 +258,7 @@ impl SessionHooks for Hooks<'_> {
             "inet_client_port" => port(peer.client),
             "inet_server_addr" => address(peer.server),
             "inet_server_port" => port(peer.server),
-            name => match views::functions::call(self.server, name, args)? {
+            name => match views::functions::call(self.server, self.done, name, args)? {
                 Some(value) => value,
                 None => return Err(Error::unsupported(format_args!("function {name}"))),
             },
@@ -265,6 +282,8 @@ pub struct Info<'a> {
     pub statements: &'a Statements,
     /// Rows of `pg_cursors`.
     pub cursors: Vec<Vec<Datum>>,
+    /// What the transaction's statements before this one did.
+    pub done: &'a Tally,
 }
 
 impl ServerInfo for Info<'_> {
@@ -272,6 +291,15 @@ impl ServerInfo for Info<'_> {
         match view {
             "pg_prepared_statements" => views::prepared_statements(self.statements),
             "pg_cursors" => self.cursors.clone(),
+            "pg_stat_xact_all_tables" => {
+                views::transaction(self.server, "pg_stat_xact_all_tables", self.done)
+            }
+            "pg_stat_xact_sys_tables" => {
+                views::transaction(self.server, "pg_stat_xact_sys_tables", self.done)
+            }
+            "pg_stat_xact_user_tables" => {
+                views::transaction(self.server, "pg_stat_xact_user_tables", self.done)
+            }
             view => views::rows(self.server, view),
         }
     }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use base::{Csn, Xid};
+use base::{Csn, WaitEvent, Xid};
 use catalog::object::ids::PG_CATALOG;
 use catalog::system::row::{Row, row};
 use sched::Task;
@@ -24,9 +24,19 @@ fn address(peer: Option<(IpAddr, u16)>) -> (Datum, Datum) {
 /// What a session's transaction is to the others.
 type Transactions = HashMap<i32, (Option<Xid>, Option<Csn>)>;
 
+/// The event to show: of what a task waits for and the work that it said it does
+/// ([`sched::at_work`]). A wait for a lock or a latch is worth knowing for itself; others are part
+/// of the work.
+fn shown(wait: Option<WaitEvent>, work: Option<WaitEvent>) -> Option<WaitEvent> {
+    match wait {
+        Some(wait) if matches!(wait.info().kind, "Lock" | "LWLock") => Some(wait),
+        wait => work.or(wait),
+    }
+}
+
 fn new_row(task: &Task, idle: bool) -> Row {
-    let wait = task.wait().map(|(event, _)| event.info());
-    let (kind, name) = match wait {
+    let wait = task.wait().map(|(event, _)| event);
+    let (kind, name) = match shown(wait, task.work()).map(WaitEvent::info) {
         Some(info) => (text(info.kind), text(info.name)),
         None if idle => (text("Client"), text("ClientRead")),
         None => (Datum::Null, Datum::Null),
@@ -88,7 +98,7 @@ pub(super) fn activity(server: &Server) -> Vec<Vec<Datum>> {
     sessions.chain(background_tasks.iter().map(|task| background(server, task))).collect()
 }
 
-/// Rows of `pg_stat_get_activity(NULL)`: the columns of the view in another order, and those of
+/// Rows of `pg_stat_get_activity(pid)`: the columns of the view in another order, and those of
 /// `pg_stat_ssl` and `pg_stat_gssapi`.
 pub(super) fn function(server: &Server) -> Vec<Vec<Datum>> {
     let columns = |name: &str| catalog::system::find(None, name).map(|t| t.columns.clone());
@@ -124,4 +134,20 @@ pub(super) fn gssapi(server: &Server) -> Vec<Vec<Datum>> {
             .done()
     };
     server.sessions.all().iter().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_shown_unless_a_lock_is_waited_for() {
+        let work = Some(WaitEvent::IORelationExtendEvict);
+        let (write, latch) = (WaitEvent::IODataFileWrite, WaitEvent::LWLockBufferMapping);
+        assert_eq!(shown(None, None), None);
+        assert_eq!(shown(Some(write), None), Some(write));
+        assert_eq!(shown(None, work), work);
+        assert_eq!(shown(Some(write), work), work);
+        assert_eq!(shown(Some(latch), work), Some(latch));
+    }
 }

@@ -4,6 +4,7 @@
 //! A session's number is its backend id, too.
 
 use base::{Result, err};
+use exec::tally::Tally;
 use types::Datum;
 use types::datum::Array;
 use types::numeric::Numeric;
@@ -48,11 +49,11 @@ const SINGLE: &[(&str, &str, &str)] = &[
     ("pg_stat_get_checkpoint_write_time", "pg_stat_bgwriter", "checkpoint_write_time"),
 ];
 
-/// The function's value; None if it isn't one of these.
+/// The function's value; None if it isn't one of these. `done`: what the transaction did so far.
 ///
 /// # Errors
 /// `22023` for a name of statistics that there are not.
-pub fn call(server: &Server, name: &str, args: &[Datum]) -> Result<Option<Datum>> {
+pub fn call(server: &Server, done: &Tally, name: &str, args: &[Datum]) -> Result<Option<Datum>> {
     let number = match args.first() {
         Some(Datum::Oid(oid)) => i64::from(*oid),
         Some(Datum::Int4(n)) => i64::from(*n),
@@ -63,12 +64,6 @@ pub fn call(server: &Server, name: &str, args: &[Datum]) -> Result<Option<Datum>
         return Ok(Some(cell(server, view, "", 0, column)));
     }
     Ok(Some(match name {
-        // Transactions of the same number modulo 2^32 can't be told apart by an xid.
-        "age" if (0..3).contains(&number) => Datum::Int4(i32::MAX),
-        "age" => {
-            let next = server.engine.txn.next_xid().0 as u32;
-            Datum::Int4(next.wrapping_sub(number as u32) as i32)
-        }
         // There are no multixacts.
         "mxid_age" => Datum::Int4(0),
         "pg_stat_get_backend_pid" => Datum::Int4(number as i32),
@@ -119,10 +114,15 @@ pub fn call(server: &Server, name: &str, args: &[Datum]) -> Result<Option<Datum>
                     return Ok(Some(cell(server, view, key, number, column)));
                 }
             }
-            match name.strip_prefix("pg_stat_get_") {
-                Some(word) => return Ok(of_relation(server, word, number as u32)),
-                None => return Ok(None),
+            let oid = number as u32;
+            if let Some(word) = name.strip_prefix("pg_stat_get_xact_") {
+                let mine = done.iter().find(|(known, _)| *known == oid);
+                let counts = mine.map(|(_, counts)| *counts).unwrap_or_default();
+                return Ok(of_relation(&RelationStats { counts, ..Default::default() }, word));
             }
+            let Some(word) = name.strip_prefix("pg_stat_get_") else { return Ok(None) };
+            let known = server.counters.relations().remove(&oid).unwrap_or_default();
+            return Ok(of_relation(&known, word));
         }
     }))
 }
@@ -158,9 +158,8 @@ fn pids(server: &Server) -> Datum {
 }
 
 /// A count of a table or index.
-fn of_relation(server: &Server, word: &str, oid: u32) -> Option<Datum> {
-    let known = server.counters.relations().remove(&oid).unwrap_or_default();
-    let RelationStats { counts, table } = &known;
+fn of_relation(known: &RelationStats, word: &str) -> Option<Datum> {
+    let RelationStats { counts, table } = known;
     let runs = |kind: usize| table.runs[kind];
     let at = |kind: usize| Some(super::time(table.last[kind]));
     let count = match word {

@@ -9,6 +9,7 @@ pub mod functions;
 mod locks;
 mod lwlock;
 mod memory;
+mod progress;
 mod session;
 mod statements;
 mod storage;
@@ -22,7 +23,7 @@ use types::Datum;
 use crate::server::Server;
 
 pub use session::{cursors, prepared_statements};
-pub use tables::pages;
+pub use tables::{pages, transaction};
 pub use trace::trace;
 
 /// Rows of a view; none for a view that isn't kept.
@@ -57,6 +58,10 @@ pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
         "pg_stat_get_activity()" => activity::function(server),
         "pg_ls_waldir()" => functions::wal_files(server),
         "pg_ls_tmpdir()" => functions::temporary_files(server),
+        "pg_stat_progress_vacuum" => progress::vacuum(server),
+        "pg_stat_progress_analyze" => progress::analyze(server),
+        "pg_stat_progress_create_index" => progress::create_index(server),
+        "pg_stat_progress_copy" => progress::copy(server),
         "pg_stat_ssl" => activity::ssl(server),
         "pg_stat_gssapi" => activity::gssapi(server),
         "pg_stat_slru" => storage::slru(server),

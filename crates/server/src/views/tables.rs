@@ -7,7 +7,7 @@ use base::{Fork, RelId};
 use catalog::object::ids::PG_CATALOG;
 use catalog::system::row::{Row, row};
 use catalog::{Index, Snapshot};
-use exec::tally::RelationCounts;
+use exec::tally::{RelationCounts, Tally};
 use types::Datum;
 
 use super::time;
@@ -119,6 +119,20 @@ pub(super) fn tables(server: &Server, view: &'static str) -> Vec<Vec<Datum>> {
             .set("analyze_count", runs(ANALYZE))
             .set("autoanalyze_count", runs(ANALYZE + 1))
             .done()
+    };
+    let catalog = server.engine.catalog.current();
+    table_lines(&catalog, Scope::of(view)).iter().map(line).collect()
+}
+
+/// `pg_stat_xact_*_tables`: what a transaction has done so far.
+pub fn transaction(server: &Server, view: &'static str, done: &Tally) -> Vec<Vec<Datum>> {
+    let counted = |(oid, counts): &(u32, RelationCounts)| {
+        (*oid, RelationStats { counts: *counts, ..RelationStats::default() })
+    };
+    let stats: Stats = done.iter().map(counted).collect();
+    let line = |line: &TableLine| {
+        let indexes = of_indexes(&stats, &line.indexes);
+        activity(table_row(view, line), &counts(&stats, line.oid), indexes.as_ref()).done()
     };
     let catalog = server.engine.catalog.current();
     table_lines(&catalog, Scope::of(view)).iter().map(line).collect()

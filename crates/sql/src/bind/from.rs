@@ -311,6 +311,9 @@ impl Binder<'_> {
         if let Some(range) = function_table(node, f) {
             return self.range_var(&range);
         }
+        if let Some(select) = function_by_pid(node, f) {
+            return self.range_subselect(scope, left, lateral_ok, &select);
+        }
         let call = self.expr(&around, node)?;
         let call = self.resolve_unknown(call)?;
         let location = ast::location(node);
@@ -491,6 +494,65 @@ fn lateral_scope<'p>(scope: &Scope<'p>, left: &[NsItem], lateral_ok: bool) -> Sc
 /// A join.
 pub(crate) fn join(kind: JoinKind, left: Rel, right: Rel, on: Vec<Expr>) -> Rel {
     Rel::Join { kind, left: Box::new(left), right: Box::new(right), on }
+}
+
+/// A function whose rows are those of a computed table with one session's number, as
+/// `(SELECT * FROM function(NULL) AS name WHERE number IS NULL OR name.pid = number)`.
+fn function_by_pid(node: &NodeEnum, f: &pb::RangeFunction) -> Option<pb::RangeSubselect> {
+    let NodeEnum::FuncCall(call) = node else { return None };
+    let [number] = call.args.as_slice() else { return None };
+    let node = |node: NodeEnum| pb::Node { node: Some(node) };
+    let null = pb::AConst { isnull: true, ..Default::default() };
+    let all = pb::FuncCall { args: vec![node(NodeEnum::AConst(null))], ..(**call).clone() };
+    let all = NodeEnum::FuncCall(Box::new(all));
+    let from = pb::RangeFunction {
+        functions: vec![node(NodeEnum::List(pb::List { items: vec![node(all.clone())] }))],
+        alias: None,
+        ..f.clone()
+    };
+    let range = function_table(&all, &from)?;
+    let name = range.relname.trim_end_matches("()").to_owned();
+    let table = catalog::system::find_function(&name)?;
+    table.column("pid")?;
+    let word = |text: &str| node(NodeEnum::String(pb::String { sval: text.to_owned() }));
+    let column = |fields| node(NodeEnum::ColumnRef(pb::ColumnRef { fields, location: -1 }));
+    let equal = pb::AExpr {
+        kind: pb::AExprKind::AexprOp as i32,
+        name: vec![word("=")],
+        lexpr: Some(Box::new(column(vec![word(&name), word("pid")]))),
+        rexpr: Some(Box::new(number.clone())),
+        location: call.location,
+        ..Default::default()
+    };
+    let is_null = pb::NullTest {
+        arg: Some(Box::new(number.clone())),
+        nulltesttype: pb::NullTestType::IsNull as i32,
+        ..Default::default()
+    };
+    let either = pb::BoolExpr {
+        boolop: pb::BoolExprType::OrExpr as i32,
+        args: vec![
+            node(NodeEnum::NullTest(Box::new(is_null))),
+            node(NodeEnum::AExpr(Box::new(equal))),
+        ],
+        ..Default::default()
+    };
+    let star = column(vec![node(NodeEnum::AStar(pb::AStar {}))]);
+    let target = pb::ResTarget { val: Some(Box::new(star)), location: -1, ..Default::default() };
+    let select = pb::SelectStmt {
+        target_list: vec![node(NodeEnum::ResTarget(Box::new(target)))],
+        from_clause: vec![node(NodeEnum::RangeFunction(from))],
+        where_clause: Some(Box::new(node(NodeEnum::BoolExpr(Box::new(either))))),
+        limit_option: pb::LimitOption::Default as i32,
+        op: pb::SetOperation::SetopNone as i32,
+        ..Default::default()
+    };
+    let named = || pb::Alias { aliasname: name, colnames: Vec::new() };
+    Some(pb::RangeSubselect {
+        lateral: true,
+        subquery: Some(Box::new(node(NodeEnum::SelectStmt(Box::new(select))))),
+        alias: Some(f.alias.clone().unwrap_or_else(named)),
+    })
 }
 
 /// A function without arguments, or with NULL only, whose rows are those of a computed table.

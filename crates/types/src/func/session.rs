@@ -21,7 +21,6 @@ const NAMES: &[&str] = &[
     "inet_server_port",
     "lastval",
     "mxid_age",
-    "age_xid",
     "nextval",
     "now",
     "obj_description",
@@ -42,6 +41,9 @@ const NAMES: &[&str] = &[
     "version",
 ];
 
+/// Functions whose name others have that need no session, by their bodies' keys.
+const BODIES: &[&str] = &["xid_age"];
+
 /// Beginnings of names whose functions are all the session's.
 const PREFIXES: &[&str] = &["has_", "pg_", "to_reg"];
 
@@ -56,10 +58,10 @@ const SETS: &[&str] = &[
     "pg_options_to_table",
 ];
 
-/// Whether the executor has the body.
-pub(super) fn is_session(name: &str, returns_set: bool) -> bool {
+/// Whether the executor has the body with this key of the function.
+pub(super) fn is_session(name: &str, body: &str, returns_set: bool) -> bool {
     if returns_set {
         return SETS.contains(&name);
     }
-    NAMES.contains(&name) || PREFIXES.iter().any(|p| name.starts_with(p))
+    NAMES.contains(&name) || BODIES.contains(&body) || PREFIXES.iter().any(|p| name.starts_with(p))
 }

@@ -86,7 +86,7 @@ fn function_row(f: &[&'static str], bodies: &HashMap<&str, Body>) -> Option<Func
     let returns_set = flags[1] == b'r';
     let body = match bodies.get(f[2]) {
         Some(body) => *body,
-        None if session::is_session(f[0], returns_set) => Body::Session,
+        None if session::is_session(f[0], f[2], returns_set) => Body::Session,
         None => return None,
     };
     let volatility = match flags[2] {
