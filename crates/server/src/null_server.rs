@@ -19,6 +19,8 @@ const CANNED: i64 = 100;
 struct Null {
     task: TaskRef,
     state: SpinLock<Option<Box<State>>>,
+    /// Open until the worker polls it no more; see [`crate::session::Session`].
+    _socket: Arc<Socket>,
 }
 
 struct State {
@@ -51,7 +53,7 @@ pub fn serve(port: u16, workers: usize) -> Result<()> {
         let socket = Arc::new(socket);
         let state = State {
             out: Output::new(socket.clone(), None),
-            socket,
+            socket: socket.clone(),
             input: Input::default(),
             begun: false,
             status: TransactionStatus::Idle,
@@ -59,7 +61,8 @@ pub fn serve(port: u16, workers: usize) -> Result<()> {
             bound: "SELECT",
         };
         let task = sched::Task::new("client backend");
-        workers.add(fd, Arc::new(Null { task, state: SpinLock::new(Some(Box::new(state))) }))?;
+        let state = SpinLock::new(Some(Box::new(state)));
+        workers.add(fd, Arc::new(Null { task, state, _socket: socket }))?;
     }
 }
 

@@ -269,8 +269,8 @@ impl Conn {
     /// Takes the socket out of its epoll set, then drops the source (which may wait).
     fn end(&self) {
         if let Some(home) = self.home() {
-            // It fails only when the source has closed the socket already.
-            let _ = sys::epoll_ctl(home.epoll, libc::EPOLL_CTL_DEL, self.fd(), 0, 0);
+            let removed = sys::epoll_ctl(home.epoll, libc::EPOLL_CTL_DEL, self.fd(), 0, 0);
+            debug_assert!(removed.is_ok(), "a source closed its socket before it was dropped");
         }
         // SAFETY: the caller holds ACTIVE, and no reference to the source is left.
         let source = unsafe { (*self.body.get()).source.take() };

@@ -57,7 +57,8 @@ pub trait Source: Send + Sync + 'static {
     /// Runs until there is nothing more to do now: reads, decodes, executes, writes. Called on a
     /// coroutine (or the session's thread), never twice at once. Sockets are edge-triggered: read
     /// until EAGAIN or a short read. Returns false when the connection has ended; the source is
-    /// then dropped (its fd is the source's to close). After a run that was told of a hang-up,
+    /// then dropped. Its fd is the source's to close, but not before that: the socket is taken out of
+    /// the epoll set by its number, which after a close may be another connection's. After a run that was told of a hang-up,
     /// `run` is called again until it returns false.
     fn run(&self, ready: Readiness) -> bool;
 }

@@ -73,6 +73,9 @@ pub struct Session {
     server: Arc<Server>,
     entry: Arc<Entry>,
     state: SpinLock<Option<Box<State>>>,
+    /// Keeps the descriptor open until the worker has taken it out of its epoll set: the state goes
+    /// before that, and the number of a closed descriptor is a new connection's at once.
+    _socket: Arc<Socket>,
 }
 
 /// Everything that a session knows.
@@ -139,12 +142,14 @@ impl Session {
         let now = server::now();
         let entry = server.sessions.add(server.secret(), task.clone(), socket.peer(), now);
         let deadline = Instant::now() + AUTHENTICATION_TIMEOUT;
-        let mut state = State::new(server.clone(), entry.clone(), Arc::new(socket));
+        let socket = Arc::new(socket);
+        let mut state = State::new(server.clone(), entry.clone(), socket.clone());
         state.idle_deadline = Some(deadline);
         let session = Arc::new(Session {
             server: server.clone(),
             entry,
             state: SpinLock::new(Some(Box::new(state))),
+            _socket: socket,
         });
         server.workers.add(fd, session)?;
         server.workers.wake_at(&task, Some(deadline));
