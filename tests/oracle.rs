@@ -12,9 +12,11 @@ use support::{Oracle, Server, TempDir, psql};
 
 const PREAMBLE: &str = "\\set VERBOSITY verbose\n\\set SHOW_CONTEXT always\n";
 
-/// Lines that name the server's source code differ by nature.
+/// Lines that name the server's source code, or the number of the session's temporary schema, differ
+/// by nature.
 fn comparable(output: &str) -> String {
-    let keep = |line: &&str| !line.starts_with("LOCATION:");
+    let differs = ["LOCATION:", "SCHEMA NAME:  pg_temp_"];
+    let keep = |line: &&str| !differs.iter().any(|d| line.starts_with(d));
     output.lines().filter(keep).map(|l| format!("{l}\n")).collect()
 }
 

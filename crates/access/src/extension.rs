@@ -145,7 +145,10 @@ impl Counters {
 pub fn extension_counters(storage: &Arc<Storage>) -> Vec<(RelId, ExtensionCounters)> {
     let states = registry::states(storage);
     let mut rows: Vec<_> = states.iter().map(|s| (s.rel(), s.extension.read())).collect();
-    rows.retain(|(_, counters)| counters.extensions() > 0 || counters.waits > 0);
+    // A temporary relation's counters go on with the next one that gets its id.
+    rows.retain(|(rel, counters)| {
+        !rel.is_temporary() && (counters.extensions() > 0 || counters.waits > 0)
+    });
     rows.sort_by_key(|(rel, _)| *rel);
     rows
 }

@@ -19,5 +19,5 @@ pub use heap::{
     Estimate, Heap, HeapScan, HeapTuple, InsertHint, LockResult, RowWait, SystemColumns,
     WriteResult,
 };
-pub use registry::forget;
+pub use registry::{forget, reset};
 pub use vacuum::{VacuumStats, vacuum};

@@ -118,6 +118,16 @@ fn cache(state: &Arc<RelState>) {
     drop(old);
 }
 
+/// A temporary relation is empty again, or its id belongs to another: whoever holds its state begins
+/// anew.
+pub fn reset(storage: &Arc<Storage>, rel: RelId) {
+    let state = shard(rel).lock().get(&key(storage, rel)).cloned();
+    if let Some(state) = state {
+        state.space.reset();
+        state.tree.reset();
+    }
+}
+
 /// Drops the state of a relation whose files are gone.
 pub fn forget(storage: &Arc<Storage>, rel: RelId) {
     shard(rel).lock().remove(&key(storage, rel));

@@ -183,6 +183,16 @@ impl Space {
         at.store(horizon, Relaxed);
     }
 
+    /// As new: the file is empty.
+    pub fn reset(&self) {
+        *self.map.lock() = Map { lists: vec![Vec::new(); CLASSES], ..Map::default() };
+        self.targets.iter().for_each(|t| t.store(NONE, Relaxed));
+        self.futile.iter().for_each(|(block, _)| block.store(NONE, Relaxed));
+        self.seeded.store(false, Relaxed);
+        self.rows.store(0, Relaxed);
+        self.ended.store(0, Relaxed);
+    }
+
     /// Forgets pages from `blocks` on: the file was cut there.
     pub fn cut(&self, blocks: u32) {
         let mut map = self.map.lock();

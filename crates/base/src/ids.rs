@@ -38,8 +38,21 @@ number! {
 }
 number! {
     /// Names the files of one relation (table or index), like PostgreSQL's relfilenode; unique in
-    /// the whole server, never reused.
+    /// the whole server, never reused (but see [`RelId::is_temporary`]).
     RelId(u32)
+}
+
+/// Ids with this bit belong to temporary objects. Those of temporary objects that are gone are given
+/// out again.
+pub const TEMPORARY: u32 = 1 << 30;
+
+impl RelId {
+    /// Whether the relation is temporary: its pages are not logged, its files are gone after a
+    /// restart.
+    #[inline]
+    pub fn is_temporary(self) -> bool {
+        self.0 & TEMPORARY != 0
+    }
 }
 
 impl Oid {
@@ -47,6 +60,12 @@ impl Oid {
     pub const INVALID: Oid = Oid(0);
     /// The first id that user objects get.
     pub const FIRST_USER: Oid = Oid(16384);
+
+    /// Whether this is an object of one session's own, gone when the session ends.
+    #[inline]
+    pub fn is_temporary(self) -> bool {
+        self.0 & TEMPORARY != 0
+    }
 }
 
 impl fmt::Display for Oid {

@@ -12,10 +12,11 @@ pub mod object;
 pub mod snapshot;
 pub mod store;
 pub mod system;
+mod temp;
 
 pub use object::{
     Column, Constraint, ConstraintKind, Database, ForeignKey, ForeignKeyAction, Index, IndexColumn,
-    Object, Role, Schema, Table, TableKind, TableStats,
+    Object, OnCommit, Role, Schema, Table, TableKind, TableStats,
 };
 pub use snapshot::Snapshot;
 pub use store::{Catalog, CatalogTx};

@@ -74,6 +74,18 @@ pub enum TableKind {
     System,
 }
 
+/// What happens to a temporary table when its transaction commits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnCommit {
+    /// Nothing.
+    #[default]
+    PreserveRows,
+    /// It is emptied.
+    DeleteRows,
+    /// It goes away.
+    Drop,
+}
+
 /// A table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Table {
@@ -103,6 +115,9 @@ pub struct Table {
     /// UNLOGGED or not; unlogged tables are logged all the same for now.
     #[serde(default)]
     pub unlogged: bool,
+    /// ON COMMIT, of a temporary table.
+    #[serde(skip)]
+    pub on_commit: OnCommit,
 }
 
 /// A column.
@@ -133,6 +148,16 @@ pub struct Constraint {
     pub name: String,
     /// What it demands.
     pub kind: ConstraintKind,
+}
+
+impl Constraint {
+    /// The table that a foreign key refers to.
+    pub fn refers_to(&self) -> Option<Id> {
+        match &self.kind {
+            ConstraintKind::ForeignKey(key) => Some(key.table),
+            _ => None,
+        }
+    }
 }
 
 /// What a constraint demands. Columns are numbers from 1.
@@ -300,6 +325,14 @@ pub struct ColumnStats {
 }
 
 impl Object {
+    /// The bit that tells a table's statistics from the table.
+    pub(crate) const STATS: Id = 1 << 31;
+
+    /// The id that a table's statistics are kept under.
+    pub(crate) fn stats_id(table: Id) -> Id {
+        table | Object::STATS
+    }
+
     /// The id that the catalog keeps it under.
     pub fn oid(&self) -> Id {
         match self {
@@ -308,13 +341,27 @@ impl Object {
             Object::Index(o) => o.oid,
             Object::Role(o) => o.oid,
             Object::Database(o) => o.oid,
-            Object::Stats(o) => o.table | 1 << 31,
+            Object::Stats(o) => Object::stats_id(o.table),
             Object::Comment(o) => o.oid,
         }
     }
 }
 
 impl Table {
+    /// Whether it is one session's own.
+    pub fn is_temporary(&self) -> bool {
+        base::Oid(self.oid).is_temporary()
+    }
+
+    /// `pg_class.relpersistence`.
+    pub fn persistence(&self) -> char {
+        match (self.is_temporary(), self.unlogged) {
+            (true, _) => 't',
+            (false, true) => 'u',
+            (false, false) => 'p',
+        }
+    }
+
     /// The live column with this name and its number from 1.
     pub fn column(&self, name: &str) -> Option<(u16, &Column)> {
         self.live_columns().find(|(_, c)| c.name == name)

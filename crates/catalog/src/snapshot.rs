@@ -70,10 +70,15 @@ impl Snapshot {
         }
     }
 
+    /// Another name for a schema that is there (`pg_temp`).
+    pub(crate) fn alias(&mut self, name: &str, schema: Id) {
+        self.schema_names.insert(name.to_owned(), schema);
+    }
+
     /// Takes the object with this id out, if it is there.
     pub fn remove(&mut self, id: Id) {
-        if id & 1 << 31 != 0 {
-            self.stats.remove(&(id & !(1 << 31)));
+        if id & Object::STATS != 0 {
+            self.stats.remove(&(id & !Object::STATS));
         } else if let Some(o) = self.tables.remove(&id) {
             self.relation_names.remove(&(o.schema, o.name.clone()));
         } else if let Some(o) = self.indexes.remove(&id) {
@@ -135,8 +140,21 @@ impl Snapshot {
     pub fn relation(&self, path: &[Id], schema: Option<&str>, name: &str) -> Option<Relation> {
         match schema {
             Some(schema) => self.relation_in(self.schema_named(schema)?.oid, name),
-            None => path.iter().find_map(|s| self.relation_in(*s, name)),
+            None => {
+                let first = self.implicit_temporary(path).into_iter();
+                first.chain(path.iter().copied()).find_map(|s| self.relation_in(s, name))
+            }
         }
+    }
+
+    /// The session's own schema for temporary objects, in a session's view.
+    pub fn temporary(&self) -> Option<Id> {
+        self.schema_named("pg_temp").map(|s| s.oid)
+    }
+
+    /// The same when the search path doesn't name it: then relations are searched there first.
+    pub fn implicit_temporary(&self, path: &[Id]) -> Option<Id> {
+        self.temporary().filter(|id| !path.contains(id))
     }
 
     /// As [`Snapshot::relation`], for a table that must be there.

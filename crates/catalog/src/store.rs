@@ -32,6 +32,7 @@ use txn::{Isolation, LockMode, LockTag, LockWait, Transaction, TxnManager};
 
 use crate::object::{Id, Index, Object};
 use crate::snapshot::Snapshot;
+use crate::temp::{self, Temp, TempMark};
 
 /// The internal heap's files.
 pub const CATALOG_REL: RelId = RelId(1);
@@ -41,7 +42,7 @@ const PART_HEADER: usize = 8;
 
 /// The server's catalog.
 pub struct Catalog {
-    storage: Arc<Storage>,
+    pub(crate) storage: Arc<Storage>,
     heap: Heap,
     current: LwLock<Arc<Snapshot>>,
     version: AtomicU64,
@@ -49,6 +50,8 @@ pub struct Catalog {
     newest_index: AtomicU64,
     /// Where the rows of each published object are: (version, root) of each part.
     places: Mutex<HashMap<Id, Places>>,
+    /// All sessions' temporary objects.
+    pub(crate) temporary: temp::Shared,
 }
 
 /// Rows of one object: (version's place, root of its chain).
@@ -63,6 +66,8 @@ pub struct CatalogTx {
     /// Own changes over it, when there are any.
     private: Option<Arc<Snapshot>>,
     changes: Changes,
+    /// The session's own objects, once it has made one.
+    temp: Option<Box<Temp>>,
 }
 
 /// What a transaction did; cheap to copy for savepoints.
@@ -77,7 +82,7 @@ struct Changes {
 
 /// See [`CatalogTx::savepoint`].
 #[derive(Clone)]
-pub struct CatalogMark(Changes);
+pub struct CatalogMark(Changes, Option<TempMark>);
 
 impl Catalog {
     /// Reads the internal heap; in a new directory writes the initial objects first. Removes files
@@ -96,6 +101,7 @@ impl Catalog {
             version: AtomicU64::new(0),
             newest_index: AtomicU64::new(0),
             places: Mutex::new(WaitEvent::LWLockCatalogSnapshot, HashMap::new()),
+            temporary: temp::Shared::default(),
         });
         let owner = txn.new_owner(&sched::current(), std::process::id() as i32);
         let tx = txn.begin(&owner, Isolation::ReadCommitted, false);
@@ -199,20 +205,119 @@ impl CatalogTx {
             base: catalog.current(),
             private: None,
             changes: Changes::default(),
+            temp: None,
         }
     }
 
-    /// What the transaction sees now: the published version with its own changes.
-    pub fn view(&mut self) -> Arc<Snapshot> {
+    /// The published version.
+    pub fn published(&mut self) -> &Arc<Snapshot> {
         if self.base.version != self.catalog.version() {
             self.base = self.catalog.current();
             self.private = None;
         }
-        if self.changes.objects.is_empty() {
-            return self.base.clone();
+        &self.base
+    }
+
+    /// What the transaction sees now: the published version with the session's temporary objects and
+    /// the transaction's own changes.
+    pub fn view(&mut self) -> Arc<Snapshot> {
+        let base = self.published().clone();
+        if !self.is_private() {
+            return base;
         }
-        let (base, changes) = (&self.base, &self.changes);
-        self.private.get_or_insert_with(|| Arc::new(apply(base, changes, 0))).clone()
+        let (changes, temp) = (&self.changes, &self.temp);
+        let private = self.private.get_or_insert_with(|| {
+            let mut snapshot = apply(&base, changes, 0);
+            if let Some(temp) = temp {
+                temp.add_to(&mut snapshot);
+            }
+            Arc::new(snapshot)
+        });
+        private.clone()
+    }
+
+    /// As [`CatalogTx::view`], with the temporary objects of all sessions: what the system's tables
+    /// show.
+    pub fn view_of_all(&mut self) -> Arc<Snapshot> {
+        let view = self.view();
+        let mut all = Snapshot::clone(&view);
+        let own = self.temp.as_ref().map(|t| t.number());
+        if self.catalog.temporary.add_others(own, &mut all) { Arc::new(all) } else { view }
+    }
+
+    /// Whether its view is not the published version.
+    fn is_private(&self) -> bool {
+        self.changed() || self.temp.is_some()
+    }
+
+    /// The session's schema for temporary objects, if it has one.
+    pub fn temporary_schema(&self) -> Option<Id> {
+        self.temp.as_ref().map(|t| t.schema())
+    }
+
+    /// The same, made if need be.
+    ///
+    /// # Errors
+    /// `54000` when no ids are left.
+    pub fn make_temporary_schema(&mut self, owner: Id) -> Result<Id> {
+        if self.temp.is_none() {
+            self.temp = Some(Box::new(Temp::begin(&self.catalog, owner)?));
+            self.private = None;
+        }
+        Ok(self.temp.as_ref().map_or(0, |t| t.schema()))
+    }
+
+    /// An id for a temporary object, or for its files.
+    ///
+    /// # Errors
+    /// `54000` when no ids are left.
+    pub fn new_temporary_id(&mut self, files: bool) -> Result<u32> {
+        match &mut self.temp {
+            Some(temp) => temp.take_id(files),
+            None => Err(Error::internal("a temporary object without a schema for it")),
+        }
+    }
+
+    /// Changes whenever the session's temporary objects do.
+    pub fn temporary_generation(&self) -> u64 {
+        self.temp.as_ref().map_or(0, |t| t.generation())
+    }
+
+    /// Whether the statement may mean a temporary object of this session. If not, its plan is the one
+    /// that any session would make.
+    pub fn may_mean_temporary(&mut self, text: &str) -> bool {
+        self.temp.as_mut().is_some_and(|t| t.may_be_named_in(text))
+    }
+
+    /// DISCARD TEMP: the session's temporary objects go if the transaction commits.
+    pub fn discard_temporary(&mut self) {
+        if let Some(temp) = &mut self.temp {
+            temp.clear();
+            self.private = None;
+        }
+    }
+
+    /// The session ends: its temporary objects go at once.
+    pub fn end_session(&mut self) {
+        self.temp = None;
+        self.private = None;
+    }
+
+    /// The transaction is about to commit: temporary tables made ON COMMIT DROP go.
+    pub fn before_commit(&mut self) {
+        if let Some(temp) = &mut self.temp {
+            temp.before_commit();
+            self.private = None;
+        }
+    }
+
+    /// The transaction has ended: what it did to temporary objects stays or is undone; files that are
+    /// no longer used go.
+    pub fn end_temporary(&mut self, committed: bool) {
+        if let Some(temp) = &mut self.temp {
+            temp.end_transaction(committed);
+            self.private = None;
+        }
     }
 
     /// Whether it has changes of its own (then plans are not shared).
@@ -233,6 +338,11 @@ impl CatalogTx {
     /// `XX000` when somebody else changed it since the view was made; lock and I/O errors.
     pub fn put(&mut self, tx: &Transaction, object: Object) -> Result<()> {
         let id = object.oid();
+        if let Some(temp) = self.temp.as_mut().filter(|_| temp::is_temporary(id)) {
+            temp.put(object);
+            self.private = None;
+            return Ok(());
+        }
         self.claim(tx, id)?;
         let json = serde_json::to_vec(&object)
             .map_err(|e| Error::internal(format!("could not write a catalog object: {e}")))?;
@@ -247,6 +357,11 @@ impl CatalogTx {
     /// # Errors
     /// As [`CatalogTx::put`].
     pub fn remove(&mut self, tx: &Transaction, id: Id) -> Result<()> {
+        if let Some(temp) = self.temp.as_mut().filter(|_| temp::is_temporary(id)) {
+            temp.remove(id);
+            self.private = None;
+            return Ok(());
+        }
         self.claim(tx, id)?;
         self.delete_rows(tx, id)?;
         self.record(id, None, Arc::from([]));
@@ -307,25 +422,33 @@ impl CatalogTx {
         self.private = None;
     }
 
-    /// Files to remove if the transaction commits (old files of TRUNCATE, of dropped tables).
+    /// Files to remove if the transaction commits (old files of TRUNCATE, of dropped tables). Those of
+    /// temporary relations go when no object names them.
     pub fn drop_files_at_commit(&mut self, rel: RelId) {
-        self.changes.drop_at_commit.push_back(rel);
+        if !rel.is_temporary() {
+            self.changes.drop_at_commit.push_back(rel);
+        }
     }
 
     /// Files to remove if it (or the savepoint's level) rolls back.
     pub fn drop_files_at_abort(&mut self, rel: RelId) {
-        self.changes.drop_at_abort.push_back(rel);
+        if !rel.is_temporary() {
+            self.changes.drop_at_abort.push_back(rel);
+        }
     }
 
     /// State to come back to.
     pub fn savepoint(&self) -> CatalogMark {
-        CatalogMark(self.changes.clone())
+        CatalogMark(self.changes.clone(), self.temp.as_ref().map(|t| t.mark()))
     }
 
     /// Undoes changes since the mark and removes files made since.
     pub fn rollback_to(&mut self, mark: &CatalogMark) {
         let made = self.changes.drop_at_abort.skip(mark.0.drop_at_abort.len());
         self.changes = mark.0.clone();
+        if let Some(temp) = &mut self.temp {
+            temp.rollback_to(mark.1.as_ref());
+        }
         self.private = None;
         self.drop_files(made);
     }

@@ -79,7 +79,7 @@ fn create_accounts(session: &mut Session<'_>) {
         }],
         if_not_exists: false,
         options: vec![],
-        unlogged: false,
+        persistence: sql::utility::Persistence::Permanent,
     });
     session.execute(&statement).expect("create table");
 }

@@ -127,7 +127,7 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
     let (values, generation) = server.values();
     let mut settings = SessionSettings::new(values, generation);
     settings.format.now = server::now();
-    settings.resolve_path(catalog, "");
+    settings.resolve_path(catalog, "", None);
     let size = |t: &Table| table_size(engine, catalog, t);
     let cx = PrepareContext {
         catalog,

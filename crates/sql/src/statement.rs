@@ -30,9 +30,9 @@ pub(crate) fn prepare(
     match node {
         NodeEnum::SelectStmt(select) => {
             if let Some(into) = &select.into_clause {
-                let query = prepare_into(binder, select)?;
+                let (query, lifted) = prepare_into(binder, select)?;
                 let binder = Binder::new(cx, text, declared);
-                return Ok((create_as(binder, query, into, false)?, Vec::new()));
+                return Ok((create_as(binder, query, into, false)?, lifted));
             }
             let locking = !select.locking_clause.is_empty();
             let query = binder.select(select, None, true)?;
@@ -260,10 +260,13 @@ fn copy(mut binder: Binder<'_>, stmt: &pb::CopyStmt) -> Result<(Prepared, Vec<Li
 }
 
 /// The query of SELECT … INTO.
-fn prepare_into(mut binder: Binder<'_>, select: &pb::SelectStmt) -> Result<Prepared> {
+fn prepare_into(
+    mut binder: Binder<'_>,
+    select: &pb::SelectStmt,
+) -> Result<(Prepared, Vec<Lifted>)> {
     binder.allow_into();
     let query = binder.select(select, None, true)?;
-    Ok(plan_query(binder, query)?.0)
+    plan_query(binder, query)
 }
 
 fn create_as(
@@ -275,7 +278,7 @@ fn create_as(
     let Some(range) = &into.rel else {
         return Err(err!(SYNTAX_ERROR, "CREATE TABLE AS without a table"));
     };
-    binder.no_temporary(Some(range))?;
+    let persistence = binder.persistence(Some(range), into.on_commit)?;
     let name: Name = binder.name_of_range(&Some(range.clone()))?;
     let columns = ast::owned_strings(&into.col_names);
     if columns.len() > query.columns.len() {
@@ -289,6 +292,7 @@ fn create_as(
         query: Box::new(query),
         no_data: into.skip_data,
         if_not_exists,
+        persistence,
     };
     let mut prepared = plain(binder, utility);
     prepared.locks = locks;

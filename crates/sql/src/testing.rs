@@ -39,6 +39,7 @@ fn table(oid: u32, name: &str, columns: Vec<Column>) -> Table {
         referenced_by: Vec::new(),
         options: Vec::new(),
         unlogged: false,
+        on_commit: Default::default(),
     }
 }
 

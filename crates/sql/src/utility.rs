@@ -183,6 +183,17 @@ pub enum CopyFormat {
     Binary,
 }
 
+/// How long a table and its rows last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Persistence {
+    /// For good.
+    Permanent,
+    /// UNLOGGED.
+    Unlogged,
+    /// TEMPORARY: for the session, or as ON COMMIT says.
+    Temporary(catalog::OnCommit),
+}
+
 /// Everything that isn't a query.
 pub enum Utility {
     /// BEGIN, START TRANSACTION.
@@ -273,8 +284,8 @@ pub enum Utility {
         if_not_exists: bool,
         /// WITH (…).
         options: Vec<(String, String)>,
-        /// UNLOGGED.
-        unlogged: bool,
+        /// TEMPORARY, UNLOGGED.
+        persistence: Persistence,
     },
     /// CREATE TABLE AS.
     CreateTableAs {
@@ -288,6 +299,8 @@ pub enum Utility {
         no_data: bool,
         /// IF NOT EXISTS.
         if_not_exists: bool,
+        /// TEMPORARY, UNLOGGED.
+        persistence: Persistence,
     },
     /// DROP TABLE, INDEX, SCHEMA, VIEW …
     Drop {

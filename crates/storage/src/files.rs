@@ -5,6 +5,9 @@
 //!   directory is open, so that look-ups need no lock and no reference count: relation ids are never
 //!   used twice, and an entry is 64 bytes.
 //! * `blocks` never exceeds the file's length. It grows after the file did, and shrinks before.
+//! * A temporary relation has no file until one of its pages leaves the pool: what was never written
+//!   reads as zeros. Its id may come back ([`Files::begin_temporary`]) when the one that had it is
+//!   gone; its files are never synced, and removed when the directory is opened.
 //! * A write marks its fork as needing a sync *after* it is done, so that a checkpoint which takes
 //!   the mark away syncs what was written.
 
@@ -112,6 +115,10 @@ impl Files {
         }
         let mut forks = Vec::with_capacity(3);
         for fork in FORKS {
+            if rel.is_temporary() {
+                forks.push(None);
+                continue;
+            }
             let blocks = match fs::metadata(self.path(rel, fork)) {
                 Ok(meta) => Some((meta.len() / PAGE_SIZE as u64) as u32),
                 Err(e) if e.kind() == io::ErrorKind::NotFound => None,
@@ -146,6 +153,9 @@ impl Files {
     }
 
     fn note_change(&self, relation: &Relation, fork: Fork) {
+        if relation.rel.is_temporary() {
+            return;
+        }
         let mark = &relation.fork(fork).needs_sync;
         if mark.load(Ordering::Acquire) {
             return;
@@ -173,6 +183,30 @@ impl Files {
         Ok(())
     }
 
+    /// A temporary relation comes to be, empty and without a file.
+    pub(crate) fn begin_temporary(&self, rel: RelId) -> Result<()> {
+        let relation = self.relation(rel)?;
+        relation.forks.iter().for_each(|f| f.blocks.store(0, Ordering::Release));
+        relation.dropped.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// Removes the files of temporary relations that a server left which did not stop by itself.
+    pub(crate) fn sweep_temporary(&self) -> Result<()> {
+        let sweep = || -> io::Result<()> {
+            for entry in fs::read_dir(&self.dir)? {
+                let entry = entry?;
+                let name = entry.file_name();
+                let number = name.to_str().and_then(|n| n.split('_').next()?.parse().ok());
+                if number.is_some_and(|n| RelId(n).is_temporary()) {
+                    fs::remove_file(entry.path())?;
+                }
+            }
+            Ok(())
+        };
+        sweep().map_err(|e| Error::io("remove temporary relations", &e))
+    }
+
     /// Pages in the fork.
     pub(crate) fn block_count(&self, rel: RelId, fork: Fork) -> Result<u32> {
         Ok(self.relation(rel)?.fork(fork).blocks.load(Ordering::Acquire))
@@ -180,12 +214,22 @@ impl Files {
 
     /// Reads a page's bytes; they are not checked.
     pub(crate) fn read(&self, id: PageId, into: &mut Page) -> Result<()> {
+        let temporary = id.rel.is_temporary();
+        if temporary && !self.relation(id.rel)?.fork(id.fork).exists.load(Ordering::Acquire) {
+            into.fill(0);
+            return Ok(());
+        }
         let file = self.file(id.rel, id.fork, false)?;
         let at = u64::from(id.block) * PAGE_SIZE as u64;
         bump(&self.counters.reads);
         let waiting = Waiting::on(WaitEvent::IODataFileRead, WaitObject::Page(id));
         let read = || file.read_exact_at(into, at);
-        timed(waiting, (Use::BufferRead, 1), Use::ReadNs, read).map_err(|e| {
+        let done = timed(waiting, (Use::BufferRead, 1), Use::ReadNs, read);
+        if temporary && matches!(&done, Err(e) if e.kind() == io::ErrorKind::UnexpectedEof) {
+            into.fill(0);
+            return Ok(());
+        }
+        done.map_err(|e| {
             let name = self.name(id.rel, id.fork);
             match e.kind() {
                 io::ErrorKind::UnexpectedEof => err!(
@@ -201,6 +245,10 @@ impl Files {
     /// Writes a sealed page's bytes.
     pub(crate) fn write(&self, id: PageId, page: &Page) -> Result<()> {
         let relation = self.relation(id.rel)?;
+        let temporary = id.rel.is_temporary();
+        if temporary && !relation.fork(id.fork).exists.load(Ordering::Acquire) {
+            self.make_temporary(relation, id.fork)?;
+        }
         let file = match self.file(id.rel, id.fork, false) {
             // Somebody changed a page of a relation that is gone; nobody will miss it.
             Err(_) if relation.dropped.load(Ordering::Acquire) => return Ok(()),
@@ -218,10 +266,19 @@ impl Files {
         })
     }
 
+    /// Makes the file of a temporary relation when its first page leaves the pool.
+    #[cold]
+    fn make_temporary(&self, relation: &Relation, fork: Fork) -> Result<()> {
+        let _naming = self.naming.lock();
+        self.file(relation.rel, fork, true)?;
+        relation.fork(fork).exists.store(true, Ordering::Release);
+        Ok(())
+    }
+
     /// Asks the system to start writing these blocks to the disk, so that the sync to come finds less
     /// to do. A hint.
     pub(crate) fn begin_writeback(&self, first: PageId, last: u32) {
-        if !self.options.fsync() {
+        if !self.options.fsync() || first.rel.is_temporary() {
             return;
         }
         if let Ok(file) = self.file(first.rel, first.fork, false) {
@@ -237,6 +294,9 @@ impl Files {
 
     /// Asks the system to read blocks ahead. A hint.
     pub(crate) fn prefetch(&self, rel: RelId, fork: Fork, blocks: Range<u32>) {
+        if rel.is_temporary() {
+            return;
+        }
         if let Ok(file) = self.file(rel, fork, false) {
             let from = libc::off_t::from(blocks.start) * PAGE_SIZE as libc::off_t;
             let len = blocks.len() as libc::off_t * PAGE_SIZE as libc::off_t;
@@ -249,7 +309,7 @@ impl Files {
     /// Adds zero pages; returns the first one's number. One caller at a time for a fork.
     pub(crate) fn extend(&self, rel: RelId, fork: Fork, count: u32) -> Result<u32> {
         let relation = self.relation(rel)?;
-        if fork != Fork::Main {
+        if fork != Fork::Main && !rel.is_temporary() {
             self.create(rel, fork)?;
         }
         let first = relation.fork(fork).blocks.load(Ordering::Acquire);
@@ -261,6 +321,11 @@ impl Files {
                 u32::MAX - 1
             ));
         };
+        if rel.is_temporary() {
+            relation.fork(fork).blocks.store(blocks, Ordering::Release);
+            sched::used(Use::Extended, u64::from(count));
+            return Ok(first);
+        }
         let file = self.file(rel, fork, false)?;
         let (old, new) =
             (u64::from(first) * PAGE_SIZE as u64, u64::from(blocks) * PAGE_SIZE as u64);
@@ -300,6 +365,10 @@ impl Files {
         if state.blocks.load(Ordering::Acquire) <= blocks {
             return Ok(());
         }
+        if rel.is_temporary() && !state.exists.load(Ordering::Acquire) {
+            state.blocks.store(blocks, Ordering::Release);
+            return Ok(());
+        }
         let file = self.file(rel, fork, false)?;
         state.blocks.store(blocks, Ordering::Release);
         let len = u64::from(blocks) * PAGE_SIZE as u64;
@@ -321,6 +390,10 @@ impl Files {
     /// Removes the files of a relation marked as gone.
     pub(crate) fn remove(&self, rel: RelId) -> Result<()> {
         let relation = self.relation(rel)?;
+        let made = relation.forks.iter().any(|f| f.exists.load(Ordering::Acquire));
+        if rel.is_temporary() && !made {
+            return Ok(());
+        }
         let _naming = self.naming.lock();
         for fork in FORKS {
             self.descriptors.forget(rel, fork);

@@ -7,6 +7,9 @@
 //! code from the access methods. The layers above add records with a payload of their own
 //! (commits), which recovery hands to their [`Participant`].
 //!
+//! Pages of temporary relations ([`RelId::is_temporary`]) are changed in the same way, but nothing of
+//! it is logged, and checkpoints pass them by.
+//!
 //! Hints (changes that may be lost) are written into a page under a shared latch and never make it
 //! dirty, so they can't tear a page that the log would not repair.
 //!
@@ -149,6 +152,7 @@ impl Storage {
         let log = Arc::new(wal::Log::new(&options, &signal, &counters)?);
         let segments = Segments::new(dir, control.segment_size, options.fsync);
         let files = Arc::new(Files::new(dir, &options, &counters));
+        files.sweep_temporary()?;
         let pool = Arc::new(buffer::pool::Pool::new(&options, &files, &log, &counters)?);
         let buffers = BufferPool { pool: pool.clone() };
 
@@ -236,11 +240,15 @@ impl Storage {
     }
 
     /// Makes the (empty) main fork of a new relation. Other forks come to be when extended. The
-    /// file is there after a crash if anything that was logged later is.
+    /// file is there after a crash if anything that was logged later is. A temporary relation gets a
+    /// file only if a page of it leaves the pool.
     ///
     /// # Errors
     /// I/O errors.
     pub fn create_relation(&self, rel: RelId) -> Result<()> {
+        if rel.is_temporary() {
+            return self.core.files.begin_temporary(rel);
+        }
         self.core.log.within_one_checkpoint(|| {
             self.core.files.create(rel, Fork::Main)?;
             let mut scratch = mtr::scratch::Scratch::take();
@@ -301,6 +309,10 @@ impl Storage {
         let before = self.core.files.block_count(rel, fork)?;
         if before <= blocks {
             return Ok(());
+        }
+        if rel.is_temporary() {
+            self.core.pool.forget(rel, fork, blocks..before);
+            return self.core.files.cut(rel, fork, blocks);
         }
         self.core.log.within_one_checkpoint(|| {
             let mut scratch = mtr::scratch::Scratch::take();

@@ -232,6 +232,10 @@ impl<'s> Mtr<'s> {
         for slot in scratch.pages.iter().filter(|s| s.changed) {
             slot.guard.iter().for_each(WriteGuard::make_dirty);
         }
+        if scratch.is_temporary() {
+            self.changed = false;
+            return Lsn::ZERO;
+        }
         let log = &storage.wal.log;
         let full_pages = base::settings::live_bool(base::settings::setting::FULL_PAGE_WRITES);
         let ops_end = scratch.record.len();
@@ -270,6 +274,20 @@ fn has_ops(record: &[u8], page: usize) -> bool {
 }
 
 impl Scratch {
+    /// Whether the changes are those of a temporary relation, which are not logged. A
+    /// mini-transaction never mixes them with others.
+    fn is_temporary(&self) -> bool {
+        let mut changed = self.pages.iter().filter(|s| s.changed).filter_map(|s| s.guard.as_ref());
+        let Some(first) = changed.next() else { return false };
+        let temporary = first.id().rel.is_temporary();
+        debug_assert!(
+            changed.all(|guard| guard.id().rel.is_temporary() == temporary),
+            "logged and unlogged pages in one mini-transaction"
+        );
+        debug_assert!(!temporary || self.payload.is_empty(), "a payload that would be lost");
+        temporary
+    }
+
     /// The record's bytes with the CRC of their body, and the number of images in it.
     fn assemble(
         &mut self,

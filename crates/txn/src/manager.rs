@@ -172,9 +172,10 @@ impl Core {
     fn allocate_oid(&self) -> Result<u32> {
         let mut oids = self.oids.lock();
         if oids.next >= oids.limit {
-            let Some(limit) = oids.limit.checked_add(OID_BLOCK) else {
+            let limit = oids.limit + OID_BLOCK;
+            if limit >= base::ids::TEMPORARY {
                 return Err(err!(PROGRAM_LIMIT_EXCEEDED, "no object ids are left"));
-            };
+            }
             self.oid_announced.store(limit, Ordering::SeqCst);
             // Files are made under such a number before anything that names them is durable. So that
             // it is not given out again after a crash, the record must be durable first.

@@ -21,7 +21,7 @@ mod split;
 mod verify;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use base::{PageId, RelId, Result, TupleId, WaitEvent};
 use sched::{Mutex, SpinLock};
@@ -61,6 +61,16 @@ impl Default for TreeState {
             spare: SpinLock::new(Vec::new()),
             extending: Mutex::new(WaitEvent::LWLockRelationExtensionLatch, false),
         }
+    }
+}
+
+impl TreeState {
+    /// As new: the file is empty.
+    pub(crate) fn reset(&self) {
+        self.root.store(0, Relaxed);
+        self.rightmost.store(0, Relaxed);
+        *self.spare.lock() = Vec::new();
+        *self.extending.lock() = false;
     }
 }
 

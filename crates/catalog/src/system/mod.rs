@@ -179,6 +179,7 @@ fn as_table(table: &SystemTable) -> Table {
         referenced_by: Vec::new(),
         options: Vec::new(),
         unlogged: false,
+        on_commit: Default::default(),
     }
 }
 

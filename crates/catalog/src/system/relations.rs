@@ -35,7 +35,7 @@ fn class_row(cx: &SystemCx<'_>, id: Id, name: &str, schema: Id, rel: u32) -> Row
             ],
             Datum::Bool(false),
         )
-        .set("relpersistence", 'p')
+        .set("relpersistence", if base::Oid(id).is_temporary() { 't' } else { 'p' })
         .set("relreplident", 'n')
         .set("relchecks", 0i16)
         .set("relispopulated", true)
@@ -61,7 +61,7 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
         .set("reltuples", rows)
         .set("relhasindex", !t.indexes.is_empty())
         .set("relkind", 'r')
-        .set("relpersistence", if t.unlogged { 'u' } else { 'p' })
+        .set("relpersistence", t.persistence())
         .set("relnatts", t.columns.len() as i16)
         .set("relchecks", checks.count() as i16)
         .set("relhastriggers", foreign)

@@ -135,10 +135,19 @@ fn info(cx: &SystemCx<'_>, name: &'static str, prefix: &str, schema: Id, table: 
         .set(&format!("{prefix}_name"), table)
 }
 
+/// The tables that `information_schema` shows: not the temporary ones of other sessions.
+fn info_visible<'a>(cx: &'a SystemCx<'_>) -> impl Iterator<Item = &'a std::sync::Arc<Table>> {
+    let own = cx.catalog.temporary();
+    cx.catalog.tables().filter(move |t| !t.is_temporary() || Some(t.schema) == own)
+}
+
 pub(super) fn info_tables(cx: &SystemCx<'_>) -> Rows {
-    let user = cx.catalog.tables().map(|t| {
+    let user = info_visible(cx).map(|t| {
+        let kind = if t.is_temporary() { "LOCAL TEMPORARY" } else { "BASE TABLE" };
+        let action = t.is_temporary().then_some("PRESERVE");
         info(cx, "tables", "table", t.schema, &t.name)
-            .set("table_type", "BASE TABLE")
+            .set("table_type", kind)
+            .set("commit_action", action.map_or(Datum::Null, |a| Datum::Text(a.into())))
             .set("is_insertable_into", "YES")
             .set("is_typed", "NO")
             .done()
@@ -155,7 +164,7 @@ pub(super) fn info_tables(cx: &SystemCx<'_>) -> Rows {
 
 pub(super) fn info_columns(cx: &SystemCx<'_>) -> Rows {
     let mut out = Vec::new();
-    for t in cx.catalog.tables() {
+    for t in info_visible(cx) {
         for (number, c) in t.live_columns() {
             let ty = base::Oid(c.ty);
             let mut one = info(cx, "columns", "table", t.schema, &t.name)

@@ -82,7 +82,7 @@ pub fn run(
         (Some(text), old) => {
             let oid = match old {
                 Some(old) => old.oid,
-                None => cx.engine.txn.next_oid()?,
+                None => super::new_oid(cx, object)?,
             };
             let comment = Comment { oid, object, column, text: text.to_owned() };
             cx.catalog_tx.put(cx.tx, Object::Comment(comment))

@@ -107,7 +107,7 @@ fn check(
             .constraint(&constraint))
         })?;
     }
-    let oid = cx.engine.txn.next_oid()?;
+    let oid = super::new_oid(cx, table.oid)?;
     table.constraints.push(Constraint { oid, name, kind: ConstraintKind::Check(sql.to_owned()) });
     put(cx, table)
 }
@@ -209,7 +209,7 @@ fn add_key_constraint(
     index: &Index,
     primary: bool,
 ) -> Result<()> {
-    let oid = cx.engine.txn.next_oid()?;
+    let oid = super::new_oid(cx, table.oid)?;
     let kind = if primary {
         ConstraintKind::PrimaryKey { index: index.oid }
     } else {
@@ -301,6 +301,18 @@ fn referred(
     Ok((numbers, index))
 }
 
+/// A foreign key does not go from tables that stay to such that don't, or the other way.
+fn check_persistence(table: &Table, parent: &Table) -> Result<()> {
+    if table.is_temporary() == parent.is_temporary() {
+        return Ok(());
+    }
+    let kind = if table.is_temporary() { "temporary" } else { "permanent" };
+    base::bail!(
+        INVALID_TABLE_DEFINITION,
+        "constraints on {kind} tables may reference only {kind} tables"
+    )
+}
+
 /// Whether an `=` operator compares the two types, directly or after implicit casts.
 fn comparable(a: Oid, b: Oid) -> bool {
     use types::func::{CastContext, cast, operators_named};
@@ -323,6 +335,7 @@ fn foreign_key(
     fresh: bool,
 ) -> Result<()> {
     let parent = super::open_table(cx, other, LockMode::ShareRowExclusive)?;
+    check_persistence(&table, &parent)?;
     let mut numbers = Vec::new();
     for name in columns {
         let (number, _) = table.column(name).ok_or_else(|| {
@@ -372,7 +385,7 @@ fn foreign_key(
     if !fresh {
         check_rows(cx, &table, &parent, &name, &key)?;
     }
-    let oid = cx.engine.txn.next_oid()?;
+    let oid = super::new_oid(cx, table.oid)?;
     table.constraints.push(Constraint { oid, name, kind: ConstraintKind::ForeignKey(key) });
     let id = table.oid;
     if parent.oid == id {

@@ -66,8 +66,8 @@ pub fn build(
     primary: bool,
     options: &[(String, String)],
 ) -> Result<Index> {
-    let oid = cx.engine.txn.next_oid()?;
-    let rel = super::create_table::new_files(cx)?;
+    let oid = super::new_oid(cx, table.oid)?;
+    let rel = super::create_table::new_files(cx, table.oid)?;
     let index = Index {
         oid,
         name,

@@ -3,7 +3,7 @@
 use base::{RelId, Result, err};
 use catalog::object::ids;
 use catalog::{Column, Object, Table, TableKind};
-use sql::utility::{ColumnDef, Utility};
+use sql::utility::{ColumnDef, Persistence, Utility};
 use types::row::MAX_COLUMNS;
 
 use super::{constraint, name, notice};
@@ -59,10 +59,10 @@ pub fn create(
     table_name: &sql::utility::Name,
     columns: Vec<Column>,
     options: &[(String, String)],
-    unlogged: bool,
+    persistence: Persistence,
     if_not_exists: bool,
 ) -> Result<Option<Table>> {
-    let schema = name::creation_schema(cx, table_name)?;
+    let schema = name::creation_schema(cx, table_name, persistence)?;
     name::reserve(cx, schema, &table_name.name)?;
     if cx.catalog_tx.view().relation_in(schema, &table_name.name).is_some() {
         let message = format!("relation \"{}\" already exists", table_name.name);
@@ -72,9 +72,9 @@ pub fn create(
         notice(cx, base::sqlstate::DUPLICATE_TABLE, format!("{message}, skipping"));
         return Ok(None);
     }
-    let oid = cx.engine.txn.next_oid()?;
+    let oid = super::new_oid(cx, schema)?;
     super::lock(cx, oid, txn::LockMode::AccessExclusive)?;
-    let rel = new_files(cx)?;
+    let rel = new_files(cx, oid)?;
     let table = Table {
         oid,
         name: table_name.name.clone(),
@@ -87,17 +87,26 @@ pub fn create(
         indexes: vec![],
         referenced_by: vec![],
         options: options.to_vec(),
-        unlogged,
+        unlogged: persistence == Persistence::Unlogged,
+        on_commit: match persistence {
+            Persistence::Temporary(on_commit) => on_commit,
+            _ => Default::default(),
+        },
     };
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
     Ok(Some(table))
 }
 
-/// Empty files that go away if the transaction rolls back.
+/// Empty files for a table or index, which go away if the transaction rolls back.
 ///
 /// # Errors
 /// I/O.
-pub fn new_files(cx: &mut ExecContext<'_>) -> Result<RelId> {
+pub fn new_files(cx: &mut ExecContext<'_>, relation: u32) -> Result<RelId> {
+    if base::Oid(relation).is_temporary() {
+        let rel = RelId(cx.catalog_tx.new_temporary_id(true)?);
+        cx.engine.storage.create_relation(rel)?;
+        return Ok(rel);
+    }
     // A new relation is the transaction's own: it needs an id for the files to be swept after a
     // crash.
     cx.tx.xid()?;
@@ -109,14 +118,14 @@ pub fn new_files(cx: &mut ExecContext<'_>) -> Result<RelId> {
 
 /// CREATE TABLE.
 pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
-    let Utility::CreateTable { name, columns, constraints, if_not_exists, options, unlogged } =
+    let Utility::CreateTable { name, columns, constraints, if_not_exists, options, persistence } =
         utility
     else {
         return Err(base::Error::internal("not a CREATE TABLE"));
     };
     check_columns(columns)?;
     let made = columns.iter().map(column).collect();
-    let Some(table) = create(cx, name, made, options, *unlogged, *if_not_exists)? else {
+    let Some(table) = create(cx, name, made, options, *persistence, *if_not_exists)? else {
         return Ok(());
     };
     // Keys that foreign keys refer to come first.

@@ -42,12 +42,14 @@ fn columns(query: &Prepared, names: &[String]) -> Result<Vec<Column>> {
 
 /// CREATE TABLE AS.
 pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<Outcome> {
-    let Utility::CreateTableAs { name, columns: names, query, no_data, if_not_exists } = utility
+    let Utility::CreateTableAs { name, columns: names, query, no_data, if_not_exists, persistence } =
+        utility
     else {
         return Err(Error::internal("not a CREATE TABLE AS"));
     };
     let made = columns(query, names)?;
-    let Some(table) = create_table::create(cx, name, made, &[], false, *if_not_exists)? else {
+    let Some(table) = create_table::create(cx, name, made, &[], *persistence, *if_not_exists)?
+    else {
         return Ok(Outcome::default());
     };
     if *no_data {

@@ -131,6 +131,17 @@ pub fn refresh(cx: &mut ExecContext<'_>, id: u32) -> Result<Table> {
         .ok_or_else(|| base::err!(UNDEFINED_TABLE, "relation with OID {id} does not exist"))
 }
 
+/// A new object's id: a temporary one beside a temporary schema, table or index.
+///
+/// # Errors
+/// When none is left.
+pub fn new_oid(cx: &mut ExecContext<'_>, beside: u32) -> Result<u32> {
+    if Oid(beside).is_temporary() {
+        return cx.catalog_tx.new_temporary_id(false);
+    }
+    cx.engine.txn.next_oid()
+}
+
 /// A NOTICE.
 pub fn notice(cx: &mut ExecContext<'_>, code: base::SqlState, message: String) {
     cx.hooks.notice("NOTICE", Error::new(code, message));

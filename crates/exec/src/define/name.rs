@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 
 use base::{Oid, Result, err};
 use catalog::{Snapshot, Table};
-use sql::utility::Name;
+use sql::utility::{Name, Persistence};
 use txn::{LockMode, LockTag, LockWait};
 
 use crate::context::ExecContext;
@@ -15,12 +15,20 @@ const MAX: usize = 63;
 /// The lock class of names to be.
 const NAME_CLASS: Oid = Oid(1247);
 
-/// The schema in which an object with this name is made.
+/// The schema in which an object with this name is made. What is asked for in `pg_temp` is temporary,
+/// too.
 ///
 /// # Errors
-/// `3F000`, `42501` for system schemas.
-pub fn creation_schema(cx: &mut ExecContext<'_>, name: &Name) -> Result<u32> {
+/// `3F000`, `42501` for system schemas, `42P16` for a temporary object elsewhere.
+pub fn creation_schema(
+    cx: &mut ExecContext<'_>,
+    name: &Name,
+    persistence: Persistence,
+) -> Result<u32> {
     use catalog::object::ids;
+    if let Some(schema) = temporary_schema(cx, name, persistence)? {
+        return Ok(schema);
+    }
     let view = cx.catalog_tx.view();
     let schema = match &name.schema {
         Some(schema) => {
@@ -33,7 +41,10 @@ pub fn creation_schema(cx: &mut ExecContext<'_>, name: &Name) -> Result<u32> {
         None => *cx
             .search_path
             .iter()
-            .find(|id| **id != ids::PG_CATALOG && view.schema(**id).is_some())
+            .find(|id| {
+                let special = **id == ids::PG_CATALOG || Oid(**id).is_temporary();
+                !special && view.schema(**id).is_some()
+            })
             .ok_or_else(|| {
                 err!(UNDEFINED_SCHEMA, "no schema has been selected to create in").at(name.position)
             })?,
@@ -46,6 +57,39 @@ pub fn creation_schema(cx: &mut ExecContext<'_>, name: &Name) -> Result<u32> {
         );
     }
     Ok(schema)
+}
+
+/// The session's schema for temporary objects, if this is to be one.
+fn temporary_schema(
+    cx: &mut ExecContext<'_>,
+    name: &Name,
+    persistence: Persistence,
+) -> Result<Option<u32>> {
+    let temporary = matches!(persistence, Persistence::Temporary(_));
+    let own = cx.catalog_tx.temporary_schema();
+    let meant = match &name.schema {
+        Some(schema) => {
+            let view = cx.catalog_tx.view();
+            let named = view.schema_named(schema).map(|s| s.oid);
+            schema == "pg_temp" || (named.is_some() && named == own)
+        }
+        None => {
+            let path = cx.settings.str(base::settings::setting::SEARCH_PATH);
+            let first = path.split(',').next().unwrap_or_default();
+            temporary || first.trim().trim_matches('"').eq_ignore_ascii_case("pg_temp")
+        }
+    };
+    if meant && persistence == Persistence::Unlogged {
+        base::bail!(
+            INVALID_TABLE_DEFINITION,
+            "only temporary relations may be created in temporary schemas"
+        );
+    }
+    if !meant {
+        return Ok(None);
+    }
+    let owner = super::create_table::owner(cx);
+    cx.catalog_tx.make_temporary_schema(owner).map(Some)
 }
 
 /// Keeps others from making the same name until the transaction ends.

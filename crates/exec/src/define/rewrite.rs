@@ -22,7 +22,7 @@ const PART: usize = 1000;
 /// The query's; `23505`; I/O.
 pub fn rewrite(cx: &mut ExecContext<'_>, mut table: Table, select: &str) -> Result<()> {
     let old = RelId(table.rel);
-    table.rel = new_files(cx)?.0;
+    table.rel = new_files(cx, table.oid)?.0;
     for column in &mut table.columns {
         column.missing = None;
     }
@@ -57,7 +57,7 @@ pub fn rewrite(cx: &mut ExecContext<'_>, mut table: Table, select: &str) -> Resu
         let mut index = Index::clone(&index);
         serial.transfer(RelId(index.rel), RelId(table.rel));
         cx.catalog_tx.drop_files_at_commit(RelId(index.rel));
-        index.rel = new_files(cx)?.0;
+        index.rel = new_files(cx, table.oid)?.0;
         index_build::fill(cx, &table, &index)?;
         cx.catalog_tx.put(cx.tx, Object::Index(index))?;
     }

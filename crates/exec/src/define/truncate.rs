@@ -52,7 +52,7 @@ pub fn run(names: &[Name], cascade: bool, cx: &mut ExecContext<'_>) -> Result<()
 
 fn truncate(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
     let mut table = refresh(cx, id)?;
-    let rel = new_files(cx)?;
+    let rel = new_files(cx, id)?;
     cx.tx.replaces_relation(RelId(table.rel))?;
     cx.engine.txn.serial.transfer(RelId(table.rel), rel);
     cx.catalog_tx.drop_files_at_commit(RelId(table.rel));
@@ -60,7 +60,7 @@ fn truncate(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
     let view = cx.catalog_tx.view();
     for index in view.indexes_of(&table) {
         let mut index = Index::clone(&index);
-        let rel = new_files(cx)?;
+        let rel = new_files(cx, id)?;
         cx.engine.txn.serial.transfer(RelId(index.rel), RelId(table.rel));
         cx.catalog_tx.drop_files_at_commit(RelId(index.rel));
         index.rel = rel.0;

@@ -110,9 +110,10 @@ fn plain(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Dat
             let view = cx.catalog_tx.view();
             let implicit = matches!(args.first(), Some(Datum::Bool(true)));
             let shown = |id: &&u32| implicit || **id != catalog::object::ids::PG_CATALOG;
-            let items: Vec<Datum> = cx
-                .search_path
+            let temporary = view.implicit_temporary(cx.search_path).filter(|_| implicit);
+            let items: Vec<Datum> = temporary
                 .iter()
+                .chain(cx.search_path)
                 .filter(shown)
                 .filter_map(|id| view.schema(*id))
                 .map(|s| text(s.name.as_str()))
@@ -121,7 +122,12 @@ fn plain(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Dat
             Datum::Array(Arc::new(Array { element: oids::NAME, dims, items }))
         }
         "pg_is_in_recovery" => Datum::Bool(false),
-        "pg_my_temp_schema" => Datum::Oid(0),
+        "pg_my_temp_schema" => Datum::Oid(cx.catalog_tx.temporary_schema().unwrap_or(0)),
+        "pg_is_other_temp_schema" => {
+            let (all, id) = (cx.catalog_tx.view_of_all(), oid_at(args, 0));
+            let other = cx.catalog_tx.temporary_schema() != Some(id);
+            Datum::Bool(other && Oid(id).is_temporary() && all.schema(id).is_some())
+        }
         "txid_current" | "pg_current_xact_id" => {
             cx.tx.xid()?;
             Datum::Int8(cx.tx.top_xid().map_or(0, |x| x.0 as i64))

@@ -66,7 +66,7 @@ fn relation_parts(view: &Snapshot, id: u32) -> Option<(u32, String)> {
 
 /// Whether the name alone finds this relation.
 fn is_visible(view: &Snapshot, path: &[u32], schema: u32, name: &str, id: u32) -> bool {
-    for part in path {
+    for part in view.implicit_temporary(path).iter().chain(path) {
         if *part == schema {
             return true;
         }

@@ -221,13 +221,21 @@ impl State {
     }
 
     fn discard(&mut self, what: &str) -> Result<()> {
-        if what != "ALL" {
-            return Ok(());
+        match what {
+            "PLANS" => return Ok(self.statements.forget_plans()),
+            "TEMP" => {
+                self.ensure_transaction();
+                return Ok(self.catalog_tx.discard_temporary());
+            }
+            "ALL" => {}
+            _ => return Ok(()),
         }
         self.prevent_in_block("DISCARD ALL")?;
         self.portals.clear();
         self.statements.clear();
+        self.ensure_transaction();
         self.settings.reset_all();
+        self.catalog_tx.discard_temporary();
         if self.notify.is_some() {
             self.ensure_transaction();
             self.notify_mut().unlisten(None);
@@ -345,7 +353,7 @@ impl State {
 
     /// A cursor's query as a plan of its own.
     pub(super) fn plan_of(&self, prepared: &Arc<Prepared>) -> PlanOf {
-        PlanOf { prepared: prepared.clone(), version: u64::MAX, epoch: self.settings.epoch }
+        PlanOf { prepared: prepared.clone(), version: u64::MAX, epoch: self.plan_epoch() }
     }
 }
 

@@ -63,6 +63,7 @@ impl State {
             scroll,
             hold: hold.then_some(Hold::WithTransaction),
             since: self.settings.format.now,
+            number: 0,
         };
         self.portals.add(name, portal)
     }
@@ -88,7 +89,16 @@ impl State {
             out.complete = out.buffer.len();
         }
         portal.formats = formats.clone();
+        if let Progress::Failed = portal.progress {
+            self.portals.put(name, portal);
+            return Err(portal_failed(name));
+        }
         let fetched = self.advance(&mut portal, how, moving);
+        if fetched.is_err()
+            && !matches!(portal.progress, Progress::Suspended { .. } | Progress::Kept(_))
+        {
+            portal.progress = Progress::Failed;
+        }
         self.portals.put(name, portal);
         Ok(Outcome { rows: fetched?, tag: None })
     }
@@ -138,16 +148,8 @@ impl State {
             portal.progress = progress;
             return Ok(());
         };
-        let run = Run {
-            text: &portal.text,
-            declared: Some(&portal.declared),
-            plan: portal.plan.clone(),
-            params: std::mem::take(&mut portal.params),
-            formats: &portal.formats,
-            rest: &[],
-            describe: false,
-            discard: false,
-        };
+        let params = std::mem::take(&mut portal.params);
+        let run = portal.run(params, false);
         let prepared = portal.plan.prepared.clone();
         let types = prepared.columns.iter().map(|c| c.ty).collect();
         let mut kept = Kept { rows: Vec::new(), types };
@@ -211,6 +213,11 @@ impl State {
         }
         Ok(())
     }
+}
+
+/// `55000` for a portal that an error ended.
+pub(super) fn portal_failed(name: &str) -> base::Error {
+    err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "portal \"{name}\" cannot be run")
 }
 
 /// For a move that a running query can make: how many rows to skip, and how many to fetch then

@@ -9,7 +9,7 @@ use exec::context::{self, Execution, Outcome};
 use exec::{ExecContext, RowSink};
 use sql::{PrepareContext, Prepared, Statement, Utility};
 use txn::lock::LockWait;
-use txn::{Isolation, LockTag, Transaction};
+use txn::{Isolation, LockMode, LockTag, Transaction};
 use types::{Datum, io};
 use wire::response;
 
@@ -48,10 +48,12 @@ impl State {
     /// Calls `f` with what planning depends on.
     fn with_prepare_context<R>(
         &mut self,
+        text: &str,
         f: impl FnOnce(&sql::PlanCache, &PrepareContext<'_>) -> Result<R>,
     ) -> Result<(R, u64)> {
-        let catalog = self.take_view();
-        self.settings.resolve_path(&catalog, &self.user);
+        let catalog = self.take_view(text);
+        let temporary = self.catalog_tx.temporary_schema();
+        self.settings.resolve_path(&catalog, &self.user, temporary);
         let old = self.older_than_an_index().map(|csn| Arc::new(catalog.for_snapshot(csn)));
         let engine = &self.server.engine;
         let size = |table: &Table| table_size(engine, &catalog, table);
@@ -70,16 +72,18 @@ impl State {
             f(&self.server.plans, &cx)
         };
         let private = old.is_some() || self.catalog_tx.changed();
-        let version = if private { u64::MAX } else { catalog.version };
-        self.catalog = Some(catalog);
+        let version = if private { u64::MAX } else { self.catalog_tx.published().version };
+        if catalog.version != 0 {
+            self.catalog = Some(catalog);
+        }
         result.map(|r| (r, version))
     }
 
     /// The plan of a statement with parameters.
     pub(super) fn plan(&mut self, text: &str, declared: &[Oid]) -> Result<PlanOf> {
         let (prepared, version) =
-            self.with_prepare_context(|plans, cx| plans.prepare(text, declared, cx))?;
-        Ok(PlanOf { prepared, version, epoch: self.settings.epoch })
+            self.with_prepare_context(text, |plans, cx| plans.prepare(text, declared, cx))?;
+        Ok(PlanOf { prepared, version, epoch: self.plan_epoch() })
     }
 
     /// The plan of a statement of the simple protocol, and its literals.
@@ -88,7 +92,7 @@ impl State {
             return Ok((self.plan(text, &[])?, Vec::new()));
         }
         let ((prepared, params), version) =
-            self.with_prepare_context(|plans, cx| plans.prepare_simple(text, cx))?;
+            self.with_prepare_context(text, |plans, cx| plans.prepare_simple(text, cx))?;
         let statement = &prepared.statement;
         if prepared.params.len() > params.len() && !matches!(statement, Statement::Utility(_)) {
             let number = params.len() + 1;
@@ -96,7 +100,13 @@ impl State {
             let position = text[..at].chars().count() as u32 + 1;
             return Err(err!(UNDEFINED_PARAMETER, "there is no parameter ${number}").at(position));
         }
-        Ok((PlanOf { prepared, version, epoch: self.settings.epoch }, params))
+        Ok((PlanOf { prepared, version, epoch: self.plan_epoch() }, params))
+    }
+
+    /// Changes whenever one of the session's settings or temporary objects does: both numbers only
+    /// grow.
+    pub(super) fn plan_epoch(&self) -> u64 {
+        self.settings.epoch + self.catalog_tx.temporary_generation()
     }
 
     /// The transaction's snapshot, when it is older than some index, which may lack what it sees.
@@ -108,7 +118,7 @@ impl State {
     /// Whether a plan can be used as it is.
     pub(super) fn is_fresh(&self, plan: &PlanOf) -> bool {
         plan.version == self.server.engine.catalog.version()
-            && plan.epoch == self.settings.epoch
+            && plan.epoch == self.plan_epoch()
             && !self.catalog_tx.changed()
             && self.older_than_an_index().is_none()
     }
@@ -167,11 +177,13 @@ impl State {
     /// Refuses what a read-only transaction may not do.
     fn check_read_only(&self, prepared: &Prepared) -> Result<()> {
         match &self.transaction.current {
-            Some(tx) if prepared.writes && tx.read_only() => Err(err!(
-                READ_ONLY_SQL_TRANSACTION,
-                "cannot execute {} in a read-only transaction",
-                prepared.tag
-            )),
+            Some(tx) if prepared.writes && tx.read_only() && !writes_temporary(prepared) => {
+                Err(err!(
+                    READ_ONLY_SQL_TRANSACTION,
+                    "cannot execute {} in a read-only transaction",
+                    prepared.tag
+                ))
+            }
             _ => Ok(()),
         }
     }
@@ -514,6 +526,14 @@ impl State {
         }
         Ok(())
     }
+}
+
+/// Whether all that a query changes is temporary, which a read-only transaction may do.
+fn writes_temporary(prepared: &Prepared) -> bool {
+    let written = |(_, mode): &&(Oid, LockMode)| *mode > LockMode::AccessShare;
+    matches!(prepared.statement, Statement::Query(_))
+        && prepared.locks.iter().any(|lock| written(&lock))
+        && prepared.locks.iter().filter(written).all(|(table, _)| table.is_temporary())
 }
 
 fn is_copy(statement: &Statement) -> bool {

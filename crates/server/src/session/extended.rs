@@ -13,6 +13,7 @@ use types::{Datum, io};
 use wire::extended::{Bind, Parse, Target};
 use wire::response;
 
+use super::cursor::portal_failed;
 use super::execute::Run;
 use super::portal::{Portal, PreparedStatement, Progress, ResultFormats};
 use super::settings::LogStatement;
@@ -137,6 +138,7 @@ impl State {
             scroll: false,
             hold: None,
             since: self.settings.format.now,
+            number: 0,
         };
         self.portals.add(portal, portal_state)?;
         response::bind_complete(&mut self.out.get_mut().buffer);
@@ -203,6 +205,10 @@ impl State {
     pub(super) fn execute(&mut self, name: &[u8], limit: u64, rest: &[u8]) -> Result<()> {
         let name = utf8(name)?;
         let mut portal = self.portals.take(name).ok_or_else(|| no_portal(name))?;
+        if let Progress::Failed = portal.progress {
+            self.portals.put(name, portal);
+            return Err(portal_failed(name));
+        }
         self.begin_statement(&portal.text);
         self.identify_statement(&portal.plan.prepared);
         self.check_allowed(&portal.text)?;
@@ -237,7 +243,7 @@ impl State {
             Progress::Suspended { .. } | Progress::Kept(_) => {
                 return self.fetch_portal(portal, limit);
             }
-            Progress::New => {}
+            Progress::Failed | Progress::New => {}
         }
         let params = std::mem::take(&mut portal.params);
         let watch = self.watch();
@@ -314,16 +320,8 @@ impl State {
         let Progress::Suspended { mut execution, snapshot, pin } = progress else {
             return Ok((0, true));
         };
-        let run = Run {
-            text: &portal.text,
-            declared: Some(&portal.declared),
-            plan: portal.plan.clone(),
-            params: std::mem::take(&mut portal.params),
-            formats: &portal.formats,
-            rest: &[],
-            describe: false,
-            discard,
-        };
+        let params = std::mem::take(&mut portal.params);
+        let run = portal.run(params, discard);
         let (rows, end) = self.fetch(&run, &mut execution, snapshot, limit)?;
         portal.params = run.params;
         // A cursor may yet go back.
@@ -349,7 +347,7 @@ impl State {
     /// Forgets a portal, if there is one, and what it holds.
     pub(super) fn close_portal(&mut self, name: &str) {
         let portal = self.portals.take(name);
-        if let Some(Progress::Suspended { pin, .. }) = portal.map(|p| p.progress)
+        if let Some(pin) = portal.and_then(|p| p.pin())
             && let Some(tx) = &self.transaction.current
         {
             tx.unpin_snapshot(pin);

@@ -571,6 +571,7 @@ impl State {
     fn release(&mut self) {
         self.portals.clear();
         self.abort();
+        self.catalog_tx.end_session();
         if let Some(mut notify) = self.notify.take() {
             notify.end(&self.server.channels);
         }
@@ -580,7 +581,7 @@ impl State {
     /// The catalog as the transaction sees it. The published version is kept until another is
     /// published.
     fn view(&mut self) -> Arc<Snapshot> {
-        if self.catalog_tx.changed() {
+        if self.catalog_tx.changed() || self.catalog_tx.temporary_schema().is_some() {
             return self.catalog_tx.view();
         }
         let version = self.server.engine.catalog.version();
@@ -594,13 +595,18 @@ impl State {
         }
     }
 
-    /// As [`State::view`], without sharing it: the caller puts it back into `catalog`. (All workers
-    /// share a version's reference count; a statement that touches it costs the others time.)
-    fn take_view(&mut self) -> Arc<Snapshot> {
+    /// What a statement is planned with, without sharing it: the caller puts it back into `catalog`.
+    /// (All workers share a version's reference count; a statement that touches it costs the others
+    /// time.) That is the published version, unless the statement may mean something of the
+    /// session's or the transaction's own.
+    fn take_view(&mut self, text: &str) -> Arc<Snapshot> {
+        if self.catalog_tx.changed() || self.catalog_tx.may_mean_temporary(text) {
+            return self.catalog_tx.view();
+        }
         let version = self.server.engine.catalog.version();
         match self.catalog.take() {
-            Some(known) if known.version == version && !self.catalog_tx.changed() => known,
-            _ => self.catalog_tx.view(),
+            Some(known) if known.version == version => known,
+            _ => self.catalog_tx.published().clone(),
         }
     }
 

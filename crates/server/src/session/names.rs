@@ -29,8 +29,9 @@ fn relation(oid: u32, catalog: &Snapshot, path: &[u32]) -> Option<String> {
         }
     };
     // Found first along the path: nothing before its schema has the name.
-    let first = path.iter().find(|s| **s == schema || catalog.relation_in(**s, &name).is_some());
-    if first == Some(&schema) {
+    let mut searched = catalog.implicit_temporary(path).into_iter().chain(path.iter().copied());
+    let first = searched.find(|s| *s == schema || catalog.relation_in(*s, &name).is_some());
+    if first == Some(schema) {
         return Some(quote_ident(&name));
     }
     let schema = catalog.schema(schema).map_or("information_schema", |s| &s.name);

@@ -9,6 +9,8 @@ use sql::Prepared;
 use txn::Snapshot;
 use types::Datum;
 
+use super::execute::Run;
+
 /// A prepared statement.
 pub struct PreparedStatement {
     /// Its name; empty for the unnamed one.
@@ -94,6 +96,12 @@ impl Statements {
         *self = Statements::default();
     }
 
+    /// DISCARD PLANS: each is planned anew when it is next run.
+    pub fn forget_plans(&mut self) {
+        let unnamed = self.unnamed.iter_mut();
+        self.named.values_mut().chain(unnamed).for_each(|s| s.plan.epoch = u64::MAX);
+    }
+
     /// The named ones.
     pub fn named(&self) -> impl Iterator<Item = &PreparedStatement> {
         self.named.values().map(|s| &**s)
@@ -130,6 +138,8 @@ pub enum Progress {
     },
     /// All its rows; the portal's position says where it is.
     Kept(Vec<Vec<Datum>>),
+    /// An error ended it.
+    Failed,
     /// It came to its end.
     Done,
 }
@@ -169,6 +179,32 @@ pub struct Portal {
     pub hold: Option<Hold>,
     /// When it was made.
     pub since: i64,
+    /// How many the session had made before it; [`Portals::add`] says.
+    pub number: u64,
+}
+
+impl Portal {
+    /// Its statement as something to run; `params` are its parameters.
+    pub fn run(&self, params: Vec<Datum>, discard: bool) -> Run<'_> {
+        Run {
+            text: &self.text,
+            declared: Some(&self.declared),
+            plan: self.plan.clone(),
+            params,
+            formats: &self.formats,
+            rest: &[],
+            describe: false,
+            discard,
+        }
+    }
+
+    /// The registration of its snapshot, while it has one.
+    pub fn pin(&self) -> Option<u64> {
+        match self.progress {
+            Progress::Suspended { pin, .. } => Some(pin),
+            _ => None,
+        }
+    }
 }
 
 /// A session's portals. All but the held ones end with the transaction.
@@ -176,6 +212,7 @@ pub struct Portal {
 pub struct Portals {
     unnamed: Option<Box<Portal>>,
     named: HashMap<String, Box<Portal>>,
+    made: u64,
 }
 
 impl Portals {
@@ -183,7 +220,9 @@ impl Portals {
     ///
     /// # Errors
     /// `42P03`.
-    pub fn add(&mut self, name: &str, portal: Portal) -> Result<()> {
+    pub fn add(&mut self, name: &str, mut portal: Portal) -> Result<()> {
+        portal.number = self.made;
+        self.made += 1;
         if name.is_empty() {
             self.unnamed = Some(Box::new(portal));
         } else {
@@ -246,6 +285,25 @@ impl Portals {
             self.named.retain(|_, p| p.hold == Some(Hold::ForSession));
             self.named.shrink_to_fit();
         }
+    }
+
+    /// How many there have been: a savepoint's mark.
+    pub fn made(&self) -> u64 {
+        self.made
+    }
+
+    /// Back to a savepoint: those made since are gone, the unnamed one in any case. Returns the
+    /// registrations of their snapshots.
+    pub fn rollback_to(&mut self, mark: u64) -> Vec<u64> {
+        let mut pins: Vec<u64> = self.unnamed.take().and_then(|p| p.pin()).into_iter().collect();
+        self.named.retain(|_, p| {
+            let stays = p.number < mark || p.hold == Some(Hold::ForSession);
+            if !stays {
+                pins.extend(p.pin());
+            }
+            stays
+        });
+        pins
     }
 
     /// Forgets all.

@@ -80,7 +80,7 @@ pub struct SessionSettings {
     /// What formatting values depends on.
     pub format: FormatContext,
     path: Vec<u32>,
-    path_key: (u64, u64),
+    path_key: (u64, u64, Option<u32>),
     /// What plans depend on; after [`SessionSettings::resolve_path`].
     pub environment: u64,
     /// Timeouts, in milliseconds, 0: none; read at every statement.
@@ -164,7 +164,7 @@ impl SessionSettings {
             epoch: 0,
             format: FormatContext::default(),
             path: Vec::new(),
-            path_key: (u64::MAX, u64::MAX),
+            path_key: (u64::MAX, u64::MAX, None),
             environment: 0,
             statement_timeout: 0,
             lock_timeout: 0,
@@ -436,9 +436,14 @@ impl SessionSettings {
     }
 
     /// Works `search_path` out against a version of the catalog: ids, `pg_catalog` first unless it
-    /// is named. `private` versions are never remembered.
-    pub fn resolve_path(&mut self, catalog: &catalog::Snapshot, user: &str) {
-        let key = (self.epoch, catalog.version);
+    /// is named. Private versions are never remembered. `temporary` is what `pg_temp` stands for.
+    pub fn resolve_path(
+        &mut self,
+        catalog: &catalog::Snapshot,
+        user: &str,
+        temporary: Option<u32>,
+    ) {
+        let key = (self.epoch, catalog.version, temporary);
         if self.path_key == key && catalog.version != 0 {
             return;
         }
@@ -448,14 +453,16 @@ impl SessionSettings {
             let name = if name == "$user" { user } else { &name };
             match name {
                 "pg_catalog" => path.push(ids::PG_CATALOG),
-                "pg_temp" => {}
+                "pg_temp" => path.extend(temporary),
                 _ => path.extend(catalog.schema_named(name).map(|s| s.oid)),
             }
         }
         if !path.contains(&ids::PG_CATALOG) {
             path.insert(0, ids::PG_CATALOG);
         }
-        self.environment = sql::environment(&self.current.settings, &path, user);
+        // Plans that other sessions use, too, mean no temporary object.
+        let shared: Vec<u32> = path.iter().copied().filter(|id| Some(*id) != temporary).collect();
+        self.environment = sql::environment(&self.current.settings, &shared, user);
         self.path = path;
         self.path_key = key;
     }

@@ -39,7 +39,7 @@ impl State {
         self.admit()?;
         self.identify(parameters)?;
         self.apply_settings(parameters).map_err(base::Error::fatal)?;
-        self.settings.resolve_path(&self.catalog_tx.view(), &self.user);
+        self.settings.resolve_path(&self.catalog_tx.view(), &self.user, None);
         let application = self.settings.get().str(setting::APPLICATION_NAME).to_owned();
         self.entry.update(|a| {
             a.user = self.user.clone();

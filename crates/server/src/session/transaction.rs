@@ -11,6 +11,7 @@
 //! A failed block without savepoints has no transaction any more: its locks are free at once. With
 //! savepoints the innermost level is undone, and the levels around it wait for ROLLBACK TO.
 
+use base::usage::Use;
 use base::{Result, err};
 use catalog::store::CatalogMark;
 use sql::utility::TransactionModes;
@@ -58,6 +59,8 @@ struct Savepoint {
     /// What there was to notify.
     notify: usize,
     changes: Pending,
+    /// Portals made before ([`super::portal::Portals::made`]).
+    portals: u64,
 }
 
 /// Isolation level, READ ONLY, DEFERRABLE.
@@ -72,6 +75,8 @@ pub struct TransactionState {
     pub current: Option<Transaction>,
     /// A snapshot was taken: isolation can't change any more.
     pub has_snapshot: bool,
+    /// How many log records the session had written when it began.
+    logged: u64,
     savepoints: Vec<Savepoint>,
 }
 
@@ -112,6 +117,7 @@ impl State {
         let now = server::now();
         self.settings.format.now = now;
         self.transaction.has_snapshot = false;
+        self.transaction.logged = self.entry.task.used(Use::WalRecords);
         let tx = self.server.engine.txn.begin(&self.owner, isolation, read_only);
         tx.set_deferrable(deferrable);
         self.transaction.current = Some(tx);
@@ -270,7 +276,10 @@ impl State {
             self.settings.commit();
             return Ok(());
         };
+        self.catalog_tx.before_commit();
         let changed = self.catalog_tx.has_work();
+        // Changes to temporary tables leave nothing in the log that anybody has to wait for.
+        let logged = self.entry.task.used(Use::WalRecords) > self.transaction.logged;
         if changed {
             tx.set_publishes();
         }
@@ -310,7 +319,7 @@ impl State {
         self.account.settle(true);
         let out = self.out.get_mut();
         out.need_durable(tx.durability_needed());
-        if self.settings.synchronous_commit || changed {
+        if (self.settings.synchronous_commit && logged) || changed {
             out.need_durable(lsn);
         } else if lsn > base::Lsn::ZERO {
             self.server.engine.storage.wal.request_flush(lsn);
@@ -319,6 +328,7 @@ impl State {
             self.server.engine.storage.wal.flush(lsn)?;
             self.catalog_tx.committed();
         }
+        self.catalog_tx.end_temporary(true);
         self.settings.commit();
         self.entry.update(|a| a.transaction_start = 0);
         Ok(())
@@ -341,6 +351,7 @@ impl State {
         if self.catalog_tx.has_work() || self.catalog_tx.changed() {
             self.catalog_tx.aborted();
         }
+        self.catalog_tx.end_temporary(false);
         self.settings.abort();
         if let Some(notify) = &mut self.notify {
             notify.rollback_to(0);
@@ -356,21 +367,30 @@ impl State {
         if self.transaction.block != Block::Explicit {
             return self.abort();
         }
-        self.portals.end_transaction();
-        match (self.transaction.savepoints.last(), &self.transaction.current) {
-            (Some(savepoint), Some(tx)) => {
-                tx.end_statement();
-                tx.rollback_to(savepoint.level);
-                self.catalog_tx.rollback_to(&savepoint.catalog);
-                self.settings.rollback_to(&savepoint.settings);
-                if let Some(notify) = &mut self.notify {
-                    notify.rollback_to(savepoint.notify);
-                }
-                self.account.rollback_to(&savepoint.changes);
-            }
-            _ => self.abort(),
+        if let Some(tx) = &self.transaction.current {
+            tx.end_statement();
+        }
+        match self.transaction.savepoints.len() {
+            0 => self.abort(),
+            count => self.undo_to(count - 1),
         }
         self.transaction.block = Block::Failed;
+    }
+
+    /// Undoes what came after a savepoint. Cursors that are older than it stay as they are.
+    fn undo_to(&mut self, index: usize) {
+        let savepoint = &self.transaction.savepoints[index];
+        let pins = self.portals.rollback_to(savepoint.portals);
+        if let Some(tx) = &self.transaction.current {
+            pins.into_iter().for_each(|pin| tx.unpin_snapshot(pin));
+            tx.rollback_to(savepoint.level);
+        }
+        self.catalog_tx.rollback_to(&savepoint.catalog);
+        self.settings.rollback_to(&savepoint.settings);
+        if let Some(notify) = &mut self.notify {
+            notify.rollback_to(savepoint.notify);
+        }
+        self.account.rollback_to(&savepoint.changes);
     }
 
     /// SAVEPOINT.
@@ -385,6 +405,7 @@ impl State {
                 settings: self.settings.mark_here(),
                 notify: self.notify.as_ref().map_or(0, |n| n.mark()),
                 changes: self.account.savepoint(),
+                portals: self.portals.made(),
             });
         }
         Ok(())
@@ -413,17 +434,7 @@ impl State {
     pub(super) fn rollback_to_savepoint(&mut self, name: &str) -> Result<()> {
         self.require_block("ROLLBACK TO SAVEPOINT")?;
         let index = self.find_savepoint(name)?;
-        self.portals.end_transaction();
-        let savepoint = &self.transaction.savepoints[index];
-        if let Some(tx) = &self.transaction.current {
-            tx.rollback_to(savepoint.level);
-        }
-        self.catalog_tx.rollback_to(&savepoint.catalog);
-        self.settings.rollback_to(&savepoint.settings);
-        if let Some(notify) = &mut self.notify {
-            notify.rollback_to(savepoint.notify);
-        }
-        self.account.rollback_to(&savepoint.changes);
+        self.undo_to(index);
         self.transaction.savepoints.truncate(index + 1);
         self.transaction.block = Block::Explicit;
         Ok(())

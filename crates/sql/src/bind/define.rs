@@ -1,11 +1,11 @@
 //! CREATE and DROP of tables, indexes, schemas.
 
 use base::{Result, err};
-use catalog::{Column, ForeignKeyAction, Table, TableKind};
+use catalog::{Column, ForeignKeyAction, OnCommit, Table, TableKind};
 use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::parse::deparse_expr;
-use crate::utility::{ColumnDef, ConstraintDef, ConstraintDefKind, Name, Utility};
+use crate::utility::{ColumnDef, ConstraintDef, ConstraintDefKind, Name, Persistence, Utility};
 
 use super::{Binder, ast, inner};
 
@@ -34,7 +34,6 @@ impl Binder<'_> {
     pub(crate) fn create_table(&mut self, stmt: &pb::CreateStmt) -> Result<Utility> {
         let name = self.name_of_range(&stmt.relation)?;
         let range = stmt.relation.as_ref();
-        self.no_temporary(range)?;
         if !stmt.inh_relations.is_empty() || stmt.partbound.is_some() {
             return Err(base::Error::unsupported("table inheritance"));
         }
@@ -99,17 +98,49 @@ impl Binder<'_> {
             constraints,
             if_not_exists: stmt.if_not_exists,
             options: self.options(&stmt.options)?,
-            unlogged: range.is_some_and(|r| r.relpersistence == "u"),
+            persistence: self.persistence(range, stmt.oncommit)?,
         })
     }
 
-    pub(crate) fn no_temporary(&self, range: Option<&pb::RangeVar>) -> Result<()> {
-        match range {
-            Some(r) if r.relpersistence == "t" => {
-                Err(self.unsupported("a temporary table", r.location))
+    /// TEMPORARY, UNLOGGED, and ON COMMIT.
+    ///
+    /// # Errors
+    /// `42P16` for ON COMMIT of a table that isn't temporary, and for a temporary one in a schema of the
+    /// others.
+    pub(crate) fn persistence(
+        &self,
+        range: Option<&pb::RangeVar>,
+        on_commit: i32,
+    ) -> Result<Persistence> {
+        let action = pb::OnCommitAction::try_from(on_commit);
+        let on_commit = match action {
+            Ok(pb::OnCommitAction::OncommitDeleteRows) => OnCommit::DeleteRows,
+            Ok(pb::OnCommitAction::OncommitDrop) => OnCommit::Drop,
+            _ => OnCommit::PreserveRows,
+        };
+        let word = range.map_or("", |r| &r.relpersistence);
+        let in_temp = range.is_some_and(|r| r.schemaname == "pg_temp");
+        if let Some(r) = range.filter(|r| word == "t" && !r.schemaname.is_empty()) {
+            let schema = self.cx.catalog.schema_named(&r.schemaname).map(|s| s.oid);
+            if !in_temp && (schema.is_none() || schema != self.cx.catalog.temporary()) {
+                return Err(err!(
+                    INVALID_TABLE_DEFINITION,
+                    "cannot create temporary relation in non-temporary schema"
+                )
+                .at(self.at(r.location)));
             }
-            _ => Ok(()),
         }
+        if word == "t" || (in_temp && word != "u") {
+            return Ok(Persistence::Temporary(on_commit));
+        }
+        let none = pb::OnCommitAction::OncommitNoop;
+        if !matches!(action, Ok(a) if a == none || a == pb::OnCommitAction::Undefined) {
+            return Err(err!(
+                INVALID_TABLE_DEFINITION,
+                "ON COMMIT can only be used on temporary tables"
+            ));
+        }
+        Ok(if word == "u" { Persistence::Unlogged } else { Persistence::Permanent })
     }
 
     /// CHECK expressions of a new table: bound over its columns before anything copies them.
@@ -543,5 +574,6 @@ fn transient_table(name: &str, columns: &[ColumnDef]) -> Table {
         referenced_by: Vec::new(),
         options: Vec::new(),
         unlogged: false,
+        on_commit: OnCommit::PreserveRows,
     }
 }

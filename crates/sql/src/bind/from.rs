@@ -133,6 +133,11 @@ impl Binder<'_> {
             Some(schema) => self.cx.catalog.relation(&[], Some(schema), name),
             None => {
                 let path = self.cx.search_path;
+                if let Some(schema) = self.cx.catalog.implicit_temporary(path)
+                    && let Some(found) = self.cx.catalog.relation_in(schema, name)
+                {
+                    return Some(found);
+                }
                 let implicit = !path.contains(&ids::PG_CATALOG);
                 if implicit && let Some(found) = system("pg_catalog") {
                     return Some(found);

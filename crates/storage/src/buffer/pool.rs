@@ -463,12 +463,13 @@ impl Pool {
         self.files.write(id, copy)
     }
 
-    /// Frames that hold changes now, or whose changes are on their way to the file.
+    /// Frames that hold logged changes now, or whose changes are on their way to the file.
     pub(crate) fn dirty(&self) -> Vec<(PageId, u32)> {
         let mut dirty = Vec::new();
         for frame in self.arena.frames().iter() {
             let state = frame.state();
-            if state & (DIRTY | WRITING) != 0 && state & CLAIMED == 0 {
+            let dirty_now = state & (DIRTY | WRITING) != 0 && state & CLAIMED == 0;
+            if dirty_now && !frame.id().rel.is_temporary() {
                 dirty.push((frame.id(), frame.index));
             }
         }

@@ -313,7 +313,7 @@ impl Transaction {
             && let Some(xact) = self.watched()
         {
             let target = target();
-            if target.rel.0 >= base::Oid::FIRST_USER.0 {
+            if is_watched(target.rel) {
                 self.serial_manager().reads.add(xact, target);
             }
         }
@@ -397,7 +397,7 @@ impl Transaction {
     /// Finest target first: see [`reads`].
     fn writes(&self, targets: &[Target]) -> Result<()> {
         let Some(xact) = self.watched() else { return Ok(()) };
-        if targets[0].rel.0 < base::Oid::FIRST_USER.0 {
+        if !is_watched(targets[0].rel) {
             return Ok(());
         }
         self.begin_write(xact)?;
@@ -477,4 +477,10 @@ impl Transaction {
         };
         serial.finish(work);
     }
+}
+
+/// Whether conflicts over a relation can be: not over the catalog's own, nor over one that only its
+/// session reads.
+fn is_watched(rel: RelId) -> bool {
+    rel.0 >= base::Oid::FIRST_USER.0 && !rel.is_temporary()
 }

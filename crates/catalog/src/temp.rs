@@ -1,0 +1,403 @@
+//! Temporary objects: one session's own tables with their indexes, comments and statistics.
+//!
+//! They are not in the catalog that all sessions share. A session keeps them in a persistent map of
+//! its own, which is laid over the shared snapshot when the session looks
+//! ([`crate::CatalogTx::view`]). So making or dropping one writes nothing, publishes no version and
+//! costs no other session a plan; a transaction's or savepoint's state to come back to is a pointer.
+//!
+//! ```text
+//!   CatalogTx::view  =  shared snapshot  +  temporary objects  +  uncommitted changes
+//! ```
+//!
+//! * Their ids have the bit [`base::ids::TEMPORARY`]; from it storage and transactions know that
+//!   pages need no log and reads no conflicts. Ids of what is gone are given out again, the oldest
+//!   first and after some time only, so that nothing which remembers an id for a while (a plan, a
+//!   counter) meets another object under it.
+//! * What the session has committed is shown to the others in `pg_class` and kin
+//!   ([`crate::CatalogTx::view_of_all`]); by name nobody else finds it.
+//! * Files and ids are given back when a transaction ends: all that no object names any more.
+//!   Nothing of this survives a restart: [`storage::Storage::open`] removes what a crash left.
+//! * ON COMMIT DELETE ROWS empties a table after the commit, outside of any transaction: whatever
+//!   was in it before had been emptied by an earlier one.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use access::BTree;
+use base::ids::TEMPORARY;
+use base::{Fork, Oid, RelId, Result, WaitEvent, err};
+use imbl::OrdMap;
+use sched::Mutex;
+
+use crate::object::{Id, Object, OnCommit, Schema, Table};
+use crate::snapshot::Snapshot;
+use crate::store::Catalog;
+
+/// So many ids are gone before the first of them is used again.
+const REST: usize = 1024;
+
+/// Objects by id.
+pub(crate) type Objects = OrdMap<Id, Arc<Object>>;
+
+/// What the server knows of all sessions' temporary objects.
+pub(crate) struct Shared(Mutex<State>);
+
+struct State {
+    /// The smallest id that was never used.
+    next: u32,
+    free: VecDeque<u32>,
+    /// What each session with temporary objects has committed, by the number in its schema's name.
+    sessions: BTreeMap<u32, Published>,
+}
+
+/// One session's schema and objects.
+#[derive(Clone)]
+struct Published {
+    schema: Schema,
+    objects: Objects,
+}
+
+impl Default for Shared {
+    fn default() -> Shared {
+        let state = State { next: TEMPORARY, free: VecDeque::new(), sessions: BTreeMap::new() };
+        Shared(Mutex::new(WaitEvent::LWLockCatalogSnapshot, state))
+    }
+}
+
+impl Shared {
+    /// # Errors
+    /// `54000` when there are a thousand million.
+    fn take_id(&self) -> Result<u32> {
+        let mut state = self.0.lock();
+        if state.free.len() > REST
+            && let Some(id) = state.free.pop_front()
+        {
+            return Ok(id);
+        }
+        if state.next >= 2 * TEMPORARY {
+            return Err(err!(PROGRAM_LIMIT_EXCEEDED, "no ids are left for temporary objects"));
+        }
+        state.next += 1;
+        Ok(state.next - 1)
+    }
+
+    /// The smallest number that no session's schema has.
+    fn begin(&self, owner: Id, schema: Id) -> (u32, Schema) {
+        let mut state = self.0.lock();
+        let mut number = 1;
+        while state.sessions.contains_key(&number) {
+            number += 1;
+        }
+        let schema = Schema { oid: schema, name: format!("pg_temp_{number}"), owner };
+        let published = Published { schema: schema.clone(), objects: Objects::new() };
+        state.sessions.insert(number, published);
+        (number, schema)
+    }
+
+    fn publish(&self, number: u32, objects: &Objects) {
+        if let Some(session) = self.0.lock().sessions.get_mut(&number) {
+            session.objects = objects.clone();
+        }
+    }
+
+    fn end(&self, number: u32) {
+        self.0.lock().sessions.remove(&number);
+    }
+
+    fn free(&self, ids: impl Iterator<Item = u32>) {
+        self.0.lock().free.extend(ids);
+    }
+
+    /// Adds all sessions' schemas and objects but one's to a snapshot. False when there are none.
+    pub(crate) fn add_others(&self, own: Option<u32>, to: &mut Snapshot) -> bool {
+        let others: Vec<Published> = {
+            let state = self.0.lock();
+            let other = |(number, _): &(&u32, &Published)| Some(**number) != own;
+            state.sessions.iter().filter(other).map(|(_, session)| session.clone()).collect()
+        };
+        for session in &others {
+            to.put(Object::Schema(session.schema.clone()));
+            session.objects.values().for_each(|o| to.put(Object::clone(o)));
+        }
+        !others.is_empty()
+    }
+}
+
+/// A session's temporary objects. Dropping it drops them.
+pub struct Temp {
+    catalog: Arc<Catalog>,
+    number: u32,
+    schema: Schema,
+    /// As the running transaction sees them.
+    objects: Objects,
+    committed: Objects,
+    /// All ids that the session has, and which of them are files'.
+    ids: BTreeMap<u32, IsFiles>,
+    /// Grows with every change.
+    generation: u64,
+    names: Names,
+}
+
+type IsFiles = bool;
+
+/// The relations' names, to see quickly whether a statement may mean one of them.
+#[derive(Default)]
+struct Names {
+    generation: u64,
+    words: Vec<String>,
+    /// Some name is no plain word.
+    odd: bool,
+}
+
+/// A state of a session's objects to come back to.
+pub(crate) type TempMark = Objects;
+
+impl Temp {
+    /// Gives the session a schema.
+    ///
+    /// # Errors
+    /// As [`Temp::take_id`].
+    pub(crate) fn begin(catalog: &Arc<Catalog>, owner: Id) -> Result<Temp> {
+        let schema = catalog.temporary.take_id()?;
+        let (number, schema) = catalog.temporary.begin(owner, schema);
+        Ok(Temp {
+            catalog: catalog.clone(),
+            number,
+            ids: BTreeMap::from([(schema.oid, false)]),
+            schema,
+            objects: Objects::new(),
+            committed: Objects::new(),
+            generation: 1,
+            names: Names::default(),
+        })
+    }
+
+    /// A new id, for an object or for files.
+    ///
+    /// # Errors
+    /// `54000` when none is left.
+    pub(crate) fn take_id(&mut self, files: IsFiles) -> Result<u32> {
+        let id = self.catalog.temporary.take_id()?;
+        self.ids.insert(id, files);
+        Ok(id)
+    }
+
+    /// The schema's oid.
+    pub(crate) fn schema(&self) -> Id {
+        self.schema.oid
+    }
+
+    /// The number in its name.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// See [`crate::CatalogTx::temporary_generation`].
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Lays the objects over a snapshot.
+    pub(crate) fn add_to(&self, snapshot: &mut Snapshot) {
+        snapshot.put(Object::Schema(self.schema.clone()));
+        snapshot.alias("pg_temp", self.schema.oid);
+        self.objects.values().for_each(|o| snapshot.put(Object::clone(o)));
+    }
+
+    pub(crate) fn put(&mut self, object: Object) {
+        self.objects.insert(object.oid(), Arc::new(object));
+        self.generation += 1;
+    }
+
+    pub(crate) fn remove(&mut self, id: Id) {
+        self.objects.remove(&id);
+        self.generation += 1;
+    }
+
+    /// DISCARD TEMP: all objects go if the transaction commits.
+    pub(crate) fn clear(&mut self) {
+        if !self.objects.is_empty() {
+            self.objects = Objects::new();
+            self.generation += 1;
+        }
+    }
+
+    pub(crate) fn mark(&self) -> TempMark {
+        self.objects.clone()
+    }
+
+    /// None: there was nothing yet.
+    pub(crate) fn rollback_to(&mut self, mark: Option<&TempMark>) {
+        let before = mark.cloned().unwrap_or_default();
+        if !before.ptr_eq(&self.objects) {
+            self.objects = before;
+            self.generation += 1;
+        }
+    }
+
+    fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.objects.values().filter_map(|o| match &**o {
+            Object::Table(table) => Some(&**table),
+            _ => None,
+        })
+    }
+
+    /// The transaction is about to commit: tables made ON COMMIT DROP go.
+    pub(crate) fn before_commit(&mut self) {
+        let drop = |t: &&Table| t.on_commit == OnCommit::Drop;
+        let gone: Vec<Table> = self.tables().filter(drop).cloned().collect();
+        for table in &gone {
+            self.drop_table(table);
+        }
+    }
+
+    fn drop_table(&mut self, table: &Table) {
+        let index = |o: &Object| matches!(o, Object::Index(i) if i.table == table.oid);
+        let ours: BTreeSet<Id> = self
+            .objects
+            .values()
+            .filter(|o| index(o))
+            .map(|o| o.oid())
+            .chain([table.oid, Object::stats_id(table.oid)])
+            .collect();
+        let comment = |o: &Object| matches!(o, Object::Comment(c) if ours.contains(&c.object));
+        let comments: Vec<Id> =
+            self.objects.values().filter(|o| comment(o)).map(|o| o.oid()).collect();
+        ours.iter().chain(&comments).for_each(|id| self.remove(*id));
+        let others: Vec<Table> = self.tables().cloned().collect();
+        for mut other in others {
+            let keys = other.constraints.len();
+            other.constraints.retain(|c| c.refers_to() != Some(table.oid));
+            let before = other.referenced_by.len();
+            other.referenced_by.retain(|id| *id != table.oid);
+            if keys != other.constraints.len() || before != other.referenced_by.len() {
+                self.put(Object::Table(Box::new(other)));
+            }
+        }
+    }
+
+    /// The transaction has ended. Empties tables that are to be, shows the others what there is now,
+    /// gives back what is no longer used.
+    pub(crate) fn end_transaction(&mut self, committed: bool) {
+        if !committed {
+            let before = self.committed.clone();
+            self.rollback_to(Some(&before));
+        } else {
+            let emptied = |t: &&Table| t.on_commit == OnCommit::DeleteRows;
+            for table in self.tables().filter(emptied) {
+                if let Err(error) = self.empty(table) {
+                    eprintln!("WARNING:  could not empty a temporary table: {error}");
+                }
+            }
+        }
+        if committed && !self.committed.ptr_eq(&self.objects) {
+            self.committed = self.objects.clone();
+            self.catalog.temporary.publish(self.number, &self.committed);
+        }
+        self.give_back();
+    }
+
+    /// Empties a table in place.
+    fn empty(&self, table: &Table) -> Result<()> {
+        let storage = &self.catalog.storage;
+        if storage.block_count(RelId(table.rel), Fork::Main)? == 0 {
+            return Ok(());
+        }
+        let indexes =
+            table.indexes.iter().filter_map(|id| match self.objects.get(id).map(|o| &**o) {
+                Some(Object::Index(index)) => Some(RelId(index.rel)),
+                _ => None,
+            });
+        for rel in indexes {
+            storage.truncate(rel, Fork::Main, 0)?;
+            access::reset(storage, rel);
+            BTree::create(storage, rel)?;
+        }
+        storage.truncate(RelId(table.rel), Fork::Main, 0)?;
+        access::reset(storage, RelId(table.rel));
+        Ok(())
+    }
+
+    /// Gives back the ids that no object has, with their files. `committed` and `objects` are the
+    /// same.
+    fn give_back(&mut self) {
+        let mut used = BTreeSet::from([self.schema.oid]);
+        for object in self.objects.values() {
+            used.insert(object.oid() & !Object::STATS);
+            match &**object {
+                Object::Table(table) => {
+                    used.insert(table.rel);
+                    used.extend(table.constraints.iter().map(|c| c.oid));
+                }
+                Object::Index(index) => {
+                    used.insert(index.rel);
+                }
+                _ => {}
+            }
+        }
+        let is_unused = |id: &&u32| !used.contains(*id);
+        let unused: Vec<u32> = self.ids.keys().filter(is_unused).copied().collect();
+        if unused.is_empty() {
+            return;
+        }
+        let storage = &self.catalog.storage;
+        for id in &unused {
+            if self.ids.remove(id) != Some(true) {
+                continue;
+            }
+            if let Err(error) = storage.drop_relation(RelId(*id)) {
+                eprintln!("WARNING:  could not remove a temporary relation's files: {error}");
+            }
+            access::reset(storage, RelId(*id));
+        }
+        self.catalog.temporary.free(unused.into_iter());
+    }
+
+    /// Whether a statement may mean one of the objects: a word of it is a relation's name, whatever
+    /// its case, or begins with `pg_temp`, or the text can hide names.
+    pub(crate) fn may_be_named_in(&mut self, text: &str) -> bool {
+        self.note_names();
+        if self.names.odd || text.contains('\\') || text.contains("U&") || text.contains("u&") {
+            return true;
+        }
+        let mut words = text.split(|c: char| !is_word(c)).filter(|w| !w.is_empty());
+        words.any(|word| {
+            let is = |name: &String| name.eq_ignore_ascii_case(word);
+            let schema = word.get(..7).is_some_and(|w| w.eq_ignore_ascii_case("pg_temp"));
+            schema || self.names.words.iter().any(is)
+        })
+    }
+
+    fn note_names(&mut self) {
+        if self.names.generation == self.generation {
+            return;
+        }
+        let name = |o: &Arc<Object>| match &**o {
+            Object::Table(table) => Some(table.name.clone()),
+            Object::Index(index) => Some(index.name.clone()),
+            _ => None,
+        };
+        let words: Vec<String> = self.objects.values().filter_map(name).collect();
+        let odd = words.iter().any(|w| !w.chars().all(is_word));
+        self.names = Names { generation: self.generation, words, odd };
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '$') || !c.is_ascii()
+}
+
+impl Drop for Temp {
+    fn drop(&mut self) {
+        self.objects = Objects::new();
+        self.committed = Objects::new();
+        self.give_back();
+        self.catalog.temporary.end(self.number);
+        self.catalog.temporary.free([self.schema.oid].into_iter());
+    }
+}
+
+/// Whether an object of this id, or its statistics, is temporary.
+pub(crate) fn is_temporary(id: Id) -> bool {
+    Oid(id).is_temporary()
+}
