@@ -164,6 +164,12 @@ impl Error {
         self
     }
 
+    /// Takes the position away: it belongs to another text than the client's.
+    pub fn without_position(mut self) -> Error {
+        self.0.position = 0;
+        self
+    }
+
     /// Moves a known position on by this many characters: the statement stood in a longer text.
     pub fn shift(mut self, characters: u32) -> Error {
         if self.0.position > 0 {

@@ -274,6 +274,11 @@ impl Output {
         self.needs = self.needs.max(upto);
     }
 
+    /// What [`Output::need_durable`] asked for.
+    pub fn needed(&self) -> Lsn {
+        self.needs
+    }
+
     /// Whether the next [`Output::pace`] will send.
     pub fn is_large(&self) -> bool {
         self.buffer.len() >= OUTPUT_BYTES

@@ -409,6 +409,12 @@ impl TxnManager {
         Arc::new(LockOwner::new(self, task, pid))
     }
 
+    /// As [`TxnManager::new_owner`], for a session that does something for another one while that
+    /// waits. If it comes to wait for the other one, that is a deadlock at once.
+    pub fn new_inner_owner(self: &Arc<Self>, outer: &LockOwner) -> Arc<LockOwner> {
+        Arc::new(LockOwner::new_inner(outer))
+    }
+
     /// Starts a transaction for a session; costs next to nothing until it writes. A session runs one
     /// at a time.
     #[inline]

@@ -54,7 +54,14 @@ pub(crate) struct Slot {
     pub(crate) local: SpinLock<Local>,
     /// What it waits for.
     pub(crate) waiting: SpinLock<Option<WaitInfo>>,
+    /// The session that works for this one now, while this one waits for it; [`NOBODY`].
+    pub(crate) inner: AtomicU32,
+    /// The session that this one works for; [`NOBODY`].
+    pub(crate) outer: AtomicU32,
 }
+
+/// No slot's number.
+pub(crate) const NOBODY: u32 = u32::MAX;
 
 impl Slot {
     fn new() -> Slot {
@@ -65,6 +72,8 @@ impl Slot {
             task: AtomicU64::new(0),
             local: SpinLock::new(Local::default()),
             waiting: SpinLock::new(None),
+            inner: AtomicU32::new(NOBODY),
+            outer: AtomicU32::new(NOBODY),
         }
     }
 
@@ -146,9 +155,18 @@ impl Registry {
         (0..self.used.load(Ordering::SeqCst)).map(|number| (number, self.get(number)))
     }
 
-    /// The session with this process id.
+    /// The session with this process id; of one with an autonomous transaction, that.
     pub(crate) fn find(&self, pid: i32) -> Option<u32> {
-        self.slots().find(|(_, slot)| slot.pid.load(Ordering::Acquire) == pid).map(|(n, _)| n)
+        let found = self.slots().find(|(_, slot)| slot.pid.load(Ordering::Acquire) == pid);
+        found.map(|(number, _)| self.innermost(number))
+    }
+
+    /// The session that works for this one, or for that one …; itself without one.
+    pub(crate) fn innermost(&self, number: u32) -> u32 {
+        match self.get(number).inner.load(Ordering::Acquire) {
+            NOBODY => number,
+            inner => self.innermost(inner),
+        }
     }
 }
 

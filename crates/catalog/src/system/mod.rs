@@ -58,6 +58,8 @@ pub struct SystemTable {
     pub columns: &'static [(&'static str, Oid)],
     /// Whether PostgreSQL has it as a view.
     pub is_view: bool,
+    /// Its rows come from the catalog: those of temporary objects of other sessions are among them.
+    pub of_catalog: bool,
     /// Its rows.
     pub rows: &'static RowsFn,
 }
@@ -138,6 +140,7 @@ fn parse_table(line: &'static str) -> &'static SystemTable {
         name,
         columns: Box::leak(columns.into_boxed_slice()),
         is_view: oid >= 12000,
+        of_catalog: rows_of(name).is_some(),
         rows: match rows_of(name) {
             Some(function) => Box::leak(Box::new(function)),
             None => Box::leak(Box::new(move |cx: &SystemCx<'_>| Ok(cx.server.rows(name)))),

@@ -29,7 +29,10 @@ impl Operator for SystemScan {
         for (column, expr) in equal {
             known.push((*column, eval::eval(expr, Row::Empty, run)?));
         }
-        let view = run.cx.catalog_tx.view_of_all();
+        let view = match table.of_catalog {
+            true => run.cx.catalog_tx.view_of_all(),
+            false => run.cx.catalog_tx.view(),
+        };
         let all = (table.rows)(&SystemCx {
             catalog: &view,
             settings: run.cx.settings,

@@ -127,6 +127,13 @@ impl Account {
         self.pending.clone_from(savepoint);
     }
 
+    /// Passes on what an autonomous transaction has counted; its pages and times are counted by the
+    /// session that it worked for. True when the vacuum should be woken.
+    pub fn pass_on_transaction(&mut self, counters: &Counters) -> bool {
+        self.absorb();
+        counters.take(&mut self.report)
+    }
+
     /// Passes on what has been counted; true when the vacuum should be woken.
     pub fn pass_on(&mut self, counters: &Counters, task: &Task, now: i64) -> bool {
         self.absorb();

@@ -15,6 +15,7 @@ use wire::response;
 
 use super::State;
 use super::account::Watch;
+use super::autonomous::Outer;
 use super::copy::CopyReader;
 use super::hooks::{Hooks, Info};
 use super::portal::{PlanOf, ResultFormats};
@@ -155,7 +156,7 @@ impl State {
     }
 
     /// Takes the plan's locks, and makes the plan again when the catalog changed meanwhile.
-    fn lock(&mut self, run: &mut Run<'_>) -> Result<()> {
+    pub(super) fn lock(&mut self, run: &mut Run<'_>) -> Result<()> {
         loop {
             if let Some(tx) = &self.transaction.current {
                 for (table, mode) in &run.plan.prepared.locks {
@@ -175,7 +176,7 @@ impl State {
     }
 
     /// Refuses what a read-only transaction may not do.
-    fn check_read_only(&self, prepared: &Prepared) -> Result<()> {
+    pub(super) fn check_read_only(&self, prepared: &Prepared) -> Result<()> {
         match &self.transaction.current {
             Some(tx) if prepared.writes && tx.read_only() && !writes_temporary(prepared) => {
                 Err(err!(
@@ -269,7 +270,7 @@ impl State {
     }
 
     /// What the counters must know of a statement beyond what the executor counts.
-    fn note_effect(&mut self, prepared: &Prepared) {
+    pub(super) fn note_effect(&mut self, prepared: &Prepared) {
         match &prepared.statement {
             Statement::Utility(Utility::Vacuum { vacuum, tables, analyze, .. }) => {
                 self.note_vacuum(tables, *vacuum, *analyze);
@@ -375,7 +376,7 @@ impl State {
     ///
     /// # Errors
     /// Interrupts, when DEFERRABLE waits for it.
-    fn snapshot(&mut self) -> Result<txn::Snapshot> {
+    pub(super) fn snapshot(&mut self) -> Result<txn::Snapshot> {
         let first = !std::mem::replace(&mut self.transaction.has_snapshot, true);
         match &self.transaction.current {
             Some(tx) => {
@@ -403,7 +404,7 @@ impl State {
     }
 
     /// Statements that can't be part of a block.
-    fn check_utility(&self, prepared: &Prepared) -> Result<()> {
+    pub(super) fn check_utility(&self, prepared: &Prepared) -> Result<()> {
         match &prepared.statement {
             Statement::Utility(Utility::Vacuum { vacuum: true, .. }) => {
                 self.prevent_in_block("VACUUM")
@@ -469,6 +470,16 @@ impl State {
                 rest: run.rest,
                 input: &mut self.copy_input,
                 done: false,
+            },
+            outer: Outer {
+                server,
+                entry: &self.entry,
+                socket: &self.socket,
+                user: &self.user,
+                role: self.role,
+                database: &self.database,
+                owner: &self.owner,
+                nesting: self.nesting,
             },
         };
         let path = self.settings.path();

@@ -14,6 +14,7 @@ use types::datum::Array;
 use types::{Datum, oids};
 use wire::response;
 
+use super::autonomous::Outer;
 use super::blocking;
 use super::copy::CopyReader;
 use super::portal::Statements;
@@ -47,6 +48,8 @@ pub struct Hooks<'a> {
     pub out: &'a RefCell<Output>,
     /// For COPY FROM.
     pub copy: CopyReader<'a>,
+    /// For `pg_autonomous`.
+    pub outer: Outer<'a>,
 }
 
 fn text(value: Option<&Datum>) -> Result<&str> {
@@ -225,6 +228,11 @@ impl SessionHooks for Hooks<'_> {
                 Datum::Text(status.to_string().into())
             }
             "age" => self.age(args),
+            "pg_autonomous" => {
+                let none = Vec::new();
+                let params = args.get(1).map_or(&none, |array| &array.as_array().items);
+                return self.outer.run(self.settings, self.out, text(args.first())?, params);
+            }
             "pg_backend_pid" => Datum::Int4(self.entry.pid),
             "pg_cancel_backend" => self.signal(pid(args.first())?, Interrupt::Cancel),
             "pg_terminate_backend" => self.signal(pid(args.first())?, Interrupt::Terminate),

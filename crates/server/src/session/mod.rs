@@ -15,6 +15,7 @@
 //! where the message was dispatched; fatal ones leave the loop and end the connection.
 
 mod account;
+mod autonomous;
 mod blocking;
 pub mod checks;
 mod control;
@@ -94,6 +95,8 @@ pub struct State {
     role: u32,
     database: (Arc<str>, u32),
     owner: Arc<LockOwner>,
+    /// How many sessions it works for, one inside another; 0: for a client.
+    nesting: u32,
     transaction: TransactionState,
     catalog_tx: CatalogTx,
     catalog: Option<Arc<Snapshot>>,
@@ -143,7 +146,8 @@ impl Session {
         let entry = server.sessions.add(server.secret(), task.clone(), socket.peer(), now);
         let deadline = Instant::now() + AUTHENTICATION_TIMEOUT;
         let socket = Arc::new(socket);
-        let mut state = State::new(server.clone(), entry.clone(), socket.clone());
+        let owner = server.engine.txn.new_owner(&entry.task, entry.pid);
+        let mut state = State::new(server.clone(), entry.clone(), socket.clone(), owner);
         state.idle_deadline = Some(deadline);
         let session = Arc::new(Session {
             server: server.clone(),
@@ -191,7 +195,12 @@ impl Drop for Session {
 }
 
 impl State {
-    fn new(server: Arc<Server>, entry: Arc<Entry>, socket: Arc<Socket>) -> State {
+    fn new(
+        server: Arc<Server>,
+        entry: Arc<Entry>,
+        socket: Arc<Socket>,
+        owner: Arc<LockOwner>,
+    ) -> State {
         let (values, generation) = server.values();
         let engine = &server.engine;
         State {
@@ -203,7 +212,8 @@ impl State {
             user: "".into(),
             role: 0,
             database: ("".into(), 0),
-            owner: engine.txn.new_owner(&entry.task, entry.pid),
+            owner,
+            nesting: 0,
             transaction: TransactionState::default(),
             catalog_tx: CatalogTx::new(&engine.catalog),
             catalog: None,

@@ -186,6 +186,11 @@ impl SessionSettings {
         new
     }
 
+    /// For a session that works for this one: the values in force here are where it begins.
+    pub fn inherited(&self) -> SessionSettings {
+        SessionSettings::new(self.current.clone(), self.generation)
+    }
+
     /// The values in force.
     pub fn get(&self) -> &Settings {
         &self.current.settings

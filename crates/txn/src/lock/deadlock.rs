@@ -6,6 +6,9 @@
 //! * **hard**: who holds a mode that conflicts with the request, or runs the transaction waited for;
 //! * **soft**: who waits further ahead in the same queue for a mode that conflicts.
 //!
+//! A session that has another one work for it (an autonomous transaction) waits for that one: wherever
+//! the search comes to it, it goes on with the innermost one. That one checks as soon as it waits.
+//!
 //! A cycle with a soft edge can be undone without harm: the waiter is moved before the one ahead of
 //! it, if no cycle is left then. Otherwise the detecting session fails with `40P01`.
 //!
@@ -23,6 +26,7 @@
 //! is reached through that one.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering;
 
 use base::{Error, err};
 use sched::{MutexGuard, TaskRef};
@@ -31,6 +35,7 @@ use super::manager::Partition;
 use super::{LockManager, LockOwner, LockTag, WaitInfo};
 use crate::commit_log::State;
 use crate::manager::Core;
+use crate::registry::NOBODY;
 
 /// What a check found.
 pub(super) enum Verdict {
@@ -88,18 +93,27 @@ impl LockManager {
     }
 
     fn report(&self, cycle: &[Edge]) -> Error {
-        let pid = |number: u32| {
-            self.core.registry.get(number).pid.load(std::sync::atomic::Ordering::Acquire)
+        let registry = &self.core.registry;
+        let name = |number: u32, first: &str| {
+            let slot = registry.get(number);
+            let pid = slot.pid.load(Ordering::Acquire);
+            match slot.outer.load(Ordering::Acquire) {
+                NOBODY => format!("{first}rocess {pid}"),
+                _ if first == "P" => format!("Autonomous transaction of process {pid}"),
+                _ => format!("autonomous transaction of process {pid}"),
+            }
         };
         let lines: Vec<String> = cycle
             .iter()
             .map(|edge| {
+                let delegates = registry.innermost(edge.blocker) != edge.blocker;
                 format!(
-                    "Process {} waits for {} on {}; blocked by process {}.",
-                    pid(edge.waiter),
+                    "{} waits for {} on {}; blocked by {}{}.",
+                    name(edge.waiter, "P"),
                     edge.info.mode.name(),
                     edge.info.tag.describe(self.database()),
-                    pid(edge.blocker)
+                    name(edge.blocker, "p"),
+                    if delegates { ", which waits for its autonomous transaction" } else { "" }
                 )
             })
             .collect();
@@ -122,6 +136,10 @@ impl Graph<'_> {
             self.places.insert(tag, places);
         }
         self.places[&tag].get(&owner).copied()
+    }
+
+    fn innermost(&self, number: u32) -> u32 {
+        self.core.registry.innermost(number)
     }
 
     /// Whom a session waits for; hard edges first.
@@ -156,6 +174,7 @@ impl Graph<'_> {
 
     /// A cycle that begins and ends with this session, by depth-first search.
     fn cycle_through(&mut self, start: u32) -> Option<Vec<Edge>> {
+        let start = self.innermost(start);
         let mut visited = HashSet::from([start]);
         let mut path: Vec<Edge> = Vec::new();
         let mut open = vec![self.edges(start).into_iter()];
@@ -165,13 +184,14 @@ impl Graph<'_> {
                 path.pop();
                 continue;
             };
-            if edge.blocker == start {
+            let blocker = self.innermost(edge.blocker);
+            if blocker == start {
                 path.push(edge);
                 return Some(path);
             }
-            if visited.insert(edge.blocker) {
+            if visited.insert(blocker) {
                 path.push(edge);
-                open.push(self.edges(edge.blocker).into_iter());
+                open.push(self.edges(blocker).into_iter());
             }
         }
         None

@@ -9,7 +9,7 @@ use base::settings::{live_int, setting};
 use sched::TaskRef;
 
 use crate::manager::TxnManager;
-use crate::registry::Slot;
+use crate::registry::{NOBODY, Slot};
 
 /// One session's locks. Dropping it releases what is left.
 pub struct LockOwner {
@@ -36,6 +36,28 @@ impl LockOwner {
             task: task.clone(),
             pid,
         }
+    }
+
+    /// A session that works for another one, which waits for it: their locks are each one's own. For
+    /// the same task; ends before the other one goes on.
+    pub(crate) fn new_inner(outer: &LockOwner) -> LockOwner {
+        let inner = LockOwner::new(&outer.manager, &outer.task, outer.pid);
+        for (of, from) in [
+            (&inner.lock_timeout_ms, &outer.lock_timeout_ms),
+            (&inner.deadlock_timeout_ms, &outer.deadlock_timeout_ms),
+        ] {
+            of.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        let logs = outer.log_lock_waits.load(Ordering::Relaxed);
+        inner.log_lock_waits.store(logs, Ordering::Relaxed);
+        inner.slot().outer.store(outer.number, Ordering::Release);
+        outer.slot().inner.store(inner.number, Ordering::Release);
+        inner
+    }
+
+    /// Whether it works for another session.
+    pub(super) fn is_inner(&self) -> bool {
+        self.slot().outer.load(Ordering::Acquire) != NOBODY
     }
 
     /// The manager.
@@ -83,6 +105,10 @@ impl LockOwner {
 impl Drop for LockOwner {
     fn drop(&mut self) {
         self.manager.locks.release_all(self);
+        let outer = self.slot().outer.swap(NOBODY, Ordering::AcqRel);
+        if outer != NOBODY {
+            self.manager.core.registry.get(outer).inner.store(NOBODY, Ordering::Release);
+        }
         self.manager.core.registry.remove(self.number);
     }
 }

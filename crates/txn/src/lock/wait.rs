@@ -79,7 +79,8 @@ impl LockManager {
         let began = Instant::now();
         let give_up = owner.lock_timeout().map(|timeout| began + timeout);
         let patience = owner.deadlock_timeout();
-        let mut check = Some(if doomed { began } else { began + patience });
+        let at_once = doomed || owner.is_inner();
+        let mut check = Some(if at_once { began } else { began + patience });
         let logs = owner.log_lock_waits.load(Ordering::Relaxed);
         let mut logged = false;
         let mut wait = LongWait::new(Waiting::on(info.tag.wait_event(), info.tag.wait_object()));

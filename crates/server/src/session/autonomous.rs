@@ -1,0 +1,208 @@
+//! Autonomous transactions: `pg_autonomous(sql)` runs a statement in a second session, which commits
+//! while the transaction that asked for it goes on, and stays committed whatever becomes of that one.
+//! See `docs/autonomous.md` for the rules.
+//!
+//! ```text
+//!   outer session:  BEGIN ─ INSERT ─ SELECT pg_autonomous(…) ┐        ┌─ … ─ COMMIT or ROLLBACK
+//!   inner session:                                           └ INSERT ┘ its own commit
+//! ```
+//!
+//! The inner session is a [`State`] like any other: own transaction, snapshot, locks, view of the
+//! catalog; it lasts for the one call. It runs on the outer one's task, so the outer one waits for it
+//! by nature, cancel and time-outs reach it, and its memory is the outer session's. Nothing of it goes
+//! to the client but notices: its rows are kept.
+//!
+//! Since the outer transaction can't go on before the inner one ends, an inner one that waits for a
+//! lock of the outer one would wait for ever: the lock manager knows who works for whom
+//! ([`txn::TxnManager::new_inner_owner`]) and answers `40P01` at once.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, err};
+use exec::context;
+use sql::{Prepared, Statement, Utility};
+use txn::LockOwner;
+use types::{Datum, io};
+
+use super::State;
+use super::execute::Run;
+use super::portal::ResultFormats;
+use super::rows::Kept;
+use super::settings::SessionSettings;
+use crate::connection::{Output, Socket};
+use crate::registry::Entry;
+use crate::server::Server;
+
+/// How deep autonomous transactions nest.
+const NESTING_MAX: u32 = 8;
+
+/// What an inner session takes from the one that it works for.
+pub struct Outer<'a> {
+    /// The server.
+    pub server: &'a Arc<Server>,
+    /// As what others see it.
+    pub entry: &'a Arc<Entry>,
+    /// The client; only notices go there.
+    pub socket: &'a Arc<Socket>,
+    /// The user's name.
+    pub user: &'a Arc<str>,
+    /// And oid.
+    pub role: u32,
+    /// The database.
+    pub database: &'a (Arc<str>, u32),
+    /// The outer session's locks.
+    pub owner: &'a LockOwner,
+    /// How many sessions the outer one works for itself.
+    pub nesting: u32,
+}
+
+impl Outer<'_> {
+    /// Runs one statement and commits. The first column of the first row as text (NULL without a
+    /// row), or the command tag of a statement that returns no rows.
+    ///
+    /// # Errors
+    /// The statement's, and those of its commit: then it is rolled back. `54001` nested too deeply.
+    pub fn run(
+        &self,
+        settings: &SessionSettings,
+        out: &RefCell<Output>,
+        text: &str,
+        params: &[Datum],
+    ) -> Result<Datum> {
+        if self.nesting == NESTING_MAX {
+            return Err(err!(
+                STATEMENT_TOO_COMPLEX,
+                "autonomous transactions are nested too deeply"
+            )
+            .detail(format!("At most {NESTING_MAX} may run inside one another.")));
+        }
+        let before = (self.entry.activity().transaction_start, self.entry.xmin());
+        let mut inner = self.session(settings);
+        let result = inner.guarded(|s| s.run_autonomous(text, params));
+        inner.release();
+        if inner.account.pass_on_transaction(&self.server.counters) {
+            self.server.autovacuum.wake();
+        }
+        self.entry.update(|a| a.transaction_start = before.0);
+        self.entry.set_xmin(before.1);
+        let (notices, durable) = (inner.out.get_mut(), out);
+        let mut out = durable.borrow_mut();
+        out.buffer.extend_from_slice(&notices.buffer);
+        out.complete = out.buffer.len();
+        out.need_durable(notices.needed());
+        result.map_err(|e| foreign(e, text))
+    }
+
+    fn session(&self, settings: &SessionSettings) -> Box<State> {
+        let owner = self.server.engine.txn.new_inner_owner(self.owner);
+        let (server, entry, socket) = (self.server, self.entry, self.socket);
+        let mut inner = State::new(server.clone(), entry.clone(), socket.clone(), owner);
+        inner.settings = settings.inherited();
+        (inner.user, inner.role) = (self.user.clone(), self.role);
+        inner.database = self.database.clone();
+        inner.nesting = self.nesting + 1;
+        Box::new(inner)
+    }
+}
+
+/// An error of a statement inside another: its position is none in the client's text.
+fn foreign(error: Error, text: &str) -> Error {
+    error.without_position().context(format!("autonomous transaction \"{text}\""))
+}
+
+impl State {
+    fn run_autonomous(&mut self, text: &str, params: &[Datum]) -> Result<Datum> {
+        let plan = self.plan(text, &[])?;
+        let prepared = plan.prepared.clone();
+        check(&prepared)?;
+        let params = self.parameters_from_text(&prepared.params, params)?;
+        let formats = ResultFormats::default();
+        let mut run = Run {
+            text,
+            declared: Some(&[]),
+            plan,
+            params,
+            formats: &formats,
+            rest: &[],
+            describe: false,
+            discard: true,
+        };
+        self.check_utility(&run.plan.prepared)?;
+        self.ensure_transaction();
+        self.check_read_only(&run.plan.prepared)?;
+        self.lock(&mut run)?;
+        let prepared = run.plan.prepared.clone();
+        let snapshot = self.snapshot()?;
+        let types: Vec<Oid> = prepared.columns.iter().map(|c| c.ty).collect();
+        let mut kept = Kept { rows: Vec::new(), types };
+        let outcome = self.with_context(&run, snapshot, |cx, _| match &prepared.statement {
+            Statement::Query(_) => context::run(&prepared, cx, &mut kept),
+            _ => context::run_utility(&prepared, cx, &mut kept),
+        })?;
+        self.end_command(&prepared);
+        self.note_effect(&prepared);
+        self.commit()?;
+        match prepared.columns.first() {
+            None => Ok(Datum::Text(tag(outcome.tag.unwrap_or(prepared.tag), outcome.rows).into())),
+            Some(column) => match kept.rows.first().and_then(|row| row.first()) {
+                None | Some(Datum::Null) => Ok(Datum::Null),
+                Some(value) => {
+                    Ok(Datum::Text(io::to_text(column.ty, value, &self.settings.format)?.into()))
+                }
+            },
+        }
+    }
+
+    fn parameters_from_text(&self, types: &[Oid], given: &[Datum]) -> Result<Vec<Datum>> {
+        if given.len() != types.len() {
+            return Err(err!(
+                SYNTAX_ERROR,
+                "the statement has {} parameters, but {} values were given",
+                types.len(),
+                given.len()
+            ));
+        }
+        let read = |(ty, value): (&Oid, &Datum)| match value {
+            Datum::Text(text) => io::input(*ty, -1, text, &self.settings.format),
+            _ => Ok(Datum::Null),
+        };
+        types.iter().zip(given).map(read).collect()
+    }
+}
+
+/// What can't run in a session that lasts for one statement and has no client.
+fn check(prepared: &Prepared) -> Result<()> {
+    let allowed = match &prepared.statement {
+        Statement::Query(_) => true,
+        Statement::Empty => false,
+        Statement::Utility(utility) => matches!(
+            utility,
+            Utility::CreateTable { .. }
+                | Utility::CreateTableAs { .. }
+                | Utility::CreateIndex { .. }
+                | Utility::CreateSchema { .. }
+                | Utility::Drop { .. }
+                | Utility::AlterTable { .. }
+                | Utility::Rename { .. }
+                | Utility::Truncate { .. }
+                | Utility::Comment { .. }
+                | Utility::Vacuum { .. }
+                | Utility::Checkpoint
+        ),
+    };
+    if allowed {
+        return Ok(());
+    }
+    let what = if prepared.tag.is_empty() { "an empty statement" } else { prepared.tag };
+    Err(Error::unsupported(format_args!("{what} in an autonomous transaction")))
+}
+
+/// A command tag as a client sees it.
+fn tag(tag: &str, rows: u64) -> String {
+    match tag {
+        "INSERT" => format!("INSERT 0 {rows}"),
+        "SELECT" | "UPDATE" | "DELETE" | "MERGE" => format!("{tag} {rows}"),
+        tag => tag.to_owned(),
+    }
+}
