@@ -110,10 +110,14 @@ fn errors_settings_cancel_nesting_and_memory() {
     let mut client = Raw::connect(server.port);
     // An error rolls the inner one back, and a savepoint saves the outer one.
     client.query("BEGIN; INSERT INTO audit VALUES ('outer', 1); SAVEPOINT s");
-    let twice = "SELECT pg_autonomous('INSERT INTO t SELECT 3, 1 / (2 - g) FROM generate_series(1, 2) g')";
+    let twice =
+        "SELECT pg_autonomous('INSERT INTO t SELECT 3, 1 / (2 - g) FROM generate_series(1, 2) g')";
     assert_eq!(error(&client.query(twice)), "22012 division by zero");
     client.query("ROLLBACK TO s; COMMIT");
-    assert_eq!(server.query("SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM audit)"), "2|1");
+    assert_eq!(
+        server.query("SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM audit)"),
+        "2|1"
+    );
     // Settings go in and do not come out.
     client.query("SET my.word = 'outside'; BEGIN; SET LOCAL my.word = 'local'");
     let show = "SELECT pg_autonomous('SELECT current_setting(''my.word'')')";

@@ -191,7 +191,8 @@ impl One {
                 self.cursor = Some(0);
             }
             (Some(_), Some(at)) => {
-                let next: Vec<i64> = (at + 1..=(at + 2).min(100)).map(|r| self.id + r - 1).collect();
+                let next: Vec<i64> =
+                    (at + 1..=(at + 2).min(100)).map(|r| self.id + r - 1).collect();
                 let next: Vec<String> = next.iter().map(i64::to_string).collect();
                 assert_eq!(self.run("FETCH 2 FROM c"), next, "session {}", self.id);
                 self.cursor = Some((at + 2).min(101));
@@ -345,7 +346,11 @@ fn a_thousand_sessions_keep_their_own_state() {
     let tables = "SELECT count(*), count(DISTINCT relnamespace) FROM pg_class \
                   WHERE relpersistence = 't' AND relkind = 'r'";
     assert_eq!(server.query(tables), format!("{}|{SESSIONS}", 2 * SESSIONS));
-    assert_eq!(server.query("SELECT to_regclass('mine') IS NULL"), "t", "by name it is nobody else's");
+    assert_eq!(
+        server.query("SELECT to_regclass('mine') IS NULL"),
+        "t",
+        "by name it is nobody else's"
+    );
     let mut watcher = Raw::connect(port);
     let locked = sessions.iter().filter(|s| s.locked).count();
     let locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
@@ -363,7 +368,10 @@ fn a_thousand_sessions_keep_their_own_state() {
     wait_for(&mut watcher, left, 0);
     assert_eq!(server.query(tables), "0|0");
     assert_eq!(rows(&watcher.query(locks)), ["0"]);
-    assert_eq!(server.query("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'pg_temp%'"), "0");
+    assert_eq!(
+        server.query("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'pg_temp%'"),
+        "0"
+    );
     assert_eq!(temporary_files(&server), 0);
     assert!(server.stop());
 }
@@ -416,7 +424,9 @@ fn temporary_tables_are_not_logged_and_leave_nothing_after_a_crash() {
     assert_eq!(server.query("SELECT n FROM kept"), "1");
     // A dropped table gives its files back at the transaction's end.
     let mut client = Raw::connect(server.port);
-    client.query("CREATE TEMP TABLE big AS SELECT g, repeat('x', 200) FROM generate_series(1, 20000) g");
+    client.query(
+        "CREATE TEMP TABLE big AS SELECT g, repeat('x', 200) FROM generate_series(1, 20000) g",
+    );
     assert!(temporary_files(&server) > 0);
     client.query("BEGIN; DROP TABLE big");
     assert!(temporary_files(&server) > 0);

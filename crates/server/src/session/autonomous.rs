@@ -116,7 +116,7 @@ impl State {
         let plan = self.plan(text, &[])?;
         let prepared = plan.prepared.clone();
         check(&prepared)?;
-        let params = self.parameters_from_text(&prepared.params, params)?;
+        let params = self.values_of_parameters(&prepared.params, params)?;
         let formats = ResultFormats::default();
         let mut run = Run {
             text,
@@ -154,7 +154,7 @@ impl State {
         }
     }
 
-    fn parameters_from_text(&self, types: &[Oid], given: &[Datum]) -> Result<Vec<Datum>> {
+    fn values_of_parameters(&self, types: &[Oid], given: &[Datum]) -> Result<Vec<Datum>> {
         if given.len() != types.len() {
             return Err(err!(
                 SYNTAX_ERROR,
@@ -163,9 +163,13 @@ impl State {
                 given.len()
             ));
         }
+        let format = &self.settings.format;
         let read = |(ty, value): (&Oid, &Datum)| match value {
-            Datum::Text(text) => io::input(*ty, -1, text, &self.settings.format),
-            _ => Ok(Datum::Null),
+            Datum::Null => Ok(Datum::Null),
+            value => {
+                let text = io::to_text(io::natural_type(value), value, format)?;
+                io::input(*ty, -1, &text, format)
+            }
         };
         types.iter().zip(given).map(read).collect()
     }

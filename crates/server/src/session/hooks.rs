@@ -229,9 +229,12 @@ impl SessionHooks for Hooks<'_> {
             }
             "age" => self.age(args),
             "pg_autonomous" => {
-                let none = Vec::new();
-                let params = args.get(1).map_or(&none, |array| &array.as_array().items);
-                return self.outer.run(self.settings, self.out, text(args.first())?, params);
+                return match args {
+                    [Datum::Text(sql), params @ ..] => {
+                        self.outer.run(self.settings, self.out, sql, params)
+                    }
+                    _ => Ok(Datum::Null),
+                };
             }
             "pg_backend_pid" => Datum::Int4(self.entry.pid),
             "pg_cancel_backend" => self.signal(pid(args.first())?, Interrupt::Cancel),
