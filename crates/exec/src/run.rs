@@ -1,5 +1,6 @@
 //! Running a statement: to its end, or piece by piece for portals and cursors.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use base::{Error, Result};
@@ -10,7 +11,7 @@ use types::{Batch, Datum};
 use crate::context::{ExecContext, Outcome, RowSink};
 use crate::ops::{self, Operator};
 use crate::short;
-use crate::subquery::SubqueryState;
+use crate::subquery::{self, SubqueryState};
 
 /// What all operators and expressions of one execution share.
 pub struct Run<'r, 'c> {
@@ -33,6 +34,8 @@ pub struct State {
     pub slots: Vec<Datum>,
     /// Results of subqueries that are computed once, and operator trees of the others.
     pub subqueries: Vec<SubqueryState>,
+    /// Rows of the last rounds of recursive queries, by number.
+    pub work_tables: Vec<Arc<Vec<Batch>>>,
     /// When the statement first asked for its own time: microseconds since 2000-01-01 UTC.
     pub started: Option<i64>,
     /// Rows and times by plan node, for EXPLAIN ANALYZE.
@@ -47,6 +50,7 @@ impl State {
         State {
             slots: vec![Datum::Null; prepared.slots],
             subqueries: prepared.subplans.iter().map(|_| SubqueryState::default()).collect(),
+            work_tables: Vec::new(),
             started: None,
             measure: sched::observe::is_traced().then(Vec::new),
             measure_waits: false,
@@ -110,7 +114,13 @@ pub(crate) fn run_with(
         }
         sched::check_interrupts()?;
     }
+    finish_changes(&mut run)?;
     Ok(Outcome { rows: root.changed().unwrap_or(rows), tag: None })
+}
+
+/// Data-changing WITH queries run to their end, whoever has read them.
+fn finish_changes(run: &mut Run<'_, '_>) -> Result<()> {
+    run.prepared.changes.iter().try_for_each(|plan| subquery::finish_kept(*plan, run))
 }
 
 /// A query that stops and goes on (portals with row limits, cursors). It owns what it needs between
@@ -124,6 +134,8 @@ pub struct Execution {
     root: Box<dyn Operator>,
     /// Rows that were computed but not asked for yet: a batch and how many of it are gone.
     rest: Option<(Batch, usize)>,
+    /// All rows, when the statement had to run to its end at once.
+    ready: Option<VecDeque<Batch>>,
     ended: bool,
     begun: bool,
 }
@@ -137,8 +149,16 @@ impl Execution {
         let mut state = State::new(prepared);
         let (params, snapshot) = (cx.params, cx.snapshot);
         let mut run = Run { cx, prepared, params, snapshot, state: &mut state };
-        let root = ops::build(query_plan(prepared)?, &mut run)?;
+        let plan = query_plan(prepared)?;
+        let mut root = ops::build(plan, &mut run)?;
+        let mut ready = None;
+        if !prepared.changes.is_empty() {
+            // Whoever stops reading must not stop the changes.
+            ready = Some(ops::collect(root.as_mut(), plan, &mut run)?.into());
+            finish_changes(&mut run)?;
+        }
         Ok(Execution {
+            ready,
             prepared: prepared.clone(),
             params: params.to_vec(),
             snapshot,
@@ -187,6 +207,9 @@ impl Execution {
     fn next_piece(&mut self, cx: &mut ExecContext<'_>) -> Result<Option<(Batch, usize)>> {
         if let Some(rest) = self.rest.take() {
             return Ok(Some(rest));
+        }
+        if let Some(ready) = &mut self.ready {
+            return Ok(ready.pop_front().map(|batch| (batch, 0)));
         }
         let plan = query_plan(&self.prepared)?;
         let mut run = Run {

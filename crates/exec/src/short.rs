@@ -123,7 +123,7 @@ fn compile(prepared: &Prepared, cx: &ExecContext<'_>) -> Result<Short> {
     };
     let open = || Target::open(&modify.table, &modify.indexes, cx).map(Arc::new);
     match &modify.action {
-        ModifyAction::Insert { input } if one_row(input).is_some() => Ok(Short::Insert(open()?)),
+        ModifyAction::Insert { input, conflict: None } if one_row(input).is_some() => Ok(Short::Insert(open()?)),
         ModifyAction::Update { input, .. } | ModifyAction::Delete { input, .. } => {
             let Some(plan) = point_plan(input) else {
                 return Ok(Short::No);
@@ -133,7 +133,7 @@ fn compile(prepared: &Prepared, cx: &ExecContext<'_>) -> Result<Short> {
                 None => Ok(Short::No),
             }
         }
-        ModifyAction::Insert { .. } => Ok(Short::No),
+        ModifyAction::Insert { .. } | ModifyAction::Merge { .. } => Ok(Short::No),
     }
 }
 
@@ -339,7 +339,7 @@ fn change(
             &mut input,
             run,
         )?,
-        ModifyAction::Insert { .. } => None,
+        ModifyAction::Insert { .. } | ModifyAction::Merge { .. } => None,
     };
     writer.finish(run)?;
     let Some(row) = result else {

@@ -22,6 +22,9 @@ pub struct SubqueryState {
     value: Option<Datum>,
     /// All rows, when they are read several times.
     rows: Option<Arc<Vec<Batch>>>,
+    /// Rows of a WITH query as far as they were asked for, and whether that is all.
+    kept: Vec<Batch>,
+    ended: bool,
     /// The first column's values and whether NULL is among them.
     set: Option<(RowSet, bool)>,
 }
@@ -129,6 +132,62 @@ pub fn materialise(number: usize, run: &mut Run<'_, '_>) -> Result<Arc<Vec<Batch
     let all = Arc::new(all);
     run.state.subqueries[number].rows = Some(all.clone());
     Ok(all)
+}
+
+/// A batch of a WITH query's rows, computed when somebody first asks for it; None at the end.
+///
+/// # Errors
+/// Those of the subplan.
+pub fn kept_batch(number: usize, at: usize, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
+    let plan = &run.prepared.subplans[number];
+    loop {
+        let state = &mut run.state.subqueries[number];
+        if let Some(batch) = state.kept.get(at) {
+            return Ok(Some(batch.clone()));
+        }
+        if state.ended {
+            return Ok(None);
+        }
+        sched::check_interrupts()?;
+        let mut tree = match state.tree.take() {
+            Some(tree) => tree,
+            None => ops::build(plan, run)?,
+        };
+        let next = tree.next(plan, run);
+        let state = &mut run.state.subqueries[number];
+        state.tree = Some(tree);
+        match next? {
+            Some(batch) if batch.rows > 0 => state.kept.push(batch),
+            Some(_) => {}
+            None => state.ended = true,
+        }
+    }
+}
+
+/// Forgets a WITH query's rows: they depend on outer values that have changed.
+///
+/// # Errors
+/// Those of beginning again.
+pub fn forget_kept(number: usize, run: &mut Run<'_, '_>) -> Result<()> {
+    let state = &mut run.state.subqueries[number];
+    state.kept.clear();
+    state.ended = false;
+    let Some(mut tree) = state.tree.take() else { return Ok(()) };
+    let begun = tree.rescan(&run.prepared.subplans[number], run);
+    run.state.subqueries[number].tree = Some(tree);
+    begun
+}
+
+/// Runs a WITH query to its end.
+///
+/// # Errors
+/// Those of the subplan.
+pub fn finish_kept(number: usize, run: &mut Run<'_, '_>) -> Result<()> {
+    while !run.state.subqueries[number].ended {
+        let known = run.state.subqueries[number].kept.len();
+        kept_batch(number, known, run)?;
+    }
+    Ok(())
 }
 
 fn all_rows(query: &SubqueryExpr, run: &mut Run<'_, '_>) -> Result<Arc<Vec<Batch>>> {

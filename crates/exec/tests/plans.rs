@@ -32,6 +32,7 @@ fn prepared(statement: Statement, types: &[Oid], writes: bool) -> Arc<Prepared> 
         params: vec![],
         columns: types.iter().map(column).collect(),
         subplans: vec![],
+        changes: Vec::new(),
         slots: 0,
         locks: vec![],
         catalog_version: 0,
@@ -103,7 +104,7 @@ fn insert(session: &Session<'_>, rows: Vec<Vec<Expr>>) -> Arc<Prepared> {
     change(Modify {
         table,
         indexes,
-        action: ModifyAction::Insert { input: plan(Node::Values(rows)) },
+        action: ModifyAction::Insert { input: plan(Node::Values(rows)), conflict: None },
         returning: None,
         checks: vec![],
     })
@@ -309,7 +310,7 @@ fn copy_loads_rows_and_says_where_it_fails() {
             modify: Box::new(Modify {
                 table,
                 indexes,
-                action: ModifyAction::Insert { input: plan(Node::Nothing) },
+                action: ModifyAction::Insert { input: plan(Node::Nothing), conflict: None },
                 returning: None,
                 checks: vec![],
             }),
@@ -372,6 +373,7 @@ fn sorting_grouping_and_limits() {
         input: Box::new(plan(sort(&list, key(false, false)))),
         count: Some(Expr::Const(Datum::Int8(1), oids::INT8)),
         offset: Some(Expr::Const(Datum::Int8(1), oids::INT8)),
+        ties: vec![],
     };
     assert_eq!(run(&mut session, limit), ["3"]);
     let distinct =

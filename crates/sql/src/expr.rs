@@ -227,6 +227,8 @@ pub struct AggCall {
     pub order: Vec<SortKey>,
     /// FILTER.
     pub filter: Option<Expr>,
+    /// WITHIN GROUP: the direct arguments; `order` is over `args`.
+    pub direct: Option<Vec<Expr>>,
     /// Result type (for polymorphic ones).
     pub ty: Oid,
 }

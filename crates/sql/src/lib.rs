@@ -24,6 +24,7 @@ mod testing;
 mod tests;
 pub mod utility;
 pub mod walk;
+pub mod window;
 
 pub use cache::PlanCache;
 pub use expr::{AggCall, Expr};

@@ -11,7 +11,8 @@ use catalog::system::SystemTable;
 use txn::RowLockMode;
 
 use crate::expr::{AggCall, Expr, SortKey};
-use crate::plan::{JoinKind, LockRowsWait, OutputColumn, ScanColumn};
+use crate::plan::{JoinKind, LockRowsWait, OutputColumn, SampleMethod, ScanColumn};
+use crate::window::WindowCall;
 
 /// Number of a column in the statement.
 pub type Col = u16;
@@ -118,14 +119,25 @@ pub enum Rel {
         /// Number of its first column.
         base: Col,
     },
-    /// A function in FROM.
+    /// Functions in FROM, side by side (ROWS FROM).
     Function {
-        /// The call.
-        call: Expr,
+        /// The calls.
+        calls: Vec<Expr>,
         /// WITH ORDINALITY.
         ordinality: bool,
-        /// Value and number.
+        /// Their values, and the number.
         cols: Vec<Col>,
+    },
+    /// TABLESAMPLE.
+    Sample {
+        /// The table.
+        table: TableRel,
+        /// BERNOULLI or SYSTEM.
+        method: SampleMethod,
+        /// How many of a hundred.
+        percent: Expr,
+        /// REPEATABLE.
+        seed: Option<Expr>,
     },
     /// A join. The right side may use columns of the left one (LATERAL) when `kind` is Inner or
     /// Left.
@@ -165,6 +177,19 @@ pub enum Rel {
         aggs: Vec<(Col, AggCall)>,
         /// One group, even of no rows.
         plain: bool,
+        /// GROUPING SETS and kin.
+        sets: Option<GroupingSets>,
+    },
+    /// Window functions with one PARTITION BY and ORDER BY: columns beside the input's.
+    Window {
+        /// Rows.
+        input: Box<Rel>,
+        /// PARTITION BY.
+        partition: Vec<Expr>,
+        /// ORDER BY.
+        order: Vec<SortKey>,
+        /// The calls.
+        calls: Vec<(Col, WindowCall)>,
     },
     /// ORDER BY.
     Sort {
@@ -181,6 +206,8 @@ pub enum Rel {
         count: Option<Expr>,
         /// OFFSET.
         offset: Option<Expr>,
+        /// WITH TIES: the ORDER BY.
+        ties: Vec<Expr>,
     },
     /// DISTINCT, DISTINCT ON (`sorted`: input is sorted by the keys).
     Distinct {
@@ -226,7 +253,25 @@ pub enum Rel {
         index: usize,
         /// Its columns here.
         cols: Vec<Col>,
+        /// Columns of outer queries that it uses.
+        outer: Vec<Col>,
     },
+    /// Inside a recursive WITH query: the rows of the last round.
+    WorkTable {
+        /// The WITH query.
+        index: usize,
+        /// Its columns here.
+        cols: Vec<Col>,
+    },
+}
+
+/// GROUPING SETS: which of the groups' values count in each set.
+#[derive(Clone)]
+pub struct GroupingSets {
+    /// The sets, by place in `groups`.
+    pub sets: Vec<Vec<usize>>,
+    /// `grouping(…)`: its column, and its arguments' places in `groups`.
+    pub masks: Vec<(Col, Vec<usize>)>,
 }
 
 /// A bound query.
@@ -243,12 +288,35 @@ pub struct Query {
 /// A WITH query.
 #[derive(Clone)]
 pub struct Cte {
-    /// The query.
+    /// Its name.
+    pub name: String,
+    /// The query; of a recursive one the part that doesn't refer to itself, of one that changes
+    /// data only the columns.
     pub query: Query,
+    /// What makes it more than a query.
+    pub kind: CteKind,
+    /// Columns of outer queries that it uses.
+    pub outer: Vec<Col>,
     /// How often it is used.
     pub uses: usize,
     /// MATERIALIZED (Some(true)) or NOT MATERIALIZED.
     pub materialized: Option<bool>,
+}
+
+/// See [`Cte`].
+#[derive(Clone)]
+pub enum CteKind {
+    /// A query.
+    Plain,
+    /// `query UNION [ALL] step`, where the step reads the last round's rows.
+    Recursive {
+        /// The part that refers to itself.
+        step: Query,
+        /// UNION ALL.
+        all: bool,
+    },
+    /// A statement that changes data; runs once and to its end, whoever reads it.
+    Change(Box<Change>),
 }
 
 impl Rel {
@@ -261,6 +329,8 @@ impl Rel {
             | Rel::Table(_)
             | Rel::System { .. }
             | Rel::Function { .. }
+            | Rel::Sample { .. }
+            | Rel::WorkTable { .. }
             | Rel::Cte { .. } => {}
             Rel::Join { left, right, .. } => {
                 f(left);
@@ -269,6 +339,7 @@ impl Rel {
             Rel::Filter { input, .. }
             | Rel::Project { input, .. }
             | Rel::Aggregate { input, .. }
+            | Rel::Window { input, .. }
             | Rel::Sort { input, .. }
             | Rel::Limit { input, .. }
             | Rel::Distinct { input, .. }
@@ -277,6 +348,38 @@ impl Rel {
             Rel::SetOp { left, right, .. } => {
                 f(&left.rel);
                 f(&right.rel);
+            }
+        }
+    }
+
+    /// Calls `f` with each input, to be changed.
+    pub fn for_inputs_mut(&mut self, f: &mut dyn FnMut(&mut Rel)) {
+        match self {
+            Rel::OneRow
+            | Rel::Nothing
+            | Rel::Values { .. }
+            | Rel::Table(_)
+            | Rel::System { .. }
+            | Rel::Function { .. }
+            | Rel::Sample { .. }
+            | Rel::WorkTable { .. }
+            | Rel::Cte { .. } => {}
+            Rel::Join { left, right, .. } => {
+                f(left);
+                f(right);
+            }
+            Rel::Filter { input, .. }
+            | Rel::Project { input, .. }
+            | Rel::Aggregate { input, .. }
+            | Rel::Window { input, .. }
+            | Rel::Sort { input, .. }
+            | Rel::Limit { input, .. }
+            | Rel::Distinct { input, .. }
+            | Rel::Lock { input, .. } => f(input),
+            Rel::Append { inputs, .. } => inputs.iter_mut().for_each(|i| f(&mut i.rel)),
+            Rel::SetOp { left, right, .. } => {
+                f(&mut left.rel);
+                f(&mut right.rel);
             }
         }
     }
@@ -290,24 +393,31 @@ impl Rel {
             | Rel::System { .. }
             | Rel::Append { .. }
             | Rel::SetOp { .. }
+            | Rel::WorkTable { .. }
             | Rel::Cte { .. } => {}
             Rel::Values { rows, .. } => rows.iter().flatten().for_each(f),
-            Rel::Function { call, .. } => f(call),
+            Rel::Function { calls, .. } => calls.iter().for_each(f),
+            Rel::Sample { percent, seed, .. } => {
+                f(percent);
+                seed.iter().for_each(f);
+            }
             Rel::Join { on, .. } => on.iter().for_each(f),
             Rel::Filter { conditions, .. } => conditions.iter().for_each(f),
             Rel::Project { exprs, .. } => exprs.iter().for_each(|(_, e)| f(e)),
             Rel::Aggregate { groups, aggs, .. } => {
                 groups.iter().for_each(|(_, e)| f(e));
-                for (_, agg) in aggs {
-                    agg.args.iter().for_each(&mut *f);
-                    agg.order.iter().for_each(|k| f(&k.expr));
-                    agg.filter.iter().for_each(&mut *f);
-                }
+                aggs.iter().for_each(|(_, agg)| agg.for_exprs(f));
+            }
+            Rel::Window { partition, order, calls, .. } => {
+                partition.iter().for_each(&mut *f);
+                order.iter().for_each(|k| f(&k.expr));
+                calls.iter().for_each(|(_, call)| call.for_exprs(f));
             }
             Rel::Sort { keys, .. } => keys.iter().for_each(|k| f(&k.expr)),
-            Rel::Limit { count, offset, .. } => {
+            Rel::Limit { count, offset, ties, .. } => {
                 count.iter().for_each(&mut *f);
-                offset.iter().for_each(f);
+                offset.iter().for_each(&mut *f);
+                ties.iter().for_each(f);
             }
             Rel::Distinct { keys, .. } => keys.iter().for_each(f),
             Rel::Lock { recheck, .. } => recheck.iter().for_each(f),
@@ -322,8 +432,9 @@ impl Rel {
             | Rel::Function { cols, .. }
             | Rel::Append { cols, .. }
             | Rel::SetOp { cols, .. }
+            | Rel::WorkTable { cols, .. }
             | Rel::Cte { cols, .. } => out.extend(cols),
-            Rel::Table(table) => {
+            Rel::Table(table) | Rel::Sample { table, .. } => {
                 let count = table.table.columns.len() + SYSTEM_COLUMNS.len();
                 out.extend(table.base..table.base + count as Col);
             }
@@ -335,9 +446,14 @@ impl Rel {
                 }
             }
             Rel::Project { exprs, .. } => out.extend(exprs.iter().map(|(c, _)| c)),
-            Rel::Aggregate { groups, aggs, .. } => {
+            Rel::Aggregate { groups, aggs, sets, .. } => {
                 out.extend(groups.iter().map(|(c, _)| c));
                 out.extend(aggs.iter().map(|(c, _)| c));
+                out.extend(sets.iter().flat_map(|s| s.masks.iter().map(|(c, _)| c)));
+            }
+            Rel::Window { input, calls, .. } => {
+                input.output(out);
+                out.extend(calls.iter().map(|(c, _)| c));
             }
             Rel::Filter { input, .. }
             | Rel::Sort { input, .. }
@@ -366,6 +482,7 @@ impl Rel {
                 used.extend(&left.cols);
                 used.extend(&right.cols);
             }
+            Rel::Cte { outer, .. } => used.extend(outer),
             _ => {}
         }
         // Operators that pass columns through define nothing new.
@@ -399,7 +516,12 @@ pub struct Change {
 #[derive(Clone)]
 pub enum ChangeAction {
     /// Complete new rows, in table order.
-    Insert(Input),
+    Insert {
+        /// The rows.
+        input: Input,
+        /// ON CONFLICT.
+        conflict: Option<Conflict>,
+    },
     /// New values: (column from 1, expression).
     Update {
         /// Rows, the table's among their columns.
@@ -416,6 +538,59 @@ pub enum ChangeAction {
         /// WHERE.
         recheck: Vec<Expr>,
     },
+    /// MERGE.
+    Merge {
+        /// The source's rows with the table's rows that match them (NULLs where none does).
+        rel: Rel,
+        /// ON.
+        recheck: Vec<Expr>,
+        /// WHEN …, in order.
+        clauses: Vec<MergeClause>,
+    },
+}
+
+/// ON CONFLICT.
+#[derive(Clone)]
+pub struct Conflict {
+    /// Oids of the indexes whose conflicts count; empty: all unique ones.
+    pub arbiters: Vec<u32>,
+    /// DO UPDATE.
+    pub update: Option<ConflictUpdate>,
+}
+
+/// DO UPDATE: over the table's columns and those of `excluded`.
+#[derive(Clone)]
+pub struct ConflictUpdate {
+    /// The row that was to be inserted.
+    pub excluded: TableRel,
+    /// New values: (column from 1, expression).
+    pub set: Vec<(u16, Expr)>,
+    /// WHERE.
+    pub conditions: Vec<Expr>,
+}
+
+/// One WHEN of MERGE.
+#[derive(Clone)]
+pub struct MergeClause {
+    /// WHEN MATCHED.
+    pub matched: bool,
+    /// AND.
+    pub conditions: Vec<Expr>,
+    /// THEN.
+    pub action: MergeAction,
+}
+
+/// See [`MergeClause`].
+#[derive(Clone)]
+pub enum MergeAction {
+    /// DO NOTHING.
+    Nothing,
+    /// DELETE.
+    Delete,
+    /// UPDATE SET: (column from 1, expression).
+    Update(Vec<(u16, Expr)>),
+    /// INSERT: a whole row in table order.
+    Insert(Vec<Expr>),
 }
 
 impl Rel {
@@ -426,14 +601,23 @@ impl Rel {
             *e = f(old);
         };
         match self {
-            Rel::OneRow | Rel::Nothing | Rel::Table(_) | Rel::System { .. } | Rel::Cte { .. } => {}
+            Rel::OneRow
+            | Rel::Nothing
+            | Rel::Table(_)
+            | Rel::System { .. }
+            | Rel::WorkTable { .. }
+            | Rel::Cte { .. } => {}
             Rel::Append { inputs, .. } => inputs.iter_mut().for_each(|i| i.rel.map_exprs(f)),
             Rel::SetOp { left, right, .. } => {
                 left.rel.map_exprs(f);
                 right.rel.map_exprs(f);
             }
             Rel::Values { rows, .. } => rows.iter_mut().flatten().for_each(apply),
-            Rel::Function { call, .. } => apply(call),
+            Rel::Function { calls, .. } => calls.iter_mut().for_each(apply),
+            Rel::Sample { percent, seed, .. } => {
+                apply(percent);
+                seed.iter_mut().for_each(apply);
+            }
             Rel::Join { left, right, on, .. } => {
                 on.iter_mut().for_each(apply);
                 left.map_exprs(f);
@@ -447,22 +631,25 @@ impl Rel {
                 exprs.iter_mut().for_each(|(_, e)| apply(e));
                 input.map_exprs(f);
             }
+            Rel::Window { input, partition, order, calls } => {
+                partition.iter_mut().for_each(apply);
+                order.iter_mut().for_each(|k| apply(&mut k.expr));
+                calls.iter_mut().for_each(|(_, call)| call.for_exprs_mut(&mut |e| apply(e)));
+                input.map_exprs(f);
+            }
             Rel::Aggregate { input, groups, aggs, .. } => {
                 groups.iter_mut().for_each(|(_, e)| apply(e));
-                for (_, agg) in aggs {
-                    agg.args.iter_mut().for_each(apply);
-                    agg.order.iter_mut().for_each(|k| apply(&mut k.expr));
-                    agg.filter.iter_mut().for_each(apply);
-                }
+                aggs.iter_mut().for_each(|(_, agg)| agg.for_exprs_mut(&mut |e| apply(e)));
                 input.map_exprs(f);
             }
             Rel::Sort { input, keys } => {
                 keys.iter_mut().for_each(|k| apply(&mut k.expr));
                 input.map_exprs(f);
             }
-            Rel::Limit { input, count, offset } => {
+            Rel::Limit { input, count, offset, ties } => {
                 count.iter_mut().for_each(apply);
                 offset.iter_mut().for_each(apply);
+                ties.iter_mut().for_each(apply);
                 input.map_exprs(f);
             }
             Rel::Distinct { input, keys, .. } => {

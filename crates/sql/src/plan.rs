@@ -9,6 +9,7 @@ use txn::{LockMode, RowLockMode};
 
 use crate::expr::{AggCall, Expr, SortKey};
 use crate::utility::Utility;
+use crate::window::WindowCall;
 
 /// A statement ready to run, kept in the plan cache.
 pub struct Prepared {
@@ -20,6 +21,8 @@ pub struct Prepared {
     pub columns: Vec<OutputColumn>,
     /// Plans of subqueries; [`crate::expr::SubqueryExpr`] and [`Plan::Cte`] refer to them by number.
     pub subplans: Vec<Plan>,
+    /// Subplans that change data (WITH): they run to their end whoever reads them.
+    pub changes: Vec<usize>,
     /// Number of slots that executing needs.
     pub slots: usize,
     /// Tables (not system tables) with the lock to take on each before running.
@@ -193,13 +196,24 @@ pub enum Node {
         /// Condition over the returned columns.
         filter: Option<Expr>,
     },
-    /// A set-returning function in FROM; `ordinality` adds a row number.
+    /// Part of a table's rows, by chance.
+    SampleScan {
+        /// Table, columns, filter.
+        scan: Scan,
+        /// What is chosen.
+        method: SampleMethod,
+        /// How many of a hundred.
+        percent: Expr,
+        /// REPEATABLE.
+        seed: Option<Expr>,
+    },
+    /// Set-returning functions in FROM, side by side; `ordinality` adds a row number.
     FunctionScan {
-        /// The call; a scalar function gives one row.
-        call: Expr,
+        /// The calls; a scalar function gives one row.
+        calls: Vec<Expr>,
         /// WITH ORDINALITY.
         ordinality: bool,
-        /// Condition over (value[, ordinality]).
+        /// Condition over (values…[, ordinality]).
         filter: Option<Expr>,
     },
     /// Keeps rows for which the condition is true.
@@ -262,6 +276,20 @@ pub enum Node {
         plain: bool,
         /// Input is sorted by the groups.
         sorted: bool,
+        /// GROUPING SETS; the masks of `grouping()` come behind the aggregates.
+        sets: Option<Sets>,
+    },
+    /// Window functions: the input's columns, then the calls' values. The input is sorted by the
+    /// partition, then by the order.
+    Window {
+        /// Rows.
+        input: Box<Plan>,
+        /// PARTITION BY.
+        partition: Vec<Expr>,
+        /// ORDER BY.
+        order: Vec<SortKey>,
+        /// The calls.
+        calls: Vec<WindowCall>,
     },
     /// Sorts; `limit` keeps only the first rows (a bound for top-N).
     Sort {
@@ -280,6 +308,8 @@ pub enum Node {
         count: Option<Expr>,
         /// Skip first.
         offset: Option<Expr>,
+        /// WITH TIES: rows that are equal in these to the last one come, too.
+        ties: Vec<Expr>,
     },
     /// Removes duplicates over the first `keys` columns; keeps each first row (DISTINCT ON needs
     /// sorted input; otherwise hashed).
@@ -313,8 +343,54 @@ pub enum Node {
     },
     /// INSERT, UPDATE, DELETE.
     Modify(Box<Modify>),
-    /// Reads a materialised subplan (WITH, used more than once), by number.
-    Cte(usize),
+    /// Reads a subplan (WITH) whose rows are kept for all who read it.
+    Cte {
+        /// Which subplan.
+        plan: usize,
+        /// The WITH query's name.
+        name: String,
+        /// It uses outer values, so that a rescan computes it anew.
+        correlated: bool,
+    },
+    /// A recursive WITH query: the base's rows, then the step's again and again, each over the rows
+    /// of the round before, until a round gives none.
+    RecursiveUnion {
+        /// First rows.
+        base: Box<Plan>,
+        /// A round.
+        step: Box<Plan>,
+        /// UNION ALL: rows that came before come again.
+        all: bool,
+        /// Number of its work table.
+        table: usize,
+    },
+    /// The rows of the last round of a RecursiveUnion.
+    WorkTable {
+        /// Its number.
+        table: usize,
+        /// The WITH query's name.
+        name: String,
+        /// Types of the columns.
+        types: Vec<Oid>,
+    },
+}
+
+/// GROUPING SETS of an aggregate.
+#[derive(Clone)]
+pub struct Sets {
+    /// The sets, by place in the groups.
+    pub sets: Vec<Vec<usize>>,
+    /// The arguments of each `grouping()`, by place in the groups.
+    pub masks: Vec<Vec<usize>>,
+}
+
+/// What TABLESAMPLE chooses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleMethod {
+    /// Rows.
+    Bernoulli,
+    /// Pages.
+    System,
 }
 
 /// A table whose rows LockRows locks.
@@ -369,6 +445,8 @@ pub enum ModifyAction {
     Insert {
         /// Rows.
         input: Plan,
+        /// ON CONFLICT.
+        conflict: Option<Box<Conflict>>,
     },
     /// Rows of `input` begin with tid, root, then the columns that `set`, `recheck` and `returning`
     /// need.
@@ -392,4 +470,58 @@ pub enum ModifyAction {
         /// As for Update.
         recheck: Option<Expr>,
     },
+    /// MERGE: as Update, with `input` rows whose tid is NULL where no row of the table matches.
+    Merge {
+        /// Rows.
+        input: Plan,
+        /// As for Update.
+        columns: Vec<(u16, ScanColumn)>,
+        /// ON: whether a newer version still matches.
+        recheck: Option<Expr>,
+        /// WHEN …, in order.
+        clauses: Vec<MergeClause>,
+    },
+}
+
+/// ON CONFLICT.
+#[derive(Clone)]
+pub struct Conflict {
+    /// Places in [`Modify::indexes`] of the indexes whose conflicts count.
+    pub arbiters: Vec<usize>,
+    /// DO UPDATE; else DO NOTHING.
+    pub update: Option<ConflictUpdate>,
+}
+
+/// DO UPDATE; expressions are over the existing row, then the one that was to be inserted, both in
+/// table order.
+#[derive(Clone)]
+pub struct ConflictUpdate {
+    /// New values: (table's column from 1, expression).
+    pub set: Vec<(u16, Expr)>,
+    /// WHERE.
+    pub condition: Option<Expr>,
+}
+
+/// One WHEN of MERGE; expressions are over the input row.
+#[derive(Clone)]
+pub struct MergeClause {
+    /// WHEN MATCHED.
+    pub matched: bool,
+    /// AND.
+    pub condition: Option<Expr>,
+    /// THEN.
+    pub action: MergeAction,
+}
+
+/// See [`MergeClause`].
+#[derive(Clone)]
+pub enum MergeAction {
+    /// DO NOTHING.
+    Nothing,
+    /// DELETE.
+    Delete,
+    /// UPDATE SET: (table's column from 1, expression).
+    Update(Vec<(u16, Expr)>),
+    /// INSERT: a whole row in table order.
+    Insert(Vec<Expr>),
 }

@@ -86,6 +86,7 @@ fn empty(cx: &PrepareContext<'_>) -> Prepared {
         params: Vec::new(),
         columns: Vec::new(),
         subplans: Vec::new(),
+        changes: Vec::new(),
         slots: 0,
         locks: Vec::new(),
         catalog_version: cx.catalog.version,

@@ -37,7 +37,7 @@ pub(crate) fn prepare(
             let locking = !select.locking_clause.is_empty();
             let query = binder.select(select, None, true)?;
             let (mut prepared, lifted) = plan_query(binder, query)?;
-            prepared.writes = locking;
+            prepared.writes |= locking;
             Ok((prepared, lifted))
         }
         NodeEnum::InsertStmt(stmt) => {
@@ -52,7 +52,10 @@ pub(crate) fn prepare(
             let (change, output) = binder.delete(stmt)?;
             plan_change(binder, change, output, "DELETE")
         }
-        NodeEnum::MergeStmt(_) => Err(Error::unsupported("MERGE")),
+        NodeEnum::MergeStmt(stmt) => {
+            let (change, output) = binder.merge(stmt)?;
+            plan_change(binder, change, output, "MERGE")
+        }
         NodeEnum::ViewStmt(_) => Err(Error::unsupported("CREATE VIEW")),
         NodeEnum::ExplainStmt(stmt) => explain(binder, stmt, text, declared),
         NodeEnum::CopyStmt(stmt) => copy(binder, stmt),
@@ -146,7 +149,10 @@ fn plan_with<R>(
     let cx = binder.cx;
     let mut planner = Planner::new(cx, binder.vars, binder.subqueries, binder.ctes);
     let result = f(&mut planner)?;
+    let changes = planner.changing_ctes()?;
     let prepared = Prepared {
+        writes: !changes.is_empty(),
+        changes,
         statement: Statement::Empty,
         params: binder.params,
         columns: Vec::new(),
@@ -155,7 +161,6 @@ fn plan_with<R>(
         locks: binder.locks,
         catalog_version: cx.catalog.version,
         tag: "",
-        writes: false,
         identity: Default::default(),
         executor: Default::default(),
     };
@@ -169,6 +174,7 @@ fn plain(binder: Binder<'_>, utility: Utility) -> Prepared {
         statement: Statement::Utility(utility),
         params: binder.params,
         subplans: Vec::new(),
+        changes: Vec::new(),
         slots: 0,
         locks: binder.locks,
         catalog_version: binder.cx.catalog.version,

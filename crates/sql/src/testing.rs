@@ -229,9 +229,24 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
                 equal.iter().map(|(c, e)| format!("{c}={}", expr(e))).collect();
             format!("system {} {columns:?} [{}]{}", table.name, equal.join(", "), filter(f))
         }
-        Node::FunctionScan { call, ordinality, filter: f } => {
-            format!("function {}{}{}", expr(call), if *ordinality { " ord" } else { "" }, filter(f))
+        Node::FunctionScan { calls, ordinality, filter: f } => {
+            let ordinality = if *ordinality { " ord" } else { "" };
+            format!("function {}{ordinality}{}", list(calls), filter(f))
         }
+        Node::SampleScan { scan, method, percent, .. } => {
+            format!("sample {} {method:?} {}", scan.table.name, expr(percent))
+        }
+        Node::Window { input, partition, order, calls } => {
+            children.push(input);
+            let names: Vec<&str> = calls.iter().map(|c| c.name()).collect();
+            let order: Vec<String> = order.iter().map(|k| expr(&k.expr)).collect();
+            format!("window [{}] [{}] {}", list(partition), order.join(", "), names.join(", "))
+        }
+        Node::RecursiveUnion { base, step, all, .. } => {
+            children.extend([&**base, &**step]);
+            format!("recursive union{}", if *all { " all" } else { "" })
+        }
+        Node::WorkTable { name, .. } => format!("work table {name}"),
         Node::Filter { input, condition } => {
             children.push(input);
             format!("filter {}", expr(condition))
@@ -276,10 +291,11 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
                 .collect();
             format!("sort {}{}", keys.join(", "), if *top { " top" } else { "" })
         }
-        Node::Limit { input, count, offset } => {
+        Node::Limit { input, count, offset, ties } => {
             children.push(input);
             let text = |e: &Option<Expr>| e.as_ref().map_or("all".to_owned(), expr);
-            format!("limit {} offset {}", text(count), text(offset))
+            let ties = if ties.is_empty() { "" } else { " ties" };
+            format!("limit {} offset {}{ties}", text(count), text(offset))
         }
         Node::Distinct { input, keys, sorted } => {
             children.push(input);
@@ -306,7 +322,7 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
             let returning =
                 m.returning.as_ref().map(|r| format!(" returning {}", list(r))).unwrap_or_default();
             let line = match &m.action {
-                ModifyAction::Insert { input } => {
+                ModifyAction::Insert { input, .. } => {
                     children.push(input);
                     format!("insert {}", m.table.name)
                 }
@@ -316,6 +332,10 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
                         set.iter().map(|(n, e)| format!("{n}={}", expr(e))).collect();
                     format!("update {} set {}{}", m.table.name, set.join(", "), filter(recheck))
                 }
+                ModifyAction::Merge { input, .. } => {
+                    children.push(input);
+                    format!("merge {}", m.table.name)
+                }
                 ModifyAction::Delete { input, recheck, .. } => {
                     children.push(input);
                     format!("delete {}{}", m.table.name, filter(recheck))
@@ -323,7 +343,7 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
             };
             line + &returning
         }
-        Node::Cte(n) => format!("cte {n}"),
+        Node::Cte { plan, .. } => format!("cte {plan}"),
     };
     out.push_str(&"  ".repeat(depth));
     out.push_str(&line);

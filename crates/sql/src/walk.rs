@@ -269,6 +269,8 @@ pub fn same_aggregate(a: &AggCall, b: &AggCall) -> bool {
         _ => false,
     };
     a.aggregate.oid == b.aggregate.oid
+        && a.direct.is_none()
+        && b.direct.is_none()
         && a.distinct == b.distinct
         && a.ty == b.ty
         && filters

@@ -236,6 +236,33 @@ impl Heap {
         }
     }
 
+    /// The version of the row at `root` for which [`Heap::rival`] says that it is live.
+    pub fn live_version(&self, tx: &Transaction, root: TupleId) -> Result<Option<HeapTuple>> {
+        let pinned = self.pin(root.block)?;
+        let guard = pinned.read();
+        let page = guard.page();
+        let Some((mut line, mut offset, _)) = page::first_of_chain(page, root.offset) else {
+            return Ok(None);
+        };
+        loop {
+            let mask = page::mask(page, offset);
+            match self.rival_version(tx, page, offset, mask) {
+                Some(Rival::Live) => {
+                    return Ok(copy_version(page, TupleId { block: root.block, offset: line }));
+                }
+                Some(_) => return Ok(None),
+                None if mask & NEXT_IN_CHAIN == 0 => return Ok(None),
+                None => {
+                    line = page::next_line(page, offset);
+                    match page::line(page, line) {
+                        Line::Normal(at, _) => offset = at,
+                        _ => return Ok(None),
+                    }
+                }
+            }
+        }
+    }
+
     /// One version's part in [`Heap::rival`]; None: ended for good, ask the next one.
     fn rival_version(
         &self,
@@ -252,6 +279,14 @@ impl Heap {
         if !tx.is_mine(xmin) {
             match manager.status(xmin) {
                 XidStatus::Aborted => return Some(Rival::Dead),
+                // Ended by the very transaction that made it (an INSERT … ON CONFLICT that came
+                // too late): however that one ends, nothing is left of it.
+                XidStatus::Running
+                    if page::xmax(page, offset) == xmin.0
+                        && mask & (LOCK_ONLY | XMAX_ABORTED) == 0 =>
+                {
+                    return None;
+                }
                 XidStatus::Running => return Some(Rival::InProgress(xmin)),
                 XidStatus::Committed(csn) => tx.note_seen(csn),
             }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use catalog::Table;
-use sql::plan::{IndexBounds, JoinKind, ModifyAction, Node, Scan, ScanColumn};
+use sql::plan::{IndexBounds, JoinKind, ModifyAction, Node, SampleMethod, Scan, ScanColumn};
 use sql::{AggCall, Expr, Plan, Prepared};
 use types::FormatContext;
 
@@ -41,9 +41,20 @@ pub struct Describe<'p> {
 
 fn count_scans(plan: &Plan) -> usize {
     match &plan.node {
-        Node::SeqScan(_) | Node::IndexScan { .. } | Node::SystemScan { .. } => 1,
+        Node::SeqScan(_)
+        | Node::IndexScan { .. }
+        | Node::SampleScan { .. }
+        | Node::SystemScan { .. } => 1,
         _ => children(plan).into_iter().map(count_scans).sum(),
     }
+}
+
+/// The WITH queries that are read below a node: (subplan, name).
+fn cte_names(plan: &Plan, out: &mut Vec<(usize, String)>) {
+    if let Node::Cte { plan, name, .. } = &plan.node {
+        out.push((*plan, name.clone()));
+    }
+    children(plan).into_iter().for_each(|child| cte_names(child, out));
 }
 
 fn children(plan: &Plan) -> Vec<&Plan> {
@@ -52,6 +63,7 @@ fn children(plan: &Plan) -> Vec<&Plan> {
         | Node::Project { input, .. }
         | Node::ProjectSet { input, .. }
         | Node::Aggregate { input, .. }
+        | Node::Window { input, .. }
         | Node::Sort { input, .. }
         | Node::Limit { input, .. }
         | Node::Distinct { input, .. }
@@ -59,6 +71,7 @@ fn children(plan: &Plan) -> Vec<&Plan> {
         Node::NestedLoop { left, right, .. }
         | Node::HashJoin { left, right, .. }
         | Node::SetOp { left, right, .. } => vec![left, right],
+        Node::RecursiveUnion { base, step, .. } => vec![base, step],
         Node::Append(inputs) => inputs.iter().collect(),
         Node::Modify(modify) => vec![crate::modify::input_plan(&modify.action)],
         _ => vec![],
@@ -84,9 +97,16 @@ impl<'p> Describe<'p> {
     pub fn root(&self, plan: &Plan) -> Shown {
         let mut slots = HashMap::new();
         let mut shown = self.node(plan, &mut slots);
+        let mut ctes = Vec::new();
+        cte_names(plan, &mut ctes);
+        self.prepared.subplans.iter().for_each(|p| cte_names(p, &mut ctes));
         for (n, subplan) in self.prepared.subplans.iter().enumerate() {
             let mut child = self.node(subplan, &mut slots);
-            child.title = Some(format!("SubPlan {}", n + 1));
+            let name = ctes.iter().find(|(plan, _)| *plan == n).map(|(_, name)| name);
+            child.title = Some(match name {
+                Some(name) => format!("CTE {name}"),
+                None => format!("SubPlan {}", n + 1),
+            });
             shown.children.push(child);
         }
         shown
@@ -133,19 +153,33 @@ impl<'p> Describe<'p> {
             exprs.iter().map(|e| names.text(e)).collect::<Vec<String>>()
         };
         match &plan.node {
-            Node::SeqScan(scan) | Node::IndexScan { scan, .. } => {
+            Node::SeqScan(scan)
+            | Node::IndexScan { scan, .. }
+            | Node::SampleScan { scan, .. } => {
                 scan.columns.iter().map(|c| self.scan_column(&scan.table, *c)).collect()
             }
             Node::SystemScan { table, columns, .. } => columns
                 .iter()
                 .map(|c| self.qualified(table.name, table.columns[usize::from(*c)].0.to_owned()))
                 .collect(),
-            Node::FunctionScan { call, .. } => match call {
-                Expr::Call { function, .. } => {
-                    vec![function.name.to_owned(), "ordinality".to_owned()]
-                }
-                _ => vec!["value".to_owned(), "ordinality".to_owned()],
-            },
+            Node::FunctionScan { calls, .. } => calls
+                .iter()
+                .map(|call| match call {
+                    Expr::Call { function, .. } => function.name.to_owned(),
+                    _ => "value".to_owned(),
+                })
+                .chain(["ordinality".to_owned()])
+                .collect(),
+            Node::Window { input, calls, .. } => {
+                let mut all = self.output(input, slots);
+                let columns = all.clone();
+                let names = self.names(&columns, slots);
+                all.extend(calls.iter().map(|c| window_call(c, &names)));
+                all
+            }
+            Node::WorkTable { types, .. } => {
+                (1..=types.len()).map(|n| format!("column{n}")).collect()
+            }
             Node::Project { input, exprs } | Node::ProjectSet { input, exprs } => {
                 texts(input, exprs)
             }
@@ -157,13 +191,18 @@ impl<'p> Describe<'p> {
                 }
                 all
             }
-            Node::Aggregate { input, groups, aggs, .. } => {
+            Node::Aggregate { input, groups, aggs, sets, .. } => {
                 let mut all = texts(input, groups);
                 let columns = self.output(input, slots);
                 all.extend(aggs.iter().map(|a| aggregate(a, &self.names(&columns, slots))));
+                for args in sets.iter().flat_map(|s| &s.masks) {
+                    let names: Vec<&str> = args.iter().map(|n| all[*n].as_str()).collect();
+                    let text = format!("GROUPING({})", names.join(", "));
+                    all.push(text);
+                }
                 all
             }
-            Node::Cte(n) => self.output(&self.prepared.subplans[*n], slots),
+            Node::Cte { plan, .. } => self.output(&self.prepared.subplans[*plan], slots),
             Node::Values(rows) => {
                 (1..=rows.first().map_or(0, Vec::len)).map(|n| format!("column{n}")).collect()
             }
@@ -261,9 +300,23 @@ impl<'p> Describe<'p> {
                     shown.details.push(("Filter", self.names(&names, slots).text(filter)));
                 }
             }
-            Node::FunctionScan { call, filter, .. } => {
+            Node::SampleScan { scan, method, percent, seed } => {
+                self.on_table(shown, scan, slots);
+                let names = self.names(&[], slots);
+                let method = match method {
+                    SampleMethod::Bernoulli => "bernoulli",
+                    SampleMethod::System => "system",
+                };
+                let mut text = format!("{method} ({})", names.text(percent));
+                if let Some(seed) = seed {
+                    text += &format!(" REPEATABLE ({})", names.text(seed));
+                }
+                shown.details.insert(0, ("Sampling", text));
+            }
+            Node::WorkTable { name, .. } => shown.on = format!(" on {name}"),
+            Node::FunctionScan { calls, filter, .. } => {
                 let names = self.output(plan, slots);
-                if let Expr::Call { function, .. } = call {
+                if let [Expr::Call { function, .. }] = calls.as_slice() {
                     shown.on = format!(" on {}", function.name);
                     shown.facts.push(("Function Name", function.name.to_owned()));
                 }
@@ -300,6 +353,19 @@ impl<'p> Describe<'p> {
                     shown.details.push(("Join Filter", text));
                 }
             }
+            Node::Aggregate { input, groups, sets: Some(sets), .. } => {
+                let columns = self.output(input, slots);
+                let names = self.names(&columns, slots);
+                let texts: Vec<String> = groups.iter().map(|g| names.text(g)).collect();
+                for set in &sets.sets {
+                    if set.is_empty() {
+                        shown.details.push(("Group Key", "()".to_owned()));
+                        continue;
+                    }
+                    let keys: Vec<&str> = set.iter().map(|n| texts[*n].as_str()).collect();
+                    shown.details.push(("Hash Key", keys.join(", ")));
+                }
+            }
             Node::Aggregate { input, groups, .. } if !groups.is_empty() => {
                 let columns = self.output(input, slots);
                 let names = self.names(&columns, slots);
@@ -324,7 +390,7 @@ impl<'p> Describe<'p> {
                     if *all { " All" } else { "" }
                 );
             }
-            Node::Cte(n) => shown.on = format!(" on subplan {}", n + 1),
+            Node::Cte { name, .. } => shown.on = format!(" on {name}"),
             _ => {}
         }
     }
@@ -378,6 +444,18 @@ fn aggregate(call: &AggCall, names: &Names<'_>) -> String {
     format!("{}({distinct}{args})", call.aggregate.name)
 }
 
+/// `sum(x) OVER (?)`, as PostgreSQL shows a call whose window has a node of its own.
+fn window_call(call: &sql::window::WindowCall, names: &Names<'_>) -> String {
+    let text = match &call.function {
+        sql::window::WindowFunction::Aggregate(agg) => aggregate(agg, names),
+        sql::window::WindowFunction::Own(row) => {
+            let args: Vec<String> = call.args.iter().map(|a| names.text(a)).collect();
+            format!("{}({})", row.name, args.join(", "))
+        }
+    };
+    format!("{text} OVER (?)")
+}
+
 fn label(plan: &Plan) -> &'static str {
     match &plan.node {
         Node::OneRow | Node::Nothing => "Result",
@@ -390,6 +468,11 @@ fn label(plan: &Plan) -> &'static str {
         Node::NestedLoop { .. } => "Nested Loop",
         Node::HashJoin { .. } => "Hash Join",
         Node::Aggregate { plain: true, .. } => "Aggregate",
+        Node::Aggregate { sets: Some(_), .. } => "MixedAggregate",
+        Node::Window { .. } => "WindowAgg",
+        Node::SampleScan { .. } => "Sample Scan",
+        Node::RecursiveUnion { .. } => "Recursive Union",
+        Node::WorkTable { .. } => "WorkTable Scan",
         Node::Aggregate { sorted: true, .. } => "GroupAggregate",
         Node::Aggregate { .. } => "HashAggregate",
         Node::Sort { .. } => "Sort",
@@ -403,8 +486,9 @@ fn label(plan: &Plan) -> &'static str {
             ModifyAction::Insert { .. } => "Insert",
             ModifyAction::Update { .. } => "Update",
             ModifyAction::Delete { .. } => "Delete",
+            ModifyAction::Merge { .. } => "Merge",
         },
-        Node::Cte(_) => "CTE Scan",
+        Node::Cte { .. } => "CTE Scan",
     }
 }
 

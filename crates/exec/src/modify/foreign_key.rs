@@ -46,7 +46,12 @@ impl Touched<'_> {
     pub fn of(action: &sql::plan::ModifyAction) -> Touched<'_> {
         use sql::plan::ModifyAction;
         match action {
-            ModifyAction::Insert { .. } => Touched::Insert,
+            ModifyAction::Insert { conflict: None, .. } => Touched::Insert,
+            ModifyAction::Insert { conflict: Some(conflict), .. } => match conflict.update {
+                Some(_) => Touched::All,
+                None => Touched::Insert,
+            },
+            ModifyAction::Merge { .. } => Touched::All,
             ModifyAction::Delete { .. } => Touched::Delete,
             ModifyAction::Update { set, .. } => Touched::Update(set),
         }

@@ -1,11 +1,13 @@
-//! INSERT, UPDATE, DELETE.
+//! INSERT, UPDATE, DELETE, MERGE.
 //!
 //! A change runs to its end at the first call and keeps what RETURNING asks for. Rows that the
 //! command makes are not seen by its own scans (the snapshot's command number). Foreign keys are
 //! checked, and their actions done, at the end.
 
+mod conflict;
 mod errors;
 mod foreign_key;
+mod merge;
 mod writer;
 
 use base::{Oid, Result, TupleId};
@@ -125,7 +127,7 @@ pub fn update_row(
         writer.check_row(&new, &modify.checks, run)?;
         match writer.update(tid, root, &old, &new, snapshot, run)? {
             Change::Done => return Ok(Some(new)),
-            Change::Skip => return Ok(None),
+            Change::Gone | Change::SelfChanged => return Ok(None),
             Change::Newer(newest) => {
                 let reread = reread.get_or_insert_with(|| Reread::new(modify, columns, recheck));
                 if !reread.apply(writer, &newest, input, run)? {
@@ -152,7 +154,7 @@ pub fn delete_row(
         let old = old_row(modify, columns, input);
         match writer.delete(tid, root, &old, snapshot, run)? {
             Change::Done => return Ok(Some(old)),
-            Change::Skip => return Ok(None),
+            Change::Gone | Change::SelfChanged => return Ok(None),
             Change::Newer(newest) => {
                 let reread = reread.get_or_insert_with(|| Reread::new(modify, columns, recheck));
                 if !reread.apply(writer, &newest, input, run)? {
@@ -167,7 +169,8 @@ pub fn delete_row(
 /// The plan of a change's input.
 pub fn input_plan(action: &ModifyAction) -> &Plan {
     match action {
-        ModifyAction::Insert { input }
+        ModifyAction::Insert { input, .. }
+        | ModifyAction::Merge { input, .. }
         | ModifyAction::Update { input, .. }
         | ModifyAction::Delete { input, .. } => input,
     }
@@ -189,7 +192,11 @@ impl ModifyOp {
         while let Some(batch) = self.input.next(plan, run)? {
             sched::check_interrupts()?;
             match &modify.action {
+                ModifyAction::Insert { conflict: Some(conflict), .. } => {
+                    self.insert_or_resolve(modify, conflict, &batch, &types, run)?;
+                }
                 ModifyAction::Insert { .. } => self.insert(modify, &batch, &types, run)?,
+                ModifyAction::Merge { .. } => self.merge(modify, &batch, &types, run)?,
                 _ => self.change(modify, &batch, &types, run)?,
             }
         }
@@ -251,7 +258,7 @@ impl ModifyOp {
                     &mut input,
                     run,
                 )?,
-                ModifyAction::Insert { .. } => None,
+                ModifyAction::Insert { .. } | ModifyAction::Merge { .. } => None,
             };
             if let Some(row) = result {
                 self.changed += 1;

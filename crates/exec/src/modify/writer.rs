@@ -53,8 +53,10 @@ pub struct Writer {
 pub enum Change {
     /// Done.
     Done,
-    /// The row is gone, or was changed by this very command.
-    Skip,
+    /// The row is gone.
+    Gone,
+    /// The row was changed by this very command.
+    SelfChanged,
     /// There is a newer version, locked by now: look at it again.
     Newer(Box<HeapTuple>),
 }
@@ -145,6 +147,35 @@ impl Writer {
         Ok(tid)
     }
 
+    /// Adds a checked row unless one of the `arbiters` (places in the indexes) has its key by now;
+    /// false, and nothing is left of it, if so.
+    ///
+    /// # Errors
+    /// As [`Writer::insert`].
+    pub fn insert_unless(
+        &mut self,
+        row: &[Datum],
+        arbiters: &[usize],
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
+        self.buffer.clear();
+        row::encode(&self.target.handle.columns, row, &mut self.buffer)?;
+        let rel = self.target.handle.heap.rel;
+        let mut hint = table::insert_hint(rel);
+        let before = Pages::now(run.cx.task());
+        let tid = self.target.handle.heap.insert(run.cx.tx, &self.buffer, &mut hint)?;
+        before.count(run.cx.tx.locks().task(), run.cx.tally.of(self.target.handle.table.oid));
+        table::keep_insert_hint(rel, hint);
+        if !self.insert_keys_unless(row, tid, arbiters, run)? {
+            let snapshot = run.snapshot;
+            self.target.handle.heap.delete(run.cx.tx, &snapshot, tid, tid)?;
+            return Ok(false);
+        }
+        run.cx.tally.of(self.target.handle.table.oid).inserted += 1;
+        self.references.inserted(row);
+        Ok(true)
+    }
+
     /// Adds checked rows.
     ///
     /// # Errors
@@ -191,8 +222,19 @@ impl Writer {
 
     /// Adds a row's entries to all indexes.
     fn insert_keys(&mut self, row: &[Datum], root: TupleId, run: &mut Run<'_, '_>) -> Result<()> {
+        self.insert_keys_unless(row, root, &[], run).map(drop)
+    }
+
+    /// The same; false when one of the `arbiters` has the key already.
+    fn insert_keys_unless(
+        &mut self,
+        row: &[Datum],
+        root: TupleId,
+        arbiters: &[usize],
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
         let tx = run.cx.tx;
-        for entry in &self.target.indexes {
+        for (place, entry) in self.target.indexes.iter().enumerate() {
             let before = Pages::now(run.cx.task());
             self.buffer.clear();
             let null = entry.codec.encode(row, &mut self.buffer)?;
@@ -201,13 +243,16 @@ impl Writer {
             let unique =
                 if entry.index.unique && !null { Unique::Yes(&mut rival) } else { Unique::No };
             if let Inserted::Conflict(_) = entry.tree.insert(tx, &self.buffer, root, unique)? {
+                if arbiters.contains(&place) {
+                    return Ok(false);
+                }
                 let view = run.cx.catalog_tx.view();
                 let table = &self.target.handle.table;
                 return Err(errors::duplicate(&view, table, &entry.index, row, run.cx.format));
             }
             before.count(tx.locks().task(), run.cx.tally.of(entry.index.oid));
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Replaces a row version by a checked row.
@@ -256,7 +301,8 @@ impl Writer {
                 Ok(Change::Done)
             }
             WriteResult::Changed { newest } => Ok(Change::Newer(newest)),
-            WriteResult::Gone | WriteResult::SelfChanged => Ok(Change::Skip),
+            WriteResult::Gone => Ok(Change::Gone),
+            WriteResult::SelfChanged => Ok(Change::SelfChanged),
         }
     }
 
@@ -283,7 +329,8 @@ impl Writer {
                 Ok(Change::Done)
             }
             WriteResult::Changed { newest } => Ok(Change::Newer(newest)),
-            WriteResult::Gone | WriteResult::SelfChanged => Ok(Change::Skip),
+            WriteResult::Gone => Ok(Change::Gone),
+            WriteResult::SelfChanged => Ok(Change::SelfChanged),
         }
     }
 

@@ -2,14 +2,13 @@
 
 use base::Result;
 use sched::memory::Use;
-use sql::plan::Node;
+use sql::plan::{Node, Sets};
 use sql::{AggCall, Plan};
 use types::batch::{BATCH_ROWS, Vector};
-use types::func::Accumulator;
-use types::{Batch, Datum, oids};
+use types::{Batch, Datum};
 
+use super::accumulate::AggState;
 use super::grouping::{RowSet, same};
-use super::sort::encode;
 use super::{Operator, wrong_node};
 use crate::eval;
 use crate::rows::{self, Row};
@@ -26,144 +25,6 @@ pub struct Aggregate {
     current: Option<(Vec<Datum>, Vec<AggState>)>,
     loaded: bool,
     next: usize,
-}
-
-/// One aggregate's state in one group.
-enum AggState {
-    /// `count(*)` and `count(x)` without more.
-    Count(i64),
-    /// `sum` of int2 and int4: an int8, NULL before the first value.
-    Sum(Option<i64>),
-    /// `min` and `max` of integers.
-    Extreme {
-        /// `max`.
-        max: bool,
-        /// So far.
-        best: Option<i64>,
-    },
-    /// Anything else.
-    Plain(Box<dyn Accumulator>),
-    /// DISTINCT or ORDER BY: the arguments are kept until the end.
-    Kept {
-        /// Distinct arguments.
-        seen: Option<RowSet>,
-        /// (sort key, arguments).
-        rows: Vec<(Vec<u8>, Vec<Datum>)>,
-    },
-}
-
-impl AggState {
-    fn new(call: &AggCall) -> AggState {
-        if call.distinct || !call.order.is_empty() {
-            return AggState::Kept { seen: call.distinct.then(RowSet::default), rows: vec![] };
-        }
-        if call.aggregate.name == "count" {
-            return AggState::Count(0);
-        }
-        let integer = match call.aggregate.args {
-            [oids::INT2 | oids::INT4] => 4,
-            [oids::INT8] => 8,
-            _ => 0,
-        };
-        match call.aggregate.name {
-            "sum" if integer == 4 => AggState::Sum(None),
-            "min" | "max" if integer > 0 => {
-                AggState::Extreme { max: call.aggregate.name == "max", best: None }
-            }
-            _ => AggState::Plain((call.aggregate.start)()),
-        }
-    }
-
-    /// Adds an integer to a state that is about integers.
-    #[inline]
-    fn add_integer(&mut self, value: i64) -> Result<()> {
-        match self {
-            AggState::Sum(sum) => {
-                let total = sum.unwrap_or(0).checked_add(value);
-                *sum = Some(total.ok_or_else(|| {
-                    base::err!(NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range")
-                })?);
-            }
-            AggState::Extreme { max, best } => {
-                *best = Some(match *best {
-                    Some(b) if *max => b.max(value),
-                    Some(b) => b.min(value),
-                    None => value,
-                });
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn add(&mut self, call: &AggCall, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<()> {
-        if let Some(filter) = &call.filter
-            && !eval::holds(filter, row, run)?
-        {
-            return Ok(());
-        }
-        match (self, &call.args[..]) {
-            (AggState::Count(n), []) => *n += 1,
-            (AggState::Count(n), [arg]) => *n += i64::from(!eval::eval(arg, row, run)?.is_null()),
-            (state @ (AggState::Sum(_) | AggState::Extreme { .. }), [arg]) => {
-                match eval::eval(arg, row, run)? {
-                    Datum::Int2(v) => state.add_integer(i64::from(v))?,
-                    Datum::Int4(v) => state.add_integer(i64::from(v))?,
-                    Datum::Int8(v) => state.add_integer(v)?,
-                    _ => {}
-                }
-            }
-            (AggState::Plain(state), [arg]) => {
-                let value = eval::eval(arg, row, run)?;
-                if !(call.aggregate.strict && value.is_null()) {
-                    state.add(&[value])?;
-                }
-            }
-            (state, args) => {
-                let values = eval::eval_all(args, row, run)?;
-                if call.aggregate.strict && values.iter().any(Datum::is_null) {
-                    return Ok(());
-                }
-                match state {
-                    AggState::Count(n) => *n += 1,
-                    AggState::Sum(_) | AggState::Extreme { .. } => {}
-                    AggState::Plain(state) => state.add(&values)?,
-                    AggState::Kept { seen, rows } => {
-                        if seen.as_mut().is_some_and(|s| !s.insert(&values).1) {
-                            return Ok(());
-                        }
-                        let mut key = Vec::new();
-                        for sort in &call.order {
-                            let value = eval::eval(&sort.expr, row, run)?;
-                            encode(sort, &value, &mut key)?;
-                        }
-                        rows.push((key, values));
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(&mut self, call: &AggCall) -> Result<Datum> {
-        match self {
-            AggState::Count(n) => Ok(Datum::Int8(*n)),
-            AggState::Sum(sum) => Ok(sum.map_or(Datum::Null, Datum::Int8)),
-            AggState::Extreme { best, .. } => Ok(match (*best, call.ty) {
-                (None, _) => Datum::Null,
-                (Some(v), oids::INT2) => Datum::Int2(v as i16),
-                (Some(v), oids::INT4) => Datum::Int4(v as i32),
-                (Some(v), _) => Datum::Int8(v),
-            }),
-            AggState::Plain(state) => state.finish(),
-            AggState::Kept { rows, .. } => {
-                rows.sort_by(|a, b| a.0.cmp(&b.0));
-                let mut state = (call.aggregate.start)();
-                rows.iter().try_for_each(|(_, values)| state.add(values))?;
-                state.finish()
-            }
-        }
-    }
 }
 
 /// `count(*)`, and `count`, over whole batches without looking at rows.
@@ -247,9 +108,15 @@ impl Aggregate {
     /// Reads the whole input.
     fn load(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let _memory = sched::memory::for_use(Use::Aggregate);
-        let Node::Aggregate { input, groups, aggs, plain, .. } = &plan.node else {
+        let Node::Aggregate { input, groups, aggs, plain, sets, .. } = &plan.node else {
             return Err(wrong_node());
         };
+        if let Some(sets) = sets {
+            // A set without groups has its one row even of no rows.
+            for (n, set) in sets.sets.iter().enumerate().filter(|(_, set)| set.is_empty()) {
+                self.group(&set_key(n, set, &vec![Datum::Null; groups.len()]), aggs);
+            }
+        }
         if *plain {
             self.groups.insert(&[]);
             self.states.extend(start(aggs));
@@ -267,17 +134,41 @@ impl Aggregate {
                 for group in groups {
                     key.push(eval::eval(group, row, run)?);
                 }
-                let (number, new) = self.groups.insert(&key);
-                if new {
-                    self.states.extend(start(aggs));
-                }
-                let states = &mut self.states[number * aggs.len()..][..aggs.len()];
-                for (state, call) in states.iter_mut().zip(aggs) {
-                    state.add(call, row, run)?;
+                let Some(sets) = sets else {
+                    let number = self.group(&key, aggs);
+                    self.add_row(number, aggs, row, run)?;
+                    continue;
+                };
+                for (n, set) in sets.sets.iter().enumerate() {
+                    let number = self.group(&set_key(n, set, &key), aggs);
+                    self.add_row(number, aggs, row, run)?;
                 }
             }
         }
         self.loaded = true;
+        Ok(())
+    }
+
+    /// The number of the group with this key.
+    fn group(&mut self, key: &[Datum], aggs: &[AggCall]) -> usize {
+        let (number, new) = self.groups.insert(key);
+        if new {
+            self.states.extend(start(aggs));
+        }
+        number
+    }
+
+    fn add_row(
+        &mut self,
+        group: usize,
+        aggs: &[AggCall],
+        row: Row<'_>,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let states = &mut self.states[group * aggs.len()..][..aggs.len()];
+        for (state, call) in states.iter_mut().zip(aggs) {
+            state.add(call, row, run)?;
+        }
         Ok(())
     }
 
@@ -318,6 +209,24 @@ impl Aggregate {
     }
 }
 
+/// A group's key among several sets: the set's number, and NULL for what doesn't count in it.
+fn set_key(number: usize, set: &[usize], key: &[Datum]) -> Vec<Datum> {
+    let mut out = Vec::with_capacity(key.len() + 1);
+    out.push(Datum::Int4(number as i32));
+    out.extend(key.iter().enumerate().map(|(n, value)| {
+        if set.contains(&n) { value.clone() } else { Datum::Null }
+    }));
+    out
+}
+
+/// The values of `grouping()` in a set: a bit for each argument that doesn't count in it.
+fn masks(sets: &Sets, number: usize) -> impl Iterator<Item = Datum> + '_ {
+    let set = &sets.sets[number];
+    sets.masks.iter().map(move |args| {
+        Datum::Int4(args.iter().fold(0, |mask, arg| mask << 1 | i32::from(!set.contains(arg))))
+    })
+}
+
 fn push_group(
     out: &mut Batch,
     (key, mut states): (Vec<Datum>, Vec<AggState>),
@@ -333,7 +242,7 @@ fn push_group(
 
 impl Operator for Aggregate {
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
-        let Node::Aggregate { aggs, plain, sorted, .. } = &plan.node else {
+        let Node::Aggregate { aggs, plain, sorted, sets, .. } = &plan.node else {
             return Err(wrong_node());
         };
         if *sorted && !*plain {
@@ -346,8 +255,12 @@ impl Operator for Aggregate {
         let end = self.groups.len().min(self.next + BATCH_ROWS);
         for number in self.next..end {
             let mut values = self.groups.row(number).to_vec();
+            let set = sets.as_ref().map(|sets| (sets, values.remove(0)));
             for (n, call) in aggs.iter().enumerate() {
                 values.push(self.states[number * aggs.len() + n].finish(call)?);
+            }
+            if let Some((sets, Datum::Int4(set))) = set {
+                values.extend(masks(sets, set as usize));
             }
             rows::push(&mut out, values);
         }

@@ -1,4 +1,5 @@
-//! Reads a subplan that is materialised at its first use.
+//! Reads a WITH query whose rows are kept for all who read it. They are computed as far as somebody
+//! has asked for them.
 
 use base::Result;
 use sql::Plan;
@@ -17,16 +18,21 @@ pub struct Cte {
 
 impl Operator for Cte {
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
-        let Node::Cte(number) = plan.node else {
+        let Node::Cte { plan: number, .. } = &plan.node else {
             return Err(wrong_node());
         };
-        let all = subquery::materialise(number, run)?;
-        let batch = all.get(self.next).cloned();
+        let batch = subquery::kept_batch(*number, self.next, run)?;
         self.next += 1;
         Ok(batch)
     }
 
-    fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
+    fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
+        let Node::Cte { plan: number, correlated, .. } = &plan.node else {
+            return Err(wrong_node());
+        };
+        if *correlated {
+            subquery::forget_kept(*number, run)?;
+        }
         self.next = 0;
         Ok(())
     }

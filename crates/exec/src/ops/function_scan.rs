@@ -1,4 +1,4 @@
-//! A function in FROM.
+//! Functions in FROM, side by side; the shorter ones are padded with NULL.
 
 use base::Result;
 use sql::plan::Node;
@@ -15,7 +15,7 @@ use crate::{eval, session, vector};
 /// See the module's documentation.
 #[derive(Default)]
 pub struct FunctionScan {
-    values: Option<std::vec::IntoIter<Datum>>,
+    sets: Option<Vec<std::vec::IntoIter<Datum>>>,
     number: i64,
 }
 
@@ -41,24 +41,26 @@ pub fn call_set(call: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Vec<
 
 impl Operator for FunctionScan {
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
-        let Node::FunctionScan { call, ordinality, filter } = &plan.node else {
+        let Node::FunctionScan { calls, ordinality, filter } = &plan.node else {
             return Err(wrong_node());
         };
-        if self.values.is_none() {
-            self.values = Some(call_set(call, Row::Empty, run)?.into_iter());
+        if self.sets.is_none() {
+            let mut sets = Vec::with_capacity(calls.len());
+            for call in calls {
+                sets.push(call_set(call, Row::Empty, run)?.into_iter());
+            }
+            self.sets = Some(sets);
         }
         let types = types(plan, run.prepared);
-        let Some(values) = &mut self.values else {
+        let Some(sets) = &mut self.sets else {
             return Ok(None);
         };
         let mut batch = rows::empty(&types);
-        for value in values.by_ref().take(BATCH_ROWS) {
+        while batch.rows < BATCH_ROWS && sets.iter().any(|s| s.len() > 0) {
             self.number += 1;
-            if *ordinality {
-                rows::push(&mut batch, [value, Datum::Int8(self.number)]);
-            } else {
-                rows::push(&mut batch, [value]);
-            }
+            let number = ordinality.then_some(Datum::Int8(self.number));
+            let values = sets.iter_mut().map(|s| s.next().unwrap_or_default());
+            rows::push(&mut batch, values.chain(number));
         }
         if batch.rows == 0 {
             return Ok(None);

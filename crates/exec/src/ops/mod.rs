@@ -15,6 +15,7 @@ use crate::modify::ModifyOp;
 use crate::run::Run;
 use crate::table::scan_column_type;
 
+mod accumulate;
 mod aggregate;
 mod append;
 mod cte;
@@ -28,14 +29,18 @@ mod index_scan;
 mod limit;
 mod lock_rows;
 mod nested_loop;
+mod ordered_set;
 mod project;
 mod project_set;
+mod recursive;
+mod sample_scan;
 mod seq_scan;
 mod set_op;
 pub mod sort;
 mod spill;
 mod system_scan;
 mod values;
+mod window;
 
 /// The state of a plan node while it runs.
 pub trait Operator: Send {
@@ -96,6 +101,7 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
             Box::new(index_scan::IndexScan::new(scan, index, run)?)
         }
         Node::SystemScan { .. } => Box::new(system_scan::SystemScan::default()),
+        Node::SampleScan { scan, .. } => Box::new(sample_scan::SampleScan::new(scan, run)?),
         Node::FunctionScan { .. } => Box::new(function_scan::FunctionScan::default()),
         Node::Filter { input, .. } => Box::new(filter::Filter { input: build(input, run)? }),
         Node::Project { input, .. } => Box::new(project::Project { input: build(input, run)? }),
@@ -113,6 +119,7 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
             Box::new(hash_join::HashJoin::new(left, right))
         }
         Node::Aggregate { input, .. } => Box::new(aggregate::Aggregate::new(build(input, run)?)),
+        Node::Window { input, .. } => Box::new(window::Window::new(build(input, run)?)),
         Node::Sort { input, .. } => Box::new(sort::Sort::new(build(input, run)?)),
         Node::Limit { input, .. } => Box::new(limit::Limit::new(build(input, run)?)),
         Node::Distinct { input, .. } => Box::new(distinct::Distinct::new(build(input, run)?)),
@@ -129,7 +136,12 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
             Box::new(lock_rows::LockRows::new(input, targets, run)?)
         }
         Node::Modify(modify) => Box::new(ModifyOp::new(modify, run)?),
-        Node::Cte(_) => Box::new(cte::Cte::default()),
+        Node::Cte { .. } => Box::new(cte::Cte::default()),
+        Node::RecursiveUnion { base, step, .. } => {
+            let (base, step) = (build(base, run)?, build(step, run)?);
+            Box::new(recursive::RecursiveUnion::new(base, step))
+        }
+        Node::WorkTable { .. } => Box::new(recursive::WorkTable::default()),
     })
 }
 
@@ -184,14 +196,24 @@ pub fn types(plan: &Plan, prepared: &Prepared) -> Vec<Oid> {
             Some(row) => row.iter().map(|e| e.ty()).collect(),
             None => vec![],
         },
-        Node::SeqScan(scan) | Node::IndexScan { scan, .. } => {
+        Node::SeqScan(scan)
+        | Node::IndexScan { scan, .. }
+        | Node::SampleScan { scan, .. } => {
             scan.columns.iter().map(|c| scan_column_type(&scan.table, *c)).collect()
         }
         Node::SystemScan { table, columns, .. } => {
             columns.iter().map(|c| table.columns[usize::from(*c)].1).collect()
         }
-        Node::FunctionScan { call, ordinality: true, .. } => vec![call.ty(), oids::INT8],
-        Node::FunctionScan { call, .. } => vec![call.ty()],
+        Node::FunctionScan { calls, ordinality, .. } => {
+            calls.iter().map(|c| c.ty()).chain(ordinality.then_some(oids::INT8)).collect()
+        }
+        Node::Window { input, calls, .. } => {
+            let mut all = types(input, prepared);
+            all.extend(calls.iter().map(|c| c.ty));
+            all
+        }
+        Node::RecursiveUnion { base, .. } => types(base, prepared),
+        Node::WorkTable { types, .. } => types.clone(),
         Node::Project { exprs, .. } | Node::ProjectSet { exprs, .. } => {
             exprs.iter().map(|e| e.ty()).collect()
         }
@@ -202,8 +224,10 @@ pub fn types(plan: &Plan, prepared: &Prepared) -> Vec<Oid> {
             }
             all
         }
-        Node::Aggregate { groups, aggs, .. } => {
-            groups.iter().map(|g| g.ty()).chain(aggs.iter().map(|a| a.ty)).collect()
+        Node::Aggregate { groups, aggs, sets, .. } => {
+            let masks = sets.iter().flat_map(|s| s.masks.iter().map(|_| oids::INT4));
+            let values = aggs.iter().map(|a| a.ty);
+            groups.iter().map(|g| g.ty()).chain(values).chain(masks).collect()
         }
         Node::Filter { input, .. }
         | Node::Sort { input, .. }
@@ -219,7 +243,7 @@ pub fn types(plan: &Plan, prepared: &Prepared) -> Vec<Oid> {
             Some(exprs) => exprs.iter().map(|e| e.ty()).collect(),
             None => vec![],
         },
-        Node::Cte(n) => types(&prepared.subplans[*n], prepared),
+        Node::Cte { plan, .. } => types(&prepared.subplans[*plan], prepared),
     }
 }
 

@@ -33,6 +33,14 @@ impl SeqScan {
         Ok(SeqScan { table, projection, types, scan: None, ended: false, target: 1 })
     }
 
+    /// The next rows, unfiltered; None at the end.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn next_batch(&mut self, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
+        if self.ended { Ok(None) } else { self.fill(run).map(Some) }
+    }
+
     /// Reads pages until the batch is full enough.
     fn fill(&mut self, run: &mut Run<'_, '_>) -> Result<Batch> {
         let mut batch = rows::empty(&self.types);

@@ -22,6 +22,14 @@ impl Binder<'_> {
         position: u32,
     ) -> Result<Expr> {
         scope.check_aggregate(position)?;
+        if types::func::is_ordered_set(row.name) {
+            return Err(err!(
+                WRONG_OBJECT_TYPE,
+                "WITHIN GROUP is required for ordered-set aggregate {}",
+                row.name
+            )
+            .at(position));
+        }
         let signature = Signature { declared: row.args, result: row.result };
         let (args, ty) = self.fit(&signature, args, position)?;
         if args.iter().any(|a| self.only_outer(scope, a)) {
@@ -39,9 +47,15 @@ impl Binder<'_> {
             distinct: call.agg_distinct,
             order: order?,
             filter: filter?,
+            direct: None,
             ty,
         };
-        // The same call twice is computed once.
+        self.note_aggregate(scope, aggregate)
+    }
+
+    /// An aggregate call as a column. The same call twice is computed once.
+    pub(crate) fn note_aggregate(&mut self, scope: &Scope<'_>, aggregate: AggCall) -> Result<Expr> {
+        let ty = aggregate.ty;
         let known = scope
             .aggs
             .borrow()
@@ -51,12 +65,12 @@ impl Binder<'_> {
         if let Some(col) = known {
             return Ok(Expr::Column(col, ty));
         }
-        let col = self.new_var(row.name, ty, -1)?;
+        let col = self.new_var(aggregate.aggregate.name, ty, -1)?;
         scope.aggs.borrow_mut().push((col, aggregate));
         Ok(Expr::Column(col, ty))
     }
 
-    fn aggregate_order(&mut self, scope: &Scope<'_>, call: &pb::FuncCall) -> Result<Vec<SortKey>> {
+    pub(crate) fn aggregate_order(&mut self, scope: &Scope<'_>, call: &pb::FuncCall) -> Result<Vec<SortKey>> {
         let mut keys = Vec::with_capacity(call.agg_order.len());
         for node in &call.agg_order {
             let Some(pg_query::NodeEnum::SortBy(sort)) = &node.node else { continue };
@@ -68,7 +82,7 @@ impl Binder<'_> {
         Ok(keys)
     }
 
-    fn aggregate_filter(&mut self, scope: &Scope<'_>, call: &pb::FuncCall) -> Result<Option<Expr>> {
+    pub(crate) fn aggregate_filter(&mut self, scope: &Scope<'_>, call: &pb::FuncCall) -> Result<Option<Expr>> {
         let Some(node) = inner(&call.agg_filter) else { return Ok(None) };
         let position = self.at(super::ast::location(node));
         let bound = self.expr(scope, node)?;
@@ -150,7 +164,7 @@ impl Binder<'_> {
                     groups.iter().any(|(_, g)| matches!(g, Expr::Column(c, _) if *c == key))
                 })
             });
-            if covered {
+            if covered && !scope.grouping_sets.get() {
                 let group = self.new_var(&var.name, var.ty, var.typmod)?;
                 groups.push((group, Expr::Column(col, var.ty)));
                 return Ok(Expr::Column(group, var.ty));

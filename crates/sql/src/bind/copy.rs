@@ -90,7 +90,7 @@ impl Binder<'_> {
         let modify = Modify {
             indexes: self.cx.catalog.indexes_of(&table),
             table,
-            action: ModifyAction::Insert { input: nothing },
+            action: ModifyAction::Insert { input: nothing, conflict: None },
             returning: None,
             checks,
         };

@@ -23,7 +23,7 @@ use super::{Binder, Scope, ast, inner};
 pub(crate) type BoundChange = (Change, Vec<OutputColumn>);
 
 impl Binder<'_> {
-    fn target_table(&mut self, range: &Option<pb::RangeVar>) -> Result<(Arc<Table>, pb::RangeVar)> {
+    pub(crate) fn target_table(&mut self, range: &Option<pb::RangeVar>) -> Result<(Arc<Table>, pb::RangeVar)> {
         let Some(range) = range else {
             return Err(err!(SYNTAX_ERROR, "statement without a table"));
         };
@@ -46,10 +46,7 @@ impl Binder<'_> {
     pub(crate) fn insert(&mut self, stmt: &pb::InsertStmt) -> Result<BoundChange> {
         let names = self.cte_names.len();
         if let Some(with) = &stmt.with_clause {
-            self.with_clause(with, None)?;
-        }
-        if let Some(conflict) = &stmt.on_conflict_clause {
-            return Err(self.unsupported("ON CONFLICT", conflict.location));
+            self.with_clause(with, None, self.queries == 0)?;
         }
         let (table, range) = self.target_table(&stmt.relation)?;
         let columns = self.insert_columns(&table, &stmt.cols)?;
@@ -67,10 +64,14 @@ impl Binder<'_> {
             }
             Some(_) => return Err(base::Error::unsupported("this INSERT source")),
         };
-        self.cte_names.truncate(names);
+        let conflict = match &stmt.on_conflict_clause {
+            Some(clause) => Some(self.conflict(clause, &target, &item)?),
+            None => None,
+        };
         let checks = self.checks(&target)?;
         let (returning, output) = self.returning(&stmt.returning_clause, vec![item])?;
-        let action = ChangeAction::Insert(input);
+        self.cte_names.truncate(names);
+        let action = ChangeAction::Insert { input, conflict };
         Ok((Change { table: target, action, returning, checks }, output))
     }
 
@@ -345,14 +346,19 @@ impl Binder<'_> {
             target.expr = self.resolve_unknown(e)?;
         }
         for target in &targets {
-            self.no_system_columns(&scope, &target.expr)?;
+            self.no_system_columns(&scope, &target.expr, "RETURNING")?;
         }
         let output = self.describe_targets(&targets);
         Ok((Some(targets.into_iter().map(|t| t.expr).collect()), output))
     }
 
     /// RETURNING sees a row that has no place yet.
-    fn no_system_columns(&self, scope: &Scope<'_>, e: &Expr) -> Result<()> {
+    pub(crate) fn no_system_columns(
+        &self,
+        scope: &Scope<'_>,
+        e: &Expr,
+        place: &str,
+    ) -> Result<()> {
         let mut used = Vec::new();
         walk::columns_of(e, &mut used);
         let target = scope.items.first().and_then(|i| i.table.as_ref());
@@ -362,7 +368,7 @@ impl Binder<'_> {
                 .is_some_and(|c| !matches!(c, crate::plan::ScanColumn::Attr(_)))
         };
         match used.iter().find(|c| system(c)) {
-            Some(_) => Err(base::Error::unsupported("a system column in RETURNING")),
+            Some(_) => Err(base::Error::unsupported(format!("a system column in {place}"))),
             None => Ok(()),
         }
     }
@@ -371,15 +377,15 @@ impl Binder<'_> {
     pub(crate) fn update(&mut self, stmt: &pb::UpdateStmt) -> Result<BoundChange> {
         let names = self.cte_names.len();
         if let Some(with) = &stmt.with_clause {
-            self.with_clause(with, None)?;
+            self.with_clause(with, None, self.queries == 0)?;
         }
         let (table, range) = self.target_table(&stmt.relation)?;
         let (rel, recheck, target, scope) =
             self.changed_rows(table, &range, &stmt.from_clause, &stmt.where_clause)?;
         let set = self.set_list(&scope, &target, &stmt.target_list)?;
-        self.cte_names.truncate(names);
         let checks = self.checks(&target)?;
         let (returning, output) = self.returning(&stmt.returning_clause, scope.items)?;
+        self.cte_names.truncate(names);
         let action = ChangeAction::Update { rel, set, recheck };
         Ok((Change { table: target, action, returning, checks }, output))
     }
@@ -388,13 +394,13 @@ impl Binder<'_> {
     pub(crate) fn delete(&mut self, stmt: &pb::DeleteStmt) -> Result<BoundChange> {
         let names = self.cte_names.len();
         if let Some(with) = &stmt.with_clause {
-            self.with_clause(with, None)?;
+            self.with_clause(with, None, self.queries == 0)?;
         }
         let (table, range) = self.target_table(&stmt.relation)?;
         let (rel, recheck, target, scope) =
             self.changed_rows(table, &range, &stmt.using_clause, &stmt.where_clause)?;
-        self.cte_names.truncate(names);
         let (returning, output) = self.returning(&stmt.returning_clause, scope.items)?;
+        self.cte_names.truncate(names);
         let action = ChangeAction::Delete { rel, recheck };
         Ok((Change { table: target, action, returning, checks: Vec::new() }, output))
     }
@@ -425,7 +431,7 @@ impl Binder<'_> {
         Ok((filter(whole, recheck.clone()), recheck, target, scope))
     }
 
-    fn set_list(
+    pub(crate) fn set_list(
         &mut self,
         scope: &Scope<'_>,
         target: &TableRel,
@@ -497,8 +503,45 @@ impl Binder<'_> {
                 }
                 self.expr_node(scope, node).map(Some)
             }
-            _ => Err(self.unsupported("assigning several columns from a subquery", location)),
+            Some(NodeEnum::SubLink(link)) => {
+                let Some(NodeEnum::SelectStmt(select)) = inner(&link.subselect) else {
+                    return Err(self.unsupported("this subquery", location));
+                };
+                self.multi_assign_query(scope, multi, select).map(Some)
+            }
+            _ => Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression"
+            )
+            .at(self.at(location))),
         }
+    }
+}
+
+impl Binder<'_> {
+    /// One column of `(a, b) = (SELECT …)`: a subquery that computes only that one.
+    fn multi_assign_query(
+        &mut self,
+        scope: &Scope<'_>,
+        multi: &pb::MultiAssignRef,
+        select: &pb::SelectStmt,
+    ) -> Result<Expr> {
+        self.sublinks += 1;
+        let query = self.select(select, Some(scope), true);
+        self.sublinks -= 1;
+        let mut query = query?;
+        if query.cols.len() != multi.ncolumns as usize {
+            return Err(err!(
+                SYNTAX_ERROR,
+                "number of columns does not match number of values"
+            )
+            .at(self.at(super::setop::leaf_location(select, 0))));
+        }
+        let at = (multi.colno - 1) as usize;
+        query.cols = vec![query.cols[at]];
+        query.output = vec![query.output.swap_remove(at)];
+        let ty = query.output[0].ty;
+        Ok(self.subquery(query, crate::expr::SubqueryKind::Scalar, ty))
     }
 }
 

@@ -83,7 +83,7 @@ impl Binder<'_> {
                 Err(err!(SYNTAX_ERROR, "DEFAULT is not allowed in this context")
                     .at(self.at(d.location)))
             }
-            NodeEnum::GroupingFunc(g) => Err(self.unsupported("GROUPING", g.location)),
+            NodeEnum::GroupingFunc(g) => self.grouping_call(scope, g),
             other => Err(self.unsupported(&node_name(other), ast::location(other))),
         }
     }

@@ -11,7 +11,7 @@ use types::oids::*;
 
 use crate::expr::Expr;
 use crate::logical::{Col, Rel, SYSTEM_COLUMNS, TableRel};
-use crate::plan::JoinKind;
+use crate::plan::{JoinKind, SampleMethod};
 
 use super::scope::{NsColumn, NsItem, Place};
 use super::{Binder, Scope, ast, inner};
@@ -71,17 +71,14 @@ impl Binder<'_> {
             }
             Some(NodeEnum::RangeFunction(f)) => self.range_function(scope, left, lateral_ok, f),
             Some(NodeEnum::JoinExpr(j)) => self.join_expr(scope, left, lateral_ok, j),
-            Some(NodeEnum::RangeTableSample(_)) => Err(base::Error::unsupported("TABLESAMPLE")),
+            Some(NodeEnum::RangeTableSample(s)) => self.table_sample(scope, s),
             _ => Err(base::Error::unsupported("this FROM item")),
         }
     }
 
     fn range_var(&mut self, range: &pb::RangeVar) -> Result<FromItem> {
-        if range.schemaname.is_empty()
-            && let Some((_, index)) = self.cte_names.iter().rev().find(|(n, _)| *n == range.relname)
-        {
-            let index = *index;
-            return self.cte_ref(index, range);
+        if let Some(item) = self.cte_item(range)? {
+            return Ok(item);
         }
         let table = self.find_table(range)?;
         self.lock_unless_system(&table, LockMode::AccessShare);
@@ -227,22 +224,33 @@ impl Binder<'_> {
         Ok(())
     }
 
-    fn cte_ref(&mut self, index: usize, range: &pb::RangeVar) -> Result<FromItem> {
-        let output = self.ctes[index].query.output.clone();
-        let names = self.ctes[index].query.output.iter().map(|c| c.name.clone());
-        let names: Vec<String> = names.collect();
-        self.ctes[index].uses += 1;
+    /// New columns like these, and their names.
+    pub(crate) fn columns_for(
+        &mut self,
+        output: &[crate::plan::OutputColumn],
+    ) -> Result<(Vec<String>, Vec<Col>)> {
         let mut cols = Vec::with_capacity(output.len());
-        for column in &output {
+        for column in output {
             cols.push(self.new_var(&column.name, column.ty, column.typmod)?);
         }
-        let alias = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
-        let mut item = self.plain_item(Some(alias), &names, &cols);
-        self.rename_columns(&mut item, range.alias.as_ref())?;
-        Ok(FromItem { rel: Rel::Cte { index, cols }, items: vec![item] })
+        Ok((output.iter().map(|c| c.name.clone()).collect(), cols))
     }
 
-    fn plain_item(&self, alias: Option<&str>, names: &[String], cols: &[Col]) -> NsItem {
+    /// Rows that are no table's, under the name and alias of a FROM item.
+    pub(crate) fn plain_from(
+        &mut self,
+        rel: Rel,
+        names: &[String],
+        cols: &[Col],
+        range: &pb::RangeVar,
+    ) -> Result<FromItem> {
+        let alias = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
+        let mut item = self.plain_item(Some(alias), names, cols);
+        self.rename_columns(&mut item, range.alias.as_ref())?;
+        Ok(FromItem { rel, items: vec![item] })
+    }
+
+    pub(crate) fn plain_item(&self, alias: Option<&str>, names: &[String], cols: &[Col]) -> NsItem {
         NsItem {
             name: alias.map(str::to_owned),
             schema: None,
@@ -304,7 +312,7 @@ impl Binder<'_> {
         f: &pb::RangeFunction,
     ) -> Result<FromItem> {
         if f.functions.len() != 1 {
-            return Err(base::Error::unsupported("ROWS FROM with several functions"));
+            return self.rows_from(scope, left, lateral_ok, f);
         }
         if !f.coldeflist.is_empty() {
             return Err(base::Error::unsupported("a function with a column definition list"));
@@ -336,8 +344,120 @@ impl Binder<'_> {
         let mut item = self.plain_item(Some(alias), &names, &cols);
         self.rename_columns(&mut item, f.alias.as_ref())?;
         Ok(FromItem {
-            rel: Rel::Function { call, ordinality: f.ordinality, cols },
+            rel: Rel::Function { calls: vec![call], ordinality: f.ordinality, cols },
             items: vec![item],
+        })
+    }
+
+    /// ROWS FROM (f(…), g(…), …): side by side, the shorter ones padded with NULL.
+    fn rows_from(
+        &mut self,
+        scope: &Scope<'_>,
+        left: &[NsItem],
+        lateral_ok: bool,
+        f: &pb::RangeFunction,
+    ) -> Result<FromItem> {
+        let around = lateral_scope(scope, left, lateral_ok);
+        around.place.set(Place::From);
+        let mut calls = Vec::with_capacity(f.functions.len());
+        let mut names = Vec::with_capacity(f.functions.len() + 1);
+        let mut cols = Vec::with_capacity(f.functions.len() + 1);
+        for item in &f.functions {
+            let parts = ast::list(item);
+            let Some(node) = parts.first().and_then(|n| n.node.as_ref()) else { continue };
+            if parts.get(1).is_some_and(|n| !ast::list(n).is_empty()) {
+                return Err(base::Error::unsupported("a function with a column definition list"));
+            }
+            let call = self.expr(&around, node)?;
+            let call = self.resolve_unknown(call)?;
+            if call.ty() == RECORD {
+                let at = ast::location(node);
+                return Err(self.unsupported("a function in FROM that returns rows", at));
+            }
+            let name = super::select::column_name(node);
+            cols.push(self.new_var(&name, call.ty(), -1)?);
+            names.push(name);
+            calls.push(call);
+        }
+        if f.ordinality {
+            names.push("ordinality".to_owned());
+            cols.push(self.new_var("ordinality", INT8, -1)?);
+        }
+        let alias = f.alias.as_ref().map(|a| a.aliasname.as_str());
+        let alias = alias.or(names.first().map(String::as_str)).map(str::to_owned);
+        let mut item = self.plain_item(alias.as_deref(), &names, &cols);
+        self.rename_columns(&mut item, f.alias.as_ref())?;
+        let rel = Rel::Function { calls, ordinality: f.ordinality, cols };
+        Ok(FromItem { rel, items: vec![item] })
+    }
+
+    /// `table TABLESAMPLE method (percent) [REPEATABLE (seed)]`.
+    fn table_sample(
+        &mut self,
+        scope: &Scope<'_>,
+        sample: &pb::RangeTableSample,
+    ) -> Result<FromItem> {
+        let Some(NodeEnum::RangeVar(range)) = inner(&sample.relation) else {
+            return Err(base::Error::unsupported("TABLESAMPLE of this"));
+        };
+        let item = self.range_var(range)?;
+        let Rel::Table(table) = item.rel else {
+            return Err(err!(
+                WRONG_OBJECT_TYPE,
+                "TABLESAMPLE clause can only be applied to tables and materialized views"
+            )
+            .at(self.at(range.location)));
+        };
+        let names = ast::strings(&sample.method);
+        let method = match names.last().copied() {
+            Some("bernoulli") => SampleMethod::Bernoulli,
+            Some("system") => SampleMethod::System,
+            other => {
+                return Err(err!(
+                    UNDEFINED_OBJECT,
+                    "tablesample method {} does not exist",
+                    other.unwrap_or_default()
+                )
+                .at(self.at(sample.location)));
+            }
+        };
+        let [percent] = sample.args.as_slice() else {
+            return Err(err!(
+                INVALID_TABLESAMPLE_ARGUMENT,
+                "tablesample method {} requires 1 argument, not {}",
+                names.last().copied().unwrap_or_default(),
+                sample.args.len()
+            )
+            .at(self.at(sample.location)));
+        };
+        let around = Scope::new(scope.parent);
+        around.place.set(Place::From);
+        let percent = self.sample_argument(&around, percent, FLOAT4)?;
+        let seed = match &sample.repeatable {
+            Some(node) => Some(self.sample_argument(&around, node, FLOAT8)?),
+            None => None,
+        };
+        Ok(FromItem { rel: Rel::Sample { table, method, percent, seed }, items: item.items })
+    }
+
+    fn sample_argument(
+        &mut self,
+        scope: &Scope<'_>,
+        node: &pb::Node,
+        ty: base::Oid,
+    ) -> Result<Expr> {
+        let position = self.at(ast::location_of(node));
+        let bound = self.expr_node(scope, node)?;
+        let from = bound.ty();
+        let cast = self.coerce(bound, ty, types::func::CastContext::Assignment, position)?;
+        cast.ok_or_else(|| {
+            err!(
+                DATATYPE_MISMATCH,
+                "argument of TABLESAMPLE must be type {}, not type {}",
+                types::io::format_type(ty, -1),
+                types::io::format_type(from, -1)
+            )
+            .at(position)
         })
     }
 

@@ -7,6 +7,7 @@ use types::func::{AggregateRow, CastContext, CastMethod, FunctionRow};
 use types::oids::*;
 
 use crate::expr::Expr;
+use crate::window::{WINDOW_FUNCTIONS, WindowRow};
 
 use super::coerce::{
     ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, ANYENUM, ANYNONARRAY, array_of,
@@ -23,11 +24,12 @@ pub(crate) struct Signature<'a> {
     pub result: Oid,
 }
 
-/// A function or an aggregate.
+/// A function, an aggregate or a window function.
 #[derive(Clone, Copy)]
-enum Callee {
+pub(crate) enum Callee {
     Function(&'static FunctionRow),
     Aggregate(&'static AggregateRow),
+    Window(&'static WindowRow),
 }
 
 /// The declared types of a call with this many arguments; None when the number doesn't fit.
@@ -52,12 +54,6 @@ impl Binder<'_> {
         let position = self.at(call.location);
         let names = ast::strings(&call.funcname);
         let (schema, name) = ast::qualified(&names);
-        if call.over.is_some() {
-            return Err(self.unsupported("a window function", call.location));
-        }
-        if call.agg_within_group {
-            return Err(self.unsupported("an ordered-set aggregate (WITHIN GROUP)", call.location));
-        }
         if call.func_variadic {
             return Err(self.unsupported("a VARIADIC argument", call.location));
         }
@@ -68,8 +64,16 @@ impl Binder<'_> {
             return Ok(expr);
         }
         // Whether the name is an aggregate's decides how the arguments are bound.
-        let is_aggregate = call.agg_star || !types::func::aggregates_named(name).is_empty();
+        let is_aggregate = call.over.is_none()
+            && (call.agg_star || !types::func::aggregates_named(name).is_empty());
+        if call.agg_within_group {
+            return self.within_group(scope, name, call, position);
+        }
         let nested = scope.in_aggregate.get();
+        let in_window = scope.in_window.get();
+        if call.over.is_some() {
+            scope.in_window.set(true);
+        }
         if is_aggregate && !nested {
             scope.in_aggregate.set(true);
         }
@@ -87,11 +91,22 @@ impl Binder<'_> {
         if is_aggregate {
             scope.in_aggregate.set(nested);
         }
+        scope.in_window.set(in_window);
         if let Some(error) = failure {
             return Err(error);
         }
-        match self.find_callee(name, &args, position, call.agg_star)? {
+        let callee = self.find_callee(name, &args, position, call.agg_star)?;
+        if let (Some(over), Some(callee)) = (&call.over, callee) {
+            return self.window_call(scope, call, over, callee, args);
+        }
+        match callee {
             None => self.function_as_cast(name, args, position),
+            Some(Callee::Window(row)) => Err(err!(
+                WRONG_OBJECT_TYPE,
+                "window function {} requires an OVER clause",
+                row.name
+            )
+            .at(position)),
             Some(Callee::Aggregate(row)) => self.aggregate(scope, row, call, args, position),
             Some(Callee::Function(row)) if row.name == "pg_typeof" && args.len() == 1 => {
                 // Known here, and nowhere else: values don't carry their type.
@@ -167,7 +182,7 @@ impl Binder<'_> {
     }
 
     /// The row that a call means; None when there is none but it may be a cast.
-    fn find_callee(
+    pub(crate) fn find_callee(
         &mut self,
         name: &str,
         args: &[Expr],
@@ -185,6 +200,11 @@ impl Binder<'_> {
             if row.args.len() == inputs.len() && (!row.args.is_empty() || star) {
                 candidates
                     .push(Candidate { args: row.args.to_vec(), item: Callee::Aggregate(row) });
+            }
+        }
+        for row in WINDOW_FUNCTIONS.iter().filter(|r| r.name == name) {
+            if row.args.len() == inputs.len() {
+                candidates.push(Candidate { args: row.args.to_vec(), item: Callee::Window(row) });
             }
         }
         match choose(&inputs, candidates) {

@@ -2,8 +2,7 @@
 //! resolved as PostgreSQL resolves them (manual, chapter 10), every implicit cast is written out.
 //! Queries become the small tree of [`crate::logical`]; the grammar's tree is freed at once.
 //!
-//! Left out for now, answered with `0A000`: window functions, recursive and data-modifying WITH,
-//! ON CONFLICT, MERGE, GROUPING SETS.
+//! Left out for now, answered with `0A000`: SEARCH and CYCLE of recursive queries.
 
 use std::collections::HashMap;
 
@@ -22,11 +21,15 @@ pub(crate) mod alter;
 pub(crate) mod ast;
 pub(crate) mod coerce;
 pub(crate) mod copy;
+pub(crate) mod conflict;
+pub(crate) mod cte;
 pub(crate) mod define;
 pub(crate) mod dml;
 pub(crate) mod expr;
 pub(crate) mod from;
 pub(crate) mod function;
+pub(crate) mod grouping;
+pub(crate) mod merge;
 pub(crate) mod object;
 pub(crate) mod operator;
 pub(crate) mod overload;
@@ -37,6 +40,7 @@ pub(crate) mod similar;
 pub(crate) mod sublink;
 pub(crate) mod typename;
 pub(crate) mod utility;
+pub(crate) mod window;
 
 pub(crate) use scope::Scope;
 
@@ -73,7 +77,11 @@ pub(crate) struct Binder<'a> {
     /// WITH queries of the statement.
     pub ctes: Vec<Cte>,
     /// WITH names in force, innermost last.
-    pub(crate) cte_names: Vec<(String, usize)>,
+    pub(crate) cte_names: Vec<cte::CteName>,
+    /// Queries that are being bound, one inside the other.
+    pub(crate) queries: u32,
+    /// Subqueries of expressions that are being bound, one inside the other.
+    pub(crate) sublinks: u32,
     /// Tables with the locks that they need.
     pub locks: Vec<(Oid, LockMode)>,
     /// How deeply the expression that is being bound is nested.
@@ -98,6 +106,8 @@ impl<'a> Binder<'a> {
             lifting: None,
             ctes: Vec::new(),
             cte_names: Vec::new(),
+            queries: 0,
+            sublinks: 0,
             locks: Vec::new(),
             depth: 0,
             into_allowed: false,

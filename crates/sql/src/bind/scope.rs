@@ -3,10 +3,12 @@
 use std::cell::{Cell, RefCell};
 
 use base::{Result, err};
+use pg_query::protobuf as pb;
 
 use crate::expr::{AggCall, Expr};
 use crate::logical::{Col, TableRel};
 
+use super::window::Window;
 use super::{Binder, similar};
 
 /// A column that a FROM item offers.
@@ -58,6 +60,8 @@ pub(crate) enum Place {
     Default,
     Check,
     Execute,
+    Window,
+    When,
 }
 
 impl Place {
@@ -78,11 +82,13 @@ impl Place {
             Place::Default => "DEFAULT expressions",
             Place::Check => "check constraints",
             Place::Execute => "EXECUTE parameters",
+            Place::Window => "window definitions",
+            Place::When => "MERGE WHEN conditions",
         }
     }
 
     fn allows_aggregates(self) -> bool {
-        matches!(self, Place::Having | Place::Target | Place::OrderBy)
+        matches!(self, Place::Having | Place::Target | Place::OrderBy | Place::Window)
     }
 
     fn allows_sets(self) -> bool {
@@ -102,6 +108,18 @@ pub(crate) struct Scope<'p> {
     pub aggs: RefCell<Vec<(Col, AggCall)>>,
     /// Inside an aggregate's arguments.
     pub in_aggregate: Cell<bool>,
+    /// Window function calls found so far.
+    pub windows: RefCell<Vec<Window>>,
+    /// The WINDOW clause, and how many of it are visible.
+    pub named_windows: Vec<pb::WindowDef>,
+    /// See `named_windows`.
+    pub named_limit: Cell<usize>,
+    /// Inside a window function's arguments or definition.
+    pub in_window: Cell<bool>,
+    /// `grouping(…)` calls: column, arguments, place.
+    pub groupings: RefCell<Vec<(Col, Vec<Expr>, u32)>>,
+    /// GROUP BY has grouping sets.
+    pub grouping_sets: Cell<bool>,
 }
 
 impl<'p> Scope<'p> {
@@ -113,6 +131,12 @@ impl<'p> Scope<'p> {
             place: Cell::new(Place::From),
             aggs: RefCell::new(Vec::new()),
             in_aggregate: Cell::new(false),
+            windows: RefCell::new(Vec::new()),
+            named_windows: Vec::new(),
+            named_limit: Cell::new(usize::MAX),
+            in_window: Cell::new(false),
+            groupings: RefCell::new(Vec::new()),
+            grouping_sets: Cell::new(false),
         }
     }
 

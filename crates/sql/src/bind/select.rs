@@ -7,7 +7,7 @@ use types::func::CastContext;
 use types::oids::*;
 
 use crate::expr::{Expr, SortKey};
-use crate::logical::{Col, Cte, Query, Rel, RelLock};
+use crate::logical::{Col, Query, Rel, RelLock};
 use crate::plan::{LockRowsWait, OutputColumn};
 use crate::walk;
 
@@ -29,9 +29,9 @@ struct OrderBy {
 }
 
 /// Target list with hidden entries behind the visible ones.
-struct Targets {
-    list: Vec<Target>,
-    visible: usize,
+pub(crate) struct Targets {
+    pub list: Vec<Target>,
+    pub visible: usize,
 }
 
 impl Binder<'_> {
@@ -47,8 +47,9 @@ impl Binder<'_> {
             return Err(err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here"));
         }
         let outer_names = self.cte_names.len();
+        self.queries += 1;
         if let Some(with) = &stmt.with_clause {
-            self.with_clause(with, parent)?;
+            self.with_clause(with, parent, self.queries == 1)?;
         }
         let query = if stmt.op > pb::SetOperation::SetopNone as i32 {
             self.set_operation(stmt, parent, resolve)
@@ -58,59 +59,8 @@ impl Binder<'_> {
             self.plain_select(stmt, parent, resolve)
         };
         self.cte_names.truncate(outer_names);
+        self.queries -= 1;
         query
-    }
-
-    /// WITH: each query is bound once, under its name.
-    pub(crate) fn with_clause(
-        &mut self,
-        with: &pb::WithClause,
-        parent: Option<&Scope<'_>>,
-    ) -> Result<()> {
-        if with.recursive {
-            return Err(self.unsupported("WITH RECURSIVE", with.location));
-        }
-        let first = self.cte_names.len();
-        for node in &with.ctes {
-            let Some(NodeEnum::CommonTableExpr(cte)) = &node.node else { continue };
-            if self.cte_names[first..].iter().any(|(n, _)| *n == cte.ctename) {
-                return Err(err!(
-                    DUPLICATE_ALIAS,
-                    "WITH query name \"{}\" specified more than once",
-                    cte.ctename
-                )
-                .at(self.at(cte.location)));
-            }
-            let Some(NodeEnum::SelectStmt(select)) = inner(&cte.ctequery) else {
-                return Err(self.unsupported("a data-modifying statement in WITH", cte.location));
-            };
-            let mut query = self.select(select, parent, true)?;
-            if !query.rel.outer_columns().is_empty() {
-                return Err(self.unsupported("a WITH query that uses outer columns", cte.location));
-            }
-            let names = ast::owned_strings(&cte.aliascolnames);
-            if names.len() > query.output.len() {
-                return Err(err!(
-                    INVALID_COLUMN_REFERENCE,
-                    "WITH query \"{}\" has {} columns available but {} columns specified",
-                    cte.ctename,
-                    query.output.len(),
-                    names.len()
-                )
-                .at(self.at(cte.location)));
-            }
-            for (column, name) in query.output.iter_mut().zip(names) {
-                column.name = name;
-            }
-            let materialized = match pb::CteMaterialize::try_from(cte.ctematerialized) {
-                Ok(pb::CteMaterialize::Always) => Some(true),
-                Ok(pb::CteMaterialize::Never) => Some(false),
-                _ => None,
-            };
-            self.ctes.push(Cte { query, uses: 0, materialized });
-            self.cte_names.push((cte.ctename.clone(), self.ctes.len() - 1));
-        }
-        Ok(())
     }
 
     fn plain_select(
@@ -119,10 +69,8 @@ impl Binder<'_> {
         parent: Option<&Scope<'_>>,
         resolve: bool,
     ) -> Result<Query> {
-        if !stmt.window_clause.is_empty() {
-            return Err(base::Error::unsupported("a window function"));
-        }
         let mut scope = Scope::new(parent);
+        scope.named_windows = self.window_clause(&stmt.window_clause)?;
         let from = self.from_clause(&mut scope, &stmt.from_clause)?;
         let mut rel = from.unwrap_or(Rel::OneRow);
         let mut conditions = Vec::new();
@@ -142,7 +90,7 @@ impl Binder<'_> {
         };
         let mut targets = Targets { visible: list.len(), list };
         let order = self.holding(|b| b.order_by(&scope, &mut targets, &stmt.sort_clause))?;
-        let mut groups = self.holding(|b| b.group_by(&scope, &targets, &stmt.group_clause))?;
+        let (groups, sets) = self.holding(|b| b.group_by(&scope, &targets, stmt))?;
         let distinct = self.holding(|b| b.distinct(&scope, &mut targets, stmt, &order))?;
         let having = match inner(&stmt.having_clause) {
             Some(node) if compares => {
@@ -151,6 +99,7 @@ impl Binder<'_> {
             Some(node) => Some(self.condition(&scope, node, Place::Having)?),
             None => None,
         };
+        self.check_named_windows(&scope)?;
         for target in &mut targets.list {
             if resolve || !stmt.distinct_clause.is_empty() {
                 let expr = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));
@@ -160,13 +109,20 @@ impl Binder<'_> {
         let grouped = !groups.is_empty()
             || !stmt.group_clause.is_empty()
             || having.is_some()
-            || !scope.aggs.borrow().is_empty();
+            || !scope.aggs.borrow().is_empty()
+            || !scope.groupings.borrow().is_empty();
         if grouped {
-            rel = self.grouped(&scope, rel, &mut groups, &mut targets, having)?;
+            rel = self.grouped(&scope, rel, (groups, sets), &mut targets, having)?;
         }
-        let locks = self.row_locks(&scope, stmt, grouped)?;
-        let (count, offset) = self.limits(stmt)?;
-        self.assemble(rel, targets, order, distinct, locks, conditions, count, offset)
+        let windowed = !scope.windows.borrow().is_empty();
+        let locks = self.row_locks(&scope, stmt, grouped, windowed)?;
+        if windowed {
+            let sorted: Vec<Expr> =
+                order.iter().map(|o| targets.list[o.target].expr.clone()).collect();
+            rel = self.windows(&scope, rel, &sorted);
+        }
+        let limits = self.limits(stmt)?;
+        self.assemble(rel, targets, order, distinct, locks, conditions, limits)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -178,25 +134,25 @@ impl Binder<'_> {
         distinct: Option<Vec<usize>>,
         locks: Vec<RelLock>,
         recheck: Vec<Expr>,
-        count: Option<Expr>,
-        offset: Option<Expr>,
+        limits: Limits,
     ) -> Result<Query> {
         let sets = targets.list.iter().any(|t| walk::has_set(&t.expr));
         let first = sets
             || distinct.is_some()
             || order.iter().any(|o| walk::is_volatile(&targets.list[o.target].expr));
-        let limited = count.is_some() || offset.is_some();
         let output = self.describe_targets(&targets.list[..targets.visible]);
         if !first {
             // Sort the input, project what is left.
-            let keys = order.iter().map(|o| sort_key_of(o, targets.list[o.target].expr.clone()));
-            rel = sorted(rel, keys.collect());
+            let keys: Vec<SortKey> = order
+                .iter()
+                .map(|o| sort_key_of(o, targets.list[o.target].expr.clone()))
+                .collect();
+            let ties = keys.iter().map(|k| k.expr.clone()).collect();
+            rel = sorted(rel, keys);
             if !locks.is_empty() {
                 rel = Rel::Lock { input: Box::new(rel), targets: locks, recheck };
             }
-            if limited {
-                rel = Rel::Limit { input: Box::new(rel), count, offset };
-            }
+            rel = limits.over(rel, ties);
             let (rel, cols) = self.project(rel, &targets.list[..targets.visible])?;
             return Ok(Query { rel, cols, output });
         }
@@ -208,6 +164,7 @@ impl Binder<'_> {
         rel = projected;
         let keys: Vec<SortKey> =
             order.iter().map(|o| sort_key_of(o, self.column(cols[o.target]))).collect();
+        let ties = keys.iter().map(|k| k.expr.clone()).collect();
         match distinct {
             None => rel = sorted(rel, keys),
             Some(on) if on.is_empty() => {
@@ -231,9 +188,7 @@ impl Binder<'_> {
                 rel = Rel::Distinct { input: Box::new(rel), keys, sorted: true };
             }
         }
-        if limited {
-            rel = Rel::Limit { input: Box::new(rel), count, offset };
-        }
+        rel = limits.over(rel, ties);
         Ok(Query { rel, cols: cols[..targets.visible].to_vec(), output })
     }
 
@@ -421,7 +376,7 @@ impl Binder<'_> {
     }
 
     /// A name or number of an output column.
-    fn output_reference(
+    pub(crate) fn output_reference(
         &mut self,
         targets: &Targets,
         node: &NodeEnum,
@@ -472,57 +427,6 @@ impl Binder<'_> {
         }
         targets.list.push(Target { name: "?column?".to_owned(), expr });
         targets.list.len() - 1
-    }
-
-    /// GROUP BY: expressions of the input; names of output columns as a second choice.
-    fn group_by(
-        &mut self,
-        scope: &Scope<'_>,
-        targets: &Targets,
-        nodes: &[pb::Node],
-    ) -> Result<Vec<(Col, Expr)>> {
-        let mut groups: Vec<(Col, Expr)> = Vec::with_capacity(nodes.len());
-        for node in nodes {
-            let Some(value) = &node.node else { continue };
-            if let NodeEnum::GroupingSet(g) = value {
-                return Err(self.unsupported("GROUPING SETS, CUBE or ROLLUP", g.location));
-            }
-            scope.place.set(Place::GroupBy);
-            let position = self.at(ast::location(value));
-            let column = match value {
-                NodeEnum::ColumnRef(c) if c.fields.len() == 1 => {
-                    self.find_column(scope, ast::string(&c.fields[0]), c.location)?
-                }
-                _ => None,
-            };
-            let expr = match column {
-                Some(column) => column,
-                None => match self.output_reference(targets, value, "GROUP BY")? {
-                    Some(target) => targets.list[target].expr.clone(),
-                    None => self.expr(scope, value)?,
-                },
-            };
-            let expr = self.resolve_unknown(expr)?;
-            let mut used = Vec::new();
-            walk::columns_of(&expr, &mut used);
-            if used.iter().any(|c| scope.aggs.borrow().iter().any(|(a, _)| a == c)) {
-                return Err(err!(
-                    GROUPING_ERROR,
-                    "aggregate functions are not allowed in GROUP BY"
-                )
-                .at(position));
-            }
-            if groups.iter().any(|(_, g)| walk::same(g, &expr)) {
-                continue;
-            }
-            let col = self.new_var("group", expr.ty(), self.typmod_of(&expr))?;
-            if let Expr::Column(from, _) = &expr {
-                let var = self.vars[usize::from(*from)].clone();
-                self.vars[usize::from(col)] = var;
-            }
-            groups.push((col, expr));
-        }
-        Ok(groups)
     }
 
     /// None: no DISTINCT; empty: DISTINCT; else the targets of DISTINCT ON.
@@ -591,42 +495,24 @@ impl Binder<'_> {
         }
     }
 
-    /// Puts the grouping operator in and rewrites what stands above it.
-    fn grouped(
-        &mut self,
-        scope: &Scope<'_>,
-        rel: Rel,
-        groups: &mut Vec<(Col, Expr)>,
-        targets: &mut Targets,
-        having: Option<Expr>,
-    ) -> Result<Rel> {
-        let plain = groups.is_empty();
-        for target in &mut targets.list {
-            let expr = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));
-            target.expr = self.over_groups(scope, groups, expr)?;
-        }
-        let mut conditions = Vec::new();
-        if let Some(having) = having {
-            let having = self.over_groups(scope, groups, having)?;
-            walk::conjuncts(having, &mut conditions);
-        }
-        let rel = Rel::Aggregate {
-            input: Box::new(rel),
-            groups: std::mem::take(groups),
-            aggs: scope.aggs.take(),
-            plain,
-        };
-        Ok(filter(rel, conditions))
-    }
-
     /// LIMIT and OFFSET.
-    pub(crate) fn limits(&mut self, stmt: &pb::SelectStmt) -> Result<(Option<Expr>, Option<Expr>)> {
-        if stmt.limit_option == pb::LimitOption::WithTies as i32 {
-            return Err(base::Error::unsupported("FETCH FIRST … WITH TIES"));
+    pub(crate) fn limits(&mut self, stmt: &pb::SelectStmt) -> Result<Limits> {
+        let ties = stmt.limit_option == pb::LimitOption::WithTies as i32;
+        if ties && stmt.sort_clause.is_empty() {
+            return Err(err!(
+                SYNTAX_ERROR,
+                "WITH TIES cannot be specified without ORDER BY clause"
+            ));
+        }
+        if ties && matches!(inner(&stmt.limit_count), Some(NodeEnum::AConst(c)) if c.isnull) {
+            return Err(err!(
+                INVALID_ROW_COUNT_IN_LIMIT_CLAUSE,
+                "row count cannot be null in FETCH FIRST ... WITH TIES clause"
+            ));
         }
         let count = self.limit(inner(&stmt.limit_count), "LIMIT")?;
         let offset = self.limit(inner(&stmt.limit_offset), "OFFSET")?;
-        Ok((count, offset))
+        Ok(Limits { count, offset, ties })
     }
 
     fn limit(&mut self, node: Option<&NodeEnum>, what: &str) -> Result<Option<Expr>> {
@@ -665,6 +551,7 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         stmt: &pb::SelectStmt,
         grouped: bool,
+        windowed: bool,
     ) -> Result<Vec<RelLock>> {
         let mut locks: Vec<RelLock> = Vec::new();
         for node in &stmt.locking_clause {
@@ -680,6 +567,9 @@ impl Binder<'_> {
                     "GROUP BY clause"
                 };
                 return Err(not_allowed(name, what));
+            }
+            if windowed {
+                return Err(not_allowed(name, "window functions"));
             }
             let wait = match pb::LockWaitPolicy::try_from(clause.wait_policy) {
                 Ok(pb::LockWaitPolicy::LockWaitSkip) => LockRowsWait::Skip,
@@ -741,6 +631,24 @@ fn lock_strength(strength: i32) -> (RowLockMode, &'static str) {
 
 fn sort_key_of(order: &OrderBy, expr: Expr) -> SortKey {
     SortKey { expr, descending: order.descending, nulls_first: order.nulls_first }
+}
+
+/// LIMIT, OFFSET and WITH TIES.
+pub(crate) struct Limits {
+    count: Option<Expr>,
+    offset: Option<Expr>,
+    ties: bool,
+}
+
+impl Limits {
+    /// Over rows that are sorted by `keys`.
+    pub(crate) fn over(self, rel: Rel, keys: Vec<Expr>) -> Rel {
+        if self.count.is_none() && self.offset.is_none() {
+            return rel;
+        }
+        let ties = if self.ties { keys } else { Vec::new() };
+        Rel::Limit { input: Box::new(rel), count: self.count, offset: self.offset, ties }
+    }
 }
 
 /// A filter, if there is a condition.

@@ -43,7 +43,7 @@ impl Binder<'_> {
         self.combine(op, stmt.all, (left, larg), (right, rarg))
     }
 
-    fn set_leaf(&mut self, stmt: &pb::SelectStmt, parent: Option<&Scope<'_>>) -> Result<Query> {
+    pub(crate) fn set_leaf(&mut self, stmt: &pb::SelectStmt, parent: Option<&Scope<'_>>) -> Result<Query> {
         let nested = stmt.op > pb::SetOperation::SetopNone as i32
             && stmt.sort_clause.is_empty()
             && stmt.limit_count.is_none()
@@ -52,7 +52,7 @@ impl Binder<'_> {
         if nested { self.set_tree(stmt, parent) } else { self.select(stmt, parent, false) }
     }
 
-    fn combine(
+    pub(crate) fn combine(
         &mut self,
         op: pb::SetOperation,
         all: bool,
@@ -181,7 +181,7 @@ impl Binder<'_> {
     }
 
     /// ORDER BY and LIMIT over named output columns.
-    fn order_and_limit(&mut self, mut query: Query, stmt: &pb::SelectStmt) -> Result<Query> {
+    pub(crate) fn order_and_limit(&mut self, mut query: Query, stmt: &pb::SelectStmt) -> Result<Query> {
         let mut keys = Vec::with_capacity(stmt.sort_clause.len());
         for node in &stmt.sort_clause {
             let Some(NodeEnum::SortBy(sort)) = &node.node else { continue };
@@ -190,13 +190,12 @@ impl Binder<'_> {
             let column = self.column(query.cols[at]);
             keys.push(self.sort_key(sort, column)?);
         }
+        let ties = keys.iter().map(|k| k.expr.clone()).collect();
         if !keys.is_empty() {
             query.rel = Rel::Sort { input: Box::new(query.rel), keys };
         }
-        let (count, offset) = self.limits(stmt)?;
-        if count.is_some() || offset.is_some() {
-            query.rel = Rel::Limit { input: Box::new(query.rel), count, offset };
-        }
+        let limits = self.limits(stmt)?;
+        query.rel = limits.over(query.rel, ties);
         Ok(query)
     }
 

@@ -30,7 +30,10 @@ impl Binder<'_> {
         let NodeEnum::SelectStmt(select) = select else {
             return Err(self.unsupported("this subquery", s.location));
         };
-        let query = self.select(select, Some(scope), true)?;
+        self.sublinks += 1;
+        let query = self.select(select, Some(scope), true);
+        self.sublinks -= 1;
+        let query = query?;
         match T::try_from(s.sub_link_type) {
             Ok(T::ExistsSublink) => Ok(self.subquery(query, SubqueryKind::Exists, BOOL)),
             Ok(T::ExprSublink) => {
@@ -121,7 +124,7 @@ impl Binder<'_> {
 
     /// Keeps a bound subquery and refers to it. Until planning, `slots` says for each column of an
     /// outer query that it uses which expression stands for it.
-    fn subquery(&mut self, query: Query, kind: SubqueryKind, ty: base::Oid) -> Expr {
+    pub(crate) fn subquery(&mut self, query: Query, kind: SubqueryKind, ty: base::Oid) -> Expr {
         let outer = query.rel.outer_columns();
         let slots = outer.into_iter().map(|col| (col, self.column(col))).collect();
         self.subqueries.push(query);

@@ -1,10 +1,16 @@
 //! INSERT, UPDATE, DELETE and row locks.
 
+use std::sync::Arc;
+
 use base::Result;
+use catalog::Index;
 
 use crate::expr::Expr;
-use crate::logical::{Change, ChangeAction, Col, Rel, RelLock, TableRel};
-use crate::plan::{LockTarget, Modify, ModifyAction, Node, Plan, ScanColumn};
+use crate::logical::{self, Change, ChangeAction, Col, Rel, RelLock, TableRel};
+use crate::plan::{
+    Conflict, ConflictUpdate, LockTarget, MergeAction, MergeClause, Modify, ModifyAction, Node, Plan,
+    ScanColumn,
+};
 
 use super::cols::Cols;
 use super::{Goal, Phys, Planner};
@@ -13,6 +19,7 @@ impl Planner<'_> {
     /// Plans a change of rows.
     pub fn change(&mut self, change: Change) -> Result<Plan> {
         let Change { table, action, returning, checks } = change;
+        let indexes = self.cx.catalog.indexes_of(&table.table);
         let own = all_columns(&table);
         let mut with_checks = Vec::with_capacity(checks.len());
         for (name, e) in checks {
@@ -20,14 +27,20 @@ impl Planner<'_> {
         }
         let mut layout = own.clone();
         let (action, estimate) = match action {
-            ChangeAction::Insert(input) => {
+            ChangeAction::Insert { mut input, conflict } => {
+                self.inline_ctes(&mut input.rel)?;
                 let need: Cols = input.cols.iter().copied().collect();
                 let phys = self.rel(input.rel, &need, &Goal::default())?;
                 let input = self.arrange(phys, &input.cols)?;
                 let estimate = input.estimate;
-                (ModifyAction::Insert { input }, estimate)
+                let conflict = match conflict {
+                    Some(conflict) => Some(Box::new(self.conflict(conflict, &own, &indexes)?)),
+                    None => None,
+                };
+                (ModifyAction::Insert { input, conflict }, estimate)
             }
-            ChangeAction::Update { rel, set, recheck } => {
+            ChangeAction::Update { mut rel, set, recheck } => {
+                self.inline_ctes(&mut rel)?;
                 let mut used: Vec<&Expr> = set.iter().map(|(_, e)| e).collect();
                 used.extend(&recheck);
                 used.extend(returning.iter().flatten());
@@ -41,7 +54,18 @@ impl Planner<'_> {
                 let estimate = input.estimate;
                 (ModifyAction::Update { input, columns, set: values, recheck }, estimate)
             }
-            ChangeAction::Delete { rel, recheck } => {
+            ChangeAction::Merge { mut rel, recheck, clauses } => {
+                self.inline_ctes(&mut rel)?;
+                let mut used: Vec<&Expr> = recheck.iter().collect();
+                clauses.iter().for_each(|c| merge_exprs(c, &mut used));
+                let (input, cols, columns) = self.change_input(rel, &table, &used)?;
+                let recheck = self.condition(recheck, &cols)?;
+                let clauses = self.merge_clauses(clauses, &cols)?;
+                let estimate = input.estimate;
+                (ModifyAction::Merge { input, columns, recheck, clauses }, estimate)
+            }
+            ChangeAction::Delete { mut rel, recheck } => {
+                self.inline_ctes(&mut rel)?;
                 let mut used: Vec<&Expr> = recheck.iter().collect();
                 used.extend(returning.iter().flatten());
                 let (input, cols, columns) = self.change_input(rel, &table, &used)?;
@@ -61,9 +85,56 @@ impl Planner<'_> {
             }
             None => None,
         };
-        let indexes = self.cx.catalog.indexes_of(&table.table);
         let modify = Modify { table: table.table, indexes, action, returning, checks: with_checks };
         Ok(Plan { node: Node::Modify(Box::new(modify)), estimate })
+    }
+
+    /// ON CONFLICT: expressions over the existing row and the one that was to be inserted.
+    fn conflict(
+        &mut self,
+        conflict: logical::Conflict,
+        own: &[Col],
+        indexes: &[Arc<Index>],
+    ) -> Result<Conflict> {
+        let wanted = |index: &Index| {
+            index.unique
+                && (conflict.arbiters.is_empty() || conflict.arbiters.contains(&index.oid))
+        };
+        let places = indexes.iter().enumerate().filter(|(_, i)| wanted(i));
+        let arbiters = places.map(|(n, _)| n).collect();
+        let Some(update) = conflict.update else { return Ok(Conflict { arbiters, update: None }) };
+        let mut layout = own.to_vec();
+        layout.extend(all_columns(&update.excluded));
+        let set = self.assignments(update.set, &layout)?;
+        let condition = self.condition(update.conditions, &layout)?;
+        Ok(Conflict { arbiters, update: Some(ConflictUpdate { set, condition }) })
+    }
+
+    fn assignments(&mut self, set: Vec<(u16, Expr)>, layout: &[Col]) -> Result<Vec<(u16, Expr)>> {
+        set.into_iter().map(|(number, e)| Ok((number, self.resolve(e, layout)?))).collect()
+    }
+
+    fn merge_clauses(
+        &mut self,
+        clauses: Vec<logical::MergeClause>,
+        cols: &[Col],
+    ) -> Result<Vec<MergeClause>> {
+        let mut out = Vec::with_capacity(clauses.len());
+        for clause in clauses {
+            let condition = self.condition(clause.conditions, cols)?;
+            let action = match clause.action {
+                logical::MergeAction::Nothing => MergeAction::Nothing,
+                logical::MergeAction::Delete => MergeAction::Delete,
+                logical::MergeAction::Update(set) => {
+                    MergeAction::Update(self.assignments(set, cols)?)
+                }
+                logical::MergeAction::Insert(row) => {
+                    MergeAction::Insert(self.resolve_all(row, cols)?)
+                }
+            };
+            out.push(MergeClause { matched: clause.matched, condition, action });
+        }
+        Ok(out)
     }
 
     /// The rows to change: tid, root, the table's live columns, then what else is used.
@@ -141,6 +212,16 @@ fn computed(rel: &Rel) -> Cols {
     let mut out = Cols::output(rel);
     rel.for_inputs(&mut |input| out.add(&computed(input)));
     out
+}
+
+/// The expressions of a WHEN.
+fn merge_exprs<'e>(clause: &'e logical::MergeClause, out: &mut Vec<&'e Expr>) {
+    out.extend(&clause.conditions);
+    match &clause.action {
+        logical::MergeAction::Nothing | logical::MergeAction::Delete => {}
+        logical::MergeAction::Update(set) => out.extend(set.iter().map(|(_, e)| e)),
+        logical::MergeAction::Insert(row) => out.extend(row),
+    }
 }
 
 /// All columns of a table, dropped ones too.

@@ -239,7 +239,7 @@ impl Planner<'_> {
                 let share = if leaf.conditions.is_empty() { 1.0 } else { share };
                 cost::system(share, 64)
             }
-            Rel::Function { call, .. } => cost::function(set_rows(call), 8),
+            Rel::Function { calls, .. } => cost::function(most_rows(calls), 8),
             Rel::Values { rows, .. } => cost::values(rows.len(), 8),
             Rel::Join { left, .. } => {
                 let mut tables = 0.0;
@@ -561,11 +561,11 @@ impl Planner<'_> {
                 self.table_scan(&table, conditions, need, path)
             }
             Rel::System { table, base } => self.system_scan(table, base, conditions, need),
-            Rel::Function { call, ordinality, cols } => {
+            Rel::Function { calls, ordinality, cols } => {
                 let filter = self.condition(conditions, &cols)?;
-                let estimate = cost::function(set_rows(&call), self.width(&cols));
-                let call = self.resolve(call, &[])?;
-                let node = Node::FunctionScan { call, ordinality, filter };
+                let estimate = cost::function(most_rows(&calls), self.width(&cols));
+                let calls = self.resolve_all(calls, &[])?;
+                let node = Node::FunctionScan { calls, ordinality, filter };
                 Ok(Phys { plan: Plan { node, estimate }, cols, order: Vec::new() })
             }
             Rel::Join { kind, left, right, on } => {
@@ -585,7 +585,17 @@ impl Planner<'_> {
                 }
                 self.rel(Rel::Append { inputs, cols }, need, goal)
             }
-            Rel::Aggregate { input, groups, aggs, plain: false } => {
+            Rel::Sample { table, method, percent, seed } => {
+                let path = self.whole_table(&table, &conditions);
+                let mut phys = self.table_scan(&table, conditions, need, path)?;
+                let percent = self.resolve(percent, &[])?;
+                let seed = seed.map(|e| self.resolve(e, &[])).transpose()?;
+                if let Node::SeqScan(scan) = phys.plan.node {
+                    phys.plan.node = Node::SampleScan { scan, method, percent, seed };
+                }
+                Ok(phys)
+            }
+            Rel::Aggregate { input, groups, aggs, plain: false, sets: None } => {
                 // Conditions on the groups' values hold before grouping too.
                 let known: Cols = groups.iter().map(|(c, _)| *c).collect();
                 let agg_cols: Cols = aggs.iter().map(|(c, _)| *c).collect();
@@ -605,14 +615,12 @@ impl Planner<'_> {
                     })
                     .collect();
                 let input = crate::bind::select::filter(*input, below);
-                let rel = Rel::Aggregate { input: Box::new(input), groups, aggs, plain: false };
+                let input = Box::new(input);
+                let rel = Rel::Aggregate { input, groups, aggs, plain: false, sets: None };
                 self.filter_above(rel, above, need, goal)
             }
-            Rel::Cte { index, cols } => {
-                let mut wanted = need.clone();
-                conditions.iter().for_each(|e| wanted.add(&Cols::of(e)));
-                let wanted: Cols = wanted.iter().filter(|c| cols.contains(c)).collect();
-                let phys = self.cte(index, cols, &wanted, goal)?;
+            Rel::Cte { index, cols, .. } => {
+                let phys = self.cte(index, cols)?;
                 let share = self.selectivity(None, &conditions);
                 let condition = self.condition(conditions, &phys.cols)?;
                 Ok(filtered(phys, condition, share))
@@ -781,6 +789,11 @@ fn is_never_null(e: &Expr, table: &crate::logical::TableRel) -> bool {
     }
 }
 
+/// Rows that functions side by side give.
+fn most_rows(calls: &[Expr]) -> f64 {
+    calls.iter().map(set_rows).fold(1.0, f64::max)
+}
+
 /// Rows that a function in FROM gives.
 fn set_rows(call: &Expr) -> f64 {
     let Expr::Call { function, args, .. } = call else { return 1.0 };
@@ -803,7 +816,7 @@ fn set_rows(call: &Expr) -> f64 {
 
 fn count_rows(planner: &Planner<'_>, rel: &Rel, rows: &mut f64) {
     match rel {
-        Rel::Table(table) => *rows += (planner.cx.table_size)(&table.table).1,
+        Rel::Table(table) | Rel::Sample { table, .. } => *rows += (planner.cx.table_size)(&table.table).1,
         Rel::System { .. } => *rows += 500.0,
         Rel::Function { .. } => *rows += 1000.0,
         Rel::Values { rows: list, .. } => *rows += list.len() as f64,

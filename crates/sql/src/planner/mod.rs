@@ -12,8 +12,8 @@ use base::{Result, err};
 use types::Datum;
 
 use crate::expr::{AggCall, Expr, SortKey, SubqueryExpr, SubqueryKind};
-use crate::logical::{Col, Cte, Input, Query, Rel, Var};
-use crate::plan::{Estimate, Node, Plan, Scan, ScanColumn};
+use crate::logical::{Col, Cte, GroupingSets, Input, Query, Rel, Var};
+use crate::plan::{Estimate, Node, Plan, Scan, ScanColumn, Sets};
 use crate::prepare::PrepareContext;
 use crate::walk;
 
@@ -26,6 +26,8 @@ pub(crate) mod order;
 pub(crate) mod outer;
 pub(crate) mod scan;
 pub(crate) mod selectivity;
+pub(crate) mod window;
+pub(crate) mod with;
 
 use cols::Cols;
 
@@ -74,7 +76,7 @@ impl<'a> Planner<'a> {
         ctes: Vec<Cte>,
     ) -> Planner<'a> {
         let cte_plans = vec![None; ctes.len()];
-        Planner {
+        let mut planner = Planner {
             cx,
             vars,
             subqueries,
@@ -83,11 +85,24 @@ impl<'a> Planner<'a> {
             subplans: Vec::new(),
             slots: 0,
             env: Vec::new(),
+        };
+        planner.inline_subqueries();
+        planner
+    }
+
+    /// Puts WITH queries that are used once in place in the subqueries of expressions.
+    fn inline_subqueries(&mut self) {
+        let mut subqueries = std::mem::take(&mut self.subqueries);
+        for query in &mut subqueries {
+            // A query nested too deeply fails again, with its error, when it is planned.
+            let _ = self.inline_ctes(&mut query.rel);
         }
+        self.subqueries = subqueries;
     }
 
     /// Plans a query; its output is the query's columns.
-    pub fn query(&mut self, query: Query, goal: &Goal) -> Result<Plan> {
+    pub fn query(&mut self, mut query: Query, goal: &Goal) -> Result<Plan> {
+        self.inline_ctes(&mut query.rel)?;
         let need: Cols = query.cols.iter().copied().collect();
         let phys = self.rel(query.rel, &need, goal)?;
         self.arrange(phys, &query.cols)
@@ -129,7 +144,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    fn resolve_all(&mut self, list: Vec<Expr>, layout: &[Col]) -> Result<Vec<Expr>> {
+    pub fn resolve_all(&mut self, list: Vec<Expr>, layout: &[Col]) -> Result<Vec<Expr>> {
         list.into_iter().map(|e| self.resolve(e, layout)).collect()
     }
 
@@ -194,15 +209,22 @@ impl<'a> Planner<'a> {
             Rel::Table(_)
             | Rel::System { .. }
             | Rel::Function { .. }
+            | Rel::Sample { .. }
             | Rel::Join { .. }
             | Rel::Filter { .. }
             | Rel::Cte { .. } => self.from(rel, need, goal),
             Rel::Project { input, exprs, set } => self.project(*input, exprs, set, need, goal),
-            Rel::Aggregate { input, groups, aggs, plain } => {
-                self.aggregate(*input, groups, aggs, plain, need)
+            Rel::Aggregate { input, groups, aggs, plain, sets } => {
+                self.aggregate(*input, groups, aggs, plain, sets, need)
             }
+            Rel::Window { input, partition, order, calls } => {
+                self.window(*input, partition, order, calls, need)
+            }
+            Rel::WorkTable { index, cols } => Ok(self.work_table(index, cols)),
             Rel::Sort { input, keys } => self.sort(*input, keys, need, goal),
-            Rel::Limit { input, count, offset } => self.limit(*input, count, offset, need, goal),
+            Rel::Limit { input, count, offset, ties } => {
+                self.limit(*input, (count, offset, ties), need, goal)
+            }
             Rel::Distinct { input, keys, sorted } => self.distinct(*input, keys, sorted, need),
             Rel::Append { inputs, cols } => self.append(inputs, cols, goal),
             Rel::SetOp { left, right, except, all, cols } => {
@@ -294,15 +316,14 @@ impl<'a> Planner<'a> {
         groups: Vec<(Col, Expr)>,
         aggs: Vec<(Col, AggCall)>,
         plain: bool,
+        sets: Option<GroupingSets>,
         need: &Cols,
     ) -> Result<Phys> {
         let aggs: Vec<_> = aggs.into_iter().filter(|(c, _)| need.contains(*c)).collect();
         let mut inner_need = Cols::default();
         groups.iter().for_each(|(_, e)| inner_need.add(&Cols::of(e)));
         for (_, agg) in &aggs {
-            agg.args.iter().for_each(|e| inner_need.add(&Cols::of(e)));
-            agg.order.iter().for_each(|k| inner_need.add(&Cols::of(&k.expr)));
-            agg.filter.iter().for_each(|e| inner_need.add(&Cols::of(e)));
+            agg.for_exprs(&mut |e| inner_need.add(&Cols::of(e)));
         }
         let phys = self.aggregate_input(input, &inner_need, &aggs, plain)?;
         let mut cols = Vec::with_capacity(groups.len() + aggs.len());
@@ -316,15 +337,26 @@ impl<'a> Planner<'a> {
         let mut calls = Vec::with_capacity(aggs.len());
         for (col, mut agg) in aggs {
             cols.push(col);
-            agg.args = self.resolve_all(agg.args, &phys.cols)?;
-            for key in &mut agg.order {
-                key.expr = self.resolve(key.expr.clone(), &phys.cols)?;
-            }
-            if let Some(filter) = agg.filter.take() {
-                agg.filter = Some(self.resolve(filter, &phys.cols)?);
+            let mut failure = None;
+            agg.for_exprs_mut(&mut |e| {
+                let old = std::mem::replace(e, Expr::Row(Vec::new()));
+                match self.resolve(old, &phys.cols) {
+                    Ok(new) => *e = new,
+                    Err(error) => failure = Some(error),
+                }
+            });
+            if let Some(error) = failure {
+                return Err(error);
             }
             calls.push(agg);
         }
+        let sets = sets.map(|sets| {
+            let masks = sets.masks.into_iter().map(|(col, places)| {
+                cols.push(col);
+                places
+            });
+            Sets { masks: masks.collect(), sets: sets.sets }
+        });
         let width = self.width(&cols);
         let estimate = cost::aggregate(
             &phys.plan.estimate,
@@ -340,6 +372,7 @@ impl<'a> Planner<'a> {
             aggs: calls,
             plain,
             sorted: false,
+            sets,
         };
         Ok(Phys { plan: Plan { node, estimate }, cols, order: Vec::new() })
     }
@@ -365,6 +398,9 @@ impl<'a> Planner<'a> {
             }
             _ => false,
         };
+        if agg.direct.is_some() {
+            return self.rel(input, need, &Goal::default());
+        }
         if !plain || !table || !matches!(name, "min" | "max") || agg.filter.is_some() {
             return self.rel(input, need, &Goal::default());
         }
@@ -379,11 +415,12 @@ impl<'a> Planner<'a> {
             return Ok(whole);
         }
         let count = Some(Expr::Const(Datum::Int8(1), types::oids::INT8));
-        let node = Node::Limit { input: Box::new(first.plan), count, offset: None };
+        let input = Box::new(first.plan);
+        let node = Node::Limit { input, count, offset: None, ties: Vec::new() };
         Ok(Phys { plan: Plan { node, estimate: limited }, cols: first.cols, order: first.order })
     }
 
-    fn sort(&mut self, input: Rel, keys: Vec<SortKey>, need: &Cols, goal: &Goal) -> Result<Phys> {
+    pub fn sort(&mut self, input: Rel, keys: Vec<SortKey>, need: &Cols, goal: &Goal) -> Result<Phys> {
         let mut inner_need = need.clone();
         keys.iter().for_each(|k| inner_need.add(&Cols::of(&k.expr)));
         // Constants (and lifted literals) sort nothing.
@@ -416,8 +453,7 @@ impl<'a> Planner<'a> {
     fn limit(
         &mut self,
         input: Rel,
-        count: Option<Expr>,
-        offset: Option<Expr>,
+        (count, offset, ties): (Option<Expr>, Option<Expr>, Vec<Expr>),
         need: &Cols,
         goal: &Goal,
     ) -> Result<Phys> {
@@ -426,8 +462,10 @@ impl<'a> Planner<'a> {
             (Some(count), offset) => Some(guess(count) + offset.as_ref().map_or(0.0, guess)),
         };
         let inner_goal = Goal { order: goal.order.clone(), rows };
-        let mut phys = self.rel(input, need, &inner_goal)?;
-        let limited = count.is_some();
+        let mut wanted = need.clone();
+        ties.iter().for_each(|e| wanted.add(&Cols::of(e)));
+        let mut phys = self.rel(input, &wanted, &inner_goal)?;
+        let limited = count.is_some() && ties.is_empty();
         if let Node::Sort { top, .. } = &mut phys.plan.node {
             *top = limited;
         }
@@ -438,7 +476,8 @@ impl<'a> Planner<'a> {
         );
         let count = count.map(|e| self.resolve(e, &[])).transpose()?;
         let offset = offset.map(|e| self.resolve(e, &[])).transpose()?;
-        let node = Node::Limit { input: Box::new(phys.plan), count, offset };
+        let ties = self.resolve_all(ties, &phys.cols)?;
+        let node = Node::Limit { input: Box::new(phys.plan), count, offset, ties };
         Ok(Phys { plan: Plan { node, estimate }, cols: phys.cols, order: phys.order })
     }
 
@@ -455,32 +494,6 @@ impl<'a> Planner<'a> {
         let order = if sorted { phys.order } else { Vec::new() };
         let node = Node::Distinct { input: Box::new(phys.plan), keys, sorted };
         Ok(Phys { plan: Plan { node, estimate }, cols: phys.cols, order })
-    }
-
-    /// A WITH query: in place if it is used once, else computed once and kept.
-    pub fn cte(&mut self, index: usize, cols: Vec<Col>, need: &Cols, goal: &Goal) -> Result<Phys> {
-        let cte = &self.ctes[index];
-        let inline = match cte.materialized {
-            Some(wanted) => !wanted && cte.uses <= 1,
-            None => cte.uses <= 1,
-        };
-        if inline {
-            let query = cte.query.clone();
-            let exprs =
-                cols.iter().zip(&query.cols).map(|(new, old)| (*new, self.column(*old))).collect();
-            return self.project(query.rel, exprs, false, need, goal);
-        }
-        let plan = match self.cte_plans[index] {
-            Some(plan) => plan,
-            None => {
-                let query = cte.query.clone();
-                let plan = self.query(query, &Goal::default())?;
-                self.subplans.push(plan);
-                *self.cte_plans[index].insert(self.subplans.len() - 1)
-            }
-        };
-        let estimate = cost::cte(&self.subplans[plan].estimate);
-        Ok(leaf(Node::Cte(plan), cols, estimate))
     }
 
     /// A column as an expression.

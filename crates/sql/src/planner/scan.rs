@@ -143,6 +143,17 @@ impl Planner<'_> {
             .sum()
     }
 
+    /// Reading the table from its beginning to its end.
+    pub fn whole_table(&self, table: &TableRel, conditions: &[Expr]) -> Path {
+        let costs = Costs::of(self.cx.settings);
+        let (pages, rows) = (self.cx.table_size)(&table.table);
+        let share = self.selectivity(Some(table), conditions);
+        let total = f64::from(pages) * costs.seq_page + rows * costs.tuple;
+        let out = (rows * share).round().max(1.0);
+        let estimate = Estimate { startup: 0.0, total, rows: out, width: self.row_width(table) };
+        Path { index: None, backward: false, estimate, order: Vec::new() }
+    }
+
     /// Builds the scan of a path.
     pub fn table_scan(
         &mut self,

@@ -41,9 +41,25 @@ pub(super) fn find(name: &str, args: &[Oid]) -> Option<(bool, Start)> {
         ("string_agg", [oids::TEXT, _]) => {
             return Some((false, || Box::new(StringAgg::default())));
         }
+        // The executor computes these from all rows in order.
+        _ if is_ordered_set(name) => return Some((false, || Box::new(Count(0)))),
         _ => return super::statistics::find(name, args),
     };
     Some((true, start))
+}
+
+/// Whether an aggregate of this name takes WITHIN GROUP.
+pub fn is_ordered_set(name: &str) -> bool {
+    matches!(
+        name,
+        "percentile_cont"
+            | "percentile_disc"
+            | "mode"
+            | "rank"
+            | "dense_rank"
+            | "percent_rank"
+            | "cume_dist"
+    )
 }
 
 fn is_ordered(ty: Oid) -> bool {

@@ -1,0 +1,195 @@
+//! INSERT … ON CONFLICT.
+//!
+//! ```text
+//! look for the row's key in the deciding indexes ── found ──► DO NOTHING, or lock that row and update it
+//!       ▲                    │ not there                        (it changed meanwhile: look again)
+//!       │                    ▼
+//!       └── too late ── insert the row, then its keys
+//! ```
+//!
+//! Between the look and the insert somebody else may insert the key. The unique check of the index
+//! decides, under its leaf's latch, who came first; who came too late ends its own row again, which
+//! is then nobody's rival ([`access::Heap::rival`]), and begins anew. So of any number of sessions
+//! with one key, one inserts and the others see its row: nobody fails with a duplicate key.
+//!
+//! Above READ COMMITTED a row that the snapshot doesn't see is a serialization failure, as in
+//! PostgreSQL.
+
+use access::heap::RowWait;
+use access::{HeapTuple, LockResult, Rival};
+use base::{Oid, Result, TupleId, Xid, err};
+use sql::plan::{Conflict, ConflictUpdate, Modify};
+use txn::{Isolation, LockWait, RowLockMode};
+use types::{Batch, Datum};
+
+use super::ModifyOp;
+use super::writer::{Change, Writer};
+use crate::eval;
+use crate::rows::{self, Row};
+use crate::run::Run;
+
+/// What became of a row that is there already.
+enum Resolved {
+    /// Updated: the new row.
+    Updated(Vec<Datum>),
+    /// Left as it is.
+    Kept,
+    /// It changed or went meanwhile.
+    Again,
+}
+
+impl ModifyOp {
+    /// Inserts a batch, row by row.
+    pub(super) fn insert_or_resolve(
+        &mut self,
+        modify: &Modify,
+        conflict: &Conflict,
+        batch: &Batch,
+        types: &[Oid],
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        for n in 0..batch.rows {
+            let row = rows::get(batch, n, types);
+            self.writer.check_row(&row, &modify.checks, run)?;
+            if let Some(row) = insert_one(&mut self.writer, modify, conflict, row, run)? {
+                self.changed += 1;
+                self.give_back(modify, row, &[], run)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Inserts one row or resolves its conflict; the row that is there now if it was changed.
+fn insert_one(
+    writer: &mut Writer,
+    modify: &Modify,
+    conflict: &Conflict,
+    row: Vec<Datum>,
+    run: &mut Run<'_, '_>,
+) -> Result<Option<Vec<Datum>>> {
+    loop {
+        sched::check_interrupts()?;
+        let Some(root) = find(writer, conflict, &row, run)? else {
+            if writer.insert_unless(&row, &conflict.arbiters, run)? {
+                return Ok(Some(row));
+            }
+            continue;
+        };
+        let Some(found) = writer.target.handle.heap.live_version(run.cx.tx, root)? else {
+            continue;
+        };
+        let Some(update) = &conflict.update else {
+            check_seen(&found, run)?;
+            return Ok(None);
+        };
+        match resolve(writer, modify, update, &found, &row, run)? {
+            Resolved::Updated(new) => return Ok(Some(new)),
+            Resolved::Kept => return Ok(None),
+            Resolved::Again => {}
+        }
+    }
+}
+
+/// The chain of a live row with one of the row's keys. Waits for transactions that are about to
+/// decide.
+fn find(
+    writer: &Writer,
+    conflict: &Conflict,
+    row: &[Datum],
+    run: &mut Run<'_, '_>,
+) -> Result<Option<TupleId>> {
+    let tx = run.cx.tx;
+    let heap = &writer.target.handle.heap;
+    let mut key = Vec::new();
+    for place in &conflict.arbiters {
+        let entry = &writer.target.indexes[*place];
+        key.clear();
+        if entry.codec.encode(row, &mut key)? {
+            continue;
+        }
+        loop {
+            let mut candidates = Vec::new();
+            entry.tree.lookup(tx, &key, |tid| {
+                candidates.push(tid);
+                true
+            })?;
+            let mut rival = None;
+            for tid in candidates {
+                match heap.rival(tx, tid)? {
+                    Rival::Live => return Ok(Some(tid)),
+                    Rival::InProgress(xid) => rival = Some(xid),
+                    Rival::Dead | Rival::Removed => {}
+                }
+            }
+            let Some(xid) = rival else { break };
+            tx.manager().locks.wait_for_xid(tx.locks(), xid, LockWait::Block)?;
+        }
+    }
+    Ok(None)
+}
+
+/// Above READ COMMITTED the snapshot must see the row that stands in the way.
+fn check_seen(found: &HeapTuple, run: &Run<'_, '_>) -> Result<()> {
+    let (tx, xmin) = (run.cx.tx, Xid(found.system.xmin));
+    let seen = tx.isolation() == Isolation::ReadCommitted
+        || tx.is_mine(xmin)
+        || tx.sees(xmin, &run.snapshot);
+    if seen {
+        return Ok(());
+    }
+    Err(err!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent update"))
+}
+
+/// DO UPDATE of the row that was found.
+fn resolve(
+    writer: &mut Writer,
+    modify: &Modify,
+    update: &ConflictUpdate,
+    found: &HeapTuple,
+    row: &[Datum],
+    run: &mut Run<'_, '_>,
+) -> Result<Resolved> {
+    let tx = run.cx.tx;
+    if tx.is_mine(Xid(found.system.xmin)) && found.system.cmin == tx.command() {
+        return Err(err!(
+            CARDINALITY_VIOLATION,
+            "ON CONFLICT DO UPDATE command cannot affect row a second time"
+        )
+        .hint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values."));
+    }
+    check_seen(found, run)?;
+    let snapshot = run.snapshot;
+    let mode = lock_mode(modify, update);
+    let heap = &writer.target.handle.heap;
+    match heap.lock(tx, &snapshot, found.tid, found.root, mode, RowWait::Block)? {
+        LockResult::Locked => {}
+        LockResult::Changed { .. } | LockResult::Gone | LockResult::WouldBlock => {
+            return Ok(Resolved::Again);
+        }
+    }
+    let old = writer.target.handle.decode_all(&found.data)?;
+    let mut both = old.clone();
+    both.extend_from_slice(row);
+    if let Some(condition) = &update.condition
+        && !eval::holds(condition, Row::Values(&both), run)?
+    {
+        return Ok(Resolved::Kept);
+    }
+    let mut new = old.clone();
+    for (column, expr) in &update.set {
+        new[usize::from(*column) - 1] = eval::eval(expr, Row::Values(&both), run)?;
+    }
+    writer.check_row(&new, &modify.checks, run)?;
+    match writer.update(found.tid, found.root, &old, &new, &snapshot, run)? {
+        Change::Done => Ok(Resolved::Updated(new)),
+        Change::Gone | Change::SelfChanged | Change::Newer(_) => Ok(Resolved::Again),
+    }
+}
+
+/// As strong a lock as the update will need.
+fn lock_mode(modify: &Modify, update: &ConflictUpdate) -> RowLockMode {
+    let sets = |column: u16| update.set.iter().any(|(n, _)| *n == column);
+    let key = modify.indexes.iter().any(|i| i.unique && i.columns.iter().any(|c| sets(c.column)));
+    if key { RowLockMode::Update } else { RowLockMode::NoKeyUpdate }
+}

@@ -1,0 +1,125 @@
+//! ON CONFLICT: which unique indexes decide, and what is done about a row that is there already.
+
+use base::{Result, err};
+use catalog::{ConstraintKind, Table};
+use pg_query::{NodeEnum, protobuf as pb};
+
+use crate::logical::{Conflict, ConflictUpdate, TableRel};
+use crate::walk;
+
+use super::scope::{NsItem, Place};
+use super::{Binder, Scope, inner};
+
+impl Binder<'_> {
+    /// Binds the clause of an INSERT into `target`, whose names are `item`.
+    pub(crate) fn conflict(
+        &mut self,
+        clause: &pb::OnConflictClause,
+        target: &TableRel,
+        item: &NsItem,
+    ) -> Result<Conflict> {
+        let updates = clause.action == pb::OnConflictAction::OnconflictUpdate as i32;
+        let arbiters = match &clause.infer {
+            Some(infer) => self.arbiters(infer, target, item)?,
+            None if updates => {
+                return Err(err!(
+                    SYNTAX_ERROR,
+                    "ON CONFLICT DO UPDATE requires inference specification or constraint name"
+                )
+                .hint("For example, ON CONFLICT (column_name).")
+                .at(self.at(clause.location)));
+            }
+            None => Vec::new(),
+        };
+        if !updates {
+            return Ok(Conflict { arbiters, update: None });
+        }
+        let excluded = self.table_rel(target.table.clone(), "excluded")?;
+        let mut scope = Scope::new(None);
+        let mut other = self.item_of(&excluded);
+        other.table = None;
+        scope.items = vec![item.clone(), other];
+        let set = self.set_list(&scope, target, &clause.target_list)?;
+        let mut conditions = Vec::new();
+        if let Some(node) = inner(&clause.where_clause) {
+            let bound = self.condition(&scope, node, Place::Where)?;
+            walk::conjuncts(bound, &mut conditions);
+        }
+        for e in set.iter().map(|(_, e)| e).chain(&conditions) {
+            self.no_system_columns(&scope, e, "ON CONFLICT")?;
+        }
+        Ok(Conflict { arbiters, update: Some(ConflictUpdate { excluded, set, conditions }) })
+    }
+
+    /// The unique indexes that a conflict target means.
+    fn arbiters(
+        &mut self,
+        infer: &pb::InferClause,
+        target: &TableRel,
+        item: &NsItem,
+    ) -> Result<Vec<u32>> {
+        let table = target.table.clone();
+        if !infer.conname.is_empty() {
+            return self.arbiter_constraint(&table, &infer.conname).map(|index| vec![index]);
+        }
+        let mut columns = Vec::with_capacity(infer.index_elems.len());
+        for node in &infer.index_elems {
+            let Some(NodeEnum::IndexElem(elem)) = &node.node else { continue };
+            if elem.expr.is_some() {
+                return Err(self.unsupported("ON CONFLICT with an expression", infer.location));
+            }
+            let Some((n, _)) = table.column(&elem.name) else {
+                return Err(err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", elem.name)
+                    .at(self.at(infer.location)));
+            };
+            if !columns.contains(&n) {
+                columns.push(n);
+            }
+        }
+        if let Some(node) = inner(&infer.where_clause) {
+            // Indexes over all rows satisfy any predicate; it must only make sense.
+            let mut scope = Scope::new(None);
+            scope.items.push(item.clone());
+            self.condition(&scope, node, Place::Where)?;
+        }
+        let fits = |index: &catalog::Index| {
+            index.unique
+                && index.columns.iter().all(|c| columns.contains(&c.column))
+                && columns.iter().all(|n| index.columns.iter().any(|c| c.column == *n))
+        };
+        let found: Vec<u32> = self
+            .cx
+            .catalog
+            .indexes_of(&table)
+            .iter()
+            .filter(|i| fits(i))
+            .map(|i| i.oid)
+            .collect();
+        if found.is_empty() {
+            return Err(err!(
+                INVALID_COLUMN_REFERENCE,
+                "there is no unique or exclusion constraint matching the ON CONFLICT specification"
+            ));
+        }
+        Ok(found)
+    }
+
+    fn arbiter_constraint(&self, table: &Table, name: &str) -> Result<u32> {
+        let Some(constraint) = table.constraints.iter().find(|c| c.name == name) else {
+            return Err(err!(
+                UNDEFINED_OBJECT,
+                "constraint \"{name}\" for table \"{}\" does not exist",
+                table.name
+            ));
+        };
+        match &constraint.kind {
+            ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index, .. } => {
+                Ok(*index)
+            }
+            _ => Err(err!(
+                WRONG_OBJECT_TYPE,
+                "constraint in ON CONFLICT clause has no associated index"
+            )),
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! WITH: what is put in place, what is computed once and kept, what changes data.
+
+use base::Result;
+
+use crate::expr::Expr;
+use crate::logical::{Col, Cte, CteKind, Rel};
+use crate::plan::{Estimate, Node, Plan};
+use crate::walk;
+
+use super::{Goal, Phys, Planner, cost, leaf};
+
+/// How many times the base's rows a recursive query is expected to give, as in PostgreSQL.
+const ROUNDS: f64 = 10.0;
+
+/// Whether a WITH query may stand where it is used.
+fn may_inline(cte: &Cte) -> bool {
+    let plain = matches!(cte.kind, CteKind::Plain);
+    plain && cte.uses <= 1 && cte.materialized != Some(true) && !has_effects(&cte.query.rel)
+}
+
+/// Whether it matters how often the rows are computed.
+fn has_effects(rel: &Rel) -> bool {
+    let mut found = matches!(rel, Rel::Lock { .. });
+    rel.for_exprs(&mut |e| found = found || walk::is_volatile(e));
+    rel.for_inputs(&mut |input| found = found || has_effects(input));
+    found
+}
+
+/// Puts WITH queries that are used once where they are used.
+fn inline(rel: &mut Rel, ctes: &[Cte], column: &dyn Fn(Col) -> Expr) -> Result<()> {
+    sched::check_stack()?;
+    if let Rel::Cte { index, cols, .. } = rel {
+        let cte = &ctes[*index];
+        if !may_inline(cte) {
+            return Ok(());
+        }
+        let exprs = cols.iter().zip(&cte.query.cols).map(|(new, old)| (*new, column(*old)));
+        let exprs = exprs.collect();
+        let mut input = Box::new(cte.query.rel.clone());
+        inline(&mut input, ctes, column)?;
+        *rel = Rel::Project { input, exprs, set: false };
+        return Ok(());
+    }
+    let mut failure = None;
+    rel.for_inputs_mut(&mut |input| {
+        if let Err(error) = inline(input, ctes, column) {
+            failure = Some(error);
+        }
+    });
+    failure.map_or(Ok(()), Err)
+}
+
+impl Planner<'_> {
+    /// Puts WITH queries that are used once in place, below `rel`.
+    pub fn inline_ctes(&self, rel: &mut Rel) -> Result<()> {
+        if self.ctes.is_empty() {
+            return Ok(());
+        }
+        inline(rel, &self.ctes, &|col| self.column(col))
+    }
+
+    /// A reference to a WITH query that is computed once and kept.
+    pub fn cte(&mut self, index: usize, cols: Vec<Col>) -> Result<Phys> {
+        let plan = self.cte_plan(index)?;
+        let cte = &self.ctes[index];
+        let (name, correlated) = (cte.name.clone(), !cte.outer.is_empty());
+        let estimate = cost::cte(&self.subplans[plan].estimate);
+        Ok(leaf(Node::Cte { plan, name, correlated }, cols, estimate))
+    }
+
+    /// The number of a WITH query's subplan, made at the first call.
+    fn cte_plan(&mut self, index: usize) -> Result<usize> {
+        if let Some(plan) = self.cte_plans[index] {
+            return Ok(plan);
+        }
+        let query = self.ctes[index].query.clone();
+        let plan = match self.ctes[index].kind.clone() {
+            CteKind::Plain => self.query(query, &Goal::default())?,
+            CteKind::Change(change) => self.change(*change)?,
+            CteKind::Recursive { step, all } => {
+                let base = self.query(query, &Goal::default())?;
+                let step = self.query(step, &Goal::default())?;
+                let (b, s) = (&base.estimate, &step.estimate);
+                let estimate = Estimate {
+                    startup: b.startup,
+                    total: b.total + s.total * ROUNDS,
+                    rows: b.rows + s.rows * ROUNDS,
+                    width: b.width,
+                };
+                let (base, step) = (Box::new(base), Box::new(step));
+                Plan { node: Node::RecursiveUnion { base, step, all, table: index }, estimate }
+            }
+        };
+        self.subplans.push(plan);
+        let plan = self.subplans.len() - 1;
+        self.cte_plans[index] = Some(plan);
+        Ok(plan)
+    }
+
+    /// The last round's rows of a recursive WITH query.
+    pub fn work_table(&mut self, index: usize, cols: Vec<Col>) -> Phys {
+        let cte = &self.ctes[index];
+        let node = Node::WorkTable {
+            table: index,
+            name: cte.name.clone(),
+            types: cte.query.output.iter().map(|c| c.ty).collect(),
+        };
+        let estimate = cost::values(100, self.width(&cols));
+        leaf(node, cols, estimate)
+    }
+
+    /// Plans the WITH queries that change data, whether anybody reads them or not; their subplans.
+    pub fn changing_ctes(&mut self) -> Result<Vec<usize>> {
+        let changes = |cte: &Cte| matches!(cte.kind, CteKind::Change(_));
+        let all: Vec<usize> = (0..self.ctes.len()).filter(|n| changes(&self.ctes[*n])).collect();
+        all.into_iter().map(|index| self.cte_plan(index)).collect()
+    }
+}

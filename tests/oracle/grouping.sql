@@ -1,0 +1,63 @@
+-- GROUPING SETS, ordered-set aggregates, and kin.
+create table sale (region text, product text, qty int, price numeric);
+insert into sale values ('n', 'x', 1, 10), ('n', 'y', 2, 20), ('s', 'x', 3, 30), ('s', 'y', 4, 40), ('s', null, 5, null), (null, 'x', 6, 1.5);
+select region, product, sum(qty) from sale group by grouping sets ((region), (product)) order by 1, 2, 3;
+select region, product, sum(qty), grouping(region), grouping(product), grouping(region, product)
+  from sale group by rollup (region, product) order by 6, 1, 2;
+select region, product, count(*), grouping(product, region) from sale group by cube (region, product) order by 4, 1, 2;
+select sum(qty) from sale group by ();
+select sum(qty), count(*) from sale where false group by ();
+select region, sum(qty) from sale where false group by rollup (region);
+select region, sum(qty) from sale where false group by grouping sets ((region), (), ()) ;
+select region, sum(qty) from sale group by grouping sets ((region), ()) having sum(qty) > 5 order by 1;
+select region, product, sum(qty) from sale group by region, rollup (product) order by 1, 2, 3;
+select region, product, sum(qty) from sale group by grouping sets (region, rollup (product)) order by 1, 2, 3;
+select region, product, sum(qty) from sale group by rollup ((region, product)) order by 1, 2, 3;
+select region, product, sum(qty) from sale group by cube ((region), (product, region)) order by 1, 2, 3;
+select region, product, count(*) from sale group by distinct rollup (region), rollup (region, product) order by 1, 2, 3;
+select qty % 2 as odd, sum(qty), grouping(qty % 2) from sale group by rollup (qty % 2) order by 3, 1;
+select coalesce(region, 'all') as r, sum(qty) from sale group by rollup (region) order by grouping(region), r;
+select region, sum(qty), rank() over (order by sum(qty) desc) from sale group by rollup (region) order by 3;
+select region from sale group by rollup (region) order by region;
+select region, sum(qty) filter (where product = 'x') as x, sum(qty) filter (where product <> 'x') from sale group by cube (region) order by 1;
+select grouping(region) from sale group by region order by 1;
+select grouping(qty) from sale group by region;
+select grouping(region) from sale;
+select region from sale where grouping(region) = 0 group by region;
+select region, qty from sale group by rollup (region);
+select region, product from sale group by region, product order by grouping(region), region, product;
+select case when grouping(region) = 1 then 'total' else region end, sum(qty) from sale group by rollup(region) order by grouping(region), 1;
+select region, count(distinct product), array_agg(qty order by qty desc) from sale group by rollup (region) order by grouping(region), region;
+select * from (select region, product, sum(qty) s from sale group by cube (region, product)) q where region = 's' order by 2;
+-- ordered-set and hypothetical-set aggregates
+select percentile_cont(0.5) within group (order by qty) from sale;
+select percentile_cont(0.25) within group (order by qty desc), percentile_disc(0.25) within group (order by qty desc) from sale;
+select percentile_cont(array[0, 0.25, 0.5, 1]) within group (order by qty) from sale;
+select percentile_disc(array[0.1, null, 0.9]) within group (order by product) from sale;
+select percentile_disc(0.5) within group (order by price), percentile_cont(0.5) within group (order by price) from sale;
+select percentile_cont(0.5) within group (order by i) from (values (interval '1 day'), ('2 days'), ('5 days'), ('1 month')) v(i);
+select region, percentile_cont(0.5) within group (order by qty), mode() within group (order by product) from sale group by region order by 1;
+select mode() within group (order by product), mode() within group (order by product desc) from sale;
+select percentile_cont(0.5) within group (order by qty) filter (where qty > 2) from sale;
+select percentile_cont(0.5) within group (order by qty), mode() within group (order by qty) from sale where false;
+select percentile_cont(1.5) within group (order by qty) from sale;
+select percentile_cont(null) within group (order by qty) from sale;
+select rank(3) within group (order by qty), dense_rank(3) within group (order by qty),
+  percent_rank(3) within group (order by qty), cume_dist(3) within group (order by qty) from sale;
+select rank(35.5) within group (order by price desc nulls last), rank('x', 3) within group (order by product, qty) from sale;
+select rank(3) within group (order by qty) from sale where false;
+select rank(1, 2) within group (order by qty) from sale;
+select mode(qty) from sale;
+select sum(qty) within group (order by qty) from sale;
+select lower('x') within group (order by qty) from sale;
+select percentile_cont('x') within group (order by qty) from sale;
+select percentile_cont(0.5) within group (order by product) from sale;
+-- aggregates with DISTINCT, ORDER BY, FILTER
+select array_agg(product order by product nulls first), array_agg(distinct product) from sale;
+select string_agg(product, ',' order by qty desc), string_agg(distinct product, ',' order by product desc) from sale;
+select string_agg(distinct product, ',' order by qty) from sale;
+select count(distinct (region, product)) from sale;
+select sum(distinct qty % 3), avg(qty) filter (where qty > 2), count(*) filter (where false) from sale;
+select array_agg(region || product order by price desc nulls last, qty) filter (where region = 's') from sale;
+explain (costs off) select region, product, sum(qty) from sale group by cube (region, product);
+drop table sale;
