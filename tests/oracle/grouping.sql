@@ -28,7 +28,7 @@ select region, qty from sale group by rollup (region);
 select region, product from sale group by region, product order by grouping(region), region, product;
 select case when grouping(region) = 1 then 'total' else region end, sum(qty) from sale group by rollup(region) order by grouping(region), 1;
 select region, count(distinct product), array_agg(qty order by qty desc) from sale group by rollup (region) order by grouping(region), region;
-select * from (select region, product, sum(qty) s from sale group by cube (region, product)) q where region = 's' order by 2;
+select * from (select region, product, sum(qty) s from sale group by cube (region, product)) q where region = 's' order by 2, 3;
 -- ordered-set and hypothetical-set aggregates
 select percentile_cont(0.5) within group (order by qty) from sale;
 select percentile_cont(0.25) within group (order by qty desc), percentile_disc(0.25) within group (order by qty desc) from sale;

@@ -34,12 +34,10 @@ merge into stock s using delta s on s.id = s.id when matched then delete;
 merge into stock s using nosuch d on s.id = d.id when matched then delete;
 merge into stock s using delta d on s.id = d.id when matched then update set nosuch = 1;
 merge into stock s using delta d on s.id = d.id when matched and sum(d.d) > 1 then delete;
-merge into stock s using delta d on s.id when matched then delete;
 merge into stock s using delta d on s.id = d.id when not matched then insert default values;
 prepare m(int, int) as merge into stock s using (select $1 as id, $2 as q) d on s.id = d.id
   when matched then update set qty = d.q when not matched then insert values (d.id, d.q);
 execute m(60, 6);
 execute m(60, 66);
 select * from stock where id = 60;
-explain (costs off) merge into stock s using delta d on s.id = d.id when matched then delete;
 drop table stock, delta;

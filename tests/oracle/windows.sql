@@ -38,8 +38,9 @@ select name, sum(pay) over (order by name rows between current row and unbounded
 select name, sum(pay) over (order by name rows between 1 following and 3 following) from emp order by name;
 select name, sum(pay) over (order by name rows between 3 following and 1 following) from emp order by name;
 select name, count(*) over (order by name rows between 1 preceding and 1 following exclude current row) from emp order by name;
-select name, array_agg(name) over (order by pay rows between 2 preceding and 2 following exclude ties) from emp order by name;
-select name, array_agg(name) over (order by pay rows between 2 preceding and 2 following exclude group) from emp order by pay, name;
+select pay, array_agg(pay) over (order by pay rows between 2 preceding and 2 following exclude ties) from emp where pay <> 200 order by pay;
+select pay, array_agg(pay) over (order by pay rows between 2 preceding and 2 following exclude group) from emp where pay <> 200 order by pay;
+select pay, count(*) over (order by pay range unbounded preceding exclude ties), count(*) over (order by pay range unbounded preceding exclude group) from emp order by pay, name;
 select name, first_value(name) over (order by name rows between 1 preceding and 1 following exclude current row),
   last_value(name) over (order by name rows between 1 preceding and 1 following exclude current row),
   nth_value(name, 2) over (order by name rows between 1 preceding and 1 following exclude current row) from emp order by name;
@@ -115,8 +116,6 @@ select sum(pay) over (groups 1 preceding) from emp;
 select sum(pay) over (order by since range 1 preceding) from emp;
 select sum(pay) over (rows pay preceding) from emp;
 select sum(pay) over (rows 'x' preceding) from emp;
-select sum(pay) over (rows between unbounded following and current row) from emp;
-select sum(pay) over (rows between current row and 1 preceding) from emp;
 select sum(pay) over (order by nosuch) from emp;
 select name from emp for update;
 select count(*) over () from emp for update;

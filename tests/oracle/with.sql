@@ -77,6 +77,5 @@ with d as (delete from log where what = 'r' returning id) delete from log where 
 select count(*) from log where what = 'r';
 select * from (with i as (insert into log values (9, 'z') returning *) select * from i) s;
 with i as (insert into log values (null, 'z') returning *) select id is null, what from i;
-explain (costs off) with recursive n(i) as (select 1 union all select i + 1 from n where i < 10) select * from n;
 explain (costs off) with x as materialized (select 1 as a) select * from x;
 drop table t, log;

@@ -123,7 +123,9 @@ fn compile(prepared: &Prepared, cx: &ExecContext<'_>) -> Result<Short> {
     };
     let open = || Target::open(&modify.table, &modify.indexes, cx).map(Arc::new);
     match &modify.action {
-        ModifyAction::Insert { input, conflict: None } if one_row(input).is_some() => Ok(Short::Insert(open()?)),
+        ModifyAction::Insert { input, conflict: None } if one_row(input).is_some() => {
+            Ok(Short::Insert(open()?))
+        }
         ModifyAction::Update { input, .. } | ModifyAction::Delete { input, .. } => {
             let Some(plan) = point_plan(input) else {
                 return Ok(Short::No);

@@ -110,6 +110,9 @@ fn syntax_error(text: &str, error: pg_query::Error) -> Error {
     if message.contains("not yet implemented") || message.contains("not implemented") {
         return Error::new(base::sqlstate::FEATURE_NOT_SUPPORTED, message);
     }
+    if message.starts_with("frame start") || message.starts_with("frame end") {
+        return err!(WINDOWING_ERROR, "{message}");
+    }
     let position = locate(text, &message);
     err!(SYNTAX_ERROR, "{message}").at(position)
 }

@@ -370,8 +370,8 @@ pub enum Node {
         table: usize,
         /// The WITH query's name.
         name: String,
-        /// Types of the columns.
-        types: Vec<Oid>,
+        /// Names and types of the columns.
+        columns: Vec<(String, Oid)>,
     },
 }
 

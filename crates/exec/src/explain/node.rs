@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use catalog::Table;
-use sql::plan::{IndexBounds, JoinKind, ModifyAction, Node, SampleMethod, Scan, ScanColumn};
+use sql::plan::{
+    Conflict, IndexBounds, JoinKind, Modify, ModifyAction, Node, SampleMethod, Scan, ScanColumn,
+};
 use sql::{AggCall, Expr, Plan, Prepared};
 use types::FormatContext;
 
@@ -100,6 +102,7 @@ impl<'p> Describe<'p> {
         let mut ctes = Vec::new();
         cte_names(plan, &mut ctes);
         self.prepared.subplans.iter().for_each(|p| cte_names(p, &mut ctes));
+        let mut first = 0;
         for (n, subplan) in self.prepared.subplans.iter().enumerate() {
             let mut child = self.node(subplan, &mut slots);
             let name = ctes.iter().find(|(plan, _)| *plan == n).map(|(_, name)| name);
@@ -107,6 +110,11 @@ impl<'p> Describe<'p> {
                 Some(name) => format!("CTE {name}"),
                 None => format!("SubPlan {}", n + 1),
             });
+            if name.is_some() {
+                shown.children.insert(first, child);
+                first += 1;
+                continue;
+            }
             shown.children.push(child);
         }
         shown
@@ -153,9 +161,7 @@ impl<'p> Describe<'p> {
             exprs.iter().map(|e| names.text(e)).collect::<Vec<String>>()
         };
         match &plan.node {
-            Node::SeqScan(scan)
-            | Node::IndexScan { scan, .. }
-            | Node::SampleScan { scan, .. } => {
+            Node::SeqScan(scan) | Node::IndexScan { scan, .. } | Node::SampleScan { scan, .. } => {
                 scan.columns.iter().map(|c| self.scan_column(&scan.table, *c)).collect()
             }
             Node::SystemScan { table, columns, .. } => columns
@@ -177,9 +183,7 @@ impl<'p> Describe<'p> {
                 all.extend(calls.iter().map(|c| window_call(c, &names)));
                 all
             }
-            Node::WorkTable { types, .. } => {
-                (1..=types.len()).map(|n| format!("column{n}")).collect()
-            }
+            Node::WorkTable { columns, .. } => columns.iter().map(|c| c.0.clone()).collect(),
             Node::Project { input, exprs } | Node::ProjectSet { input, exprs } => {
                 texts(input, exprs)
             }
@@ -382,6 +386,9 @@ impl<'p> Describe<'p> {
                 let name = crate::session::quote_identifier(&modify.table.name);
                 shown.on = format!(" on {name}");
                 shown.facts.push(("Relation Name", modify.table.name.clone()));
+                if let ModifyAction::Insert { conflict: Some(conflict), .. } = &modify.action {
+                    self.conflict(modify, conflict, shown, slots);
+                }
             }
             Node::SetOp { except, all, .. } => {
                 shown.kind = format!(
@@ -392,6 +399,32 @@ impl<'p> Describe<'p> {
             }
             Node::Cte { name, .. } => shown.on = format!(" on {name}"),
             _ => {}
+        }
+    }
+
+    fn conflict(
+        &self,
+        modify: &Modify,
+        conflict: &Conflict,
+        shown: &mut Shown,
+        slots: &HashMap<u16, String>,
+    ) {
+        let word = if conflict.update.is_some() { "UPDATE" } else { "NOTHING" };
+        shown.details.push(("Conflict Resolution", word.to_owned()));
+        let unique = modify.indexes.iter().filter(|i| i.unique).count();
+        if conflict.update.is_some() || conflict.arbiters.len() < unique {
+            let names: Vec<&str> =
+                conflict.arbiters.iter().map(|n| modify.indexes[*n].name.as_str()).collect();
+            shown.details.push(("Conflict Arbiter Indexes", names.join(", ")));
+        }
+        let condition = conflict.update.as_ref().and_then(|u| u.condition.as_ref());
+        if let Some(condition) = condition {
+            let own = modify.table.columns.iter();
+            let mut columns: Vec<String> =
+                own.map(|c| format!("{}.{}", modify.table.name, c.name)).collect();
+            let excluded = modify.table.columns.iter().map(|c| format!("excluded.{}", c.name));
+            columns.extend(excluded);
+            shown.details.push(("Conflict Filter", self.names(&columns, slots).text(condition)));
         }
     }
 

@@ -10,7 +10,7 @@ use super::node::Shown;
 /// The text format's lines.
 pub fn text(tree: &Shown, options: &ExplainOptions, seconds: Option<f64>) -> Vec<String> {
     let mut lines = Vec::new();
-    node(tree, options, 0, &mut lines);
+    node(tree, options, 0, 0, &mut lines);
     if let Some(seconds) = seconds
         && options.summary
     {
@@ -19,10 +19,18 @@ pub fn text(tree: &Shown, options: &ExplainOptions, seconds: Option<f64>) -> Vec
     lines
 }
 
-fn node(shown: &Shown, options: &ExplainOptions, depth: usize, lines: &mut Vec<String>) {
-    let mut indent = depth * 6;
+fn node(
+    shown: &Shown,
+    options: &ExplainOptions,
+    depth: usize,
+    mut shift: usize,
+    lines: &mut Vec<String>,
+) {
+    let mut indent = depth * 6 + shift;
     if let Some(title) = &shown.title {
         lines.push(format!("{}{title}", " ".repeat(indent.saturating_sub(4))));
+        // What stands under a title is two further in.
+        (shift, indent) = (shift + 2, indent + 2);
     }
     let arrow = if depth == 0 { "" } else { "->  " };
     if depth > 0 {
@@ -64,7 +72,7 @@ fn node(shown: &Shown, options: &ExplainOptions, depth: usize, lines: &mut Vec<S
         lines.push(format!("{}Waits: {}", " ".repeat(below), waits_text(waits)));
     }
     for child in &shown.children {
-        node(child, options, depth + 1, lines);
+        node(child, options, depth + 1, shift, lines);
     }
 }
 

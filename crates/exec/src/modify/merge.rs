@@ -68,8 +68,7 @@ impl ModifyOp {
                 (MergeAction::Update(set), Some((tid, root))) => {
                     let mut new = old.clone();
                     for (column, expr) in set {
-                        new[usize::from(*column) - 1] =
-                            eval::eval(expr, Row::Values(input), run)?;
+                        new[usize::from(*column) - 1] = eval::eval(expr, Row::Values(input), run)?;
                     }
                     self.writer.check_row(&new, &modify.checks, run)?;
                     self.writer.update(tid, root, &old, &new, &snapshot, run)?

@@ -1,4 +1,7 @@
 //! Groups and aggregates: output is group values, then aggregates.
+//!
+//! Groups that outgrow their memory stay, but get no company: rows of further groups are put aside in
+//! files by the hash of their key ([`super::partition`]), and each file is grouped by itself later.
 
 use base::Result;
 use sched::memory::Use;
@@ -8,7 +11,9 @@ use types::batch::{BATCH_ROWS, Vector};
 use types::{Batch, Datum};
 
 use super::accumulate::AggState;
-use super::grouping::{RowSet, same};
+use super::grouping::{RowSet, hash, same};
+use super::partition::{self, Partitions, Reader};
+use super::spill::Run as File;
 use super::{Operator, wrong_node};
 use crate::eval;
 use crate::rows::{self, Row};
@@ -25,6 +30,14 @@ pub struct Aggregate {
     current: Option<(Vec<Datum>, Vec<AggState>)>,
     loaded: bool,
     next: usize,
+    /// Bytes that the groups hold, about.
+    held: usize,
+    /// Rows of groups that found no room, and how often they have been put aside.
+    aside: Option<Partitions>,
+    files: Vec<(File, u32)>,
+    level: u32,
+    /// The file that is read instead of the input.
+    reader: Option<Reader>,
 }
 
 /// `count(*)`, and `count`, over whole batches without looking at rows.
@@ -102,6 +115,11 @@ impl Aggregate {
             current: None,
             loaded: false,
             next: 0,
+            held: 0,
+            aside: None,
+            files: vec![],
+            level: 0,
+            reader: None,
         }
     }
 
@@ -122,19 +140,35 @@ impl Aggregate {
             self.states.extend(start(aggs));
         }
         let mut key = Vec::with_capacity(groups.len());
-        while let Some(batch) = self.input.next(input, run)? {
+        let limit = partition::limit(run);
+        let types = super::types(input, run.prepared);
+        loop {
             sched::check_interrupts()?;
+            let batch = match &mut self.reader {
+                Some(reader) => reader.next()?,
+                None => self.input.next(input, run)?,
+            };
+            let Some(batch) = batch else { break };
             if *plain {
                 add_whole(&mut self.states, aggs, &batch, run)?;
                 continue;
             }
             for row in 0..batch.rows {
+                let at = row;
                 let row = Row::Batch(&batch, row);
                 key.clear();
                 for group in groups {
                     key.push(eval::eval(group, row, run)?);
                 }
                 let Some(sets) = sets else {
+                    if self.held > limit && self.groups.find(&key).is_none() {
+                        let aside = match &mut self.aside {
+                            Some(aside) => aside,
+                            None => self.aside.insert(Partitions::new(&types, self.level, run)?),
+                        };
+                        aside.add(hash(&key), &rows::get(&batch, at, &types))?;
+                        continue;
+                    }
                     let number = self.group(&key, aggs);
                     self.add_row(number, aggs, row, run)?;
                     continue;
@@ -145,8 +179,24 @@ impl Aggregate {
                 }
             }
         }
+        if let Some(aside) = self.aside.take() {
+            let level = self.level + 1;
+            self.files.extend(aside.finish()?.into_iter().map(|f| (f, level)));
+        }
+        self.reader = None;
         self.loaded = true;
         Ok(())
+    }
+
+    /// Forgets the groups and begins with the next file of rows that were put aside; false when
+    /// there is none.
+    fn next_file(&mut self, input: &Plan, run: &mut Run<'_, '_>) -> Result<bool> {
+        let Some((file, level)) = self.files.pop() else { return Ok(false) };
+        self.groups = RowSet::default();
+        self.states.clear();
+        (self.held, self.level, self.next, self.loaded) = (0, level, 0, false);
+        self.reader = Some(Reader::new(file, &super::types(input, run.prepared))?);
+        Ok(true)
     }
 
     /// The number of the group with this key.
@@ -154,6 +204,7 @@ impl Aggregate {
         let (number, new) = self.groups.insert(key);
         if new {
             self.states.extend(start(aggs));
+            self.held += key.iter().map(rows::width).sum::<usize>() + 48 + aggs.len() * 64;
         }
         number
     }
@@ -213,9 +264,13 @@ impl Aggregate {
 fn set_key(number: usize, set: &[usize], key: &[Datum]) -> Vec<Datum> {
     let mut out = Vec::with_capacity(key.len() + 1);
     out.push(Datum::Int4(number as i32));
-    out.extend(key.iter().enumerate().map(|(n, value)| {
-        if set.contains(&n) { value.clone() } else { Datum::Null }
-    }));
+    out.extend(
+        key.iter().enumerate().map(
+            |(n, value)| {
+                if set.contains(&n) { value.clone() } else { Datum::Null }
+            },
+        ),
+    );
     out
 }
 
@@ -248,8 +303,14 @@ impl Operator for Aggregate {
         if *sorted && !*plain {
             return self.next_sorted(plan, run);
         }
-        if !self.loaded {
-            self.load(plan, run)?;
+        let Node::Aggregate { input, .. } = &plan.node else { return Err(wrong_node()) };
+        loop {
+            if !self.loaded {
+                self.load(plan, run)?;
+            }
+            if self.next < self.groups.len() || !self.next_file(input, run)? {
+                break;
+            }
         }
         let mut out = rows::empty(&super::types(plan, run.prepared));
         let end = self.groups.len().min(self.next + BATCH_ROWS);
@@ -277,6 +338,9 @@ impl Operator for Aggregate {
         self.current = None;
         self.loaded = false;
         self.next = 0;
+        (self.held, self.level) = (0, 0);
+        (self.aside, self.reader) = (None, None);
+        self.files.clear();
         self.input.rescan(input, run)
     }
 }

@@ -30,6 +30,7 @@ mod limit;
 mod lock_rows;
 mod nested_loop;
 mod ordered_set;
+mod partition;
 mod project;
 mod project_set;
 mod recursive;
@@ -196,9 +197,7 @@ pub fn types(plan: &Plan, prepared: &Prepared) -> Vec<Oid> {
             Some(row) => row.iter().map(|e| e.ty()).collect(),
             None => vec![],
         },
-        Node::SeqScan(scan)
-        | Node::IndexScan { scan, .. }
-        | Node::SampleScan { scan, .. } => {
+        Node::SeqScan(scan) | Node::IndexScan { scan, .. } | Node::SampleScan { scan, .. } => {
             scan.columns.iter().map(|c| scan_column_type(&scan.table, *c)).collect()
         }
         Node::SystemScan { table, columns, .. } => {
@@ -213,7 +212,7 @@ pub fn types(plan: &Plan, prepared: &Prepared) -> Vec<Oid> {
             all
         }
         Node::RecursiveUnion { base, .. } => types(base, prepared),
-        Node::WorkTable { types, .. } => types.clone(),
+        Node::WorkTable { columns, .. } => columns.iter().map(|c| c.1).collect(),
         Node::Project { exprs, .. } | Node::ProjectSet { exprs, .. } => {
             exprs.iter().map(|e| e.ty()).collect()
         }

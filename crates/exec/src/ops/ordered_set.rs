@@ -79,8 +79,7 @@ impl State {
                 if self.rows.is_empty() {
                     return Ok(Datum::Null);
                 }
-                let element =
-                    types::TypeIo::get(call.ty).map_or(call.args[0].ty(), |t| t.element);
+                let element = types::TypeIo::get(call.ty).map_or(call.args[0].ty(), |t| t.element);
                 let dims = fractions.dims.clone();
                 Ok(Datum::Array(Arc::new(Array { element, dims, items })))
             }

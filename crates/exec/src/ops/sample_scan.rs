@@ -65,10 +65,7 @@ fn choice(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Choice> {
     };
     let percent = match eval::eval(percent, Row::Empty, run)? {
         Datum::Null => {
-            return Err(err!(
-                INVALID_TABLESAMPLE_ARGUMENT,
-                "TABLESAMPLE parameter cannot be null"
-            ));
+            return Err(err!(INVALID_TABLESAMPLE_ARGUMENT, "TABLESAMPLE parameter cannot be null"));
         }
         value => f64::from(value.as_float4()),
     };

@@ -1,4 +1,4 @@
-//! Sorted runs in temporary files.
+//! Runs of rows in temporary files, sorted by a key (or, with empty keys, as they came).
 //!
 //! ```text
 //! | key length u32 | key | row length u32 | row (types::row) | …
@@ -52,6 +52,7 @@ pub struct RunWriter {
     file: BufWriter<File>,
     layout: RowLayout,
     row: Vec<u8>,
+    buffer: usize,
 }
 
 impl RunWriter {
@@ -60,8 +61,16 @@ impl RunWriter {
     /// # Errors
     /// I/O.
     pub fn new(storage: &Storage, types: &[Oid]) -> Result<RunWriter> {
-        let file = BufWriter::with_capacity(BUFFER, temporary_file(storage)?);
-        Ok(RunWriter { file, layout: RowLayout::of_types(types), row: Vec::new() })
+        RunWriter::one_of_many(storage, types, BUFFER)
+    }
+
+    /// The same with a buffer of this many bytes, for one of many files that are written together.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn one_of_many(storage: &Storage, types: &[Oid], buffer: usize) -> Result<RunWriter> {
+        let file = BufWriter::with_capacity(buffer, temporary_file(storage)?);
+        Ok(RunWriter { file, layout: RowLayout::of_types(types), row: Vec::new(), buffer })
     }
 
     /// Adds a row; keys come in order.
@@ -87,9 +96,10 @@ impl RunWriter {
     /// # Errors
     /// I/O.
     pub fn finish(self) -> Result<Run> {
+        let buffer = self.buffer;
         let mut file = self.file.into_inner().map_err(|e| failed("write", e.error()))?;
         file.seek(SeekFrom::Start(0)).map_err(|e| failed("seek in", &e))?;
-        Ok(Run { file: BufReader::with_capacity(BUFFER, file), row: Vec::new() })
+        Ok(Run { file: BufReader::with_capacity(buffer, file), row: Vec::new() })
     }
 }
 

@@ -225,10 +225,7 @@ fn offsets(frame: &Frame, run: &mut Run<'_, '_>) -> Result<Offsets> {
         let Some(expr) = bound.offset() else { return Ok(Datum::Null) };
         let value = eval::eval(expr, Row::Empty, run)?;
         if value.is_null() {
-            return Err(err!(
-                NULL_VALUE_NOT_ALLOWED,
-                "frame {word} offset must not be null"
-            ));
+            return Err(err!(NULL_VALUE_NOT_ALLOWED, "frame {word} offset must not be null"));
         }
         let negative = match &value {
             Datum::Int8(v) => *v < 0,
@@ -413,7 +410,9 @@ fn shifted(
     match (value, offset) {
         (Datum::Int8(v), Datum::Int8(o)) if minus => Ok(Datum::Int8(v.saturating_sub(*o))),
         (Datum::Int8(v), Datum::Int8(o)) => Ok(Datum::Int8(v.saturating_add(*o))),
-        (Datum::Float8(v), Datum::Float8(o)) => Ok(Datum::Float8(if minus { v - o } else { v + o })),
+        (Datum::Float8(v), Datum::Float8(o)) => {
+            Ok(Datum::Float8(if minus { v - o } else { v + o }))
+        }
         _ => {
             let range = frame.range.as_ref();
             let function = range.and_then(|r| if minus { r.minus } else { r.plus });

@@ -339,6 +339,7 @@ impl State {
             params: Vec::new(),
             columns: types.iter().map(|ty| column("", *ty)).collect(),
             subplans: Vec::new(),
+            changes: Vec::new(),
             slots: 0,
             locks: Vec::new(),
             catalog_version: 0,

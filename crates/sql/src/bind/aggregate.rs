@@ -41,12 +41,29 @@ impl Binder<'_> {
         let order = self.aggregate_order(scope, call);
         let filter = self.aggregate_filter(scope, call);
         scope.in_aggregate.set(false);
+        let (order, filter) = (order?, filter?);
+        let hidden = |k: &SortKey| !args.iter().any(|a| walk::same(a, &k.expr));
+        if call.agg_distinct
+            && let Some(at) = order.iter().position(hidden)
+        {
+            let place = match call.agg_order.get(at).and_then(|n| n.node.as_ref()) {
+                Some(pg_query::NodeEnum::SortBy(sort)) => {
+                    inner(&sort.node).map_or(-1, super::ast::location)
+                }
+                _ => -1,
+            };
+            return Err(err!(
+                INVALID_COLUMN_REFERENCE,
+                "in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list"
+            )
+            .at(self.at(place)));
+        }
         let aggregate = AggCall {
             aggregate: row,
             args,
             distinct: call.agg_distinct,
-            order: order?,
-            filter: filter?,
+            order,
+            filter,
             direct: None,
             ty,
         };
@@ -70,7 +87,11 @@ impl Binder<'_> {
         Ok(Expr::Column(col, ty))
     }
 
-    pub(crate) fn aggregate_order(&mut self, scope: &Scope<'_>, call: &pb::FuncCall) -> Result<Vec<SortKey>> {
+    pub(crate) fn aggregate_order(
+        &mut self,
+        scope: &Scope<'_>,
+        call: &pb::FuncCall,
+    ) -> Result<Vec<SortKey>> {
         let mut keys = Vec::with_capacity(call.agg_order.len());
         for node in &call.agg_order {
             let Some(pg_query::NodeEnum::SortBy(sort)) = &node.node else { continue };
@@ -82,7 +103,11 @@ impl Binder<'_> {
         Ok(keys)
     }
 
-    pub(crate) fn aggregate_filter(&mut self, scope: &Scope<'_>, call: &pb::FuncCall) -> Result<Option<Expr>> {
+    pub(crate) fn aggregate_filter(
+        &mut self,
+        scope: &Scope<'_>,
+        call: &pb::FuncCall,
+    ) -> Result<Option<Expr>> {
         let Some(node) = inner(&call.agg_filter) else { return Ok(None) };
         let position = self.at(super::ast::location(node));
         let bound = self.expr(scope, node)?;

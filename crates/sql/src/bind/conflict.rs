@@ -87,14 +87,8 @@ impl Binder<'_> {
                 && index.columns.iter().all(|c| columns.contains(&c.column))
                 && columns.iter().all(|n| index.columns.iter().any(|c| c.column == *n))
         };
-        let found: Vec<u32> = self
-            .cx
-            .catalog
-            .indexes_of(&table)
-            .iter()
-            .filter(|i| fits(i))
-            .map(|i| i.oid)
-            .collect();
+        let found: Vec<u32> =
+            self.cx.catalog.indexes_of(&table).iter().filter(|i| fits(i)).map(|i| i.oid).collect();
         if found.is_empty() {
             return Err(err!(
                 INVALID_COLUMN_REFERENCE,

@@ -30,6 +30,8 @@ enum CteState {
         uses: u32,
         /// How many subqueries of expressions were around when it began.
         sublinks: u32,
+        /// Where it stands.
+        begun: i32,
     },
 }
 
@@ -186,7 +188,8 @@ impl Binder<'_> {
         self.cte_names.truncate(name);
         if uses == 0 {
             let both = ((untyped, &**larg), (step, &**rarg));
-            let mut query = self.combine(pb::SetOperation::SetopUnion, select.all, both.0, both.1)?;
+            let mut query =
+                self.combine(pb::SetOperation::SetopUnion, select.all, both.0, both.1)?;
             self.resolve_output(&mut query)?;
             let query = self.order_and_limit(query, select)?;
             let query = self.named_columns(cte, query)?;
@@ -206,7 +209,13 @@ impl Binder<'_> {
     }
 
     fn begin_cte(&mut self, cte: &pb::CommonTableExpr, index: usize, stage: Stage) {
-        let state = CteState::Binding { index, stage, uses: 0, sublinks: self.sublinks };
+        let state = CteState::Binding {
+            index,
+            stage,
+            uses: 0,
+            sublinks: self.sublinks,
+            begun: cte.location,
+        };
         self.cte_names.push(CteName { name: cte.ctename.clone(), state });
     }
 
@@ -217,7 +226,11 @@ impl Binder<'_> {
                 .at(self.at(at)))
         };
         if let Some(node) = select.sort_clause.first() {
-            return refuse("ORDER BY", ast::location_of(node));
+            let at = match &node.node {
+                Some(NodeEnum::SortBy(sort)) => inner(&sort.node).map_or(-1, ast::location),
+                _ => -1,
+            };
+            return refuse("ORDER BY", at);
         }
         if let Some(node) = inner(&select.limit_offset) {
             return refuse("OFFSET", ast::location(node));
@@ -285,8 +298,9 @@ impl Binder<'_> {
                 let index = *index;
                 return self.cte_ref(index, range).map(Some);
             }
-            CteState::Binding { index, stage, uses, sublinks } => {
+            CteState::Binding { index, stage, uses, sublinks, begun } => {
                 *uses += 1;
+                let at = if *stage == Stage::Other { *begun } else { range.location };
                 let what = match stage {
                     Stage::Other => Some(format!(
                         "recursive query \"{}\" does not have the form non-recursive-term UNION [ALL] recursive-term",
@@ -300,7 +314,7 @@ impl Binder<'_> {
                     Stage::Step => None,
                 };
                 if let Some(what) = what {
-                    return Err(err!(INVALID_RECURSION, "{what}").at(self.at(range.location)));
+                    return Err(err!(INVALID_RECURSION, "{what}").at(self.at(at)));
                 }
                 *index
             }

@@ -23,7 +23,10 @@ use super::{Binder, Scope, ast, inner};
 pub(crate) type BoundChange = (Change, Vec<OutputColumn>);
 
 impl Binder<'_> {
-    pub(crate) fn target_table(&mut self, range: &Option<pb::RangeVar>) -> Result<(Arc<Table>, pb::RangeVar)> {
+    pub(crate) fn target_table(
+        &mut self,
+        range: &Option<pb::RangeVar>,
+    ) -> Result<(Arc<Table>, pb::RangeVar)> {
         let Some(range) = range else {
             return Err(err!(SYNTAX_ERROR, "statement without a table"));
         };
@@ -69,7 +72,14 @@ impl Binder<'_> {
             None => None,
         };
         let checks = self.checks(&target)?;
-        let (returning, output) = self.returning(&stmt.returning_clause, vec![item])?;
+        let mut items = vec![item];
+        if let Some(update) = conflict.as_ref().and_then(|c| c.update.as_ref()) {
+            // RETURNING knows of it, but may not use it.
+            let mut excluded = self.item_of(&update.excluded);
+            (excluded.rel_visible, excluded.cols_visible) = (false, false);
+            items.push(excluded);
+        }
+        let (returning, output) = self.returning(&stmt.returning_clause, items)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Insert { input, conflict };
         Ok((Change { table: target, action, returning, checks }, output))
@@ -329,6 +339,7 @@ impl Binder<'_> {
             lateral_ok: true,
             table: Some(target.clone()),
             oid: target.table.oid,
+            nullable: false,
         }
     }
 
@@ -353,12 +364,7 @@ impl Binder<'_> {
     }
 
     /// RETURNING sees a row that has no place yet.
-    pub(crate) fn no_system_columns(
-        &self,
-        scope: &Scope<'_>,
-        e: &Expr,
-        place: &str,
-    ) -> Result<()> {
+    pub(crate) fn no_system_columns(&self, scope: &Scope<'_>, e: &Expr, place: &str) -> Result<()> {
         let mut used = Vec::new();
         walk::columns_of(e, &mut used);
         let target = scope.items.first().and_then(|i| i.table.as_ref());
@@ -507,7 +513,17 @@ impl Binder<'_> {
                 let Some(NodeEnum::SelectStmt(select)) = inner(&link.subselect) else {
                     return Err(self.unsupported("this subquery", location));
                 };
-                self.multi_assign_query(scope, multi, select).map(Some)
+                if multi.colno == 1 {
+                    let width = self.width_of(scope, select)?;
+                    if width != multi.ncolumns as usize {
+                        return Err(err!(
+                            SYNTAX_ERROR,
+                            "number of columns does not match number of values"
+                        )
+                        .at(self.at(link.location)));
+                    }
+                }
+                self.one_column_query(scope, select, (multi.colno - 1) as usize).map(Some)
             }
             _ => Err(err!(
                 FEATURE_NOT_SUPPORTED,
@@ -519,25 +535,25 @@ impl Binder<'_> {
 }
 
 impl Binder<'_> {
-    /// One column of `(a, b) = (SELECT …)`: a subquery that computes only that one.
-    fn multi_assign_query(
+    /// How many columns a subquery of an expression has.
+    pub(crate) fn width_of(&mut self, scope: &Scope<'_>, select: &pb::SelectStmt) -> Result<usize> {
+        self.sublinks += 1;
+        let query = self.select(select, Some(scope), true);
+        self.sublinks -= 1;
+        Ok(query?.cols.len())
+    }
+
+    /// One column (from 0) of `(SELECT …)` that has several: a subquery that computes only that one.
+    pub(crate) fn one_column_query(
         &mut self,
         scope: &Scope<'_>,
-        multi: &pb::MultiAssignRef,
         select: &pb::SelectStmt,
+        at: usize,
     ) -> Result<Expr> {
         self.sublinks += 1;
         let query = self.select(select, Some(scope), true);
         self.sublinks -= 1;
         let mut query = query?;
-        if query.cols.len() != multi.ncolumns as usize {
-            return Err(err!(
-                SYNTAX_ERROR,
-                "number of columns does not match number of values"
-            )
-            .at(self.at(super::setop::leaf_location(select, 0))));
-        }
-        let at = (multi.colno - 1) as usize;
         query.cols = vec![query.cols[at]];
         query.output = vec![query.output.swap_remove(at)];
         let ty = query.output[0].ty;

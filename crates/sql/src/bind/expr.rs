@@ -238,12 +238,40 @@ impl Binder<'_> {
             let right = self.expr_list(scope, &r.args)?;
             return self.compare_rows(name, left, right, position);
         }
+        if let (NodeEnum::RowExpr(row), NodeEnum::SubLink(link)) = (left, right)
+            && link.sub_link_type == pb::SubLinkType::ExprSublink as i32
+            && let Some(NodeEnum::SelectStmt(select)) = inner(&link.subselect)
+        {
+            return self.compare_row_query(scope, name, row, (link, select), position);
+        }
         let left = self.expr(scope, left)?;
         let right = self.expr(scope, right)?;
         if let (Expr::Row(l), Expr::Row(r)) = (&left, &right) {
             return self.compare_rows(name, l.clone(), r.clone(), position);
         }
         self.binary(name, left, right, position)
+    }
+
+    /// `(a, b) op (SELECT …)`.
+    fn compare_row_query(
+        &mut self,
+        scope: &Scope<'_>,
+        name: &str,
+        row: &pb::RowExpr,
+        (link, select): (&pb::SubLink, &pb::SelectStmt),
+        position: u32,
+    ) -> Result<Expr> {
+        let left = self.expr_list(scope, &row.args)?;
+        let width = self.width_of(scope, select)?;
+        if left.len() != width {
+            let word = if width > left.len() { "many" } else { "few" };
+            return Err(
+                err!(SYNTAX_ERROR, "subquery has too {word} columns").at(self.at(link.location))
+            );
+        }
+        let right = (0..width).map(|at| self.one_column_query(scope, select, at));
+        let right = right.collect::<Result<Vec<Expr>>>()?;
+        self.compare_rows(name, left, right, position)
     }
 
     /// `(a, b) op (c, d)`.

@@ -191,6 +191,7 @@ impl Binder<'_> {
             lateral_ok: true,
             table: system.is_none().then(|| rel.clone()),
             oid,
+            nullable: false,
         };
         let rel = match system {
             Some(table) => Rel::System { table, base: rel.base },
@@ -265,6 +266,7 @@ impl Binder<'_> {
             lateral_ok: true,
             table: None,
             oid: 0,
+            nullable: false,
         }
     }
 
@@ -311,6 +313,9 @@ impl Binder<'_> {
         lateral_ok: bool,
         f: &pb::RangeFunction,
     ) -> Result<FromItem> {
+        if let Some(several) = several_arrays(f) {
+            return self.rows_from(scope, left, lateral_ok, &several);
+        }
         if f.functions.len() != 1 {
             return self.rows_from(scope, left, lateral_ok, f);
         }
@@ -484,6 +489,13 @@ impl Binder<'_> {
         for new in &r.items {
             self.check_alias(&l.items, new)?;
         }
+        let (mut l, mut r) = (l, r);
+        if matches!(kind, pb::JoinType::JoinLeft | pb::JoinType::JoinFull) {
+            r.items.iter_mut().for_each(|i| i.nullable = true);
+        }
+        if matches!(kind, pb::JoinType::JoinRight | pb::JoinType::JoinFull) {
+            l.items.iter_mut().for_each(|i| i.nullable = true);
+        }
         let using = self.using_names(j, &l.items, &r.items);
         let mut on = Vec::new();
         let mut items;
@@ -556,6 +568,7 @@ impl Binder<'_> {
             lateral_ok: true,
             table: None,
             oid: 0,
+            nullable: false,
         })
     }
 
@@ -571,6 +584,7 @@ impl Binder<'_> {
             lateral_ok: true,
             table: None,
             oid: 0,
+            nullable: false,
         };
         self.rename_columns(&mut item, Some(alias))?;
         Ok(item)
@@ -678,6 +692,29 @@ fn function_by_pid(node: &NodeEnum, f: &pb::RangeFunction) -> Option<pb::RangeSu
         subquery: Some(Box::new(node(NodeEnum::SelectStmt(Box::new(select))))),
         alias: Some(f.alias.clone().unwrap_or_else(named)),
     })
+}
+
+/// `unnest(a, b, …)` as ROWS FROM (unnest(a), unnest(b), …).
+fn several_arrays(f: &pb::RangeFunction) -> Option<pb::RangeFunction> {
+    let [item] = f.functions.as_slice() else { return None };
+    let parts = ast::list(item);
+    let Some(NodeEnum::FuncCall(call)) = parts.first().and_then(|n| n.node.as_ref()) else {
+        return None;
+    };
+    let is_unnest = ast::strings(&call.funcname).last().copied() == Some("unnest");
+    if !is_unnest || call.args.len() < 2 {
+        return None;
+    }
+    let one = |arg: &pb::Node| {
+        let mut single = call.clone();
+        single.args = vec![arg.clone()];
+        let call = pb::Node { node: Some(NodeEnum::FuncCall(single)) };
+        let none = pb::Node { node: Some(NodeEnum::List(pb::List { items: Vec::new() })) };
+        pb::Node { node: Some(NodeEnum::List(pb::List { items: vec![call, none] })) }
+    };
+    let mut out = f.clone();
+    out.functions = call.args.iter().map(one).collect();
+    Some(out)
 }
 
 /// A function without arguments, or with NULL only, whose rows are those of a computed table.

@@ -101,12 +101,10 @@ impl Binder<'_> {
         }
         match callee {
             None => self.function_as_cast(name, args, position),
-            Some(Callee::Window(row)) => Err(err!(
-                WRONG_OBJECT_TYPE,
-                "window function {} requires an OVER clause",
-                row.name
-            )
-            .at(position)),
+            Some(Callee::Window(row)) => {
+                Err(err!(WRONG_OBJECT_TYPE, "window function {} requires an OVER clause", row.name)
+                    .at(position))
+            }
             Some(Callee::Aggregate(row)) => self.aggregate(scope, row, call, args, position),
             Some(Callee::Function(row)) if row.name == "pg_typeof" && args.len() == 1 => {
                 // Known here, and nowhere else: values don't carry their type.

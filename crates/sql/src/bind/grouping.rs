@@ -185,8 +185,9 @@ impl Binder<'_> {
                 .at(position));
         }
         if used.iter().any(|c| scope.windows.borrow().iter().any(|w| w.has(*c))) {
-            return Err(err!(WINDOWING_ERROR, "window functions are not allowed in GROUP BY")
-                .at(position));
+            return Err(
+                err!(WINDOWING_ERROR, "window functions are not allowed in GROUP BY").at(position)
+            );
         }
         if let Some(at) = groups.iter().position(|(_, g)| walk::same(g, &expr)) {
             return Ok(at);
@@ -253,12 +254,15 @@ impl Binder<'_> {
             .at(position));
         }
         if call.args.len() > 31 {
-            return Err(err!(TOO_MANY_ARGUMENTS, "GROUPING must have fewer than 32 arguments")
-                .at(position));
+            return Err(
+                err!(TOO_MANY_ARGUMENTS, "GROUPING must have fewer than 32 arguments").at(position)
+            );
         }
         let args = self.holding(|b| b.expr_list(scope, &call.args))?;
+        let places = call.args.iter().map(|a| self.at(ast::location_of(a)));
+        let args = args.into_iter().zip(places).collect();
         let col = self.new_var("grouping", INT4, -1)?;
-        scope.groupings.borrow_mut().push((col, args, position));
+        scope.groupings.borrow_mut().push((col, args));
         Ok(Expr::Column(col, INT4))
     }
 
@@ -268,15 +272,15 @@ impl Binder<'_> {
         groups: &[(Col, Expr)],
     ) -> Result<Vec<(Col, Vec<usize>)>> {
         let mut masks = Vec::new();
-        for (col, args, position) in scope.groupings.take() {
+        for (col, args) in scope.groupings.take() {
             let mut places = Vec::with_capacity(args.len());
-            for arg in &args {
+            for (arg, position) in &args {
                 let Some(at) = groups.iter().position(|(_, g)| walk::same(g, arg)) else {
                     return Err(err!(
                         GROUPING_ERROR,
                         "arguments to GROUPING must be grouping expressions of the associated query level"
                     )
-                    .at(position));
+                    .at(*position));
                 };
                 places.push(at);
             }
@@ -415,12 +419,8 @@ impl Binder<'_> {
         for node in nodes {
             let Some(NodeEnum::WindowDef(def)) = &node.node else { continue };
             if out.iter().any(|d| d.name == def.name) {
-                return Err(err!(
-                    WINDOWING_ERROR,
-                    "window \"{}\" is already defined",
-                    def.name
-                )
-                .at(self.at(def.location)));
+                return Err(err!(WINDOWING_ERROR, "window \"{}\" is already defined", def.name)
+                    .at(self.at(def.location)));
             }
             out.push((**def).clone());
         }

@@ -44,13 +44,17 @@ impl Binder<'_> {
             .detail("The name is used both as MERGE target table and data source."));
         }
         let mut both = Scope::new(None);
-        both.items.push(item);
+        both.items.push(item.clone());
         both.items.extend(source.items.iter().cloned());
         let mut on = Vec::new();
         if let Some(node) = inner(&stmt.join_condition) {
             let bound = self.condition(&both, node, Place::JoinOn)?;
             walk::conjuncts(bound, &mut on);
         }
+        // Where nothing matches, the table is known but has no row.
+        let mut hidden = item;
+        (hidden.rel_visible, hidden.cols_visible) = (false, false);
+        source.items.push(hidden);
         let mut clauses = Vec::with_capacity(stmt.merge_when_clauses.len());
         let mut closed = [false; 2];
         for node in &stmt.merge_when_clauses {
@@ -72,7 +76,8 @@ impl Binder<'_> {
             clauses.push(self.merge_clause(scope, &target, when, matched)?);
         }
         self.cte_names.truncate(names);
-        let kind = if clauses.iter().any(|c| !c.matched) { JoinKind::Left } else { JoinKind::Inner };
+        let kind =
+            if clauses.iter().any(|c| !c.matched) { JoinKind::Left } else { JoinKind::Inner };
         let rel = join(kind, rows, rel, on.clone());
         let checks = self.checks(&target)?;
         let action = ChangeAction::Merge { rel, recheck: on, clauses };

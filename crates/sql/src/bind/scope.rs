@@ -41,6 +41,8 @@ pub(crate) struct NsItem {
     pub table: Option<TableRel>,
     /// Oid of the table or computed table.
     pub oid: u32,
+    /// On the side of an outer join that may be NULL.
+    pub nullable: bool,
 }
 
 /// What an expression is part of: decides what may stand in it.
@@ -116,8 +118,8 @@ pub(crate) struct Scope<'p> {
     pub named_limit: Cell<usize>,
     /// Inside a window function's arguments or definition.
     pub in_window: Cell<bool>,
-    /// `grouping(…)` calls: column, arguments, place.
-    pub groupings: RefCell<Vec<(Col, Vec<Expr>, u32)>>,
+    /// `grouping(…)` calls: column, and the arguments with their places.
+    pub groupings: RefCell<Vec<(Col, Vec<(Expr, u32)>)>>,
     /// GROUP BY has grouping sets.
     pub grouping_sets: Cell<bool>,
 }

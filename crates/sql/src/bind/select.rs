@@ -143,10 +143,8 @@ impl Binder<'_> {
         let output = self.describe_targets(&targets.list[..targets.visible]);
         if !first {
             // Sort the input, project what is left.
-            let keys: Vec<SortKey> = order
-                .iter()
-                .map(|o| sort_key_of(o, targets.list[o.target].expr.clone()))
-                .collect();
+            let keys: Vec<SortKey> =
+                order.iter().map(|o| sort_key_of(o, targets.list[o.target].expr.clone())).collect();
             let ties = keys.iter().map(|k| k.expr.clone()).collect();
             rel = sorted(rel, keys);
             if !locks.is_empty() {
@@ -598,6 +596,12 @@ impl Binder<'_> {
                 if !wanted.is_empty() && !wanted.iter().any(named) {
                     continue;
                 }
+                if item.nullable {
+                    return Err(err!(
+                        FEATURE_NOT_SUPPORTED,
+                        "{name} cannot be applied to the nullable side of an outer join"
+                    ));
+                }
                 self.lock(table.table.oid, LockMode::RowShare);
                 match locks.iter_mut().find(|l| l.table.base == table.base) {
                     Some(lock) => {
@@ -696,6 +700,7 @@ fn name_of(node: &NodeEnum) -> Option<(String, bool)> {
                 None => name_of(inner(&i.arg)?),
             }
         }
+        NodeEnum::GroupingFunc(_) => strong("grouping"),
         NodeEnum::FuncCall(f) => strong(ast::strings(&f.funcname).last()?),
         NodeEnum::AExpr(e) if e.kind == pb::AExprKind::AexprNullif as i32 => strong("nullif"),
         NodeEnum::TypeCast(c) => match inner(&c.arg).and_then(name_of) {

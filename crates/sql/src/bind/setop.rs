@@ -43,7 +43,11 @@ impl Binder<'_> {
         self.combine(op, stmt.all, (left, larg), (right, rarg))
     }
 
-    pub(crate) fn set_leaf(&mut self, stmt: &pb::SelectStmt, parent: Option<&Scope<'_>>) -> Result<Query> {
+    pub(crate) fn set_leaf(
+        &mut self,
+        stmt: &pb::SelectStmt,
+        parent: Option<&Scope<'_>>,
+    ) -> Result<Query> {
         let nested = stmt.op > pb::SetOperation::SetopNone as i32
             && stmt.sort_clause.is_empty()
             && stmt.limit_count.is_none()
@@ -181,7 +185,11 @@ impl Binder<'_> {
     }
 
     /// ORDER BY and LIMIT over named output columns.
-    pub(crate) fn order_and_limit(&mut self, mut query: Query, stmt: &pb::SelectStmt) -> Result<Query> {
+    pub(crate) fn order_and_limit(
+        &mut self,
+        mut query: Query,
+        stmt: &pb::SelectStmt,
+    ) -> Result<Query> {
         let mut keys = Vec::with_capacity(stmt.sort_clause.len());
         for node in &stmt.sort_clause {
             let Some(NodeEnum::SortBy(sort)) = &node.node else { continue };

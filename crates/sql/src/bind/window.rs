@@ -12,9 +12,7 @@ use types::oids::*;
 use crate::expr::{AggCall, Expr, SortKey};
 use crate::logical::{Col, Rel};
 use crate::walk;
-use crate::window::{
-    Exclude, Frame, FrameBound, FrameMode, RangeKey, WindowCall, WindowFunction,
-};
+use crate::window::{Exclude, Frame, FrameBound, FrameMode, RangeKey, WindowCall, WindowFunction};
 
 use super::function::{Callee, Signature};
 use super::scope::Place;
@@ -146,12 +144,12 @@ impl Binder<'_> {
             )
             .at(position));
         }
-        if scope.in_window.get() {
+        let place = scope.place.get();
+        if scope.in_window.get() && place != Place::Window {
             return Err(
                 err!(WINDOWING_ERROR, "window function calls cannot be nested").at(position)
             );
         }
-        let place = scope.place.get();
         if !matches!(place, Place::Target | Place::OrderBy) {
             return Err(err!(
                 WINDOWING_ERROR,
@@ -179,8 +177,9 @@ impl Binder<'_> {
             // A window of the WINDOW clause sees those before it.
             let limit = scope.named_limit.get();
             let Some(at) = at.filter(|at| *at < limit) else {
-                return Err(err!(UNDEFINED_OBJECT, "window \"{base_name}\" does not exist")
-                    .at(position));
+                return Err(
+                    err!(UNDEFINED_OBJECT, "window \"{base_name}\" does not exist").at(position)
+                );
             };
             let before = scope.named_limit.replace(at);
             let named = scope.named_windows[at].clone();
@@ -307,8 +306,9 @@ impl Binder<'_> {
             _ => INT8,
         };
         let place = scope.place.replace(Place::Window);
-        let start = self.offset(&def.start_offset, start_offset, mode, offset_type);
-        let end = self.offset(&def.end_offset, end_offset, mode, offset_type);
+        let key = order.first().map_or(INT8, |k| k.expr.ty());
+        let start = self.offset(&def.start_offset, start_offset, mode, (key, offset_type));
+        let end = self.offset(&def.end_offset, end_offset, mode, (key, offset_type));
         scope.place.set(place);
         let start = match start? {
             Some(e) if has(bits::START_PRECEDING) => FrameBound::Preceding(e),
@@ -338,7 +338,7 @@ impl Binder<'_> {
         node: &Option<Box<pb::Node>>,
         wanted: bool,
         mode: FrameMode,
-        ty: Oid,
+        (key, ty): (Oid, Oid),
     ) -> Result<Option<Expr>> {
         let (Some(node), true) = (inner(node), wanted) else { return Ok(None) };
         let word = match mode {
@@ -369,7 +369,7 @@ impl Binder<'_> {
             None if mode == FrameMode::Range => Err(err!(
                 FEATURE_NOT_SUPPORTED,
                 "RANGE with offset PRECEDING/FOLLOWING is not supported for column type {} and offset type {}",
-                types::io::format_type(ty, -1),
+                types::io::format_type(key, -1),
                 types::io::format_type(from, -1)
             )
             .hint("Cast the offset value to an appropriate type.")
@@ -424,16 +424,14 @@ impl Binder<'_> {
     pub(crate) fn windows(&mut self, scope: &Scope<'_>, mut rel: Rel, before: &[Expr]) -> Rel {
         let mut windows = scope.windows.take();
         let mut refs: Vec<Expr> = Vec::new();
-        let number = |e: &Expr, refs: &mut Vec<Expr>| match refs
-            .iter()
-            .position(|r| walk::same(r, e))
-        {
-            Some(at) => at,
-            None => {
-                refs.push(e.clone());
-                refs.len() - 1
-            }
-        };
+        let number =
+            |e: &Expr, refs: &mut Vec<Expr>| match refs.iter().position(|r| walk::same(r, e)) {
+                Some(at) => at,
+                None => {
+                    refs.push(e.clone());
+                    refs.len() - 1
+                }
+            };
         for e in before {
             number(e, &mut refs);
         }

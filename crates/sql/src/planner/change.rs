@@ -8,8 +8,8 @@ use catalog::Index;
 use crate::expr::Expr;
 use crate::logical::{self, Change, ChangeAction, Col, Rel, RelLock, TableRel};
 use crate::plan::{
-    Conflict, ConflictUpdate, LockTarget, MergeAction, MergeClause, Modify, ModifyAction, Node, Plan,
-    ScanColumn,
+    Conflict, ConflictUpdate, LockTarget, MergeAction, MergeClause, Modify, ModifyAction, Node,
+    Plan, ScanColumn,
 };
 
 use super::cols::Cols;
@@ -97,8 +97,7 @@ impl Planner<'_> {
         indexes: &[Arc<Index>],
     ) -> Result<Conflict> {
         let wanted = |index: &Index| {
-            index.unique
-                && (conflict.arbiters.is_empty() || conflict.arbiters.contains(&index.oid))
+            index.unique && (conflict.arbiters.is_empty() || conflict.arbiters.contains(&index.oid))
         };
         let places = indexes.iter().enumerate().filter(|(_, i)| wanted(i));
         let arbiters = places.map(|(n, _)| n).collect();

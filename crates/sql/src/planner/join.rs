@@ -816,7 +816,9 @@ fn set_rows(call: &Expr) -> f64 {
 
 fn count_rows(planner: &Planner<'_>, rel: &Rel, rows: &mut f64) {
     match rel {
-        Rel::Table(table) | Rel::Sample { table, .. } => *rows += (planner.cx.table_size)(&table.table).1,
+        Rel::Table(table) | Rel::Sample { table, .. } => {
+            *rows += (planner.cx.table_size)(&table.table).1
+        }
         Rel::System { .. } => *rows += 500.0,
         Rel::Function { .. } => *rows += 1000.0,
         Rel::Values { rows: list, .. } => *rows += list.len() as f64,

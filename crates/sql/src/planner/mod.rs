@@ -420,7 +420,13 @@ impl<'a> Planner<'a> {
         Ok(Phys { plan: Plan { node, estimate: limited }, cols: first.cols, order: first.order })
     }
 
-    pub fn sort(&mut self, input: Rel, keys: Vec<SortKey>, need: &Cols, goal: &Goal) -> Result<Phys> {
+    pub fn sort(
+        &mut self,
+        input: Rel,
+        keys: Vec<SortKey>,
+        need: &Cols,
+        goal: &Goal,
+    ) -> Result<Phys> {
         let mut inner_need = need.clone();
         keys.iter().for_each(|k| inner_need.add(&Cols::of(&k.expr)));
         // Constants (and lifted literals) sort nothing.

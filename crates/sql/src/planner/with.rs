@@ -103,7 +103,7 @@ impl Planner<'_> {
         let node = Node::WorkTable {
             table: index,
             name: cte.name.clone(),
-            types: cte.query.output.iter().map(|c| c.ty).collect(),
+            columns: cte.query.output.iter().map(|c| (c.name.clone(), c.ty)).collect(),
         };
         let estimate = cost::values(100, self.width(&cols));
         leaf(node, cols, estimate)

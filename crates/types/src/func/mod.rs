@@ -25,8 +25,8 @@ mod table;
 mod template;
 mod text;
 
-pub(crate) use int::{division_by_zero, out_of_range};
 pub use aggregate::is_ordered_set;
+pub(crate) use int::{division_by_zero, out_of_range};
 pub use table::{
     aggregates, aggregates_named, cast, casts, function, functions, functions_named, operator,
     operators, operators_named,
