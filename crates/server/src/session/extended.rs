@@ -63,7 +63,7 @@ impl State {
     }
 
     fn check_allowed(&self, text: &str) -> Result<()> {
-        if ends_block(text) { Ok(()) } else { self.check_not_failed() }
+        self.check_not_failed().or_else(|e| if ends_block(text) { Ok(()) } else { Err(e) })
     }
 
     /// Parse.

@@ -106,13 +106,10 @@ fn is_single(text: &str) -> bool {
 
 /// Whether the statement begins with a word that can end a failed block.
 pub(super) fn ends_block(text: &str) -> bool {
-    let word: String = text
-        .trim_start()
-        .chars()
-        .take_while(char::is_ascii_alphabetic)
-        .map(|c| c.to_ascii_uppercase())
-        .collect();
-    matches!(word.as_str(), "COMMIT" | "END" | "ROLLBACK" | "ABORT")
+    let text = text.trim_ascii_start();
+    let end = text.bytes().position(|b| !b.is_ascii_alphabetic()).unwrap_or(text.len());
+    let enders = ["COMMIT", "END", "ROLLBACK", "ABORT"];
+    enders.iter().any(|word| text[..end].eq_ignore_ascii_case(word))
 }
 
 #[cfg(test)]
