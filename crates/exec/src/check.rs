@@ -17,7 +17,7 @@ use crate::table::{KeyCodec, TableHandle};
 pub fn check(engine: &Engine) -> Result<Vec<String>> {
     let snapshot = engine.catalog.current();
     let mut findings = access::check::check(&engine.txn, engine.catalog.heap(), &[])?;
-    for table in snapshot.tables() {
+    for table in snapshot.tables().filter(|t| t.rel != 0) {
         let handle = TableHandle::open(engine, table, &FormatContext::default())?;
         let indexes = snapshot.indexes_of(table);
         let codecs: Vec<KeyCodec> = indexes.iter().map(|i| KeyCodec::new(table, i)).collect();

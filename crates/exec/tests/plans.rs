@@ -106,7 +106,7 @@ fn insert(session: &Session<'_>, rows: Vec<Vec<Expr>>) -> Arc<Prepared> {
         indexes,
         action: ModifyAction::Insert { input: plan(Node::Values(rows)), conflict: None },
         returning: None,
-        checks: vec![],
+        checks: Default::default(),
     })
 }
 
@@ -196,7 +196,7 @@ fn update(session: &Session<'_>, input: Node, set: Vec<(u16, Expr)>) -> Arc<Prep
             recheck: None,
         },
         returning: None,
-        checks: vec![],
+        checks: Default::default(),
     })
 }
 
@@ -312,7 +312,7 @@ fn copy_loads_rows_and_says_where_it_fails() {
                 indexes,
                 action: ModifyAction::Insert { input: plan(Node::Nothing), conflict: None },
                 returning: None,
-                checks: vec![],
+                checks: Default::default(),
             }),
             columns: vec![1, 2],
             defaults: vec![None, None, Some(text("default"))],

@@ -23,6 +23,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 pub mod utility;
+pub mod view;
 pub mod walk;
 pub mod window;
 

@@ -56,7 +56,10 @@ pub(crate) fn prepare(
             let (change, output) = binder.merge(stmt)?;
             plan_change(binder, change, output, "MERGE")
         }
-        NodeEnum::ViewStmt(_) => Err(Error::unsupported("CREATE VIEW")),
+        NodeEnum::ViewStmt(stmt) => {
+            let utility = binder.create_view(stmt)?;
+            Ok((plain(binder, utility), Vec::new()))
+        }
         NodeEnum::ExplainStmt(stmt) => explain(binder, stmt, text, declared),
         NodeEnum::CopyStmt(stmt) => copy(binder, stmt),
         NodeEnum::CreateTableAsStmt(stmt) => {
@@ -335,6 +338,10 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::Deallocate(Some(_)) => ("DEALLOCATE", false),
         Utility::Deallocate(None) => ("DEALLOCATE ALL", false),
         Utility::CreateTable { .. } => ("CREATE TABLE", true),
+        Utility::SetSchema { kind, .. } => (alter_tag(kind), true),
+        Utility::CreateView { .. } => ("CREATE VIEW", true),
+        Utility::CreateSequence { .. } => ("CREATE SEQUENCE", true),
+        Utility::AlterSequence { .. } => ("ALTER SEQUENCE", true),
         Utility::CreateTableAs { .. } => ("SELECT", true),
         Utility::Drop { kind, .. } => (
             match *kind {
@@ -342,19 +349,15 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
                 "INDEX" => "DROP INDEX",
                 "SCHEMA" => "DROP SCHEMA",
                 "VIEW" => "DROP VIEW",
+                "MATERIALIZED VIEW" => "DROP MATERIALIZED VIEW",
+                "TYPE" => "DROP TYPE",
+                "DOMAIN" => "DROP DOMAIN",
                 _ => "DROP SEQUENCE",
             },
             true,
         ),
-        Utility::AlterTable { .. } => ("ALTER TABLE", true),
-        Utility::Rename { kind, .. } => (
-            match *kind {
-                "INDEX" => "ALTER INDEX",
-                "SCHEMA" => "ALTER SCHEMA",
-                _ => "ALTER TABLE",
-            },
-            true,
-        ),
+        Utility::AlterTable { kind, .. } => (alter_tag(kind), true),
+        Utility::Rename { kind, .. } => (alter_tag(kind), true),
         Utility::CreateIndex { .. } => ("CREATE INDEX", true),
         Utility::CreateSchema { .. } => ("CREATE SCHEMA", true),
         Utility::Truncate { .. } => ("TRUNCATE TABLE", true),
@@ -372,5 +375,20 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::ClosePortal(Some(_)) => ("CLOSE CURSOR", false),
         Utility::ClosePortal(None) => ("CLOSE CURSOR ALL", false),
         Utility::NoOp(_) => ("SET", false),
+    }
+}
+
+fn alter_tag(kind: &str) -> &'static str {
+    match kind {
+        "INDEX" => "ALTER INDEX",
+        "SCHEMA" => "ALTER SCHEMA",
+        "SEQUENCE" => "ALTER SEQUENCE",
+        "VIEW" => "ALTER VIEW",
+        "MATERIALIZED VIEW" => "ALTER MATERIALIZED VIEW",
+        "TYPE" => "ALTER TYPE",
+        "DOMAIN" => "ALTER DOMAIN",
+        "FUNCTION" => "ALTER FUNCTION",
+        "PROCEDURE" => "ALTER PROCEDURE",
+        _ => "ALTER TABLE",
     }
 }

@@ -71,9 +71,10 @@ pub fn run(
         binary::header(&mut load.input, run.cx.hooks)?;
     }
     while load.next_row(&mut run)? {
+        let (row, line) = (load.filled, load.line);
         writer
-            .check_row(&load.rows[load.filled], &modify.checks, &mut run)
-            .map_err(|e| load.row_error(e, load.line))?;
+            .check_row(&mut load.rows[row], &modify.checks, &mut run)
+            .map_err(|e| load.row_error(e, line))?;
         load.filled += 1;
         count += 1;
         load.input.progress.set(Count::RowsDone, count);

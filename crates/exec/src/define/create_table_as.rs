@@ -27,15 +27,7 @@ fn columns(query: &Prepared, names: &[String]) -> Result<Vec<Column>> {
             base::bail!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once");
         }
         let ty = if output.ty == oids::UNKNOWN { oids::TEXT } else { output.ty };
-        columns.push(Column {
-            name,
-            ty: ty.0,
-            typmod: output.typmod,
-            not_null: false,
-            default: None,
-            missing: None,
-            dropped: false,
-        });
+        columns.push(Column::new(&name, ty.0, output.typmod));
     }
     Ok(columns)
 }

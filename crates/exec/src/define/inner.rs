@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use base::{Fork, Oid, RelId, Result};
 use catalog::{Snapshot, Table};
-use sql::plan::Node;
+use sql::plan::{Node, RowRules};
 use sql::prepare::{PrepareContext, prepare};
-use sql::{Expr, Prepared, Statement};
+use sql::{Prepared, Statement};
 use types::{Batch, Datum};
 
 use crate::context::{ExecContext, RowSink};
@@ -142,14 +142,15 @@ pub fn expression_value(
     Ok(value)
 }
 
-/// A table's CHECK constraints, bound over its rows.
+/// What each new row of a table must be, bound over its rows.
 ///
 /// # Errors
 /// When an expression no longer binds.
-pub fn check_expressions(table: &Table, cx: &mut ExecContext<'_>) -> Result<Vec<(String, Expr)>> {
-    let any = table.constraints.iter().any(|c| matches!(c.kind, catalog::ConstraintKind::Check(_)));
+pub fn check_expressions(table: &Table, cx: &mut ExecContext<'_>) -> Result<RowRules> {
+    let any = table.constraints.iter().any(|c| matches!(c.kind, catalog::ConstraintKind::Check(_)))
+        || table.live_columns().any(|(_, c)| c.generated);
     if !any {
-        return Ok(vec![]);
+        return Ok(RowRules::default());
     }
     let view = cx.catalog_tx.view();
     let prepared = plan(&format!("INSERT INTO {} DEFAULT VALUES", qualified(&view, table)), cx)?;

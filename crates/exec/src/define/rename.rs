@@ -2,11 +2,11 @@
 
 use base::{Error, Result, err};
 use catalog::snapshot::Relation;
-use catalog::{ConstraintKind, Index, Object, Schema};
+use catalog::{ConstraintKind, Index, Object, Schema, Sequence};
 use sql::utility::Name;
 use txn::LockMode;
 
-use super::{create_table, lock, name, open_table, refresh};
+use super::{create_table, lock, name, open_table, refresh, view};
 use crate::context::ExecContext;
 
 /// ALTER TABLE, INDEX, SCHEMA … RENAME [COLUMN, CONSTRAINT] TO.
@@ -18,7 +18,9 @@ pub fn run(
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
     match (kind, part) {
-        ("TABLE" | "INDEX", None) => relation(table, to, cx),
+        ("TABLE" | "INDEX" | "SEQUENCE" | "VIEW" | "MATERIALIZED VIEW", None) => {
+            relation(table, to, cx)
+        }
         ("SCHEMA", None) => schema(&table.name, to, cx),
         ("COLUMN", Some(column)) => rename_column(table, column, to, cx),
         ("CONSTRAINT", Some(constraint)) => rename_constraint(table, constraint, to, cx),
@@ -36,7 +38,13 @@ fn relation(old: &Name, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
             let mut table = refresh(cx, table.oid)?;
             name::reserve_relation(cx, table.schema, to)?;
             table.name = to.to_owned();
-            cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+            view::follow(cx, table.oid, Object::Table(Box::new(table)))
+        }
+        Some(Relation::Sequence(sequence)) => {
+            lock(cx, sequence.oid, LockMode::ShareRowExclusive)?;
+            name::reserve_relation(cx, sequence.schema, to)?;
+            let renamed = Sequence { name: to.to_owned(), ..Sequence::clone(&sequence) };
+            cx.catalog_tx.put(cx.tx, Object::Sequence(Box::new(renamed)))
         }
         Some(Relation::Index(index)) => {
             lock(cx, index.table, LockMode::ShareUpdateExclusive)?;
@@ -72,7 +80,14 @@ fn schema(old: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
         base::bail!(DUPLICATE_SCHEMA, "schema \"{to}\" already exists");
     }
     let renamed = Schema { name: to.to_owned(), ..Schema::clone(schema) };
-    cx.catalog_tx.put(cx.tx, Object::Schema(renamed))
+    let mut users: Vec<u32> = Vec::new();
+    for table in view.tables().filter(|t| t.schema == renamed.oid) {
+        users.extend(view::users(&view, table.oid));
+    }
+    if users.is_empty() {
+        return cx.catalog_tx.put(cx.tx, Object::Schema(renamed));
+    }
+    Err(Error::unsupported("renaming a schema whose tables views use"))
 }
 
 fn rename_column(table: &Name, column: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
@@ -97,7 +112,7 @@ fn rename_column(table: &Name, column: &str, to: &str, cx: &mut ExecContext<'_>)
     }
     let mut table = refresh(cx, table.oid)?;
     table.columns[usize::from(number) - 1].name = to.to_owned();
-    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+    view::follow(cx, table.oid, Object::Table(Box::new(table)))
 }
 
 /// Whether an expression's text has the name as a word.

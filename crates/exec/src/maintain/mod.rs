@@ -32,7 +32,7 @@ pub fn run(
     let mode = if full { LockMode::AccessExclusive } else { LockMode::ShareUpdateExclusive };
     let mut tables = Vec::new();
     if names.is_empty() {
-        tables.extend(cx.catalog_tx.view().tables().map(|t| t.oid));
+        tables.extend(cx.catalog_tx.view().tables().filter(|t| t.rel != 0).map(|t| t.oid));
     }
     for name in names {
         tables.push(define::open_table(cx, name, mode)?.oid);

@@ -54,6 +54,12 @@ pub fn not_null(
     .column(column)
 }
 
+/// `44000`: a row that the view it goes through would not show.
+pub fn check_option(table: &Table, view: &str, row: &[Datum], format: &FormatContext) -> Error {
+    err!(WITH_CHECK_OPTION_VIOLATION, "new row violates check option for view \"{view}\"")
+        .detail(failing_row(table, row, format))
+}
+
 /// `23514`.
 pub fn check(
     view: &Snapshot,

@@ -124,7 +124,7 @@ pub fn update_row(
         for (column, expr) in set {
             new[usize::from(*column) - 1] = eval::eval(expr, Row::Values(input), run)?;
         }
-        writer.check_row(&new, &modify.checks, run)?;
+        writer.check_row(&mut new, &modify.checks, run)?;
         match writer.update(tid, root, &old, &new, snapshot, run)? {
             Change::Done => return Ok(Some(new)),
             Change::Gone | Change::SelfChanged => return Ok(None),
@@ -212,8 +212,9 @@ impl ModifyOp {
         types: &[Oid],
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
-        let all: Vec<Vec<Datum>> = (0..batch.rows).map(|n| rows::get(batch, n, types)).collect();
-        for row in &all {
+        let mut all: Vec<Vec<Datum>> =
+            (0..batch.rows).map(|n| rows::get(batch, n, types)).collect();
+        for row in &mut all {
             self.writer.check_row(row, &modify.checks, run)?;
         }
         self.writer.insert_many(&all, run)?;

@@ -6,7 +6,7 @@ use access::btree::Inserted;
 use access::{BTree, HeapTuple, Unique, WriteResult};
 use base::{RelId, Result, TupleId};
 use catalog::{Index, Table};
-use sql::Expr;
+use sql::plan::RowRules;
 use txn::Snapshot;
 use types::{Datum, row};
 
@@ -101,27 +101,35 @@ impl Writer {
         Ok(Writer::new(Arc::new(Target::open(table, indexes, cx)?)))
     }
 
-    /// NOT NULL and CHECK.
+    /// Computes generated columns; then NOT NULL, CHECK, WITH CHECK OPTION.
     ///
     /// # Errors
-    /// `23502`, `23514`.
+    /// `23502`, `23514`, `44000`, and those of the expressions.
     pub fn check_row(
         &self,
-        row: &[Datum],
-        checks: &[(String, Expr)],
+        row: &mut [Datum],
+        rules: &RowRules,
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
+        for (column, expr) in &rules.generated {
+            row[usize::from(*column) - 1] = eval::eval(expr, Row::Values(row), run)?;
+        }
         let table = &self.target.handle.table;
-        for (column, value) in table.columns.iter().zip(row) {
+        for (column, value) in table.columns.iter().zip(&*row) {
             if column.not_null && !column.dropped && value.is_null() {
                 let view = run.cx.catalog_tx.view();
                 return Err(errors::not_null(&view, table, &column.name, row, run.cx.format));
             }
         }
-        for (name, expr) in checks {
+        for (name, expr) in &rules.checks {
             if matches!(eval::eval(expr, Row::Values(row), run)?, Datum::Bool(false)) {
                 let view = run.cx.catalog_tx.view();
                 return Err(errors::check(&view, table, name, row, run.cx.format));
+            }
+        }
+        for (name, expr) in &rules.options {
+            if !matches!(eval::eval(expr, Row::Values(row), run)?, Datum::Bool(true)) {
+                return Err(errors::check_option(table, name, row, run.cx.format));
             }
         }
         Ok(())
