@@ -104,5 +104,4 @@ alter sequence s rename to s_new;
 \ds s*
 drop sequence s_new, s2, s3, s4;
 drop sequence if exists s_new;
-create temp sequence ts;
 drop table t2, t3;

@@ -61,7 +61,7 @@ drop table t;
 drop view v2;
 drop view vtwo;
 alter table t drop column b;
-alter table t alter column b type varchar(10);
+alter table u alter column note type varchar(10);
 drop view v4, v3, v5;
 drop view nosuch;
 drop view if exists nosuch;
@@ -131,3 +131,5 @@ alter table other.t rename to t2;
 \d+ ov
 drop schema other;
 drop schema other cascade;
+drop table u cascade;
+drop view v10;
