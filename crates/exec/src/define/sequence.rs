@@ -4,7 +4,7 @@ use base::{Error, Oid, Result, bail, err};
 use catalog::sequence::Value;
 use catalog::snapshot::Relation;
 use catalog::{Identity, Object, Sequence, Table};
-use sql::utility::{ColumnSequence, Name, OwnedBy, SequenceOptions};
+use sql::utility::{ColumnSequence, Name, OwnedBy, Persistence, SequenceOptions};
 use txn::LockMode;
 use types::oids;
 
@@ -23,7 +23,7 @@ pub fn create(
     if_not_exists: bool,
     unlogged: bool,
 ) -> Result<()> {
-    let schema = name::creation_schema(cx, name)?;
+    let schema = name::creation_schema(cx, name, Persistence::Permanent)?;
     name::reserve(cx, schema, &name.name)?;
     if cx.catalog_tx.view().relation_in(schema, &name.name).is_some() {
         let message = format!("relation \"{}\" already exists", name.name);
@@ -313,7 +313,9 @@ pub fn add_to_column(
     let column = table.columns[at].name.clone();
     let view = cx.catalog_tx.view();
     let (schema, chosen) = match &def.options.name {
-        Some(given) => (name::creation_schema(cx, given)?, given.name.clone()),
+        Some(given) => {
+            (name::creation_schema(cx, given, Persistence::Permanent)?, given.name.clone())
+        }
         None => {
             let taken = |name: &str| view.relation_in(table.schema, name).is_some();
             (table.schema, name::choose(&table.name, &[&column], "seq", &taken))

@@ -2,7 +2,7 @@
 
 use base::{Result, err};
 use catalog::{Object, Snapshot, Table, TableKind, ViewQuery};
-use sql::utility::{ColumnDef, Name};
+use sql::utility::{ColumnDef, Name, Persistence};
 use txn::LockMode;
 
 use super::inner::with_context;
@@ -21,8 +21,11 @@ pub fn create(
     replace: bool,
     options: &[(String, String)],
 ) -> Result<()> {
-    let schema = name::creation_schema(cx, view_name)?;
+    let schema = name::creation_schema(cx, view_name, Persistence::Permanent)?;
     name::reserve(cx, schema, &view_name.name)?;
+    if query.uses.iter().any(|(id, _)| base::Oid(*id).is_temporary()) {
+        return Err(base::Error::unsupported("a view of a temporary table"));
+    }
     for column in columns {
         create_table::check_column_name(&column.name)?;
         if types::TypeIo::get(column.ty).is_none_or(|io| io.category == b'P') {

@@ -147,6 +147,14 @@ impl Binder<'_> {
         Ok(if word == "u" { Persistence::Unlogged } else { Persistence::Permanent })
     }
 
+    /// `0A000` for what can't be temporary yet.
+    pub(crate) fn no_temporary(&self, range: Option<&pb::RangeVar>, what: &str) -> Result<()> {
+        match range {
+            Some(r) if r.relpersistence == "t" => Err(self.unsupported(what, r.location)),
+            _ => Ok(()),
+        }
+    }
+
     /// CHECK expressions of a new table: bound over its columns before anything copies them.
     fn check_checks(&mut self, name: &str, elements: &[pb::Node]) -> Result<()> {
         let (mut columns, mut checks) = (Vec::new(), Vec::new());

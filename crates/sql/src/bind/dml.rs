@@ -38,6 +38,9 @@ impl Binder<'_> {
                 table.name
             ));
         }
+        if table.query.is_some() {
+            return Err(self.unsupported("MERGE into a view", range.location));
+        }
         self.lock(table.oid, LockMode::RowExclusive);
         for (_, key) in table.foreign_keys() {
             self.lock(key.table, LockMode::RowShare);
@@ -55,6 +58,9 @@ impl Binder<'_> {
         let through = self.through(&stmt.relation, "INSERT")?;
         let (columns, target, item, options) = match through {
             Some(through) => {
+                if let Some(conflict) = &stmt.on_conflict_clause {
+                    return Err(self.unsupported("ON CONFLICT for a view", conflict.location));
+                }
                 let columns = self.view_columns(&through, &stmt.cols)?;
                 (columns, through.target, through.item, through.options)
             }

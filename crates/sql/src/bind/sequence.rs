@@ -12,7 +12,7 @@ use super::{Binder, ast, inner};
 impl Binder<'_> {
     /// CREATE SEQUENCE.
     pub(crate) fn create_sequence(&mut self, stmt: &pb::CreateSeqStmt) -> Result<Utility> {
-        self.no_temporary(stmt.sequence.as_ref())?;
+        self.no_temporary(stmt.sequence.as_ref(), "a temporary sequence")?;
         Ok(Utility::CreateSequence {
             name: self.name_of_range(&stmt.sequence)?,
             options: self.sequence_options(&stmt.options)?,

@@ -150,6 +150,7 @@ impl Binder<'_> {
             lateral_only: false,
             lateral_ok: true,
             table: None,
+            nullable: false,
             oid: view.oid,
         };
         Ok(Through { target, item, conditions, options })

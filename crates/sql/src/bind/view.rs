@@ -78,7 +78,7 @@ impl Binder<'_> {
 
     /// CREATE [OR REPLACE] VIEW.
     pub(crate) fn create_view(&mut self, stmt: &pb::ViewStmt) -> Result<Utility> {
-        self.no_temporary(stmt.view.as_ref())?;
+        self.no_temporary(stmt.view.as_ref(), "a temporary view")?;
         let name = self.name_of_range(&stmt.view)?;
         let Some(node) = inner(&stmt.query) else {
             return Err(err!(SYNTAX_ERROR, "view without a query"));
@@ -221,7 +221,7 @@ impl Binder<'_> {
             "Views that do not select from a single table or view are not automatically updatable.";
         let [from] = select.from_clause.as_slice() else { return Ok(no_single.to_owned()) };
         let Some(NodeEnum::RangeVar(range)) = &from.node else { return Ok(no_single.to_owned()) };
-        if self.cte_names.iter().any(|(n, _)| *n == range.relname && range.schemaname.is_empty()) {
+        if range.schemaname.is_empty() && self.cte_names.iter().any(|n| n.name == range.relname) {
             return Ok(no_single.to_owned());
         }
         if has_call_that_forbids(select, &["agg"]) {
