@@ -622,6 +622,17 @@ impl Object {
 }
 
 impl Index {
+    /// Its stored expressions, in order: those of its keys, then the condition of a partial index.
+    pub fn expressions(&self) -> impl Iterator<Item = &str> {
+        let keys = self.columns.iter().filter_map(|c| Some(c.expression.as_ref()?.sql.as_str()));
+        keys.chain(self.predicate.as_deref())
+    }
+
+    /// An index of columns over all rows: what foreign keys and conflicts can rest on.
+    pub fn is_plain(&self) -> bool {
+        self.expressions().next().is_none()
+    }
+
     /// Whether a column of the table is part of it: as key, included, or in an expression or the
     /// condition.
     pub fn uses_column(&self, number: u16) -> bool {

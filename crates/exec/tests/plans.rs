@@ -82,6 +82,7 @@ fn create_accounts(session: &mut Session<'_>) {
             no_inherit: false,
             position: 0,
         }],
+        indexes: vec![],
         if_not_exists: false,
         options: vec![],
         persistence: sql::utility::Persistence::Permanent,

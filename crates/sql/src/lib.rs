@@ -18,6 +18,7 @@ pub mod prepare;
 pub mod print;
 mod scan;
 mod statement;
+pub mod stored;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -445,6 +445,8 @@ pub struct RowRules {
     pub generated: Vec<(u16, Expr)>,
     /// CHECK constraints by name.
     pub checks: Vec<(String, Expr)>,
+    /// Expressions of the table's indexes, index after index ([`Index::expressions`]).
+    pub keys: Vec<Expr>,
     /// WITH CHECK OPTION of the views that the row goes through, by the view's name.
     pub options: Vec<(String, Expr)>,
 }
@@ -464,6 +466,7 @@ impl RowRules {
         Ok(RowRules {
             generated: all(self.generated, f)?,
             checks: all(self.checks, f)?,
+            keys: self.keys.into_iter().map(&mut *f).collect::<base::Result<_>>()?,
             options: all(self.options, f)?,
         })
     }

@@ -32,7 +32,7 @@ pub(crate) fn prepare(
             if let Some(into) = &select.into_clause {
                 let (query, lifted) = prepare_into(binder, select)?;
                 let binder = Binder::new(cx, text, declared);
-                return Ok((create_as(binder, query, into, false)?, lifted));
+                return Ok((create_as(binder, query, into, false, None)?, lifted));
             }
             let locking = !select.locking_clause.is_empty();
             let query = binder.select(select, None, true)?;
@@ -63,9 +63,7 @@ pub(crate) fn prepare(
         NodeEnum::ExplainStmt(stmt) => explain(binder, stmt, text, declared),
         NodeEnum::CopyStmt(stmt) => copy(binder, stmt),
         NodeEnum::CreateTableAsStmt(stmt) => {
-            if stmt.objtype != pb::ObjectType::ObjectTable as i32 {
-                return Err(Error::unsupported("a materialized view"));
-            }
+            let materialized = stmt.objtype == pb::ObjectType::ObjectMatview as i32;
             let Some(query) = inner(&stmt.query) else {
                 return Err(err!(SYNTAX_ERROR, "CREATE TABLE AS without a query"));
             };
@@ -75,8 +73,23 @@ pub(crate) fn prepare(
             if !matches!(query, NodeEnum::SelectStmt(_)) {
                 return Err(Error::unsupported("CREATE TABLE AS EXECUTE"));
             }
+            let view = match materialized {
+                false => None,
+                true => {
+                    let mut binder = Binder::new(cx, text, declared);
+                    Some(binder.defined_query(query, &into.col_names)?.1)
+                }
+            };
             let (query, _) = prepare(query, text, declared, cx, None)?;
-            Ok((create_as(binder, query, into, stmt.if_not_exists)?, Vec::new()))
+            Ok((create_as(binder, query, into, stmt.if_not_exists, view)?, Vec::new()))
+        }
+        NodeEnum::RefreshMatViewStmt(stmt) => {
+            let utility = Utility::RefreshView {
+                name: binder.name_of_range(&stmt.relation)?,
+                concurrently: stmt.concurrent,
+                no_data: stmt.skip_data,
+            };
+            Ok((plain(binder, utility), Vec::new()))
         }
         NodeEnum::DeclareCursorStmt(stmt) => {
             let (hold, scroll) = binder.cursor_options(stmt);
@@ -283,6 +296,7 @@ fn create_as(
     query: Prepared,
     into: &pb::IntoClause,
     if_not_exists: bool,
+    view: Option<catalog::ViewQuery>,
 ) -> Result<Prepared> {
     let Some(range) = &into.rel else {
         return Err(err!(SYNTAX_ERROR, "CREATE TABLE AS without a table"));
@@ -302,6 +316,7 @@ fn create_as(
         no_data: into.skip_data,
         if_not_exists,
         persistence,
+        view: view.map(Box::new),
     };
     let mut prepared = plain(binder, utility);
     prepared.locks = locks;
@@ -340,6 +355,7 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::CreateTable { .. } => ("CREATE TABLE", true),
         Utility::SetSchema { kind, .. } => (alter_tag(kind), true),
         Utility::CreateView { .. } => ("CREATE VIEW", true),
+        Utility::RefreshView { .. } => ("REFRESH MATERIALIZED VIEW", true),
         Utility::CreateSequence { .. } => ("CREATE SEQUENCE", true),
         Utility::AlterSequence { .. } => ("ALTER SEQUENCE", true),
         Utility::CreateTableAs { .. } => ("SELECT", true),

@@ -437,6 +437,8 @@ pub enum Utility {
         columns: Vec<ColumnDef>,
         /// Constraints.
         constraints: Vec<ConstraintDef>,
+        /// Indexes copied by LIKE … INCLUDING INDEXES; their places are not set.
+        indexes: Vec<catalog::Index>,
         /// IF NOT EXISTS.
         if_not_exists: bool,
         /// WITH (…).
@@ -502,6 +504,17 @@ pub enum Utility {
         if_not_exists: bool,
         /// TEMPORARY, UNLOGGED.
         persistence: Persistence,
+        /// CREATE MATERIALIZED VIEW: the query as it is kept.
+        view: Option<Box<catalog::ViewQuery>>,
+    },
+    /// REFRESH MATERIALIZED VIEW.
+    RefreshView {
+        /// Name.
+        name: Name,
+        /// CONCURRENTLY.
+        concurrently: bool,
+        /// WITH NO DATA.
+        no_data: bool,
     },
     /// DROP TABLE, INDEX, SCHEMA, VIEW …
     Drop {

@@ -50,6 +50,7 @@ pub fn run(
         return Err(Error::internal("not a COPY FROM"));
     };
     let mut writer = Writer::open(&modify.table, &modify.indexes, cx)?;
+    writer.keys.clone_from(&modify.checks.keys);
     writer.references = References::open(&modify.table, Touched::Insert, cx)?;
     let mut load = Load {
         modify,

@@ -328,6 +328,14 @@ fn using_index(
     let mut index = Index::clone(
         &*found.ok_or_else(|| err!(UNDEFINED_OBJECT, "index \"{index_name}\" does not exist"))?,
     );
+    if index.columns.iter().any(|c| c.expression.is_some()) {
+        return Err(err!(WRONG_OBJECT_TYPE, "index \"{index_name}\" contains expressions")
+            .detail("Cannot create a primary key or unique constraint using such an index."));
+    }
+    if index.predicate.is_some() {
+        return Err(err!(WRONG_OBJECT_TYPE, "\"{index_name}\" is a partial index")
+            .detail("Cannot create a primary key or unique constraint using such an index."));
+    }
     if !index.unique {
         return Err(err!(WRONG_OBJECT_TYPE, "\"{index_name}\" is not a unique index")
             .detail("Cannot create a primary key or unique constraint using such an index."));
@@ -381,6 +389,7 @@ fn referred(
     }
     let fits = |i: &Arc<Index>| {
         i.unique
+            && i.is_plain()
             && i.columns.len() == numbers.len()
             && i.columns.iter().all(|c| numbers.contains(&c.column))
     };

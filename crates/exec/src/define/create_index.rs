@@ -73,6 +73,26 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
 }
 
+/// An index as another table has it (LIKE … INCLUDING INDEXES), under a name of its own.
+///
+/// # Errors
+/// As [`build`].
+pub fn copy(cx: &mut ExecContext<'_>, table: u32, index: &Index) -> Result<()> {
+    let mut table = refresh(cx, table)?;
+    let view = cx.catalog_tx.view();
+    let named = |key: &IndexColumn| match &key.expression {
+        Some(e) => e.name.clone(),
+        None => table.columns[usize::from(key.column) - 1].name.clone(),
+    };
+    let names: Vec<String> = index.columns.iter().map(named).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let name = name::index_name(&view, &table, &names, "idx");
+    name::reserve_relation(cx, table.schema, &name)?;
+    let index = build(cx, &table, Index { name, ..index.clone() })?;
+    table.indexes.push(index.oid);
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+}
+
 fn index_column(table: &Table, key: &IndexKey) -> Result<IndexColumn> {
     let (descending, nulls_first) = (key.descending, key.nulls_first);
     if let Some((sql, ty, columns)) = &key.expression {
@@ -97,18 +117,6 @@ fn index_column(table: &Table, key: &IndexKey) -> Result<IndexColumn> {
 /// # Errors
 /// `23505`; I/O.
 pub fn build(cx: &mut ExecContext<'_>, table: &Table, mut index: Index) -> Result<Index> {
-    if index.predicate.is_some() {
-        return Err(base::Error::unsupported("a partial index"));
-    }
-    if index.columns.iter().any(|c| c.expression.is_some()) {
-        return Err(base::Error::unsupported("an index on an expression"));
-    }
-    if !index.include.is_empty() {
-        return Err(base::Error::unsupported("INCLUDE of columns"));
-    }
-    if index.nulls_equal {
-        return Err(base::Error::unsupported("NULLS NOT DISTINCT"));
-    }
     index.oid = super::new_oid(cx, table.oid)?;
     index.rel = super::create_table::new_files(cx, table.oid)?.0;
     index.schema = table.schema;

@@ -114,8 +114,15 @@ pub fn new_files(cx: &mut ExecContext<'_>, relation: u32) -> Result<RelId> {
 
 /// CREATE TABLE.
 pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
-    let Utility::CreateTable { name, columns, constraints, if_not_exists, options, persistence } =
-        utility
+    let Utility::CreateTable {
+        name,
+        columns,
+        constraints,
+        indexes,
+        if_not_exists,
+        options,
+        persistence,
+    } = utility
     else {
         return Err(base::Error::internal("not a CREATE TABLE"));
     };
@@ -139,5 +146,5 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
     for def in own.into_iter().chain(foreign) {
         constraint::add(cx, table.oid, def, true)?;
     }
-    Ok(())
+    indexes.iter().try_for_each(|index| super::create_index::copy(cx, table.oid, index))
 }

@@ -11,6 +11,7 @@ use types::{Batch, Datum};
 
 use crate::context::{ExecContext, RowSink};
 use crate::rows;
+use crate::run::{Run, State};
 use crate::session::quote_identifier;
 
 /// Gives each row to a function.
@@ -105,6 +106,20 @@ pub fn run_prepared(
     Ok(())
 }
 
+/// Calls `f` with what evaluating expressions outside of a statement's plan needs.
+///
+/// # Errors
+/// `f`'s.
+pub fn with_run<R>(
+    cx: &mut ExecContext<'_>,
+    f: impl FnOnce(&mut Run<'_, '_>) -> Result<R>,
+) -> Result<R> {
+    let prepared = plan("SELECT 1", cx)?;
+    let mut state = State::new(&prepared);
+    let (params, snapshot) = (cx.params, cx.snapshot);
+    f(&mut Run { cx, prepared: &prepared, params, snapshot, state: &mut state })
+}
+
 /// A table's qualified name, quoted.
 pub fn qualified(view: &Snapshot, table: &Table) -> String {
     let schema = view.schema(table.schema).map_or("public", |s| s.name.as_str());
@@ -148,7 +163,8 @@ pub fn expression_value(
 /// When an expression no longer binds.
 pub fn check_expressions(table: &Table, cx: &mut ExecContext<'_>) -> Result<RowRules> {
     let any = table.constraints.iter().any(|c| matches!(c.kind, catalog::ConstraintKind::Check(_)))
-        || table.live_columns().any(|(_, c)| c.generated);
+        || table.live_columns().any(|(_, c)| c.generated)
+        || cx.catalog_tx.view().indexes_of(table).iter().any(|i| !i.is_plain());
     if !any {
         return Ok(RowRules::default());
     }

@@ -54,6 +54,9 @@ pub fn run(
         Utility::SetSchema { kind: _, object, to, if_exists } => {
             set_schema::run(cx, object, to, *if_exists)?;
         }
+        Utility::RefreshView { name, concurrently, no_data } => {
+            create_table_as::refresh(cx, name, *concurrently, *no_data)?;
+        }
         Utility::CreateView { name, columns, query, replace, options } => {
             view::create(cx, name, columns, query, *replace, options)?;
         }

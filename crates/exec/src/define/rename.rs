@@ -2,10 +2,11 @@
 
 use base::{Error, Result, err};
 use catalog::snapshot::Relation;
-use catalog::{ConstraintKind, Index, Object, Schema, Sequence};
+use catalog::{ConstraintKind, Index, Object, Schema, Sequence, Table};
 use sql::utility::Name;
 use txn::LockMode;
 
+use super::inner::with_context;
 use super::{create_table, lock, name, open_table, refresh, view};
 use crate::context::ExecContext;
 
@@ -103,16 +104,51 @@ fn rename_column(table: &Name, column: &str, to: &str, cx: &mut ExecContext<'_>)
             table.name
         );
     }
-    let checked = table.constraints.iter().any(|c| match &c.kind {
-        ConstraintKind::Check(sql) => mentions(sql, column),
-        _ => false,
-    });
-    if checked {
-        return Err(Error::unsupported("renaming a column that a CHECK constraint names"));
-    }
     let mut table = refresh(cx, table.oid)?;
+    rename_in_expressions(cx, &mut table, number, column, to)?;
     table.columns[usize::from(number) - 1].name = to.to_owned();
     view::follow(cx, table.oid, Object::Table(Box::new(table)))
+}
+
+/// CHECK constraints, generated columns and indexes name the column anew.
+fn rename_in_expressions(
+    cx: &mut ExecContext<'_>,
+    table: &mut Table,
+    number: u16,
+    from: &str,
+    to: &str,
+) -> Result<()> {
+    let old = table.clone();
+    let renamed = |cx: &mut ExecContext<'_>, sql: &mut String| {
+        if mentions(sql, from) {
+            *sql = with_context(cx, |c| sql::stored::renamed(c, &old, sql, number, to))?;
+        }
+        Ok::<(), Error>(())
+    };
+    for constraint in &mut table.constraints {
+        if let ConstraintKind::Check(sql) = &mut constraint.kind {
+            renamed(cx, sql)?;
+        }
+    }
+    for column in table.columns.iter_mut().filter(|c| c.generated) {
+        if let Some(sql) = &mut column.default {
+            renamed(cx, sql)?;
+        }
+    }
+    let view = cx.catalog_tx.view();
+    for index in view.indexes_of(table).iter().filter(|i| !i.is_plain()) {
+        let mut index = Index::clone(index);
+        for key in &mut index.columns {
+            if let Some(expression) = &mut key.expression {
+                renamed(cx, &mut expression.sql)?;
+            }
+        }
+        if let Some(sql) = &mut index.predicate {
+            renamed(cx, sql)?;
+        }
+        cx.catalog_tx.put(cx.tx, Object::Index(index))?;
+    }
+    Ok(())
 }
 
 /// Whether an expression's text has the name as a word.

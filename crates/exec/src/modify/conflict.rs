@@ -99,13 +99,18 @@ fn find(
     row: &[Datum],
     run: &mut Run<'_, '_>,
 ) -> Result<Option<TupleId>> {
+    let computed = writer.computed(row, run)?;
+    let row = computed.as_deref().unwrap_or(row);
     let tx = run.cx.tx;
     let heap = &writer.target.handle.heap;
     let mut key = Vec::new();
     for place in &conflict.arbiters {
         let entry = &writer.target.indexes[*place];
         key.clear();
-        if entry.codec.encode(row, &mut key)? {
+        if !entry.codec.holds(row) {
+            continue;
+        }
+        if entry.codec.encode(row, &mut key)? && !entry.index.nulls_equal {
             continue;
         }
         loop {

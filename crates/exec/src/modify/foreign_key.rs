@@ -396,7 +396,8 @@ pub fn find_rows(
     let view = run.cx.catalog_tx.view();
     let indexes = view.indexes_of(&handle.table);
     let covering = indexes.iter().find(|index| {
-        index.columns.len() >= columns.len()
+        index.is_plain()
+            && index.columns.len() >= columns.len()
             && index.columns[..columns.len()].iter().all(|c| columns.contains(&c.column))
     });
     let snapshot = everything(run);
@@ -542,6 +543,7 @@ fn act(
     } else {
         Default::default()
     };
+    writer.keys.clone_from(&checks.keys);
     let wanted = as_row(table.columns.len(), columns, old_key);
     let snapshot = everything(run);
     for (mut tid, mut root, mut row) in rows {

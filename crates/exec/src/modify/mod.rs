@@ -180,7 +180,8 @@ impl ModifyOp {
     /// Before the first row.
     pub fn new(modify: &Modify, run: &mut Run<'_, '_>) -> Result<ModifyOp> {
         let input = ops::build(input_plan(&modify.action), run)?;
-        let writer = Writer::open(&modify.table, &modify.indexes, run.cx)?;
+        let mut writer = Writer::open(&modify.table, &modify.indexes, run.cx)?;
+        writer.keys.clone_from(&modify.checks.keys);
         Ok(ModifyOp { input, writer, changed: 0, done: false, returned: vec![] })
     }
 

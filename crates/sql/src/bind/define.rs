@@ -59,6 +59,7 @@ impl Binder<'_> {
         }
         let mut columns: Vec<ColumnDef> = Vec::new();
         let mut constraints = Vec::new();
+        let mut indexes = Vec::new();
         for node in &stmt.table_elts {
             match &node.node {
                 Some(NodeEnum::ColumnDef(def)) => {
@@ -76,8 +77,8 @@ impl Binder<'_> {
                 Some(NodeEnum::Constraint(c)) => {
                     constraints.extend(self.constraint(c, None)?);
                 }
-                Some(NodeEnum::TableLikeClause(_)) => {
-                    return Err(base::Error::unsupported("CREATE TABLE … LIKE"));
+                Some(NodeEnum::TableLikeClause(like)) => {
+                    self.like(like, &mut columns, &mut constraints, &mut indexes)?;
                 }
                 _ => return Err(base::Error::unsupported("this table element")),
             }
@@ -101,6 +102,7 @@ impl Binder<'_> {
             columns,
             constraints,
             if_not_exists: stmt.if_not_exists,
+            indexes,
             options: self.options(&stmt.options)?,
             persistence: self.persistence(range, stmt.oncommit)?,
         })

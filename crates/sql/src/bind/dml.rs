@@ -318,8 +318,21 @@ impl Binder<'_> {
         Ok(RowRules {
             generated: self.generated(target)?,
             checks: self.check_constraints_of(target)?,
+            keys: self.index_expressions(target)?,
             options: Vec::new(),
         })
+    }
+
+    /// What the table's indexes compute.
+    fn index_expressions(&mut self, target: &TableRel) -> Result<Vec<Expr>> {
+        let mut out = Vec::new();
+        for index in self.cx.catalog.indexes_of(&target.table) {
+            for sql in index.expressions() {
+                let node = crate::parse::parse_expr(sql)?;
+                out.push(self.row_expr(target, &node).map_err(|e| self.near(e))?);
+            }
+        }
+        Ok(out)
     }
 
     fn check_constraints_of(&mut self, target: &TableRel) -> Result<Vec<(String, Expr)>> {

@@ -90,6 +90,14 @@ impl Binder<'_> {
             return self.view_item(&table, range);
         }
         self.lock_unless_system(&table, LockMode::AccessShare);
+        if table.query.as_ref().is_some_and(|q| q.unpopulated) {
+            return Err(err!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "materialized view \"{}\" has not been populated",
+                table.name
+            )
+            .hint("Use the REFRESH MATERIALIZED VIEW command."));
+        }
         self.note_use(table.oid, 0);
         let (rel, mut item) = self.table_item(table, range)?;
         self.rename_columns(&mut item, range.alias.as_ref())?;

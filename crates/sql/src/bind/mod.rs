@@ -30,6 +30,7 @@ pub(crate) mod from;
 pub(crate) mod function;
 pub(crate) mod generated;
 pub(crate) mod grouping;
+pub(crate) mod like;
 pub(crate) mod merge;
 pub(crate) mod object;
 pub(crate) mod operator;
