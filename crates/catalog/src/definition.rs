@@ -26,8 +26,15 @@ fn qualified(catalog: &Snapshot, schema: Id, name: &str) -> String {
 }
 
 /// One key column with its order, as `CREATE INDEX` takes it.
-pub fn index_column(table: &Table, key: &IndexColumn) -> String {
-    let mut out = column_name(table, key.column);
+pub fn index_column(
+    table: &Table,
+    key: &IndexColumn,
+    expression: &dyn Fn(&str) -> String,
+) -> String {
+    let mut out = match &key.expression {
+        Some(e) => expression(&e.sql),
+        None => column_name(table, key.column),
+    };
     match (key.descending, key.nulls_first) {
         (false, false) => {}
         (false, true) => out.push_str(" NULLS FIRST"),
@@ -37,10 +44,18 @@ pub fn index_column(table: &Table, key: &IndexColumn) -> String {
     out
 }
 
-/// `CREATE INDEX …`.
-pub fn index(catalog: &Snapshot, index: &Index) -> String {
+/// `CREATE INDEX …`. `expression` prints a stored expression: as a key (true) or as the condition.
+pub fn index(
+    catalog: &Snapshot,
+    index: &Index,
+    expression: &dyn Fn(&str, bool) -> String,
+) -> String {
     let Some(table) = catalog.table(index.table) else { return String::new() };
-    let keys: Vec<String> = index.columns.iter().map(|c| index_column(table, c)).collect();
+    let keys: Vec<String> = index
+        .columns
+        .iter()
+        .map(|c| index_column(table, c, &|sql| expression(sql, true)))
+        .collect();
     let mut out = format!(
         "CREATE {}INDEX {} ON {} USING btree ({})",
         if index.unique { "UNIQUE " } else { "" },
@@ -48,9 +63,19 @@ pub fn index(catalog: &Snapshot, index: &Index) -> String {
         qualified(catalog, table.schema, &table.name),
         keys.join(", "),
     );
+    if !index.include.is_empty() {
+        let list = column_list(table, index.include.iter().copied());
+        let _ = write!(out, " INCLUDE ({list})");
+    }
+    if index.nulls_equal {
+        out.push_str(" NULLS NOT DISTINCT");
+    }
     if !index.options.is_empty() {
         let list: Vec<String> = index.options.iter().map(|(n, v)| format!("{n}='{v}'")).collect();
         let _ = write!(out, " WITH ({})", list.join(", "));
+    }
+    if let Some(predicate) = &index.predicate {
+        let _ = write!(out, " WHERE {}", expression(predicate, false));
     }
     out
 }
@@ -76,11 +101,20 @@ pub fn constraint(
     check: &dyn Fn(&str) -> String,
 ) -> String {
     let keyed = |word: &str, id: &Id| {
-        let columns = catalog.index(*id).map(|i| i.columns.clone()).unwrap_or_default();
-        format!("{word} ({})", column_list(table, columns.iter().map(|c| c.column)))
+        let Some(index) = catalog.index(*id) else { return String::new() };
+        let nulls = if index.nulls_equal { " NULLS NOT DISTINCT" } else { "" };
+        let columns = column_list(table, index.columns.iter().map(|c| c.column));
+        let include = match index.include.is_empty() {
+            true => String::new(),
+            false => format!(" INCLUDE ({})", column_list(table, index.include.iter().copied())),
+        };
+        format!("{word}{nulls} ({columns}){include}")
     };
-    match &constraint.kind {
-        ConstraintKind::Check(sql) => format!("CHECK ({})", check(sql)),
+    let mut out = match &constraint.kind {
+        ConstraintKind::Check(sql) => {
+            let inherit = if constraint.no_inherit { " NO INHERIT" } else { "" };
+            format!("CHECK ({}){inherit}", check(sql))
+        }
         ConstraintKind::PrimaryKey { index } => keyed("PRIMARY KEY", index),
         ConstraintKind::Unique { index } => keyed("UNIQUE", index),
         ConstraintKind::ForeignKey(key) => {
@@ -95,14 +129,30 @@ pub fn constraint(
                 column_list(table, key.columns.iter().copied()),
                 column_list(other, key.referenced.iter().copied()),
             );
+            if key.match_full {
+                out.push_str(" MATCH FULL");
+            }
             for (when, what) in [("UPDATE", key.on_update), ("DELETE", key.on_delete)] {
                 if what != ForeignKeyAction::NoAction {
                     let _ = write!(out, " ON {when} {}", action(what));
                 }
             }
+            if !key.set_columns.is_empty() {
+                let _ = write!(out, " ({})", column_list(table, key.set_columns.iter().copied()));
+            }
             out
         }
+    };
+    if constraint.deferrable {
+        out.push_str(" DEFERRABLE");
     }
+    if constraint.deferred {
+        out.push_str(" INITIALLY DEFERRED");
+    }
+    if constraint.unvalidated {
+        out.push_str(" NOT VALID");
+    }
+    out
 }
 
 #[cfg(test)]

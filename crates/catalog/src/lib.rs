@@ -9,14 +9,17 @@
 
 pub mod definition;
 pub mod object;
+pub mod sequence;
 pub mod snapshot;
 pub mod store;
 pub mod system;
 mod temp;
 
 pub use object::{
-    Column, Constraint, ConstraintKind, Database, ForeignKey, ForeignKeyAction, Index, IndexColumn,
-    Object, OnCommit, Role, Schema, Table, TableKind, TableStats,
+    CheckOption, Column, Constraint, ConstraintKind, Database, EnumLabel, ForeignKey,
+    ForeignKeyAction, Function, FunctionArg, Identity, Index, IndexColumn, KeyExpression, Object,
+    OnCommit, Role, Schema, Sequence, Table, TableKind, TableStats, UserType, UserTypeKind,
+    ViewQuery,
 };
 pub use snapshot::Snapshot;
 pub use store::{Catalog, CatalogTx};

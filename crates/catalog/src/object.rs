@@ -52,6 +52,12 @@ pub enum Object {
     Stats(Box<TableStats>),
     /// A comment on an object (or on one of its columns).
     Comment(Comment),
+    /// A sequence.
+    Sequence(Box<Sequence>),
+    /// A type: enum, domain or composite.
+    Type(Box<UserType>),
+    /// A function.
+    Function(Box<Function>),
 }
 
 /// A schema.
@@ -66,10 +72,15 @@ pub struct Schema {
 }
 
 /// What kind of relation a [`Table`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TableKind {
     /// An ordinary table.
+    #[default]
     Table,
+    /// A view: no files; its rows are its query's ([`Table::query`]).
+    View,
+    /// A materialized view: files like a table's, filled by its query.
+    Materialized,
     /// Computed by the server: `pg_catalog`, `information_schema` (never stored).
     System,
 }
@@ -86,8 +97,8 @@ pub enum OnCommit {
     Drop,
 }
 
-/// A table.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// A table, a view or a materialized view.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Table {
     /// Oid.
     pub oid: Id,
@@ -118,10 +129,43 @@ pub struct Table {
     /// ON COMMIT, of a temporary table.
     #[serde(skip)]
     pub on_commit: OnCommit,
+    /// What a view's rows are.
+    #[serde(default)]
+    pub query: Option<Box<ViewQuery>>,
+}
+
+/// The query of a view.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct ViewQuery {
+    /// As SQL that means the same whatever the search path is: every relation has its schema.
+    pub sql: String,
+    /// What it uses: object, and column from 1 or 0 for the whole.
+    pub uses: Vec<(Id, u16)>,
+    /// WITH CHECK OPTION.
+    #[serde(default)]
+    pub check: CheckOption,
+    /// Rows can be changed through it.
+    #[serde(default)]
+    pub updatable: bool,
+    /// A materialized view that has not been filled yet.
+    #[serde(default)]
+    pub unpopulated: bool,
+}
+
+/// WITH CHECK OPTION of a view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CheckOption {
+    /// None.
+    #[default]
+    None,
+    /// Its own condition.
+    Local,
+    /// And those of the views below it.
+    Cascaded,
 }
 
 /// A column.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Column {
     /// Name.
     pub name: String,
@@ -137,6 +181,31 @@ pub struct Column {
     pub missing: Option<String>,
     /// No longer there.
     pub dropped: bool,
+    /// GENERATED … AS IDENTITY.
+    #[serde(default)]
+    pub identity: Option<Identity>,
+    /// The default is a stored generated column's expression over the row.
+    #[serde(default)]
+    pub generated: bool,
+    /// Sequences, types and functions that the default uses.
+    #[serde(default)]
+    pub default_uses: Vec<Id>,
+}
+
+/// An identity column's sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// GENERATED ALWAYS; else BY DEFAULT.
+    pub always: bool,
+    /// The sequence.
+    pub sequence: Id,
+}
+
+impl Column {
+    /// A plain column.
+    pub fn new(name: &str, ty: Id, typmod: i32) -> Column {
+        Column { name: name.to_owned(), ty, typmod, ..Column::default() }
+    }
 }
 
 /// A constraint.
@@ -148,6 +217,33 @@ pub struct Constraint {
     pub name: String,
     /// What it demands.
     pub kind: ConstraintKind,
+    /// NOT VALID: rows that were there before have not been looked at.
+    #[serde(default)]
+    pub unvalidated: bool,
+    /// DEFERRABLE.
+    #[serde(default)]
+    pub deferrable: bool,
+    /// INITIALLY DEFERRED.
+    #[serde(default)]
+    pub deferred: bool,
+    /// NO INHERIT.
+    #[serde(default)]
+    pub no_inherit: bool,
+}
+
+impl Constraint {
+    /// One that is checked at once, for all rows.
+    pub fn new(oid: Id, name: String, kind: ConstraintKind) -> Constraint {
+        Constraint {
+            oid,
+            name,
+            kind,
+            unvalidated: false,
+            deferrable: false,
+            deferred: false,
+            no_inherit: false,
+        }
+    }
 }
 
 impl Constraint {
@@ -194,6 +290,12 @@ pub struct ForeignKey {
     pub on_delete: ForeignKeyAction,
     /// ON UPDATE.
     pub on_update: ForeignKeyAction,
+    /// MATCH FULL.
+    #[serde(default)]
+    pub match_full: bool,
+    /// Columns that ON DELETE SET NULL or SET DEFAULT sets; none: all of the key.
+    #[serde(default)]
+    pub set_columns: Vec<u16>,
 }
 
 /// What happens to referring rows.
@@ -212,7 +314,7 @@ pub enum ForeignKeyAction {
 }
 
 /// An index (B-tree).
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Index {
     /// Oid.
     pub oid: Id,
@@ -226,6 +328,18 @@ pub struct Index {
     pub rel: u32,
     /// Key columns.
     pub columns: Vec<IndexColumn>,
+    /// Further columns that it keeps (INCLUDE), from 1.
+    #[serde(default)]
+    pub include: Vec<u16>,
+    /// WHERE of a partial index, as SQL.
+    #[serde(default)]
+    pub predicate: Option<String>,
+    /// NULLS NOT DISTINCT.
+    #[serde(default)]
+    pub nulls_equal: bool,
+    /// Left behind by a CREATE INDEX CONCURRENTLY that failed: kept up to date, not read.
+    #[serde(default)]
+    pub invalid: bool,
     /// UNIQUE.
     pub unique: bool,
     /// Backs the primary key.
@@ -243,14 +357,171 @@ pub struct Index {
 }
 
 /// A key column of an index.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct IndexColumn {
-    /// The table's column, from 1.
+    /// The table's column, from 1; 0 when it is an expression.
     pub column: u16,
     /// DESC.
     pub descending: bool,
     /// NULLS FIRST.
     pub nulls_first: bool,
+    /// An expression over the row.
+    #[serde(default)]
+    pub expression: Option<Box<KeyExpression>>,
+}
+
+/// An index's expression.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct KeyExpression {
+    /// As SQL.
+    pub sql: String,
+    /// The index column's name.
+    pub name: String,
+    /// Type.
+    pub ty: Id,
+    /// Columns in it, from 1.
+    pub columns: Vec<u16>,
+}
+
+/// A sequence. Its value is not here: it is not transactional ([`crate::sequence`]).
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Sequence {
+    /// Oid.
+    pub oid: Id,
+    /// Name; shares the name space of tables.
+    pub name: String,
+    /// Schema's oid.
+    pub schema: Id,
+    /// Owner's oid.
+    pub owner: Id,
+    /// Its file, which keeps the value; a new number when ALTER SEQUENCE changes the value.
+    pub rel: u32,
+    /// smallint, integer or bigint.
+    pub ty: Id,
+    /// START.
+    pub start: i64,
+    /// INCREMENT.
+    pub increment: i64,
+    /// MINVALUE.
+    pub min: i64,
+    /// MAXVALUE.
+    pub max: i64,
+    /// CACHE.
+    pub cache: i64,
+    /// CYCLE.
+    pub cycle: bool,
+    /// OWNED BY: table and column.
+    pub owned_by: Option<(Id, u16)>,
+    /// It is an identity column's.
+    pub identity: bool,
+    /// UNLOGGED.
+    #[serde(default)]
+    pub unlogged: bool,
+}
+
+/// A type that a user made.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct UserType {
+    /// Oid.
+    pub oid: Id,
+    /// The oid of its array type.
+    pub array: Id,
+    /// Name.
+    pub name: String,
+    /// Schema's oid.
+    pub schema: Id,
+    /// Owner's oid.
+    pub owner: Id,
+    /// What it is.
+    pub kind: UserTypeKind,
+}
+
+/// See [`UserType`].
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum UserTypeKind {
+    /// CREATE TYPE … AS ENUM; labels in order.
+    Enum(Vec<EnumLabel>),
+    /// CREATE DOMAIN.
+    Domain {
+        /// The type below.
+        base: Id,
+        /// Its typmod.
+        typmod: i32,
+        /// NOT NULL.
+        not_null: bool,
+        /// DEFAULT, as SQL.
+        default: Option<String>,
+        /// CHECKs over VALUE.
+        checks: Vec<Constraint>,
+    },
+    /// CREATE TYPE … AS (…).
+    Composite(Vec<Column>),
+}
+
+/// A label of an enum.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct EnumLabel {
+    /// Oid.
+    pub oid: Id,
+    /// Text.
+    pub name: String,
+    /// Place among the labels.
+    pub order: f32,
+}
+
+/// A function or procedure.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Function {
+    /// Oid.
+    pub oid: Id,
+    /// Name.
+    pub name: String,
+    /// Schema's oid.
+    pub schema: Id,
+    /// Owner's oid.
+    pub owner: Id,
+    /// Parameters, in order.
+    pub args: Vec<FunctionArg>,
+    /// Result type.
+    pub result: Id,
+    /// Returns rows.
+    pub set: bool,
+    /// `sql` for now.
+    pub language: String,
+    /// Text of the body.
+    pub body: String,
+    /// `i`, `s` or `v`.
+    pub volatility: char,
+    /// STRICT.
+    pub strict: bool,
+    /// A procedure.
+    pub procedure: bool,
+    /// SECURITY DEFINER.
+    pub security_definer: bool,
+    /// LEAKPROOF.
+    pub leakproof: bool,
+    /// PARALLEL: `s`, `r` or `u`.
+    pub parallel: char,
+    /// COST.
+    pub cost: f32,
+    /// ROWS.
+    pub rows: f32,
+    /// The body was written as RETURN or BEGIN ATOMIC.
+    #[serde(default)]
+    pub standard_body: bool,
+}
+
+/// A parameter of a function.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FunctionArg {
+    /// Name; may be empty.
+    pub name: String,
+    /// Type.
+    pub ty: Id,
+    /// `i`, `o`, `b`, `v` or `t` as in `pg_proc.proargmodes`.
+    pub mode: char,
+    /// DEFAULT, as SQL.
+    pub default: Option<String>,
 }
 
 /// A role.
@@ -343,7 +614,32 @@ impl Object {
             Object::Database(o) => o.oid,
             Object::Stats(o) => Object::stats_id(o.table),
             Object::Comment(o) => o.oid,
+            Object::Sequence(o) => o.oid,
+            Object::Type(o) => o.oid,
+            Object::Function(o) => o.oid,
         }
+    }
+}
+
+impl Index {
+    /// Its stored expressions, in order: those of its keys, then the condition of a partial index.
+    pub fn expressions(&self) -> impl Iterator<Item = &str> {
+        let keys = self.columns.iter().filter_map(|c| Some(c.expression.as_ref()?.sql.as_str()));
+        keys.chain(self.predicate.as_deref())
+    }
+
+    /// An index of columns over all rows: what foreign keys and conflicts can rest on.
+    pub fn is_plain(&self) -> bool {
+        self.expressions().next().is_none()
+    }
+
+    /// Whether a column of the table is part of it: as key, included, or in an expression or the
+    /// condition.
+    pub fn uses_column(&self, number: u16) -> bool {
+        let in_key = |c: &IndexColumn| {
+            c.column == number || c.expression.as_ref().is_some_and(|e| e.columns.contains(&number))
+        };
+        self.columns.iter().any(in_key) || self.include.contains(&number)
     }
 }
 

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use base::{Error, Result, err};
 use imbl::{HashMap, OrdMap};
 
-use crate::object::{Comment, Database, Id, Index, Object, Role, Schema, Table, TableStats};
+use crate::object::{
+    Comment, Database, Function, Id, Index, Object, Role, Schema, Sequence, Table, TableStats,
+    UserType,
+};
 
 /// See the module's documentation.
 #[derive(Clone, Default)]
@@ -20,18 +23,38 @@ pub struct Snapshot {
     databases: OrdMap<Id, Arc<Database>>,
     stats: OrdMap<Id, Arc<TableStats>>,
     comments: OrdMap<Id, Arc<Comment>>,
-    /// (schema, name) of tables and indexes: they share one name space, as in `pg_class`.
+    sequences: OrdMap<Id, Arc<Sequence>>,
+    types: OrdMap<Id, Arc<UserType>>,
+    functions: OrdMap<Id, Arc<Function>>,
+    /// (schema, name) of tables, indexes and sequences: they share one name space, as in `pg_class`.
     relation_names: HashMap<(Id, String), Id>,
+    /// (schema, name) of types.
+    type_names: HashMap<(Id, String), Id>,
+    /// Oids of the functions with a name, whatever their schema.
+    function_names: HashMap<String, Vec<Id>>,
     schema_names: HashMap<String, Id>,
 }
 
-/// A table or an index.
+/// What shares the name space of `pg_class`.
 #[derive(Clone)]
 pub enum Relation {
-    /// A table.
+    /// A table or view.
     Table(Arc<Table>),
     /// An index.
     Index(Arc<Index>),
+    /// A sequence.
+    Sequence(Arc<Sequence>),
+}
+
+impl Relation {
+    /// Its oid.
+    pub fn oid(&self) -> Id {
+        match self {
+            Relation::Table(t) => t.oid,
+            Relation::Index(i) => i.oid,
+            Relation::Sequence(s) => s.oid,
+        }
+    }
 }
 
 impl Snapshot {
@@ -67,6 +90,18 @@ impl Snapshot {
             Object::Database(o) => drop(self.databases.insert(o.oid, Arc::new(o))),
             Object::Stats(o) => drop(self.stats.insert(o.table, Arc::new(*o))),
             Object::Comment(o) => drop(self.comments.insert(o.oid, Arc::new(o))),
+            Object::Sequence(o) => {
+                self.relation_names.insert((o.schema, o.name.clone()), o.oid);
+                self.sequences.insert(o.oid, Arc::new(*o));
+            }
+            Object::Type(o) => {
+                self.type_names.insert((o.schema, o.name.clone()), o.oid);
+                self.types.insert(o.oid, Arc::new(*o));
+            }
+            Object::Function(o) => {
+                self.function_names.entry(o.name.clone()).or_default().push(o.oid);
+                self.functions.insert(o.oid, Arc::new(*o));
+            }
         }
     }
 
@@ -85,6 +120,18 @@ impl Snapshot {
             self.relation_names.remove(&(o.schema, o.name.clone()));
         } else if let Some(o) = self.schemas.remove(&id) {
             self.schema_names.remove(&o.name);
+        } else if let Some(o) = self.sequences.remove(&id) {
+            self.relation_names.remove(&(o.schema, o.name.clone()));
+        } else if let Some(o) = self.types.remove(&id) {
+            self.type_names.remove(&(o.schema, o.name.clone()));
+        } else if let Some(o) = self.functions.remove(&id) {
+            let left = self.function_names.get_mut(&o.name).is_some_and(|ids| {
+                ids.retain(|f| *f != id);
+                !ids.is_empty()
+            });
+            if !left {
+                self.function_names.remove(&o.name);
+            }
         } else if self.comments.remove(&id).is_none() && self.roles.remove(&id).is_none() {
             self.databases.remove(&id);
         }
@@ -105,6 +152,9 @@ impl Snapshot {
             && same(&self.roles, &other.roles, id)
             && same(&self.databases, &other.databases, id)
             && same(&self.comments, &other.comments, id)
+            && same(&self.sequences, &other.sequences, id)
+            && same(&self.types, &other.types, id)
+            && same(&self.functions, &other.functions, id)
     }
 
     /// A table by id.
@@ -127,13 +177,17 @@ impl Snapshot {
         self.schemas.get(self.schema_names.get(name)?)
     }
 
-    /// A table or index by schema and name.
+    /// A table, index or sequence by schema and name.
     pub fn relation_in(&self, schema: Id, name: &str) -> Option<Relation> {
-        let id = self.relation_names.get(&(schema, name.to_owned()))?;
-        match self.tables.get(id) {
-            Some(table) => Some(Relation::Table(table.clone())),
-            None => self.indexes.get(id).cloned().map(Relation::Index),
-        }
+        self.relation_by_oid(*self.relation_names.get(&(schema, name.to_owned()))?)
+    }
+
+    /// A table, index or sequence by id.
+    pub fn relation_by_oid(&self, id: Id) -> Option<Relation> {
+        let table = self.tables.get(&id).cloned().map(Relation::Table);
+        table
+            .or_else(|| self.indexes.get(&id).cloned().map(Relation::Index))
+            .or_else(|| self.sequences.get(&id).cloned().map(Relation::Sequence))
     }
 
     /// A table or index by name along the search path (schema ids), or in the named schema.
@@ -170,6 +224,9 @@ impl Snapshot {
         match self.relation(path, schema, name) {
             Some(Relation::Table(table)) => Ok(table),
             Some(Relation::Index(_)) => Err(err!(WRONG_OBJECT_TYPE, "\"{name}\" is an index")),
+            Some(Relation::Sequence(_)) => {
+                Err(err!(WRONG_OBJECT_TYPE, "\"{name}\" is not a table"))
+            }
             None => Err(self.missing_relation(schema, name)),
         }
     }
@@ -215,6 +272,60 @@ impl Snapshot {
     /// All comments.
     pub fn comments(&self) -> impl Iterator<Item = &Arc<Comment>> {
         self.comments.values()
+    }
+
+    /// A sequence by id.
+    pub fn sequence(&self, id: Id) -> Option<&Arc<Sequence>> {
+        self.sequences.get(&id)
+    }
+
+    /// All sequences.
+    pub fn sequences(&self) -> impl Iterator<Item = &Arc<Sequence>> {
+        self.sequences.values()
+    }
+
+    /// A user's type by id.
+    pub fn user_type(&self, id: Id) -> Option<&Arc<UserType>> {
+        self.types.get(&id)
+    }
+
+    /// A user's type by schema and name.
+    pub fn type_in(&self, schema: Id, name: &str) -> Option<&Arc<UserType>> {
+        self.types.get(self.type_names.get(&(schema, name.to_owned()))?)
+    }
+
+    /// A user's type by name along the search path, or in the named schema.
+    pub fn type_named(
+        &self,
+        path: &[Id],
+        schema: Option<&str>,
+        name: &str,
+    ) -> Option<&Arc<UserType>> {
+        match schema {
+            Some(schema) => self.type_in(self.schema_named(schema)?.oid, name),
+            None => path.iter().find_map(|s| self.type_in(*s, name)),
+        }
+    }
+
+    /// All types that users made.
+    pub fn user_types(&self) -> impl Iterator<Item = &Arc<UserType>> {
+        self.types.values()
+    }
+
+    /// A user's function by id.
+    pub fn function(&self, id: Id) -> Option<&Arc<Function>> {
+        self.functions.get(&id)
+    }
+
+    /// The users' functions with a name, in all schemas.
+    pub fn functions_named(&self, name: &str) -> impl Iterator<Item = &Arc<Function>> {
+        let ids = self.function_names.get(name).map_or(&[][..], Vec::as_slice);
+        ids.iter().filter_map(|id| self.functions.get(id))
+    }
+
+    /// All functions that users made.
+    pub fn functions(&self) -> impl Iterator<Item = &Arc<Function>> {
+        self.functions.values()
     }
 
     /// What ANALYZE found out about a table.

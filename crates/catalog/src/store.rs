@@ -31,6 +31,7 @@ use storage::Storage;
 use txn::{Isolation, LockMode, LockTag, LockWait, Transaction, TxnManager};
 
 use crate::object::{Id, Index, Object};
+use crate::sequence::Sequences;
 use crate::snapshot::Snapshot;
 use crate::temp::{self, Temp, TempMark};
 
@@ -48,6 +49,8 @@ pub struct Catalog {
     version: AtomicU64,
     /// See [`Catalog::newest_index`].
     newest_index: AtomicU64,
+    /// Values of sequences.
+    pub sequences: Sequences,
     /// Where the rows of each published object are: (version, root) of each part.
     places: Mutex<HashMap<Id, Places>>,
     /// All sessions' temporary objects.
@@ -100,6 +103,7 @@ impl Catalog {
             current: LwLock::new(WaitEvent::LWLockCatalogSnapshot, Arc::new(Snapshot::default())),
             version: AtomicU64::new(0),
             newest_index: AtomicU64::new(0),
+            sequences: Sequences::new(storage),
             places: Mutex::new(WaitEvent::LWLockCatalogSnapshot, HashMap::new()),
             temporary: temp::Shared::default(),
         });
@@ -165,6 +169,7 @@ impl Catalog {
         let snapshot = self.current();
         let mut known: Vec<u32> = snapshot.tables().map(|t| t.rel).collect();
         known.extend(snapshot.indexes().map(|i| i.rel));
+        known.extend(snapshot.sequences().map(|s| s.rel));
         known.push(CATALOG_REL.0);
         known.sort_unstable();
         for rel in self.storage.relations()? {
@@ -497,6 +502,7 @@ impl CatalogTx {
     /// A file that can't be removed now is removed when the server starts the next time.
     fn drop_files(&self, rels: imbl::Vector<RelId>) {
         for rel in rels {
+            self.catalog.sequences.forget(rel.0);
             if let Err(error) = self.catalog.storage.drop_relation(rel) {
                 eprintln!("WARNING:  could not remove the files of relation {}: {error}", rel.0);
             }

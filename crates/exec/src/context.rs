@@ -11,6 +11,7 @@ use storage::Storage;
 use txn::{Snapshot, Transaction, TxnManager};
 use types::{Batch, Datum, FormatContext};
 
+use crate::session::sequence::SessionSequences;
 use crate::tally::Tally;
 
 /// The server's parts below the session, made once.
@@ -30,6 +31,8 @@ pub trait SessionHooks {
     fn call(&mut self, name: &str, args: &[Datum]) -> Result<Datum>;
     /// NOTICE, WARNING and kin.
     fn notice(&mut self, severity: &'static str, error: base::Error);
+    /// What the session knows of sequences.
+    fn sequences(&mut self) -> &mut SessionSequences;
     /// The next piece of COPY data from the client; None at its end.
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>>;
 }

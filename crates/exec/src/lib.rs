@@ -41,3 +41,4 @@ mod vector;
 
 pub use context::{Engine, ExecContext, Outcome, RowSink, SessionHooks};
 pub use run::{Execution, run, run_utility};
+pub use session::sequence::SessionSequences;

@@ -266,10 +266,11 @@ fn insert(
     sink: &mut dyn RowSink,
 ) -> Result<u64> {
     let exprs = one_row(modify::input_plan(&modify.action)).unwrap_or_default();
-    let row = eval::eval_all(exprs, Row::Empty, run)?;
+    let mut row = eval::eval_all(exprs, Row::Empty, run)?;
     let mut writer = Writer::new(target.clone());
+    writer.keys.clone_from(&modify.checks.keys);
     writer.references = References::open(&modify.table, Touched::of(&modify.action), run.cx)?;
-    writer.check_row(&row, &modify.checks, run)?;
+    writer.check_row(&mut row, &modify.checks, run)?;
     writer.insert(&row, run)?;
     writer.finish(run)?;
     if modify.returning.is_some() {
@@ -319,6 +320,7 @@ fn change(
         return Ok(0);
     };
     let mut writer = Writer::new(target.clone());
+    writer.keys.clone_from(&modify.checks.keys);
     writer.references = References::open(&modify.table, Touched::of(&modify.action), run.cx)?;
     let snapshot = run.snapshot;
     let result = match &modify.action {

@@ -225,24 +225,57 @@ impl Version {
 
 /// A table's row in table order as key bytes of an index; `None` as the second value when a key
 /// column is NULL does not happen: the flag says whether one is.
+///
+/// Behind the table's columns a row may have what its indexes compute
+/// ([`catalog::Index::expressions`], index after index): keys that are expressions, conditions of
+/// partial indexes.
 pub struct KeyCodec {
     /// (column from 0, type, order).
     pub columns: Vec<(u16, Oid, types::key::KeyOrder)>,
+    /// Where the condition of a partial index is.
+    pub condition: Option<u16>,
 }
 
 impl KeyCodec {
     /// For an index.
     pub fn new(table: &Table, index: &Index) -> KeyCodec {
+        KeyCodec::with_computed(table, index, &mut (table.columns.len() as u16))
+    }
+
+    /// For an index of a table whose rows have computed values behind them; `next` is the place of
+    /// this index's first one, and then of the next index's.
+    pub fn with_computed(table: &Table, index: &Index, next: &mut u16) -> KeyCodec {
+        let mut computed = || {
+            *next += 1;
+            *next - 1
+        };
         let columns = index
             .columns
             .iter()
             .map(|c| {
                 let order =
                     types::key::KeyOrder { descending: c.descending, nulls_first: c.nulls_first };
-                (c.column - 1, Oid(table.columns[usize::from(c.column) - 1].ty), order)
+                match &c.expression {
+                    Some(e) => (computed(), Oid(e.ty), order),
+                    None => (c.column - 1, Oid(table.columns[usize::from(c.column) - 1].ty), order),
+                }
             })
             .collect();
-        KeyCodec { columns }
+        KeyCodec { columns, condition: index.predicate.as_ref().map(|_| computed()) }
+    }
+
+    /// Whether the index has an entry for a row.
+    pub fn holds(&self, row: &[Datum]) -> bool {
+        self.condition.is_none_or(|n| row[usize::from(n)] == Datum::Bool(true))
+    }
+
+    /// Whether an index's entry differs between two versions of a row.
+    pub fn differs(&self, old: &[Datum], new: &[Datum]) -> bool {
+        match (self.holds(old), self.holds(new)) {
+            (false, false) => false,
+            (true, true) => !self.same(old, new),
+            _ => true,
+        }
     }
 
     /// Appends the key of a row in table order; true when a key column is NULL.

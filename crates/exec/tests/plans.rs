@@ -61,7 +61,7 @@ fn name(name: &str) -> Name {
 }
 
 fn column(name: &str, ty: Oid) -> ColumnDef {
-    ColumnDef { name: name.to_owned(), ty, typmod: -1, not_null: false, default: None }
+    ColumnDef::new(name, ty, -1)
 }
 
 /// `accounts (id int4 primary key, balance int4, note text)`.
@@ -75,9 +75,14 @@ fn create_accounts(session: &mut Session<'_>) {
         ],
         constraints: vec![ConstraintDef {
             name: None,
-            kind: ConstraintDefKind::PrimaryKey(vec!["id".to_owned()]),
+            kind: ConstraintDefKind::PrimaryKey { columns: vec!["id".to_owned()], include: vec![] },
+            deferrable: false,
+            deferred: false,
+            unvalidated: false,
+            no_inherit: false,
             position: 0,
         }],
+        indexes: vec![],
         if_not_exists: false,
         options: vec![],
         persistence: sql::utility::Persistence::Permanent,
@@ -106,7 +111,7 @@ fn insert(session: &Session<'_>, rows: Vec<Vec<Expr>>) -> Arc<Prepared> {
         indexes,
         action: ModifyAction::Insert { input: plan(Node::Values(rows)), conflict: None },
         returning: None,
-        checks: vec![],
+        checks: Default::default(),
     })
 }
 
@@ -196,7 +201,7 @@ fn update(session: &Session<'_>, input: Node, set: Vec<(u16, Expr)>) -> Arc<Prep
             recheck: None,
         },
         returning: None,
-        checks: vec![],
+        checks: Default::default(),
     })
 }
 
@@ -252,7 +257,11 @@ fn truncate_and_its_rollback() {
     let mut session = db.session();
     create_accounts(&mut session);
     fill(&mut session, 1..10);
-    let truncate = utility(Utility::Truncate { tables: vec![name("accounts")], cascade: false });
+    let truncate = utility(Utility::Truncate {
+        tables: vec![name("accounts")],
+        cascade: false,
+        restart: false,
+    });
     session.begin();
     session.execute(&truncate).expect("truncate");
     session.rollback();
@@ -272,7 +281,16 @@ fn an_index_over_rows_that_are_there() {
     let create = utility(Utility::CreateIndex {
         name: None,
         table: name("accounts"),
-        columns: vec![("note".to_owned(), false, false)],
+        columns: vec![sql::utility::IndexKey {
+            name: "note".to_owned(),
+            expression: None,
+            descending: false,
+            nulls_first: false,
+        }],
+        include: vec![],
+        predicate: None,
+        nulls_equal: false,
+        concurrently: false,
         unique: true,
         if_not_exists: false,
         options: vec![],
@@ -312,7 +330,7 @@ fn copy_loads_rows_and_says_where_it_fails() {
                 indexes,
                 action: ModifyAction::Insert { input: plan(Node::Nothing), conflict: None },
                 returning: None,
-                checks: vec![],
+                checks: Default::default(),
             }),
             columns: vec![1, 2],
             defaults: vec![None, None, Some(text("default"))],

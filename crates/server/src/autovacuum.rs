@@ -162,14 +162,14 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
         settings: settings.get(),
         format: &settings.format,
         server: &info,
-        hooks: &mut Nobody,
+        hooks: &mut Nobody::default(),
         search_path: settings.path(),
         user: "",
         database: ("postgres", catalog::object::ids::POSTGRES_DB),
         params: &[],
         tally: &mut Default::default(),
     };
-    let result = exec::context::run_utility(&prepared, &mut cx, &mut Nobody);
+    let result = exec::context::run_utility(&prepared, &mut cx, &mut Nobody::default());
     tx.end_statement();
     if let Err(error) = result {
         tx.abort();
@@ -184,7 +184,10 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
 }
 
 /// There is no client.
-struct Nobody;
+#[derive(Default)]
+struct Nobody {
+    sequences: exec::SessionSequences,
+}
 
 impl SessionHooks for Nobody {
     fn call(&mut self, name: &str, _args: &[Datum]) -> Result<Datum> {
@@ -192,6 +195,10 @@ impl SessionHooks for Nobody {
     }
 
     fn notice(&mut self, _severity: &'static str, _error: Error) {}
+
+    fn sequences(&mut self) -> &mut exec::SessionSequences {
+        &mut self.sequences
+    }
 
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>> {
         Ok(None)

@@ -153,6 +153,7 @@ fn until_stopped(server: &Arc<Server>) -> Result<()> {
     server.profiler.stop();
     server.http.stop();
     server.workers.shutdown();
+    server.engine.catalog.sequences.settle()?;
     server.engine.storage.shutdown()?;
     log::info("the database system is shut down");
     Ok(())

@@ -18,11 +18,13 @@ pub mod prepare;
 pub mod print;
 mod scan;
 mod statement;
+pub mod stored;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 pub mod utility;
+pub mod view;
 pub mod walk;
 pub mod window;
 

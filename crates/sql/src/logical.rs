@@ -11,7 +11,7 @@ use catalog::system::SystemTable;
 use txn::RowLockMode;
 
 use crate::expr::{AggCall, Expr, SortKey};
-use crate::plan::{JoinKind, LockRowsWait, OutputColumn, SampleMethod, ScanColumn};
+use crate::plan::{JoinKind, LockRowsWait, OutputColumn, RowRules, SampleMethod, ScanColumn};
 use crate::window::WindowCall;
 
 /// Number of a column in the statement.
@@ -508,8 +508,8 @@ pub struct Change {
     pub action: ChangeAction,
     /// RETURNING, over the table's columns and the input's.
     pub returning: Option<Vec<Expr>>,
-    /// CHECK constraints over the table's columns.
-    pub checks: Vec<(String, Expr)>,
+    /// What each new row must be, over the table's columns.
+    pub checks: RowRules,
 }
 
 /// See [`Change`].

@@ -434,8 +434,42 @@ pub struct Modify {
     pub action: ModifyAction,
     /// RETURNING.
     pub returning: Option<Vec<Expr>>,
-    /// CHECK constraints: name and expression over the new row (table order).
+    /// What each new row must be (expressions over the row, in table order).
+    pub checks: RowRules,
+}
+
+/// What holds for each new row of a table; expressions over the row.
+#[derive(Clone, Default)]
+pub struct RowRules {
+    /// Generated columns, computed first: column from 1, and its value.
+    pub generated: Vec<(u16, Expr)>,
+    /// CHECK constraints by name.
     pub checks: Vec<(String, Expr)>,
+    /// Expressions of the table's indexes, index after index ([`Index::expressions`]).
+    pub keys: Vec<Expr>,
+    /// WITH CHECK OPTION of the views that the row goes through, by the view's name.
+    pub options: Vec<(String, Expr)>,
+}
+
+impl RowRules {
+    /// The same rules with other expressions.
+    ///
+    /// # Errors
+    /// The function's.
+    pub fn map(self, f: &mut dyn FnMut(Expr) -> base::Result<Expr>) -> base::Result<RowRules> {
+        fn all<N>(
+            list: Vec<(N, Expr)>,
+            f: &mut dyn FnMut(Expr) -> base::Result<Expr>,
+        ) -> base::Result<Vec<(N, Expr)>> {
+            list.into_iter().map(|(name, e)| Ok((name, f(e)?))).collect()
+        }
+        Ok(RowRules {
+            generated: all(self.generated, f)?,
+            checks: all(self.checks, f)?,
+            keys: self.keys.into_iter().map(&mut *f).collect::<base::Result<_>>()?,
+            options: all(self.options, f)?,
+        })
+    }
 }
 
 /// See [`Modify`].

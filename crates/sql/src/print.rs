@@ -29,7 +29,41 @@ pub fn check(cx: &PrepareContext<'_>, table: &Table, sql: &str, pretty: bool) ->
     binder.unfolded = true;
     let rel = binder.table_rel(Arc::new(table.clone()), &table.name)?;
     let expr = binder.check_expr(&rel, &node)?;
-    Ok(Printer { binder: &binder, pretty }.outer(&expr))
+    Ok(Printer { binder: &binder, pretty, by_oid: false, names: None, indent: 0 }.outer(&expr))
+}
+
+/// An expression over a table's row (an index's, a generated column's).
+///
+/// # Errors
+/// An expression that can't be bound any more.
+pub fn over_row(cx: &PrepareContext<'_>, table: &Table, sql: &str, pretty: bool) -> Result<String> {
+    let node = parse_expr(sql)?;
+    let mut binder = Binder::new(cx, sql, &[]);
+    binder.unfolded = true;
+    let rel = binder.table_rel(Arc::new(table.clone()), &table.name)?;
+    let expr = binder.row_expr(&rel, &node)?;
+    Ok(Printer { binder: &binder, pretty, by_oid: false, names: None, indent: 0 }.outer(&expr))
+}
+
+/// An index's key expression as `CREATE INDEX` takes it: a call stands alone, all else in
+/// parentheses.
+///
+/// # Errors
+/// An expression that can't be bound any more.
+pub fn index_key(
+    cx: &PrepareContext<'_>,
+    table: &Table,
+    sql: &str,
+    pretty: bool,
+) -> Result<String> {
+    let node = parse_expr(sql)?;
+    let text = over_row(cx, table, sql, pretty)?;
+    use pg_query::NodeEnum as N;
+    let call = matches!(
+        &*node,
+        N::FuncCall(_) | N::CoalesceExpr(_) | N::MinMaxExpr(_) | N::SqlvalueFunction(_)
+    );
+    Ok(if call { text } else { format!("({text})") })
 }
 
 /// A column's default.
@@ -46,7 +80,60 @@ pub fn default(
     let mut binder = Binder::new(cx, sql, &[]);
     binder.unfolded = true;
     let expr = binder.default_expr(&node, ty, typmod, "")?;
-    Ok(Printer { binder: &binder, pretty }.outer(&expr))
+    Ok(Printer { binder: &binder, pretty, by_oid: false, names: None, indent: 0 }.outer(&expr))
+}
+
+/// A default that names objects, as it is kept: by their oids.
+///
+/// # Errors
+/// An expression that can't be bound.
+pub(crate) fn stored_default(
+    cx: &PrepareContext<'_>,
+    node: &pg_query::NodeEnum,
+    (ty, typmod): (Oid, i32),
+) -> Result<String> {
+    let mut binder = Binder::new(cx, "", &[]);
+    binder.unfolded = true;
+    let expr = binder.default_expr(node, ty, typmod, "")?;
+    Ok(Printer { binder: &binder, pretty: false, by_oid: true, names: None, indent: 0 }
+        .outer(&expr))
+}
+
+/// The objects that an expression names: sequences and tables as constants, user's types.
+pub(crate) fn objects_of(expr: &Expr) -> Vec<u32> {
+    let mut out = Vec::new();
+    collect_objects(expr, &mut out);
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+fn collect_objects(expr: &Expr, out: &mut Vec<u32>) {
+    if let Expr::Const(Datum::Oid(id), REGCLASS | REGTYPE) = expr
+        && *id >= Oid::FIRST_USER.0
+    {
+        out.push(*id);
+    }
+    let ty = expr.ty();
+    if ty >= Oid::FIRST_USER {
+        out.push(ty.0);
+    }
+    crate::walk::for_children(expr, &mut |child| collect_objects(child, out));
+}
+
+/// A relation's name, with its schema where the search path doesn't lead to it.
+pub(crate) fn relation_name(cx: &PrepareContext<'_>, id: u32) -> Option<String> {
+    let (schema, name) = match cx.catalog.relation_by_oid(id)? {
+        catalog::snapshot::Relation::Table(t) => (t.schema, t.name.clone()),
+        catalog::snapshot::Relation::Index(i) => (i.schema, i.name.clone()),
+        catalog::snapshot::Relation::Sequence(s) => (s.schema, s.name.clone()),
+    };
+    let found = cx.catalog.relation(cx.search_path, None, &name).map(|r| r.oid());
+    if found == Some(id) {
+        return Some(quote_ident(&name));
+    }
+    let schema = cx.catalog.schema(schema)?;
+    Some(format!("{}.{}", quote_ident(&schema.name), quote_ident(&name)))
 }
 
 /// How tightly an operator's text binds, for the pretty form.
@@ -62,14 +149,31 @@ enum Level {
     Whole,
 }
 
-struct Printer<'p, 'b> {
-    binder: &'p Binder<'b>,
-    pretty: bool,
+/// Names of columns inside a query.
+pub(crate) trait Names {
+    /// What stands for a column; None: its own name.
+    fn column(&self, col: crate::logical::Col) -> Option<String>;
+    /// A subquery's text.
+    fn subquery(&self, subquery: &crate::expr::SubqueryExpr) -> Option<String>;
+}
+
+/// Prints bound expressions.
+pub(crate) struct Printer<'p, 'b> {
+    /// Who bound them.
+    pub binder: &'p Binder<'b>,
+    /// Without needless parentheses.
+    pub pretty: bool,
+    /// Objects as their oids, as stored expressions have them.
+    pub by_oid: bool,
+    /// Names, where there are more tables than one.
+    pub names: Option<&'p dyn Names>,
+    /// Spaces before a line that begins inside of an expression.
+    pub indent: usize,
 }
 
 impl Printer<'_, '_> {
     /// A whole expression: the casts that its target implied are not shown.
-    fn outer(&self, expr: &Expr) -> String {
+    pub fn outer(&self, expr: &Expr) -> String {
         match expr {
             Expr::Typmod { arg, explicit: false, .. } => self.outer(arg),
             Expr::Call { function, args, ty, .. } if is_cast(function, &args[..], *ty) => {
@@ -96,10 +200,14 @@ impl Printer<'_, '_> {
         args.iter().map(|a| self.print(a)).collect::<Vec<_>>().join(", ")
     }
 
-    fn print(&self, expr: &Expr) -> String {
+    /// An expression's text.
+    pub fn print(&self, expr: &Expr) -> String {
         match expr {
             Expr::Const(value, ty) => self.constant(value, *ty),
-            Expr::Column(col, _) => quote_ident(&self.binder.vars[usize::from(*col)].name),
+            Expr::Column(col, _) => self
+                .names
+                .and_then(|n| n.column(*col))
+                .unwrap_or_else(|| quote_ident(&self.binder.vars[usize::from(*col)].name)),
             Expr::Call { function, args, ty, .. } => self.call(function, args, *ty),
             Expr::InOutCast { arg, ty, typmod } => self.cast(arg, *ty, *typmod),
             Expr::Relabel(arg, ty) => self.cast(arg, *ty, -1),
@@ -154,7 +262,10 @@ impl Printer<'_, '_> {
             Expr::Row(fields) => format!("ROW({})", self.list(fields)),
             Expr::RowCompare { op, fields } => self.row_compare(*op, fields),
             Expr::SessionValue(name, _) => name.to_uppercase().to_string(),
-            Expr::Param(..) | Expr::Slot(..) | Expr::Subquery(_) => "?".to_owned(),
+            Expr::Subquery(subquery) => {
+                self.names.and_then(|n| n.subquery(subquery)).unwrap_or_else(|| "?".to_owned())
+            }
+            Expr::Param(..) | Expr::Slot(..) => "?".to_owned(),
         }
     }
 
@@ -170,8 +281,9 @@ impl Printer<'_, '_> {
 
     fn case(&self, arms: &[(Expr, Expr)], default: &Expr) -> String {
         // PostgreSQL puts every CASE on lines of its own.
-        let (space, end) = ("\n    ", "\n");
-        let mut out = "\nCASE".to_owned();
+        let end = format!("\n{}", " ".repeat(self.indent));
+        let space = format!("{end}    ");
+        let mut out = format!("{end}CASE");
         for (test, result) in arms {
             out += &format!("{space}WHEN {} THEN {}", self.print(test), self.print(result));
         }
@@ -227,6 +339,9 @@ impl Printer<'_, '_> {
     }
 
     fn text_of(&self, value: &Datum, ty: Oid) -> String {
+        if let (Datum::Oid(id), REGCLASS, false) = (value, ty, self.by_oid) {
+            return relation_name(self.binder.cx, *id).unwrap_or_else(|| id.to_string());
+        }
         types::io::to_text(ty, value, self.binder.cx.format).unwrap_or_default().to_string()
     }
 
@@ -287,7 +402,8 @@ fn level(expr: &Expr) -> Level {
         Expr::And(_) => Level::And,
         Expr::Not(_) => Level::Not,
         Expr::IsNull { .. } | Expr::BooleanTest { .. } => Level::Test,
-        Expr::Distinct { .. } | Expr::ArrayOp { .. } | Expr::RowCompare { .. } => Level::Operator,
+        Expr::ArrayOp { .. } => Level::Or,
+        Expr::Distinct { .. } | Expr::RowCompare { .. } => Level::Operator,
         Expr::Call { function, args, ty, .. } if !is_cast(function, args, *ty) => {
             operator_of(function, args.len()).map_or(Level::Whole, level_of)
         }

@@ -32,7 +32,7 @@ pub(crate) fn prepare(
             if let Some(into) = &select.into_clause {
                 let (query, lifted) = prepare_into(binder, select)?;
                 let binder = Binder::new(cx, text, declared);
-                return Ok((create_as(binder, query, into, false)?, lifted));
+                return Ok((create_as(binder, query, into, false, None)?, lifted));
             }
             let locking = !select.locking_clause.is_empty();
             let query = binder.select(select, None, true)?;
@@ -56,13 +56,14 @@ pub(crate) fn prepare(
             let (change, output) = binder.merge(stmt)?;
             plan_change(binder, change, output, "MERGE")
         }
-        NodeEnum::ViewStmt(_) => Err(Error::unsupported("CREATE VIEW")),
+        NodeEnum::ViewStmt(stmt) => {
+            let utility = binder.create_view(stmt)?;
+            Ok((plain(binder, utility), Vec::new()))
+        }
         NodeEnum::ExplainStmt(stmt) => explain(binder, stmt, text, declared),
         NodeEnum::CopyStmt(stmt) => copy(binder, stmt),
         NodeEnum::CreateTableAsStmt(stmt) => {
-            if stmt.objtype != pb::ObjectType::ObjectTable as i32 {
-                return Err(Error::unsupported("a materialized view"));
-            }
+            let materialized = stmt.objtype == pb::ObjectType::ObjectMatview as i32;
             let Some(query) = inner(&stmt.query) else {
                 return Err(err!(SYNTAX_ERROR, "CREATE TABLE AS without a query"));
             };
@@ -72,8 +73,23 @@ pub(crate) fn prepare(
             if !matches!(query, NodeEnum::SelectStmt(_)) {
                 return Err(Error::unsupported("CREATE TABLE AS EXECUTE"));
             }
+            let view = match materialized {
+                false => None,
+                true => {
+                    let mut binder = Binder::new(cx, text, declared);
+                    Some(binder.defined_query(query, &into.col_names)?.1)
+                }
+            };
             let (query, _) = prepare(query, text, declared, cx, None)?;
-            Ok((create_as(binder, query, into, stmt.if_not_exists)?, Vec::new()))
+            Ok((create_as(binder, query, into, stmt.if_not_exists, view)?, Vec::new()))
+        }
+        NodeEnum::RefreshMatViewStmt(stmt) => {
+            let utility = Utility::RefreshView {
+                name: binder.name_of_range(&stmt.relation)?,
+                concurrently: stmt.concurrent,
+                no_data: stmt.skip_data,
+            };
+            Ok((plain(binder, utility), Vec::new()))
         }
         NodeEnum::DeclareCursorStmt(stmt) => {
             let (hold, scroll) = binder.cursor_options(stmt);
@@ -280,6 +296,7 @@ fn create_as(
     query: Prepared,
     into: &pb::IntoClause,
     if_not_exists: bool,
+    view: Option<catalog::ViewQuery>,
 ) -> Result<Prepared> {
     let Some(range) = &into.rel else {
         return Err(err!(SYNTAX_ERROR, "CREATE TABLE AS without a table"));
@@ -299,6 +316,7 @@ fn create_as(
         no_data: into.skip_data,
         if_not_exists,
         persistence,
+        view: view.map(Box::new),
     };
     let mut prepared = plain(binder, utility);
     prepared.locks = locks;
@@ -335,6 +353,11 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::Deallocate(Some(_)) => ("DEALLOCATE", false),
         Utility::Deallocate(None) => ("DEALLOCATE ALL", false),
         Utility::CreateTable { .. } => ("CREATE TABLE", true),
+        Utility::SetSchema { kind, .. } => (alter_tag(kind), true),
+        Utility::CreateView { .. } => ("CREATE VIEW", true),
+        Utility::RefreshView { .. } => ("REFRESH MATERIALIZED VIEW", true),
+        Utility::CreateSequence { .. } => ("CREATE SEQUENCE", true),
+        Utility::AlterSequence { .. } => ("ALTER SEQUENCE", true),
         Utility::CreateTableAs { .. } => ("SELECT", true),
         Utility::Drop { kind, .. } => (
             match *kind {
@@ -342,19 +365,15 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
                 "INDEX" => "DROP INDEX",
                 "SCHEMA" => "DROP SCHEMA",
                 "VIEW" => "DROP VIEW",
+                "MATERIALIZED VIEW" => "DROP MATERIALIZED VIEW",
+                "TYPE" => "DROP TYPE",
+                "DOMAIN" => "DROP DOMAIN",
                 _ => "DROP SEQUENCE",
             },
             true,
         ),
-        Utility::AlterTable { .. } => ("ALTER TABLE", true),
-        Utility::Rename { kind, .. } => (
-            match *kind {
-                "INDEX" => "ALTER INDEX",
-                "SCHEMA" => "ALTER SCHEMA",
-                _ => "ALTER TABLE",
-            },
-            true,
-        ),
+        Utility::AlterTable { kind, .. } => (alter_tag(kind), true),
+        Utility::Rename { kind, .. } => (alter_tag(kind), true),
         Utility::CreateIndex { .. } => ("CREATE INDEX", true),
         Utility::CreateSchema { .. } => ("CREATE SCHEMA", true),
         Utility::Truncate { .. } => ("TRUNCATE TABLE", true),
@@ -372,5 +391,20 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::ClosePortal(Some(_)) => ("CLOSE CURSOR", false),
         Utility::ClosePortal(None) => ("CLOSE CURSOR ALL", false),
         Utility::NoOp(_) => ("SET", false),
+    }
+}
+
+fn alter_tag(kind: &str) -> &'static str {
+    match kind {
+        "INDEX" => "ALTER INDEX",
+        "SCHEMA" => "ALTER SCHEMA",
+        "SEQUENCE" => "ALTER SEQUENCE",
+        "VIEW" => "ALTER VIEW",
+        "MATERIALIZED VIEW" => "ALTER MATERIALIZED VIEW",
+        "TYPE" => "ALTER TYPE",
+        "DOMAIN" => "ALTER DOMAIN",
+        "FUNCTION" => "ALTER FUNCTION",
+        "PROCEDURE" => "ALTER PROCEDURE",
+        _ => "ALTER TABLE",
     }
 }

@@ -14,15 +14,7 @@ use crate::plan::{ModifyAction, Node, Plan, Prepared, ScanColumn, Statement};
 use crate::prepare::{Lifted, Literal, PrepareContext, normalize, prepare};
 
 fn column(name: &str, ty: Oid, typmod: i32) -> Column {
-    Column {
-        name: name.into(),
-        ty: ty.0,
-        typmod,
-        not_null: false,
-        default: None,
-        missing: None,
-        dropped: false,
-    }
+    Column::new(name, ty.0, typmod)
 }
 
 fn table(oid: u32, name: &str, columns: Vec<Column>) -> Table {
@@ -34,12 +26,7 @@ fn table(oid: u32, name: &str, columns: Vec<Column>) -> Table {
         kind: TableKind::Table,
         rel: oid,
         columns,
-        constraints: Vec::new(),
-        indexes: Vec::new(),
-        referenced_by: Vec::new(),
-        options: Vec::new(),
-        unlogged: false,
-        on_commit: Default::default(),
+        ..Table::default()
     }
 }
 
@@ -50,11 +37,8 @@ fn primary_key(snapshot: &mut Snapshot, mut table: Table, columns: &[u16]) {
         table.columns[usize::from(*column) - 1].not_null = true;
     }
     table.indexes.push(oid);
-    table.constraints.push(Constraint {
-        oid: oid + 1000,
-        name: format!("{}_pkey", table.name),
-        kind: ConstraintKind::PrimaryKey { index: oid },
-    });
+    let kind = ConstraintKind::PrimaryKey { index: oid };
+    table.constraints.push(Constraint::new(oid + 1000, format!("{}_pkey", table.name), kind));
     snapshot.put(Object::Index(Index {
         oid,
         name: format!("{}_pkey", table.name),
@@ -63,13 +47,11 @@ fn primary_key(snapshot: &mut Snapshot, mut table: Table, columns: &[u16]) {
         rel: oid,
         columns: columns
             .iter()
-            .map(|c| IndexColumn { column: *c, descending: false, nulls_first: false })
+            .map(|c| IndexColumn { column: *c, ..IndexColumn::default() })
             .collect(),
         unique: true,
         primary: true,
-        options: Vec::new(),
-        since: 0,
-        hidden: false,
+        ..Index::default()
     }));
     snapshot.put(Object::Table(Box::new(table)));
 }

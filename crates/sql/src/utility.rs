@@ -41,6 +41,79 @@ pub struct ColumnDef {
     pub not_null: bool,
     /// DEFAULT's expression as SQL, already checked against the type.
     pub default: Option<String>,
+    /// Objects that the default uses.
+    pub default_uses: Vec<u32>,
+    /// It differs from row to row.
+    pub default_volatile: bool,
+    /// The default is a stored generated column's expression.
+    pub generated: bool,
+    /// serial, or GENERATED … AS IDENTITY: a sequence is made with it.
+    pub sequence: Option<ColumnSequence>,
+}
+
+/// The sequence that comes with a column.
+#[derive(Clone, Debug)]
+pub struct ColumnSequence {
+    /// GENERATED ALWAYS (Some(true)) or BY DEFAULT AS IDENTITY; None: serial.
+    pub identity: Option<bool>,
+    /// Its options.
+    pub options: SequenceOptions,
+}
+
+/// Options of CREATE and ALTER SEQUENCE; None where nothing was said.
+#[derive(Clone, Debug, Default)]
+pub struct SequenceOptions {
+    /// AS.
+    pub ty: Option<Oid>,
+    /// INCREMENT.
+    pub increment: Option<i64>,
+    /// START.
+    pub start: Option<i64>,
+    /// RESTART, with a value or without.
+    pub restart: Option<Option<i64>>,
+    /// MAXVALUE; Some(None): NO MAXVALUE.
+    pub max: Option<Option<i64>>,
+    /// MINVALUE; Some(None): NO MINVALUE.
+    pub min: Option<Option<i64>>,
+    /// CACHE.
+    pub cache: Option<i64>,
+    /// CYCLE.
+    pub cycle: Option<bool>,
+    /// OWNED BY.
+    pub owned_by: Option<OwnedBy>,
+    /// SEQUENCE NAME of an identity column (pg_dump writes it).
+    pub name: Option<Name>,
+}
+
+/// OWNED BY.
+#[derive(Clone, Debug)]
+pub enum OwnedBy {
+    /// NONE.
+    None,
+    /// A column.
+    Column {
+        /// Its table.
+        table: Name,
+        /// Its name.
+        column: String,
+    },
+}
+
+impl ColumnDef {
+    /// A plain column.
+    pub fn new(name: &str, ty: Oid, typmod: i32) -> ColumnDef {
+        ColumnDef {
+            name: name.to_owned(),
+            ty,
+            typmod,
+            not_null: false,
+            default: None,
+            default_uses: Vec::new(),
+            default_volatile: false,
+            generated: false,
+            sequence: None,
+        }
+    }
 }
 
 /// A table constraint's definition; columns by name.
@@ -52,6 +125,14 @@ pub struct ConstraintDef {
     pub kind: ConstraintDefKind,
     /// Where it stands in the statement.
     pub position: u32,
+    /// DEFERRABLE.
+    pub deferrable: bool,
+    /// INITIALLY DEFERRED.
+    pub deferred: bool,
+    /// NOT VALID.
+    pub unvalidated: bool,
+    /// NO INHERIT.
+    pub no_inherit: bool,
 }
 
 /// See [`ConstraintDef`].
@@ -65,9 +146,21 @@ pub enum ConstraintDefKind {
         columns: Vec<String>,
     },
     /// PRIMARY KEY.
-    PrimaryKey(Vec<String>),
+    PrimaryKey {
+        /// Its columns.
+        columns: Vec<String>,
+        /// INCLUDE.
+        include: Vec<String>,
+    },
     /// UNIQUE.
-    Unique(Vec<String>),
+    Unique {
+        /// Its columns.
+        columns: Vec<String>,
+        /// INCLUDE.
+        include: Vec<String>,
+        /// NULLS NOT DISTINCT.
+        nulls_equal: bool,
+    },
     /// PRIMARY KEY/UNIQUE USING INDEX.
     UsingIndex {
         /// Index's name.
@@ -87,7 +180,24 @@ pub enum ConstraintDefKind {
         on_delete: catalog::ForeignKeyAction,
         /// ON UPDATE.
         on_update: catalog::ForeignKeyAction,
+        /// MATCH FULL.
+        match_full: bool,
+        /// Columns that ON DELETE SET sets; none: all.
+        set_columns: Vec<String>,
     },
+}
+
+/// A key of CREATE INDEX.
+#[derive(Clone, Debug)]
+pub struct IndexKey {
+    /// A column's name, or the name that an expression's index column gets.
+    pub name: String,
+    /// An expression: SQL, type, columns in it.
+    pub expression: Option<(String, Oid, Vec<u16>)>,
+    /// DESC.
+    pub descending: bool,
+    /// NULLS FIRST.
+    pub nulls_first: bool,
 }
 
 /// A step of ALTER TABLE.
@@ -117,7 +227,54 @@ pub enum AlterTable {
         column: String,
         /// Expression as SQL.
         default: Option<String>,
+        /// Objects that it uses.
+        uses: Vec<u32>,
     },
+    /// ALTER COLUMN ADD GENERATED … AS IDENTITY.
+    AddIdentity {
+        /// Column.
+        column: String,
+        /// GENERATED ALWAYS.
+        always: bool,
+        /// The sequence's options.
+        options: SequenceOptions,
+    },
+    /// ALTER COLUMN SET GENERATED … and the sequence's options.
+    SetIdentity {
+        /// Column.
+        column: String,
+        /// SET GENERATED ALWAYS or BY DEFAULT.
+        always: Option<bool>,
+        /// The sequence's options.
+        options: SequenceOptions,
+    },
+    /// ALTER COLUMN DROP IDENTITY.
+    DropIdentity {
+        /// Column.
+        column: String,
+        /// IF EXISTS.
+        if_exists: bool,
+    },
+    /// ALTER COLUMN DROP EXPRESSION.
+    DropExpression {
+        /// Column.
+        column: String,
+        /// IF EXISTS.
+        if_exists: bool,
+    },
+    /// VALIDATE CONSTRAINT.
+    ValidateConstraint(String),
+    /// ALTER CONSTRAINT … DEFERRABLE.
+    AlterConstraint {
+        /// Name.
+        name: String,
+        /// DEFERRABLE.
+        deferrable: bool,
+        /// INITIALLY DEFERRED.
+        deferred: bool,
+    },
+    /// RESET (fillfactor, …).
+    ResetOptions(Vec<String>),
     /// ALTER COLUMN SET or DROP NOT NULL.
     SetNotNull {
         /// Column.
@@ -280,12 +437,58 @@ pub enum Utility {
         columns: Vec<ColumnDef>,
         /// Constraints.
         constraints: Vec<ConstraintDef>,
+        /// Indexes copied by LIKE … INCLUDING INDEXES; their places are not set.
+        indexes: Vec<catalog::Index>,
         /// IF NOT EXISTS.
         if_not_exists: bool,
         /// WITH (…).
         options: Vec<(String, String)>,
         /// TEMPORARY, UNLOGGED.
         persistence: Persistence,
+    },
+    /// ALTER … SET SCHEMA.
+    SetSchema {
+        /// `TABLE`, `VIEW`, `SEQUENCE`, …
+        kind: &'static str,
+        /// What.
+        object: Name,
+        /// The new schema.
+        to: String,
+        /// IF EXISTS.
+        if_exists: bool,
+    },
+    /// CREATE VIEW.
+    CreateView {
+        /// Name.
+        name: Name,
+        /// Columns.
+        columns: Vec<ColumnDef>,
+        /// Query.
+        query: catalog::ViewQuery,
+        /// OR REPLACE.
+        replace: bool,
+        /// WITH (…).
+        options: Vec<(String, String)>,
+    },
+    /// CREATE SEQUENCE.
+    CreateSequence {
+        /// Name.
+        name: Name,
+        /// Options.
+        options: SequenceOptions,
+        /// IF NOT EXISTS.
+        if_not_exists: bool,
+        /// UNLOGGED.
+        unlogged: bool,
+    },
+    /// ALTER SEQUENCE with options.
+    AlterSequence {
+        /// Name.
+        name: Name,
+        /// Options.
+        options: SequenceOptions,
+        /// IF EXISTS.
+        if_exists: bool,
     },
     /// CREATE TABLE AS.
     CreateTableAs {
@@ -301,6 +504,17 @@ pub enum Utility {
         if_not_exists: bool,
         /// TEMPORARY, UNLOGGED.
         persistence: Persistence,
+        /// CREATE MATERIALIZED VIEW: the query as it is kept.
+        view: Option<Box<catalog::ViewQuery>>,
+    },
+    /// REFRESH MATERIALIZED VIEW.
+    RefreshView {
+        /// Name.
+        name: Name,
+        /// CONCURRENTLY.
+        concurrently: bool,
+        /// WITH NO DATA.
+        no_data: bool,
     },
     /// DROP TABLE, INDEX, SCHEMA, VIEW …
     Drop {
@@ -315,6 +529,8 @@ pub enum Utility {
     },
     /// ALTER TABLE.
     AlterTable {
+        /// `TABLE`, `INDEX`, `VIEW`, …
+        kind: &'static str,
         /// Table.
         table: Name,
         /// IF EXISTS.
@@ -339,8 +555,16 @@ pub enum Utility {
         name: Option<String>,
         /// Table.
         table: Name,
-        /// Columns: name, DESC, NULLS FIRST.
-        columns: Vec<(String, bool, bool)>,
+        /// Key columns.
+        columns: Vec<IndexKey>,
+        /// INCLUDE.
+        include: Vec<String>,
+        /// WHERE, as SQL, with the columns in it.
+        predicate: Option<(String, Vec<u16>)>,
+        /// NULLS NOT DISTINCT.
+        nulls_equal: bool,
+        /// CONCURRENTLY.
+        concurrently: bool,
         /// UNIQUE.
         unique: bool,
         /// IF NOT EXISTS.
@@ -361,6 +585,8 @@ pub enum Utility {
         tables: Vec<Name>,
         /// CASCADE.
         cascade: bool,
+        /// RESTART IDENTITY.
+        restart: bool,
     },
     /// COPY FROM STDIN: rows for these columns; `template` has for each table column the default
     /// for columns that are not in the list.

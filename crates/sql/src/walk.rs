@@ -156,6 +156,16 @@ pub fn columns_of(e: &Expr, out: &mut Vec<Col>) {
     for_children(e, &mut |child| columns_of(child, out));
 }
 
+/// Whether its value may change from one time to another: a call that isn't immutable, a value of
+/// the session.
+pub fn is_changeable(e: &Expr) -> bool {
+    any(e, &|x| match x {
+        Expr::Call { function, .. } => function.volatility != Volatility::Immutable,
+        Expr::SessionValue(..) => true,
+        _ => false,
+    })
+}
+
 /// Whether any part satisfies the test.
 pub fn any(e: &Expr, test: &dyn Fn(&Expr) -> bool) -> bool {
     if test(e) {

@@ -9,6 +9,7 @@ mod builtin;
 mod relations;
 pub mod row;
 mod schema;
+mod sequences;
 mod views;
 
 pub use schema::descriptions;
@@ -44,6 +45,10 @@ pub trait ServerInfo: Send + Sync {
     fn rows(&self, view: &str) -> Vec<Vec<Datum>>;
     /// Pages of a relation's main fork.
     fn pages(&self, rel: u32) -> u32;
+    /// A sequence's value by its file: last, how many more the log covers, is_called.
+    fn sequence(&self, _rel: u32) -> Option<(i64, i64, bool)> {
+        None
+    }
 }
 
 /// A computed table.
@@ -94,6 +99,15 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_indexes" => views::pg_indexes,
         "pg_settings" => views::pg_settings,
         "pg_stats" => views::pg_stats,
+        "pg_sequence" => sequences::pg_sequence,
+        "pg_sequences" => sequences::pg_sequences,
+        "pg_sequence_data()" => sequences::data,
+        "sequences" => sequences::info_sequences,
+        "pg_depend" => sequences::pg_depend,
+        "pg_rewrite" => relations::pg_rewrite,
+        "pg_views" => views::pg_views,
+        "pg_matviews" => views::pg_matviews,
+        "views" => views::info_views,
         "tables" => views::info_tables,
         "columns" => views::info_columns,
         "schemata" => views::info_schemata,
@@ -160,29 +174,15 @@ fn type_named(name: &str) -> Oid {
 
 /// A computed table as a [`Table`], for the binder.
 fn as_table(table: &SystemTable) -> Table {
-    let column = |(name, ty): &(&str, Oid)| Column {
-        name: (*name).to_owned(),
-        ty: ty.0,
-        typmod: -1,
-        not_null: false,
-        default: None,
-        missing: None,
-        dropped: false,
-    };
+    let column = |(name, ty): &(&str, Oid)| Column::new(name, ty.0, -1);
     Table {
         oid: table.oid.0,
         name: table.name.to_owned(),
         schema: table.schema,
         owner: ids::SUPERUSER,
         kind: TableKind::System,
-        rel: 0,
         columns: table.columns.iter().map(column).collect(),
-        constraints: Vec::new(),
-        indexes: Vec::new(),
-        referenced_by: Vec::new(),
-        options: Vec::new(),
-        unlogged: false,
-        on_commit: Default::default(),
+        ..Table::default()
     }
 }
 

@@ -6,7 +6,10 @@ use types::{Datum, TypeIo, oids};
 use super::row::{Row, array, oid, row};
 use super::{SystemCx, SystemTable};
 use crate::object::ids::{BTREE_AM, HEAP_AM, PG_CATALOG};
-use crate::object::{Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id, Index, Table};
+use crate::object::{
+    CheckOption, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id, Index, Sequence,
+    Table, TableKind,
+};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -57,16 +60,47 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
     let rows = cx.catalog.stats(t.oid).map_or(-1.0, |s| s.rows as f32);
     class_row(cx, t.oid, &t.name, t.schema, t.rel)
         .set("relowner", oid(t.owner))
-        .set("relam", oid(HEAP_AM))
+        .set("relam", oid(if t.kind == TableKind::View { 0 } else { HEAP_AM }))
         .set("reltuples", rows)
         .set("relhasindex", !t.indexes.is_empty())
-        .set("relkind", 'r')
+        .set("relhasrules", t.query.is_some())
+        .set("relispopulated", t.query.as_ref().is_none_or(|q| !q.unpopulated))
+        .set(
+            "relkind",
+            match t.kind {
+                TableKind::View => 'v',
+                TableKind::Materialized => 'm',
+                _ => 'r',
+            },
+        )
         .set("relpersistence", t.persistence())
         .set("relnatts", t.columns.len() as i16)
         .set("relchecks", checks.count() as i16)
         .set("relhastriggers", foreign)
-        .set("relreplident", 'd')
-        .set("reloptions", options(&t.options))
+        .set("relreplident", if t.kind == TableKind::View { 'n' } else { 'd' })
+        .set("reloptions", options(&view_options(t)))
+        .done()
+}
+
+/// Storage parameters; a view's CHECK OPTION is one.
+fn view_options(t: &Table) -> Vec<(String, String)> {
+    let mut all = t.options.clone();
+    match t.query.as_ref().map(|q| q.check) {
+        Some(CheckOption::Local) => all.push(("check_option".into(), "local".into())),
+        Some(CheckOption::Cascaded) => all.push(("check_option".into(), "cascaded".into())),
+        _ => {}
+    }
+    all
+}
+
+fn sequence_class(cx: &SystemCx<'_>, s: &Sequence) -> Vec<Datum> {
+    class_row(cx, s.oid, &s.name, s.schema, s.rel)
+        .set("relowner", oid(s.owner))
+        .set("relpages", 1)
+        .set("reltuples", 1f32)
+        .set("relkind", 'S')
+        .set("relpersistence", if s.unlogged { 'u' } else { 'p' })
+        .set("relnatts", 3i16)
         .done()
 }
 
@@ -74,7 +108,7 @@ fn index_class(cx: &SystemCx<'_>, i: &Index) -> Vec<Datum> {
     class_row(cx, i.oid, &i.name, i.schema, i.rel)
         .set("relam", oid(BTREE_AM))
         .set("relkind", 'i')
-        .set("relnatts", i.columns.len() as i16)
+        .set("relnatts", (i.columns.len() + i.include.len()) as i16)
         .set("reloptions", options(&i.options))
         .done()
 }
@@ -91,6 +125,7 @@ pub(super) fn pg_class(cx: &SystemCx<'_>) -> Rows {
     let mut out: Vec<_> = super::tables().iter().map(|t| system_class(cx, t)).collect();
     out.extend(cx.catalog.tables().map(|t| table_class(cx, t)));
     out.extend(cx.catalog.indexes().map(|i| index_class(cx, i)));
+    out.extend(cx.catalog.sequences().map(|s| sequence_class(cx, s)));
     Ok(out)
 }
 
@@ -141,6 +176,14 @@ fn table_attributes(t: &Table, out: &mut Vec<Vec<Datum>>) {
             attribute(t.oid, number, &c.name, c.ty, c.typmod)
                 .set("attnotnull", c.not_null)
                 .set("atthasdef", c.default.is_some())
+                .set(
+                    "attidentity",
+                    match c.identity {
+                        Some(i) => Datum::Char(if i.always { b'a' } else { b'd' }),
+                        None => Datum::Char(0),
+                    },
+                )
+                .set("attgenerated", Datum::Char(if c.generated { b's' } else { 0 }))
                 .set("atthasmissing", c.missing.is_some())
         };
         out.push(one.done());
@@ -149,9 +192,24 @@ fn table_attributes(t: &Table, out: &mut Vec<Vec<Datum>>) {
 
 fn index_attributes(cx: &SystemCx<'_>, i: &Index, out: &mut Vec<Vec<Datum>>) {
     let Some(table) = cx.catalog.table(i.table) else { return };
-    for (n, key) in i.columns.iter().enumerate() {
-        if let Some(c) = table.columns.get(usize::from(key.column) - 1) {
-            out.push(attribute(i.oid, n as i16 + 1, &c.name, c.ty, c.typmod).done());
+    let mut number = 0;
+    let mut add = |name: &str, ty: Id, typmod: i32| {
+        number += 1;
+        out.push(attribute(i.oid, number, name, ty, typmod).done());
+    };
+    for key in &i.columns {
+        match &key.expression {
+            Some(e) => add(&e.name, e.ty, -1),
+            None => {
+                if let Some(c) = table.columns.get(usize::from(key.column) - 1) {
+                    add(&c.name, c.ty, c.typmod);
+                }
+            }
+        }
+    }
+    for column in &i.include {
+        if let Some(c) = table.columns.get(usize::from(*column) - 1) {
+            add(&c.name, c.ty, c.typmod);
         }
     }
 }
@@ -170,13 +228,44 @@ pub(super) fn pg_attribute(cx: &SystemCx<'_>) -> Rows {
     }
     cx.catalog.tables().filter(|t| take(t.oid)).for_each(|t| table_attributes(t, &mut out));
     cx.catalog.indexes().filter(|i| take(i.oid)).for_each(|i| index_attributes(cx, i, &mut out));
+    for s in cx.catalog.sequences().filter(|s| take(s.oid)) {
+        let columns =
+            [("last_value", oids::INT8), ("log_cnt", oids::INT8), ("is_called", oids::BOOL)];
+        for (n, (name, ty)) in columns.iter().enumerate() {
+            let one = attribute(s.oid, n as i16 + 1, name, ty.0, -1);
+            out.push(one.set("attnotnull", true).done());
+        }
+    }
     Ok(out)
 }
 
 /// A default has no object of its own; its oid is made from the table's and the column's, which is
 /// unique for tables below 2^20 columns apart.
+pub(super) fn default_id(table: Id, column: u16) -> Id {
+    table.wrapping_mul(2048).wrapping_add(u32::from(column)) | 1 << 30
+}
+
 fn default_oid(table: Id, column: u16) -> Datum {
-    oid(table.wrapping_mul(2048).wrapping_add(u32::from(column)) | 1 << 30)
+    oid(default_id(table, column))
+}
+
+/// The oid of a view's rule, which is no object here.
+pub(super) fn rule_id(view: Id) -> Id {
+    view | 1 << 29
+}
+
+pub(super) fn pg_rewrite(cx: &SystemCx<'_>) -> Rows {
+    let one = |t: &Table| {
+        row(PG_CATALOG, "pg_rewrite")
+            .set("oid", oid(rule_id(t.oid)))
+            .set("rulename", "_RETURN")
+            .set("ev_class", oid(t.oid))
+            .set("ev_type", '1')
+            .set("ev_enabled", 'O')
+            .set("is_instead", true)
+            .done()
+    };
+    Ok(cx.catalog.tables().filter(|t| t.query.is_some()).map(|t| one(t)).collect())
 }
 
 pub(super) fn pg_attrdef(cx: &SystemCx<'_>) -> Rows {
@@ -208,19 +297,38 @@ fn oid_vector(count: usize) -> Datum {
 pub(super) fn pg_index(cx: &SystemCx<'_>) -> Rows {
     let one = |i: &Index| {
         let n = i.columns.len();
+        let keys = i.columns.iter().map(|c| c.column as i16);
+        let deferrable = cx
+            .catalog
+            .table(i.table)
+            .is_some_and(|t| t.constraints.iter().any(|c| c.deferrable && is_key_of(c, i.oid)));
+        let expressions: Vec<&str> =
+            i.columns.iter().filter_map(|c| Some(c.expression.as_ref()?.sql.as_str())).collect();
+        let list = expressions.join(", ");
         row(PG_CATALOG, "pg_index")
             .set("indexrelid", oid(i.oid))
             .set("indrelid", oid(i.table))
-            .fill(&["indnatts", "indnkeyatts"], Datum::Int2(n as i16))
+            .set("indnatts", (n + i.include.len()) as i16)
+            .set("indnkeyatts", n as i16)
             .set("indisunique", i.unique)
-            .set("indnullsnotdistinct", false)
+            .set("indnullsnotdistinct", i.nulls_equal)
             .set("indisprimary", i.primary)
             .fill(
                 &["indisexclusion", "indisclustered", "indcheckxmin", "indisreplident"],
                 Datum::Bool(false),
             )
-            .fill(&["indimmediate", "indisvalid", "indisready", "indislive"], Datum::Bool(true))
-            .set("indkey", vector(i.columns.iter().map(|c| c.column as i16)))
+            .fill(&["indisready", "indislive"], Datum::Bool(true))
+            .set("indimmediate", !deferrable)
+            .set("indisvalid", !i.invalid)
+            .set("indkey", vector(keys.chain(i.include.iter().map(|c| *c as i16))))
+            .set(
+                "indexprs",
+                if list.is_empty() { Datum::Null } else { Datum::Text(list.as_str().into()) },
+            )
+            .set(
+                "indpred",
+                i.predicate.as_ref().map_or(Datum::Null, |p| Datum::Text(p.as_str().into())),
+            )
             .fill(&["indcollation", "indclass"], oid_vector(n))
             .set(
                 "indoption",
@@ -233,6 +341,11 @@ pub(super) fn pg_index(cx: &SystemCx<'_>) -> Rows {
             .done()
     };
     Ok(cx.catalog.indexes().map(|i| one(i)).collect())
+}
+
+/// Whether a constraint rests on this index.
+fn is_key_of(c: &Constraint, id: Id) -> bool {
+    matches!(c.kind, ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } if index == id)
 }
 
 fn action_letter(action: ForeignKeyAction) -> char {
@@ -255,7 +368,11 @@ fn foreign_key(out: Row, key: &ForeignKey) -> Row {
         .set("confrelid", oid(key.table))
         .set("confupdtype", action_letter(key.on_update))
         .set("confdeltype", action_letter(key.on_delete))
-        .set("confmatchtype", 's')
+        .set("confmatchtype", if key.match_full { 'f' } else { 's' })
+        .set(
+            "confdelsetcols",
+            if key.set_columns.is_empty() { Datum::Null } else { numbers(&key.set_columns) },
+        )
         .set("conkey", numbers(&key.columns))
         .set("confkey", numbers(&key.referenced))
 }
@@ -265,8 +382,9 @@ fn constraint(cx: &SystemCx<'_>, t: &Table, c: &Constraint) -> Vec<Datum> {
         .set("oid", oid(c.oid))
         .set("conname", c.name.as_str())
         .set("connamespace", oid(t.schema))
-        .fill(&["condeferrable", "condeferred"], Datum::Bool(false))
-        .set("convalidated", true)
+        .set("condeferrable", c.deferrable)
+        .set("condeferred", c.deferred)
+        .set("convalidated", !c.unvalidated)
         .set("conrelid", oid(t.oid))
         .fill(&["contypid", "conindid", "conparentid", "confrelid"], oid(0))
         .fill(&["confupdtype", "confdeltype", "confmatchtype"], Datum::Char(b' '))
@@ -283,7 +401,7 @@ fn constraint(cx: &SystemCx<'_>, t: &Table, c: &Constraint) -> Vec<Datum> {
     };
     match &c.kind {
         ConstraintKind::Check(sql) => {
-            out.set("contype", 'c').set("connoinherit", false).set("conbin", sql.as_str())
+            out.set("contype", 'c').set("connoinherit", c.no_inherit).set("conbin", sql.as_str())
         }
         ConstraintKind::PrimaryKey { index } => keyed(out, 'p', *index),
         ConstraintKind::Unique { index } => keyed(out, 'u', *index),

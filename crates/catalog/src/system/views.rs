@@ -8,7 +8,7 @@ use super::SystemCx;
 use super::row::{Row, array, row};
 use crate::definition;
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
-use crate::object::{ConstraintKind, Id, Table};
+use crate::object::{ConstraintKind, Id, Table, TableKind};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -16,15 +16,15 @@ fn text(value: &str) -> Datum {
     Datum::Text(value.into())
 }
 
-fn schema_name(cx: &SystemCx<'_>, id: Id) -> Datum {
+pub(super) fn schema_name(cx: &SystemCx<'_>, id: Id) -> Datum {
     cx.catalog.schema(id).map_or(Datum::Null, |s| text(&s.name))
 }
 
-fn role_name(cx: &SystemCx<'_>, id: Id) -> Datum {
+pub(super) fn role_name(cx: &SystemCx<'_>, id: Id) -> Datum {
     cx.catalog.roles().find(|r| r.oid == id).map_or(Datum::Null, |r| text(&r.name))
 }
 
-fn database_name(cx: &SystemCx<'_>) -> Datum {
+pub(super) fn database_name(cx: &SystemCx<'_>) -> Datum {
     cx.catalog.databases().find(|d| d.oid == cx.database).map_or(Datum::Null, |d| text(&d.name))
 }
 
@@ -47,7 +47,61 @@ pub(super) fn pg_tables(cx: &SystemCx<'_>) -> Rows {
             .fill(&["hasindexes", "hasrules", "rowsecurity", "hastriggers"], Datum::Bool(false))
             .done()
     });
-    Ok(cx.catalog.tables().map(|t| one(t)).chain(system).collect())
+    let tables = cx.catalog.tables().filter(|t| t.kind == TableKind::Table);
+    Ok(tables.map(|t| one(t)).chain(system).collect())
+}
+
+/// The text that marks a view's definition for the executor, which prints it.
+fn definition_of(t: &Table) -> Datum {
+    t.query.as_ref().map_or(Datum::Null, |q| text(&q.sql))
+}
+
+pub(super) fn pg_views(cx: &SystemCx<'_>) -> Rows {
+    let one = |t: &Table| {
+        row(PG_CATALOG, "pg_views")
+            .set("schemaname", schema_name(cx, t.schema))
+            .set("viewname", t.name.as_str())
+            .set("viewowner", role_name(cx, t.owner))
+            .set("definition", definition_of(t))
+            .done()
+    };
+    Ok(cx.catalog.tables().filter(|t| t.kind == TableKind::View).map(|t| one(t)).collect())
+}
+
+pub(super) fn pg_matviews(cx: &SystemCx<'_>) -> Rows {
+    let one = |t: &Table| {
+        row(PG_CATALOG, "pg_matviews")
+            .set("schemaname", schema_name(cx, t.schema))
+            .set("matviewname", t.name.as_str())
+            .set("matviewowner", role_name(cx, t.owner))
+            .set("hasindexes", !t.indexes.is_empty())
+            .set("ispopulated", t.query.as_ref().is_none_or(|q| !q.unpopulated))
+            .set("definition", definition_of(t))
+            .done()
+    };
+    Ok(cx.catalog.tables().filter(|t| t.kind == TableKind::Materialized).map(|t| one(t)).collect())
+}
+
+pub(super) fn info_views(cx: &SystemCx<'_>) -> Rows {
+    let one = |t: &Table| {
+        let check = match t.query.as_ref().map(|q| q.check) {
+            Some(crate::CheckOption::Local) => "LOCAL",
+            Some(crate::CheckOption::Cascaded) => "CASCADED",
+            _ => "NONE",
+        };
+        let updatable = t.query.as_ref().is_some_and(|q| q.updatable);
+        let yes = text(if updatable { "YES" } else { "NO" });
+        info(cx, "views", "table", t.schema, &t.name)
+            .set("view_definition", definition_of(t))
+            .set("check_option", check)
+            .fill(&["is_updatable", "is_insertable_into"], yes)
+            .fill(
+                &["is_trigger_updatable", "is_trigger_deletable", "is_trigger_insertable_into"],
+                text("NO"),
+            )
+            .done()
+    };
+    Ok(cx.catalog.tables().filter(|t| t.kind == TableKind::View).map(|t| one(t)).collect())
 }
 
 pub(super) fn pg_indexes(cx: &SystemCx<'_>) -> Rows {
@@ -58,7 +112,10 @@ pub(super) fn pg_indexes(cx: &SystemCx<'_>) -> Rows {
                 .set("schemaname", schema_name(cx, table.schema))
                 .set("tablename", table.name.as_str())
                 .set("indexname", i.name.as_str())
-                .set("indexdef", definition::index(cx.catalog, i).as_str())
+                .set(
+                    "indexdef",
+                    definition::index(cx.catalog, i, &|sql, _| format!("({sql})")).as_str(),
+                )
                 .done(),
         )
     };
@@ -142,13 +199,21 @@ fn info_visible<'a>(cx: &'a SystemCx<'_>) -> impl Iterator<Item = &'a std::sync:
 }
 
 pub(super) fn info_tables(cx: &SystemCx<'_>) -> Rows {
-    let user = info_visible(cx).map(|t| {
-        let kind = if t.is_temporary() { "LOCAL TEMPORARY" } else { "BASE TABLE" };
+    let shown = info_visible(cx).filter(|t| t.kind != TableKind::Materialized);
+    let user = shown.map(|t| {
+        let kind = match t.kind {
+            _ if t.is_temporary() => "LOCAL TEMPORARY",
+            TableKind::View => "VIEW",
+            _ => "BASE TABLE",
+        };
         let action = t.is_temporary().then_some("PRESERVE");
         info(cx, "tables", "table", t.schema, &t.name)
             .set("table_type", kind)
             .set("commit_action", action.map_or(Datum::Null, |a| Datum::Text(a.into())))
-            .set("is_insertable_into", "YES")
+            .set(
+                "is_insertable_into",
+                if t.query.as_ref().is_none_or(|q| q.updatable) { "YES" } else { "NO" },
+            )
             .set("is_typed", "NO")
             .done()
     });
@@ -174,14 +239,32 @@ pub(super) fn info_columns(cx: &SystemCx<'_>) -> Rows {
                 .set("data_type", io::format_type(ty, -1).as_str())
                 .set("udt_catalog", database_name(cx))
                 .set("udt_schema", "pg_catalog")
-                .set("is_updatable", "YES")
-                .set("is_identity", "NO")
-                .set("is_generated", "NEVER");
+                .set("is_updatable", if t.kind == TableKind::Table { "YES" } else { "NO" })
+                .set("is_identity", if c.identity.is_some() { "YES" } else { "NO" })
+                .set("is_generated", if c.generated { "ALWAYS" } else { "NEVER" });
+            if let Some(identity) = c.identity {
+                one = one.set(
+                    "identity_generation",
+                    if identity.always { "ALWAYS" } else { "BY DEFAULT" },
+                );
+                if let Some(s) = cx.catalog.sequence(identity.sequence) {
+                    let number = |n: i64| text(&n.to_string());
+                    one = one
+                        .set("identity_start", number(s.start))
+                        .set("identity_increment", number(s.increment))
+                        .set("identity_maximum", number(s.max))
+                        .set("identity_minimum", number(s.min));
+                }
+            }
+            let cycle = c.identity.and_then(|i| cx.catalog.sequence(i.sequence));
+            one = one
+                .set("identity_cycle", if cycle.is_some_and(|s| s.cycle) { "YES" } else { "NO" });
             if let Some(io) = types::TypeIo::get(ty) {
                 one = one.set("udt_name", io.name);
             }
             if let Some(default) = &c.default {
-                one = one.set("column_default", default.as_str());
+                let place = if c.generated { "generation_expression" } else { "column_default" };
+                one = one.set(place, default.as_str());
             }
             if c.typmod >= 4 && (ty == oids::VARCHAR || ty == oids::BPCHAR) {
                 one = one.set("character_maximum_length", c.typmod - 4);

@@ -50,6 +50,7 @@ pub fn run(
         return Err(Error::internal("not a COPY FROM"));
     };
     let mut writer = Writer::open(&modify.table, &modify.indexes, cx)?;
+    writer.keys.clone_from(&modify.checks.keys);
     writer.references = References::open(&modify.table, Touched::Insert, cx)?;
     let mut load = Load {
         modify,
@@ -71,9 +72,10 @@ pub fn run(
         binary::header(&mut load.input, run.cx.hooks)?;
     }
     while load.next_row(&mut run)? {
+        let (row, line) = (load.filled, load.line);
         writer
-            .check_row(&load.rows[load.filled], &modify.checks, &mut run)
-            .map_err(|e| load.row_error(e, load.line))?;
+            .check_row(&mut load.rows[row], &modify.checks, &mut run)
+            .map_err(|e| load.row_error(e, line))?;
         load.filled += 1;
         count += 1;
         load.input.progress.set(Count::RowsDone, count);

@@ -1,13 +1,15 @@
 //! ALTER TABLE: one function a step.
 
 use base::{Error, Oid, Result, err};
-use catalog::{Column, ConstraintKind, Object, Table};
+use catalog::{Column, Object, Table};
 use sql::utility::{AlterTable, ColumnDef, ConstraintDef, Name};
 use txn::LockMode;
 
+use super::depend::{self, Item};
 use super::inner::{expression_value, qualified};
-use super::rename::mentions;
-use super::{constraint, create_table, drop, inner, notice, open_table, refresh, rewrite};
+use super::{
+    constraint, create_table, identity, inner, notice, open_table, refresh, rewrite, sequence,
+};
 use crate::context::ExecContext;
 use crate::session::quote_identifier;
 
@@ -26,6 +28,19 @@ pub fn run(
         }
         other => other?,
     };
+    if table.kind == catalog::TableKind::View
+        && steps.iter().any(|s| {
+            !matches!(
+                s,
+                AlterTable::Owner(_)
+                    | AlterTable::SetOptions(_)
+                    | AlterTable::ResetOptions(_)
+                    | AlterTable::SetDefault { .. }
+            )
+        })
+    {
+        return Err(Error::unsupported("this form of ALTER for a view"));
+    }
     steps.iter().try_for_each(|step| run_step(step, table.oid, cx))
 }
 
@@ -37,10 +52,8 @@ fn run_step(step: &AlterTable, id: u32, cx: &mut ExecContext<'_>) -> Result<()> 
         AlterTable::DropColumn { name, if_exists, cascade } => {
             drop_column(cx, id, name, *if_exists, *cascade)
         }
-        AlterTable::SetDefault { column, default } => {
-            let mut table = refresh(cx, id)?;
-            column_mut(&mut table, column)?.default = default.clone();
-            put(cx, table)
+        AlterTable::SetDefault { column, default, uses } => {
+            set_default(cx, id, column, default.as_deref(), uses)
         }
         AlterTable::SetNotNull { column, not_null } => set_not_null(cx, id, column, *not_null),
         AlterTable::SetType { column, ty, typmod, using } => {
@@ -58,6 +71,27 @@ fn run_step(step: &AlterTable, id: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             }
             put(cx, table)
         }
+        AlterTable::ResetOptions(names) => {
+            let mut table = refresh(cx, id)?;
+            table.options.retain(|(n, _)| !names.contains(n));
+            put(cx, table)
+        }
+        AlterTable::AddIdentity { column, always, options } => {
+            identity::add(cx, id, column, *always, options)
+        }
+        AlterTable::SetIdentity { column, always, options } => {
+            identity::set(cx, id, column, *always, options)
+        }
+        AlterTable::DropIdentity { column, if_exists } => {
+            identity::drop(cx, id, column, *if_exists)
+        }
+        AlterTable::DropExpression { column, if_exists } => {
+            identity::drop_expression(cx, id, column, *if_exists)
+        }
+        AlterTable::ValidateConstraint(name) => constraint::validate(cx, id, name),
+        AlterTable::AlterConstraint { name, deferrable, deferred } => {
+            constraint::alter(cx, id, name, *deferrable, *deferred)
+        }
         AlterTable::Owner(role) => {
             let view = cx.catalog_tx.view();
             let owner = view
@@ -70,6 +104,44 @@ fn run_step(step: &AlterTable, id: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             put(cx, table)
         }
     }
+}
+
+/// SET and DROP DEFAULT.
+fn set_default(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    name: &str,
+    default: Option<&str>,
+    uses: &[u32],
+) -> Result<()> {
+    let mut table = refresh(cx, id)?;
+    let relation = table.name.clone();
+    let column = column_mut(&mut table, name)?;
+    if column.identity.is_some() {
+        let error = err!(
+            SYNTAX_ERROR,
+            "column \"{name}\" of relation \"{relation}\" is an identity column"
+        );
+        return Err(if default.is_none() {
+            error.hint("Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.")
+        } else {
+            error
+        });
+    }
+    if column.generated {
+        let error = err!(
+            SYNTAX_ERROR,
+            "column \"{name}\" of relation \"{relation}\" is a generated column"
+        );
+        return Err(if default.is_none() {
+            error.hint("Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead.")
+        } else {
+            error
+        });
+    }
+    column.default = default.map(str::to_owned);
+    column.default_uses = uses.to_vec();
+    put(cx, table)
 }
 
 fn put(cx: &mut ExecContext<'_>, table: Table) -> Result<()> {
@@ -117,6 +189,10 @@ fn add_column(
         return Ok(());
     }
     let mut column = create_table::column(def);
+    if def.generated || def.sequence.is_some() || def.default_volatile {
+        fill_column(cx, table, column, def)?;
+        return constraints.iter().try_for_each(|c| constraint::add(cx, id, c, false));
+    }
     if let Some(default) = &def.default {
         let value = expression_value(default, def.ty, def.typmod, cx)?;
         if !value.is_null() {
@@ -140,20 +216,40 @@ fn add_column(
     constraints.iter().try_for_each(|c| constraint::add(cx, id, c, false))
 }
 
-/// Whether a constraint is about a column.
-fn is_about(
-    kind: &ConstraintKind,
-    number: u16,
-    name: &str,
-    index_has: &dyn Fn(u32) -> bool,
-) -> bool {
-    match kind {
-        ConstraintKind::Check(sql) => mentions(sql, name),
-        ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
-            index_has(*index)
-        }
-        ConstraintKind::ForeignKey(key) => key.columns.contains(&number),
+/// ADD COLUMN whose value differs from row to row: writes the table anew.
+fn fill_column(
+    cx: &mut ExecContext<'_>,
+    mut table: Table,
+    column: Column,
+    def: &ColumnDef,
+) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let mut list: Vec<String> = table
+        .columns
+        .iter()
+        .map(|c| if c.dropped { "NULL".to_owned() } else { quote_identifier(&c.name) })
+        .collect();
+    let from = qualified(&view, &table);
+    let (name, not_null) = (column.name.clone(), column.not_null);
+    table.columns.push(column);
+    let number = table.columns.len() as u16;
+    if let Some(sequence) = &def.sequence {
+        sequence::add_to_column(cx, &mut table, number, sequence)?;
     }
+    let column = &table.columns[usize::from(number) - 1];
+    let value = match (&column.default, column.identity) {
+        (Some(sql), _) => sql.clone(),
+        (None, Some(identity)) => format!("nextval('{}'::regclass)", identity.sequence),
+        (None, None) => "NULL".to_owned(),
+    };
+    list.push(format!("CAST(({value}) AS {})", types::io::format_type(def.ty, -1)));
+    let select = format!("SELECT {} FROM {from}", list.join(", "));
+    rewrite(cx, table.clone(), &select)?;
+    if not_null {
+        let table = refresh(cx, table.oid)?;
+        constraint::check_no_nulls(cx, &table, &name)?;
+    }
+    Ok(())
 }
 
 /// DROP COLUMN with the constraints and indexes that it is part of.
@@ -174,32 +270,7 @@ fn drop_column(
         notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
         return Ok(());
     };
-    let view = cx.catalog_tx.view();
-    let index_has = |index: u32| {
-        view.index(index).is_some_and(|i| i.columns.iter().any(|c| c.column == number))
-    };
-    let constraints: Vec<String> = table
-        .constraints
-        .iter()
-        .filter(|c| is_about(&c.kind, number, name, &index_has))
-        .map(|c| c.name.clone())
-        .collect();
-    for constraint in constraints {
-        drop_constraint(cx, id, &constraint, false, cascade)?;
-    }
-    let mut table = refresh(cx, id)?;
-    let indexes: Vec<u32> = table.indexes.iter().copied().filter(|i| index_has(*i)).collect();
-    for index in indexes {
-        drop::remove_index(cx, index)?;
-        table.indexes.retain(|i| *i != index);
-    }
-    let column = &mut table.columns[usize::from(number) - 1];
-    column.dropped = true;
-    column.not_null = false;
-    column.default = None;
-    column.missing = None;
-    column.name = format!("........pg.dropped.{number}........");
-    put(cx, table)
+    depend::drop_items(cx, &[Item::Column(id, number)], cascade)
 }
 
 fn set_not_null(cx: &mut ExecContext<'_>, id: u32, column: &str, not_null: bool) -> Result<()> {
@@ -236,6 +307,19 @@ fn set_type(
     let Some((number, column)) = table.column(name) else {
         return Err(missing_column(&table, name));
     };
+    let users = cx.catalog_tx.view();
+    for view in users.tables() {
+        let Some(query) = &view.query else { continue };
+        if query.uses.contains(&(id, number)) {
+            let path = cx.search_path;
+            let word = depend::describe(&users, path, Item::Relation(view.oid));
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "cannot alter type of a column used by a view or rule"
+            )
+            .detail(format!("rule _RETURN on {word} depends on column \"{name}\"")));
+        }
+    }
     // Without a length, so that what is too long is an error and not cut off.
     let target = match ty {
         types::oids::BPCHAR => "bpchar".to_owned(),
@@ -295,28 +379,5 @@ fn drop_constraint(
         notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
         return Ok(());
     };
-    let index = match constraint.kind {
-        ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => Some(index),
-        _ => None,
-    };
-    if let Some(index) = index {
-        let what = format!("constraint {name} on table {}", table.name);
-        drop::drop_keys_on(cx, &table, index, cascade, &what)?;
-        drop::remove_index(cx, index)?;
-    }
-    let mut table = refresh(cx, id)?;
-    table.constraints.retain(|c| c.name != name);
-    table.indexes.retain(|i| Some(*i) != index);
-    let parent = match &constraint.kind {
-        ConstraintKind::ForeignKey(key) => Some(key.table),
-        _ => None,
-    };
-    let still = table.foreign_keys().any(|(_, key)| Some(key.table) == parent);
-    put(cx, table)?;
-    if let Some(parent) = parent
-        && !still
-    {
-        drop::forget_reference(cx, parent, id)?;
-    }
-    Ok(())
+    depend::drop_items(cx, &[Item::Constraint(id, constraint.oid)], cascade)
 }

@@ -17,11 +17,12 @@ fn target(
     column: Option<&str>,
 ) -> Result<(u32, u16)> {
     match kind {
-        "TABLE" | "COLUMN" | "INDEX" | "VIEW" => {
+        "TABLE" | "COLUMN" | "INDEX" | "VIEW" | "MATERIALIZED VIEW" | "SEQUENCE" => {
             let schema = object.schema.as_deref();
             match view.relation(path, schema, &object.name) {
                 None => Err(view.missing_relation(schema, &object.name)),
                 Some(Relation::Index(index)) => Ok((index.oid, 0)),
+                Some(Relation::Sequence(sequence)) => Ok((sequence.oid, 0)),
                 Some(Relation::Table(table)) => match column {
                     None => Ok((table.oid, 0)),
                     Some(name) => {

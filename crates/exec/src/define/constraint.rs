@@ -6,7 +6,7 @@ use base::{Error, Oid, Result, err};
 use catalog::{
     Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Index, IndexColumn, Object, Table,
 };
-use sql::utility::{ConstraintDef, ConstraintDefKind, Name};
+use sql::utility::{ConstraintDef, ConstraintDefKind};
 use txn::LockMode;
 
 use super::inner::{qualified, query};
@@ -20,6 +20,9 @@ use crate::table::TableHandle;
 /// # Errors
 /// Those of the definition; `23502`, `23503`, `23505`, `23514` when rows violate it.
 pub fn add(cx: &mut ExecContext<'_>, id: u32, def: &ConstraintDef, fresh: bool) -> Result<()> {
+    if def.deferrable || def.deferred {
+        return Err(Error::unsupported("a deferrable constraint"));
+    }
     let table = refresh(cx, id)?;
     if let Some(name) = &def.name
         && table.constraints.iter().any(|c| c.name == *name)
@@ -32,22 +35,17 @@ pub fn add(cx: &mut ExecContext<'_>, id: u32, def: &ConstraintDef, fresh: bool) 
     }
     let given = def.name.as_deref();
     match &def.kind {
-        ConstraintDefKind::Check { sql, columns } => check(cx, table, given, sql, columns, fresh),
-        ConstraintDefKind::PrimaryKey(columns) => key(cx, table, given, columns, true),
-        ConstraintDefKind::Unique(columns) => key(cx, table, given, columns, false),
+        ConstraintDefKind::Check { sql, columns } => check(cx, table, def, sql, columns, fresh),
+        ConstraintDefKind::PrimaryKey { columns, include } => {
+            key(cx, table, def, columns, include, true, false)
+        }
+        ConstraintDefKind::Unique { columns, include, nulls_equal } => {
+            key(cx, table, def, columns, include, false, *nulls_equal)
+        }
         ConstraintDefKind::UsingIndex { index, primary } => {
-            using_index(cx, table, given, index, *primary)
+            using_index(cx, table, given, def, index, *primary)
         }
-        ConstraintDefKind::ForeignKey {
-            columns,
-            table: other,
-            referenced,
-            on_delete,
-            on_update,
-        } => {
-            let actions = (*on_delete, *on_update);
-            foreign_key(cx, table, given, columns, other, referenced, actions, fresh)
-        }
+        ConstraintDefKind::ForeignKey { .. } => foreign_key(cx, table, def, fresh),
     }
 }
 
@@ -76,12 +74,12 @@ pub fn column_numbers(table: &Table, names: &[String], what: &str) -> Result<Vec
 fn check(
     cx: &mut ExecContext<'_>,
     mut table: Table,
-    given: Option<&str>,
+    def: &ConstraintDef,
     sql: &str,
     columns: &[String],
     fresh: bool,
 ) -> Result<()> {
-    let name = match given {
+    let name = match &def.name {
         Some(name) => name.to_owned(),
         None => {
             let one: Vec<&str> = match columns {
@@ -91,25 +89,95 @@ fn check(
             name::constraint_name(&table, &one, "check")
         }
     };
-    if !fresh {
-        let view = cx.catalog_tx.view();
-        let from = qualified(&view, &table);
-        let text = format!("SELECT 1 FROM {from} WHERE NOT ({sql}) LIMIT 1");
-        let (table_name, schema) = (table.name.clone(), table.schema);
-        let constraint = name.clone();
-        query(&text, cx, &mut |_| {
-            let schema = view.schema(schema).map_or("", |s| s.name.as_str());
-            Err(err!(
-                CHECK_VIOLATION,
-                "check constraint \"{constraint}\" of relation \"{table_name}\" is violated by some row"
-            )
-            .table(schema, &table_name)
-            .constraint(&constraint))
-        })?;
+    if !fresh && !def.unvalidated {
+        check_existing(cx, &table, &name, sql)?;
     }
     let oid = super::new_oid(cx, table.oid)?;
-    table.constraints.push(Constraint { oid, name, kind: ConstraintKind::Check(sql.to_owned()) });
+    let mut constraint = Constraint::new(oid, name, ConstraintKind::Check(sql.to_owned()));
+    constraint.unvalidated = def.unvalidated;
+    constraint.no_inherit = def.no_inherit;
+    table.constraints.push(constraint);
     put(cx, table)
+}
+
+/// All rows that are there must satisfy a CHECK.
+fn check_existing(cx: &mut ExecContext<'_>, table: &Table, name: &str, sql: &str) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let from = qualified(&view, table);
+    let text = format!("SELECT 1 FROM {from} WHERE NOT ({sql}) LIMIT 1");
+    query(&text, cx, &mut |_| {
+        let schema = view.schema(table.schema).map_or("", |s| s.name.as_str());
+        Err(err!(
+            CHECK_VIOLATION,
+            "check constraint \"{name}\" of relation \"{}\" is violated by some row",
+            table.name
+        )
+        .table(schema, &table.name)
+        .constraint(name))
+    })
+}
+
+/// VALIDATE CONSTRAINT.
+///
+/// # Errors
+/// `42704`, `42809`; `23503`, `23514` when rows violate it.
+pub fn validate(cx: &mut ExecContext<'_>, id: u32, name: &str) -> Result<()> {
+    let mut table = refresh(cx, id)?;
+    let Some(at) = table.constraints.iter().position(|c| c.name == name) else {
+        return Err(missing(&table, name));
+    };
+    match &table.constraints[at].kind {
+        ConstraintKind::Check(_) | ConstraintKind::ForeignKey(_)
+            if !table.constraints[at].unvalidated =>
+        {
+            return Ok(());
+        }
+        ConstraintKind::Check(sql) => check_existing(cx, &table, name, &sql.clone())?,
+        ConstraintKind::ForeignKey(key) => {
+            let parent = refresh(cx, key.table)?;
+            check_rows(cx, &table, &parent, name, key)?;
+        }
+        _ => base::bail!(
+            WRONG_OBJECT_TYPE,
+            "constraint \"{name}\" of relation \"{}\" is not a foreign key or check constraint",
+            table.name
+        ),
+    }
+    table.constraints[at].unvalidated = false;
+    put(cx, table)
+}
+
+/// ALTER CONSTRAINT: when a foreign key is checked.
+///
+/// # Errors
+/// `42704`, `42809`.
+pub fn alter(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    name: &str,
+    deferrable: bool,
+    deferred: bool,
+) -> Result<()> {
+    if deferrable || deferred {
+        return Err(Error::unsupported("a deferrable constraint"));
+    }
+    let mut table = refresh(cx, id)?;
+    let Some(at) = table.constraints.iter().position(|c| c.name == name) else {
+        return Err(missing(&table, name));
+    };
+    if !matches!(table.constraints[at].kind, ConstraintKind::ForeignKey(_)) {
+        base::bail!(
+            WRONG_OBJECT_TYPE,
+            "constraint \"{name}\" of relation \"{}\" is not a foreign key constraint",
+            table.name
+        );
+    }
+    (table.constraints[at].deferrable, table.constraints[at].deferred) = (deferrable, deferred);
+    put(cx, table)
+}
+
+fn missing(table: &Table, name: &str) -> Error {
+    err!(UNDEFINED_OBJECT, "constraint \"{name}\" of relation \"{}\" does not exist", table.name)
 }
 
 /// `23502` for a column that is to become NOT NULL.
@@ -163,9 +231,11 @@ pub fn check_no_nulls(cx: &mut ExecContext<'_>, table: &Table, column: &str) -> 
 fn key(
     cx: &mut ExecContext<'_>,
     mut table: Table,
-    given: Option<&str>,
+    def: &ConstraintDef,
     columns: &[String],
+    include: &[String],
     primary: bool,
+    nulls_equal: bool,
 ) -> Result<()> {
     let what = if primary { "primary key" } else { "unique" };
     let numbers = column_numbers(&table, columns, what)?;
@@ -174,18 +244,37 @@ fn key(
     }
     let names: Vec<&str> = columns.iter().map(String::as_str).collect();
     let view = cx.catalog_tx.view();
-    let name = match given {
-        Some(name) => name.to_owned(),
+    let name = match &def.name {
+        Some(name) => name.clone(),
         None if primary => name::index_name(&view, &table, &[], "pkey"),
         None => name::index_name(&view, &table, &names, "key"),
     };
     name::reserve_relation(cx, table.schema, &name)?;
-    let keys: Vec<IndexColumn> = numbers
-        .iter()
-        .map(|n| IndexColumn { column: *n, descending: false, nulls_first: false })
-        .collect();
-    let index = create_index::build(cx, &table, name.clone(), keys, true, primary, &[])?;
-    add_key_constraint(cx, table, name, &index, primary)
+    let keys: Vec<IndexColumn> =
+        numbers.iter().map(|n| IndexColumn { column: *n, ..IndexColumn::default() }).collect();
+    let index = Index {
+        name: name.clone(),
+        columns: keys,
+        include: include_numbers(&table, include)?,
+        nulls_equal,
+        unique: true,
+        primary,
+        ..Index::default()
+    };
+    let index = create_index::build(cx, &table, index)?;
+    add_key_constraint(cx, table, name, &index, def, primary)
+}
+
+/// Numbers of INCLUDE's columns.
+///
+/// # Errors
+/// `42703`.
+pub fn include_numbers(table: &Table, names: &[String]) -> Result<Vec<u16>> {
+    let number = |name: &String| {
+        let found = table.column(name).map(|(n, _)| n);
+        found.ok_or_else(|| err!(UNDEFINED_COLUMN, "column \"{name}\" does not exist"))
+    };
+    names.iter().map(number).collect()
 }
 
 /// Checks that there is no other primary key, and makes the columns NOT NULL (building the index
@@ -207,6 +296,7 @@ fn add_key_constraint(
     mut table: Table,
     name: String,
     index: &Index,
+    def: &ConstraintDef,
     primary: bool,
 ) -> Result<()> {
     let oid = super::new_oid(cx, table.oid)?;
@@ -218,7 +308,9 @@ fn add_key_constraint(
     if !table.indexes.contains(&index.oid) {
         table.indexes.push(index.oid);
     }
-    table.constraints.push(Constraint { oid, name, kind });
+    let mut constraint = Constraint::new(oid, name, kind);
+    (constraint.deferrable, constraint.deferred) = (def.deferrable, def.deferred);
+    table.constraints.push(constraint);
     put(cx, table)
 }
 
@@ -227,6 +319,7 @@ fn using_index(
     cx: &mut ExecContext<'_>,
     mut table: Table,
     given: Option<&str>,
+    def: &ConstraintDef,
     index_name: &str,
     primary: bool,
 ) -> Result<()> {
@@ -235,6 +328,14 @@ fn using_index(
     let mut index = Index::clone(
         &*found.ok_or_else(|| err!(UNDEFINED_OBJECT, "index \"{index_name}\" does not exist"))?,
     );
+    if index.columns.iter().any(|c| c.expression.is_some()) {
+        return Err(err!(WRONG_OBJECT_TYPE, "index \"{index_name}\" contains expressions")
+            .detail("Cannot create a primary key or unique constraint using such an index."));
+    }
+    if index.predicate.is_some() {
+        return Err(err!(WRONG_OBJECT_TYPE, "\"{index_name}\" is a partial index")
+            .detail("Cannot create a primary key or unique constraint using such an index."));
+    }
     if !index.unique {
         return Err(err!(WRONG_OBJECT_TYPE, "\"{index_name}\" is not a unique index")
             .detail("Cannot create a primary key or unique constraint using such an index."));
@@ -255,7 +356,7 @@ fn using_index(
         index.name = name.to_owned();
     }
     cx.catalog_tx.put(cx.tx, Object::Index(index.clone()))?;
-    add_key_constraint(cx, table, index.name.clone(), &index, primary)
+    add_key_constraint(cx, table, index.name.clone(), &index, def, primary)
 }
 
 /// The referred columns and the unique index over them.
@@ -288,6 +389,7 @@ fn referred(
     }
     let fits = |i: &Arc<Index>| {
         i.unique
+            && i.is_plain()
             && i.columns.len() == numbers.len()
             && i.columns.iter().all(|c| numbers.contains(&c.column))
     };
@@ -323,17 +425,30 @@ fn comparable(a: Oid, b: Oid) -> bool {
         || implicit(b, a)
 }
 
-#[allow(clippy::too_many_arguments)]
 fn foreign_key(
     cx: &mut ExecContext<'_>,
     mut table: Table,
-    given: Option<&str>,
-    columns: &[String],
-    other: &Name,
-    referenced: &[String],
-    (on_delete, on_update): (ForeignKeyAction, ForeignKeyAction),
+    def: &ConstraintDef,
     fresh: bool,
 ) -> Result<()> {
+    let ConstraintDefKind::ForeignKey {
+        columns,
+        table: other,
+        referenced,
+        on_delete,
+        on_update,
+        match_full,
+        set_columns,
+    } = &def.kind
+    else {
+        return Err(Error::internal("not a foreign key"));
+    };
+    if *match_full {
+        return Err(Error::unsupported("MATCH FULL"));
+    }
+    if !set_columns.is_empty() {
+        return Err(Error::unsupported("ON DELETE SET with a column list"));
+    }
     let parent = super::open_table(cx, other, LockMode::ShareRowExclusive)?;
     check_persistence(&table, &parent)?;
     let mut numbers = Vec::new();
@@ -354,10 +469,26 @@ fn foreign_key(
         );
     }
     let names: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let name = match given {
-        Some(name) => name.to_owned(),
+    let name = match &def.name {
+        Some(name) => name.clone(),
         None => name::constraint_name(&table, &names, "fkey"),
     };
+    check_generated_actions(&table, &numbers, *on_delete, *on_update)?;
+    let mut set_numbers = Vec::with_capacity(set_columns.len());
+    for name in set_columns {
+        let number = table.column(name).map(|(n, _)| n);
+        match number {
+            Some(n) if numbers.contains(&n) => set_numbers.push(n),
+            Some(_) => base::bail!(
+                INVALID_COLUMN_REFERENCE,
+                "column \"{name}\" referenced in ON DELETE SET action must be part of foreign key"
+            ),
+            None => base::bail!(
+                UNDEFINED_COLUMN,
+                "column \"{name}\" referenced in foreign key constraint does not exist"
+            ),
+        }
+    }
     for (mine, theirs) in numbers.iter().zip(&targets) {
         let a = &table.columns[usize::from(*mine) - 1];
         let b = &parent.columns[usize::from(*theirs) - 1];
@@ -379,14 +510,19 @@ fn foreign_key(
         table: parent.oid,
         referenced: targets,
         index: index.oid,
-        on_delete,
-        on_update,
+        on_delete: *on_delete,
+        on_update: *on_update,
+        match_full: *match_full,
+        set_columns: set_numbers,
     };
-    if !fresh {
+    if !fresh && !def.unvalidated {
         check_rows(cx, &table, &parent, &name, &key)?;
     }
     let oid = super::new_oid(cx, table.oid)?;
-    table.constraints.push(Constraint { oid, name, kind: ConstraintKind::ForeignKey(key) });
+    let mut constraint = Constraint::new(oid, name, ConstraintKind::ForeignKey(key));
+    constraint.unvalidated = def.unvalidated && !fresh;
+    (constraint.deferrable, constraint.deferred) = (def.deferrable, def.deferred);
+    table.constraints.push(constraint);
     let id = table.oid;
     if parent.oid == id {
         if !table.referenced_by.contains(&id) {
@@ -401,6 +537,28 @@ fn foreign_key(
         put(cx, parent)?;
     }
     Ok(())
+}
+
+/// Actions that would write a generated column.
+fn check_generated_actions(
+    table: &Table,
+    columns: &[u16],
+    on_delete: ForeignKeyAction,
+    on_update: ForeignKeyAction,
+) -> Result<()> {
+    if !columns.iter().any(|n| table.columns[usize::from(*n) - 1].generated) {
+        return Ok(());
+    }
+    use ForeignKeyAction::{Cascade, SetDefault, SetNull};
+    let bad = match (on_delete, on_update) {
+        (_, Cascade | SetNull | SetDefault) => "UPDATE",
+        (SetNull | SetDefault, _) => "DELETE",
+        _ => return Ok(()),
+    };
+    base::bail!(
+        SYNTAX_ERROR,
+        "invalid ON {bad} action for foreign key constraint containing generated column"
+    )
 }
 
 /// All rows that are there must have a row to refer to.

@@ -1,8 +1,8 @@
 //! CREATE INDEX.
 
 use base::Result;
-use catalog::{Index, IndexColumn, Object, Table};
-use sql::utility::Utility;
+use catalog::{Index, IndexColumn, KeyExpression, Object, Table};
+use sql::utility::{IndexKey, Utility};
 use txn::LockMode;
 
 use super::{index_build, name, notice, open_table, refresh};
@@ -13,27 +13,37 @@ const MAX_KEYS: usize = 32;
 
 /// CREATE INDEX.
 pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
-    let Utility::CreateIndex { name, table, columns, unique, if_not_exists, options } = utility
+    let Utility::CreateIndex {
+        name,
+        table,
+        columns,
+        include,
+        predicate,
+        nulls_equal,
+        concurrently: _,
+        unique,
+        if_not_exists,
+        options,
+    } = utility
     else {
         return Err(base::Error::internal("not a CREATE INDEX"));
     };
     let table = open_table(cx, table, LockMode::Share)?;
-    if columns.len() > MAX_KEYS {
+    if table.kind == catalog::TableKind::View {
+        return Err(base::err!(
+            WRONG_OBJECT_TYPE,
+            "cannot create index on relation \"{}\"",
+            table.name
+        )
+        .detail("This operation is not supported for views."));
+    }
+    if columns.len() + include.len() > MAX_KEYS {
         base::bail!(TOO_MANY_COLUMNS, "cannot use more than {MAX_KEYS} columns in an index");
     }
-    let mut keys = Vec::new();
-    for (column, descending, nulls_first) in columns {
-        let (number, _) = table
-            .column(column)
-            .ok_or_else(|| base::err!(UNDEFINED_COLUMN, "column \"{column}\" does not exist"))?;
-        keys.push(IndexColumn {
-            column: number,
-            descending: *descending,
-            nulls_first: *nulls_first,
-        });
-    }
+    let keys = columns.iter().map(|key| index_column(&table, key)).collect::<Result<Vec<_>>>()?;
     let view = cx.catalog_tx.view();
-    let names: Vec<&str> = columns.iter().map(|(c, _, _)| c.as_str()).collect();
+    let mut names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+    names.extend(include.iter().map(String::as_str));
     let name = match name {
         Some(name) => name.clone(),
         None => name::index_name(&view, &table, &names, "idx"),
@@ -47,40 +57,70 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
         notice(cx, base::sqlstate::DUPLICATE_TABLE, format!("{message}, skipping"));
         return Ok(());
     }
-    let index = build(cx, &table, name, keys, *unique, false, options)?;
+    let index = Index {
+        name,
+        columns: keys,
+        include: super::constraint::include_numbers(&table, include)?,
+        predicate: predicate.as_ref().map(|p| p.0.clone()),
+        nulls_equal: *nulls_equal,
+        unique: *unique,
+        options: options.clone(),
+        ..Index::default()
+    };
+    let index = build(cx, &table, index)?;
     let mut table = refresh(cx, table.oid)?;
     table.indexes.push(index.oid);
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
 }
 
-/// Makes an index with its files from the table's rows; the table doesn't list it yet.
+/// An index as another table has it (LIKE … INCLUDING INDEXES), under a name of its own.
+///
+/// # Errors
+/// As [`build`].
+pub fn copy(cx: &mut ExecContext<'_>, table: u32, index: &Index) -> Result<()> {
+    let mut table = refresh(cx, table)?;
+    let view = cx.catalog_tx.view();
+    let named = |key: &IndexColumn| match &key.expression {
+        Some(e) => e.name.clone(),
+        None => table.columns[usize::from(key.column) - 1].name.clone(),
+    };
+    let names: Vec<String> = index.columns.iter().map(named).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let name = name::index_name(&view, &table, &names, "idx");
+    name::reserve_relation(cx, table.schema, &name)?;
+    let index = build(cx, &table, Index { name, ..index.clone() })?;
+    table.indexes.push(index.oid);
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+}
+
+fn index_column(table: &Table, key: &IndexKey) -> Result<IndexColumn> {
+    let (descending, nulls_first) = (key.descending, key.nulls_first);
+    if let Some((sql, ty, columns)) = &key.expression {
+        let expression = KeyExpression {
+            sql: sql.clone(),
+            name: key.name.clone(),
+            ty: ty.0,
+            columns: columns.clone(),
+        };
+        let expression = Some(Box::new(expression));
+        return Ok(IndexColumn { column: 0, descending, nulls_first, expression });
+    }
+    let (column, _) = table
+        .column(&key.name)
+        .ok_or_else(|| base::err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", key.name))?;
+    Ok(IndexColumn { column, descending, nulls_first, expression: None })
+}
+
+/// Makes an index with its files from the table's rows; the table doesn't list it yet. `index` says
+/// all but where it is.
 ///
 /// # Errors
 /// `23505`; I/O.
-pub fn build(
-    cx: &mut ExecContext<'_>,
-    table: &Table,
-    name: String,
-    columns: Vec<IndexColumn>,
-    unique: bool,
-    primary: bool,
-    options: &[(String, String)],
-) -> Result<Index> {
-    let oid = super::new_oid(cx, table.oid)?;
-    let rel = super::create_table::new_files(cx, table.oid)?;
-    let index = Index {
-        oid,
-        name,
-        schema: table.schema,
-        table: table.oid,
-        rel: rel.0,
-        columns,
-        unique,
-        primary,
-        options: options.to_vec(),
-        since: 0,
-        hidden: false,
-    };
+pub fn build(cx: &mut ExecContext<'_>, table: &Table, mut index: Index) -> Result<Index> {
+    index.oid = super::new_oid(cx, table.oid)?;
+    index.rel = super::create_table::new_files(cx, table.oid)?.0;
+    index.schema = table.schema;
+    index.table = table.oid;
     index_build::fill(cx, table, &index)?;
     cx.catalog_tx.put(cx.tx, Object::Index(index.clone()))?;
     Ok(index)

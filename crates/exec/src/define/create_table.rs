@@ -12,13 +12,11 @@ use crate::context::ExecContext;
 /// A column as the catalog keeps it.
 pub fn column(def: &ColumnDef) -> Column {
     Column {
-        name: def.name.clone(),
-        ty: def.ty.0,
-        typmod: def.typmod,
         not_null: def.not_null,
         default: def.default.clone(),
-        missing: None,
-        dropped: false,
+        default_uses: def.default_uses.clone(),
+        generated: def.generated,
+        ..Column::new(&def.name, def.ty.0, def.typmod)
     }
 }
 
@@ -83,15 +81,13 @@ pub fn create(
         kind: TableKind::Table,
         rel: rel.0,
         columns,
-        constraints: vec![],
-        indexes: vec![],
-        referenced_by: vec![],
         options: options.to_vec(),
         unlogged: persistence == Persistence::Unlogged,
         on_commit: match persistence {
             Persistence::Temporary(on_commit) => on_commit,
             _ => Default::default(),
         },
+        ..Table::default()
     };
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
     Ok(Some(table))
@@ -118,16 +114,31 @@ pub fn new_files(cx: &mut ExecContext<'_>, relation: u32) -> Result<RelId> {
 
 /// CREATE TABLE.
 pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
-    let Utility::CreateTable { name, columns, constraints, if_not_exists, options, persistence } =
-        utility
+    let Utility::CreateTable {
+        name,
+        columns,
+        constraints,
+        indexes,
+        if_not_exists,
+        options,
+        persistence,
+    } = utility
     else {
         return Err(base::Error::internal("not a CREATE TABLE"));
     };
     check_columns(columns)?;
     let made = columns.iter().map(column).collect();
-    let Some(table) = create(cx, name, made, options, *persistence, *if_not_exists)? else {
+    let Some(mut table) = create(cx, name, made, options, *persistence, *if_not_exists)? else {
         return Ok(());
     };
+    if columns.iter().any(|c| c.sequence.is_some()) {
+        for (n, def) in columns.iter().enumerate() {
+            if let Some(def) = &def.sequence {
+                super::sequence::add_to_column(cx, &mut table, n as u16 + 1, def)?;
+            }
+        }
+        cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
+    }
     // Keys that foreign keys refer to come first.
     let (foreign, own): (Vec<_>, Vec<_>) = constraints
         .iter()
@@ -135,5 +146,5 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
     for def in own.into_iter().chain(foreign) {
         constraint::add(cx, table.oid, def, true)?;
     }
-    Ok(())
+    indexes.iter().try_for_each(|index| super::create_index::copy(cx, table.oid, index))
 }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use base::{Error, Result};
-use catalog::Column;
+use catalog::{Column, Object, Table, TableKind, ViewQuery};
 use sql::Prepared;
-use sql::utility::Utility;
+use sql::utility::{Name, Utility};
 use types::{Batch, Datum, oids};
 
 use super::create_table;
@@ -27,23 +27,84 @@ fn columns(query: &Prepared, names: &[String]) -> Result<Vec<Column>> {
             base::bail!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once");
         }
         let ty = if output.ty == oids::UNKNOWN { oids::TEXT } else { output.ty };
-        columns.push(Column {
-            name,
-            ty: ty.0,
-            typmod: output.typmod,
-            not_null: false,
-            default: None,
-            missing: None,
-            dropped: false,
-        });
+        columns.push(Column::new(&name, ty.0, output.typmod));
     }
     Ok(columns)
 }
 
+/// REFRESH MATERIALIZED VIEW: the query's rows in new files.
+///
+/// # Errors
+/// `42809` for other relations; `55000` when CONCURRENTLY can't be; the query's.
+pub fn refresh(
+    cx: &mut ExecContext<'_>,
+    name: &Name,
+    concurrently: bool,
+    no_data: bool,
+) -> Result<()> {
+    let table = super::open_table(cx, name, txn::LockMode::AccessExclusive)?;
+    let Some(query) = table.query.as_ref().filter(|_| table.kind == TableKind::Materialized) else {
+        base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a materialized view", table.name);
+    };
+    if concurrently {
+        check_concurrently(cx, &table, query, no_data)?;
+    }
+    let sql = query.sql.clone();
+    let mut table = Table::clone(&table);
+    if let Some(query) = &mut table.query {
+        query.unpopulated = no_data;
+    }
+    if no_data {
+        let sql = format!("SELECT * FROM ({sql}) q LIMIT 0");
+        return super::rewrite(cx, table, &sql);
+    }
+    super::rewrite(cx, table, &sql)
+}
+
+fn check_concurrently(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    query: &ViewQuery,
+    no_data: bool,
+) -> Result<()> {
+    if no_data {
+        base::bail!(
+            SYNTAX_ERROR,
+            "REFRESH options CONCURRENTLY and WITH NO DATA cannot be used together"
+        );
+    }
+    if query.unpopulated {
+        base::bail!(
+            FEATURE_NOT_SUPPORTED,
+            "CONCURRENTLY cannot be used when the materialized view is not populated"
+        );
+    }
+    let view = cx.catalog_tx.view();
+    let any = view.indexes_of(table).iter().any(|i| i.unique && i.is_plain());
+    if any {
+        return Ok(());
+    }
+    Err(base::err!(
+        OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "cannot refresh materialized view \"{}\" concurrently",
+        super::inner::qualified(&view, table)
+    )
+    .hint(
+        "Create a unique index with no WHERE clause on one or more columns of the materialized view.",
+    ))
+}
+
 /// CREATE TABLE AS.
 pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<Outcome> {
-    let Utility::CreateTableAs { name, columns: names, query, no_data, if_not_exists, persistence } =
-        utility
+    let Utility::CreateTableAs {
+        name,
+        columns: names,
+        query,
+        no_data,
+        if_not_exists,
+        view,
+        persistence,
+    } = utility
     else {
         return Err(Error::internal("not a CREATE TABLE AS"));
     };
@@ -52,8 +113,15 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<Outcome> {
     else {
         return Ok(Outcome::default());
     };
+    if let Some(view) = view {
+        let mut made = table.clone();
+        made.kind = TableKind::Materialized;
+        made.query = Some(Box::new(ViewQuery { unpopulated: *no_data, ..(**view).clone() }));
+        cx.catalog_tx.put(cx.tx, Object::Table(Box::new(made)))?;
+    }
     if *no_data {
-        return Ok(Outcome { rows: 0, tag: Some("CREATE TABLE AS") });
+        let tag = if view.is_some() { "CREATE MATERIALIZED VIEW" } else { "CREATE TABLE AS" };
+        return Ok(Outcome { rows: 0, tag: Some(tag) });
     }
     let mut writer = Writer::open(&Arc::new(table), &[], cx)?;
     let plan = query_plan(query)?;

@@ -1,13 +1,14 @@
-//! DROP TABLE, INDEX, SCHEMA.
+//! DROP: names to items; what depends on them is [`super::depend`]'s.
 
-use std::sync::Arc;
+use std::collections::HashSet;
 
 use base::{Error, RelId, Result, err};
 use catalog::snapshot::Relation;
-use catalog::{ConstraintKind, Object, Table};
+use catalog::{ConstraintKind, Object, TableKind};
 use sql::utility::Name;
 use txn::LockMode;
 
+use super::depend::{self, Item, drop_items};
 use super::{lock, notice, refresh};
 use crate::context::ExecContext;
 
@@ -19,27 +20,31 @@ pub fn run(
     cascade: bool,
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
-    match kind {
-        "TABLE" => drop_tables(names, if_exists, cascade, cx),
-        "INDEX" => names.iter().try_for_each(|n| drop_index(n, if_exists, cascade, cx)),
-        "SCHEMA" => names.iter().try_for_each(|n| drop_schema(n, if_exists, cascade, cx)),
-        other if if_exists => {
-            // There are no objects of other kinds, so none of these exists.
-            let word = other.to_lowercase();
-            for name in names {
-                let message = format!("{word} \"{}\" does not exist, skipping", name.name);
-                notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
+    let mut items = Vec::new();
+    for name in names {
+        let item = match kind {
+            "TABLE" | "VIEW" | "MATERIALIZED VIEW" | "SEQUENCE" | "INDEX" => {
+                relation(kind, name, if_exists, cx)?
             }
-            Ok(())
-        }
-        other => {
-            let Some(name) = names.first() else {
-                return Ok(());
-            };
-            let word = other.to_lowercase();
-            Err(err!(UNDEFINED_OBJECT, "{word} \"{}\" does not exist", name.name))
-        }
+            "SCHEMA" => schema(name, if_exists, cx)?,
+            "TYPE" | "DOMAIN" => super::types::find_to_drop(kind, name, if_exists, cx)?,
+            other => {
+                let word = other.to_lowercase();
+                let message = format!("{word} \"{}\" does not exist", name.name);
+                if !if_exists {
+                    return Err(Error::new(base::sqlstate::UNDEFINED_OBJECT, message));
+                }
+                skipping(cx, message);
+                None
+            }
+        };
+        items.extend(item.filter(|i| !items.contains(i)));
     }
+    drop_items(cx, &items, cascade)
+}
+
+fn skipping(cx: &mut ExecContext<'_>, message: String) {
+    notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
 }
 
 /// Finds and locks what a name stands for.
@@ -49,163 +54,165 @@ fn find(cx: &mut ExecContext<'_>, name: &Name) -> Result<Option<Relation>> {
             let view = cx.catalog_tx.view();
             view.relation(cx.search_path, name.schema.as_deref(), &name.name)
         };
-        let (id, table) = match found(cx) {
-            None => return Ok(None),
-            Some(Relation::Table(table)) => (table.oid, table.oid),
-            Some(Relation::Index(index)) => (index.oid, index.table),
-        };
-        lock(cx, table, LockMode::AccessExclusive)?;
-        if id != table {
-            lock(cx, id, LockMode::AccessExclusive)?;
+        let Some(first) = found(cx) else { return Ok(None) };
+        if let Relation::Index(index) = &first {
+            lock(cx, index.table, LockMode::AccessExclusive)?;
         }
+        lock(cx, first.oid(), LockMode::AccessExclusive)?;
         let again = found(cx);
-        let same = match &again {
-            Some(Relation::Table(table)) => table.oid == id,
-            Some(Relation::Index(index)) => index.oid == id,
-            None => false,
-        };
-        if same {
+        if again.as_ref().map(Relation::oid) == Some(first.oid()) {
             return Ok(again);
         }
     }
 }
 
-fn shown(name: &Name) -> String {
-    match &name.schema {
-        Some(schema) => format!("{schema}.{}", name.name),
-        None => name.name.clone(),
+/// The word for what a relation is, with its article, and the hint of a DROP that took it for
+/// something else.
+fn kind_of(relation: &Relation) -> (&'static str, &'static str) {
+    match relation {
+        Relation::Index(_) => ("INDEX", "Use DROP INDEX to remove an index."),
+        Relation::Sequence(_) => ("SEQUENCE", "Use DROP SEQUENCE to remove a sequence."),
+        Relation::Table(t) => match t.kind {
+            TableKind::View => ("VIEW", "Use DROP VIEW to remove a view."),
+            TableKind::Materialized => {
+                ("MATERIALIZED VIEW", "Use DROP MATERIALIZED VIEW to remove a materialized view.")
+            }
+            _ => ("TABLE", "Use DROP TABLE to remove a table."),
+        },
     }
 }
 
-fn missing(cx: &mut ExecContext<'_>, word: &str, name: &Name, if_exists: bool) -> Result<()> {
+fn relation(
+    kind: &str,
+    name: &Name,
+    if_exists: bool,
+    cx: &mut ExecContext<'_>,
+) -> Result<Option<Item>> {
+    if catalog::system::find(name.schema.as_deref(), &name.name).is_some() && kind == "TABLE" {
+        base::bail!(
+            INSUFFICIENT_PRIVILEGE,
+            "permission denied: \"{}\" is a system catalog",
+            name.name
+        );
+    }
+    let Some(found) = find(cx, name)? else {
+        missing(cx, kind, name, if_exists)?;
+        return Ok(None);
+    };
+    let (own, hint) = kind_of(&found);
+    if own != kind {
+        let article = if kind == "INDEX" { "an" } else { "a" };
+        return Err(err!(
+            WRONG_OBJECT_TYPE,
+            "\"{}\" is not {article} {}",
+            name.name,
+            kind.to_lowercase()
+        )
+        .hint(hint));
+    }
+    match &found {
+        Relation::Index(index) => check_index(cx, index)?,
+        Relation::Sequence(sequence) => super::sequence::check_free(cx, sequence)?,
+        Relation::Table(_) => {}
+    }
+    Ok(Some(match found {
+        Relation::Table(t) => Item::Relation(t.oid),
+        Relation::Index(i) => Item::Index(i.oid),
+        Relation::Sequence(s) => Item::Sequence(s.oid),
+    }))
+}
+
+fn missing(cx: &mut ExecContext<'_>, kind: &str, name: &Name, if_exists: bool) -> Result<()> {
     if let Some(schema) = &name.schema
         && cx.catalog_tx.view().schema_named(schema).is_none()
     {
         let message = format!("schema \"{schema}\" does not exist");
         if if_exists {
-            notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+            skipping(cx, message);
             return Ok(());
         }
         return Err(Error::new(base::sqlstate::UNDEFINED_SCHEMA, message));
     }
-    let message = format!("{word} \"{}\" does not exist", name.name);
-    let code = if word == "index" {
-        base::sqlstate::UNDEFINED_OBJECT
-    } else {
-        base::sqlstate::UNDEFINED_TABLE
-    };
+    let message = format!("{} \"{}\" does not exist", kind.to_lowercase(), name.name);
     if if_exists {
-        notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+        skipping(cx, message);
         return Ok(());
     }
+    let code = match kind {
+        "INDEX" => base::sqlstate::UNDEFINED_OBJECT,
+        _ => base::sqlstate::UNDEFINED_TABLE,
+    };
     Err(Error::new(code, message))
 }
 
-fn drop_tables(
-    names: &[Name],
-    if_exists: bool,
-    cascade: bool,
-    cx: &mut ExecContext<'_>,
-) -> Result<()> {
-    let mut tables: Vec<Arc<Table>> = Vec::new();
-    for name in names {
-        match find(cx, name)? {
-            None if catalog::system::find(name.schema.as_deref(), &name.name).is_some() => {
-                base::bail!(
-                    INSUFFICIENT_PRIVILEGE,
-                    "permission denied: \"{}\" is a system catalog",
-                    name.name
-                );
-            }
-            None => missing(cx, "table", name, if_exists)?,
-            Some(Relation::Index(_)) => {
-                return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", shown(name))
-                    .hint("Use DROP INDEX to remove an index."));
-            }
-            Some(Relation::Table(table)) => {
-                if !tables.iter().any(|t| t.oid == table.oid) {
-                    tables.push(table);
-                }
-            }
+/// An index that a constraint rests on goes with it only.
+fn check_index(cx: &mut ExecContext<'_>, index: &catalog::Index) -> Result<()> {
+    let table = refresh(cx, index.table)?;
+    let backed = table.constraints.iter().find(|c| match c.kind {
+        ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i } => {
+            i == index.oid
         }
-    }
-    drop_all(&tables, cascade, cx)
+        _ => false,
+    });
+    let Some(constraint) = backed else { return Ok(()) };
+    let view = cx.catalog_tx.view();
+    let path = cx.search_path;
+    let what = depend::describe(&view, path, Item::Index(index.oid));
+    let by = depend::describe(&view, path, Item::Constraint(table.oid, constraint.oid));
+    Err(err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {what} because {by} requires it")
+        .hint(format!("You can drop {by} instead.")))
 }
 
-/// Drops tables together with what belongs to them.
-fn drop_all(tables: &[Arc<Table>], cascade: bool, cx: &mut ExecContext<'_>) -> Result<()> {
-    let dropped: Vec<u32> = tables.iter().map(|t| t.oid).collect();
-    for table in tables {
-        for other in table.referenced_by.iter().filter(|o| !dropped.contains(o)) {
-            drop_references(cx, *other, table, cascade)?;
+fn schema(name: &Name, if_exists: bool, cx: &mut ExecContext<'_>) -> Result<Option<Item>> {
+    use catalog::object::ids;
+    let view = cx.catalog_tx.view();
+    let Some(schema) = view.schema_named(&name.name).cloned() else {
+        let message = format!("schema \"{}\" does not exist", name.name);
+        if if_exists {
+            skipping(cx, message);
+            return Ok(None);
         }
-    }
-    for table in tables {
-        drop_table(cx, table.oid, &dropped)?;
-    }
-    Ok(())
-}
-
-/// The foreign keys of another table that refer to one which goes away: an error, or with CASCADE
-/// they go too.
-fn drop_references(
-    cx: &mut ExecContext<'_>,
-    other: u32,
-    table: &Table,
-    cascade: bool,
-) -> Result<()> {
-    lock(cx, other, LockMode::AccessExclusive)?;
-    let Ok(mut child) = refresh(cx, other) else {
-        return Ok(());
+        return Err(Error::new(base::sqlstate::UNDEFINED_SCHEMA, message));
     };
-    let refers = |c: &catalog::Constraint| matches!(&c.kind, ConstraintKind::ForeignKey(key) if key.table == table.oid);
-    let names: Vec<String> =
-        child.constraints.iter().filter(|c| refers(c)).map(|c| c.name.clone()).collect();
-    if names.is_empty() {
-        return Ok(());
-    }
-    if !cascade {
-        let lines: Vec<String> = names
-            .iter()
-            .map(|n| {
-                format!("constraint {n} on table {} depends on table {}", child.name, table.name)
-            })
-            .collect();
-        return Err(err!(
+    if [ids::PG_CATALOG, ids::INFORMATION_SCHEMA, ids::PG_TOAST].contains(&schema.oid) {
+        base::bail!(
             DEPENDENT_OBJECTS_STILL_EXIST,
-            "cannot drop table {} because other objects depend on it",
-            table.name
-        )
-        .detail(lines.join("\n"))
-        .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+            "cannot drop schema {} because it is required by the database system",
+            schema.name
+        );
     }
-    for name in names {
-        let message = format!("drop cascades to constraint {name} on table {}", child.name);
-        notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
-    }
-    child.constraints.retain(|c| !refers(c));
-    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(child)))
+    super::name::reserve(cx, 0, &name.name)?;
+    Ok(Some(Item::Schema(schema.oid)))
 }
 
-fn drop_table(cx: &mut ExecContext<'_>, id: u32, together: &[u32]) -> Result<()> {
+/// Takes a table or view out of the catalog, with its indexes and constraints. `gone`: what goes
+/// with it.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn remove_table(cx: &mut ExecContext<'_>, id: u32, gone: &HashSet<Item>) -> Result<()> {
     let table = refresh(cx, id)?;
     // Tables that this one refers to forget it.
     let parents: std::collections::BTreeSet<u32> =
         table.foreign_keys().map(|(_, key)| key.table).collect();
-    for parent in parents.into_iter().filter(|p| *p != id && !together.contains(p)) {
-        lock(cx, parent, LockMode::AccessExclusive)?;
-        forget_reference(cx, parent, id)?;
+    for parent in parents {
+        if parent != id && !gone.contains(&Item::Relation(parent)) {
+            lock(cx, parent, LockMode::AccessExclusive)?;
+            forget_reference(cx, parent, id)?;
+        }
     }
     for index in &table.indexes {
         remove_index(cx, *index)?;
     }
     remove_comments(cx, id)?;
+    for constraint in &table.constraints {
+        remove_comments(cx, constraint.oid)?;
+    }
     let view = cx.catalog_tx.view();
     if let Some(stats) = view.stats(id) {
         cx.catalog_tx.remove(cx.tx, Object::Stats(Box::new((**stats).clone())).oid())?;
     }
-    cx.tx.replaces_relation(RelId(table.rel))?;
-    cx.catalog_tx.drop_files_at_commit(RelId(table.rel));
+    depend::drop_files(cx, table.rel)?;
     cx.catalog_tx.remove(cx.tx, id)
 }
 
@@ -239,135 +246,25 @@ pub fn remove_index(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
     Ok(())
 }
 
-fn remove_comments(cx: &mut ExecContext<'_>, object: u32) -> Result<()> {
+/// Takes the comments on an object and its columns away.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn remove_comments(cx: &mut ExecContext<'_>, object: u32) -> Result<()> {
     let view = cx.catalog_tx.view();
     let ids: Vec<u32> = view.comments().filter(|c| c.object == object).map(|c| c.oid).collect();
     ids.into_iter().try_for_each(|id| cx.catalog_tx.remove(cx.tx, id))
 }
 
-fn drop_index(name: &Name, if_exists: bool, cascade: bool, cx: &mut ExecContext<'_>) -> Result<()> {
-    let index = match find(cx, name)? {
-        None => return missing(cx, "index", name, if_exists),
-        Some(Relation::Table(_)) => {
-            return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not an index", shown(name))
-                .hint("Use DROP TABLE to remove a table."));
-        }
-        Some(Relation::Index(index)) => index,
-    };
-    let mut table = refresh(cx, index.table)?;
-    let backed = table.constraints.iter().find(|c| match c.kind {
-        ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i } => {
-            i == index.oid
-        }
-        _ => false,
-    });
-    if let Some(constraint) = backed {
-        let (c, t) = (&constraint.name, &table.name);
-        return Err(err!(
-            DEPENDENT_OBJECTS_STILL_EXIST,
-            "cannot drop index {} because constraint {c} on table {t} requires it",
-            index.name
-        )
-        .hint(format!("You can drop constraint {c} on table {t} instead.")));
-    }
-    drop_keys_on(cx, &table, index.oid, cascade, &format!("index {}", index.name))?;
-    table = refresh(cx, index.table)?;
-    table.indexes.retain(|i| *i != index.oid);
-    remove_index(cx, index.oid)?;
-    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
-}
-
-/// Foreign keys that rest on a unique index which goes away.
+/// Takes the comment on a column away.
 ///
 /// # Errors
-/// `2BP01` without CASCADE.
-pub fn drop_keys_on(
-    cx: &mut ExecContext<'_>,
-    table: &Table,
-    index: u32,
-    cascade: bool,
-    what: &str,
-) -> Result<()> {
-    for other in table.referenced_by.clone() {
-        lock(cx, other, LockMode::AccessExclusive)?;
-        let mut child = refresh(cx, other)?;
-        let rests = |c: &catalog::Constraint| matches!(&c.kind, ConstraintKind::ForeignKey(key) if key.index == index);
-        let names: Vec<String> =
-            child.constraints.iter().filter(|c| rests(c)).map(|c| c.name.clone()).collect();
-        if names.is_empty() {
-            continue;
-        }
-        if !cascade {
-            let lines: Vec<String> = names
-                .iter()
-                .map(|n| format!("constraint {n} on table {} depends on {what}", child.name))
-                .collect();
-            return Err(err!(
-                DEPENDENT_OBJECTS_STILL_EXIST,
-                "cannot drop {what} because other objects depend on it"
-            )
-            .detail(lines.join("\n"))
-            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
-        }
-        for name in names {
-            let message = format!("drop cascades to constraint {name} on table {}", child.name);
-            notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
-        }
-        child.constraints.retain(|c| !rests(c));
-        let still = child.foreign_keys().any(|(_, key)| key.table == table.oid);
-        cx.catalog_tx.put(cx.tx, Object::Table(Box::new(child)))?;
-        if !still {
-            forget_reference(cx, table.oid, other)?;
-        }
-    }
-    Ok(())
-}
-
-fn drop_schema(
-    name: &Name,
-    if_exists: bool,
-    cascade: bool,
-    cx: &mut ExecContext<'_>,
-) -> Result<()> {
-    use catalog::object::ids;
+/// Those of the catalog.
+pub fn remove_column_comment(cx: &mut ExecContext<'_>, object: u32, column: u16) -> Result<()> {
     let view = cx.catalog_tx.view();
-    let Some(schema) = view.schema_named(&name.name).cloned() else {
-        let message = format!("schema \"{}\" does not exist", name.name);
-        if if_exists {
-            notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
-            return Ok(());
-        }
-        return Err(Error::new(base::sqlstate::UNDEFINED_SCHEMA, message));
-    };
-    if [ids::PG_CATALOG, ids::INFORMATION_SCHEMA, ids::PG_TOAST].contains(&schema.oid) {
-        base::bail!(
-            DEPENDENT_OBJECTS_STILL_EXIST,
-            "cannot drop schema {} because it is required by the database system",
-            schema.name
-        );
+    let found = view.comments().find(|c| c.object == object && c.column == column);
+    match found {
+        Some(comment) => cx.catalog_tx.remove(cx.tx, comment.oid),
+        None => Ok(()),
     }
-    super::name::reserve(cx, 0, &name.name)?;
-    let tables: Vec<Arc<Table>> =
-        view.tables().filter(|t| t.schema == schema.oid).cloned().collect();
-    if !tables.is_empty() && !cascade {
-        let lines: Vec<String> = tables
-            .iter()
-            .map(|t| format!("table {}.{} depends on schema {}", schema.name, t.name, schema.name))
-            .collect();
-        return Err(err!(
-            DEPENDENT_OBJECTS_STILL_EXIST,
-            "cannot drop schema {} because other objects depend on it",
-            schema.name
-        )
-        .detail(lines.join("\n"))
-        .hint("Use DROP ... CASCADE to drop the dependent objects too."));
-    }
-    for table in &tables {
-        lock(cx, table.oid, LockMode::AccessExclusive)?;
-        let message = format!("drop cascades to table {}.{}", schema.name, table.name);
-        notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
-    }
-    drop_all(&tables, true, cx)?;
-    remove_comments(cx, schema.oid)?;
-    cx.catalog_tx.remove(cx.tx, schema.oid)
 }

@@ -13,8 +13,11 @@ use catalog::{Index, Table};
 use sched::observe::progress::{Count, Kind, Progress, Reporting};
 use types::{Datum, row};
 
+use super::inner::{with_context, with_run};
 use crate::context::ExecContext;
+use crate::eval;
 use crate::modify::duplicated_in_build;
+use crate::rows::Row;
 use crate::table::{KeyCodec, TableHandle};
 
 /// Key bytes that fit beside a row id.
@@ -189,6 +192,9 @@ fn row_at(cx: &ExecContext<'_>, handle: &TableHandle, root: TupleId) -> Result<V
 pub fn fill(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
     let handle = TableHandle::open(cx.engine, &std::sync::Arc::new(table.clone()), cx.format)?;
     let codec = KeyCodec::new(table, index);
+    if !index.is_plain() {
+        return fill_computed(cx, table, index, &handle, &codec);
+    }
     let progress = Reporting::begin(Kind::CreateIndex, "CREATE INDEX", table.oid);
     progress.set_phase("building index: scanning table");
     let mut null_in = None;
@@ -207,7 +213,7 @@ pub fn fill(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()
         keys.equal_neighbours(|first, _| {
             let row = row_at(cx, &handle, first)?;
             let null = codec.columns.iter().any(|(n, _, _)| row[usize::from(*n)].is_null());
-            if null {
+            if null && !index.nulls_equal {
                 return Ok(());
             }
             Err(duplicated_in_build(&view, table, index, &row, cx.format))
@@ -217,6 +223,68 @@ pub fn fill(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()
     let mut keys = keys.into_iter().inspect(|_| progress.add(Count::RowsDone, 1));
     BTree::build(&cx.engine.storage, RelId(index.rel), &mut keys)?;
     Ok(())
+}
+
+/// As [`fill`], for an index with expressions or a condition. They are evaluated between pages.
+fn fill_computed(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    index: &Index,
+    handle: &TableHandle,
+    codec: &KeyCodec,
+) -> Result<()> {
+    let texts: Vec<&str> = index.expressions().collect();
+    let exprs = with_context(cx, |context| sql::stored::row_expressions(context, table, &texts))?;
+    let wanted: Vec<u16> = (0..table.columns.len() as u16).collect();
+    let mut snapshot = cx.tx.latest_snapshot();
+    snapshot.command = cx.tx.command() + 1;
+    let view = cx.catalog_tx.view();
+    with_run(cx, |run| {
+        let mut scan = handle.heap.scan(&snapshot, None);
+        // Keys with their rows, to tell which one was there twice.
+        let mut keys: Vec<(Vec<u8>, TupleId, Option<Vec<Datum>>)> = Vec::new();
+        loop {
+            sched::check_interrupts()?;
+            let (mut page, mut failed) = (Vec::new(), None);
+            let more = scan.next_page(run.cx.tx, |_, root, data| {
+                let mut row = Vec::with_capacity(wanted.len());
+                match row::decode(&handle.columns, data, &wanted, &mut row) {
+                    Ok(()) => page.push((root, row)),
+                    Err(error) => failed = Some(error),
+                }
+            })?;
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            for (root, mut row) in page {
+                for expr in &exprs {
+                    let value = eval::eval(expr, Row::Values(&row[..wanted.len()]), run)?;
+                    row.push(value);
+                }
+                if !codec.holds(&row) {
+                    continue;
+                }
+                let mut bytes = Vec::new();
+                let null = codec.encode(&row, &mut bytes)?;
+                let rival = index.unique && (!null || index.nulls_equal);
+                keys.push((bytes, root, rival.then_some(row)));
+            }
+            if !more {
+                break;
+            }
+        }
+        keys.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+        for pair in keys.windows(2) {
+            if let ([(a, _, Some(row)), (b, _, Some(_))], true) = (pair, index.unique)
+                && a == b
+            {
+                return Err(duplicated_in_build(&view, table, index, row, run.cx.format));
+            }
+        }
+        let mut all = keys.into_iter().map(|(key, root, _)| Ok((key, root)));
+        BTree::build(&run.cx.engine.storage, RelId(index.rel), &mut all)?;
+        Ok(())
+    })
 }
 
 #[cfg(test)]

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use base::{Fork, Oid, RelId, Result};
 use catalog::{Snapshot, Table};
-use sql::plan::Node;
+use sql::plan::{Node, RowRules};
 use sql::prepare::{PrepareContext, prepare};
-use sql::{Expr, Prepared, Statement};
+use sql::{Prepared, Statement};
 use types::{Batch, Datum};
 
 use crate::context::{ExecContext, RowSink};
 use crate::rows;
+use crate::run::{Run, State};
 use crate::session::quote_identifier;
 
 /// Gives each row to a function.
@@ -105,6 +106,20 @@ pub fn run_prepared(
     Ok(())
 }
 
+/// Calls `f` with what evaluating expressions outside of a statement's plan needs.
+///
+/// # Errors
+/// `f`'s.
+pub fn with_run<R>(
+    cx: &mut ExecContext<'_>,
+    f: impl FnOnce(&mut Run<'_, '_>) -> Result<R>,
+) -> Result<R> {
+    let prepared = plan("SELECT 1", cx)?;
+    let mut state = State::new(&prepared);
+    let (params, snapshot) = (cx.params, cx.snapshot);
+    f(&mut Run { cx, prepared: &prepared, params, snapshot, state: &mut state })
+}
+
 /// A table's qualified name, quoted.
 pub fn qualified(view: &Snapshot, table: &Table) -> String {
     let schema = view.schema(table.schema).map_or("public", |s| s.name.as_str());
@@ -142,14 +157,16 @@ pub fn expression_value(
     Ok(value)
 }
 
-/// A table's CHECK constraints, bound over its rows.
+/// What each new row of a table must be, bound over its rows.
 ///
 /// # Errors
 /// When an expression no longer binds.
-pub fn check_expressions(table: &Table, cx: &mut ExecContext<'_>) -> Result<Vec<(String, Expr)>> {
-    let any = table.constraints.iter().any(|c| matches!(c.kind, catalog::ConstraintKind::Check(_)));
+pub fn check_expressions(table: &Table, cx: &mut ExecContext<'_>) -> Result<RowRules> {
+    let any = table.constraints.iter().any(|c| matches!(c.kind, catalog::ConstraintKind::Check(_)))
+        || table.live_columns().any(|(_, c)| c.generated)
+        || cx.catalog_tx.view().indexes_of(table).iter().any(|i| !i.is_plain());
     if !any {
-        return Ok(vec![]);
+        return Ok(RowRules::default());
     }
     let view = cx.catalog_tx.view();
     let prepared = plan(&format!("INSERT INTO {} DEFAULT VALUES", qualified(&view, table)), cx)?;

@@ -10,13 +10,20 @@ mod create_index;
 mod create_schema;
 mod create_table;
 mod create_table_as;
+mod depend;
 mod drop;
+mod function;
+mod identity;
 mod index_build;
 pub mod inner;
 mod name;
 mod rename;
 mod rewrite;
+mod sequence;
+mod set_schema;
 mod truncate;
+mod types;
+mod view;
 
 use std::sync::Arc;
 
@@ -44,6 +51,21 @@ pub fn run(
 ) -> Result<Outcome> {
     match utility {
         Utility::CreateTable { .. } => create_table::run(utility, cx)?,
+        Utility::SetSchema { kind: _, object, to, if_exists } => {
+            set_schema::run(cx, object, to, *if_exists)?;
+        }
+        Utility::RefreshView { name, concurrently, no_data } => {
+            create_table_as::refresh(cx, name, *concurrently, *no_data)?;
+        }
+        Utility::CreateView { name, columns, query, replace, options } => {
+            view::create(cx, name, columns, query, *replace, options)?;
+        }
+        Utility::CreateSequence { name, options, if_not_exists, unlogged } => {
+            sequence::create(cx, name, options, *if_not_exists, *unlogged)?;
+        }
+        Utility::AlterSequence { name, options, if_exists } => {
+            sequence::alter(cx, name, options, *if_exists)?;
+        }
         Utility::CreateTableAs { .. } => return create_table_as::run(utility, cx),
         Utility::CreateIndex { .. } => create_index::run(utility, cx)?,
         Utility::CreateSchema { name, if_not_exists } => {
@@ -52,13 +74,15 @@ pub fn run(
         Utility::Drop { kind, names, if_exists, cascade } => {
             drop::run(kind, names, *if_exists, *cascade, cx)?;
         }
-        Utility::AlterTable { table, if_exists, steps } => {
+        Utility::AlterTable { kind: _, table, if_exists, steps } => {
             alter_table::run(table, *if_exists, steps, cx)?;
         }
         Utility::Rename { kind, table, part, to } => {
             rename::run(kind, table, part.as_deref(), to, cx)?;
         }
-        Utility::Truncate { tables, cascade } => truncate::run(tables, *cascade, cx)?,
+        Utility::Truncate { tables, cascade, restart } => {
+            truncate::run(tables, *cascade, *restart, cx)?;
+        }
         Utility::Comment { kind, object, column, text } => {
             comment::run(kind, object, column.as_deref(), text.as_deref(), cx)?;
         }
@@ -118,6 +142,17 @@ fn find_table(cx: &mut ExecContext<'_>, name: &Name) -> Result<Arc<Table>> {
         }
         error
     })
+}
+
+/// `42809` for what only a table has.
+///
+/// # Errors
+/// See above.
+pub fn expect_plain(table: &Table) -> Result<()> {
+    if table.kind == catalog::TableKind::View {
+        base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", table.name);
+    }
+    Ok(())
 }
 
 /// The table as the transaction sees it now, after changes of its own.

@@ -2,11 +2,12 @@
 
 use base::{Error, Result, err};
 use catalog::snapshot::Relation;
-use catalog::{ConstraintKind, Index, Object, Schema};
+use catalog::{ConstraintKind, Index, Object, Schema, Sequence, Table};
 use sql::utility::Name;
 use txn::LockMode;
 
-use super::{create_table, lock, name, open_table, refresh};
+use super::inner::with_context;
+use super::{create_table, lock, name, open_table, refresh, view};
 use crate::context::ExecContext;
 
 /// ALTER TABLE, INDEX, SCHEMA … RENAME [COLUMN, CONSTRAINT] TO.
@@ -18,7 +19,9 @@ pub fn run(
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
     match (kind, part) {
-        ("TABLE" | "INDEX", None) => relation(table, to, cx),
+        ("TABLE" | "INDEX" | "SEQUENCE" | "VIEW" | "MATERIALIZED VIEW", None) => {
+            relation(table, to, cx)
+        }
         ("SCHEMA", None) => schema(&table.name, to, cx),
         ("COLUMN", Some(column)) => rename_column(table, column, to, cx),
         ("CONSTRAINT", Some(constraint)) => rename_constraint(table, constraint, to, cx),
@@ -36,7 +39,13 @@ fn relation(old: &Name, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
             let mut table = refresh(cx, table.oid)?;
             name::reserve_relation(cx, table.schema, to)?;
             table.name = to.to_owned();
-            cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+            view::follow(cx, table.oid, Object::Table(Box::new(table)))
+        }
+        Some(Relation::Sequence(sequence)) => {
+            lock(cx, sequence.oid, LockMode::ShareRowExclusive)?;
+            name::reserve_relation(cx, sequence.schema, to)?;
+            let renamed = Sequence { name: to.to_owned(), ..Sequence::clone(&sequence) };
+            cx.catalog_tx.put(cx.tx, Object::Sequence(Box::new(renamed)))
         }
         Some(Relation::Index(index)) => {
             lock(cx, index.table, LockMode::ShareUpdateExclusive)?;
@@ -72,7 +81,14 @@ fn schema(old: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
         base::bail!(DUPLICATE_SCHEMA, "schema \"{to}\" already exists");
     }
     let renamed = Schema { name: to.to_owned(), ..Schema::clone(schema) };
-    cx.catalog_tx.put(cx.tx, Object::Schema(renamed))
+    let mut users: Vec<u32> = Vec::new();
+    for table in view.tables().filter(|t| t.schema == renamed.oid) {
+        users.extend(view::users(&view, table.oid));
+    }
+    if users.is_empty() {
+        return cx.catalog_tx.put(cx.tx, Object::Schema(renamed));
+    }
+    Err(Error::unsupported("renaming a schema whose tables views use"))
 }
 
 fn rename_column(table: &Name, column: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
@@ -88,16 +104,51 @@ fn rename_column(table: &Name, column: &str, to: &str, cx: &mut ExecContext<'_>)
             table.name
         );
     }
-    let checked = table.constraints.iter().any(|c| match &c.kind {
-        ConstraintKind::Check(sql) => mentions(sql, column),
-        _ => false,
-    });
-    if checked {
-        return Err(Error::unsupported("renaming a column that a CHECK constraint names"));
-    }
     let mut table = refresh(cx, table.oid)?;
+    rename_in_expressions(cx, &mut table, number, column, to)?;
     table.columns[usize::from(number) - 1].name = to.to_owned();
-    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+    view::follow(cx, table.oid, Object::Table(Box::new(table)))
+}
+
+/// CHECK constraints, generated columns and indexes name the column anew.
+fn rename_in_expressions(
+    cx: &mut ExecContext<'_>,
+    table: &mut Table,
+    number: u16,
+    from: &str,
+    to: &str,
+) -> Result<()> {
+    let old = table.clone();
+    let renamed = |cx: &mut ExecContext<'_>, sql: &mut String| {
+        if mentions(sql, from) {
+            *sql = with_context(cx, |c| sql::stored::renamed(c, &old, sql, number, to))?;
+        }
+        Ok::<(), Error>(())
+    };
+    for constraint in &mut table.constraints {
+        if let ConstraintKind::Check(sql) = &mut constraint.kind {
+            renamed(cx, sql)?;
+        }
+    }
+    for column in table.columns.iter_mut().filter(|c| c.generated) {
+        if let Some(sql) = &mut column.default {
+            renamed(cx, sql)?;
+        }
+    }
+    let view = cx.catalog_tx.view();
+    for index in view.indexes_of(table).iter().filter(|i| !i.is_plain()) {
+        let mut index = Index::clone(index);
+        for key in &mut index.columns {
+            if let Some(expression) = &mut key.expression {
+                renamed(cx, &mut expression.sql)?;
+            }
+        }
+        if let Some(sql) = &mut index.predicate {
+            renamed(cx, sql)?;
+        }
+        cx.catalog_tx.put(cx.tx, Object::Index(index))?;
+    }
+    Ok(())
 }
 
 /// Whether an expression's text has the name as a word.

@@ -13,10 +13,11 @@ use super::{lock, notice, open_table, refresh};
 use crate::context::ExecContext;
 
 /// TRUNCATE.
-pub fn run(names: &[Name], cascade: bool, cx: &mut ExecContext<'_>) -> Result<()> {
+pub fn run(names: &[Name], cascade: bool, restart: bool, cx: &mut ExecContext<'_>) -> Result<()> {
     let mut tables: Vec<Arc<Table>> = Vec::new();
     for name in names {
         let table = open_table(cx, name, LockMode::AccessExclusive)?;
+        super::expect_plain(&table)?;
         if !tables.iter().any(|t| t.oid == table.oid) {
             tables.push(table);
         }
@@ -47,7 +48,13 @@ pub fn run(names: &[Name], cascade: bool, cx: &mut ExecContext<'_>) -> Result<()
         }
         next += 1;
     }
-    tables.iter().try_for_each(|t| truncate(cx, t.oid))
+    for table in &tables {
+        truncate(cx, table.oid)?;
+        if restart {
+            super::sequence::restart_owned(cx, table.oid)?;
+        }
+    }
+    Ok(())
 }
 
 fn truncate(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {

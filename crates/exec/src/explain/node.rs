@@ -443,7 +443,10 @@ impl<'p> Describe<'p> {
         slots: &HashMap<u16, String>,
     ) -> String {
         let column = |n: usize| match index.columns.get(n) {
-            Some(key) => self.scan_column(table, ScanColumn::Attr(key.column)),
+            Some(key) => match &key.expression {
+                Some(e) => e.sql.clone(),
+                None => self.scan_column(table, ScanColumn::Attr(key.column)),
+            },
             None => String::new(),
         };
         let names = self.names(&[], slots);

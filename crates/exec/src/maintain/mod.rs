@@ -32,10 +32,20 @@ pub fn run(
     let mode = if full { LockMode::AccessExclusive } else { LockMode::ShareUpdateExclusive };
     let mut tables = Vec::new();
     if names.is_empty() {
-        tables.extend(cx.catalog_tx.view().tables().map(|t| t.oid));
+        tables.extend(cx.catalog_tx.view().tables().filter(|t| t.rel != 0).map(|t| t.oid));
     }
     for name in names {
-        tables.push(define::open_table(cx, name, mode)?.oid);
+        let table = define::open_table(cx, name, mode)?;
+        if table.rel == 0 {
+            let what = if vacuum { "vacuum" } else { "analyze" };
+            let message = format!(
+                "skipping \"{}\" --- cannot {what} non-tables or special system tables",
+                table.name
+            );
+            cx.hooks.notice("WARNING", base::err!(WARNING, "{message}"));
+            continue;
+        }
+        tables.push(table.oid);
     }
     for id in tables {
         sched::check_interrupts()?;

@@ -49,8 +49,8 @@ impl ModifyOp {
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
         for n in 0..batch.rows {
-            let row = rows::get(batch, n, types);
-            self.writer.check_row(&row, &modify.checks, run)?;
+            let mut row = rows::get(batch, n, types);
+            self.writer.check_row(&mut row, &modify.checks, run)?;
             if let Some(row) = insert_one(&mut self.writer, modify, conflict, row, run)? {
                 self.changed += 1;
                 self.give_back(modify, row, &[], run)?;
@@ -99,13 +99,18 @@ fn find(
     row: &[Datum],
     run: &mut Run<'_, '_>,
 ) -> Result<Option<TupleId>> {
+    let computed = writer.computed(row, run)?;
+    let row = computed.as_deref().unwrap_or(row);
     let tx = run.cx.tx;
     let heap = &writer.target.handle.heap;
     let mut key = Vec::new();
     for place in &conflict.arbiters {
         let entry = &writer.target.indexes[*place];
         key.clear();
-        if entry.codec.encode(row, &mut key)? {
+        if !entry.codec.holds(row) {
+            continue;
+        }
+        if entry.codec.encode(row, &mut key)? && !entry.index.nulls_equal {
             continue;
         }
         loop {
@@ -180,7 +185,7 @@ fn resolve(
     for (column, expr) in &update.set {
         new[usize::from(*column) - 1] = eval::eval(expr, Row::Values(&both), run)?;
     }
-    writer.check_row(&new, &modify.checks, run)?;
+    writer.check_row(&mut new, &modify.checks, run)?;
     match writer.update(found.tid, found.root, &old, &new, &snapshot, run)? {
         Change::Done => Ok(Resolved::Updated(new)),
         Change::Gone | Change::SelfChanged | Change::Newer(_) => Ok(Resolved::Again),

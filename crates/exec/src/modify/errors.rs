@@ -54,6 +54,12 @@ pub fn not_null(
     .column(column)
 }
 
+/// `44000`: a row that the view it goes through would not show.
+pub fn check_option(table: &Table, view: &str, row: &[Datum], format: &FormatContext) -> Error {
+    err!(WITH_CHECK_OPTION_VIOLATION, "new row violates check option for view \"{view}\"")
+        .detail(failing_row(table, row, format))
+}
+
 /// `23514`.
 pub fn check(
     view: &Snapshot,
@@ -88,6 +94,26 @@ pub fn key_text(
     format!("({})=({})", names.join(", "), texts.join(", "))
 }
 
+/// `(a, lower(b))=(1, x)` of a row; computed values stand behind the table's columns.
+fn index_key_text(
+    table: &Table,
+    index: &catalog::Index,
+    row: &[Datum],
+    format: &FormatContext,
+) -> String {
+    let codec = crate::table::KeyCodec::new(table, index);
+    let (mut names, mut texts) = (Vec::new(), Vec::new());
+    for (key, (place, ty, _)) in index.columns.iter().zip(&codec.columns) {
+        names.push(match &key.expression {
+            Some(e) => e.sql.as_str(),
+            None => table.columns[usize::from(key.column) - 1].name.as_str(),
+        });
+        let value = row.get(usize::from(*place)).unwrap_or(&Datum::Null);
+        texts.push(text(*ty, value, format));
+    }
+    format!("({})=({})", names.join(", "), texts.join(", "))
+}
+
 /// `23505` for a row.
 pub fn duplicate(
     view: &Snapshot,
@@ -96,10 +122,8 @@ pub fn duplicate(
     row: &[Datum],
     format: &FormatContext,
 ) -> Error {
-    let columns = index.columns.iter().map(|c| c.column);
-    let values: Vec<&Datum> = columns.clone().map(|n| &row[usize::from(n) - 1]).collect();
     err!(UNIQUE_VIOLATION, "duplicate key value violates unique constraint \"{}\"", index.name)
-        .detail(format!("Key {} already exists.", key_text(table, columns, &values, format)))
+        .detail(format!("Key {} already exists.", index_key_text(table, index, row, format)))
         .table(&schema_name(view, table), &table.name)
         .constraint(&index.name)
 }
@@ -112,10 +136,8 @@ pub fn duplicated_in_build(
     row: &[Datum],
     format: &FormatContext,
 ) -> Error {
-    let columns = index.columns.iter().map(|c| c.column);
-    let values: Vec<&Datum> = columns.clone().map(|n| &row[usize::from(n) - 1]).collect();
     err!(UNIQUE_VIOLATION, "could not create unique index \"{}\"", index.name)
-        .detail(format!("Key {} is duplicated.", key_text(table, columns, &values, format)))
+        .detail(format!("Key {} is duplicated.", index_key_text(table, index, row, format)))
         .table(&schema_name(view, table), &table.name)
         .constraint(&index.name)
 }

@@ -396,7 +396,8 @@ pub fn find_rows(
     let view = run.cx.catalog_tx.view();
     let indexes = view.indexes_of(&handle.table);
     let covering = indexes.iter().find(|index| {
-        index.columns.len() >= columns.len()
+        index.is_plain()
+            && index.columns.len() >= columns.len()
             && index.columns[..columns.len()].iter().all(|c| columns.contains(&c.column))
     });
     let snapshot = everything(run);
@@ -537,8 +538,12 @@ fn act(
     let indexes = run.cx.catalog_tx.view().indexes_of(table);
     let mut writer = Writer::open(table, &indexes, run.cx)?;
     writer.references = References::open(table, Touched::All, run.cx)?;
-    let checks =
-        if values.is_some() { crate::define::check_expressions(table, run.cx)? } else { vec![] };
+    let checks = if values.is_some() {
+        crate::define::check_expressions(table, run.cx)?
+    } else {
+        Default::default()
+    };
+    writer.keys.clone_from(&checks.keys);
     let wanted = as_row(table.columns.len(), columns, old_key);
     let snapshot = everything(run);
     for (mut tid, mut root, mut row) in rows {
@@ -551,7 +556,7 @@ fn act(
                     for (n, value) in columns.iter().zip(values) {
                         new[usize::from(*n) - 1] = value.clone();
                     }
-                    writer.check_row(&new, &checks, run)?;
+                    writer.check_row(&mut new, &checks, run)?;
                     // The default may be the very key that went away.
                     writer.references.inserted(&new);
                     writer.update(tid, root, &row, &new, &snapshot, run)?

@@ -56,8 +56,8 @@ impl ModifyOp {
             let change = match (&clause.action, found) {
                 (MergeAction::Nothing, _) => return Ok(false),
                 (MergeAction::Insert(row), _) => {
-                    let row = eval::eval_all(row, Row::Values(input), run)?;
-                    self.writer.check_row(&row, &modify.checks, run)?;
+                    let mut row = eval::eval_all(row, Row::Values(input), run)?;
+                    self.writer.check_row(&mut row, &modify.checks, run)?;
                     self.writer.insert(&row, run)?;
                     return Ok(true);
                 }
@@ -70,7 +70,7 @@ impl ModifyOp {
                     for (column, expr) in set {
                         new[usize::from(*column) - 1] = eval::eval(expr, Row::Values(input), run)?;
                     }
-                    self.writer.check_row(&new, &modify.checks, run)?;
+                    self.writer.check_row(&mut new, &modify.checks, run)?;
                     self.writer.update(tid, root, &old, &new, &snapshot, run)?
                 }
             };

@@ -124,7 +124,7 @@ pub fn update_row(
         for (column, expr) in set {
             new[usize::from(*column) - 1] = eval::eval(expr, Row::Values(input), run)?;
         }
-        writer.check_row(&new, &modify.checks, run)?;
+        writer.check_row(&mut new, &modify.checks, run)?;
         match writer.update(tid, root, &old, &new, snapshot, run)? {
             Change::Done => return Ok(Some(new)),
             Change::Gone | Change::SelfChanged => return Ok(None),
@@ -180,7 +180,8 @@ impl ModifyOp {
     /// Before the first row.
     pub fn new(modify: &Modify, run: &mut Run<'_, '_>) -> Result<ModifyOp> {
         let input = ops::build(input_plan(&modify.action), run)?;
-        let writer = Writer::open(&modify.table, &modify.indexes, run.cx)?;
+        let mut writer = Writer::open(&modify.table, &modify.indexes, run.cx)?;
+        writer.keys.clone_from(&modify.checks.keys);
         Ok(ModifyOp { input, writer, changed: 0, done: false, returned: vec![] })
     }
 
@@ -212,8 +213,9 @@ impl ModifyOp {
         types: &[Oid],
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
-        let all: Vec<Vec<Datum>> = (0..batch.rows).map(|n| rows::get(batch, n, types)).collect();
-        for row in &all {
+        let mut all: Vec<Vec<Datum>> =
+            (0..batch.rows).map(|n| rows::get(batch, n, types)).collect();
+        for row in &mut all {
             self.writer.check_row(row, &modify.checks, run)?;
         }
         self.writer.insert_many(&all, run)?;

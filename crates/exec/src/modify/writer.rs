@@ -7,6 +7,7 @@ use access::{BTree, HeapTuple, Unique, WriteResult};
 use base::{RelId, Result, TupleId};
 use catalog::{Index, Table};
 use sql::Expr;
+use sql::plan::RowRules;
 use txn::Snapshot;
 use types::{Datum, row};
 
@@ -43,6 +44,8 @@ pub struct Writer {
     pub target: Arc<Target>,
     /// Its foreign keys and those that refer to it, with what is to be checked at the end.
     pub references: References,
+    /// What the indexes compute ([`RowRules::keys`]).
+    pub keys: Vec<Expr>,
     /// Which row of the last [`Writer::insert_many`] is (or failed) being indexed, from 0.
     pub at: usize,
     /// For encoding rows and keys, one after the other.
@@ -71,10 +74,11 @@ impl Target {
         indexes: &[Arc<Index>],
         cx: &ExecContext<'_>,
     ) -> Result<Target> {
+        let mut computed = table.columns.len() as u16;
         let writer = |index: &Arc<Index>| IndexWriter {
             index: index.clone(),
             tree: BTree::open(&cx.engine.storage, RelId(index.rel)),
-            codec: KeyCodec::new(table, index),
+            codec: KeyCodec::with_computed(table, index, &mut computed),
         };
         Ok(Target {
             handle: TableHandle::open(cx.engine, table, cx.format)?,
@@ -86,7 +90,13 @@ impl Target {
 impl Writer {
     /// Without its references.
     pub fn new(target: Arc<Target>) -> Writer {
-        Writer { target, references: References::default(), at: 0, buffer: Vec::with_capacity(256) }
+        Writer {
+            target,
+            references: References::default(),
+            keys: Vec::new(),
+            at: 0,
+            buffer: Vec::with_capacity(256),
+        }
     }
 
     /// Opens table and indexes; without references.
@@ -101,27 +111,35 @@ impl Writer {
         Ok(Writer::new(Arc::new(Target::open(table, indexes, cx)?)))
     }
 
-    /// NOT NULL and CHECK.
+    /// Computes generated columns; then NOT NULL, CHECK, WITH CHECK OPTION.
     ///
     /// # Errors
-    /// `23502`, `23514`.
+    /// `23502`, `23514`, `44000`, and those of the expressions.
     pub fn check_row(
         &self,
-        row: &[Datum],
-        checks: &[(String, Expr)],
+        row: &mut [Datum],
+        rules: &RowRules,
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
+        for (column, expr) in &rules.generated {
+            row[usize::from(*column) - 1] = eval::eval(expr, Row::Values(row), run)?;
+        }
         let table = &self.target.handle.table;
-        for (column, value) in table.columns.iter().zip(row) {
+        for (column, value) in table.columns.iter().zip(&*row) {
             if column.not_null && !column.dropped && value.is_null() {
                 let view = run.cx.catalog_tx.view();
                 return Err(errors::not_null(&view, table, &column.name, row, run.cx.format));
             }
         }
-        for (name, expr) in checks {
+        for (name, expr) in &rules.checks {
             if matches!(eval::eval(expr, Row::Values(row), run)?, Datum::Bool(false)) {
                 let view = run.cx.catalog_tx.view();
                 return Err(errors::check(&view, table, name, row, run.cx.format));
+            }
+        }
+        for (name, expr) in &rules.options {
+            if !matches!(eval::eval(expr, Row::Values(row), run)?, Datum::Bool(true)) {
+                return Err(errors::check_option(table, name, row, run.cx.format));
             }
         }
         Ok(())
@@ -220,6 +238,23 @@ impl Writer {
         Ok(())
     }
 
+    /// A row with what the indexes compute behind it; None when they compute nothing.
+    pub(super) fn computed(
+        &self,
+        row: &[Datum],
+        run: &mut Run<'_, '_>,
+    ) -> Result<Option<Vec<Datum>>> {
+        if self.keys.is_empty() {
+            return Ok(None);
+        }
+        let mut whole = Vec::with_capacity(row.len() + self.keys.len());
+        whole.extend_from_slice(row);
+        for key in &self.keys {
+            whole.push(eval::eval(key, Row::Values(row), run)?);
+        }
+        Ok(Some(whole))
+    }
+
     /// Adds a row's entries to all indexes.
     fn insert_keys(&mut self, row: &[Datum], root: TupleId, run: &mut Run<'_, '_>) -> Result<()> {
         self.insert_keys_unless(row, root, &[], run).map(drop)
@@ -233,15 +268,23 @@ impl Writer {
         arbiters: &[usize],
         run: &mut Run<'_, '_>,
     ) -> Result<bool> {
+        let computed = self.computed(row, run)?;
+        let row = computed.as_deref().unwrap_or(row);
         let tx = run.cx.tx;
         for (place, entry) in self.target.indexes.iter().enumerate() {
+            if !entry.codec.holds(row) {
+                continue;
+            }
             let before = Pages::now(run.cx.task());
             self.buffer.clear();
             let null = entry.codec.encode(row, &mut self.buffer)?;
             let heap = &self.target.handle.heap;
             let mut rival = |other: TupleId| heap.rival(tx, other);
-            let unique =
-                if entry.index.unique && !null { Unique::Yes(&mut rival) } else { Unique::No };
+            let unique = if entry.index.unique && (!null || entry.index.nulls_equal) {
+                Unique::Yes(&mut rival)
+            } else {
+                Unique::No
+            };
             if let Inserted::Conflict(_) = entry.tree.insert(tx, &self.buffer, root, unique)? {
                 if arbiters.contains(&place) {
                     return Ok(false);
@@ -270,10 +313,22 @@ impl Writer {
     ) -> Result<Change> {
         let mut key_changed = false;
         let mut indexed_changed = false;
-        for entry in &self.target.indexes {
-            if !entry.codec.same(old, new) {
-                indexed_changed = true;
-                key_changed |= entry.index.unique;
+        if self.keys.is_empty() {
+            for entry in &self.target.indexes {
+                if !entry.codec.same(old, new) {
+                    indexed_changed = true;
+                    key_changed |= entry.index.unique;
+                }
+            }
+        } else {
+            let (before, after) = (self.computed(old, run)?, self.computed(new, run)?);
+            let before = before.as_deref().unwrap_or(old);
+            let after = after.as_deref().unwrap_or(new);
+            for entry in &self.target.indexes {
+                if entry.codec.differs(before, after) {
+                    indexed_changed = true;
+                    key_changed |= entry.index.unique && entry.index.is_plain();
+                }
             }
         }
         self.buffer.clear();

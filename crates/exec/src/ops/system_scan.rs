@@ -42,6 +42,7 @@ impl Operator for SystemScan {
         })?;
         let mut batch = rows::empty(&types(plan, run.prepared));
         for mut row in all {
+            crate::session::print_definition(table.name, &mut row, run);
             let values = columns.iter().map(|c| match row.get_mut(usize::from(*c)) {
                 Some(value) => value.clone(),
                 None => Datum::Null,

@@ -32,8 +32,10 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             _ => Datum::Null,
         },
         "pg_get_indexdef" => match args.len() {
-            3 if int_at(args, 1) > 0 => index_part(&view, id, int_at(args, 1) as usize),
-            _ => index_definition(&view, id).map_or(Datum::Null, text),
+            3 if int_at(args, 1) > 0 => {
+                index_part(&view, id, int_at(args, 1) as usize, flag(args, 2), run)
+            }
+            _ => index_definition(&view, id, flag(args, 2), run).map_or(Datum::Null, text),
         },
         "pg_get_constraintdef" => {
             constraint_definition(id, flag(args, 1), run).map_or(Datum::Null, text)
@@ -62,7 +64,8 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             size(&parts, &view, run)?
         }
         "pg_database_size" => {
-            let mut parts: Vec<(u32, &str)> = view.tables().map(|t| (t.oid, "main")).collect();
+            let mut parts: Vec<(u32, &str)> =
+                view.tables().filter(|t| t.rel != 0).map(|t| (t.oid, "main")).collect();
             parts.extend(view.indexes().map(|i| (i.oid, "main")));
             size(&parts, &view, run)?
         }
@@ -86,13 +89,12 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         "pg_relation_filenode" => match (view.table(id), view.index(id)) {
             (Some(table), _) => Datum::Oid(table.rel),
             (None, Some(index)) => Datum::Oid(index.rel),
-            (None, None) => Datum::Null,
+            (None, None) => view.sequence(id).map_or(Datum::Null, |s| Datum::Oid(s.rel)),
         },
-        "pg_get_viewdef"
-        | "pg_get_ruledef"
+        "pg_get_viewdef" => view_definition(args, run)?,
+        "pg_get_ruledef"
         | "pg_get_triggerdef"
         | "pg_get_partkeydef"
-        | "pg_get_serial_sequence"
         | "pg_get_functiondef"
         | "pg_get_statisticsobjdef"
         | "pg_get_statisticsobjdef_columns"
@@ -107,24 +109,105 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
     }))
 }
 
+/// A view's query as PostgreSQL prints it; by oid or name.
+fn view_definition(args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
+    let id = match args.first() {
+        Some(Datum::Text(name)) => super::names::regclass_from_name(name, run)?,
+        _ => oid_at(args, 0),
+    };
+    let pretty = flag(args, 1) || matches!(args.get(1), Some(Datum::Int4(_)));
+    let view = run.cx.catalog_tx.view();
+    let Some(table) = view.table(id).filter(|t| t.query.is_some()) else {
+        return Ok(Datum::Null);
+    };
+    let printed = with_context(run.cx, |cx| sql::view::print(cx, table, pretty))?;
+    Ok(text(format!("{printed};")))
+}
+
+/// Rows of the tables that show definitions have the stored text; here it becomes what PostgreSQL
+/// prints.
+pub fn print_definition(table: &str, row: &mut [Datum], run: &mut Run<'_, '_>) {
+    // Where the schema, the name and the text are.
+    let (schema, name, place) = match table {
+        "pg_views" => (0, 1, 3),
+        "pg_matviews" => (0, 1, 6),
+        "views" if row.len() == 10 => (1, 2, 3),
+        "pg_indexes" => (0, 2, 4),
+        _ => return,
+    };
+    let (Some(Datum::Text(schema)), Some(Datum::Text(name))) = (row.get(schema), row.get(name))
+    else {
+        return;
+    };
+    let view = run.cx.catalog_tx.view();
+    let Some(schema) = view.schema_named(schema) else { return };
+    let printed = match view.relation_in(schema.oid, name) {
+        Some(catalog::snapshot::Relation::Table(table)) => {
+            with_context(run.cx, |cx| sql::view::print(cx, &table, false))
+                .ok()
+                .map(|text| format!("{text};"))
+        }
+        Some(catalog::snapshot::Relation::Index(index)) => {
+            index_definition(&view, index.oid, false, run)
+        }
+        _ => None,
+    };
+    if let (Some(printed), Some(cell)) = (printed, row.get_mut(place)) {
+        *cell = text(printed);
+    }
+}
+
 /// Something about a function; NULL when there is no such function.
 fn function_part(id: u32, part: impl Fn(&types::FunctionRow) -> String) -> Datum {
     types::func::function(base::Oid(id)).map_or(Datum::Null, |f| text(part(f)))
 }
 
 /// `CREATE INDEX …` of an index.
-pub fn index_definition(view: &Snapshot, id: u32) -> Option<String> {
-    Some(catalog::definition::index(view, view.index(id)?))
+pub fn index_definition(
+    view: &Snapshot,
+    id: u32,
+    pretty: bool,
+    run: &mut Run<'_, '_>,
+) -> Option<String> {
+    let index = view.index(id)?;
+    let table = view.table(index.table)?;
+    Some(with_context(run.cx, |cx| {
+        catalog::definition::index(view, index, &|sql, key| {
+            let printed = if key {
+                sql::print::index_key(cx, table, sql, pretty)
+            } else {
+                sql::print::over_row(cx, table, sql, pretty)
+            };
+            printed.unwrap_or_else(|_| format!("({sql})"))
+        })
+    }))
 }
 
 /// One key column of an index.
-fn index_part(view: &Snapshot, id: u32, number: usize) -> Datum {
-    let found = view.index(id).and_then(|index| {
-        let table = view.table(index.table)?;
-        let key = index.columns.get(number - 1)?;
-        Some(quote_identifier(&table.columns[usize::from(key.column) - 1].name))
-    });
-    found.map_or(Datum::Null, text)
+fn index_part(
+    view: &Snapshot,
+    id: u32,
+    number: usize,
+    pretty: bool,
+    run: &mut Run<'_, '_>,
+) -> Datum {
+    let Some(index) = view.index(id) else { return Datum::Null };
+    let Some(table) = view.table(index.table) else { return Datum::Null };
+    let column = |n: u16| text(quote_identifier(&table.columns[usize::from(n) - 1].name));
+    match index.columns.get(number - 1) {
+        Some(key) => match &key.expression {
+            Some(e) => {
+                let printed =
+                    with_context(run.cx, |cx| sql::print::index_key(cx, table, &e.sql, pretty));
+                text(printed.unwrap_or_else(|_| format!("({})", e.sql)))
+            }
+            None => column(key.column),
+        },
+        None => match index.include.get(number - 1 - index.columns.len()) {
+            Some(n) => column(*n),
+            None => Datum::Null,
+        },
+    }
 }
 
 fn flag(args: &[Datum], n: usize) -> bool {
@@ -137,8 +220,9 @@ fn stored_expression(sql: &str, table: u32, pretty: bool, run: &mut Run<'_, '_>)
     let Some(table) = view.table(table) else { return sql.to_owned() };
     let column = table.columns.iter().find(|c| !c.dropped && c.default.as_deref() == Some(sql));
     let printed = with_context(run.cx, |cx| match column {
+        Some(c) if c.generated => sql::print::over_row(cx, table, sql, pretty),
         Some(c) => sql::print::default(cx, (base::Oid(c.ty), c.typmod), sql, pretty),
-        None => sql::print::check(cx, table, sql, pretty),
+        None => sql::print::over_row(cx, table, sql, pretty),
     });
     printed.unwrap_or_else(|_| sql.to_owned())
 }

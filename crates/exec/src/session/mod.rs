@@ -4,6 +4,7 @@ mod clock;
 mod definition;
 mod locks;
 mod names;
+pub mod sequence;
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use types::{Datum, FunctionRow, oids};
 use crate::run::Run;
 
 pub use clock::random;
-pub use definition::quote_identifier;
+pub use definition::{print_definition, quote_identifier};
 
 /// A text datum.
 pub fn text(value: impl Into<types::Text>) -> Datum {
@@ -60,6 +61,9 @@ pub fn call(
         return Ok(value);
     }
     if let Some(value) = locks::call(name, args, run)? {
+        return Ok(value);
+    }
+    if let Some(value) = sequence::call(name, args, run)? {
         return Ok(value);
     }
     if let Some(value) = definition::call(name, args, run)? {

@@ -2,7 +2,6 @@
 
 use base::{Error, Oid, Result, err};
 use catalog::Snapshot;
-use catalog::snapshot::Relation;
 use types::{Datum, TypeIo, oids};
 
 use super::definition::quote_identifier;
@@ -59,6 +58,9 @@ fn relation_parts(view: &Snapshot, id: u32) -> Option<(u32, String)> {
     }
     if let Some(index) = view.index(id) {
         return Some((index.schema, index.name.clone()));
+    }
+    if let Some(sequence) = view.sequence(id) {
+        return Some((sequence.schema, sequence.name.clone()));
     }
     let system = catalog::system::by_oid(Oid(id))?;
     Some((system.schema, system.name.to_owned()))
@@ -177,8 +179,7 @@ pub fn regclass_from_name(name: &str, run: &mut Run<'_, '_>) -> Result<u32> {
         return Ok(table.oid);
     }
     match view.relation(run.cx.search_path, schema, relation) {
-        Some(Relation::Table(table)) => Ok(table.oid),
-        Some(Relation::Index(index)) => Ok(index.oid),
+        Some(found) => Ok(found.oid()),
         None => Err(view.missing_relation(schema, relation)),
     }
 }

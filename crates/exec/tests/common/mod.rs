@@ -80,6 +80,7 @@ impl ServerInfo for NoServer {
 pub struct Hooks {
     pub notices: Vec<String>,
     pub copy_data: VecDeque<Vec<u8>>,
+    pub sequences: exec::SessionSequences,
 }
 
 impl SessionHooks for Hooks {
@@ -91,6 +92,9 @@ impl SessionHooks for Hooks {
     }
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>> {
         Ok(self.copy_data.pop_front())
+    }
+    fn sequences(&mut self) -> &mut exec::SessionSequences {
+        &mut self.sequences
     }
 }
 

@@ -227,6 +227,7 @@ impl State {
                 self.ensure_transaction();
                 return Ok(self.catalog_tx.discard_temporary());
             }
+            "SEQUENCES" => return Ok(self.sequences.clear()),
             "ALL" => {}
             _ => return Ok(()),
         }
@@ -236,6 +237,7 @@ impl State {
         self.ensure_transaction();
         self.settings.reset_all();
         self.catalog_tx.discard_temporary();
+        self.sequences.clear();
         if self.notify.is_some() {
             self.ensure_transaction();
             self.notify_mut().unlisten(None);

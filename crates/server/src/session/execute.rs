@@ -298,7 +298,7 @@ impl State {
         let counters = &self.server.counters;
         let now = crate::server::now();
         let tables: Vec<u32> = match names {
-            [] => catalog.tables().map(|t| t.oid).collect(),
+            [] => catalog.tables().filter(|t| t.rel != 0).map(|t| t.oid).collect(),
             names => self.tables_named(names),
         };
         let dead: HashMap<u32, u64> = counters.dead_rows().into_iter().collect();
@@ -464,6 +464,7 @@ impl State {
             changes: &mut changes,
             notify: &mut self.notify,
             done,
+            sequences: &mut self.sequences,
             out: &self.out,
             copy: CopyReader {
                 socket: &self.socket,

@@ -44,6 +44,8 @@ pub struct Hooks<'a> {
     pub notify: &'a mut Option<Box<Pending>>,
     /// What the transaction's statements before this one did.
     pub done: &'a Tally,
+    /// What the session knows of sequences.
+    pub sequences: &'a mut exec::SessionSequences,
     /// For notices.
     pub out: &'a RefCell<Output>,
     /// For COPY FROM.
@@ -280,6 +282,10 @@ impl SessionHooks for Hooks<'_> {
         self.warn(severity, &error);
     }
 
+    fn sequences(&mut self) -> &mut exec::SessionSequences {
+        self.sequences
+    }
+
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>> {
         self.copy.read(self.out)
     }
@@ -317,5 +323,10 @@ impl ServerInfo for Info<'_> {
 
     fn pages(&self, rel: u32) -> u32 {
         views::pages(self.server, rel)
+    }
+
+    fn sequence(&self, rel: u32) -> Option<(i64, i64, bool)> {
+        let (value, covered) = self.server.engine.catalog.sequences.peek(rel).ok()?;
+        Some((value.last, covered, value.is_called))
     }
 }

@@ -104,6 +104,7 @@ pub struct State {
     portals: Portals,
     /// What it listens to and is about to notify, if it ever did.
     notify: Option<Box<Pending>>,
+    sequences: exec::SessionSequences,
     account: Account,
     /// A COMMIT that is to be counted when it is durable.
     committing: Option<(Watch, Arc<sql::Prepared>)>,
@@ -220,6 +221,7 @@ impl State {
             statements: Statements::default(),
             portals: Portals::default(),
             notify: None,
+            sequences: exec::SessionSequences::default(),
             account: Account::default(),
             committing: None,
             skip_to_sync: false,

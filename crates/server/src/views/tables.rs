@@ -44,7 +44,7 @@ struct TableLine {
 fn table_lines(catalog: &Snapshot, scope: Scope) -> Vec<TableLine> {
     let schema = |id| catalog.schema(id).map_or(String::new(), |s| s.name.clone());
     let is_system = |name: &str| matches!(name, "pg_catalog" | "information_schema" | "pg_toast");
-    let kept = catalog.tables().map(|t| TableLine {
+    let kept = catalog.tables().filter(|t| t.rel != 0).map(|t| TableLine {
         oid: t.oid,
         schema: schema(t.schema),
         name: t.name.clone(),

@@ -12,8 +12,8 @@ use super::{Binder, ast, inner};
 impl Binder<'_> {
     /// ALTER TABLE (and ALTER INDEX … SET).
     pub(crate) fn alter_table(&mut self, stmt: &pb::AlterTableStmt) -> Result<Utility> {
-        let kind = object_kind(stmt.objtype).map_or("", |k| k.0);
-        if !matches!(kind, "TABLE" | "INDEX") {
+        let kind: &'static str = object_kind(stmt.objtype).map_or("", |k| k.0);
+        if !matches!(kind, "TABLE" | "INDEX" | "SEQUENCE" | "VIEW" | "MATERIALIZED VIEW") {
             return Err(base::Error::unsupported("ALTER of this kind of object"));
         }
         let table = self.name_of_range(&stmt.relation)?;
@@ -23,7 +23,7 @@ impl Binder<'_> {
             self.check_new_check(&table, cmd)?;
             self.alter_step(&table, cmd, &mut steps)?;
         }
-        Ok(Utility::AlterTable { table, if_exists: stmt.missing_ok, steps })
+        Ok(Utility::AlterTable { kind, table, if_exists: stmt.missing_ok, steps })
     }
 
     /// A CHECK expression is bound before anything copies it.
@@ -47,16 +47,11 @@ impl Binder<'_> {
         }
         let mut whole = (*found).clone();
         if let Some((name, ty)) = added {
-            let (ty, typmod) = self.type_name(ty)?;
-            whole.columns.push(catalog::Column {
-                name: name.clone(),
-                ty: ty.0,
-                typmod,
-                not_null: false,
-                default: None,
-                missing: None,
-                dropped: false,
-            });
+            let (ty, typmod) = match self.serial_type(ty)? {
+                Some(ty) => (ty, -1),
+                None => self.type_name(ty)?,
+            };
+            whole.columns.push(catalog::Column::new(name, ty.0, typmod));
         }
         let rel = self.table_rel(std::sync::Arc::new(whole), &table.name)?;
         for check in checks {
@@ -79,24 +74,58 @@ impl Binder<'_> {
                 let Some(NodeEnum::ColumnDef(def)) = inner(&cmd.def) else {
                     return Err(err!(SYNTAX_ERROR, "ADD COLUMN without a column"));
                 };
-                let (column, constraints) = self.column_def(def)?;
+                let (mut column, constraints) = self.column_def(def, &table.name)?;
+                if column.generated {
+                    self.added_generated(table, def, &mut column)?;
+                }
                 AlterTable::AddColumn { column, constraints, if_not_exists: cmd.missing_ok }
             }
             T::AtDropColumn => {
                 AlterTable::DropColumn { name: column, if_exists: cmd.missing_ok, cascade }
             }
             T::AtColumnDefault => {
-                let default = match inner(&cmd.def) {
-                    None => None,
-                    Some(node) => Some(match self.column_type(table, &column) {
-                        Some((ty, typmod)) => {
-                            self.default_expr(node, ty, typmod, &column)?;
-                            super::define::default_text(node, ty)?
-                        }
-                        None => deparse_expr(node)?,
-                    }),
+                let (default, uses) = match (inner(&cmd.def), self.column_type(table, &column)) {
+                    (None, _) => (None, Vec::new()),
+                    (Some(node), Some((ty, typmod))) => {
+                        let (sql, uses) = self.new_default(node, ty, typmod, &column)?;
+                        (Some(sql), uses)
+                    }
+                    (Some(node), None) => (Some(deparse_expr(node)?), Vec::new()),
                 };
-                AlterTable::SetDefault { column, default }
+                AlterTable::SetDefault { column, default, uses }
+            }
+            T::AtAddIdentity => {
+                let Some(NodeEnum::Constraint(c)) = inner(&cmd.def) else { return Ok(()) };
+                let options = self.sequence_options(&c.options)?;
+                AlterTable::AddIdentity { column, always: c.generated_when == "a", options }
+            }
+            T::AtSetIdentity => {
+                let Some(NodeEnum::List(list)) = inner(&cmd.def) else { return Ok(()) };
+                self.set_identity(column, &list.items)?
+            }
+            T::AtDropIdentity => AlterTable::DropIdentity { column, if_exists: cmd.missing_ok },
+            T::AtDropExpression => AlterTable::DropExpression { column, if_exists: cmd.missing_ok },
+            T::AtValidateConstraint => AlterTable::ValidateConstraint(column),
+            T::AtAlterConstraint => match inner(&cmd.def) {
+                Some(NodeEnum::Constraint(c)) => AlterTable::AlterConstraint {
+                    name: c.conname.clone(),
+                    deferrable: c.deferrable,
+                    deferred: c.initdeferred,
+                },
+                Some(NodeEnum::AtalterConstraint(c)) => AlterTable::AlterConstraint {
+                    name: c.conname.clone(),
+                    deferrable: c.deferrable,
+                    deferred: c.initdeferred,
+                },
+                _ => return Err(base::Error::unsupported("this form of ALTER CONSTRAINT")),
+            },
+            T::AtResetRelOptions => {
+                let Some(NodeEnum::List(list)) = inner(&cmd.def) else { return Ok(()) };
+                let name = |n: &pb::Node| match &n.node {
+                    Some(NodeEnum::DefElem(def)) => Some(def.defname.clone()),
+                    _ => None,
+                };
+                AlterTable::ResetOptions(list.items.iter().filter_map(name).collect())
             }
             T::AtSetNotNull => AlterTable::SetNotNull { column, not_null: true },
             T::AtDropNotNull => AlterTable::SetNotNull { column, not_null: false },
@@ -121,9 +150,6 @@ impl Binder<'_> {
                 let Some(NodeEnum::Constraint(c)) = inner(&cmd.def) else {
                     return Err(err!(SYNTAX_ERROR, "ADD CONSTRAINT without a constraint"));
                 };
-                if c.skip_validation {
-                    return Err(self.unsupported("NOT VALID constraints", c.location));
-                }
                 let def = self.constraint(c, None)?;
                 match def {
                     Some(def) => AlterTable::AddConstraint(def),
@@ -150,6 +176,44 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// SET GENERATED … and SET of the sequence's options.
+    fn set_identity(&self, column: String, nodes: &[pb::Node]) -> Result<AlterTable> {
+        let (mut always, mut rest) = (None, Vec::new());
+        for node in nodes {
+            match &node.node {
+                Some(NodeEnum::DefElem(def)) if def.defname == "generated" => {
+                    let code = super::define::def_value(def).unwrap_or_default();
+                    // The grammar gives the letter's number.
+                    always = Some(code == "97" || code == "a");
+                }
+                _ => rest.push(node.clone()),
+            }
+        }
+        let options = self.sequence_options(&rest)?;
+        Ok(AlterTable::SetIdentity { column, always, options })
+    }
+
+    /// The expression of a generated column that is added to a table.
+    fn added_generated(
+        &mut self,
+        table: &Name,
+        def: &pb::ColumnDef,
+        column: &mut crate::utility::ColumnDef,
+    ) -> Result<()> {
+        let Some(node) = super::define::generation_of(def) else { return Ok(()) };
+        let found = self.find_relation(table.schema.as_deref(), &table.name);
+        let Some(catalog::snapshot::Relation::Table(found)) = found else { return Ok(()) };
+        let mut whole = (*found).clone();
+        let own = catalog::Column::new(&column.name, column.ty.0, column.typmod);
+        whole.columns.push(catalog::Column { generated: true, ..own });
+        let number = whole.columns.len() as u16;
+        let rel = self.table_rel(std::sync::Arc::new(whole), &table.name)?;
+        let expr = self.generated_expr(&rel, node, number)?;
+        column.default_uses = crate::print::objects_of(&expr);
+        column.default = Some(super::define::default_text(node, column.ty)?);
+        Ok(())
+    }
+
     /// USING is bound over the table's columns.
     fn check_using(&mut self, table: &Name, node: &NodeEnum) -> Result<()> {
         let found = self.find_relation(table.schema.as_deref(), &table.name);
@@ -172,14 +236,14 @@ impl Binder<'_> {
             catalog::snapshot::Relation::Table(t) => {
                 t.column(column).map(|(_, c)| (base::Oid(c.ty), c.typmod))
             }
-            catalog::snapshot::Relation::Index(_) => None,
+            _ => None,
         }
     }
 
     /// ALTER … RENAME.
     pub(crate) fn rename(&mut self, stmt: &pb::RenameStmt) -> Result<Utility> {
         let (kind, _) = object_kind(stmt.rename_type)
-            .filter(|(k, _)| matches!(*k, "TABLE" | "INDEX" | "COLUMN" | "CONSTRAINT" | "SCHEMA"))
+            .filter(|(k, _)| !matches!(*k, "DATABASE" | "ROLE" | "TYPE" | "DOMAIN"))
             .ok_or_else(|| base::Error::unsupported("RENAME of this kind of object"))?;
         let table = if kind == "SCHEMA" {
             Name { schema: None, name: stmt.subname.clone(), position: 0 }
@@ -188,6 +252,20 @@ impl Binder<'_> {
         };
         let part = matches!(kind, "COLUMN" | "CONSTRAINT").then(|| stmt.subname.clone());
         Ok(Utility::Rename { kind, table, part, to: stmt.newname.clone() })
+    }
+
+    /// ALTER … SET SCHEMA.
+    pub(crate) fn set_schema(&mut self, stmt: &pb::AlterObjectSchemaStmt) -> Result<Utility> {
+        let kind = object_kind(stmt.object_type).filter(|k| k.1).map(|k| k.0);
+        let (Some(kind), Some(_)) = (kind, &stmt.relation) else {
+            return Err(base::Error::unsupported("SET SCHEMA of this kind of object"));
+        };
+        Ok(Utility::SetSchema {
+            kind,
+            object: self.name_of_range(&stmt.relation)?,
+            to: stmt.newschema.clone(),
+            if_exists: stmt.missing_ok,
+        })
     }
 
     /// ALTER … OWNER TO (other objects than tables).

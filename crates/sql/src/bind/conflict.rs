@@ -84,6 +84,7 @@ impl Binder<'_> {
         }
         let fits = |index: &catalog::Index| {
             index.unique
+                && index.is_plain()
                 && index.columns.iter().all(|c| columns.contains(&c.column))
                 && columns.iter().all(|n| index.columns.iter().any(|c| c.column == *n))
         };

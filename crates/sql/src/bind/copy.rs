@@ -67,7 +67,8 @@ impl Binder<'_> {
         let mut defaults = Vec::with_capacity(table.columns.len());
         for number in 1..=table.columns.len() as u16 {
             let listed = columns.contains(&number);
-            let has = table.columns[usize::from(number) - 1].default.is_some();
+            let column = &table.columns[usize::from(number) - 1];
+            let has = column.default.is_some() && !column.generated || column.identity.is_some();
             defaults.push(if listed || !has {
                 None
             } else {
@@ -75,17 +76,13 @@ impl Binder<'_> {
             });
         }
         let target = self.table_rel(table.clone(), &table.name)?;
+        let place = |binder: &Self, col| {
+            let at: u16 = u16::checked_sub(col, target.base)?;
+            Some(crate::expr::Expr::Column(at, binder.vars[usize::from(col)].ty))
+        };
         let checks = self.checks(&target)?;
-        let checks = checks
-            .into_iter()
-            .map(|(name, e)| {
-                let place = |col| {
-                    let at: u16 = u16::checked_sub(col, target.base)?;
-                    Some(crate::expr::Expr::Column(at, self.vars[usize::from(col)].ty))
-                };
-                (name, crate::walk::substitute(e, &place))
-            })
-            .collect();
+        let checks =
+            checks.map(&mut |e| Ok(crate::walk::substitute(e, &|col| place(self, col))))?;
         let nothing = Plan { node: Node::Nothing, estimate: Default::default() };
         let modify = Modify {
             indexes: self.cx.catalog.indexes_of(&table),
@@ -99,7 +96,8 @@ impl Binder<'_> {
 
     fn copy_columns(&self, table: &Table, names: &[pb::Node]) -> Result<Vec<u16>> {
         if names.is_empty() {
-            return Ok(table.live_columns().map(|(n, _)| n).collect());
+            let own = table.live_columns().filter(|(_, c)| !c.generated);
+            return Ok(own.map(|(n, _)| n).collect());
         }
         let mut out = Vec::with_capacity(names.len());
         for name in ast::strings(names) {
@@ -110,6 +108,13 @@ impl Binder<'_> {
                     table.name
                 ));
             };
+            if table.columns[usize::from(number) - 1].generated {
+                return Err(err!(
+                    INVALID_COLUMN_REFERENCE,
+                    "column \"{name}\" is a generated column"
+                )
+                .detail("Generated columns cannot be used in COPY."));
+            }
             if out.contains(&number) {
                 return Err(err!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once"));
             }

@@ -5,7 +5,10 @@ use catalog::{Column, ForeignKeyAction, OnCommit, Table, TableKind};
 use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::parse::deparse_expr;
-use crate::utility::{ColumnDef, ConstraintDef, ConstraintDefKind, Name, Persistence, Utility};
+use crate::utility::{
+    ColumnDef, ColumnSequence, ConstraintDef, ConstraintDefKind, IndexKey, Name, Persistence,
+    SequenceOptions, Utility,
+};
 
 use super::{Binder, ast, inner};
 
@@ -56,10 +59,11 @@ impl Binder<'_> {
         }
         let mut columns: Vec<ColumnDef> = Vec::new();
         let mut constraints = Vec::new();
+        let mut indexes = Vec::new();
         for node in &stmt.table_elts {
             match &node.node {
                 Some(NodeEnum::ColumnDef(def)) => {
-                    let (column, own) = self.column_def(def)?;
+                    let (column, own) = self.column_def(def, &name.name)?;
                     if columns.iter().any(|c| c.name == column.name) {
                         return Err(err!(
                             DUPLICATE_COLUMN,
@@ -73,8 +77,8 @@ impl Binder<'_> {
                 Some(NodeEnum::Constraint(c)) => {
                     constraints.extend(self.constraint(c, None)?);
                 }
-                Some(NodeEnum::TableLikeClause(_)) => {
-                    return Err(base::Error::unsupported("CREATE TABLE … LIKE"));
+                Some(NodeEnum::TableLikeClause(like)) => {
+                    self.like(like, &mut columns, &mut constraints, &mut indexes)?;
                 }
                 _ => return Err(base::Error::unsupported("this table element")),
             }
@@ -84,9 +88,10 @@ impl Binder<'_> {
                 constraints.extend(self.constraint(c, None)?);
             }
         }
+        self.generated_columns(&name.name, &stmt.table_elts, &mut columns)?;
         self.check_constraints(&name, &columns, &constraints)?;
         for constraint in &constraints {
-            if let ConstraintDefKind::PrimaryKey(keys) = &constraint.kind {
+            if let ConstraintDefKind::PrimaryKey { columns: keys, .. } = &constraint.kind {
                 for column in columns.iter_mut().filter(|c| keys.contains(&c.name)) {
                     column.not_null = true;
                 }
@@ -97,6 +102,7 @@ impl Binder<'_> {
             columns,
             constraints,
             if_not_exists: stmt.if_not_exists,
+            indexes,
             options: self.options(&stmt.options)?,
             persistence: self.persistence(range, stmt.oncommit)?,
         })
@@ -143,6 +149,14 @@ impl Binder<'_> {
         Ok(if word == "u" { Persistence::Unlogged } else { Persistence::Permanent })
     }
 
+    /// `0A000` for what can't be temporary yet.
+    pub(crate) fn no_temporary(&self, range: Option<&pb::RangeVar>, what: &str) -> Result<()> {
+        match range {
+            Some(r) if r.relpersistence == "t" => Err(self.unsupported(what, r.location)),
+            _ => Ok(()),
+        }
+    }
+
     /// CHECK expressions of a new table: bound over its columns before anything copies them.
     fn check_checks(&mut self, name: &str, elements: &[pb::Node]) -> Result<()> {
         let (mut columns, mut checks) = (Vec::new(), Vec::new());
@@ -150,9 +164,11 @@ impl Binder<'_> {
             match &node.node {
                 Some(NodeEnum::ColumnDef(def)) => {
                     let Some(ty) = &def.type_name else { continue };
-                    let (ty, typmod) = self.type_name(ty)?;
-                    let name = def.colname.clone();
-                    columns.push(ColumnDef { name, ty, typmod, not_null: false, default: None });
+                    let (ty, typmod) = match self.serial_type(ty)? {
+                        Some(ty) => (ty, -1),
+                        None => self.type_name(ty)?,
+                    };
+                    columns.push(ColumnDef::new(&def.colname, ty, typmod));
                     checks.extend(def.constraints.iter().filter_map(check_of));
                 }
                 _ => checks.extend(check_of(node)),
@@ -169,6 +185,66 @@ impl Binder<'_> {
         Ok(())
     }
 
+    /// Expressions of generated columns, bound over all columns of the new table.
+    fn generated_columns(
+        &mut self,
+        table: &str,
+        elements: &[pb::Node],
+        columns: &mut [ColumnDef],
+    ) -> Result<()> {
+        if !columns.iter().any(|c| c.generated) {
+            return Ok(());
+        }
+        let rel = self.table_rel(std::sync::Arc::new(transient_table(table, columns)), table)?;
+        for node in elements {
+            let Some(NodeEnum::ColumnDef(def)) = &node.node else { continue };
+            let Some(node) = generation_of(def) else { continue };
+            let Some(at) = columns.iter().position(|c| c.name == def.colname) else { continue };
+            let expr = self.generated_expr(&rel, node, at as u16 + 1)?;
+            columns[at].default_uses = crate::print::objects_of(&expr);
+            columns[at].default = Some(default_text(node, columns[at].ty)?);
+        }
+        Ok(())
+    }
+
+    /// Binds a generated column's expression over a table.
+    pub(crate) fn generated_expr(
+        &mut self,
+        rel: &crate::logical::TableRel,
+        node: &NodeEnum,
+        number: u16,
+    ) -> Result<crate::Expr> {
+        let column = &rel.table.columns[usize::from(number) - 1];
+        let mut scope = super::Scope::new(None);
+        scope.items.push(self.item_of(rel));
+        scope.place.set(super::scope::Place::Generated);
+        let expr = self.holding(|b| b.expr(&scope, node))?;
+        let position = self.at(ast::location(node));
+        let (ty, from) = (base::Oid(column.ty), expr.ty());
+        let expr = self
+            .holding(|b| b.assign(expr, ty, column.typmod, &column.name, position))
+            .map_err(|e| default_mismatch(e, &column.name, ty, from))?;
+        let mut used = Vec::new();
+        crate::walk::columns_of(&expr, &mut used);
+        for col in used {
+            let Some(crate::plan::ScanColumn::Attr(n)) = rel.column(col) else { continue };
+            let other = &rel.table.columns[usize::from(n) - 1];
+            if other.generated {
+                return Err(err!(
+                    INVALID_OBJECT_DEFINITION,
+                    "cannot use generated column \"{}\" in column generation expression",
+                    other.name
+                )
+                .detail("A generated column cannot reference another generated column.")
+                .at(self.vars[usize::from(col)].position));
+            }
+        }
+        if crate::walk::is_changeable(&expr) {
+            return Err(err!(INVALID_OBJECT_DEFINITION, "generation expression is not immutable"));
+        }
+        Ok(expr)
+    }
+
     /// Constraints over the new table's columns: names exist, expressions are boolean.
     fn check_constraints(
         &mut self,
@@ -179,7 +255,7 @@ impl Binder<'_> {
         let mut primary = false;
         for constraint in constraints {
             let keys: &[String] = match &constraint.kind {
-                ConstraintDefKind::PrimaryKey(keys) => {
+                ConstraintDefKind::PrimaryKey { columns: keys, .. } => {
                     if std::mem::replace(&mut primary, true) {
                         return Err(err!(
                             INVALID_TABLE_DEFINITION,
@@ -190,7 +266,7 @@ impl Binder<'_> {
                     }
                     keys
                 }
-                ConstraintDefKind::Unique(keys) => keys,
+                ConstraintDefKind::Unique { columns: keys, .. } => keys,
                 ConstraintDefKind::ForeignKey { columns, .. } => columns,
                 _ => &[],
             };
@@ -228,11 +304,16 @@ impl Binder<'_> {
     pub(crate) fn column_def(
         &mut self,
         def: &pb::ColumnDef,
+        table: &str,
     ) -> Result<(ColumnDef, Vec<ConstraintDef>)> {
         let Some(type_name) = &def.type_name else {
             return Err(err!(SYNTAX_ERROR, "column without a type"));
         };
-        let (ty, typmod) = self.type_name(type_name)?;
+        let serial = self.serial_type(type_name)?;
+        let (ty, typmod) = match serial {
+            Some(ty) => (ty, -1),
+            None => self.type_name(type_name)?,
+        };
         if types::TypeIo::get(ty).is_none_or(|io| io.category == b'P') {
             return Err(err!(
                 INVALID_TABLE_DEFINITION,
@@ -241,34 +322,188 @@ impl Binder<'_> {
                 types::io::format_type(ty, -1)
             ));
         }
-        let mut column = ColumnDef {
-            name: def.colname.clone(),
-            ty,
-            typmod,
-            not_null: def.is_not_null,
-            default: None,
-        };
-        let mut constraints = Vec::new();
+        let mut column = ColumnDef::new(&def.colname, ty, typmod);
+        column.not_null = def.is_not_null || serial.is_some();
+        if serial.is_some() {
+            let options = SequenceOptions { ty: Some(ty), ..SequenceOptions::default() };
+            column.sequence = Some(ColumnSequence { identity: None, options });
+        }
+        let mut constraints: Vec<ConstraintDef> = Vec::new();
         for node in &def.constraints {
             let Some(NodeEnum::Constraint(c)) = &node.node else { continue };
             match pb::ConstrType::try_from(c.contype) {
                 Ok(pb::ConstrType::ConstrNotnull) => column.not_null = true,
-                Ok(pb::ConstrType::ConstrNull) => column.not_null = false,
+                Ok(pb::ConstrType::ConstrNull) => {
+                    if column.sequence.is_some() {
+                        return Err(err!(
+                            SYNTAX_ERROR,
+                            "conflicting NULL/NOT NULL declarations for column \"{}\" of table \"{table}\"",
+                            def.colname
+                        )
+                        .at(self.at(c.location)));
+                    }
+                    column.not_null = false;
+                }
                 Ok(pb::ConstrType::ConstrDefault) => {
+                    if column.default.is_some()
+                        || matches!(&column.sequence, Some(s) if s.identity.is_none())
+                    {
+                        return Err(err!(
+                            SYNTAX_ERROR,
+                            "multiple default values specified for column \"{}\" of table \"{table}\"",
+                            def.colname
+                        )
+                        .at(self.at(c.location)));
+                    }
                     let Some(node) = inner(&c.raw_expr) else { continue };
-                    self.default_expr(node, ty, typmod, &def.colname)?;
-                    column.default = Some(default_text(node, ty)?);
+                    let (sql, uses) = self.new_default(node, ty, typmod, &def.colname)?;
+                    (column.default, column.default_uses) = (Some(sql), uses);
+                    column.default_volatile = self.is_volatile_default(node, &column)?;
                 }
                 Ok(pb::ConstrType::ConstrIdentity) => {
-                    return Err(self.unsupported("an identity column (a sequence)", c.location));
+                    self.identity_column(&mut column, c, table)?
                 }
-                Ok(pb::ConstrType::ConstrGenerated) => {
-                    return Err(self.unsupported("a generated column", c.location));
-                }
+                Ok(pb::ConstrType::ConstrGenerated) => column.generated = true,
+                // DEFERRABLE and kin belong to the constraint before them.
+                Ok(
+                    kind @ (pb::ConstrType::ConstrAttrDeferrable
+                    | pb::ConstrType::ConstrAttrDeferred
+                    | pb::ConstrType::ConstrAttrNotDeferrable
+                    | pb::ConstrType::ConstrAttrImmediate),
+                ) => self.constraint_attribute(kind, constraints.last_mut(), c.location)?,
                 _ => constraints.extend(self.constraint(c, Some(&def.colname))?),
             }
         }
+        if column.generated {
+            self.check_generated(&column, def, table)?;
+        }
         Ok((column, constraints))
+    }
+
+    /// GENERATED … AS IDENTITY.
+    fn identity_column(
+        &self,
+        column: &mut ColumnDef,
+        c: &pb::Constraint,
+        table: &str,
+    ) -> Result<()> {
+        use types::oids::{INT2, INT4, INT8};
+        if ![INT2, INT4, INT8].contains(&column.ty) {
+            return Err(err!(
+                INVALID_PARAMETER_VALUE,
+                "identity column type must be smallint, integer, or bigint"
+            ));
+        }
+        if let Some(other) = &column.sequence {
+            let what = if other.identity.is_some() {
+                "multiple identity specifications"
+            } else {
+                "both default and identity specified"
+            };
+            return Err(err!(
+                SYNTAX_ERROR,
+                "{what} for column \"{}\" of table \"{table}\"",
+                column.name
+            )
+            .at(self.at(c.location)));
+        }
+        if column.default.is_some() {
+            return Err(err!(
+                SYNTAX_ERROR,
+                "both default and identity specified for column \"{}\" of table \"{table}\"",
+                column.name
+            )
+            .at(self.at(c.location)));
+        }
+        let mut options = self.sequence_options(&c.options)?;
+        options.ty.get_or_insert(column.ty);
+        column.not_null = true;
+        column.sequence = Some(ColumnSequence { identity: Some(c.generated_when == "a"), options });
+        Ok(())
+    }
+
+    fn check_generated(&self, column: &ColumnDef, def: &pb::ColumnDef, table: &str) -> Result<()> {
+        let at = def.constraints.iter().find_map(|n| match &n.node {
+            Some(NodeEnum::Constraint(c))
+                if c.contype == pb::ConstrType::ConstrGenerated as i32 =>
+            {
+                Some(c.location)
+            }
+            _ => None,
+        });
+        let what = match (&column.default, &column.sequence) {
+            (Some(_), _) => "both default and generation expression",
+            (_, Some(s)) if s.identity.is_some() => "both identity and generation expression",
+            (_, Some(_)) => "both default and generation expression",
+            _ => return Ok(()),
+        };
+        Err(err!(
+            SYNTAX_ERROR,
+            "{what} specified for column \"{}\" of table \"{table}\"",
+            column.name
+        )
+        .at(self.at(at.unwrap_or(-1))))
+    }
+
+    /// DEFERRABLE, INITIALLY DEFERRED and their opposites behind a column's constraint.
+    fn constraint_attribute(
+        &self,
+        kind: pb::ConstrType,
+        last: Option<&mut ConstraintDef>,
+        location: i32,
+    ) -> Result<()> {
+        use pb::ConstrType as T;
+        let fits = last.filter(|c| {
+            matches!(
+                c.kind,
+                ConstraintDefKind::PrimaryKey { .. }
+                    | ConstraintDefKind::Unique { .. }
+                    | ConstraintDefKind::ForeignKey { .. }
+            )
+        });
+        let Some(last) = fits else {
+            let word = match kind {
+                T::ConstrAttrDeferrable => "DEFERRABLE",
+                T::ConstrAttrNotDeferrable => "NOT DEFERRABLE",
+                T::ConstrAttrDeferred => "INITIALLY DEFERRED",
+                _ => "INITIALLY IMMEDIATE",
+            };
+            return Err(err!(SYNTAX_ERROR, "misplaced {word} clause").at(self.at(location)));
+        };
+        match kind {
+            T::ConstrAttrDeferrable => last.deferrable = true,
+            T::ConstrAttrDeferred => (last.deferrable, last.deferred) = (true, true),
+            T::ConstrAttrNotDeferrable if last.deferred => {
+                return Err(err!(
+                    SYNTAX_ERROR,
+                    "constraint declared INITIALLY DEFERRED must be DEFERRABLE"
+                )
+                .at(self.at(location)));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn is_volatile_default(&mut self, node: &NodeEnum, column: &ColumnDef) -> Result<bool> {
+        let expr = self.default_expr(node, column.ty, column.typmod, &column.name)?;
+        Ok(crate::walk::is_volatile(&expr))
+    }
+
+    /// A default as it is kept, with the objects that it uses.
+    pub(crate) fn new_default(
+        &mut self,
+        node: &NodeEnum,
+        ty: base::Oid,
+        typmod: i32,
+        name: &str,
+    ) -> Result<(String, Vec<u32>)> {
+        let expr = self.default_expr(node, ty, typmod, name)?;
+        let uses = crate::print::objects_of(&expr);
+        if uses.is_empty() {
+            return Ok((default_text(node, ty)?, uses));
+        }
+        Ok((crate::print::stored_default(self.cx, node, (ty, typmod))?, uses))
     }
 
     /// A constraint; `column`: the column that it is written at.
@@ -282,9 +517,6 @@ impl Binder<'_> {
             Some(column) if nodes.is_empty() => vec![column.to_owned()],
             _ => ast::owned_strings(nodes),
         };
-        if c.deferrable || c.initdeferred {
-            return Err(self.unsupported("a deferrable constraint", c.location));
-        }
         let kind = match T::try_from(c.contype) {
             Ok(T::ConstrCheck) => {
                 let Some(node) = inner(&c.raw_expr) else { return Ok(None) };
@@ -294,26 +526,23 @@ impl Binder<'_> {
             }
             Ok(T::ConstrPrimary | T::ConstrUnique) => {
                 let primary = c.contype == T::ConstrPrimary as i32;
-                if c.nulls_not_distinct {
-                    return Err(self.unsupported("NULLS NOT DISTINCT", c.location));
-                }
-                if !c.including.is_empty() {
-                    return Err(self.unsupported("INCLUDE of columns", c.location));
-                }
+                let (columns, include) = (keys(&c.keys), ast::owned_strings(&c.including));
                 if !c.indexname.is_empty() {
                     ConstraintDefKind::UsingIndex { index: c.indexname.clone(), primary }
                 } else if primary {
-                    ConstraintDefKind::PrimaryKey(keys(&c.keys))
+                    ConstraintDefKind::PrimaryKey { columns, include }
                 } else {
-                    ConstraintDefKind::Unique(keys(&c.keys))
+                    ConstraintDefKind::Unique {
+                        columns,
+                        include,
+                        nulls_equal: c.nulls_not_distinct,
+                    }
                 }
             }
             Ok(T::ConstrForeign) => {
-                if c.fk_matchtype == "f" {
-                    return Err(self.unsupported("MATCH FULL", c.location));
-                }
-                if !c.fk_del_set_cols.is_empty() {
-                    return Err(self.unsupported("ON DELETE SET with a column list", c.location));
+                if c.fk_matchtype == "p" {
+                    return Err(err!(FEATURE_NOT_SUPPORTED, "MATCH PARTIAL not yet implemented")
+                        .at(self.at(c.location)));
                 }
                 ConstraintDefKind::ForeignKey {
                     columns: keys(&c.fk_attrs),
@@ -321,6 +550,8 @@ impl Binder<'_> {
                     referenced: ast::owned_strings(&c.pk_attrs),
                     on_delete: key_action(&c.fk_del_action),
                     on_update: key_action(&c.fk_upd_action),
+                    match_full: c.fk_matchtype == "f",
+                    set_columns: ast::owned_strings(&c.fk_del_set_cols),
                 }
             }
             Ok(T::ConstrExclusion) => {
@@ -329,13 +560,18 @@ impl Binder<'_> {
             Ok(T::ConstrAttrNotDeferrable | T::ConstrAttrImmediate | T::ConstrAttrEnforced) => {
                 return Ok(None);
             }
-            Ok(T::ConstrAttrDeferrable | T::ConstrAttrDeferred) => {
-                return Err(self.unsupported("a deferrable constraint", c.location));
-            }
             _ => return Err(self.unsupported("this constraint", c.location)),
         };
         let name = (!c.conname.is_empty()).then(|| c.conname.clone());
-        Ok(Some(ConstraintDef { name, kind, position: self.at(c.location) }))
+        Ok(Some(ConstraintDef {
+            name,
+            kind,
+            position: self.at(c.location),
+            deferrable: c.deferrable || c.initdeferred,
+            deferred: c.initdeferred,
+            unvalidated: c.skip_validation,
+            no_inherit: c.is_no_inherit,
+        }))
     }
 
     /// `WITH (name = value, …)`.
@@ -384,57 +620,134 @@ impl Binder<'_> {
                 location,
             ));
         }
-        if stmt.where_clause.is_some() {
-            return Err(self.unsupported("a partial index", location));
-        }
-        if !stmt.index_including_params.is_empty() {
-            return Err(self.unsupported("INCLUDE of columns", location));
-        }
-        if stmt.nulls_not_distinct {
-            return Err(self.unsupported("NULLS NOT DISTINCT", location));
-        }
         let range = stmt.relation.as_ref();
         let table = match range {
             Some(range) => self.find_table(&unplaced(range))?,
             None => return Err(err!(SYNTAX_ERROR, "index without a table")),
         };
+        let rel = self.table_rel(table.clone(), &table.name)?;
         let mut columns = Vec::with_capacity(stmt.index_params.len());
         for node in &stmt.index_params {
             let Some(NodeEnum::IndexElem(elem)) = &node.node else { continue };
+            columns.push(self.index_key(&rel, elem, &columns)?);
+        }
+        let mut include = Vec::new();
+        for node in &stmt.index_including_params {
+            let Some(NodeEnum::IndexElem(elem)) = &node.node else { continue };
             if elem.name.is_empty() {
-                return Err(self.unsupported("an index on an expression", location));
+                return Err(err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "expressions are not supported in included columns"
+                ));
             }
             if table.column(&elem.name).is_none() {
                 return Err(err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", elem.name));
             }
-            let descending = elem.ordering == pb::SortByDir::SortbyDesc as i32;
-            let nulls_first = match pb::SortByNulls::try_from(elem.nulls_ordering) {
-                Ok(pb::SortByNulls::SortbyNullsFirst) => true,
-                Ok(pb::SortByNulls::SortbyNullsLast) => false,
-                _ => descending,
-            };
-            columns.push((elem.name.clone(), descending, nulls_first));
+            include.push(elem.name.clone());
         }
+        let predicate = match inner(&stmt.where_clause) {
+            None => None,
+            Some(node) => Some(self.index_predicate(&rel, node)?),
+        };
         Ok(Utility::CreateIndex {
             name: (!stmt.idxname.is_empty()).then(|| stmt.idxname.clone()),
             table: self.name_of_range(&stmt.relation)?,
             columns,
+            include,
+            predicate,
+            nulls_equal: stmt.nulls_not_distinct,
+            concurrently: stmt.concurrent,
             unique: stmt.unique,
             if_not_exists: stmt.if_not_exists,
             options: self.options(&stmt.options)?,
         })
     }
 
+    /// One key of an index: a column or an expression.
+    fn index_key(
+        &mut self,
+        rel: &crate::logical::TableRel,
+        elem: &pb::IndexElem,
+        before: &[IndexKey],
+    ) -> Result<IndexKey> {
+        if !elem.opclass.is_empty() {
+            let class = ast::strings(&elem.opclass).last().copied().unwrap_or_default().to_owned();
+            // Text is compared by bytes here, as these classes do.
+            if !class.ends_with("_ops") {
+                return Err(err!(
+                    UNDEFINED_OBJECT,
+                    "operator class \"{class}\" does not exist for access method \"btree\""
+                ));
+            }
+        }
+        let descending = elem.ordering == pb::SortByDir::SortbyDesc as i32;
+        let nulls_first = match pb::SortByNulls::try_from(elem.nulls_ordering) {
+            Ok(pb::SortByNulls::SortbyNullsFirst) => true,
+            Ok(pb::SortByNulls::SortbyNullsLast) => false,
+            _ => descending,
+        };
+        let Some(node) = inner(&elem.expr) else {
+            if rel.table.column(&elem.name).is_none() {
+                return Err(err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", elem.name));
+            }
+            let name = elem.name.clone();
+            return Ok(IndexKey { name, expression: None, descending, nulls_first });
+        };
+        let mut scope = super::Scope::new(None);
+        scope.items.push(self.item_of(rel));
+        scope.place.set(super::scope::Place::IndexKey);
+        let expr = self.holding(|b| b.expr(&scope, node))?;
+        let expr = self.resolve_unknown(expr)?;
+        if crate::walk::is_changeable(&expr) {
+            return Err(err!(
+                INVALID_OBJECT_DEFINITION,
+                "functions in index expression must be marked IMMUTABLE"
+            ));
+        }
+        let name = match super::select::column_name(node).as_str() {
+            "?column?" => "expr".to_owned(),
+            name => name.to_owned(),
+        };
+        // The names of an index's columns differ.
+        let taken = |name: &str| before.iter().any(|k| k.name == name);
+        let name = if taken(&name) {
+            (1..).map(|n| format!("{name}{n}")).find(|n| !taken(n)).unwrap_or(name)
+        } else {
+            name
+        };
+        let expression = Some((deparse_expr(node)?, expr.ty(), table_columns(rel, &expr)));
+        Ok(IndexKey { name, expression, descending, nulls_first })
+    }
+
+    /// WHERE of a partial index, and the columns in it.
+    fn index_predicate(
+        &mut self,
+        rel: &crate::logical::TableRel,
+        node: &NodeEnum,
+    ) -> Result<(String, Vec<u16>)> {
+        let mut scope = super::Scope::new(None);
+        scope.items.push(self.item_of(rel));
+        let expr = self.holding(|b| b.condition(&scope, node, super::scope::Place::IndexWhere))?;
+        if crate::walk::is_changeable(&expr) {
+            return Err(err!(
+                INVALID_OBJECT_DEFINITION,
+                "functions in index predicate must be marked IMMUTABLE"
+            ));
+        }
+        Ok((deparse_expr(node)?, table_columns(rel, &expr)))
+    }
+
     /// DROP.
     pub(crate) fn drop_objects(&mut self, stmt: &pb::DropStmt) -> Result<Utility> {
         let (kind, _) = object_kind(stmt.remove_type)
-            .filter(|(k, _)| matches!(*k, "TABLE" | "INDEX" | "SCHEMA" | "VIEW" | "SEQUENCE"))
+            .filter(|(k, _)| !matches!(*k, "COLUMN" | "CONSTRAINT" | "DATABASE" | "ROLE"))
             .ok_or_else(|| base::Error::unsupported("DROP of this kind of object"))?;
         let names = stmt
             .objects
             .iter()
             .map(|node| match &node.node {
                 Some(NodeEnum::List(list)) => self.name_of_list(&list.items),
+                Some(NodeEnum::TypeName(name)) => self.name_of_list(&name.names),
                 _ => Name { schema: None, name: ast::string(node).to_owned(), position: 0 },
             })
             .collect();
@@ -454,7 +767,10 @@ pub(crate) fn object_kind(kind: i32) -> Option<(&'static str, bool)> {
         T::ObjectTable => ("TABLE", true),
         T::ObjectIndex => ("INDEX", true),
         T::ObjectView => ("VIEW", true),
+        T::ObjectMatview => ("MATERIALIZED VIEW", true),
         T::ObjectSequence => ("SEQUENCE", true),
+        T::ObjectType => ("TYPE", false),
+        T::ObjectDomain => ("DOMAIN", false),
         T::ObjectSchema => ("SCHEMA", false),
         T::ObjectColumn => ("COLUMN", true),
         T::ObjectTabconstraint => ("CONSTRAINT", true),
@@ -548,32 +864,62 @@ fn column_names(node: &NodeEnum, out: &mut Vec<String>) {
     }
 }
 
+/// The expression of a generated column.
+pub(crate) fn generation_of(def: &pb::ColumnDef) -> Option<&NodeEnum> {
+    def.constraints.iter().find_map(|node| match &node.node {
+        Some(NodeEnum::Constraint(c)) if c.contype == pb::ConstrType::ConstrGenerated as i32 => {
+            inner(&c.raw_expr)
+        }
+        _ => None,
+    })
+}
+
+/// PostgreSQL's words for a default of another type than its column's.
+pub(crate) fn default_mismatch(
+    error: base::Error,
+    name: &str,
+    ty: base::Oid,
+    from: base::Oid,
+) -> base::Error {
+    if error.code() != base::sqlstate::DATATYPE_MISMATCH {
+        return error;
+    }
+    err!(
+        DATATYPE_MISMATCH,
+        "column \"{name}\" is of type {} but default expression is of type {}",
+        types::io::format_type(ty, -1),
+        types::io::format_type(from, -1)
+    )
+    .hint("You will need to rewrite or cast the expression.")
+}
+
+/// Columns of the table in an expression, by number.
+fn table_columns(rel: &crate::logical::TableRel, expr: &crate::Expr) -> Vec<u16> {
+    let mut used = Vec::new();
+    crate::walk::columns_of(expr, &mut used);
+    let number = |col| match rel.column(col) {
+        Some(crate::plan::ScanColumn::Attr(n)) => Some(n),
+        _ => None,
+    };
+    let mut numbers: Vec<u16> = used.into_iter().filter_map(number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
 /// A table that exists only to bind expressions over its columns.
 fn transient_table(name: &str, columns: &[ColumnDef]) -> Table {
     Table {
-        oid: 0,
         name: name.to_owned(),
-        schema: 0,
-        owner: 0,
         kind: TableKind::Table,
-        rel: 0,
         columns: columns
             .iter()
             .map(|c| Column {
-                name: c.name.clone(),
-                ty: c.ty.0,
-                typmod: c.typmod,
                 not_null: c.not_null,
-                default: None,
-                missing: None,
-                dropped: false,
+                generated: c.generated,
+                ..Column::new(&c.name, c.ty.0, c.typmod)
             })
             .collect(),
-        constraints: Vec::new(),
-        indexes: Vec::new(),
-        referenced_by: Vec::new(),
-        options: Vec::new(),
-        unlogged: false,
-        on_commit: OnCommit::PreserveRows,
+        ..Table::default()
     }
 }

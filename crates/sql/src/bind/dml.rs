@@ -11,7 +11,7 @@ use types::oids::*;
 
 use crate::expr::Expr;
 use crate::logical::{Change, ChangeAction, Input, Query, Rel, TableRel};
-use crate::plan::{JoinKind, OutputColumn};
+use crate::plan::{JoinKind, OutputColumn, RowRules};
 use crate::walk;
 
 use super::from::join;
@@ -38,6 +38,9 @@ impl Binder<'_> {
                 table.name
             ));
         }
+        if table.query.is_some() {
+            return Err(self.unsupported("MERGE into a view", range.location));
+        }
         self.lock(table.oid, LockMode::RowExclusive);
         for (_, key) in table.foreign_keys() {
             self.lock(key.table, LockMode::RowShare);
@@ -51,12 +54,27 @@ impl Binder<'_> {
         if let Some(with) = &stmt.with_clause {
             self.with_clause(with, None, self.queries == 0)?;
         }
-        let (table, range) = self.target_table(&stmt.relation)?;
-        let columns = self.insert_columns(&table, &stmt.cols)?;
-        let (rel, item) = self.table_item(table.clone(), &range)?;
-        let Rel::Table(target) = rel else {
-            return Err(err!(INTERNAL_ERROR, "insert into a computed table"));
+        self.overriding = stmt.r#override;
+        let through = self.through(&stmt.relation, "INSERT")?;
+        let (columns, target, item, options) = match through {
+            Some(through) => {
+                if let Some(conflict) = &stmt.on_conflict_clause {
+                    return Err(self.unsupported("ON CONFLICT for a view", conflict.location));
+                }
+                let columns = self.view_columns(&through, &stmt.cols)?;
+                (columns, through.target, through.item, through.options)
+            }
+            None => {
+                let (table, range) = self.target_table(&stmt.relation)?;
+                let columns = self.insert_columns(&table, &stmt.cols)?;
+                let (rel, item) = self.table_item(table, &range)?;
+                let Rel::Table(target) = rel else {
+                    return Err(err!(INTERNAL_ERROR, "insert into a computed table"));
+                };
+                (columns, target, item, Vec::new())
+            }
         };
+        let table = target.table.clone();
         let input = match inner(&stmt.select_stmt) {
             None => self.default_row(&table)?,
             Some(NodeEnum::SelectStmt(select)) if is_plain_values(select) => {
@@ -71,7 +89,7 @@ impl Binder<'_> {
             Some(clause) => Some(self.conflict(clause, &target, &item)?),
             None => None,
         };
-        let checks = self.checks(&target)?;
+        let checks = RowRules { options, ..self.checks(&target)? };
         let mut items = vec![item];
         if let Some(update) = conflict.as_ref().and_then(|c| c.update.as_ref()) {
             // RETURNING knows of it, but may not use it.
@@ -134,16 +152,6 @@ impl Binder<'_> {
         Ok(Input { rel: Rel::Values { cols: cols.clone(), rows }, cols })
     }
 
-    /// What a column gets when nothing is given for it.
-    pub(crate) fn column_default(&mut self, table: &Table, number: u16) -> Result<Expr> {
-        let column = &table.columns[usize::from(number) - 1];
-        let ty = Oid(column.ty);
-        match (&column.default, column.dropped) {
-            (Some(sql), false) => self.stored_default(sql, ty, column.typmod, &column.name),
-            _ => Ok(Expr::Const(Datum::Null, ty)),
-        }
-    }
-
     /// Binds a default's SQL text.
     pub(crate) fn stored_default(
         &mut self,
@@ -169,18 +177,8 @@ impl Binder<'_> {
         let expr = self.holding(|b| b.expr(&scope, node))?;
         let from = expr.ty();
         let position = self.at(ast::location(node));
-        self.holding(|b| b.assign(expr, ty, typmod, name, position)).map_err(|e| {
-            if e.code() != base::sqlstate::DATATYPE_MISMATCH {
-                return e;
-            }
-            err!(
-                DATATYPE_MISMATCH,
-                "column \"{name}\" is of type {} but default expression is of type {}",
-                types::io::format_type(ty, -1),
-                types::io::format_type(from, -1)
-            )
-            .hint("You will need to rewrite or cast the expression.")
-        })
+        self.holding(|b| b.assign(expr, ty, typmod, name, position))
+            .map_err(|e| super::define::default_mismatch(e, name, ty, from))
     }
 
     fn insert_values(
@@ -211,7 +209,9 @@ impl Binder<'_> {
             for (node, number) in items.iter().zip(columns) {
                 let column = &table.columns[usize::from(*number) - 1];
                 row[usize::from(*number) - 1] =
-                    if matches!(node.node, Some(NodeEnum::SetToDefault(_))) {
+                    if matches!(node.node, Some(NodeEnum::SetToDefault(_)))
+                        || !self.takes_value(table, *number)?
+                    {
                         self.column_default(table, *number)?
                     } else {
                         let position = self.at(ast::location_of(node));
@@ -297,6 +297,10 @@ impl Binder<'_> {
                 let at = exprs.iter().position(|(c, _)| c == col).unwrap_or(0);
                 exprs[at].1 = Expr::Const(Datum::Null, TEXT);
             }
+            if !self.takes_value(table, *number)? {
+                row[usize::from(*number) - 1] = self.column_default(table, *number)?;
+                continue;
+            }
             let position = self.at(location(i));
             row[usize::from(*number) - 1] =
                 self.assign(e, Oid(column.ty), column.typmod, &column.name, position)?;
@@ -309,8 +313,29 @@ impl Binder<'_> {
         Ok(Input { rel: Rel::Project { input: Box::new(rel), exprs, set: false }, cols })
     }
 
-    /// CHECK constraints, over the table's columns.
-    pub(crate) fn checks(&mut self, target: &TableRel) -> Result<Vec<(String, Expr)>> {
+    /// What holds for each new row, over the table's columns.
+    pub(crate) fn checks(&mut self, target: &TableRel) -> Result<RowRules> {
+        Ok(RowRules {
+            generated: self.generated(target)?,
+            checks: self.check_constraints_of(target)?,
+            keys: self.index_expressions(target)?,
+            options: Vec::new(),
+        })
+    }
+
+    /// What the table's indexes compute.
+    fn index_expressions(&mut self, target: &TableRel) -> Result<Vec<Expr>> {
+        let mut out = Vec::new();
+        for index in self.cx.catalog.indexes_of(&target.table) {
+            for sql in index.expressions() {
+                let node = crate::parse::parse_expr(sql)?;
+                out.push(self.row_expr(target, &node).map_err(|e| self.near(e))?);
+            }
+        }
+        Ok(out)
+    }
+
+    fn check_constraints_of(&mut self, target: &TableRel) -> Result<Vec<(String, Expr)>> {
         let mut out = Vec::new();
         for constraint in &target.table.clone().constraints {
             let ConstraintKind::Check(sql) = &constraint.kind else { continue };
@@ -326,6 +351,15 @@ impl Binder<'_> {
         let mut scope = Scope::new(None);
         scope.items.push(self.item_of(target));
         self.holding(|b| b.condition(&scope, node, Place::Check))
+    }
+
+    /// Binds an expression over a table's row.
+    pub(crate) fn row_expr(&mut self, target: &TableRel, node: &NodeEnum) -> Result<Expr> {
+        let mut scope = Scope::new(None);
+        scope.items.push(self.item_of(target));
+        scope.place.set(Place::IndexKey);
+        let expr = self.holding(|b| b.expr(&scope, node))?;
+        self.resolve_unknown(expr)
     }
 
     pub(crate) fn item_of(&self, target: &TableRel) -> NsItem {
@@ -385,11 +419,17 @@ impl Binder<'_> {
         if let Some(with) = &stmt.with_clause {
             self.with_clause(with, None, self.queries == 0)?;
         }
-        let (table, range) = self.target_table(&stmt.relation)?;
+        let through = self.through(&stmt.relation, "UPDATE")?;
+        let options = through.as_ref().map(|t| t.options.clone()).unwrap_or_default();
+        let assignments = match &through {
+            Some(through) => Some(self.view_assignments(through, &stmt.target_list)?),
+            None => None,
+        };
         let (rel, recheck, target, scope) =
-            self.changed_rows(table, &range, &stmt.from_clause, &stmt.where_clause)?;
-        let set = self.set_list(&scope, &target, &stmt.target_list)?;
-        let checks = self.checks(&target)?;
+            self.changed_rows(through, &stmt.relation, &stmt.from_clause, &stmt.where_clause)?;
+        let assignments = assignments.as_ref().unwrap_or(&stmt.target_list);
+        let set = self.set_list(&scope, &target, assignments)?;
+        let checks = RowRules { options, ..self.checks(&target)? };
         let (returning, output) = self.returning(&stmt.returning_clause, scope.items)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Update { rel, set, recheck };
@@ -402,34 +442,45 @@ impl Binder<'_> {
         if let Some(with) = &stmt.with_clause {
             self.with_clause(with, None, self.queries == 0)?;
         }
-        let (table, range) = self.target_table(&stmt.relation)?;
+        let through = self.through(&stmt.relation, "DELETE")?;
         let (rel, recheck, target, scope) =
-            self.changed_rows(table, &range, &stmt.using_clause, &stmt.where_clause)?;
+            self.changed_rows(through, &stmt.relation, &stmt.using_clause, &stmt.where_clause)?;
         let (returning, output) = self.returning(&stmt.returning_clause, scope.items)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Delete { rel, recheck };
-        Ok((Change { table: target, action, returning, checks: Vec::new() }, output))
+        Ok((Change { table: target, action, returning, checks: RowRules::default() }, output))
     }
 
     /// The rows to change: the table, joined with FROM or USING, under WHERE.
     fn changed_rows(
         &mut self,
-        table: Arc<Table>,
-        range: &pb::RangeVar,
+        through: Option<super::through::Through>,
+        range: &Option<pb::RangeVar>,
         others: &[pb::Node],
         condition: &Option<Box<pb::Node>>,
     ) -> Result<(Rel, Vec<Expr>, TableRel, Scope<'static>)> {
         let mut scope = Scope::new(None);
-        let (rel, item) = self.table_item(table, range)?;
-        let Rel::Table(target) = rel.clone() else {
-            return Err(err!(INTERNAL_ERROR, "change of a computed table"));
+        let (target, shown) = match through {
+            Some(through) => {
+                let shown = through.conditions();
+                scope.items.push(through.item);
+                (through.target, shown)
+            }
+            None => {
+                let (table, range) = self.target_table(range)?;
+                let (rel, item) = self.table_item(table, &range)?;
+                let Rel::Table(target) = rel else {
+                    return Err(err!(INTERNAL_ERROR, "change of a computed table"));
+                };
+                scope.items.push(item);
+                (target, Vec::new())
+            }
         };
-        scope.items.push(item);
-        let mut whole = rel;
+        let mut whole = Rel::Table(target.clone());
         if let Some(others) = self.from_clause(&mut scope, others)? {
             whole = join(JoinKind::Inner, whole, others, Vec::new());
         }
-        let mut recheck = Vec::new();
+        let mut recheck = shown;
         if let Some(node) = inner(condition) {
             let bound = self.condition(&scope, node, Place::Where)?;
             walk::conjuncts(bound, &mut recheck);
@@ -469,12 +520,14 @@ impl Binder<'_> {
                     let e = self.multi_assign(scope, multi, assignment.location)?;
                     match e {
                         Some(e) => {
+                            self.check_settable(&table, number)?;
                             self.assign(e, Oid(column.ty), column.typmod, &column.name, position)?
                         }
                         None => self.column_default(&table, number)?,
                     }
                 }
                 other => {
+                    self.check_settable(&table, number)?;
                     let at = self.at(ast::location(other));
                     let e = self.expr(scope, other)?;
                     self.assign(e, Oid(column.ty), column.typmod, &column.name, at)?

@@ -13,6 +13,7 @@ use crate::expr::Expr;
 use crate::logical::{Col, Rel, SYSTEM_COLUMNS, TableRel};
 use crate::plan::{JoinKind, SampleMethod};
 
+use super::record::Part;
 use super::scope::{NsColumn, NsItem, Place};
 use super::{Binder, Scope, ast, inner};
 
@@ -80,8 +81,24 @@ impl Binder<'_> {
         if let Some(item) = self.cte_item(range)? {
             return Ok(item);
         }
+        let schema = (!range.schemaname.is_empty()).then_some(range.schemaname.as_str());
+        if let Some(Relation::Sequence(sequence)) = self.find_relation(schema, &range.relname) {
+            return self.sequence_item(&sequence, range);
+        }
         let table = self.find_table(range)?;
+        if table.query.is_some() && table.kind == TableKind::View {
+            return self.view_item(&table, range);
+        }
         self.lock_unless_system(&table, LockMode::AccessShare);
+        if table.query.as_ref().is_some_and(|q| q.unpopulated) {
+            return Err(err!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "materialized view \"{}\" has not been populated",
+                table.name
+            )
+            .hint("Use the REFRESH MATERIALIZED VIEW command."));
+        }
+        self.note_use(table.oid, 0);
         let (rel, mut item) = self.table_item(table, range)?;
         self.rename_columns(&mut item, range.alias.as_ref())?;
         Ok(FromItem { rel, items: vec![item] })
@@ -89,7 +106,7 @@ impl Binder<'_> {
 
     /// Notes the lock that a use of a table needs.
     pub(crate) fn lock_unless_system(&mut self, table: &Table, mode: LockMode) {
-        if table.kind == TableKind::Table {
+        if matches!(table.kind, TableKind::Table | TableKind::Materialized) {
             self.lock(table.oid, mode);
         }
     }
@@ -113,6 +130,9 @@ impl Binder<'_> {
         }
         match self.find_relation(schema, &range.relname) {
             Some(Relation::Table(table)) => Ok(table),
+            Some(Relation::Sequence(_)) => {
+                Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", range.relname).at(position))
+            }
             Some(Relation::Index(_)) => {
                 Err(err!(WRONG_OBJECT_TYPE, "cannot open relation \"{}\"", range.relname)
                     .detail("This operation is not supported for indexes.")
@@ -155,7 +175,7 @@ impl Binder<'_> {
             let col = self.new_var(&column.name, base::Oid(column.ty), column.typmod)?;
             self.vars[usize::from(col)].origin = Some((table.oid, i as u16 + 1));
         }
-        if table.kind == TableKind::Table {
+        if matches!(table.kind, TableKind::Table | TableKind::Materialized) {
             for (_, name, ty) in SYSTEM_COLUMNS {
                 self.new_var(name, ty, -1)?;
             }
@@ -208,7 +228,11 @@ impl Binder<'_> {
             .collect()
     }
 
-    fn rename_columns(&mut self, item: &mut NsItem, alias: Option<&pb::Alias>) -> Result<()> {
+    pub(crate) fn rename_columns(
+        &mut self,
+        item: &mut NsItem,
+        alias: Option<&pb::Alias>,
+    ) -> Result<()> {
         let Some(alias) = alias else { return Ok(()) };
         if alias.colnames.len() > item.columns.len() {
             return Err(err!(
@@ -338,6 +362,7 @@ impl Binder<'_> {
         if call.ty() == RECORD {
             return Err(self.unsupported("a function in FROM that returns rows", location));
         }
+        self.note(f, Part::Call, std::slice::from_ref(&call));
         let function_name = super::select::column_name(node);
         let alias = f.alias.as_ref().map_or(function_name.as_str(), |a| &a.aliasname);
         let mut names = vec![alias.to_owned()];
@@ -501,6 +526,11 @@ impl Binder<'_> {
         let mut items;
         if !using.is_empty() || j.is_natural {
             let merged = self.merge_columns(kind, &using, &l.items, &r.items, &mut on)?;
+            if j.is_natural && self.record.is_some() {
+                let all = using.iter().map(|name| one_column(&l.items, name, "left"));
+                let all = all.collect::<Result<Vec<_>>>()?;
+                self.note(j, Part::Call, &all);
+            }
             items = hide_columns(l.items, r.items);
             items.push(merged);
         } else {
@@ -509,6 +539,7 @@ impl Binder<'_> {
             if let Some(quals) = inner(&j.quals) {
                 let on_scope = scope.with_items(items.clone(), Place::JoinOn);
                 let condition = self.condition(&on_scope, quals, Place::JoinOn)?;
+                self.note(j, Part::On, std::slice::from_ref(&condition));
                 crate::walk::conjuncts(condition, &mut on);
             }
         }

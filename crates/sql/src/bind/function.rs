@@ -60,9 +60,6 @@ impl Binder<'_> {
         if schema.is_some_and(|s| s != "pg_catalog") {
             return Err(self.missing_function(&names.join("."), &[], position));
         }
-        if let Some(expr) = self.special_call(name, call, position)? {
-            return Ok(expr);
-        }
         // Whether the name is an aggregate's decides how the arguments are bound.
         let is_aggregate = call.over.is_none()
             && (call.agg_star || !types::func::aggregates_named(name).is_empty());
@@ -135,19 +132,6 @@ impl Binder<'_> {
                 self.function(row, args, position)
             }
         }
-    }
-
-    /// Calls that are syntax in disguise.
-    fn special_call(
-        &mut self,
-        name: &str,
-        call: &pb::FuncCall,
-        _position: u32,
-    ) -> Result<Option<Expr>> {
-        if matches!(name, "nextval" | "currval" | "setval" | "lastval") {
-            return Err(self.unsupported("a sequence", call.location));
-        }
-        Ok(None)
     }
 
     /// A call of a row, with arguments not yet cast.

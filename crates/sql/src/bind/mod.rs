@@ -28,18 +28,24 @@ pub(crate) mod dml;
 pub(crate) mod expr;
 pub(crate) mod from;
 pub(crate) mod function;
+pub(crate) mod generated;
 pub(crate) mod grouping;
+pub(crate) mod like;
 pub(crate) mod merge;
 pub(crate) mod object;
 pub(crate) mod operator;
 pub(crate) mod overload;
+pub(crate) mod record;
 pub(crate) mod scope;
 pub(crate) mod select;
+pub(crate) mod sequence;
 pub(crate) mod setop;
 pub(crate) mod similar;
 pub(crate) mod sublink;
+pub(crate) mod through;
 pub(crate) mod typename;
 pub(crate) mod utility;
+pub(crate) mod view;
 pub(crate) mod window;
 
 pub(crate) use scope::Scope;
@@ -92,6 +98,12 @@ pub(crate) struct Binder<'a> {
     pub subqueries: Vec<Query>,
     /// Keeps calls and casts of constants as they are, for printing.
     pub(crate) unfolded: bool,
+    /// OVERRIDING of the INSERT that is being bound ([`pb::OverridingKind`]).
+    pub(crate) overriding: i32,
+    /// Notes what printing needs, while a view's query is bound.
+    pub(crate) record: Option<record::Record>,
+    /// How many views deep the query is that is being bound.
+    pub(crate) view_depth: u32,
 }
 
 impl<'a> Binder<'a> {
@@ -113,6 +125,9 @@ impl<'a> Binder<'a> {
             into_allowed: false,
             subqueries: Vec::new(),
             unfolded: false,
+            overriding: 0,
+            record: None,
+            view_depth: 0,
         }
     }
 

@@ -1,7 +1,6 @@
 //! Literals of types that name objects: `'pg_class'::regclass` and kin, looked up while binding.
 
 use base::{Oid, Result, err};
-use catalog::snapshot::Relation;
 use types::Datum;
 use types::oids::*;
 
@@ -26,8 +25,7 @@ impl Binder<'_> {
         let (schema, name) = super::ast::qualified(&parts);
         let oid = match ty {
             REGCLASS => match self.find_relation(schema, name) {
-                Some(Relation::Table(table)) => table.oid,
-                Some(Relation::Index(index)) => index.oid,
+                Some(found) => found.oid(),
                 None => return Err(self.cx.catalog.missing_relation(schema, name)),
             },
             REGTYPE => match self.type_by_text(text) {

@@ -11,6 +11,7 @@ use crate::logical::{Col, Query, Rel, RelLock};
 use crate::plan::{LockRowsWait, OutputColumn};
 use crate::walk;
 
+use super::record::{Part, SelectRecord};
 use super::scope::Place;
 use super::{Binder, Scope, ast, inner};
 
@@ -106,6 +107,20 @@ impl Binder<'_> {
                 target.expr = self.resolve_unknown(expr)?;
             }
         }
+        self.note_select(stmt, &scope, || SelectRecord {
+            targets: targets.list.iter().map(|t| (t.name.clone(), t.expr.clone())).collect(),
+            visible: targets.visible,
+            conditions: conditions.clone(),
+            groups: groups.iter().map(|(_, e)| e.clone()).collect(),
+            having: having.clone(),
+            order: order.iter().map(|o| (o.target, o.descending, o.nulls_first)).collect(),
+            distinct: distinct.clone(),
+            odd: !scope.windows.borrow().is_empty()
+                || !scope.groupings.borrow().is_empty()
+                || sets.is_some()
+                || stmt.limit_option == pb::LimitOption::WithTies as i32,
+            ..SelectRecord::default()
+        });
         let grouped = !groups.is_empty()
             || !stmt.group_clause.is_empty()
             || having.is_some()
@@ -510,6 +525,8 @@ impl Binder<'_> {
         }
         let count = self.limit(inner(&stmt.limit_count), "LIMIT")?;
         let offset = self.limit(inner(&stmt.limit_offset), "OFFSET")?;
+        count.iter().for_each(|e| self.note(stmt, Part::Limit, std::slice::from_ref(e)));
+        offset.iter().for_each(|e| self.note(stmt, Part::Offset, std::slice::from_ref(e)));
         Ok(Limits { count, offset, ties })
     }
 

@@ -8,6 +8,7 @@ use crate::expr::Expr;
 use crate::logical::{Input, Query, Rel};
 use crate::plan::OutputColumn;
 
+use super::record::Part;
 use super::scope::Place;
 use super::{Binder, Scope, ast, inner};
 
@@ -284,6 +285,9 @@ impl Binder<'_> {
             let name = format!("column{}", i + 1);
             cols.push(self.new_var(&name, ty, typmod)?);
             output.push(OutputColumn { name, ty, typmod, table: Oid::INVALID, column: 0 });
+        }
+        for (n, row) in rows.iter().enumerate() {
+            self.note(stmt, Part::Row(n), row);
         }
         let rel = Rel::Values { cols: cols.clone(), rows };
         self.order_and_limit(Query { rel, cols, output }, stmt)

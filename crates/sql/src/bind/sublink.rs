@@ -7,6 +7,7 @@ use types::oids::*;
 use crate::expr::{Expr, SubqueryExpr, SubqueryKind};
 use crate::logical::Query;
 
+use super::record::{SublinkRecord, address};
 use super::scope::Place;
 use super::{Binder, Scope, ast, coerce, inner};
 
@@ -34,6 +35,12 @@ impl Binder<'_> {
         let query = self.select(select, Some(scope), true);
         self.sublinks -= 1;
         let query = query?;
+        if let Some(record) = &mut self.record {
+            let names = ast::strings(&s.oper_name);
+            let operator = names.last().copied().unwrap_or("=").to_owned();
+            let noted = SublinkRecord { select: address(&**select), left: Vec::new(), operator };
+            record.sublinks.insert(self.subqueries.len(), noted);
+        }
         match T::try_from(s.sub_link_type) {
             Ok(T::ExistsSublink) => Ok(self.subquery(query, SubqueryKind::Exists, BOOL)),
             Ok(T::ExprSublink) => {
@@ -76,6 +83,10 @@ impl Binder<'_> {
             Expr::Row(fields) => fields,
             one => vec![one],
         };
+        let number = self.subqueries.len();
+        if let Some(noted) = self.record.as_mut().and_then(|r| r.sublinks.get_mut(&number)) {
+            noted.left.clone_from(&left);
+        }
         if left.len() < query.cols.len() {
             return Err(err!(SYNTAX_ERROR, "subquery has too many columns").at(position));
         }

@@ -21,9 +21,6 @@ impl Binder<'_> {
             Some(_) => None,
         };
         let Some(io) = found else {
-            if matches!(plain, "serial" | "bigserial" | "smallserial" | "serial4" | "serial8") {
-                return Err(self.unsupported("a serial column (a sequence)", name.location));
-            }
             if schema.is_none_or(|s| s == "pg_catalog") && is_other_builtin(plain) {
                 return Err(self.unsupported(&format!("type {plain}"), name.location));
             }

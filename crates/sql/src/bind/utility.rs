@@ -121,6 +121,7 @@ impl Binder<'_> {
         Ok(Utility::Truncate {
             tables: self.range_names(&stmt.relations)?,
             cascade: stmt.behavior == pb::DropBehavior::DropCascade as i32,
+            restart: stmt.restart_seqs,
         })
     }
 
@@ -253,10 +254,13 @@ impl Binder<'_> {
                 Utility::Deallocate((!s.isall && !s.name.is_empty()).then(|| s.name.clone()))
             }
             NodeEnum::CreateStmt(s) => self.create_table(s)?,
+            NodeEnum::CreateSeqStmt(s) => self.create_sequence(s)?,
+            NodeEnum::AlterSeqStmt(s) => self.alter_sequence(s)?,
             NodeEnum::IndexStmt(s) => self.create_index(s)?,
             NodeEnum::DropStmt(s) => self.drop_objects(s)?,
             NodeEnum::AlterTableStmt(s) => self.alter_table(s)?,
             NodeEnum::RenameStmt(s) => self.rename(s)?,
+            NodeEnum::AlterObjectSchemaStmt(s) => self.set_schema(s)?,
             NodeEnum::AlterOwnerStmt(s) => self.alter_owner(s)?,
             NodeEnum::CommentStmt(s) => self.comment(s)?,
             NodeEnum::CreateSchemaStmt(s) => {

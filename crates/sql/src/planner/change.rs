@@ -21,10 +21,7 @@ impl Planner<'_> {
         let Change { table, action, returning, checks } = change;
         let indexes = self.cx.catalog.indexes_of(&table.table);
         let own = all_columns(&table);
-        let mut with_checks = Vec::with_capacity(checks.len());
-        for (name, e) in checks {
-            with_checks.push((name, self.resolve(e, &own)?));
-        }
+        let checks = checks.map(&mut |e| self.resolve(e, &own))?;
         let mut layout = own.clone();
         let (action, estimate) = match action {
             ChangeAction::Insert { mut input, conflict } => {
@@ -85,7 +82,7 @@ impl Planner<'_> {
             }
             None => None,
         };
-        let modify = Modify { table: table.table, indexes, action, returning, checks: with_checks };
+        let modify = Modify { table: table.table, indexes, action, returning, checks };
         Ok(Plan { node: Node::Modify(Box::new(modify)), estimate })
     }
 

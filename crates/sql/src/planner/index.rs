@@ -32,11 +32,27 @@ pub(crate) struct Match {
 }
 
 /// Matches an index with conditions; `own`: the table's columns. Other columns in them are known
-/// before the scan starts.
-pub(crate) fn match_index(index: &Index, table: &TableRel, own: &Cols, list: &[Expr]) -> Match {
+/// before the scan starts. `computed`: its expressions, in order.
+pub(crate) fn match_index(
+    index: &Index,
+    table: &TableRel,
+    own: &Cols,
+    list: &[Expr],
+    computed: &[Expr],
+) -> Match {
     let mut found = Match::default();
     let mut next = 0;
+    let mut computed = computed.iter();
     while let Some(key) = index.columns.get(next) {
+        if key.expression.is_some() {
+            let Some((i, value)) = computed.next().and_then(|e| equal_to(e, own, list)) else {
+                break;
+            };
+            found.bounds.equal.push(value);
+            found.proved.push(i);
+            next += 1;
+            continue;
+        }
         let col = table.col(ScanColumn::Attr(key.column));
         let equal = list.iter().enumerate().find_map(|(i, e)| {
             let (op, value) = comparison_with(e, table, col, own)?;
@@ -48,7 +64,7 @@ pub(crate) fn match_index(index: &Index, table: &TableRel, own: &Cols, list: &[E
         next += 1;
     }
     found.one_row = index.unique && next == index.columns.len() && next > 0;
-    if let Some(key) = index.columns.get(next) {
+    if let Some(key) = index.columns.get(next).filter(|k| k.expression.is_none()) {
         let col = table.col(ScanColumn::Attr(key.column));
         let not_null = table.table.columns[usize::from(key.column) - 1].not_null;
         range(&mut found, list, table, col, own, not_null);
@@ -60,10 +76,24 @@ pub(crate) fn match_index(index: &Index, table: &TableRel, own: &Cols, list: &[E
     if found.bounds.any.is_none() {
         found.order = index.columns[next..]
             .iter()
+            .take_while(|k| k.expression.is_none())
             .map(|k| (table.col(ScanColumn::Attr(k.column)), k.descending, k.nulls_first))
             .collect();
     }
     found
+}
+
+/// The condition that an index's expression equals something known, and what.
+fn equal_to(key: &Expr, own: &Cols, list: &[Expr]) -> Option<(usize, Expr)> {
+    list.iter().enumerate().find_map(|(i, e)| {
+        let Expr::Call { function, args, .. } = e else { return None };
+        let [a, b] = &**args else { return None };
+        if !walk::is_equality(function) || a.ty() != b.ty() {
+            return None;
+        }
+        let (other, is_it) = if walk::same(a, key) { (b, true) } else { (a, walk::same(b, key)) };
+        (is_it && known_before(other, own)).then(|| (i, other.clone()))
+    })
 }
 
 fn range(found: &mut Match, list: &[Expr], table: &TableRel, col: u16, own: &Cols, not_null: bool) {

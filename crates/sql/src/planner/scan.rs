@@ -47,10 +47,11 @@ impl Planner<'_> {
         let mut best = Path { index: None, backward: false, estimate, order: Vec::new() };
         let mut best_cost = effective(&best, goal);
         for index in self.cx.catalog.indexes_of(&table.table) {
-            if index.hidden {
+            if index.hidden || index.invalid {
                 continue;
             }
-            let found = match_index(&index, table, &own, conditions);
+            let Some(computed) = self.index_computes(&index, table, conditions) else { continue };
+            let found = match_index(&index, table, &own, conditions, &computed);
             let orders = !goal.order.is_empty();
             if found.used.is_empty() && !orders {
                 continue;
@@ -89,6 +90,36 @@ impl Planner<'_> {
         best
     }
 
+    /// The index's expressions over the table's columns; None when it is a partial index whose
+    /// condition doesn't follow from the query's.
+    fn index_computes(
+        &self,
+        index: &Index,
+        table: &TableRel,
+        conditions: &[Expr],
+    ) -> Option<Vec<Expr>> {
+        if index.is_plain() {
+            return Some(Vec::new());
+        }
+        let texts: Vec<&str> = index.expressions().collect();
+        let bound = crate::stored::row_expressions(self.cx, &table.table, &texts).ok()?;
+        let place = |n: u16| {
+            let col = table.base + n;
+            Some(Expr::Column(col, self.vars[usize::from(col)].ty))
+        };
+        let mut all: Vec<Expr> =
+            bound.into_iter().map(|e| crate::walk::substitute(e, &place)).collect();
+        if index.predicate.is_some() {
+            let mut wanted = Vec::new();
+            crate::walk::conjuncts(all.pop()?, &mut wanted);
+            let given = |w: &Expr| conditions.iter().any(|c| crate::walk::same(c, w));
+            if !wanted.iter().all(given) {
+                return None;
+            }
+        }
+        Some(all)
+    }
+
     #[allow(clippy::too_many_arguments)]
     fn index_cost(
         &self,
@@ -112,7 +143,7 @@ impl Planner<'_> {
         let descent = costs.operator * rows.max(2.0).log2().ceil() * 2.0 + costs.operator * 50.0;
         // Leaves are read one after another; rows lie in their order or anywhere, by correlation.
         let leaf_pages = (reached / 300.0).ceil();
-        let first = index.columns.first().map_or(1, |c| usize::from(c.column));
+        let first = index.columns.first().map_or(1, |c| usize::from(c.column).max(1));
         let correlation = self
             .cx
             .catalog

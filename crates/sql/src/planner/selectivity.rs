@@ -185,11 +185,9 @@ impl Planner<'_> {
     }
 
     fn is_unique(&self, table: &TableRel, column: u16) -> bool {
-        self.cx
-            .catalog
-            .indexes_of(&table.table)
-            .iter()
-            .any(|i| i.unique && i.columns.len() == 1 && i.columns[0].column == column)
+        self.cx.catalog.indexes_of(&table.table).iter().any(|i| {
+            i.unique && i.is_plain() && i.columns.len() == 1 && i.columns[0].column == column
+        })
     }
 
     /// Share of a range, from the histogram.

@@ -1,0 +1,215 @@
+//! nextval, currval, lastval, setval, and what else asks for a sequence's value.
+
+use std::collections::HashMap;
+
+use base::{Csn, Result, bail, err};
+use catalog::Sequence;
+use catalog::sequence::Value;
+use catalog::snapshot::Relation;
+use types::{Datum, oids};
+
+use super::definition::quote_identifier;
+use super::names::regclass_from_name;
+use super::{int_at, oid_at, text, text_at};
+use crate::run::Run;
+
+/// What a session knows of sequences: values that it took ahead (CACHE), and its last ones. One word
+/// for a session that uses none.
+#[derive(Default)]
+pub struct SessionSequences(Option<Box<Known>>);
+
+#[derive(Default)]
+struct Known {
+    by_oid: HashMap<u32, Last>,
+    /// The sequence that lastval() is about.
+    latest: Option<u32>,
+}
+
+/// What the session had of one sequence.
+struct Last {
+    /// The file that the values are of: ALTER SEQUENCE makes a new one.
+    rel: u32,
+    /// What currval() gives; None after a setval that is not called yet.
+    value: Option<i64>,
+    /// Values after this one that are the session's.
+    next: i64,
+    /// How many.
+    left: i64,
+}
+
+impl SessionSequences {
+    /// DISCARD SEQUENCES.
+    pub fn clear(&mut self) {
+        self.0 = None;
+    }
+
+    fn known(&mut self) -> &mut Known {
+        self.0.get_or_insert_with(Box::default)
+    }
+
+    /// A value that was taken ahead.
+    fn cached(&mut self, sequence: &Sequence) -> Option<i64> {
+        let known = self.0.as_mut()?;
+        let last = known.by_oid.get_mut(&sequence.oid)?;
+        if last.left == 0 || last.rel != sequence.rel {
+            return None;
+        }
+        let value = last.next;
+        last.left -= 1;
+        last.next = value.wrapping_add(sequence.increment);
+        last.value = Some(value);
+        known.latest = Some(sequence.oid);
+        Some(value)
+    }
+}
+
+/// Functions over sequences.
+pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
+    Ok(Some(match name {
+        "nextval" => {
+            let sequence = find(oid_at(args, 0), run)?;
+            Datum::Int8(nextval(&sequence, run)?)
+        }
+        "currval" => {
+            let sequence = find(oid_at(args, 0), run)?;
+            Datum::Int8(currval(&sequence, run)?)
+        }
+        "lastval" => Datum::Int8(lastval(run)?),
+        "setval" => {
+            let is_called = args.get(2) != Some(&Datum::Bool(false));
+            let sequence = find(oid_at(args, 0), run)?;
+            Datum::Int8(setval(&sequence, int_at(args, 1), is_called, run)?)
+        }
+        "pg_sequence_last_value" => {
+            let sequence = find(oid_at(args, 0), run)?;
+            let (value, _) = run.cx.engine.catalog.sequences.peek(sequence.rel)?;
+            if value.is_called { Datum::Int8(value.last) } else { Datum::Null }
+        }
+        "pg_get_serial_sequence" => owned(text_at(args, 0), text_at(args, 1), run)?,
+        _ => return Ok(None),
+    }))
+}
+
+/// The sequence with this oid.
+fn find(id: u32, run: &mut Run<'_, '_>) -> Result<std::sync::Arc<Sequence>> {
+    let view = run.cx.catalog_tx.view();
+    match view.sequence(id) {
+        Some(sequence) => Ok(std::sync::Arc::clone(sequence)),
+        None => match view.relation_by_oid(id) {
+            Some(Relation::Table(t)) => {
+                bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a sequence", t.name)
+            }
+            Some(Relation::Index(i)) => {
+                bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a sequence", i.name)
+            }
+            _ => bail!(UNDEFINED_TABLE, "could not open relation with OID {id}"),
+        },
+    }
+}
+
+fn forbid_read_only(run: &Run<'_, '_>, what: &str) -> Result<()> {
+    if run.cx.tx.read_only() {
+        bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {what}() in a read-only transaction");
+    }
+    Ok(())
+}
+
+fn nextval(sequence: &Sequence, run: &mut Run<'_, '_>) -> Result<i64> {
+    forbid_read_only(run, "nextval")?;
+    if let Some(value) = run.cx.hooks.sequences().cached(sequence) {
+        return Ok(value);
+    }
+    let taken = run.cx.engine.catalog.sequences.next(sequence)?;
+    run.cx.tx.note_seen(Csn(taken.lsn.0));
+    let known = run.cx.hooks.sequences().known();
+    known.latest = Some(sequence.oid);
+    let left = if taken.first == taken.last {
+        0
+    } else {
+        (i128::from(taken.last) - i128::from(taken.first)) / i128::from(sequence.increment)
+    };
+    known.by_oid.insert(
+        sequence.oid,
+        Last {
+            rel: sequence.rel,
+            value: Some(taken.first),
+            next: taken.first.wrapping_add(sequence.increment),
+            left: left as i64,
+        },
+    );
+    Ok(taken.first)
+}
+
+fn currval(sequence: &Sequence, run: &mut Run<'_, '_>) -> Result<i64> {
+    let known = run.cx.hooks.sequences().0.as_ref();
+    known.and_then(|k| k.by_oid.get(&sequence.oid)).and_then(|l| l.value).ok_or_else(|| {
+        err!(
+            OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "currval of sequence \"{}\" is not yet defined in this session",
+            sequence.name
+        )
+    })
+}
+
+fn lastval(run: &mut Run<'_, '_>) -> Result<i64> {
+    let undefined =
+        || err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "lastval is not yet defined in this session");
+    let view = run.cx.catalog_tx.view();
+    let known = run.cx.hooks.sequences().0.as_ref().ok_or_else(undefined)?;
+    let latest = known.latest.filter(|id| view.sequence(*id).is_some()).ok_or_else(undefined)?;
+    known.by_oid.get(&latest).and_then(|l| l.value).ok_or_else(undefined)
+}
+
+fn setval(sequence: &Sequence, value: i64, is_called: bool, run: &mut Run<'_, '_>) -> Result<i64> {
+    forbid_read_only(run, "setval")?;
+    if !(sequence.min..=sequence.max).contains(&value) {
+        bail!(
+            NUMERIC_VALUE_OUT_OF_RANGE,
+            "setval: value {value} is out of bounds for sequence \"{}\" ({}..{})",
+            sequence.name,
+            sequence.min,
+            sequence.max
+        );
+    }
+    let value_now = Value { last: value, is_called };
+    let lsn = run.cx.engine.catalog.sequences.set(sequence.rel, value_now)?;
+    run.cx.tx.note_seen(Csn(lsn.0));
+    let known = run.cx.hooks.sequences().known();
+    let rel = sequence.rel;
+    let last =
+        known.by_oid.entry(sequence.oid).or_insert(Last { rel, value: None, next: 0, left: 0 });
+    last.left = 0;
+    last.rel = rel;
+    if is_called {
+        last.value = Some(value);
+    }
+    Ok(value)
+}
+
+/// The sequence that a column owns, by name.
+fn owned(table: &str, column: &str, run: &mut Run<'_, '_>) -> Result<Datum> {
+    let id = regclass_from_name(table, run)?;
+    let view = run.cx.catalog_tx.view();
+    let Some(table) = view.table(id) else { return Ok(Datum::Null) };
+    let Some((number, _)) = table.column(column) else {
+        bail!(
+            UNDEFINED_COLUMN,
+            "column \"{column}\" of relation \"{}\" does not exist",
+            table.name
+        );
+    };
+    let found = view.sequences().find(|s| s.owned_by == Some((id, number)));
+    Ok(found.map_or(Datum::Null, |s| {
+        let schema = view.schema(s.schema).map_or("", |s| s.name.as_str());
+        text(format!("{}.{}", quote_identifier(schema), quote_identifier(&s.name)))
+    }))
+}
+
+/// The least and greatest value of a sequence's type.
+pub fn type_range(ty: base::Oid) -> (i64, i64) {
+    match ty {
+        oids::INT2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
+        oids::INT4 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        _ => (i64::MIN, i64::MAX),
+    }
+}

@@ -1,0 +1,86 @@
+//! Columns that compute themselves: identity and generated columns in INSERT and UPDATE.
+
+use base::{Oid, Result, err};
+use catalog::Table;
+use pg_query::protobuf as pb;
+use types::Datum;
+
+use crate::expr::Expr;
+use crate::logical::TableRel;
+
+use super::Binder;
+
+impl Binder<'_> {
+    /// What a column gets when nothing is given for it: its default, the next value of its sequence;
+    /// a generated column is computed when the rest of the row is there.
+    pub(crate) fn column_default(&mut self, table: &Table, number: u16) -> Result<Expr> {
+        let column = &table.columns[usize::from(number) - 1];
+        let ty = Oid(column.ty);
+        if let Some(identity) = column.identity {
+            return self.next_value(identity.sequence, ty);
+        }
+        match (&column.default, column.dropped || column.generated) {
+            (Some(sql), false) => self.stored_default(sql, ty, column.typmod, &column.name),
+            _ => Ok(Expr::Const(Datum::Null, ty)),
+        }
+    }
+
+    /// Whether the value that an INSERT gives for a column is taken (with OVERRIDING USER VALUE an
+    /// identity column's is not).
+    ///
+    /// # Errors
+    /// `428C9` where only DEFAULT may stand.
+    pub(crate) fn takes_value(&self, table: &Table, number: u16) -> Result<bool> {
+        let column = &table.columns[usize::from(number) - 1];
+        let error = err!(
+            GENERATED_ALWAYS,
+            "cannot insert a non-DEFAULT value into column \"{}\"",
+            column.name
+        );
+        if column.generated {
+            let detail = format!("Column \"{}\" is a generated column.", column.name);
+            return Err(error.detail(detail));
+        }
+        let Some(identity) = column.identity else { return Ok(true) };
+        match pb::OverridingKind::try_from(self.overriding) {
+            Ok(pb::OverridingKind::OverridingUserValue) => Ok(false),
+            Ok(pb::OverridingKind::OverridingSystemValue) => Ok(true),
+            _ if !identity.always => Ok(true),
+            _ => Err(error
+                .detail(identity_detail(&column.name))
+                .hint("Use OVERRIDING SYSTEM VALUE to override.")),
+        }
+    }
+
+    /// `428C9` for an UPDATE that sets such a column to anything but DEFAULT.
+    pub(crate) fn check_settable(&self, table: &Table, number: u16) -> Result<()> {
+        let column = &table.columns[usize::from(number) - 1];
+        let error =
+            || err!(GENERATED_ALWAYS, "column \"{}\" can only be updated to DEFAULT", column.name);
+        if column.generated {
+            let detail = format!("Column \"{}\" is a generated column.", column.name);
+            return Err(error().detail(detail));
+        }
+        if column.identity.is_some_and(|i| i.always) {
+            return Err(error().detail(identity_detail(&column.name)));
+        }
+        Ok(())
+    }
+
+    /// Expressions of the generated columns, over the table's columns.
+    pub(crate) fn generated(&mut self, target: &TableRel) -> Result<Vec<(u16, Expr)>> {
+        let mut out = Vec::new();
+        let table = target.table.clone();
+        for (number, column) in table.live_columns().filter(|(_, c)| c.generated) {
+            let Some(sql) = &column.default else { continue };
+            let node = crate::parse::parse_expr(sql)?;
+            let expr = self.generated_expr(target, &node, number).map_err(|e| self.near(e))?;
+            out.push((number, expr));
+        }
+        Ok(out)
+    }
+}
+
+fn identity_detail(name: &str) -> String {
+    format!("Column \"{name}\" is an identity column defined as GENERATED ALWAYS.")
+}

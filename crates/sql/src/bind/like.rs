@@ -1,0 +1,128 @@
+//! LIKE in CREATE TABLE.
+
+use base::{Oid, Result, err};
+use catalog::{ConstraintKind, Index, TableKind};
+use pg_query::protobuf as pb;
+
+use crate::utility::{
+    ColumnDef, ColumnSequence, ConstraintDef, ConstraintDefKind, SequenceOptions,
+};
+
+use super::Binder;
+use super::define::unplaced;
+
+const CONSTRAINTS: u32 = 1 << 2;
+const DEFAULTS: u32 = 1 << 3;
+const GENERATED: u32 = 1 << 4;
+const IDENTITY: u32 = 1 << 5;
+const INDEXES: u32 = 1 << 6;
+
+impl Binder<'_> {
+    /// The columns of another table, and what INCLUDING asks for.
+    pub(crate) fn like(
+        &mut self,
+        like: &pb::TableLikeClause,
+        columns: &mut Vec<ColumnDef>,
+        constraints: &mut Vec<ConstraintDef>,
+        indexes: &mut Vec<Index>,
+    ) -> Result<()> {
+        let Some(range) = &like.relation else {
+            return Err(err!(SYNTAX_ERROR, "LIKE without a table"));
+        };
+        let with = |bit: u32| like.options & bit != 0;
+        let table = self.find_table(&unplaced(range)).map_err(|e| e.at(self.at(range.location)))?;
+        let first = columns.len();
+        for (_, column) in table.live_columns() {
+            if columns.iter().any(|c| c.name == column.name) {
+                return Err(err!(
+                    DUPLICATE_COLUMN,
+                    "column \"{}\" specified more than once",
+                    column.name
+                ));
+            }
+            let mut def = ColumnDef::new(&column.name, Oid(column.ty), column.typmod);
+            def.not_null = column.not_null;
+            let copied = if column.generated { with(GENERATED) } else { with(DEFAULTS) };
+            if copied {
+                def.default.clone_from(&column.default);
+                def.default_uses.clone_from(&column.default_uses);
+                def.generated = column.generated;
+            }
+            if let Some(identity) = column.identity.filter(|_| with(IDENTITY))
+                && let Some(s) = self.cx.catalog.sequence(identity.sequence)
+            {
+                let options = SequenceOptions {
+                    ty: Some(Oid(s.ty)),
+                    increment: Some(s.increment),
+                    start: Some(s.start),
+                    max: Some(Some(s.max)),
+                    min: Some(Some(s.min)),
+                    cycle: Some(s.cycle),
+                    cache: Some(s.cache),
+                    ..SequenceOptions::default()
+                };
+                def.sequence = Some(ColumnSequence { identity: Some(identity.always), options });
+            }
+            columns.push(def);
+        }
+        // Numbers of the other table's columns as numbers of the new one's.
+        let place = |n: u16| {
+            let at = table.live_columns().position(|(m, _)| m == n).unwrap_or(0);
+            (first + at) as u16 + 1
+        };
+        let name_of = |n: u16| table.columns[usize::from(n) - 1].name.clone();
+        if with(CONSTRAINTS) {
+            for constraint in &table.constraints {
+                if let ConstraintKind::Check(sql) = &constraint.kind {
+                    let kind = ConstraintDefKind::Check { sql: sql.clone(), columns: Vec::new() };
+                    constraints.push(plain(Some(constraint.name.clone()), kind));
+                }
+            }
+        }
+        if !with(INDEXES) || table.kind == TableKind::System {
+            return Ok(());
+        }
+        for index in self.cx.catalog.indexes_of(&table) {
+            let keys = index.columns.iter().map(|c| c.column);
+            let backed = table.constraints.iter().any(|c| {
+                matches!(c.kind, ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i } if i == index.oid)
+            });
+            if backed {
+                let columns: Vec<String> = keys.map(name_of).collect();
+                let include = index.include.iter().map(|n| name_of(*n)).collect();
+                let kind = if index.primary {
+                    ConstraintDefKind::PrimaryKey { columns, include }
+                } else {
+                    let nulls_equal = index.nulls_equal;
+                    ConstraintDefKind::Unique { columns, include, nulls_equal }
+                };
+                constraints.push(plain(None, kind));
+                continue;
+            }
+            let mut copy = Index::clone(&index);
+            (copy.oid, copy.rel, copy.table) = (0, 0, 0);
+            for key in copy.columns.iter_mut() {
+                if let Some(e) = &mut key.expression {
+                    e.columns.iter_mut().for_each(|n| *n = place(*n));
+                } else {
+                    key.column = place(key.column);
+                }
+            }
+            copy.include.iter_mut().for_each(|n| *n = place(*n));
+            indexes.push(copy);
+        }
+        Ok(())
+    }
+}
+
+fn plain(name: Option<String>, kind: ConstraintDefKind) -> ConstraintDef {
+    ConstraintDef {
+        name,
+        kind,
+        position: 0,
+        deferrable: false,
+        deferred: false,
+        unvalidated: false,
+        no_inherit: false,
+    }
+}

@@ -1,0 +1,117 @@
+//! What binding knew of a query's parts, kept for printing it (views). Binding turns the grammar's
+//! tree into relational operators and forgets what was written; with a [`Record`] in place it notes,
+//! beside the tree's nodes (by their address: the tree outlives the record's use), the names in
+//! force and the bound expressions.
+
+use std::collections::HashMap;
+
+use pg_query::protobuf as pb;
+
+use crate::expr::{AggCall, Expr};
+use crate::logical::Col;
+
+use super::scope::NsItem;
+use super::{Binder, Scope};
+
+/// See the module's documentation.
+#[derive(Default)]
+pub(crate) struct Record {
+    /// By address of the SELECT.
+    pub selects: HashMap<usize, SelectRecord>,
+    /// Expressions by node and part of it.
+    pub exprs: HashMap<(usize, Part), Vec<Expr>>,
+    /// By number of the subquery.
+    pub sublinks: HashMap<usize, SublinkRecord>,
+    /// Objects and columns used.
+    pub uses: Vec<(u32, u16)>,
+}
+
+/// Which part of a node an expression is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Part {
+    /// ON of a join.
+    On,
+    /// The call of a function in FROM.
+    Call,
+    /// LIMIT.
+    Limit,
+    /// OFFSET.
+    Offset,
+    /// The n-th row of VALUES.
+    Row(usize),
+}
+
+/// A plain SELECT.
+#[derive(Clone, Default)]
+pub(crate) struct SelectRecord {
+    /// Names of FROM.
+    pub items: Vec<NsItem>,
+    /// Target list: name and expression; hidden entries behind the first `visible`.
+    pub targets: Vec<(String, Expr)>,
+    /// See `targets`.
+    pub visible: usize,
+    /// WHERE's conditions.
+    pub conditions: Vec<Expr>,
+    /// GROUP BY.
+    pub groups: Vec<Expr>,
+    /// HAVING.
+    pub having: Option<Expr>,
+    /// ORDER BY: target, DESC, NULLS FIRST.
+    pub order: Vec<(usize, bool, bool)>,
+    /// DISTINCT (no targets) or DISTINCT ON.
+    pub distinct: Option<Vec<usize>>,
+    /// It has window functions, grouping sets or WITH TIES, which are not printed yet.
+    pub odd: bool,
+    /// Aggregates, which stand as columns.
+    pub aggs: Vec<(Col, AggCall)>,
+}
+
+/// A subquery of an expression.
+#[derive(Clone)]
+pub(crate) struct SublinkRecord {
+    /// Address of its SELECT.
+    pub select: usize,
+    /// Left side of IN, ANY, ALL.
+    pub left: Vec<Expr>,
+    /// Operator of ANY and ALL.
+    pub operator: String,
+}
+
+/// A node's address.
+pub(crate) fn address<T>(node: &T) -> usize {
+    std::ptr::from_ref(node) as usize
+}
+
+impl Binder<'_> {
+    /// Notes an expression beside its node.
+    pub(crate) fn note<T>(&mut self, node: &T, part: Part, exprs: &[Expr]) {
+        if let Some(record) = &mut self.record {
+            record.exprs.insert((address(node), part), exprs.to_vec());
+        }
+    }
+
+    /// Notes a plain SELECT's parts.
+    pub(crate) fn note_select(
+        &mut self,
+        stmt: &pb::SelectStmt,
+        scope: &Scope<'_>,
+        select: impl FnOnce() -> SelectRecord,
+    ) {
+        if let Some(record) = &mut self.record {
+            let mut noted = select();
+            noted.items = scope.items.clone();
+            noted.aggs = scope.aggs.borrow().clone();
+            record.selects.insert(address(stmt), noted);
+        }
+    }
+
+    /// Notes the use of an object (column 0) or column.
+    pub(crate) fn note_use(&mut self, object: u32, column: u16) {
+        if let Some(record) = &mut self.record
+            && object >= base::Oid::FIRST_USER.0
+            && !record.uses.contains(&(object, column))
+        {
+            record.uses.push((object, column));
+        }
+    }
+}

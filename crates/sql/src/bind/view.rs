@@ -1,0 +1,291 @@
+//! Views: making them, and what they stand for in FROM.
+
+use std::sync::Arc;
+
+use base::{Result, err};
+use catalog::snapshot::Relation;
+use catalog::{CheckOption, Table, ViewQuery};
+use pg_query::{NodeEnum, protobuf as pb};
+
+use crate::logical::Query;
+use crate::parse::{Tree, parse};
+use crate::utility::{ColumnDef, Utility};
+
+use super::from::FromItem;
+use super::record::Record;
+use super::{Binder, ast, inner};
+
+/// Deepest nesting of views.
+const NESTING_MAX: u32 = 64;
+
+/// A view's tree.
+fn tree_of(sql: &str) -> Result<Tree> {
+    match parse(sql)?.pop() {
+        Some(one) => Ok(one.node),
+        None => Err(base::Error::internal("a view without a query")),
+    }
+}
+
+impl Binder<'_> {
+    /// Binds a view's query as it stands alone: no outer names, literals kept, errors without the
+    /// positions of another text.
+    fn view_query(&mut self, query: &ViewQuery) -> Result<Query> {
+        if self.view_depth >= NESTING_MAX {
+            return Err(err!(STATEMENT_TOO_COMPLEX, "views are nested too deeply"));
+        }
+        let tree = tree_of(&query.sql)?;
+        let NodeEnum::SelectStmt(select) = &*tree else {
+            return Err(base::Error::internal("a view's query is not a SELECT"));
+        };
+        let names = std::mem::take(&mut self.cte_names);
+        let record = self.record.take();
+        let unfolded = std::mem::replace(&mut self.unfolded, false);
+        self.view_depth += 1;
+        let result = self.holding(|b| b.select(select, None, true));
+        self.view_depth -= 1;
+        self.unfolded = unfolded;
+        self.record = record;
+        self.cte_names = names;
+        result.map_err(|e| self.near(e))
+    }
+
+    /// A view in FROM: its query in its place.
+    pub(crate) fn view_item(
+        &mut self,
+        view: &Arc<Table>,
+        range: &pb::RangeVar,
+    ) -> Result<FromItem> {
+        let Some(query) = &view.query else {
+            return Err(base::Error::internal("a view without a query"));
+        };
+        let bound = self.view_query(query)?;
+        let names: Vec<String> = view.columns.iter().map(|c| c.name.clone()).collect();
+        let alias = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
+        let mut item = self.plain_item(Some(alias), &names, &bound.cols);
+        item.oid = view.oid;
+        if range.alias.is_none() {
+            item.schema = self.cx.catalog.schema(view.schema).map(|s| s.name.clone());
+        }
+        self.note_use(view.oid, 0);
+        if self.record.is_some() {
+            for (n, col) in bound.cols.iter().enumerate() {
+                self.vars[usize::from(*col)].origin = Some((view.oid, n as u16 + 1));
+            }
+        }
+        self.rename_columns(&mut item, range.alias.as_ref())?;
+        Ok(FromItem { rel: bound.rel, items: vec![item] })
+    }
+
+    /// CREATE [OR REPLACE] VIEW.
+    pub(crate) fn create_view(&mut self, stmt: &pb::ViewStmt) -> Result<Utility> {
+        self.no_temporary(stmt.view.as_ref(), "a temporary view")?;
+        let name = self.name_of_range(&stmt.view)?;
+        let Some(node) = inner(&stmt.query) else {
+            return Err(err!(SYNTAX_ERROR, "view without a query"));
+        };
+        let NodeEnum::SelectStmt(select) = node else {
+            return Err(base::Error::unsupported("a view of this statement"));
+        };
+        let mut check = match pb::ViewCheckOption::try_from(stmt.with_check_option) {
+            Ok(pb::ViewCheckOption::LocalCheckOption) => CheckOption::Local,
+            Ok(pb::ViewCheckOption::CascadedCheckOption) => CheckOption::Cascaded,
+            _ => CheckOption::None,
+        };
+        let mut options = Vec::new();
+        for node in &stmt.options {
+            let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
+            let value = super::define::def_value(def).unwrap_or_else(|| "true".to_owned());
+            match (def.defname.as_str(), value.as_str()) {
+                ("check_option", "local") => check = CheckOption::Local,
+                ("check_option", "cascaded") => check = CheckOption::Cascaded,
+                ("security_barrier" | "security_invoker", _) => {
+                    options.push((def.defname.clone(), value));
+                }
+                (other, _) => {
+                    return Err(err!(
+                        INVALID_PARAMETER_VALUE,
+                        "unrecognized parameter \"{other}\""
+                    ));
+                }
+            }
+        }
+        let (columns, mut query) = self.defined_query(node, &stmt.aliases)?;
+        query.check = check;
+        if check != CheckOption::None && !query.updatable {
+            let hint = self.why_not_updatable(select)?;
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "WITH CHECK OPTION is supported only on automatically updatable views"
+            )
+            .hint(hint));
+        }
+        Ok(Utility::CreateView { name, columns, query, replace: stmt.replace, options })
+    }
+
+    /// The columns that a view's query gives, and the query as it is kept.
+    pub(crate) fn defined_query(
+        &mut self,
+        node: &NodeEnum,
+        aliases: &[pb::Node],
+    ) -> Result<(Vec<ColumnDef>, ViewQuery)> {
+        let NodeEnum::SelectStmt(select) = node else {
+            return Err(base::Error::unsupported("a view of this statement"));
+        };
+        self.record = Some(Record::default());
+        self.unfolded = true;
+        let query = self.holding(|b| b.select(select, None, true))?;
+        if !self.params.is_empty() {
+            return Err(err!(UNDEFINED_PARAMETER, "there is no parameter $1"));
+        }
+        let names = ast::strings(aliases);
+        if names.len() > query.output.len() {
+            return Err(err!(SYNTAX_ERROR, "CREATE VIEW specifies more column names than columns"));
+        }
+        let mut columns: Vec<ColumnDef> = Vec::with_capacity(query.output.len());
+        for (n, output) in query.output.iter().enumerate() {
+            let name = names.get(n).copied().unwrap_or(&output.name);
+            if columns.iter().any(|c| c.name == name) {
+                return Err(err!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once"));
+            }
+            columns.push(ColumnDef::new(name, output.ty, output.typmod));
+        }
+        self.note_columns();
+        let names: Vec<String> = columns.iter().map(|c| c.name.clone()).collect();
+        let record = self.record.take().unwrap_or_default();
+        let sql =
+            crate::view::Printer::stored(self, &record, node).statement(node, Some(&names))?;
+        let uses = record.uses;
+        let updatable = self.is_updatable(select)?;
+        let query =
+            ViewQuery { sql, uses, check: CheckOption::None, updatable, unpopulated: false };
+        Ok((columns, query))
+    }
+
+    /// Notes the columns, types and other objects of all recorded expressions.
+    fn note_columns(&mut self) {
+        let Some(record) = &self.record else { return };
+        let mut exprs: Vec<&crate::Expr> = record.exprs.values().flatten().collect();
+        for select in record.selects.values() {
+            exprs.extend(select.targets.iter().map(|(_, e)| e));
+            exprs.extend(&select.conditions);
+            exprs.extend(&select.groups);
+            exprs.extend(&select.having);
+            for (_, agg) in &select.aggs {
+                exprs.extend(&agg.args);
+                exprs.extend(agg.order.iter().map(|k| &k.expr));
+                exprs.extend(&agg.filter);
+            }
+        }
+        let (mut cols, mut objects) = (Vec::new(), Vec::new());
+        for e in exprs {
+            crate::walk::columns_of(e, &mut cols);
+            objects.extend(crate::print::objects_of(e));
+        }
+        for sublink in record.sublinks.values() {
+            sublink.left.iter().for_each(|e| crate::walk::columns_of(e, &mut cols));
+        }
+        let origins: Vec<(u32, u16)> =
+            cols.iter().filter_map(|c| self.vars[usize::from(*c)].origin).collect();
+        for (table, column) in origins {
+            self.note_use(table, column);
+        }
+        for id in objects {
+            self.note_use(id, 0);
+        }
+    }
+
+    /// Why rows can't be changed through a view with this query: PostgreSQL's words; empty when they
+    /// can.
+    pub(crate) fn why_not_updatable(&self, select: &pb::SelectStmt) -> Result<String> {
+        let because =
+            |what: &str| Ok(format!("Views containing {what} are not automatically updatable."));
+        if !select.distinct_clause.is_empty() {
+            return because("DISTINCT");
+        }
+        if !select.group_clause.is_empty() {
+            return because("GROUP BY");
+        }
+        if select.having_clause.is_some() {
+            return because("HAVING");
+        }
+        if select.op > pb::SetOperation::SetopNone as i32 {
+            return because("UNION, INTERSECT, or EXCEPT");
+        }
+        if select.with_clause.is_some() {
+            return because("WITH");
+        }
+        if select.limit_count.is_some() || select.limit_offset.is_some() {
+            return because("LIMIT or OFFSET");
+        }
+        let no_single =
+            "Views that do not select from a single table or view are not automatically updatable.";
+        let [from] = select.from_clause.as_slice() else { return Ok(no_single.to_owned()) };
+        let Some(NodeEnum::RangeVar(range)) = &from.node else { return Ok(no_single.to_owned()) };
+        if range.schemaname.is_empty() && self.cte_names.iter().any(|n| n.name == range.relname) {
+            return Ok(no_single.to_owned());
+        }
+        if has_call_that_forbids(select, &["agg"]) {
+            return Ok(
+                "Views that return aggregate functions are not automatically updatable.".to_owned()
+            );
+        }
+        if has_call_that_forbids(select, &["window"]) {
+            return Ok(
+                "Views that return window functions are not automatically updatable.".to_owned()
+            );
+        }
+        if has_call_that_forbids(select, &["set"]) {
+            return Ok(
+                "Views that return set-returning functions are not automatically updatable."
+                    .to_owned(),
+            );
+        }
+        let schema = (!range.schemaname.is_empty()).then_some(range.schemaname.as_str());
+        let base = match self.find_relation(schema, &range.relname) {
+            Some(Relation::Table(table)) => table,
+            _ => return Ok(no_single.to_owned()),
+        };
+        let fits = match base.kind {
+            catalog::TableKind::Table => true,
+            catalog::TableKind::View => base.query.as_ref().is_some_and(|q| q.updatable),
+            _ => false,
+        };
+        if !fits {
+            return Ok(no_single.to_owned());
+        }
+        let any = select.target_list.iter().any(|node| match &node.node {
+            Some(NodeEnum::ResTarget(t)) => {
+                matches!(inner(&t.val), Some(NodeEnum::ColumnRef(_)))
+            }
+            _ => false,
+        });
+        if !any {
+            return Ok(
+                "Views that have no updatable columns are not automatically updatable.".to_owned()
+            );
+        }
+        Ok(String::new())
+    }
+
+    fn is_updatable(&self, select: &pb::SelectStmt) -> Result<bool> {
+        Ok(self.why_not_updatable(select)?.is_empty())
+    }
+}
+
+/// Whether the target list calls an aggregate, a window function or a set-returning function.
+fn has_call_that_forbids(select: &pb::SelectStmt, kinds: &[&str]) -> bool {
+    select.target_list.iter().any(|node| {
+        let Some(target) = &node.node else { return false };
+        target.nodes().iter().any(|(inner, ..)| {
+            let pg_query::NodeRef::FuncCall(call) = inner else { return false };
+            let names = ast::strings(&call.funcname);
+            let name = names.last().copied().unwrap_or_default();
+            let window = call.over.is_some();
+            kinds.iter().any(|kind| match *kind {
+                "window" => window,
+                "agg" => !window && types::func::aggregates().iter().any(|a| a.name == name),
+                _ => types::func::functions_named(name).iter().any(|f| f.returns_set),
+            })
+        })
+    })
+}

@@ -1,0 +1,873 @@
+//! Views' queries written back as SQL, laid out as PostgreSQL lays them out (`pg_get_viewdef`). The
+//! grammar's tree gives the shape, a [`Record`] of its binding the names and expressions.
+//!
+//! Two forms: the *stored* one qualifies every relation, so that it means the same under any search
+//! path; the *shown* one leaves out what the session's search path finds. Names are looked up when
+//! printing, in the catalog of `naming`: so a query bound before a rename and printed after it
+//! follows the rename ([`renamed`]).
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use base::{Error, Result};
+use catalog::Snapshot;
+use catalog::definition::quote_ident;
+use pg_query::{NodeEnum, protobuf as pb};
+
+use crate::bind::record::{Part, Record, SelectRecord, address};
+use crate::bind::{Binder, ast, inner};
+use crate::expr::{Expr, SubqueryExpr, SubqueryKind};
+use crate::logical::Col;
+use crate::parse::parse;
+use crate::prepare::PrepareContext;
+use crate::print::{self, Names};
+
+/// PostgreSQL's steps of indentation.
+const STD: i32 = 8;
+const JOIN: i32 = 4;
+const VAR: i32 = 4;
+
+/// A view's query as PostgreSQL prints it, without the semicolon.
+///
+/// # Errors
+/// A query that can't be bound any more.
+pub fn print(cx: &PrepareContext<'_>, view: &catalog::Table, pretty: bool) -> Result<String> {
+    let Some(query) = &view.query else { return Err(Error::internal("a view without a query")) };
+    let names: Vec<String> = view.live_columns().map(|(_, c)| c.name.clone()).collect();
+    again(cx, &query.sql, |binder, record, select| {
+        let printer = Printer {
+            binder,
+            record,
+            naming: cx.catalog,
+            path: Some(cx.search_path),
+            pretty,
+            frames: RefCell::default(),
+            selects: selects_of(select),
+        };
+        printer.statement(select, Some(&names))
+    })
+}
+
+/// The stored text of a query under the names of another version of the catalog, with what it uses
+/// unchanged.
+///
+/// # Errors
+/// A query that can't be bound any more.
+pub fn renamed(
+    cx: &PrepareContext<'_>,
+    view: &catalog::Table,
+    naming: &Snapshot,
+) -> Result<String> {
+    let Some(query) = &view.query else { return Err(Error::internal("a view without a query")) };
+    let names: Vec<String> = view.live_columns().map(|(_, c)| c.name.clone()).collect();
+    again(cx, &query.sql, |binder, record, select| {
+        let printer = Printer { naming, ..Printer::stored(binder, record, select) };
+        printer.statement(select, Some(&names))
+    })
+}
+
+/// Binds a stored query again, recording it.
+fn again<R>(
+    cx: &PrepareContext<'_>,
+    sql: &str,
+    f: impl FnOnce(&Binder<'_>, &Record, &NodeEnum) -> Result<R>,
+) -> Result<R> {
+    let statements = parse(sql)?;
+    let Some(node) = statements.first().map(|s| &*s.node) else {
+        return Err(Error::internal("a view without a query"));
+    };
+    let NodeEnum::SelectStmt(select) = node else {
+        return Err(Error::internal("a view's query is not a SELECT"));
+    };
+    let mut binder = Binder::new(cx, sql, &[]);
+    binder.record = Some(Record::default());
+    binder.unfolded = true;
+    binder.holding(|b| b.select(select, None, true))?;
+    let record = binder.record.take().unwrap_or_default();
+    f(&binder, &record, node)
+}
+
+/// Text under construction.
+struct Out {
+    text: String,
+    indent: i32,
+}
+
+impl Out {
+    /// A keyword on a line of its own.
+    fn keyword(&mut self, word: &str, before: i32, after: i32, plus: i32) {
+        self.indent += before;
+        self.trim();
+        self.text.push('\n');
+        let spaces = self.indent.max(0) + plus;
+        self.text.extend(std::iter::repeat_n(' ', spaces.max(0) as usize));
+        self.text.push_str(word);
+        self.indent = (self.indent + after).max(0);
+    }
+
+    fn trim(&mut self) {
+        self.text.truncate(self.text.trim_end_matches(' ').len());
+    }
+
+    fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+}
+
+/// One query level's names.
+struct Frame {
+    select: SelectRecord,
+    /// Names of FROM as written, and as printed: unlike those of the levels outside.
+    names: Vec<(String, String)>,
+}
+
+/// See the module's documentation.
+pub(crate) struct Printer<'p, 'b> {
+    binder: &'p Binder<'b>,
+    record: &'p Record,
+    naming: &'p Snapshot,
+    /// Relations that need no schema; None: all get one.
+    path: Option<&'p [u32]>,
+    pretty: bool,
+    /// Levels around what is being printed, outermost first, with the indentation of each.
+    frames: RefCell<Vec<Frame>>,
+    /// All SELECTs inside, by address.
+    selects: HashMap<usize, &'p pb::SelectStmt>,
+}
+
+/// All SELECTs of a tree by their address.
+fn selects_of(node: &NodeEnum) -> HashMap<usize, &pb::SelectStmt> {
+    node.nodes()
+        .into_iter()
+        .filter_map(|(found, ..)| match found {
+            pg_query::NodeRef::SelectStmt(select) => Some((address(select), select)),
+            _ => None,
+        })
+        .collect()
+}
+
+impl<'p, 'b> Printer<'p, 'b> {
+    /// For the form that is kept.
+    pub(crate) fn stored(
+        binder: &'p Binder<'b>,
+        record: &'p Record,
+        root: &'p NodeEnum,
+    ) -> Printer<'p, 'b> {
+        Printer {
+            binder,
+            record,
+            naming: binder.cx.catalog,
+            path: None,
+            pretty: false,
+            frames: RefCell::default(),
+            selects: selects_of(root),
+        }
+    }
+
+    /// A whole query; `names`: of its columns.
+    pub(crate) fn statement(&self, node: &NodeEnum, names: Option<&[String]>) -> Result<String> {
+        match node {
+            NodeEnum::SelectStmt(select) => self.query(select, names, 0),
+            _ => Err(Error::internal("a view's query is not a SELECT")),
+        }
+    }
+
+    /// A subquery of an expression.
+    fn nested(&self, address: usize, indent: i32) -> Option<String> {
+        let select = self.selects.get(&address)?;
+        self.query(select, None, indent).ok()
+    }
+
+    fn query(
+        &self,
+        stmt: &pb::SelectStmt,
+        names: Option<&[String]>,
+        indent: i32,
+    ) -> Result<String> {
+        sched::check_stack()?;
+        let mut out = Out { text: String::new(), indent };
+        if let Some(with) = &stmt.with_clause {
+            self.with(with, &mut out)?;
+        }
+        if stmt.op > pb::SetOperation::SetopNone as i32 {
+            self.set_operation(stmt, names, &mut out)?;
+            self.set_order(stmt, &mut out)?;
+        } else if !stmt.values_lists.is_empty() {
+            out.indent += STD;
+            out.push(" ");
+            let values = self.values(stmt)?;
+            out.push(&values);
+            self.set_order(stmt, &mut out)?;
+        } else {
+            self.plain(stmt, names, &mut out)?;
+        }
+        self.limits(stmt, &mut out)?;
+        self.locks(stmt, &mut out)?;
+        let own = stmt.op <= pb::SetOperation::SetopNone as i32 && stmt.values_lists.is_empty();
+        if own {
+            self.frames.borrow_mut().pop();
+        }
+        Ok(out.text)
+    }
+
+    fn with(&self, with: &pb::WithClause, out: &mut Out) -> Result<()> {
+        out.indent += STD;
+        out.push(" ");
+        let mut word = if with.recursive { "WITH RECURSIVE " } else { "WITH " };
+        for node in &with.ctes {
+            let Some(NodeEnum::CommonTableExpr(cte)) = &node.node else { continue };
+            out.push(std::mem::replace(&mut word, ", "));
+            out.push(&quote_ident(&cte.ctename));
+            let columns = ast::strings(&cte.aliascolnames);
+            if !columns.is_empty() {
+                let list: Vec<String> = columns.iter().map(|c| quote_ident(c)).collect();
+                out.push(&format!("({})", list.join(", ")));
+            }
+            out.push(" AS ");
+            match pb::CteMaterialize::try_from(cte.ctematerialized) {
+                Ok(pb::CteMaterialize::Always) => out.push("MATERIALIZED "),
+                Ok(pb::CteMaterialize::Never) => out.push("NOT MATERIALIZED "),
+                _ => {}
+            }
+            out.push("(");
+            out.keyword("", 0, 0, 0);
+            let Some(NodeEnum::SelectStmt(select)) = inner(&cte.ctequery) else {
+                return Err(Error::unsupported("a view with a data-modifying WITH"));
+            };
+            let text = self.query(select, None, out.indent)?;
+            out.push(&text);
+            out.keyword("", 0, 0, 0);
+            out.push(")");
+        }
+        out.indent -= STD;
+        out.keyword("", 0, 0, 0);
+        Ok(())
+    }
+
+    fn plain(&self, stmt: &pb::SelectStmt, names: Option<&[String]>, out: &mut Out) -> Result<()> {
+        let Some(select) = self.record.selects.get(&address(stmt)) else {
+            return Err(Error::internal("a query that was not recorded"));
+        };
+        if select.odd {
+            return Err(Error::unsupported(
+                "a view with window functions, grouping sets or WITH TIES",
+            ));
+        }
+        self.enter(select.clone());
+        out.indent += STD;
+        out.push(" SELECT");
+        if let Some(on) = &select.distinct {
+            out.push(" DISTINCT");
+            if !on.is_empty() {
+                let list: Vec<String> = on
+                    .iter()
+                    .map(|t| self.sort_expression(&select.targets[*t].1, out.indent))
+                    .collect();
+                out.push(&format!(" ON ({})", list.join(", ")));
+            }
+        }
+        self.targets(select, names, out);
+        self.from(stmt, out)?;
+        if !select.conditions.is_empty() {
+            out.keyword(" WHERE ", -STD, STD, 1);
+            let condition = crate::bind::expr::and(select.conditions.clone());
+            let text = self.expr(&condition, out.indent);
+            out.push(&text);
+        }
+        if !select.groups.is_empty() {
+            out.keyword(" GROUP BY ", -STD, STD, 1);
+            let list: Vec<String> =
+                select.groups.iter().map(|g| self.sort_expression(g, out.indent)).collect();
+            out.push(&list.join(", "));
+        }
+        if let Some(having) = &select.having {
+            out.keyword(" HAVING ", -STD, STD, 0);
+            let text = self.expr(having, out.indent);
+            out.push(&text);
+        }
+        if !select.order.is_empty() {
+            out.keyword(" ORDER BY ", -STD, STD, 1);
+            let list: Vec<String> = select
+                .order
+                .iter()
+                .map(|(target, descending, nulls_first)| {
+                    let text = self.sort_expression(&select.targets[*target].1, out.indent);
+                    text + direction(*descending, *nulls_first)
+                })
+                .collect();
+            out.push(&list.join(", "));
+        }
+        Ok(())
+    }
+
+    /// A level's names: unlike those outside.
+    fn enter(&self, select: SelectRecord) {
+        let mut frames = self.frames.borrow_mut();
+        let mut names: Vec<(String, String)> = Vec::new();
+        for item in select.items.iter().filter(|i| i.name.is_some()) {
+            let name = item.name.clone().unwrap_or_default();
+            let taken = |n: &str| {
+                frames.iter().flat_map(|f| &f.names).any(|(_, used)| used == n)
+                    || names.iter().any(|(_, used)| used == n)
+            };
+            // A table that goes by its own name goes by its new one after a rename.
+            let plain = match self.naming.relation_by_oid(item.oid) {
+                Some(relation) if item.schema.is_some() => relation_name(&relation),
+                _ => name.clone(),
+            };
+            let mut shown = plain.clone();
+            let mut n = 1;
+            while taken(&shown) {
+                shown = format!("{plain}_{n}");
+                n += 1;
+            }
+            names.push((name, shown));
+        }
+        frames.push(Frame { select, names });
+    }
+
+    fn targets(&self, select: &SelectRecord, names: Option<&[String]>, out: &mut Out) {
+        let mut last_was_multiline = false;
+        for (n, (name, e)) in select.targets[..select.visible].iter().enumerate() {
+            out.push(if n == 0 { " " } else { ", " });
+            let name = names.and_then(|names| names.get(n)).unwrap_or(name);
+            let mut text = match e {
+                Expr::Column(col, _) => match self.variable(*col) {
+                    Some((text, column)) if column == *name => text,
+                    Some((text, _)) => format!("{text} AS {}", quote_ident(name)),
+                    None => format!("{} AS {}", self.expr(e, out.indent), quote_ident(name)),
+                },
+                _ => format!("{} AS {}", self.expr(e, out.indent), quote_ident(name)),
+            };
+            // As PostgreSQL: no name where none was given and none is needed.
+            if name == "?column?" && names.is_none() {
+                text = text.trim_end_matches(" AS \"?column?\"").to_owned();
+            }
+            if text.starts_with('\n') {
+                out.trim();
+            } else if n > 0 {
+                out.keyword("", -STD, STD, VAR);
+            }
+            last_was_multiline |= text.contains('\n');
+            out.push(&text);
+        }
+        let _ = last_was_multiline;
+    }
+
+    fn from(&self, stmt: &pb::SelectStmt, out: &mut Out) -> Result<()> {
+        for (n, node) in stmt.from_clause.iter().enumerate() {
+            if n == 0 {
+                out.keyword(" FROM ", -STD, STD, 2);
+                self.from_item(node, out)?;
+                continue;
+            }
+            out.push(", ");
+            let mut item = Out { text: String::new(), indent: out.indent };
+            self.from_item(node, &mut item)?;
+            if item.text.starts_with('\n') {
+                out.trim();
+            } else {
+                out.keyword("", -STD, STD, VAR);
+            }
+            out.push(&item.text);
+        }
+        Ok(())
+    }
+
+    /// The printed name of a FROM item of the innermost level.
+    fn refname(&self, name: &str) -> String {
+        let frames = self.frames.borrow();
+        let found = frames.last().and_then(|f| f.names.iter().find(|(n, _)| n == name));
+        found.map_or_else(|| name.to_owned(), |(_, shown)| shown.clone())
+    }
+
+    fn columns_of_alias(alias: Option<&pb::Alias>) -> String {
+        let names: Vec<String> = alias
+            .map(|a| ast::strings(&a.colnames).iter().map(|c| quote_ident(c)).collect())
+            .unwrap_or_default();
+        if names.is_empty() { String::new() } else { format!("({})", names.join(", ")) }
+    }
+
+    fn from_item(&self, node: &pb::Node, out: &mut Out) -> Result<()> {
+        match &node.node {
+            Some(NodeEnum::RangeVar(range)) => self.range_var(range, out),
+            Some(NodeEnum::RangeSubselect(sub)) => {
+                let Some(NodeEnum::SelectStmt(select)) = inner(&sub.subquery) else {
+                    return Err(Error::unsupported("a view with this subquery"));
+                };
+                if sub.lateral {
+                    out.push("LATERAL ");
+                }
+                let alias = sub.alias.as_ref();
+                let name = alias.map_or("", |a| a.aliasname.as_str());
+                let text = self.query(select, None, out.indent)?;
+                out.push(&format!(
+                    "({text}) {}{}",
+                    quote_ident(&self.refname(name)),
+                    Self::columns_of_alias(alias)
+                ));
+                Ok(())
+            }
+            Some(NodeEnum::RangeFunction(f)) => {
+                let call = self.record.exprs.get(&(function_address(f), Part::Call));
+                let Some([call]) = call.map(Vec::as_slice) else {
+                    return Err(Error::unsupported("a view with this function in FROM"));
+                };
+                if f.lateral {
+                    out.push("LATERAL ");
+                }
+                let text = self.expr(call, out.indent);
+                out.push(&text);
+                if f.ordinality {
+                    out.push(" WITH ORDINALITY");
+                }
+                let own = self.function_alias(call);
+                let name = f.alias.as_ref().map_or(own.as_str(), |a| &a.aliasname);
+                let shown = quote_ident(&self.refname(name));
+                let columns = Self::columns_of_alias(f.alias.as_ref());
+                let columns = if columns.is_empty() && !f.ordinality {
+                    format!("({})", quote_ident(name))
+                } else if columns.is_empty() {
+                    format!("({}, ordinality)", quote_ident(name))
+                } else {
+                    columns
+                };
+                out.push(&format!(" {shown}{columns}"));
+                Ok(())
+            }
+            Some(NodeEnum::JoinExpr(join)) => self.join(join, out),
+            _ => Err(Error::unsupported("a view with this FROM item")),
+        }
+    }
+
+    fn function_alias(&self, call: &Expr) -> String {
+        match call {
+            Expr::Call { function, .. } => function.name.to_owned(),
+            _ => String::new(),
+        }
+    }
+
+    fn range_var(&self, range: &pb::RangeVar, out: &mut Out) -> Result<()> {
+        let alias = range.alias.as_ref();
+        let written = alias.map_or(range.relname.as_str(), |a| &a.aliasname);
+        let shown = self.refname(written);
+        let oid = {
+            let frames = self.frames.borrow();
+            let items = frames.last().map(|f| f.select.items.clone()).unwrap_or_default();
+            items.iter().find(|i| i.name.as_deref() == Some(written)).map_or(0, |i| i.oid)
+        };
+        let (text, own) = match self.naming.relation_by_oid(oid) {
+            Some(relation) => (self.relation(&relation), relation_name(&relation)),
+            None if oid != 0 => {
+                let schema = match range.schemaname.as_str() {
+                    "" => "pg_catalog",
+                    other => other,
+                };
+                let plain = quote_ident(&range.relname);
+                let text = match self.path {
+                    Some(_) if schema == "pg_catalog" => plain,
+                    _ => format!("{}.{plain}", quote_ident(schema)),
+                };
+                (text, range.relname.clone())
+            }
+            // A WITH query.
+            None => (quote_ident(&range.relname), range.relname.clone()),
+        };
+        if !range.inh {
+            out.push("ONLY ");
+        }
+        out.push(&text);
+        let columns = Self::columns_of_alias(alias);
+        if shown != own || !columns.is_empty() {
+            out.push(&format!(" {}{columns}", quote_ident(&shown)));
+        }
+        Ok(())
+    }
+
+    /// A relation's name, with its schema where it needs one.
+    fn relation(&self, relation: &catalog::snapshot::Relation) -> String {
+        let name = relation_name(relation);
+        let schema = relation_schema(relation);
+        if let Some(path) = self.path
+            && self.naming.relation(path, None, &name).map(|r| r.oid()) == Some(relation.oid())
+        {
+            return quote_ident(&name);
+        }
+        match self.naming.schema(schema) {
+            Some(s) => format!("{}.{}", quote_ident(&s.name), quote_ident(&name)),
+            None => quote_ident(&name),
+        }
+    }
+
+    fn join(&self, join: &pb::JoinExpr, out: &mut Out) -> Result<()> {
+        let (Some(left), Some(right)) = (&join.larg, &join.rarg) else {
+            return Err(Error::internal("a join without two sides"));
+        };
+        if join.alias.is_some() {
+            return Err(Error::unsupported("a view with an alias for a join"));
+        }
+        let nested = matches!(right.node, Some(NodeEnum::JoinExpr(_)));
+        let paren = !self.pretty;
+        if paren {
+            out.push("(");
+        }
+        self.from_item(left, out)?;
+        let quals = self.record.exprs.get(&(address(join), Part::On));
+        let using = self.using(join);
+        let has = quals.is_some_and(|q| !q.is_empty()) || !using.is_empty();
+        let word = match pb::JoinType::try_from(join.jointype) {
+            Ok(pb::JoinType::JoinLeft) => " LEFT JOIN ",
+            Ok(pb::JoinType::JoinRight) => " RIGHT JOIN ",
+            Ok(pb::JoinType::JoinFull) => " FULL JOIN ",
+            _ if has => " JOIN ",
+            _ => " CROSS JOIN ",
+        };
+        out.keyword(word, -STD, STD, JOIN);
+        let inside = self.pretty && nested;
+        if inside {
+            out.push("(");
+        }
+        self.from_item(right, out)?;
+        if inside {
+            out.push(")");
+        }
+        if !using.is_empty() {
+            let list: Vec<String> = using.iter().map(|c| quote_ident(c)).collect();
+            out.push(&format!(" USING ({})", list.join(", ")));
+        } else if let Some(quals) = quals.filter(|q| !q.is_empty()) {
+            let condition = crate::bind::expr::and(quals.clone());
+            let text = self.expr(&condition, out.indent);
+            out.push(" ON ");
+            let text = if self.pretty { text } else { format!("({text})") };
+            out.push(&text);
+        } else if word != " CROSS JOIN " {
+            out.push(" ON TRUE");
+        }
+        if paren {
+            out.push(")");
+        }
+        Ok(())
+    }
+
+    /// The columns of USING; of NATURAL, what both sides have.
+    fn using(&self, join: &pb::JoinExpr) -> Vec<String> {
+        if !join.is_natural {
+            return ast::owned_strings(&join.using_clause);
+        }
+        let noted = self.record.exprs.get(&(address(join), Part::Call));
+        let name = |e: &Expr| match e {
+            Expr::Column(col, _) => Some(self.binder.vars[usize::from(*col)].name.clone()),
+            _ => None,
+        };
+        noted.into_iter().flatten().filter_map(name).collect()
+    }
+
+    fn values(&self, stmt: &pb::SelectStmt) -> Result<String> {
+        let mut rows = Vec::with_capacity(stmt.values_lists.len());
+        for n in 0..stmt.values_lists.len() {
+            let Some(row) = self.record.exprs.get(&(address(stmt), Part::Row(n))) else {
+                return Err(Error::internal("VALUES that were not recorded"));
+            };
+            let list: Vec<String> = row.iter().map(|e| self.expr(e, 0)).collect();
+            rows.push(format!("({})", list.join(",")));
+        }
+        Ok(format!("VALUES {}", rows.join(", ")))
+    }
+
+    fn set_operation(
+        &self,
+        stmt: &pb::SelectStmt,
+        names: Option<&[String]>,
+        out: &mut Out,
+    ) -> Result<()> {
+        let (Some(left), Some(right)) = (&stmt.larg, &stmt.rarg) else {
+            return Err(Error::internal("a set operation without two sides"));
+        };
+        let nested = |s: &pb::SelectStmt| is_nested(s);
+        let paren = nested(left) && !(left.op == stmt.op && left.all == stmt.all);
+        if paren {
+            out.push("(");
+            out.keyword("", STD, 0, 0);
+        }
+        self.set_side(left, names, out)?;
+        let back = if paren { -STD } else { 0 };
+        out.keyword(if paren { ") " } else { "" }, back, 0, 0);
+        out.push(match pb::SetOperation::try_from(stmt.op) {
+            Ok(pb::SetOperation::SetopIntersect) => "INTERSECT ",
+            Ok(pb::SetOperation::SetopExcept) => "EXCEPT ",
+            _ => "UNION ",
+        });
+        if stmt.all {
+            out.push("ALL ");
+        }
+        let paren = nested(right);
+        let step = if paren { STD } else { 0 };
+        if paren {
+            out.push("(");
+        }
+        out.keyword("", step, 0, 0);
+        self.set_side(right, names, out)?;
+        out.indent -= step;
+        if paren {
+            out.keyword(")", 0, 0, 0);
+        }
+        Ok(())
+    }
+
+    fn set_side(
+        &self,
+        stmt: &pb::SelectStmt,
+        names: Option<&[String]>,
+        out: &mut Out,
+    ) -> Result<()> {
+        if is_nested(stmt) {
+            return self.set_operation(stmt, names, out);
+        }
+        let text = self.query(stmt, names, out.indent)?;
+        let paren = stmt.with_clause.is_some()
+            || !stmt.sort_clause.is_empty()
+            || !stmt.locking_clause.is_empty()
+            || stmt.limit_count.is_some()
+            || stmt.limit_offset.is_some();
+        out.push(&if paren { format!("({text})") } else { text });
+        Ok(())
+    }
+
+    /// ORDER BY of a set operation or VALUES: names and numbers of columns.
+    fn set_order(&self, stmt: &pb::SelectStmt, out: &mut Out) -> Result<()> {
+        if stmt.sort_clause.is_empty() {
+            return Ok(());
+        }
+        out.keyword(" ORDER BY ", -STD, STD, 1);
+        let mut list = Vec::with_capacity(stmt.sort_clause.len());
+        for node in &stmt.sort_clause {
+            let Some(NodeEnum::SortBy(sort)) = &node.node else { continue };
+            let text = match inner(&sort.node) {
+                Some(NodeEnum::ColumnRef(c)) => {
+                    quote_ident(c.fields.last().map_or("", ast::string))
+                }
+                Some(NodeEnum::AConst(c)) => crate::bind::define::const_text(c).unwrap_or_default(),
+                _ => return Err(Error::unsupported("a view with this ORDER BY")),
+            };
+            let descending = sort.sortby_dir == pb::SortByDir::SortbyDesc as i32;
+            let nulls_first = match pb::SortByNulls::try_from(sort.sortby_nulls) {
+                Ok(pb::SortByNulls::SortbyNullsFirst) => true,
+                Ok(pb::SortByNulls::SortbyNullsLast) => false,
+                _ => descending,
+            };
+            list.push(text + direction(descending, nulls_first));
+        }
+        out.push(&list.join(", "));
+        Ok(())
+    }
+
+    fn limits(&self, stmt: &pb::SelectStmt, out: &mut Out) -> Result<()> {
+        for (part, word) in [(Part::Offset, " OFFSET "), (Part::Limit, " LIMIT ")] {
+            if let Some([e]) = self.record.exprs.get(&(address(stmt), part)).map(Vec::as_slice) {
+                out.keyword(word, -STD, STD, 0);
+                let text = self.limit(e);
+                out.push(&text);
+            }
+        }
+        Ok(())
+    }
+
+    fn limit(&self, e: &Expr) -> String {
+        match e {
+            Expr::Const(types::Datum::Int8(n), _) if *n >= 0 => {
+                if *n <= i64::from(i32::MAX) {
+                    n.to_string()
+                } else {
+                    format!("'{n}'::bigint")
+                }
+            }
+            e => {
+                let names = Here { printer: self, indent: 0 };
+                self.printer(&names, 0).outer(e)
+            }
+        }
+    }
+
+    fn locks(&self, stmt: &pb::SelectStmt, out: &mut Out) -> Result<()> {
+        if stmt.locking_clause.is_empty() {
+            return Ok(());
+        }
+        let _ = out;
+        Err(Error::unsupported("a view with FOR UPDATE"))
+    }
+
+    /// An expression of GROUP BY and ORDER BY.
+    fn sort_expression(&self, e: &Expr, indent: i32) -> String {
+        let text = self.expr(e, indent);
+        match e {
+            Expr::Const(..) => text,
+            Expr::Column(col, _) if self.variable(*col).is_some() => text,
+            Expr::Column(..) => format!("({text})"),
+            Expr::Call { .. } if self.pretty || !text.starts_with('(') => format!("({text})"),
+            _ if self.pretty => format!("({text})"),
+            _ => text,
+        }
+    }
+
+    fn expr(&self, e: &Expr, indent: i32) -> String {
+        let names = Here { printer: self, indent };
+        self.printer(&names, indent).print(e)
+    }
+
+    fn printer<'n>(&'n self, names: &'n Here<'n, 'p, 'b>, indent: i32) -> print::Printer<'n, 'b> {
+        print::Printer {
+            binder: self.binder,
+            pretty: self.pretty,
+            by_oid: self.path.is_none(),
+            names: Some(names),
+            indent: indent.max(0) as usize,
+        }
+    }
+
+    /// A column of FROM with its table's name, and its own name; None for aggregates and the like.
+    fn variable(&self, col: Col) -> Option<(String, String)> {
+        let frames = self.frames.borrow();
+        for frame in frames.iter().rev() {
+            for item in frame.select.items.iter().filter(|i| i.name.is_some()) {
+                let is_it = |e: &Expr| matches!(e, Expr::Column(c, _) if *c == col);
+                let Some(at) = item.columns.iter().position(|c| is_it(&c.expr)) else { continue };
+                let written = item.name.as_deref().unwrap_or_default();
+                let shown = frame.names.iter().find(|(n, _)| n == written).map(|(_, s)| s.clone());
+                let column = self.column_name(item.oid, &item.columns[at].name, col);
+                let table = quote_ident(shown.as_deref().unwrap_or(written));
+                return Some((format!("{table}.{}", quote_ident(&column)), column));
+            }
+        }
+        None
+    }
+
+    /// A column's name in the catalog that names come from.
+    fn column_name(&self, oid: u32, written: &str, col: Col) -> String {
+        let origin = self.binder.vars[usize::from(col)].origin;
+        if let Some((table, number)) = origin
+            && table == oid
+            && let Some(old) = self.binder.cx.catalog.table(table)
+            && let Some(new) = self.naming.table(table)
+        {
+            let at = usize::from(number) - 1;
+            let unchanged = old.columns.get(at).is_some_and(|c| c.name == written);
+            if let (true, Some(column)) = (unchanged, new.columns.get(at)) {
+                return column.name.clone();
+            }
+        }
+        written.to_owned()
+    }
+}
+
+fn relation_name(relation: &catalog::snapshot::Relation) -> String {
+    use catalog::snapshot::Relation::{Index, Sequence, Table};
+    match relation {
+        Table(t) => t.name.clone(),
+        Index(i) => i.name.clone(),
+        Sequence(s) => s.name.clone(),
+    }
+}
+
+fn relation_schema(relation: &catalog::snapshot::Relation) -> u32 {
+    use catalog::snapshot::Relation::{Index, Sequence, Table};
+    match relation {
+        Table(t) => t.schema,
+        Index(i) => i.schema,
+        Sequence(s) => s.schema,
+    }
+}
+
+fn function_address(f: &pb::RangeFunction) -> usize {
+    address(f)
+}
+
+/// A set operation that is part of another one.
+fn is_nested(stmt: &pb::SelectStmt) -> bool {
+    stmt.op > pb::SetOperation::SetopNone as i32
+        && stmt.sort_clause.is_empty()
+        && stmt.limit_count.is_none()
+        && stmt.limit_offset.is_none()
+        && stmt.with_clause.is_none()
+}
+
+fn direction(descending: bool, nulls_first: bool) -> &'static str {
+    match (descending, nulls_first) {
+        (false, false) => "",
+        (false, true) => " NULLS FIRST",
+        (true, true) => " DESC",
+        (true, false) => " DESC NULLS LAST",
+    }
+}
+
+/// Names at one place of a query.
+struct Here<'h, 'p, 'b> {
+    printer: &'h Printer<'p, 'b>,
+    indent: i32,
+}
+
+impl Names for Here<'_, '_, '_> {
+    fn column(&self, col: Col) -> Option<String> {
+        if let Some((text, _)) = self.printer.variable(col) {
+            return Some(text);
+        }
+        let agg = {
+            let frames = self.printer.frames.borrow();
+            frames
+                .iter()
+                .rev()
+                .flat_map(|f| &f.select.aggs)
+                .find(|(c, _)| *c == col)
+                .map(|(_, a)| a.clone())
+        }?;
+        let p = self.printer;
+        let args: Vec<String> = agg.args.iter().map(|a| p.expr(a, self.indent)).collect();
+        let mut text = match args.is_empty() {
+            true => "*".to_owned(),
+            false => args.join(", "),
+        };
+        if agg.distinct {
+            text = format!("DISTINCT {text}");
+        }
+        if !agg.order.is_empty() {
+            let keys: Vec<String> = agg
+                .order
+                .iter()
+                .map(|k| {
+                    p.sort_expression(&k.expr, self.indent) + direction(k.descending, k.nulls_first)
+                })
+                .collect();
+            text = format!("{text} ORDER BY {}", keys.join(", "));
+        }
+        let mut out = format!("{}({text})", quote_ident(agg.aggregate.name));
+        if let Some(filter) = &agg.filter {
+            out += &format!(" FILTER (WHERE {})", p.expr(filter, self.indent));
+        }
+        Some(out)
+    }
+
+    fn subquery(&self, subquery: &SubqueryExpr) -> Option<String> {
+        let p = self.printer;
+        let record = p.record.sublinks.get(&subquery.plan)?;
+        // The tree's nodes are found again by walking from the record's address.
+        let text = p.nested(record.select, self.indent)?;
+        Some(match &subquery.kind {
+            SubqueryKind::Exists => format!("(EXISTS ({text}))"),
+            SubqueryKind::Array => format!("ARRAY({text})"),
+            SubqueryKind::Scalar => format!("({text})"),
+            SubqueryKind::Compare { all, .. } => {
+                let left: Vec<String> =
+                    record.left.iter().map(|e| p.expr(e, self.indent)).collect();
+                let left = match left.as_slice() {
+                    [one] => one.clone(),
+                    several => format!("({})", several.join(", ")),
+                };
+                let word = match (record.operator.as_str(), all) {
+                    ("=", false) => "IN".to_owned(),
+                    (op, false) => format!("{op} ANY"),
+                    (op, true) => format!("{op} ALL"),
+                };
+                format!("({left} {word} ({text}))")
+            }
+        })
+    }
+}
