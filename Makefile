@@ -4,7 +4,7 @@ PORT ?= 5432
 HTTP_PORT ?= 8432
 DATA ?= ./data
 
-.PHONY: run test diff bench bench-watch lab incident locks crash resize tidy docs loom shuttle
+.PHONY: run test diff bench bench-watch bench-sessions storm lab incident locks crash resize tidy docs loom shuttle
 
 run:
 	@scripts/need build
@@ -28,6 +28,12 @@ bench:
 	@scripts/need build clients
 	cargo build --release --quiet -p threadgres
 	cargo xtask bench $(BENCH)
+
+# What sessions cost, idle and at work: one table, about ten minutes. Shorter: make bench-sessions SESSIONS=--quick
+bench-sessions:
+	@scripts/need build clients
+	cargo build --release --quiet -p threadgres
+	target/release/threadgres lab sessions -o bench/results/sessions.md $(SESSIONS)
 
 # The laboratory, all of it, in under ten minutes on two cores: loads on PostgreSQL 15 and Threadgres,
 # fits, locks, simulator, and the report, which a test opens in a browser.

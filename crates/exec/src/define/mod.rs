@@ -20,6 +20,7 @@ mod truncate;
 
 use std::sync::Arc;
 
+use base::faults::{self, Fault};
 use base::{Error, Oid, Result};
 use catalog::Table;
 use sql::Prepared;
@@ -76,6 +77,7 @@ pub fn run(
         Utility::Checkpoint => cx.engine.storage.checkpoint()?,
         _ => return Err(Error::internal("the session's statement reached the executor")),
     }
+    faults::reach(Fault::Define)?;
     Ok(Outcome::default())
 }
 

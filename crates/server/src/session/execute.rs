@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use base::faults::{self, Fault};
 use base::{Fork, Oid, RelId, Result, err};
 use catalog::{Snapshot, Table};
 use exec::context::{self, Execution, Outcome};
@@ -51,6 +52,7 @@ impl State {
         f: impl FnOnce(&sql::PlanCache, &PrepareContext<'_>) -> Result<R>,
     ) -> Result<(R, u64)> {
         let catalog = self.take_view();
+        faults::reach(Fault::Plan)?;
         self.settings.resolve_path(&catalog, &self.user);
         let old = self.older_than_an_index().map(|csn| Arc::new(catalog.for_snapshot(csn)));
         let engine = &self.server.engine;
