@@ -74,6 +74,13 @@ resize:
 	@scripts/need build clients
 	RESIZE_SECONDS=60 cargo test -p threadgres --test resize -- --nocapture
 
+# 100,000 clients that come and go, 10,000 that are killed, 10,000 at once; faults by the thousand and
+# crashes by the hundred. The limit on open files must allow 10,200 (ulimit -n).
+storm:
+	@scripts/need build clients
+	STORM_CONNECTS=100000 STORM_KILLS=10000 STORM_BURST=10000 FAULTS_EACH=100 FAULTS_CRASHES=30 \
+		cargo test -p threadgres --test storm --test faults -- --nocapture --test-threads 1
+
 tidy:
 	cargo xtask tidy
 

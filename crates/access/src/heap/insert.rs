@@ -98,7 +98,9 @@ impl Heap {
         need: usize,
         bytes: usize,
     ) -> Result<WriteGuard> {
+        // Another worker's vacuum may have cut the file since.
         if let Some(block) = hint.block.take()
+            && block < self.storage.block_count(self.rel, Fork::Main)?
             && !self.state.space.is_target(block)
         {
             let guard = self.pin(block)?.write();
@@ -131,7 +133,13 @@ impl Heap {
 
     fn pin_taken(&self, taken: Taken) -> Result<storage::Pinned> {
         let id = PageId::main(self.rel, taken.block);
-        if taken.fresh { self.storage.pool.pin_new(id) } else { self.storage.pool.pin(id) }
+        if !taken.fresh {
+            return self.storage.pool.pin(id);
+        }
+        let mut arrival = Arrival { space: &self.state.space, block: taken.block, arrived: false };
+        let pinned = self.storage.pool.pin_new(id)?;
+        arrival.arrived = true;
+        Ok(pinned)
     }
 
     /// A page, latched, with at least `need` bytes of room; not `except`.
@@ -288,6 +296,19 @@ impl<'a> Extender<'a> {
 impl Drop for Extender<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// A fresh page on its way into memory.
+struct Arrival<'a> {
+    space: &'a Space,
+    block: u32,
+    arrived: bool,
+}
+
+impl Drop for Arrival<'_> {
+    fn drop(&mut self) {
+        self.space.fresh_arrived(self.block, self.arrived);
     }
 }
 

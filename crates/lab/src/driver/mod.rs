@@ -291,7 +291,7 @@ pub(crate) fn cpu_of(whose: UsageWho) -> f64 {
 ///
 /// # Errors
 /// The system allows fewer.
-pub(crate) fn allow_descriptors(clients: u32) -> Result<()> {
+pub fn allow_descriptors(clients: u32) -> Result<()> {
     let need = u64::from(clients) + 100;
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)
         .map_err(|e| Error::new(format!("the limit on open files can't be read: {e}")))?;

@@ -73,14 +73,14 @@ impl State {
     }
 
     /// Keeps the last places for superusers.
-    fn check_reserved(&self) -> Result<()> {
+    fn check_reserved(&mut self) -> Result<()> {
         let reserved = live_int(setting::SUPERUSER_RESERVED_CONNECTIONS) as usize;
         let free = self.server.max_connections().saturating_sub(self.server.sessions.count());
-        let superuser = || {
-            let catalog = self.catalog_tx.view();
-            catalog.roles().any(|r| r.oid == self.role && r.superuser)
-        };
-        if free >= reserved || superuser() {
+        if free >= reserved {
+            return Ok(());
+        }
+        let catalog = self.catalog_tx.view();
+        if catalog.roles().any(|r| r.oid == self.role && r.superuser) {
             return Ok(());
         }
         let message =
