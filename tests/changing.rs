@@ -77,7 +77,8 @@ fn a_sessions_model_is_that_of_its_beginning() {
     let server = Server::start(&data, &[]);
     let threads = || {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", server.pid())).expect("it runs");
-        let names = tasks.flatten().filter_map(|t| std::fs::read_to_string(t.path().join("comm")).ok());
+        let names =
+            tasks.flatten().filter_map(|t| std::fs::read_to_string(t.path().join("comm")).ok());
         names.filter(|name| name.trim() == "session").count()
     };
     let mut pooled = Raw::connect(server.port);
@@ -103,11 +104,15 @@ fn places_come_and_go_while_sessions_are_there() {
         let lines = raw.talk(&startup(196_608, &[("user", "postgres"), ("database", "postgres")]));
         lines.contains(&"E FATAL 53300 sorry, too many clients already".to_owned())
     };
-    sessions.push(Client::connect(server.port).expect("the last place, which a superuser may have"));
+    sessions
+        .push(Client::connect(server.port).expect("the last place, which a superuser may have"));
     assert!(too_many(server.port));
     let mut change = |value: &str| {
         let admin = sessions.last_mut().expect("five are there");
-        for sql in [format!("ALTER SYSTEM SET max_connections = {value}"), "SELECT pg_reload_conf()".into()] {
+        for sql in [
+            format!("ALTER SYSTEM SET max_connections = {value}"),
+            "SELECT pg_reload_conf()".into(),
+        ] {
             let answer = admin.query(&sql).expect("the session goes on");
             assert!(answer.error.is_none(), "{sql}: {:?}", answer.error);
         }
@@ -131,7 +136,8 @@ fn places_come_and_go_while_sessions_are_there() {
 fn contexts_are_true() {
     let dir = TempDir::new("changing-contexts");
     let server = Server::start(&dir.path().join("data"), &[]);
-    let at_start = server.query("SELECT name FROM pg_settings WHERE context = 'postmaster' ORDER BY 1");
+    let at_start =
+        server.query("SELECT name FROM pg_settings WHERE context = 'postmaster' ORDER BY 1");
     assert_eq!(at_start.lines().collect::<Vec<_>>(), AT_START);
     set(&server, "log_min_duration_statement", "0");
     server.query("SELECT 'a statement to be logged'");

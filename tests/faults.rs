@@ -100,7 +100,8 @@ impl Shared {
             self.well.fetch_add(1, Ordering::Relaxed);
             return true;
         };
-        let fault = text == "internal error; the log has the details" || text.contains("fault point");
+        let fault =
+            text == "internal error; the log has the details" || text.contains("fault point");
         if code == "XX000" && fault {
             self.failed.fetch_add(1, Ordering::Relaxed);
         } else {
@@ -168,7 +169,9 @@ impl<'a> Session<'a> {
                 self.run(&format!("SELECT * FROM accounts WHERE id BETWEEN {a} AND {}", a + 30));
             }
             3 => {
-                self.run(&format!("SELECT id FROM accounts WHERE id < {a} ORDER BY filler, balance LIMIT 5"));
+                self.run(&format!(
+                    "SELECT id FROM accounts WHERE id < {a} ORDER BY filler, balance LIMIT 5"
+                ));
             }
             4 => self.copy(next),
             5 => {
@@ -212,8 +215,10 @@ impl<'a> Session<'a> {
 
 /// Sets `debug_faults`, though the statements that do it may fail, too.
 fn arm(admin: &mut Client, faults: &str) {
-    for sql in [format!("ALTER SYSTEM SET debug_faults = '{faults}'"), "SELECT pg_reload_conf()".to_owned()]
-    {
+    for sql in [
+        format!("ALTER SYSTEM SET debug_faults = '{faults}'"),
+        "SELECT pg_reload_conf()".to_owned(),
+    ] {
         for attempt in 0.. {
             let answer = admin.query(&sql).expect("the session goes on");
             match answer.error {
@@ -289,7 +294,11 @@ fn a_panic_in_a_statement_ends_that_statement_and_nothing_else() {
         (idle, held, points)
     });
     let unexpected = std::mem::take(&mut *shared.unexpected());
-    assert!(unexpected.is_empty(), "errors that no fault explains: {:#?}", &unexpected[..unexpected.len().min(10)]);
+    assert!(
+        unexpected.is_empty(),
+        "errors that no fault explains: {:#?}",
+        &unexpected[..unexpected.len().min(10)]
+    );
     println!("{} statements ended by faults at {total:?}", shared.failed.load(Ordering::Relaxed));
     total.sort_unstable();
     let nothing = Footprint {

@@ -195,7 +195,9 @@ fn sessions_that_come_go_and_die_leave_nothing_behind() {
 
     footprint::await_same(&server, &mut asking, before);
     let grown = footprint::resident_kib(server.pid()) - resident;
-    println!("{connects} connects, {kills} kills, {updates} updates meanwhile; {before:?}, {grown} KiB more");
+    println!(
+        "{connects} connects, {kills} kills, {updates} updates meanwhile; {before:?}, {grown} KiB more"
+    );
     assert!(grown < 24 << 10, "the server grew by {grown} KiB");
     let done = asking.query("SELECT sum(n)::bigint FROM steady").expect("an answer");
     assert_eq!(done.rows[0][0].as_deref(), Some(updates.to_string().as_str()));

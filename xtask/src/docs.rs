@@ -56,7 +56,8 @@ fn faults(text: &str) -> String {
     for row in rows(text) {
         let fields: Vec<&str> = row.splitn(3, '|').map(str::trim).collect();
         let [name, section, what] = fields[..] else { continue };
-        let ends = if section == "critical" { "the server, which recovers" } else { "the statement" };
+        let ends =
+            if section == "critical" { "the server, which recovers" } else { "the statement" };
         let _ = writeln!(out, "| `{name}` | {ends} | {what} |");
     }
     out

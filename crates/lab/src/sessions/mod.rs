@@ -213,11 +213,9 @@ impl<'a> Bench<'a> {
     fn connects(&mut self) -> Result<()> {
         let [mut ours, mut null, mut postgres] = [const { Vec::new() }; 3];
         for _ in 0..self.plan.repetitions {
-            for (server, rates) in [
-                (&self.ours, &mut ours),
-                (&self.null, &mut null),
-                (&self.postgres, &mut postgres),
-            ] {
+            for (server, rates) in
+                [(&self.ours, &mut ours), (&self.null, &mut null), (&self.postgres, &mut postgres)]
+            {
                 self.check_stop()?;
                 rates.push(connects::rate(&server.address(), CONNECTING, self.plan.time)?);
             }
@@ -267,7 +265,10 @@ impl<'a> Bench<'a> {
         for clients in self.plan.updates.clone() {
             let figures = self.point(&points, clients)?;
             all.extend(figures[0].as_ref().map(|f| f.tps));
-            let what = format!("tpcb-like, scale {scale}, {} clients, a second", table::thousands(clients));
+            let what = format!(
+                "tpcb-like, scale {scale}, {} clients, a second",
+                table::thousands(clients)
+            );
             self.table.add(Row::throughput(what, figures, "", None));
         }
         let least = all.iter().copied().fold(f64::INFINITY, f64::min);

@@ -39,7 +39,12 @@ impl Points {
     ///
     /// # Errors
     /// There is none of that name.
-    pub fn new(workload: &str, scale: u32, time: Duration, stop: Arc<AtomicBool>) -> Result<Points> {
+    pub fn new(
+        workload: &str,
+        scale: u32,
+        time: Duration,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Points> {
         let program = Workload::find(workload)?.compile()?;
         Ok(Points { name: workload.to_owned(), program, scale, time, stop })
     }
@@ -61,8 +66,7 @@ impl Points {
             variables: &[("scale", Value::Int(self.scale.into()))],
         };
         let outcome = driver::run(&load, &self.stop, |_| Ok(()))?;
-        let outcome =
-            outcome.ok_or_else(|| Error::new("interrupted").exit(Exit::Interrupted))?;
+        let outcome = outcome.ok_or_else(|| Error::new("interrupted").exit(Exit::Interrupted))?;
         let (tally, shown) = (&outcome.tally, address.shown());
         if let Some((code, count)) = tally.errors.first_key_value() {
             let name = &self.name;

@@ -104,12 +104,7 @@ impl Mapping {
 
     /// Makes the number of buckets fit a pool of `frames`, and changes that of partitions. Locks all
     /// partitions for the time it takes to link the pages anew. One caller at a time.
-    pub(super) fn resize(
-        &self,
-        frames: usize,
-        partitions: usize,
-        all: &[Frame],
-    ) -> io::Result<()> {
+    pub(super) fn resize(&self, frames: usize, partitions: usize, all: &[Frame]) -> io::Result<()> {
         let (old_partitions, partitions) = (self.partitions(), fitting(partitions));
         let (before, count) = (self.buckets().len(), buckets_for(frames, partitions));
         if count == before && partitions == old_partitions {
