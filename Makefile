@@ -4,7 +4,7 @@ PORT ?= 5432
 HTTP_PORT ?= 8432
 DATA ?= ./data
 
-.PHONY: run test diff bench bench-watch lab incident locks crash resize tidy docs loom shuttle
+.PHONY: run test diff bench bench-watch bench-sessions storm lab incident locks crash resize tidy docs loom shuttle
 
 run:
 	@scripts/need build
@@ -28,6 +28,12 @@ bench:
 	@scripts/need build clients
 	cargo build --release --quiet -p threadgres
 	cargo xtask bench $(BENCH)
+
+# What sessions cost, idle and at work: one table, about ten minutes. Shorter: make bench-sessions SESSIONS=--quick
+bench-sessions:
+	@scripts/need build clients
+	cargo build --release --quiet -p threadgres
+	target/release/threadgres lab sessions -o bench/results/sessions.md $(SESSIONS)
 
 # The laboratory, all of it, in under ten minutes on two cores: loads on PostgreSQL 15 and Threadgres,
 # fits, locks, simulator, and the report, which a test opens in a browser.
@@ -67,6 +73,13 @@ crash:
 resize:
 	@scripts/need build clients
 	RESIZE_SECONDS=60 cargo test -p threadgres --test resize -- --nocapture
+
+# 100,000 clients that come and go, 10,000 that are killed, 10,000 at once; faults by the thousand and
+# crashes by the hundred. The limit on open files must allow 10,200 (ulimit -n).
+storm:
+	@scripts/need build clients
+	STORM_CONNECTS=100000 STORM_KILLS=10000 STORM_BURST=10000 FAULTS_EACH=100 FAULTS_CRASHES=30 \
+		cargo test -p threadgres --test storm --test faults -- --nocapture --test-threads 1
 
 tidy:
 	cargo xtask tidy

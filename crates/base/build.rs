@@ -1,4 +1,4 @@
-//! Turns the three tables of this crate into Rust: SQLSTATEs, wait events and settings.
+//! Turns the tables of this crate into Rust: SQLSTATEs, wait events, settings and fault points.
 
 use std::{collections::HashSet, env, fmt::Write as _, fs, path::Path};
 
@@ -8,6 +8,7 @@ fn main() {
         ("errcodes.txt", "sqlstate.rs", errcodes as fn(&str) -> String),
         ("waits.txt", "waits.rs", waits),
         ("settings.txt", "settings.rs", settings),
+        ("faults.txt", "faults.rs", faults),
     ] {
         println!("cargo:rerun-if-changed={table}");
         let text = fs::read_to_string(table).expect("the table is part of the crate");
@@ -101,5 +102,27 @@ fn settings(text: &str) -> String {
     }
     format!(
         "{ids}\n/// Every setting, sorted by name without case.\npub const SETTINGS: &[SettingDef] = &[\n{defs}];\n"
+    )
+}
+
+fn faults(text: &str) -> String {
+    let (mut variants, mut table) = (String::new(), String::new());
+    for row in rows(text) {
+        let fields: Vec<&str> = row.splitn(3, '|').map(str::trim).collect();
+        let [name, section, description] = fields[..] else {
+            panic!("a row of faults.txt has not three fields: {row:?}")
+        };
+        let critical = match section {
+            "critical" => true,
+            "statement" => false,
+            other => panic!("{name}: unknown section {other}"),
+        };
+        let words = name.split('_').map(|w| format!("{}{}", w[..1].to_uppercase(), &w[1..]));
+        let variant = words.collect::<String>();
+        writeln!(variants, "    /// {description}\n    {variant},").unwrap();
+        writeln!(table, "    FaultInfo {{ fault: Fault::{variant}, name: {name:?}, critical: {critical}, description: {description:?} }},").unwrap();
+    }
+    format!(
+        "/// A fault point; one variant a row of `faults.txt`.\n#[derive(Clone, Copy, Debug, PartialEq, Eq)]\n#[repr(u8)]\npub enum Fault {{\n{variants}}}\n\n/// Every fault point, in the order of the enum.\npub const FAULTS: &[FaultInfo] = &[\n{table}];\n"
     )
 }

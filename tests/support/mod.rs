@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 pub mod client;
+pub mod footprint;
 pub mod http;
 pub mod raw;
 
@@ -72,6 +73,13 @@ impl Server {
         Server::launch(command, dir, free_port(), &[])
     }
 
+    /// As [`Server::start_supervised`], with settings; a crash is followed by a start at once.
+    pub fn start_crashing(dir: &Path, settings: &[&str]) -> Server {
+        let mut command = Command::new(BIN);
+        command.args(["serve", "-c", "debug_tiny=on"]);
+        Server::launch(command, dir, free_port(), settings)
+    }
+
     fn launch(mut command: Command, dir: &Path, port: u16, settings: &[&str]) -> Server {
         command.arg("-D").arg(dir).args(["-p", &port.to_string()]);
         for setting in settings {
@@ -107,6 +115,11 @@ impl Server {
     pub fn kill(mut self) {
         self.child.kill().expect("the server is ours");
         self.child.wait().expect("a killed child can be waited for");
+    }
+
+    /// Waits until it ends by itself.
+    pub fn wait(mut self) -> std::process::ExitStatus {
+        self.child.wait().expect("the server can be waited for")
     }
 
     pub fn pid(&self) -> u32 {

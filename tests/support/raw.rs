@@ -88,7 +88,11 @@ pub fn sync() -> Vec<u8> {
 impl Raw {
     /// Connects and says nothing.
     pub fn open(port: u16) -> Raw {
-        let stream = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
+        Raw::of(TcpStream::connect(("127.0.0.1", port)).expect("the server listens"))
+    }
+
+    /// Over a connection that is there.
+    pub fn of(stream: TcpStream) -> Raw {
         stream.set_nodelay(true).expect("a socket option");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket option");
         Raw { stream, pending: Vec::new(), key: (0, 0) }

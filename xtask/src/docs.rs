@@ -1,4 +1,4 @@
-//! `docs/waits.md` and `docs/settings.md`, made from the tables of `base`.
+//! `docs/waits.md`, `docs/settings.md` and `docs/faults.md`, made from the tables of `base`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -29,6 +29,7 @@ fn all() -> Result<Vec<(String, String)>, String> {
     Ok(vec![
         ("docs/waits.md".to_owned(), waits(&read("waits.txt")?)),
         ("docs/settings.md".to_owned(), settings(&read("settings.txt")?)),
+        ("docs/faults.md".to_owned(), faults(&read("faults.txt")?)),
     ])
 }
 
@@ -44,6 +45,20 @@ fn waits(text: &str) -> String {
         let Some((kind, rest)) = row.split_once(char::is_whitespace) else { continue };
         let Some((name, what)) = rest.trim().split_once(char::is_whitespace) else { continue };
         let _ = writeln!(out, "| {kind} | `{name}` | {} |", what.trim());
+    }
+    out
+}
+
+fn faults(text: &str) -> String {
+    let mut out = String::from(
+        "# Fault points\n\nMade from `crates/base/faults.txt` by `cargo xtask docs`; do not edit. In a server built with debug\nassertions `debug_faults = 'heap_insert=panic/50, plan=error'` makes them fail; in a release build they\nare no code at all. `tests/faults.rs` shows what is left behind: nothing.\n\n| point | a panic ends | what is going on there |\n| --- | --- | --- |\n",
+    );
+    for row in rows(text) {
+        let fields: Vec<&str> = row.splitn(3, '|').map(str::trim).collect();
+        let [name, section, what] = fields[..] else { continue };
+        let ends =
+            if section == "critical" { "the server, which recovers" } else { "the statement" };
+        let _ = writeln!(out, "| `{name}` | {ends} | {what} |");
     }
     out
 }

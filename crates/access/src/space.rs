@@ -15,7 +15,8 @@
 //! Invariant: a page in a fresh range is in no list. A fresh page is not read but taken for empty, so
 //! who gets it must be the first ever: were it listed too (by a vacuum that came by, even between
 //! the file's extension and the range's registration), a second taker would wipe out the first one's
-//! rows once the page has been evicted.
+//! rows once the page has been evicted. That holds until the page is in memory: a page that was taken out
+//! of its range and has yet to arrive there is in no list either.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -59,6 +60,8 @@ struct Map {
     fresh: Vec<std::ops::Range<u32>>,
     /// The file is being extended: pages from here on are about to be fresh.
     extending: Option<u32>,
+    /// Fresh pages that were taken and are not in memory yet.
+    arriving: Vec<u32>,
 }
 
 /// A page taken from the map.
@@ -146,6 +149,16 @@ impl Space {
         self.map.lock().pop_fresh()
     }
 
+    /// A fresh page that was taken is in memory, or (`arrived` is false) could not be brought there and
+    /// is fresh as before.
+    pub fn fresh_arrived(&self, block: u32, arrived: bool) {
+        let mut map = self.map.lock();
+        map.arriving.retain(|b| *b != block);
+        if !arrived {
+            map.fresh.push(block..block + 1);
+        }
+    }
+
     /// Notes the room of a page that nobody fills.
     pub fn give(&self, block: u32, room: usize) {
         self.map.lock().list(block, room);
@@ -220,12 +233,14 @@ impl Map {
         if range.start >= range.end {
             self.fresh.remove(0);
         }
+        self.arriving.push(block);
         Some(Taken { block, fresh: true })
     }
 
     fn list(&mut self, block: u32, room: usize) {
         let coming = self.extending.is_some_and(|first| block >= first);
-        if coming || self.fresh.iter().any(|r| r.contains(&block)) {
+        let fresh = self.arriving.contains(&block) || self.fresh.iter().any(|r| r.contains(&block));
+        if coming || fresh {
             return;
         }
         let class = if room >= EMPTY_PAGE { CLASSES - 1 } else { room / CLASS_BYTES };
@@ -303,6 +318,11 @@ mod tests {
         let taken: Vec<_> = std::iter::from_fn(|| space.take(8000)).collect();
         let fresh = |block| Taken { block, fresh: true };
         assert_eq!(taken, [fresh(4), fresh(5)]);
+        space.give(4, EMPTY_PAGE);
+        assert_eq!(space.take(8000), None, "it has yet to arrive in memory");
+        space.fresh_arrived(5, false);
+        assert_eq!(space.take(8000), Some(fresh(5)));
+        space.fresh_arrived(4, true);
         space.give(4, EMPTY_PAGE);
         assert_eq!(space.take(8000), Some(Taken { block: 4, fresh: false }));
     }

@@ -2,6 +2,7 @@
 //! events and settings. No I/O and no threads.
 
 pub mod error;
+pub mod faults;
 pub mod ids;
 pub mod settings;
 pub mod usage;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use base::faults::{self, Fault};
 use base::{Error, Result};
 use sql::{Plan, Prepared, Statement};
 use txn::Snapshot;
@@ -83,6 +84,7 @@ pub fn run(
     cx: &mut ExecContext<'_>,
     sink: &mut dyn RowSink,
 ) -> Result<Outcome> {
+    faults::reach(Fault::Execute)?;
     if !sched::observe::is_traced()
         && let Some(outcome) = short::run(prepared, cx, sink)?
     {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use crate::arguments::Arguments;
 use crate::{Error, Result};
-use crate::{all, compare, fit, incident, locks, report, simulate, sweep};
+use crate::{all, compare, fit, incident, locks, report, sessions, simulate, sweep};
 
 /// A command: its name, one line on it, what `--help` prints, what it does.
 struct Command {
@@ -16,7 +16,7 @@ struct Command {
 }
 
 /// All of them, in the order in which one uses them.
-const COMMANDS: [Command; 8] = [
+const COMMANDS: [Command; 9] = [
     Command {
         name: "sweep",
         about: "measure servers over client counts, protocols and workloads",
@@ -58,6 +58,12 @@ const COMMANDS: [Command; 8] = [
         about: "measure the servers that are installed here, side by side",
         help: compare::HELP,
         run: compare::run,
+    },
+    Command {
+        name: "sessions",
+        about: "measure what sessions cost, idle and at work",
+        help: sessions::HELP,
+        run: sessions::run,
     },
     Command {
         name: "all",

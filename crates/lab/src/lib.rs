@@ -26,6 +26,7 @@ pub mod report;
 pub mod results;
 pub mod script;
 pub mod servers;
+pub mod sessions;
 pub mod simulate;
 pub mod stop;
 pub mod sweep;

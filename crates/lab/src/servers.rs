@@ -190,6 +190,18 @@ pub fn threadgres(dir: &Path, model: &str, size: Size) -> Result<Server> {
     launch(&name, port, command, &log, Signal::SIGINT)?.wait(&log, speaks)
 }
 
+/// A server that does nothing but speak the protocol: this same program.
+///
+/// # Errors
+/// It does not start.
+pub fn does_nothing(dir: &Path) -> Result<Server> {
+    let port = free_port()?;
+    let mut command = Account::own().command(&std::env::current_exe()?, Signal::SIGTERM);
+    command.args(["null-server", "-p", &port.to_string()]);
+    let log = dir.join("null-server.log");
+    launch("null-server", port, command, &log, Signal::SIGTERM)?.wait(&log, speaks)
+}
+
 /// PgBouncer in front of a server, pooling by transaction.
 ///
 /// # Errors

@@ -381,8 +381,11 @@ impl Task {
         if self.parking.take_token() {
             return Wake::Unparked;
         }
-        if interruptible && self.interrupted() {
-            return Wake::Interrupted;
+        if interruptible {
+            self.note_lost_client(waiting);
+            if self.interrupted() {
+                return Wake::Interrupted;
+            }
         }
         local().assert_may_wait();
         debug_assert!(
@@ -402,6 +405,15 @@ impl Task {
             Some(_) => self.wait.store(0, Ordering::Release),
         }
         wake.unwrap_or_else(|| self.explain(deadline, interruptible))
+    }
+
+    /// A statement whose client had gone before it began is run all the same, but waits for nobody. (One
+    /// that loses its client later is told at once.)
+    fn note_lost_client(&self, waiting: Waiting) {
+        let gone = self.link().is_some_and(Conn::is_hung_up);
+        if gone && waiting.event.info().kind != "Client" {
+            self.parking.raise(Interrupt::ClientGone as u32);
+        }
     }
 
     /// Waits; None when the wait ended without a token.

@@ -3,14 +3,12 @@
 //! `autovacuum_naptime` before it looks again. While nothing changes it does not run at all.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use base::settings::{live_bool, live_int, setting};
 use base::{Error, Result, WaitEvent};
 use catalog::{CatalogTx, Snapshot, Table};
 use exec::{ExecContext, RowSink, SessionHooks};
-use sched::{SpinLock, TaskRef};
 use sql::PrepareContext;
 use txn::{Isolation, LockTag};
 use types::{Batch, Datum};
@@ -21,40 +19,8 @@ use crate::session::execute::table_size;
 use crate::session::hooks::Info;
 use crate::session::settings::SessionSettings;
 
-/// How to reach the thread.
-#[derive(Default)]
-pub struct Launcher {
-    thread: SpinLock<Option<(TaskRef, JoinHandle<()>)>>,
-}
-
-impl Launcher {
-    /// There is something to do.
-    pub fn wake(&self) {
-        if let Some((task, _)) = &*self.thread.lock() {
-            task.unpark();
-        }
-    }
-
-    /// Ends the thread and waits for it.
-    pub fn stop(&self) {
-        let thread = self.thread.lock().take();
-        if let Some((task, thread)) = thread {
-            task.interrupt(sched::Interrupt::Terminate);
-            // One that panicked has said so in the log.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Starts the thread.
-pub fn start(server: &Arc<Server>) {
-    let task = sched::Task::new("autovacuum launcher");
-    let shared = server.clone();
-    let thread = sched::spawn_task(task.clone(), move || work(&shared));
-    *server.autovacuum.thread.lock() = Some((task, thread));
-}
-
-fn work(server: &Arc<Server>) {
+/// The thread's work.
+pub fn work(server: &Arc<Server>) {
     loop {
         sched::park(WaitEvent::ActivityAutoVacuumMain, None);
         if sched::check_interrupts().is_err() {

@@ -20,6 +20,7 @@
 #![deny(unsafe_code)]
 
 pub mod autovacuum;
+pub mod background;
 pub mod config;
 pub mod connection;
 pub mod control;

@@ -1,17 +1,15 @@
-//! Makes the server the size that the settings say while it runs: `shared_buffers`, `workers` and
-//! `server_memory_limit`.
+//! Makes the server the size that the settings say while it runs: `shared_buffers`,
+//! `buffer_partitions`, `wal_buffers`, `workers` and `server_memory_limit`.
 //!
 //! A reload only notes what is wanted; this background thread does it, so that nobody who reloads
 //! waits for pages to be written. A pool whose last pages stay pinned is tried again until it has the
 //! size that is wanted, which may have changed meanwhile.
 
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use base::settings::{live_int, setting};
 use base::{Result, WaitEvent};
-use sched::{SpinLock, TaskRef};
 
 use crate::log;
 use crate::server::Server;
@@ -21,45 +19,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// After a failure.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How to reach the thread.
-#[derive(Default)]
-pub struct Resizer {
-    thread: SpinLock<Option<(TaskRef, JoinHandle<()>)>>,
-}
-
-impl Resizer {
-    /// The settings may have changed.
-    pub fn wake(&self) {
-        if let Some((task, _)) = &*self.thread.lock() {
-            task.unpark();
-        }
-    }
-
-    /// Ends the thread and waits for it.
-    pub fn stop(&self) {
-        let thread = self.thread.lock().take();
-        if let Some((task, thread)) = thread {
-            task.interrupt(sched::Interrupt::Terminate);
-            // One that panicked has said so in the log.
-            let _ = thread.join();
-        }
-    }
-}
-
-/// Starts the thread.
-pub fn start(server: &Arc<Server>) {
-    let task = sched::Task::new("resizer");
-    let shared = server.clone();
-    let thread = sched::spawn_task(task.clone(), move || work(&shared));
-    *server.resizer.thread.lock() = Some((task, thread));
-}
-
-fn work(server: &Server) {
+/// The thread's work.
+pub fn work(server: &Arc<Server>) {
     let mut workers = live_int(setting::WORKERS);
     loop {
         let pool = fit_pool(server);
         limit_memory();
-        let again = say("shared_buffers", pool) | say("workers", fit_workers(server, &mut workers));
+        fit_log(server);
+        let again = say("shared_buffers", pool)
+            | say("buffer_partitions", fit_partitions(server))
+            | say("workers", fit_workers(server, &mut workers));
         let until = again.then(|| Instant::now() + PAUSE);
         sched::park(WaitEvent::ActivityThreadMain, until);
         if sched::check_interrupts().is_err() {
@@ -100,6 +69,19 @@ fn fit_pool(server: &Server) -> Result<Option<String>> {
     }
     pool.resize(wanted, PATIENCE)?;
     Ok(Some(format!("shared buffers resized from {before} to {wanted} pages")))
+}
+
+/// `wal_buffers`: done by the WAL writer.
+fn fit_log(server: &Server) {
+    server.engine.storage.wal.set_buffers(storage::Options::from_settings().wal_buffers);
+}
+
+fn fit_partitions(server: &Server) -> Result<Option<String>> {
+    let pool = &server.engine.storage.pool;
+    let before = pool.partitions();
+    pool.set_partitions(live_int(setting::BUFFER_PARTITIONS) as usize)?;
+    let now = pool.partitions();
+    Ok((now != before).then(|| format!("buffer partitions changed from {before} to {now}")))
 }
 
 fn fit_workers(server: &Server, have: &mut i64) -> Result<Option<String>> {

@@ -78,8 +78,8 @@ fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> {
         .map(|d| listener::socket_path(Path::new(d), port))
         .collect();
     let server = Arc::new(Server::new(Engine { storage, txn, catalog }, workers, config)?);
-    autovacuum::start(&server);
-    resize::start(&server);
+    server.autovacuum.start(&server, autovacuum::work);
+    server.resizer.start(&server, resize::work);
     profiler::start(&server);
     Ok((server, sockets))
 }
@@ -107,7 +107,7 @@ fn say_ready(server: &Server) {
 }
 
 /// Ten thousand clients need ten thousand descriptors: takes all that the system allows.
-fn raise_descriptor_limit(connections: u64) {
+pub(crate) fn raise_descriptor_limit(connections: u64) {
     const OWN: u64 = 2000;
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return };
     if soft < hard {
@@ -150,7 +150,7 @@ fn until_stopped(server: &Arc<Server>) -> Result<()> {
     }
     server.autovacuum.stop();
     server.resizer.stop();
-    server.profiler.stop();
+    server.profiler.thread.stop();
     server.http.stop();
     server.workers.shutdown();
     server.engine.catalog.sequences.settle()?;

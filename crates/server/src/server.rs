@@ -13,14 +13,13 @@ use sched::lwlock::{parse_shared_limits, set_shared_limits};
 use sched::{Mutex, Workers};
 use sql::PlanCache;
 
-use crate::autovacuum::Launcher;
+use crate::background::Background;
 use crate::config::{Config, Values};
 use crate::counters::Counters;
 use crate::http::Endpoint;
 use crate::notify::Channels;
 use crate::profiler::Profiler;
 use crate::registry::Registry;
-use crate::resize::Resizer;
 
 /// Seconds from 1970-01-01 to 2000-01-01.
 const EPOCH_SECONDS: i64 = 946_684_800;
@@ -51,9 +50,9 @@ pub struct Server {
     /// What happens to each table.
     pub counters: Counters,
     /// The background vacuum.
-    pub autovacuum: Launcher,
+    pub autovacuum: Background,
     /// Gives the server the size that the settings say.
-    pub resizer: Resizer,
+    pub resizer: Background,
     /// What is known of where the time goes.
     pub profiler: Profiler,
     /// The status page.
@@ -74,6 +73,9 @@ fn publish(config: &Config) {
     // It was checked when it was read.
     let limits = parse_shared_limits(settings.str(setting::LWLOCK_SHARED_LIMITS));
     set_shared_limits(&limits.unwrap_or_default());
+    // As that was.
+    let faults = base::faults::parse(settings.str(setting::DEBUG_FAULTS));
+    base::faults::arm(&faults.unwrap_or_default());
 }
 
 impl Server {
@@ -92,8 +94,8 @@ impl Server {
             workers,
             channels: Channels::default(),
             counters: Counters::default(),
-            autovacuum: Launcher::default(),
-            resizer: Resizer::default(),
+            autovacuum: Background::new("autovacuum launcher"),
+            resizer: Background::new("resizer"),
             profiler: Profiler::default(),
             http: Endpoint::default(),
             started: now(),

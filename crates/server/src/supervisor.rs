@@ -52,7 +52,7 @@ pub fn supervise(dir: &Path, overrides: Overrides, arguments: &[String]) -> Resu
     set.thread_block().map_err(|e| Error::io("block signals", &e.into()))?;
     let given = listener::inherited()?;
     let new = control::is_new(dir)?;
-    let config = Config::load(dir, overrides)?;
+    let config = Config::load(dir, overrides.clone())?;
     if !new {
         control::check_free(dir)?;
     }
@@ -65,8 +65,16 @@ pub fn supervise(dir: &Path, overrides: Overrides, arguments: &[String]) -> Resu
     let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
     let signals =
         SignalFd::with_flags(&set, flags).map_err(|e| Error::io("wait for signals", &e.into()))?;
-    let restart = config.values.settings.bool(setting::RESTART_AFTER_CRASH);
-    Supervisor { signals, arguments, listeners: listeners.len(), restart }.run()
+    let tiny = config.values.settings.bool(setting::DEBUG_TINY);
+    let supervisor = Supervisor {
+        signals,
+        arguments,
+        listeners: listeners.len(),
+        dir,
+        overrides,
+        long_life: if tiny { Duration::ZERO } else { LONG_LIFE },
+    };
+    supervisor.run()
 }
 
 /// Called by the server: it ends when its supervisor does.
@@ -111,7 +119,10 @@ struct Supervisor<'a> {
     signals: SignalFd,
     arguments: &'a [String],
     listeners: usize,
-    restart: bool,
+    dir: &'a Path,
+    overrides: Overrides,
+    /// [`LONG_LIFE`], but for tests.
+    long_life: Duration,
 }
 
 /// What to do with a server that has ended.
@@ -128,12 +139,12 @@ impl Supervisor<'_> {
             let started = Instant::now();
             let mut child = self.start()?;
             let status = self.watch(&mut child, &mut stopping)?;
-            match verdict(status, first, stopping, self.restart) {
+            match verdict(status, first, stopping, self.restarts()) {
                 Verdict::Exit(code) => return Ok(code),
                 Verdict::StartAgain => {}
             }
             first = false;
-            pause = next_pause(pause, started.elapsed());
+            pause = next_pause(pause, started.elapsed() >= self.long_life);
             let when = match pause.as_millis() {
                 0 => "at once".to_owned(),
                 ms => format!("in {ms} ms"),
@@ -151,6 +162,13 @@ impl Supervisor<'_> {
                 return Ok(1);
             }
         }
+    }
+
+    /// `restart_after_crash`, as the files say now.
+    fn restarts(&self) -> bool {
+        // Files that can't be read are no reason to give up a server that ran until now.
+        let config = Config::load(self.dir, self.overrides.clone());
+        config.map_or(true, |c| c.values.settings.bool(setting::RESTART_AFTER_CRASH))
     }
 
     fn start(&self) -> Result<Child> {
@@ -227,8 +245,8 @@ fn verdict(status: ExitStatus, first: bool, stopping: bool, restart: bool) -> Ve
 }
 
 /// A server that lived long is started at once, others after a pause that doubles.
-fn next_pause(last: Duration, lived: Duration) -> Duration {
-    match (lived >= LONG_LIFE, last) {
+fn next_pause(last: Duration, lived_long: bool) -> Duration {
+    match (lived_long, last) {
         (true, _) => Duration::ZERO,
         (false, Duration::ZERO) => PAUSE_MIN,
         (false, last) => (last * 2).min(PAUSE_MAX),
@@ -266,13 +284,12 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_a_bound_and_end_with_a_long_life() {
-        let short = Duration::from_secs(1);
-        let mut pause = next_pause(Duration::ZERO, short);
+        let mut pause = next_pause(Duration::ZERO, false);
         assert_eq!(pause, PAUSE_MIN);
         for _ in 0..20 {
-            pause = next_pause(pause, short);
+            pause = next_pause(pause, false);
         }
         assert_eq!(pause, PAUSE_MAX);
-        assert_eq!(next_pause(pause, LONG_LIFE), Duration::ZERO);
+        assert_eq!(next_pause(pause, true), Duration::ZERO);
     }
 }

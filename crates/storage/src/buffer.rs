@@ -155,9 +155,28 @@ impl BufferPool {
         self.pool.resize(frames, patience)
     }
 
-    /// Number of frames.
+    /// Changes the number of partitions of the mapping table while it is in use; rounded up to a power
+    /// of two.
+    ///
+    /// # Errors
+    /// When there is no memory for a larger table.
+    pub fn set_partitions(&self, partitions: usize) -> Result<()> {
+        self.pool.set_partitions(partitions)
+    }
+
+    /// Number of partitions of the mapping table.
+    pub fn partitions(&self) -> usize {
+        self.pool.mapping.partitions()
+    }
+
+    /// Number of frames that may be used.
     pub fn frames(&self) -> usize {
         self.pool.len()
+    }
+
+    /// Number of frames that have memory: more than [`BufferPool::frames`] while the pool shrinks.
+    pub fn frames_held(&self) -> usize {
+        self.pool.arena.held()
     }
 }
 

@@ -21,6 +21,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::time::{Duration, Instant};
 
+use base::faults::{self, Fault};
 use base::settings::{live_int, live_real, setting};
 use base::{Error, Result, WaitEvent};
 use sched::{Condvar, Mutex, TaskRef};
@@ -177,11 +178,15 @@ fn timeout() -> Duration {
     Duration::from_secs(live_int(setting::CHECKPOINT_TIMEOUT) as u64)
 }
 
-/// Tells those who wait for checkpoints when the thread is gone, however it ends.
+/// Tells those who wait for checkpoints when the thread is gone. Without it the log would grow for
+/// ever, so a panic ends the server.
 struct EndOfThread<'a>(&'a Requests);
 
 impl Drop for EndOfThread<'_> {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            crate::fatal::broken("the checkpointer failed");
+        }
         self.0.thread_ended();
     }
 }
@@ -272,6 +277,7 @@ pub(crate) fn make(core: &Core, pace: &Pace, last: bool) -> Result<()> {
     if core.log.is_abandoned() {
         return Err(stopping());
     }
+    faults::reach_critical(Fault::Checkpoint);
     let needed_from = control.redo;
     control.clean = last && core.log.insert_position() == redo;
     control.redo = redo;

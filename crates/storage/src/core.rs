@@ -73,8 +73,20 @@ impl Core {
     }
 }
 
+/// A panic of the background writer may have left a page half-way: it ends the server.
+struct EndOfThread;
+
+impl Drop for EndOfThread {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            crate::fatal::broken("the background writer failed");
+        }
+    }
+}
+
 /// The background writer's life: keeps the free list filled, and sleeps while it is.
 pub(crate) fn run_background_writer(core: &Core) {
+    let _end = EndOfThread;
     let refill = &core.pool.refill;
     let _ = refill.task.set(sched::current());
     while !core.signal.is_stopped() {

@@ -24,13 +24,6 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// `len` zero bytes.
-    pub(crate) fn new(len: usize) -> io::Result<Region> {
-        let region = Region::reserve(len)?;
-        region.commit(0, len)?;
-        Ok(region)
-    }
-
     /// A range of addresses that can't be touched yet and costs nothing.
     pub(crate) fn reserve(len: usize) -> io::Result<Region> {
         // SAFETY: a fresh anonymous mapping touches nothing that exists.

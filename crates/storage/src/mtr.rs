@@ -15,6 +15,7 @@
 
 pub(crate) mod scratch;
 
+use base::faults::{self, Fault};
 use base::{Lsn, PageId, Result};
 
 use crate::buffer::{PAGE_SIZE, Page, WriteGuard};
@@ -236,6 +237,7 @@ impl<'s> Mtr<'s> {
             self.changed = false;
             return Lsn::ZERO;
         }
+        faults::reach_critical(Fault::PageChanged);
         let log = &storage.wal.log;
         let full_pages = base::settings::live_bool(base::settings::setting::FULL_PAGE_WRITES);
         let ops_end = scratch.record.len();
@@ -251,6 +253,7 @@ impl<'s> Mtr<'s> {
                 Err(EpochChanged) => scratch.record.truncate(ops_end),
             }
         };
+        faults::reach_critical(Fault::PageLogged);
         for slot in scratch.pages.iter_mut().filter(|s| s.changed) {
             if let Some(guard) = &mut slot.guard {
                 page::set_lsn(guard.page_mut(), end);

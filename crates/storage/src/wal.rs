@@ -52,6 +52,9 @@ pub struct Wal {
     pub(crate) log: Arc<Log>,
 }
 
+/// Longest part of a payload that is logged in parts.
+const PART_BYTES_MAX: usize = 1 << 20;
+
 const EPOCH_SHIFT: u32 = 60;
 const LSN_MASK: u64 = (1 << EPOCH_SHIFT) - 1;
 
@@ -68,11 +71,16 @@ pub(crate) struct Log {
     /// The newest checkpoint's redo position with its epoch.
     redo: CachePadded<AtomicU64>,
     written: CachePadded<AtomicU64>,
+    /// Records that end here or before may be copied in: `written` and the ring's size, but for the
+    /// moment of a change of size.
+    limit: CachePadded<AtomicU64>,
+    /// The ring's size that is wanted.
+    wanted_size: AtomicU64,
     flushed: CachePadded<AtomicU64>,
     sleeping: CachePadded<AtomicBool>,
     ring: Ring,
     waiters: SpinLock<BinaryHeap<Waiter>>,
-    space_waiters: SpinLock<Vec<TaskRef>>,
+    space_waiters: SpinLock<Vec<SpaceWaiter>>,
     /// Somebody wants a flush up to here and doesn't wait.
     requested: AtomicU64,
     stop: AtomicU8,
@@ -91,6 +99,13 @@ pub(crate) struct Log {
 
 struct Waiter {
     lsn: u64,
+    task: TaskRef,
+}
+
+/// Somebody who waits for space for a record.
+struct SpaceWaiter {
+    start: u64,
+    end: u64,
     task: TaskRef,
 }
 
@@ -157,6 +172,20 @@ impl Wal {
         self.log.flush(upto)
     }
 
+    /// Changes the size of the log buffers soon, without waiting; they are rounded up to a power of two.
+    pub fn set_buffers(&self, bytes: usize) {
+        let log = &*self.log;
+        let wanted = ring::fitting(bytes);
+        if log.wanted_size.swap(wanted, Ordering::AcqRel) != wanted {
+            log.wake_writer();
+        }
+    }
+
+    /// Bytes of log buffers now.
+    pub fn buffers(&self) -> u64 {
+        self.log.ring.size()
+    }
+
     /// Asks for a flush soon, without waiting (`synchronous_commit = off`).
     pub fn request_flush(&self, upto: Lsn) {
         let log = &*self.log;
@@ -176,10 +205,13 @@ impl Log {
         let ring = Ring::new(options.wal_buffers)
             .map_err(|e| Error::io("allocate the log buffers", &e))?;
         let word = |v| CachePadded::new(AtomicU64::new(v));
+        let wanted_size = AtomicU64::new(ring.size());
         Ok(Log {
             position: word(LSN_MASK),
             redo: word(0),
             written: word(0),
+            limit: word(0),
+            wanted_size,
             flushed: word(LSN_MASK),
             sleeping: CachePadded::new(AtomicBool::new(false)),
             ring,
@@ -201,6 +233,7 @@ impl Log {
     pub(crate) fn start_at(&self, end: Lsn, redo: Lsn) {
         self.position.store(end.0, Ordering::Release);
         self.written.store(end.0, Ordering::Release);
+        self.limit.store(end.0 + self.ring.size(), Ordering::Release);
         self.flushed.store(end.0, Ordering::Release);
         self.redo.store(redo.0, Ordering::Release);
         self.opened_at.store(end.0, Ordering::Release);
@@ -248,9 +281,10 @@ impl Log {
         result
     }
 
-    /// Payloads above this size are logged in parts.
+    /// Payloads above this size are logged in parts. A record that fits into some ring fits into the
+    /// smallest that a server can have, so that the ring may shrink before the record is in it.
     fn part_size(&self) -> usize {
-        self.ring.size() as usize / 8
+        (self.ring.size() as usize / 8).min(PART_BYTES_MAX)
     }
 
     #[cold]
@@ -265,11 +299,11 @@ impl Log {
             scratch.give_back();
             end
         };
-        let (parts, last) =
-            payload.split_at((payload.len() - 1) / self.part_size() * self.part_size());
+        let part_size = self.part_size();
+        let (parts, last) = payload.split_at((payload.len() - 1) / part_size * part_size);
         let mut on_reserved = Some(on_reserved);
         self.within_one_checkpoint(|| {
-            for (i, bytes) in parts.chunks(self.part_size()).enumerate() {
+            for (i, bytes) in parts.chunks(part_size).enumerate() {
                 part(record::PART, u8::from(i == 0), bytes, &mut |_| ());
             }
             part(record::LAST_PART, code, last, &mut |end| {
@@ -334,7 +368,7 @@ impl Log {
     }
 
     fn copy_in(&self, start: u64, end: u64, record: &[u8]) {
-        if end > self.written.load(Ordering::Acquire) + self.ring.size() && !self.await_space(end) {
+        if end > self.limit.load(Ordering::Acquire) && !self.await_space(start, end) {
             return;
         }
         // SAFETY: start..end was reserved by this very call's fetch_add, and there is space.
@@ -347,15 +381,15 @@ impl Log {
 
     /// Parks until the ring has space up to `end`; false when the server stops at once.
     #[cold]
-    fn await_space(&self, end: u64) -> bool {
+    fn await_space(&self, start: u64, end: u64) -> bool {
         bump(&self.counters.wal_buffers_full);
-        let has_space = || end <= self.written.load(Ordering::Acquire) + self.ring.size();
+        let has_space = || end <= self.limit.load(Ordering::Acquire);
         while !has_space() {
             if self.is_abandoned() {
                 return false;
             }
             let task = sched::current();
-            self.space_waiters.lock().push(task);
+            self.space_waiters.lock().push(SpaceWaiter { start, end, task });
             self.wake_writer();
             if !has_space() && !self.is_abandoned() {
                 sched::park_uninterruptible(WaitEvent::LWLockWALInsert, None);

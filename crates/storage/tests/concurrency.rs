@@ -324,6 +324,72 @@ fn the_pool_grows_and_shrinks_under_load() {
 }
 
 #[test]
+fn the_log_buffers_grow_and_shrink_under_load() {
+    let dir = TempDir::new("ring");
+    let (storage, _) = open(&dir, &tiny());
+    make_relation(&storage, REL, 50);
+    let stop = AtomicBool::new(false);
+    let changes = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for t in 0..4_u64 {
+            let (storage, stop, changes) = (&storage, &stop, &changes);
+            scope.spawn(move || {
+                let mut random = Random(t + 5);
+                while !stop.load(Ordering::Relaxed) {
+                    // Some records are long, so that they wrap round and wait for space.
+                    if random.below(8) == 0 {
+                        storage.wal.append(40, &vec![7; 1 + random.below(3 << 20)], |_| ());
+                    }
+                    increment(storage, random.below(50) as u32);
+                    changes.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        for megabytes in [16, 8, 64, 9, 32, 8].repeat(5) {
+            storage.wal.set_buffers(megabytes << 20);
+            let wanted = (megabytes << 20_usize).next_power_of_two() as u64;
+            while storage.wal.buffers() != wanted {
+                thread::yield_now();
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    storage.wal.flush(storage.wal.insert_position()).unwrap();
+    storage.abandon();
+    drop(storage);
+    let (storage, _) = open(&dir, &tiny());
+    assert_eq!(total(&storage, 50), changes.into_inner(), "the log has them all");
+}
+
+#[test]
+fn the_mapping_is_divided_anew_under_load() {
+    let dir = TempDir::new("partitions");
+    let (storage, _) = open(&dir, &tiny());
+    make_relation(&storage, REL, 150);
+    let stop = AtomicBool::new(false);
+    let changes = AtomicU64::new(0);
+    thread::scope(|scope| {
+        for t in 0..3_u64 {
+            let (storage, stop, changes) = (&storage, &stop, &changes);
+            scope.spawn(move || {
+                let mut random = Random(t + 3);
+                while !stop.load(Ordering::Relaxed) {
+                    increment(storage, random.below(150) as u32);
+                    changes.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        for partitions in [1, 512, 3, 4096, 16].repeat(20) {
+            storage.pool.set_partitions(partitions).unwrap();
+            assert_eq!(storage.pool.partitions(), partitions.next_power_of_two());
+            storage.pool.resize(20 + partitions % 7, Duration::from_secs(60)).unwrap();
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(total(&storage, 150), changes.into_inner());
+}
+
+#[test]
 fn a_flush_that_was_only_asked_for_comes_soon() {
     let dir = TempDir::new("soon");
     let (storage, _) = open(&dir, &tiny());

@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
+use base::faults::{self, Fault};
 use base::{Csn, Lsn, Result, WaitEvent, Xid, err};
 use crossbeam_utils::CachePadded;
 use sched::{Mutex, TaskRef};
@@ -274,6 +275,7 @@ impl Core {
         }
         // Who reserves a later place, and who sees what that one publishes, sees the marks.
         fence(Ordering::SeqCst);
+        faults::reach_critical(Fault::Commit);
         let reserved = |end: Lsn| on_reserved(Csn(end.0));
         let end = match (xids, payload) {
             ([top], []) => self.log().append(log::COMMIT, &top.0.to_le_bytes(), reserved),
@@ -283,6 +285,7 @@ impl Core {
             }
         };
         fence(Ordering::SeqCst);
+        faults::reach_critical(Fault::CommitLogged);
         let csn = Csn(end.0);
         before_publish(csn);
         for &xid in xids.iter().rev() {
@@ -315,9 +318,12 @@ impl Core {
 
     /// Marks transactions as aborted (children before parents).
     pub(crate) fn abort(&self, xids: &[Xid]) {
+        let section = CriticalSection;
+        faults::reach_critical(Fault::Rollback);
         for &xid in xids.iter().rev() {
             self.commits.set(xid, State::Aborted);
         }
+        std::mem::forget(section);
         self.ended(xids);
     }
 
@@ -357,7 +363,7 @@ struct CriticalSection;
 
 impl Drop for CriticalSection {
     fn drop(&mut self) {
-        eprintln!("PANIC:  a commit failed half-way; the server stops for recovery");
+        eprintln!("PANIC:  a transaction's end failed half-way; the server stops for recovery");
         std::process::abort();
     }
 }

@@ -6,6 +6,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use base::faults::{self, Fault};
 use base::{Result, TupleId, Xid, err};
 use storage::{Page, WriteGuard};
 use txn::{LockWait, Transaction};
@@ -166,6 +167,7 @@ impl BTree {
         if node.entry(index).is_some_and(|e| index < node.count() && (e.key, e.tid) == (key, tid)) {
             return Ok(Attempt::Done(Inserted::Done));
         }
+        faults::reach(Fault::IndexInsert)?;
         let ascending = node.right() == 0 && index == node.count() && index > 0;
         if node.room() < node::entry_size(key.len(), false) {
             return self.insert_with_split(tx, leaf, index, (key, tid), path);

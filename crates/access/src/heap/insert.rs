@@ -4,8 +4,10 @@
 //! [`InsertHint`]. When no page has room the file is extended under the heavyweight lock
 //! [`LockTag::Extend`] (see [`crate::extension`]). Latches are never held meanwhile.
 
+use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
+use base::faults::{self, Fault};
 use base::{Fork, PageId, Result, TupleId, WaitEvent, Xid, err};
 use storage::{Mtr, PageRef, WriteGuard};
 use txn::{LockMode, LockTag, LockWait, Transaction};
@@ -13,7 +15,7 @@ use txn::{LockMode, LockTag, LockWait, Transaction};
 use super::page::{self, HEADER, MAX_ROW};
 use super::{Heap, InsertHint};
 use crate::extension::{self, Extension, timed};
-use crate::space::Taken;
+use crate::space::{Space, Taken};
 
 /// Pages at the file's end that are looked at after a start.
 const SEED_PAGES: u32 = 16;
@@ -41,6 +43,7 @@ impl Heap {
         let head = page::new_header(tx.xid()?, tx.command(), 0);
         let guard = self.page_with_room(tx, page::space_for(data.len()), None)?;
         tx.adds_row(self.rel)?;
+        faults::reach(Fault::HeapInsert)?;
         let block = guard.id().block;
         let mut mtr = self.storage.mtr();
         let target = mtr.add(guard);
@@ -68,6 +71,7 @@ impl Heap {
             let bytes: usize = left.iter().map(|r| page::space_for(r.len())).sum();
             let guard = self.bulk_page(tx, hint, page::space_for(first.len()), bytes)?;
             tx.adds_row(self.rel)?;
+            faults::reach(Fault::HeapInsert)?;
             let block = guard.id().block;
             let mut mtr = self.storage.mtr();
             let target = mtr.add(guard);
@@ -94,7 +98,9 @@ impl Heap {
         need: usize,
         bytes: usize,
     ) -> Result<WriteGuard> {
+        // Another worker's vacuum may have cut the file since.
         if let Some(block) = hint.block.take()
+            && block < self.storage.block_count(self.rel, Fork::Main)?
             && !self.state.space.is_target(block)
         {
             let guard = self.pin(block)?.write();
@@ -127,7 +133,13 @@ impl Heap {
 
     fn pin_taken(&self, taken: Taken) -> Result<storage::Pinned> {
         let id = PageId::main(self.rel, taken.block);
-        if taken.fresh { self.storage.pool.pin_new(id) } else { self.storage.pool.pin(id) }
+        if !taken.fresh {
+            return self.storage.pool.pin(id);
+        }
+        let mut arrival = Arrival { space: &self.state.space, block: taken.block, arrived: false };
+        let pinned = self.storage.pool.pin_new(id)?;
+        arrival.arrived = true;
+        Ok(pinned)
     }
 
     /// A page, latched, with at least `need` bytes of room; not `except`.
@@ -190,13 +202,13 @@ impl Heap {
     /// the caller is going to fill.
     fn extend(&self, tx: &Transaction, bulk: u32) -> Result<()> {
         let mut extension = Extension::default();
-        let extenders = &self.state.space.extenders;
-        let before = extenders.fetch_add(1, Relaxed);
+        let (turn, before) = Extender::new(&self.state.space.extenders);
         let prepared = timed(&mut extension.evict, || {
             sched::at_work(WaitEvent::IORelationExtendEvict, || self.evict_ahead(before, bulk))
         });
         let granted = prepared.and_then(|()| self.lock_extension(tx, &mut extension));
-        let waiting = extenders.fetch_sub(1, Relaxed) - 1;
+        let waiting = turn.others();
+        drop(turn);
         let done = granted.and_then(|()| {
             let done = self.extend_locked(waiting, bulk, &mut extension);
             let tag = LockTag::Extend(self.rel);
@@ -237,8 +249,12 @@ impl Heap {
         let blocks = self.storage.block_count(self.rel, Fork::Main)?;
         let count = extension::pages_to_add(blocks, waiting, bulk);
         space.begin_extension(blocks);
-        let extended =
-            timed(&mut extension.io, || self.storage.extend(self.rel, Fork::Main, count));
+        let coming = Coming(space);
+        let extended = timed(&mut extension.io, || {
+            faults::reach(Fault::HeapExtend)?;
+            self.storage.extend(self.rel, Fork::Main, count)
+        });
+        std::mem::forget(coming);
         let first = *extended.as_ref().unwrap_or(&0);
         extension.pages = if extended.is_ok() { count } else { 0 };
         let added = first..first + extension.pages;
@@ -259,6 +275,49 @@ impl Heap {
             self.storage.pool.pin_new(PageId::main(self.rel, block))?;
         }
         Ok(())
+    }
+}
+
+/// One of those who want to extend the file, until dropped.
+struct Extender<'a>(&'a AtomicU32);
+
+impl<'a> Extender<'a> {
+    /// With the number of those before it.
+    fn new(count: &'a AtomicU32) -> (Extender<'a>, u32) {
+        let before = count.fetch_add(1, Relaxed);
+        (Extender(count), before)
+    }
+
+    fn others(&self) -> u32 {
+        self.0.load(Relaxed) - 1
+    }
+}
+
+impl Drop for Extender<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// A fresh page on its way into memory.
+struct Arrival<'a> {
+    space: &'a Space,
+    block: u32,
+    arrived: bool,
+}
+
+impl Drop for Arrival<'_> {
+    fn drop(&mut self) {
+        self.space.fresh_arrived(self.block, self.arrived);
+    }
+}
+
+/// Pages that are about to be fresh; dropped by unwinding: none came.
+struct Coming<'a>(&'a Space);
+
+impl Drop for Coming<'_> {
+    fn drop(&mut self) {
+        self.0.add_fresh(0..0);
     }
 }
 

@@ -23,6 +23,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use base::faults::{self, Fault};
 use base::{Result, TupleId, Xid, err};
 use storage::{Mtr, Page, PageRef, WriteGuard};
 use txn::{
@@ -345,6 +346,7 @@ impl Heap {
         let need = page::space_for(change.data.len());
         let Claimed { guard, tid, root, moved } = claimed;
         change.tx.writes_row(self.rel, tid)?;
+        faults::reach(Fault::HeapUpdate)?;
         let mut mtr = self.storage.mtr();
         let target = mtr.add(guard);
         if page::room(mtr.page(target)) < need {

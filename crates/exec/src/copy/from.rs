@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::faults::{self, Fault};
 use base::{Error, Oid, Result, err};
 use sched::observe::progress::{Count, Kind, Reporting};
 use sql::plan::Modify;
@@ -126,6 +127,7 @@ impl Load<'_> {
             CopyFormat::Text | CopyFormat::Csv => self.next_line(run)?,
         };
         if more {
+            faults::reach(Fault::CopyRow)?;
             self.fill_defaults(run)?;
         }
         Ok(more)

@@ -27,6 +27,7 @@ mod view;
 
 use std::sync::Arc;
 
+use base::faults::{self, Fault};
 use base::{Error, Oid, Result};
 use catalog::Table;
 use sql::Prepared;
@@ -100,6 +101,7 @@ pub fn run(
         Utility::Checkpoint => cx.engine.storage.checkpoint()?,
         _ => return Err(Error::internal("the session's statement reached the executor")),
     }
+    faults::reach(Fault::Define)?;
     Ok(Outcome::default())
 }
 

@@ -4,6 +4,7 @@
 
 use std::cmp::Ordering;
 
+use base::faults::{self, Fault};
 use base::settings::setting;
 use base::{Oid, Result};
 use sched::memory::Use;
@@ -191,6 +192,7 @@ impl Sort {
                 sorter.spill(&types, &run.cx.engine.storage)?;
             }
         }
+        faults::reach(Fault::Sort)?;
         if sorter.runs.is_empty() {
             let order = sorter.order();
             return Ok(Sorted::Memory(sorter.rows, order));

@@ -306,6 +306,42 @@ impl Connection {
         }
     }
 
+    /// Prepares a statement under a name and runs it with one parameter, given as text.
+    ///
+    /// # Errors
+    /// As [`Connection::query`].
+    pub fn prepared(&mut self, name: &str, sql: &str, parameter: &str) -> Result<(), Failure> {
+        self.asked += 1;
+        let mut out = Vec::new();
+        frames::message(&mut out, b'P', |out| {
+            frames::string(out, name.as_bytes())?;
+            frames::string(out, sql.as_bytes())?;
+            out.extend_from_slice(&[0, 0]);
+            Ok(())
+        })?;
+        frames::message(&mut out, b'B', |out| {
+            out.push(0);
+            frames::string(out, name.as_bytes())?;
+            out.extend_from_slice(&[0, 0, 0, 1]);
+            out.extend_from_slice(&(parameter.len() as i32).to_be_bytes());
+            out.extend_from_slice(parameter.as_bytes());
+            out.extend_from_slice(&[0, 0]);
+            Ok(())
+        })?;
+        out.extend_from_slice(b"E\0\0\0\x09\0\0\0\0\0");
+        out.extend_from_slice(&frames::SYNC);
+        self.send(&out)?;
+        let mut failure = None;
+        loop {
+            let frame = self.frame()?;
+            match frame.tag {
+                b'E' => failure = Some(frames::failure(&frame.body)),
+                b'Z' => return failure.map_or(Ok(()), Err),
+                _ => {}
+            }
+        }
+    }
+
     /// The first value of the first row; none for NULL and no row.
     ///
     /// # Errors

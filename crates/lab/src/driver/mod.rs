@@ -288,7 +288,10 @@ pub(crate) fn cpu_of(whose: UsageWho) -> f64 {
 }
 
 /// Raises the soft limit on open files where it is too low for so many sockets.
-fn allow_descriptors(clients: u32) -> Result<()> {
+///
+/// # Errors
+/// The system allows fewer.
+pub fn allow_descriptors(clients: u32) -> Result<()> {
     let need = u64::from(clients) + 100;
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)
         .map_err(|e| Error::new(format!("the limit on open files can't be read: {e}")))?;

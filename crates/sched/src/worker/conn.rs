@@ -210,6 +210,11 @@ impl Conn {
         unsafe { self.owner.load(Ordering::SeqCst).as_ref() }
     }
 
+    /// Whether the peer has hung up.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        self.flags.load(Ordering::Relaxed) & HANGUP != 0
+    }
+
     /// Records events; true when the caller must now make the connection run.
     pub(super) fn claim(&self, events: u32) -> bool {
         let before = self.flags.fetch_or(events | ACTIVE, Ordering::SeqCst);

@@ -23,19 +23,17 @@ pub use folded::Folded;
 pub use profile::Kind;
 
 use std::sync::{Arc, OnceLock, Weak};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use base::WaitEvent;
-use sched::{SpinLock, TaskRef};
 
+use crate::background::Background;
 use crate::server::Server;
 
 /// Between two looks.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// What the sampler has gathered, and its thread.
-#[derive(Default)]
 pub struct Profiler {
     /// The last minutes.
     pub timeline: timeline::Timeline,
@@ -43,17 +41,17 @@ pub struct Profiler {
     pub blocking: blocking::History,
     /// The server that this is part of, for threads that work for a statement.
     server: OnceLock<Weak<Server>>,
-    thread: SpinLock<Option<(TaskRef, JoinHandle<()>)>>,
+    /// The wait sampler.
+    pub thread: Background,
 }
 
-impl Profiler {
-    /// Ends the thread and waits for it.
-    pub fn stop(&self) {
-        let thread = self.thread.lock().take();
-        if let Some((task, thread)) = thread {
-            task.interrupt(sched::Interrupt::Terminate);
-            // One that panicked has said so in the log.
-            let _ = thread.join();
+impl Default for Profiler {
+    fn default() -> Profiler {
+        Profiler {
+            timeline: timeline::Timeline::default(),
+            blocking: blocking::History::default(),
+            server: OnceLock::new(),
+            thread: Background::new("wait sampler"),
         }
     }
 }
@@ -62,10 +60,7 @@ impl Profiler {
 pub fn start(server: &Arc<Server>) {
     // Set once: a process has one server.
     let _ = server.profiler.server.set(Arc::downgrade(server));
-    let task = sched::Task::new("wait sampler");
-    let shared = server.clone();
-    let thread = sched::spawn_task(task.clone(), move || work(&shared));
-    *server.profiler.thread.lock() = Some((task, thread));
+    server.profiler.thread.start(server, work);
 }
 
 fn work(server: &Arc<Server>) {

@@ -31,6 +31,7 @@ pub fn parse(id: SettingId, text: &str) -> Result<Value> {
             sched::lwlock::parse_shared_limits(text)?;
             Ok(value)
         }
+        setting::DEBUG_FAULTS => base::faults::parse(text).map(|_| value),
         setting::SEARCH_PATH => match split_names(text) {
             Some(_) => Ok(value),
             None => Err(invalid(id, text).detail("List syntax is invalid.")),

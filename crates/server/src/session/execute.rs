@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use base::faults::{self, Fault};
 use base::{Fork, Oid, RelId, Result, err};
 use catalog::{Snapshot, Table};
 use exec::context::{self, Execution, Outcome};
@@ -53,6 +54,7 @@ impl State {
         f: impl FnOnce(&sql::PlanCache, &PrepareContext<'_>) -> Result<R>,
     ) -> Result<(R, u64)> {
         let catalog = self.take_view(text);
+        faults::reach(Fault::Plan)?;
         let temporary = self.catalog_tx.temporary_schema();
         self.settings.resolve_path(&catalog, &self.user, temporary);
         let old = self.older_than_an_index().map(|csn| Arc::new(catalog.for_snapshot(csn)));

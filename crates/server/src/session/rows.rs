@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use base::faults::{self, Fault};
 use base::{Oid, Result};
 use catalog::Snapshot;
 use exec::RowSink;
@@ -128,6 +129,7 @@ impl RowSink for Rows<'_> {
         let mut out = self.out.borrow_mut();
         for row in 0..batch.rows {
             let start = rows::begin_row(&mut out.buffer, batch.columns.len());
+            faults::reach(Fault::SendRow)?;
             for (index, column) in batch.columns.iter().enumerate() {
                 self.value(&mut out.buffer, index, column, row)?;
             }
@@ -143,6 +145,7 @@ impl RowSink for Rows<'_> {
         }
         let mut out = self.out.borrow_mut();
         let start = rows::begin_row(&mut out.buffer, row.len());
+        faults::reach(Fault::SendRow)?;
         for (index, value) in row.iter().enumerate() {
             self.datum(&mut out.buffer, index, value)?;
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::settings::{Value, setting};
+use base::settings::{Value, live_int, setting};
 use base::{Result, err, sqlstate};
 use catalog::object::ids;
 use wire::auth;
@@ -38,6 +38,7 @@ impl State {
         }
         self.admit()?;
         self.identify(parameters)?;
+        self.check_reserved()?;
         self.apply_settings(parameters).map_err(base::Error::fatal)?;
         self.settings.resolve_path(&self.catalog_tx.view(), &self.user, None);
         let application = self.settings.get().str(setting::APPLICATION_NAME).to_owned();
@@ -69,6 +70,22 @@ impl State {
             return Err(err!(TOO_MANY_CONNECTIONS, "sorry, too many clients already").fatal());
         }
         Ok(())
+    }
+
+    /// Keeps the last places for superusers.
+    fn check_reserved(&mut self) -> Result<()> {
+        let reserved = live_int(setting::SUPERUSER_RESERVED_CONNECTIONS) as usize;
+        let free = self.server.max_connections().saturating_sub(self.server.sessions.count());
+        if free >= reserved {
+            return Ok(());
+        }
+        let catalog = self.catalog_tx.view();
+        if catalog.roles().any(|r| r.oid == self.role && r.superuser) {
+            return Ok(());
+        }
+        let message =
+            "remaining connection slots are reserved for non-replication superuser connections";
+        Err(err!(TOO_MANY_CONNECTIONS, "{message}").fatal())
     }
 
     /// Who wants in, and where. Every name is taken for now: only this machine can connect.

@@ -9,12 +9,13 @@ use crate::server::Server;
 
 /// The large parts; offsets mean nothing in one address space.
 pub(super) fn allocations(server: &Server) -> Vec<Vec<Datum>> {
-    let frames = server.engine.storage.pool.frames();
+    let frames = server.engine.storage.pool.frames_held();
     let row = |name: &str, size: usize| {
         let size = Datum::Int8(size as i64);
         vec![text(name), Datum::Null, size.clone(), size]
     };
-    vec![row("Buffer Blocks", frames * PAGE_SIZE)]
+    let log = server.engine.storage.wal.buffers() as usize;
+    vec![row("Buffer Blocks", frames * PAGE_SIZE), row("XLOG Buffers", log)]
 }
 
 /// One row a session and background thread.
@@ -34,7 +35,7 @@ pub(super) fn sessions() -> Vec<Vec<Datum>> {
 /// The one row.
 pub(super) fn server(server: &Server) -> Vec<Vec<Datum>> {
     let (held, limit) = (sched::memory::server_bytes(), sched::memory::server_limit());
-    let shared = server.engine.storage.pool.frames() * PAGE_SIZE;
+    let shared = server.engine.storage.pool.frames_held() * PAGE_SIZE;
     let limit = if limit == 0 { Datum::Null } else { Datum::Int8(limit) };
     vec![vec![Datum::Int8(shared as i64), Datum::Int8(held), limit]]
 }

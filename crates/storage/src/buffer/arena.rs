@@ -26,6 +26,8 @@ pub(super) struct Arena {
     pages: ManuallyDrop<Region>,
     active: AtomicUsize,
     made: AtomicUsize,
+    /// Frames below this number may have memory.
+    held: AtomicUsize,
     most: usize,
 }
 
@@ -37,6 +39,7 @@ impl Arena {
             pages: ManuallyDrop::new(Region::reserve(most * PAGE_SIZE)?),
             active: AtomicUsize::new(0),
             made: AtomicUsize::new(0),
+            held: AtomicUsize::new(0),
             most,
         };
         arena.make(count)?;
@@ -62,7 +65,13 @@ impl Arena {
 
     pub(super) fn set_active(&self, count: usize) {
         debug_assert!(count <= self.made.load(Ordering::Acquire));
+        self.held.fetch_max(count, Ordering::AcqRel);
         self.active.store(count, Ordering::Release);
+    }
+
+    /// How many frames may have memory for their pages.
+    pub(super) fn held(&self) -> usize {
+        self.held.load(Ordering::Acquire)
     }
 
     /// The largest number of frames.
@@ -100,6 +109,7 @@ impl Arena {
             // looks at bytes, and an optimistic reader finds that the version is odd or has moved.
             unsafe { self.pages.release(from * PAGE_SIZE, to * PAGE_SIZE) };
         }
+        self.held.store(from, Ordering::Release);
     }
 }
 

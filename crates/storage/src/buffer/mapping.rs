@@ -9,8 +9,12 @@
 //! The table grows and shrinks with the pool: whoever holds all the partitions' locks may change the
 //! number of buckets and link every chain anew ([`Mapping::resize`]); to readers that is a change
 //! like any other. A bucket's partition does not depend on the number of buckets.
+//!
+//! The number of partitions changes in the same way. Whoever has got a lock looks whether it is still
+//! the bucket's; it was not taken in vain if it is, since a change of the number needs that lock too.
 
 use std::io;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -45,7 +49,19 @@ pub(super) struct Mapping {
     memory: Region,
     /// Number of buckets now, less one; they are a power of two, and at least the partitions.
     mask: AtomicUsize,
-    locks: Box<[CachePadded<RawLwLock>]>,
+    /// Number of partitions now, less one.
+    partition_mask: AtomicUsize,
+    /// Lock `i`, in the row of its highest bit (0 in the first row), so that rows are made when they are
+    /// first needed and stay where they are.
+    locks: [OnceLock<Box<[CachePadded<RawLwLock>]>>; LOCK_ROWS],
+}
+
+/// Rows of locks for the most partitions.
+const LOCK_ROWS: usize = PARTITIONS_MAX.trailing_zeros() as usize + 1;
+
+/// What a wish for so many partitions comes to.
+fn fitting(partitions: usize) -> usize {
+    partitions.clamp(1, PARTITIONS_MAX).next_power_of_two()
 }
 
 /// A page's bucket, whatever the number of buckets: the hash of its name.
@@ -68,26 +84,37 @@ impl Drop for Partition<'_> {
 impl Mapping {
     /// Buckets for `frames`, and room for those of `most`.
     pub(super) fn new(frames: usize, most: usize, partitions: usize) -> io::Result<Mapping> {
-        let partitions = partitions.clamp(1, PARTITIONS_MAX).next_power_of_two();
-        let lock = |_| CachePadded::new(RawLwLock::new(WaitEvent::LWLockBufferMapping));
-        let room = buckets_for(most, partitions).max(buckets_for(frames, partitions));
+        let partitions = fitting(partitions);
+        let room = buckets_for(most.max(frames), PARTITIONS_MAX);
         let count = buckets_for(frames, partitions);
         let memory = Region::reserve(room * size_of::<AtomicU32>())?;
         memory.commit(0, count * size_of::<AtomicU32>())?;
-        let locks = (0..partitions).map(lock).collect();
-        Ok(Mapping { memory, mask: AtomicUsize::new(count - 1), locks })
+        Ok(Mapping {
+            memory,
+            mask: AtomicUsize::new(count - 1),
+            partition_mask: AtomicUsize::new(partitions - 1),
+            locks: [const { OnceLock::new() }; LOCK_ROWS],
+        })
     }
 
-    /// Makes the number of buckets fit a pool of `frames`. Locks all partitions for the time it
-    /// takes to link the pages anew.
-    pub(super) fn resize(&self, frames: usize, all: &[Frame]) -> io::Result<()> {
-        let (before, count) = (self.buckets().len(), buckets_for(frames, self.locks.len()));
-        if count == before {
+    /// Number of partitions.
+    pub(super) fn partitions(&self) -> usize {
+        self.partition_mask.load(Ordering::Acquire) + 1
+    }
+
+    /// Makes the number of buckets fit a pool of `frames`, and changes that of partitions. Locks all
+    /// partitions for the time it takes to link the pages anew. One caller at a time.
+    pub(super) fn resize(&self, frames: usize, partitions: usize, all: &[Frame]) -> io::Result<()> {
+        let (old_partitions, partitions) = (self.partitions(), fitting(partitions));
+        let (before, count) = (self.buckets().len(), buckets_for(frames, partitions));
+        if count == before && partitions == old_partitions {
             return Ok(());
         }
         let bytes = |n: usize| n * size_of::<AtomicU32>();
         self.memory.commit(0, bytes(count.max(before)))?;
-        let held: Vec<Partition<'_>> = (0..self.locks.len()).map(|i| self.lock_nth(i)).collect();
+        let locks = 0..old_partitions.max(partitions);
+        let held: Vec<Partition<'_>> = locks.map(|i| self.lock_nth(i)).collect();
+        self.partition_mask.store(partitions - 1, Ordering::Release);
         let mut linked = Vec::new();
         for bucket in self.buckets() {
             let mut at = bucket.swap(0, Ordering::AcqRel);
@@ -177,8 +204,16 @@ impl Mapping {
         id: PageId,
         raise: bool,
     ) -> Option<(&'f Frame, u64)> {
-        let lock = &self.locks[self.partition_of(bucket)];
-        lock.lock_shared();
+        let lock = loop {
+            let partition = self.partition_of(bucket);
+            let lock = self.nth_lock(partition);
+            lock.lock_shared();
+            if self.partition_of(bucket) == partition {
+                break lock;
+            }
+            // SAFETY: taken just now.
+            unsafe { lock.unlock_shared() };
+        };
         let found = self.find(frames, bucket, id);
         let pinned = found.and_then(|frame| frame.pin_as(id, raise).map(|state| (frame, state)));
         hold(Duration::from_micros(live_int(setting::BUFFER_LOOKUP_HOLD).unsigned_abs()));
@@ -188,16 +223,34 @@ impl Mapping {
     }
 
     fn partition_of(&self, bucket: Bucket) -> usize {
-        bucket.0 & (self.locks.len() - 1)
+        bucket.0 & self.partition_mask.load(Ordering::Acquire)
     }
 
     /// Locks the bucket's partition for changes.
     pub(super) fn lock(&self, bucket: Bucket) -> Partition<'_> {
-        self.lock_nth(self.partition_of(bucket))
+        loop {
+            let partition = self.partition_of(bucket);
+            let held = self.lock_nth(partition);
+            if self.partition_of(bucket) == partition {
+                return held;
+            }
+        }
+    }
+
+    fn nth_lock(&self, number: usize) -> &RawLwLock {
+        let (row, first) = match number {
+            0 => (0, 0),
+            number => (number.ilog2() as usize + 1, 1 << number.ilog2()),
+        };
+        let locks = self.locks[row].get_or_init(|| {
+            let lock = |_| CachePadded::new(RawLwLock::new(WaitEvent::LWLockBufferMapping));
+            (0..first.max(1)).map(lock).collect()
+        });
+        &locks[number - first]
     }
 
     fn lock_nth(&self, partition: usize) -> Partition<'_> {
-        let lock = &self.locks[partition];
+        let lock = self.nth_lock(partition);
         lock.lock_exclusive();
         Partition { mapping: self, lock }
     }

@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 
+use base::faults::{self, Fault};
 use base::settings::{live_int, setting};
 use base::usage::Use;
 use base::{Error, Fork, Lsn, PageId, RelId, Result, WaitEvent, err};
@@ -183,21 +184,19 @@ impl Pool {
 
     /// Fills a frame for which the caller has READING.
     fn fill(&self, frame: &Frame, id: PageId, load: Load) -> Result<()> {
+        let _turn = IoTurn { pool: self, frame, flag: READING };
         // SAFETY: READING is ours and VALID is off, so nobody looks at the page.
         let page = unsafe { frame.page().as_mut() };
-        let filled = match load {
-            Load::Zero => {
-                page.fill(0);
-                Ok(())
+        match load {
+            Load::Zero => page.fill(0),
+            Load::Read => {
+                faults::reach(Fault::PageRead)?;
+                self.files.read(id, page)?;
+                check(page, id)?;
             }
-            Load::Read => self.files.read(id, page).and_then(|()| check(page, id)),
-        };
-        if filled.is_ok() {
-            frame.filled();
         }
-        frame.clear(READING);
-        self.wake_io(frame);
-        filled
+        frame.filled();
+        Ok(())
     }
 
     /// Waits until somebody has filled the pinned frame, or fills it.
@@ -311,7 +310,9 @@ impl Pool {
 
     /// See [`super::BufferPool::contents`].
     pub(super) fn contents(&self) -> impl Iterator<Item = FrameInfo> {
-        self.arena.frames()[..self.arena.active()].iter().map(Frame::info)
+        // In this order: the pool may grow meanwhile, and then there are more frames than asked for.
+        let active = self.arena.active();
+        self.arena.frames()[..active].iter().map(Frame::info)
     }
 
     /// Free frames below which the background writer is asked for more.
@@ -421,21 +422,17 @@ impl Pool {
             }
             self.await_io(frame, WRITING);
         }
+        let _turn = IoTurn { pool: self, frame, flag: WRITING };
         let mut copy = self.copies.lock().pop().unwrap_or_else(new_page);
-        let result = match self.copy_out(frame, &mut copy, wait) {
-            None => Ok(false),
-            Some(lsn) => self.write_copy(frame.id(), &mut copy, lsn).map(|()| true),
-        };
-        if result.is_err() {
-            frame.set(DIRTY);
-        }
-        frame.clear(WRITING);
-        self.wake_io(frame);
+        let Some(lsn) = self.copy_out(frame, &mut copy, wait) else { return Ok(false) };
+        let unwritten = Unwritten(frame);
+        self.write_copy(frame.id(), &mut copy, lsn)?;
+        std::mem::forget(unwritten);
         let mut copies = self.copies.lock();
         if copies.len() < 64 {
             copies.push(copy);
         }
-        result
+        Ok(true)
     }
 
     /// Copies the page under the shared latch and takes DIRTY away.
@@ -460,6 +457,7 @@ impl Pool {
             return Err(crate::wal::stopping());
         }
         page::seal(copy, id);
+        faults::reach(Fault::PageWrite)?;
         self.files.write(id, copy)
     }
 
@@ -519,6 +517,29 @@ impl Pool {
             }
             sched::yield_now();
         }
+    }
+}
+
+/// READING or WRITING, ours until this is dropped, however the reading or writing ends.
+struct IoTurn<'a> {
+    pool: &'a Pool,
+    frame: &'a Frame,
+    flag: u64,
+}
+
+impl Drop for IoTurn<'_> {
+    fn drop(&mut self) {
+        self.frame.clear(self.flag);
+        self.pool.wake_io(self.frame);
+    }
+}
+
+/// A page whose changes are in a copy only: it is dirty again unless the copy was written.
+struct Unwritten<'a>(&'a Frame);
+
+impl Drop for Unwritten<'_> {
+    fn drop(&mut self) {
+        self.0.set(DIRTY);
     }
 }
 

@@ -30,8 +30,18 @@ impl Pool {
         } else {
             self.shrink(now, count, patience)?
         }
-        let fitted = self.mapping.resize(count, self.arena.frames());
+        self.fit_mapping(count, self.mapping.partitions())
+    }
+
+    fn fit_mapping(&self, frames: usize, partitions: usize) -> Result<()> {
+        let fitted = self.mapping.resize(frames, partitions, self.arena.frames());
         fitted.map_err(|e| Error::io("allocate the buffer mapping", &e))
+    }
+
+    /// See [`super::BufferPool::set_partitions`].
+    pub(super) fn set_partitions(&self, partitions: usize) -> Result<()> {
+        let _one_at_a_time = self.resizing.lock();
+        self.fit_mapping(self.arena.active(), partitions)
     }
 
     fn grow(&self, from: usize, to: usize) -> Result<()> {
@@ -48,7 +58,7 @@ impl Pool {
 
     fn shrink(&self, from: usize, to: usize, patience: Duration) -> Result<()> {
         self.lower_bound(to);
-        let deadline = Instant::now() + patience;
+        let (mut deadline, mut least) = (Instant::now() + patience, usize::MAX);
         loop {
             let emptied = self.empty_frames(from, to);
             let left = match &emptied {
@@ -58,6 +68,10 @@ impl Pool {
             if left == 0 {
                 self.arena.release_retired();
                 return Ok(());
+            }
+            if left < least {
+                // Writing many pages takes its time: only what does not move is waited for in vain.
+                (deadline, least) = (Instant::now() + patience, left);
             }
             if emptied.is_err() || Instant::now() > deadline {
                 self.undo_shrink(from, to);

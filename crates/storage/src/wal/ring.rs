@@ -16,35 +16,66 @@
 //! * The writer walks from `complete`: a zero length (Acquire) is a record that isn't there yet;
 //!   any other moves `complete` over the whole record. So it needs no slots, no locks, and costs
 //!   inserters nothing but their own bytes.
-//! * An inserter waits until `end <= written + size` before it copies, so it never touches
-//!   bytes that are not its own.
+//! * An inserter waits until `end <= limit` before it copies. The writer keeps `limit` at `written +
+//!   size`, so nobody touches bytes that are not its own.
+//! * The size changes while the ring is in use ([`Ring::resize`]), by the writer alone and at a moment
+//!   when nobody copies and everything in it is zero; [`super::writer`] says how it finds one.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::memory::Region;
 
 /// See the module.
 pub(crate) struct Ring {
+    /// Addresses for the largest ring; as much as `size` is usable.
     memory: Region,
-    size: u64,
+    size: AtomicU64,
+}
+
+/// Bytes of the largest ring.
+const SIZE_MAX: usize = 2 << 30;
+
+/// What a wish for so many bytes comes to: a power of two, at least 1 MiB.
+pub(crate) fn fitting(size: usize) -> u64 {
+    size.clamp(1 << 20, SIZE_MAX).next_power_of_two() as u64
 }
 
 impl Ring {
-    /// A ring of zeros; `size` is rounded up to a power of two, at least 1 MiB
-    /// (the largest record, a mini-transaction with images of many pages, has to fit twice).
+    /// A ring of zeros, of [`fitting`] size (the largest record, a mini-transaction with images of many
+    /// pages, has to fit twice).
     pub(crate) fn new(size: usize) -> std::io::Result<Ring> {
-        let size = size.max(1 << 20).next_power_of_two();
-        Ok(Ring { memory: Region::new(size)?, size: size as u64 })
+        let size = fitting(size);
+        let memory = Region::reserve(SIZE_MAX)?;
+        memory.commit(0, size as usize)?;
+        Ok(Ring { memory, size: AtomicU64::new(size) })
     }
 
-    /// Bytes in the ring.
+    /// Bytes in the ring. For those whose space is theirs it stays the same: they have read `limit`,
+    /// which was written after the size.
+    #[inline]
     pub(crate) fn size(&self) -> u64 {
-        self.size
+        self.size.load(Ordering::Relaxed)
+    }
+
+    /// Changes the size, to one that [`fitting`] answered.
+    ///
+    /// # Safety
+    /// The caller is the writer, all bytes of the ring are zero, and nobody copies until the caller
+    /// has moved `limit`.
+    pub(crate) unsafe fn resize(&self, size: u64) -> std::io::Result<()> {
+        let before = self.size() as usize;
+        self.memory.commit(0, before.max(size as usize))?;
+        self.size.store(size, Ordering::Release);
+        if (size as usize) < before {
+            // SAFETY: by the caller's word nobody looks at the ring, and zeros stay zeros.
+            unsafe { self.memory.release(size as usize, before) };
+        }
+        Ok(())
     }
 
     fn at(&self, position: u64) -> NonNull<u8> {
-        self.memory.at((position & (self.size - 1)) as usize)
+        self.memory.at((position & (self.size() - 1)) as usize)
     }
 
     fn length_word(&self, position: u64) -> &AtomicU32 {
@@ -62,7 +93,7 @@ impl Ring {
     /// Copies a record (whole, or a filler's header) to its place and completes it.
     ///
     /// # Safety
-    /// The caller has reserved `start..` for itself, and it lies below `written + size`.
+    /// The caller has reserved `start..` for itself, and it lies below `limit`.
     pub(crate) unsafe fn copy_in(&self, start: u64, record: &[u8]) {
         // SAFETY: the caller's space.
         unsafe { self.copy(start + 4, &record[4..]) };
@@ -73,7 +104,7 @@ impl Ring {
     /// # Safety
     /// The bytes are the caller's.
     unsafe fn copy(&self, start: u64, bytes: &[u8]) {
-        let first = bytes.len().min((self.size - (start & (self.size - 1))) as usize);
+        let first = bytes.len().min((self.size() - (start & (self.size() - 1))) as usize);
         let (head, tail) = bytes.split_at(first);
         // SAFETY: in bounds: the head ends at the ring's end at the latest, and the tail begins at
         // its start; nobody else touches these bytes, by the caller's word.
@@ -89,7 +120,7 @@ impl Ring {
     /// `from..to` lies between `written` and `complete`, and the caller is the writer.
     pub(crate) unsafe fn pieces(&self, from: u64, to: u64) -> [&[u8]; 2] {
         let len = (to - from) as usize;
-        let first = len.min((self.size - (from & (self.size - 1))) as usize);
+        let first = len.min((self.size() - (from & (self.size() - 1))) as usize);
         // SAFETY: in bounds as in `copy`; complete bytes no longer change.
         unsafe {
             [
@@ -105,7 +136,7 @@ impl Ring {
     /// As for [`Ring::pieces`], whose slices are gone.
     pub(crate) unsafe fn clear(&self, from: u64, to: u64) {
         let len = (to - from) as usize;
-        let first = len.min((self.size - (from & (self.size - 1))) as usize);
+        let first = len.min((self.size() - (from & (self.size() - 1))) as usize);
         // SAFETY: in bounds; the writer's bytes until it moves `written`.
         unsafe {
             self.at(from).write_bytes(0, first);
@@ -136,5 +167,25 @@ mod tests {
             ring.clear(start, start + 64);
             assert_eq!(ring.pieces(start, start + 64).concat(), [0; 64]);
         }
+    }
+
+    #[test]
+    fn a_ring_of_another_size_is_zero_and_takes_records() {
+        let ring = Ring::new(1).unwrap();
+        let mut record = vec![7; 64];
+        record[..4].copy_from_slice(&64_u32.to_le_bytes());
+        for size in [fitting(5 << 20), fitting(1)] {
+            // SAFETY: nobody else uses the ring, and what was in it is cleared.
+            unsafe {
+                ring.resize(size).unwrap();
+                assert_eq!(ring.size(), size);
+                let start = size * 5 - 32;
+                assert_eq!(ring.pieces(start, start + 64).concat(), [0; 64]);
+                ring.copy_in(start, &record);
+                assert_eq!(ring.pieces(start, start + 64).concat(), record);
+                ring.clear(start, start + 64);
+            }
+        }
+        assert_eq!(fitting(5 << 20), 8 << 20);
     }
 }

@@ -4,6 +4,20 @@
 //! One round writes everything that is complete (in chunks, so that inserters who wait for space get
 //! it soon), then syncs if anybody waits for what was written. Those who come during the sync are
 //! the next round's group, which begins at once: the slower the disk, the larger the groups.
+//!
+//! # Changing the ring's size
+//!
+//! A position's place in the ring depends on the size, so the size changes at a moment when the ring is
+//! empty and nobody is copying. From when another size is wanted the writer leaves `limit` where it is
+//! (`G`) and writes on, until one of these is so at `written` (`W`):
+//!
+//! * **Nobody has reserved anything.** The writer lowers `limit` to `W` and then, by a read-modify-write
+//!   of `position`, finds it still at `W`: all records before are complete, and whoever reserves later
+//!   comes after that operation, sees `limit`, and waits.
+//! * **The record at `W` waits for space beyond `G`**, which its inserter has said. All records before it
+//!   are complete, and all later ones end beyond `G` too, so their inserters wait or will.
+//!
+//! Then it changes the size and moves `limit`. Whoever passes reads the size after `limit`.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -13,11 +27,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use base::WaitEvent;
+use base::faults::{self, Fault};
 use base::settings::{live_int, setting};
 use sched::{TaskRef, io_wait};
 
 use super::segment::Segments;
-use super::{ABANDONED, FINISH, LSN_MASK, Log};
+use super::{ABANDONED, FINISH, LSN_MASK, Log, SpaceWaiter};
 use crate::fatal;
 use crate::stats::{add_time, bump};
 
@@ -84,6 +99,7 @@ impl Writer {
                 return self.wake_everybody();
             }
             let progress = self.write_complete();
+            self.change_size();
             match self.due() {
                 Due::Sync(upto) if upto <= self.written => {
                     self.let_others_join();
@@ -116,6 +132,7 @@ impl Writer {
             return false;
         }
         let log = self.log.clone();
+        faults::reach_critical(Fault::WalWrite);
         // SAFETY: written..complete are complete records, and this is the writer.
         let pieces = unsafe { log.ring.pieces(self.written, complete) };
         let mut at = self.written;
@@ -127,10 +144,52 @@ impl Writer {
         unsafe { self.log.ring.clear(self.written, complete) };
         self.written = complete;
         self.log.written.store(complete, Ordering::Release);
-        let waiting = std::mem::take(&mut *self.log.space_waiters.lock());
-        waiting.iter().for_each(|t| t.unpark());
+        if !self.wants_other_size() {
+            self.give_space();
+        }
         self.tell_checkpointer();
         true
+    }
+
+    /// Lets inserters have the space that has been written.
+    fn give_space(&self) {
+        self.log.limit.store(self.written + self.log.ring.size(), Ordering::Release);
+        let waiting = std::mem::take(&mut *self.log.space_waiters.lock());
+        waiting.iter().for_each(|w| w.task.unpark());
+    }
+
+    fn wants_other_size(&self) -> bool {
+        self.log.wanted_size.load(Ordering::Acquire) != self.log.ring.size()
+    }
+
+    /// Changes the ring's size if that is wanted and this is the moment; see the module.
+    fn change_size(&mut self) {
+        if !self.wants_other_size() {
+            return;
+        }
+        let log = self.log.clone();
+        let frozen = log.limit.load(Ordering::Acquire);
+        let beyond = |w: &SpaceWaiter| w.start == self.written && w.end > frozen;
+        if !log.space_waiters.lock().iter().any(beyond) {
+            log.limit.store(self.written, Ordering::SeqCst);
+            let position = log.position.fetch_add(0, Ordering::SeqCst) & LSN_MASK;
+            if position != self.written {
+                // Somebody is copying, or about to wait.
+                log.limit.store(frozen, Ordering::SeqCst);
+                let waiting = std::mem::take(&mut *log.space_waiters.lock());
+                waiting.iter().for_each(|w| w.task.unpark());
+                return;
+            }
+        }
+        let wanted = log.wanted_size.load(Ordering::Acquire);
+        // SAFETY: this is the writer; everything before `written` was cleared and nothing after it is
+        // copied in, as the module shows; `limit` is moved below.
+        let changed = unsafe { log.ring.resize(wanted) };
+        if let Err(e) = changed {
+            eprintln!("WARNING:  could not change the size of the log buffers: {e}");
+            log.wanted_size.store(log.ring.size(), Ordering::Release);
+        }
+        self.give_space();
     }
 
     fn write(&mut self, mut at: u64, mut bytes: &[u8]) {
@@ -229,8 +288,12 @@ impl Writer {
             && self.log.position.load(Ordering::Acquire) & LSN_MASK == self.flushed
     }
 
-    /// Whether so much is waiting in the ring that it should be written though nobody asked.
+    /// Whether so much is waiting in the ring that it should be written though nobody asked, or the ring
+    /// is to change.
     fn is_behind(&self) -> bool {
+        if self.wants_other_size() {
+            return true;
+        }
         let waiting = self.log.insert_position().0 - self.written;
         waiting > self.log.ring.size() / 8 || !self.log.space_waiters.lock().is_empty()
     }
@@ -258,7 +321,7 @@ impl Writer {
     fn wake_everybody(&mut self) {
         debug_assert_eq!(self.log.stop.load(Ordering::Acquire), ABANDONED);
         std::mem::take(&mut *self.log.waiters.lock()).iter().for_each(|w| w.task.unpark());
-        std::mem::take(&mut *self.log.space_waiters.lock()).iter().for_each(|t| t.unpark());
+        std::mem::take(&mut *self.log.space_waiters.lock()).iter().for_each(|w| w.task.unpark());
     }
 }
 

@@ -1,10 +1,12 @@
 //! Waiting for a lock or for a transaction's end: the only place in this crate where a session parks
 //! for another.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::{Instant, SystemTime};
 
-use base::{Result, Xid, err};
+use base::faults::{self, Fault};
+use base::{Error, Result, Xid, err};
 use sched::{LongWait, Waiting, Wake};
 
 use super::deadlock::Verdict;
@@ -21,6 +23,11 @@ pub(crate) struct WaitInfo {
     pub(super) serial: u64,
 }
 
+#[cold]
+fn panicked() -> Error {
+    Error::internal("internal error; the log has the details")
+}
+
 impl LockManager {
     /// Waits until the transaction has ended (queued, deadlock-checked). False only with
     /// [`LockWait::Try`]. Who waits for a subtransaction waits for its rollback or for the end of the
@@ -32,7 +39,7 @@ impl LockManager {
         match self.core.state(xid) {
             state if state.ended() => return Ok(true),
             State::Running(other) if other == owner.number() => {
-                return Err(base::Error::internal(format!(
+                return Err(Error::internal(format!(
                     "transaction {} would wait for itself",
                     xid.0
                 )));
@@ -64,7 +71,13 @@ impl LockManager {
         let serial = self.wait_serial.fetch_add(1, Ordering::Relaxed);
         let info = WaitInfo { tag, mode, since: SystemTime::now(), serial };
         *owner.slot().waiting.lock() = Some(info);
-        let result = self.park_until(owner, info, doomed, done);
+        // A panic becomes the wait's error, so that callers give up their places in queues as after any
+        // other: they can't while it unwinds, since that may have to wait for a latch.
+        let wait = || {
+            faults::reach(Fault::LockWait)?;
+            self.park_until(owner, info, doomed, done)
+        };
+        let result = catch_unwind(AssertUnwindSafe(wait)).unwrap_or_else(|_| Err(panicked()));
         *owner.slot().waiting.lock() = None;
         result
     }
