@@ -19,4 +19,4 @@ pub use object::{
     Object, OnCommit, Role, Schema, Table, TableKind, TableStats,
 };
 pub use snapshot::Snapshot;
-pub use store::{Catalog, CatalogTx};
+pub use store::{Catalog, CatalogTx, overflow_rel};

@@ -26,6 +26,7 @@ pub mod utility;
 pub mod walk;
 pub mod window;
 
+pub use bind::from::record_columns;
 pub use cache::PlanCache;
 pub use expr::{AggCall, Expr};
 pub use identity::Identity;

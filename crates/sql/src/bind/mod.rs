@@ -38,6 +38,7 @@ pub(crate) mod select;
 pub(crate) mod setop;
 pub(crate) mod similar;
 pub(crate) mod sublink;
+mod subscript;
 pub(crate) mod typename;
 pub(crate) mod utility;
 pub(crate) mod window;
