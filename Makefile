@@ -4,7 +4,7 @@ PORT ?= 5432
 HTTP_PORT ?= 8432
 DATA ?= ./data
 
-.PHONY: run test diff bench bench-watch bench-sessions storm lab incident locks crash resize tidy docs loom shuttle
+.PHONY: run test diff compatibility bench bench-watch bench-sessions storm lab incident locks crash resize tidy docs loom shuttle
 
 run:
 	@scripts/need build
@@ -22,6 +22,11 @@ test:
 diff:
 	@scripts/need build clients
 	DIFF=$(DIFF) REWRITE=$(REWRITE) cargo test -p threadgres --test diff -- --nocapture
+
+# What of PostgreSQL 15 is here and what is missing, into docs/compatibility.md.
+compatibility:
+	@scripts/need build clients
+	cargo test -p threadgres --test compatibility -- --ignored --nocapture
 
 # Side by side with PostgreSQL 15 and a server that does nothing; see bench/README.md.
 bench:

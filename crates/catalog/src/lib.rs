@@ -22,4 +22,4 @@ pub use object::{
     ViewQuery,
 };
 pub use snapshot::Snapshot;
-pub use store::{Catalog, CatalogTx};
+pub use store::{Catalog, CatalogTx, overflow_rel};

@@ -173,7 +173,7 @@ impl Catalog {
         known.push(CATALOG_REL.0);
         known.sort_unstable();
         for rel in self.storage.relations()? {
-            if known.binary_search(&rel.0).is_err() {
+            if known.binary_search(&(rel.0 & !OVERFLOW_BIT)).is_err() {
                 self.storage.drop_relation(rel)?;
             }
         }
@@ -503,11 +503,27 @@ impl CatalogTx {
     fn drop_files(&self, rels: imbl::Vector<RelId>) {
         for rel in rels {
             self.catalog.sequences.forget(rel.0);
-            if let Err(error) = self.catalog.storage.drop_relation(rel) {
+            if let Err(error) = drop_files(&self.catalog.storage, rel) {
                 eprintln!("WARNING:  could not remove the files of relation {}: {error}", rel.0);
             }
         }
     }
+}
+
+/// Tells a table's relation from that of its large values.
+const OVERFLOW_BIT: u32 = 1 << 31;
+
+/// The relation with a table's large values; it is there when the table ever had any.
+pub fn overflow_rel(table: RelId) -> RelId {
+    RelId(table.0 | OVERFLOW_BIT)
+}
+
+/// Removes a relation's files, with those of its large values.
+pub(crate) fn drop_files(storage: &Storage, rel: RelId) -> Result<()> {
+    if storage.block_count(overflow_rel(rel), base::Fork::Main)? > 0 {
+        storage.drop_relation(overflow_rel(rel))?;
+    }
+    storage.drop_relation(rel)
 }
 
 /// Notes since when the index has its files; whether they are new and the table isn't.

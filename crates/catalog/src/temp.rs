@@ -345,10 +345,11 @@ impl Temp {
             if self.ids.remove(id) != Some(true) {
                 continue;
             }
-            if let Err(error) = storage.drop_relation(RelId(*id)) {
+            if let Err(error) = crate::store::drop_files(storage, RelId(*id)) {
                 eprintln!("WARNING:  could not remove a temporary relation's files: {error}");
             }
             access::reset(storage, RelId(*id));
+            access::reset(storage, crate::overflow_rel(RelId(*id)));
         }
         self.catalog.temporary.free(unused.into_iter());
     }

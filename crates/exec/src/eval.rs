@@ -9,8 +9,8 @@ use std::sync::Arc;
 use base::{Error, Oid, Result, err};
 use sql::Expr;
 use sql::expr::RowOp;
-use types::datum::Array;
-use types::func::Body;
+use types::datum::{Array, Shape};
+use types::func::{Body, CallTypes, TypedBody};
 use types::{Datum, FunctionRow, oids};
 
 use crate::rows::Row;
@@ -27,7 +27,10 @@ pub fn eval(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
         Expr::Param(n, _) => Ok(run.params[usize::from(*n)].clone()),
         Expr::Column(n, ty) => Ok(row.column(*n, *ty)),
         Expr::Slot(n, _) => Ok(run.state.slots[usize::from(*n)].clone()),
-        Expr::Call { function, args, .. } => call(function, args, row, run),
+        Expr::Call { function, args, ty, .. } => match function.body {
+            Body::Typed(body) => call_typed(function, body, args, *ty, row, run),
+            _ => call(function, args, row, run),
+        },
         _ => nested(expr, row, run),
     }
 }
@@ -98,7 +101,8 @@ fn nested(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
         Expr::Subscript { array, indexes, .. } => subscript(array, indexes, row, run),
         Expr::Row(items) => {
             let values: Result<Vec<Datum>> = items.iter().map(|i| eval(i, row, run)).collect();
-            Ok(Datum::Record(values?.into()))
+            let shape = Shape::anonymous(items.iter().map(Expr::ty));
+            Ok(Datum::record(Arc::new(shape), values?))
         }
         Expr::RowCompare { op, fields } => row_compare(*op, fields, row, run),
         Expr::Subquery(query) => subquery::eval(query, row, run),
@@ -166,6 +170,24 @@ fn call(
     }
 }
 
+/// Calls a function to which its arguments' types matter.
+fn call_typed(
+    function: &'static FunctionRow,
+    body: TypedBody,
+    args: &[Expr],
+    result: Oid,
+    row: Row<'_>,
+    run: &mut Run<'_, '_>,
+) -> Result<Datum> {
+    sched::check_stack()?;
+    let values = eval_all(args, row, run)?;
+    if function.strict && values.iter().any(Datum::is_null) {
+        return Ok(Datum::Null);
+    }
+    let types: Vec<Oid> = args.iter().map(Expr::ty).collect();
+    body(&values, CallTypes { args: &types, result }, run.cx.format)
+}
+
 /// Calls a function with values.
 ///
 /// # Errors
@@ -180,6 +202,10 @@ pub fn apply(
     }
     match function.body {
         Body::Scalar(body) => body(args, run.cx.format),
+        Body::Typed(body) => {
+            let types: Vec<Oid> = args.iter().map(types::io::natural_type).collect();
+            body(args, CallTypes { args: &types, result: function.result }, run.cx.format)
+        }
         Body::Session => session::call(function, args, run),
         Body::Set(_) => Err(err!(
             FEATURE_NOT_SUPPORTED,
@@ -212,8 +238,8 @@ fn relabel(value: Datum, ty: Oid) -> Datum {
 fn is_null(value: &Datum, negated: bool) -> bool {
     match value {
         Datum::Null => true,
-        Datum::Record(items) if negated => items.iter().any(Datum::is_null),
-        Datum::Record(items) => items.iter().all(Datum::is_null),
+        Datum::Record(r) if negated => r.fields.iter().any(Datum::is_null),
+        Datum::Record(r) => r.fields.iter().all(Datum::is_null),
         _ => false,
     }
 }

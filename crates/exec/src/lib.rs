@@ -30,6 +30,7 @@ mod explain;
 mod maintain;
 mod modify;
 mod ops;
+mod overflow;
 mod rows;
 mod run;
 mod session;

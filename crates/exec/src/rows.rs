@@ -76,9 +76,9 @@ pub fn width(value: &Datum) -> usize {
             Datum::Text(text) | Datum::Bpchar(text) if text.len() > 15 => text.len() + 16,
             Datum::Bytea(bytes) => bytes.len() + 16,
             Datum::Array(array) => array.items.iter().map(width).sum::<usize>() + 48,
-            Datum::Record(items) => items.iter().map(width).sum::<usize>() + 16,
+            Datum::Record(r) => r.fields.iter().map(width).sum::<usize>() + 40,
             Datum::Numeric(_) | Datum::Interval(_) | Datum::Uuid(_) => 48,
-            _ => 0,
+            other => other.heap_bytes(),
         }
 }
 

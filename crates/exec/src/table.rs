@@ -11,6 +11,7 @@ use types::row::{self, RowColumn, RowLayout};
 use types::{Batch, Datum, FormatContext, oids};
 
 use crate::context::Engine;
+use crate::overflow::Overflow;
 
 /// An open table.
 pub struct TableHandle {
@@ -32,7 +33,11 @@ impl TableHandle {
         table: &Arc<Table>,
         format: &FormatContext,
     ) -> Result<TableHandle> {
-        let columns = RowLayout::new(row_columns(table, format)?);
+        let mut columns = RowLayout::new(row_columns(table, format)?);
+        if columns.has_varying() {
+            let overflow = Overflow::new(&engine.storage, RelId(table.rel));
+            columns = columns.with_outside(Arc::new(overflow));
+        }
         let heap = Heap::open(&engine.storage, RelId(table.rel));
         Ok(TableHandle { table: table.clone(), columns, heap })
     }

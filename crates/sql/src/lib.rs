@@ -28,6 +28,7 @@ pub mod view;
 pub mod walk;
 pub mod window;
 
+pub use bind::from::record_columns;
 pub use cache::PlanCache;
 pub use expr::{AggCall, Expr};
 pub use identity::Identity;

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use base::Oid;
 
+use crate::jsonb::Json;
+use crate::jsonb::path::Path;
 pub use crate::numeric::Numeric;
 
 /// Text: 15 bytes in place, longer ones shared; 16 bytes wide.
@@ -59,7 +61,103 @@ pub enum Datum {
     /// An array; elements carry their own nulls. int2vector and oidvector are arrays from 0.
     Array(Arc<Array>),
     /// A row value.
-    Record(Arc<[Datum]>),
+    Record(Arc<Record>),
+    /// time with time zone: microseconds since local midnight, seconds west of Greenwich.
+    Timetz(i64, i32),
+    /// money, in hundredths.
+    Money(i64),
+    /// inet, cidr.
+    Inet(Inet),
+    /// macaddr.
+    Macaddr([u8; 6]),
+    /// macaddr8.
+    Macaddr8([u8; 8]),
+    /// bit, bit varying.
+    Bits(Arc<Bits>),
+    /// jsonb.
+    Jsonb(Arc<Json>),
+    /// jsonpath.
+    Jsonpath(Arc<Path>),
+    /// A range.
+    Range(Arc<Range>),
+    /// A multirange.
+    Multirange(Arc<Multirange>),
+}
+
+/// A row value with what is known of its columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Its type and columns.
+    pub shape: Arc<Shape>,
+    /// One value a column.
+    pub fields: Box<[Datum]>,
+}
+
+/// The columns of a row value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shape {
+    /// `record`, or the composite type.
+    pub ty: Oid,
+    /// Name and type of each column.
+    pub columns: Vec<(Text, Oid)>,
+}
+
+impl Shape {
+    /// An anonymous row's: columns `f1`, `f2`, …
+    pub fn anonymous(types: impl Iterator<Item = Oid>) -> Shape {
+        let name = |i: usize| Text::from(format!("f{}", i + 1));
+        let columns = types.enumerate().map(|(i, ty)| (name(i), ty)).collect();
+        Shape { ty: crate::oids::RECORD, columns }
+    }
+}
+
+/// A network address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inet {
+    /// The address, in the first 4 bytes for version 4.
+    pub addr: [u8; 16],
+    /// Bits of the network.
+    pub bits: u8,
+    /// Version 6.
+    pub v6: bool,
+    /// cidr rather than inet.
+    pub cidr: bool,
+}
+
+/// A bit string; the last byte's low bits are 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bits {
+    /// Bits.
+    pub len: u32,
+    /// Eight a byte, the first one highest.
+    pub bytes: Vec<u8>,
+}
+
+/// A range of values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Range {
+    /// The range's type.
+    pub ty: Oid,
+    /// Where it starts and ends; None when it is empty.
+    pub bounds: Option<(Bound, Bound)>,
+}
+
+/// One end of a range.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    /// The value; NULL for infinity.
+    pub value: Datum,
+    /// Whether the value itself belongs to the range.
+    pub inclusive: bool,
+}
+
+/// Ranges that neither overlap nor touch, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Multirange {
+    /// The multirange's type.
+    pub ty: Oid,
+    /// The ranges, none of them empty.
+    pub ranges: Vec<Range>,
 }
 
 /// An interval, in PostgreSQL's three parts.
@@ -160,6 +258,12 @@ impl Datum {
         as_oid: Oid => u32;
         /// The tuple id.
         as_tid: Tid => base::TupleId;
+        /// The money, in hundredths.
+        as_money: Money => i64;
+        /// The macaddr.
+        as_macaddr: Macaddr => [u8; 6];
+        /// The macaddr8.
+        as_macaddr8: Macaddr8 => [u8; 8];
     }
 
     /// The characters of text, varchar, bpchar, name.
@@ -225,9 +329,85 @@ impl Datum {
     /// When it is of another type.
     pub fn as_record(&self) -> &[Datum] {
         match self {
-            Datum::Record(r) => r,
+            Datum::Record(r) => &r.fields,
             other => other.mismatch("Record"),
         }
+    }
+
+    /// The jsonb document.
+    ///
+    /// # Panics
+    /// When it is of another type.
+    pub fn as_jsonb(&self) -> &Json {
+        match self {
+            Datum::Jsonb(j) => j,
+            other => other.mismatch("Jsonb"),
+        }
+    }
+
+    /// The network address.
+    ///
+    /// # Panics
+    /// When it is of another type.
+    pub fn as_inet(&self) -> &Inet {
+        match self {
+            Datum::Inet(i) => i,
+            other => other.mismatch("Inet"),
+        }
+    }
+
+    /// The bit string.
+    ///
+    /// # Panics
+    /// When it is of another type.
+    pub fn as_bits(&self) -> &Bits {
+        match self {
+            Datum::Bits(b) => b,
+            other => other.mismatch("Bits"),
+        }
+    }
+
+    /// The range.
+    ///
+    /// # Panics
+    /// When it is of another type.
+    pub fn as_range(&self) -> &Range {
+        match self {
+            Datum::Range(r) => r,
+            other => other.mismatch("Range"),
+        }
+    }
+
+    /// The multirange.
+    ///
+    /// # Panics
+    /// When it is of another type.
+    pub fn as_multirange(&self) -> &Multirange {
+        match self {
+            Datum::Multirange(m) => m,
+            other => other.mismatch("Multirange"),
+        }
+    }
+
+    /// Microseconds and seconds west of a time with time zone.
+    ///
+    /// # Panics
+    /// When it is of another type.
+    pub fn as_timetz(&self) -> (i64, i32) {
+        match self {
+            Datum::Timetz(t, west) => (*t, *west),
+            other => other.mismatch("Timetz"),
+        }
+    }
+
+    /// A row value.
+    pub fn record(shape: Arc<Shape>, fields: Vec<Datum>) -> Datum {
+        Datum::Record(Arc::new(Record { shape, fields: fields.into() }))
+    }
+
+    /// A jsonb value.
+    pub fn jsonb(json: Json) -> Datum {
+        Datum::Jsonb(Arc::new(json))
     }
 
     /// The value of int2, int4, int8, date or oid as a wide integer; None for the rest.
@@ -252,7 +432,14 @@ impl Datum {
                 64 + a.items.iter().map(|d| size_of::<Datum>() + d.heap_bytes()).sum::<usize>()
             }
             Datum::Record(r) => {
-                16 + r.iter().map(|d| size_of::<Datum>() + d.heap_bytes()).sum::<usize>()
+                40 + r.fields.iter().map(|d| size_of::<Datum>() + d.heap_bytes()).sum::<usize>()
+            }
+            Datum::Bits(b) => b.bytes.len() + 48,
+            Datum::Jsonb(j) => 40 + j.heap_bytes(),
+            Datum::Jsonpath(p) => p.text().len() * 8,
+            Datum::Range(r) => 80 + r.heap_bytes(),
+            Datum::Multirange(m) => {
+                48 + m.ranges.iter().map(|r| 72 + r.heap_bytes()).sum::<usize>()
             }
             _ => 0,
         }

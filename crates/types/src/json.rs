@@ -1,6 +1,11 @@
-//! The syntax of JSON, for input of type json (RFC 8259). The text itself is what is stored.
+//! The syntax of JSON (RFC 8259), and parts of JSON text that are taken without reading the rest.
+//! What type json stores is the text itself; type jsonb has [`crate::jsonb`].
+
+use std::borrow::Cow;
 
 use base::{Result, err};
+
+use crate::datum::Text;
 
 /// Nesting of arrays and objects, at most; deeper ones would need a deep stack.
 const MAX_DEPTH: usize = 6400;
@@ -226,6 +231,205 @@ impl Checker<'_> {
         }
         self.syntax().detail(format!("Expected {what}, but found \"{}\".", self.token()))
     }
+}
+
+/// Appends a string with its quotes and escapes.
+pub fn write_string(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    for b in text.bytes() {
+        match b {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            8 => out.extend_from_slice(b"\\b"),
+            12 => out.extend_from_slice(b"\\f"),
+            0..0x20 => out.extend_from_slice(format!("\\u{b:04x}").as_bytes()),
+            _ => out.push(b),
+        }
+    }
+    out.push(b'"');
+}
+
+#[cold]
+fn bad_surrogate(detail: &str) -> base::Error {
+    err!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type json").detail(detail)
+}
+
+/// Reads the string that a checked text begins with; answers it and the bytes it took.
+///
+/// # Errors
+/// `22P05` for the character 0, `22P02` for half a surrogate pair.
+pub fn read_string(text: &str) -> Result<(Text, usize)> {
+    let bytes = text.as_bytes();
+    let end = string_end(bytes);
+    let inner = &text[1..end - 1];
+    if !inner.contains('\\') {
+        return Ok((Text::from(inner), end));
+    }
+    let mut out = String::with_capacity(inner.len());
+    let mut high: Option<u32> = None;
+    let mut chars = inner.char_indices();
+    while let Some((_, c)) = chars.next() {
+        let mut unit = None;
+        let plain = if c == '\\' {
+            match chars.next().map_or('"', |(_, c)| c) {
+                'b' => '\u{8}',
+                'f' => '\u{c}',
+                'n' => '\n',
+                'r' => '\r',
+                't' => '\t',
+                'u' => {
+                    let digits: String = chars.by_ref().take(4).map(|(_, c)| c).collect();
+                    unit = u32::from_str_radix(&digits, 16).ok();
+                    '?'
+                }
+                other => other,
+            }
+        } else {
+            c
+        };
+        match (unit, high.take()) {
+            (Some(0), None) => {
+                return Err(err!(UNTRANSLATABLE_CHARACTER, "unsupported Unicode escape sequence")
+                    .detail("\\u0000 cannot be converted to text."));
+            }
+            (Some(0xd800..=0xdbff), Some(_)) => {
+                return Err(bad_surrogate(
+                    "Unicode high surrogate must not follow a high surrogate.",
+                ));
+            }
+            (Some(unit @ 0xd800..=0xdbff), None) => high = Some(unit),
+            (Some(unit @ 0xdc00..=0xdfff), Some(first)) => {
+                let code = 0x10000 + ((first & 0x3ff) << 10) + (unit & 0x3ff);
+                out.push(char::from_u32(code).unwrap_or('?'));
+            }
+            (Some(0xdc00..=0xdfff), None) | (_, Some(_)) => {
+                return Err(bad_surrogate("Unicode low surrogate must follow a high surrogate."));
+            }
+            (Some(unit), None) => out.push(char::from_u32(unit).unwrap_or('?')),
+            (None, None) => out.push(plain),
+        }
+    }
+    if high.is_some() {
+        return Err(bad_surrogate("Unicode low surrogate must follow a high surrogate."));
+    }
+    Ok((Text::from(out), end))
+}
+
+/// Bytes of the string at the front of checked text, quotes included.
+fn string_end(bytes: &[u8]) -> usize {
+    let mut at = 1;
+    while bytes.get(at).is_some_and(|b| *b != b'"') {
+        at += if bytes[at] == b'\\' { 2 } else { 1 };
+    }
+    (at + 1).min(bytes.len())
+}
+
+/// Bytes of the value at the front of checked text.
+fn value_end(bytes: &[u8]) -> usize {
+    let (mut at, mut depth) = (0, 0);
+    while let Some(b) = bytes.get(at) {
+        match b {
+            b'"' => at += string_end(&bytes[at..]) - 1,
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' if depth == 0 => return at,
+            b']' | b'}' => {
+                depth -= 1;
+                if depth == 0 {
+                    return at + 1;
+                }
+            }
+            b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' if depth == 0 => return at,
+            _ => {}
+        }
+        at += 1;
+        if depth == 0 && bytes[at - 1] == b'"' {
+            return at;
+        }
+    }
+    at
+}
+
+/// A value's kind, by its first character.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// null.
+    Null,
+    /// true, false.
+    Bool,
+    /// A number.
+    Number,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+/// The kind of a checked text's value.
+pub fn kind(text: &str) -> Kind {
+    match text.trim_start().as_bytes().first() {
+        Some(b'n') => Kind::Null,
+        Some(b't' | b'f') => Kind::Bool,
+        Some(b'"') => Kind::String,
+        Some(b'[') => Kind::Array,
+        Some(b'{') => Kind::Object,
+        _ => Kind::Number,
+    }
+}
+
+fn after_blanks(text: &str) -> &str {
+    text.trim_start_matches([' ', '\t', '\n', '\r'])
+}
+
+/// The texts of an array's items; none when it is no array.
+pub fn items(text: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    let Some(mut rest) = after_blanks(text).strip_prefix('[').map(after_blanks) else { return out };
+    while !rest.is_empty() && !rest.starts_with(']') {
+        let end = value_end(rest.as_bytes());
+        out.push(&rest[..end]);
+        rest = after_blanks(&rest[end..]);
+        rest = after_blanks(rest.strip_prefix(',').unwrap_or(rest));
+    }
+    out
+}
+
+/// Keys and texts of an object's members, in the order of the text; none when it is no object.
+///
+/// # Errors
+/// As [`read_string`].
+pub fn members(text: &str) -> Result<Vec<(Text, &str)>> {
+    let mut out = Vec::new();
+    let Some(mut rest) = after_blanks(text).strip_prefix('{').map(after_blanks) else {
+        return Ok(out);
+    };
+    while !rest.is_empty() && !rest.starts_with('}') {
+        let (key, used) = read_string(rest)?;
+        rest = after_blanks(&rest[used..]);
+        rest = after_blanks(rest.strip_prefix(':').unwrap_or(rest));
+        let end = value_end(rest.as_bytes());
+        out.push((key, &rest[..end]));
+        rest = after_blanks(&rest[end..]);
+        rest = after_blanks(rest.strip_prefix(',').unwrap_or(rest));
+    }
+    Ok(out)
+}
+
+/// What `->>` gives for a value's text: a string's own text, None for null, else the JSON text.
+///
+/// # Errors
+/// As [`read_string`].
+pub fn plain_text(text: &str) -> Result<Option<Cow<'_, str>>> {
+    let text = text.trim();
+    Ok(match kind(text) {
+        Kind::Null => None,
+        Kind::String => Some(Cow::Owned(read_string(text)?.0.to_string())),
+        _ => Some(Cow::Borrowed(text)),
+    })
 }
 
 #[cfg(test)]

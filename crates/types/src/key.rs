@@ -15,7 +15,7 @@
 
 use base::{Oid, Result, TupleId};
 
-use crate::datum::{Array, Datum};
+use crate::datum::{Array, Bits, Datum, Inet};
 use crate::oids;
 use crate::order::{interval_span, trim_bpchar};
 
@@ -108,8 +108,41 @@ fn encode_natural(value: &Datum, out: &mut Vec<u8>) {
         Datum::Tid(t) => out.extend_from_slice(&t.to_bytes()),
         Datum::Uuid(u) => out.extend_from_slice(&**u),
         Datum::Array(a) => encode_array(a, out),
-        Datum::Record(fields) => encode_items(fields, out),
+        Datum::Record(r) => encode_items(&r.fields, out),
+        Datum::Timetz(t, west) => {
+            let utc = crate::order::timetz_utc(*t, *west);
+            out.extend_from_slice(&(utc ^ i64::MIN).to_be_bytes());
+            out.extend_from_slice(&(west ^ i32::MIN).to_be_bytes());
+        }
+        Datum::Money(v) => out.extend_from_slice(&(v ^ i64::MIN).to_be_bytes()),
+        Datum::Inet(i) => encode_inet(i, out),
+        Datum::Macaddr(m) => out.extend_from_slice(m),
+        Datum::Macaddr8(m) => out.extend_from_slice(m),
+        Datum::Bits(b) => {
+            escape(&b.bytes, out);
+            out.extend_from_slice(&b.len.to_be_bytes());
+        }
+        Datum::Jsonb(j) => crate::jsonb::key(j, escape, out),
+        Datum::Jsonpath(p) => escape(p.text().as_bytes(), out),
+        Datum::Range(r) => crate::range::key(r, encode_natural, out),
+        Datum::Multirange(m) => {
+            for range in &m.ranges {
+                out.push(VALUE);
+                crate::range::key(range, encode_natural, out);
+            }
+            out.push(END);
+        }
     }
+}
+
+/// Family, then the network's bits one by one, each after a 1, and a 0 at their end: a network
+/// comes before all that it contains. Then the whole address.
+fn encode_inet(i: &Inet, out: &mut Vec<u8>) {
+    out.push(u8::from(i.v6));
+    let bit = |n: u8| i.addr[usize::from(n / 8)] & (0x80 >> (n % 8)) != 0;
+    let marked = (0..i.bits).flat_map(|n| [true, bit(n)]);
+    out.extend_from_slice(&Bits::collect(marked.chain(std::iter::once(false))).bytes);
+    out.extend_from_slice(&i.addr);
 }
 
 fn encode_items(items: &[Datum], out: &mut Vec<u8>) {

@@ -13,11 +13,13 @@ pub mod datum;
 pub mod func;
 pub mod io;
 pub mod json;
+pub mod jsonb;
 pub mod kernel;
 pub mod key;
 pub mod numeric;
 pub mod oids;
 pub mod order;
+pub mod range;
 pub mod row;
 #[cfg(test)]
 mod testing;

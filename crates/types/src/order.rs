@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-use crate::datum::{Array, Datum, Interval};
+use crate::datum::{Array, Datum, Inet, Interval, Range};
 
 /// bpchar without the blanks that don't count.
 pub(crate) fn trim_bpchar(s: &str) -> &str {
@@ -55,7 +55,21 @@ fn compare_rest(a: &Datum, b: &Datum) -> Ordering {
         (Datum::Tid(x), Datum::Tid(y)) => x.cmp(y),
         (Datum::Uuid(x), Datum::Uuid(y)) => x.cmp(y),
         (Datum::Array(x), Datum::Array(y)) => compare_arrays(x, y),
-        (Datum::Record(x), Datum::Record(y)) => compare_lists(x, y).then(x.len().cmp(&y.len())),
+        (Datum::Record(x), Datum::Record(y)) => {
+            compare_lists(&x.fields, &y.fields).then(x.fields.len().cmp(&y.fields.len()))
+        }
+        (Datum::Timetz(x, v), Datum::Timetz(y, w)) => {
+            timetz_utc(*x, *v).cmp(&timetz_utc(*y, *w)).then(v.cmp(w))
+        }
+        (Datum::Money(x), Datum::Money(y)) => x.cmp(y),
+        (Datum::Inet(x), Datum::Inet(y)) => compare_inet(x, y),
+        (Datum::Macaddr(x), Datum::Macaddr(y)) => x.cmp(y),
+        (Datum::Macaddr8(x), Datum::Macaddr8(y)) => x.cmp(y),
+        (Datum::Bits(x), Datum::Bits(y)) => x.compare(y),
+        (Datum::Jsonb(x), Datum::Jsonb(y)) => crate::jsonb::compare(x, y),
+        (Datum::Jsonpath(x), Datum::Jsonpath(y)) => x.text().cmp(y.text()),
+        (Datum::Range(x), Datum::Range(y)) => x.compare(y),
+        (Datum::Multirange(x), Datum::Multirange(y)) => x.compare(y),
         (Datum::Null, Datum::Null) => Ordering::Equal,
         (Datum::Null, _) => Ordering::Greater,
         (_, Datum::Null) => Ordering::Less,
@@ -69,6 +83,25 @@ fn mixed(a: &Datum, b: &Datum) -> Ordering {
         (Some(x), Some(y)) => x.cmp(&y),
         _ => panic!("comparison of {a:?} with {b:?}"),
     }
+}
+
+/// Microseconds of a time with time zone in Greenwich.
+pub(crate) fn timetz_utc(micros: i64, west: i32) -> i64 {
+    micros + i64::from(west) * 1_000_000
+}
+
+/// Family, network bits, length of the mask, address.
+fn compare_inet(a: &Inet, b: &Inet) -> Ordering {
+    let network = |i: &Inet, bits: u8| {
+        let mut cut = Inet { bits, ..*i };
+        crate::io::clear_host(&mut cut);
+        cut.addr
+    };
+    let common = a.bits.min(b.bits);
+    a.v6.cmp(&b.v6)
+        .then_with(|| network(a, common).cmp(&network(b, common)))
+        .then_with(|| a.bits.cmp(&b.bits))
+        .then_with(|| a.addr.cmp(&b.addr))
 }
 
 fn compare_lists(a: &[Datum], b: &[Datum]) -> Ordering {
@@ -117,9 +150,36 @@ pub fn hash(value: &Datum, state: &mut impl Hasher) {
             a.items.iter().for_each(|item| hash(item, state));
         }
         Datum::Record(r) => {
-            state.write_usize(r.len());
-            r.iter().for_each(|item| hash(item, state));
+            state.write_usize(r.fields.len());
+            r.fields.iter().for_each(|item| hash(item, state));
         }
+        Datum::Timetz(t, west) => {
+            state.write_i64(timetz_utc(*t, *west));
+            state.write_i32(*west);
+        }
+        Datum::Money(v) => state.write_i64(*v),
+        Datum::Inet(i) => {
+            state.write_u8(i.bits);
+            i.addr.hash(state);
+        }
+        Datum::Macaddr(m) => m.hash(state),
+        Datum::Macaddr8(m) => m.hash(state),
+        Datum::Bits(b) => {
+            state.write_u32(b.len);
+            b.bytes.hash(state);
+        }
+        Datum::Jsonb(j) => crate::jsonb::hash(j, state),
+        Datum::Jsonpath(p) => p.text().hash(state),
+        Datum::Range(r) => hash_range(r, state),
+        Datum::Multirange(m) => m.ranges.iter().for_each(|r| hash_range(r, state)),
+    }
+}
+
+fn hash_range(r: &Range, state: &mut impl Hasher) {
+    let Some((lower, upper)) = &r.bounds else { return state.write_u8(0) };
+    for bound in [lower, upper] {
+        state.write_u8(1 + u8::from(bound.inclusive));
+        hash(&bound.value, state);
     }
 }
 

@@ -14,13 +14,22 @@
 //!
 //! Inside arrays and records items have a tag each, since a record's types aren't known.
 
+mod outside;
+mod tagged;
+
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, TupleId};
 
 use crate::batch::{Column, Vector};
-use crate::datum::{Array, Datum, Interval, Numeric, Text};
+use crate::datum::{Bits, Datum, Inet, Interval, Numeric, Text};
+use crate::jsonb::Json;
+use crate::jsonb::path::Path;
 use crate::oids;
+
+pub use outside::{Outside, TARGET_BYTES, pointers, shrink};
+use tagged::{tagged, untag};
 
 /// A column as the codec needs it.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,12 +58,20 @@ enum Kind {
     Tid,
     Uuid,
     Interval,
+    Timetz,
+    Money,
+    Macaddr,
+    Macaddr8,
     // From here on with a length.
     Text,
     Bpchar,
     Bytea,
     Numeric,
-    /// Arrays and records, with tags.
+    Inet,
+    Bits,
+    Jsonb,
+    Jsonpath,
+    /// Arrays, records and ranges, with tags.
     Tagged,
 }
 
@@ -78,6 +95,15 @@ impl Kind {
             oids::INTERVAL => Kind::Interval,
             oids::UUID => Kind::Uuid,
             oids::TID => Kind::Tid,
+            oids::TIMETZ => Kind::Timetz,
+            oids::MONEY => Kind::Money,
+            oids::MACADDR => Kind::Macaddr,
+            oids::MACADDR8 => Kind::Macaddr8,
+            oids::INET | oids::CIDR => Kind::Inet,
+            oids::BIT | oids::VARBIT => Kind::Bits,
+            oids::JSONB => Kind::Jsonb,
+            oids::JSONPATH => Kind::Jsonpath,
+            oids::REFCURSOR => Kind::Text,
             oids::OID | oids::XID | oids::CID => Kind::Oid,
             oids::TEXT | oids::VARCHAR | oids::NAME | oids::JSON | oids::UNKNOWN => Kind::Text,
             oids::CSTRING | oids::ACLITEM | oids::PG_NODE_TREE | oids::VOID => Kind::Text,
@@ -93,7 +119,9 @@ impl Kind {
             Kind::Int2 => 2,
             Kind::Int4 | Kind::Date | Kind::Oid | Kind::Float4 => 4,
             Kind::Int8 | Kind::Time | Kind::Timestamp | Kind::Timestamptz | Kind::Float8 => 8,
-            Kind::Tid => 6,
+            Kind::Tid | Kind::Macaddr => 6,
+            Kind::Money | Kind::Macaddr8 => 8,
+            Kind::Timetz => 12,
             Kind::Uuid | Kind::Interval => 16,
             _ => return None,
         })
@@ -113,6 +141,8 @@ pub struct RowLayout {
     /// Where each value starts in a row without NULLs, counted from the first value; known for the
     /// columns up to the first of variable width, and for that one.
     starts: Box<[u32]>,
+    /// Where values are that rows only point at.
+    outside: Option<Arc<dyn Outside>>,
 }
 
 impl RowLayout {
@@ -127,7 +157,7 @@ impl RowLayout {
                 None => break,
             }
         }
-        RowLayout { columns: columns.into(), kinds, starts: starts.into() }
+        RowLayout { columns: columns.into(), kinds, starts: starts.into(), outside: None }
     }
 
     /// A layout of columns that have no default for older rows.
@@ -186,6 +216,7 @@ fn encode_value(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
         | (Kind::Timestamp, Datum::Timestamp(v))
         | (Kind::Timestamptz, Datum::Timestamptz(v)) => out.extend_from_slice(&v.to_le_bytes()),
         (Kind::Text | Kind::Bpchar, Datum::Text(s) | Datum::Bpchar(s)) => {
+            outside::check_length(s.len())?;
             put_length(s.len(), out);
             out.extend_from_slice(s.as_bytes());
         }
@@ -203,6 +234,7 @@ fn encode_value(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
             out.extend_from_slice(&v.months.to_le_bytes());
         }
         (Kind::Bytea, Datum::Bytea(b)) => {
+            outside::check_length(b.len())?;
             put_length(b.len(), out);
             out.extend_from_slice(b);
         }
@@ -211,6 +243,34 @@ fn encode_value(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
                 n.store(out);
                 Ok(())
             })?;
+        }
+        (Kind::Timetz, Datum::Timetz(t, west)) => {
+            out.extend_from_slice(&t.to_le_bytes());
+            out.extend_from_slice(&west.to_le_bytes());
+        }
+        (Kind::Money, Datum::Money(v)) => out.extend_from_slice(&v.to_le_bytes()),
+        (Kind::Macaddr, Datum::Macaddr(m)) => out.extend_from_slice(m),
+        (Kind::Macaddr8, Datum::Macaddr8(m)) => out.extend_from_slice(m),
+        (Kind::Inet, Datum::Inet(i)) => {
+            let len = if i.v6 { 16 } else { 4 };
+            put_length(len + 2, out);
+            out.extend_from_slice(&[u8::from(i.cidr), i.bits]);
+            out.extend_from_slice(&i.addr[..len]);
+        }
+        (Kind::Bits, Datum::Bits(b)) => {
+            put_length(b.bytes.len() + 4, out);
+            out.extend_from_slice(&b.len.to_le_bytes());
+            out.extend_from_slice(&b.bytes);
+        }
+        (Kind::Jsonb, Datum::Jsonb(j)) => {
+            with_length(out, |out| {
+                j.store(out);
+                Ok(())
+            })?;
+        }
+        (Kind::Jsonpath, Datum::Jsonpath(p)) => {
+            put_length(p.text().len(), out);
+            out.extend_from_slice(p.text().as_bytes());
         }
         (Kind::Tagged, value) => with_length(out, |out| tagged(value, out))?,
         (kind, value) => {
@@ -234,6 +294,7 @@ fn with_length(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>
     out.push(0);
     write(out)?;
     let len = out.len() - start - 1;
+    outside::check_length(len)?;
     if len < 128 {
         out[start] = len as u8;
     } else {
@@ -304,22 +365,23 @@ impl<'a> Walk<'a> {
         match self.layout.kinds[self.column].width() {
             Some(width) => self.at += width,
             None => {
-                let (len, head) = self.length()?;
+                let (len, head, _) = self.length()?;
                 self.at += head + len;
             }
         }
         Ok(())
     }
 
-    /// Length of the value here and of its head.
+    /// Length of the value here and of its head, and whether it is a special one (see
+    /// [`outside`]).
     #[inline]
-    fn length(&self) -> Result<(usize, usize)> {
+    fn length(&self) -> Result<(usize, usize, bool)> {
         let b = self.bytes.get(self.at).ok_or_else(corrupt)?;
         if *b < 128 {
-            return Ok((usize::from(*b), 1));
+            return Ok((usize::from(*b), 1, false));
         }
-        let head = self.fixed::<4>()?;
-        Ok(((u32::from_be_bytes(head) & !(1 << 31)) as usize, 4))
+        let head = u32::from_be_bytes(self.fixed()?);
+        Ok(((head & !outside::SPECIAL) as usize, 4, head >= outside::SPECIAL))
     }
 
     #[inline]
@@ -329,14 +391,15 @@ impl<'a> Walk<'a> {
     }
 
     #[inline]
-    fn varying(&self) -> Result<&'a [u8]> {
-        let (len, head) = self.length()?;
+    fn varying(&self) -> Result<Cow<'a, [u8]>> {
+        let (len, head, special) = self.length()?;
         let from = self.at + head;
-        self.bytes.get(from..from + len).ok_or_else(corrupt)
+        let bytes = self.bytes.get(from..from + len).ok_or_else(corrupt)?;
+        if special { outside::expand(self.layout, bytes) } else { Ok(Cow::Borrowed(bytes)) }
     }
 
     fn text(&self) -> Result<Text> {
-        Ok(Text::from(std::str::from_utf8(self.varying()?).map_err(|_| corrupt())?))
+        Ok(Text::from(std::str::from_utf8(&self.varying()?).map_err(|_| corrupt())?))
     }
 
     /// The value here.
@@ -360,11 +423,37 @@ impl<'a> Walk<'a> {
             Kind::Tid => Datum::Tid(TupleId::from_bytes(self.fixed()?)),
             Kind::Uuid => Datum::Uuid(Arc::new(self.fixed()?)),
             Kind::Interval => Datum::Interval(Arc::new(interval(self.fixed()?))),
-            Kind::Bytea => Datum::Bytea(Arc::from(self.varying()?)),
-            Kind::Numeric => Datum::Numeric(Numeric::load(self.varying()?).ok_or_else(corrupt)?),
-            Kind::Tagged => untag(&mut self.varying()?)?,
+            Kind::Bytea => Datum::Bytea(Arc::from(&*self.varying()?)),
+            Kind::Numeric => Datum::Numeric(Numeric::load(&self.varying()?).ok_or_else(corrupt)?),
+            Kind::Timetz => {
+                let b: [u8; 12] = self.fixed()?;
+                let (micros, west) = b.split_at(8);
+                let micros = i64::from_le_bytes(micros.try_into().map_err(|_| corrupt())?);
+                Datum::Timetz(micros, i32::from_le_bytes(west.try_into().map_err(|_| corrupt())?))
+            }
+            Kind::Money => Datum::Money(i64::from_le_bytes(self.fixed()?)),
+            Kind::Macaddr => Datum::Macaddr(self.fixed()?),
+            Kind::Macaddr8 => Datum::Macaddr8(self.fixed()?),
+            Kind::Inet => Datum::Inet(load_inet(&self.varying()?).ok_or_else(corrupt)?),
+            Kind::Bits => Datum::Bits(Arc::new(load_bits(&self.varying()?).ok_or_else(corrupt)?)),
+            Kind::Jsonb => Datum::jsonb(Json::load(&mut &*self.varying()?).ok_or_else(corrupt)?),
+            Kind::Jsonpath => Datum::Jsonpath(Arc::new(Path::parse(&self.text()?)?)),
+            Kind::Tagged => untag(&mut &*self.varying()?)?,
         })
     }
+}
+
+fn load_inet(bytes: &[u8]) -> Option<Inet> {
+    let ([cidr, bits], host) = bytes.split_first_chunk::<2>()?;
+    let mut inet = Inet { addr: [0; 16], bits: *bits, v6: host.len() == 16, cidr: *cidr != 0 };
+    inet.addr.get_mut(..host.len())?.copy_from_slice(host);
+    Some(inet)
+}
+
+fn load_bits(bytes: &[u8]) -> Option<Bits> {
+    let (len, bytes) = bytes.split_first_chunk::<4>()?;
+    let len = u32::from_le_bytes(*len);
+    (bytes.len() == (len as usize).div_ceil(8)).then(|| Bits { len, bytes: bytes.to_vec() })
 }
 
 fn interval(b: [u8; 16]) -> Interval {
@@ -430,143 +519,6 @@ pub fn decode_into(
         }
     }
     Ok(())
-}
-
-macro_rules! tags { ($($name:ident = $n:literal;)*) => { $(const $name: u8 = $n;)* }; }
-tags! {
-    T_NULL = 0; T_BOOL = 1; T_INT2 = 2; T_INT4 = 3; T_INT8 = 4; T_FLOAT4 = 5; T_FLOAT8 = 6;
-    T_NUMERIC = 7; T_TEXT = 8; T_BPCHAR = 9; T_BYTEA = 10; T_CHAR = 11; T_DATE = 12; T_TIME = 13;
-    T_TIMESTAMP = 14; T_TIMESTAMPTZ = 15; T_INTERVAL = 16; T_OID = 17; T_TID = 18; T_UUID = 19;
-    T_ARRAY = 20; T_RECORD = 21;
-}
-
-/// Each tag's form, for all but the composite ones.
-const TAG_KINDS: [Kind; 20] = [
-    Kind::Tagged,
-    Kind::Bool,
-    Kind::Int2,
-    Kind::Int4,
-    Kind::Int8,
-    Kind::Float4,
-    Kind::Float8,
-    Kind::Numeric,
-    Kind::Text,
-    Kind::Bpchar,
-    Kind::Bytea,
-    Kind::Char,
-    Kind::Date,
-    Kind::Time,
-    Kind::Timestamp,
-    Kind::Timestamptz,
-    Kind::Interval,
-    Kind::Oid,
-    Kind::Tid,
-    Kind::Uuid,
-];
-
-fn tag_of(value: &Datum) -> u8 {
-    match value {
-        Datum::Null => T_NULL,
-        Datum::Bool(_) => T_BOOL,
-        Datum::Int2(_) => T_INT2,
-        Datum::Int4(_) => T_INT4,
-        Datum::Int8(_) => T_INT8,
-        Datum::Float4(_) => T_FLOAT4,
-        Datum::Float8(_) => T_FLOAT8,
-        Datum::Numeric(_) => T_NUMERIC,
-        Datum::Text(_) => T_TEXT,
-        Datum::Bpchar(_) => T_BPCHAR,
-        Datum::Bytea(_) => T_BYTEA,
-        Datum::Char(_) => T_CHAR,
-        Datum::Date(_) => T_DATE,
-        Datum::Time(_) => T_TIME,
-        Datum::Timestamp(_) => T_TIMESTAMP,
-        Datum::Timestamptz(_) => T_TIMESTAMPTZ,
-        Datum::Interval(_) => T_INTERVAL,
-        Datum::Oid(_) => T_OID,
-        Datum::Tid(_) => T_TID,
-        Datum::Uuid(_) => T_UUID,
-        Datum::Array(_) => T_ARRAY,
-        Datum::Record(_) => T_RECORD,
-    }
-}
-
-/// Appends any value with its tag.
-fn tagged(value: &Datum, out: &mut Vec<u8>) -> Result<()> {
-    let tag = tag_of(value);
-    out.push(tag);
-    match value {
-        Datum::Null => Ok(()),
-        Datum::Array(a) => {
-            out.extend_from_slice(&a.element.0.to_le_bytes());
-            out.push(a.dims.len() as u8);
-            for (len, low) in &a.dims {
-                out.extend_from_slice(&len.to_le_bytes());
-                out.extend_from_slice(&low.to_le_bytes());
-            }
-            out.extend_from_slice(&(a.items.len() as u32).to_le_bytes());
-            a.items.iter().try_for_each(|item| tagged(item, out))
-        }
-        Datum::Record(fields) => {
-            out.extend_from_slice(&(fields.len() as u32).to_le_bytes());
-            fields.iter().try_for_each(|field| tagged(field, out))
-        }
-        _ => encode_value(TAG_KINDS[usize::from(tag)], value, out),
-    }
-}
-
-fn take<'a>(bytes: &mut &'a [u8], n: usize) -> Result<&'a [u8]> {
-    let (head, rest) = bytes.split_at_checked(n).ok_or_else(corrupt)?;
-    *bytes = rest;
-    Ok(head)
-}
-
-fn take_u32(bytes: &mut &[u8]) -> Result<u32> {
-    let b = take(bytes, 4)?;
-    Ok(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
-}
-
-/// Reads a value with its tag off the front.
-fn untag(bytes: &mut &[u8]) -> Result<Datum> {
-    let tag = take(bytes, 1)?[0];
-    match tag {
-        T_NULL => Ok(Datum::Null),
-        T_ARRAY => {
-            let element = Oid(take_u32(bytes)?);
-            let ndim = take(bytes, 1)?[0];
-            let mut dims = Vec::new();
-            for _ in 0..ndim {
-                dims.push((take_u32(bytes)? as i32, take_u32(bytes)? as i32));
-            }
-            let items = untag_list(bytes)?;
-            Ok(Datum::Array(Array { element, dims, items }.into()))
-        }
-        T_RECORD => Ok(Datum::Record(untag_list(bytes)?.into())),
-        _ => {
-            let kind = *TAG_KINDS.get(usize::from(tag)).ok_or_else(corrupt)?;
-            untag_scalar(kind, bytes)
-        }
-    }
-}
-
-fn untag_list(bytes: &mut &[u8]) -> Result<Vec<Datum>> {
-    let count = take_u32(bytes)? as usize;
-    let mut items = Vec::with_capacity(count.min(bytes.len()));
-    for _ in 0..count {
-        items.push(untag(bytes)?);
-    }
-    Ok(items)
-}
-
-fn untag_scalar(kind: Kind, bytes: &mut &[u8]) -> Result<Datum> {
-    let layout = RowLayout { columns: [].into(), kinds: [kind].into(), starts: [].into() };
-    let mut walk =
-        Walk { layout: &layout, bytes, columns: 1, bitmap: None, first: 0, column: 0, at: 0 };
-    let value = walk.value()?;
-    walk.skip()?;
-    let used = walk.at;
-    take(bytes, used)?;
-    Ok(value)
 }
 
 #[cfg(test)]

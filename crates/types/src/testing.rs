@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use base::Oid;
 
-use crate::datum::{Datum, Numeric};
+use crate::datum::{Bits, Bound, Datum, Inet, Multirange, Numeric, Range};
+use crate::jsonb::Json;
 use crate::oids;
 
 /// Numbers that look random (splitmix64).
@@ -63,6 +64,18 @@ pub(crate) fn types() -> &'static [Oid] {
         Oid(1007), // int4[]
         Oid(1009), // text[]
         RECORD,
+        TIMETZ,
+        MONEY,
+        INET,
+        CIDR,
+        MACADDR,
+        MACADDR8,
+        VARBIT,
+        JSONB,
+        INT4RANGE,
+        NUMRANGE,
+        INT4MULTIRANGE,
+        Oid(3807), // jsonb[]
     ]
 }
 
@@ -99,11 +112,74 @@ pub(crate) fn random_value(ty: Oid, r: &mut Random) -> Datum {
         }
         Oid(1007) => random_array(oids::INT4, r),
         Oid(1009) => random_array(oids::TEXT, r),
-        oids::RECORD => {
-            Datum::Record([random_value(oids::INT4, r), random_value(oids::TEXT, r)].into())
+        oids::RECORD => Datum::record(
+            Arc::new(crate::datum::Shape::anonymous([oids::INT4, oids::TEXT].into_iter())),
+            vec![random_value(oids::INT4, r), random_value(oids::TEXT, r)],
+        ),
+        oids::TIMETZ => {
+            Datum::Timetz(r.below(86_400_000_000) as i64, (r.below(5) as i32 - 2) * 3600)
+        }
+        oids::MONEY => Datum::Money(r.int()),
+        oids::INET | oids::CIDR => Datum::Inet(random_inet(ty == oids::CIDR, r)),
+        oids::MACADDR => Datum::Macaddr(std::array::from_fn(|_| r.below(3) as u8)),
+        oids::MACADDR8 => Datum::Macaddr8(std::array::from_fn(|_| r.below(3) as u8)),
+        oids::VARBIT => {
+            let len = r.below(20);
+            let bits: Vec<bool> = (0..len).map(|_| r.below(3) == 0).collect();
+            Datum::Bits(Bits::collect(bits.into_iter()).into())
+        }
+        oids::JSONB => Datum::jsonb(random_json(3, r)),
+        Oid(3807) => random_array(oids::JSONB, r),
+        oids::INT4RANGE | oids::NUMRANGE => random_range(ty, r).into(),
+        oids::INT4MULTIRANGE => {
+            let ranges = (0..r.below(4)).map(|_| random_range(oids::INT4RANGE, r)).collect();
+            Multirange::new(ty, ranges).into()
         }
         other => panic!("no random {other}"),
     }
+}
+
+/// A network whose bits to the right of the mask are clear, so that it suits cidr, too.
+fn random_inet(cidr: bool, r: &mut Random) -> Inet {
+    let v6 = r.below(3) == 0;
+    let mut inet = Inet { addr: [0; 16], bits: 0, v6, cidr };
+    let width = crate::io::width(v6);
+    inet.addr[..usize::from(width / 8)].fill_with(|| r.below(3) as u8 * 85);
+    inet.bits = r.below(u64::from(width) + 1) as u8;
+    if cidr {
+        crate::io::clear_host(&mut inet);
+    }
+    inet
+}
+
+fn random_json(depth: u32, r: &mut Random) -> Json {
+    let kinds = if depth == 0 { 4 } else { 6 };
+    match r.below(kinds) {
+        0 => Json::Null,
+        1 => Json::Bool(r.below(2) == 0),
+        2 => match random_numeric(r) {
+            n if n.is_finite() => Json::Number(n),
+            _ => Json::Number(Numeric::ONE),
+        },
+        3 => Json::string(&random_text(r)),
+        4 => Json::array((0..r.below(3)).map(|_| random_json(depth - 1, r)).collect()),
+        _ => {
+            let member = |r: &mut Random| (random_text(r).into(), random_json(depth - 1, r));
+            Json::object((0..r.below(3)).map(|_| member(r)).collect())
+        }
+    }
+}
+
+fn random_range(ty: Oid, r: &mut Random) -> Range {
+    let bound = |r: &mut Random| {
+        let value = match r.below(5) {
+            0 => Datum::Null,
+            _ if ty == oids::INT4RANGE => Datum::Int4(r.below(20) as i32),
+            _ => Datum::Numeric(Numeric::new(r.below(20) as i64, r.below(2) as u16)),
+        };
+        Bound::new(value, r.below(2) == 0)
+    };
+    Range::new(ty, bound(r), bound(r)).unwrap_or_else(|_| Range::empty(ty))
 }
 
 fn random_array(element: Oid, r: &mut Random) -> Datum {
@@ -111,10 +187,10 @@ fn random_array(element: Oid, r: &mut Random) -> Datum {
     let item = |r: &mut Random| match r.below(4) {
         0 => Datum::Null,
         1 => {
-            if element == oids::INT4 {
-                Datum::Int4(1)
-            } else {
-                Datum::text("a")
+            match element {
+                oids::INT4 => Datum::Int4(1),
+                oids::JSONB => Datum::jsonb(Json::string("a")),
+                _ => Datum::text("a"),
             }
         }
         _ => random_value(element, r),

@@ -143,6 +143,10 @@ fn call(name: &str, pairs: &[&str], cx: &FormatContext) -> String {
             });
             show(oids::ANYARRAY, rows, cx)
         }
+        Body::Typed(body) => {
+            let call = func::CallTypes { args: &types, result: row.result };
+            show(row.result, body(&args, call, cx), cx)
+        }
         Body::Session => "session".to_owned(),
     }
 }

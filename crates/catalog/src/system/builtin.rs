@@ -31,6 +31,8 @@ pub(super) fn storage_of(t: &TypeIo) -> char {
 fn type_row(t: &TypeIo) -> Vec<Datum> {
     let kind = match t.category {
         b'P' | b'X' => 'p',
+        _ if types::range::subtype(t.oid).is_some() => 'r',
+        _ if types::range::range_of(t.oid).is_some() => 'm',
         _ => 'b',
     };
     row(PG_CATALOG, "pg_type")

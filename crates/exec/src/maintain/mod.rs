@@ -16,6 +16,7 @@ use txn::LockMode;
 
 use crate::context::ExecContext;
 use crate::define;
+use crate::overflow::Overflow;
 use crate::session::quote_identifier;
 
 /// VACUUM and ANALYZE of some tables, or of all.
@@ -75,6 +76,11 @@ fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
     let progress = Reporting::begin(Kind::Vacuum, "VACUUM", table.oid);
     let mut pace = pace(cx.settings);
     let done = access::vacuum::vacuum(cx.tx.manager(), &heap, &indexes, &mut pace, &progress)?;
+    let overflow = Overflow::new(storage, RelId(table.rel));
+    if overflow.exists()? {
+        let pieces = overflow.heap();
+        access::vacuum::vacuum(cx.tx.manager(), &pieces, &[], &mut pace, &progress)?;
+    }
     let mut stats = match view.stats(table.oid) {
         Some(stats) => TableStats::clone(stats),
         None => TableStats { table: table.oid, ..TableStats::default() },

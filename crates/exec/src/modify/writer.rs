@@ -15,6 +15,7 @@ use super::errors;
 use super::foreign_key::{self, References};
 use crate::context::ExecContext;
 use crate::eval;
+use crate::overflow::Overflow;
 use crate::rows::Row;
 use crate::run::Run;
 use crate::table::{self, KeyCodec, TableHandle};
@@ -87,6 +88,43 @@ impl Target {
     }
 }
 
+impl Target {
+    fn overflow(&self, run: &Run<'_, '_>) -> Overflow {
+        Overflow::new(&run.cx.engine.storage, self.handle.heap.rel)
+    }
+
+    /// Makes a large row small: values compressed, or moved out of it.
+    #[cold]
+    fn shrink(&self, bytes: &mut Vec<u8>, run: &mut Run<'_, '_>) -> Result<()> {
+        let overflow = self.overflow(run);
+        let tx = run.cx.tx;
+        row::shrink(&self.handle.columns, bytes, &mut |value| overflow.store(tx, value))
+    }
+
+    /// The bytes of a version that is about to end, if the table has values outside its rows.
+    fn large_values(&self, tid: TupleId) -> Result<Option<Vec<u8>>> {
+        if !self.handle.columns.has_outside()? {
+            return Ok(None);
+        }
+        Ok(self.handle.heap.fetch_version(tid)?.map(|version| version.data))
+    }
+
+    /// Deletes what a version that has ended kept outside.
+    fn delete_large(
+        &self,
+        version: Option<Vec<u8>>,
+        snapshot: &Snapshot,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        match version {
+            Some(bytes) => {
+                self.overflow(run).delete(run.cx.tx, snapshot, &self.handle.columns, &bytes)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 impl Writer {
     /// Without its references.
     pub fn new(target: Arc<Target>) -> Writer {
@@ -152,6 +190,9 @@ impl Writer {
     pub fn insert(&mut self, row: &[Datum], run: &mut Run<'_, '_>) -> Result<TupleId> {
         self.buffer.clear();
         row::encode(&self.target.handle.columns, row, &mut self.buffer)?;
+        if self.buffer.len() > row::TARGET_BYTES {
+            self.target.shrink(&mut self.buffer, run)?;
+        }
         let rel = self.target.handle.heap.rel;
         let mut hint = table::insert_hint(rel);
         let before = Pages::now(run.cx.task());
@@ -211,7 +252,13 @@ impl Writer {
         bytes.clear();
         let mut ends = Vec::with_capacity(rows.len());
         for row in rows {
+            let start = bytes.len();
             row::encode(&self.target.handle.columns, row.as_ref(), &mut bytes)?;
+            if bytes.len() - start > row::TARGET_BYTES {
+                let mut large = bytes.split_off(start);
+                self.target.shrink(&mut large, run)?;
+                bytes.append(&mut large);
+            }
             ends.push(bytes.len());
         }
         let mut begin = 0;
@@ -333,6 +380,10 @@ impl Writer {
         }
         self.buffer.clear();
         row::encode(&self.target.handle.columns, new, &mut self.buffer)?;
+        if self.buffer.len() > row::TARGET_BYTES {
+            self.target.shrink(&mut self.buffer, run)?;
+        }
+        let large = self.target.large_values(tid)?;
         let before = Pages::now(run.cx.task());
         let result = self.target.handle.heap.update(
             run.cx.tx,
@@ -352,6 +403,7 @@ impl Writer {
                 if !in_chain {
                     self.insert_keys(new, tid, run)?;
                 }
+                self.target.delete_large(large, snapshot, run)?;
                 self.references.updated(old, new);
                 Ok(Change::Done)
             }
@@ -373,6 +425,7 @@ impl Writer {
         snapshot: &Snapshot,
         run: &mut Run<'_, '_>,
     ) -> Result<Change> {
+        let large = self.target.large_values(tid)?;
         let before = Pages::now(run.cx.task());
         let result = self.target.handle.heap.delete(run.cx.tx, snapshot, tid, root)?;
         let counts = run.cx.tally.of(self.target.handle.table.oid);
@@ -380,6 +433,7 @@ impl Writer {
         match result {
             WriteResult::Done { .. } => {
                 counts.deleted += 1;
+                self.target.delete_large(large, snapshot, run)?;
                 self.references.deleted(old);
                 Ok(Change::Done)
             }

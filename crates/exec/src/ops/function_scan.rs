@@ -55,12 +55,26 @@ impl Operator for FunctionScan {
         let Some(sets) = &mut self.sets else {
             return Ok(None);
         };
+        let width = |call: &Expr| {
+            let columns = sql::record_columns(call).len();
+            (columns.max(1), columns > 0 && call.ty() == ::types::oids::RECORD)
+        };
+        let widths: Vec<(usize, bool)> = calls.iter().map(width).collect();
         let mut batch = rows::empty(&types);
         while batch.rows < BATCH_ROWS && sets.iter().any(|s| s.len() > 0) {
             self.number += 1;
             let number = ordinality.then_some(Datum::Int8(self.number));
-            let values = sets.iter_mut().map(|s| s.next().unwrap_or_default());
-            rows::push(&mut batch, values.chain(number));
+            let mut row = Vec::with_capacity(types.len());
+            for (set, (width, spread)) in sets.iter_mut().zip(&widths) {
+                match set.next() {
+                    Some(Datum::Record(r)) if *spread => row.extend(r.fields.iter().cloned()),
+                    Some(value) if *width == 1 => row.push(value),
+                    // A row that is NULL, or is missing, has NULLs.
+                    _ => row.extend(std::iter::repeat_n(Datum::Null, *width)),
+                }
+            }
+            row.extend(number);
+            rows::push(&mut batch, row);
         }
         if batch.rows == 0 {
             return Ok(None);

@@ -204,7 +204,12 @@ pub fn types(plan: &Plan, prepared: &Prepared) -> Vec<Oid> {
             columns.iter().map(|c| table.columns[usize::from(*c)].1).collect()
         }
         Node::FunctionScan { calls, ordinality, .. } => {
-            calls.iter().map(|c| c.ty()).chain(ordinality.then_some(oids::INT8)).collect()
+            let columns = |call: &sql::Expr| match sql::record_columns(call) {
+                list if list.is_empty() || call.ty() != oids::RECORD => vec![call.ty()],
+                list => list.into_iter().map(|c| c.1).collect(),
+            };
+            let all = calls.iter().flat_map(columns);
+            all.chain(ordinality.then_some(oids::INT8)).collect()
         }
         Node::Window { input, calls, .. } => {
             let mut all = types(input, prepared);

@@ -155,7 +155,8 @@ pub fn encode(key: &SortKey, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
             out.push(if order.descending { 0xff } else { 0 });
             Ok(())
         }
-        Datum::Record(items) => items
+        Datum::Record(r) => r
+            .fields
             .iter()
             .try_for_each(|i| types::key::encode(types::io::natural_type(i), i, order, out)),
         value => types::key::encode(key.expr.ty(), value, order, out),

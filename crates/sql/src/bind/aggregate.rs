@@ -11,6 +11,22 @@ use crate::walk;
 use super::function::Signature;
 use super::{Binder, Scope, inner};
 
+/// The arguments of the aggregates that make JSON become JSON here, where their types are known.
+pub(crate) fn json_items(name: &str, args: Vec<Expr>) -> Vec<Expr> {
+    use types::func::internal::{JSON_ITEM, JSON_KEY, JSONB_ITEM};
+    let (item, ty) = match name {
+        "json_agg" | "json_object_agg" => (&JSON_ITEM, types::oids::JSON),
+        "jsonb_agg" | "jsonb_object_agg" => (&JSONB_ITEM, types::oids::JSONB),
+        _ => return args,
+    };
+    let last = args.len() - 1;
+    let wrap = |(i, arg)| {
+        let (function, ty) = if i == last { (item, ty) } else { (&JSON_KEY, types::oids::TEXT) };
+        Expr::Call { function, args: Box::new([arg]), ty, position: 0 }
+    };
+    args.into_iter().enumerate().map(wrap).collect()
+}
+
 impl Binder<'_> {
     /// An aggregate call: noted in the scope, stands as a column.
     pub(crate) fn aggregate(
@@ -32,6 +48,7 @@ impl Binder<'_> {
         }
         let signature = Signature { declared: row.args, result: row.result };
         let (args, ty) = self.fit(&signature, args, position)?;
+        let args = json_items(row.name, args);
         if args.iter().any(|a| self.only_outer(scope, a)) {
             return Err(
                 self.unsupported("an aggregate over an outer query's columns", call.location)

@@ -1,7 +1,7 @@
 //! Casts: which exist, and how an expression gets another type (manual, sections 10.4 and 10.5).
 
 use base::{Oid, Result, err};
-use types::func::{Body, CastContext, CastMethod, FunctionRow, Volatility};
+use types::func::{Body, CallTypes, CastContext, CastMethod, FunctionRow, Volatility};
 use types::oids::*;
 use types::{Datum, TypeIo};
 
@@ -26,6 +26,7 @@ pub(crate) fn is_polymorphic(ty: Oid) -> bool {
         || ty == ANYCOMPATIBLENONARRAY
         || ty == ANYNONARRAY
         || ty == ANYENUM
+        || matches!(ty, ANYRANGE | ANYMULTIRANGE | ANYCOMPATIBLERANGE | ANYCOMPATIBLEMULTIRANGE)
 }
 
 /// The element type of an array type; INVALID for others.
@@ -81,17 +82,27 @@ pub(crate) fn can_coerce_implicitly(from: Oid, to: Oid) -> bool {
     match to {
         ANYELEMENT | ANYCOMPATIBLE => true,
         ANYARRAY | ANYCOMPATIBLEARRAY => element_of(from) != Oid::INVALID,
+        ANYRANGE | ANYCOMPATIBLERANGE => types::range::subtype(from).is_some(),
+        ANYMULTIRANGE | ANYCOMPATIBLEMULTIRANGE => types::range::range_of(from).is_some(),
+        ANYENUM => false,
         _ if to == ANYNONARRAY || to == ANYCOMPATIBLENONARRAY => element_of(from) == Oid::INVALID,
         _ => pathway(from, to, CastContext::Implicit).is_some(),
     }
 }
 
 /// Evaluates a call whose arguments are all constants; None when that must wait for run time.
-fn fold(function: &FunctionRow, args: &[Expr], format: &types::FormatContext) -> Option<Datum> {
+fn fold(
+    function: &FunctionRow,
+    args: &[Expr],
+    result: Oid,
+    format: &types::FormatContext,
+) -> Option<Datum> {
     if function.volatility != Volatility::Immutable || function.returns_set {
         return None;
     }
-    let Body::Scalar(body) = function.body else { return None };
+    if !matches!(function.body, Body::Scalar(_) | Body::Typed(_)) {
+        return None;
+    }
     let mut values = Vec::with_capacity(args.len());
     for arg in args {
         match arg {
@@ -102,7 +113,9 @@ fn fold(function: &FunctionRow, args: &[Expr], format: &types::FormatContext) ->
     if function.strict && values.iter().any(Datum::is_null) {
         return Some(Datum::Null);
     }
-    body(&values, format).ok()
+    let types: Vec<Oid> = args.iter().map(Expr::ty).collect();
+    let types = CallTypes { args: &types, result };
+    function.body.run(&values, types, format)?.ok()
 }
 
 impl Binder<'_> {
@@ -115,7 +128,7 @@ impl Binder<'_> {
         position: u32,
     ) -> Expr {
         if !self.unfolded
-            && let Some(value) = fold(function, &args, self.cx.format)
+            && let Some(value) = fold(function, &args, ty, self.cx.format)
         {
             return Expr::Const(value, ty);
         }
@@ -167,7 +180,13 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         Ok(match method {
             CastMethod::Binary => relabel(expr, to),
-            CastMethod::InOut => self.in_out(expr, to, -1),
+            CastMethod::InOut => match item_cast(expr.ty(), to, context) {
+                Some(oid) => {
+                    let function = Expr::Const(Datum::Oid(oid.0), OID);
+                    self.call(&types::func::internal::ARRAY_CAST, vec![expr, function], to, 0)
+                }
+                None => self.in_out(expr, to, -1),
+            },
             CastMethod::Function(oid) => {
                 let Some(function) = types::func::function(oid) else {
                     return Err(base::Error::unsupported(format!(
@@ -221,7 +240,7 @@ impl Binder<'_> {
                 .object_literal(text, to)
                 .map_err(|e| e.at(self.literal_position(text, position)));
         }
-        if matches!(to, DATE | TIME | TIMESTAMP | TIMESTAMPTZ) && depends_on_now(text) {
+        if matches!(to, DATE | TIME | TIMETZ | TIMESTAMP | TIMESTAMPTZ) && depends_on_now(text) {
             let text = Expr::Const(Datum::Text(text.into()), TEXT);
             return Ok(Expr::InOutCast { arg: Box::new(text), ty: to, typmod: -1 });
         }
@@ -282,6 +301,14 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let from = expr.ty();
         let at = if from == UNKNOWN { arg_position } else { position };
+        if let (UNKNOWN, INTERVAL, 0.., Expr::Const(Datum::Text(text), _)) =
+            (from, to, typmod, &expr)
+        {
+            // `interval '1' year`: the fields tell what the number is.
+            let value = types::io::input(to, typmod, text, self.cx.format)
+                .map_err(|e| e.at(self.literal_position(text, at)))?;
+            return Ok(Expr::Const(value, to));
+        }
         match self.coerce(expr, to, CastContext::Explicit, at)? {
             Some(cast) => self.with_typmod(cast, typmod, true, position),
             None => Err(err!(
@@ -396,6 +423,21 @@ impl Binder<'_> {
     /// A literal whose type was never asked for is text.
     pub(crate) fn resolve_unknown(&mut self, expr: Expr) -> Result<Expr> {
         if expr.ty() == UNKNOWN { self.coerce_unknown(expr, TEXT, 0) } else { Ok(expr) }
+    }
+}
+
+/// The function that casts an array's items.
+fn item_cast(from: Oid, to: Oid, context: CastContext) -> Option<Oid> {
+    let (from, to) = (element_of(from), element_of(to));
+    if from == Oid::INVALID || to == Oid::INVALID {
+        return None;
+    }
+    match pathway(from, to, context)? {
+        CastMethod::Function(oid) => {
+            let body = types::func::function(oid)?.body;
+            matches!(body, Body::Scalar(_) | Body::Typed(_)).then_some(oid)
+        }
+        _ => None,
     }
 }
 

@@ -503,7 +503,8 @@ impl Binder<'_> {
                 return Err(self.missing_column(&table, &assignment.name, position));
             };
             if !assignment.indirection.is_empty() {
-                return Err(self.unsupported("assigning to array elements", assignment.location));
+                self.assign_item(scope, target, assignment, number, &mut set)?;
+                continue;
             }
             if set.iter().any(|(n, _)| *n == number) {
                 return Err(err!(

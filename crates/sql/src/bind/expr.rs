@@ -19,7 +19,11 @@ impl Binder<'_> {
         }
     }
 
-    fn expr_box(&mut self, scope: &Scope<'_>, node: &Option<Box<pb::Node>>) -> Result<Expr> {
+    pub(super) fn expr_box(
+        &mut self,
+        scope: &Scope<'_>,
+        node: &Option<Box<pb::Node>>,
+    ) -> Result<Expr> {
         match inner(node) {
             Some(node) => self.expr(scope, node),
             None => Err(err!(SYNTAX_ERROR, "empty expression")),
@@ -105,7 +109,7 @@ impl Binder<'_> {
             Some(Val::Boolval(b)) => Ok(Expr::Const(Datum::Bool(b.boolval), BOOL)),
             Some(Val::Sval(s)) => Ok(Expr::Const(Datum::Text(s.sval.as_str().into()), UNKNOWN)),
             Some(Val::Fval(f)) => self.number(&f.fval, c.location),
-            Some(Val::Bsval(_)) => Err(self.unsupported("a bit string", c.location)),
+            Some(Val::Bsval(b)) => self.literal(&b.bsval, BIT, self.at(c.location)),
         }
     }
 
@@ -175,7 +179,16 @@ impl Binder<'_> {
         location: i32,
     ) -> Result<Expr> {
         match self.find_item(scope, schema, table, location)? {
-            Some(item) => Ok(Expr::Row(item.columns.iter().map(|c| c.expr.clone()).collect())),
+            // A function's one value is the row itself.
+            Some(item) if item.oid == super::scope::SCALAR_FUNCTION => {
+                Ok(item.columns[0].expr.clone())
+            }
+            Some(item) => {
+                let values = item.columns.iter().map(|c| c.expr.clone()).collect();
+                let columns = item.columns.iter();
+                let columns = columns.map(|c| (c.name.as_str().into(), c.expr.ty())).collect();
+                Ok(shaped_row(values, columns))
+            }
             None => Err(self.missing_from(scope, schema, table, location)),
         }
     }
@@ -624,48 +637,7 @@ impl Binder<'_> {
         Ok(self.array_of_items(out, ty))
     }
 
-    fn indirection(&mut self, scope: &Scope<'_>, i: &pb::AIndirection) -> Result<Expr> {
-        let location = inner(&i.arg).map_or(-1, ast::location);
-        let array = self.expr_box(scope, &i.arg)?;
-        let mut indexes = Vec::new();
-        for node in &i.indirection {
-            match &node.node {
-                Some(NodeEnum::AIndices(s)) if !s.is_slice => {
-                    let index = self.expr_box(scope, &s.uidx)?;
-                    let position = self.at(inner(&s.uidx).map_or(-1, ast::location));
-                    let cast =
-                        self.coerce(index, INT4, types::func::CastContext::Assignment, position)?;
-                    match cast {
-                        Some(index) => indexes.push(index),
-                        None => {
-                            return Err(err!(
-                                DATATYPE_MISMATCH,
-                                "array subscript must have type integer"
-                            )
-                            .at(position));
-                        }
-                    }
-                }
-                Some(NodeEnum::AIndices(_)) => {
-                    return Err(self.unsupported("an array slice", location));
-                }
-                Some(NodeEnum::String(field)) => return self.field(array, &field.sval, location),
-                _ => return Err(self.unsupported("field selection", location)),
-            }
-        }
-        let ty = coerce::element_of(array.ty());
-        if ty == Oid::INVALID {
-            return Err(err!(
-                DATATYPE_MISMATCH,
-                "cannot subscript type {} because it does not support subscripting",
-                types::io::format_type(array.ty(), -1)
-            )
-            .at(self.at(location)));
-        }
-        Ok(Expr::Subscript { array: Box::new(array), indexes, ty })
-    }
-
-    fn field(&mut self, _row: Expr, _name: &str, location: i32) -> Result<Expr> {
+    pub(super) fn field(&mut self, _row: Expr, _name: &str, location: i32) -> Result<Expr> {
         Err(self.unsupported("selecting a field of a row value", location))
     }
 
@@ -687,16 +659,17 @@ impl Binder<'_> {
             }
             Ok(F::SvfopLocaltimestamp | F::SvfopLocaltimestampN) => ("localtimestamp", TIMESTAMP),
             Ok(F::SvfopLocaltime | F::SvfopLocaltimeN) => ("localtime", TIME),
+            Ok(F::SvfopCurrentTime | F::SvfopCurrentTimeN) => ("current_time", TIMETZ),
             Ok(F::SvfopCurrentRole) => ("current_role", NAME),
             Ok(F::SvfopCurrentUser) => ("current_user", NAME),
             Ok(F::SvfopUser) => ("user", NAME),
             Ok(F::SvfopSessionUser) => ("session_user", NAME),
             Ok(F::SvfopCurrentCatalog) => ("current_catalog", NAME),
             Ok(F::SvfopCurrentSchema) => ("current_schema", NAME),
-            _ => return Err(self.unsupported("CURRENT_TIME (time with time zone)", f.location)),
+            _ => return Err(self.unsupported("this value of SQL", f.location)),
         };
         let value = Expr::SessionValue(name.into(), ty);
-        if f.typmod >= 0 && matches!(ty, TIMESTAMP | TIMESTAMPTZ | TIME) {
+        if f.typmod >= 0 && matches!(ty, TIMESTAMP | TIMESTAMPTZ | TIME | TIMETZ) {
             return self.with_typmod(value, f.typmod, true, self.at(f.location));
         }
         Ok(value)
@@ -737,6 +710,19 @@ impl Binder<'_> {
         Err(err!(UNDEFINED_FUNCTION, "could not identify an ordering operator for type {name}")
             .hint("Use an explicit ordering operator or modify the query.")
             .at(position))
+    }
+}
+
+/// A row whose columns have names.
+pub(crate) fn shaped_row(values: Vec<Expr>, columns: Vec<(types::Text, Oid)>) -> Expr {
+    let nulls = vec![Datum::Null; columns.len()];
+    let shape = types::datum::Shape { ty: RECORD, columns };
+    let template = Expr::Const(Datum::record(shape.into(), nulls), RECORD);
+    Expr::Call {
+        function: &types::func::internal::SHAPED_ROW,
+        args: Box::new([Expr::Row(values), template]),
+        ty: RECORD,
+        position: 0,
     }
 }
 

@@ -343,9 +343,6 @@ impl Binder<'_> {
         if f.functions.len() != 1 {
             return self.rows_from(scope, left, lateral_ok, f);
         }
-        if !f.coldeflist.is_empty() {
-            return Err(base::Error::unsupported("a function with a column definition list"));
-        }
         let node = ast::list(&f.functions[0]).first().and_then(|n| n.node.as_ref());
         let Some(node) = node else { return Err(base::Error::unsupported("this FROM item")) };
         let around = lateral_scope(scope, left, lateral_ok);
@@ -357,26 +354,65 @@ impl Binder<'_> {
             return self.range_subselect(scope, left, lateral_ok, &select);
         }
         let call = self.expr(&around, node)?;
-        let call = self.resolve_unknown(call)?;
+        let mut call = self.resolve_unknown(call)?;
         let location = ast::location(node);
-        if call.ty() == RECORD {
-            return Err(self.unsupported("a function in FROM that returns rows", location));
-        }
         self.note(f, Part::Call, std::slice::from_ref(&call));
         let function_name = super::select::column_name(node);
-        let alias = f.alias.as_ref().map_or(function_name.as_str(), |a| &a.aliasname);
-        let mut names = vec![alias.to_owned()];
-        let mut cols = vec![self.new_var(alias, call.ty(), -1)?];
+        let alias = f.alias.as_ref().map_or(function_name.as_str(), |a| &a.aliasname).to_owned();
+        let listed = self.column_definitions(&f.coldeflist)?;
+        let mut columns = record_columns(&call);
+        if !listed.is_empty() {
+            if call.ty() != RECORD || !columns.is_empty() {
+                return Err(err!(
+                    SYNTAX_ERROR,
+                    "a column definition list is only allowed for functions returning \"record\""
+                )
+                .at(self.at(location)));
+            }
+            add_row_template(&mut call, &listed);
+            columns = listed;
+        }
+        let scalar = columns.len() <= 1 && call.ty() != RECORD;
+        if scalar {
+            let name = columns.first().map_or_else(|| alias.as_str().into(), |c| c.0.clone());
+            columns = vec![(name, call.ty())];
+        } else if columns.is_empty() {
+            return Err(err!(
+                SYNTAX_ERROR,
+                "a column definition list is required for functions returning \"record\""
+            )
+            .at(self.at(location)));
+        }
+        let mut names: Vec<String> = columns.iter().map(|c| c.0.to_string()).collect();
+        let mut cols = Vec::with_capacity(columns.len() + 1);
+        for (name, ty) in &columns {
+            cols.push(self.new_var(name, *ty, -1)?);
+        }
         if f.ordinality {
             names.push("ordinality".to_owned());
             cols.push(self.new_var("ordinality", INT8, -1)?);
         }
-        let mut item = self.plain_item(Some(alias), &names, &cols);
+        let mut item = self.plain_item(Some(&alias), &names, &cols);
+        if scalar && !f.ordinality {
+            item.oid = super::scope::SCALAR_FUNCTION;
+        }
         self.rename_columns(&mut item, f.alias.as_ref())?;
         Ok(FromItem {
             rel: Rel::Function { calls: vec![call], ordinality: f.ordinality, cols },
             items: vec![item],
         })
+    }
+
+    /// `AS t (a int, b text)`.
+    fn column_definitions(&self, nodes: &[pb::Node]) -> Result<Vec<(types::Text, base::Oid)>> {
+        let mut out = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let Some(NodeEnum::ColumnDef(c)) = &node.node else { continue };
+            if let Some(name) = &c.type_name {
+                out.push((c.colname.as_str().into(), self.type_name(name)?.0));
+            }
+        }
+        Ok(out)
     }
 
     /// ROWS FROM (f(…), g(…), …): side by side, the shorter ones padded with NULL.
@@ -746,6 +782,30 @@ fn several_arrays(f: &pb::RangeFunction) -> Option<pb::RangeFunction> {
     let mut out = f.clone();
     out.functions = call.args.iter().map(one).collect();
     Some(out)
+}
+
+/// Names and types of the columns that a function in FROM returns; none for those with one value.
+pub fn record_columns(call: &Expr) -> Vec<(types::Text, base::Oid)> {
+    let Expr::Call { function, args, .. } = call else { return Vec::new() };
+    match args.last() {
+        // The row that a column definition list asks for.
+        Some(Expr::Const(types::Datum::Record(r), RECORD)) if call.ty() == RECORD => {
+            r.shape.columns.clone()
+        }
+        _ => function.columns.iter().map(|(name, ty)| ((*name).into(), *ty)).collect(),
+    }
+}
+
+/// Tells a function that returns any record which columns are wanted: a row of NULLs as another
+/// argument.
+fn add_row_template(call: &mut Expr, columns: &[(types::Text, base::Oid)]) {
+    let Expr::Call { args, .. } = call else { return };
+    let shape = types::datum::Shape { ty: RECORD, columns: columns.to_vec() };
+    let nulls = vec![types::Datum::Null; columns.len()];
+    let template = Expr::Const(types::Datum::record(shape.into(), nulls), RECORD);
+    let mut all = std::mem::take(args).into_vec();
+    all.push(template);
+    *args = all.into();
 }
 
 /// A function without arguments, or with NULL only, whose rows are those of a computed table.

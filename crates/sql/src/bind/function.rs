@@ -32,15 +32,23 @@ pub(crate) enum Callee {
     Window(&'static WindowRow),
 }
 
+/// `pg_autonomous(text, VARIADIC "any")`.
+const PG_AUTONOMOUS: Oid = Oid(9303);
+
 /// The declared types of a call with this many arguments; None when the number doesn't fit.
 fn declared_for(row: &FunctionRow, count: usize) -> Option<Vec<Oid>> {
     let full = row.args.len();
     if row.variadic {
-        let last = *row.args.last()?;
-        if count + 1 < full || count == 0 {
+        let last = match *row.args.last()? {
+            ANY => ANY,
+            array => element_of(array),
+        };
+        // Ours may be called without values for its statement.
+        let optional = row.oid == PG_AUTONOMOUS && count + 1 == full;
+        if count < full && !optional {
             return None;
         }
-        let mut args = row.args.to_vec();
+        let mut args = row.args[..full - 1].to_vec();
         args.resize(count, last);
         return Some(args);
     }
@@ -54,9 +62,6 @@ impl Binder<'_> {
         let position = self.at(call.location);
         let names = ast::strings(&call.funcname);
         let (schema, name) = ast::qualified(&names);
-        if call.func_variadic {
-            return Err(self.unsupported("a VARIADIC argument", call.location));
-        }
         if schema.is_some_and(|s| s != "pg_catalog") {
             return Err(self.missing_function(&names.join("."), &[], position));
         }
@@ -92,7 +97,7 @@ impl Binder<'_> {
         if let Some(error) = failure {
             return Err(error);
         }
-        let callee = self.find_callee(name, &args, position, call.agg_star)?;
+        let callee = self.find_callee(name, &args, position, call.agg_star, call.func_variadic)?;
         if let (Some(over), Some(callee)) = (&call.over, callee) {
             return self.window_call(scope, call, over, callee, args);
         }
@@ -106,6 +111,14 @@ impl Binder<'_> {
             Some(Callee::Function(row)) if row.name == "pg_typeof" && args.len() == 1 => {
                 // Known here, and nowhere else: values don't carry their type.
                 Ok(Expr::Const(Datum::Oid(args[0].ty().0), row.result))
+            }
+            Some(Callee::Function(row)) if call.func_variadic => {
+                if row.args.last() == Some(&ANY) {
+                    return Err(self.unsupported("a VARIADIC array of any type", call.location));
+                }
+                let signature = Signature { declared: row.args, result: row.result };
+                let (args, ty) = self.fit(&signature, args, position)?;
+                Ok(self.call(row, args, ty, position))
             }
             Some(Callee::Function(row)) => {
                 let word = match call {
@@ -170,11 +183,17 @@ impl Binder<'_> {
         args: &[Expr],
         position: u32,
         star: bool,
+        spread: bool,
     ) -> Result<Option<Callee>> {
         let inputs: Vec<Oid> = args.iter().map(Expr::ty).collect();
         let mut candidates: Vec<Candidate<Callee>> = Vec::new();
         for row in types::func::functions_named(name) {
-            if let Some(args) = declared_for(row, inputs.len()) {
+            if spread {
+                if row.variadic && row.args.len() == inputs.len() {
+                    candidates
+                        .push(Candidate { args: row.args.to_vec(), item: Callee::Function(row) });
+                }
+            } else if let Some(args) = declared_for(row, inputs.len()) {
                 candidates.push(Candidate { args, item: Callee::Function(row) });
             }
         }
@@ -276,6 +295,18 @@ fn call_text(name: &str, inputs: &[Oid]) -> String {
     format!("{name}({})", types.join(", "))
 }
 
+/// The type that a placeholder's family has in common: an array's element, a range's bounds.
+pub(crate) fn element_behind(placeholder: Oid, input: Oid) -> Oid {
+    match placeholder {
+        ANYARRAY | ANYCOMPATIBLEARRAY => element_of(input),
+        ANYRANGE | ANYCOMPATIBLERANGE => types::range::subtype(input).unwrap_or(input),
+        ANYMULTIRANGE | ANYCOMPATIBLEMULTIRANGE => {
+            types::range::range_of(input).and_then(types::range::subtype).unwrap_or(input)
+        }
+        _ => input,
+    }
+}
+
 /// Real types for the placeholders of a signature.
 fn resolve_polymorphic(
     signature: &Signature<'_>,
@@ -290,8 +321,7 @@ fn resolve_polymorphic(
     for (want, got) in declared.iter().zip(inputs) {
         let candidate = match *want {
             _ if *got == UNKNOWN => continue,
-            ANYARRAY | ANYCOMPATIBLEARRAY => element_of(*got),
-            t if is_polymorphic(t) => *got,
+            t if is_polymorphic(t) => element_behind(t, *got),
             _ => continue,
         };
         if element == Oid::INVALID || element == candidate {
@@ -327,6 +357,10 @@ fn resolve_polymorphic(
     }
     let real = |ty: Oid| match ty {
         ANYARRAY | ANYCOMPATIBLEARRAY => array_of(element),
+        ANYRANGE | ANYCOMPATIBLERANGE => types::range::over(element).unwrap_or(ty),
+        ANYMULTIRANGE | ANYCOMPATIBLEMULTIRANGE => {
+            types::range::over(element).and_then(types::range::multirange_of).unwrap_or(ty)
+        }
         ANYELEMENT | ANYCOMPATIBLE | ANYCOMPATIBLENONARRAY | ANYNONARRAY | ANYENUM => element,
         other => other,
     };

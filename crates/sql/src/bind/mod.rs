@@ -42,6 +42,7 @@ pub(crate) mod sequence;
 pub(crate) mod setop;
 pub(crate) mod similar;
 pub(crate) mod sublink;
+mod subscript;
 pub(crate) mod through;
 pub(crate) mod typename;
 pub(crate) mod utility;

@@ -3,11 +3,10 @@
 
 use base::Oid;
 use types::TypeIo;
-use types::oids::{ANYARRAY, UNKNOWN};
+use types::oids::{ANYCOMPATIBLEMULTIRANGE, ANYCOMPATIBLERANGE, UNKNOWN};
 
 use super::coerce::{
-    ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, can_coerce_implicitly, element_of,
-    is_polymorphic,
+    ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, can_coerce_implicitly, is_polymorphic,
 };
 
 /// One candidate: its argument types (as many as the call has) and which one it is.
@@ -71,9 +70,15 @@ fn is_consistent(inputs: &[Oid], args: &[Oid]) -> bool {
         if *input == UNKNOWN || !is_polymorphic(*arg) {
             continue;
         }
-        let is_array = matches!(*arg, ANYARRAY | ANYCOMPATIBLEARRAY);
-        let ty = if is_array { element_of(*input) } else { *input };
-        let family = matches!(*arg, ANYCOMPATIBLE | ANYCOMPATIBLEARRAY | ANYCOMPATIBLENONARRAY);
+        let ty = super::function::element_behind(*arg, *input);
+        let family = matches!(
+            *arg,
+            ANYCOMPATIBLE
+                | ANYCOMPATIBLEARRAY
+                | ANYCOMPATIBLENONARRAY
+                | ANYCOMPATIBLERANGE
+                | ANYCOMPATIBLEMULTIRANGE
+        );
         let known = if family { &mut loose } else { &mut exact };
         match *known {
             None => *known = Some(ty),

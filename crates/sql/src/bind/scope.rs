@@ -11,6 +11,9 @@ use crate::logical::{Col, TableRel};
 use super::window::Window;
 use super::{Binder, similar};
 
+/// Stands for an oid where an item is a function with one value: its row is that value.
+pub(crate) const SCALAR_FUNCTION: u32 = u32::MAX;
+
 /// A column that a FROM item offers.
 #[derive(Clone)]
 pub(crate) struct NsColumn {
@@ -245,7 +248,11 @@ impl Binder<'_> {
     }
 
     fn system_column(&self, item: &NsItem, name: &str) -> Option<Expr> {
-        if name == "tableoid" && item.table.is_none() && item.oid != 0 {
+        if name == "tableoid"
+            && item.table.is_none()
+            && item.oid != 0
+            && item.oid != SCALAR_FUNCTION
+        {
             let oid = types::Datum::Oid(item.oid);
             return Some(Expr::Const(oid, types::oids::OID));
         }

@@ -75,16 +75,7 @@ fn bad_modifier() -> Error {
 fn is_other_builtin(name: &str) -> bool {
     matches!(
         name,
-        "bit"
-            | "varbit"
-            | "timetz"
-            | "money"
-            | "jsonb"
-            | "xml"
-            | "inet"
-            | "cidr"
-            | "macaddr"
-            | "macaddr8"
+        "xml"
             | "point"
             | "line"
             | "lseg"
@@ -94,23 +85,8 @@ fn is_other_builtin(name: &str) -> bool {
             | "circle"
             | "tsvector"
             | "tsquery"
-            | "int4range"
-            | "int8range"
-            | "numrange"
-            | "tsrange"
-            | "tstzrange"
-            | "daterange"
-            | "regproc"
-            | "regprocedure"
-            | "regoper"
-            | "regoperator"
-            | "regconfig"
-            | "regdictionary"
-            | "refcursor"
             | "txid_snapshot"
             | "pg_snapshot"
-            | "jsonpath"
-            | "regcollation"
     )
 }
 
@@ -133,7 +109,20 @@ fn encode_typmod(ty: Oid, values: &[i32]) -> Result<i32> {
         }
         (NUMERIC, [precision]) => numeric_typmod(*precision, 0),
         (NUMERIC, [precision, scale]) => numeric_typmod(*precision, *scale),
-        (TIME | TIMESTAMP | TIMESTAMPTZ, [p]) => {
+        (BIT | VARBIT, [n]) => {
+            let name = if ty == BIT { "bit" } else { "varbit" };
+            if *n < 1 {
+                base::bail!(INVALID_PARAMETER_VALUE, "length for type {name} must be at least 1");
+            }
+            if *n > 83_886_080 {
+                base::bail!(
+                    INVALID_PARAMETER_VALUE,
+                    "length for type {name} cannot exceed 83886080"
+                );
+            }
+            Ok(*n)
+        }
+        (TIME | TIMETZ | TIMESTAMP | TIMESTAMPTZ, [p]) => {
             if *p < 0 {
                 let name = types::io::format_type(ty, -1);
                 base::bail!(INVALID_PARAMETER_VALUE, "{name}({p}) precision must not be negative");
@@ -142,7 +131,11 @@ fn encode_typmod(ty: Oid, values: &[i32]) -> Result<i32> {
         }
         (INTERVAL, [fields]) => Ok((fields & 0x7FFF) << 16 | 0xFFFF),
         (INTERVAL, [fields, p]) => Ok((fields & 0x7FFF) << 16 | (p & 0xFFFF)),
-        (VARCHAR | BPCHAR | NUMERIC | TIME | TIMESTAMP | TIMESTAMPTZ | INTERVAL, _) => {
+        (
+            VARCHAR | BPCHAR | BIT | VARBIT | NUMERIC | TIME | TIMETZ | TIMESTAMP | TIMESTAMPTZ
+            | INTERVAL,
+            _,
+        ) => {
             base::bail!(INVALID_PARAMETER_VALUE, "invalid type modifier")
         }
         _ => base::bail!(

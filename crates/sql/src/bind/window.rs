@@ -93,6 +93,7 @@ impl Binder<'_> {
             Callee::Aggregate(row) => {
                 let signature = Signature { declared: row.args, result: row.result };
                 let (args, ty) = self.fit(&signature, args, position)?;
+                let args = super::aggregate::json_items(row.name, args);
                 let filter = match inner(&call.agg_filter) {
                     Some(node) => {
                         let at = self.at(ast::location(node));

@@ -4,6 +4,7 @@ use super::{
     DATE_INFINITY, DATE_MINUS_INFINITY, HOUR, INFINITY, MINUS_INFINITY, MINUTE, SECOND, civil_of,
     split, weekday,
 };
+use crate::datum::Datum;
 use crate::io::{DateOrder, DateStyle, FormatContext};
 
 /// English names, as PostgreSQL prints them.
@@ -112,7 +113,35 @@ pub(crate) fn write_date(d: i32, cx: &FormatContext, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a time.
+/// Appends a time and its zone.
+pub(crate) fn write_timetz(t: i64, west: i32, out: &mut Vec<u8>) {
+    put_clock(t, out);
+    put_zone(-west, out);
+}
+
+/// Appends a date, timestamp or timestamptz as JSON has it: ISO form with a `T`, whatever
+/// `DateStyle` says, and minutes in every zone.
+pub(crate) fn write_xsd(value: &Datum, cx: &FormatContext, out: &mut Vec<u8>) {
+    let iso = FormatContext { date_style: DateStyle::Iso, ..cx.clone() };
+    let start = out.len();
+    match value {
+        Datum::Date(d) => return write_date(*d, &iso, out),
+        Datum::Timestamp(t) => write_timestamp(*t, &iso, out),
+        Datum::Timestamptz(t) => write_timestamptz(*t, &iso, out),
+        _ => return,
+    }
+    let Some(blank) = out[start..].iter().position(|b| *b == b' ') else { return };
+    out[start + blank] = b'T';
+    if matches!(value, Datum::Timestamptz(_)) {
+        let end = out[start..].iter().rposition(|b| matches!(b, b'+' | b'-')).map(|p| start + p);
+        let stop = out[start..].iter().position(|b| *b == b' ').map_or(out.len(), |p| start + p);
+        if end.is_some_and(|e| stop - e == 3) {
+            out.splice(stop..stop, *b":00");
+        }
+    }
+}
+
+/// Appends `hh:mm:ss[.ffffff]`.
 pub(crate) fn write_time(t: i64, out: &mut Vec<u8>) {
     put_clock(t, out);
 }

@@ -22,9 +22,12 @@ pub(crate) use arith::{
 pub(crate) use fields::{
     date_trunc, extract, extract_date, extract_interval, extract_time, iso_week, trunc_interval,
 };
-pub(crate) use format::{DAYS, MONTHS, write_date, write_time, write_timestamp, write_timestamptz};
+pub(crate) use format::{
+    DAYS, MONTHS, write_date, write_time, write_timestamp, write_timestamptz, write_timetz,
+    write_xsd,
+};
 pub(crate) use interval::{fit_interval, interval_typmod_name, parse_interval, write_interval};
-pub(crate) use parse::{parse_date, parse_time, parse_timestamp, parse_timestamptz};
+pub(crate) use parse::{parse_date, parse_time, parse_timestamp, parse_timestamptz, parse_timetz};
 pub use zone::TimeZone;
 
 /// Microseconds of a second, and so on.

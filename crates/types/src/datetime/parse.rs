@@ -568,6 +568,33 @@ pub(crate) fn parse_time(text: &str, cx: &FormatContext) -> Result<i64> {
     }
 }
 
+/// Reads a time of day with its zone: microseconds since midnight, seconds west of Greenwich. A
+/// zone whose offset changes needs a date; without one it is today's.
+///
+/// # Errors
+/// See [`parse_date`].
+pub(crate) fn parse_timetz(text: &str, cx: &FormatContext) -> Result<(i64, i32)> {
+    let fail = |f| report(f, "time with time zone", text);
+    let trimmed = text.trim();
+    if matches!(trimmed.len(), 4 | 6) && trimmed.bytes().all(|b| b.is_ascii_digit()) {
+        let time = parse_time(text, cx)?;
+        return Ok((time, -cx.time_zone.seconds_at(cx.now)));
+    }
+    match read(text, cx).map_err(fail)? {
+        Parsed::Instant(t) if t == cx.now => {
+            let east = cx.time_zone.seconds_at(t);
+            Ok((split(t + i64::from(east) * SECOND).1, -east))
+        }
+        Parsed::Fields { day, time: Some(time), zone } => {
+            let zone = zone.as_ref().unwrap_or(&cx.time_zone);
+            let today = split(cx.now + i64::from(cx.time_zone.seconds_at(cx.now)) * SECOND).0;
+            let local = day.unwrap_or(today).saturating_mul(DAY).saturating_add(time);
+            Ok((time, -zone.seconds_of_local(local)))
+        }
+        _ => Err(fail(Fault::Syntax)),
+    }
+}
+
 fn timestamp_range(text: &str) -> base::Error {
     err!(DATETIME_VALUE_OUT_OF_RANGE, "timestamp out of range: \"{text}\"")
 }

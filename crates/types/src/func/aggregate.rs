@@ -1,6 +1,5 @@
 //! Aggregates: one accumulator a way of accumulating, found by name and argument types.
 
-use std::any::Any;
 use std::cmp::Ordering;
 
 use base::{Error, Oid, Result};
@@ -8,8 +7,9 @@ use num_bigint::BigInt;
 
 use super::Accumulator;
 use super::int::out_of_range;
+use super::json::Gather;
 use crate::batch::{Column, Vector};
-use crate::datum::{Datum, Numeric, Text};
+use crate::datum::{Bits, Datum, Numeric, Text};
 use crate::numeric::{POW10, pow10};
 use crate::oids;
 use crate::order::compare;
@@ -38,6 +38,21 @@ pub(super) fn find(name: &str, args: &[Oid]) -> Option<(bool, Start)> {
         ("bit_and", [INT2 | INT4 | INT8]) => || Box::new(Fold::<And>::default()),
         ("bit_or", [INT2 | INT4 | INT8]) => || Box::new(Fold::<Or>::default()),
         ("bit_xor", [INT2 | INT4 | INT8]) => || Box::new(Fold::<Xor>::default()),
+        ("bit_and", [oids::BIT]) => || Box::new(FoldBits::<0>::default()),
+        ("bit_or", [oids::BIT]) => || Box::new(FoldBits::<1>::default()),
+        ("bit_xor", [oids::BIT]) => || Box::new(FoldBits::<2>::default()),
+        ("sum", [oids::MONEY]) => || Box::new(super::money::SumMoney::default()),
+        ("range_agg", _) => || Box::new(super::range::RangeAgg::default()),
+        ("range_intersect_agg", _) => || Box::new(super::range::IntersectAgg::default()),
+        ("json_agg" | "jsonb_agg" | "json_object_agg" | "jsonb_object_agg", _) => {
+            let start: Start = match name {
+                "json_agg" => Gather::start::<false, false>,
+                "jsonb_agg" => Gather::start::<true, false>,
+                "json_object_agg" => Gather::start::<false, true>,
+                _ => Gather::start::<true, true>,
+            };
+            return Some((false, start));
+        }
         ("string_agg", [oids::TEXT, _]) => {
             return Some((false, || Box::new(StringAgg::default())));
         }
@@ -77,7 +92,7 @@ pub(super) fn same<T: 'static>(other: Box<dyn Accumulator>) -> Result<Box<T>> {
 /// `as_any` for an accumulator.
 macro_rules! as_any {
     () => {
-        fn as_any(self: Box<Self>) -> Box<dyn Any> {
+        fn as_any(self: Box<Self>) -> Box<dyn std::any::Any> {
             self
         }
     };
@@ -628,4 +643,39 @@ mod tests {
             }
         }
     }
+}
+
+/// `bit_and` (0), `bit_or` (1) and `bit_xor` (2) of bit strings.
+#[derive(Default)]
+struct FoldBits<const OP: u8>(Option<Bits>);
+
+impl<const OP: u8> Accumulator for FoldBits<OP> {
+    fn add(&mut self, args: &[Datum]) -> Result<()> {
+        let new = args[0].as_bits();
+        let Some(old) = &self.0 else {
+            self.0 = Some(new.clone());
+            return Ok(());
+        };
+        if old.len != new.len {
+            let word = ["AND", "OR", "XOR"][usize::from(OP)];
+            return Err(base::err!(
+                STRING_DATA_LENGTH_MISMATCH,
+                "cannot {word} bit strings of different sizes"
+            ));
+        }
+        let fold = |x: bool, y: bool| match OP {
+            0 => x & y,
+            1 => x | y,
+            _ => x ^ y,
+        };
+        self.0 = Some(Bits::collect(old.iter().zip(new.iter()).map(|(x, y)| fold(x, y))));
+        Ok(())
+    }
+    fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
+        same::<Self>(other)?.0.map_or(Ok(()), |b| self.add(&[Datum::Bits(b.into())]))
+    }
+    fn finish(&self) -> Result<Datum> {
+        Ok(self.0.clone().map_or(Datum::Null, |b| Datum::Bits(b.into())))
+    }
+    as_any!();
 }

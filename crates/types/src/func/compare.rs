@@ -39,7 +39,15 @@ fn first_counts(a: &[Datum], wanted: Ordering) -> bool {
 
 const LARGER: Body = S(|a, _| Ok(a[usize::from(!first_counts(a, Ordering::Greater))].clone()));
 const SMALLER: Body = S(|a, _| Ok(a[usize::from(!first_counts(a, Ordering::Less))].clone()));
-const CMP: Body = S(|a, _| Ok(Datum::Int4(compare(&a[0], &a[1]) as i32)));
+const CMP: Body = S(|a, _| {
+    let order = match (&a[0], &a[1]) {
+        (Datum::Float4(_) | Datum::Float8(_), _) => {
+            compare_floats(super::float::wide(&a[0]), super::float::wide(&a[1]))
+        }
+        (x, y) => compare(x, y),
+    };
+    Ok(Datum::Int4(order as i32))
+});
 
 /// Names in the order of [`six`].
 macro_rules! names {
@@ -94,6 +102,16 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         (names!("array_"), GENERIC),
         (names!("record_"), GENERIC),
         (names!("pg_lsn_"), GENERIC),
+        (names!("timetz_"), GENERIC),
+        (names!("network_"), GENERIC),
+        (names!("macaddr_"), GENERIC),
+        (names!("macaddr8_"), GENERIC),
+        (names!("bit"), GENERIC),
+        (names!("jsonb_"), GENERIC),
+        (names!("range_"), GENERIC),
+        (names!("multirange_"), GENERIC),
+        (names!("cash_"), GENERIC),
+        (names!("record_image_"), GENERIC),
     ] {
         add(&names, six);
     }
@@ -156,6 +174,9 @@ pub(super) fn bodies() -> Vec<NamedBody> {
             "array_larger",
             "pg_lsn_larger",
             "xid8_larger",
+            "timetz_larger",
+            "network_larger",
+            "cashlarger",
         ]
         .map(|name| (name, LARGER)),
     );
@@ -178,6 +199,9 @@ pub(super) fn bodies() -> Vec<NamedBody> {
             "array_smaller",
             "pg_lsn_smaller",
             "xid8_smaller",
+            "timetz_smaller",
+            "network_smaller",
+            "cashsmaller",
         ]
         .map(|name| (name, SMALLER)),
     );
@@ -206,6 +230,29 @@ pub(super) fn bodies() -> Vec<NamedBody> {
             "bttidcmp",
             "btoidvectorcmp",
             "pg_lsn_cmp",
+            "timetz_cmp",
+            "network_cmp",
+            "macaddr_cmp",
+            "macaddr8_cmp",
+            "bitcmp",
+            "jsonb_cmp",
+            "range_cmp",
+            "multirange_cmp",
+            "cash_cmp",
+            "btrecordimagecmp",
+            "btbpchar_pattern_cmp",
+            "bttext_pattern_cmp",
+            "btnametextcmp",
+            "bttextnamecmp",
+            "btint24cmp",
+            "btint28cmp",
+            "btint42cmp",
+            "btint48cmp",
+            "btint82cmp",
+            "btint84cmp",
+            "btfloat48cmp",
+            "btfloat84cmp",
+            "xid8cmp",
         ]
         .map(|name| (name, CMP)),
     );

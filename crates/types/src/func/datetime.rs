@@ -405,6 +405,7 @@ fn arithmetic() -> Vec<NamedBody> {
         ("overlaps_timestamp", S(overlaps)),
         ("overlaps_time", S(overlaps)),
         ("sql_overlaps", S(overlaps)),
+        ("overlaps_timetz", S(overlaps)),
     ]
 }
 

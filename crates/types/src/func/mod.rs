@@ -8,15 +8,24 @@
 
 pub mod aggregate;
 mod array;
+mod bits;
 mod cast;
 mod compare;
 mod datetime;
 mod encode;
 mod float;
+mod hash;
 mod int;
+pub mod internal;
+mod json;
+mod jsonb;
 mod keywords;
 mod like;
+mod money;
+mod more_text;
+mod network;
 mod numeric;
+mod range;
 mod regex;
 pub mod series;
 mod session;
@@ -24,9 +33,11 @@ mod statistics;
 mod table;
 mod template;
 mod text;
+mod timetz;
 
 pub use aggregate::is_ordered_set;
 pub(crate) use int::{division_by_zero, out_of_range};
+pub(crate) use regex::xquery_regex;
 pub use table::{
     aggregates, aggregates_named, cast, casts, function, functions, functions_named, operator,
     operators, operators_named,
@@ -53,11 +64,25 @@ pub enum Volatility {
 /// The body of a scalar function. Strict functions never see NULL (the caller answers NULL).
 pub type ScalarBody = fn(&[Datum], &FormatContext) -> Result<Datum>;
 
+/// What a call is known to have been made with.
+#[derive(Clone, Copy)]
+pub struct CallTypes<'a> {
+    /// The arguments' types.
+    pub args: &'a [Oid],
+    /// The result's.
+    pub result: Oid,
+}
+
+/// The body of a function to which its arguments' types matter (`to_json`, `int4range`).
+pub type TypedBody = fn(&[Datum], CallTypes<'_>, &FormatContext) -> Result<Datum>;
+
 /// How a function runs.
 #[derive(Clone, Copy)]
 pub enum Body {
     /// Computed from its arguments (and the session's formatting settings).
     Scalar(ScalarBody),
+    /// The same, with the types of its arguments.
+    Typed(TypedBody),
     /// Returns a set: the executor asks for the rows.
     Set(fn(&[Datum], &FormatContext) -> Result<Vec<Datum>>),
     /// Needs the session, the transaction or the catalog: the executor has the body, found by name
@@ -69,6 +94,22 @@ pub enum Body {
 pub(crate) type NamedBody = (&'static str, Body);
 
 pub(crate) use Body::Scalar as S;
+
+impl Body {
+    /// Runs a body that needs only values and their types; None for the other kinds.
+    pub fn run(
+        &self,
+        args: &[Datum],
+        types: CallTypes<'_>,
+        cx: &FormatContext,
+    ) -> Option<Result<Datum>> {
+        match self {
+            Body::Scalar(body) => Some(body(args, cx)),
+            Body::Typed(body) => Some(body(args, types, cx)),
+            Body::Set(_) | Body::Session => None,
+        }
+    }
+}
 
 /// One row of the function table.
 #[derive(Clone, Copy)]
@@ -85,6 +126,8 @@ pub struct FunctionRow {
     pub variadic: bool,
     /// Result type.
     pub result: Oid,
+    /// Names and types of the result's columns, where it has any.
+    pub columns: &'static [(&'static str, Oid)],
     /// Whether it returns a set.
     pub returns_set: bool,
     /// NULL in, NULL out.

@@ -18,6 +18,19 @@ fn digits(d: &Datum) -> i32 {
     d.as_int4().clamp(-2000, 2000)
 }
 
+/// How many of the thresholds, which ascend, are not above the value.
+fn width_bucket_array(a: &[Datum]) -> Result<Datum> {
+    let thresholds = a[1].as_array();
+    if thresholds.dims.len() > 1 {
+        return Err(base::err!(ARRAY_SUBSCRIPT_ERROR, "thresholds must be one-dimensional array"));
+    }
+    if thresholds.items.iter().any(Datum::is_null) {
+        return Err(base::err!(NULL_VALUE_NOT_ALLOWED, "thresholds array must not contain NULLs"));
+    }
+    let below = |t: &Datum| crate::order::compare(t, &a[0]).is_le();
+    Ok((thresholds.items.partition_point(below) as i32).into())
+}
+
 /// The bodies of this family.
 pub(super) fn bodies() -> Vec<NamedBody> {
     vec![
@@ -47,6 +60,8 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         // The base comes first.
         ("numeric_log", S(|a, _| a[1].as_numeric().log(a[0].as_numeric()).map(Into::into))),
         ("sql_log", S(|a, _| a[0].as_numeric().log(&Numeric::from(10)).map(Into::into))),
+        ("sql_log10", S(|a, _| a[0].as_numeric().log(&Numeric::from(10)).map(Into::into))),
+        ("width_bucket_array", S(|a, _| width_bucket_array(a))),
         ("numeric_fac", S(|a, _| Numeric::factorial(a[0].as_int8()).map(Into::into))),
         ("numeric_scale", S(|a, _| Ok(a[0].as_numeric().scale().map(|s| s as i32).into()))),
         ("numeric_min_scale", S(|a, _| Ok(a[0].as_numeric().min_scale().map(|s| s as i32).into()))),

@@ -312,6 +312,19 @@ fn cached(pattern: &str, flags: Flags) -> Result<Regex> {
     Ok(regex)
 }
 
+/// The regular expression of a jsonpath's `like_regex`; flags of `ismq`.
+pub(crate) fn xquery_regex(pattern: &str, flags: &str) -> Result<Regex> {
+    let has = |c: char| flags.contains(c);
+    let flags = Flags {
+        ignore_case: has('i'),
+        dot_stops: !has('s'),
+        anchors_at_lines: has('m'),
+        literal: has('q'),
+        ..Flags::default()
+    };
+    cached(pattern, flags)
+}
+
 fn is_match(a: &[Datum], ignore_case: bool) -> Result<bool> {
     let flags = Flags { ignore_case, ..Flags::default() };
     Ok(cached(a[1].as_str(), flags)?.is_match(a[0].as_str()))

@@ -1,8 +1,6 @@
 //! Aggregates of statistics: variance and standard deviation, covariance and regression; and the
 //! aggregates that collect values.
 
-use std::any::Any;
-
 use base::{Error, Oid, Result};
 
 use super::Accumulator;

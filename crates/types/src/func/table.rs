@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use base::Oid;
+use base::{Oid, Result};
 
 use super::{
-    AggregateRow, Body, CastContext, CastMethod, CastRow, FunctionRow, NamedBody, OperatorRow,
-    Volatility, aggregate, session,
+    AggregateRow, Body, CallTypes, CastContext, CastMethod, CastRow, FunctionRow, NamedBody,
+    OperatorRow, Volatility, aggregate, session,
 };
-use crate::io::TypeIo;
+use crate::Datum;
+use crate::io::{self, FormatContext, TypeIo};
 use crate::row;
 
 /// The bodies of each family.
@@ -28,6 +29,15 @@ const FAMILIES: &[fn() -> Vec<NamedBody>] = &[
     super::series::bodies,
     super::encode::bodies,
     super::template::bodies,
+    super::json::bodies,
+    super::jsonb::bodies,
+    super::range::bodies,
+    super::network::bodies,
+    super::bits::bodies,
+    super::money::bodies,
+    super::timetz::bodies,
+    super::hash::bodies,
+    super::more_text::bodies,
 ];
 
 /// Rows sorted by name, found by oid and by name.
@@ -87,6 +97,9 @@ fn function_row(f: &[&'static str], bodies: &HashMap<&str, Body>) -> Option<Func
     let body = match bodies.get(f[2]) {
         Some(body) => *body,
         None if session::is_session(f[0], f[2], returns_set) => Body::Session,
+        // Every type's output functions are one.
+        None if f[4] == "2275" && !f[5].contains(' ') => Body::Typed(output_function),
+        None if f[4] == "17" && f[0].ends_with("send") => Body::Typed(send_function),
         None => return None,
     };
     let volatility = match flags[2] {
@@ -105,11 +118,29 @@ fn function_row(f: &[&'static str], bodies: &HashMap<&str, Body>) -> Option<Func
         defaults,
         variadic: flags[3] == b'v',
         result: oid(f[4]),
+        columns: column_list(f.get(7).copied().unwrap_or("")),
         returns_set,
-        strict: flags[0] == b's',
+        // A NULL among several ranges is an error, not the result.
+        strict: flags[0] == b's' && f[2] != "multirange_constructor2",
         volatility,
         body,
     })
+}
+
+fn output_function(a: &[Datum], types: CallTypes<'_>, cx: &FormatContext) -> Result<Datum> {
+    io::to_text(types.args[0], &a[0], cx).map(Datum::Text)
+}
+
+fn send_function(a: &[Datum], types: CallTypes<'_>, _cx: &FormatContext) -> Result<Datum> {
+    let mut out = Vec::new();
+    io::send(types.args[0], &a[0], &mut out)?;
+    Ok(Datum::bytea(&out))
+}
+
+/// `key:25 value:114`.
+fn column_list(field: &'static str) -> &'static [(&'static str, Oid)] {
+    let column = |c: &'static str| c.split_once(':').map(|(name, ty)| (name, oid(ty)));
+    Vec::leak(field.split_ascii_whitespace().filter_map(column).collect())
 }
 
 fn operator_table() -> &'static Table<OperatorRow> {

@@ -312,6 +312,7 @@ fn basic() -> Vec<NamedBody> {
             "sql_bit_length",
             S(|a, _| match &a[0] {
                 Datum::Bytea(b) => length(b.len() * 8),
+                Datum::Bits(b) => length(b.len as usize),
                 other => length(other.as_str().len() * 8),
             }),
         ),

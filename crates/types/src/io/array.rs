@@ -3,7 +3,7 @@
 use base::{Oid, Result, err};
 
 use super::{FormatContext, input, natural_type, output};
-use crate::datum::{Array, Datum};
+use crate::datum::{Array, Datum, Record};
 use crate::oids;
 
 /// Elements of an array, at most (`MaxArraySize`).
@@ -136,6 +136,9 @@ impl Reader<'_> {
         let mut count = 0;
         self.skip_blanks();
         if self.peek() == Some(b'}') {
+            if depth > 0 {
+                return Err(self.unexpected(b'}'));
+            }
             self.at += 1;
             return self.close(depth, 0);
         }
@@ -329,16 +332,21 @@ pub(super) fn write_vector(array: &Array, cx: &FormatContext, out: &mut Vec<u8>)
     Ok(())
 }
 
+/// The type of a row's column.
+pub(super) fn column_type(r: &Record, at: usize) -> Oid {
+    r.shape.columns.get(at).map_or_else(|| natural_type(&r.fields[at]), |c| c.1)
+}
+
 /// Appends `(1,"a b",)`.
-pub(super) fn write_record(fields: &[Datum], cx: &FormatContext, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn write_record(r: &Record, cx: &FormatContext, out: &mut Vec<u8>) -> Result<()> {
     out.push(b'(');
-    for (i, field) in fields.iter().enumerate() {
+    for (i, field) in r.fields.iter().enumerate() {
         if i > 0 {
             out.push(b',');
         }
         if !field.is_null() {
             let start = out.len();
-            output(natural_type(field), field, cx, out)?;
+            output(column_type(r, i), field, cx, out)?;
             quote_record_field(start, out);
         }
     }

@@ -2,9 +2,15 @@
 
 use base::{Oid, Result, TupleId, err};
 
-use super::{FormatContext, TypeIo, apply_typmod, is_reg, natural_type};
-use crate::datum::{Array, Datum, Interval, Numeric};
-use crate::oids;
+use super::{FormatContext, TypeIo, apply_typmod, is_reg};
+use crate::datum::{Array, Bound, Datum, Interval, Multirange, Numeric, Range, Shape};
+use crate::{oids, range};
+
+const RANGE_EMPTY: u8 = 1;
+const RANGE_LOWER_INCLUSIVE: u8 = 2;
+const RANGE_UPPER_INCLUSIVE: u8 = 4;
+const RANGE_LOWER_INFINITE: u8 = 8;
+const RANGE_UPPER_INFINITE: u8 = 16;
 
 #[cold]
 fn bad_format() -> base::Error {
@@ -80,6 +86,34 @@ fn receive_plain(ty: Oid, bytes: &[u8], cx: &FormatContext) -> Result<Datum> {
         oids::TID => Datum::Tid(TupleId::from_bytes(fixed(bytes)?)),
         oids::OID | oids::XID | oids::CID => Datum::Oid(u32::from_be_bytes(fixed(bytes)?)),
         oids::VOID => Datum::text(""),
+        oids::JSONB | oids::JSONPATH => {
+            let name = if ty == oids::JSONB { "jsonb" } else { "jsonpath" };
+            let (version, text) = bytes.split_first().ok_or_else(bad_format)?;
+            if *version != 1 {
+                return Err(err!(INTERNAL_ERROR, "unsupported {name} version number {version}"));
+            }
+            super::input(ty, -1, utf8(text)?, cx)?
+        }
+        oids::TIMETZ => {
+            let b: [u8; 12] = fixed(bytes)?;
+            Datum::Timetz(i64::from_be_bytes(fixed(&b[..8])?), i32::from_be_bytes(fixed(&b[8..])?))
+        }
+        oids::BIT | oids::VARBIT => {
+            Datum::Bits(super::bits::receive(bytes).ok_or_else(bad_format)?.into())
+        }
+        oids::INET | oids::CIDR => {
+            Datum::Inet(super::network::receive_inet(bytes, ty == oids::CIDR)?)
+        }
+        oids::MACADDR => Datum::Macaddr(fixed(bytes)?),
+        oids::MACADDR8 => match <[u8; 6]>::try_from(bytes) {
+            Ok(six) => Datum::Macaddr8(super::widen(six)),
+            Err(_) => Datum::Macaddr8(fixed(bytes)?),
+        },
+        oids::MONEY => Datum::Money(i64::from_be_bytes(fixed(bytes)?)),
+        oids::REFCURSOR => Datum::text(utf8(bytes)?),
+        oids::RECORD => receive_record(bytes, cx)?,
+        _ if range::subtype(ty).is_some() => receive_range(ty, bytes, cx)?.into(),
+        _ if range::range_of(ty).is_some() => receive_multirange(ty, bytes, cx)?.into(),
         oids::JSON => {
             let text = utf8(bytes)?;
             crate::json::check(text)?;
@@ -114,6 +148,71 @@ impl<'a> Cursor<'a> {
     fn int4(&mut self) -> Result<i32> {
         Ok(i32::from_be_bytes(fixed(self.take(4)?)?))
     }
+}
+
+/// Flags, then each bound that is there with its length.
+fn receive_range(ty: Oid, bytes: &[u8], cx: &FormatContext) -> Result<Range> {
+    let (flags, rest) = bytes.split_first().ok_or_else(bad_format)?;
+    if flags & RANGE_EMPTY != 0 {
+        return Ok(Range::empty(ty));
+    }
+    let element = range::subtype(ty).unwrap_or(oids::TEXT);
+    let mut c = Cursor(rest);
+    let mut bound = |infinite: u8, inclusive: u8| {
+        if flags & infinite != 0 {
+            return Ok(Bound::infinite());
+        }
+        let len = usize::try_from(c.int4()?).map_err(|_| bad_format())?;
+        let value = receive(element, -1, c.take(len)?, cx)?;
+        Ok::<_, base::Error>(Bound::new(value, flags & inclusive != 0))
+    };
+    let lower = bound(RANGE_LOWER_INFINITE, RANGE_LOWER_INCLUSIVE)?;
+    let upper = bound(RANGE_UPPER_INFINITE, RANGE_UPPER_INCLUSIVE)?;
+    Range::new(ty, lower, upper)
+}
+
+fn receive_multirange(ty: Oid, bytes: &[u8], cx: &FormatContext) -> Result<Multirange> {
+    let inner = range::range_of(ty).unwrap_or(ty);
+    let mut c = Cursor(bytes);
+    let mut ranges = Vec::new();
+    for _ in 0..c.int4()? {
+        let len = usize::try_from(c.int4()?).map_err(|_| bad_format())?;
+        ranges.push(receive_range(inner, c.take(len)?, cx)?);
+    }
+    Ok(Multirange::new(ty, ranges))
+}
+
+fn send_range(r: &Range, out: &mut Vec<u8>) -> Result<()> {
+    let Some((lower, upper)) = &r.bounds else {
+        out.push(RANGE_EMPTY);
+        return Ok(());
+    };
+    let flag = |on: bool, bit: u8| if on { bit } else { 0 };
+    out.push(
+        flag(lower.inclusive, RANGE_LOWER_INCLUSIVE)
+            | flag(upper.inclusive, RANGE_UPPER_INCLUSIVE)
+            | flag(lower.value.is_null(), RANGE_LOWER_INFINITE)
+            | flag(upper.value.is_null(), RANGE_UPPER_INFINITE),
+    );
+    let element = range::subtype(r.ty).unwrap_or(oids::TEXT);
+    for bound in [lower, upper].iter().filter(|b| !b.value.is_null()) {
+        send_sized(element, &bound.value, out)?;
+    }
+    Ok(())
+}
+
+fn receive_record(bytes: &[u8], cx: &FormatContext) -> Result<Datum> {
+    let mut c = Cursor(bytes);
+    let (mut types, mut fields) = (Vec::new(), Vec::new());
+    for _ in 0..c.int4()? {
+        let ty = Oid(c.int4()? as u32);
+        types.push(ty);
+        fields.push(match usize::try_from(c.int4()?) {
+            Ok(len) => receive(ty, -1, c.take(len)?, cx)?,
+            Err(_) => Datum::Null,
+        });
+    }
+    Ok(Datum::record(Shape::anonymous(types.into_iter()).into(), fields))
 }
 
 fn receive_array(element: Oid, bytes: &[u8], cx: &FormatContext) -> Result<Datum> {
@@ -188,12 +287,40 @@ pub fn send(_ty: Oid, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
         Datum::Tid(t) => out.extend_from_slice(&t.to_bytes()),
         Datum::Uuid(u) => out.extend_from_slice(&**u),
         Datum::Array(a) => send_array(a, out)?,
-        Datum::Record(fields) => {
-            out.extend_from_slice(&(fields.len() as i32).to_be_bytes());
-            for field in fields.iter() {
-                let ty = natural_type(field);
+        Datum::Record(r) => {
+            out.extend_from_slice(&(r.fields.len() as i32).to_be_bytes());
+            for (i, field) in r.fields.iter().enumerate() {
+                let ty = super::array::column_type(r, i);
                 out.extend_from_slice(&ty.0.to_be_bytes());
                 send_sized(ty, field, out)?;
+            }
+        }
+        Datum::Timetz(t, west) => {
+            out.extend_from_slice(&t.to_be_bytes());
+            out.extend_from_slice(&west.to_be_bytes());
+        }
+        Datum::Money(v) => out.extend_from_slice(&v.to_be_bytes()),
+        Datum::Inet(i) => super::network::send_inet(i, out),
+        Datum::Macaddr(m) => out.extend_from_slice(m),
+        Datum::Macaddr8(m) => out.extend_from_slice(m),
+        Datum::Bits(b) => super::bits::send(b, out),
+        Datum::Jsonb(j) => {
+            out.push(1);
+            j.write(out);
+        }
+        Datum::Jsonpath(p) => {
+            out.push(1);
+            out.extend_from_slice(p.text().as_bytes());
+        }
+        Datum::Range(r) => send_range(r, out)?,
+        Datum::Multirange(m) => {
+            out.extend_from_slice(&(m.ranges.len() as i32).to_be_bytes());
+            for range in &m.ranges {
+                let start = out.len();
+                out.extend_from_slice(&[0; 4]);
+                send_range(range, out)?;
+                let len = (out.len() - start - 4) as i32;
+                out[start..start + 4].copy_from_slice(&len.to_be_bytes());
             }
         }
     }

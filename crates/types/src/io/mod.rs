@@ -4,7 +4,10 @@
 
 mod array;
 mod binary;
+mod bits;
 mod bytes;
+mod money;
+mod network;
 mod number;
 mod types;
 
@@ -12,13 +15,17 @@ use base::{Oid, Result, err};
 
 use crate::datetime;
 use crate::datum::{Datum, Numeric, Text};
-use crate::oids;
+use crate::jsonb::Json;
+use crate::jsonb::path::Path;
+use crate::{oids, range};
 
 pub use crate::datetime::TimeZone;
 pub use crate::order::{compare, hash};
 pub use binary::{receive, send};
 pub use number::{parse_float8, parse_int2, parse_int4, parse_int8};
 pub use types::TypeIo;
+
+pub(crate) use network::{clear_host, host, widen, width};
 
 pub(crate) use bytes::{parse_bytea, parse_escaped, parse_hex, write_hex};
 pub(crate) use number::{write_float4, write_float8};
@@ -154,6 +161,24 @@ pub fn input(ty: Oid, typmod: i32, text: &str, cx: &FormatContext) -> Result<Dat
         )),
         oids::INTERVAL => Datum::Interval(datetime::parse_interval(text, typmod, cx)?.into()),
         oids::VOID => Datum::text(""),
+        oids::JSONB => Datum::jsonb(Json::parse(text)?),
+        oids::JSONPATH => Datum::Jsonpath(Path::parse(text)?.into()),
+        oids::TIMETZ => {
+            let (micros, west) = datetime::parse_timetz(text, cx)?;
+            Datum::Timetz(datetime::round_time(micros, typmod), west)
+        }
+        oids::BIT | oids::VARBIT => {
+            let bits = bits::parse(text)?;
+            let fitted = bits::fit(ty, typmod, &bits, false)?;
+            Datum::Bits(fitted.unwrap_or(bits).into())
+        }
+        oids::INET | oids::CIDR => Datum::Inet(network::parse_inet(text, ty == oids::CIDR)?),
+        oids::MACADDR => Datum::Macaddr(network::parse_macaddr(text)?),
+        oids::MACADDR8 => Datum::Macaddr8(network::parse_macaddr8(text)?),
+        oids::MONEY => Datum::Money(money::parse(text)?),
+        oids::REFCURSOR => Datum::text(text),
+        _ if range::subtype(ty).is_some() => range::parse(ty, typmod, text, cx)?.into(),
+        _ if range::range_of(ty).is_some() => range::parse_multirange(ty, typmod, text, cx)?.into(),
         oids::INT2VECTOR => array::parse_vector(oids::INT2, text)?,
         oids::OIDVECTOR => array::parse_vector(oids::OID, text)?,
         _ if is_reg(ty) => Datum::Oid(number::parse_reg(ty, text)?),
@@ -203,7 +228,17 @@ pub fn output(ty: Oid, value: &Datum, cx: &FormatContext, out: &mut Vec<u8>) -> 
             array::write_vector(a, cx, out)?;
         }
         Datum::Array(a) => array::write(a, cx, out)?,
-        Datum::Record(fields) => array::write_record(fields, cx, out)?,
+        Datum::Record(record) => array::write_record(record, cx, out)?,
+        Datum::Timetz(t, west) => datetime::write_timetz(*t, *west, out),
+        Datum::Money(v) => money::write(*v, out),
+        Datum::Inet(i) => network::write_inet(i, out),
+        Datum::Macaddr(m) => network::write_mac(m, out),
+        Datum::Macaddr8(m) => network::write_mac(m, out),
+        Datum::Bits(b) => bits::write(b, out),
+        Datum::Jsonb(j) => j.write(out),
+        Datum::Jsonpath(p) => out.extend_from_slice(p.text().as_bytes()),
+        Datum::Range(r) => r.write(cx, out)?,
+        Datum::Multirange(m) => m.write(cx, out)?,
     }
     Ok(())
 }
@@ -244,7 +279,18 @@ pub fn natural_type(value: &Datum) -> Oid {
         Datum::Tid(_) => oids::TID,
         Datum::Uuid(_) => oids::UUID,
         Datum::Array(a) => TypeIo::get(a.element).map_or(oids::ANYARRAY, |t| t.array),
-        Datum::Record(_) => oids::RECORD,
+        Datum::Record(r) => r.shape.ty,
+        Datum::Timetz(..) => oids::TIMETZ,
+        Datum::Money(_) => oids::MONEY,
+        Datum::Inet(i) if i.cidr => oids::CIDR,
+        Datum::Inet(_) => oids::INET,
+        Datum::Macaddr(_) => oids::MACADDR,
+        Datum::Macaddr8(_) => oids::MACADDR8,
+        Datum::Bits(_) => oids::VARBIT,
+        Datum::Jsonb(_) => oids::JSONB,
+        Datum::Jsonpath(_) => oids::JSONPATH,
+        Datum::Range(r) => r.ty,
+        Datum::Multirange(m) => m.ty,
     }
 }
 
@@ -362,6 +408,11 @@ pub fn apply_typmod(ty: Oid, typmod: i32, value: Datum, explicit: bool) -> Resul
         }
         (oids::NUMERIC, Datum::Numeric(n)) => Datum::Numeric(n.apply_typmod(typmod)?),
         (_, Datum::Time(t)) => Datum::Time(datetime::round_time(t, typmod)),
+        (_, Datum::Timetz(t, west)) => Datum::Timetz(datetime::round_time(t, typmod), west),
+        (oids::BIT | oids::VARBIT, Datum::Bits(b)) => match bits::fit(ty, typmod, &b, explicit)? {
+            Some(fitted) => Datum::Bits(fitted.into()),
+            None => Datum::Bits(b),
+        },
         (_, Datum::Timestamp(t)) => Datum::Timestamp(datetime::round_timestamp(t, typmod)),
         (_, Datum::Timestamptz(t)) => Datum::Timestamptz(datetime::round_timestamp(t, typmod)),
         (_, Datum::Interval(i)) => Datum::Interval(datetime::fit_interval(*i, typmod)?.into()),
@@ -391,7 +442,8 @@ pub fn format_type(ty: Oid, typmod: i32) -> String {
             Some((p, s)) => format!("numeric({p},{s})"),
             None => "numeric".to_owned(),
         },
-        oids::TIME | oids::TIMESTAMP | oids::TIMESTAMPTZ => {
+        oids::BIT | oids::VARBIT => format!("{}({typmod})", t.sql_name),
+        oids::TIME | oids::TIMETZ | oids::TIMESTAMP | oids::TIMESTAMPTZ => {
             let (base, zone) = t.sql_name.split_once(' ').unwrap_or((t.sql_name, ""));
             format!("{base}({typmod}) {zone}")
         }

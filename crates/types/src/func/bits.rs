@@ -1,0 +1,160 @@
+//! Functions of bit and bit varying.
+
+use base::{Result, err};
+
+use super::{NamedBody, S};
+use crate::datum::{Bits, Datum};
+use crate::io;
+use crate::oids;
+
+fn bits(b: Bits) -> Datum {
+    Datum::Bits(b.into())
+}
+
+fn combine(a: &[Datum], what: &str, f: fn(bool, bool) -> bool) -> Result<Datum> {
+    let (x, y) = (a[0].as_bits(), a[1].as_bits());
+    if x.len != y.len {
+        return Err(err!(
+            STRING_DATA_LENGTH_MISMATCH,
+            "cannot {what} bit strings of different sizes"
+        ));
+    }
+    Ok(bits(Bits::collect(x.iter().zip(y.iter()).map(|(p, q)| f(p, q)))))
+}
+
+fn shift(b: &Bits, left: i64) -> Datum {
+    let at = |i: i64| u32::try_from(i).ok().filter(|i| *i < b.len).is_some_and(|i| b.get(i));
+    bits(Bits::collect((0..i64::from(b.len)).map(|i| at(i + left))))
+}
+
+/// The bits from a place (from 1), `len` of them or all.
+fn substring(b: &Bits, from: i32, len: Option<i32>) -> Result<Bits> {
+    let start = i64::from(from) - 1;
+    let end = match len {
+        Some(len) if len < 0 => {
+            return Err(err!(SUBSTRING_ERROR, "negative substring length not allowed"));
+        }
+        Some(len) => start + i64::from(len),
+        None => i64::from(b.len),
+    };
+    let (start, end) = (start.max(0), end.min(i64::from(b.len)));
+    Ok(Bits::collect((start..end).map(|i| b.get(i as u32))))
+}
+
+fn concat(parts: &[&Bits]) -> Bits {
+    Bits::collect(parts.iter().flat_map(|p| p.iter()))
+}
+
+fn overlay(b: &Bits, new: &Bits, from: i32, len: i32) -> Result<Datum> {
+    if from <= 0 {
+        return Err(err!(SUBSTRING_ERROR, "negative substring length not allowed"));
+    }
+    let head = substring(b, 1, Some(from - 1))?;
+    let tail = substring(b, from.saturating_add(len), None)?;
+    Ok(bits(concat(&[&head, new, &tail])))
+}
+
+fn position(b: &Bits, part: &Bits) -> i32 {
+    if part.len > b.len || b.len == 0 {
+        return 0;
+    }
+    let fits = |at: u32| (0..part.len).all(|i| b.get(at + i) == part.get(i));
+    (0..=b.len - part.len).find(|at| fits(*at)).map_or(0, |at| at as i32 + 1)
+}
+
+fn index(b: &Bits, at: i32) -> Result<u32> {
+    u32::try_from(at).ok().filter(|i| *i < b.len).ok_or_else(|| {
+        err!(
+            ARRAY_SUBSCRIPT_ERROR,
+            "bit index {at} out of valid range (0..{})",
+            i64::from(b.len) - 1
+        )
+    })
+}
+
+fn set(b: &Bits, at: i32, to: i32) -> Result<Datum> {
+    let at = index(b, at)?;
+    if !matches!(to, 0 | 1) {
+        return Err(err!(INVALID_PARAMETER_VALUE, "new bit must be 0 or 1"));
+    }
+    Ok(bits(Bits::collect(b.iter().enumerate().map(
+        |(i, x)| {
+            if i == at as usize { to == 1 } else { x }
+        },
+    ))))
+}
+
+/// An integer's lowest bits, sign extended to the left.
+fn from_integer(v: i64, width: u32, len: i32) -> Datum {
+    let len = if len <= 0 { 1 } else { len as u32 };
+    let bit = |i: u32| v >> i.min(width - 1).min(63) & 1 == 1;
+    bits(Bits::collect((0..len).rev().map(bit)))
+}
+
+fn to_integer(b: &Bits, width: u32, name: &str) -> Result<u64> {
+    if b.len > width {
+        return Err(err!(NUMERIC_VALUE_OUT_OF_RANGE, "{name} out of range"));
+    }
+    Ok(b.iter().fold(0, |v, bit| v << 1 | u64::from(bit)))
+}
+
+/// `bit(value, typmod, explicit)`, the function behind casts with a length.
+fn resize(a: &[Datum], ty: base::Oid) -> Result<Datum> {
+    io::apply_typmod(ty, a[1].as_int4(), a[0].clone(), a[2].as_bool())
+}
+
+/// The bodies of this family.
+pub(super) fn bodies() -> Vec<NamedBody> {
+    vec![
+        ("bit_and", S(|a, _| combine(a, "AND", |x, y| x & y))),
+        ("bit_or", S(|a, _| combine(a, "OR", |x, y| x | y))),
+        ("bitxor", S(|a, _| combine(a, "XOR", |x, y| x ^ y))),
+        ("bitnot", S(|a, _| Ok(bits(Bits::collect(a[0].as_bits().iter().map(|b| !b)))))),
+        ("bitshiftleft", S(|a, _| Ok(shift(a[0].as_bits(), a[1].as_int4().into())))),
+        ("bitshiftright", S(|a, _| Ok(shift(a[0].as_bits(), -i64::from(a[1].as_int4()))))),
+        ("bitcat", S(|a, _| Ok(bits(concat(&[a[0].as_bits(), a[1].as_bits()]))))),
+        (
+            "bitsubstr",
+            S(|a, _| substring(a[0].as_bits(), a[1].as_int4(), Some(a[2].as_int4())).map(bits)),
+        ),
+        ("bitsubstr_no_len", S(|a, _| substring(a[0].as_bits(), a[1].as_int4(), None).map(bits))),
+        (
+            "bitoverlay",
+            S(|a, _| overlay(a[0].as_bits(), a[1].as_bits(), a[2].as_int4(), a[3].as_int4())),
+        ),
+        (
+            "bitoverlay_no_len",
+            S(|a, _| {
+                let new = a[1].as_bits();
+                overlay(a[0].as_bits(), new, a[2].as_int4(), new.len as i32)
+            }),
+        ),
+        ("bitposition", S(|a, _| Ok(position(a[0].as_bits(), a[1].as_bits()).into()))),
+        (
+            "bitgetbit",
+            S(|a, _| {
+                let b = a[0].as_bits();
+                Ok(i32::from(b.get(index(b, a[1].as_int4())?)).into())
+            }),
+        ),
+        ("bitsetbit", S(|a, _| set(a[0].as_bits(), a[1].as_int4(), a[2].as_int4()))),
+        ("bitlength", S(|a, _| Ok((a[0].as_bits().len as i32).into()))),
+        ("bitoctetlength", S(|a, _| Ok((a[0].as_bits().bytes.len() as i32).into()))),
+        (
+            "bit_bit_count",
+            S(|a, _| Ok((a[0].as_bits().iter().filter(|b| *b).count() as i64).into())),
+        ),
+        ("bitfromint4", S(|a, _| Ok(from_integer(a[0].as_int4().into(), 32, a[1].as_int4())))),
+        ("bitfromint8", S(|a, _| Ok(from_integer(a[0].as_int8(), 64, a[1].as_int4())))),
+        (
+            "bittoint4",
+            S(|a, _| to_integer(a[0].as_bits(), 32, "integer").map(|v| (v as u32 as i32).into())),
+        ),
+        (
+            "bittoint8",
+            S(|a, _| to_integer(a[0].as_bits(), 64, "bigint").map(|v| (v as i64).into())),
+        ),
+        ("bit", S(|a, _| resize(a, oids::BIT))),
+        ("varbit", S(|a, _| resize(a, oids::VARBIT))),
+    ]
+}

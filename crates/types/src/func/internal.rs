@@ -1,0 +1,190 @@
+//! Functions that no one can name: what the binder makes of syntax (slices, rows with column names).
+//! They run as all others do.
+
+use base::{Oid, Result, err};
+
+use super::{Body, CallTypes, FunctionRow, Volatility};
+use crate::datum::{Array, Datum};
+use crate::io::FormatContext;
+use crate::oids;
+
+const fn row(
+    oid: u32,
+    name: &'static str,
+    strict: bool,
+    returns_set: bool,
+    body: Body,
+) -> FunctionRow {
+    FunctionRow {
+        oid: Oid(oid),
+        name,
+        args: &[],
+        defaults: &[],
+        variadic: false,
+        result: oids::RECORD,
+        columns: &[],
+        returns_set,
+        strict,
+        volatility: Volatility::Immutable,
+        body,
+    }
+}
+
+/// `(row, template)`: the row's values under the template's column names and type.
+pub static SHAPED_ROW: FunctionRow =
+    row(9901, "row", true, false, Body::Scalar(|a, _| Ok(shaped(a))));
+
+/// `(array, lower, upper, lower, upper, …)`: a slice; a bound that is a text was left out.
+pub static ARRAY_SLICE: FunctionRow =
+    row(9902, "array_slice", true, false, Body::Scalar(|a, _| slice(a)));
+
+/// `(array, value, subscript, …)`: the array with one item replaced or added.
+pub static ARRAY_SET: FunctionRow =
+    row(9903, "array_set", false, false, Body::Typed(|a, t, _| set_item(a, t.args)));
+
+/// `(value)`: arguments of the JSON aggregates as JSON, made while their types are known.
+pub static JSON_ITEM: FunctionRow =
+    row(9905, "to_json", false, false, Body::Typed(super::json::json_item));
+/// See [`JSON_ITEM`].
+pub static JSONB_ITEM: FunctionRow =
+    row(9906, "to_jsonb", false, false, Body::Typed(super::json::jsonb_item));
+/// See [`JSON_ITEM`].
+pub static JSON_KEY: FunctionRow =
+    row(9907, "json_key", true, false, Body::Typed(super::json::json_key));
+
+/// `(array, oid of a cast's function)`: the array with each item cast.
+pub static ARRAY_CAST: FunctionRow =
+    row(9908, "array_cast", true, false, Body::Typed(|a, t, cx| cast_items(a, t, cx)));
+
+fn cast_items(a: &[Datum], types: CallTypes<'_>, cx: &FormatContext) -> Result<Datum> {
+    let array = a[0].as_array();
+    let element = crate::TypeIo::get(types.result).map_or(oids::TEXT, |t| t.element);
+    let function = super::function(Oid(a[1].as_oid()))
+        .ok_or_else(|| base::Error::internal("a cast without a function"))?;
+    let extra = [Datum::Int4(-1), Datum::Bool(false)];
+    let inner = CallTypes { args: &[array.element], result: element };
+    let mut items = Vec::with_capacity(array.items.len());
+    for item in &array.items {
+        if item.is_null() && function.strict {
+            items.push(Datum::Null);
+            continue;
+        }
+        let mut args = vec![item.clone()];
+        args.extend_from_slice(&extra[..function.args.len().saturating_sub(1).min(2)]);
+        let done = function.body.run(&args, inner, cx);
+        items.push(done.ok_or_else(|| base::Error::unsupported("this cast of an array"))??);
+    }
+    Ok(Datum::Array(Array { element, dims: array.dims.clone(), items }.into()))
+}
+
+fn shaped(a: &[Datum]) -> Datum {
+    match (&a[0], &a[1]) {
+        (Datum::Record(r), Datum::Record(template)) => {
+            Datum::record(template.shape.clone(), r.fields.to_vec())
+        }
+        (value, _) => value.clone(),
+    }
+}
+
+fn slice(a: &[Datum]) -> Result<Datum> {
+    let array = a[0].as_array();
+    let empty = || Ok(Datum::array(array.element, Vec::new()));
+    let asked = (a.len() - 1) / 2;
+    if array.dims.is_empty() || array.dims.len() < asked {
+        return empty();
+    }
+    // (first, count) of each dimension, from 0.
+    let mut parts = Vec::with_capacity(array.dims.len());
+    for (i, (len, low)) in array.dims.iter().enumerate() {
+        let bound = |at: usize, default: i32| match a.get(at) {
+            Some(Datum::Int4(v)) if i < asked => *v,
+            _ => default,
+        };
+        let high = low + len - 1;
+        let from = bound(1 + 2 * i, *low).max(*low);
+        let to = bound(2 + 2 * i, high).min(high);
+        if from > to {
+            return empty();
+        }
+        parts.push(((from - low) as usize, (to - from + 1) as usize));
+    }
+    let mut items = Vec::new();
+    take(array, &parts, 0, 0, &mut items);
+    let dims = parts.iter().map(|(_, count)| (*count as i32, 1)).collect();
+    Ok(Datum::Array(Array { element: array.element, dims, items }.into()))
+}
+
+fn take(array: &Array, parts: &[(usize, usize)], level: usize, base: usize, out: &mut Vec<Datum>) {
+    let (from, count) = parts[level];
+    let len = array.dims[level].0 as usize;
+    for i in from..from + count {
+        let at = base * len + i;
+        if level + 1 == parts.len() {
+            out.push(array.items[at].clone());
+        } else {
+            take(array, parts, level + 1, at, out);
+        }
+    }
+}
+
+/// `array[subscripts] = value`; one dimension grows, with NULLs in between.
+fn set_item(a: &[Datum], types: &[Oid]) -> Result<Datum> {
+    let value = &a[1];
+    let mut subscripts = Vec::with_capacity(a.len() - 2);
+    for s in &a[2..] {
+        if s.is_null() {
+            return Err(err!(
+                NULL_VALUE_NOT_ALLOWED,
+                "array subscript in assignment must not be null"
+            ));
+        }
+        subscripts.push(s.as_int4());
+    }
+    let wrong = || err!(ARRAY_SUBSCRIPT_ERROR, "wrong number of array subscripts");
+    let mut array = match &a[0] {
+        Datum::Array(x) if !x.dims.is_empty() => (**x).clone(),
+        _ => {
+            let element = crate::TypeIo::get(types[0]).map_or(oids::TEXT, |t| t.element);
+            let dims = subscripts.iter().map(|s| (1, *s)).collect();
+            let array = Array { element, dims, items: vec![value.clone()] };
+            return Ok(Datum::Array(array.into()));
+        }
+    };
+    if array.dims.len() != subscripts.len() {
+        return Err(wrong());
+    }
+    if let [(len, low)] = array.dims.as_mut_slice() {
+        let at = i64::from(subscripts[0]) - i64::from(*low);
+        let size = at.unsigned_abs() as usize + array.items.len();
+        if size > 134_217_727 {
+            return Err(err!(
+                PROGRAM_LIMIT_EXCEEDED,
+                "array size exceeds the maximum allowed (134217727)"
+            ));
+        }
+        if at < 0 {
+            let mut items = vec![Datum::Null; (-at) as usize];
+            items.append(&mut array.items);
+            items[0] = value.clone();
+            array.items = items;
+            *low = subscripts[0];
+        } else {
+            let at = at as usize;
+            if at >= array.items.len() {
+                array.items.resize(at + 1, Datum::Null);
+            }
+            array.items[at] = value.clone();
+        }
+        *len = array.items.len() as i32;
+        return Ok(Datum::Array(array.into()));
+    }
+    let mut place = 0;
+    for (s, (len, low)) in subscripts.iter().zip(&array.dims) {
+        if *s < *low || *s >= low + len {
+            return Err(err!(ARRAY_SUBSCRIPT_ERROR, "array subscript out of range"));
+        }
+        place = place * *len as usize + (s - low) as usize;
+    }
+    array.items[place] = value.clone();
+    Ok(Datum::Array(array.into()))
+}
