@@ -4,7 +4,7 @@ PORT ?= 5432
 HTTP_PORT ?= 8432
 DATA ?= ./data
 
-.PHONY: run test diff compatibility bench bench-watch bench-sessions storm lab incident locks crash resize tidy docs loom shuttle
+.PHONY: run test clients diff compatibility bench bench-watch bench-sessions storm lab incident locks crash resize tidy docs loom shuttle
 
 run:
 	@scripts/need build
@@ -27,6 +27,13 @@ diff:
 compatibility:
 	@scripts/need build clients
 	cargo test -p threadgres --test compatibility -- --ignored --nocapture
+
+# Small applications with the real drivers: psycopg, SQLAlchemy with Alembic, node-postgres, pgx, JDBC.
+# Needs the registries of pip, npm, Go and Maven. Some of them: make clients CLIENTS="psycopg pgx"
+clients:
+	@scripts/need build drivers
+	cargo build --release --quiet -p threadgres
+	tests/clients/run $(CLIENTS)
 
 # Side by side with PostgreSQL 15 and a server that does nothing; see bench/README.md.
 bench:

@@ -53,6 +53,10 @@ const VIEWS: &[&str] = &[
     "pg_statio_user_sequences",
     "pg_statio_user_tables",
     "pg_stat_get_activity(NULL)",
+    "pg_lock_status()",
+    "pg_stat_get_archiver()",
+    "pg_stat_get_slru()",
+    "pg_stat_get_wal()",
     "pg_ls_waldir()",
 ];
 
@@ -193,7 +197,14 @@ fn views_have_postgresqls_columns() {
         assert!(!theirs.contains("ERROR"), "{view}: {theirs}");
         assert_eq!(head(server.port, view), theirs, "{view}");
     }
-    let ours = ["pg_stat_io", "pg_stat_statements", "pg_stat_statements_info"];
+    let ours = [
+        "pg_stat_io",
+        "pg_stat_statements",
+        "pg_stat_statements_info",
+        "pg_wait_sampling_get_current(pg_backend_pid())",
+        "pg_wait_sampling_get_history()",
+        "pg_wait_sampling_get_profile()",
+    ];
     for view in VIEWS.iter().chain(&ours) {
         let text = server.psql(&["-Atq"], &format!("SELECT * FROM {view}"));
         assert!(!text.contains("ERROR"), "{view}: {text}");

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::environment::environment;
 use crate::error::Exit;
 use crate::results::{self, Record};
 use crate::{Error, Result};
@@ -37,6 +38,17 @@ impl Output {
         Ok(Output { path: path.to_owned(), file, written: 0 })
     }
 
+    /// Opens the file as [`Output::append`] and begins a run: its first record is the environment, with
+    /// the command's arguments.
+    ///
+    /// # Errors
+    /// It can't be written.
+    pub fn begin(path: &Path, arguments: &[String]) -> Result<Output> {
+        let mut output = Output::append(path)?;
+        output.write(&Record::Environment(environment(arguments)))?;
+        Ok(output)
+    }
+
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -59,6 +71,17 @@ impl Output {
         }
         self.written += 1;
         Ok(())
+    }
+}
+
+/// Prints; a reader that went away (`| head`) is no error.
+///
+/// # Errors
+/// Standard output takes nothing.
+pub fn print(text: &str) -> Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
     }
 }
 

@@ -406,7 +406,7 @@ def main():
         except Exception:
             failed += 1
             print(f"{test.__name__}:")
-            traceback.print_exc(limit=-3, file=sys.stdout)
+            traceback.print_exc(limit=-3, file=sys.stdout, chain=False)
     print(f"psycopg: {len(TESTS) - failed} passed, {failed} failed")
     sys.exit(failed > 0)
 

@@ -7,15 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::arguments::{Argument, Arguments};
-use crate::driver::Protocol;
-use crate::environment::{cores, environment};
 use crate::error::Exit;
 use crate::output::Output;
-use crate::results::Record;
 use crate::servers::{self, Folder, Server, Size};
 use crate::sweep::conclude;
-use crate::sweep::process::Processes;
-use crate::sweep::run::{Driver, Sweep, Target, measure};
+use crate::sweep::run::{Sweep, Target, measure};
 use crate::workload::Workload;
 use crate::{Error, Result, fit, locks, report, simulate, stop, table};
 
@@ -98,8 +94,7 @@ fn calibrated(locks: &Path, file: &PathBuf) -> Arguments {
 /// Starts both servers, measures them, ends them.
 fn loads(sweep: &mut Sweep, file: &Path, arguments: &[String]) -> Result<()> {
     let stop = stop::flag()?;
-    let mut out = Output::append(file)?;
-    out.write(&Record::Environment(environment(arguments)))?;
+    let mut out = Output::begin(file, arguments)?;
     let dir = Folder::new()?;
     let clients = sweep.clients.iter().copied().max().unwrap_or(1);
     let size = Size { clients, buffers_mb: 512 };
@@ -108,12 +103,7 @@ fn loads(sweep: &mut Sweep, file: &Path, arguments: &[String]) -> Result<()> {
         ("Threadgres", servers::threadgres(dir.path(), "pooled", size)?),
     ];
     for (name, server) in &servers {
-        sweep.targets.push(Target {
-            name: (*name).to_owned(),
-            address: server.address(),
-            more: Processes::default(),
-            without: Vec::new(),
-        });
+        sweep.targets.push(Target::new(name, server.address()));
     }
     let summary = measure(sweep, &mut out, &stop);
     drop(servers);
@@ -124,19 +114,14 @@ fn loads(sweep: &mut Sweep, file: &Path, arguments: &[String]) -> Result<()> {
 
 fn read(args: &mut Arguments) -> Result<(Sweep, PathBuf, bool)> {
     let mut sweep = Sweep {
-        targets: Vec::new(),
-        clients: vec![1, 2, 4, 8, 16, 32, 64],
-        protocols: vec![Protocol::Prepared],
         workloads: vec![Workload::find("select-only")?, Workload::find("tpcb-like")?],
         repetitions: 3,
         warm_up: Duration::from_millis(500),
         time: Duration::from_secs(3),
-        threads: cores(),
-        driver: Driver::Lab,
         scale: Some(10),
         init: true,
         histograms: true,
-        seed: 1,
+        ..Sweep::new()
     };
     let (mut dir, mut quick) = (PathBuf::from("lab"), false);
     while let Some(argument) = args.option()? {

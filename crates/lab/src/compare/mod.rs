@@ -8,14 +8,12 @@ use std::time::Duration;
 
 use crate::arguments::{Argument, Arguments};
 use crate::driver::Protocol;
-use crate::environment::{cores, environment};
+use crate::environment::cores;
 use crate::output::Output;
-use crate::results::Record;
 use crate::servers::{self, Folder, Server, Size};
-use crate::sweep::conclude;
 use crate::sweep::process::Processes;
-use crate::sweep::run::{Driver, Sweep, Target, measure};
-use crate::workload::Workload;
+use crate::sweep::run::{Sweep, Target, measure};
+use crate::sweep::{conclude, find_workloads, set, shared_option};
 use crate::{Error, Result, installed, stop, table};
 
 /// What `threadgres lab compare --help` prints.
@@ -49,8 +47,7 @@ const BOUNCER_PREPARES: (u32, u32) = (1, 21);
 pub fn run(mut args: Arguments) -> Result<()> {
     let (mut sweep, path) = read(&mut args)?;
     let stop = stop::flag()?;
-    let mut out = Output::append(&path)?;
-    out.write(&Record::Environment(environment(args.all())))?;
+    let mut out = Output::begin(&path, args.all())?;
     let clients = sweep.clients.iter().copied().max().unwrap_or(1);
     let dir = Folder::new()?;
     let started = start(&dir, Size { clients, buffers_mb: 512 });
@@ -115,8 +112,7 @@ fn start(dir: &Folder, size: Size) -> Started {
 
 impl Started {
     fn add(&mut self, name: &str, server: Server, more: Processes) {
-        let address = server.address();
-        self.targets.push(Target { name: name.to_owned(), address, more, without: Vec::new() });
+        self.targets.push(Target { more, ..Target::new(name, server.address()) });
         self.servers.push(server);
     }
 
@@ -138,32 +134,20 @@ impl Started {
 
 fn read(args: &mut Arguments) -> Result<(Sweep, PathBuf)> {
     let mut sweep = Sweep {
-        targets: Vec::new(),
         clients: vec![10, 100, 1000],
         protocols: vec![Protocol::Simple, Protocol::Prepared],
-        workloads: Vec::new(),
-        repetitions: 1,
-        warm_up: Duration::from_secs(1),
-        time: Duration::from_secs(5),
-        threads: cores(),
-        driver: Driver::Lab,
         scale: Some(10),
         init: true,
-        histograms: false,
-        seed: 1,
+        ..Sweep::new()
     };
     let mut path = PathBuf::from("compare.jsonl");
     let mut workloads = vec!["select-only".to_owned()];
     while let Some(argument) = args.option()? {
+        if let Some(letter) = shared_option(&argument) {
+            set(&mut sweep, &mut workloads, letter, args)?;
+            continue;
+        }
         match argument {
-            Argument::Long("clients") | Argument::Short('c') => sweep.clients = args.list()?,
-            Argument::Long("protocols") | Argument::Short('M') => sweep.protocols = args.list()?,
-            Argument::Long("workloads") | Argument::Short('w') => workloads = args.list()?,
-            Argument::Long("time") | Argument::Short('T') => sweep.time = args.seconds()?,
-            Argument::Long("repetitions") | Argument::Short('r') => {
-                sweep.repetitions = args.value()?
-            }
-            Argument::Long("scale") | Argument::Short('s') => sweep.scale = Some(args.value()?),
             Argument::Long("quick") => {
                 sweep.time = Duration::from_secs(1);
                 sweep.warm_up = Duration::from_millis(300);
@@ -173,9 +157,7 @@ fn read(args: &mut Arguments) -> Result<(Sweep, PathBuf)> {
             other => return Err(other.unknown()),
         }
     }
-    for name in &workloads {
-        sweep.workloads.push(Workload::find(name)?);
-    }
+    find_workloads(&mut sweep, &workloads)?;
     sweep.check()?;
     Ok((sweep, path))
 }

@@ -21,6 +21,7 @@ pub mod warning;
 use std::path::PathBuf;
 
 use crate::arguments::{Argument, Arguments};
+use crate::output::print;
 use crate::{Error, Result};
 use series::Unit;
 
@@ -71,13 +72,4 @@ pub fn run(mut args: Arguments) -> Result<()> {
         analyses.iter().map(text::text).collect::<Vec<_>>().join("\n")
     };
     print(&text)
-}
-
-/// Prints; a reader that went away (`| head`) is no error.
-fn print(text: &str) -> Result<()> {
-    use std::io::Write;
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => Ok(other?),
-    }
 }

@@ -28,14 +28,13 @@ mod rwlocks;
 mod spins;
 mod table;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::arguments::Argument::{Long, Short};
 use crate::arguments::Arguments;
-use crate::environment::{cores, environment};
-use crate::output::Output;
+use crate::environment::cores;
+use crate::output::{Output, print};
 use crate::results::{LockPoint, Record};
 use crate::{Error, Result};
 
@@ -120,13 +119,9 @@ fn default_threads(cores: u32) -> Vec<u32> {
 pub fn run(mut args: Arguments) -> Result<()> {
     let (plan, output, list) = read_options(&mut args)?;
     if list {
-        catalogue::names(&plan).iter().for_each(|name| println!("{name}"));
-        return Ok(());
+        return print(&(catalogue::names(&plan).join("\n") + "\n"));
     }
-    let mut file = output.as_deref().map(Output::append).transpose()?;
-    if let Some(file) = &mut file {
-        file.write(&Record::Environment(environment(args.all())))?;
-    }
+    let mut file = output.map(|path| Output::begin(&path, args.all())).transpose()?;
     let points = measure(&plan, &mut |done, all| {
         if done % 25 == 0 || done == all {
             eprint!("\r{done} of {all} slices");
@@ -138,8 +133,7 @@ pub fn run(mut args: Arguments) -> Result<()> {
             file.write(&Record::Lock(point.clone()))?;
         }
     }
-    let mut out = std::io::stdout().lock();
-    Ok(out.write_all(table::render(&points).as_bytes())?)
+    print(&table::render(&points))
 }
 
 fn read_options(args: &mut Arguments) -> Result<(Plan, Option<PathBuf>, bool)> {

@@ -27,7 +27,7 @@ mod scenarios;
 mod table;
 
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 pub use calibrate::{Calibration, Ranking, Row, calibrate};
@@ -38,8 +38,7 @@ pub use scenarios::{SCENARIOS, Scenario, Variant};
 
 use crate::arguments::Argument::{Long, Short};
 use crate::arguments::Arguments;
-use crate::environment::environment;
-use crate::output::Output;
+use crate::output::{Output, print};
 use crate::results::{self, Record, SimulatedPoint};
 use crate::{Error, Result};
 
@@ -194,19 +193,15 @@ struct Options {
 /// A wrong command line; a file that can't be read or written, or lacks what calibration needs.
 pub fn run(mut args: Arguments) -> Result<()> {
     let Options { mut plan, calibrate, output, list } = read_options(&mut args)?;
-    let mut out = std::io::stdout().lock();
     if list {
-        return Ok(out.write_all(table::list().as_bytes())?);
+        return print(&table::list());
     }
     if let Some(path) = &calibrate {
         let calibration = read_calibration(path)?;
-        out.write_all(table::calibration(&calibration).as_bytes())?;
+        print(&table::calibration(&calibration))?;
         plan.machines.insert(0, calibration.machine);
     }
-    let mut file = output.as_deref().map(Output::append).transpose()?;
-    if let Some(file) = &mut file {
-        file.write(&Record::Environment(environment(args.all())))?;
-    }
+    let mut file = output.map(|path| Output::begin(&path, args.all())).transpose()?;
     let mut points = Vec::new();
     simulate(&plan, &mut |point| {
         if let Some(file) = &mut file {
@@ -215,9 +210,8 @@ pub fn run(mut args: Arguments) -> Result<()> {
         points.push(point);
         Ok(())
     })?;
-    out.write_all(table::curves(&points).as_bytes())?;
-    out.write_all(table::claims(&published::compare(&points)).as_bytes())?;
-    Ok(())
+    print(&table::curves(&points))?;
+    print(&table::claims(&published::compare(&points)))
 }
 
 fn read_calibration(path: &Path) -> Result<Calibration> {

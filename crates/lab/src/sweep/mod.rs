@@ -8,18 +8,13 @@ pub mod run;
 pub mod stacks;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::arguments::{Argument, Arguments};
-use crate::driver::Protocol;
-use crate::environment::{cores, environment};
 use crate::error::Exit;
 use crate::output::Output;
-use crate::results::Record;
 use crate::workload::Workload;
 use crate::{Error, Result, stop, table};
-use process::Processes;
-use run::{Driver, Summary, Sweep, Target, measure};
+use run::{Summary, Sweep, Target, measure};
 
 /// What `threadgres lab sweep --help` prints.
 pub const HELP: &str = "\
@@ -56,12 +51,7 @@ keeps them. Exit code 0: all measured; 1: nothing; 2: wrong command line; 3: som
 pub fn run(mut args: Arguments) -> Result<()> {
     let (sweep, path) = read(&mut args)?;
     let stop = stop::flag()?;
-    // Before the file is touched.
-    for workload in &sweep.workloads {
-        workload.compile().map_err(|e| e.exit(Exit::Usage))?;
-    }
-    let mut out = Output::append(&path)?;
-    out.write(&Record::Environment(environment(args.all())))?;
+    let mut out = Output::begin(&path, args.all())?;
     let summary = measure(&sweep, &mut out, &stop)?;
     let base = sweep.targets.first().filter(|_| sweep.targets.len() > 1);
     print!("{}", table::throughput(&summary.points, base.map(|t| t.name.as_str())));
@@ -89,34 +79,16 @@ pub fn conclude(summary: &Summary, out: &Output) -> Result<()> {
 }
 
 fn read(args: &mut Arguments) -> Result<(Sweep, PathBuf)> {
-    let mut sweep = Sweep {
-        targets: Vec::new(),
-        clients: vec![1, 2, 4, 8, 16, 32, 64],
-        protocols: vec![Protocol::Prepared],
-        workloads: Vec::new(),
-        repetitions: 1,
-        warm_up: Duration::from_secs(1),
-        time: Duration::from_secs(5),
-        threads: cores(),
-        driver: Driver::Lab,
-        scale: None,
-        init: false,
-        histograms: false,
-        seed: 1,
-    };
+    let mut sweep = Sweep::new();
     let mut path = PathBuf::from("results.jsonl");
     let mut workloads = vec!["select-only".to_owned()];
     while let Some(argument) = args.option()? {
+        if let Some(letter) = shared_option(&argument) {
+            set(&mut sweep, &mut workloads, letter, args)?;
+            continue;
+        }
         match argument {
-            Argument::Long("clients") | Argument::Short('c') => sweep.clients = args.list()?,
-            Argument::Long("protocols") | Argument::Short('M') => sweep.protocols = args.list()?,
-            Argument::Long("workloads") | Argument::Short('w') => workloads = args.list()?,
-            Argument::Long("time") | Argument::Short('T') => sweep.time = args.seconds()?,
             Argument::Long("warm-up") => sweep.warm_up = args.seconds()?,
-            Argument::Long("repetitions") | Argument::Short('r') => {
-                sweep.repetitions = args.value()?
-            }
-            Argument::Long("scale") | Argument::Short('s') => sweep.scale = Some(args.value()?),
             Argument::Long("init") | Argument::Short('i') => sweep.init = true,
             Argument::Long("threads") | Argument::Short('j') => sweep.threads = args.value()?,
             Argument::Long("driver") | Argument::Short('d') => sweep.driver = args.value()?,
@@ -130,11 +102,63 @@ fn read(args: &mut Arguments) -> Result<(Sweep, PathBuf)> {
             other => return Err(other.unknown()),
         }
     }
-    for name in &workloads {
-        sweep.workloads.push(Workload::find(name)?);
-    }
+    find_workloads(&mut sweep, &workloads)?;
     check(&sweep)?;
     Ok((sweep, path))
+}
+
+/// Options that `lab compare` has, too: long name and letter.
+const SHARED: [(&str, char); 6] = [
+    ("clients", 'c'),
+    ("protocols", 'M'),
+    ("workloads", 'w'),
+    ("time", 'T'),
+    ("repetitions", 'r'),
+    ("scale", 's'),
+];
+
+/// The letter of one of these options.
+pub fn shared_option(argument: &Argument<'_>) -> Option<char> {
+    let fits = |(name, letter): &&(&str, char)| match argument {
+        Argument::Long(long) => long == name,
+        Argument::Short(short) => short == letter,
+        Argument::Operand(_) => false,
+    };
+    SHARED.iter().find(fits).map(|(_, letter)| *letter)
+}
+
+/// Takes the value of the option with this letter.
+///
+/// # Errors
+/// It does not read.
+pub fn set(
+    sweep: &mut Sweep,
+    workloads: &mut Vec<String>,
+    letter: char,
+    args: &mut Arguments,
+) -> Result<()> {
+    match letter {
+        'c' => sweep.clients = args.list()?,
+        'M' => sweep.protocols = args.list()?,
+        'w' => *workloads = args.list()?,
+        'T' => sweep.time = args.seconds()?,
+        'r' => sweep.repetitions = args.value()?,
+        _ => sweep.scale = Some(args.value()?),
+    }
+    Ok(())
+}
+
+/// Finds workloads by name or file, before any file of results is touched.
+///
+/// # Errors
+/// There is none; a script that does not compile.
+pub fn find_workloads(sweep: &mut Sweep, names: &[String]) -> Result<()> {
+    for name in names {
+        let workload = Workload::find(name)?;
+        workload.compile().map_err(|e| e.exit(Exit::Usage))?;
+        sweep.workloads.push(workload);
+    }
+    Ok(())
 }
 
 fn check(sweep: &Sweep) -> Result<()> {
@@ -157,7 +181,7 @@ fn target(text: &str, number: usize) -> Result<Target> {
         None => (format!("target{number}"), text),
     };
     let address = url.parse().map_err(|e| Error::usage(format!("target {name:?}: {e}")))?;
-    Ok(Target { name, address, more: Processes::default(), without: Vec::new() })
+    Ok(Target::new(&name, address))
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use super::process::Processes;
 use super::progress::Progress;
 use super::stacks;
 use crate::driver::{self, Address, Connection, Dialect, Load, Outcome, Protocol};
+use crate::environment::cores;
 use crate::output::Output;
 use crate::results::{self, Latency, Point, Record};
 use crate::script::{Program, Value};
@@ -67,6 +68,13 @@ pub struct Target {
     pub without: Vec<Protocol>,
 }
 
+impl Target {
+    /// A server alone, with all protocols.
+    pub fn new(name: &str, address: Address) -> Target {
+        Target { name: name.to_owned(), address, more: Processes::default(), without: Vec::new() }
+    }
+}
+
 /// What to measure.
 #[derive(Clone, Debug)]
 pub struct Sweep {
@@ -99,6 +107,25 @@ pub struct Sweep {
 }
 
 impl Sweep {
+    /// Select-only loads of five seconds, one repetition of each point, no targets.
+    pub fn new() -> Sweep {
+        Sweep {
+            targets: Vec::new(),
+            clients: vec![1, 2, 4, 8, 16, 32, 64],
+            protocols: vec![Protocol::Prepared],
+            workloads: Vec::new(),
+            repetitions: 1,
+            warm_up: Duration::from_secs(1),
+            time: Duration::from_secs(5),
+            threads: cores(),
+            driver: Driver::Lab,
+            scale: None,
+            init: false,
+            histograms: false,
+            seed: 1,
+        }
+    }
+
     /// Whether it makes sense.
     ///
     /// # Errors
@@ -113,6 +140,12 @@ impl Sweep {
             () => return Ok(()),
         };
         Err(Error::usage(wrong))
+    }
+}
+
+impl Default for Sweep {
+    fn default() -> Sweep {
+        Sweep::new()
     }
 }
 

@@ -48,5 +48,7 @@ fn ask(address: &Address, kind: &str, root: &str, seconds: f64) -> Result<String
     let sql = format!("SELECT * FROM pg_stacks({seconds}, '{kind}')");
     let rows = Connection::open(address)?.query(&sql)?;
     let lines = rows.into_iter().filter_map(|row| row.into_iter().next().flatten());
+    // What measures is no part of the load.
+    let lines = lines.filter(|line| !line.starts_with("profiler;"));
     Ok(lines.map(|line| format!("{root};{line}\n")).collect())
 }
