@@ -76,7 +76,8 @@ fn counts_are_the_servers() {
     fs::write(&script, "\\set n random(1, 10)\nSELECT :n * 2 AS twice \\gset\nSELECT :twice;\n")
         .expect("the folder is writable");
     let workloads = "select-only,tpcb-like,hot-row,ycsb-f";
-    let (target, short) = (target("own", server.port), ["-T", "0.4", "--warm-up", "0.1"]);
+    let short = ["-T", "0.4", "--warm-up", "0.1", "--no-stacks"];
+    let target = target("own", server.port);
     let args = ["-w", workloads, "-c", "1,5", "-M", "simple,prepared", "-s", "1", &target];
     let (code, text) = run(sweep(&file, &[&args[..], &short].concat()));
     assert_eq!(code, Some(0), "{text}");
@@ -88,13 +89,6 @@ fn counts_are_the_servers() {
         assert!(point.errors.is_empty(), "{of}: {:?}", point.errors);
         let commits = point.server_commits;
         assert_eq!(commits, Some(point.all_transactions), "{of}: what pg_stat_database counted");
-        let stacks = point.stacks.as_deref().unwrap_or_default();
-        // Of the most clients; only these wait for each other in any case.
-        assert_eq!(stacks.contains("on CPU;client backend;"), point.clients == 5, "{of}");
-        assert!(!stacks.contains("on CPU;profiler"), "{of}: what measures is not measured");
-        if point.workload == "hot-row" && point.clients == 5 {
-            assert!(stacks.contains("waiting;UPDATE lab_hot"), "{of}: {stacks}");
-        }
         assert!(point.server_memory.is_some() && point.server_cpu.is_some(), "{of}");
         assert!(point.latency.percentiles.iter().any(|(p, us)| *p == 99.0 && *us > 0), "{of}");
     }
@@ -120,6 +114,29 @@ fn counts_are_the_servers() {
         measured[16..].iter().map(|p| (p.workload.as_str(), p.driver.as_str())).collect();
     assert_eq!(names, [("mine.sql", "lab"), ("select-only", "pgbench")]);
     assert!(measured[16..].iter().all(|p| p.transactions > 0 && p.errors.is_empty()));
+}
+
+#[test]
+fn the_last_points_have_stacks() {
+    let dir = TempDir::new("lab-stacks");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let file = dir.path().join("results.jsonl");
+    let args = ["-w", "select-only,hot-row", "-c", "1,5", "-T", "0.2", "--warm-up", "0.1"];
+    let (code, text) = run(sweep(&file, &[&args[..], &[&target("own", server.port)]].concat()));
+    assert_eq!(code, Some(0), "{text}");
+    let measured = points(&file);
+    assert_eq!(measured.len(), 4, "{text}");
+    for point in measured {
+        let (of, stacks) = (&point.workload, point.stacks.unwrap_or_default());
+        assert!(point.clients == 5 || stacks.is_empty(), "{of}");
+        assert!(!stacks.contains("on CPU;profiler"), "{of}: what measures is not measured");
+        let wanted = match (point.clients, of.as_str()) {
+            (5, "select-only") => "on CPU;client backend;",
+            (5, "hot-row") => "waiting;UPDATE lab_hot",
+            _ => "",
+        };
+        assert!(stacks.contains(wanted), "{of}: {stacks}");
+    }
 }
 
 #[test]

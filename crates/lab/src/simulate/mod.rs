@@ -26,8 +26,6 @@ mod published;
 mod scenarios;
 mod table;
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 pub use calibrate::{Calibration, Ranking, Row, calibrate};
@@ -38,8 +36,9 @@ pub use scenarios::{SCENARIOS, Scenario, Variant};
 
 use crate::arguments::Argument::{Long, Short};
 use crate::arguments::Arguments;
+use crate::fit::series::read_records;
 use crate::output::{Output, print};
-use crate::results::{self, Record, SimulatedPoint};
+use crate::results::{Record, SimulatedPoint};
 use crate::{Error, Result};
 
 /// What `threadgres lab simulate --help` prints.
@@ -215,9 +214,7 @@ pub fn run(mut args: Arguments) -> Result<()> {
 }
 
 fn read_calibration(path: &Path) -> Result<Calibration> {
-    let file = File::open(path).map_err(|e| Error::file(path, e))?;
-    let records = results::read(BufReader::new(file)).map_err(|e| Error::file(path, e))?;
-    let points: Vec<_> = records
+    let points: Vec<_> = read_records(path)?
         .into_iter()
         .filter_map(|record| match record {
             Record::Lock(point) => Some(point),

@@ -36,6 +36,8 @@ Usage: threadgres lab sweep [OPTION]… [NAME=]postgres://USER:PASSWORD@HOST:POR
   -d, --driver NAME       lab or pgbench (lab)
       --seed N            where random numbers begin (1)
       --histograms        keep whole latency histograms
+      --no-stacks         take no stacks of servers that offer them (1 to 2 s for each
+                          workload and protocol)
   -o, --output FILE       results are added to it (results.jsonl)
 
 Targets take turns at every point. Results are JSON lines and written point by point; Ctrl-C
@@ -94,6 +96,7 @@ fn read(args: &mut Arguments) -> Result<(Sweep, PathBuf)> {
             Argument::Long("driver") | Argument::Short('d') => sweep.driver = args.value()?,
             Argument::Long("seed") => sweep.seed = args.value()?,
             Argument::Long("histograms") => sweep.histograms = true,
+            Argument::Long("no-stacks") => sweep.stacks = false,
             Argument::Long("output") | Argument::Short('o') => path = args.path()?,
             Argument::Operand(text) => {
                 let count = sweep.targets.len() + 1;

@@ -25,8 +25,8 @@ use crate::script::{Program, Value};
 use crate::workload::{self, Workload};
 use crate::{Error, Result};
 
-/// For how long stacks are taken, unless points are shorter.
-const STACKS: Duration = Duration::from_secs(2);
+/// For how long stacks are taken: as long as a point, but within these bounds.
+const STACKS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(2)];
 
 /// Who drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,8 @@ pub struct Sweep {
     pub init: bool,
     /// Whether whole histograms are kept.
     pub histograms: bool,
+    /// Whether stacks are taken of servers that have them.
+    pub stacks: bool,
     /// Where random numbers begin.
     pub seed: u64,
 }
@@ -122,6 +124,7 @@ impl Sweep {
             scale: None,
             init: false,
             histograms: false,
+            stacks: true,
             seed: 1,
         }
     }
@@ -338,10 +341,12 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether this is the last of the points with the most clients, which gets the stacks.
-    fn is_last(&self, at: &At) -> bool {
+    /// Whether this point gets stacks: the last of those with the most clients.
+    fn gets_stacks(&self, at: &At) -> bool {
         let most = self.sweep.clients.iter().max();
-        at.repetition + 1 == self.sweep.repetitions && Some(&at.clients) == most
+        self.sweep.stacks
+            && at.repetition + 1 == self.sweep.repetitions
+            && Some(&at.clients) == most
     }
 
     /// One point; none if Ctrl-C came.
@@ -364,8 +369,8 @@ impl Run<'_> {
             seed,
             variables,
         };
-        let stacks = if self.is_last(at) {
-            let short = Load { time: sweep.time.min(STACKS), ..load };
+        let stacks = if self.gets_stacks(at) {
+            let short = Load { time: sweep.time.clamp(STACKS[0], STACKS[1]), ..load };
             stacks::take(&short, self.stop)?
         } else {
             None

@@ -19,16 +19,19 @@ pub const ROOTS: [(&str, &str); 2] = [("cpu", "on CPU"), ("waits", "waiting")];
 /// # Errors
 /// Those of the load.
 pub fn take(load: &Load<'_>, stop: &AtomicBool) -> Result<Option<String>> {
-    if !has_stacks(load.address) {
+    // Connected before the load: a busy server may take its time.
+    let Ok(sessions) = sessions(load.address) else { return Ok(None) };
+    if sessions.is_empty() {
         return Ok(None);
     }
+    let mut sessions = sessions.into_iter();
     let mut threads: Vec<JoinHandle<Option<String>>> = Vec::new();
     let outcome = driver::run(load, stop, |edge| {
         if edge == Edge::Begin {
             let seconds = load.time.as_secs_f64();
-            for (kind, root) in ROOTS {
-                let address = load.address.clone();
-                threads.push(std::thread::spawn(move || ask(&address, kind, root, seconds).ok()));
+            for (mut session, (kind, root)) in sessions.by_ref().zip(ROOTS) {
+                threads
+                    .push(std::thread::spawn(move || ask(&mut session, kind, root, seconds).ok()));
             }
         }
         Ok(())
@@ -38,15 +41,18 @@ pub fn take(load: &Load<'_>, stop: &AtomicBool) -> Result<Option<String>> {
     Ok(outcome.map(|_| texts.concat()).filter(|text| !text.is_empty()))
 }
 
-fn has_stacks(address: &Address) -> bool {
-    let asked = Connection::open(address)
-        .and_then(|mut c| c.value("SELECT 1 FROM pg_proc WHERE proname = 'pg_stacks' LIMIT 1"));
-    matches!(asked, Ok(Some(_)))
+/// A session for each kind of stacks; none where the server has no stacks.
+fn sessions(address: &Address) -> Result<Vec<Connection>, Failure> {
+    let mut first = Connection::open(address)?;
+    let known = "SELECT 1 FROM pg_proc WHERE proname = 'pg_stacks' LIMIT 1";
+    match first.value(known)? {
+        Some(_) => Ok(vec![first, Connection::open(address)?]),
+        None => Ok(Vec::new()),
+    }
 }
 
-fn ask(address: &Address, kind: &str, root: &str, seconds: f64) -> Result<String, Failure> {
-    let sql = format!("SELECT * FROM pg_stacks({seconds}, '{kind}')");
-    let rows = Connection::open(address)?.query(&sql)?;
+fn ask(session: &mut Connection, kind: &str, root: &str, seconds: f64) -> Result<String, Failure> {
+    let rows = session.query(&format!("SELECT * FROM pg_stacks({seconds}, '{kind}')"))?;
     let lines = rows.into_iter().filter_map(|row| row.into_iter().next().flatten());
     // What measures is no part of the load.
     let lines = lines.filter(|line| !line.starts_with("profiler;"));
