@@ -81,16 +81,53 @@ pub enum Socket {
     Unix(UnixStream),
 }
 
+/// `tcp_keepalives_*` and `tcp_user_timeout`; 0: the system's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Patience {
+    /// Silence before the first probe.
+    pub idle_s: u64,
+    /// Between probes.
+    pub interval_s: u64,
+    /// Probes without an answer.
+    pub count: u32,
+    /// Sent data that nobody acknowledges.
+    pub timeout_ms: u64,
+}
+
 impl Socket {
     /// Makes it non-blocking and, over TCP, sends small packets at once.
     pub fn prepare(&self) -> std::io::Result<()> {
         match self {
             Socket::Tcp(s) => {
                 s.set_nodelay(true)?;
+                socket2::SockRef::from(s).set_keepalive(true)?;
                 s.set_nonblocking(true)
             }
             Socket::Unix(s) => s.set_nonblocking(true),
         }
+    }
+
+    /// How soon a peer that says nothing is taken for gone; over TCP only.
+    ///
+    /// # Errors
+    /// What the system does not take.
+    pub fn set_patience(&self, patience: &Patience) -> std::io::Result<()> {
+        let Socket::Tcp(s) = self else { return Ok(()) };
+        let socket = socket2::SockRef::from(s);
+        let seconds = |n: u64| std::time::Duration::from_secs(n);
+        let mut keepalive = socket2::TcpKeepalive::new();
+        if patience.idle_s > 0 {
+            keepalive = keepalive.with_time(seconds(patience.idle_s));
+        }
+        if patience.interval_s > 0 {
+            keepalive = keepalive.with_interval(seconds(patience.interval_s));
+        }
+        if patience.count > 0 {
+            keepalive = keepalive.with_retries(patience.count);
+        }
+        socket.set_tcp_keepalive(&keepalive)?;
+        let timeout = std::time::Duration::from_millis(patience.timeout_ms);
+        socket.set_tcp_user_timeout((patience.timeout_ms > 0).then_some(timeout))
     }
 
     /// Who is at the ends.

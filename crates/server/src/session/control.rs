@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use base::settings::{SETTINGS, SettingId};
+use base::settings::{SETTINGS, SettingId, setting};
 use base::{Oid, Result, err};
 use exec::RowSink;
 use exec::context::Outcome;
@@ -20,7 +20,8 @@ use super::hooks::transaction_setting;
 use super::portal::{PlanOf, PreparedStatement, ResultFormats};
 use super::rows::{self, Rows};
 use super::transaction::Block;
-use crate::server;
+use crate::connection::Patience;
+use crate::{log, server};
 
 impl State {
     /// Runs the statement if it is the session's own; None if it is the executor's. `describe`:
@@ -164,12 +165,33 @@ impl State {
             ("session_authorization" | "role", _) => Ok(()),
             _ => {
                 self.settings.set(name, value, local)?;
+                if lower.starts_with("tcp_") {
+                    self.set_patience();
+                }
                 if lower == "application_name" {
                     let text = self.settings.show("application_name")?;
                     self.entry.update(|a| a.application = text);
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// What `tcp_keepalives_*` and `tcp_user_timeout` say now.
+    pub(super) fn patience(&self) -> Patience {
+        let settings = self.settings.get();
+        Patience {
+            idle_s: settings.int(setting::TCP_KEEPALIVES_IDLE) as u64,
+            interval_s: settings.int(setting::TCP_KEEPALIVES_INTERVAL) as u64,
+            count: settings.int(setting::TCP_KEEPALIVES_COUNT) as u32,
+            timeout_ms: settings.int(setting::TCP_USER_TIMEOUT) as u64,
+        }
+    }
+
+    /// Tells the socket. As in PostgreSQL, what the system does not take is only logged.
+    pub(super) fn set_patience(&self) {
+        if let Err(error) = self.socket.set_patience(&self.patience()) {
+            log::error(self.entry.pid, &base::Error::io("set TCP time-outs", &error), None);
         }
     }
 

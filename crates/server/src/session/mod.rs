@@ -115,7 +115,8 @@ pub struct State {
     /// The statement is over; others are told when its commit is durable.
     ready: bool,
     idle_deadline: Option<Instant>,
-    deadline_armed: bool,
+    /// When the running statement will be ended.
+    deadline: Option<Instant>,
 }
 
 /// Why a connection ends.
@@ -228,7 +229,7 @@ impl State {
             flush: false,
             ready: false,
             idle_deadline: None,
-            deadline_armed: false,
+            deadline: None,
             server,
             entry,
             socket,
@@ -277,6 +278,9 @@ impl State {
     fn idle_timeout(&self) -> End {
         if self.phase == Phase::Starting {
             return End::Quiet;
+        }
+        if self.transaction.deadline.is_some_and(|at| Instant::now() >= at) {
+            return End::Error(transaction_timed_out());
         }
         let interrupt = match self.transaction.block {
             Block::None => Interrupt::IdleSessionTimeout,
@@ -373,16 +377,31 @@ impl State {
         self.owner.lock_timeout_ms.store(self.settings.lock_timeout, Ordering::Relaxed);
         self.owner.deadlock_timeout_ms.store(self.settings.deadlock_timeout, Ordering::Relaxed);
         self.owner.log_lock_waits.store(self.settings.log_lock_waits, Ordering::Relaxed);
-        if timeout > 0 && !self.deadline_armed {
-            self.deadline_armed = true;
-            let deadline = Instant::now() + Duration::from_millis(timeout);
-            self.entry.task.set_statement_deadline(Some(deadline));
+        if self.deadline.is_none() && (timeout > 0 || self.transaction.deadline.is_some()) {
+            let statement = (timeout > 0).then(|| Instant::now() + Duration::from_millis(timeout));
+            let deadlines = [statement, self.transaction.deadline];
+            deadlines.into_iter().flatten().for_each(|at| self.end_statement_at(at));
         }
     }
 
+    /// The running statement ends at this time, if not before.
+    fn end_statement_at(&mut self, at: Instant) {
+        let at = self.deadline.map_or(at, |deadline| deadline.min(at));
+        self.deadline = Some(at);
+        self.entry.task.set_statement_deadline(Some(at));
+    }
+
+    /// A statement that ended because its transaction's time was up ends the session.
+    fn transaction_timeout(&self, error: Error) -> Error {
+        let late = self.transaction.deadline.is_some_and(|at| Instant::now() >= at);
+        if late && error.code() == base::sqlstate::QUERY_CANCELED {
+            return transaction_timed_out();
+        }
+        error
+    }
+
     fn disarm_timeout(&mut self) {
-        if self.deadline_armed {
-            self.deadline_armed = false;
+        if self.deadline.take().is_some() {
             self.entry.task.set_statement_deadline(None);
             self.entry.task.clear_interrupt(Interrupt::StatementTimeout);
         }
@@ -397,6 +416,7 @@ impl State {
     /// An error ended a statement: tells the client, and the transaction fails. Fatal ones are
     /// passed on.
     fn failed(&mut self, error: Error, statement: Option<&str>) -> Result<()> {
+        let error = self.transaction_timeout(error);
         self.disarm_timeout();
         self.out.get_mut().drop_incomplete();
         self.committing = None;
@@ -518,8 +538,8 @@ impl State {
             Block::None => settings.int(setting::IDLE_SESSION_TIMEOUT),
             _ => settings.int(setting::IDLE_IN_TRANSACTION_SESSION_TIMEOUT),
         };
-        let deadline =
-            (timeout > 0).then(|| Instant::now() + Duration::from_millis(timeout as u64));
+        let idle = (timeout > 0).then(|| Instant::now() + Duration::from_millis(timeout as u64));
+        let deadline = [idle, self.transaction.deadline].into_iter().flatten().min();
         if deadline.is_some() || self.idle_deadline.is_some() {
             self.idle_deadline = deadline;
             self.server.workers.wake_at(&self.entry.task, deadline);
@@ -630,6 +650,11 @@ impl State {
             out.complete = out.buffer.len();
         }
     }
+}
+
+/// The error of a transaction whose time is up.
+fn transaction_timed_out() -> Error {
+    err!(TRANSACTION_TIMEOUT, "terminating connection due to transaction timeout").fatal()
 }
 
 /// A name or text of a message as text.

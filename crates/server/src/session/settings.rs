@@ -89,6 +89,8 @@ pub struct SessionSettings {
     pub lock_timeout: u64,
     /// `deadlock_timeout`, likewise.
     pub deadlock_timeout: u64,
+    /// `transaction_timeout`, likewise.
+    pub transaction_timeout: u64,
     /// `session_memory_limit` in bytes.
     pub memory_limit: i64,
     /// `log_lock_waits`.
@@ -169,6 +171,7 @@ impl SessionSettings {
             statement_timeout: 0,
             lock_timeout: 0,
             deadlock_timeout: 0,
+            transaction_timeout: 0,
             memory_limit: 0,
             log_lock_waits: false,
             log_min_duration: None,
@@ -205,6 +208,7 @@ impl SessionSettings {
         self.statement_timeout = settings.int(setting::STATEMENT_TIMEOUT) as u64;
         self.lock_timeout = settings.int(setting::LOCK_TIMEOUT) as u64;
         self.deadlock_timeout = settings.int(setting::DEADLOCK_TIMEOUT) as u64;
+        self.transaction_timeout = settings.int(setting::TRANSACTION_TIMEOUT) as u64;
         self.memory_limit = settings.int(setting::SESSION_MEMORY_LIMIT) << 10;
         self.log_lock_waits = settings.bool(setting::LOG_LOCK_WAITS);
         self.log_min_duration =

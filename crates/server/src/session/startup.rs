@@ -9,6 +9,7 @@ use wire::auth;
 use wire::startup::{Parameters, Startup, split_options};
 
 use super::{End, Phase, State};
+use crate::connection::Patience;
 use crate::{registry, server};
 
 impl State {
@@ -40,6 +41,9 @@ impl State {
         self.identify(parameters)?;
         self.check_reserved()?;
         self.apply_settings(parameters).map_err(base::Error::fatal)?;
+        if self.patience() != Patience::default() {
+            self.set_patience();
+        }
         self.settings.resolve_path(&self.catalog_tx.view(), &self.user, None);
         let application = self.settings.get().str(setting::APPLICATION_NAME).to_owned();
         self.entry.update(|a| {

@@ -11,6 +11,8 @@
 //! A failed block without savepoints has no transaction any more: its locks are free at once. With
 //! savepoints the innermost level is undone, and the levels around it wait for ROLLBACK TO.
 
+use std::time::{Duration, Instant};
+
 use base::usage::Use;
 use base::{Result, err};
 use catalog::store::CatalogMark;
@@ -75,6 +77,8 @@ pub struct TransactionState {
     pub current: Option<Transaction>,
     /// A snapshot was taken: isolation can't change any more.
     pub has_snapshot: bool,
+    /// When it ends, if it has not ended before.
+    pub deadline: Option<Instant>,
     /// How many log records the session had written when it began.
     logged: u64,
     savepoints: Vec<Savepoint>,
@@ -117,6 +121,12 @@ impl State {
         let now = server::now();
         self.settings.format.now = now;
         self.transaction.has_snapshot = false;
+        let timeout = self.settings.transaction_timeout;
+        if timeout > 0 && self.nesting == 0 {
+            let deadline = Instant::now() + Duration::from_millis(timeout);
+            self.transaction.deadline = Some(deadline);
+            self.end_statement_at(deadline);
+        }
         self.transaction.logged = self.entry.task.used(Use::WalRecords);
         let tx = self.server.engine.txn.begin(&self.owner, isolation, read_only);
         tx.set_deferrable(deferrable);
@@ -272,6 +282,7 @@ impl State {
         self.portals.commit();
         self.transaction.savepoints.clear();
         self.transaction.block = Block::None;
+        self.transaction.deadline = None;
         let Some(tx) = self.transaction.current.take() else {
             self.settings.commit();
             return Ok(());
@@ -339,6 +350,7 @@ impl State {
         self.portals.end_transaction();
         self.transaction.savepoints.clear();
         self.transaction.block = Block::None;
+        self.transaction.deadline = None;
         if let Some(tx) = self.transaction.current.take() {
             tx.abort();
             self.after_abort();
