@@ -34,6 +34,11 @@ fn start(name: &str) -> (TempDir, Server) {
 }
 
 #[test]
+fn nothing_is_held_for_ever() {
+    each_timeout_ends_what_it_is_for();
+    clients_that_die_or_stop_reading_hold_nothing();
+}
+
 fn each_timeout_ends_what_it_is_for() {
     let (_dir, server) = start("timeouts");
     // Of the transaction: idle, in a statement, in a statement of its own, waiting for a lock.
@@ -86,7 +91,6 @@ fn each_timeout_ends_what_it_is_for() {
     assert!(server.stop());
 }
 
-#[test]
 fn clients_that_die_or_stop_reading_hold_nothing() {
     let (_dir, server) = start("dying");
     // In the middle of a message's head, and of its body.
