@@ -30,7 +30,6 @@ create index bad on t (nosuch);
 create index bad on t ((nosuch + 1));
 create index bad on t (n) where nosuch;
 create index bad on t (n) include ((n + 1));
-alter table t add constraint u unique using index t_email_live;
 create table r (x text references t (email));
 create table p (a int, b int, c int, unique (a) include (b), primary key (b) include (c));
 \d p

@@ -33,11 +33,12 @@ refresh materialized view m;
 \d+ m
 alter materialized view m rename to m2;
 drop materialized view m2;
+alter table t rename column bb to b;
 create table l (like t);
 \d l
 create table l2 (like t including all);
 \d l2
-insert into l2 (a, bb) values (5, 'q') returning *;
+insert into l2 (a, b) values (5, 'q') returning *;
 insert into l2 (a) values (-1);
 create table l3 (z int, like t including defaults including constraints, y text);
 \d l3

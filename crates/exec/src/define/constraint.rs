@@ -247,7 +247,11 @@ fn key(
     let name = match &def.name {
         Some(name) => name.clone(),
         None if primary => name::index_name(&view, &table, &[], "pkey"),
-        None => name::index_name(&view, &table, &names, "key"),
+        None => {
+            let all: Vec<&str> =
+                names.iter().copied().chain(include.iter().map(String::as_str)).collect();
+            name::index_name(&view, &table, &all, "key")
+        }
     };
     name::reserve_relation(cx, table.schema, &name)?;
     let keys: Vec<IndexColumn> =

@@ -44,7 +44,7 @@ pub fn refresh(
 ) -> Result<()> {
     let table = super::open_table(cx, name, txn::LockMode::AccessExclusive)?;
     let Some(query) = table.query.as_ref().filter(|_| table.kind == TableKind::Materialized) else {
-        base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a materialized view", table.name);
+        base::bail!(FEATURE_NOT_SUPPORTED, "\"{}\" is not a materialized view", table.name);
     };
     if concurrently {
         check_concurrently(cx, &table, query, no_data)?;

@@ -348,7 +348,15 @@ fn collect(view: &Snapshot, items: &[Item]) -> Vec<Doomed> {
         walk.add_users(*item);
         walk.out.push(Doomed { item: *item, because: None });
     }
-    // What goes along with a named item needs no CASCADE of its own.
+    // What is part of a relation that goes is not named by itself.
+    let whole: HashSet<Item> = walk.out.iter().map(|d| d.item).collect();
+    walk.out.retain(|d| {
+        let owner = match d.item {
+            Item::Column(t, _) | Item::Constraint(t, _) | Item::Default(t, _) => Some(t),
+            _ => None,
+        };
+        d.because.is_none() || owner.is_none_or(|t| !whole.contains(&Item::Relation(t)))
+    });
     walk.out
 }
 

@@ -94,6 +94,13 @@ pub fn key_text(
     format!("({})=({})", names.join(", "), texts.join(", "))
 }
 
+/// Whether an expression's text is a call, which needs no parentheses as an index's key.
+fn is_call(sql: &str) -> bool {
+    let name = sql.split('(').next().unwrap_or_default();
+    let plain = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
+    sql.ends_with(')') && !name.is_empty() && name.chars().all(plain)
+}
+
 /// `(a, lower(b))=(1, x)` of a row; computed values stand behind the table's columns.
 fn index_key_text(
     table: &Table,
@@ -105,8 +112,9 @@ fn index_key_text(
     let (mut names, mut texts) = (Vec::new(), Vec::new());
     for (key, (place, ty, _)) in index.columns.iter().zip(&codec.columns) {
         names.push(match &key.expression {
-            Some(e) => e.sql.as_str(),
-            None => table.columns[usize::from(key.column) - 1].name.as_str(),
+            Some(e) if is_call(&e.sql) => e.sql.clone(),
+            Some(e) => format!("({})", e.sql),
+            None => table.columns[usize::from(key.column) - 1].name.clone(),
         });
         let value = row.get(usize::from(*place)).unwrap_or(&Datum::Null);
         texts.push(text(*ty, value, format));

@@ -343,6 +343,8 @@ impl Binder<'_> {
             let check = self.check_expr(target, &node).map_err(|e| self.near(e))?;
             out.push((constraint.name.clone(), check));
         }
+        // PostgreSQL checks them in the order of their names.
+        out.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(out)
     }
 
