@@ -131,8 +131,15 @@ fn install_panic_hook() {
     std::panic::set_hook(Box::new(|info| {
         let stack = std::backtrace::Backtrace::force_capture();
         let thread = std::thread::current();
-        let name = thread.name().unwrap_or("unnamed");
-        log::write(log::Level::Panic, 0, format_args!("{info}\n\tTHREAD:  {name}\n{stack}"));
+        let text = format!("{info}\n\tTHREAD:  {}", thread.name().unwrap_or("unnamed"));
+        let short = text.clone();
+        // The functions' names are looked up on a thread of its own: what that keeps in memory for the
+        // next time, some 50 MB, is no session's.
+        let write = move || log::write(log::Level::Panic, 0, format_args!("{text}\n{stack}"));
+        match std::thread::Builder::new().name("stack".to_owned()).spawn(write) {
+            Ok(writer) => drop(writer.join()),
+            Err(_) => log::write(log::Level::Panic, 0, short),
+        }
     }));
 }
 
