@@ -186,13 +186,11 @@ fn random_array(element: Oid, r: &mut Random) -> Datum {
     let len = r.below(4);
     let item = |r: &mut Random| match r.below(4) {
         0 => Datum::Null,
-        1 => {
-            match element {
-                oids::INT4 => Datum::Int4(1),
-                oids::JSONB => Datum::jsonb(Json::string("a")),
-                _ => Datum::text("a"),
-            }
-        }
+        1 => match element {
+            oids::INT4 => Datum::Int4(1),
+            oids::JSONB => Datum::jsonb(Json::string("a")),
+            _ => Datum::text("a"),
+        },
         _ => random_value(element, r),
     };
     Datum::array(element, (0..len).map(|_| item(r)).collect())
