@@ -106,8 +106,10 @@ fn resolve(name: &str, args: &[Oid]) -> Option<&'static FunctionRow> {
     let rows = func::functions_named(name);
     rows.iter().find(|r| r.args == args).or_else(|| {
         rows.iter().find(|r| {
-            let fits = |(want, have): (&Oid, &Oid)| {
-                want == have || TypeIo::get(*want).is_some_and(|t| t.category == b'P')
+            let category = |ty: Oid| TypeIo::get(ty).map(|t| t.category);
+            let fits = |(want, have): (&Oid, &Oid)| match *want {
+                oids::ANYRANGE | oids::ANYMULTIRANGE => category(*have) == Some(b'R'),
+                want => want == *have || category(want) == Some(b'P'),
             };
             (r.args.len() == args.len() || (r.variadic && args.len() >= r.args.len()))
                 && r.args.iter().zip(args).all(fits)
