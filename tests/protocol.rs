@@ -70,7 +70,7 @@ fn a_session_begins_with_parameters_and_a_key() {
     let lines = raw.talk(&startup(
         196_608,
         &[
-            ("user", "me"),
+            ("user", "postgres"),
             ("database", "postgres"),
             ("application_name", "app"),
             ("options", "-c work_mem=2MB"),
@@ -107,14 +107,14 @@ fn requests_before_the_session_get_one_byte() {
         std::io::Read::read_exact(&mut raw.stream, &mut byte).unwrap();
         assert_eq!(byte, *b"N");
     }
-    let lines = raw.talk(&startup(196_608, &[("user", "me"), ("database", "postgres")]));
+    let lines = raw.talk(&startup(196_608, &[("user", "postgres"), ("database", "postgres")]));
     assert_eq!(lines.last().unwrap(), "Z I");
 }
 
 #[test]
 fn newer_minor_versions_are_negotiated() {
     let mut raw = open();
-    let pairs = [("user", "me"), ("database", "postgres"), ("_pq_.x", "1")];
+    let pairs = [("user", "postgres"), ("database", "postgres"), ("_pq_.x", "1")];
     let lines = raw.talk(&startup(196_610, &pairs));
     assert_eq!(lines[0], "v 196608 1");
     assert_eq!(lines.last().unwrap(), "Z I");
@@ -126,7 +126,7 @@ fn bad_beginnings_end_the_connection() {
         &b"GET / HTTP/1.1\r\n\r\n"[..],
         &[0, 0, 0, 1],
         &[0, 0, 0x7f, 0xff, 0, 3, 0, 0],
-        &startup(196_608, &[("user", "me")])[..13],
+        &startup(196_608, &[("user", "postgres")])[..13],
     ] {
         let mut raw = open();
         raw.send(bytes);
@@ -139,11 +139,11 @@ fn bad_beginnings_end_the_connection() {
         }
     }
     let mut raw = open();
-    let lines = raw.talk(&startup(196_608, &[("user", "me"), ("database", "nowhere")]));
+    let lines = raw.talk(&startup(196_608, &[("user", "postgres"), ("database", "nowhere")]));
     assert_eq!(lines, ["E FATAL 3D000 database \"nowhere\" does not exist", "EOF"]);
     let mut raw = open();
     let lines =
-        raw.talk(&startup(196_608, &[("user", "me"), ("database", "postgres"), ("x", "1")]));
+        raw.talk(&startup(196_608, &[("user", "postgres"), ("database", "postgres"), ("x", "1")]));
     assert!(lines[0].starts_with("E FATAL 42704"), "{lines:?}");
     let mut raw = open();
     let lines = raw.talk(&startup(131_072, &[]));
@@ -501,7 +501,7 @@ fn too_many_clients_are_told_so() {
     let server = Server::start(&dir.path().join("data"), &["max_connections=2"]);
     let first = Raw::connect(server.port);
     let _second = Raw::connect(server.port);
-    let begin = startup(196_608, &[("user", "me"), ("database", "postgres")]);
+    let begin = startup(196_608, &[("user", "postgres"), ("database", "postgres")]);
     let lines = Raw::open(server.port).talk(&begin);
     assert_eq!(lines, ["E FATAL 53300 sorry, too many clients already", "EOF"]);
     drop(first);

@@ -101,7 +101,7 @@ impl Raw {
     /// Connects and begins a session.
     pub fn connect(port: u16) -> Raw {
         let mut raw = Raw::open(port);
-        let start = startup(196_608, &[("user", "me"), ("database", "postgres")]);
+        let start = startup(196_608, &[("user", "postgres"), ("database", "postgres")]);
         let lines = raw.talk(&start);
         assert_eq!(lines.first().map(String::as_str), Some("R 0"), "{lines:?}");
         raw

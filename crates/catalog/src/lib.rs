@@ -7,6 +7,7 @@
 //! ([`system`]).
 #![forbid(unsafe_code)]
 
+pub mod acl;
 pub mod definition;
 pub mod object;
 pub mod sequence;
@@ -15,11 +16,12 @@ pub mod store;
 pub mod system;
 mod temp;
 
+pub use acl::Rights;
 pub use object::{
-    CheckOption, Column, Constraint, ConstraintKind, Database, EnumLabel, ForeignKey,
-    ForeignKeyAction, Function, FunctionArg, Identity, Index, IndexColumn, KeyExpression, Object,
-    OnCommit, Role, Schema, Sequence, Table, TableKind, TableStats, UserType, UserTypeKind,
-    ViewQuery,
+    Acl, AclItem, AclKind, CheckOption, Column, Constraint, ConstraintKind, Database, DefaultAcl,
+    EnumLabel, ForeignKey, ForeignKeyAction, Function, FunctionArg, Identity, Index, IndexColumn,
+    KeyExpression, Membership, Object, OnCommit, Role, Schema, Sequence, SessionDefaults, Table,
+    TableKind, TableStats, UserType, UserTypeKind, ViewQuery,
 };
 pub use snapshot::Snapshot;
 pub use store::{Catalog, CatalogTx, overflow_rel};

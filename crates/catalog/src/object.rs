@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::acl::privilege;
+
 /// Object ids in the catalog are plain numbers, for serde; see [`base::Oid`].
 pub type Id = u32;
 
@@ -21,6 +23,37 @@ pub mod ids {
     pub const SUPERUSER: Id = 10;
     /// The role `pg_database_owner`.
     pub const DATABASE_OWNER: Id = 6171;
+    /// The role `pg_read_all_data`.
+    pub const READ_ALL_DATA: Id = 6181;
+    /// The role `pg_write_all_data`.
+    pub const WRITE_ALL_DATA: Id = 6182;
+    /// The role `pg_monitor`.
+    pub const MONITOR: Id = 3373;
+    /// The role `pg_read_all_settings`.
+    pub const READ_ALL_SETTINGS: Id = 3374;
+    /// The role `pg_read_all_stats`.
+    pub const READ_ALL_STATS: Id = 3375;
+    /// The role `pg_stat_scan_tables`.
+    pub const STAT_SCAN_TABLES: Id = 3377;
+    /// The role `pg_signal_backend`.
+    pub const SIGNAL_BACKEND: Id = 4200;
+    /// The role `pg_checkpoint`.
+    pub const CHECKPOINT: Id = 4544;
+    /// Roles that there are from the start, besides the superuser.
+    pub const PREDEFINED: [(Id, &str); 12] = [
+        (DATABASE_OWNER, "pg_database_owner"),
+        (READ_ALL_DATA, "pg_read_all_data"),
+        (WRITE_ALL_DATA, "pg_write_all_data"),
+        (MONITOR, "pg_monitor"),
+        (READ_ALL_SETTINGS, "pg_read_all_settings"),
+        (READ_ALL_STATS, "pg_read_all_stats"),
+        (STAT_SCAN_TABLES, "pg_stat_scan_tables"),
+        (4569, "pg_read_server_files"),
+        (4570, "pg_write_server_files"),
+        (4571, "pg_execute_server_program"),
+        (SIGNAL_BACKEND, "pg_signal_backend"),
+        (CHECKPOINT, "pg_checkpoint"),
+    ];
     /// Database `template1`.
     pub const TEMPLATE1: Id = 1;
     /// Database `template0`.
@@ -58,6 +91,12 @@ pub enum Object {
     Type(Box<UserType>),
     /// A function.
     Function(Box<Function>),
+    /// Rights on an object (or on one of its columns).
+    Acl(Acl),
+    /// Rights that objects made later begin with.
+    DefaultAcl(DefaultAcl),
+    /// Settings that sessions of a role or in a database begin with.
+    SessionDefaults(SessionDefaults),
 }
 
 /// A schema.
@@ -535,6 +574,124 @@ pub struct Role {
     pub superuser: bool,
     /// LOGIN.
     pub login: bool,
+    /// CREATEDB.
+    #[serde(default)]
+    pub createdb: bool,
+    /// CREATEROLE.
+    #[serde(default)]
+    pub createrole: bool,
+    /// INHERIT: uses the rights of the roles that it is a member of.
+    #[serde(default)]
+    pub inherit: bool,
+    /// REPLICATION.
+    #[serde(default)]
+    pub replication: bool,
+    /// BYPASSRLS.
+    #[serde(default)]
+    pub bypassrls: bool,
+    /// CONNECTION LIMIT; -1: none.
+    #[serde(default)]
+    pub connection_limit: i32,
+    /// The password's verifier (`SCRAM-SHA-256$…`, `md5…`), never the password.
+    #[serde(default)]
+    pub password: Option<String>,
+    /// VALID UNTIL: when the password ends, in microseconds since 2000-01-01 UTC.
+    #[serde(default)]
+    pub valid_until: Option<i64>,
+    /// The roles that it is a member of.
+    #[serde(default)]
+    pub member_of: Vec<Membership>,
+}
+
+/// Membership in a role, kept with the member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Membership {
+    /// The role.
+    pub role: Id,
+    /// Who granted it.
+    pub grantor: Id,
+    /// WITH ADMIN OPTION.
+    pub admin: bool,
+}
+
+/// What rights can be on. The letters are PostgreSQL's (`acldefault`, `defaclobjtype`).
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub enum AclKind {
+    /// Tables and views; with a column's number: that column.
+    Table,
+    /// Sequences.
+    Sequence,
+    /// Databases.
+    Database,
+    /// Functions and procedures.
+    Function,
+    /// Schemas.
+    Schema,
+    /// Types and domains.
+    Type,
+    /// Languages.
+    Language,
+    /// Tablespaces.
+    Tablespace,
+}
+
+/// Rights on an object that are not just those that it began with. One for each object (and column)
+/// that GRANT or REVOKE named; without one, [`crate::acl::default_items`] hold.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Acl {
+    /// Its own id.
+    pub oid: Id,
+    /// What kind of object.
+    pub kind: AclKind,
+    /// The object.
+    pub object: Id,
+    /// Its column from 1, or 0.
+    pub column: u16,
+    /// The rights.
+    pub items: Vec<AclItem>,
+}
+
+/// What one role has granted to another. Rights are bits, see [`crate::acl::privilege`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AclItem {
+    /// Who has them; 0: everybody.
+    pub grantee: Id,
+    /// Who granted them.
+    pub grantor: Id,
+    /// Which.
+    pub privileges: u16,
+    /// Those that the grantee may grant on.
+    pub grantable: u16,
+}
+
+/// ALTER DEFAULT PRIVILEGES.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct DefaultAcl {
+    /// Its own id.
+    pub oid: Id,
+    /// For objects that this role makes.
+    pub role: Id,
+    /// In this schema; 0: everywhere.
+    pub schema: Id,
+    /// Of this kind.
+    pub kind: AclKind,
+    /// The rights; with a schema, those in addition.
+    pub items: Vec<AclItem>,
+}
+
+/// ALTER ROLE … SET, ALTER DATABASE … SET.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SessionDefaults {
+    /// Its own id.
+    pub oid: Id,
+    /// For this role; 0: all.
+    pub role: Id,
+    /// In this database; 0: all.
+    pub database: Id,
+    /// Names and values.
+    pub settings: Vec<(String, String)>,
 }
 
 /// A database.
@@ -617,6 +774,30 @@ impl Object {
             Object::Sequence(o) => o.oid,
             Object::Type(o) => o.oid,
             Object::Function(o) => o.oid,
+            Object::Acl(o) => o.oid,
+            Object::DefaultAcl(o) => o.oid,
+            Object::SessionDefaults(o) => o.oid,
+        }
+    }
+}
+
+impl Role {
+    /// As CREATE ROLE makes it without options.
+    pub fn new(oid: Id, name: &str) -> Role {
+        Role {
+            oid,
+            name: name.to_owned(),
+            superuser: false,
+            login: false,
+            createdb: false,
+            createrole: false,
+            inherit: true,
+            replication: false,
+            bypassrls: false,
+            connection_limit: -1,
+            password: None,
+            valid_until: None,
+            member_of: Vec::new(),
         }
     }
 }
@@ -681,8 +862,14 @@ impl Table {
 pub(crate) fn initial() -> Vec<Object> {
     let schema =
         |oid, name: &str, owner| Object::Schema(Schema { oid, name: name.to_owned(), owner });
-    let role = |oid, name: &str, boss| {
-        Object::Role(Role { oid, name: name.to_owned(), superuser: boss, login: boss })
+    let boss = Role {
+        superuser: true,
+        login: true,
+        createdb: true,
+        createrole: true,
+        replication: true,
+        bypassrls: true,
+        ..Role::new(ids::SUPERUSER, "postgres")
     };
     let database = |oid, name: &str, template, connect| {
         Object::Database(Database {
@@ -693,15 +880,47 @@ pub(crate) fn initial() -> Vec<Object> {
             connect,
         })
     };
-    vec![
+    let mut objects = vec![
         schema(ids::PG_CATALOG, "pg_catalog", ids::SUPERUSER),
         schema(ids::PG_TOAST, "pg_toast", ids::SUPERUSER),
         schema(ids::PUBLIC, "public", ids::DATABASE_OWNER),
         schema(ids::INFORMATION_SCHEMA, "information_schema", ids::SUPERUSER),
-        role(ids::SUPERUSER, "postgres", true),
-        role(ids::DATABASE_OWNER, "pg_database_owner", false),
+        Object::Role(boss),
         database(ids::TEMPLATE1, "template1", true, true),
         database(ids::TEMPLATE0, "template0", true, false),
         database(ids::POSTGRES_DB, "postgres", false, true),
-    ]
+    ];
+    objects.extend(ids::PREDEFINED.iter().map(|(oid, name)| {
+        let mut role = Role::new(*oid, name);
+        if *oid == ids::MONITOR {
+            let of = [ids::READ_ALL_SETTINGS, ids::READ_ALL_STATS, ids::STAT_SCAN_TABLES];
+            let membership = |role| Membership { role, grantor: ids::SUPERUSER, admin: false };
+            role.member_of = of.map(membership).to_vec();
+        }
+        Object::Role(role)
+    }));
+    let acl = |oid, kind, object, items: &[(Id, Id, u16)]| {
+        let item = |(grantee, grantor, privileges): &(Id, Id, u16)| AclItem {
+            grantee: *grantee,
+            grantor: *grantor,
+            privileges: *privileges,
+            grantable: 0,
+        };
+        let items = items.iter().map(item).collect();
+        Object::Acl(Acl { oid, kind, object, column: 0, items })
+    };
+    let (usage, both) = (privilege::USAGE, privilege::USAGE | privilege::CREATE);
+    let (boss, owner) = (ids::SUPERUSER, ids::DATABASE_OWNER);
+    let all = privilege::CREATE | privilege::TEMPORARY | privilege::CONNECT;
+    let template = [(0, boss, privilege::CONNECT), (boss, boss, all)];
+    let system = [(boss, boss, both), (0, boss, usage)];
+    let public = [(owner, owner, both), (0, owner, usage)];
+    objects.extend([
+        acl(13001, AclKind::Schema, ids::PG_CATALOG, &system),
+        acl(13002, AclKind::Schema, ids::INFORMATION_SCHEMA, &system),
+        acl(13003, AclKind::Schema, ids::PUBLIC, &public),
+        acl(13004, AclKind::Database, ids::TEMPLATE1, &template),
+        acl(13005, AclKind::Database, ids::TEMPLATE0, &template),
+    ]);
+    objects
 }

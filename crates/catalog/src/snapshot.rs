@@ -7,8 +7,8 @@ use base::{Error, Result, err};
 use imbl::{HashMap, OrdMap};
 
 use crate::object::{
-    Comment, Database, Function, Id, Index, Object, Role, Schema, Sequence, Table, TableStats,
-    UserType,
+    Acl, AclKind, Comment, Database, DefaultAcl, Function, Id, Index, Object, Role, Schema,
+    Sequence, SessionDefaults, Table, TableStats, UserType,
 };
 
 /// See the module's documentation.
@@ -26,6 +26,12 @@ pub struct Snapshot {
     sequences: OrdMap<Id, Arc<Sequence>>,
     types: OrdMap<Id, Arc<UserType>>,
     functions: OrdMap<Id, Arc<Function>>,
+    acls: OrdMap<Id, Arc<Acl>>,
+    /// The rights on an object and its columns.
+    acl_of: OrdMap<(AclKind, Id, u16), Id>,
+    default_acls: OrdMap<Id, Arc<DefaultAcl>>,
+    session_defaults: OrdMap<Id, Arc<SessionDefaults>>,
+    role_names: HashMap<String, Id>,
     /// (schema, name) of tables, indexes and sequences: they share one name space, as in `pg_class`.
     relation_names: HashMap<(Id, String), Id>,
     /// (schema, name) of types.
@@ -86,7 +92,10 @@ impl Snapshot {
                 self.relation_names.insert((o.schema, o.name.clone()), o.oid);
                 self.indexes.insert(o.oid, Arc::new(o));
             }
-            Object::Role(o) => drop(self.roles.insert(o.oid, Arc::new(o))),
+            Object::Role(o) => {
+                self.role_names.insert(o.name.clone(), o.oid);
+                self.roles.insert(o.oid, Arc::new(o));
+            }
             Object::Database(o) => drop(self.databases.insert(o.oid, Arc::new(o))),
             Object::Stats(o) => drop(self.stats.insert(o.table, Arc::new(*o))),
             Object::Comment(o) => drop(self.comments.insert(o.oid, Arc::new(o))),
@@ -102,6 +111,12 @@ impl Snapshot {
                 self.function_names.entry(o.name.clone()).or_default().push(o.oid);
                 self.functions.insert(o.oid, Arc::new(*o));
             }
+            Object::Acl(o) => {
+                self.acl_of.insert((o.kind, o.object, o.column), o.oid);
+                self.acls.insert(o.oid, Arc::new(o));
+            }
+            Object::DefaultAcl(o) => drop(self.default_acls.insert(o.oid, Arc::new(o))),
+            Object::SessionDefaults(o) => drop(self.session_defaults.insert(o.oid, Arc::new(o))),
         }
     }
 
@@ -132,7 +147,14 @@ impl Snapshot {
             if !left {
                 self.function_names.remove(&o.name);
             }
-        } else if self.comments.remove(&id).is_none() && self.roles.remove(&id).is_none() {
+        } else if let Some(o) = self.roles.remove(&id) {
+            self.role_names.remove(&o.name);
+        } else if let Some(o) = self.acls.remove(&id) {
+            self.acl_of.remove(&(o.kind, o.object, o.column));
+        } else if self.comments.remove(&id).is_none()
+            && self.default_acls.remove(&id).is_none()
+            && self.session_defaults.remove(&id).is_none()
+        {
             self.databases.remove(&id);
         }
     }
@@ -155,6 +177,9 @@ impl Snapshot {
             && same(&self.sequences, &other.sequences, id)
             && same(&self.types, &other.types, id)
             && same(&self.functions, &other.functions, id)
+            && same(&self.acls, &other.acls, id)
+            && same(&self.default_acls, &other.default_acls, id)
+            && same(&self.session_defaults, &other.session_defaults, id)
     }
 
     /// A table by id.
@@ -262,6 +287,53 @@ impl Snapshot {
     /// All roles.
     pub fn roles(&self) -> impl Iterator<Item = &Arc<Role>> {
         self.roles.values()
+    }
+
+    /// A role by id.
+    pub fn role(&self, id: Id) -> Option<&Arc<Role>> {
+        self.roles.get(&id)
+    }
+
+    /// A role by name.
+    pub fn role_named(&self, name: &str) -> Option<&Arc<Role>> {
+        self.roles.get(self.role_names.get(name)?)
+    }
+
+    /// A database by id.
+    pub fn database(&self, id: Id) -> Option<&Arc<Database>> {
+        self.databases.get(&id)
+    }
+
+    /// A database by name.
+    pub fn database_named(&self, name: &str) -> Option<&Arc<Database>> {
+        self.databases().find(|d| d.name == name)
+    }
+
+    /// The rights on an object (`column` 0) or on one of its columns, when they are not just those
+    /// that it began with.
+    pub fn acl(&self, kind: AclKind, object: Id, column: u16) -> Option<&Arc<Acl>> {
+        self.acls.get(self.acl_of.get(&(kind, object, column))?)
+    }
+
+    /// The rights on an object's columns.
+    pub fn column_acls(&self, table: Id) -> impl Iterator<Item = &Arc<Acl>> {
+        let columns = (AclKind::Table, table, 1)..=(AclKind::Table, table, u16::MAX);
+        self.acl_of.range(columns).filter_map(|(_, id)| self.acls.get(id))
+    }
+
+    /// All rights.
+    pub fn acls(&self) -> impl Iterator<Item = &Arc<Acl>> {
+        self.acls.values()
+    }
+
+    /// All default privileges.
+    pub fn default_acls(&self) -> impl Iterator<Item = &Arc<DefaultAcl>> {
+        self.default_acls.values()
+    }
+
+    /// All settings of roles and databases.
+    pub fn session_defaults(&self) -> impl Iterator<Item = &Arc<SessionDefaults>> {
+        self.session_defaults.values()
     }
 
     /// All databases.

@@ -35,6 +35,11 @@ pub trait SessionHooks {
     fn sequences(&mut self) -> &mut SessionSequences;
     /// The next piece of COPY data from the client; None at its end.
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>>;
+    /// What the catalog keeps of a role's password; None when it is empty.
+    ///
+    /// # Errors
+    /// When it can't be made.
+    fn password(&mut self, role: &str, password: &str) -> Result<Option<String>>;
 }
 
 /// Everything that executing one statement needs.
@@ -59,6 +64,10 @@ pub struct ExecContext<'a> {
     pub search_path: &'a [u32],
     /// The session's role.
     pub user: &'a str,
+    /// Its oid.
+    pub role: u32,
+    /// Who the session is, whatever SET ROLE says (name, oid).
+    pub session_user: (&'a str, u32),
     /// The session's database (name, oid).
     pub database: (&'a str, u32),
     /// The statement's parameters.

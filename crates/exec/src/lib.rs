@@ -31,6 +31,7 @@ mod maintain;
 mod modify;
 mod ops;
 mod overflow;
+mod rights;
 mod rows;
 mod run;
 mod session;

@@ -93,7 +93,7 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
     let (values, generation) = server.values();
     let mut settings = SessionSettings::new(values, generation);
     settings.format.now = server::now();
-    settings.resolve_path(catalog, "", None);
+    settings.resolve_path(catalog, catalog::object::ids::POSTGRES_DB, None);
     let size = |t: &Table| table_size(engine, catalog, t);
     let cx = PrepareContext {
         catalog,
@@ -101,6 +101,7 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
         search_path: settings.path(),
         format: &settings.format,
         user: "",
+        role: catalog::object::ids::SUPERUSER,
         database: "postgres",
         environment: settings.environment,
         table_size: &size,
@@ -118,7 +119,13 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
     }
     let statements = Default::default();
     let done = Default::default();
-    let info = Info { server, statements: &statements, cursors: Vec::new(), done: &done };
+    let info = Info {
+        server,
+        role: (catalog::object::ids::SUPERUSER, 0),
+        statements: &statements,
+        cursors: Vec::new(),
+        done: &done,
+    };
     let snapshot = tx.snapshot();
     let mut cx = ExecContext {
         engine,
@@ -131,6 +138,8 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
         hooks: &mut Nobody::default(),
         search_path: settings.path(),
         user: "",
+        role: catalog::object::ids::SUPERUSER,
+        session_user: ("", catalog::object::ids::SUPERUSER),
         database: ("postgres", catalog::object::ids::POSTGRES_DB),
         params: &[],
         tally: &mut Default::default(),
@@ -168,6 +177,10 @@ impl SessionHooks for Nobody {
 
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>> {
         Ok(None)
+    }
+
+    fn password(&mut self, _role: &str, _password: &str) -> Result<Option<String>> {
+        Err(Error::unsupported("a password in the background"))
     }
 }
 

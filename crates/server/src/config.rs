@@ -48,6 +48,11 @@ impl Config {
         Ok(Config { dir: dir.to_owned(), overrides, values: Arc::new(values) })
     }
 
+    /// The data directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Reads the files again. Settings that can't change while running keep their values, and the
     /// log says so.
     ///

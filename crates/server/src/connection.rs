@@ -14,7 +14,10 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use base::{Error, Lsn, Result, WaitEvent, err};
+use sched::SpinLock;
 use storage::Storage;
+
+use crate::door::tls::{Tls, TlsInfo, TlsStream};
 
 /// Size of an input buffer; it grows for longer messages.
 const INPUT_BYTES: usize = 64 * 1024;
@@ -73,12 +76,38 @@ pub struct Peer {
 }
 
 /// A connected, non-blocking socket. Reads and writes go through shared references.
-#[derive(Debug)]
 pub enum Socket {
     /// TCP.
     Tcp(TcpStream),
     /// Unix.
     Unix(UnixStream),
+    /// TCP with TLS. One run of a session goes on at a time, so nobody waits for the lock.
+    Tls(Arc<Socket>, Box<SpinLock<TlsStream>>, Arc<Tls>),
+}
+
+impl std::fmt::Debug for Socket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Socket({})", self.fd())
+    }
+}
+
+/// A socket that is not encrypted, or what lies below encryption.
+struct Raw<'a>(&'a Socket);
+
+impl Read for Raw<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl Write for Raw<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// `tcp_keepalives_*` and `tcp_user_timeout`; 0: the system's.
@@ -104,6 +133,7 @@ impl Socket {
                 s.set_nonblocking(true)
             }
             Socket::Unix(s) => s.set_nonblocking(true),
+            Socket::Tls(s, ..) => s.prepare(),
         }
     }
 
@@ -112,7 +142,11 @@ impl Socket {
     /// # Errors
     /// What the system does not take.
     pub fn set_patience(&self, patience: &Patience) -> std::io::Result<()> {
-        let Socket::Tcp(s) = self else { return Ok(()) };
+        let s = match self {
+            Socket::Tcp(s) => s,
+            Socket::Tls(raw, ..) => return raw.set_patience(patience),
+            Socket::Unix(_) => return Ok(()),
+        };
         let socket = socket2::SockRef::from(s);
         let seconds = |n: u64| std::time::Duration::from_secs(n);
         let mut keepalive = socket2::TcpKeepalive::new();
@@ -130,6 +164,50 @@ impl Socket {
         socket.set_tcp_user_timeout((patience.timeout_ms > 0).then_some(timeout))
     }
 
+    /// The same connection from here on encrypted.
+    ///
+    /// # Errors
+    /// When the library refuses.
+    pub fn encrypted(socket: Arc<Socket>, tls: Arc<Tls>) -> Result<Socket> {
+        Ok(Socket::Tls(socket, Box::new(SpinLock::new(TlsStream::new(&tls)?)), tls))
+    }
+
+    /// What its encryption is, if it has one.
+    pub fn tls_info(&self) -> Option<TlsInfo> {
+        match self {
+            Socket::Tls(_, stream, tls) => Some(stream.lock().info(tls)),
+            _ => None,
+        }
+    }
+
+    /// Whether encrypted bytes wait to leave.
+    fn is_pending(&self) -> bool {
+        matches!(self, Socket::Tls(_, stream, _) if stream.lock().is_pending())
+    }
+
+    /// Sends encrypted bytes that wait to leave.
+    fn flush(&self) -> std::io::Result<()> {
+        match self {
+            Socket::Tls(raw, stream, _) => stream.lock().flush(&mut Raw(raw)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until all encrypted bytes have left.
+    fn flush_wait(&self) -> Result<()> {
+        while self.is_pending() {
+            match self.flush() {
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    sched::wait_writable(self.fd(), WaitEvent::ClientClientWrite)?;
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(gone("send data to client", &e)),
+                Ok(()) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// Who is at the ends.
     pub fn peer(&self) -> Peer {
         let pair = |a: std::net::SocketAddr| (a.ip(), a.port());
@@ -138,6 +216,7 @@ impl Socket {
                 Peer { client: s.peer_addr().ok().map(pair), server: s.local_addr().ok().map(pair) }
             }
             Socket::Unix(_) => Peer { client: None, server: None },
+            Socket::Tls(s, ..) => s.peer(),
         }
     }
 
@@ -146,6 +225,7 @@ impl Socket {
         match self {
             Socket::Tcp(s) => s.as_raw_fd(),
             Socket::Unix(s) => s.as_raw_fd(),
+            Socket::Tls(s, ..) => s.fd(),
         }
     }
 
@@ -153,6 +233,7 @@ impl Socket {
         match self {
             Socket::Tcp(s) => (&mut &*s).read(buffer),
             Socket::Unix(s) => (&mut &*s).read(buffer),
+            Socket::Tls(raw, stream, _) => stream.lock().read(&mut Raw(raw), buffer),
         }
     }
 
@@ -160,6 +241,7 @@ impl Socket {
         match self {
             Socket::Tcp(s) => (&mut &*s).write(bytes),
             Socket::Unix(s) => (&mut &*s).write(bytes),
+            Socket::Tls(raw, stream, _) => stream.lock().write(&mut Raw(raw), bytes),
         }
     }
 }
@@ -243,10 +325,19 @@ impl Input {
                 Ok(0) => Ok(Fill::End),
                 Ok(count) => {
                     self.end += count;
-                    Ok(if count < room { Fill::Drained } else { Fill::More })
+                    // What is encrypted comes in pieces of its own: only the next read can tell.
+                    let all = count < room && !matches!(socket, Socket::Tls(..));
+                    Ok(if all { Fill::Drained } else { Fill::More })
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+                Err(e) if e.kind() == ErrorKind::WouldBlock && socket.is_pending() => {
+                    // The handshake goes on when its answer has left.
+                    socket.flush_wait()?;
+                    continue;
+                }
                 Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(Fill::Empty),
+                // Who ends encrypted connections without a word is as gone as others.
+                Err(e) if e.kind() == ErrorKind::UnexpectedEof => Ok(Fill::End),
                 Err(e) => Err(gone("receive data from client", &e)),
             };
         }
@@ -290,6 +381,11 @@ impl Output {
             deferred: None,
             broken: false,
         }
+    }
+
+    /// What is sent from here on goes this way.
+    pub fn set_socket(&mut self, socket: Arc<Socket>) {
+        self.socket = socket;
     }
 
     /// Takes a buffer from the worker if there is none.
@@ -393,7 +489,14 @@ impl Output {
                 Err(e) => return Err(gone("send data to client", &e)),
             }
         }
-        Ok(())
+        match self.socket.flush_wait() {
+            Err(e) if e.severity() == base::error::Severity::Error => {
+                // What is encrypted can't be taken back: the rest leaves before anything else does.
+                self.deferred.get_or_insert(e);
+                Ok(())
+            }
+            other => other,
+        }
     }
 
     /// Forgets a cancel that came too late for its statement.
@@ -406,6 +509,9 @@ impl Output {
         if !self.broken && self.wait_durable().is_ok() {
             // Whoever doesn't take it now is not told.
             let _ = self.socket.write(&self.buffer);
+            if let Socket::Tls(raw, stream, _) = &*self.socket {
+                stream.lock().close(&mut Raw(raw));
+            }
         }
         self.buffer.clear();
         self.complete = 0;

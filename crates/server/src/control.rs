@@ -44,6 +44,7 @@ pub fn init(dir: &Path) -> Result<()> {
         .hint("serve it, or choose another directory"));
     }
     Storage::create(dir)?;
+    crate::door::write_default(dir)?;
     config::write_default(dir)
 }
 

@@ -25,6 +25,7 @@ pub mod config;
 pub mod connection;
 pub mod control;
 pub mod counters;
+pub mod door;
 pub mod http;
 pub mod listener;
 pub mod log;

@@ -1,5 +1,5 @@
-//! Listening sockets: loopback TCP and Unix sockets, for now: clients are not authenticated, so only
-//! this machine may connect.
+//! Listening sockets: TCP and Unix sockets. Other machines may reach the server only when some role has a
+//! password ([`check_reach`]).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -53,7 +53,8 @@ pub fn open(settings: &Settings) -> Result<Vec<Listener>> {
             Ok(listener) => listeners.push(listener),
             // A machine without IPv6 still has its "localhost".
             Err(e)
-                if address == Ipv6Addr::LOCALHOST && e.code() != base::sqlstate::OBJECT_IN_USE => {}
+                if [Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED].map(IpAddr::V6).contains(&address)
+                    && e.code() != base::sqlstate::OBJECT_IN_USE => {}
             Err(e) => return Err(e),
         }
     }
@@ -97,28 +98,45 @@ pub fn inherited() -> Result<Vec<Listener>> {
     Ok(listeners)
 }
 
-/// The addresses that a list names, all of them loopback.
+/// The addresses that a list names.
 fn addresses(list: &str) -> Result<Vec<IpAddr>> {
     let mut all = Vec::new();
     for name in checks::split_names(list).unwrap_or_default() {
         let addresses: Vec<IpAddr> = match name.as_str() {
             "localhost" => vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
-            "*" => vec![Ipv4Addr::UNSPECIFIED.into()],
+            "*" => vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()],
             name => vec![name.parse().map_err(|_| {
                 err!(INVALID_PARAMETER_VALUE, "invalid listen address \"{name}\"")
-                    .hint("use 127.0.0.1, ::1 or localhost")
+                    .hint("use an IP address, localhost or *")
             })?],
         };
-        if let Some(open) = addresses.iter().find(|a| !a.is_loopback()) {
-            return Err(Error::unsupported(format_args!(
-                "listening on {open}, which other machines can reach, while clients are not \
-                 authenticated,"
-            ))
-            .hint("use 127.0.0.1, ::1 or localhost"));
-        }
         all.extend(addresses);
     }
     Ok(all)
+}
+
+/// Refuses sockets that other machines can reach while nobody has a password: then every rule that lets
+/// them in would let in anybody.
+///
+/// # Errors
+/// `F0000`.
+pub fn check_reach(listeners: &[Listener], catalog: &catalog::Snapshot) -> Result<()> {
+    let open = |l: &Listener| {
+        let address = l.socket.local_addr().ok()?.as_socket()?.ip();
+        (!address.is_loopback()).then_some(address)
+    };
+    let has_password = || catalog.roles().any(|r| r.login && r.password.is_some());
+    match listeners.iter().find_map(open) {
+        Some(address) if !has_password() => Err(err!(
+            CONFIG_FILE_ERROR,
+            "will not listen on {address}, which other machines can reach: no role has a password"
+        )
+        .hint(
+            "listen on 127.0.0.1 first, give a role one (ALTER ROLE postgres PASSWORD '...'), and add \
+             lines for other machines to pg_hba.conf",
+        )),
+        _ => Ok(()),
+    }
 }
 
 fn tcp(address: SocketAddr) -> Result<Listener> {
@@ -233,13 +251,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_this_machine_is_listened_to() {
+    fn addresses_are_read_from_a_list() {
         assert_eq!(addresses("127.0.0.1, ::1").unwrap().len(), 2);
         assert_eq!(addresses("localhost").unwrap().len(), 2);
         assert_eq!(addresses("").unwrap().len(), 0);
-        for open in ["0.0.0.0", "*", "127.0.0.1, 10.1.2.3", "::"] {
-            assert_eq!(addresses(open).unwrap_err().code().as_str(), "0A000", "{open}");
-        }
+        assert_eq!(addresses("*").unwrap().len(), 2);
         assert_eq!(addresses("nonsense").unwrap_err().code().as_str(), "22023");
     }
 

@@ -1,12 +1,13 @@
 //! All sessions, by number: for cancel requests, `pg_stat_activity` and shutdown.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use sched::{Interrupt, SpinLock, TaskRef, Workers};
 
 use crate::connection::Peer;
+use crate::door::tls::TlsInfo;
 
 /// Longest text of a statement that is kept for `pg_stat_activity`.
 const QUERY_BYTES: usize = 1024;
@@ -77,6 +78,8 @@ pub struct Entry {
     pub task: TaskRef,
     /// Where its client is.
     pub peer: Peer,
+    /// Its encryption, once it is known.
+    pub tls: OnceLock<TlsInfo>,
     /// Counted against `max_connections`.
     pub counted: AtomicBool,
     /// Identifier of the statement that runs, or ran last; 0: none.
@@ -210,6 +213,7 @@ impl Registry {
                 secret,
                 task,
                 peer,
+                tls: OnceLock::new(),
                 counted: AtomicBool::new(false),
                 query_id: AtomicU64::new(0),
                 xmin: AtomicU64::new(0),
@@ -260,6 +264,14 @@ impl Registry {
     /// Sessions that have said who they are.
     pub fn count(&self) -> usize {
         self.count.load(Ordering::Acquire)
+    }
+
+    /// Sessions of a role.
+    pub fn count_of(&self, role: u32) -> usize {
+        let of = |s: &SpinLock<HashMap<i32, Arc<Entry>>>| {
+            s.lock().values().filter(|e| e.activity.lock().user_oid == role).count()
+        };
+        self.shards.iter().map(of).sum()
     }
 
     /// Connections there are, whatever their state.

@@ -16,6 +16,8 @@ use sql::PlanCache;
 use crate::background::Background;
 use crate::config::{Config, Values};
 use crate::counters::Counters;
+use crate::door::Door;
+use crate::door::failures::Failures;
 use crate::http::Endpoint;
 use crate::notify::Channels;
 use crate::profiler::Profiler;
@@ -59,6 +61,12 @@ pub struct Server {
     pub http: Endpoint,
     /// When the server started.
     pub started: i64,
+    /// Who fails to log in.
+    pub failures: Failures,
+    /// Makes what is shown to roles that there are not.
+    pub mock_secret: [u8; 32],
+    /// See [`Server::door`].
+    door: Mutex<Arc<Door>>,
     config: Mutex<Config>,
     /// Grows with every reload, so that sessions notice.
     generation: AtomicU64,
@@ -85,7 +93,11 @@ impl Server {
     /// When there is no source of random numbers.
     pub fn new(engine: Engine, workers: Arc<Workers>, config: Config) -> Result<Server> {
         publish(&config);
-        let random = File::open("/dev/urandom").map_err(|e| Error::io("open /dev/urandom", &e))?;
+        let failed = |e| Error::io("open /dev/urandom", &e);
+        let mut random = File::open("/dev/urandom").map_err(failed)?;
+        let mut mock_secret = [0; 32];
+        random.read_exact(&mut mock_secret).map_err(failed)?;
+        let door = Door::load(config.dir(), &config.values.settings)?;
         engine.txn.locks.set_log(crate::log::session);
         Ok(Server {
             engine,
@@ -99,6 +111,9 @@ impl Server {
             profiler: Profiler::default(),
             http: Endpoint::default(),
             started: now(),
+            failures: Failures::default(),
+            mock_secret,
+            door: Mutex::new(WaitEvent::LWLockOther, Arc::new(door)),
             config: Mutex::new(WaitEvent::LWLockOther, config),
             generation: AtomicU64::new(1),
             stopping: AtomicBool::new(false),
@@ -117,6 +132,16 @@ impl Server {
         self.generation.load(Ordering::Acquire)
     }
 
+    /// Who may come in, and how.
+    pub fn door(&self) -> Arc<Door> {
+        self.door.lock().clone()
+    }
+
+    /// The data directory.
+    pub fn directory(&self) -> std::path::PathBuf {
+        self.config.lock().dir().to_owned()
+    }
+
     /// Reads the settings' files again.
     ///
     /// # Errors
@@ -125,6 +150,14 @@ impl Server {
         let mut config = self.config.lock();
         config.reload()?;
         publish(&config);
+        // Rules that mean nothing let nobody in or out: the old ones stay.
+        match Door::load(config.dir(), &config.values.settings) {
+            Ok(door) => *self.door.lock() = Arc::new(door),
+            Err(error) => {
+                crate::log::error(0, &error, None);
+                crate::log::info("the rules of pg_hba.conf and the certificates stay as they were");
+            }
+        }
         self.generation.fetch_add(1, Ordering::AcqRel);
         self.resizer.wake();
         Ok(())
@@ -150,6 +183,17 @@ impl Server {
         // to cancel a statement.
         let _ = (&self.random).read_exact(&mut bytes);
         i32::from_ne_bytes(bytes)
+    }
+
+    /// Random bytes.
+    ///
+    /// # Errors
+    /// When there are none.
+    pub fn random<const N: usize>(&self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        let read = (&self.random).read_exact(&mut bytes);
+        read.map_err(|e| Error::io("read /dev/urandom", &e))?;
+        Ok(bytes)
     }
 
     /// No new sessions from here on.

@@ -16,6 +16,7 @@ pub mod plan;
 mod planner;
 pub mod prepare;
 pub mod print;
+pub mod role;
 mod scan;
 mod statement;
 pub mod stored;

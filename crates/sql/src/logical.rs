@@ -30,6 +30,8 @@ pub struct Var {
     pub origin: Option<(u32, u16)>,
     /// Where the statement first names it.
     pub position: u32,
+    /// Whether the statement uses its value (and so needs the right to).
+    pub read: bool,
 }
 
 /// System columns of a table, in the order of their numbers after the ordinary ones.

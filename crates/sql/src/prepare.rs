@@ -25,6 +25,8 @@ pub struct PrepareContext<'a> {
     pub format: &'a FormatContext,
     /// The session's role name.
     pub user: &'a str,
+    /// Its oid: whose rights are checked.
+    pub role: u32,
     /// The session's database name.
     pub database: &'a str,
     /// Hash of the settings that planning reads and of the search path: [`environment`].

@@ -162,6 +162,7 @@ fn plan_with<R>(
     binder: Binder<'_>,
     f: impl FnOnce(&mut Planner<'_>) -> Result<R>,
 ) -> Result<(R, Prepared)> {
+    binder.check_rights()?;
     let cx = binder.cx;
     let mut planner = Planner::new(cx, binder.vars, binder.subqueries, binder.ctes);
     let result = f(&mut planner)?;
@@ -390,6 +391,7 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::Fetch { .. } => ("MOVE", false),
         Utility::ClosePortal(Some(_)) => ("CLOSE CURSOR", false),
         Utility::ClosePortal(None) => ("CLOSE CURSOR ALL", false),
+        Utility::Role(statement) => (statement.tag(), true),
         Utility::NoOp(_) => ("SET", false),
     }
 }

@@ -111,6 +111,7 @@ pub(crate) fn with_context<R>(f: impl FnOnce(&PrepareContext<'_>) -> R) -> R {
         search_path: &[ids::PG_CATALOG, ids::PUBLIC],
         format: &format,
         user: "postgres",
+        role: ids::SUPERUSER,
         database: "postgres",
         environment: 0,
         table_size: &size,

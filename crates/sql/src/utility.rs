@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base::Oid;
 
 use crate::plan::{Plan, Prepared};
+use crate::role::{RoleRef, RoleStatement};
 
 /// A qualified name as written.
 #[derive(Clone, Debug, PartialEq)]
@@ -307,7 +308,7 @@ pub enum AlterTable {
     /// SET (fillfactor = …).
     SetOptions(Vec<(String, String)>),
     /// OWNER TO.
-    Owner(String),
+    Owner(RoleRef),
 }
 
 /// COPY's options.
@@ -576,6 +577,8 @@ pub enum Utility {
     CreateSchema {
         /// Name.
         name: String,
+        /// AUTHORIZATION.
+        owner: Option<RoleRef>,
         /// IF NOT EXISTS.
         if_not_exists: bool,
     },
@@ -671,6 +674,8 @@ pub enum Utility {
     },
     /// CLOSE cursor or ALL (None).
     ClosePortal(Option<String>),
+    /// Roles and rights.
+    Role(RoleStatement),
     /// A statement that does nothing but is accepted, with a notice's text if any.
     NoOp(Option<String>),
 }

@@ -5,6 +5,7 @@
 //! * [`startup`] reads what a client says before the protocol proper begins;
 //! * [`frontend`] names the messages of a running session; each family has a file that decodes it
 //!   ([`query`], [`extended`], [`copy`]);
+//! * [`scram`] and [`password`] are how a client shows who it is;
 //! * [`response`], [`rows`], [`copy`] and [`auth`] append the server's messages to a buffer.
 //!
 //! Input is decoded in place: a decoded message borrows from the bytes it came in. Whatever breaks
@@ -16,10 +17,13 @@ pub mod copy;
 pub mod extended;
 pub mod frame;
 pub mod frontend;
+pub mod fuzz;
+pub mod password;
 pub mod query;
 pub mod reader;
 pub mod response;
 pub mod rows;
+pub mod scram;
 pub mod startup;
 pub mod writer;
 

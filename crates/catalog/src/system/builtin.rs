@@ -5,7 +5,10 @@ use types::func::{CastContext, CastMethod, Volatility};
 use types::{Datum, TypeIo, func, oids};
 
 use super::SystemCx;
+use super::roles::acl_datum;
 use super::row::{Row, array, oid, row};
+use crate::acl::Rights;
+use crate::object::AclKind;
 use crate::object::ids::{PG_CATALOG, SUPERUSER};
 
 type Rows = Result<Vec<Vec<Datum>>>;
@@ -102,7 +105,16 @@ fn proc_row(id: Oid, name: &str, args: &[Oid], result: Oid, kind: char) -> Row {
         .set("prosrc", name)
 }
 
-pub(super) fn pg_proc(_cx: &SystemCx<'_>) -> Rows {
+/// The rights on a function, when not everybody may call it.
+fn function_acl(cx: &SystemCx<'_>, id: u32) -> Datum {
+    if cx.catalog.acl(AclKind::Function, id, 0).is_none() && !crate::acl::is_restricted(id) {
+        return Datum::Null;
+    }
+    let rights = Rights { catalog: cx.catalog, database: cx.database };
+    acl_datum(cx, &rights.items(AclKind::Function, id))
+}
+
+pub(super) fn pg_proc(cx: &SystemCx<'_>) -> Rows {
     let function = |f: &func::FunctionRow| {
         let variadic = if f.variadic { f.args.last().map_or(0, |a| a.0) } else { 0 };
         proc_row(f.oid, f.name, f.args, f.result, 'f')
@@ -110,6 +122,7 @@ pub(super) fn pg_proc(_cx: &SystemCx<'_>) -> Rows {
             .set("proisstrict", f.strict)
             .set("proretset", f.returns_set)
             .set("pronargdefaults", f.defaults.len() as i16)
+            .set("proacl", function_acl(cx, f.oid.0))
             .set(
                 "provolatile",
                 match f.volatility {

@@ -7,6 +7,7 @@
 
 mod builtin;
 mod relations;
+mod roles;
 pub mod row;
 mod schema;
 mod sequences;
@@ -34,6 +35,8 @@ pub struct SystemCx<'a> {
     pub server: &'a dyn ServerInfo,
     /// The session's database.
     pub database: Id,
+    /// The session's role.
+    pub role: Id,
     /// Equality conditions on columns known when the scan starts: (column number from 0, value).
     /// A function may use them to compute fewer rows; the scan filters in any case.
     pub equal: &'a [(u16, Datum)],
@@ -69,6 +72,29 @@ pub struct SystemTable {
     pub rows: &'static RowsFn,
 }
 
+impl SystemTable {
+    /// Whether only superusers may read it unless somebody grants it.
+    pub fn is_secret(&self) -> bool {
+        matches!(
+            self.name,
+            "pg_authid"
+                | "pg_shadow"
+                | "pg_hba_file_rules"
+                | "pg_ident_file_mappings"
+                | "pg_file_settings"
+                | "pg_config"
+                | "pg_statistic"
+                | "pg_statistic_ext_data"
+                | "pg_largeobject"
+                | "pg_user_mapping"
+                | "pg_subscription"
+                | "pg_replication_origin_status"
+                | "pg_backend_memory_contexts"
+                | "pg_shmem_allocations"
+        )
+    }
+}
+
 /// A function that computes a table's rows.
 pub type RowsFn = dyn Fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>> + Sync;
 
@@ -77,9 +103,19 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
     Some(match name {
         "pg_namespace" => schema::pg_namespace,
         "pg_database" => schema::pg_database,
-        "pg_authid" => schema::pg_authid,
-        "pg_roles" => schema::pg_roles,
-        "pg_user" => schema::pg_user,
+        "pg_authid" => roles::pg_authid,
+        "pg_roles" => roles::pg_roles,
+        "pg_user" => roles::pg_user,
+        "pg_shadow" => roles::pg_shadow,
+        "pg_group" => roles::pg_group,
+        "pg_auth_members" => roles::pg_auth_members,
+        "pg_db_role_setting" => roles::pg_db_role_setting,
+        "pg_default_acl" => roles::pg_default_acl,
+        "enabled_roles" => roles::info_enabled_roles,
+        "applicable_roles" => roles::info_applicable_roles,
+        "table_privileges" => roles::info_table_privileges,
+        "role_table_grants" => roles::info_role_table_grants,
+        "column_privileges" => roles::info_column_privileges,
         "pg_tablespace" => schema::pg_tablespace,
         "pg_am" => schema::pg_am,
         "pg_language" => schema::pg_language,
@@ -242,6 +278,7 @@ mod tests {
             settings: &settings,
             server: &NoServer,
             database: ids::POSTGRES_DB,
+            role: ids::SUPERUSER,
             equal: &[],
         };
         assert!(tables().len() > 140);

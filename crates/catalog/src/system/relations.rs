@@ -3,11 +3,12 @@
 use base::Result;
 use types::{Datum, TypeIo, oids};
 
+use super::roles::{stored_acl, system_acl};
 use super::row::{Row, array, oid, row};
 use super::{SystemCx, SystemTable};
 use crate::object::ids::{BTREE_AM, HEAP_AM, PG_CATALOG};
 use crate::object::{
-    CheckOption, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id, Index, Sequence,
+    AclKind, CheckOption, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id, Index, Sequence,
     Table, TableKind,
 };
 
@@ -79,6 +80,7 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
         .set("relhastriggers", foreign)
         .set("relreplident", if t.kind == TableKind::View { 'n' } else { 'd' })
         .set("reloptions", options(&view_options(t)))
+        .set("relacl", stored_acl(cx, AclKind::Table, t.oid, 0))
         .done()
 }
 
@@ -101,11 +103,14 @@ fn sequence_class(cx: &SystemCx<'_>, s: &Sequence) -> Vec<Datum> {
         .set("relkind", 'S')
         .set("relpersistence", if s.unlogged { 'u' } else { 'p' })
         .set("relnatts", 3i16)
+        .set("relacl", stored_acl(cx, AclKind::Sequence, s.oid, 0))
         .done()
 }
 
 fn index_class(cx: &SystemCx<'_>, i: &Index) -> Vec<Datum> {
+    let owner = cx.catalog.table(i.table).map_or(0, |t| t.owner);
     class_row(cx, i.oid, &i.name, i.schema, i.rel)
+        .set("relowner", oid(owner))
         .set("relam", oid(BTREE_AM))
         .set("relkind", 'i')
         .set("relnatts", (i.columns.len() + i.include.len()) as i16)
@@ -117,6 +122,7 @@ fn system_class(cx: &SystemCx<'_>, t: &SystemTable) -> Vec<Datum> {
     class_row(cx, t.oid.0, t.name, t.schema, 0)
         .set("relam", oid(if t.is_view { 0 } else { HEAP_AM }))
         .set("relkind", if t.is_view { 'v' } else { 'r' })
+        .set("relacl", system_acl(cx, t.oid.0))
         .set("relnatts", t.columns.len() as i16)
         .done()
 }
@@ -163,7 +169,7 @@ const SYSTEM_COLUMNS: [(&str, i16, base::Oid); 6] = [
     ("ctid", -1, oids::TID),
 ];
 
-fn table_attributes(t: &Table, out: &mut Vec<Vec<Datum>>) {
+fn table_attributes(cx: &SystemCx<'_>, t: &Table, out: &mut Vec<Vec<Datum>>) {
     for (name, number, ty) in SYSTEM_COLUMNS {
         out.push(attribute(t.oid, number, name, ty.0, -1).set("attnotnull", true).done());
     }
@@ -185,6 +191,7 @@ fn table_attributes(t: &Table, out: &mut Vec<Vec<Datum>>) {
                 )
                 .set("attgenerated", Datum::Char(if c.generated { b's' } else { 0 }))
                 .set("atthasmissing", c.missing.is_some())
+                .set("attacl", stored_acl(cx, AclKind::Table, t.oid, number as u16))
         };
         out.push(one.done());
     }
@@ -226,7 +233,7 @@ pub(super) fn pg_attribute(cx: &SystemCx<'_>) -> Rows {
             out.push(attribute(t.oid.0, i as i16 + 1, name, ty.0, -1).done());
         }
     }
-    cx.catalog.tables().filter(|t| take(t.oid)).for_each(|t| table_attributes(t, &mut out));
+    cx.catalog.tables().filter(|t| take(t.oid)).for_each(|t| table_attributes(cx, t, &mut out));
     cx.catalog.indexes().filter(|i| take(i.oid)).for_each(|i| index_attributes(cx, i, &mut out));
     for s in cx.catalog.sequences().filter(|s| take(s.oid)) {
         let columns =

@@ -4,7 +4,9 @@ use base::{Oid, Result};
 use types::Datum;
 
 use super::SystemCx;
-use super::row::{Row, array, oid, row};
+use super::roles::stored_acl;
+use super::row::{oid, row};
+use crate::object::AclKind;
 use crate::object::ids::{BTREE_AM, HEAP_AM, PG_CATALOG, PG_DEFAULT, SUPERUSER};
 
 type Rows = Result<Vec<Vec<Datum>>>;
@@ -15,15 +17,10 @@ pub(super) fn pg_namespace(cx: &SystemCx<'_>) -> Rows {
             .set("oid", oid(s.oid))
             .set("nspname", s.name.as_str())
             .set("nspowner", oid(s.owner))
+            .set("nspacl", stored_acl(cx, AclKind::Schema, s.oid, 0))
             .done()
     };
     Ok(cx.catalog.schemas().map(|s| one(s)).collect())
-}
-
-/// The rights that PostgreSQL's initdb gives on templates.
-fn template_acl() -> Datum {
-    let items = ["=c/postgres", "postgres=CTc/postgres"].map(|t| Datum::Text(t.into()));
-    array(types::oids::ACLITEM, 1, items.to_vec())
 }
 
 pub(super) fn pg_database(cx: &SystemCx<'_>) -> Rows {
@@ -42,48 +39,10 @@ pub(super) fn pg_database(cx: &SystemCx<'_>) -> Rows {
             .set("dattablespace", oid(PG_DEFAULT))
             .set("datcollate", "C.UTF-8")
             .set("datctype", "C.UTF-8")
-            .set("datacl", if d.template { template_acl() } else { Datum::Null })
+            .set("datacl", stored_acl(cx, AclKind::Database, d.oid, 0))
             .done()
     };
     Ok(cx.catalog.databases().map(|d| one(d)).collect())
-}
-
-fn role(table: &'static str, prefix: &str, r: &crate::object::Role) -> Row {
-    let name = |suffix: &str| format!("{prefix}{suffix}");
-    let mut out = row(PG_CATALOG, table).set("oid", oid(r.oid));
-    for (suffix, value) in [
-        ("super", r.superuser),
-        ("inherit", true),
-        ("createrole", r.superuser),
-        ("createdb", r.superuser),
-        ("canlogin", r.login),
-        ("replication", r.superuser),
-        ("bypassrls", r.superuser),
-    ] {
-        out = out.set(&name(suffix), value);
-    }
-    out.set(&name("name"), r.name.as_str()).set(&name("connlimit"), -1)
-}
-
-pub(super) fn pg_authid(cx: &SystemCx<'_>) -> Rows {
-    Ok(cx.catalog.roles().map(|r| role("pg_authid", "rol", r).done()).collect())
-}
-
-pub(super) fn pg_roles(cx: &SystemCx<'_>) -> Rows {
-    let one = |r: &crate::object::Role| role("pg_roles", "rol", r).set("rolpassword", "********");
-    Ok(cx.catalog.roles().map(|r| one(r).done()).collect())
-}
-
-pub(super) fn pg_user(cx: &SystemCx<'_>) -> Rows {
-    let one = |r: &crate::object::Role| {
-        row(PG_CATALOG, "pg_user")
-            .set("usename", r.name.as_str())
-            .set("usesysid", oid(r.oid))
-            .fill(&["usecreatedb", "usesuper", "userepl", "usebypassrls"], Datum::Bool(r.superuser))
-            .set("passwd", "********")
-            .done()
-    };
-    Ok(cx.catalog.roles().map(|r| one(r)).collect())
 }
 
 pub(super) fn pg_tablespace(_cx: &SystemCx<'_>) -> Rows {

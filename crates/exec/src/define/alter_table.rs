@@ -8,9 +8,10 @@ use txn::LockMode;
 use super::depend::{self, Item};
 use super::inner::{expression_value, qualified};
 use super::{
-    constraint, create_table, identity, inner, notice, open_table, refresh, rewrite, sequence,
+    constraint, create_table, identity, inner, notice, open_owned, refresh, rewrite, sequence,
 };
 use crate::context::ExecContext;
+use crate::rights;
 use crate::session::quote_identifier;
 
 /// ALTER TABLE.
@@ -20,7 +21,7 @@ pub fn run(
     steps: &[AlterTable],
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
-    let table = match open_table(cx, name, LockMode::AccessExclusive) {
+    let table = match open_owned(cx, name, LockMode::AccessExclusive) {
         Err(error) if if_exists && error.code() == base::sqlstate::UNDEFINED_TABLE => {
             let message = format!("relation \"{}\" does not exist, skipping", name.name);
             notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
@@ -93,15 +94,16 @@ fn run_step(step: &AlterTable, id: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             constraint::alter(cx, id, name, *deferrable, *deferred)
         }
         AlterTable::Owner(role) => {
-            let view = cx.catalog_tx.view();
-            let owner = view
-                .roles()
-                .find(|r| r.name == *role)
-                .ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{role}\" does not exist"))?
-                .oid;
-            let mut table = refresh(cx, id)?;
-            table.owner = owner;
-            put(cx, table)
+            let owner = rights::role(cx, role)?;
+            let table = refresh(cx, id)?;
+            if table.owner == owner {
+                return Ok(());
+            }
+            rights::require_membership(cx, owner)?;
+            if !rights::is_superuser(cx) {
+                rights::require_creation(cx, owner, table.schema)?;
+            }
+            super::role::reassign_table(table, owner, cx)
         }
     }
 }

@@ -3,10 +3,11 @@
 use base::{Error, Result, err};
 use catalog::object::Comment;
 use catalog::snapshot::Relation;
-use catalog::{Object, Snapshot};
+use catalog::{AclKind, Object, Snapshot};
 use sql::utility::Name;
 
 use crate::context::ExecContext;
+use crate::rights;
 
 /// The object's oid and the column's number.
 fn target(
@@ -62,8 +63,58 @@ fn target(
             })?;
             Ok((database.oid, 0))
         }
+        "ROLE" => {
+            let role = view.role_named(&object.name).ok_or_else(|| {
+                err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", object.name)
+            })?;
+            Ok((role.oid, 0))
+        }
         other => Err(Error::unsupported(format!("COMMENT ON {other}"))),
     }
+}
+
+/// Only owners comment. A constraint's owner is its table's.
+fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let (kind, object, word, name) = match kind {
+        "SCHEMA" => {
+            let name = view.schema(object).map_or("", |s| s.name.as_str());
+            (AclKind::Schema, object, "schema", name)
+        }
+        "DATABASE" => {
+            let name = view.database(object).map_or("", |d| d.name.as_str());
+            (AclKind::Database, object, "database", name)
+        }
+        "ROLE" => return check_role(object, cx),
+        kind => {
+            let has = |t: &&std::sync::Arc<catalog::Table>| {
+                t.oid == object
+                    || t.indexes.contains(&object)
+                    || t.constraints.iter().any(|c| c.oid == object)
+            };
+            let Some(table) = view.tables().find(has) else { return Ok(()) };
+            let word = match kind {
+                "COLUMN" | "CONSTRAINT" => "relation",
+                "INDEX" => "index",
+                _ => "table",
+            };
+            let name = view.index(object).map_or(table.name.as_str(), |i| i.name.as_str());
+            (AclKind::Table, table.oid, word, name)
+        }
+    };
+    rights::require_owner(cx, kind, object, word, name)
+}
+
+fn check_role(role: u32, cx: &mut ExecContext<'_>) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let questions = rights::of(cx, &view);
+    let boss = view.role(role).is_some_and(|r| r.superuser);
+    let creates = view.role(cx.role).is_some_and(|r| r.createrole);
+    if questions.is_superuser(cx.role) || (creates && !boss) || questions.is_admin(cx.role, role) {
+        return Ok(());
+    }
+    let message = if boss { "must be superuser" } else { "must have CREATEROLE privilege" };
+    Err(err!(INSUFFICIENT_PRIVILEGE, "{message}"))
 }
 
 /// COMMENT ON.
@@ -76,6 +127,7 @@ pub fn run(
 ) -> Result<()> {
     let view = cx.catalog_tx.view();
     let (object, column) = target(&view, cx.search_path, kind, object, column)?;
+    check_owner(kind, object, cx)?;
     let old = view.comments().find(|c| c.object == object && c.column == column);
     match (text.filter(|t| !t.is_empty()), old) {
         (None, None) => Ok(()),

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, err};
+use catalog::acl::privilege;
 use catalog::{
-    Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Index, IndexColumn, Object, Table,
+    AclKind, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Index, IndexColumn, Object, Table,
 };
 use sql::utility::{ConstraintDef, ConstraintDefKind};
 use txn::LockMode;
@@ -12,6 +13,7 @@ use txn::LockMode;
 use super::inner::{qualified, query};
 use super::{create_index, name, refresh};
 use crate::context::ExecContext;
+use crate::rights;
 use crate::session::quote_identifier;
 use crate::table::TableHandle;
 
@@ -429,6 +431,20 @@ fn comparable(a: Oid, b: Oid) -> bool {
         || implicit(b, a)
 }
 
+/// Who refers to a table needs the right to, on the table or on the columns.
+fn check_reference(cx: &mut ExecContext<'_>, parent: &Table, columns: &[u16]) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let rights = rights::of(cx, &view);
+    let on_column = |n: &u16| {
+        rights.held_on_column(cx.role, parent.oid, *n).privileges & privilege::REFERENCES != 0
+    };
+    if !columns.is_empty() && columns.iter().all(on_column) {
+        return Ok(());
+    }
+    let (id, name) = (parent.oid, parent.name.as_str());
+    rights::require(cx, AclKind::Table, id, privilege::REFERENCES, name)
+}
+
 fn foreign_key(
     cx: &mut ExecContext<'_>,
     mut table: Table,
@@ -466,6 +482,7 @@ fn foreign_key(
         numbers.push(number);
     }
     let (targets, index) = referred(cx, &parent, referenced)?;
+    check_reference(cx, &parent, &targets)?;
     if targets.len() != numbers.len() {
         base::bail!(
             INVALID_FOREIGN_KEY,

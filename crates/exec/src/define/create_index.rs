@@ -5,8 +5,9 @@ use catalog::{Index, IndexColumn, KeyExpression, Object, Table};
 use sql::utility::{IndexKey, Utility};
 use txn::LockMode;
 
-use super::{index_build, name, notice, open_table, refresh};
+use super::{index_build, name, notice, open_owned, refresh};
 use crate::context::ExecContext;
+use crate::rights;
 
 /// Columns of a key, at most.
 const MAX_KEYS: usize = 32;
@@ -28,7 +29,8 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
     else {
         return Err(base::Error::internal("not a CREATE INDEX"));
     };
-    let table = open_table(cx, table, LockMode::Share)?;
+    let table = open_owned(cx, table, LockMode::Share)?;
+    rights::require_creation(cx, cx.role, table.schema)?;
     if table.kind == catalog::TableKind::View {
         return Err(base::err!(
             WRONG_OBJECT_TYPE,

@@ -1,13 +1,28 @@
 //! CREATE SCHEMA.
 
 use base::Result;
-use catalog::{Object, Schema};
+use catalog::acl::privilege;
+use catalog::{AclKind, Object, Schema};
+use sql::role::RoleRef;
 
-use super::{create_table, name, notice};
+use super::{name, notice};
 use crate::context::ExecContext;
+use crate::rights;
 
 /// CREATE SCHEMA.
-pub fn run(schema: &str, if_not_exists: bool, cx: &mut ExecContext<'_>) -> Result<()> {
+pub fn run(
+    schema: &str,
+    owner: Option<&RoleRef>,
+    if_not_exists: bool,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let owner = match owner {
+        Some(owner) => rights::role(cx, owner)?,
+        None => cx.role,
+    };
+    let (database, id) = cx.database;
+    rights::require(cx, AclKind::Database, id, privilege::CREATE, database)?;
+    rights::require_membership(cx, owner)?;
     if schema.starts_with("pg_") {
         return Err(base::err!(RESERVED_NAME, "unacceptable schema name \"{schema}\"")
             .detail("The prefix \"pg_\" is reserved for system schemas."));
@@ -22,7 +37,7 @@ pub fn run(schema: &str, if_not_exists: bool, cx: &mut ExecContext<'_>) -> Resul
         return Ok(());
     }
     let oid = cx.engine.txn.next_oid()?;
-    let owner = create_table::owner(cx);
     let object = Object::Schema(Schema { oid, name: schema.to_owned(), owner });
-    cx.catalog_tx.put(cx.tx, object)
+    cx.catalog_tx.put(cx.tx, object)?;
+    rights::begin(cx, AclKind::Schema, oid, owner, 0)
 }

@@ -1,8 +1,7 @@
 //! CREATE TABLE.
 
 use base::{RelId, Result, err};
-use catalog::object::ids;
-use catalog::{Column, Object, Table, TableKind};
+use catalog::{AclKind, Column, Object, Table, TableKind};
 use sql::utility::{ColumnDef, Persistence, Utility};
 use types::row::MAX_COLUMNS;
 
@@ -42,12 +41,6 @@ fn check_columns(columns: &[ColumnDef]) -> Result<()> {
     Ok(())
 }
 
-/// The role's oid.
-pub fn owner(cx: &mut ExecContext<'_>) -> u32 {
-    let view = cx.catalog_tx.view();
-    view.roles().find(|r| r.name == cx.user).map_or(ids::SUPERUSER, |r| r.oid)
-}
-
 /// Makes an empty table's files and its object. None: it exists already, and that is fine.
 ///
 /// # Errors
@@ -77,7 +70,7 @@ pub fn create(
         oid,
         name: table_name.name.clone(),
         schema,
-        owner: owner(cx),
+        owner: cx.role,
         kind: TableKind::Table,
         rel: rel.0,
         columns,
@@ -90,6 +83,7 @@ pub fn create(
         ..Table::default()
     };
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
+    crate::rights::begin(cx, AclKind::Table, oid, cx.role, schema)?;
     Ok(Some(table))
 }
 

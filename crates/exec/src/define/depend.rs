@@ -536,6 +536,7 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
             put(cx, table)
         }
         Item::Column(table, n) => {
+            crate::rights::forget_column(cx, table, n)?;
             let mut table = refresh(cx, table)?;
             let column = &mut table.columns[usize::from(n) - 1];
             *column = catalog::Column {

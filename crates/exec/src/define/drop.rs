@@ -4,13 +4,14 @@ use std::collections::HashSet;
 
 use base::{Error, RelId, Result, err};
 use catalog::snapshot::Relation;
-use catalog::{ConstraintKind, Object, TableKind};
+use catalog::{AclKind, ConstraintKind, Object, TableKind};
 use sql::utility::Name;
 use txn::LockMode;
 
 use super::depend::{self, Item, drop_items};
 use super::{lock, notice, refresh};
 use crate::context::ExecContext;
+use crate::rights;
 
 /// DROP.
 pub fn run(
@@ -55,6 +56,7 @@ fn find(cx: &mut ExecContext<'_>, name: &Name) -> Result<Option<Relation>> {
             view.relation(cx.search_path, name.schema.as_deref(), &name.name)
         };
         let Some(first) = found(cx) else { return Ok(None) };
+        check_owner(cx, &first)?;
         if let Relation::Index(index) = &first {
             lock(cx, index.table, LockMode::AccessExclusive)?;
         }
@@ -64,6 +66,21 @@ fn find(cx: &mut ExecContext<'_>, name: &Name) -> Result<Option<Relation>> {
             return Ok(again);
         }
     }
+}
+
+/// Relations are dropped by their owner or that of their schema.
+fn check_owner(cx: &mut ExecContext<'_>, relation: &Relation) -> Result<()> {
+    let (kind, id, schema, name) = match relation {
+        Relation::Table(t) => (AclKind::Table, t.oid, t.schema, t.name.as_str()),
+        Relation::Index(i) => (AclKind::Table, i.table, i.schema, i.name.as_str()),
+        Relation::Sequence(s) => (AclKind::Sequence, s.oid, s.schema, s.name.as_str()),
+    };
+    let view = cx.catalog_tx.view();
+    if rights::of(cx, &view).owns(cx.role, AclKind::Schema, schema) {
+        return Ok(());
+    }
+    let word = kind_of(relation).0.to_lowercase();
+    rights::require_owner(cx, kind, id, &word, name)
 }
 
 /// The word for what a relation is, with its article, and the hint of a DROP that took it for
@@ -251,6 +268,7 @@ pub fn remove_index(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
 /// # Errors
 /// Those of the catalog.
 pub fn remove_comments(cx: &mut ExecContext<'_>, object: u32) -> Result<()> {
+    rights::forget(cx, object)?;
     let view = cx.catalog_tx.view();
     let ids: Vec<u32> = view.comments().filter(|c| c.object == object).map(|c| c.oid).collect();
     ids.into_iter().try_for_each(|id| cx.catalog_tx.remove(cx.tx, id))

@@ -55,6 +55,8 @@ pub fn with_context<R>(cx: &mut ExecContext<'_>, f: impl FnOnce(&PrepareContext<
         search_path: cx.search_path,
         format: cx.format,
         user: cx.user,
+        // The statement around it has been checked.
+        role: catalog::object::ids::SUPERUSER,
         database: cx.database.0,
         environment: 0,
         table_size: &table_size,
@@ -97,6 +99,8 @@ pub fn run_prepared(
         hooks: &mut *cx.hooks,
         search_path: cx.search_path,
         user: cx.user,
+        role: cx.role,
+        session_user: cx.session_user,
         database: cx.database,
         params: &[],
         tally: &mut *cx.tally,

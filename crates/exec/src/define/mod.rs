@@ -21,6 +21,7 @@ mod rename;
 mod rewrite;
 mod sequence;
 mod set_schema;
+mod role;
 mod truncate;
 mod types;
 mod view;
@@ -35,7 +36,7 @@ use sql::utility::{Name, Utility};
 use txn::{LockMode, LockTag, LockWait};
 
 use crate::context::{ExecContext, Outcome, RowSink};
-use crate::{copy, explain, maintain};
+use crate::{copy, explain, maintain, rights};
 
 pub use inner::{check_expressions, default_value};
 pub use rewrite::rewrite;
@@ -69,9 +70,10 @@ pub fn run(
         }
         Utility::CreateTableAs { .. } => return create_table_as::run(utility, cx),
         Utility::CreateIndex { .. } => create_index::run(utility, cx)?,
-        Utility::CreateSchema { name, if_not_exists } => {
-            create_schema::run(name, *if_not_exists, cx)?;
+        Utility::CreateSchema { name, owner, if_not_exists } => {
+            create_schema::run(name, owner.as_ref(), *if_not_exists, cx)?;
         }
+        Utility::Role(statement) => role::run(statement, cx)?,
         Utility::Drop { kind, names, if_exists, cascade } => {
             drop::run(kind, names, *if_exists, *cascade, cx)?;
         }
@@ -98,7 +100,16 @@ pub fn run(
             return explain::run(statement, options, cx, sink);
         }
         Utility::LockTable { tables, mode, nowait } => lock_tables(tables, *mode, *nowait, cx)?,
-        Utility::Checkpoint => cx.engine.storage.checkpoint()?,
+        Utility::Checkpoint => {
+            let view = cx.catalog_tx.view();
+            if !rights::of(cx, &view).has_rights_of(cx.role, catalog::object::ids::CHECKPOINT) {
+                base::bail!(
+                    INSUFFICIENT_PRIVILEGE,
+                    "must be superuser or have privileges of pg_checkpoint to do CHECKPOINT"
+                );
+            }
+            cx.engine.storage.checkpoint()?;
+        }
         _ => return Err(Error::internal("the session's statement reached the executor")),
     }
     faults::reach(Fault::Define)?;
@@ -121,17 +132,44 @@ pub fn lock(cx: &ExecContext<'_>, relation: u32, mode: LockMode) -> Result<()> {
 /// # Errors
 /// `42P01`, `42809`, those of locking.
 pub fn open_table(cx: &mut ExecContext<'_>, name: &Name, mode: LockMode) -> Result<Arc<Table>> {
+    open_if(cx, name, mode, |_, _| Ok(()))
+}
+
+/// As [`open_table`], for the table's owner: who may not change it does not wait for it, nor make others
+/// wait.
+///
+/// # Errors
+/// And `42501`.
+pub fn open_owned(cx: &mut ExecContext<'_>, name: &Name, mode: LockMode) -> Result<Arc<Table>> {
+    open_if(cx, name, mode, rights::require_table_owner)
+}
+
+/// As [`open_table`], if the check has nothing against it.
+///
+/// # Errors
+/// And the check's.
+pub fn open_if(
+    cx: &mut ExecContext<'_>,
+    name: &Name,
+    mode: LockMode,
+    check: impl Fn(&mut ExecContext<'_>, &Table) -> Result<()>,
+) -> Result<Arc<Table>> {
     loop {
-        let table = find_table(cx, name)?;
+        let table = named_table(cx, name)?;
+        check(cx, &table)?;
         lock(cx, table.oid, mode)?;
-        let again = find_table(cx, name)?;
+        let again = named_table(cx, name)?;
         if again.oid == table.oid {
             return Ok(again);
         }
     }
 }
 
-fn find_table(cx: &mut ExecContext<'_>, name: &Name) -> Result<Arc<Table>> {
+/// The table with this name, not locked.
+///
+/// # Errors
+/// `42P01`, `42809`.
+pub fn named_table(cx: &mut ExecContext<'_>, name: &Name) -> Result<Arc<Table>> {
     let view = cx.catalog_tx.view();
     let schema = name.schema.as_deref();
     view.expect_table(cx.search_path, schema, &name.name).map_err(|error| {
@@ -184,6 +222,23 @@ pub fn notice(cx: &mut ExecContext<'_>, code: base::SqlState, message: String) {
     cx.hooks.notice("NOTICE", Error::new(code, message));
 }
 
+/// Rights that allow a lock: those to change the table, or with the weaker modes less.
+fn check_lock(cx: &mut ExecContext<'_>, table: &Table, mode: LockMode) -> Result<()> {
+    use catalog::acl::privilege as p;
+    let change = p::UPDATE | p::DELETE | p::TRUNCATE;
+    let enough = match mode {
+        LockMode::AccessShare => p::SELECT | change,
+        LockMode::RowExclusive => p::INSERT | change,
+        _ => change,
+    };
+    let view = cx.catalog_tx.view();
+    let held = rights::of(cx, &view).held(cx.role, catalog::AclKind::Table, table.oid);
+    if held.privileges & enough != 0 {
+        return Ok(());
+    }
+    Err(catalog::acl::denied("table", &table.name))
+}
+
 /// LOCK TABLE.
 fn lock_tables(
     tables: &[Name],
@@ -192,11 +247,13 @@ fn lock_tables(
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
     for name in tables {
+        let check = |cx: &mut ExecContext<'_>, table: &Table| check_lock(cx, table, mode);
         if !nowait {
-            open_table(cx, name, mode)?;
+            open_if(cx, name, mode, check)?;
             continue;
         }
-        let table = find_table(cx, name)?;
+        let table = named_table(cx, name)?;
+        check(cx, &table)?;
         let locks = &cx.tx.manager().locks;
         let tag = LockTag::Relation(Oid(table.oid));
         if !locks.lock(cx.tx.locks(), tag, mode, LockWait::Try)? {

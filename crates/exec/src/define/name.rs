@@ -27,6 +27,16 @@ pub fn creation_schema(
 ) -> Result<u32> {
     use catalog::object::ids;
     if let Some(schema) = temporary_schema(cx, name, persistence)? {
+        let view = cx.catalog_tx.view();
+        let (database, id) = cx.database;
+        let rights = crate::rights::of(cx, &view);
+        let (kind, right) = (catalog::AclKind::Database, catalog::acl::privilege::TEMPORARY);
+        if !rights.may(cx.role, kind, id, right) {
+            base::bail!(
+                INSUFFICIENT_PRIVILEGE,
+                "permission denied to create temporary tables in database \"{database}\""
+            );
+        }
         return Ok(schema);
     }
     let view = cx.catalog_tx.view();
@@ -56,6 +66,7 @@ pub fn creation_schema(
             name.name
         );
     }
+    crate::rights::require_creation(cx, cx.role, schema).map_err(|e| e.at(name.position))?;
     Ok(schema)
 }
 
@@ -88,7 +99,7 @@ fn temporary_schema(
     if !meant {
         return Ok(None);
     }
-    let owner = super::create_table::owner(cx);
+    let owner = cx.role;
     cx.catalog_tx.make_temporary_schema(owner).map(Some)
 }
 

@@ -1,14 +1,16 @@
 //! ALTER … RENAME.
 
 use base::{Error, Result, err};
+use catalog::acl::privilege;
 use catalog::snapshot::Relation;
-use catalog::{ConstraintKind, Index, Object, Schema, Sequence, Table};
+use catalog::{AclKind, ConstraintKind, Index, Object, Schema, Sequence, Table};
 use sql::utility::Name;
 use txn::LockMode;
 
 use super::inner::with_context;
-use super::{create_table, lock, name, open_table, refresh, view};
+use super::{create_table, lock, name, open_owned, refresh, view};
 use crate::context::ExecContext;
+use crate::rights;
 
 /// ALTER TABLE, INDEX, SCHEMA … RENAME [COLUMN, CONSTRAINT] TO.
 pub fn run(
@@ -35,6 +37,8 @@ fn relation(old: &Name, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
     match view.relation(cx.search_path, schema, &old.name) {
         None => Err(view.missing_relation(schema, &old.name)),
         Some(Relation::Table(table)) => {
+            rights::require_table_owner(cx, &table)?;
+            rights::require_creation(cx, cx.role, table.schema)?;
             lock(cx, table.oid, LockMode::AccessExclusive)?;
             let mut table = refresh(cx, table.oid)?;
             name::reserve_relation(cx, table.schema, to)?;
@@ -48,6 +52,9 @@ fn relation(old: &Name, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
             cx.catalog_tx.put(cx.tx, Object::Sequence(Box::new(renamed)))
         }
         Some(Relation::Index(index)) => {
+            let (kind, table) = (AclKind::Table, index.table);
+            rights::require_owner(cx, kind, table, "index", &index.name)?;
+            rights::require_creation(cx, cx.role, index.schema)?;
             lock(cx, index.table, LockMode::ShareUpdateExclusive)?;
             rename_index(&index, to, cx)
         }
@@ -77,6 +84,9 @@ fn schema(old: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
     let schema = view
         .schema_named(old)
         .ok_or_else(|| err!(UNDEFINED_SCHEMA, "schema \"{old}\" does not exist"))?;
+    rights::require_owner(cx, AclKind::Schema, schema.oid, "schema", old)?;
+    let (database, id) = cx.database;
+    rights::require(cx, AclKind::Database, id, privilege::CREATE, database)?;
     if view.schema_named(to).is_some() {
         base::bail!(DUPLICATE_SCHEMA, "schema \"{to}\" already exists");
     }
@@ -92,7 +102,7 @@ fn schema(old: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
 }
 
 fn rename_column(table: &Name, column: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
-    let table = open_table(cx, table, LockMode::AccessExclusive)?;
+    let table = open_owned(cx, table, LockMode::AccessExclusive)?;
     create_table::check_column_name(to)?;
     let (number, _) = table
         .column(column)
@@ -166,7 +176,7 @@ fn rename_constraint(
     to: &str,
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
-    let table = open_table(cx, table, LockMode::AccessExclusive)?;
+    let table = open_owned(cx, table, LockMode::AccessExclusive)?;
     let mut table = refresh(cx, table.oid)?;
     if table.constraints.iter().any(|c| c.name == to) {
         base::bail!(

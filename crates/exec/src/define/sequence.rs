@@ -36,7 +36,7 @@ pub fn create(
     let mut sequence = Sequence {
         name: name.name.clone(),
         schema,
-        owner: create_table::owner(cx),
+        owner: cx.role,
         unlogged,
         ..Sequence::default()
     };

@@ -4,19 +4,25 @@ use std::sync::Arc;
 
 use access::BTree;
 use base::{RelId, Result, err};
-use catalog::{Index, Object, Table};
+use catalog::acl::privilege;
+use catalog::{AclKind, Index, Object, Table};
 use sql::utility::Name;
 use txn::LockMode;
 
 use super::create_table::new_files;
-use super::{lock, notice, open_table, refresh};
+use super::{lock, notice, open_if, refresh};
 use crate::context::ExecContext;
+use crate::rights;
+
+fn check(cx: &mut ExecContext<'_>, table: &Table) -> Result<()> {
+    rights::require(cx, AclKind::Table, table.oid, privilege::TRUNCATE, &table.name)
+}
 
 /// TRUNCATE.
 pub fn run(names: &[Name], cascade: bool, restart: bool, cx: &mut ExecContext<'_>) -> Result<()> {
     let mut tables: Vec<Arc<Table>> = Vec::new();
     for name in names {
-        let table = open_table(cx, name, LockMode::AccessExclusive)?;
+        let table = open_if(cx, name, LockMode::AccessExclusive, check)?;
         super::expect_plain(&table)?;
         if !tables.iter().any(|t| t.oid == table.oid) {
             tables.push(table);
@@ -27,6 +33,10 @@ pub fn run(names: &[Name], cascade: bool, restart: bool, cx: &mut ExecContext<'_
         for other in tables[next].referenced_by.clone() {
             if tables.iter().any(|t| t.oid == other) {
                 continue;
+            }
+            let child = refresh(cx, other)?;
+            if cascade {
+                check(cx, &child)?;
             }
             lock(cx, other, LockMode::AccessExclusive)?;
             let child = Arc::new(refresh(cx, other)?);

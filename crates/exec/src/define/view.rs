@@ -42,7 +42,7 @@ pub fn create(
             oid: cx.engine.txn.next_oid()?,
             name: view_name.name.clone(),
             schema,
-            owner: create_table::owner(cx),
+            owner: cx.role,
             kind: TableKind::View,
             ..Table::default()
         },

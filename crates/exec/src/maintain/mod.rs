@@ -9,14 +9,14 @@ use access::vacuum::Pace;
 use access::{BTree, Heap};
 use base::settings::{Settings, setting};
 use base::{Fork, RelId, Result};
-use catalog::{Object, Table, TableStats};
+use catalog::{AclKind, Object, Table, TableStats};
 use sched::observe::progress::{Kind, Reporting};
 use sql::utility::Name;
 use txn::LockMode;
 
 use crate::context::ExecContext;
-use crate::define;
 use crate::overflow::Overflow;
+use crate::{define, rights};
 use crate::session::quote_identifier;
 
 /// VACUUM and ANALYZE of some tables, or of all.
@@ -32,13 +32,21 @@ pub fn run(
 ) -> Result<()> {
     let mode = if full { LockMode::AccessExclusive } else { LockMode::ShareUpdateExclusive };
     let mut tables = Vec::new();
+    let what = if vacuum { "vacuum" } else { "analyze" };
     if names.is_empty() {
-        tables.extend(cx.catalog_tx.view().tables().filter(|t| t.rel != 0).map(|t| t.oid));
+        for table in cx.catalog_tx.view().tables().filter(|t| t.rel != 0) {
+            if is_allowed(cx, table, what) {
+                tables.push(table.oid);
+            }
+        }
     }
     for name in names {
+        let table = define::named_table(cx, name)?;
+        if !is_allowed(cx, &table, what) {
+            continue;
+        }
         let table = define::open_table(cx, name, mode)?;
         if table.rel == 0 {
-            let what = if vacuum { "vacuum" } else { "analyze" };
             let message = format!(
                 "skipping \"{}\" --- cannot {what} non-tables or special system tables",
                 table.name
@@ -65,6 +73,21 @@ pub fn run(
         }
     }
     Ok(())
+}
+
+/// Whether the session's role may; warns if not. The owner of the database may, too.
+fn is_allowed(cx: &mut ExecContext<'_>, table: &Table, what: &str) -> bool {
+    let view = cx.catalog_tx.view();
+    let rights = rights::of(cx, &view);
+    if rights.owns(cx.role, AclKind::Table, table.oid)
+        || rights.owns(cx.role, AclKind::Database, cx.database.1)
+    {
+        return true;
+    }
+    let name = &table.name;
+    let message = format!("permission denied to {what} \"{name}\", skipping it");
+    cx.hooks.notice("WARNING", base::Error::new(base::sqlstate::WARNING, message));
+    false
 }
 
 fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {

@@ -38,6 +38,7 @@ impl Operator for SystemScan {
             settings: run.cx.settings,
             server: run.cx.server,
             database: run.cx.database.1,
+            role: run.cx.role,
             equal: &known,
         })?;
         let mut batch = rows::empty(&types(plan, run.prepared));

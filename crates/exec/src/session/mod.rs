@@ -5,6 +5,7 @@ mod definition;
 mod locks;
 mod names;
 pub mod sequence;
+mod rights;
 
 use std::sync::Arc;
 
@@ -72,6 +73,9 @@ pub fn call(
     if let Some(value) = names::call(name, args, run)? {
         return Ok(value);
     }
+    if let Some(value) = rights::call(name, args, run)? {
+        return Ok(value);
+    }
     if let Some(value) = plain(name, args, run)? {
         return Ok(value);
     }
@@ -104,7 +108,8 @@ fn plain(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Dat
     Ok(Some(match name {
         "version" => text("PostgreSQL 15.18 (Threadgres 0.1), 64-bit"),
         "current_database" | "current_catalog" => text(cx.database.0),
-        "current_user" | "session_user" | "user" | "current_role" => text(cx.user),
+        "current_user" | "user" | "current_role" => text(cx.user),
+        "session_user" => text(cx.session_user.0),
         "current_schema" => {
             let view = cx.catalog_tx.view();
             let first = cx.search_path.iter().find(|id| **id != catalog::object::ids::PG_CATALOG);
@@ -162,8 +167,8 @@ fn plain(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Dat
             Some(value) => Datum::Int4(column_size(value, cx.format)?),
         },
         "getdatabaseencoding" | "pg_client_encoding" => text("UTF8"),
-        _ if name.starts_with("has_") && name.ends_with("_privilege") => Datum::Bool(true),
-        "pg_has_role" | "row_security_active" => Datum::Bool(name == "pg_has_role"),
+        // No table has policies.
+        "row_security_active" => Datum::Bool(false),
         _ => return Ok(None),
     }))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use catalog::acl::privilege;
 use base::{Csn, Result, bail, err};
 use catalog::Sequence;
 use catalog::sequence::Value;
@@ -68,10 +69,12 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
     Ok(Some(match name {
         "nextval" => {
             let sequence = find(oid_at(args, 0), run)?;
+            permit(&sequence, privilege::USAGE | privilege::UPDATE, run)?;
             Datum::Int8(nextval(&sequence, run)?)
         }
         "currval" => {
             let sequence = find(oid_at(args, 0), run)?;
+            permit(&sequence, privilege::USAGE | privilege::SELECT, run)?;
             Datum::Int8(currval(&sequence, run)?)
         }
         "lastval" => Datum::Int8(lastval(run)?),
@@ -112,6 +115,25 @@ fn forbid_read_only(run: &Run<'_, '_>, what: &str) -> Result<()> {
         bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {what}() in a read-only transaction");
     }
     Ok(())
+}
+
+/// `42501` unless the role has one of these rights.
+fn permit(sequence: &Sequence, any: u16, run: &Run<'_, '_>) -> Result<()> {
+    if run.cx.role == catalog::object::ids::SUPERUSER {
+        return Ok(());
+    }
+    let view = run.cx.engine.catalog.current();
+    let rights = crate::rights::of(run.cx, &view);
+    let (role, kind) = (run.cx.role, catalog::AclKind::Sequence);
+    // One that this transaction has made is not there yet, and its own.
+    let known = rights.owner(kind, sequence.oid).is_some();
+    if sequence.owner == role
+        || rights.held(role, kind, sequence.oid).privileges & any != 0
+        || !known && rights.has_rights_of(role, sequence.owner)
+    {
+        return Ok(());
+    }
+    Err(catalog::acl::denied("sequence", &sequence.name))
 }
 
 fn nextval(sequence: &Sequence, run: &mut Run<'_, '_>) -> Result<i64> {

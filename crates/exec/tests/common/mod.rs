@@ -96,6 +96,9 @@ impl SessionHooks for Hooks {
     fn sequences(&mut self) -> &mut exec::SessionSequences {
         &mut self.sequences
     }
+    fn password(&mut self, _role: &str, password: &str) -> Result<Option<String>> {
+        Ok(Some(password.to_owned()))
+    }
 }
 
 /// Rows as text, columns separated by `|`, NULL as `~`.
@@ -216,6 +219,8 @@ impl Session<'_> {
             hooks: &mut self.hooks,
             search_path: PATH,
             user: "postgres",
+            role: 10,
+            session_user: ("postgres", 10),
             database: ("postgres", 5),
             params: &self.params,
             tally: &mut Default::default(),
@@ -246,6 +251,7 @@ impl Session<'_> {
             search_path: PATH,
             format: &self.format,
             user: "postgres",
+            role: 10,
             database: "postgres",
             environment: 0,
             table_size: &table_size,

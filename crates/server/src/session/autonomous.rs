@@ -45,10 +45,6 @@ pub struct Outer<'a> {
     pub entry: &'a Arc<Entry>,
     /// The client; only notices go there.
     pub socket: &'a Arc<Socket>,
-    /// The user's name.
-    pub user: &'a Arc<str>,
-    /// And oid.
-    pub role: u32,
     /// The database.
     pub database: &'a (Arc<str>, u32),
     /// The outer session's locks.
@@ -99,7 +95,6 @@ impl Outer<'_> {
         let (server, entry, socket) = (self.server, self.entry, self.socket);
         let mut inner = State::new(server.clone(), entry.clone(), socket.clone(), owner);
         inner.settings = settings.inherited();
-        (inner.user, inner.role) = (self.user.clone(), self.role);
         inner.database = self.database.clone();
         inner.nesting = self.nesting + 1;
         Box::new(inner)

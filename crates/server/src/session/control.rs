@@ -63,6 +63,7 @@ impl State {
             }
             Utility::AlterSystem { name, value } => {
                 self.prevent_in_block("ALTER SYSTEM")?;
+                self.check_alter_system(name.as_deref())?;
                 self.server.alter_system(name.as_deref(), value.as_deref())?;
             }
             Utility::Listen(channel) => {
@@ -106,6 +107,20 @@ impl State {
             _ => return Ok(None),
         }
         Ok(Some(outcome))
+    }
+
+    fn check_alter_system(&self, name: Option<&str>) -> Result<()> {
+        match name {
+            _ if self.settings.identity.superuser => Ok(()),
+            Some(name) => Err(err!(
+                INSUFFICIENT_PRIVILEGE,
+                "permission denied to set parameter \"{name}\""
+            )),
+            None => Err(err!(
+                INSUFFICIENT_PRIVILEGE,
+                "permission denied to perform ALTER SYSTEM RESET ALL"
+            )),
+        }
     }
 
     fn warn_outside(&mut self, what: &str) {
@@ -157,14 +172,8 @@ impl State {
                 let deferrable = base::settings::parse_bool(value);
                 self.set_modes(&TransactionModes { deferrable, ..Default::default() })
             }
-            ("session_authorization" | "role", Some(value))
-                if value != &*self.user && value != "none" =>
-            {
-                Err(base::Error::unsupported(format_args!("SET {name} to another role")))
-            }
-            ("session_authorization" | "role", _) => Ok(()),
             _ => {
-                self.settings.set(name, value, local)?;
+                self.assign(name, value, local)?;
                 if lower.starts_with("tcp_") {
                     self.set_patience();
                 }
@@ -257,6 +266,7 @@ impl State {
         self.portals.clear();
         self.statements.clear();
         self.ensure_transaction();
+        self.assign("session_authorization", None, false)?;
         self.settings.reset_all();
         self.catalog_tx.discard_temporary();
         self.sequences.clear();

@@ -56,7 +56,7 @@ impl State {
         let catalog = self.take_view(text);
         faults::reach(Fault::Plan)?;
         let temporary = self.catalog_tx.temporary_schema();
-        self.settings.resolve_path(&catalog, &self.user, temporary);
+        self.settings.resolve_path(&catalog, self.database.1, temporary);
         let old = self.older_than_an_index().map(|csn| Arc::new(catalog.for_snapshot(csn)));
         let engine = &self.server.engine;
         let size = |table: &Table| table_size(engine, &catalog, table);
@@ -65,7 +65,8 @@ impl State {
             settings: self.settings.get(),
             search_path: self.settings.path(),
             format: &self.settings.format,
-            user: &self.user,
+            user: &self.settings.identity.current.1,
+            role: self.role(),
             database: &self.database.0,
             environment: self.settings.environment,
             table_size: &size,
@@ -260,7 +261,7 @@ impl State {
         if wanted && self.settings.compute_query_id && prepared.identity.id != 0 {
             let (time, usage) = watch.read(&self.entry.task);
             self.server.counters.statement(&Sample {
-                key: StatementKey { user: self.role, id: prepared.identity.id },
+                key: StatementKey { user: self.role(), id: prepared.identity.id },
                 text: &prepared.identity.text,
                 first,
                 time,
@@ -454,6 +455,7 @@ impl State {
         let (done, tally) = self.account.begin_tally();
         let info = Info {
             server,
+            role: (self.settings.identity.current.0, self.database.1),
             statements: &self.statements,
             cursors: views::cursors(&self.portals),
             done,
@@ -478,8 +480,6 @@ impl State {
                 server,
                 entry: &self.entry,
                 socket: &self.socket,
-                user: &self.user,
-                role: self.role,
                 database: &self.database,
                 owner: &self.owner,
                 nesting: self.nesting,
@@ -505,14 +505,16 @@ impl State {
             server: &info,
             hooks: &mut hooks,
             search_path: path,
-            user: &self.user,
+            user: &self.settings.identity.current.1,
+            role: self.settings.identity.current.0,
+            session_user: (&self.settings.identity.session.1, self.settings.identity.session.0),
             database: (&self.database.0, self.database.1),
             params: &run.params,
             tally,
         };
         let result = f(&mut cx, &mut sink);
         for change in changes {
-            self.settings.set(&change.name, change.value.as_deref(), change.local)?;
+            self.assign(&change.name, change.value.as_deref(), change.local)?;
         }
         result
     }

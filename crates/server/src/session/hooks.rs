@@ -4,14 +4,18 @@ use std::cell::RefCell;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use base::settings::SettingId;
+use base::settings::{SettingId, setting};
 use base::{Error, Result, err};
+use catalog::Rights;
+use catalog::object::ids;
 use catalog::system::ServerInfo;
 use exec::SessionHooks;
 use exec::tally::Tally;
 use sched::Interrupt;
 use types::datum::Array;
 use types::{Datum, oids};
+use wire::password::Kept;
+use wire::scram::{self, Verifier};
 use wire::response;
 
 use super::autonomous::Outer;
@@ -123,17 +127,40 @@ impl Hooks<'_> {
         self.current_setting(&name, true)
     }
 
-    fn signal(&self, pid: i32, interrupt: Interrupt) -> Datum {
+    /// `42501` unless the session's role may disturb a session.
+    fn check_signal(&self, entry: &Entry, interrupt: Interrupt) -> Result<()> {
+        let catalog = self.server.engine.catalog.current();
+        let rights = Rights { catalog: &catalog, database: self.entry.activity().database.1 };
+        let (me, owner) = (self.settings.identity.current.0, entry.activity().user_oid);
+        let (query, process, canceled) = match interrupt {
+            Interrupt::Terminate => ("terminate superuser process", "process", "terminated"),
+            _ => ("cancel superuser query", "query", "canceled"),
+        };
+        if rights.is_superuser(owner) && !rights.is_superuser(me) {
+            return Err(err!(INSUFFICIENT_PRIVILEGE, "must be a superuser to {query}"));
+        }
+        if !rights.has_rights_of(me, owner) && !rights.has_rights_of(me, ids::SIGNAL_BACKEND) {
+            return Err(err!(
+                INSUFFICIENT_PRIVILEGE,
+                "must be a member of the role whose {process} is being {canceled} or member of \
+                 pg_signal_backend"
+            ));
+        }
+        Ok(())
+    }
+
+    fn signal(&self, pid: i32, interrupt: Interrupt) -> Result<Datum> {
         let Some(entry) = self.server.sessions.get(pid) else {
             let warning = err!(WARNING, "PID {pid} is not a PostgreSQL backend process");
             self.warn("WARNING", &warning);
-            return Datum::Bool(false);
+            return Ok(Datum::Bool(false));
         };
+        self.check_signal(&entry, interrupt)?;
         entry.task.interrupt(interrupt);
         if interrupt == Interrupt::Terminate {
             self.server.workers.wake(&entry.task);
         }
-        Datum::Bool(true)
+        Ok(Datum::Bool(true))
     }
 
     /// `age(xid)`: transactions since that one, seen from this one. Those of the same number modulo
@@ -239,8 +266,8 @@ impl SessionHooks for Hooks<'_> {
                 };
             }
             "pg_backend_pid" => Datum::Int4(self.entry.pid),
-            "pg_cancel_backend" => self.signal(pid(args.first())?, Interrupt::Cancel),
-            "pg_terminate_backend" => self.signal(pid(args.first())?, Interrupt::Terminate),
+            "pg_cancel_backend" => self.signal(pid(args.first())?, Interrupt::Cancel)?,
+            "pg_terminate_backend" => self.signal(pid(args.first())?, Interrupt::Terminate)?,
             "pg_reload_conf" => self.reload(),
             "pg_notify" => {
                 let (task, database) = (&self.entry.task, self.entry.activity().database.1);
@@ -289,12 +316,29 @@ impl SessionHooks for Hooks<'_> {
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>> {
         self.copy.read(self.out)
     }
+
+    fn password(&mut self, role: &str, password: &str) -> Result<Option<String>> {
+        if let Some(kept) = Kept::parse(password) {
+            let empty = kept.fits(role, "");
+            return Ok((!empty).then(|| password.to_owned()));
+        }
+        if password.is_empty() {
+            return Ok(None);
+        }
+        if self.settings.get().str(setting::PASSWORD_ENCRYPTION) == "md5" {
+            return Ok(Some(wire::password::md5(role, password)));
+        }
+        let salt: [u8; scram::SALT_BYTES] = self.server.random()?;
+        Ok(Some(Verifier::new(password, &salt, scram::ITERATIONS).to_string()))
+    }
 }
 
 /// What the system tables ask of the running server, on behalf of one session.
 pub struct Info<'a> {
     /// The server.
     pub server: &'a Server,
+    /// In whose name the statement runs, and in which database.
+    pub role: (u32, u32),
     /// The session's prepared statements.
     pub statements: &'a Statements,
     /// Rows of `pg_cursors`.
@@ -303,11 +347,60 @@ pub struct Info<'a> {
     pub done: &'a Tally,
 }
 
+impl Info<'_> {
+    /// What other roles do is theirs, unless the session's may read all statistics.
+    fn hide(&self, view: &str, rows: &mut [Vec<Datum>]) {
+        let catalog = self.server.engine.catalog.current();
+        let rights = Rights { catalog: &catalog, database: self.role.1 };
+        if rights.has_rights_of(self.role.0, ids::READ_ALL_STATS) {
+            return;
+        }
+        let Some(table) = catalog::system::find(None, view) else { return };
+        let at = |names: &[&str]| table.columns.iter().position(|c| names.contains(&&*c.name));
+        let (Some(owner), Some(query)) = (at(&["usesysid", "userid"]), at(&["query"])) else {
+            return;
+        };
+        const HIDDEN: &[&str] = &[
+            "application_name",
+            "backend_start",
+            "backend_xid",
+            "backend_xmin",
+            "client_addr",
+            "client_hostname",
+            "client_port",
+            "query_id",
+            "query_start",
+            "queryid",
+            "state",
+            "state_change",
+            "wait_event",
+            "wait_event_type",
+            "xact_start",
+        ];
+        let hidden = |c: &(usize, &catalog::Column)| HIDDEN.contains(&&*c.1.name);
+        let hidden: Vec<usize> =
+            table.columns.iter().enumerate().filter(hidden).map(|(n, _)| n).collect();
+        for row in rows {
+            match row[owner] {
+                Datum::Oid(owner) if !rights.has_rights_of(self.role.0, owner) => {}
+                _ => continue,
+            }
+            hidden.iter().for_each(|n| row[*n] = Datum::Null);
+            row[query] = Datum::Text("<insufficient privilege>".into());
+        }
+    }
+}
+
 impl ServerInfo for Info<'_> {
     fn rows(&self, view: &str) -> Vec<Vec<Datum>> {
         match view {
             "pg_prepared_statements" => views::prepared_statements(self.statements),
             "pg_cursors" => self.cursors.clone(),
+            "pg_stat_activity" | "pg_stat_get_activity()" | "pg_stat_statements" => {
+                let mut rows = views::rows(self.server, view);
+                self.hide(view, &mut rows);
+                rows
+            }
             "pg_stat_xact_all_tables" => {
                 views::transaction(self.server, "pg_stat_xact_all_tables", self.done)
             }

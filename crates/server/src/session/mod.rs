@@ -15,6 +15,7 @@
 //! where the message was dispatched; fatal ones leave the loop and end the connection.
 
 mod account;
+mod auth;
 mod autonomous;
 mod blocking;
 pub mod checks;
@@ -23,6 +24,7 @@ mod copy;
 mod cursor;
 pub mod execute;
 mod extended;
+pub mod identity;
 pub mod hooks;
 mod logging;
 mod names;
@@ -40,7 +42,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use base::error::Severity;
-use base::settings::setting;
+use base::settings::{live_int, setting};
 use base::{Error, Result, err};
 use catalog::{CatalogTx, Snapshot};
 use sched::{Interrupt, Readiness, Source, SpinLock, TaskRef};
@@ -57,14 +59,15 @@ use portal::{Portals, Statements};
 use settings::SessionSettings;
 use transaction::{Block, TransactionState};
 
-/// How long a client may take to say who it is.
-const AUTHENTICATION_TIMEOUT: Duration = Duration::from_secs(60);
-
 /// Where the conversation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Before the start-up packet.
     Starting,
+    /// The client is to show who it is.
+    Authenticating,
+    /// It could not; it will be told when its time has come.
+    Refused,
     /// The protocol proper.
     Serving,
 }
@@ -85,14 +88,15 @@ pub struct State {
     entry: Arc<Entry>,
     socket: Arc<Socket>,
     phase: Phase,
+    /// While the client shows who it is.
+    conversation: Option<Box<auth::Conversation>>,
+    /// What a refused client will be told.
+    refusal: Option<Error>,
     input: Input,
     /// Input that a COPY left behind, which replaces the buffer it began in.
     copy_input: Option<Input>,
     out: RefCell<Output>,
     settings: SessionSettings,
-    user: Arc<str>,
-    /// Its oid.
-    role: u32,
     database: (Arc<str>, u32),
     owner: Arc<LockOwner>,
     /// How many sessions it works for, one inside another; 0: for a client.
@@ -127,6 +131,8 @@ enum End {
     Gone,
     /// And the client is told why.
     Error(Error),
+    /// The same; the log knows already.
+    Refused(Error),
 }
 
 impl From<Error> for End {
@@ -146,7 +152,8 @@ impl Session {
         let task = sched::Task::new("client backend");
         let now = server::now();
         let entry = server.sessions.add(server.secret(), task.clone(), socket.peer(), now);
-        let deadline = Instant::now() + AUTHENTICATION_TIMEOUT;
+        let timeout = live_int(setting::AUTHENTICATION_TIMEOUT).max(1) as u64;
+        let deadline = Instant::now() + Duration::from_secs(timeout);
         let socket = Arc::new(socket);
         let owner = server.engine.txn.new_owner(&entry.task, entry.pid);
         let mut state = State::new(server.clone(), entry.clone(), socket.clone(), owner);
@@ -207,12 +214,12 @@ impl State {
         let engine = &server.engine;
         State {
             phase: Phase::Starting,
+            conversation: None,
+            refusal: None,
             input: Input::default(),
             copy_input: None,
             out: RefCell::new(Output::new(socket.clone(), Some(engine.storage.clone()))),
             settings: SessionSettings::new(values, generation),
-            user: "".into(),
-            role: 0,
             database: ("".into(), 0),
             owner,
             nesting: 0,
@@ -239,6 +246,9 @@ impl State {
     /// One run: everything that can be done now.
     fn serve(&mut self, ready: Readiness) -> Result<(), End> {
         self.idle_interrupts()?;
+        if self.phase == Phase::Refused {
+            return if ready.hangup { Err(End::Gone) } else { Ok(()) };
+        }
         if self.notify.is_some() {
             self.deliver_while_idle()?;
         }
@@ -249,7 +259,7 @@ impl State {
                 Fill::Empty => break,
                 Fill::More | Fill::Drained => self.process()?,
             }
-            if fill == Fill::Drained && !ready.hangup {
+            if self.phase == Phase::Refused || fill == Fill::Drained && !ready.hangup {
                 break;
             }
             // A client that keeps sending must not starve the worker's others.
@@ -275,9 +285,15 @@ impl State {
         Ok(())
     }
 
-    fn idle_timeout(&self) -> End {
-        if self.phase == Phase::Starting {
-            return End::Quiet;
+    fn idle_timeout(&mut self) -> End {
+        match (self.phase, self.refusal.take()) {
+            (Phase::Starting, _) => return End::Quiet,
+            (Phase::Authenticating, _) => {
+                let message = "canceling authentication due to timeout";
+                return End::Error(err!(QUERY_CANCELED, "{message}").fatal());
+            }
+            (_, Some(error)) => return End::Refused(error),
+            _ => {}
         }
         if self.transaction.deadline.is_some_and(|at| Instant::now() >= at) {
             return End::Error(transaction_timed_out());
@@ -310,8 +326,18 @@ impl State {
             let Some((startup, size)) = wire::startup::next_startup(input.bytes())? else {
                 return Ok(());
             };
-            self.startup(startup)?;
+            let more = input.bytes().len() > size;
+            self.startup(startup, more)?;
             input.consume(size);
+        }
+        while self.phase == Phase::Authenticating {
+            let Some(frame) = wire::next_frame(input.bytes())? else { return Ok(()) };
+            let size = frame.size();
+            self.authenticate(frame)?;
+            input.consume(size);
+        }
+        if self.phase == Phase::Refused {
+            return Ok(());
         }
         while let Some(frame) = wire::next_frame(input.bytes())? {
             let size = frame.size();
@@ -530,7 +556,7 @@ impl State {
         self.input.rest();
         self.out.get_mut().rest();
         self.entry.task.memory().rest();
-        if self.phase == Phase::Starting {
+        if self.phase != Phase::Serving {
             return;
         }
         let settings = self.settings.get();
@@ -552,11 +578,13 @@ impl State {
         self.count_end(&end);
         let out = self.out.get_mut();
         out.drop_incomplete();
-        if let End::Error(error) = end {
-            log::error(self.entry.pid, &error, None);
+        if let End::Error(error) | End::Refused(error) = &end {
+            if let End::Error(error) = &end {
+                log::error(self.entry.pid, error, None);
+            }
             if error.code() != base::sqlstate::CONNECTION_FAILURE {
                 out.open();
-                response::error(&mut out.buffer, &error);
+                response::error(&mut out.buffer, error);
             }
         }
         out.send_last();
@@ -566,12 +594,12 @@ impl State {
 
     /// Counts how the session ended, if it was one.
     fn count_end(&mut self, end: &End) {
-        if self.phase == Phase::Starting {
+        if self.phase != Phase::Serving {
             return;
         }
         let counts = &mut self.account.report.database;
         match end {
-            End::Quiet => {}
+            End::Quiet | End::Refused(_) => {}
             End::Gone => counts.abandoned += 1,
             End::Error(error) if error.code() == base::sqlstate::CONNECTION_FAILURE => {
                 counts.abandoned += 1;

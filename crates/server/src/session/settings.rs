@@ -14,10 +14,12 @@ use base::error::Severity;
 use base::settings::{self, Context, SETTINGS, SettingId, Settings, Value, setting};
 use base::{Result, err};
 use catalog::object::ids;
+use catalog::{AclKind, Rights};
 use txn::Isolation;
 use types::FormatContext;
 
 use super::checks;
+use super::identity::Identity;
 use super::transaction::isolation;
 use crate::config::Values;
 
@@ -79,6 +81,8 @@ pub struct SessionSettings {
     pub epoch: u64,
     /// What formatting values depends on.
     pub format: FormatContext,
+    /// Who the session is; after [`SessionSettings::resolve_path`].
+    pub identity: Identity,
     path: Vec<u32>,
     path_key: (u64, u64, Option<u32>),
     /// What plans depend on; after [`SessionSettings::resolve_path`].
@@ -165,6 +169,7 @@ impl SessionSettings {
             generation,
             epoch: 0,
             format: FormatContext::default(),
+            identity: Identity::default(),
             path: Vec::new(),
             path_key: (u64::MAX, u64::MAX, None),
             environment: 0,
@@ -191,7 +196,9 @@ impl SessionSettings {
 
     /// For a session that works for this one: the values in force here are where it begins.
     pub fn inherited(&self) -> SessionSettings {
-        SessionSettings::new(self.current.clone(), self.generation)
+        let mut inner = SessionSettings::new(self.current.clone(), self.generation);
+        inner.identity = self.identity.clone();
+        inner
     }
 
     /// The values in force.
@@ -225,28 +232,27 @@ impl SessionSettings {
         self.deferrable = settings.bool(setting::DEFAULT_TRANSACTION_DEFERRABLE);
     }
 
-    /// Takes the values of the start-up packet; they are what RESET goes back to.
-    ///
-    /// # Errors
-    /// As SET.
-    pub fn start_up(&mut self, pairs: &[(String, String)]) -> Result<()> {
-        for (name, value) in pairs {
-            self.set(name, Some(value), false)?;
-        }
+    /// The values that the session begins with are set: RESET goes back to them.
+    pub fn started_up(&mut self) {
         self.before = None;
         self.reset = self.lasting.clone();
         self.reset_own = self.own;
-        Ok(())
     }
 
     /// Puts values in that are nobody's to set.
     pub fn set_internal(&mut self, id: SettingId, value: Value) {
-        if self.current.settings.get(id) != &value {
-            Arc::make_mut(&mut self.lasting).settings.set(id, value);
-            self.current = self.lasting.clone();
-            self.own.add(id);
-            self.changed();
+        if self.current.settings.get(id) == &value && self.lasting.settings.get(id) == &value {
+            return;
         }
+        let shared = Arc::ptr_eq(&self.lasting, &self.current);
+        Arc::make_mut(&mut self.lasting).settings.set(id, value.clone());
+        if shared {
+            self.current = self.lasting.clone();
+        } else {
+            Arc::make_mut(&mut self.current).settings.set(id, value);
+        }
+        self.own.add(id);
+        self.changed();
     }
 
     /// SET (`value` None: to the default), SET LOCAL.
@@ -257,7 +263,38 @@ impl SessionSettings {
         let Some(id) = SettingId::find(name) else {
             return self.set_custom(name, value, local);
         };
-        changeable(id)?;
+        self.changeable(id)?;
+        if id == setting::ROLE || id == setting::SESSION_AUTHORIZATION {
+            // The session checks who may become whom.
+            return Err(err!(
+                CANT_CHANGE_RUNTIME_PARAM,
+                "parameter \"{}\" cannot be set here",
+                id.def().name
+            ));
+        }
+        self.set_known(id, value, local)
+    }
+
+    /// `role` or `session_authorization`, to a role that the session may become.
+    ///
+    /// # Errors
+    /// As SET.
+    pub fn set_identity(&mut self, id: SettingId, value: &str, local: bool) -> Result<()> {
+        self.set_known(id, Some(value), local)
+    }
+
+    /// ALTER ROLE … SET and ALTER DATABASE … SET, when the session begins: who set it was asked then.
+    ///
+    /// # Errors
+    /// As SET.
+    pub fn set_trusted(&mut self, name: &str, value: &str) -> Result<()> {
+        let superuser = std::mem::replace(&mut self.identity.superuser, true);
+        let result = self.set(name, Some(value), false);
+        self.identity.superuser = superuser;
+        result
+    }
+
+    fn set_known(&mut self, id: SettingId, value: Option<&str>, local: bool) -> Result<()> {
         let new = match value {
             Some(text) => checks::parse_over(id, text, &self.format)?,
             None => self.reset.settings.get(id).clone(),
@@ -322,10 +359,10 @@ impl SessionSettings {
     pub fn check(&self, name: &str, value: Option<&str>) -> Result<()> {
         match (SettingId::find(name), value) {
             (Some(id), Some(value)) => {
-                changeable(id)?;
+                self.changeable(id)?;
                 checks::parse_over(id, value, &self.format).map(drop)
             }
-            (Some(id), None) => changeable(id),
+            (Some(id), None) => self.changeable(id),
             (None, _) if name.contains('.') => Ok(()),
             (None, _) => Err(settings::unrecognized(name)),
         }
@@ -337,7 +374,8 @@ impl SessionSettings {
         let mut values = (*self.reset).clone();
         for (i, def) in SETTINGS.iter().enumerate() {
             let id = SettingId(i as u16);
-            if matches!(def.context, Context::Internal) || id == setting::SESSION_AUTHORIZATION {
+            let identity = id == setting::SESSION_AUTHORIZATION || id == setting::ROLE;
+            if matches!(def.context, Context::Internal) || identity {
                 values.settings.set(id, self.current.settings.get(id).clone());
             }
         }
@@ -449,13 +487,22 @@ impl SessionSettings {
     pub fn resolve_path(
         &mut self,
         catalog: &catalog::Snapshot,
-        user: &str,
+        database: u32,
         temporary: Option<u32>,
     ) {
         let key = (self.epoch, catalog.version, temporary);
         if self.path_key == key && catalog.version != 0 {
             return;
         }
+        self.resolve_identity(catalog);
+        let key = (self.epoch, catalog.version, temporary);
+        let rights = Rights { catalog, database };
+        let (role, user) = (self.identity.current.0, &*self.identity.current.1);
+        let superuser = self.identity.superuser;
+        // A schema that the role may not look into is as if it were not there.
+        let usable = |id: &u32| {
+            superuser || rights.may(role, AclKind::Schema, *id, catalog::acl::privilege::USAGE)
+        };
         let text = self.current.settings.str(setting::SEARCH_PATH);
         let mut path = Vec::new();
         for name in checks::split_names(text).unwrap_or_default() {
@@ -463,7 +510,7 @@ impl SessionSettings {
             match name {
                 "pg_catalog" => path.push(ids::PG_CATALOG),
                 "pg_temp" => path.extend(temporary),
-                _ => path.extend(catalog.schema_named(name).map(|s| s.oid)),
+                _ => path.extend(catalog.schema_named(name).map(|s| s.oid).filter(usable)),
             }
         }
         if !path.contains(&ids::PG_CATALOG) {
@@ -476,13 +523,33 @@ impl SessionSettings {
         self.path_key = key;
     }
 
+    fn resolve_identity(&mut self, catalog: &catalog::Snapshot) {
+        let settings = &self.current.settings;
+        let (session, role) =
+            (settings.str(setting::SESSION_AUTHORIZATION), settings.str(setting::ROLE));
+        self.identity.resolve(session, role, catalog);
+        self.set_internal(setting::IS_SUPERUSER, Value::Bool(self.identity.superuser));
+    }
+
+    /// Whether the session may change it at all.
+    fn changeable(&self, id: SettingId) -> Result<()> {
+        if id.def().context == Context::Superuser && !self.identity.superuser {
+            return Err(err!(
+                INSUFFICIENT_PRIVILEGE,
+                "permission denied to set parameter \"{}\"",
+                id.def().name
+            ));
+        }
+        changeable(id)
+    }
+
     /// Schemas to search; after [`SessionSettings::resolve_path`].
     pub fn path(&self) -> &[u32] {
         &self.path
     }
 }
 
-/// Whether a session may change it at all.
+/// Whether any session may change it.
 fn changeable(id: SettingId) -> Result<()> {
     let def = id.def();
     let why = match def.context {

@@ -4,23 +4,24 @@ use std::sync::Arc;
 
 use base::settings::{Value, live_int, setting};
 use base::{Result, err, sqlstate};
-use catalog::object::ids;
+use catalog::acl::privilege;
+use catalog::{AclKind, Rights, Snapshot};
 use wire::auth;
-use wire::startup::{Parameters, Startup, split_options};
+use wire::startup::{Parameters, Startup};
 
+use super::auth::Login;
+use super::identity::Identity;
 use super::{End, Phase, State};
-use crate::connection::Patience;
-use crate::{registry, server};
+use crate::connection::{Patience, Socket};
+use crate::{log, registry, server};
 
 impl State {
-    /// Answers a first packet.
-    pub(super) fn startup(&mut self, startup: Startup<'_>) -> Result<(), End> {
+    /// Answers a first packet; `more` has come behind it.
+    pub(super) fn startup(&mut self, startup: Startup<'_>, more: bool) -> Result<(), End> {
         match startup {
-            Startup::SslRequest | Startup::GssEncRequest => {
-                let out = self.out.get_mut();
-                out.buffer.push(b'N');
-                out.complete = out.buffer.len();
-                self.flush = true;
+            Startup::SslRequest => self.begin_encryption(more),
+            Startup::GssEncRequest => {
+                self.answer(b'N');
                 Ok(())
             }
             Startup::Cancel { pid, secret } => {
@@ -31,27 +32,69 @@ impl State {
         }
     }
 
+    fn answer(&mut self, byte: u8) {
+        let out = self.out.get_mut();
+        out.buffer.push(byte);
+        out.complete = out.buffer.len();
+        self.flush = true;
+    }
+
+    /// The client wants TLS: if there is a certificate, everything from here on goes through it.
+    fn begin_encryption(&mut self, more: bool) -> Result<(), End> {
+        let door = self.server.door();
+        let is_tcp = matches!(*self.socket, Socket::Tcp(_));
+        let Some(tls) = door.tls.as_ref().filter(|_| is_tcp) else {
+            self.answer(b'N');
+            return Ok(());
+        };
+        if more {
+            return Err(wire::violation("received unencrypted data after SSL request")
+                .detail(
+                    "This could be either a client-software bug or evidence of an attempted \
+                     man-in-the-middle attack.",
+                )
+                .into());
+        }
+        let out = self.out.get_mut();
+        out.buffer.push(b'S');
+        out.complete = out.buffer.len();
+        out.send()?;
+        self.socket = Arc::new(Socket::encrypted(self.socket.clone(), tls.clone())?);
+        self.out.get_mut().set_socket(self.socket.clone());
+        Ok(())
+    }
+
     fn begin_session(&mut self, parameters: &Parameters<'_>) -> Result<()> {
         let known = parameters.minor == 0 && parameters.protocol_options.is_empty();
         if !known {
             let out = self.out.get_mut();
             auth::negotiate(&mut out.buffer, &parameters.protocol_options);
+            out.complete = out.buffer.len();
         }
         self.admit()?;
-        self.identify(parameters)?;
+        if let Some(tls) = self.socket.tls_info() {
+            // Set once: a connection says who it is once.
+            let _ = self.entry.tls.set(tls);
+        }
+        self.begin_authentication(Login::new(parameters)?)
+    }
+
+    /// The client has shown who it is, as far as it had to.
+    pub(super) fn admit_login(&mut self, login: Login) -> Result<()> {
+        self.identify(&login)?;
         self.check_reserved()?;
-        self.apply_settings(parameters).map_err(base::Error::fatal)?;
+        self.apply_settings(login.settings).map_err(base::Error::fatal)?;
         if self.patience() != Patience::default() {
             self.set_patience();
         }
-        self.settings.resolve_path(&self.catalog_tx.view(), &self.user, None);
+        self.settings.resolve_path(&self.catalog_tx.view(), self.database.1, None);
         let application = self.settings.get().str(setting::APPLICATION_NAME).to_owned();
         self.entry.update(|a| {
-            a.user = self.user.clone();
+            a.user = self.settings.identity.login.1.clone();
             a.database = self.database.clone();
             a.application = application;
             a.state = registry::State::Idle;
-            a.user_oid = self.role;
+            a.user_oid = self.settings.identity.login.0;
         });
         self.account.begin_session(server::now());
         let out = self.out.get_mut();
@@ -83,8 +126,7 @@ impl State {
         if free >= reserved {
             return Ok(());
         }
-        let catalog = self.catalog_tx.view();
-        if catalog.roles().any(|r| r.oid == self.role && r.superuser) {
+        if self.settings.identity.superuser {
             return Ok(());
         }
         let message =
@@ -92,18 +134,32 @@ impl State {
         Err(err!(TOO_MANY_CONNECTIONS, "{message}").fatal())
     }
 
-    /// Who wants in, and where. Every name is taken for now: only this machine can connect.
-    fn identify(&mut self, parameters: &Parameters<'_>) -> Result<()> {
-        let user = parameters.get("user").filter(|u| !u.is_empty()).ok_or_else(|| {
-            let message = "no PostgreSQL user name specified in startup packet";
-            err!(INVALID_AUTHORIZATION_SPECIFICATION, "{message}").fatal()
-        })?;
-        let name = parameters.get("database").filter(|d| !d.is_empty()).unwrap_or(user);
-        if let Some("true" | "on" | "yes" | "1" | "database") = parameters.get("replication") {
-            return Err(base::Error::unsupported("replication").fatal());
-        }
+    /// Who it is, and where it goes.
+    fn identify(&mut self, login: &Login) -> Result<()> {
         let catalog = self.catalog_tx.view();
-        let Some(database) = catalog.databases().find(|d| d.name == name) else {
+        let Some(role) = catalog.role_named(&login.user) else {
+            return Err(not_authorized(format!("role \"{}\" does not exist", login.user)));
+        };
+        let name = &role.name;
+        if !role.login {
+            return Err(not_authorized(format!("role \"{name}\" is not permitted to log in")));
+        }
+        if !role.superuser && role.connection_limit >= 0 {
+            let others = self.server.sessions.count_of(role.oid);
+            if others >= role.connection_limit as usize {
+                return Err(
+                    err!(TOO_MANY_CONNECTIONS, "too many connections for role \"{name}\"").fatal()
+                );
+            }
+        }
+        self.settings.identity =
+            Identity::of((role.oid, Arc::from(role.name.as_str())), role.superuser);
+        self.enter(&login.database, &catalog)
+    }
+
+    /// The database that the client wants.
+    fn enter(&mut self, name: &str, catalog: &Snapshot) -> Result<()> {
+        let Some(database) = catalog.database_named(name) else {
             return Err(err!(UNDEFINED_DATABASE, "database \"{name}\" does not exist").fatal());
         };
         if !database.connect {
@@ -113,25 +169,50 @@ impl State {
             )
             .fatal());
         }
-        self.user = types::io::cut_name(user).into();
-        let role = catalog.roles().find(|r| r.name == *self.user);
-        self.role = role.map_or(ids::SUPERUSER, |r| r.oid);
+        let rights = Rights { catalog, database: database.oid };
+        let role = self.settings.identity.login.0;
+        if !rights.may(role, AclKind::Database, database.oid, privilege::CONNECT) {
+            return Err(err!(
+                INSUFFICIENT_PRIVILEGE,
+                "permission denied for database \"{name}\""
+            )
+            .detail("User does not have CONNECT privilege.")
+            .fatal());
+        }
         self.database = (Arc::from(database.name.as_str()), database.oid);
         Ok(())
     }
 
-    fn apply_settings(&mut self, parameters: &Parameters<'_>) -> Result<()> {
-        let mut pairs = Vec::new();
-        for (name, value) in &parameters.values {
-            match *name {
-                "user" | "database" | "replication" => {}
-                "options" => pairs.extend(split_options(value)?),
-                name => pairs.push((name.to_owned(), (*value).to_owned())),
+    /// The settings that the session begins with: of the database, of the role, of the client; later
+    /// ones win.
+    fn apply_settings(&mut self, asked: Vec<(String, String)>) -> Result<()> {
+        let user = Value::Str(self.settings.identity.login.1.clone());
+        self.settings.set_internal(setting::SESSION_AUTHORIZATION, user);
+        let catalog = self.catalog_tx.view();
+        let (role, database) = (self.settings.identity.login.0, self.database.1);
+        if catalog.session_defaults().next().is_some() {
+            for key in [(0, 0), (0, database), (role, 0), (role, database)] {
+                let fits = |d: &&Arc<catalog::SessionDefaults>| (d.role, d.database) == key;
+                let Some(defaults) = catalog.session_defaults().find(fits) else { continue };
+                for (name, value) in &defaults.settings {
+                    let set = match name.as_str() {
+                        "role" => self.assign(name, Some(value), false),
+                        _ => self.settings.set_trusted(name, value),
+                    };
+                    if let Err(error) = set {
+                        log::error(self.entry.pid, &error, None);
+                    }
+                }
             }
         }
-        self.settings.start_up(&pairs)?;
-        let user = Value::Str(self.user.clone());
-        self.settings.set_internal(setting::SESSION_AUTHORIZATION, user);
+        for (name, value) in asked {
+            self.assign(&name, Some(&value), false)?;
+        }
+        self.settings.started_up();
         Ok(())
     }
+}
+
+fn not_authorized(message: String) -> base::Error {
+    base::Error::new(sqlstate::INVALID_AUTHORIZATION_SPECIFICATION, message).fatal()
 }

@@ -116,11 +116,26 @@ pub(super) fn function(server: &Server) -> Vec<Vec<Datum>> {
     activity(server).into_iter().map(one).collect()
 }
 
-/// Rows of `pg_stat_ssl`: connections are not encrypted.
+/// Rows of `pg_stat_ssl`.
 pub(super) fn ssl(server: &Server) -> Vec<Vec<Datum>> {
     let one = |entry: &std::sync::Arc<Entry>| {
-        let pid = Datum::Int4(entry.pid);
-        row(PG_CATALOG, "pg_stat_ssl").set("pid", pid).set("ssl", false).done()
+        let tls = entry.tls.get();
+        let mut out = row(PG_CATALOG, "pg_stat_ssl").set("pid", entry.pid).set("ssl", tls.is_some());
+        if let Some(tls) = tls {
+            out = out
+                .set("version", tls.version)
+                .set("cipher", tls.cipher.as_str())
+                .set("bits", tls.bits);
+            if let Some(client) = &tls.client {
+                let format = types::FormatContext::default();
+                let serial = types::io::input(types::oids::NUMERIC, -1, &client.serial, &format);
+                out = out
+                    .set("client_dn", client.subject.as_str())
+                    .set("client_serial", serial.unwrap_or_default())
+                    .set("issuer_dn", client.issuer.as_str());
+            }
+        }
+        out.done()
     };
     server.sessions.all().iter().map(one).collect()
 }

@@ -77,6 +77,7 @@ pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
         "pg_stat_blocking_history" => blocking::history(server),
         "pg_shmem_allocations" => memory::allocations(server),
         "pg_file_settings" => file_settings(server),
+        "pg_hba_file_rules" => hba_rules(server),
         _ => Vec::new(),
     }
 }
@@ -87,6 +88,11 @@ fn text(value: &str) -> Datum {
 
 fn time(value: i64) -> Datum {
     if value == 0 { Datum::Null } else { Datum::Timestamptz(value) }
+}
+
+/// The rules as the file has them now, whether they are in force or not.
+fn hba_rules(server: &Server) -> Vec<Vec<Datum>> {
+    crate::door::hba(&server.directory()).map(|hba| hba.rows()).unwrap_or_default()
 }
 
 /// What the files say, as `pg_file_settings` shows it.

@@ -4,6 +4,7 @@ use base::{Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::parse::deparse_expr;
+use crate::role::RoleStatement;
 use crate::utility::{AlterTable, Name, Utility};
 
 use super::define::object_kind;
@@ -164,8 +165,10 @@ impl Binder<'_> {
                 AlterTable::SetOptions(self.options(&list.items)?)
             }
             T::AtChangeOwner => {
-                let owner = cmd.newowner.as_ref().map(|o| self.role_name(o)).unwrap_or_default();
-                AlterTable::Owner(owner)
+                let Some(owner) = &cmd.newowner else {
+                    return Err(err!(SYNTAX_ERROR, "OWNER TO without a role"));
+                };
+                AlterTable::Owner(super::role::role_ref(owner))
             }
             T::AtSetStorage | T::AtSetStatistics | T::AtSetCompression | T::AtClusterOn => {
                 return Ok(());
@@ -269,8 +272,20 @@ impl Binder<'_> {
     }
 
     /// ALTER … OWNER TO (other objects than tables).
-    pub(crate) fn alter_owner(&mut self, _stmt: &pb::AlterOwnerStmt) -> Result<Utility> {
-        Err(base::Error::unsupported("ALTER … OWNER of this kind of object"))
+    pub(crate) fn alter_owner(&mut self, stmt: &pb::AlterOwnerStmt) -> Result<Utility> {
+        let (kind, object, owner) =
+            match (object_kind(stmt.object_type), inner(&stmt.object), &stmt.newowner) {
+                (Some((kind, _)), Some(NodeEnum::String(name)), Some(owner)) => {
+                    let name = name.sval.clone();
+                    (kind, Name { schema: None, name, position: 0 }, owner)
+                }
+                (Some((kind, _)), Some(NodeEnum::List(list)), Some(owner)) => {
+                    (kind, self.name_of_list(&list.items), owner)
+                }
+                _ => return Err(base::Error::unsupported("ALTER … OWNER of this kind of object")),
+            };
+        let owner = super::role::role_ref(owner);
+        Ok(Utility::Role(RoleStatement::Owner { kind, object, owner }))
     }
 
     /// COMMENT ON.

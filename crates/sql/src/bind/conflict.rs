@@ -35,11 +35,14 @@ impl Binder<'_> {
             return Ok(Conflict { arbiters, update: None });
         }
         let excluded = self.table_rel(target.table.clone(), "excluded")?;
+        self.need_change(excluded.base, 0, Vec::new());
         let mut scope = Scope::new(None);
         let mut other = self.item_of(&excluded);
         other.table = None;
         scope.items = vec![item.clone(), other];
         let set = self.set_list(&scope, target, &clause.target_list)?;
+        let written: Vec<u16> = set.iter().map(|(n, _)| *n).collect();
+        self.need_more(target.base, catalog::acl::privilege::UPDATE, &written);
         let mut conditions = Vec::new();
         if let Some(node) = inner(&clause.where_clause) {
             let bound = self.condition(&scope, node, Place::Where)?;

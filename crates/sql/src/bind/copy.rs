@@ -1,6 +1,7 @@
 //! COPY.
 
 use base::{Error, Result, err};
+use catalog::acl::privilege;
 use catalog::{Table, TableKind};
 use pg_query::{NodeEnum, protobuf as pb};
 use txn::LockMode;
@@ -80,6 +81,7 @@ impl Binder<'_> {
             let at: u16 = u16::checked_sub(col, target.base)?;
             Some(crate::expr::Expr::Column(at, binder.vars[usize::from(col)].ty))
         };
+        self.need_change(target.base, privilege::INSERT, columns.clone());
         let checks = self.checks(&target)?;
         let checks =
             checks.map(&mut |e| Ok(crate::walk::substitute(e, &|col| place(self, col))))?;
@@ -137,6 +139,10 @@ impl Binder<'_> {
             crate::logical::Rel::System { base, .. } => *base,
             _ => 0,
         };
+        for number in columns {
+            let column = self.column(base + number - 1);
+            self.note_read(&column);
+        }
         let targets: Vec<super::select::Target> = columns
             .iter()
             .map(|n| super::select::Target {

@@ -35,8 +35,9 @@ impl Binder<'_> {
 
     /// CREATE TABLE.
     pub(crate) fn create_table(&mut self, stmt: &pb::CreateStmt) -> Result<Utility> {
-        let name = self.name_of_range(&stmt.relation)?;
+        let mut name = self.name_of_range(&stmt.relation)?;
         let range = stmt.relation.as_ref();
+        name.position = range.map_or(0, |r| self.at(r.location));
         if !stmt.inh_relations.is_empty() || stmt.partbound.is_some() {
             return Err(base::Error::unsupported("table inheritance"));
         }

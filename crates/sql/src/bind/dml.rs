@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::{Oid, Result, err};
+use catalog::acl::privilege;
 use catalog::{ConstraintKind, Table, TableKind};
 use pg_query::{NodeEnum, protobuf as pb};
 use txn::LockMode;
@@ -75,6 +76,7 @@ impl Binder<'_> {
             }
         };
         let table = target.table.clone();
+        self.need_change(target.base, privilege::INSERT, columns.clone());
         let input = match inner(&stmt.select_stmt) {
             None => self.default_row(&table)?,
             Some(NodeEnum::SelectStmt(select)) if is_plain_values(select) => {
@@ -352,7 +354,10 @@ impl Binder<'_> {
     pub(crate) fn check_expr(&mut self, target: &TableRel, node: &NodeEnum) -> Result<Expr> {
         let mut scope = Scope::new(None);
         scope.items.push(self.item_of(target));
-        self.holding(|b| b.condition(&scope, node, Place::Check))
+        self.unseen += 1;
+        let check = self.holding(|b| b.condition(&scope, node, Place::Check));
+        self.unseen -= 1;
+        check
     }
 
     /// Binds an expression over a table's row.
@@ -431,6 +436,8 @@ impl Binder<'_> {
             self.changed_rows(through, &stmt.relation, &stmt.from_clause, &stmt.where_clause)?;
         let assignments = assignments.as_ref().unwrap_or(&stmt.target_list);
         let set = self.set_list(&scope, &target, assignments)?;
+        let written = set.iter().map(|(n, _)| *n).collect();
+        self.need_change(target.base, privilege::UPDATE, written);
         let checks = RowRules { options, ..self.checks(&target)? };
         let (returning, output) = self.returning(&stmt.returning_clause, scope.items)?;
         self.cte_names.truncate(names);
@@ -447,6 +454,7 @@ impl Binder<'_> {
         let through = self.through(&stmt.relation, "DELETE")?;
         let (rel, recheck, target, scope) =
             self.changed_rows(through, &stmt.relation, &stmt.using_clause, &stmt.where_clause)?;
+        self.need_change(target.base, privilege::DELETE, Vec::new());
         let (returning, output) = self.returning(&stmt.returning_clause, scope.items)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Delete { rel, recheck };

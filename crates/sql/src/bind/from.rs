@@ -128,6 +128,9 @@ impl Binder<'_> {
             )
             .at(position));
         }
+        if let Some(schema) = schema {
+            self.check_schema(schema, position)?;
+        }
         match self.find_relation(schema, &range.relname) {
             Some(Relation::Table(table)) => Ok(table),
             Some(Relation::Sequence(_)) => {
@@ -180,6 +183,8 @@ impl Binder<'_> {
                 self.new_var(name, ty, -1)?;
             }
         }
+        let count = self.vars.len() - usize::from(base);
+        self.need(&table, base, count);
         Ok(TableRel { table, base, alias: alias.to_owned() })
     }
 
@@ -612,6 +617,8 @@ impl Binder<'_> {
         for name in using {
             let left = one_column(l, name, "left")?;
             let right = one_column(r, name, "right")?;
+            self.note_read(&left);
+            self.note_read(&right);
             on.push(self.equals(left.clone(), right.clone(), 0)?);
             let ty = self.common_type(&[(left.ty(), 0), (right.ty(), 0)], "JOIN/USING")?;
             let left = self.to_common(left, ty, "JOIN/USING", 0)?;

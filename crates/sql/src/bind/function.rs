@@ -165,6 +165,7 @@ impl Binder<'_> {
         }
         let signature = Signature { declared: &declared, result: row.result };
         let (args, ty) = self.fit(&signature, args, position)?;
+        self.note_call(row.oid);
         Ok(self.call(row, args, ty, position))
     }
 

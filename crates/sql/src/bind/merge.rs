@@ -1,6 +1,7 @@
 //! MERGE: the source's rows beside the table's rows that match them, and what to do with each.
 
 use base::{Oid, Result, err};
+use catalog::acl::privilege;
 use pg_query::{NodeEnum, protobuf as pb};
 use types::Datum;
 
@@ -29,6 +30,7 @@ impl Binder<'_> {
         let Rel::Table(target) = rel.clone() else {
             return Err(err!(INTERNAL_ERROR, "change of a computed table"));
         };
+        self.need_change(target.base, 0, Vec::new());
         let mut source = Scope::new(None);
         let Some(node) = &stmt.source_relation else {
             return Err(err!(SYNTAX_ERROR, "MERGE without a source"));
@@ -106,6 +108,15 @@ impl Binder<'_> {
             Ok(pb::CmdType::CmdDelete) => MergeAction::Delete,
             _ => MergeAction::Nothing,
         };
+        match &action {
+            MergeAction::Insert(_) => self.need_more(target.base, privilege::INSERT, &[]),
+            MergeAction::Update(set) => {
+                let written: Vec<u16> = set.iter().map(|(n, _)| *n).collect();
+                self.need_more(target.base, privilege::UPDATE, &written);
+            }
+            MergeAction::Delete => self.need_more(target.base, privilege::DELETE, &[]),
+            _ => {}
+        }
         Ok(MergeClause { matched, conditions, action })
     }
 

@@ -36,6 +36,8 @@ pub(crate) mod object;
 pub(crate) mod operator;
 pub(crate) mod overload;
 pub(crate) mod record;
+pub(crate) mod rights;
+pub(crate) mod role;
 pub(crate) mod scope;
 pub(crate) mod select;
 pub(crate) mod sequence;
@@ -91,6 +93,16 @@ pub(crate) struct Binder<'a> {
     pub(crate) sublinks: u32,
     /// Tables with the locks that they need.
     pub locks: Vec<(Oid, LockMode)>,
+    /// What the statement needs the right to do.
+    pub(crate) needs: Vec<rights::Need>,
+    /// Functions called that not everybody may call.
+    pub(crate) called: Vec<Oid>,
+    /// In whose name tables are used: the session's role, or the owner of the view being bound.
+    pub(crate) acting: u32,
+    /// Whether the session's role is one whose rights are checked: no superuser.
+    pub(crate) checks: bool,
+    /// Above 0 while what is bound is not the statement's own, and so no use of columns.
+    pub(crate) unseen: u32,
     /// How deeply the expression that is being bound is nested.
     pub(crate) depth: u32,
     /// The next query may have INTO.
@@ -122,6 +134,11 @@ impl<'a> Binder<'a> {
             queries: 0,
             sublinks: 0,
             locks: Vec::new(),
+            needs: Vec::new(),
+            called: Vec::new(),
+            acting: cx.role,
+            checks: !cx.catalog.role(cx.role).is_some_and(|r| r.superuser),
+            unseen: 0,
             depth: 0,
             into_allowed: false,
             subqueries: Vec::new(),
@@ -156,7 +173,7 @@ impl<'a> Binder<'a> {
     pub fn new_var(&mut self, name: &str, ty: Oid, typmod: i32) -> Result<Col> {
         let col = Col::try_from(self.vars.len())
             .map_err(|_| err!(TOO_MANY_COLUMNS, "statement uses more than 65536 columns"))?;
-        self.vars.push(Var { name: name.to_owned(), ty, typmod, origin: None, position: 0 });
+        self.vars.push(Var { name: name.to_owned(), ty, typmod, origin: None, position: 0, read: false });
         Ok(col)
     }
 

@@ -221,6 +221,7 @@ impl Binder<'_> {
                 return Ok(Some(self.used(expr, location)));
             }
             if let Some(expr) = self.find_system_column(scope, name, location)? {
+                self.note_read(&expr);
                 return Ok(Some(expr));
             }
             level = scope.parent;
@@ -265,6 +266,7 @@ impl Binder<'_> {
 
     /// Remembers where a column is first named, for later errors about it.
     fn used(&mut self, expr: Expr, location: i32) -> Expr {
+        self.note_read(&expr);
         if let Expr::Column(col, _) = &expr {
             let position = self.at(location);
             let var = &mut self.vars[usize::from(*col)];
@@ -343,6 +345,7 @@ impl Binder<'_> {
             return Ok(self.used(expr, location));
         }
         if let Some(expr) = self.system_column(item, name) {
+            self.note_read(&expr);
             return Ok(expr);
         }
         let error = err!(UNDEFINED_COLUMN, "column {table}.{name} does not exist");

@@ -306,7 +306,20 @@ impl Binder<'_> {
         Ok(out)
     }
 
+    /// `*`: all columns, which are read.
     fn star(&mut self, scope: &Scope<'_>, c: &pb::ColumnRef, out: &mut Vec<Target>) -> Result<()> {
+        let first = out.len();
+        self.star_columns(scope, c, out)?;
+        out[first..].iter().for_each(|target| self.note_read(&target.expr));
+        Ok(())
+    }
+
+    fn star_columns(
+        &mut self,
+        scope: &Scope<'_>,
+        c: &pb::ColumnRef,
+        out: &mut Vec<Target>,
+    ) -> Result<()> {
         let names = ast::strings(&c.fields[..c.fields.len() - 1]);
         if names.is_empty() {
             let mut any = false;
@@ -620,6 +633,9 @@ impl Binder<'_> {
                     ));
                 }
                 self.lock(table.table.oid, LockMode::RowShare);
+                if let Some(need) = self.need_at(table.base) {
+                    need.required |= catalog::acl::privilege::UPDATE;
+                }
                 match locks.iter_mut().find(|l| l.table.base == table.base) {
                     Some(lock) => {
                         lock.mode = lock.mode.max(mode);

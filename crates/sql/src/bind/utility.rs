@@ -232,6 +232,9 @@ impl Binder<'_> {
 
     /// Statements that are bound without planning anything; None for others.
     pub(crate) fn plain_utility(&mut self, node: &NodeEnum) -> Result<Option<Utility>> {
+        if let Some(statement) = self.role_statement(node)? {
+            return Ok(Some(Utility::Role(statement)));
+        }
         Ok(Some(match node {
             NodeEnum::TransactionStmt(s) => self.transaction(s)?,
             NodeEnum::VariableSetStmt(s) => self.set_variable(s)?,
@@ -267,9 +270,10 @@ impl Binder<'_> {
                 if !s.schema_elts.is_empty() {
                     return Err(Error::unsupported("CREATE SCHEMA with elements"));
                 }
+                let owner = s.authrole.as_ref().map(super::role::role_ref);
                 let role = s.authrole.as_ref().map(|r| self.role_name(r)).unwrap_or_default();
                 let name = if s.schemaname.is_empty() { role } else { s.schemaname.clone() };
-                Utility::CreateSchema { name, if_not_exists: s.if_not_exists }
+                Utility::CreateSchema { name, owner, if_not_exists: s.if_not_exists }
             }
             NodeEnum::TruncateStmt(s) => self.truncate(s)?,
             NodeEnum::VacuumStmt(s) => self.vacuum(s)?,
@@ -333,7 +337,7 @@ fn is_word(b: u8) -> bool {
 }
 
 /// The value of SET as text; several become a list.
-fn set_value(args: &[pb::Node]) -> Result<String> {
+pub(crate) fn set_value(args: &[pb::Node]) -> Result<String> {
     let mut parts = Vec::with_capacity(args.len());
     for arg in args {
         parts.push(match &arg.node {

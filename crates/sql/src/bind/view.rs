@@ -58,7 +58,12 @@ impl Binder<'_> {
         let Some(query) = &view.query else {
             return Err(base::Error::internal("a view without a query"));
         };
-        let bound = self.view_query(query)?;
+        // Who uses the view needs the right to; what its query uses, its owner.
+        self.need(view, 0, 0);
+        let acting = std::mem::replace(&mut self.acting, view.owner);
+        let bound = self.view_query(query);
+        self.acting = acting;
+        let bound = bound?;
         let names: Vec<String> = view.columns.iter().map(|c| c.name.clone()).collect();
         let alias = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
         let mut item = self.plain_item(Some(alias), &names, &bound.cols);

@@ -3,6 +3,9 @@
 //! or says that it isn't supported.)
 
 const NAMES: &[&str] = &[
+    "aclcontains",
+    "acldefault",
+    "makeaclitem",
     "clock_timestamp",
     "col_description",
     "current_database",

@@ -1,0 +1,275 @@
+//! `has_…_privilege`, `pg_has_role` and the functions over `aclitem`.
+
+use base::{Oid, Result, err};
+use catalog::acl::{self, privilege};
+use catalog::object::ids;
+use catalog::{AclItem, AclKind, Rights};
+use types::{Datum, oids};
+
+use super::{names, oid_at, text, text_at};
+use crate::run::Run;
+
+/// Functions over rights.
+///
+/// # Errors
+/// `42704`, `42P01` and kin for names that name nothing; `22023` for words that are no rights.
+pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
+    Ok(Some(match name {
+        "pg_has_role" => has_role(args, run)?,
+        "acldefault" => {
+            let letter = match args.first() {
+                Some(Datum::Char(c)) => char::from(*c),
+                _ => text_at(args, 0).chars().next().unwrap_or(' '),
+            };
+            let owner = oid_at(args, 1);
+            let items = match (letter, AclKind::of_letter(letter)) {
+                ('c', _) => Vec::new(),
+                (_, Some(kind)) => acl::default_items(kind, owner),
+                _ => base::bail!(
+                    INVALID_PARAMETER_VALUE,
+                    "unrecognized object type abbreviation: {letter}"
+                ),
+            };
+            shown(&items, run)
+        }
+        "makeaclitem" => {
+            let words = words(text_at(args, 2))?;
+            let bits = words.iter().fold(0, |all, (bit, _)| all | bit);
+            let grantable = if args.get(3) == Some(&Datum::Bool(true)) { bits } else { 0 };
+            let item = AclItem {
+                grantee: oid_at(args, 0),
+                grantor: oid_at(args, 1),
+                privileges: bits,
+                grantable,
+            };
+            let view = run.cx.catalog_tx.view();
+            text(rights_of(run, &view).text(&item))
+        }
+        "aclcontains" => match (args.first(), args.get(1)) {
+            (Some(Datum::Array(items)), Some(item)) => Datum::Bool(items.items.contains(item)),
+            _ => Datum::Null,
+        },
+        _ => match name.strip_prefix("has_").and_then(|n| n.strip_suffix("_privilege")) {
+            Some(what) => has_privilege(what, args, run)?,
+            None => return Ok(None),
+        },
+    }))
+}
+
+fn rights_of<'a>(run: &Run<'_, '_>, view: &'a catalog::Snapshot) -> Rights<'a> {
+    Rights { catalog: view, database: run.cx.database.1 }
+}
+
+fn shown(items: &[AclItem], run: &mut Run<'_, '_>) -> Datum {
+    let view = run.cx.catalog_tx.view();
+    let rights = rights_of(run, &view);
+    Datum::array(oids::ACLITEM, items.iter().map(|i| text(rights.text(i))).collect())
+}
+
+/// A role by name or oid; 0: everybody.
+fn role(value: &Datum, run: &mut Run<'_, '_>) -> Result<u32> {
+    let name = match value {
+        Datum::Text(name) => name,
+        other => return Ok(oid_at(std::slice::from_ref(other), 0)),
+    };
+    if &**name == "public" {
+        return Ok(0);
+    }
+    match run.cx.catalog_tx.view().role_named(name) {
+        Some(role) => Ok(role.oid),
+        None => Err(err!(UNDEFINED_OBJECT, "role \"{name}\" does not exist")),
+    }
+}
+
+/// `SELECT, INSERT WITH GRANT OPTION`: bits, and whether they must be grantable.
+fn words(list: &str) -> Result<Vec<(u16, bool)>> {
+    let one = |word: &str| {
+        let word = word.trim();
+        let upper = word.to_uppercase();
+        let (plain, option) = match upper.strip_suffix("WITH GRANT OPTION") {
+            Some(plain) => (plain.trim_end(), true),
+            None => (upper.as_str(), false),
+        };
+        match privilege::named(plain) {
+            Some(bit) => Ok((bit, option)),
+            None => {
+                Err(err!(INVALID_PARAMETER_VALUE, "unrecognized privilege type: \"{word}\""))
+            }
+        }
+    };
+    list.split(',').map(one).collect()
+}
+
+fn has_role(args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
+    let (member, args) = match args {
+        [member, rest @ ..] if rest.len() == 2 => (role(member, run)?, rest),
+        rest => (run.cx.role, rest),
+    };
+    let of = match args.first() {
+        Some(value) => role(value, run)?,
+        None => return Ok(Datum::Null),
+    };
+    let view = run.cx.catalog_tx.view();
+    let rights = rights_of(run, &view);
+    for word in text_at(args, 1).split(',') {
+        let held = match word.trim().to_uppercase().as_str() {
+            "MEMBER" => rights.is_member(member, of),
+            "USAGE" => rights.has_rights_of(member, of),
+            "MEMBER WITH ADMIN OPTION"
+            | "MEMBER WITH GRANT OPTION"
+            | "USAGE WITH ADMIN OPTION"
+            | "USAGE WITH GRANT OPTION" => rights.is_admin(member, of),
+            _ => base::bail!(
+                INVALID_PARAMETER_VALUE,
+                "unrecognized privilege type: \"{}\"",
+                word.trim()
+            ),
+        };
+        if held {
+            return Ok(Datum::Bool(true));
+        }
+    }
+    Ok(Datum::Bool(false))
+}
+
+fn has_privilege(what: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
+    let without_role = if what == "column" { 3 } else { 2 };
+    let (role, args) = match args {
+        [first, rest @ ..] if rest.len() == without_role => (role(first, run)?, rest),
+        rest => (run.cx.role, rest),
+    };
+    let Some(list) = args.last().map(|_| text_at(args, args.len() - 1).to_owned()) else {
+        return Ok(Datum::Null);
+    };
+    if what == "parameter" {
+        let view = run.cx.catalog_tx.view();
+        return Ok(Datum::Bool(rights_of(run, &view).is_superuser(role)));
+    }
+    let kind = match what {
+        "table" | "column" | "any_column" => AclKind::Table,
+        "sequence" => AclKind::Sequence,
+        "schema" => AclKind::Schema,
+        "database" => AclKind::Database,
+        "function" => AclKind::Function,
+        "type" => AclKind::Type,
+        "language" => AclKind::Language,
+        "tablespace" => AclKind::Tablespace,
+        _ => return Err(base::Error::unsupported(format!("has_{what}_privilege"))),
+    };
+    let object = match args.first() {
+        Some(Datum::Text(name)) => object(kind, name, run)?,
+        _ => oid_at(args, 0),
+    };
+    let words = words(&list)?;
+    let view = run.cx.catalog_tx.view();
+    let rights = rights_of(run, &view);
+    if rights.owner(kind, object).is_none() {
+        return Ok(Datum::Null);
+    }
+    let mut held = rights.held(role, kind, object);
+    let mut add = |more: acl::Held| {
+        held.privileges |= more.privileges;
+        held.grantable |= more.grantable;
+    };
+    match what {
+        "any_column" => {
+            for acl in view.column_acls(object) {
+                add(rights.held_on_column(role, object, acl.column));
+            }
+        }
+        "column" => match column(&view, object, &args[1])? {
+            Some(number) => add(rights.held_on_column(role, object, number)),
+            None => return Ok(Datum::Null),
+        },
+        _ => {}
+    }
+    let has = |(bit, option): &(u16, bool)| {
+        (if *option { held.grantable } else { held.privileges }) & bit != 0
+    };
+    Ok(Datum::Bool(words.iter().any(has)))
+}
+
+/// A column's number; None when there is none with this number.
+fn column(view: &catalog::Snapshot, table: u32, value: &Datum) -> Result<Option<u16>> {
+    let known = match view.table(table) {
+        Some(table) => table.clone(),
+        None => match catalog::system::table_by_oid(Oid(table)) {
+            Some(table) => table,
+            None => return Ok(None),
+        },
+    };
+    match value {
+        Datum::Text(name) => match known.column(name) {
+            Some((number, _)) => Ok(Some(number)),
+            None => Err(err!(
+                UNDEFINED_COLUMN,
+                "column \"{name}\" of relation \"{}\" does not exist",
+                known.name
+            )),
+        },
+        Datum::Int2(number) => {
+            let live = |(n, _): &(u16, _)| i32::from(*n) == i32::from(*number);
+            Ok(known.live_columns().find(live).map(|(n, _)| n))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// An object by name.
+fn object(kind: AclKind, name: &str, run: &mut Run<'_, '_>) -> Result<u32> {
+    let view = run.cx.catalog_tx.view();
+    Ok(match kind {
+        AclKind::Table => names::regclass_from_name(name, run)?,
+        AclKind::Sequence => {
+            let id = names::regclass_from_name(name, run)?;
+            if rights_of(run, &view).owner(AclKind::Sequence, id).is_none() {
+                base::bail!(WRONG_OBJECT_TYPE, "\"{name}\" is not a sequence");
+            }
+            id
+        }
+        AclKind::Schema => match view.schema_named(name) {
+            Some(schema) => schema.oid,
+            None => base::bail!(UNDEFINED_SCHEMA, "schema \"{name}\" does not exist"),
+        },
+        AclKind::Database => match view.database_named(name) {
+            Some(database) => database.oid,
+            None => base::bail!(UNDEFINED_DATABASE, "database \"{name}\" does not exist"),
+        },
+        AclKind::Type => match names::input(oids::REGTYPE, name, run)? {
+            Datum::Oid(id) => id,
+            _ => 0,
+        },
+        AclKind::Function => function(name, run)?,
+        AclKind::Language => match name {
+            "internal" => 12,
+            "c" => 13,
+            "sql" => 14,
+            _ => base::bail!(UNDEFINED_OBJECT, "language \"{name}\" does not exist"),
+        },
+        AclKind::Tablespace => match name {
+            "pg_default" => ids::PG_DEFAULT,
+            "pg_global" => 1664,
+            _ => base::bail!(UNDEFINED_OBJECT, "tablespace \"{name}\" does not exist"),
+        },
+    })
+}
+
+/// `name(type, …)`.
+fn function(signature: &str, run: &mut Run<'_, '_>) -> Result<u32> {
+    let missing = || err!(UNDEFINED_FUNCTION, "function \"{signature}\" does not exist");
+    let Some((name, args)) = signature.trim().strip_suffix(')').and_then(|s| s.split_once('('))
+    else {
+        base::bail!(INVALID_TEXT_REPRESENTATION, "expected a left parenthesis");
+    };
+    let name = names::split_name(name)?.pop().unwrap_or_default();
+    let mut wanted = Vec::new();
+    for arg in args.split(',').map(str::trim).filter(|a| !a.is_empty()) {
+        match names::input(oids::REGTYPE, arg, run)? {
+            Datum::Oid(id) => wanted.push(Oid(id)),
+            _ => return Err(missing()),
+        }
+    }
+    let all = types::func::functions_named(&name);
+    let found = all.iter().find(|f| f.args == wanted.as_slice()).ok_or_else(missing)?;
+    Ok(found.oid.0)
+}

@@ -1,0 +1,96 @@
+//! The front door: who may come in, and how. Read at the start and at each reload; a connection looks at
+//! it once, so what changes holds for those that come later.
+//!
+//! * [`hba`] says which clients must show what (`pg_hba.conf`);
+//! * [`tls`] encrypts;
+//! * [`failures`] makes those who guess wait.
+//!
+//! The conversation itself is the session's ([`crate::session`]).
+
+pub mod failures;
+pub mod hba;
+pub mod tls;
+pub mod x509;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::settings::Settings;
+use base::{Error, Result};
+
+use hba::Hba;
+use tls::Tls;
+
+/// The file that says who may come in.
+pub const HBA_FILE: &str = "pg_hba.conf";
+
+/// See the module's documentation.
+pub struct Door {
+    /// The rules.
+    pub hba: Hba,
+    /// Certificate and key, if clients may encrypt.
+    pub tls: Option<Arc<Tls>>,
+}
+
+impl Door {
+    /// Reads the rules and the certificates.
+    ///
+    /// # Errors
+    /// One clear line: a file that can't be read, a line that means nothing.
+    pub fn load(dir: &Path, settings: &Settings) -> Result<Door> {
+        let hba = hba(dir)?;
+        if let Some(error) = hba.first_error() {
+            return Err(error);
+        }
+        Ok(Door { hba, tls: tls::load(dir, settings)?.map(Arc::new) })
+    }
+}
+
+/// The file as it is now, with what is wrong in it.
+///
+/// # Errors
+/// When it can't be read.
+pub fn hba(dir: &Path) -> Result<Hba> {
+    let path = dir.join(HBA_FILE);
+    let text = std::fs::read_to_string(&path);
+    let failed = |e| Error::io(format_args!("read file \"{}\"", path.display()), &e);
+    Ok(Hba::parse(&text.map_err(failed)?))
+}
+
+/// Writes the rules of a new data directory: everybody on this machine, nobody else.
+///
+/// # Errors
+/// I/O errors.
+pub fn write_default(dir: &Path) -> Result<()> {
+    let path = dir.join(HBA_FILE);
+    let failed = |e| Error::io(format_args!("write file \"{}\"", path.display()), &e);
+    std::fs::write(&path, DEFAULT).map_err(failed)
+}
+
+const DEFAULT: &str = "\
+# Who may connect, and how. The first line that fits decides; if none does, the client is refused.
+# Changes take effect with: threadgres reload, SIGHUP, or SELECT pg_reload_conf().
+#
+# TYPE     local, host, hostssl (only encrypted), hostnossl (only not encrypted)
+# DATABASE all, sameuser, samerole, or names with commas between them
+# USER     all, names, or +name for all members of a role
+# ADDRESS  all, samehost, samenet, or a network: 10.0.0.0/8, fd00::/8
+# METHOD   trust, reject, scram-sha-256, md5, password, peer (local), cert (hostssl)
+#
+# TYPE  DATABASE  USER  ADDRESS        METHOD
+local   all       all                  trust
+host    all       all   127.0.0.1/32   trust
+host    all       all   ::1/128        trust
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rules_of_a_new_directory_are_sound() {
+        let hba = Hba::parse(DEFAULT);
+        assert!(hba.first_error().is_none());
+        assert_eq!(hba.rules().count(), 3);
+    }
+}
