@@ -113,13 +113,20 @@ fn rules_are_read_again_and_bad_ones_change_nothing() {
     rules(&server, &format!("{BOSS}host all all 127.0.0.1/32 trust\nnonsense\n"));
     is_refused(&server, &format!("{HOST}bob"), "", why);
     assert_eq!(
-        server.query("SELECT line_number, type, user_name, auth_method, error FROM pg_hba_file_rules"),
+        server.query(
+            "SELECT line_number, type, user_name, auth_method, error FROM pg_hba_file_rules"
+        ),
         "1|host|{postgres}|trust|\n2|host|{all}|trust|\n3||||invalid connection type \"nonsense\""
     );
     // Rights to the database, and settings that sessions begin with.
     rules(&server, &format!("{BOSS}host all all 127.0.0.1/32 trust\n"));
     server.query("ALTER ROLE bob SET work_mem = '3MB'; ALTER ROLE bob SET role = staff");
-    let (_, text) = connect(&server, &format!("{HOST}bob"), "", "SELECT current_user, current_setting('work_mem')");
+    let (_, text) = connect(
+        &server,
+        &format!("{HOST}bob"),
+        "",
+        "SELECT current_user, current_setting('work_mem')",
+    );
     assert_eq!(text, "staff|3MB");
     server.query("REVOKE CONNECT ON DATABASE postgres FROM PUBLIC; GRANT CONNECT ON DATABASE postgres TO bob");
     gets_in(&server, &format!("{HOST}bob"), "");
@@ -138,23 +145,68 @@ fn openssl(dir: &Path, args: &[&str]) {
 
 /// An authority, and certificates that it signed for the server and for a client.
 fn certificates(dir: &Path) {
-    openssl(dir, &[
-        "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
-        "-subj", "/CN=threadgres test authority", "-keyout", "ca.key", "-out", "ca.crt",
-    ]);
+    openssl(
+        dir,
+        &[
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:P-256",
+            "-nodes",
+            "-days",
+            "30",
+            "-subj",
+            "/CN=threadgres test authority",
+            "-keyout",
+            "ca.key",
+            "-out",
+            "ca.crt",
+        ],
+    );
     for (name, subject, extension) in [
         ("server", "/CN=localhost", "subjectAltName=DNS:localhost"),
         ("alice", "/CN=alice", "extendedKeyUsage=clientAuth"),
     ] {
         std::fs::write(dir.join("extension"), extension).expect("the folder is writable");
-        openssl(dir, &[
-            "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", subject,
-            "-keyout", &format!("{name}.key"), "-out", &format!("{name}.csr"),
-        ]);
-        openssl(dir, &[
-            "x509", "-req", "-in", &format!("{name}.csr"), "-CA", "ca.crt", "-CAkey", "ca.key",
-            "-CAcreateserial", "-days", "30", "-extfile", "extension", "-out", &format!("{name}.crt"),
-        ]);
+        openssl(
+            dir,
+            &[
+                "req",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:P-256",
+                "-nodes",
+                "-subj",
+                subject,
+                "-keyout",
+                &format!("{name}.key"),
+                "-out",
+                &format!("{name}.csr"),
+            ],
+        );
+        openssl(
+            dir,
+            &[
+                "x509",
+                "-req",
+                "-in",
+                &format!("{name}.csr"),
+                "-CA",
+                "ca.crt",
+                "-CAkey",
+                "ca.key",
+                "-CAcreateserial",
+                "-days",
+                "30",
+                "-extfile",
+                "extension",
+                "-out",
+                &format!("{name}.crt"),
+            ],
+        );
         openssl(dir, &["x509", "-in", &format!("{name}.crt"), "-noout"]);
     }
 }
@@ -167,7 +219,9 @@ fn encryption_is_verified_on_both_sides() {
     certificates(&certs);
     let server = Server::start(&dir.path().join("data"), &["authentication_failure_delay=1"]);
     let path = |name: &str| certs.join(name).display().to_string();
-    server.query("CREATE ROLE alice LOGIN PASSWORD 'secret'; CREATE ROLE bob LOGIN PASSWORD 'secret'");
+    server.query(
+        "CREATE ROLE alice LOGIN PASSWORD 'secret'; CREATE ROLE bob LOGIN PASSWORD 'secret'",
+    );
     is_refused(&server, &format!("{HOST}alice sslmode=require"), "", "server does not support SSL");
     for (file, setting) in
         [("server.crt", "ssl_cert_file"), ("server.key", "ssl_key_file"), ("ca.crt", "ssl_ca_file")]
@@ -175,10 +229,24 @@ fn encryption_is_verified_on_both_sides() {
         server.query(&format!("ALTER SYSTEM SET {setting} = '{}'", path(file)));
     }
     server.query("ALTER SYSTEM SET ssl = on");
-    rules(&server, &format!("{BOSS}hostssl all alice 127.0.0.1/32 scram-sha-256\nhostssl all all 127.0.0.1/32 cert\n"));
-    let full = format!("host=localhost hostaddr=127.0.0.1 sslmode=verify-full sslrootcert={}", path("ca.crt"));
-    assert_eq!(gets_in(&server, &format!("{full} user=alice channel_binding=require"), "secret"), "alice");
-    assert_eq!(gets_in(&server, &format!("{full} user=alice channel_binding=disable"), "secret"), "alice");
+    rules(
+        &server,
+        &format!(
+            "{BOSS}hostssl all alice 127.0.0.1/32 scram-sha-256\nhostssl all all 127.0.0.1/32 cert\n"
+        ),
+    );
+    let full = format!(
+        "host=localhost hostaddr=127.0.0.1 sslmode=verify-full sslrootcert={}",
+        path("ca.crt")
+    );
+    assert_eq!(
+        gets_in(&server, &format!("{full} user=alice channel_binding=require"), "secret"),
+        "alice"
+    );
+    assert_eq!(
+        gets_in(&server, &format!("{full} user=alice channel_binding=disable"), "secret"),
+        "alice"
+    );
     is_refused(&server, &format!("{full} user=alice"), "wrong", "password authentication failed");
     let wrong_host = full.replace("host=localhost", "host=other.example");
     is_refused(&server, &format!("{wrong_host} user=alice"), "secret", "does not match host name");
@@ -191,19 +259,44 @@ fn encryption_is_verified_on_both_sides() {
     );
     assert_eq!(text, "t|TLSv1.3|t");
     let older = format!("{full} user=alice ssl_max_protocol_version=TLSv1.2");
-    let (_, text) = connect(&server, &older, "secret", "SELECT version FROM pg_stat_ssl WHERE pid = pg_backend_pid()");
+    let (_, text) = connect(
+        &server,
+        &older,
+        "secret",
+        "SELECT version FROM pg_stat_ssl WHERE pid = pg_backend_pid()",
+    );
     assert_eq!(text, "TLSv1.2");
     // Much goes through in both directions.
-    let (ok, text) = connect(&server, &format!("{full} user=alice"), "secret", "SELECT sum(length(repeat('x', 1000) || n)) FROM generate_series(1, 20000) n");
+    let (ok, text) = connect(
+        &server,
+        &format!("{full} user=alice"),
+        "secret",
+        "SELECT sum(length(repeat('x', 1000) || n)) FROM generate_series(1, 20000) n",
+    );
     assert!(ok && text.parse::<u64>().is_ok_and(|n| n > 20_000_000), "{text}");
-    let (ok, text) = connect(&server, &format!("{full} user=alice"), "secret", "SELECT repeat('y', 100) FROM generate_series(1, 30000)");
+    let (ok, text) = connect(
+        &server,
+        &format!("{full} user=alice"),
+        "secret",
+        "SELECT repeat('y', 100) FROM generate_series(1, 30000)",
+    );
     assert!(ok && text.len() == 30_000 * 101 - 1, "{} bytes", text.len());
     // Certificates of clients.
     let with = format!("{full} sslcert={} sslkey={}", path("alice.crt"), path("alice.key"));
     rules(&server, &format!("{BOSS}hostssl all all 127.0.0.1/32 cert\n"));
     assert_eq!(gets_in(&server, &format!("{with} user=alice"), ""), "alice");
-    is_refused(&server, &format!("{with} user=bob"), "", "certificate authentication failed for user \"bob\"");
-    is_refused(&server, &format!("{full} user=alice sslcert=none"), "", "requires a valid client certificate");
+    is_refused(
+        &server,
+        &format!("{with} user=bob"),
+        "",
+        "certificate authentication failed for user \"bob\"",
+    );
+    is_refused(
+        &server,
+        &format!("{full} user=alice sslcert=none"),
+        "",
+        "requires a valid client certificate",
+    );
     assert!(server.stop());
 }
 

@@ -148,7 +148,16 @@ fn unix_sockets_are_served_too() {
     let path = dir.path().join(format!(".s.PGSQL.{}", server.port));
     assert!(path.exists());
     let out = Command::new("psql")
-        .args(["-h", sockets, "-p", &server.port.to_string(), "-U", "postgres", "-Atc", "SHOW port"])
+        .args([
+            "-h",
+            sockets,
+            "-p",
+            &server.port.to_string(),
+            "-U",
+            "postgres",
+            "-Atc",
+            "SHOW port",
+        ])
         .arg("postgres")
         .output()
         .expect("psql is installed");

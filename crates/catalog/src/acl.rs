@@ -303,13 +303,7 @@ impl<'a> Rights<'a> {
 
     /// Whose grant a grant by this role is to be, and which of the rights it may grant: the owner's if
     /// it has the owner's rights, else that of the role whose rights allow the most.
-    pub fn best_grantor(
-        &self,
-        role: Id,
-        owner: Id,
-        items: &[AclItem],
-        wanted: u16,
-    ) -> (Id, u16) {
+    pub fn best_grantor(&self, role: Id, owner: Id, items: &[AclItem], wanted: u16) -> (Id, u16) {
         if self.has_rights_of(role, owner) {
             return (owner, wanted);
         }
@@ -322,8 +316,9 @@ impl<'a> Rights<'a> {
     /// The rights that a new object begins with, when they are not just the usual ones.
     pub fn initial_items(&self, kind: AclKind, owner: Id, schema: Id) -> Option<Vec<AclItem>> {
         let find = |schema: Id| {
-            let fits =
-                |d: &&std::sync::Arc<DefaultAcl>| (d.role, d.schema, d.kind) == (owner, schema, kind);
+            let fits = |d: &&std::sync::Arc<DefaultAcl>| {
+                (d.role, d.schema, d.kind) == (owner, schema, kind)
+            };
             self.catalog.default_acls().find(fits)
         };
         let global = find(0).map(|d| d.items.clone());
@@ -387,8 +382,7 @@ fn sum(items: &[AclItem], roles: &[Id], owner: Id, all: u16) -> Held {
 
 /// Rights that come with a predefined role.
 fn predefined(kind: AclKind, roles: &[Id]) -> u16 {
-    let (read, write) =
-        (roles.contains(&ids::READ_ALL_DATA), roles.contains(&ids::WRITE_ALL_DATA));
+    let (read, write) = (roles.contains(&ids::READ_ALL_DATA), roles.contains(&ids::WRITE_ALL_DATA));
     match kind {
         AclKind::Table if read && write => SELECT | INSERT | UPDATE | DELETE,
         AclKind::Table if read => SELECT,

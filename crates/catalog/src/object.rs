@@ -615,9 +615,7 @@ pub struct Membership {
 }
 
 /// What rights can be on. The letters are PostgreSQL's (`acldefault`, `defaclobjtype`).
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum AclKind {
     /// Tables and views; with a column's number: that column.
     Table,

@@ -53,7 +53,9 @@ pub fn open(settings: &Settings) -> Result<Vec<Listener>> {
             Ok(listener) => listeners.push(listener),
             // A machine without IPv6 still has its "localhost".
             Err(e)
-                if [Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED].map(IpAddr::V6).contains(&address)
+                if [Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED]
+                    .map(IpAddr::V6)
+                    .contains(&address)
                     && e.code() != base::sqlstate::OBJECT_IN_USE => {}
             Err(e) => return Err(e),
         }

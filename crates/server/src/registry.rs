@@ -1,8 +1,8 @@
 //! All sessions, by number: for cancel requests, `pg_stat_activity` and shutdown.
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use sched::{Interrupt, SpinLock, TaskRef, Workers};
 

@@ -208,9 +208,8 @@ impl Exchange {
     /// `08P01` malformed; `28000` when the channel is another than the client sees; fatal.
     pub fn finish(&self, message: &[u8]) -> Result<Option<String>> {
         let message = text(message)?;
-        let (without_proof, proof) = message
-            .rsplit_once(",p=")
-            .ok_or_else(|| malformed("The message has no proof."))?;
+        let (without_proof, proof) =
+            message.rsplit_once(",p=").ok_or_else(|| malformed("The message has no proof."))?;
         let mut attributes = without_proof.split(',');
         let binding = attribute(&mut attributes, 'c')?;
         if BASE64.decode(binding).ok().as_deref() != Some(&self.binding[..]) {
@@ -242,14 +241,15 @@ fn binding(flag: &str, plus: bool, certificate: Option<&[u8]>) -> Result<Vec<u8>
     match (flag, plus, certificate) {
         ("n", false, _) | ("y", false, None) => Ok(format!("{flag},,").into_bytes()),
         // Somebody in between has taken the better mechanism out of the list.
-        ("y", false, Some(_)) => {
-            Err(err!(INVALID_AUTHORIZATION_SPECIFICATION, "SCRAM channel binding negotiation error")
-                .detail(
-                    "The client supports SCRAM channel binding but thinks the server does not.  \
+        ("y", false, Some(_)) => Err(err!(
+            INVALID_AUTHORIZATION_SPECIFICATION,
+            "SCRAM channel binding negotiation error"
+        )
+        .detail(
+            "The client supports SCRAM channel binding but thinks the server does not.  \
                      However, this server does support channel binding.",
-                )
-                .fatal())
-        }
+        )
+        .fatal()),
         ("p=tls-server-end-point", true, Some(hash)) => {
             let mut all = b"p=tls-server-end-point,,".to_vec();
             all.extend_from_slice(hash);
@@ -315,14 +315,8 @@ mod tests {
         assert_eq!(last("biws", nonce, "short").unwrap_err().code().as_str(), "08P01");
         let mock = Verifier::mock(b"secret", "nobody");
         assert_eq!(mock, Verifier::mock(b"secret", "nobody"));
-        let (exchange, _) = Exchange::begin(
-            PLAIN.as_bytes(),
-            b"n,,n=,r=abc",
-            mock,
-            "def",
-            None,
-        )
-        .unwrap();
+        let (exchange, _) =
+            Exchange::begin(PLAIN.as_bytes(), b"n,,n=,r=abc", mock, "def", None).unwrap();
         let last = format!("c=biws,r=abcdef,p={wrong}");
         assert_eq!(exchange.finish(last.as_bytes()).unwrap(), None);
     }

@@ -8,8 +8,8 @@ use super::row::{Row, array, oid, row};
 use super::{SystemCx, SystemTable};
 use crate::object::ids::{BTREE_AM, HEAP_AM, PG_CATALOG};
 use crate::object::{
-    AclKind, CheckOption, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id, Index, Sequence,
-    Table, TableKind,
+    AclKind, CheckOption, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id, Index,
+    Sequence, Table, TableKind,
 };
 
 type Rows = Result<Vec<Vec<Datum>>>;

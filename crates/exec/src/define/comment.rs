@@ -64,9 +64,9 @@ fn target(
             Ok((database.oid, 0))
         }
         "ROLE" => {
-            let role = view.role_named(&object.name).ok_or_else(|| {
-                err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", object.name)
-            })?;
+            let role = view
+                .role_named(&object.name)
+                .ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", object.name))?;
             Ok((role.oid, 0))
         }
         other => Err(Error::unsupported(format!("COMMENT ON {other}"))),

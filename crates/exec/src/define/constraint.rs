@@ -5,7 +5,8 @@ use std::sync::Arc;
 use base::{Error, Oid, Result, err};
 use catalog::acl::privilege;
 use catalog::{
-    AclKind, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Index, IndexColumn, Object, Table,
+    AclKind, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Index, IndexColumn, Object,
+    Table,
 };
 use sql::utility::{ConstraintDef, ConstraintDefKind};
 use txn::LockMode;

@@ -16,8 +16,8 @@ use txn::LockMode;
 
 use crate::context::ExecContext;
 use crate::overflow::Overflow;
-use crate::{define, rights};
 use crate::session::quote_identifier;
+use crate::{define, rights};
 
 /// VACUUM and ANALYZE of some tables, or of all.
 ///

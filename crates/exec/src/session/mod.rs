@@ -4,8 +4,8 @@ mod clock;
 mod definition;
 mod locks;
 mod names;
-pub mod sequence;
 mod rights;
+pub mod sequence;
 
 use std::sync::Arc;
 

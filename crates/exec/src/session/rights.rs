@@ -92,9 +92,7 @@ fn words(list: &str) -> Result<Vec<(u16, bool)>> {
         };
         match privilege::named(plain) {
             Some(bit) => Ok((bit, option)),
-            None => {
-                Err(err!(INVALID_PARAMETER_VALUE, "unrecognized privilege type: \"{word}\""))
-            }
+            None => Err(err!(INVALID_PARAMETER_VALUE, "unrecognized privilege type: \"{word}\"")),
         }
     };
     list.split(',').map(one).collect()

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use catalog::acl::privilege;
 use base::{Csn, Result, bail, err};
 use catalog::Sequence;
+use catalog::acl::privilege;
 use catalog::sequence::Value;
 use catalog::snapshot::Relation;
 use types::{Datum, oids};
@@ -81,6 +81,7 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         "setval" => {
             let is_called = args.get(2) != Some(&Datum::Bool(false));
             let sequence = find(oid_at(args, 0), run)?;
+            permit(&sequence, privilege::UPDATE, run)?;
             Datum::Int8(setval(&sequence, int_at(args, 1), is_called, run)?)
         }
         "pg_sequence_last_value" => {

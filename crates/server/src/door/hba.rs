@@ -152,8 +152,10 @@ impl Hba {
     /// What is wrong first.
     pub fn first_error(&self) -> Option<Error> {
         let (line, what) = self.lines.iter().find_map(|l| l.as_ref().err())?;
-        Some(err!(CONFIG_FILE_ERROR, "line {line} of \"{}\": {what}", super::HBA_FILE)
-            .hint("correct or remove that line"))
+        Some(
+            err!(CONFIG_FILE_ERROR, "line {line} of \"{}\": {what}", super::HBA_FILE)
+                .hint("correct or remove that line"),
+        )
     }
 
     /// The rule for a client.
@@ -352,9 +354,7 @@ fn single<'a>(field: &'a [Word], what: &str) -> Result<&'a Word, String> {
 
 fn rule(line: usize, text: &str, fields: &[Vec<Word>]) -> Result<Rule, String> {
     let mut fields = fields.iter();
-    let mut next = |what: &str| {
-        fields.next().ok_or_else(|| format!("end-of-line before {what}"))
-    };
+    let mut next = |what: &str| fields.next().ok_or_else(|| format!("end-of-line before {what}"));
     let kind_field = next("connection type")?;
     let word = single(kind_field, "connection type")?.text.clone();
     let kind = match word.as_str() {
@@ -399,9 +399,9 @@ fn rule(line: usize, text: &str, fields: &[Vec<Word>]) -> Result<Rule, String> {
     let mut options = Vec::new();
     for field in fields {
         let option = &single(field, "authentication option")?.text;
-        let (name, value) = option.split_once('=').ok_or_else(|| {
-            format!("authentication option not in name=value format: {option}")
-        })?;
+        let (name, value) = option
+            .split_once('=')
+            .ok_or_else(|| format!("authentication option not in name=value format: {option}"))?;
         match (name, value) {
             ("clientcert", _) if kind != Kind::HostSsl => {
                 return Err("clientcert can only be configured for \"hostssl\" rows".to_owned());
@@ -566,7 +566,10 @@ mod tests {
             ("host all all 10.0.0.0 ffff:: trust", "IP address and mask do not match"),
             ("host all all 10.0.0.0", "end-of-line before netmask specification"),
             ("host all all all peer", "peer authentication is only supported on local sockets"),
-            ("host all all all cert", "cert authentication is only supported on hostssl connections"),
+            (
+                "host all all all cert",
+                "cert authentication is only supported on hostssl connections",
+            ),
             ("host all all all gss", "authentication method \"gss\" is not supported"),
             ("local all all magic", "invalid authentication method \"magic\""),
             ("local all all trust x", "authentication option not in name=value format: x"),

@@ -66,7 +66,8 @@ pub fn load(dir: &Path, settings: &Settings) -> Result<Option<Tls>> {
             builder.with_client_cert_verifier(verifier.map_err(failed)?)
         }
     };
-    let leaf = chain.first().ok_or_else(|| unreadable("server certificate", &cert_file, "empty"))?;
+    let leaf =
+        chain.first().ok_or_else(|| unreadable("server certificate", &cert_file, "empty"))?;
     let certificate_hash = end_point_hash(leaf);
     let config = builder
         .with_single_cert(chain, key)
@@ -107,13 +108,11 @@ fn end_point_hash(certificate: &CertificateDer<'_>) -> Vec<u8> {
     let algorithm = x509::parse(certificate).unwrap_or_default().algorithm;
     match algorithm[..] {
         // sha384WithRSAEncryption (1.2.840.113549.1.1.12), ecdsa-with-SHA384 (1.2.840.10045.4.3.3).
-        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 12] | [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 3] => {
-            Sha384::digest(certificate).to_vec()
-        }
+        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 12]
+        | [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 3] => Sha384::digest(certificate).to_vec(),
         // The same with SHA-512.
-        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 13] | [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 4] => {
-            Sha512::digest(certificate).to_vec()
-        }
+        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 13]
+        | [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 4] => Sha512::digest(certificate).to_vec(),
         _ => Sha256::digest(certificate).to_vec(),
     }
 }

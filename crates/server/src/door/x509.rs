@@ -154,15 +154,18 @@ mod tests {
         let common = attribute(&[0x55, 4, 3], b"alice");
         let fake = attribute(&[0x55, 4, 3], b"postgres\0.example");
         let algorithm = der(SEQUENCE, &[&der(OID, &[&[1, 2, 3]])]);
-        let body = der(SEQUENCE, &[
-            &der(VERSION, &[&[2, 1, 2]]),
-            &der(INTEGER, &[&[1, 0, 0, 0, 0, 0, 0, 0, 0]]),
-            &algorithm,
-            &der(SEQUENCE, &[&common, &fake]),
-            &der(SEQUENCE, &[]),
-            &der(SEQUENCE, &[&country, &common]),
-            &der(0x04, &[&[0; 300]]),
-        ]);
+        let body = der(
+            SEQUENCE,
+            &[
+                &der(VERSION, &[&[2, 1, 2]]),
+                &der(INTEGER, &[&[1, 0, 0, 0, 0, 0, 0, 0, 0]]),
+                &algorithm,
+                &der(SEQUENCE, &[&common, &fake]),
+                &der(SEQUENCE, &[]),
+                &der(SEQUENCE, &[&country, &common]),
+                &der(0x04, &[&[0; 300]]),
+            ],
+        );
         let whole = der(SEQUENCE, &[&body, &algorithm, &der(0x03, &[&[0; 8]])]);
         let fields = parse(&whole).unwrap();
         assert_eq!(fields.algorithm, [1, 2, 3]);

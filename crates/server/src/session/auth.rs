@@ -47,9 +47,9 @@ impl Login {
         for (name, value) in &parameters.values {
             match *name {
                 "user" | "database" | "replication" => {}
-                "options" => settings.extend(
-                    wire::startup::split_options(value).map_err(Error::fatal)?,
-                ),
+                "options" => {
+                    settings.extend(wire::startup::split_options(value).map_err(Error::fatal)?)
+                }
                 name => settings.push((name.to_owned(), (*value).to_owned())),
             }
         }

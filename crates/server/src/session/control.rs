@@ -112,10 +112,9 @@ impl State {
     fn check_alter_system(&self, name: Option<&str>) -> Result<()> {
         match name {
             _ if self.settings.identity.superuser => Ok(()),
-            Some(name) => Err(err!(
-                INSUFFICIENT_PRIVILEGE,
-                "permission denied to set parameter \"{name}\""
-            )),
+            Some(name) => {
+                Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied to set parameter \"{name}\""))
+            }
             None => Err(err!(
                 INSUFFICIENT_PRIVILEGE,
                 "permission denied to perform ALTER SYSTEM RESET ALL"

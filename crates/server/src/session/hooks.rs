@@ -15,8 +15,8 @@ use sched::Interrupt;
 use types::datum::Array;
 use types::{Datum, oids};
 use wire::password::Kept;
-use wire::scram::{self, Verifier};
 use wire::response;
+use wire::scram::{self, Verifier};
 
 use super::autonomous::Outer;
 use super::blocking;

@@ -172,12 +172,9 @@ impl State {
         let rights = Rights { catalog, database: database.oid };
         let role = self.settings.identity.login.0;
         if !rights.may(role, AclKind::Database, database.oid, privilege::CONNECT) {
-            return Err(err!(
-                INSUFFICIENT_PRIVILEGE,
-                "permission denied for database \"{name}\""
-            )
-            .detail("User does not have CONNECT privilege.")
-            .fatal());
+            return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for database \"{name}\"")
+                .detail("User does not have CONNECT privilege.")
+                .fatal());
         }
         self.database = (Arc::from(database.name.as_str()), database.oid);
         Ok(())

@@ -120,7 +120,8 @@ pub(super) fn function(server: &Server) -> Vec<Vec<Datum>> {
 pub(super) fn ssl(server: &Server) -> Vec<Vec<Datum>> {
     let one = |entry: &std::sync::Arc<Entry>| {
         let tls = entry.tls.get();
-        let mut out = row(PG_CATALOG, "pg_stat_ssl").set("pid", entry.pid).set("ssl", tls.is_some());
+        let mut out =
+            row(PG_CATALOG, "pg_stat_ssl").set("pid", entry.pid).set("ssl", tls.is_some());
         if let Some(tls) = tls {
             out = out
                 .set("version", tls.version)

@@ -173,7 +173,14 @@ impl<'a> Binder<'a> {
     pub fn new_var(&mut self, name: &str, ty: Oid, typmod: i32) -> Result<Col> {
         let col = Col::try_from(self.vars.len())
             .map_err(|_| err!(TOO_MANY_COLUMNS, "statement uses more than 65536 columns"))?;
-        self.vars.push(Var { name: name.to_owned(), ty, typmod, origin: None, position: 0, read: false });
+        self.vars.push(Var {
+            name: name.to_owned(),
+            ty,
+            typmod,
+            origin: None,
+            position: 0,
+            read: false,
+        });
         Ok(col)
     }
 

@@ -104,8 +104,7 @@ impl Binder<'_> {
         }
         let Some(schema) = self.cx.catalog.schema_named(name) else { return Ok(()) };
         let rights = self.rights();
-        let may =
-            rights.require(self.cx.role, AclKind::Schema, schema.oid, privilege::USAGE, name);
+        let may = rights.require(self.cx.role, AclKind::Schema, schema.oid, privilege::USAGE, name);
         may.map_err(|e| e.at(position))
     }
 

@@ -70,10 +70,9 @@ impl Binder<'_> {
             NodeEnum::GrantRoleStmt(s) => self.grant_role(s)?,
             NodeEnum::GrantStmt(s) => RoleStatement::Grant(self.grant(s)?),
             NodeEnum::AlterDefaultPrivilegesStmt(s) => RoleStatement::Grant(self.defaults(s)?),
-            NodeEnum::ReassignOwnedStmt(s) => RoleStatement::Reassign {
-                roles: role_refs(&s.roles),
-                to: optional(&s.newrole)?,
-            },
+            NodeEnum::ReassignOwnedStmt(s) => {
+                RoleStatement::Reassign { roles: role_refs(&s.roles), to: optional(&s.newrole)? }
+            }
             NodeEnum::DropOwnedStmt(s) => RoleStatement::DropOwned {
                 roles: role_refs(&s.roles),
                 cascade: s.behavior == pb::DropBehavior::DropCascade as i32,
@@ -110,7 +109,8 @@ impl Binder<'_> {
         for node in nodes {
             let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
             let option = self.role_option(def)?;
-            let same = |o: &RoleOption| std::mem::discriminant(o) == std::mem::discriminant(&option);
+            let same =
+                |o: &RoleOption| std::mem::discriminant(o) == std::mem::discriminant(&option);
             if out.iter().any(same) {
                 return Err(err!(SYNTAX_ERROR, "conflicting or redundant options")
                     .at(self.at(def.location)));
@@ -301,10 +301,7 @@ impl Binder<'_> {
         Ok(out)
     }
 
-    fn function_named(
-        &mut self,
-        f: &pb::ObjectWithArgs,
-    ) -> Result<(Name, Option<Vec<base::Oid>>)> {
+    fn function_named(&mut self, f: &pb::ObjectWithArgs) -> Result<(Name, Option<Vec<base::Oid>>)> {
         let name = self.name_of_list(&f.objname);
         if f.args_unspecified {
             return Ok((name, None));

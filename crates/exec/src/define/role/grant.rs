@@ -72,10 +72,7 @@ fn check_words(grant: &Grant) -> Result<()> {
             base::bail!(SYNTAX_ERROR, "unrecognized privilege type \"{word}\"");
         };
         if !columns.is_empty() && what != "relation" {
-            base::bail!(
-                INVALID_GRANT_OPERATION,
-                "column privileges are only valid for relations"
-            );
+            base::bail!(INVALID_GRANT_OPERATION, "column privileges are only valid for relations");
         }
         let (all, what) = if columns.is_empty() { (all, what) } else { (acl::COLUMN, "column") };
         if bit & !all != 0 {
@@ -87,12 +84,8 @@ fn check_words(grant: &Grant) -> Result<()> {
 }
 
 fn objects(target: &Target, cx: &mut ExecContext<'_>) -> Result<Vec<Item>> {
-    let plain = |kind, object, name: &str| Item {
-        kind,
-        object,
-        name: name.to_owned(),
-        table: None,
-    };
+    let plain =
+        |kind, object, name: &str| Item { kind, object, name: name.to_owned(), table: None };
     let view = cx.catalog_tx.view();
     let mut out = Vec::new();
     match target {
@@ -168,9 +161,7 @@ fn relation(name: &Name, cx: &mut ExecContext<'_>) -> Result<Item> {
             name: sequence.name.clone(),
             table: None,
         }),
-        Some(Relation::Index(_)) => {
-            Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is an index", name.name))
-        }
+        Some(Relation::Index(_)) => Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is an index", name.name)),
         None => match catalog::system::find(schema, &name.name) {
             Some(table) => Ok(of_table(table)),
             None => Err(view.missing_relation(schema, &name.name)),
@@ -197,8 +188,7 @@ fn function(name: &Name, args: Option<&[base::Oid]>) -> Result<u32> {
         }
         (Some(function), Some(_), Some(_)) => Ok(function.oid.0),
         (None, _, Some(args)) => {
-            let args: Vec<String> =
-                args.iter().map(|a| types::io::format_type(*a, -1)).collect();
+            let args: Vec<String> = args.iter().map(|a| types::io::format_type(*a, -1)).collect();
             let args = args.join(", ");
             Err(err!(UNDEFINED_FUNCTION, "function {}({args}) does not exist", name.name))
         }
@@ -243,12 +233,7 @@ fn by_column(grant: &Grant, table: &Table) -> Result<Vec<(u16, u16)>> {
     Ok(out)
 }
 
-fn grant_on(
-    grant: &Grant,
-    item: &Item,
-    grantees: &[u32],
-    cx: &mut ExecContext<'_>,
-) -> Result<()> {
+fn grant_on(grant: &Grant, item: &Item, grantees: &[u32], cx: &mut ExecContext<'_>) -> Result<()> {
     rights::lock_acl(cx, item.kind, item.object, 0)?;
     let view = cx.catalog_tx.view();
     let questions = rights::of(cx, &view);
@@ -288,8 +273,7 @@ fn grant_on(
         let (grantor, may) = questions.best_grantor(cx.role, owner, &both, wanted);
         let column = item.table.as_ref().map(|t| &t.columns[usize::from(number) - 1].name);
         let mut held = questions.held(grantor, AclKind::Table, item.object);
-        held.privileges |=
-            questions.held_on_column(grantor, item.object, number).privileges;
+        held.privileges |= questions.held_on_column(grantor, item.object, number).privileges;
         let all = grant.privileges.is_empty();
         let word = ("table", item.name.as_str());
         let column = column.map(String::as_str);

@@ -195,7 +195,8 @@ fn alter(name: &RoleRef, options: &[RoleOption], cx: &mut ExecContext<'_>) -> Re
             return Err(denied("must be superuser to change bypassrls attribute"));
         }
         // Everybody may change the own password.
-        let own = role.oid == cx.role && options.iter().all(|o| matches!(o, RoleOption::Password(_)));
+        let own =
+            role.oid == cx.role && options.iter().all(|o| matches!(o, RoleOption::Password(_)));
         if !me.createrole && !own {
             return Err(denied("permission denied"));
         }
@@ -356,10 +357,7 @@ fn add_member(
 ) -> Result<()> {
     let (role_name, member_name) = (role_name(cx, role), role_name(cx, member));
     if role == ids::DATABASE_OWNER {
-        base::bail!(
-            INVALID_GRANT_OPERATION,
-            "role \"{role_name}\" cannot have explicit members"
-        );
+        base::bail!(INVALID_GRANT_OPERATION, "role \"{role_name}\" cannot have explicit members");
     }
     if member == ids::DATABASE_OWNER {
         base::bail!(
@@ -391,12 +389,7 @@ fn add_member(
     cx.catalog_tx.put(cx.tx, Object::Role(changed))
 }
 
-fn remove_member(
-    cx: &mut ExecContext<'_>,
-    role: u32,
-    member: u32,
-    only_admin: bool,
-) -> Result<()> {
+fn remove_member(cx: &mut ExecContext<'_>, role: u32, member: u32, only_admin: bool) -> Result<()> {
     let view = cx.catalog_tx.view();
     let Some(known) = view.role(member) else { return Ok(()) };
     let mut changed = Role::clone(known);

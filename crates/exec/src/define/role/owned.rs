@@ -147,12 +147,7 @@ pub fn drop(roles: &[RoleRef], cascade: bool, cx: &mut ExecContext<'_>) -> Resul
 }
 
 /// Takes everything from these roles that they were given on an object of somebody else's.
-fn revoke_all(
-    known: &Acl,
-    owner: u32,
-    from: &[u32],
-    cx: &mut ExecContext<'_>,
-) -> Result<()> {
+fn revoke_all(known: &Acl, owner: u32, from: &[u32], cx: &mut ExecContext<'_>) -> Result<()> {
     if from.contains(&owner) || !known.items.iter().any(|i| from.contains(&i.grantee)) {
         return Ok(());
     }
@@ -193,8 +188,7 @@ fn described(view: &Snapshot, path: &[u32], kind: AclKind, object: u32, column: 
         AclKind::Schema => view.schema(object).map(|s| format!("schema {}", s.name)),
         AclKind::Database => view.database(object).map(|d| format!("database {}", d.name)),
         AclKind::Function => types::func::function(base::Oid(object)).map(|f| {
-            let args: Vec<String> =
-                f.args.iter().map(|a| types::io::format_type(*a, -1)).collect();
+            let args: Vec<String> = f.args.iter().map(|a| types::io::format_type(*a, -1)).collect();
             format!("function {}({})", f.name, args.join(","))
         }),
         AclKind::Type => types::TypeIo::get(base::Oid(object)).map(|t| format!("type {}", t.name)),

@@ -22,9 +22,11 @@ pub fn run(
     };
     let view = cx.catalog_tx.view();
     let database = match database {
-        Some(name) => Some(view.database_named(name).cloned().ok_or_else(|| {
-            err!(UNDEFINED_DATABASE, "database \"{name}\" does not exist")
-        })?),
+        Some(name) => Some(
+            view.database_named(name)
+                .cloned()
+                .ok_or_else(|| err!(UNDEFINED_DATABASE, "database \"{name}\" does not exist"))?,
+        ),
         None => None,
     };
     let me = me(cx);
