@@ -11,7 +11,7 @@ use types::oids::*;
 
 use crate::expr::Expr;
 use crate::logical::{Change, ChangeAction, Input, Query, Rel, TableRel};
-use crate::plan::{JoinKind, OutputColumn, RowRules};
+use crate::plan::{JoinKind, OutputColumn, RowRules, ScanColumn};
 use crate::walk;
 
 use super::from::join;
@@ -97,7 +97,7 @@ impl Binder<'_> {
             (excluded.rel_visible, excluded.cols_visible) = (false, false);
             items.push(excluded);
         }
-        let (returning, output) = self.returning(&stmt.returning_clause, items)?;
+        let (returning, output) = self.returning(&stmt.returning_clause, items, true)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Insert { input, conflict };
         Ok((Change { table: target, action, returning, checks }, output))
@@ -383,6 +383,7 @@ impl Binder<'_> {
         &mut self,
         clause: &Option<pb::ReturningClause>,
         items: Vec<NsItem>,
+        inserts: bool,
     ) -> Result<(Option<Vec<Expr>>, Vec<OutputColumn>)> {
         let Some(clause) = clause else { return Ok((None, Vec::new())) };
         let mut scope = Scope::new(None);
@@ -392,10 +393,26 @@ impl Binder<'_> {
             let e = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));
             target.expr = self.resolve_unknown(e)?;
         }
-        for target in &targets {
-            self.no_system_columns(&scope, &target.expr, "RETURNING")?;
-        }
         let output = self.describe_targets(&targets);
+        let table = scope.items.first().and_then(|i| i.table.clone());
+        for target in &mut targets {
+            let e = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));
+            target.expr = walk::substitute(e, &|col| {
+                let table = table.as_ref()?;
+                (table.column(col)? == ScanColumn::TableOid)
+                    .then(|| Expr::Const(Datum::Oid(table.table.oid), OID))
+            });
+            // Of an inserted row's place and makers only `xmax` is known: 0, or the transaction
+            // that ON CONFLICT DO UPDATE made it by.
+            let mut rest = target.expr.clone();
+            if inserts && let Some(table) = &table {
+                let xmax = table.col(ScanColumn::Xmax);
+                rest = walk::substitute(rest, &|col| {
+                    (col == xmax).then(|| Expr::Const(Datum::Oid(0), XID))
+                });
+            }
+            self.no_system_columns(&scope, &rest, "RETURNING")?;
+        }
         Ok((Some(targets.into_iter().map(|t| t.expr).collect()), output))
     }
 
@@ -432,7 +449,7 @@ impl Binder<'_> {
         let assignments = assignments.as_ref().unwrap_or(&stmt.target_list);
         let set = self.set_list(&scope, &target, assignments)?;
         let checks = RowRules { options, ..self.checks(&target)? };
-        let (returning, output) = self.returning(&stmt.returning_clause, scope.items)?;
+        let (returning, output) = self.returning(&stmt.returning_clause, scope.items, false)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Update { rel, set, recheck };
         Ok((Change { table: target, action, returning, checks }, output))
@@ -447,7 +464,7 @@ impl Binder<'_> {
         let through = self.through(&stmt.relation, "DELETE")?;
         let (rel, recheck, target, scope) =
             self.changed_rows(through, &stmt.relation, &stmt.using_clause, &stmt.where_clause)?;
-        let (returning, output) = self.returning(&stmt.returning_clause, scope.items)?;
+        let (returning, output) = self.returning(&stmt.returning_clause, scope.items, false)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Delete { rel, recheck };
         Ok((Change { table: target, action, returning, checks: RowRules::default() }, output))
