@@ -77,4 +77,7 @@ explain (costs off) insert into kv values (1, 'x') on conflict do nothing;
 prepare up(int, text) as insert into kv values ($1, $2) on conflict (k) do update set v = excluded.v, n = kv.n + 1 returning *;
 execute up(77, 'a');
 execute up(77, 'b');
+insert into kv values (77, 'c'), (78, 'd') on conflict (k) do update set v = excluded.v returning k, xmax = 0 as inserted, tableoid::regclass;
+insert into kv values (79, 'e') returning xmax, tableoid::regclass;
+update kv set n = 1 where k = 79 returning tableoid::regclass;
 drop table child, two, kv;

@@ -274,7 +274,7 @@ fn insert(
     writer.insert(&row, run)?;
     writer.finish(run)?;
     if modify.returning.is_some() {
-        give_back(modify, row.clone(), &row, run, sink)?;
+        give_back(modify, row, &[Datum::Oid(0)], run, sink)?;
     }
     Ok(1)
 }

@@ -423,7 +423,8 @@ pub enum LockRowsWait {
 }
 
 /// A change of rows. Its output is `returning` over the table's columns (all, dropped ones as NULL,
-/// in table order, of the new row, or the old one for DELETE) followed by the input row's columns.
+/// in table order, of the new row, or the old one for DELETE) followed by the input row's columns (for
+/// INSERT by the row's `xmax`: 0, or the transaction that updated it ON CONFLICT).
 #[derive(Clone)]
 pub struct Modify {
     /// The table.

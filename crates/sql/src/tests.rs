@@ -251,3 +251,25 @@ fn deep_checks_and_defaults_do_not_overflow_a_workers_stack() {
     let worker = std::thread::Builder::new().stack_size(8 << 20).spawn(run);
     assert!(worker.expect("a thread").join().is_ok());
 }
+
+#[test]
+fn windows_sort_once_for_one_definition() {
+    let text = plan(
+        "select sum(c) over w, rank() over w, count(*) over (order by b) from t \
+         window w as (partition by b order by d)",
+    );
+    assert_eq!(text.matches("window [").count(), 2, "{text}");
+    assert_eq!(text.matches("sort ").count(), 2, "{text}");
+}
+
+#[test]
+fn with_queries_used_once_stand_in_place() {
+    let text = plan("with x as (select * from t) select b from x where a = 1");
+    assert!(text.contains("index t_pkey"), "{text}");
+    let text = plan("with x as materialized (select * from t) select b from x where a = 1");
+    assert!(text.contains("cte 0"), "{text}");
+    let text = plan(
+        "with recursive r(n) as (select 1 union all select n + 1 from r where n < 5) select * from r",
+    );
+    assert!(text.contains("recursive union all") && text.contains("work table r"), "{text}");
+}

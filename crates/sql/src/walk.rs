@@ -308,6 +308,36 @@ pub fn conjuncts(e: Expr, out: &mut Vec<Expr>) {
     match e {
         Expr::And(items) => items.into_iter().for_each(|i| conjuncts(i, out)),
         Expr::Const(types::Datum::Bool(true), _) => {}
+        Expr::Or(arms) => factored(arms, out),
         other => out.push(other),
     }
+}
+
+/// `(a AND b) OR (a AND c)` is `a AND (b OR c)`: what all arms have in common may be joined on.
+fn factored(arms: Vec<Expr>, out: &mut Vec<Expr>) {
+    let parts = |arm: &Expr| match arm {
+        Expr::And(items) => items.clone(),
+        other => vec![other.clone()],
+    };
+    let mut lists: Vec<Vec<Expr>> = arms.iter().map(parts).collect();
+    let Some((first, rest)) = lists.split_first() else { return };
+    let shared = |e: &&Expr| rest.iter().all(|l| l.iter().any(|x| same(x, e))) && !is_volatile(e);
+    let common: Vec<Expr> = first.iter().filter(shared).cloned().collect();
+    if common.is_empty() {
+        out.push(Expr::Or(arms));
+        return;
+    }
+    for list in &mut lists {
+        list.retain(|e| !common.iter().any(|c| same(c, e)));
+    }
+    out.extend(common);
+    // An arm with nothing left holds wherever the common part does.
+    if lists.iter().any(Vec::is_empty) {
+        return;
+    }
+    let arms = lists.into_iter().map(|mut l| match l.len() {
+        1 => l.remove(0),
+        _ => Expr::And(l),
+    });
+    out.push(Expr::Or(arms.collect()));
 }

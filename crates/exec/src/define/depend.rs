@@ -80,9 +80,10 @@ impl Item {
 }
 
 fn qualified(view: &Snapshot, path: &[u32], schema: u32, name: &str) -> String {
-    let first = path.iter().find(|s| view.relation_in(**s, name).is_some() || **s == schema);
+    let mut path = view.implicit_temporary(path).into_iter().chain(path.iter().copied());
+    let first = path.find(|s| view.relation_in(*s, name).is_some() || *s == schema);
     match view.schema(schema) {
-        Some(s) if first != Some(&schema) => {
+        Some(s) if first != Some(schema) => {
             format!("{}.{}", quote_identifier(&s.name), quote_identifier(name))
         }
         _ => quote_identifier(name),

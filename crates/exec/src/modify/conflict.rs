@@ -51,28 +51,29 @@ impl ModifyOp {
         for n in 0..batch.rows {
             let mut row = rows::get(batch, n, types);
             self.writer.check_row(&mut row, &modify.checks, run)?;
-            if let Some(row) = insert_one(&mut self.writer, modify, conflict, row, run)? {
+            if let Some((row, xmax)) = insert_one(&mut self.writer, modify, conflict, row, run)? {
                 self.changed += 1;
-                self.give_back(modify, row, &[], run)?;
+                self.give_back(modify, row, &[Datum::Oid(xmax)], run)?;
             }
         }
         Ok(())
     }
 }
 
-/// Inserts one row or resolves its conflict; the row that is there now if it was changed.
+/// Inserts one row or resolves its conflict; the row that is there now if it was changed, and its
+/// `xmax`.
 fn insert_one(
     writer: &mut Writer,
     modify: &Modify,
     conflict: &Conflict,
     row: Vec<Datum>,
     run: &mut Run<'_, '_>,
-) -> Result<Option<Vec<Datum>>> {
+) -> Result<Option<(Vec<Datum>, u32)>> {
     loop {
         sched::check_interrupts()?;
         let Some(root) = find(writer, conflict, &row, run)? else {
             if writer.insert_unless(&row, &conflict.arbiters, run)? {
-                return Ok(Some(row));
+                return Ok(Some((row, 0)));
             }
             continue;
         };
@@ -84,7 +85,7 @@ fn insert_one(
             return Ok(None);
         };
         match resolve(writer, modify, update, &found, &row, run)? {
-            Resolved::Updated(new) => return Ok(Some(new)),
+            Resolved::Updated(new) => return Ok(Some((new, run.cx.tx.xid()?.0 as u32))),
             Resolved::Kept => return Ok(None),
             Resolved::Again => {}
         }

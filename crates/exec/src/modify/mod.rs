@@ -222,7 +222,7 @@ impl ModifyOp {
         self.changed += all.len() as u64;
         if modify.returning.is_some() {
             for row in &all {
-                self.give_back(modify, row.clone(), row, run)?;
+                self.give_back(modify, row.clone(), &[Datum::Oid(0)], run)?;
             }
         }
         Ok(())

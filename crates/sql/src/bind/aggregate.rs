@@ -37,7 +37,8 @@ impl Binder<'_> {
         args: Vec<Expr>,
         position: u32,
     ) -> Result<Expr> {
-        scope.check_aggregate(position)?;
+        let owner = self.aggregate_level(scope, &args);
+        owner.check_aggregate(position)?;
         if types::func::is_ordered_set(row.name) {
             return Err(err!(
                 WRONG_OBJECT_TYPE,
@@ -49,11 +50,6 @@ impl Binder<'_> {
         let signature = Signature { declared: row.args, result: row.result };
         let (args, ty) = self.fit(&signature, args, position)?;
         let args = json_items(row.name, args);
-        if args.iter().any(|a| self.only_outer(scope, a)) {
-            return Err(
-                self.unsupported("an aggregate over an outer query's columns", call.location)
-            );
-        }
         scope.in_aggregate.set(true);
         let order = self.aggregate_order(scope, call);
         let filter = self.aggregate_filter(scope, call);
@@ -84,7 +80,7 @@ impl Binder<'_> {
             direct: None,
             ty,
         };
-        self.note_aggregate(scope, aggregate)
+        self.note_aggregate(owner, aggregate)
     }
 
     /// An aggregate call as a column. The same call twice is computed once.
@@ -131,22 +127,21 @@ impl Binder<'_> {
         self.boolean(bound, "FILTER", position).map(Some)
     }
 
-    /// Whether an expression has columns, but none of this level.
-    fn only_outer(&self, scope: &Scope<'_>, e: &Expr) -> bool {
+    /// The level that an aggregate belongs to: the innermost one whose columns its arguments use.
+    fn aggregate_level<'s, 'p>(&self, scope: &'s Scope<'p>, args: &[Expr]) -> &'s Scope<'p>
+    where
+        'p: 's,
+    {
         let mut cols = Vec::new();
-        walk::columns_of(e, &mut cols);
-        !cols.is_empty()
-            && !cols.iter().any(|c| {
-                scope.items.iter().flat_map(|i| &i.columns).any(|n| {
-                    let mut own = Vec::new();
-                    walk::columns_of(&n.expr, &mut own);
-                    own.contains(c)
-                }) || scope
-                    .items
-                    .iter()
-                    .filter_map(|i| i.table.as_ref())
-                    .any(|t| t.column(*c).is_some())
-            })
+        args.iter().for_each(|a| walk::columns_of(a, &mut cols));
+        let mut level = scope;
+        while !cols.is_empty() && !cols.iter().any(|c| self.belongs_to(level, *c)) {
+            match level.parent {
+                Some(parent) => level = parent,
+                None => return scope,
+            }
+        }
+        level
     }
 
     /// Replaces grouped expressions by the group's columns; `42803` for columns that are left.

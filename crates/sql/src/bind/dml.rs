@@ -12,7 +12,7 @@ use types::oids::*;
 
 use crate::expr::Expr;
 use crate::logical::{Change, ChangeAction, Input, Query, Rel, TableRel};
-use crate::plan::{JoinKind, OutputColumn, RowRules};
+use crate::plan::{JoinKind, OutputColumn, RowRules, ScanColumn};
 use crate::walk;
 
 use super::from::join;
@@ -99,7 +99,7 @@ impl Binder<'_> {
             (excluded.rel_visible, excluded.cols_visible) = (false, false);
             items.push(excluded);
         }
-        let (returning, output) = self.returning(&stmt.returning_clause, items)?;
+        let (returning, output) = self.returning(&stmt.returning_clause, items, true)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Insert { input, conflict };
         Ok((Change { table: target, action, returning, checks }, output))
@@ -388,6 +388,7 @@ impl Binder<'_> {
         &mut self,
         clause: &Option<pb::ReturningClause>,
         items: Vec<NsItem>,
+        inserts: bool,
     ) -> Result<(Option<Vec<Expr>>, Vec<OutputColumn>)> {
         let Some(clause) = clause else { return Ok((None, Vec::new())) };
         let mut scope = Scope::new(None);
@@ -397,10 +398,26 @@ impl Binder<'_> {
             let e = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));
             target.expr = self.resolve_unknown(e)?;
         }
-        for target in &targets {
-            self.no_system_columns(&scope, &target.expr, "RETURNING")?;
-        }
         let output = self.describe_targets(&targets);
+        let table = scope.items.first().and_then(|i| i.table.clone());
+        for target in &mut targets {
+            let e = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));
+            target.expr = walk::substitute(e, &|col| {
+                let table = table.as_ref()?;
+                (table.column(col)? == ScanColumn::TableOid)
+                    .then(|| Expr::Const(Datum::Oid(table.table.oid), OID))
+            });
+            // Of an inserted row's place and makers only `xmax` is known: 0, or the transaction
+            // that ON CONFLICT DO UPDATE made it by.
+            let mut rest = target.expr.clone();
+            if inserts && let Some(table) = &table {
+                let xmax = table.col(ScanColumn::Xmax);
+                rest = walk::substitute(rest, &|col| {
+                    (col == xmax).then(|| Expr::Const(Datum::Oid(0), XID))
+                });
+            }
+            self.no_system_columns(&scope, &rest, "RETURNING")?;
+        }
         Ok((Some(targets.into_iter().map(|t| t.expr).collect()), output))
     }
 
@@ -439,7 +456,7 @@ impl Binder<'_> {
         let written = set.iter().map(|(n, _)| *n).collect();
         self.need_change(target.base, privilege::UPDATE, written);
         let checks = RowRules { options, ..self.checks(&target)? };
-        let (returning, output) = self.returning(&stmt.returning_clause, scope.items)?;
+        let (returning, output) = self.returning(&stmt.returning_clause, scope.items, false)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Update { rel, set, recheck };
         Ok((Change { table: target, action, returning, checks }, output))
@@ -455,7 +472,7 @@ impl Binder<'_> {
         let (rel, recheck, target, scope) =
             self.changed_rows(through, &stmt.relation, &stmt.using_clause, &stmt.where_clause)?;
         self.need_change(target.base, privilege::DELETE, Vec::new());
-        let (returning, output) = self.returning(&stmt.returning_clause, scope.items)?;
+        let (returning, output) = self.returning(&stmt.returning_clause, scope.items, false)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Delete { rel, recheck };
         Ok((Change { table: target, action, returning, checks: RowRules::default() }, output))

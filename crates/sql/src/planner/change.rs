@@ -34,6 +34,7 @@ impl Planner<'_> {
                     Some(conflict) => Some(Box::new(self.conflict(conflict, &own, &indexes)?)),
                     None => None,
                 };
+                layout.push(table.col(ScanColumn::Xmax));
                 (ModifyAction::Insert { input, conflict }, estimate)
             }
             ChangeAction::Update { mut rel, set, recheck } => {

@@ -151,7 +151,10 @@ impl Planner<'_> {
         }
         let semi = self.take_semi_joins(&mut graph)?;
         if !semi.is_empty() {
-            return self.semi_joins(graph, semi, need);
+            // Subqueries that are run for each row wait until the joins have left few rows.
+            let (late, early) = graph.conditions.into_iter().partition(walk::has_subquery);
+            graph.conditions = early;
+            return self.semi_joins_then(graph, semi, late, need);
         }
         if graph.leaves.is_empty() {
             let condition = self.condition(graph.conditions, &[])?;

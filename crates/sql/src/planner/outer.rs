@@ -239,6 +239,22 @@ impl Planner<'_> {
         }
     }
 
+    /// Plans the joins, then the conditions that come after them.
+    pub fn semi_joins_then(
+        &mut self,
+        graph: Graph,
+        joins: Vec<SemiJoin>,
+        late: Vec<Expr>,
+        need: &Cols,
+    ) -> Result<Phys> {
+        let mut total = need.clone();
+        late.iter().for_each(|e| total.add(&Cols::of(e)));
+        let phys = self.semi_joins(graph, joins, &total)?;
+        let share = self.selectivity(None, &late);
+        let condition = self.condition(late, &phys.cols)?;
+        Ok(filtered(phys, condition, share))
+    }
+
     /// Plans the rest of the graph, then the tests.
     pub fn semi_joins(&mut self, graph: Graph, joins: Vec<SemiJoin>, need: &Cols) -> Result<Phys> {
         let mut total = need.clone();
