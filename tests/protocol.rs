@@ -84,7 +84,7 @@ fn a_session_begins_with_parameters_and_a_key() {
         "S DateStyle=ISO, MDY",
         "S integer_datetimes=on",
         "S is_superuser=on",
-        "S session_authorization=me",
+        "S session_authorization=postgres",
         "S standard_conforming_strings=on",
         "K",
         "Z I",

@@ -40,6 +40,7 @@ fn follow<'a>(status: &'a Value, path: &str) -> &'a Value {
 fn every_item_of_the_template_has_a_value() {
     let dir = TempDir::new("zabbix");
     let server = Server::start(&dir.path().join("data"), &[]);
+    server.query("CREATE ROLE zabbix LOGIN IN ROLE pg_monitor");
     server.query("CREATE TABLE shelf (id int PRIMARY KEY); INSERT INTO shelf VALUES (1)");
     // Somebody who waits, so that there is something to say.
     let mut holder = Client::connect(server.port).unwrap();

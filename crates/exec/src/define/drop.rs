@@ -198,6 +198,7 @@ fn schema(name: &Name, if_exists: bool, cx: &mut ExecContext<'_>) -> Result<Opti
             schema.name
         );
     }
+    rights::require_owner(cx, AclKind::Schema, schema.oid, "schema", &schema.name)?;
     super::name::reserve(cx, 0, &name.name)?;
     Ok(Some(Item::Schema(schema.oid)))
 }
