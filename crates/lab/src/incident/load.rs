@@ -10,8 +10,9 @@ use crate::Result;
 
 /// Rows of the table that is read: an index of a root and some leaves.
 const HOT_ROWS: u32 = 2000;
-/// Look-ups in one statement of a reader.
-const LOOKUPS: u32 = 50;
+/// Look-ups in one statement of a reader: it lasts for several of the kernel's slices, so that readers
+/// lose their core while they hold the partition.
+const LOOKUPS: u32 = 300;
 /// Bytes of a row that is added: two to a page, so that the table is extended all the time.
 const ROW_BYTES: u32 = 3000;
 

@@ -48,7 +48,7 @@ default, and the historical ways of looking up and extending; then the server as
 Usage: threadgres lab incident [OPTION]…
 
   --seconds NUMBER    length of a part (default: 40)
-  --readers NUMBER    sessions that read (default: 24)
+  --readers NUMBER    sessions that read (default: 14)
   --writers NUMBER    sessions that insert (default: 6)
   --pace SECONDS      time between the INSERTs of one writer (default: 1)
   --limits LIST       values of lwlock_shared_limit (default: -1, 0 and the server's default)
@@ -92,7 +92,7 @@ fn default_limit() -> i64 {
 pub fn run(mut args: Arguments) -> Result<()> {
     let mut plan = Plan {
         seconds: 40,
-        readers: 24,
+        readers: 14,
         writers: 6,
         pace: Duration::from_secs(1),
         limits: vec![-1, 0, default_limit()],
