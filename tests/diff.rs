@@ -13,6 +13,10 @@
 //! 1<TAB>x                            …
 //! ```
 //!
+//! What `COPY … FROM STDIN` is to read stands after a line `<<<<`: lines of text (`(blank)`: an empty
+//! one), or hexadecimal digits for the binary format. What `COPY … TO STDOUT` writes is of the type
+//! `copy`, one row a line, and never escaped; in the binary format, one row of hexadecimal digits.
+//!
 //! Values are apart by tabs; `NULL` and `(empty)` say so; a tab, line feed or backslash in a value
 //! is `\t`, `\n`, `\\`. `rowsort` compares rows in any order.
 //!
@@ -183,7 +187,8 @@ impl Side {
     }
 
     fn run(&mut self, sql: &str) -> Outcome {
-        match self.client.query(sql) {
+        let (sql, data) = sql.split_once("\n<<<<\n").unwrap_or((sql, ""));
+        match self.client.query_with(sql, |binary| copy_data(data, binary)) {
             Ok(answer) => self.outcome(answer),
             Err(error) => {
                 self.client = Client::connect(self.port).expect("the server takes connections");
@@ -196,6 +201,9 @@ impl Side {
         if let Some((code, _)) = answer.error {
             return Outcome::Error(code);
         }
+        if let Some((data, binary)) = answer.copied {
+            return Outcome::Rows { types: vec!["copy".to_owned()], rows: copied(&data, binary) };
+        }
         let Some(types) = answer.types else { return Outcome::Done };
         let name = |oid: &u32| self.names.get(oid).cloned().unwrap_or_else(|| "user".to_owned());
         let rows = answer.rows.iter().map(|row| {
@@ -204,6 +212,32 @@ impl Side {
         });
         Outcome::Rows { types: types.iter().map(name).collect(), rows: rows.collect() }
     }
+}
+
+/// The lines after `<<<<` as bytes.
+fn copy_data(lines: &str, binary: bool) -> Vec<u8> {
+    if binary {
+        let digits: Vec<u8> = lines.bytes().filter(u8::is_ascii_hexdigit).collect();
+        let value = |digit: u8| (digit as char).to_digit(16).unwrap_or(0) as u8;
+        return digits
+            .chunks(2)
+            .map(|pair| pair.iter().fold(0, |b, d| b << 4 | value(*d)))
+            .collect();
+    }
+    lines
+        .lines()
+        .map(|line| if line == "(blank)" { "" } else { line }.to_owned() + "\n")
+        .collect::<String>()
+        .into_bytes()
+}
+
+/// What COPY TO wrote as rows.
+fn copied(data: &[u8], binary: bool) -> Vec<String> {
+    if binary {
+        return vec![data.iter().map(|b| format!("{b:02x}")).collect()];
+    }
+    let text = String::from_utf8_lossy(data);
+    text.lines().map(|line| if line.is_empty() { "(blank)" } else { line }.to_owned()).collect()
 }
 
 fn cell(value: Option<&str>) -> String {

@@ -18,6 +18,8 @@ pub struct Answer {
     pub rows: Vec<Vec<Option<String>>>,
     /// Command tags.
     pub tags: Vec<String>,
+    /// What COPY TO sent, and whether in the binary format.
+    pub copied: Option<(Vec<u8>, bool)>,
     /// SQLSTATE and message of the error, if there was one.
     pub error: Option<(String, String)>,
 }
@@ -32,7 +34,7 @@ impl Client {
         let mut message = ((body.len() + 4) as u32).to_be_bytes().to_vec();
         message.extend_from_slice(body);
         client.stream.write_all(&message)?;
-        let answer = client.read_answer()?;
+        let answer = client.read_answer(|_| Vec::new())?;
         match answer.error {
             None => Ok(client),
             Some((code, text)) => Err(io::Error::other(format!("{code}: {text}"))),
@@ -47,15 +49,29 @@ impl Client {
     /// Sends a query string and reads everything up to ReadyForQuery. An `Err` means that the
     /// connection broke, and with it that nobody knows what became of the statement.
     pub fn query(&mut self, sql: &str) -> io::Result<Answer> {
+        self.query_with(sql, |_| Vec::new())
+    }
+
+    /// As [`Client::query`]; `data` gives what COPY FROM STDIN is to read, knowing whether in binary.
+    pub fn query_with(&mut self, sql: &str, data: impl Fn(bool) -> Vec<u8>) -> io::Result<Answer> {
         let mut message = vec![b'Q'];
         message.extend_from_slice(&((sql.len() + 5) as u32).to_be_bytes());
         message.extend_from_slice(sql.as_bytes());
         message.push(0);
         self.stream.write_all(&message)?;
-        self.read_answer()
+        self.read_answer(data)
     }
 
-    fn read_answer(&mut self) -> io::Result<Answer> {
+    /// CopyData and CopyDone.
+    fn send_copy(&mut self, data: &[u8]) -> io::Result<()> {
+        let mut message = vec![b'd'];
+        message.extend_from_slice(&((data.len() + 4) as u32).to_be_bytes());
+        message.extend_from_slice(data);
+        message.extend_from_slice(b"c\0\0\0\x04");
+        self.stream.write_all(&message)
+    }
+
+    fn read_answer(&mut self, data: impl Fn(bool) -> Vec<u8>) -> io::Result<Answer> {
         let mut answer = Answer::default();
         loop {
             let (kind, body) = self.message()?;
@@ -63,6 +79,13 @@ impl Client {
                 b'Z' => return Ok(answer),
                 b'T' => answer.types = Some(column_types(&body)),
                 b'D' => answer.rows.push(row(&body)),
+                b'G' => self.send_copy(&data(body[0] == 1))?,
+                b'H' => answer.copied = Some((Vec::new(), body[0] == 1)),
+                b'd' => {
+                    if let Some((copied, _)) = &mut answer.copied {
+                        copied.extend_from_slice(&body);
+                    }
+                }
                 b'C' => answer.tags.push(text(&body)),
                 b'E' => {
                     let error = error(&body);
