@@ -168,3 +168,16 @@ fn index_builds_and_analyze_tell_what_they_do() {
         other => panic!("{other}"),
     }
 }
+
+#[test]
+fn a_server_ends_in_the_middle_of_a_background_vacuum() {
+    let dir = TempDir::new("progress-end");
+    let slow = ["autovacuum_vacuum_threshold=1", "vacuum_cost_delay=100", "vacuum_cost_limit=1"];
+    let server = Server::start(&dir.path().join("data"), &slow);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    rows(&mut client, "CREATE TABLE t AS SELECT g AS id FROM generate_series(1, 50000) AS g");
+    rows(&mut client, "UPDATE t SET id = -id");
+    let running = "SELECT count(*) FROM pg_stat_progress_vacuum";
+    wait_for(&mut client, running, |answer| answer == ["1"]);
+    assert!(server.stop(), "the server ended by itself");
+}

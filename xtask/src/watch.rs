@@ -1,5 +1,5 @@
 //! `make bench-watch`: what watching costs. One server, the same pgbench with everything that watches
-//! switched on and off in turn, second by second; five pairs of such runs take turns in what they begin
+//! switched on and off in turn, four times a second; five pairs of such runs take turns in what they begin
 //! with, and what counts is the median of the pairs' ratios.
 //!
 //! On means: waits are timed and recorded, statements are counted, and somebody reads the views once
@@ -8,9 +8,9 @@
 
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
-use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{fs, thread};
 
 use crate::bench::{self, Server};
@@ -22,6 +22,9 @@ const SCALE: u32 = 10;
 const PAIRS: usize = 5;
 /// Seconds of each run that don't count.
 const WARM_UP: u32 = 2;
+/// How often a second of a run changes between unwatched and watched.
+const TURNS_IN_A_SECOND: u32 = 4;
+const TURN: Duration = Duration::from_millis(1000 / TURNS_IN_A_SECOND as u64);
 /// What a monitor asks once a second.
 const MONITOR: &str = "SELECT count(*) FROM pg_stat_activity; SELECT count(*) FROM pg_stat_wait_current; SELECT sum(count) FROM pg_stat_wait_profile; SELECT sum(acquisitions) FROM pg_stat_lwlock";
 
@@ -69,10 +72,10 @@ fn measure(dir: &Path, seconds: u32) -> Result<String, String> {
     bench::load(&server, SCALE)?;
     let cores = thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let mut out = format!(
-        "# What watching costs\n\n{cores} cores, client and server on one machine; pgbench, prepared, {CLIENTS} clients, scale {SCALE}, five pairs of {seconds} seconds each way, which alternate second by second, fsync on. Cost: the pairs' 1 - on/off, and the median.\n\n| | off, tps | on, tps | cost of each pair | median |\n| --- | --- | --- | --- | --- |\n"
+        "# What watching costs\n\n{cores} cores, client and server on one machine; pgbench, prepared, {CLIENTS} clients, scale {SCALE}, five pairs of {seconds} seconds each way, which alternate four times a second, fsync on. Cost: the pairs' 1 - on/off, and the median.\n\n| | off, tps | on, tps | cost of each pair | median |\n| --- | --- | --- | --- | --- |\n"
     );
     for script in ["select-only", "tpcb-like"] {
-        let line = compare(&server, script, seconds)?;
+        let line = compare(&server, Path::new(&data), script, seconds)?;
         eprintln!("{line}");
         let _ = writeln!(out, "{line}");
     }
@@ -80,8 +83,8 @@ fn measure(dir: &Path, seconds: u32) -> Result<String, String> {
 }
 
 /// A line of the table.
-fn compare(server: &Server, script: &str, seconds: u32) -> Result<String, String> {
-    let mut console = Console::open(server)?;
+fn compare(server: &Server, data: &Path, script: &str, seconds: u32) -> Result<String, String> {
+    let mut console = Console::open(server, data)?;
     let (mut off, mut on) = (Vec::new(), Vec::new());
     for pair in 0..PAIRS {
         let (o, w) = run_pair(server, &mut console, script, seconds, pair % 2 == 1)?;
@@ -104,9 +107,9 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Transactions per second unwatched and watched, in one run of pgbench whose seconds are unwatched
-/// and watched by turns, so that a machine that slows down or speeds up does it to both.
-/// `watched_first` says with which the turns begin; they go on as ABBA.
+/// Transactions per second unwatched and watched, in one run of pgbench that is unwatched and watched
+/// by short turns, so that a machine that slows down or speeds up does it to both. `watched_first` says
+/// with which the turns begin; they go on as ABBA.
 fn run_pair(
     server: &Server,
     console: &mut Console,
@@ -114,74 +117,55 @@ fn run_pair(
     seconds: u32,
     watched_first: bool,
 ) -> Result<(f64, f64), String> {
-    let mut progress = Progress::start(server, script, WARM_UP + 2 * seconds + 1)?;
-    for _ in 0..WARM_UP {
-        progress.next_second()?;
-    }
-    let (mut off, mut on) = (0.0, 0.0);
-    for turn in 0..2 * seconds {
+    let mut pgbench = start_pgbench(server, script, WARM_UP + 2 * seconds + 2)?;
+    thread::sleep(Duration::from_secs(u64::from(WARM_UP)));
+    let turns = 2 * seconds * TURNS_IN_A_SECOND;
+    let (mut off, mut on) = (Part::default(), Part::default());
+    for turn in 0..turns {
         // 0 1 1 0, or the other way round.
         let watched = (turn.div_ceil(2) % 2 == 1) != watched_first;
         console.switch(watched)?;
-        if watched {
+        let (began, before) = (Instant::now(), console.transactions()?);
+        if watched && turn % TURNS_IN_A_SECOND < 2 {
             console.ask(MONITOR)?;
         }
-        let tps = progress.next_second()?;
-        *(if watched { &mut on } else { &mut off }) += tps;
+        thread::sleep((began + TURN).saturating_duration_since(Instant::now()));
+        let part = if watched { &mut on } else { &mut off };
+        part.transactions += console.transactions()? - before;
+        part.time += began.elapsed();
     }
-    progress.end()?;
-    Ok((off / f64::from(seconds), on / f64::from(seconds)))
+    match pgbench.wait() {
+        Ok(status) if status.success() => Ok((off.rate(), on.rate())),
+        Ok(status) => Err(format!("pgbench: {status}")),
+        Err(e) => Err(format!("pgbench: {e}")),
+    }
 }
 
-/// pgbench, which says each second what it did in it.
-struct Progress {
-    child: Child,
-    lines: Lines<BufReader<ChildStderr>>,
+/// All turns of one kind.
+#[derive(Default)]
+struct Part {
+    transactions: u64,
+    time: Duration,
 }
 
-impl Progress {
-    fn start(server: &Server, script: &str, seconds: u32) -> Result<Progress, String> {
-        let (clients, scale, time) = (CLIENTS.to_string(), SCALE.to_string(), seconds.to_string());
-        let options = [
-            "-n", "-b", script, "-M", "prepared", "-s", &scale, "-c", &clients, "-j", "2", "-P",
-            "1", "-T", &time, "postgres",
-        ];
-        let mut child = Command::new(format!("{}/pgbench", bench::PG_BIN))
-            .args(bench::base_args(server))
-            .args(options)
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|e| format!("pgbench: {e}"))?;
-        let stderr = child.stderr.take().ok_or("pgbench: no stderr")?;
-        Ok(Progress { child, lines: BufReader::new(stderr).lines() })
+impl Part {
+    fn rate(&self) -> f64 {
+        self.transactions as f64 / self.time.as_secs_f64()
     }
+}
 
-    /// Waits for the next second's end; its transactions per second.
-    fn next_second(&mut self) -> Result<f64, String> {
-        for line in self.lines.by_ref() {
-            let line = line.map_err(|e| format!("pgbench: {e}"))?;
-            if line.contains("error") {
-                return Err(line);
-            }
-            let tps = line.strip_prefix("progress: ").and_then(|l| l.split(' ').nth(2));
-            if let Some(tps) = tps {
-                return tps.parse().map_err(|_| format!("pgbench: {line}"));
-            }
-        }
-        Err("pgbench ended too soon".to_owned())
-    }
-
-    fn end(mut self) -> Result<(), String> {
-        for line in self.lines.by_ref() {
-            line.map_err(|e| format!("pgbench: {e}"))?;
-        }
-        match self.child.wait() {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(format!("pgbench: {status}")),
-            Err(e) => Err(format!("pgbench: {e}")),
-        }
-    }
+fn start_pgbench(server: &Server, script: &str, seconds: u32) -> Result<Child, String> {
+    let (clients, scale, time) = (CLIENTS.to_string(), SCALE.to_string(), seconds.to_string());
+    let options = [
+        "-n", "-b", script, "-M", "prepared", "-s", &scale, "-c", &clients, "-j", "2", "-T", &time,
+        "postgres",
+    ];
+    Command::new(format!("{}/pgbench", bench::PG_BIN))
+        .args(bench::base_args(server))
+        .args(options)
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(|e| format!("pgbench: {e}"))
 }
 
 /// A psql that stays, so that switching and looking cost what they cost the server.
@@ -189,10 +173,12 @@ struct Console {
     child: Child,
     input: ChildStdin,
     output: Lines<BufReader<ChildStdout>>,
+    /// The file that ALTER SYSTEM would write.
+    settings: PathBuf,
 }
 
 impl Console {
-    fn open(server: &Server) -> Result<Console, String> {
+    fn open(server: &Server, data: &Path) -> Result<Console, String> {
         let mut child = Command::new("psql")
             .args(bench::base_args(server))
             .args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "postgres"])
@@ -202,27 +188,38 @@ impl Console {
             .map_err(|e| format!("psql: {e}"))?;
         let input = child.stdin.take().ok_or("psql: no stdin")?;
         let output = child.stdout.take().ok_or("psql: no stdout")?;
-        Ok(Console { child, input, output: BufReader::new(output).lines() })
+        let settings = data.join("threadgres.auto.conf");
+        Ok(Console { child, input, output: BufReader::new(output).lines(), settings })
     }
 
-    /// Runs statements and waits for their end.
-    fn ask(&mut self, sql: &str) -> Result<(), String> {
+    /// Runs statements and waits for their end; the last line of what they printed.
+    fn ask(&mut self, sql: &str) -> Result<String, String> {
         writeln!(self.input, "{sql};\n\\echo ANSWERED").map_err(|e| format!("psql: {e}"))?;
+        let mut last = String::new();
         for line in self.output.by_ref() {
-            if line.map_err(|e| format!("psql: {e}"))? == "ANSWERED" {
-                return Ok(());
+            let line = line.map_err(|e| format!("psql: {e}"))?;
+            if line == "ANSWERED" {
+                return Ok(last);
             }
+            last = line;
         }
         Err(format!("psql: {sql} failed"))
     }
 
     /// Switches all that watches on or off.
     fn switch(&mut self, on: bool) -> Result<(), String> {
+        let mut text = String::new();
         for (name, off_value, on_value) in SWITCHES {
-            let value = if on { on_value } else { off_value };
-            self.ask(&format!("ALTER SYSTEM SET {name} = '{value}'"))?;
+            let _ = writeln!(text, "{name} = '{}'", if on { on_value } else { off_value });
         }
-        self.ask("SELECT pg_reload_conf()")
+        fs::write(&self.settings, text).map_err(|e| format!("{}: {e}", self.settings.display()))?;
+        self.ask("SELECT pg_reload_conf()").map(drop)
+    }
+
+    /// How many transactions the server has committed.
+    fn transactions(&mut self) -> Result<u64, String> {
+        let answer = self.ask("SELECT sum(xact_commit) FROM pg_stat_database")?;
+        answer.parse().map_err(|_| format!("psql: {answer}"))
     }
 }
 

@@ -32,6 +32,9 @@ pub(crate) struct Local {
     pub native_limit: Cell<usize>,
     /// The worker of this thread; null elsewhere.
     pub worker: Cell<*const Worker>,
+    /// When that happened which the running task has just noted; 0: too long ago, or nothing. See
+    /// [`crate::clock::recent_ns`].
+    pub reading: Cell<u64>,
     /// The thread's counts of latches taken; null until it takes one.
     pub counts: Cell<*const Block>,
     /// A number for each thread that waits, given out at its first wait; 0: none yet.
@@ -52,6 +55,7 @@ thread_local! {
             stack_limit: Cell::new(0),
             native_limit: Cell::new(0),
             worker: Cell::new(ptr::null()),
+            reading: Cell::new(0),
             counts: Cell::new(ptr::null()),
             number: Cell::new(0),
             spins: Cell::new(0),

@@ -4,7 +4,7 @@
 //! The waiting itself is a futex on the parking's word (plain threads) or a suspended coroutine
 //! (sessions on workers); see `Task::block`.
 
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -46,6 +46,8 @@ pub struct Task {
     statement: AtomicU64,
     /// What it has used: see [`used`].
     usage: [AtomicU64; USES],
+    /// Bits of the counts that changed since [`Task::usage_since`].
+    used: AtomicU32,
     /// The connection that this task runs; null for a plain thread.
     link: AtomicPtr<Conn>,
     /// Gets a plain thread out of poll(2); -1 until it first polls.
@@ -142,6 +144,7 @@ impl Task {
             pid: AtomicI32::new(0),
             statement: AtomicU64::new(0),
             usage: [const { AtomicU64::new(0) }; USES],
+            used: AtomicU32::new(0),
             link: AtomicPtr::new(std::ptr::null_mut()),
             eventfd: AtomicI32::new(-1),
             latches: AtomicI32::new(0),
@@ -190,6 +193,23 @@ impl Task {
     /// What it has used so far.
     pub fn usage(&self) -> Usage {
         Usage(std::array::from_fn(|i| self.usage[i].load(Ordering::Relaxed)))
+    }
+
+    /// What it has used since `reading`, which becomes the reading of now. Few counts change from one
+    /// reading to the next, so it is for one reader that looks often, the task itself: others miss
+    /// what that one has seen.
+    pub fn usage_since(&self, reading: &mut Usage) -> Usage {
+        let mut passed = Usage::default();
+        let mut changed = self.used.load(Ordering::Relaxed);
+        self.used.store(0, Ordering::Relaxed);
+        while changed != 0 {
+            let i = changed.trailing_zeros() as usize;
+            changed &= changed - 1;
+            let now = self.usage[i].load(Ordering::Relaxed);
+            passed.0[i] = now - reading.0[i];
+            reading.0[i] = now;
+        }
+        passed
     }
 
     /// One of these counts.
@@ -303,11 +323,11 @@ impl Task {
         }
     }
 
-    /// Marks a wait's beginning for observers. Called by the running task (or, for an idle
-    /// session, by whoever runs it next).
+    /// Marks a wait's beginning for observers. Called by the running task.
     pub(crate) fn begin_wait(&self, waiting: Waiting) {
         let began = if live_bool(setting::TRACK_WAIT_TIMING) { now_ns() } else { 0 };
         self.show_wait(waiting, began);
+        clock::keep_recent(0);
     }
 
     /// A wait that is seen as going on since `began_ns` (0: no clock was read).
@@ -321,19 +341,19 @@ impl Task {
         self.wait.store((u64::from(waiting.event as u8) + 1) << 56 | began_ns, Ordering::Release);
     }
 
-    /// Ends what `begin_wait` began, if anything, and puts it down to a statement. Only the task
-    /// itself writes these counters.
-    fn end_wait_of(&self, statement: u64) {
+    /// Ends what `begin_wait` began, if anything, at the time that `clock` then gives, and puts it down
+    /// to a statement. Only the task itself writes these counters.
+    fn end_wait_of(&self, statement: u64, clock: impl FnOnce() -> u64) {
         let word = self.wait.load(Ordering::Relaxed);
         self.wait.store(0, Ordering::Release);
         let began_ns = word & CLOCK_MASK;
         let event = ((word >> 56) as u8).checked_sub(1).and_then(WaitEvent::from_u8);
         let Some(event) = event.filter(|_| began_ns != 0) else { return };
-        let duration_ns = now_ns() - began_ns;
+        let duration_ns = clock().saturating_sub(began_ns);
         self.waits.store(self.waits.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let total = self.waited_ns.load(Ordering::Relaxed) + duration_ns;
         self.waited_ns.store(total, Ordering::Relaxed);
-        let record = WaitRecord {
+        let mut record = WaitRecord {
             seq: 0,
             task: self.id,
             pid: self.pid(),
@@ -346,7 +366,7 @@ impl Task {
             duration_ns,
         };
         self.meter.add(&record);
-        observe::finished(record);
+        observe::finished(&mut record);
     }
 
     /// Sums of its waits while it is measured.
@@ -356,17 +376,25 @@ impl Task {
 
     /// Ends what `begin_wait` began.
     pub(crate) fn end_wait(&self) {
-        self.end_wait_of(self.statement());
+        self.end_wait_of(self.statement(), now_ns);
     }
 
-    /// The session has nothing to run: it waits for its client until it is run again.
+    /// The session has nothing to run: it waits for its client until it is run again. If its worker
+    /// at once runs another session, that one's wait ends at this moment.
     pub(crate) fn begin_idle(&self) {
-        self.begin_wait(WaitEvent::ClientClientRead.into());
+        let timed = live_bool(setting::TRACK_WAIT_TIMING);
+        let began = if timed { now_ns() } else { 0 };
+        self.show_wait(WaitEvent::ClientClientRead.into(), began);
+        clock::keep_recent(began);
     }
 
-    /// The session is run again.
+    /// The session is run again, because of what its client sent.
     pub(crate) fn end_idle(&self) {
-        self.end_wait_of(0);
+        self.end_wait_of(0, || {
+            let now = clock::recent_ns();
+            clock::keep_recent(now);
+            now
+        });
     }
 
     /// [`park`] and its kin; called by the running task only. With `part_of`, the beginning of a
@@ -560,9 +588,11 @@ pub fn with_current<R>(f: impl FnOnce(&Task) -> R) -> R {
 /// Counts what the running task uses.
 #[inline]
 pub fn used(what: Use, amount: u64) {
-    let count = &local().current().usage[what as usize];
-    // Only the task itself writes it.
+    let task = local().current();
+    let count = &task.usage[what as usize];
+    // Only the task itself writes them.
     count.store(count.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
+    task.used.store(task.used.load(Ordering::Relaxed) | 1 << what as u32, Ordering::Relaxed);
 }
 
 /// The background threads that run, in the order in which they were started.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base::settings::{live_bool, live_int, setting};
-use base::{Error, Result, WaitEvent};
+use base::{Error, Result, WaitEvent, sqlstate};
 use catalog::{CatalogTx, Snapshot, Table};
 use exec::{ExecContext, RowSink, SessionHooks};
 use sql::PrepareContext;
@@ -65,6 +65,10 @@ fn round(server: &Arc<Server>) {
                 counters.analyzed(oid, rows, true, now);
             }
             Ok(false) => {}
+            Err(error) if error.code() == sqlstate::ADMIN_SHUTDOWN => {
+                // The vacuum has taken notice of the request to end; this thread must, too.
+                return sched::current().interrupt(sched::Interrupt::Terminate);
+            }
             Err(error) => {
                 let doing = format!("automatic vacuum of table \"{}\"", table.name);
                 log::error(0, &error.context(doing), None);

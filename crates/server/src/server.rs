@@ -10,7 +10,7 @@ use base::settings::{publish_live, setting};
 use base::{Error, Result, WaitEvent};
 use exec::Engine;
 use sched::lwlock::{parse_shared_limits, set_shared_limits};
-use sched::{Mutex, Workers};
+use sched::{Mutex, Workers, clock};
 use sql::PlanCache;
 
 use crate::background::Background;
@@ -28,7 +28,12 @@ const EPOCH_SECONDS: i64 = 946_684_800;
 
 /// Now, in microseconds since 2000-01-01 UTC.
 pub fn now() -> i64 {
-    micros(SystemTime::now())
+    at(clock::now_ns())
+}
+
+/// The same of a time that is about now.
+pub fn at(ns: u64) -> i64 {
+    (clock::wall_ns(ns) / 1000) as i64 - EPOCH_SECONDS * 1_000_000
 }
 
 /// A time in microseconds since 2000-01-01 UTC.

@@ -34,7 +34,7 @@ pub struct Sample<'a> {
     /// Rows returned or changed.
     pub rows: u64,
     /// What it used.
-    pub usage: Usage,
+    pub usage: &'a Usage,
 }
 
 /// Times in milliseconds: how many, and how they are spread.
@@ -53,6 +53,19 @@ pub struct Spread {
 }
 
 impl Spread {
+    fn add(&mut self, value: f64) {
+        if self.count == 0 {
+            *self = Spread { total: self.total + value, ..Spread::one(value) };
+            return;
+        }
+        let (count, apart) = (self.count as f64, value - self.mean());
+        self.squares += apart * apart * count / (count + 1.0);
+        self.count += 1;
+        self.total += value;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+    }
+
     fn one(value: f64) -> Spread {
         Spread { count: 1, total: value, min: value, max: value, squares: 0.0 }
     }
@@ -121,15 +134,15 @@ impl Statement {
     pub fn count(&mut self, sample: &Sample<'_>) {
         let ms = sample.time.as_secs_f64() * 1e3;
         if sample.first {
-            self.executions.merge(&Spread::one(ms));
+            self.executions.add(ms);
         } else {
             self.executions.total += ms;
         }
         if let Some(planning) = sample.planning {
-            self.plannings.merge(&Spread::one(planning.as_secs_f64() * 1e3));
+            self.plannings.add(planning.as_secs_f64() * 1e3);
         }
         self.rows += sample.rows;
-        self.usage.add(&sample.usage);
+        self.usage.add(sample.usage);
     }
 
     /// Adds what another worker has of the same statement.
@@ -166,7 +179,7 @@ mod tests {
         let values = [1.0, 4.0, 2.5, 10.0, 0.5, 3.0];
         let of = |values: &[f64]| {
             let mut sum = Spread::default();
-            values.iter().for_each(|v| sum.merge(&Spread::one(*v)));
+            values.iter().for_each(|v| sum.add(*v));
             sum
         };
         let mut parts = of(&values[..2]);

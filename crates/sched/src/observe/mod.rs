@@ -111,17 +111,17 @@ pub fn set_observer(observer: Option<Observer>) {
 }
 
 /// A wait is over.
-pub(crate) fn finished(mut record: WaitRecord) {
+pub(crate) fn finished(record: &mut WaitRecord) {
     if record.blocker != 0 {
         record.blocker_pid = task_by_id(record.blocker).map_or(0, |task| task.pid());
     }
-    profile::add(&record);
-    history::push(&mut record);
-    trace::waited(&record);
+    profile::add(record);
+    history::push(record);
+    trace::waited(record);
     let observer = OBSERVER.load(Ordering::Acquire);
     if !observer.is_null() {
         // SAFETY: only `set_observer` stores here, and only such functions.
         let observer = unsafe { std::mem::transmute::<*mut (), Observer>(observer) };
-        observer(&record);
+        observer(record);
     }
 }

@@ -200,6 +200,7 @@ impl Worker {
             conn.free();
         }
         let mut events = self.events.borrow_mut();
+        crate::clock::keep_recent(0);
         let n = sys::epoll_wait(self.shared.epoll, &mut events, timeout_ms);
         if timeout_ms != 0 || self.shared.sleeping.load(Ordering::Relaxed) {
             self.shared.sleeping.store(false, Ordering::SeqCst);
@@ -335,6 +336,7 @@ impl Worker {
         let coro = unsafe { (*conn.coro.get()).take() };
         let Some(coro) = coro else { unreachable!("a runnable connection has a coroutine") };
         self.suspended.set(self.suspended.get() - 1);
+        crate::clock::keep_recent(0);
         self.switch(conn, coro, slice_end);
     }
 

@@ -54,6 +54,7 @@ fn main(conn: &'static Conn, wakeup: RawFd) {
 /// Sleeps until the socket has something, somebody called `wake`, or `wake_at` has come. The
 /// connection is then active.
 fn wait_for_work(conn: &'static Conn, wakeup: RawFd) {
+    crate::clock::keep_recent(0);
     loop {
         let mut fds = [
             libc::pollfd { fd: conn.fd(), events: libc::POLLIN | libc::POLLRDHUP, revents: 0 },

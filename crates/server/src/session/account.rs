@@ -5,8 +5,6 @@
 //! Which rows of a transaction's changes live is known when it ends, or when a savepoint is rolled
 //! back to; until then they are pending.
 
-use std::time::Duration;
-
 use base::usage::Usage;
 use exec::tally::Tally;
 use sched::Task;
@@ -29,7 +27,7 @@ pub struct Account {
     pending: Pending,
     /// What the transaction's statements did so far.
     transaction: Tally,
-    /// What the task had used when that was last passed on.
+    /// What the task had used when that was last asked.
     used: Usage,
     /// Since when the session does what it does now, and since when its time has not been passed
     /// on (microseconds since 2000).
@@ -134,39 +132,23 @@ impl Account {
         counters.take(&mut self.report)
     }
 
+    /// What the task has used since this was last asked, which is then passed on, too.
+    pub fn measure(&mut self, task: &Task) -> Usage {
+        let used = task.usage_since(&mut self.used);
+        self.report.usage.add(&used);
+        used
+    }
+
     /// Passes on what has been counted; true when the vacuum should be woken.
     pub fn pass_on(&mut self, counters: &Counters, task: &Task, now: i64) -> bool {
         self.absorb();
-        let used = task.usage();
-        self.report.usage = used.since(&self.used);
-        self.used = used;
+        self.measure(task);
         self.report.database.session_time += (now - self.reported).max(0) as u64;
         self.reported = now;
         let wake = counters.take(&mut self.report);
         self.report.settled.shrink_to(KEPT);
         self.pending.shrink_to(KEPT);
         wake
-    }
-}
-
-/// When a statement began, and what its task had used by then.
-pub struct Watch {
-    began_ns: u64,
-    used: Usage,
-}
-
-impl Watch {
-    /// Begins now.
-    pub fn start(task: &Task) -> Watch {
-        Watch { began_ns: sched::clock::now_ns(), used: task.usage() }
-    }
-
-    /// Time since, and what was used.
-    pub fn read(&self, task: &Task) -> (Duration, Usage) {
-        (
-            Duration::from_nanos(sched::clock::now_ns() - self.began_ns),
-            task.usage().since(&self.used),
-        )
     }
 }
 

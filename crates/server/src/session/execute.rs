@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::faults::{self, Fault};
 use base::{Fork, Oid, RelId, Result, err};
 use catalog::{Snapshot, Table};
 use exec::context::{self, Execution, Outcome};
 use exec::{ExecContext, RowSink};
+use sched::clock;
 use sql::{PrepareContext, Prepared, Statement, Utility};
 use txn::lock::LockWait;
 use txn::{Isolation, LockMode, LockTag, Transaction};
@@ -15,7 +17,6 @@ use types::{Datum, io};
 use wire::response;
 
 use super::State;
-use super::account::Watch;
 use super::autonomous::Outer;
 use super::copy::CopyReader;
 use super::hooks::{Hooks, Info};
@@ -53,6 +54,7 @@ impl State {
         text: &str,
         f: impl FnOnce(&sql::PlanCache, &PrepareContext<'_>) -> Result<R>,
     ) -> Result<(R, u64)> {
+        clock::keep_recent(0); // planning takes its time
         let catalog = self.take_view(text);
         faults::reach(Fault::Plan)?;
         let temporary = self.catalog_tx.temporary_schema();
@@ -195,7 +197,7 @@ impl State {
     /// Runs a statement to its end; its rows go to the client.
     pub(super) fn run(&mut self, run: &mut Run<'_>) -> Result<Outcome> {
         self.check_utility(&run.plan.prepared)?;
-        let watch = self.watch();
+        let began = self.watch();
         self.ensure_transaction();
         self.check_read_only(&run.plan.prepared)?;
         self.lock(run)?;
@@ -217,39 +219,39 @@ impl State {
         }
         self.end_command(prepared);
         self.note_effect(prepared);
-        if let Some(watch) = watch {
-            self.count_statement(&watch, prepared, outcome.rows, true);
+        if let Some(began) = began {
+            self.count_statement(began, prepared, outcome.rows, true);
         }
         Ok(outcome)
     }
 
-    /// Begins to measure a statement, if anybody wants to know.
-    pub(super) fn watch(&self) -> Option<Watch> {
-        self.settings.measures_statements.then(|| Watch::start(&self.entry.task))
+    /// When a statement begins, if anybody wants to know how long it takes.
+    pub(super) fn watch(&self) -> Option<u64> {
+        self.settings.measures_statements.then(clock::recent_ns)
     }
 
     /// Counts a statement of the session's own. What EXECUTE runs has been counted; a COMMIT lasts
     /// until it is durable.
     pub(super) fn count_control(
         &mut self,
-        watch: Option<Watch>,
+        began: Option<u64>,
         prepared: &Arc<Prepared>,
         outcome: Option<&Outcome>,
     ) {
-        let (Some(watch), Some(outcome)) = (watch, outcome) else { return };
+        let (Some(began), Some(outcome)) = (began, outcome) else { return };
         match &prepared.statement {
             Statement::Utility(Utility::Execute { .. }) => {}
             Statement::Utility(Utility::Commit { .. }) => {
-                self.committing = Some((watch, prepared.clone()));
+                self.committing = Some((began, prepared.clone()));
             }
-            _ => self.count_statement(&watch, prepared, outcome.rows, true),
+            _ => self.count_statement(began, prepared, outcome.rows, true),
         }
     }
 
     /// Counts a statement that is done; `first`: and was not counted before.
     pub(super) fn count_statement(
-        &self,
-        watch: &Watch,
+        &mut self,
+        began: u64,
         prepared: &Prepared,
         rows: u64,
         first: bool,
@@ -259,15 +261,17 @@ impl State {
             _ => self.settings.track_utility,
         };
         if wanted && self.settings.compute_query_id && prepared.identity.id != 0 {
-            let (time, usage) = watch.read(&self.entry.task);
+            let ended = clock::now_ns();
+            clock::keep_recent(ended);
+            let usage = self.account.measure(&self.entry.task);
             self.server.counters.statement(&Sample {
                 key: StatementKey { user: self.role(), id: prepared.identity.id },
                 text: &prepared.identity.text,
                 first,
-                time,
+                time: Duration::from_nanos(ended - began),
                 planning: None,
                 rows,
-                usage,
+                usage: &usage,
             });
         }
     }
@@ -364,13 +368,13 @@ impl State {
         snapshot: txn::Snapshot,
         limit: u64,
     ) -> Result<(u64, bool)> {
-        let watch = self.watch();
+        let began = self.watch();
         let first = !execution.begun();
         let (rows, end) =
             self.with_context(run, snapshot, |cx, sink| execution.fetch(cx, limit, sink))?;
         self.end_command(&run.plan.prepared);
-        if let Some(watch) = watch {
-            self.count_statement(&watch, &run.plan.prepared, rows, first);
+        if let Some(began) = began {
+            self.count_statement(began, &run.plan.prepared, rows, first);
         }
         Ok((rows, end))
     }

@@ -99,6 +99,8 @@ impl State {
         let declared = statement.declared.clone();
         self.check_allowed(&text)?;
         self.begin_extended();
+        // Binding does not count as running.
+        sched::clock::keep_recent(0);
         if !portal.is_empty() {
             self.portals.check_new(portal)?;
         }
@@ -246,12 +248,12 @@ impl State {
             Progress::Failed | Progress::New => {}
         }
         let params = std::mem::take(&mut portal.params);
-        let watch = self.watch();
+        let began = self.watch();
         if let Statement::Utility(utility) = &prepared.statement
             && let Some(outcome) =
                 self.control(utility, &portal.text, &params, &portal.formats, rest, false)?
         {
-            self.count_control(watch, &prepared, Some(&outcome));
+            self.count_control(began, &prepared, Some(&outcome));
             portal.progress = Progress::Done;
             self.complete(prepared.tag, &outcome)?;
             return Ok(self.transaction.begun());

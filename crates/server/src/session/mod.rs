@@ -45,7 +45,7 @@ use base::error::Severity;
 use base::settings::{live_int, setting};
 use base::{Error, Result, err};
 use catalog::{CatalogTx, Snapshot};
-use sched::{Interrupt, Readiness, Source, SpinLock, TaskRef};
+use sched::{Interrupt, Readiness, Source, SpinLock, TaskRef, clock};
 use txn::LockOwner;
 use wire::response::{self, TransactionStatus};
 
@@ -54,7 +54,7 @@ use crate::log;
 use crate::notify::Pending;
 use crate::registry::{self, Entry};
 use crate::server::{self, Server};
-use account::{Account, Watch};
+use account::Account;
 use portal::{Portals, Statements};
 use settings::SessionSettings;
 use transaction::{Block, TransactionState};
@@ -111,7 +111,7 @@ pub struct State {
     sequences: exec::SessionSequences,
     account: Account,
     /// A COMMIT that is to be counted when it is durable.
-    committing: Option<(Watch, Arc<sql::Prepared>)>,
+    committing: Option<(u64, Arc<sql::Prepared>)>,
     /// An error ended the message sequence: everything up to Sync is ignored.
     skip_to_sync: bool,
     /// The client waits for what is in the output.
@@ -542,10 +542,10 @@ impl State {
             TransactionStatus::InBlock => registry::State::IdleInTransaction,
             TransactionStatus::Failed => registry::State::IdleInFailed,
         };
-        if let Some((watch, prepared)) = self.committing.take() {
-            self.count_statement(&watch, &prepared, 0, true);
+        if let Some((began, prepared)) = self.committing.take() {
+            self.count_statement(began, &prepared, 0, true);
         }
-        let now = server::now();
+        let now = server::at(clock::recent_ns());
         self.account.begin_waiting(now);
         self.pass_on_counts(now);
         self.entry.end_statement(state, now);
@@ -621,7 +621,9 @@ impl State {
 
     /// Notes that a statement came, and when.
     fn begin_statement(&mut self, text: &str) {
-        let now = server::now();
+        let ns = clock::recent_ns();
+        let now = server::at(ns);
+        clock::keep_recent(ns);
         if self.entry.begin_statement(text, now) {
             self.account.begin_statement(self.transaction.block != Block::None, now);
         }

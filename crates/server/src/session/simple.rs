@@ -66,9 +66,9 @@ impl State {
                 return if last { self.end_implicit() } else { Ok(()) };
             }
             Statement::Utility(utility) => {
-                let watch = self.watch();
+                let began = self.watch();
                 let done = self.control(utility, text, &params, formats, rest, true)?;
-                self.count_control(watch, &plan.prepared, done.as_ref());
+                self.count_control(began, &plan.prepared, done.as_ref());
                 done
             }
             Statement::Query(_) => None,

@@ -118,7 +118,7 @@ impl State {
     }
 
     fn start(&mut self, (isolation, read_only, deferrable): Modes) {
-        let now = server::now();
+        let now = server::at(sched::clock::recent_ns());
         self.settings.format.now = now;
         self.transaction.has_snapshot = false;
         let timeout = self.settings.transaction_timeout;
