@@ -383,6 +383,9 @@ pub struct Index {
     pub unique: bool,
     /// Backs the primary key.
     pub primary: bool,
+    /// Its constraint is DEFERRABLE: equal keys may stand in it until a statement or transaction ends.
+    #[serde(default)]
+    pub deferrable: bool,
     /// Storage parameters.
     #[serde(default)]
     pub options: Vec<(String, String)>,

@@ -11,6 +11,7 @@ use storage::Storage;
 use txn::{Snapshot, Transaction, TxnManager};
 use types::{Batch, Datum, FormatContext};
 
+use crate::modify::deferred::Deferred;
 use crate::session::sequence::SessionSequences;
 use crate::tally::Tally;
 
@@ -33,6 +34,8 @@ pub trait SessionHooks {
     fn notice(&mut self, severity: &'static str, error: base::Error);
     /// What the session knows of sequences.
     fn sequences(&mut self) -> &mut SessionSequences;
+    /// Checks that wait for the transaction's end.
+    fn deferred(&mut self) -> &mut Deferred;
     /// The next piece of COPY data from the client; None at its end.
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>>;
     /// What the catalog keeps of a role's password; None when it is empty.

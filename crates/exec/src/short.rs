@@ -65,6 +65,7 @@ fn point_plan(plan: &Plan) -> Option<PointPlan<'_>> {
         return None;
     };
     let full = index.unique
+        && !index.deferrable
         && bounds.equal.len() == index.columns.len()
         && bounds.any.is_none()
         && bounds.lower.is_none()

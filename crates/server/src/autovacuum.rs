@@ -166,6 +166,7 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
 #[derive(Default)]
 struct Nobody {
     sequences: exec::SessionSequences,
+    deferred: exec::Deferred,
 }
 
 impl SessionHooks for Nobody {
@@ -177,6 +178,10 @@ impl SessionHooks for Nobody {
 
     fn sequences(&mut self) -> &mut exec::SessionSequences {
         &mut self.sequences
+    }
+
+    fn deferred(&mut self) -> &mut exec::Deferred {
+        &mut self.deferred
     }
 
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>> {

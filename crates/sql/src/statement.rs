@@ -334,6 +334,7 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::Savepoint(_) => ("SAVEPOINT", false),
         Utility::Release(_) => ("RELEASE", false),
         Utility::SetTransaction { .. } | Utility::Set { .. } => ("SET", false),
+        Utility::SetConstraints { .. } => ("SET CONSTRAINTS", false),
         Utility::Show(_) => ("SHOW", false),
         Utility::Reset(_) => ("RESET", false),
         Utility::AlterSystem { .. } => ("ALTER SYSTEM", false),

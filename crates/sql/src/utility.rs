@@ -388,6 +388,13 @@ pub enum Utility {
         /// LOCAL.
         local: bool,
     },
+    /// SET CONSTRAINTS; no names: ALL.
+    SetConstraints {
+        /// Names.
+        names: Vec<Name>,
+        /// DEFERRED; else IMMEDIATE.
+        deferred: bool,
+    },
     /// SHOW name or ALL (None).
     Show(Option<String>),
     /// RESET name or ALL (None).

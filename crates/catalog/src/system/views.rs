@@ -302,7 +302,8 @@ pub(super) fn info_table_constraints(cx: &SystemCx<'_>) -> Rows {
                     .set("constraint_schema", schema_name(cx, t.schema))
                     .set("constraint_name", c.name.as_str())
                     .set("constraint_type", kind)
-                    .fill(&["is_deferrable", "initially_deferred"], text("NO"))
+                    .set("is_deferrable", if c.deferrable { "YES" } else { "NO" })
+                    .set("initially_deferred", if c.deferred { "YES" } else { "NO" })
                     .set("enforced", "YES")
                     .done(),
             );

@@ -29,6 +29,7 @@ pub fn run(
         }
         other => other?,
     };
+    super::expect_checked(cx, &table, "ALTER TABLE")?;
     if table.kind == catalog::TableKind::View
         && steps.iter().any(|s| {
             !matches!(

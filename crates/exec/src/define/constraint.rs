@@ -23,9 +23,6 @@ use crate::table::TableHandle;
 /// # Errors
 /// Those of the definition; `23502`, `23503`, `23505`, `23514` when rows violate it.
 pub fn add(cx: &mut ExecContext<'_>, id: u32, def: &ConstraintDef, fresh: bool) -> Result<()> {
-    if def.deferrable || def.deferred {
-        return Err(Error::unsupported("a deferrable constraint"));
-    }
     let table = refresh(cx, id)?;
     if let Some(name) = &def.name
         && table.constraints.iter().any(|c| c.name == *name)
@@ -161,9 +158,6 @@ pub fn alter(
     deferrable: bool,
     deferred: bool,
 ) -> Result<()> {
-    if deferrable || deferred {
-        return Err(Error::unsupported("a deferrable constraint"));
-    }
     let mut table = refresh(cx, id)?;
     let Some(at) = table.constraints.iter().position(|c| c.name == name) else {
         return Err(missing(&table, name));
@@ -266,6 +260,7 @@ fn key(
         nulls_equal,
         unique: true,
         primary,
+        deferrable: def.deferrable,
         ..Index::default()
     };
     let index = create_index::build(cx, &table, index)?;
@@ -355,7 +350,7 @@ fn using_index(
             check_no_nulls(cx, &table, &name)?;
         }
     }
-    index.primary = primary;
+    (index.primary, index.deferrable) = (primary, def.deferrable);
     if let Some(name) = given
         && name != index.name
     {
@@ -382,6 +377,9 @@ fn referred(
                 parent.name
             )
         })?;
+        if primary.deferrable {
+            return Err(deferrable_key(parent, "primary key"));
+        }
         return Ok((primary.columns.iter().map(|c| c.column).collect(), primary));
     }
     let mut numbers = Vec::new();
@@ -400,14 +398,28 @@ fn referred(
             && i.columns.len() == numbers.len()
             && i.columns.iter().all(|c| numbers.contains(&c.column))
     };
-    let index = indexes.into_iter().find(fits).ok_or_else(|| {
+    let mut fitting: Vec<Arc<Index>> = indexes.into_iter().filter(fits).collect();
+    fitting.sort_by_key(|i| i.deferrable);
+    let index = fitting.into_iter().next().ok_or_else(|| {
         err!(
             INVALID_FOREIGN_KEY,
             "there is no unique constraint matching given keys for referenced table \"{}\"",
             parent.name
         )
     })?;
+    if index.deferrable {
+        return Err(deferrable_key(parent, "unique constraint"));
+    }
     Ok((numbers, index))
+}
+
+/// `55000`: what is referred to must be unique at any time.
+fn deferrable_key(parent: &Table, what: &str) -> Error {
+    err!(
+        OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "cannot use a deferrable {what} for referenced table \"{}\"",
+        parent.name
+    )
 }
 
 /// A foreign key does not go from tables that stay to such that don't, or the other way.
@@ -464,12 +476,6 @@ fn foreign_key(
     else {
         return Err(Error::internal("not a foreign key"));
     };
-    if *match_full {
-        return Err(Error::unsupported("MATCH FULL"));
-    }
-    if !set_columns.is_empty() {
-        return Err(Error::unsupported("ON DELETE SET with a column list"));
-    }
     let parent = super::open_table(cx, other, LockMode::ShareRowExclusive)?;
     check_persistence(&table, &parent)?;
     let mut numbers = Vec::new();
@@ -605,17 +611,20 @@ fn check_rows(
         .collect();
     let present: Vec<String> =
         key.columns.iter().map(|n| format!("{} IS NOT NULL", mine(n))).collect();
+    let present = present.join(if key.match_full { " OR " } else { " AND " });
     let text = format!(
-        "SELECT {} FROM {} fk LEFT JOIN {} pk ON {} WHERE {} IS NULL AND {} LIMIT 1",
+        "SELECT {} FROM {} fk LEFT JOIN {} pk ON {} WHERE {} IS NULL AND ({present}) LIMIT 1",
         selected.join(", "),
         qualified(&view, table),
         qualified(&view, parent),
         matched.join(" AND "),
         theirs(&key.referenced[0]),
-        present.join(" AND "),
     );
     let format = cx.format;
     query(&text, cx, &mut |row| {
+        if row.iter().any(types::Datum::is_null) {
+            return Err(crate::modify::mixed_nulls(&view, table, name));
+        }
         let values: Vec<_> = row.iter().collect();
         let columns = key.columns.iter().copied();
         let text = crate::modify::key_text(table, columns, &values, format);

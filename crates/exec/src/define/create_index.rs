@@ -30,6 +30,7 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
         return Err(base::Error::internal("not a CREATE INDEX"));
     };
     let table = open_owned(cx, table, LockMode::Share)?;
+    super::expect_checked(cx, &table, "CREATE INDEX")?;
     rights::require_creation(cx, cx.role, table.schema)?;
     if table.kind == catalog::TableKind::View {
         return Err(base::err!(

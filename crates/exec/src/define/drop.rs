@@ -210,6 +210,7 @@ fn schema(name: &Name, if_exists: bool, cx: &mut ExecContext<'_>) -> Result<Opti
 /// Those of the catalog.
 pub fn remove_table(cx: &mut ExecContext<'_>, id: u32, gone: &HashSet<Item>) -> Result<()> {
     let table = refresh(cx, id)?;
+    super::expect_checked(cx, &table, "DROP TABLE")?;
     // Tables that this one refers to forget it.
     let parents: std::collections::BTreeSet<u32> =
         table.foreign_keys().map(|(_, key)| key.table).collect();

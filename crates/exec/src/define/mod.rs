@@ -21,6 +21,7 @@ mod rename;
 mod rewrite;
 mod role;
 mod sequence;
+mod set_constraints;
 mod set_schema;
 mod truncate;
 mod types;
@@ -53,6 +54,9 @@ pub fn run(
 ) -> Result<Outcome> {
     match utility {
         Utility::CreateTable { .. } => create_table::run(utility, cx)?,
+        Utility::SetConstraints { names, deferred } => {
+            set_constraints::run(cx, names, *deferred)?;
+        }
         Utility::SetSchema { kind: _, object, to, if_exists } => {
             set_schema::run(cx, object, to, *if_exists)?;
         }
@@ -204,6 +208,21 @@ pub fn refresh(cx: &mut ExecContext<'_>, id: u32) -> Result<Table> {
     view.table(id)
         .map(|t| Table::clone(t))
         .ok_or_else(|| base::err!(UNDEFINED_TABLE, "relation with OID {id} does not exist"))
+}
+
+/// `55006` when checks wait for what the transaction did to a table. `what`: the statement.
+///
+/// # Errors
+/// See above.
+pub fn expect_checked(cx: &mut ExecContext<'_>, table: &Table, what: &str) -> Result<()> {
+    if cx.hooks.deferred().concerns(table.oid) {
+        base::bail!(
+            OBJECT_IN_USE,
+            "cannot {what} \"{}\" because it has pending trigger events",
+            table.name
+        );
+    }
+    Ok(())
 }
 
 /// A new object's id: a temporary one beside a temporary schema, table or index.

@@ -28,6 +28,9 @@ pub fn run(names: &[Name], cascade: bool, restart: bool, cx: &mut ExecContext<'_
             tables.push(table);
         }
     }
+    for table in &tables {
+        super::expect_checked(cx, table, "TRUNCATE")?;
+    }
     let mut next = 0;
     while next < tables.len() {
         for other in tables[next].referenced_by.clone() {

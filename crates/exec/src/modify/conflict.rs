@@ -17,7 +17,7 @@
 
 use access::heap::RowWait;
 use access::{HeapTuple, LockResult, Rival};
-use base::{Oid, Result, TupleId, Xid, err};
+use base::{Error, Oid, Result, TupleId, Xid, err};
 use sql::plan::{Conflict, ConflictUpdate, Modify};
 use txn::{Isolation, LockWait, RowLockMode};
 use types::{Batch, Datum};
@@ -48,6 +48,10 @@ impl ModifyOp {
         types: &[Oid],
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
+        let deferrable = |place: &&usize| self.writer.target.indexes[**place].index.deferrable;
+        if let Some(place) = conflict.arbiters.iter().find(deferrable) {
+            return Err(deferrable_arbiter(&self.writer, *place, run));
+        }
         for n in 0..batch.rows {
             let mut row = rows::get(batch, n, types);
             self.writer.check_row(&mut row, &modify.checks, run)?;
@@ -58,6 +62,18 @@ impl ModifyOp {
         }
         Ok(())
     }
+}
+
+/// `55000`: whether there is a conflict must be known at once.
+fn deferrable_arbiter(writer: &Writer, place: usize, run: &mut Run<'_, '_>) -> Error {
+    let table = &writer.target.handle.table;
+    let schema = super::errors::schema_name(&run.cx.catalog_tx.view(), table);
+    err!(
+        OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "ON CONFLICT does not support deferrable unique constraints/exclusion constraints as arbiters"
+    )
+    .table(&schema, &table.name)
+    .constraint(&writer.target.indexes[place].index.name)
 }
 
 /// Inserts one row or resolves its conflict; the row that is there now if it was changed, and its

@@ -168,6 +168,18 @@ pub fn missing_parent(
     .constraint(constraint)
 }
 
+/// `23503`: a key of MATCH FULL that is NULL in part.
+pub fn mixed_nulls(view: &Snapshot, child: &Table, constraint: &str) -> Error {
+    err!(
+        FOREIGN_KEY_VIOLATION,
+        "insert or update on table \"{}\" violates foreign key constraint \"{constraint}\"",
+        child.name
+    )
+    .detail("MATCH FULL does not allow mixing of null and nonnull key values.")
+    .table(&schema_name(view, child), &child.name)
+    .constraint(constraint)
+}
+
 /// `23503`: rows of another table still refer to the row.
 pub fn still_referenced(
     view: &Snapshot,

@@ -6,17 +6,19 @@
 //!   the change (whoever adds one holds the lock above until it commits, so the change has waited
 //!   for it); then the key's action.
 //!
-//! Both happen at the statement's end.
+//! Both happen at the statement's end, or with the checks that wait for the transaction's
+//! ([`super::deferred`]).
 
 use std::sync::Arc;
 
 use access::heap::RowWait;
 use access::{BTree, LockResult};
 use base::{Oid, RelId, Result, TupleId};
-use catalog::{ForeignKey, ForeignKeyAction, Index, Table};
+use catalog::{Constraint, ForeignKey, ForeignKeyAction, Index, Table};
 use txn::{LockMode, LockTag, LockWait, RowLockMode, Snapshot};
 use types::Datum;
 
+use super::deferred::{Check, Waiting};
 use super::errors;
 use super::writer::{Change, Writer};
 use crate::context::ExecContext;
@@ -86,19 +88,74 @@ pub struct References {
 }
 
 struct Outgoing {
+    constraint: u32,
     name: String,
     key: ForeignKey,
     parent: Arc<Table>,
     index: Arc<Index>,
+    /// Checked when the transaction ends.
+    deferred: bool,
     pending: RowSet,
 }
 
 struct Incoming {
+    constraint: u32,
     name: String,
     key: ForeignKey,
     child: Arc<Table>,
-    /// (old key, new key after an update).
-    pending: Vec<(Vec<Datum>, Option<Vec<Datum>>)>,
+    /// NO ACTION is checked when the transaction ends.
+    deferred: bool,
+    pending: Vec<GoneKey>,
+}
+
+/// A key that was referred to and is gone, and what came in its place if the row is still there.
+pub type GoneKey = (Vec<Datum>, Option<Vec<Datum>>);
+
+impl Outgoing {
+    fn new(
+        constraint: &Constraint,
+        key: &ForeignKey,
+        parent: &Arc<Table>,
+        index: &Arc<Index>,
+    ) -> Outgoing {
+        Outgoing {
+            constraint: constraint.oid,
+            name: constraint.name.clone(),
+            key: key.clone(),
+            parent: parent.clone(),
+            index: index.clone(),
+            deferred: false,
+            pending: RowSet::default(),
+        }
+    }
+
+    /// Notes a row's new key. With NULLs in it there is nothing to check, but for MATCH FULL, where all
+    /// columns are NULL or none.
+    fn note(&mut self, row: &[Datum]) {
+        let key = pick(row, &self.key.columns);
+        let nulls = key.iter().filter(|v| v.is_null()).count();
+        if nulls == 0 || self.key.match_full && nulls < key.len() {
+            self.pending.insert(&key);
+        }
+    }
+}
+
+impl Incoming {
+    fn new(constraint: &Constraint, key: &ForeignKey, child: &Arc<Table>) -> Incoming {
+        Incoming {
+            constraint: constraint.oid,
+            name: constraint.name.clone(),
+            key: key.clone(),
+            child: child.clone(),
+            deferred: false,
+            pending: vec![],
+        }
+    }
+
+    /// What is to be done about a key that is gone.
+    fn action(&self, gone: &GoneKey) -> ForeignKeyAction {
+        if gone.1.is_some() { self.key.on_update } else { self.key.on_delete }
+    }
 }
 
 fn pick(row: &[Datum], columns: &[u16]) -> Vec<Datum> {
@@ -135,13 +192,9 @@ impl References {
             let (Some(parent), Some(index)) = (view.table(key.table), view.index(key.index)) else {
                 continue;
             };
-            references.outgoing.push(Outgoing {
-                name: constraint.name.clone(),
-                key: key.clone(),
-                parent: parent.clone(),
-                index: index.clone(),
-                pending: RowSet::default(),
-            });
+            let mut outgoing = Outgoing::new(constraint, key, parent, index);
+            outgoing.deferred = constraint.deferrable && cx.hooks.deferred().defers(constraint);
+            references.outgoing.push(outgoing);
         }
         if matches!(touched, Touched::Insert) || table.referenced_by.is_empty() {
             return Ok(references);
@@ -162,12 +215,9 @@ impl References {
                 continue;
             };
             for (constraint, key) in child.foreign_keys().filter(|(_, k)| k.table == table.oid) {
-                references.incoming.push(Incoming {
-                    name: constraint.name.clone(),
-                    key: key.clone(),
-                    child: child.clone(),
-                    pending: vec![],
-                });
+                let mut incoming = Incoming::new(constraint, key, child);
+                incoming.deferred = constraint.deferrable && cx.hooks.deferred().defers(constraint);
+                references.incoming.push(incoming);
             }
         }
         Ok(references)
@@ -175,22 +225,14 @@ impl References {
 
     /// Notes a new row.
     pub fn inserted(&mut self, row: &[Datum]) {
-        for fk in &mut self.outgoing {
-            let key = pick(row, &fk.key.columns);
-            if !key.iter().any(Datum::is_null) {
-                fk.pending.insert(&key);
-            }
-        }
+        self.outgoing.iter_mut().for_each(|fk| fk.note(row));
     }
 
     /// Notes a changed row.
     pub fn updated(&mut self, old: &[Datum], new: &[Datum]) {
         for fk in &mut self.outgoing {
             if !same_key(old, new, &fk.key.columns) {
-                let key = pick(new, &fk.key.columns);
-                if !key.iter().any(Datum::is_null) {
-                    fk.pending.insert(&key);
-                }
+                fk.note(new);
             }
         }
         for fk in &mut self.incoming {
@@ -211,7 +253,7 @@ impl References {
     /// Whether so many keys wait that they should be checked now. Keys that refer to the table
     /// itself wait for the statement's end.
     pub fn is_full(&self) -> bool {
-        self.outgoing.iter().any(|fk| fk.pending.len() > PENDING)
+        self.outgoing.iter().any(|fk| !fk.deferred && fk.pending.len() > PENDING)
     }
 
     /// Nothing to check.
@@ -235,7 +277,8 @@ fn everything(run: &Run<'_, '_>) -> Snapshot {
 pub fn check_parents(writer: &mut Writer, run: &mut Run<'_, '_>) -> Result<()> {
     let own = writer.target.handle.table.oid;
     for n in 0..writer.references.outgoing.len() {
-        if writer.references.outgoing[n].parent.oid != own {
+        let fk = &writer.references.outgoing[n];
+        if fk.parent.oid != own && !fk.deferred {
             check_outgoing(writer, n, run)?;
         }
     }
@@ -248,12 +291,15 @@ pub fn check_parents(writer: &mut Writer, run: &mut Run<'_, '_>) -> Result<()> {
 /// `23503`, and whatever the actions raise.
 pub fn finish(writer: &mut Writer, run: &mut Run<'_, '_>) -> Result<()> {
     sched::check_stack()?;
+    defer(writer, run);
     if writer.references.incoming.iter().any(|fk| !fk.pending.is_empty()) {
         run.cx.tx.next_command();
     }
     for n in 0..writer.references.incoming.len() {
-        for (old, new) in std::mem::take(&mut writer.references.incoming[n].pending) {
-            key_gone(writer, n, &old, new.as_deref(), run)?;
+        let pending = std::mem::take(&mut writer.references.incoming[n].pending);
+        let (parent, fk) = (&writer.target.handle, &writer.references.incoming[n]);
+        for gone in &pending {
+            key_gone(parent, fk, gone, run)?;
         }
     }
     for n in 0..writer.references.outgoing.len() {
@@ -262,24 +308,105 @@ pub fn finish(writer: &mut Writer, run: &mut Run<'_, '_>) -> Result<()> {
     Ok(())
 }
 
+/// Puts what need not be checked yet aside.
+fn defer(writer: &mut Writer, run: &mut Run<'_, '_>) {
+    let table = writer.target.handle.table.oid;
+    for fk in writer.references.outgoing.iter_mut().filter(|fk| fk.deferred) {
+        let keys = std::mem::take(&mut fk.pending);
+        if keys.len() > 0 {
+            let what = Check::Referring(keys);
+            run.cx.hooks.deferred().push(Waiting { table, constraint: fk.constraint, what });
+        }
+    }
+    for fk in writer.references.incoming.iter_mut().filter(|fk| fk.deferred) {
+        let (wait, now): (Vec<_>, Vec<_>) = std::mem::take(&mut fk.pending)
+            .into_iter()
+            .partition(|gone| fk.action(gone) == ForeignKeyAction::NoAction);
+        fk.pending = now;
+        if !wait.is_empty() {
+            let what = Check::Referred(wait);
+            run.cx.hooks.deferred().push(Waiting { table, constraint: fk.constraint, what });
+        }
+    }
+}
+
 fn check_outgoing(writer: &mut Writer, n: usize, run: &mut Run<'_, '_>) -> Result<()> {
-    let fk = &mut writer.references.outgoing[n];
-    let pending = std::mem::take(&mut fk.pending);
+    let pending = std::mem::take(&mut writer.references.outgoing[n].pending);
     if pending.len() == 0 {
         return Ok(());
     }
-    let fk = &writer.references.outgoing[n];
+    check_keys(&writer.target.handle, &writer.references.outgoing[n], &pending, run)
+}
+
+/// Each key must be there in the other table.
+fn check_keys(
+    child: &TableHandle,
+    fk: &Outgoing,
+    keys: &RowSet,
+    run: &mut Run<'_, '_>,
+) -> Result<()> {
     let parent = TableHandle::open(run.cx.engine, &fk.parent, run.cx.format)?;
-    for number in 0..pending.len() {
+    for number in 0..keys.len() {
         sched::check_interrupts()?;
-        let key = pending.row(number);
-        if !lock_parent(fk, &parent, key, run)? {
-            let view = run.cx.catalog_tx.view();
-            let child = &writer.target.handle.table;
-            let values: Vec<&Datum> = key.iter().collect();
-            let text =
-                errors::key_text(child, fk.key.columns.iter().copied(), &values, run.cx.format);
-            return Err(errors::missing_parent(&view, child, &fk.parent, &fk.name, text));
+        let key = keys.row(number);
+        let mixed = key.iter().any(Datum::is_null);
+        if !mixed && lock_parent(fk, &parent, key, run)? {
+            continue;
+        }
+        if fk.deferred && find_rows(child, &fk.key.columns, key, true, run)?.is_empty() {
+            // Whoever referred to it is gone by now.
+            continue;
+        }
+        let (view, table) = (run.cx.catalog_tx.view(), &child.table);
+        if mixed {
+            return Err(errors::mixed_nulls(&view, table, &fk.name));
+        }
+        let values: Vec<&Datum> = key.iter().collect();
+        let text = errors::key_text(table, fk.key.columns.iter().copied(), &values, run.cx.format);
+        return Err(errors::missing_parent(&view, table, &fk.parent, &fk.name, text));
+    }
+    Ok(())
+}
+
+/// The checks of new keys that waited. A constraint that is gone by now demands nothing.
+///
+/// # Errors
+/// `23503`.
+pub fn check_deferred_keys(
+    table: &Arc<Table>,
+    constraint: u32,
+    keys: &RowSet,
+    run: &mut Run<'_, '_>,
+) -> Result<()> {
+    let view = run.cx.catalog_tx.view();
+    let Some((constraint, key)) = table.foreign_keys().find(|(c, _)| c.oid == constraint) else {
+        return Ok(());
+    };
+    let (Some(parent), Some(index)) = (view.table(key.table), view.index(key.index)) else {
+        return Ok(());
+    };
+    let mut fk = Outgoing::new(constraint, key, parent, index);
+    fk.deferred = true;
+    let child = TableHandle::open(run.cx.engine, table, run.cx.format)?;
+    check_keys(&child, &fk, keys, run)
+}
+
+/// The checks of keys that are gone from a table that others refer to, which waited.
+///
+/// # Errors
+/// `23503`.
+pub fn check_deferred_gone(
+    table: &Arc<Table>,
+    constraint: u32,
+    keys: &[GoneKey],
+    run: &mut Run<'_, '_>,
+) -> Result<()> {
+    let view = run.cx.catalog_tx.view();
+    let parent = TableHandle::open(run.cx.engine, table, run.cx.format)?;
+    for child in table.referenced_by.iter().filter_map(|id| view.table(*id)) {
+        for (c, key) in child.foreign_keys().filter(|(c, _)| c.oid == constraint) {
+            let fk = Incoming::new(c, key, child);
+            keys.iter().try_for_each(|gone| key_gone(&parent, &fk, gone, run))?;
         }
     }
     Ok(())
@@ -457,20 +584,19 @@ pub fn find_rows(
 
 /// A referred key went away: does what the foreign key says.
 fn key_gone(
-    writer: &mut Writer,
-    n: usize,
-    old: &[Datum],
-    new: Option<&[Datum]>,
+    parent: &TableHandle,
+    fk: &Incoming,
+    gone: &GoneKey,
     run: &mut Run<'_, '_>,
 ) -> Result<()> {
+    let (old, new) = (&gone.0[..], gone.1.as_deref());
     if old.iter().any(Datum::is_null) {
         return Ok(());
     }
-    let fk = &writer.references.incoming[n];
-    let action = if new.is_some() { fk.key.on_update } else { fk.key.on_delete };
+    let action = fk.action(gone);
     // Another row may have the key by now.
     if action == ForeignKeyAction::NoAction
-        && !find_rows(&writer.target.handle, &fk.key.referenced, old, true, run)?.is_empty()
+        && !find_rows(parent, &fk.key.referenced, old, true, run)?.is_empty()
     {
         return Ok(());
     }
@@ -481,33 +607,35 @@ fn key_gone(
         return Ok(());
     }
     let still_referenced = |run: &mut Run<'_, '_>| {
-        let view = run.cx.catalog_tx.view();
-        let parent = &writer.target.handle.table;
+        let (view, table) = (run.cx.catalog_tx.view(), &parent.table);
         let values: Vec<&Datum> = old.iter().collect();
         let text =
-            errors::key_text(parent, fk.key.referenced.iter().copied(), &values, run.cx.format);
-        Err(errors::still_referenced(&view, parent, &fk.child, &fk.name, text))
+            errors::key_text(table, fk.key.referenced.iter().copied(), &values, run.cx.format);
+        Err(errors::still_referenced(&view, table, &fk.child, &fk.name, text))
     };
     if forbids {
         return still_referenced(run);
     }
-    let columns = fk.key.columns.clone();
-    let values = replacement(fk, action, new, run)?;
+    let columns = match &fk.key.set_columns[..] {
+        some @ [_, ..] if new.is_none() => some,
+        _ => &fk.key.columns,
+    };
+    let values = replacement(fk, action, columns, new, run)?;
     if action == ForeignKeyAction::SetDefault
         && values.as_deref() == Some(old)
-        && find_rows(&writer.target.handle, &fk.key.referenced, old, true, run)?.is_empty()
+        && find_rows(parent, &fk.key.referenced, old, true, run)?.is_empty()
     {
         // The default is the key that goes away.
         return still_referenced(run);
     }
-    let table = fk.child.clone();
-    act(&table, &columns, old, values.as_deref(), rows, run)
+    act(&fk.child, &fk.key.columns, old, values.as_deref().map(|v| (columns, v)), rows, run)
 }
 
 /// What the referring columns become; None: the row is deleted.
 fn replacement(
     fk: &Incoming,
     action: ForeignKeyAction,
+    columns: &[u16],
     new: Option<&[Datum]>,
     run: &mut Run<'_, '_>,
 ) -> Result<Option<Vec<Datum>>> {
@@ -516,12 +644,12 @@ fn replacement(
         (ForeignKeyAction::Cascade, Some(new)) => coerce(&fk.child, &fk.key.columns, new),
         (ForeignKeyAction::SetDefault, _) => {
             let mut values = Vec::new();
-            for n in &fk.key.columns {
+            for n in columns {
                 values.push(crate::define::default_value(&fk.child, *n, run.cx)?);
             }
             Some(values)
         }
-        _ => Some(vec![Datum::Null; fk.key.columns.len()]),
+        _ => Some(vec![Datum::Null; columns.len()]),
     })
 }
 
@@ -530,7 +658,7 @@ fn act(
     table: &Arc<Table>,
     columns: &[u16],
     old_key: &[Datum],
-    values: Option<&[Datum]>,
+    set: Option<(&[u16], &[Datum])>,
     rows: Vec<(TupleId, TupleId, Vec<Datum>)>,
     run: &mut Run<'_, '_>,
 ) -> Result<()> {
@@ -538,7 +666,7 @@ fn act(
     let indexes = run.cx.catalog_tx.view().indexes_of(table);
     let mut writer = Writer::open(table, &indexes, run.cx)?;
     writer.references = References::open(table, Touched::All, run.cx)?;
-    let checks = if values.is_some() {
+    let checks = if set.is_some() {
         crate::define::check_expressions(table, run.cx)?
     } else {
         Default::default()
@@ -549,11 +677,11 @@ fn act(
     for (mut tid, mut root, mut row) in rows {
         loop {
             sched::check_interrupts()?;
-            let change = match values {
+            let change = match set {
                 None => writer.delete(tid, root, &row, &snapshot, run)?,
-                Some(values) => {
+                Some((changed, values)) => {
                     let mut new = row.clone();
-                    for (n, value) in columns.iter().zip(values) {
+                    for (n, value) in changed.iter().zip(values) {
                         new[usize::from(*n) - 1] = value.clone();
                     }
                     writer.check_row(&mut new, &checks, run)?;

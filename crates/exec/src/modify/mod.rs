@@ -5,9 +5,11 @@
 //! checked, and their actions done, at the end.
 
 mod conflict;
+pub mod deferred;
 mod errors;
 mod foreign_key;
 mod merge;
+mod unique;
 mod writer;
 
 use base::{Oid, Result, TupleId};
@@ -23,7 +25,7 @@ use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::table::Projection;
 
-pub use errors::{duplicated_in_build, key_text, missing_parent};
+pub use errors::{duplicated_in_build, key_text, missing_parent, mixed_nulls};
 pub use foreign_key::{References, Touched};
 use writer::Change;
 pub use writer::{Target, Writer};

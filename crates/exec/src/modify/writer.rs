@@ -5,14 +5,16 @@ use std::sync::Arc;
 use access::btree::Inserted;
 use access::{BTree, HeapTuple, Unique, WriteResult};
 use base::{RelId, Result, TupleId};
-use catalog::{Index, Table};
+use catalog::{Constraint, ConstraintKind, Index, Table};
 use sql::Expr;
 use sql::plan::RowRules;
 use txn::Snapshot;
 use types::{Datum, row};
 
+use super::deferred::{Check, Waiting};
 use super::errors;
 use super::foreign_key::{self, References};
+use super::unique;
 use crate::context::ExecContext;
 use crate::eval;
 use crate::overflow::Overflow;
@@ -49,6 +51,8 @@ pub struct Writer {
     pub keys: Vec<Expr>,
     /// Which row of the last [`Writer::insert_many`] is (or failed) being indexed, from 0.
     pub at: usize,
+    /// Rows that may have a rival in an index of a DEFERRABLE constraint: the index's place, the row's.
+    rivals: Vec<(usize, TupleId)>,
     /// For encoding rows and keys, one after the other.
     buffer: Vec<u8>,
 }
@@ -133,6 +137,7 @@ impl Writer {
             references: References::default(),
             keys: Vec::new(),
             at: 0,
+            rivals: Vec::new(),
             buffer: Vec::with_capacity(256),
         }
     }
@@ -327,7 +332,9 @@ impl Writer {
             let null = entry.codec.encode(row, &mut self.buffer)?;
             let heap = &self.target.handle.heap;
             let mut rival = |other: TupleId| heap.rival(tx, other);
-            let unique = if entry.index.unique && (!null || entry.index.nulls_equal) {
+            let unique = if entry.index.deferrable {
+                Unique::No
+            } else if entry.index.unique && (!null || entry.index.nulls_equal) {
                 Unique::Yes(&mut rival)
             } else {
                 Unique::No
@@ -339,6 +346,12 @@ impl Writer {
                 let view = run.cx.catalog_tx.view();
                 let table = &self.target.handle.table;
                 return Err(errors::duplicate(&view, table, &entry.index, row, run.cx.format));
+            }
+            if entry.index.deferrable
+                && (!null || entry.index.nulls_equal)
+                && unique::may_conflict(heap, &entry.tree, &self.buffer, root, run)?
+            {
+                self.rivals.push((place, root));
             }
             before.count(tx.locks().task(), run.cx.tally.of(entry.index.oid));
         }
@@ -443,14 +456,44 @@ impl Writer {
         }
     }
 
-    /// The statement's end: foreign keys.
+    /// The statement's end: DEFERRABLE unique constraints, foreign keys.
     ///
     /// # Errors
-    /// `23503`, and whatever their actions raise.
+    /// `23505`, `23503`, and whatever their actions raise.
     pub fn finish(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
+        if !self.rivals.is_empty() {
+            self.finish_unique(run)?;
+        }
         if self.references.is_idle() {
             return Ok(());
         }
         foreign_key::finish(self, run)
+    }
+
+    /// Looks again at the rows that had rivals, or puts that off to the transaction's end.
+    fn finish_unique(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
+        let rivals = std::mem::take(&mut self.rivals);
+        let table = &self.target.handle.table;
+        for (place, entry) in self.target.indexes.iter().enumerate() {
+            let rows: Vec<TupleId> =
+                rivals.iter().filter(|(p, _)| *p == place).map(|(_, row)| *row).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let backed = |c: &&Constraint| {
+                matches!(c.kind, ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index }
+                    if index == entry.index.oid)
+            };
+            let constraint = table.constraints.iter().find(backed);
+            match constraint.filter(|c| run.cx.hooks.deferred().defers(c)) {
+                Some(c) => {
+                    let what = Check::Unique(rows);
+                    let checks = Waiting { table: table.oid, constraint: c.oid, what };
+                    run.cx.hooks.deferred().push(checks);
+                }
+                None => unique::recheck(table, &entry.index, &rows, run)?,
+            }
+        }
+        Ok(())
     }
 }

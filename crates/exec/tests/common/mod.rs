@@ -81,6 +81,7 @@ pub struct Hooks {
     pub notices: Vec<String>,
     pub copy_data: VecDeque<Vec<u8>>,
     pub sequences: exec::SessionSequences,
+    pub deferred: exec::Deferred,
 }
 
 impl SessionHooks for Hooks {
@@ -95,6 +96,9 @@ impl SessionHooks for Hooks {
     }
     fn sequences(&mut self) -> &mut exec::SessionSequences {
         &mut self.sequences
+    }
+    fn deferred(&mut self) -> &mut exec::Deferred {
+        &mut self.deferred
     }
     fn password(&mut self, _role: &str, password: &str) -> Result<Option<String>> {
         Ok(Some(password.to_owned()))

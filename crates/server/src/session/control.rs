@@ -104,6 +104,10 @@ impl State {
                     self.notice("NOTICE", &notice);
                 }
             }
+            Utility::SetConstraints { .. } => {
+                self.warn_outside("SET CONSTRAINTS");
+                return Ok(None);
+            }
             _ => return Ok(None),
         }
         Ok(Some(outcome))

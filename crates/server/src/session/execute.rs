@@ -379,6 +379,26 @@ impl State {
         Ok((rows, end))
     }
 
+    /// Does the checks that waited for the transaction's end.
+    pub(super) fn fire_deferred(&mut self) -> Result<()> {
+        let plan = self.plan("", &[])?;
+        let prepared = plan.prepared.clone();
+        let run = Run {
+            text: "",
+            declared: Some(&[]),
+            plan,
+            params: Vec::new(),
+            formats: &ResultFormats::default(),
+            rest: &[],
+            describe: false,
+            discard: false,
+        };
+        let snapshot = self.snapshot()?;
+        self.with_context(&run, snapshot, |cx, _| exec::fire_all(cx))?;
+        self.end_command(&prepared);
+        Ok(())
+    }
+
     /// A snapshot for a statement.
     ///
     /// # Errors
@@ -473,6 +493,7 @@ impl State {
             notify: &mut self.notify,
             done,
             sequences: &mut self.sequences,
+            deferred: &mut self.deferred,
             out: &self.out,
             copy: CopyReader {
                 socket: &self.socket,

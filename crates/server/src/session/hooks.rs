@@ -50,6 +50,8 @@ pub struct Hooks<'a> {
     pub done: &'a Tally,
     /// What the session knows of sequences.
     pub sequences: &'a mut exec::SessionSequences,
+    /// Checks that wait for the transaction's end.
+    pub deferred: &'a mut exec::Deferred,
     /// For notices.
     pub out: &'a RefCell<Output>,
     /// For COPY FROM.
@@ -311,6 +313,10 @@ impl SessionHooks for Hooks<'_> {
 
     fn sequences(&mut self) -> &mut exec::SessionSequences {
         self.sequences
+    }
+
+    fn deferred(&mut self) -> &mut exec::Deferred {
+        self.deferred
     }
 
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>> {

@@ -109,6 +109,8 @@ pub struct State {
     /// What it listens to and is about to notify, if it ever did.
     notify: Option<Box<Pending>>,
     sequences: exec::SessionSequences,
+    /// Checks that wait for the transaction's end.
+    deferred: exec::Deferred,
     account: Account,
     /// A COMMIT that is to be counted when it is durable.
     committing: Option<(u64, Arc<sql::Prepared>)>,
@@ -230,6 +232,7 @@ impl State {
             portals: Portals::default(),
             notify: None,
             sequences: exec::SessionSequences::default(),
+            deferred: exec::Deferred::default(),
             account: Account::default(),
             committing: None,
             skip_to_sync: false,

@@ -61,6 +61,8 @@ struct Savepoint {
     /// What there was to notify.
     notify: usize,
     changes: Pending,
+    /// Checks that wait for the transaction's end.
+    deferred: exec::Deferred,
     /// Portals made before ([`super::portal::Portals::made`]).
     portals: u64,
 }
@@ -275,10 +277,12 @@ impl State {
 
     /// Commits. What the client is told afterwards leaves when the commit is durable.
     pub(super) fn commit(&mut self) -> Result<()> {
-        if let Err(error) = self.keep_held() {
+        let checked = if self.deferred.is_idle() { Ok(()) } else { self.fire_deferred() };
+        if let Err(error) = checked.and_then(|()| self.keep_held()) {
             self.abort();
             return Err(error);
         }
+        self.deferred.clear();
         self.portals.commit();
         self.transaction.savepoints.clear();
         self.transaction.block = Block::None;
@@ -347,6 +351,7 @@ impl State {
 
     /// Rolls back, whatever there is.
     pub(super) fn abort(&mut self) {
+        self.deferred.clear();
         self.portals.end_transaction();
         self.transaction.savepoints.clear();
         self.transaction.block = Block::None;
@@ -397,6 +402,7 @@ impl State {
             pins.into_iter().for_each(|pin| tx.unpin_snapshot(pin));
             tx.rollback_to(savepoint.level);
         }
+        self.deferred.clone_from(&savepoint.deferred);
         self.catalog_tx.rollback_to(&savepoint.catalog);
         self.settings.rollback_to(&savepoint.settings);
         if let Some(notify) = &mut self.notify {
@@ -417,6 +423,7 @@ impl State {
                 settings: self.settings.mark_here(),
                 notify: self.notify.as_ref().map_or(0, |n| n.mark()),
                 changes: self.account.savepoint(),
+                deferred: self.deferred.clone(),
                 portals: self.portals.made(),
             });
         }

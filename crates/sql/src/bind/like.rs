@@ -96,7 +96,14 @@ impl Binder<'_> {
                     let nulls_equal = index.nulls_equal;
                     ConstraintDefKind::Unique { columns, include, nulls_equal }
                 };
-                constraints.push(plain(None, kind));
+                let mut copy = plain(None, kind);
+                let same = |c: &&catalog::Constraint| {
+                    matches!(c.kind, ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i } if i == index.oid)
+                };
+                if let Some(c) = table.constraints.iter().find(same) {
+                    (copy.deferrable, copy.deferred) = (c.deferrable, c.deferred);
+                }
+                constraints.push(copy);
                 continue;
             }
             let mut copy = Index::clone(&index);

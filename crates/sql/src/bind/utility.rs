@@ -242,6 +242,16 @@ impl Binder<'_> {
                 let all = s.name.eq_ignore_ascii_case("all");
                 Utility::Show((!all).then(|| s.name.clone()))
             }
+            NodeEnum::ConstraintsSetStmt(s) => {
+                let range = |node: &pb::Node| match &node.node {
+                    Some(NodeEnum::RangeVar(range)) => {
+                        Some(self.name_of_range(&Some(range.clone())))
+                    }
+                    _ => None,
+                };
+                let names = s.constraints.iter().filter_map(range).collect::<Result<_>>()?;
+                Utility::SetConstraints { names, deferred: s.deferred }
+            }
             NodeEnum::AlterSystemStmt(s) => self.alter_system(s)?,
             NodeEnum::DiscardStmt(s) => {
                 Utility::Discard(match pb::DiscardMode::try_from(s.target) {

@@ -63,7 +63,7 @@ pub(crate) fn match_index(
         found.proved.push(i);
         next += 1;
     }
-    found.one_row = index.unique && next == index.columns.len() && next > 0;
+    found.one_row = index.unique && !index.deferrable && next == index.columns.len() && next > 0;
     if let Some(key) = index.columns.get(next).filter(|k| k.expression.is_none()) {
         let col = table.col(ScanColumn::Attr(key.column));
         let not_null = table.table.columns[usize::from(key.column) - 1].not_null;

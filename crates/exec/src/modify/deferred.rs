@@ -1,0 +1,209 @@
+//! Checks that wait: those of constraints that are DEFERRED now, until the transaction commits or SET
+//! CONSTRAINTS makes them IMMEDIATE.
+//!
+//! ```text
+//!   statement ──► Writer::finish ──┬─ immediate: checked there and then
+//!                                  └─ deferred:  Deferred::push ──► COMMIT, SET CONSTRAINTS: fire
+//! ```
+//!
+//! A session has one [`Deferred`]; it is empty between transactions. Its parts are persistent, so a
+//! savepoint's state to come back to is a pointer: a rollback to it takes back checks that were queued
+//! since, modes that were set since, and that checks were done which then had to wait.
+//!
+//! What waits is a key or a row's place, never the row: whether the row is still there is looked at
+//! when the check is done.
+
+use std::sync::Arc;
+
+use base::{Result, TupleId};
+use catalog::{Constraint, ConstraintKind};
+use imbl::{OrdMap, Vector};
+
+use super::foreign_key::{self, GoneKey};
+use super::unique;
+use crate::context::ExecContext;
+use crate::define::inner::with_run;
+use crate::ops::grouping::RowSet;
+use crate::run::Run;
+
+/// See the module's documentation.
+#[derive(Clone, Default)]
+pub struct Deferred {
+    /// SET CONSTRAINTS ALL.
+    all: Option<bool>,
+    /// SET CONSTRAINTS by name, later than the one of ALL: by the constraint's oid.
+    named: OrdMap<u32, bool>,
+    waiting: Vector<Arc<Waiting>>,
+}
+
+/// One statement's checks for one constraint.
+pub struct Waiting {
+    /// The table that the statement changed.
+    pub table: u32,
+    /// The constraint's oid.
+    pub constraint: u32,
+    /// What is to be checked.
+    pub what: Check,
+}
+
+/// See [`Waiting`].
+pub enum Check {
+    /// New keys of a foreign key: each must be there in the other table.
+    Referring(RowSet),
+    /// Keys that are gone from the table that a foreign key refers to: nobody may refer to them.
+    Referred(Vec<GoneKey>),
+    /// Rows of a unique constraint, by the roots of their chains, that had a rival when they came.
+    Unique(Vec<TupleId>),
+}
+
+impl Deferred {
+    /// Whether a constraint's checks wait for the transaction's end.
+    pub fn defers(&self, constraint: &Constraint) -> bool {
+        constraint.deferrable && self.mode(constraint.oid).unwrap_or(constraint.deferred)
+    }
+
+    fn mode(&self, constraint: u32) -> Option<bool> {
+        self.named.get(&constraint).copied().or(self.all)
+    }
+
+    /// SET CONSTRAINTS ALL.
+    pub fn set_all(&mut self, deferred: bool) {
+        self.named = OrdMap::new();
+        self.all = Some(deferred);
+    }
+
+    /// SET CONSTRAINTS by name.
+    pub fn set(&mut self, constraint: u32, deferred: bool) {
+        self.named.insert(constraint, deferred);
+    }
+
+    /// Adds checks.
+    pub fn push(&mut self, checks: Waiting) {
+        self.waiting.push_back(Arc::new(checks));
+    }
+
+    /// Whether there is nothing to check.
+    pub fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Whether checks wait for what was done to a table.
+    pub fn concerns(&self, table: u32) -> bool {
+        self.waiting.iter().any(|w| w.table == table)
+    }
+
+    /// The transaction has ended.
+    pub fn clear(&mut self) {
+        if self.all.is_some() || !self.named.is_empty() || !self.is_idle() {
+            *self = Deferred::default();
+        }
+    }
+
+    /// Takes out what is to be checked now: all of it at a commit, else what need not wait any more.
+    fn take(
+        &mut self,
+        commit: bool,
+        deferred: impl Fn(&Deferred, u32) -> bool,
+    ) -> Vec<Arc<Waiting>> {
+        let (stay, go): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|w| !commit && deferred(self, w.constraint));
+        self.waiting = stay.into_iter().collect();
+        go
+    }
+}
+
+/// The transaction is about to commit: does all the checks that wait.
+///
+/// # Errors
+/// `23503`, `23505`.
+pub fn fire_all(cx: &mut ExecContext<'_>) -> Result<()> {
+    fire(cx, true)
+}
+
+/// Does the checks whose constraints are IMMEDIATE by now.
+///
+/// # Errors
+/// `23503`, `23505`.
+pub fn fire_immediate(cx: &mut ExecContext<'_>) -> Result<()> {
+    fire(cx, false)
+}
+
+fn fire(cx: &mut ExecContext<'_>, commit: bool) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    // A constraint's own words are those of when it is looked at: ALTER CONSTRAINT may have come since.
+    let defers = |deferred: &Deferred, id: u32| {
+        let constraint = view.tables().flat_map(|t| &t.constraints).find(|c| c.oid == id);
+        constraint.is_some_and(|c| deferred.defers(c))
+    };
+    let checks = cx.hooks.deferred().take(commit, defers);
+    if checks.is_empty() {
+        return Ok(());
+    }
+    with_run(cx, |run| checks.iter().try_for_each(|check| check.run(run)))
+}
+
+impl Waiting {
+    fn run(&self, run: &mut Run<'_, '_>) -> Result<()> {
+        sched::check_interrupts()?;
+        let view = run.cx.catalog_tx.view();
+        let Some(table) = view.table(self.table) else { return Ok(()) };
+        match &self.what {
+            Check::Unique(rows) => {
+                let of = |c: &&Constraint| c.oid == self.constraint;
+                let index = match table.constraints.iter().find(of).map(|c| &c.kind) {
+                    Some(
+                        ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index },
+                    ) => view.index(*index),
+                    _ => None,
+                };
+                match index {
+                    Some(index) => unique::recheck(table, index, rows, run),
+                    None => Ok(()),
+                }
+            }
+            Check::Referring(keys) => {
+                foreign_key::check_deferred_keys(table, self.constraint, keys, run)
+            }
+            Check::Referred(keys) => {
+                foreign_key::check_deferred_gone(table, self.constraint, keys, run)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn constraint(oid: u32, deferrable: bool, deferred: bool) -> Constraint {
+        let mut c = Constraint::new(oid, String::new(), ConstraintKind::Unique { index: 1 });
+        (c.deferrable, c.deferred) = (deferrable, deferred);
+        c
+    }
+
+    #[test]
+    fn the_last_set_constraints_decides_and_only_for_deferrable_ones() {
+        let mut deferred = Deferred::default();
+        let (fixed, now, later) =
+            (constraint(1, false, false), constraint(2, true, false), constraint(3, true, true));
+        assert_eq!([&fixed, &now, &later].map(|c| deferred.defers(c)), [false, false, true]);
+        deferred.set(2, true);
+        assert!(deferred.defers(&now));
+        deferred.set_all(false);
+        assert_eq!([&fixed, &now, &later].map(|c| deferred.defers(c)), [false, false, false]);
+        deferred.set_all(true);
+        assert_eq!([&fixed, &now, &later].map(|c| deferred.defers(c)), [false, true, true]);
+    }
+
+    #[test]
+    fn a_copy_keeps_what_was_taken_out_since() {
+        let mut deferred = Deferred::default();
+        let what = Check::Unique(vec![]);
+        deferred.push(Waiting { table: 7, constraint: 3, what });
+        let savepoint = deferred.clone();
+        assert_eq!(deferred.take(false, |_, _| true).len(), 0);
+        assert_eq!(deferred.take(true, |_, _| true).len(), 1);
+        assert!(deferred.is_idle() && savepoint.concerns(7) && !savepoint.concerns(8));
+    }
+}
