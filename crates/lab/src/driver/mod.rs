@@ -169,9 +169,8 @@ struct Window {
     until: Instant,
 }
 
-/// What the workers share.
-struct Control<'a> {
-    load: &'a Load<'a>,
+/// What all workers share.
+struct Shared<'a> {
     /// Ctrl-C.
     stop: &'a AtomicBool,
     /// A worker has failed: all end.
@@ -179,16 +178,28 @@ struct Control<'a> {
     failure: Mutex<Option<Error>>,
 }
 
-impl Control<'_> {
-    /// Whether to end before the time.
-    fn ended(&self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
-    }
-
+impl Shared<'_> {
     fn fail(&self, error: Error) {
         let mut first = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert(error);
         self.failed.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What the workers of a load share.
+struct Control<'a> {
+    load: &'a Load<'a>,
+    shared: &'a Shared<'a>,
+}
+
+impl Control<'_> {
+    /// Whether to end before the time.
+    fn ended(&self) -> bool {
+        self.shared.stop.load(Ordering::Relaxed) || self.shared.failed.load(Ordering::Relaxed)
+    }
+
+    fn fail(&self, error: Error) {
+        self.shared.fail(error);
     }
 }
 
@@ -202,62 +213,147 @@ pub fn run(
     stop: &AtomicBool,
     mut observe: impl FnMut(Edge) -> Result<()>,
 ) -> Result<Option<Outcome>> {
-    allow_descriptors(load.clients)?;
-    let threads = load.threads.clamp(1, load.clients.max(1));
-    let control = Control { load, stop, failed: AtomicBool::new(false), failure: Mutex::new(None) };
-    let (measured, tally) = std::thread::scope(|scope| {
-        let (connected, all_connected) = mpsc::channel::<()>();
-        let mut workers = Vec::new();
-        for number in 0..threads {
-            let (orders, order) = mpsc::channel::<Window>();
-            let (control, connected) = (&control, connected.clone());
-            let ids = (number..load.clients).step_by(threads as usize);
-            let handle = scope.spawn(move || worker::run(control, ids, connected, &order));
-            workers.push((orders, handle));
+    let lead = |crews: &[Crew], control: &Control<'_>| {
+        crews.iter().map(|crew| lead(load, crew, control, &mut observe)).collect()
+    };
+    Ok(with_crews(std::slice::from_ref(load), stop, lead)?.and_then(|mut all| all.pop()))
+}
+
+/// Runs loads in turns, so that a machine that slows down or speeds up does it to all: each load's
+/// clients stay connected and rest while the others have theirs. In each of its turns a load has a
+/// warm-up and its measured time; only the first warm-up is as long as the load says, the others are
+/// `warm_up`. The order is turned round with each round.
+///
+/// # Errors
+/// As [`run`].
+pub fn take_turns(
+    loads: &[Load<'_>],
+    rounds: u32,
+    warm_up: Duration,
+    stop: &AtomicBool,
+) -> Result<Option<Vec<Outcome>>> {
+    with_crews(loads, stop, |crews, control| {
+        let mut measured = vec![(0.0, 0.0); crews.len()];
+        if !crews.iter().all(|crew| crew.all_say(control)) {
+            return Ok(measured);
         }
-        drop(connected);
-        let measured = lead(load, &control, all_connected, &workers, &mut observe);
-        let measured = measured.unwrap_or_else(|error| {
-            control.fail(error);
-            (0.0, 0.0)
-        });
-        let mut tally = Tally::new();
-        for (orders, handle) in workers {
-            drop(orders);
-            match handle.join() {
-                Ok(part) => tally.merge(&part),
-                Err(_) => control.fail(Error::new("a thread of the driver panicked")),
+        for round in 0..rounds {
+            for turn in 0..crews.len() {
+                let at = if round % 2 == 0 { turn } else { crews.len() - 1 - turn };
+                let load = &loads[at];
+                let warm_up = if round == 0 { load.warm_up } else { warm_up };
+                crews[at].begin(warm_up, load.time);
+                if !crews[at].all_say(control) {
+                    return Ok(measured);
+                }
+                measured[at].0 += load.time.as_secs_f64();
             }
         }
-        (measured, tally)
+        Ok(measured)
+    })
+}
+
+/// The threads of one load.
+struct Crew<'scope> {
+    /// A worker that is gone has left its error.
+    orders: Vec<mpsc::Sender<Window>>,
+    /// What each says once when its clients are connected and then at the end of each window.
+    said: mpsc::Receiver<()>,
+    threads: Vec<std::thread::ScopedJoinHandle<'scope, Tally>>,
+}
+
+impl Crew<'_> {
+    /// Waits until every worker has said that it is done; false: the run has ended before.
+    fn all_say(&self, control: &Control<'_>) -> bool {
+        let mut left = self.orders.len();
+        while left > 0 && !control.ended() {
+            left -= usize::from(self.said.recv_timeout(Duration::from_millis(50)).is_ok());
+        }
+        !control.ended()
+    }
+
+    /// Orders a window that begins after the warm-up.
+    fn begin(&self, warm_up: Duration, time: Duration) -> Window {
+        let from = Instant::now() + warm_up;
+        let window = Window { from, until: from + time };
+        for orders in &self.orders {
+            let _ = orders.send(window);
+        }
+        window
+    }
+}
+
+/// Of each load the measured time and the CPU time in it, seconds.
+type Measured = Vec<(f64, f64)>;
+
+/// Starts the workers of each load, has them led, and adds up what they counted. `lead` answers each
+/// load's measured time and the CPU time in it.
+fn with_crews(
+    loads: &[Load<'_>],
+    stop: &AtomicBool,
+    lead: impl FnOnce(&[Crew<'_>], &Control<'_>) -> Result<Measured>,
+) -> Result<Option<Vec<Outcome>>> {
+    allow_descriptors(loads.iter().map(|load| load.clients).sum())?;
+    let shared = Shared { stop, failed: AtomicBool::new(false), failure: Mutex::new(None) };
+    let controls: Vec<Control<'_>> =
+        loads.iter().map(|load| Control { load, shared: &shared }).collect();
+    let outcomes = std::thread::scope(|scope| {
+        let crews: Vec<Crew<'_>> = controls
+            .iter()
+            .map(|control| {
+                let load = control.load;
+                let threads = load.threads.clamp(1, load.clients.max(1));
+                let (say, said) = mpsc::channel::<()>();
+                let mut crew = Crew { orders: Vec::new(), said, threads: Vec::new() };
+                for number in 0..threads {
+                    let (orders, order) = mpsc::channel::<Window>();
+                    let say = say.clone();
+                    let ids = (number..load.clients).step_by(threads as usize);
+                    crew.orders.push(orders);
+                    crew.threads.push(scope.spawn(move || worker::run(control, ids, &say, &order)));
+                }
+                crew
+            })
+            .collect();
+        let measured = controls.first().map_or(Ok(Vec::new()), |control| lead(&crews, control));
+        let measured = measured.unwrap_or_else(|error| {
+            shared.fail(error);
+            Vec::new()
+        });
+        let mut outcomes = Vec::new();
+        for (at, crew) in crews.into_iter().enumerate() {
+            drop(crew.orders);
+            let mut tally = Tally::new();
+            for thread in crew.threads {
+                match thread.join() {
+                    Ok(part) => tally.merge(&part),
+                    Err(_) => shared.fail(Error::new("a thread of the driver panicked")),
+                }
+            }
+            let (seconds, cpu) = measured.get(at).copied().unwrap_or_default();
+            outcomes.push(Outcome { seconds, cpu, tally });
+        }
+        outcomes
     });
-    let failure = control.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
     match failure {
         _ if stop.load(Ordering::Relaxed) => Ok(None),
         Some(error) => Err(error),
-        None => Ok(Some(Outcome { seconds: measured.0, cpu: measured.1, tally })),
+        None => Ok(Some(outcomes)),
     }
 }
 
 /// Takes the workers through the phases; the measured time and the CPU time in it.
-fn lead<T>(
+fn lead(
     load: &Load<'_>,
+    crew: &Crew<'_>,
     control: &Control<'_>,
-    connected: mpsc::Receiver<()>,
-    workers: &[(mpsc::Sender<Window>, T)],
     observe: &mut impl FnMut(Edge) -> Result<()>,
 ) -> Result<(f64, f64)> {
-    // Each worker says so once; the channel closes if one has failed before.
-    let count = connected.iter().take(workers.len()).count();
-    if count < workers.len() || control.ended() {
+    if !crew.all_say(control) {
         return Ok((0.0, 0.0));
     }
-    let from = Instant::now() + load.warm_up;
-    let window = Window { from, until: from + load.time };
-    for (orders, _) in workers {
-        // A worker that is gone has left its error.
-        let _ = orders.send(window);
-    }
+    let window = crew.begin(load.warm_up, load.time);
     wait_until(window.from, control);
     let cpu = cpu_of(UsageWho::RUSAGE_SELF);
     observe(Edge::Begin)?;

@@ -20,43 +20,47 @@ const NAP: Duration = Duration::from_millis(100);
 /// Events taken at once.
 const BATCH: usize = 256;
 
-/// Connects the clients with these ids, says so, waits for the window, runs them through it, and keeps
-/// them connected until the channel closes.
+/// Connects the clients with these ids, says so, and runs them through each window that comes, saying
+/// when all have finished; keeps them connected until the channel closes.
 pub fn run(
     control: &Control<'_>,
     ids: impl Iterator<Item = u32>,
-    connected: Sender<()>,
+    said: &Sender<()>,
     orders: &Receiver<Window>,
 ) -> Tally {
-    let mut clients = Vec::new();
-    for id in ids {
-        match Client::connect(control, id) {
-            _ if control.ended() => return Tally::new(),
-            Ok(client) => clients.push(client),
-            Err(error) => {
-                control.fail(error);
-                return Tally::new();
-            }
-        }
-    }
-    let _ = connected.send(());
-    // The leader waits until nobody can say so any more, if one has failed.
-    drop(connected);
-    let Ok(window) = orders.recv() else { return Tally::new() };
-    let cx = Context { control, window, tally: Tally::new() };
-    let mut worker = match Worker::new(clients, cx) {
-        Ok(worker) => worker,
+    match serve(control, ids, said, orders) {
+        Ok(tally) => tally,
         Err(error) => {
             control.fail(error);
-            return Tally::new();
+            Tally::new()
         }
-    };
-    if let Err(error) = worker.work() {
-        control.fail(error);
     }
-    // Nothing more is sent: this returns when the leader has looked at the server.
-    let _ = orders.recv();
-    worker.cx.tally
+}
+
+fn serve(
+    control: &Control<'_>,
+    ids: impl Iterator<Item = u32>,
+    said: &Sender<()>,
+    orders: &Receiver<Window>,
+) -> Result<Tally> {
+    let mut clients = Vec::new();
+    for id in ids {
+        let client = Client::connect(control, id);
+        if control.ended() {
+            return Ok(Tally::new());
+        }
+        clients.push(client?);
+    }
+    let now = Instant::now();
+    let window = Window { from: now, until: now };
+    let mut worker = Worker::new(clients, Context { control, window, tally: Tally::new() })?;
+    let _ = said.send(());
+    for window in orders {
+        worker.cx.window = window;
+        worker.work()?;
+        let _ = said.send(());
+    }
+    Ok(worker.cx.tally)
 }
 
 struct Worker<'a> {
@@ -72,15 +76,16 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     fn new(clients: Vec<Client<'a>>, cx: Context<'a>) -> Result<Worker<'a>> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(system)?;
-        for (i, client) in clients.iter().enumerate() {
-            epoll.add(client.stream(), event(i, false)).map_err(system)?;
-        }
-        let (writing, running) = (vec![false; clients.len()], clients.len());
-        Ok(Worker { epoll, clients, writing, timers: BinaryHeap::new(), cx, running })
+        let writing = vec![false; clients.len()];
+        Ok(Worker { epoll, clients, writing, timers: BinaryHeap::new(), cx, running: 0 })
     }
 
+    /// Runs the clients until the window is over and each has finished what it began.
     fn work(&mut self) -> Result<()> {
+        self.running = self.clients.len();
         for i in 0..self.clients.len() {
+            self.epoll.add(self.clients[i].stream(), event(i, false)).map_err(system)?;
+            self.writing[i] = false;
             let wish = self.clients[i].begin(&mut self.cx, Instant::now())?;
             self.grant(i, wish)?;
         }

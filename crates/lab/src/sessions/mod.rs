@@ -39,8 +39,7 @@ nothing and PostgreSQL 15; prints one table. About ten minutes.
 
 Usage: threadgres lab sessions [OPTION]…
 
-  -T, --time SECONDS   measured time of each point (3)
-  -r, --repetitions N  of each point; the median counts (3)
+  -T, --time SECONDS   measured time of each server at each point, in turns of half a second (9)
       --quick          short points, smaller tables, at most 1,000 clients
   -o, --output FILE    the table is written there, too
 ";
@@ -57,7 +56,6 @@ const SETTLE: Duration = Duration::from_secs(3);
 /// What is measured.
 struct Plan {
     time: Duration,
-    repetitions: u32,
     /// Numbers of idle sessions.
     idle: Vec<u32>,
     /// Numbers of clients of select-only.
@@ -79,7 +77,7 @@ pub fn run(mut args: Arguments) -> Result<()> {
     crate::driver::allow_descriptors(most + 100)?;
     let dir = Folder::new()?;
     let mut bench = Bench::start(dir.path(), &plan, most, stop)?;
-    bench.run()?;
+    bench.run(dir.path())?;
     let text = format!("{}\n{}", header(&plan, args.all()), bench.table.markdown());
     println!("{text}");
     match path {
@@ -90,8 +88,7 @@ pub fn run(mut args: Arguments) -> Result<()> {
 
 fn read(args: &mut Arguments) -> Result<(Plan, Option<PathBuf>)> {
     let mut plan = Plan {
-        time: Duration::from_secs(3),
-        repetitions: 3,
+        time: Duration::from_secs(9),
         idle: vec![1000, 10_000],
         selects: vec![10, 100, 1000, 10_000],
         updates: vec![10, 100, 1000],
@@ -101,13 +98,9 @@ fn read(args: &mut Arguments) -> Result<(Plan, Option<PathBuf>)> {
     while let Some(argument) = args.option()? {
         match argument {
             Argument::Long("time") | Argument::Short('T') => plan.time = args.seconds()?,
-            Argument::Long("repetitions") | Argument::Short('r') => {
-                plan.repetitions = args.value::<u32>()?.max(1);
-            }
             Argument::Long("quick") => {
                 plan = Plan {
                     time: Duration::from_secs(1),
-                    repetitions: 1,
                     idle: vec![1000],
                     selects: vec![10, 100, 1000],
                     updates: vec![10, 100],
@@ -125,14 +118,13 @@ fn header(plan: &Plan, arguments: &[String]) -> String {
     let e = environment(arguments);
     format!(
         "# What sessions cost\n\n{}; {} cores ({}), Linux {}; clients and servers on one machine, fsync on, \
-         prepared statements, {} s a point, the median of {}. Absolute figures are this machine's; \
-         the ratios are what counts.\n",
+         prepared statements, {} s for each server at each point, in turns of half a second. Absolute \
+         figures are this machine's; the ratios are what counts.\n",
         e.started,
         e.cores,
         e.processor,
         e.kernel,
-        plan.time.as_secs_f64(),
-        plan.repetitions
+        plan.time.as_secs_f64()
     )
 }
 
@@ -148,7 +140,6 @@ struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     fn start(dir: &Path, plan: &'a Plan, most: u32, stop: Arc<AtomicBool>) -> Result<Bench<'a>> {
-        let size = |clients| Size { clients, buffers_mb: 2048 };
         Ok(Bench {
             plan,
             stop,
@@ -159,7 +150,7 @@ impl<'a> Bench<'a> {
         })
     }
 
-    fn run(&mut self) -> Result<()> {
+    fn run(&mut self, dir: &Path) -> Result<()> {
         let [small, large] = self.plan.scales;
         self.load(small)?;
         self.memory()?;
@@ -168,7 +159,7 @@ impl<'a> Bench<'a> {
         self.load(large)?;
         self.updates(large)?;
         self.selects(large)?;
-        self.beside_idle(large)
+        self.beside_idle(dir, large)
     }
 
     fn check_stop(&self) -> Result<()> {
@@ -182,9 +173,7 @@ impl<'a> Bench<'a> {
     fn load(&self, scale: u32) -> Result<()> {
         for server in [&self.ours, &self.postgres] {
             self.check_stop()?;
-            let mut connection = Connection::open(&server.address())?;
-            workload::prepare(&mut connection, Tables::Pgbench, Some(scale), true)?;
-            connection.query("CHECKPOINT")?;
+            load(server, scale)?;
         }
         Ok(())
     }
@@ -211,16 +200,18 @@ impl<'a> Bench<'a> {
     }
 
     fn connects(&mut self) -> Result<()> {
-        let [mut ours, mut null, mut postgres] = [const { Vec::new() }; 3];
-        for _ in 0..self.plan.repetitions {
-            for (server, rates) in
-                [(&self.ours, &mut ours), (&self.null, &mut null), (&self.postgres, &mut postgres)]
+        let mut rates = [0.0; 3];
+        let rounds = points::rounds(self.plan.time);
+        for _ in 0..rounds {
+            for (server, rate) in
+                [&self.ours, &self.null, &self.postgres].into_iter().zip(&mut rates)
             {
                 self.check_stop()?;
-                rates.push(connects::rate(&server.address(), CONNECTING, self.plan.time)?);
+                let turn = self.plan.time / rounds;
+                *rate += connects::rate(&server.address(), CONNECTING, turn)? / f64::from(rounds);
             }
         }
-        let [ours, null, postgres] = [ours, null, postgres].map(points::median);
+        let [ours, null, postgres] = rates;
         self.table.add(Row {
             what: format!("connect, one query, disconnect ({CONNECTING} at a time), a second"),
             ours: format!("{ours:.0}: {}", table::ratios(ours, Some(null), Some(postgres))),
@@ -236,12 +227,13 @@ impl<'a> Bench<'a> {
         Points::new(workload, scale, self.plan.time, self.stop.clone())
     }
 
-    /// The median of each server at one number of clients.
+    /// Each server at one number of clients.
     fn point(&self, points: &Points, clients: u32) -> Result<[Option<points::Figures>; 3]> {
         let follows = clients <= POSTGRES_MOST;
         let servers = [Some(&self.ours), Some(&self.null), follows.then_some(&self.postgres)];
-        let addresses = servers.map(|s| s.map(Server::address));
-        points.median_of(&addresses, clients, self.plan.repetitions)
+        let addresses: Vec<Address> = servers.into_iter().flatten().map(Server::address).collect();
+        let mut figures = points.together(&addresses, clients)?.into_iter();
+        Ok(std::array::from_fn(|_| figures.next()))
     }
 
     fn selects(&mut self, scale: u32) -> Result<()> {
@@ -284,27 +276,25 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// What idle sessions cost active ones: pairs that take turns in who comes first.
-    fn beside_idle(&mut self, scale: u32) -> Result<()> {
+    /// What idle sessions cost active ones: two servers, one of which has them. Half of the time it is
+    /// the one, then the other.
+    fn beside_idle(&mut self, dir: &Path, scale: u32) -> Result<()> {
         let points = self.points("select-only", scale)?;
         let count = self.plan.idle.iter().copied().max().unwrap_or(0);
-        let address = self.ours.address();
-        let (mut alone, mut beside) = (Vec::new(), Vec::new());
-        for pair in 0..2 * self.plan.repetitions - 1 {
-            for half in 0..2 {
-                if (pair + half) % 2 == 0 {
-                    alone.push(points.take(&address, ACTIVE)?.tps);
-                } else {
-                    let _idle = Idle::open(&address, count)?;
-                    std::thread::sleep(SETTLE);
-                    beside.push(points.take(&address, ACTIVE)?.tps);
-                }
-                std::thread::sleep(Duration::from_millis(500));
-            }
+        let folder = dir.join("second");
+        std::fs::create_dir(&folder)?;
+        let second = servers::threadgres(&folder, "pooled", size(count + ACTIVE))?;
+        let servers = [&self.ours, &second];
+        load(&second, scale)?;
+        let (mut alone, mut beside) = (0.0, 0.0);
+        for crowded in 0..2 {
+            let _idle = Idle::open(&servers[crowded].address(), count)?;
+            std::thread::sleep(SETTLE);
+            let figures = points.together(&servers.map(Server::address), ACTIVE)?;
+            beside += figures[crowded].tps / 2.0;
+            alone += figures[1 - crowded].tps / 2.0;
         }
-        let costs = alone.iter().zip(&beside).map(|(a, b)| (1.0 - b / a) * 100.0).collect();
-        let cost = points::median(costs);
-        let (alone, beside) = (points::median(alone), points::median(beside));
+        let cost = (1.0 - beside / alone) * 100.0;
         let idle = table::thousands(count);
         self.table.add(Row {
             what: format!("select-only, {ACTIVE} clients, beside {idle} idle sessions, a second"),
@@ -316,6 +306,18 @@ impl<'a> Bench<'a> {
         });
         Ok(())
     }
+}
+
+/// Makes pgbench's tables.
+fn load(server: &Server, scale: u32) -> Result<()> {
+    let mut connection = Connection::open(&server.address())?;
+    workload::prepare(&mut connection, Tables::Pgbench, Some(scale), true)?;
+    connection.query("CHECKPOINT")?;
+    Ok(())
+}
+
+fn size(clients: u32) -> Size {
+    Size { clients, buffers_mb: 2048 }
 }
 
 /// What each of so many idle sessions adds to the server's memory, bytes.

@@ -4,17 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::driver::{self, Address, Load, Protocol};
+use crate::driver::{self, Address, Load, Outcome, Protocol};
 use crate::environment::cores;
 use crate::error::Exit;
 use crate::script::{Program, Value};
 use crate::workload::Workload;
 use crate::{Error, Result};
 
-/// Before measuring; every client prepares its statements in it.
+/// Before a load's first turn; every client prepares its statements in it.
 const WARM_UP: Duration = Duration::from_secs(1);
-/// More for each client.
+/// Before its other turns.
+const WARM_UP_AGAIN: Duration = Duration::from_millis(50);
+/// More for each client, in any case.
 const WARM_UP_EACH: Duration = Duration::from_micros(100);
+/// The measured time of a turn.
+const TURN: Duration = Duration::from_millis(500);
 
 /// What came of a point.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,27 +53,33 @@ impl Points {
         Ok(Points { name: workload.to_owned(), program, scale, time, stop })
     }
 
-    /// Measures one server once.
+    /// Measures servers that take turns, each for the whole time.
     ///
     /// # Errors
     /// Clients can't connect, statements fail, Ctrl-C.
-    pub fn take(&self, address: &Address, clients: u32) -> Result<Figures> {
-        let load = Load {
+    pub fn together(&self, addresses: &[Address], clients: u32) -> Result<Vec<Figures>> {
+        let variables = [("scale", Value::Int(self.scale.into()))];
+        let load = |address| Load {
             address,
             program: &self.program,
             protocol: Protocol::Prepared,
             clients,
             threads: cores(),
             warm_up: WARM_UP + WARM_UP_EACH * clients,
-            time: self.time,
+            time: TURN,
             seed: 1,
-            variables: &[("scale", Value::Int(self.scale.into()))],
+            variables: &variables,
         };
-        let outcome = driver::run(&load, &self.stop, |_| Ok(()))?;
-        let outcome = outcome.ok_or_else(|| Error::new("interrupted").exit(Exit::Interrupted))?;
-        let (tally, shown) = (&outcome.tally, address.shown());
+        let loads: Vec<Load<'_>> = addresses.iter().map(load).collect();
+        let warm_up = WARM_UP_AGAIN + WARM_UP_EACH * clients;
+        let outcomes = driver::take_turns(&loads, rounds(self.time), warm_up, &self.stop)?;
+        let outcomes = outcomes.ok_or_else(|| Error::new("interrupted").exit(Exit::Interrupted))?;
+        outcomes.iter().zip(addresses).map(|(o, a)| self.figures(o, a, clients)).collect()
+    }
+
+    fn figures(&self, outcome: &Outcome, address: &Address, clients: u32) -> Result<Figures> {
+        let (tally, shown, name) = (&outcome.tally, address.shown(), &self.name);
         if let Some((code, count)) = tally.errors.first_key_value() {
-            let name = &self.name;
             let what = format!("{name} with {clients} clients at {shown}: {count} times {code}");
             return Err(Error::new(what));
         }
@@ -78,35 +88,9 @@ impl Points {
             p99_ms: tally.latency.value_at_quantile(0.99) as f64 / 1000.0,
         })
     }
-
-    /// The medians of some rounds in which these servers take turns.
-    ///
-    /// # Errors
-    /// As [`Points::take`].
-    pub fn median_of<const N: usize>(
-        &self,
-        addresses: &[Option<Address>; N],
-        clients: u32,
-        rounds: u32,
-    ) -> Result<[Option<Figures>; N]> {
-        let mut taken: [Vec<Figures>; N] = [const { Vec::new() }; N];
-        for round in 0..rounds as usize {
-            for turn in 0..N {
-                let at = (turn + round) % N;
-                if let Some(address) = &addresses[at] {
-                    taken[at].push(self.take(address, clients)?);
-                }
-            }
-        }
-        Ok(taken.map(|figures| {
-            let (tps, p99) = figures.iter().map(|f| (f.tps, f.p99_ms)).unzip();
-            (!figures.is_empty()).then(|| Figures { tps: median(tps), p99_ms: median(p99) })
-        }))
-    }
 }
 
-/// The middle value (of an even number: the upper one of the two in the middle); 0 of none.
-pub fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
+/// In how many rounds of turns servers are measured for this time each.
+pub fn rounds(time: Duration) -> u32 {
+    time.div_duration_f64(TURN).round().max(1.0) as u32
 }
