@@ -135,7 +135,7 @@ impl State {
             Statement::Query(_) => context::run(&prepared, cx, &mut kept),
             _ => context::run_utility(&prepared, cx, &mut kept),
         })?;
-        self.end_command(&prepared);
+        self.end_command(&prepared, 0);
         self.note_effect(&prepared);
         self.commit()?;
         match prepared.columns.first() {

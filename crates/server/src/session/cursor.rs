@@ -161,7 +161,7 @@ impl State {
             }
             execution.fetch(cx, 0, &mut kept)
         })?;
-        self.end_command(&prepared);
+        self.end_command(&prepared, 0);
         if let Some(tx) = &self.transaction.current {
             tx.unpin_snapshot(pin);
         }

@@ -217,7 +217,7 @@ impl State {
         if let Statement::Utility(Utility::CopyTo { .. }) = &prepared.statement {
             wire::copy::done(&mut self.out.get_mut().buffer);
         }
-        self.end_command(prepared);
+        self.end_command(prepared, outcome.rows);
         self.note_effect(prepared);
         if let Some(began) = began {
             self.count_statement(began, prepared, outcome.rows, true);
@@ -372,7 +372,7 @@ impl State {
         let first = !execution.begun();
         let (rows, end) =
             self.with_context(run, snapshot, |cx, sink| execution.fetch(cx, limit, sink))?;
-        self.end_command(&run.plan.prepared);
+        self.end_command(&run.plan.prepared, 0);
         if let Some(began) = began {
             self.count_statement(began, &run.plan.prepared, rows, first);
         }
@@ -419,14 +419,19 @@ impl State {
         }
     }
 
-    /// A statement is over: its changes are visible to the next one, its snapshot isn't needed.
-    pub(super) fn end_command(&mut self, prepared: &Prepared) {
+    /// A statement is over: its changes are visible to the next one, its snapshot isn't needed. Its
+    /// answer waits for what it has seen to become durable, unless it is but the number of rows that it
+    /// changed: what those rest on, the transaction's commit waits for (docs/hot-rows.md).
+    pub(super) fn end_command(&mut self, prepared: &Prepared, rows: u64) {
         if let Some(tx) = &self.transaction.current {
             tx.end_statement();
             if prepared.writes {
                 tx.next_command();
             }
-            self.out.get_mut().need_durable(tx.durability_needed());
+            let changes = matches!(prepared.tag, "INSERT" | "UPDATE" | "DELETE" | "MERGE");
+            if !(changes && prepared.columns.is_empty() && rows > 0) {
+                self.out.get_mut().need_durable(tx.durability_needed());
+            }
         }
     }
 
