@@ -288,7 +288,7 @@ impl State {
         self.statements.add(PreparedStatement {
             name: name.to_owned(),
             text: text.into(),
-            declared: params.to_vec(),
+            declared: params.into(),
             from_sql: true,
             since: server::now(),
             plan,

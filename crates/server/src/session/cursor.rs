@@ -52,7 +52,7 @@ impl State {
         let (execution, snapshot, pin) = self.start_execution(&mut run)?;
         let portal = Portal {
             text: self.entry.activity().query.into(),
-            declared: Vec::new(),
+            declared: Arc::new([]),
             plan: run.plan,
             params: run.params,
             formats: ResultFormats::default(),

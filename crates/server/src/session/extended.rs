@@ -3,7 +3,7 @@
 //! All messages up to a Sync are one transaction unless they say otherwise. After an error
 //! everything up to the Sync is ignored.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use base::{Result, err, sqlstate};
 use exec::context::Outcome;
@@ -82,7 +82,7 @@ impl State {
         self.statements.add(PreparedStatement {
             name: name.to_owned(),
             text: text.into(),
-            declared: parse.types,
+            declared: parse.types.into(),
             from_sql: false,
             since: server::now(),
             plan,
@@ -126,7 +126,11 @@ impl State {
             ));
         }
         let params = self.parameters(bind, &prepared.params)?;
-        let formats = ResultFormats(bind.results.iter().map(|f| f == 1).collect());
+        // None is as good as all text.
+        let binary = bind.results.iter().any(|f| f == 1);
+        let formats =
+            if binary { bind.results.iter().map(|f| f == 1).collect() } else { Vec::new() };
+        let formats = ResultFormats(formats);
         let portal_state = Portal {
             text,
             declared,
@@ -357,23 +361,26 @@ impl State {
     }
 
     /// Columns of a statement's result. Those of EXECUTE and FETCH are another statement's.
-    pub(super) fn columns_of(
+    pub(super) fn columns_of<'a>(
         &mut self,
-        prepared: &Arc<sql::Prepared>,
-    ) -> Result<Vec<sql::plan::OutputColumn>> {
+        prepared: &'a sql::Prepared,
+    ) -> Result<Cow<'a, [sql::plan::OutputColumn]>> {
         use sql::Utility;
         Ok(match &prepared.statement {
             Statement::Utility(Utility::Execute { name, .. }) => {
-                self.statements.get(name)?.plan.prepared.columns.clone()
+                self.statements.get(name)?.plan.prepared.columns.clone().into()
             }
             Statement::Utility(Utility::Fetch { name, moving: false, .. }) => {
-                self.portals.get(name).map(|p| p.plan.prepared.columns.clone()).unwrap_or_default()
+                let portal = self.portals.get(name);
+                portal.map(|p| p.plan.prepared.columns.clone()).unwrap_or_default().into()
             }
             Statement::Utility(Utility::Show(name)) => {
-                super::control::show_columns(name.as_deref())
+                super::control::show_columns(name.as_deref()).into()
             }
-            Statement::Utility(Utility::CopyTo { .. } | Utility::CopyFrom { .. }) => Vec::new(),
-            _ => prepared.columns.clone(),
+            Statement::Utility(Utility::CopyTo { .. } | Utility::CopyFrom { .. }) => {
+                Cow::Borrowed(&[])
+            }
+            _ => Cow::Borrowed(&prepared.columns),
         })
     }
 }

@@ -692,6 +692,9 @@ fn transaction_timed_out() -> Error {
 
 /// A name or text of a message as text.
 fn utf8(bytes: &[u8]) -> Result<&str> {
+    if bytes.is_empty() {
+        return Ok(""); // as most names are
+    }
     std::str::from_utf8(bytes).map_err(|e| {
         let bad = &bytes[e.valid_up_to()..];
         let length = e.error_len().unwrap_or(bad.len()).min(bad.len());

@@ -1,10 +1,10 @@
 //! Prepared statements and portals of a session.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use base::{Oid, Result, err};
 use exec::context::Execution;
+use rustc_hash::FxHashMap;
 use sql::Prepared;
 use txn::Snapshot;
 use types::Datum;
@@ -18,7 +18,7 @@ pub struct PreparedStatement {
     /// Its text.
     pub text: Arc<str>,
     /// Parameter types as declared.
-    pub declared: Vec<Oid>,
+    pub declared: Arc<[Oid]>,
     /// Made by PREPARE, not by the protocol.
     pub from_sql: bool,
     /// When it was made.
@@ -42,7 +42,7 @@ pub struct PlanOf {
 #[derive(Default)]
 pub struct Statements {
     unnamed: Option<Box<PreparedStatement>>,
-    named: HashMap<String, Box<PreparedStatement>>,
+    named: FxHashMap<String, Box<PreparedStatement>>,
 }
 
 impl Statements {
@@ -158,7 +158,7 @@ pub struct Portal {
     /// The statement's text.
     pub text: Arc<str>,
     /// Parameter types as declared.
-    pub declared: Vec<Oid>,
+    pub declared: Arc<[Oid]>,
     /// The plan.
     pub plan: PlanOf,
     /// Parameters.
@@ -211,7 +211,7 @@ impl Portal {
 #[derive(Default)]
 pub struct Portals {
     unnamed: Option<Box<Portal>>,
-    named: HashMap<String, Box<Portal>>,
+    named: FxHashMap<String, Box<Portal>>,
     made: u64,
 }
 
@@ -310,7 +310,7 @@ impl Portals {
     pub fn clear(&mut self) {
         self.unnamed = None;
         if !self.named.is_empty() {
-            self.named = HashMap::new();
+            self.named = FxHashMap::default();
         }
     }
 

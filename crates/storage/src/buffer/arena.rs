@@ -58,6 +58,12 @@ impl Arena {
         }
     }
 
+    /// A frame's page is about to be read.
+    #[inline]
+    pub(super) fn prefetch(&self, index: usize) {
+        self.pages.prefetch(index * PAGE_SIZE);
+    }
+
     /// How many of them are in use.
     pub(super) fn active(&self) -> usize {
         self.active.load(Ordering::Acquire)

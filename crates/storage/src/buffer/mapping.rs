@@ -23,6 +23,7 @@ use base::{PageId, WaitEvent};
 use crossbeam_utils::CachePadded;
 use sched::RawLwLock;
 
+use super::arena::Arena;
 use super::frame::Frame;
 use crate::memory::Region;
 
@@ -164,11 +165,13 @@ impl Mapping {
     #[inline]
     pub(super) fn find<'f>(
         &self,
-        frames: &'f [Frame],
+        arena: &'f Arena,
         bucket: Bucket,
         id: PageId,
     ) -> Option<&'f Frame> {
-        let mut at = self.chain(bucket).load(Ordering::Acquire);
+        let (mut at, frames) = (self.chain(bucket).load(Ordering::Acquire), arena.frames());
+        // Most chains have one frame: its page and its header come from memory at the same time.
+        arena.prefetch((at as usize).saturating_sub(1));
         for _ in 0..STEPS_MAX {
             let frame = frames.get((at as usize).wrapping_sub(1))?;
             if frame.is(id) {
@@ -184,22 +187,22 @@ impl Mapping {
     #[inline]
     pub(super) fn pin<'f>(
         &self,
-        frames: &'f [Frame],
+        arena: &'f Arena,
         bucket: Bucket,
         id: PageId,
         raise: bool,
     ) -> Option<(&'f Frame, u64)> {
         if live_enum(setting::BUFFER_LOOKUP) != 0 {
-            return self.pin_locked(frames, bucket, id, raise);
+            return self.pin_locked(arena, bucket, id, raise);
         }
-        let frame = self.find(frames, bucket, id)?;
+        let frame = self.find(arena, bucket, id)?;
         frame.pin_as(id, raise).map(|state| (frame, state))
     }
 
     #[cold]
     fn pin_locked<'f>(
         &self,
-        frames: &'f [Frame],
+        arena: &'f Arena,
         bucket: Bucket,
         id: PageId,
         raise: bool,
@@ -214,7 +217,7 @@ impl Mapping {
             // SAFETY: taken just now.
             unsafe { lock.unlock_shared() };
         };
-        let found = self.find(frames, bucket, id);
+        let found = self.find(arena, bucket, id);
         let pinned = found.and_then(|frame| frame.pin_as(id, raise).map(|state| (frame, state)));
         hold(Duration::from_micros(live_int(setting::BUFFER_LOOKUP_HOLD).unsigned_abs()));
         // SAFETY: taken above.

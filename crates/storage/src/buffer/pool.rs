@@ -104,7 +104,7 @@ impl Pool {
     #[inline]
     pub(super) fn pin(&self, id: PageId, load: Load, raise: bool) -> Result<Pinned> {
         let bucket = self.mapping.bucket(id);
-        if let Some((frame, state)) = self.mapping.pin(self.arena.frames(), bucket, id, raise) {
+        if let Some((frame, state)) = self.mapping.pin(&self.arena, bucket, id, raise) {
             // SAFETY: the pin was taken just now and is the new value's.
             let pinned = unsafe { Pinned::from_pinned(frame) };
             if state & VALID == 0 {
@@ -124,7 +124,7 @@ impl Pool {
         id: PageId,
         f: impl FnOnce(PageView<'_>) -> R,
     ) -> Option<R> {
-        let frame = self.mapping.find(self.arena.frames(), self.mapping.bucket(id), id)?;
+        let frame = self.mapping.find(&self.arena, self.mapping.bucket(id), id)?;
         let version = frame.stable_version()?;
         if !frame.is(id) || !frame.is_in_use() {
             return None;
@@ -141,7 +141,7 @@ impl Pool {
     }
 
     pub(super) fn shared_words(&self, id: PageId) -> Option<[u64; 3]> {
-        let frame = self.mapping.find(self.arena.frames(), self.mapping.bucket(id), id)?;
+        let frame = self.mapping.find(&self.arena, self.mapping.bucket(id), id)?;
         Some(frame.shared_words())
     }
 
