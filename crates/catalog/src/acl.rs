@@ -236,6 +236,11 @@ impl<'a> Rights<'a> {
         if let Some(acl) = self.catalog.acl(kind, object, 0) {
             return acl.items.clone();
         }
+        self.first_items(kind, object)
+    }
+
+    /// The rights on an object before anybody granted or revoked any.
+    pub fn first_items(&self, kind: AclKind, object: Id) -> Vec<AclItem> {
         let owner = self.owner(kind, object).unwrap_or(ids::SUPERUSER);
         let mut items = default_items(kind, owner);
         let read = match kind {

@@ -66,6 +66,10 @@ pub mod ids {
     pub const BTREE_AM: Id = 403;
     /// Tablespace `pg_default`.
     pub const PG_DEFAULT: Id = 1663;
+    /// Tablespace `pg_global`.
+    pub const PG_GLOBAL: Id = 1664;
+    /// Collation `C`.
+    pub const COLLATION_C: Id = 950;
 }
 
 /// Any object.
@@ -229,6 +233,9 @@ pub struct Column {
     /// Sequences, types and functions that the default uses.
     #[serde(default)]
     pub default_uses: Vec<Id>,
+    /// COLLATE; 0: the type's own. All that there are compare bytes.
+    #[serde(default)]
+    pub collation: Id,
 }
 
 /// An identity column's sequence.

@@ -216,16 +216,7 @@ pub fn apply(
 
 /// The same value under another type: only oids and integers differ in form.
 fn relabel(value: Datum, ty: Oid) -> Datum {
-    let oid_like = matches!(
-        ty,
-        oids::OID
-            | oids::REGCLASS
-            | oids::REGTYPE
-            | oids::REGPROC
-            | oids::REGNAMESPACE
-            | oids::REGROLE
-            | oids::XID
-    );
+    let oid_like = types::io::is_reg(ty) || matches!(ty, oids::OID | oids::XID);
     match (value, ty) {
         (Datum::Int4(v), _) if oid_like => Datum::Oid(v as u32),
         (Datum::Oid(v), oids::INT4) => Datum::Int4(v as i32),

@@ -45,3 +45,4 @@ pub use context::{Engine, ExecContext, Outcome, RowSink, SessionHooks};
 pub use modify::deferred::{Deferred, fire_all};
 pub use run::{Execution, run, run_utility};
 pub use session::sequence::SessionSequences;
+pub use session::split_name;

@@ -11,13 +11,24 @@ use catalog::Table;
 use catalog::definition::quote_ident;
 use types::Datum;
 use types::func::{CastMethod, FunctionRow};
-use types::io::format_type;
 use types::oids::*;
 
 use crate::bind::Binder;
 use crate::expr::{Expr, RowOp};
 use crate::parse::parse_expr;
 use crate::prepare::PrepareContext;
+
+/// A type's name in an expression: `character` without a length would mean one letter.
+fn format_type(ty: Oid, typmod: i32) -> String {
+    match (ty, typmod) {
+        (BPCHAR, ..0) => "bpchar".to_owned(),
+        (BPCHAR_ARRAY, ..0) => "bpchar[]".to_owned(),
+        _ => types::io::format_type(ty, typmod),
+    }
+}
+
+/// `bpchar[]`.
+const BPCHAR_ARRAY: Oid = Oid(1014);
 
 /// A check's expression.
 ///

@@ -50,6 +50,8 @@ pub struct ColumnDef {
     pub generated: bool,
     /// serial, or GENERATED … AS IDENTITY: a sequence is made with it.
     pub sequence: Option<ColumnSequence>,
+    /// COLLATE; 0: the type's own.
+    pub collation: u32,
 }
 
 /// The sequence that comes with a column.
@@ -113,6 +115,7 @@ impl ColumnDef {
             default_volatile: false,
             generated: false,
             sequence: None,
+            collation: 0,
         }
     }
 }

@@ -1,22 +1,27 @@
-//! Types, functions, operators, casts and aggregates: the tables of `types`, as rows.
+//! Types, functions, operators, casts and aggregates: the tables of `types`, as rows, with what
+//! [`facts`] adds to them; operator classes.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use base::{Oid, Result};
 use types::func::{CastContext, CastMethod, Volatility};
 use types::{Datum, TypeIo, func, oids};
 
 use super::SystemCx;
+use super::facts::{self, Fact, field};
 use super::roles::acl_datum;
 use super::row::{Row, array, oid, row};
 use crate::acl::Rights;
-use crate::object::AclKind;
-use crate::object::ids::{PG_CATALOG, SUPERUSER};
+use crate::object::ids::{BTREE_AM, COLLATION_C, PG_CATALOG, SUPERUSER};
+use crate::object::{AclKind, Id};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
 /// The collation that a type's values have by default: of its elements for an array.
 pub(super) fn collation_of(t: &TypeIo) -> u32 {
     match TypeIo::get(t.element).filter(|_| t.category == b'A').unwrap_or(t) {
-        t if t.oid == oids::NAME => 950,
+        t if t.oid == oids::NAME => COLLATION_C,
         t if t.category == b'S' && t.oid != oids::CHAR => 100,
         _ => 0,
     }
@@ -24,10 +29,10 @@ pub(super) fn collation_of(t: &TypeIo) -> u32 {
 
 /// Where a type's values may be kept: plain, main or extended.
 pub(super) fn storage_of(t: &TypeIo) -> char {
-    match t.len {
-        _ if t.oid == oids::NUMERIC => 'm',
-        0.. => 'p',
-        _ => 'x',
+    match facts::kinds().get(t.oid.0) {
+        Some(fact) => fact.letter(2),
+        None if t.len >= 0 => 'p',
+        None => 'x',
     }
 }
 
@@ -38,7 +43,7 @@ fn type_row(t: &TypeIo) -> Vec<Datum> {
         _ if types::range::range_of(t.oid).is_some() => 'm',
         _ => 'b',
     };
-    row(PG_CATALOG, "pg_type")
+    let mut out = row(PG_CATALOG, "pg_type")
         .set("oid", oid(t.oid.0))
         .set("typname", t.name)
         .set("typnamespace", oid(PG_CATALOG))
@@ -50,21 +55,7 @@ fn type_row(t: &TypeIo) -> Vec<Datum> {
         .set("typispreferred", t.preferred)
         .set("typisdefined", true)
         .set("typdelim", ',')
-        .set("typrelid", oid(0))
-        .fill(
-            &[
-                "typsubscript",
-                "typinput",
-                "typoutput",
-                "typreceive",
-                "typsend",
-                "typmodin",
-                "typmodout",
-                "typanalyze",
-                "typbasetype",
-            ],
-            oid(0),
-        )
+        .fill(&["typrelid", "typbasetype"], oid(0))
         .set("typcollation", oid(collation_of(t)))
         .set("typelem", oid(t.element.0))
         .set("typarray", oid(t.array.0))
@@ -72,21 +63,40 @@ fn type_row(t: &TypeIo) -> Vec<Datum> {
         .set("typstorage", storage_of(t))
         .set("typnotnull", false)
         .set("typtypmod", -1)
-        .set("typndims", 0)
-        .done()
+        .set("typndims", 0);
+    let fact = facts::kinds().get(t.oid.0);
+    for (n, column) in TYPE_FUNCTIONS.iter().enumerate() {
+        out = out.set(column, fact.map_or(oid(0), |f| f.oid(n + 4)));
+    }
+    if let Some(f) = fact {
+        out = out.set("typdelim", f.letter(3));
+    }
+    out.done()
 }
+
+/// The functions behind a type, in the order of `facts/types.txt`.
+const TYPE_FUNCTIONS: [&str; 8] = [
+    "typsubscript",
+    "typinput",
+    "typoutput",
+    "typreceive",
+    "typsend",
+    "typmodin",
+    "typmodout",
+    "typanalyze",
+];
 
 pub(super) fn pg_type(_cx: &SystemCx<'_>) -> Rows {
     Ok(TypeIo::all().iter().map(type_row).collect())
 }
 
 fn oid_list(list: &[Oid]) -> Datum {
-    array(oids::OID, 0, list.iter().map(|o| Datum::Oid(o.0)).collect())
+    facts::oid_vector(list.iter().map(|o| o.0))
 }
 
-fn proc_row(id: Oid, name: &str, args: &[Oid], result: Oid, kind: char) -> Row {
+fn proc_row(id: Id, name: &str) -> Row {
     row(PG_CATALOG, "pg_proc")
-        .set("oid", oid(id.0))
+        .set("oid", oid(id))
         .set("proname", name)
         .set("pronamespace", oid(PG_CATALOG))
         .set("proowner", oid(SUPERUSER))
@@ -94,15 +104,67 @@ fn proc_row(id: Oid, name: &str, args: &[Oid], result: Oid, kind: char) -> Row {
         .set("procost", 1f32)
         .set("prorows", 0f32)
         .fill(&["provariadic", "prosupport"], oid(0))
-        .set("prokind", kind)
-        .fill(&["prosecdef", "proleakproof", "proisstrict", "proretset"], Datum::Bool(false))
-        .set("provolatile", 'i')
-        .set("proparallel", 's')
-        .set("pronargs", args.len() as i16)
+        .fill(&["prosecdef", "proleakproof"], Datum::Bool(false))
         .set("pronargdefaults", 0i16)
-        .set("prorettype", oid(result.0))
-        .set("proargtypes", oid_list(args))
-        .set("prosrc", name)
+        .set("proparallel", 's')
+}
+
+/// A function of PostgreSQL's, by what its catalog says.
+fn builtin_function(f: Fact) -> Row {
+    let flags = f.text(field::FLAGS).as_bytes();
+    let flag = |n: usize| flags.get(n).copied().unwrap_or(b'-');
+    let number = |n: usize, usual: f32| f.text(n).parse().unwrap_or(usual);
+    let names = |n: usize, element: Oid, value: &dyn Fn(&str) -> Datum| match f.text(n) {
+        "" => Datum::Null,
+        list => array(element, 1, list.split(' ').map(value).collect()),
+    };
+    let modes: Vec<Datum> = f.text(field::MODES).bytes().map(Datum::Char).collect();
+    proc_row(f.id(0), f.text(field::NAME))
+        .set("prokind", f.letter(field::KIND))
+        .set("prolang", oid(f.text(field::LANGUAGE).parse().unwrap_or(12)))
+        .set("procost", number(field::COST, 1.0))
+        .set("prorows", number(field::ROWS, 0.0))
+        .set("provariadic", f.oid(field::VARIADIC))
+        .set("prosupport", f.oid(field::SUPPORT))
+        .set("proisstrict", flag(0) == b's')
+        .set("proretset", flag(1) == b'r')
+        .set("provolatile", char::from(flag(2)))
+        .set("proparallel", char::from(flag(3)))
+        .set("proleakproof", flag(4) == b'l')
+        .set("pronargs", f.ids(field::ARGUMENTS).count() as i16)
+        .set("prorettype", f.oid(field::RESULT))
+        .set("proargtypes", facts::oid_vector(f.ids(field::ARGUMENTS)))
+        .set(
+            "proallargtypes",
+            names(field::ALL_TYPES, oids::OID, &|t| oid(t.parse().unwrap_or_default())),
+        )
+        .set(
+            "proargmodes",
+            if modes.is_empty() { Datum::Null } else { array(oids::CHAR, 1, modes) },
+        )
+        .set("proargnames", names(field::NAMES, oids::TEXT, &|t| Datum::Text(t.into())))
+        .set("prosrc", f.text(field::SOURCE))
+}
+
+/// A function that PostgreSQL does not have.
+fn own_function(f: &func::FunctionRow) -> Row {
+    let variadic = if f.variadic { f.args.last().map_or(0, |a| a.0) } else { 0 };
+    let volatility = match f.volatility {
+        Volatility::Immutable => 'i',
+        Volatility::Stable => 's',
+        Volatility::Volatile => 'v',
+    };
+    proc_row(f.oid.0, f.name)
+        .set("prokind", 'f')
+        .set("provariadic", oid(variadic))
+        .set("proisstrict", f.strict)
+        .set("proretset", f.returns_set)
+        .set("prorows", if f.returns_set { 1000f32 } else { 0f32 })
+        .set("provolatile", volatility)
+        .set("pronargs", f.args.len() as i16)
+        .set("prorettype", oid(f.result.0))
+        .set("proargtypes", oid_list(f.args))
+        .set("prosrc", f.name)
 }
 
 /// The rights on a function, when not everybody may call it.
@@ -115,53 +177,55 @@ fn function_acl(cx: &SystemCx<'_>, id: u32) -> Datum {
 }
 
 pub(super) fn pg_proc(cx: &SystemCx<'_>) -> Rows {
-    let function = |f: &func::FunctionRow| {
-        let variadic = if f.variadic { f.args.last().map_or(0, |a| a.0) } else { 0 };
-        proc_row(f.oid, f.name, f.args, f.result, 'f')
-            .set("provariadic", oid(variadic))
-            .set("proisstrict", f.strict)
-            .set("proretset", f.returns_set)
-            .set("pronargdefaults", f.defaults.len() as i16)
-            .set("proacl", function_acl(cx, f.oid.0))
-            .set(
-                "provolatile",
-                match f.volatility {
-                    Volatility::Immutable => 'i',
-                    Volatility::Stable => 's',
-                    Volatility::Volatile => 'v',
-                },
-            )
-            .done()
+    let with_rights = |row: Row, f: &func::FunctionRow| {
+        let defaults = f.defaults.len() as i16;
+        row.set("pronargdefaults", defaults).set("proacl", function_acl(cx, f.oid.0)).done()
     };
-    let aggregate = |a: &func::AggregateRow| proc_row(a.oid, a.name, a.args, a.result, 'a').done();
-    let mut out: Vec<_> = func::functions().iter().map(function).collect();
-    out.extend(func::aggregates().iter().map(aggregate));
-    Ok(out)
+    let known = facts::functions().iter().filter(|f| facts::is_here(*f)).map(|f| {
+        let row = builtin_function(f);
+        match func::function(Oid(f.id(0))) {
+            Some(function) => with_rights(row, function),
+            None => row.done(),
+        }
+    });
+    let own = func::functions().iter().filter(|f| facts::functions().get(f.oid.0).is_none());
+    Ok(known.chain(own.map(|f| with_rights(own_function(f), f))).collect())
 }
 
 pub(super) fn pg_operator(_cx: &SystemCx<'_>) -> Rows {
     let one = |o: &func::OperatorRow| {
+        let fact = facts::operators().get(o.oid.0);
         row(PG_CATALOG, "pg_operator")
             .set("oid", oid(o.oid.0))
             .set("oprname", o.name)
             .set("oprnamespace", oid(PG_CATALOG))
             .set("oprowner", oid(SUPERUSER))
             .set("oprkind", if o.left.0 == 0 { 'l' } else { 'b' })
-            .fill(&["oprcanmerge", "oprcanhash"], Datum::Bool(o.name == "="))
+            .set("oprcanmerge", fact.is_some_and(|f| f.flag(1)))
+            .set("oprcanhash", fact.is_some_and(|f| f.flag(2)))
             .set("oprleft", oid(o.left.0))
             .set("oprright", oid(o.right.0))
             .set("oprresult", oid(o.result.0))
             .set("oprcom", oid(o.commutator.0))
             .set("oprnegate", oid(o.negator.0))
             .set("oprcode", oid(o.function.0))
-            .fill(&["oprrest", "oprjoin"], oid(0))
+            .set("oprrest", fact.map_or(oid(0), |f| f.oid(3)))
+            .set("oprjoin", fact.map_or(oid(0), |f| f.oid(4)))
             .done()
     };
     Ok(func::operators().iter().map(one).collect())
 }
 
+/// PostgreSQL's oid of a cast.
+fn cast_oid(c: &func::CastRow) -> Id {
+    static OIDS: OnceLock<HashMap<(Id, Id), Id>> = OnceLock::new();
+    let oids =
+        OIDS.get_or_init(|| facts::casts().iter().map(|f| ((f.id(1), f.id(2)), f.id(0))).collect());
+    oids.get(&(c.source.0, c.target.0)).copied().unwrap_or(0)
+}
+
 pub(super) fn pg_cast(_cx: &SystemCx<'_>) -> Rows {
-    let one = |(i, c): (usize, &func::CastRow)| {
+    let one = |c: &func::CastRow| {
         let (method, function) = match c.method {
             CastMethod::Function(f) => ('f', f.0),
             CastMethod::Binary => ('b', 0),
@@ -173,7 +237,7 @@ pub(super) fn pg_cast(_cx: &SystemCx<'_>) -> Rows {
             CastContext::Implicit => 'i',
         };
         row(PG_CATALOG, "pg_cast")
-            .set("oid", oid(10000 + i as u32))
+            .set("oid", oid(cast_oid(c)))
             .set("castsource", oid(c.source.0))
             .set("casttarget", oid(c.target.0))
             .set("castfunc", oid(function))
@@ -181,16 +245,131 @@ pub(super) fn pg_cast(_cx: &SystemCx<'_>) -> Rows {
             .set("castmethod", method)
             .done()
     };
-    Ok(func::casts().iter().enumerate().map(one).collect())
+    Ok(func::casts().iter().map(one).collect())
 }
 
+/// The columns of `pg_aggregate` that name functions, in the order of `facts/aggregates.txt`.
+const AGGREGATE_FUNCTIONS: [&str; 8] = [
+    "aggtransfn",
+    "aggfinalfn",
+    "aggcombinefn",
+    "aggserialfn",
+    "aggdeserialfn",
+    "aggmtransfn",
+    "aggminvtransfn",
+    "aggmfinalfn",
+];
+
 pub(super) fn pg_aggregate(_cx: &SystemCx<'_>) -> Rows {
-    let one = |a: &func::AggregateRow| {
-        row(PG_CATALOG, "pg_aggregate")
-            .set("aggfnoid", oid(a.oid.0))
-            .set("aggkind", 'n')
-            .set("aggnumdirectargs", 0i16)
+    let one = |f: Fact| {
+        let mut out = row(PG_CATALOG, "pg_aggregate")
+            .set("aggfnoid", f.oid(0))
+            .set("aggkind", f.letter(1))
+            .set("aggnumdirectargs", f.small(2))
+            .set("aggfinalextra", f.flag(11))
+            .set("aggmfinalextra", f.flag(12))
+            .set("aggfinalmodify", f.letter(13))
+            .set("aggmfinalmodify", f.letter(14))
+            .set("aggsortop", f.oid(15))
+            .set("aggtranstype", f.oid(16))
+            .set("aggtransspace", i32::from(f.small(17)))
+            .set("aggmtranstype", f.oid(18))
+            .set("aggmtransspace", i32::from(f.small(19)))
+            .set("agginitval", f.optional(20))
+            .set("aggminitval", f.optional(21));
+        for (n, column) in AGGREGATE_FUNCTIONS.iter().enumerate() {
+            out = out.set(column, f.oid(n + 3));
+        }
+        out.done()
+    };
+    let here = |f: &Fact| facts::functions().get(f.id(0)).is_some_and(facts::is_here);
+    Ok(facts::aggregates().iter().filter(here).map(one).collect())
+}
+
+/// Whether the server has a type; the polymorphic ones stand for many.
+fn has_type(id: Id) -> bool {
+    TypeIo::get(Oid(id)).is_some()
+}
+
+pub(super) fn pg_opclass(_cx: &SystemCx<'_>) -> Rows {
+    let one = |f: Fact| {
+        row(PG_CATALOG, "pg_opclass")
+            .set("oid", f.oid(0))
+            .set("opcmethod", oid(BTREE_AM))
+            .set("opcname", f.text(1))
+            .set("opcnamespace", oid(PG_CATALOG))
+            .set("opcowner", oid(SUPERUSER))
+            .set("opcfamily", f.oid(2))
+            .set("opcintype", f.oid(3))
+            .set("opcdefault", f.flag(4))
+            .set("opckeytype", f.oid(5))
             .done()
     };
-    Ok(func::aggregates().iter().map(one).collect())
+    Ok(facts::classes().iter().filter(|f| has_type(f.id(3))).map(one).collect())
+}
+
+/// Whether a family has a class of a type that there is.
+fn has_family(id: Id) -> bool {
+    facts::classes().iter().any(|f| f.id(2) == id && has_type(f.id(3)))
+}
+
+pub(super) fn pg_opfamily(_cx: &SystemCx<'_>) -> Rows {
+    let one = |f: Fact| {
+        row(PG_CATALOG, "pg_opfamily")
+            .set("oid", f.oid(0))
+            .set("opfmethod", oid(BTREE_AM))
+            .set("opfname", f.text(1))
+            .set("opfnamespace", oid(PG_CATALOG))
+            .set("opfowner", oid(SUPERUSER))
+            .done()
+    };
+    Ok(facts::families().iter().filter(|f| has_family(f.id(0))).map(one).collect())
+}
+
+pub(super) fn pg_amop(_cx: &SystemCx<'_>) -> Rows {
+    let one = |f: Fact| {
+        row(PG_CATALOG, "pg_amop")
+            .set("oid", f.oid(0))
+            .set("amopfamily", f.oid(1))
+            .set("amoplefttype", f.oid(2))
+            .set("amoprighttype", f.oid(3))
+            .set("amopstrategy", f.small(4))
+            .set("amoppurpose", 's')
+            .set("amopopr", f.oid(5))
+            .set("amopmethod", oid(BTREE_AM))
+            .set("amopsortfamily", oid(0))
+            .done()
+    };
+    let here = |f: &Fact| func::operator(Oid(f.id(5))).is_some();
+    Ok(facts::family_operators().iter().filter(here).map(one).collect())
+}
+
+pub(super) fn pg_amproc(_cx: &SystemCx<'_>) -> Rows {
+    let one = |f: Fact| {
+        row(PG_CATALOG, "pg_amproc")
+            .set("oid", f.oid(0))
+            .set("amprocfamily", f.oid(1))
+            .set("amproclefttype", f.oid(2))
+            .set("amprocrighttype", f.oid(3))
+            .set("amprocnum", f.small(4))
+            .set("amproc", f.oid(5))
+            .done()
+    };
+    let here = |f: &Fact| has_type(f.id(2)) && has_type(f.id(3));
+    Ok(facts::family_functions().iter().filter(here).map(one).collect())
+}
+
+pub(super) fn pg_range(_cx: &SystemCx<'_>) -> Rows {
+    let one = |f: Fact| {
+        row(PG_CATALOG, "pg_range")
+            .set("rngtypid", f.oid(0))
+            .set("rngsubtype", f.oid(1))
+            .set("rngmultitypid", f.oid(2))
+            .set("rngcollation", f.oid(3))
+            .set("rngsubopc", f.oid(4))
+            .set("rngcanonical", f.oid(5))
+            .set("rngsubdiff", f.oid(6))
+            .done()
+    };
+    Ok(facts::ranges().iter().map(one).collect())
 }

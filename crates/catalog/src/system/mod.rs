@@ -6,6 +6,8 @@
 //! line in `tables.txt`, a function, a line in [`rows_of`].
 
 mod builtin;
+pub mod facts;
+mod information;
 mod relations;
 mod roles;
 pub mod row;
@@ -13,7 +15,8 @@ mod schema;
 mod sequences;
 mod views;
 
-pub use schema::descriptions;
+pub use facts::{description, descriptions};
+pub use schema::collation_named;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -64,6 +67,8 @@ pub struct SystemTable {
     pub name: &'static str,
     /// Columns with their types.
     pub columns: &'static [(&'static str, Oid)],
+    /// What else is known of each column.
+    pub(crate) marks: &'static [Marks],
     /// Whether PostgreSQL has it as a view.
     pub is_view: bool,
     /// Its rows come from the catalog: those of temporary objects of other sessions are among them.
@@ -72,7 +77,36 @@ pub struct SystemTable {
     pub rows: &'static RowsFn,
 }
 
+/// What PostgreSQL's catalog says of a column besides its type.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marks {
+    /// NOT NULL.
+    pub not_null: bool,
+    /// Collation C where the type's is another.
+    pub collate_c: bool,
+}
+
+/// Tables that belong to all databases.
+const SHARED: [&str; 11] = [
+    "pg_auth_members",
+    "pg_authid",
+    "pg_database",
+    "pg_db_role_setting",
+    "pg_parameter_acl",
+    "pg_replication_origin",
+    "pg_shdepend",
+    "pg_shdescription",
+    "pg_shseclabel",
+    "pg_subscription",
+    "pg_tablespace",
+];
+
 impl SystemTable {
+    /// Whether it belongs to all databases.
+    pub fn is_shared(&self) -> bool {
+        SHARED.contains(&self.name)
+    }
+
     /// Whether only superusers may read it unless somebody grants it.
     pub fn is_secret(&self) -> bool {
         matches!(
@@ -111,6 +145,7 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_auth_members" => roles::pg_auth_members,
         "pg_db_role_setting" => roles::pg_db_role_setting,
         "pg_default_acl" => roles::pg_default_acl,
+        "pg_init_privs" => roles::pg_init_privs,
         "enabled_roles" => roles::info_enabled_roles,
         "applicable_roles" => roles::info_applicable_roles,
         "table_privileges" => roles::info_table_privileges,
@@ -121,6 +156,7 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_language" => schema::pg_language,
         "pg_collation" => schema::pg_collation,
         "pg_description" => schema::pg_description,
+        "pg_shdescription" => schema::pg_shdescription,
         "pg_class" => relations::pg_class,
         "pg_attribute" => relations::pg_attribute,
         "pg_attrdef" => relations::pg_attrdef,
@@ -131,6 +167,11 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_operator" => builtin::pg_operator,
         "pg_cast" => builtin::pg_cast,
         "pg_aggregate" => builtin::pg_aggregate,
+        "pg_opclass" => builtin::pg_opclass,
+        "pg_opfamily" => builtin::pg_opfamily,
+        "pg_amop" => builtin::pg_amop,
+        "pg_amproc" => builtin::pg_amproc,
+        "pg_range" => builtin::pg_range,
         "pg_tables" => views::pg_tables,
         "pg_indexes" => views::pg_indexes,
         "pg_settings" => views::pg_settings,
@@ -147,8 +188,19 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "tables" => views::info_tables,
         "columns" => views::info_columns,
         "schemata" => views::info_schemata,
-        "table_constraints" => views::info_table_constraints,
-        "key_column_usage" => views::info_key_column_usage,
+        "table_constraints" => information::table_constraints,
+        "check_constraints" => information::check_constraints,
+        "key_column_usage" => information::key_column_usage,
+        "referential_constraints" => information::referential_constraints,
+        "constraint_column_usage" => information::constraint_column_usage,
+        "constraint_table_usage" => information::constraint_table_usage,
+        "view_table_usage" => information::view_table_usage,
+        "view_column_usage" => information::view_column_usage,
+        "information_schema_catalog_name" => information::catalog_name,
+        "character_sets" => information::character_sets,
+        "usage_privileges" => information::usage_privileges,
+        "administrable_role_authorizations" => roles::info_administrable_roles,
+        "role_column_grants" => roles::info_role_column_grants,
         _ => return None,
     })
 }
@@ -178,17 +230,21 @@ fn parse_table(line: &'static str) -> &'static SystemTable {
     let mut fields = line.splitn(4, '|').map(str::trim);
     let mut next = || fields.next().unwrap_or_default();
     let (oid, schema, name, columns) = (next(), next(), next(), next());
-    let columns: Vec<(&'static str, Oid)> = columns
-        .split(", ")
-        .filter_map(|c| c.split_once(' '))
-        .map(|(name, ty)| (name, type_named(ty)))
-        .collect();
+    let columns = columns.split(", ").filter_map(|c| c.split_once(' '));
+    let (columns, marks): (Vec<(&'static str, Oid)>, Vec<Marks>) = columns
+        .map(|(name, ty)| {
+            let plain = ty.trim_end_matches(['!', '^']);
+            let marks = Marks { not_null: ty.contains('!'), collate_c: ty.contains('^') };
+            ((name, type_named(plain)), marks)
+        })
+        .unzip();
     let oid: u32 = oid.parse().unwrap_or_default();
     Box::leak(Box::new(SystemTable {
         oid: Oid(oid),
         schema: if schema == "pg_catalog" { ids::PG_CATALOG } else { ids::INFORMATION_SCHEMA },
         name,
-        columns: Box::leak(columns.into_boxed_slice()),
+        columns: Vec::leak(columns),
+        marks: Vec::leak(marks),
         is_view: oid >= 12000,
         of_catalog: rows_of(name).is_some(),
         rows: match rows_of(name) {
@@ -199,13 +255,16 @@ fn parse_table(line: &'static str) -> &'static SystemTable {
 }
 
 fn type_named(name: &str) -> Oid {
-    let (element, array) = match name.strip_prefix('_') {
-        Some(element) => (element, true),
-        None => (name, false),
+    let name = match name {
+        "cid" => "xid",
+        // Domains of information_schema.
+        "cardinal_number" => "int4",
+        "character_data" | "yes_or_no" => "varchar",
+        "sql_identifier" => "name",
+        "time_stamp" => "timestamptz",
+        name => name,
     };
-    let element = if element == "cid" { "xid" } else { element };
-    let found = oids::ALL.iter().find(|(_, _, n)| *n == element);
-    found.map_or(oids::TEXT, |(oid, array_oid, _)| if array { *array_oid } else { *oid })
+    types::TypeIo::by_name(name).map_or(oids::TEXT, |t| t.oid)
 }
 
 /// A computed table as a [`Table`], for the binder.

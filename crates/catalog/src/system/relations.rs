@@ -3,13 +3,14 @@
 use base::Result;
 use types::{Datum, TypeIo, oids};
 
+use super::facts::{self, SystemIndex};
 use super::roles::{stored_acl, system_acl};
 use super::row::{Row, array, oid, row};
 use super::{SystemCx, SystemTable};
-use crate::object::ids::{BTREE_AM, HEAP_AM, PG_CATALOG};
+use crate::object::ids::{BTREE_AM, COLLATION_C, HEAP_AM, PG_CATALOG, PG_GLOBAL};
 use crate::object::{
-    AclKind, CheckOption, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id, Index,
-    Sequence, Table, TableKind,
+    AclKind, CheckOption, Column, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id,
+    Index, IndexColumn, Sequence, Table, TableKind,
 };
 
 type Rows = Result<Vec<Vec<Datum>>>;
@@ -124,11 +125,27 @@ fn system_class(cx: &SystemCx<'_>, t: &SystemTable) -> Vec<Datum> {
         .set("relkind", if t.is_view { 'v' } else { 'r' })
         .set("relacl", system_acl(cx, t.oid.0))
         .set("relnatts", t.columns.len() as i16)
+        .set("relhasindex", facts::indexes().iter().any(|i| i.table == t.oid.0))
+        .set("relisshared", t.is_shared())
+        .set("relhasrules", t.is_view)
+        .set("reltablespace", oid(if t.is_shared() { PG_GLOBAL } else { 0 }))
+        .done()
+}
+
+fn system_index_class(cx: &SystemCx<'_>, i: &SystemIndex) -> Vec<Datum> {
+    let shared = super::by_oid(base::Oid(i.table)).is_some_and(SystemTable::is_shared);
+    class_row(cx, i.oid, i.name, PG_CATALOG, 0)
+        .set("relam", oid(BTREE_AM))
+        .set("relkind", 'i')
+        .set("relnatts", i.columns.len() as i16)
+        .set("relisshared", shared)
+        .set("reltablespace", oid(if shared { PG_GLOBAL } else { 0 }))
         .done()
 }
 
 pub(super) fn pg_class(cx: &SystemCx<'_>) -> Rows {
     let mut out: Vec<_> = super::tables().iter().map(|t| system_class(cx, t)).collect();
+    out.extend(facts::indexes().iter().map(|i| system_index_class(cx, i)));
     out.extend(cx.catalog.tables().map(|t| table_class(cx, t)));
     out.extend(cx.catalog.indexes().map(|i| index_class(cx, i)));
     out.extend(cx.catalog.sequences().map(|s| sequence_class(cx, s)));
@@ -191,6 +208,7 @@ fn table_attributes(cx: &SystemCx<'_>, t: &Table, out: &mut Vec<Vec<Datum>>) {
                 )
                 .set("attgenerated", Datum::Char(if c.generated { b's' } else { 0 }))
                 .set("atthasmissing", c.missing.is_some())
+                .set("attcollation", oid(column_collation(c)))
                 .set("attacl", stored_acl(cx, AclKind::Table, t.oid, number as u16))
         };
         out.push(one.done());
@@ -221,6 +239,23 @@ fn index_attributes(cx: &SystemCx<'_>, i: &Index, out: &mut Vec<Vec<Datum>>) {
     }
 }
 
+/// The columns of a system table; a true table has the hidden ones, too.
+fn system_attributes(t: &SystemTable, out: &mut Vec<Vec<Datum>>) {
+    if !t.is_view {
+        for (name, number, ty) in SYSTEM_COLUMNS {
+            out.push(attribute(t.oid.0, number, name, ty.0, -1).set("attnotnull", true).done());
+        }
+    }
+    for (i, ((name, ty), marks)) in t.columns.iter().zip(t.marks).enumerate() {
+        let mut one =
+            attribute(t.oid.0, i as i16 + 1, name, ty.0, -1).set("attnotnull", marks.not_null);
+        if marks.collate_c {
+            one = one.set("attcollation", oid(COLLATION_C));
+        }
+        out.push(one.done());
+    }
+}
+
 pub(super) fn pg_attribute(cx: &SystemCx<'_>) -> Rows {
     let wanted = cx.equal.iter().find_map(|(column, value)| match (column, value) {
         (0, Datum::Oid(id)) => Some(*id),
@@ -228,9 +263,12 @@ pub(super) fn pg_attribute(cx: &SystemCx<'_>) -> Rows {
     });
     let take = |id: Id| wanted.is_none_or(|w| w == id);
     let mut out = Vec::new();
-    for t in super::tables().iter().filter(|t| take(t.oid.0)) {
-        for (i, (name, ty)) in t.columns.iter().enumerate() {
-            out.push(attribute(t.oid.0, i as i16 + 1, name, ty.0, -1).done());
+    super::tables().iter().filter(|t| take(t.oid.0)).for_each(|t| system_attributes(t, &mut out));
+    for i in facts::indexes().iter().filter(|i| take(i.oid)) {
+        let Some(table) = super::by_oid(base::Oid(i.table)) else { continue };
+        for (n, column) in i.columns.iter().enumerate() {
+            let (name, ty) = table.columns[*column as usize - 1];
+            out.push(attribute(i.oid, n as i16 + 1, name, ty.0, -1).done());
         }
     }
     cx.catalog.tables().filter(|t| take(t.oid)).for_each(|t| table_attributes(cx, t, &mut out));
@@ -297,13 +335,63 @@ fn vector(numbers: impl Iterator<Item = i16>) -> Datum {
     array(oids::INT2, 0, numbers.map(Datum::Int2).collect())
 }
 
-fn oid_vector(count: usize) -> Datum {
-    array(oids::OID, 0, vec![Datum::Oid(0); count])
+/// The types of an index's keys.
+fn key_types(cx: &SystemCx<'_>, i: &Index) -> Vec<Id> {
+    let table = cx.catalog.table(i.table);
+    let column = |n: u16| table.and_then(|t| t.columns.get(usize::from(n).wrapping_sub(1)));
+    let one = |c: &IndexColumn| match &c.expression {
+        Some(e) => e.ty,
+        None => column(c.column).map_or(0, |c| c.ty),
+    };
+    i.columns.iter().map(one).collect()
+}
+
+/// A column's collation: its own, or its type's.
+fn column_collation(c: &Column) -> Id {
+    if c.collation != 0 { c.collation } else { collation_of(c.ty) }
+}
+
+fn collation_of(ty: Id) -> Id {
+    TypeIo::get(base::Oid(ty)).map_or(0, super::builtin::collation_of)
+}
+
+fn system_index(i: &SystemIndex) -> Vec<Datum> {
+    let table = super::by_oid(base::Oid(i.table));
+    let ty = |n: &i16| table.map_or(0, |t| t.columns[*n as usize - 1].1.0);
+    let types: Vec<Id> = i.columns.iter().map(ty).collect();
+    row(PG_CATALOG, "pg_index")
+        .set("indexrelid", oid(i.oid))
+        .set("indrelid", oid(i.table))
+        .fill(&["indnatts", "indnkeyatts"], Datum::Int2(i.columns.len() as i16))
+        .set("indisunique", i.unique)
+        .set("indisprimary", i.primary)
+        .fill(
+            &[
+                "indnullsnotdistinct",
+                "indisexclusion",
+                "indisclustered",
+                "indcheckxmin",
+                "indisreplident",
+            ],
+            Datum::Bool(false),
+        )
+        .fill(&["indimmediate", "indisvalid", "indisready", "indislive"], Datum::Bool(true))
+        .set("indkey", vector(i.columns.iter().copied()))
+        .set(
+            "indcollation",
+            facts::oid_vector(types.iter().map(|t| match collation_of(*t) {
+                0 => 0,
+                _ => COLLATION_C,
+            })),
+        )
+        .set("indclass", facts::oid_vector(types.iter().map(|t| facts::default_class(*t))))
+        .set("indoption", vector(types.iter().map(|_| 0)))
+        .done()
 }
 
 pub(super) fn pg_index(cx: &SystemCx<'_>) -> Rows {
     let one = |i: &Index| {
-        let n = i.columns.len();
+        let (n, types) = (i.columns.len(), key_types(cx, i));
         let keys = i.columns.iter().map(|c| c.column as i16);
         let deferrable = cx
             .catalog
@@ -336,7 +424,8 @@ pub(super) fn pg_index(cx: &SystemCx<'_>) -> Rows {
                 "indpred",
                 i.predicate.as_ref().map_or(Datum::Null, |p| Datum::Text(p.as_str().into())),
             )
-            .fill(&["indcollation", "indclass"], oid_vector(n))
+            .set("indcollation", facts::oid_vector(types.iter().map(|t| collation_of(*t))))
+            .set("indclass", facts::oid_vector(types.iter().map(|t| facts::default_class(*t))))
             .set(
                 "indoption",
                 vector(
@@ -347,7 +436,8 @@ pub(super) fn pg_index(cx: &SystemCx<'_>) -> Rows {
             )
             .done()
     };
-    Ok(cx.catalog.indexes().map(|i| one(i)).collect())
+    let system = facts::indexes().iter().map(system_index);
+    Ok(cx.catalog.indexes().map(|i| one(i)).chain(system).collect())
 }
 
 /// Whether a constraint rests on this index.
@@ -422,5 +512,23 @@ pub(super) fn pg_constraint(cx: &SystemCx<'_>) -> Rows {
     for t in cx.catalog.tables() {
         out.extend(t.constraints.iter().map(|c| constraint(cx, t, c)));
     }
+    out.extend(facts::indexes().iter().filter(|i| i.constraint != 0).map(system_constraint));
     Ok(out)
+}
+
+fn system_constraint(i: &SystemIndex) -> Vec<Datum> {
+    row(PG_CATALOG, "pg_constraint")
+        .set("oid", oid(i.constraint))
+        .set("conname", i.name)
+        .set("connamespace", oid(PG_CATALOG))
+        .set("contype", if i.primary { 'p' } else { 'u' })
+        .fill(&["condeferrable", "condeferred"], Datum::Bool(false))
+        .fill(&["convalidated", "conislocal", "connoinherit"], Datum::Bool(true))
+        .set("conrelid", oid(i.table))
+        .fill(&["contypid", "conparentid", "confrelid"], oid(0))
+        .set("conindid", oid(i.oid))
+        .fill(&["confupdtype", "confdeltype", "confmatchtype"], Datum::Char(b' '))
+        .set("coninhcount", 0)
+        .set("conkey", array(oids::INT2, 1, i.columns.iter().map(|n| Datum::Int2(*n)).collect()))
+        .done()
 }

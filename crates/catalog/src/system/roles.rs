@@ -5,9 +5,10 @@ use types::{Datum, oids};
 
 use super::SystemCx;
 use super::row::{Row, array, oid, row};
+use super::sequences::class;
 use crate::acl::{self, Rights, privilege};
-use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
-use crate::object::{AclItem, AclKind, DefaultAcl, Id, Role, SessionDefaults, Table};
+use crate::object::ids::{self, INFORMATION_SCHEMA, PG_CATALOG};
+use crate::object::{AclItem, AclKind, DefaultAcl, Id, Membership, Role, SessionDefaults, Table};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -30,6 +31,37 @@ pub(super) fn stored_acl(cx: &SystemCx<'_>, kind: AclKind, object: Id, column: u
 pub(super) fn system_acl(cx: &SystemCx<'_>, table: Id) -> Datum {
     let rights = Rights { catalog: cx.catalog, database: cx.database };
     acl_datum(cx, &rights.items(AclKind::Table, table))
+}
+
+/// The rights that the system's own objects began with, for pg_dump.
+pub(super) fn pg_init_privs(cx: &SystemCx<'_>) -> Rows {
+    let rights = Rights { catalog: cx.catalog, database: cx.database };
+    let one = |class: Id, object: Id, items: &[AclItem]| {
+        row(PG_CATALOG, "pg_init_privs")
+            .set("objoid", oid(object))
+            .set("classoid", oid(class))
+            .set("objsubid", 0)
+            .set("privtype", 'i')
+            .set("initprivs", acl_datum(cx, items))
+            .done()
+    };
+    let mut out = Vec::new();
+    for table in super::tables() {
+        let items = rights.first_items(AclKind::Table, table.oid.0);
+        out.push(one(class::RELATION, table.oid.0, &items));
+    }
+    for function in types::func::functions().iter().filter(|f| acl::is_restricted(f.oid.0)) {
+        let items = rights.first_items(AclKind::Function, function.oid.0);
+        out.push(one(class::FUNCTION, function.oid.0, &items));
+    }
+    let usage = |owner| {
+        let item =
+            |grantee, privileges| AclItem { grantee, grantor: owner, privileges, grantable: 0 };
+        [item(owner, privilege::USAGE | privilege::CREATE), item(0, privilege::USAGE)]
+    };
+    out.push(one(class::SCHEMA, ids::PG_CATALOG, &usage(ids::SUPERUSER)));
+    out.push(one(class::SCHEMA, ids::PUBLIC, &usage(ids::DATABASE_OWNER)));
+    Ok(out)
 }
 
 fn settings_array(settings: &[(String, String)]) -> Datum {
@@ -183,12 +215,20 @@ pub(super) fn info_enabled_roles(cx: &SystemCx<'_>) -> Rows {
 }
 
 pub(super) fn info_applicable_roles(cx: &SystemCx<'_>) -> Rows {
+    memberships(cx, "applicable_roles", &|_| true)
+}
+
+pub(super) fn info_administrable_roles(cx: &SystemCx<'_>) -> Rows {
+    memberships(cx, "administrable_role_authorizations", &|of| of.admin)
+}
+
+fn memberships(cx: &SystemCx<'_>, view: &'static str, shown: &dyn Fn(&Membership) -> bool) -> Rows {
     let rights = Rights { catalog: cx.catalog, database: cx.database };
     let mut out = Vec::new();
     for member in cx.catalog.roles().filter(|r| rights.has_rights_of(cx.role, r.oid)) {
-        for of in &member.member_of {
+        for of in member.member_of.iter().filter(|of| shown(of)) {
             out.push(
-                row(INFORMATION_SCHEMA, "applicable_roles")
+                row(INFORMATION_SCHEMA, view)
                     .set("grantee", member.name.as_str())
                     .set("role_name", name_of(cx, of.role))
                     .set("is_grantable", yes_no(of.admin))
@@ -263,6 +303,14 @@ pub(super) fn info_role_table_grants(cx: &SystemCx<'_>) -> Rows {
 }
 
 pub(super) fn info_column_privileges(cx: &SystemCx<'_>) -> Rows {
+    column_rights(cx, "column_privileges", true)
+}
+
+pub(super) fn info_role_column_grants(cx: &SystemCx<'_>) -> Rows {
+    column_rights(cx, "role_column_grants", false)
+}
+
+fn column_rights(cx: &SystemCx<'_>, view: &'static str, public: bool) -> Rows {
     let rights = Rights { catalog: cx.catalog, database: cx.database };
     let mut out = Vec::new();
     for t in cx.catalog.tables() {
@@ -275,8 +323,8 @@ pub(super) fn info_column_privileges(cx: &SystemCx<'_>) -> Rows {
             for item in &mut items {
                 item.privileges &= acl::COLUMN;
             }
-            each_right(cx, &items, true, &mut |item, word, grantable| {
-                let row = privilege_row(cx, "column_privileges", t, item, word, grantable);
+            each_right(cx, &items, public, &mut |item, word, grantable| {
+                let row = privilege_row(cx, view, t, item, word, grantable);
                 out.push(row.set("column_name", column.name.as_str()).done());
             });
         }

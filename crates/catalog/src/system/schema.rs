@@ -1,13 +1,16 @@
 //! Schemas, databases, roles and the other small tables.
 
-use base::{Oid, Result};
+use base::Result;
 use types::Datum;
 
-use super::SystemCx;
 use super::roles::stored_acl;
 use super::row::{oid, row};
-use crate::object::AclKind;
-use crate::object::ids::{BTREE_AM, HEAP_AM, PG_CATALOG, PG_DEFAULT, SUPERUSER};
+use super::sequences::class;
+use super::{SystemCx, facts};
+use crate::object::ids::{
+    BTREE_AM, COLLATION_C, HEAP_AM, PG_CATALOG, PG_DEFAULT, PG_GLOBAL, SUPERUSER,
+};
+use crate::object::{AclKind, Id};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -53,7 +56,7 @@ pub(super) fn pg_tablespace(_cx: &SystemCx<'_>) -> Rows {
             .set("spcowner", oid(SUPERUSER))
             .done()
     };
-    Ok([(PG_DEFAULT, "pg_default"), (1664, "pg_global")].iter().map(one).collect())
+    Ok([(PG_DEFAULT, "pg_default"), (PG_GLOBAL, "pg_global")].iter().map(one).collect())
 }
 
 pub(super) fn pg_am(_cx: &SystemCx<'_>) -> Rows {
@@ -82,51 +85,94 @@ pub(super) fn pg_language(_cx: &SystemCx<'_>) -> Rows {
     Ok([(12, "internal", false), (14, "sql", true)].iter().map(one).collect())
 }
 
+/// Collations: oid, name, provider, encoding, locale. All compare bytes.
+const COLLATIONS: [(Id, &str, char, i32, &str); 5] = [
+    (100, "default", 'd', -1, ""),
+    (COLLATION_C, "C", 'c', -1, "C"),
+    (951, "POSIX", 'c', -1, "POSIX"),
+    (962, "ucs_basic", 'c', 6, "C"),
+    (12547, "C.utf8", 'c', 6, "C.utf8"),
+];
+
+/// A collation by its name.
+pub fn collation_named(name: &str) -> Option<Id> {
+    COLLATIONS.iter().find(|c| c.1 == name).map(|c| c.0)
+}
+
 pub(super) fn pg_collation(_cx: &SystemCx<'_>) -> Rows {
-    let one = |(id, name): &(u32, &str)| {
-        row(PG_CATALOG, "pg_collation")
+    let one = |(id, name, provider, encoding, locale): &(Id, &str, char, i32, &str)| {
+        let out = row(PG_CATALOG, "pg_collation")
             .set("oid", oid(*id))
             .set("collname", *name)
             .set("collnamespace", oid(PG_CATALOG))
             .set("collowner", oid(SUPERUSER))
-            .set("collprovider", if *id == 100 { 'd' } else { 'c' })
+            .set("collprovider", *provider)
             .set("collisdeterministic", true)
-            .set("collencoding", -1)
-            .fill(&["collcollate", "collctype"], Datum::Text((*name).into()))
-            .done()
+            .set("collencoding", *encoding);
+        match *locale {
+            "" => out.done(),
+            locale => out.fill(&["collcollate", "collctype"], Datum::Text(locale.into())).done(),
+        }
     };
-    Ok([(100, "default"), (950, "C"), (951, "POSIX")].iter().map(one).collect())
+    Ok(COLLATIONS.iter().map(one).collect())
 }
 
-/// What PostgreSQL says about its own objects: class, object, text.
-pub fn descriptions() -> impl Iterator<Item = (u32, u32, &'static str)> {
-    include_str!("descriptions.txt").lines().filter(|l| !l.starts_with('#')).filter_map(|line| {
-        let mut parts = line.splitn(3, " | ");
-        let class = parts.next()?.parse().ok()?;
-        Some((class, parts.next()?.parse().ok()?, parts.next()?))
-    })
+/// The class of an object that a user made.
+pub(crate) fn class_of(cx: &SystemCx<'_>, id: Id) -> Id {
+    let catalog = cx.catalog;
+    if catalog.schema(id).is_some() {
+        class::SCHEMA
+    } else if catalog.user_type(id).is_some() {
+        class::TYPE
+    } else if catalog.function(id).is_some() {
+        class::FUNCTION
+    } else if catalog.role(id).is_some() {
+        class::ROLE
+    } else if catalog.database(id).is_some() {
+        class::DATABASE
+    } else if catalog.relation_by_oid(id).is_some() {
+        class::RELATION
+    } else {
+        class::CONSTRAINT
+    }
+}
+
+/// Whether objects of this class belong to all databases.
+fn is_shared(class: Id) -> bool {
+    matches!(class, class::ROLE | class::DATABASE | class::TABLESPACE)
 }
 
 pub(super) fn pg_description(cx: &SystemCx<'_>) -> Rows {
-    let class_of = |id| {
-        if cx.catalog.schema(id).is_some() { 2615 } else { 1259 }
-    };
-    let one = |c: &crate::object::Comment| {
-        row(PG_CATALOG, "pg_description")
-            .set("objoid", oid(c.object))
-            .set("classoid", oid(class_of(c.object)))
-            .set("objsubid", i32::from(c.column))
-            .set("description", c.text.as_str())
-            .done()
-    };
-    debug_assert!(Oid(1259) < Oid::FIRST_USER);
-    let builtin = |(class, object, text): (u32, u32, &'static str)| {
+    let one = |object: Id, class: Id, column: u16, text: &str| {
         row(PG_CATALOG, "pg_description")
             .set("objoid", oid(object))
             .set("classoid", oid(class))
-            .set("objsubid", 0)
+            .set("objsubid", i32::from(column))
             .set("description", text)
             .done()
     };
-    Ok(cx.catalog.comments().map(|c| one(c)).chain(descriptions().map(builtin)).collect())
+    let builtin = facts::descriptions().filter(|(class, _, _)| !is_shared(*class));
+    let comments = cx.catalog.comments().map(|c| (c, class_of(cx, c.object)));
+    let comments = comments.filter(|(_, class)| !is_shared(*class));
+    Ok(builtin
+        .map(|(class, object, text)| one(object, class, 0, text))
+        .chain(comments.map(|(c, class)| one(c.object, class, c.column, &c.text)))
+        .collect())
+}
+
+pub(super) fn pg_shdescription(cx: &SystemCx<'_>) -> Rows {
+    let one = |object: Id, class: Id, text: &str| {
+        row(PG_CATALOG, "pg_shdescription")
+            .set("objoid", oid(object))
+            .set("classoid", oid(class))
+            .set("description", text)
+            .done()
+    };
+    let builtin = facts::descriptions().filter(|(class, _, _)| is_shared(*class));
+    let comments = cx.catalog.comments().map(|c| (c, class_of(cx, c.object)));
+    let comments = comments.filter(|(_, class)| is_shared(*class));
+    Ok(builtin
+        .map(|(class, object, text)| one(object, class, text))
+        .chain(comments.map(|(c, class)| one(c.object, class, &c.text)))
+        .collect())
 }

@@ -21,6 +21,9 @@ pub(super) mod class {
     pub const DEFAULT: Id = 2604;
     pub const SCHEMA: Id = 2615;
     pub const REWRITE: Id = 2618;
+    pub const ROLE: Id = 1260;
+    pub const DATABASE: Id = 1262;
+    pub const TABLESPACE: Id = 1213;
 }
 
 pub(super) fn pg_sequence(cx: &SystemCx<'_>) -> Rows {
@@ -126,15 +129,7 @@ pub(super) fn pg_depend(cx: &SystemCx<'_>) -> Rows {
                 .done(),
         );
     };
-    let class_of = |id: Id| {
-        if cx.catalog.user_type(id).is_some() {
-            class::TYPE
-        } else if cx.catalog.function(id).is_some() {
-            class::FUNCTION
-        } else {
-            class::RELATION
-        }
-    };
+    let class_of = |id: Id| super::schema::class_of(cx, id);
     for s in cx.catalog.sequences() {
         let own = (class::RELATION, s.oid, 0);
         tie(own, (class::SCHEMA, s.schema, 0), 'n');

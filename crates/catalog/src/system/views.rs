@@ -8,7 +8,7 @@ use super::SystemCx;
 use super::row::{Row, array, row};
 use crate::definition;
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
-use crate::object::{ConstraintKind, Id, Table, TableKind};
+use crate::object::{Id, Table, TableKind};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -185,7 +185,13 @@ pub(super) fn pg_stats(cx: &SystemCx<'_>) -> Rows {
     Ok(out)
 }
 
-fn info(cx: &SystemCx<'_>, name: &'static str, prefix: &str, schema: Id, table: &str) -> Row {
+pub(super) fn info(
+    cx: &SystemCx<'_>,
+    name: &'static str,
+    prefix: &str,
+    schema: Id,
+    table: &str,
+) -> Row {
     row(INFORMATION_SCHEMA, name)
         .set(&format!("{prefix}_catalog"), database_name(cx))
         .set(&format!("{prefix}_schema"), schema_name(cx, schema))
@@ -193,7 +199,9 @@ fn info(cx: &SystemCx<'_>, name: &'static str, prefix: &str, schema: Id, table: 
 }
 
 /// The tables that `information_schema` shows: not the temporary ones of other sessions.
-fn info_visible<'a>(cx: &'a SystemCx<'_>) -> impl Iterator<Item = &'a std::sync::Arc<Table>> {
+pub(super) fn info_visible<'a>(
+    cx: &'a SystemCx<'_>,
+) -> impl Iterator<Item = &'a std::sync::Arc<Table>> {
     let own = cx.catalog.temporary();
     cx.catalog.tables().filter(move |t| !t.is_temporary() || Some(t.schema) == own)
 }
@@ -284,59 +292,4 @@ pub(super) fn info_schemata(cx: &SystemCx<'_>) -> Rows {
             .done()
     };
     Ok(cx.catalog.schemas().map(|s| one(s)).collect())
-}
-
-pub(super) fn info_table_constraints(cx: &SystemCx<'_>) -> Rows {
-    let mut out = Vec::new();
-    for t in cx.catalog.tables() {
-        for c in &t.constraints {
-            let kind = match c.kind {
-                ConstraintKind::Check(_) => "CHECK",
-                ConstraintKind::PrimaryKey { .. } => "PRIMARY KEY",
-                ConstraintKind::Unique { .. } => "UNIQUE",
-                ConstraintKind::ForeignKey(_) => "FOREIGN KEY",
-            };
-            out.push(
-                info(cx, "table_constraints", "table", t.schema, &t.name)
-                    .set("constraint_catalog", database_name(cx))
-                    .set("constraint_schema", schema_name(cx, t.schema))
-                    .set("constraint_name", c.name.as_str())
-                    .set("constraint_type", kind)
-                    .set("is_deferrable", if c.deferrable { "YES" } else { "NO" })
-                    .set("initially_deferred", if c.deferred { "YES" } else { "NO" })
-                    .set("enforced", "YES")
-                    .done(),
-            );
-        }
-    }
-    Ok(out)
-}
-
-pub(super) fn info_key_column_usage(cx: &SystemCx<'_>) -> Rows {
-    let mut out = Vec::new();
-    for t in cx.catalog.tables() {
-        for c in &t.constraints {
-            let columns = match &c.kind {
-                ConstraintKind::Check(_) => continue,
-                ConstraintKind::ForeignKey(key) => key.columns.clone(),
-                ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
-                    let index = cx.catalog.index(*index);
-                    index.map(|i| i.columns.iter().map(|c| c.column).collect()).unwrap_or_default()
-                }
-            };
-            for (n, column) in columns.iter().enumerate() {
-                let Some(column) = t.columns.get(usize::from(*column) - 1) else { continue };
-                out.push(
-                    info(cx, "key_column_usage", "table", t.schema, &t.name)
-                        .set("constraint_catalog", database_name(cx))
-                        .set("constraint_schema", schema_name(cx, t.schema))
-                        .set("constraint_name", c.name.as_str())
-                        .set("column_name", column.name.as_str())
-                        .set("ordinal_position", n as i32 + 1)
-                        .done(),
-                );
-            }
-        }
-    }
-    Ok(out)
 }

@@ -15,6 +15,7 @@ pub fn column(def: &ColumnDef) -> Column {
         default: def.default.clone(),
         default_uses: def.default_uses.clone(),
         generated: def.generated,
+        collation: def.collation,
         ..Column::new(&def.name, def.ty.0, def.typmod)
     }
 }

@@ -493,6 +493,11 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
     match item {
         Item::Schema(id) | Item::Type(id) | Item::Function(id) => {
             super::drop::remove_comments(cx, id)?;
+            // Default privileges in a schema go with it.
+            let view = cx.catalog_tx.view();
+            for known in view.default_acls().filter(|d| d.schema == id) {
+                cx.catalog_tx.remove(cx.tx, known.oid)?;
+            }
             cx.catalog_tx.remove(cx.tx, id)
         }
         Item::Relation(id) => super::drop::remove_table(cx, id, gone),

@@ -1,6 +1,7 @@
 //! What objects are: definitions as SQL, descriptions, sizes.
 
 use base::{Fork, RelId, Result};
+use catalog::system::facts;
 use catalog::{Snapshot, Table};
 use types::{Datum, oids};
 
@@ -44,8 +45,16 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             Some(role) => text(role.name.as_str()),
             None => text(format!("unknown (OID={id})")),
         },
-        "obj_description" | "shobj_description" => description(&view, id, 0),
-        "col_description" => description(&view, id, int_at(args, 1) as u16),
+        "obj_description" | "shobj_description" => {
+            let class = args.get(1).and_then(|_| {
+                catalog::system::find(Some("pg_catalog"), text_at(args, 1)).map(|t| t.oid)
+            });
+            match (args.len(), class) {
+                (2.., None) => Datum::Null,
+                _ => description(&view, id, 0, class),
+            }
+        }
+        "col_description" => description(&view, id, int_at(args, 1) as u16, None),
         "pg_relation_size" => {
             let fork = if args.len() > 1 { text_at(args, 1) } else { "main" };
             size(&[(id, fork)], &view, run)?
@@ -75,30 +84,25 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
                 .unwrap_or(0.0) as i64,
             _ => int_at(args, 0),
         })),
-        "pg_get_function_arguments" | "pg_get_function_identity_arguments" => {
-            function_part(id, |f| {
-                let types: Vec<String> =
-                    f.args.iter().map(|a| types::io::format_type(*a, -1)).collect();
-                types.join(", ")
-            })
+        "pg_get_function_arguments" => function_part(id, &|f| facts::function_arguments(f, false)),
+        "pg_get_function_identity_arguments" => {
+            function_part(id, &|f| facts::function_arguments(f, true))
         }
-        "pg_get_function_result" => function_part(id, |f| {
-            let set = if f.returns_set { "SETOF " } else { "" };
-            format!("{set}{}", types::io::format_type(f.result, -1))
-        }),
+        "pg_get_function_result" => function_part(id, &facts::function_result),
         "pg_relation_filenode" => match (view.table(id), view.index(id)) {
             (Some(table), _) => Datum::Oid(table.rel),
             (None, Some(index)) => Datum::Oid(index.rel),
             (None, None) => view.sequence(id).map_or(Datum::Null, |s| Datum::Oid(s.rel)),
         },
+        "pg_get_functiondef" => function_part(id, &facts::function_definition),
         "pg_get_viewdef" => view_definition(args, run)?,
         "pg_get_ruledef"
         | "pg_get_triggerdef"
         | "pg_get_partkeydef"
-        | "pg_get_functiondef"
         | "pg_get_statisticsobjdef"
         | "pg_get_statisticsobjdef_columns"
         | "pg_get_partition_constraintdef"
+        | "pg_get_function_sqlbody"
         | "pg_tablespace_location" => Datum::Null,
         // No table has partitions or a parent.
         "pg_partition_ancestors" | "pg_partition_tree" | "pg_partition_root" => Datum::Null,
@@ -127,6 +131,13 @@ fn view_definition(args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
 /// Rows of the tables that show definitions have the stored text; here it becomes what PostgreSQL
 /// prints.
 pub fn print_definition(table: &str, row: &mut [Datum], run: &mut Run<'_, '_>) {
+    if table == "check_constraints" {
+        if let Some(Datum::Oid(id)) = row.get(3) {
+            let printed = constraint_definition(*id, false, run).unwrap_or_default();
+            row[3] = text(printed.trim_start_matches("CHECK "));
+        }
+        return;
+    }
     // Where the schema, the name and the text are.
     let (schema, name, place) = match table {
         "pg_views" => (0, 1, 3),
@@ -158,8 +169,8 @@ pub fn print_definition(table: &str, row: &mut [Datum], run: &mut Run<'_, '_>) {
 }
 
 /// Something about a function; NULL when there is no such function.
-fn function_part(id: u32, part: impl Fn(&types::FunctionRow) -> String) -> Datum {
-    types::func::function(base::Oid(id)).map_or(Datum::Null, |f| text(part(f)))
+fn function_part(id: u32, part: &dyn Fn(u32) -> Option<String>) -> Datum {
+    part(id).map_or(Datum::Null, text)
 }
 
 /// `CREATE INDEX …` of an index.
@@ -169,6 +180,9 @@ pub fn index_definition(
     pretty: bool,
     run: &mut Run<'_, '_>,
 ) -> Option<String> {
+    if let Some(system) = facts::index(id) {
+        return Some(system.definition());
+    }
     let index = view.index(id)?;
     let table = view.table(index.table)?;
     Some(with_context(run.cx, |cx| {
@@ -191,6 +205,9 @@ fn index_part(
     pretty: bool,
     run: &mut Run<'_, '_>,
 ) -> Datum {
+    if let Some(system) = facts::index(id) {
+        return system.column_names().get(number - 1).map_or(Datum::Null, |name| text(*name));
+    }
     let Some(index) = view.index(id) else { return Datum::Null };
     let Some(table) = view.table(index.table) else { return Datum::Null };
     let column = |n: u16| text(quote_identifier(&table.columns[usize::from(n) - 1].name));
@@ -229,6 +246,9 @@ fn stored_expression(sql: &str, table: u32, pretty: bool, run: &mut Run<'_, '_>)
 
 /// A constraint by its oid.
 pub fn constraint_definition(id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Option<String> {
+    if let Some(index) = facts::indexes().iter().find(|i| i.constraint == id && id != 0) {
+        return Some(index.constraint_definition());
+    }
     let view = run.cx.catalog_tx.view();
     let has = |t: &&std::sync::Arc<Table>| t.constraints.iter().any(|c| c.oid == id);
     let table = view.tables().find(has)?;
@@ -244,13 +264,18 @@ pub fn constraint_definition(id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Op
     Some(catalog::definition::constraint(&view, path, table, constraint, &|_| check.clone()))
 }
 
-fn description(view: &Snapshot, object: u32, column: u16) -> Datum {
+/// The comment on an object, of this class if one is named, or on one of its columns.
+fn description(view: &Snapshot, object: u32, column: u16, class: Option<u32>) -> Datum {
     let found = view.comments().find(|c| c.object == object && c.column == column);
     if let Some(comment) = found {
         return text(comment.text.as_str());
     }
-    let mut builtin = catalog::system::descriptions().filter(|d| d.1 == object && column == 0);
-    builtin.next().map_or(Datum::Null, |d| text(d.2))
+    let builtin = match class {
+        _ if column != 0 => None,
+        Some(class) => facts::description(class, object),
+        None => facts::descriptions().find(|d| d.1 == object).map(|d| d.2),
+    };
+    builtin.map_or(Datum::Null, text)
 }
 
 /// Bytes of some forks; NULL when the (first) relation isn't there.
@@ -260,7 +285,7 @@ fn size(parts: &[(u32, &str)], view: &Snapshot, run: &Run<'_, '_>) -> Result<Dat
         let rel = match (view.table(*id), view.index(*id)) {
             (Some(table), _) => table.rel,
             (None, Some(index)) => index.rel,
-            (None, None) if catalog::system::by_oid(base::Oid(*id)).is_some() => continue,
+            (None, None) if is_system(*id) => continue,
             (None, None) => return Ok(Datum::Null),
         };
         let fork = match *fork {
@@ -273,6 +298,11 @@ fn size(parts: &[(u32, &str)], view: &Snapshot, run: &Run<'_, '_>) -> Result<Dat
         pages += i64::from(run.cx.engine.storage.block_count(RelId(rel), fork)?);
     }
     Ok(Datum::Int8(pages * storage::PAGE_SIZE as i64))
+}
+
+/// A system table or one of its indexes.
+fn is_system(id: u32) -> bool {
+    catalog::system::by_oid(base::Oid(id)).is_some() || facts::index(id).is_some()
 }
 
 /// A size as PostgreSQL rounds it: bytes up to 10 kB, then kB, MB, GB, TB, each up to 10240.

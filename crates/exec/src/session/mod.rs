@@ -17,6 +17,7 @@ use crate::run::Run;
 
 pub use clock::random;
 pub use definition::{print_definition, quote_identifier};
+pub use names::split_name;
 
 /// A text datum.
 pub fn text(value: impl Into<types::Text>) -> Datum {

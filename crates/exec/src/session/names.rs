@@ -2,6 +2,7 @@
 
 use base::{Error, Oid, Result, err};
 use catalog::Snapshot;
+use catalog::system::facts;
 use types::{Datum, TypeIo, oids};
 
 use super::definition::quote_identifier;
@@ -62,6 +63,9 @@ fn relation_parts(view: &Snapshot, id: u32) -> Option<(u32, String)> {
     if let Some(sequence) = view.sequence(id) {
         return Some((sequence.schema, sequence.name.clone()));
     }
+    if let Some(index) = facts::index(id) {
+        return Some((catalog::object::ids::PG_CATALOG, index.name.to_owned()));
+    }
     let system = catalog::system::by_oid(Oid(id))?;
     Some((system.schema, system.name.to_owned()))
 }
@@ -107,7 +111,10 @@ pub fn output(ty: Oid, id: u32, run: &mut Run<'_, '_>) -> String {
         oids::REGTYPE => TypeIo::get(Oid(id)).map(|_| types::io::format_type(Oid(id), -1)),
         oids::REGNAMESPACE => view.schema(id).map(|s| quote_identifier(&s.name)),
         oids::REGROLE => view.roles().find(|r| r.oid == id).map(|r| quote_identifier(&r.name)),
-        oids::REGPROC => types::func::function(Oid(id)).map(|f| f.name.to_owned()),
+        oids::REGPROC => facts::regproc(id),
+        oids::REGPROCEDURE => facts::regprocedure(id),
+        oids::REGOPER => facts::regoper(id),
+        oids::REGOPERATOR => facts::regoperator(id),
         _ => None,
     };
     name.unwrap_or_else(|| id.to_string())

@@ -125,7 +125,8 @@ impl State {
                 bind.results.len()
             ));
         }
-        let params = self.parameters(bind, &prepared.params)?;
+        let named = prepared.params.iter().any(|ty| io::is_reg(*ty)).then(|| self.view());
+        let params = self.parameters(bind, &prepared.params, named.as_deref())?;
         // None is as good as all text.
         let binary = bind.results.iter().any(|f| f == 1);
         let formats =
@@ -151,7 +152,13 @@ impl State {
         Ok(())
     }
 
-    fn parameters(&self, bind: &Bind<'_>, types: &[base::Oid]) -> Result<Vec<Datum>> {
+    /// The values; those of `regclass` and kin are looked up in `catalog`.
+    fn parameters(
+        &self,
+        bind: &Bind<'_>,
+        types: &[base::Oid],
+        catalog: Option<&catalog::Snapshot>,
+    ) -> Result<Vec<Datum>> {
         let format = &self.settings.format;
         let mut params = Vec::with_capacity(types.len());
         for (index, (value, ty)) in bind.values().zip(types).enumerate() {
@@ -159,7 +166,14 @@ impl State {
                 None => Datum::Null,
                 Some(bytes) if bind.formats.binary(index) => io::receive(*ty, -1, bytes, format)
                     .map_err(|e| e.context(format!("unnamed portal parameter ${}", index + 1)))?,
-                Some(bytes) => io::input(*ty, -1, utf8(bytes)?, format)?,
+                Some(bytes) => {
+                    let text = utf8(bytes)?;
+                    let path = self.settings.path();
+                    match catalog.and_then(|c| super::names::lookup(*ty, text, c, path)) {
+                        Some(oid) => Datum::Oid(oid?),
+                        None => io::input(*ty, -1, text, format)?,
+                    }
+                }
             });
         }
         Ok(params)

@@ -460,7 +460,18 @@ fn widens(from: Oid, to: Oid) -> bool {
 
 /// Types whose input looks names up.
 pub(crate) fn needs_catalog(ty: Oid) -> bool {
-    matches!(ty, REGCLASS | REGTYPE | REGPROC | REGNAMESPACE | REGROLE)
+    matches!(
+        ty,
+        REGCLASS
+            | REGTYPE
+            | REGPROC
+            | REGPROCEDURE
+            | REGOPER
+            | REGOPERATOR
+            | REGCOLLATION
+            | REGNAMESPACE
+            | REGROLE
+    )
 }
 
 fn depends_on_now(text: &str) -> bool {

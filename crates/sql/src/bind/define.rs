@@ -325,6 +325,9 @@ impl Binder<'_> {
         }
         let mut column = ColumnDef::new(&def.colname, ty, typmod);
         column.not_null = def.is_not_null || serial.is_some();
+        if let Some(clause) = &def.coll_clause {
+            column.collation = self.column_collation(clause, ty)?;
+        }
         if serial.is_some() {
             let options = SequenceOptions { ty: Some(ty), ..SequenceOptions::default() };
             column.sequence = Some(ColumnSequence { identity: None, options });
@@ -379,6 +382,25 @@ impl Binder<'_> {
             self.check_generated(&column, def, table)?;
         }
         Ok((column, constraints))
+    }
+
+    /// COLLATE of a column of this type; 0 for the type's own.
+    fn column_collation(&self, clause: &pb::CollateClause, ty: base::Oid) -> Result<u32> {
+        let collation = self.collation(clause)?;
+        let element = types::TypeIo::array_element(ty).unwrap_or(ty);
+        let usual = match types::TypeIo::get(element) {
+            Some(_) if element == types::oids::NAME => catalog::object::ids::COLLATION_C,
+            Some(t) if t.category == b'S' => super::object::DEFAULT_COLLATION,
+            _ => {
+                return Err(err!(
+                    DATATYPE_MISMATCH,
+                    "collations are not supported by type {}",
+                    types::io::format_type(ty, -1)
+                )
+                .at(self.at(clause.location)));
+            }
+        };
+        Ok(if collation == usual { 0 } else { collation })
     }
 
     /// GENERATED … AS IDENTITY.

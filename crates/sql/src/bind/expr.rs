@@ -645,11 +645,7 @@ impl Binder<'_> {
     }
 
     fn collate(&mut self, scope: &Scope<'_>, c: &pb::CollateClause) -> Result<Expr> {
-        let names = ast::strings(&c.collname);
-        let (_, name) = ast::qualified(&names);
-        if !matches!(name, "default" | "C" | "POSIX" | "ucs_basic") {
-            return Err(self.unsupported(&format!("collation \"{name}\""), c.location));
-        }
+        self.collation(c)?;
         self.expr_box(scope, &c.arg)
     }
 

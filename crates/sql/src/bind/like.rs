@@ -42,6 +42,7 @@ impl Binder<'_> {
             }
             let mut def = ColumnDef::new(&column.name, Oid(column.ty), column.typmod);
             def.not_null = column.not_null;
+            def.collation = column.collation;
             let copied = if column.generated { with(GENERATED) } else { with(DEFAULTS) };
             if copied {
                 def.default.clone_from(&column.default);
@@ -97,9 +98,7 @@ impl Binder<'_> {
                     ConstraintDefKind::Unique { columns, include, nulls_equal }
                 };
                 let mut copy = plain(None, kind);
-                let same = |c: &&catalog::Constraint| {
-                    matches!(c.kind, ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i } if i == index.oid)
-                };
+                let same = |c: &&catalog::Constraint| matches!(c.kind, ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i } if i == index.oid);
                 if let Some(c) = table.constraints.iter().find(same) {
                     (copy.deferrable, copy.deferred) = (c.deferrable, c.deferred);
                 }

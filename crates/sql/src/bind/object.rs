@@ -8,7 +8,21 @@ use crate::expr::Expr;
 
 use super::Binder;
 
+/// The collation `default`.
+pub(crate) const DEFAULT_COLLATION: u32 = 100;
+
 impl Binder<'_> {
+    /// The collation that COLLATE names.
+    ///
+    /// # Errors
+    /// `0A000` for those that the server does not have.
+    pub(crate) fn collation(&self, clause: &pg_query::protobuf::CollateClause) -> Result<u32> {
+        let names = super::ast::strings(&clause.collname);
+        let (_, name) = super::ast::qualified(&names);
+        catalog::system::collation_named(name)
+            .ok_or_else(|| self.unsupported(&format!("collation \"{name}\""), clause.location))
+    }
+
     /// A name (or number, or `-`) as a value of regclass, regtype, regproc, regnamespace, regrole.
     ///
     /// # Errors
@@ -19,6 +33,12 @@ impl Binder<'_> {
         }
         if let Ok(number) = text.trim().parse::<u32>() {
             return Ok(Expr::Const(Datum::Oid(number), ty));
+        }
+        if matches!(ty, REGPROCEDURE | REGOPERATOR) {
+            return self.signature_literal(text, ty);
+        }
+        if ty == REGOPER {
+            return operator_literal(text);
         }
         let parts = split_name(text)?;
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
@@ -42,6 +62,13 @@ impl Binder<'_> {
                     _ => base::bail!(UNDEFINED_FUNCTION, "function \"{text}\" does not exist"),
                 }
             }
+            REGCOLLATION => match catalog::system::collation_named(name) {
+                Some(id) => id,
+                None => base::bail!(
+                    UNDEFINED_OBJECT,
+                    "collation \"{text}\" for encoding \"UTF8\" does not exist"
+                ),
+            },
             REGNAMESPACE => match self.cx.catalog.schema_named(name) {
                 Some(schema) => schema.oid,
                 None => base::bail!(UNDEFINED_SCHEMA, "schema \"{text}\" does not exist"),
@@ -54,6 +81,44 @@ impl Binder<'_> {
         Ok(Expr::Const(Datum::Oid(oid), ty))
     }
 
+    /// `name(type, …)` as a value of regprocedure, `op(type, type)` as one of regoperator.
+    fn signature_literal(&self, text: &str, ty: Oid) -> Result<Expr> {
+        let (name, list) = match text.split_once('(').map(|(n, l)| (n, l.trim_end())) {
+            Some((name, list)) if list.ends_with(')') => (name, &list[..list.len() - 1]),
+            Some(_) => {
+                base::bail!(INVALID_TEXT_REPRESENTATION, "expected a right parenthesis")
+            }
+            None => base::bail!(INVALID_TEXT_REPRESENTATION, "expected a left parenthesis"),
+        };
+        let mut types = Vec::new();
+        for one in list.split(',').map(str::trim).filter(|t| !t.is_empty()) {
+            types.push(match self.type_by_text(one) {
+                Some(oid) => oid,
+                None if one.eq_ignore_ascii_case("none") => Oid::INVALID,
+                None => base::bail!(UNDEFINED_OBJECT, "type \"{one}\" does not exist"),
+            });
+        }
+        if ty == REGOPERATOR {
+            let name = name.trim().trim_start_matches("pg_catalog.");
+            let found = types::func::operators_named(name)
+                .iter()
+                .find(|o| types == [o.left, o.right])
+                .map(|o| o.oid);
+            let Some(oid) = found else {
+                base::bail!(UNDEFINED_FUNCTION, "operator does not exist: {text}")
+            };
+            return Ok(Expr::Const(Datum::Oid(oid.0), ty));
+        }
+        let parts = split_name(name)?;
+        let name = parts.last().map(String::as_str).unwrap_or_default();
+        let plain = types::func::functions_named(name).iter().map(|f| (f.oid, f.args));
+        let aggregates = types::func::aggregates_named(name).iter().map(|a| (a.oid, a.args));
+        match plain.chain(aggregates).find(|(_, args)| *args == types) {
+            Some((oid, _)) => Ok(Expr::Const(Datum::Oid(oid.0), ty)),
+            None => base::bail!(UNDEFINED_FUNCTION, "function \"{text}\" does not exist"),
+        }
+    }
+
     fn type_by_text(&self, text: &str) -> Option<Oid> {
         let node = crate::parse::parse_expr(&format!("NULL::{text}")).ok()?;
         match &*node {
@@ -62,6 +127,16 @@ impl Binder<'_> {
             }
             _ => None,
         }
+    }
+}
+
+/// An operator's name as a value of regoper.
+fn operator_literal(text: &str) -> Result<Expr> {
+    let name = text.trim().trim_start_matches("pg_catalog.");
+    match types::func::operators_named(name) {
+        [one] => Ok(Expr::Const(Datum::Oid(one.oid.0), REGOPER)),
+        [] => base::bail!(UNDEFINED_FUNCTION, "operator does not exist: {text}"),
+        _ => base::bail!(AMBIGUOUS_FUNCTION, "more than one operator named {text}"),
     }
 }
 

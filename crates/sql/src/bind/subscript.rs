@@ -13,6 +13,11 @@ use super::{Binder, Scope, ast, coerce, inner};
 /// `jsonb_extract_path`.
 const JSONB_EXTRACT_PATH: Oid = Oid(3217);
 
+/// `int4pl`.
+const INT4PL: Oid = Oid(177);
+/// `substr(text, integer, integer)`.
+const TEXT_SUBSTR: Oid = Oid(877);
+
 impl Binder<'_> {
     /// Subscripts and fields after an expression.
     pub(crate) fn indirection(&mut self, scope: &Scope<'_>, i: &pb::AIndirection) -> Result<Expr> {
@@ -45,7 +50,7 @@ impl Binder<'_> {
         location: i32,
     ) -> Result<Expr> {
         let ty = coerce::element_of(value.ty());
-        if ty == Oid::INVALID && value.ty() != JSONB {
+        if ty == Oid::INVALID && !matches!(value.ty(), JSONB | NAME) {
             return Err(err!(
                 DATATYPE_MISMATCH,
                 "cannot subscript type {} because it does not support subscripting",
@@ -58,6 +63,12 @@ impl Binder<'_> {
             _ => None,
         });
         let indices: Vec<&pb::AIndices> = indices.collect();
+        if value.ty() == NAME
+            && let [one] = indices[..]
+            && !one.is_slice
+        {
+            return self.letter_of_name(scope, value, one);
+        }
         if value.ty() == JSONB {
             return self.jsonb_subscripts(scope, value, &indices, location);
         }
@@ -86,6 +97,26 @@ impl Binder<'_> {
         }
         let array = coerce::array_of(coerce::element_of(array));
         Ok(self.call(&types::func::internal::ARRAY_SLICE, args, array, 0))
+    }
+
+    /// `name[0]`: a name is an array of "char" that begins at 0.
+    fn letter_of_name(
+        &mut self,
+        scope: &Scope<'_>,
+        value: Expr,
+        index: &pb::AIndices,
+    ) -> Result<Expr> {
+        let number = |n| Expr::Const(Datum::Int4(n), INT4);
+        let at = self.array_index(scope, &index.uidx)?;
+        let (Some(plus), Some(substr)) =
+            (types::func::function(INT4PL), types::func::function(TEXT_SUBSTR))
+        else {
+            return Err(base::Error::internal("substr is missing"));
+        };
+        let place = self.call(plus, vec![at, number(1)], INT4, 0);
+        let text = Expr::Relabel(Box::new(value), TEXT);
+        let letter = self.call(substr, vec![text, place, number(1)], TEXT, 0);
+        Ok(Expr::InOutCast { arg: Box::new(letter), ty: CHAR, typmod: -1 })
     }
 
     /// A subscript as an integer.

@@ -152,7 +152,12 @@ impl Binder<'_> {
             if columns.iter().any(|c| c.name == name) {
                 return Err(err!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once"));
             }
-            columns.push(ColumnDef::new(name, output.ty, output.typmod));
+            let mut column = ColumnDef::new(name, output.ty, output.typmod);
+            let below = self.cx.catalog.table(output.table.0);
+            let below =
+                below.and_then(|t| t.columns.get(usize::from(output.column).wrapping_sub(1)));
+            column.collation = below.map_or(0, |c| c.collation);
+            columns.push(column);
         }
         self.note_columns();
         let names: Vec<String> = columns.iter().map(|c| c.name.clone()).collect();

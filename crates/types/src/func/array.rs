@@ -127,6 +127,17 @@ fn position(a: &[Datum]) -> Result<Datum> {
     Ok(found.map(|i| (i + from) as i32 + low).into())
 }
 
+/// The names of types by their oids.
+fn type_names(oids: &Datum) -> Result<Datum> {
+    let Some(array) = array_or_none(oids) else { return Ok(Datum::text("")) };
+    let name = |item: &Datum| match item {
+        Datum::Oid(id) => io::format_type(Oid(*id), -1),
+        _ => String::new(),
+    };
+    let names: Vec<String> = array.items.iter().map(name).collect();
+    Ok(Datum::text(&names.join(", ")))
+}
+
 fn positions(a: &[Datum]) -> Result<Datum> {
     let Some(array) = array_or_none(&a[0]) else { return Ok(Datum::Null) };
     if array.dims.len() > 1 {
@@ -337,6 +348,7 @@ fn content() -> Vec<NamedBody> {
         ("array_append", S(|a, _| extend(&a[0], &a[1], false))),
         ("array_prepend", S(|a, _| extend(&a[1], &a[0], true))),
         ("array_cat", S(|a, _| concat(&a[0], &a[1]))),
+        ("oidvectortypes", S(|a, _| type_names(&a[0]))),
         ("array_position", S(|a, _| position(a))),
         ("array_position_start", S(|a, _| position(a))),
         ("array_positions", S(|a, _| positions(a))),

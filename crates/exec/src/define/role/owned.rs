@@ -71,7 +71,15 @@ fn set_database_owner(database: &Database, to: u32, cx: &mut ExecContext<'_>) ->
 pub fn reassign_table(mut table: Table, to: u32, cx: &mut ExecContext<'_>) -> Result<()> {
     rights::change_owner(cx, AclKind::Table, table.oid, table.owner, to)?;
     table.owner = to;
-    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+    let id = table.oid;
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))?;
+    let view = cx.catalog_tx.view();
+    for sequence in view.sequences().filter(|s| s.owned_by.is_some_and(|o| o.0 == id)) {
+        rights::change_owner(cx, AclKind::Sequence, sequence.oid, sequence.owner, to)?;
+        let sequence = catalog::Sequence { owner: to, ..(**sequence).clone() };
+        cx.catalog_tx.put(cx.tx, Object::Sequence(Box::new(sequence)))?;
+    }
+    Ok(())
 }
 
 /// REASSIGN OWNED.

@@ -1,0 +1,410 @@
+//! What PostgreSQL 15's catalogs say of its own objects beyond what the server needs to run them:
+//! who supports a type or an operator, what functions cost, names of arguments, descriptions.
+//!
+//! One file a catalog in `facts/`, fields separated by tabs, made from PostgreSQL 15's catalogs;
+//! the first comment of each names its fields. A fact is shown only of what the server has:
+//! a function that does not run here is not in `pg_proc`.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
+
+use types::{Datum, TypeIo, func, oids};
+
+use super::row::{array, oid};
+use crate::object::Id;
+
+/// A line's fields.
+#[derive(Clone, Copy)]
+pub(super) struct Fact(&'static [&'static str]);
+
+impl Fact {
+    /// The field; empty when it is missing.
+    pub(super) fn text(self, n: usize) -> &'static str {
+        self.0.get(n).copied().unwrap_or_default()
+    }
+
+    /// A field that is an object id; 0 when it is none.
+    pub(super) fn id(self, n: usize) -> Id {
+        self.text(n).parse().unwrap_or_default()
+    }
+
+    /// A field that is an object id, as a value.
+    pub(super) fn oid(self, n: usize) -> Datum {
+        oid(self.id(n))
+    }
+
+    /// A field that is one letter.
+    pub(super) fn letter(self, n: usize) -> char {
+        self.text(n).chars().next().unwrap_or(' ')
+    }
+
+    /// A field that is a truth value.
+    pub(super) fn flag(self, n: usize) -> bool {
+        self.text(n) == "t"
+    }
+
+    /// A small number; 0 when it is none.
+    pub(super) fn small(self, n: usize) -> i16 {
+        self.text(n).parse().unwrap_or_default()
+    }
+
+    /// A text, NULL when it is empty.
+    pub(super) fn optional(self, n: usize) -> Datum {
+        match self.text(n) {
+            "" => Datum::Null,
+            text => Datum::Text(text.into()),
+        }
+    }
+
+    /// Ids separated by blanks.
+    pub(super) fn ids(self, n: usize) -> impl Iterator<Item = Id> {
+        self.text(n).split(' ').filter_map(|id| id.parse().ok())
+    }
+}
+
+/// A file's lines, found by their first field.
+pub(super) struct Facts {
+    lines: Vec<Fact>,
+    by_id: HashMap<Id, usize>,
+}
+
+impl Facts {
+    fn read(text: &'static str) -> Facts {
+        let line = |l: &'static str| Fact(Vec::leak(l.split('\t').collect()));
+        let lines: Vec<Fact> = super::row::lines(text).map(line).collect();
+        let by_id = lines.iter().enumerate().map(|(i, l)| (l.id(0), i)).collect();
+        Facts { lines, by_id }
+    }
+
+    pub(super) fn get(&self, id: Id) -> Option<Fact> {
+        self.by_id.get(&id).map(|i| self.lines[*i])
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Fact> {
+        self.lines.iter().copied()
+    }
+}
+
+/// One function a file, which reads it once.
+macro_rules! files { ($($(#[$doc:meta])* $name:ident = $file:literal;)*) => { $(
+    $(#[$doc])*
+    pub(super) fn $name() -> &'static Facts {
+        static FACTS: OnceLock<Facts> = OnceLock::new();
+        FACTS.get_or_init(|| Facts::read(include_str!($file)))
+    }
+)* } }
+
+files! {
+    /// `pg_proc`.
+    functions = "facts/functions.txt";
+    /// `pg_aggregate`.
+    aggregates = "facts/aggregates.txt";
+    /// `pg_operator`.
+    operators = "facts/operators.txt";
+    /// `pg_type`.
+    kinds = "facts/types.txt";
+    /// `pg_cast`.
+    casts = "facts/casts.txt";
+    /// `pg_opclass`.
+    classes = "facts/classes.txt";
+    /// `pg_opfamily`.
+    families = "facts/families.txt";
+    /// `pg_amop`.
+    family_operators = "facts/family_operators.txt";
+    /// `pg_amproc`.
+    family_functions = "facts/family_functions.txt";
+    /// `pg_range`.
+    ranges = "facts/ranges.txt";
+}
+
+/// Places of the fields in `functions.txt`.
+pub(super) mod field {
+    pub const NAME: usize = 1;
+    pub const KIND: usize = 2;
+    pub const FLAGS: usize = 3;
+    pub const LANGUAGE: usize = 4;
+    pub const COST: usize = 5;
+    pub const ROWS: usize = 6;
+    pub const VARIADIC: usize = 7;
+    pub const RESULT: usize = 8;
+    pub const ARGUMENTS: usize = 9;
+    pub const ALL_TYPES: usize = 10;
+    pub const MODES: usize = 11;
+    pub const NAMES: usize = 12;
+    pub const SOURCE: usize = 13;
+    pub const SIGNATURE: usize = 14;
+    pub const IDENTITY: usize = 15;
+    pub const SUPPORT: usize = 16;
+}
+
+/// Whether the server has this function: it runs, or it only stands behind a type or an operator.
+pub(super) fn is_here(function: Fact) -> bool {
+    static HERE: OnceLock<HashSet<Id>> = OnceLock::new();
+    let here = HERE.get_or_init(|| {
+        let functions = func::functions().iter().map(|f| f.oid.0);
+        functions.chain(func::aggregates().iter().map(|a| a.oid.0)).collect()
+    });
+    let typed = |id| TypeIo::get(base::Oid(id)).is_some();
+    here.contains(&function.id(0))
+        || function.text(field::FLAGS).ends_with('x')
+            && typed(function.id(field::RESULT))
+            && function.ids(field::ARGUMENTS).all(typed)
+}
+
+/// A built-in function's name, whether or not it runs here.
+pub fn function_name(id: Id) -> Option<&'static str> {
+    let own = || func::function(base::Oid(id)).map(|f| f.name);
+    functions().get(id).map(|f| f.text(field::NAME)).or_else(own)
+}
+
+/// As `regproc` shows a built-in function: with its schema when others have its name.
+pub fn regproc(id: Id) -> Option<String> {
+    static COUNTS: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
+    let counts = COUNTS.get_or_init(|| {
+        let mut counts = HashMap::new();
+        functions().iter().for_each(|f| *counts.entry(f.text(field::NAME)).or_default() += 1);
+        counts
+    });
+    let name = function_name(id)?;
+    let quoted = types::func::quote_ident(name);
+    Some(match counts.get(name) {
+        Some(2..) => format!("pg_catalog.{quoted}"),
+        _ => quoted,
+    })
+}
+
+/// As `regprocedure` shows a built-in function.
+pub fn regprocedure(id: Id) -> Option<String> {
+    let types: Vec<Id> = match functions().get(id) {
+        Some(f) => f.ids(field::ARGUMENTS).collect(),
+        None => func::function(base::Oid(id))?.args.iter().map(|a| a.0).collect(),
+    };
+    let types: Vec<String> = types.iter().map(|t| type_name(*t)).collect();
+    Some(format!("{}({})", types::func::quote_ident(function_name(id)?), types.join(",")))
+}
+
+fn type_name(id: Id) -> String {
+    types::io::format_type(base::Oid(id), -1)
+}
+
+/// As `regoper` shows an operator: with its schema when others have its name.
+pub fn regoper(id: Id) -> Option<String> {
+    let operator = func::operator(base::Oid(id))?;
+    Some(match func::operators_named(operator.name).len() {
+        2.. => format!("pg_catalog.{}", operator.name),
+        _ => operator.name.to_owned(),
+    })
+}
+
+/// As `regoperator` shows an operator.
+pub fn regoperator(id: Id) -> Option<String> {
+    let operator = func::operator(base::Oid(id))?;
+    let side = |t: base::Oid| if t.0 == 0 { "NONE".to_owned() } else { type_name(t.0) };
+    Some(format!("{}({},{})", operator.name, side(operator.left), side(operator.right)))
+}
+
+/// A built-in function's arguments as PostgreSQL lists them: modes, names, types and, unless they
+/// are to `identify` the function, defaults.
+pub fn function_arguments(id: Id, identify: bool) -> Option<String> {
+    let fact = functions().get(id)?;
+    let texts = [fact.text(field::IDENTITY), fact.text(field::SIGNATURE)];
+    match texts.iter().skip(usize::from(!identify)).find(|t| !t.is_empty()) {
+        Some(text) => Some((*text).to_owned()),
+        None => {
+            let types: Vec<String> = fact.ids(field::ARGUMENTS).map(type_name).collect();
+            Some(types.join(", "))
+        }
+    }
+}
+
+/// A built-in function's result; aggregates and window functions have one, too.
+pub fn function_result(id: Id) -> Option<String> {
+    let fact = functions().get(id)?;
+    let set = if fact.text(field::FLAGS).as_bytes().get(1) == Some(&b'r') { "SETOF " } else { "" };
+    Some(format!("{set}{}", type_name(fact.id(field::RESULT))))
+}
+
+/// A built-in function as `CREATE FUNCTION` would make it; aggregates have no such form.
+pub fn function_definition(id: Id) -> Option<String> {
+    use std::fmt::Write as _;
+    let f = functions().get(id).filter(|f| f.text(field::KIND) != "a")?;
+    let flags = f.text(field::FLAGS).as_bytes();
+    let mut words = Vec::new();
+    if f.text(field::KIND) == "w" {
+        words.push("WINDOW".to_owned());
+    }
+    for (at, letter, word) in [
+        (2, b'i', "IMMUTABLE"),
+        (2, b's', "STABLE"),
+        (3, b's', "PARALLEL SAFE"),
+        (3, b'r', "PARALLEL RESTRICTED"),
+        (0, b's', "STRICT"),
+        (4, b'l', "LEAKPROOF"),
+    ] {
+        if flags.get(at) == Some(&letter) {
+            words.push(word.to_owned());
+        }
+    }
+    let language = match f.text(field::LANGUAGE) {
+        "13" => "c",
+        "14" => "sql",
+        _ => "internal",
+    };
+    let usual = if language == "sql" { "100" } else { "-" };
+    let cost = f.text(field::COST);
+    if cost != usual {
+        words.push(format!("COST {}", if cost == "-" { "1" } else { cost }));
+    }
+    let rows = f.text(field::ROWS);
+    if !matches!(rows, "-" | "1000") {
+        words.push(format!("ROWS {rows}"));
+    }
+    if let Some(support) = function_name(f.id(field::SUPPORT)) {
+        words.push(format!("SUPPORT {support}"));
+    }
+    let mut out = format!(
+        "CREATE OR REPLACE FUNCTION pg_catalog.{}({})\n RETURNS {}\n LANGUAGE {language}\n",
+        types::func::quote_ident(f.text(field::NAME)),
+        function_arguments(id, false)?,
+        function_result(id)?
+    );
+    if !words.is_empty() {
+        let _ = writeln!(out, " {}", words.join(" "));
+    }
+    let _ = writeln!(out, "AS $function${}$function$", f.text(field::SOURCE));
+    Some(out)
+}
+
+/// What PostgreSQL says of its own objects: class, object, text.
+pub fn descriptions() -> impl Iterator<Item = (Id, Id, &'static str)> {
+    let all = described().iter().map(|((class, id), text)| (*class, *id, *text));
+    all.filter(|(class, id, _)| match *class {
+        1255 => functions().get(*id).is_some_and(is_here),
+        1247 => TypeIo::get(base::Oid(*id)).is_some(),
+        2617 => func::operator(base::Oid(*id)).is_some(),
+        2616 => classes().get(*id).is_some(),
+        _ => true,
+    })
+}
+
+/// The description of a built-in object.
+pub fn description(class: Id, object: Id) -> Option<&'static str> {
+    described().get(&(class, object)).copied()
+}
+
+fn described() -> &'static HashMap<(Id, Id), &'static str> {
+    static TEXTS: OnceLock<HashMap<(Id, Id), &'static str>> = OnceLock::new();
+    TEXTS.get_or_init(|| {
+        let line = |l: &'static str| {
+            let mut fields = l.splitn(3, '\t');
+            let mut id = || fields.next().and_then(|f| f.parse().ok()).unwrap_or_default();
+            let key = (id(), id());
+            (key, fields.next().unwrap_or_default())
+        };
+        super::row::lines(include_str!("facts/descriptions.txt")).map(line).collect()
+    })
+}
+
+/// The operator class that a B-tree over values of this type has by default; 0: none.
+pub fn default_class(ty: Id) -> Id {
+    let of = |ty: Id| {
+        let fits = |c: &Fact| c.id(3) == ty && c.flag(4);
+        classes().iter().find(fits).map(|c| c.id(0))
+    };
+    let t = base::Oid(ty);
+    let generic = match t {
+        oids::VARCHAR => oids::TEXT,
+        oids::CIDR => oids::INET,
+        oids::REGPROC
+        | oids::REGCLASS
+        | oids::REGTYPE
+        | oids::REGPROCEDURE
+        | oids::REGOPER
+        | oids::REGOPERATOR
+        | oids::REGROLE
+        | oids::REGNAMESPACE
+        | oids::REGCOLLATION
+        | oids::REGCONFIG
+        | oids::REGDICTIONARY => oids::OID,
+        _ if TypeIo::array_element(t).is_some() => oids::ANYARRAY,
+        _ if types::range::subtype(t).is_some() => oids::ANYRANGE,
+        _ if types::range::range_of(t).is_some() => oids::ANYMULTIRANGE,
+        _ => t,
+    };
+    of(ty).or_else(|| of(generic.0)).unwrap_or(0)
+}
+
+/// An index of a system table, as PostgreSQL has it. (Here look-ups need none.)
+pub struct SystemIndex {
+    /// PostgreSQL's oid.
+    pub oid: Id,
+    /// Name.
+    pub name: &'static str,
+    /// Its table.
+    pub table: Id,
+    /// Columns from 1.
+    pub columns: Vec<i16>,
+    /// UNIQUE or PRIMARY KEY.
+    pub unique: bool,
+    /// PRIMARY KEY.
+    pub primary: bool,
+    /// The constraint that it stands behind; 0: none.
+    pub constraint: Id,
+}
+
+/// The indexes of system tables that there are here.
+pub fn indexes() -> &'static [SystemIndex] {
+    static INDEXES: OnceLock<Vec<SystemIndex>> = OnceLock::new();
+    INDEXES.get_or_init(|| {
+        let facts = Facts::read(include_str!("facts/indexes.txt"));
+        let one = |f: Fact| SystemIndex {
+            oid: f.id(0),
+            name: f.text(1),
+            table: f.id(2),
+            columns: f.ids(3).map(|n| n as i16).collect(),
+            unique: f.letter(4) != '-',
+            primary: f.letter(4) == 'p',
+            constraint: f.id(5),
+        };
+        let of_table = |i: &SystemIndex| super::by_oid(base::Oid(i.table)).is_some();
+        facts.iter().map(one).filter(of_table).collect()
+    })
+}
+
+/// One of them.
+pub fn index(id: Id) -> Option<&'static SystemIndex> {
+    indexes().iter().find(|i| i.oid == id)
+}
+
+impl SystemIndex {
+    /// Its columns' names.
+    pub fn column_names(&self) -> Vec<&'static str> {
+        let table = super::by_oid(base::Oid(self.table));
+        let column = |n: &i16| table.and_then(|t| t.columns.get(*n as usize - 1));
+        self.columns.iter().map(|n| column(n).map_or("", |c| c.0)).collect()
+    }
+
+    /// `CREATE INDEX …`.
+    pub fn definition(&self) -> String {
+        let table = super::by_oid(base::Oid(self.table)).map_or("", |t| t.name);
+        let columns: Vec<String> =
+            self.column_names().iter().map(|c| types::func::quote_ident(c)).collect();
+        let unique = if self.unique { "UNIQUE " } else { "" };
+        format!(
+            "CREATE {unique}INDEX {} ON pg_catalog.{table} USING btree ({})",
+            self.name,
+            columns.join(", ")
+        )
+    }
+
+    /// The constraint: `PRIMARY KEY (oid)`.
+    pub fn constraint_definition(&self) -> String {
+        let word = if self.primary { "PRIMARY KEY" } else { "UNIQUE" };
+        format!("{word} ({})", self.column_names().join(", "))
+    }
+}
+
+/// A list of ids as an `oidvector`.
+pub(super) fn oid_vector(ids: impl Iterator<Item = Id>) -> Datum {
+    array(oids::OID, 0, ids.map(Datum::Oid).collect())
+}
