@@ -395,7 +395,7 @@ impl State {
         };
         let snapshot = self.snapshot()?;
         self.with_context(&run, snapshot, |cx, _| exec::fire_all(cx))?;
-        self.end_command(&prepared);
+        self.end_command(&prepared, 0);
         Ok(())
     }
 
