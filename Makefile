@@ -4,7 +4,7 @@ PORT ?= 5432
 HTTP_PORT ?= 8432
 DATA ?= ./data
 
-.PHONY: run test clients diff compatibility bench bench-watch bench-sessions storm lab incident locks crash resize tidy docs loom shuttle
+.PHONY: run test clients diff compatibility bench bench-watch bench-sessions bench-tpch storm lab incident locks crash resize tidy docs loom shuttle
 
 run:
 	@scripts/need build
@@ -40,6 +40,12 @@ bench:
 	@scripts/need build clients
 	cargo build --release --quiet -p threadgres
 	cargo xtask bench $(BENCH)
+
+# The 22 queries of TPC-H beside PostgreSQL 15, about five minutes; shorter: make bench-tpch SCALE=0.1
+SCALE ?= 1
+bench-tpch:
+	@scripts/need build clients
+	SCALE=$(SCALE) cargo test --release --quiet -p threadgres --test tpch -- --ignored --nocapture
 
 # What sessions cost, idle and at work: one table, about ten minutes. Shorter: make bench-sessions SESSIONS=--quick
 bench-sessions:

@@ -205,6 +205,11 @@ pub struct Oracle {
 
 impl Oracle {
     pub fn start() -> Oracle {
+        Oracle::start_with("C.UTF-8", &[])
+    }
+
+    /// With this collation and these settings.
+    pub fn start_with(locale: &str, settings: &[&str]) -> Oracle {
         let dir = TempDir::new("oracle");
         let data = dir.path().join("data");
         std::fs::create_dir(&data).expect("the temporary folder is writable");
@@ -213,13 +218,14 @@ impl Oracle {
             run(Command::new("chown").arg("postgres").arg(&data));
         }
         let data = data.to_string_lossy().into_owned();
-        let args = ["-D", &data, "-A", "trust", "-U", "postgres", "-N", "--locale=C.UTF-8"];
-        run(as_postgres("initdb").args(args).stdout(Stdio::null()));
+        let args = ["-D", &data, "-A", "trust", "-U", "postgres", "-N", "-E", "UTF8", "--locale"];
+        run(as_postgres("initdb").args(args).arg(locale).stdout(Stdio::null()));
         let port = free_port();
         let text = port.to_string();
         let child = as_postgres("postgres")
             .args(["-D", &data, "-p", &text, "-h", "127.0.0.1", "-k", "", "-c", "fsync=off"])
             .args(["-c", "timezone=Etc/UTC", "-c", "jit=off"])
+            .args(settings.iter().flat_map(|s| ["-c", s]))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

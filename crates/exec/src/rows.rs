@@ -64,9 +64,19 @@ pub fn beside(mut left: Batch, right: Batch) -> Batch {
 /// Adds the rows of `from` (of the same types) to `to`.
 pub fn append(to: &mut Batch, from: &Batch) {
     for (to, from) in to.columns.iter_mut().zip(&from.columns) {
-        (0..from.len()).for_each(|row| to.push_from(from, row));
+        to.append(from);
     }
     to.rows += from.rows;
+}
+
+/// Rows of NULLs.
+pub fn nulls(types: &[Oid], rows: usize) -> Batch {
+    let column = |ty: &Oid| {
+        let mut column = Column::new(*ty);
+        (0..rows).for_each(|_| column.push(Datum::Null));
+        column
+    };
+    Batch { columns: types.iter().map(column).collect(), rows }
 }
 
 /// About how many bytes a value holds.
@@ -91,7 +101,10 @@ pub fn batch_bytes(batch: &Batch) -> usize {
         Vector::Int4(v) => v.len() * 4,
         Vector::Int8(v) => v.len() * 8,
         Vector::Float8(v) => v.len() * 8,
-        Vector::Text(v) => v.iter().map(|t| 16 + if t.len() > 15 { t.len() } else { 0 }).sum(),
+        Vector::Numeric(v, _) => v.len() * 8,
+        Vector::Text(v) | Vector::Bpchar(v) => {
+            v.iter().map(|t| 16 + if t.len() > 15 { t.len() } else { 0 }).sum()
+        }
         Vector::Datum(v) => v.iter().map(width).sum(),
     };
     batch.columns.iter().map(bytes).sum()

@@ -13,6 +13,9 @@ use crate::ops::{self, Operator};
 use crate::rows::{self, Row};
 use crate::run::Run;
 
+/// Results that are remembered of one subquery; then it begins anew.
+const MEMO_MAX: usize = 16_384;
+
 /// What an execution keeps of a subplan.
 #[derive(Default)]
 pub struct SubqueryState {
@@ -20,6 +23,8 @@ pub struct SubqueryState {
     tree: Option<Box<dyn Operator>>,
     /// The result, when it is computed once.
     value: Option<Datum>,
+    /// Results by the values of the slots.
+    memo: Option<(RowSet, Vec<Datum>)>,
     /// All rows, when they are read several times.
     rows: Option<Arc<Vec<Batch>>>,
     /// Rows of a WITH query as far as they were asked for, and whether that is all.
@@ -45,6 +50,13 @@ pub fn eval(query: &SubqueryExpr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result
     {
         return Ok(value.clone());
     }
+    let known = query.memo.then(|| slot_values(query, run));
+    if let Some(key) = &known
+        && let Some((rows, values)) = &run.state.subqueries[query.plan].memo
+        && let Some(n) = rows.find(key)
+    {
+        return Ok(values[n].clone());
+    }
     let value = with_tree(query.plan, run, |tree, run| match &query.kind {
         SubqueryKind::Scalar => scalar(query.plan, tree, run),
         SubqueryKind::Exists => exists(query.plan, tree, run),
@@ -53,7 +65,20 @@ pub fn eval(query: &SubqueryExpr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result
     if query.once {
         run.state.subqueries[query.plan].value = Some(value.clone());
     }
+    if let Some(key) = known {
+        let memo = &mut run.state.subqueries[query.plan].memo;
+        let (rows, values) = memo.get_or_insert_default();
+        if rows.len() == MEMO_MAX {
+            (*rows, *values) = (RowSet::default(), Vec::new());
+        }
+        rows.insert(&key);
+        values.push(value.clone());
+    }
     Ok(value)
+}
+
+fn slot_values(query: &SubqueryExpr, run: &Run<'_, '_>) -> Vec<Datum> {
+    query.slots.iter().map(|(slot, _)| run.state.slots[usize::from(*slot)].clone()).collect()
 }
 
 /// Runs `f` over the subplan's operators, fresh or begun again; they are kept for the next time.

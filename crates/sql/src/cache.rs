@@ -36,6 +36,8 @@ const SIZE_CHECK_EVERY: u64 = 64;
 const SIZE_FACTOR: u32 = 4;
 /// Texts up to this length are worth keeping though they have no shape.
 const SHORT_TEXT: usize = 64;
+/// A plan that costs more (some ten milliseconds) is made anew each time, for its own literals.
+const EXPENSIVE: f64 = 5_000.0;
 /// Below this many pages a table's size changes no plan.
 const SMALL_PAGES: u32 = 8;
 
@@ -162,6 +164,10 @@ impl PlanCache {
             };
         }
         let (prepared, lifted) = prepare(text, &[], cx, Some(&literals))?;
+        if !lifted.is_empty() && is_expensive(&prepared.statement) {
+            // What the literals say about the rows is worth more than a plan in the cache.
+            return Ok((Arc::new(prepare(text, &[], cx, None)?.0), Vec::new()));
+        }
         let prepared = Arc::new(prepared);
         let Ok(params) = parameters(text, &literals, &lifted, cx) else {
             return Ok((Arc::new(prepare(text, &[], cx, None)?.0), Vec::new()));
@@ -305,6 +311,10 @@ impl Entry {
             large <= SMALL_PAGES || large / SIZE_FACTOR <= small
         })
     }
+}
+
+fn is_expensive(statement: &Statement) -> bool {
+    matches!(statement, Statement::Query(plan) if plan.estimate.total > EXPENSIVE)
 }
 
 /// Statements that come again: queries, and what drivers send around them.

@@ -184,6 +184,8 @@ pub struct SubqueryExpr {
     pub slots: Vec<(u16, Expr)>,
     /// Whether the result may be computed once an execution.
     pub once: bool,
+    /// Whether equal values in the slots give equal results, so that they may be remembered.
+    pub memo: bool,
     /// What is asked.
     pub kind: SubqueryKind,
     /// Type.

@@ -2,11 +2,27 @@
 
 use base::Oid;
 
-use crate::datum::{Datum, Text};
+use crate::datum::{Datum, Numeric, Text};
 use crate::oids;
 
 /// Rows that a batch holds when full. Tiny under `debug_tiny`.
 pub const BATCH_ROWS: usize = 1024;
+
+/// Calls `$body` with `$v` bound to the vector inside, whatever its type.
+macro_rules! each_vector {
+    ($data:expr, $v:ident => $body:expr) => {
+        match $data {
+            Vector::Bool($v) => $body,
+            Vector::Int2($v) => $body,
+            Vector::Int4($v) => $body,
+            Vector::Int8($v) => $body,
+            Vector::Float8($v) => $body,
+            Vector::Text($v) | Vector::Bpchar($v) => $body,
+            Vector::Numeric($v, _) => $body,
+            Vector::Datum($v) => $body,
+        }
+    };
+}
 
 /// Some rows, by column. All columns have `rows` entries.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +37,13 @@ impl Batch {
     /// An empty batch of columns of these types.
     pub fn new(types: &[Oid]) -> Batch {
         Batch { columns: types.iter().map(|ty| Column::new(*ty)).collect(), rows: 0 }
+    }
+
+    /// Makes room for so many more rows.
+    pub fn reserve(&mut self, rows: usize) {
+        for column in &mut self.columns {
+            each_vector!(&mut column.data, v => v.reserve(rows));
+        }
     }
 
     /// The rows with these numbers, in this order.
@@ -58,25 +81,15 @@ pub enum Vector {
     Int8(Vec<i64>),
     /// float8.
     Float8(Vec<f64>),
-    /// text, varchar, name (not bpchar, which compares differently).
+    /// text, varchar, name.
     Text(Vec<Text>),
+    /// bpchar, which compares without trailing blanks.
+    Bpchar(Vec<Text>),
+    /// numeric, while all values fit 64 bits and show equally many digits after the point. The first
+    /// one that doesn't turns the whole vector into datums.
+    Numeric(Vec<i64>, u16),
     /// Anything else.
     Datum(Vec<Datum>),
-}
-
-/// Calls `$body` with `$v` bound to the vector inside, whatever its type.
-macro_rules! each_vector {
-    ($data:expr, $v:ident => $body:expr) => {
-        match $data {
-            Vector::Bool($v) => $body,
-            Vector::Int2($v) => $body,
-            Vector::Int4($v) => $body,
-            Vector::Int8($v) => $body,
-            Vector::Float8($v) => $body,
-            Vector::Text($v) => $body,
-            Vector::Datum($v) => $body,
-        }
-    };
 }
 
 impl Column {
@@ -91,6 +104,8 @@ impl Column {
             }
             oids::FLOAT8 => Vector::Float8(Vec::new()),
             oids::TEXT | oids::VARCHAR | oids::NAME => Vector::Text(Vec::new()),
+            oids::BPCHAR => Vector::Bpchar(Vec::new()),
+            oids::NUMERIC => Vector::Numeric(Vec::new(), 0),
             _ => Vector::Datum(Vec::new()),
         };
         Column { data, nulls: Vec::new() }
@@ -115,9 +130,33 @@ impl Column {
             (Vector::Bool(v), Datum::Bool(x)) => v.push(x),
             (Vector::Int2(v), Datum::Int2(x)) => v.push(x),
             (Vector::Float8(v), Datum::Float8(x)) => v.push(x),
-            (Vector::Text(v), Datum::Text(x) | Datum::Bpchar(x)) => v.push(x),
+            (Vector::Text(v) | Vector::Bpchar(v), Datum::Text(x) | Datum::Bpchar(x)) => v.push(x),
             (Vector::Datum(v), x) => v.push(x),
+            (Vector::Numeric(..), Datum::Numeric(x)) => return self.push_numeric(x),
             (data, x) => panic!("{x:?} pushed to a column of {data:?}"),
+        }
+        self.pushed();
+    }
+
+    /// Adds a number to a column of numerics.
+    #[inline]
+    pub(crate) fn push_numeric(&mut self, number: Numeric) {
+        let rows = self.len();
+        match (&mut self.data, number) {
+            (Vector::Numeric(v, common), Numeric::Small { value, scale })
+                if scale == *common
+                    || v.len() == self.nulls.len() && self.nulls.iter().all(|n| *n) =>
+            {
+                *common = scale;
+                v.push(value);
+            }
+            (_, number) => {
+                self.data =
+                    Vector::Datum((0..rows).map(|row| self.get(row, oids::NUMERIC)).collect());
+                if let Vector::Datum(v) = &mut self.data {
+                    v.push(Datum::Numeric(number));
+                }
+            }
         }
         self.pushed();
     }
@@ -130,7 +169,8 @@ impl Column {
             Vector::Int4(v) => v.push(0),
             Vector::Int8(v) => v.push(0),
             Vector::Float8(v) => v.push(0.0),
-            Vector::Text(v) => v.push(Text::new()),
+            Vector::Text(v) | Vector::Bpchar(v) => v.push(Text::new()),
+            Vector::Numeric(v, _) => v.push(0),
             Vector::Datum(v) => v.push(Datum::Null),
         }
         self.nulls.resize(rows, false);
@@ -170,6 +210,8 @@ impl Column {
             },
             Vector::Float8(v) => Datum::Float8(v[row]),
             Vector::Text(v) => Datum::Text(v[row].clone()),
+            Vector::Bpchar(v) => Datum::Bpchar(v[row].clone()),
+            Vector::Numeric(v, scale) => Datum::Numeric(Numeric::new(v[row], *scale)),
             Vector::Datum(v) => v[row].clone(),
         }
     }
@@ -197,6 +239,8 @@ impl Column {
             Vector::Int8(v) => Vector::Int8(pick(v, rows)),
             Vector::Float8(v) => Vector::Float8(pick(v, rows)),
             Vector::Text(v) => Vector::Text(pick(v, rows)),
+            Vector::Bpchar(v) => Vector::Bpchar(pick(v, rows)),
+            Vector::Numeric(v, scale) => Vector::Numeric(pick(v, rows), *scale),
             Vector::Datum(v) => Vector::Datum(pick(v, rows)),
         };
         let nulls = if self.nulls.is_empty() { Vec::new() } else { pick(&self.nulls, rows) };
@@ -218,11 +262,49 @@ impl Column {
             (Vector::Int4(v), Vector::Int4(o)) => v.push(o[row]),
             (Vector::Int8(v), Vector::Int8(o)) => v.push(o[row]),
             (Vector::Float8(v), Vector::Float8(o)) => v.push(o[row]),
-            (Vector::Text(v), Vector::Text(o)) => v.push(o[row].clone()),
+            (Vector::Text(v), Vector::Text(o)) | (Vector::Bpchar(v), Vector::Bpchar(o)) => {
+                v.push(o[row].clone());
+            }
             (Vector::Datum(v), Vector::Datum(o)) => v.push(o[row].clone()),
+            (Vector::Datum(v), Vector::Numeric(o, scale)) => {
+                v.push(Datum::Numeric(Numeric::new(o[row], *scale)));
+            }
+            (Vector::Numeric(..), Vector::Numeric(o, scale)) => {
+                return self.push_numeric(Numeric::new(o[row], *scale));
+            }
+            (Vector::Numeric(..), Vector::Datum(o)) => return self.push(o[row].clone()),
             _ => panic!("columns of different types"),
         }
         self.pushed();
+    }
+
+    /// Adds all rows of another column of the same type.
+    ///
+    /// # Panics
+    /// When it is of another type.
+    pub fn append(&mut self, other: &Column) {
+        let rows = self.len();
+        match (&mut self.data, &other.data) {
+            (Vector::Bool(v), Vector::Bool(o)) => v.extend_from_slice(o),
+            (Vector::Int2(v), Vector::Int2(o)) => v.extend_from_slice(o),
+            (Vector::Int4(v), Vector::Int4(o)) => v.extend_from_slice(o),
+            (Vector::Int8(v), Vector::Int8(o)) => v.extend_from_slice(o),
+            (Vector::Float8(v), Vector::Float8(o)) => v.extend_from_slice(o),
+            (Vector::Text(v), Vector::Text(o)) | (Vector::Bpchar(v), Vector::Bpchar(o)) => {
+                v.extend_from_slice(o);
+            }
+            (Vector::Numeric(v, s), Vector::Numeric(o, t)) if s == t || rows == 0 => {
+                *s = *t;
+                v.extend_from_slice(o);
+            }
+            (Vector::Datum(v), Vector::Datum(o)) => v.extend_from_slice(o),
+            _ => return (0..other.len()).for_each(|row| self.push_from(other, row)),
+        }
+        if !self.nulls.is_empty() || !other.nulls.is_empty() {
+            self.nulls.resize(rows, false);
+            self.nulls.extend_from_slice(&other.nulls);
+            self.nulls.resize(rows + other.len(), false);
+        }
     }
 
     /// Removes all rows, keeps the memory.

@@ -5,6 +5,9 @@
 //! vector is never looked at by an operation that can fail. Where a column isn't stored as the
 //! kernel expects it answers `None`, and the caller goes row by row.
 
+mod decimal;
+mod pattern;
+
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -13,7 +16,7 @@ use base::{Oid, Result};
 use crate::batch::{Column, Vector};
 use crate::datum::{Datum, Text};
 use crate::func::{self, division_by_zero, out_of_range};
-use crate::order::compare_floats;
+use crate::order::{compare_floats, trim_bpchar};
 
 /// An argument: one value a row, or one for all.
 #[derive(Clone, Copy)]
@@ -36,6 +39,7 @@ pub fn kernel(function: Oid) -> Option<VectorBody> {
             .flat_map(|(name, body)| {
                 func::functions_named(name).iter().map(move |row| (row.oid, body))
             })
+            .chain([(EXTRACT_DATE, extract_date as VectorBody)])
             .collect()
     });
     kernels.get(&function).copied()
@@ -101,6 +105,70 @@ impl Lane for Text {
             _ => None,
         }
     }
+}
+
+/// Texts without the blanks that don't count.
+struct Blank;
+
+impl Lane for Blank {
+    type Item<'a> = &'a [u8];
+    type Stored = Text;
+    fn stored(data: &Vector) -> Option<&[Text]> {
+        match data {
+            Vector::Bpchar(v) => Some(v),
+            _ => None,
+        }
+    }
+    #[inline]
+    fn item(stored: &Text) -> &[u8] {
+        trim_bpchar(stored).as_bytes()
+    }
+    fn value(datum: &Datum) -> Option<&[u8]> {
+        match datum {
+            Datum::Bpchar(s) => Some(trim_bpchar(s).as_bytes()),
+            _ => None,
+        }
+    }
+}
+
+/// Microseconds of a date's midnight, of whatever date, with the infinities at the ends.
+#[inline]
+fn wide_midnight(date: i32) -> i128 {
+    match date {
+        i32::MIN => i128::MIN,
+        i32::MAX => i128::MAX,
+        days => i128::from(days) * 86_400_000_000,
+    }
+}
+
+/// A timestamp with the infinities at the ends.
+#[inline]
+fn wide_instant(micros: i64) -> i128 {
+    match micros {
+        i64::MIN => i128::MIN,
+        i64::MAX => i128::MAX,
+        micros => i128::from(micros),
+    }
+}
+
+/// `extract(year from date)`: a kernel by oid, since functions of that name take other types too.
+const EXTRACT_DATE: Oid = Oid(6199);
+
+fn extract_date(a: Operand<'_>, b: Operand<'_>, _rows: usize) -> Result<Option<Column>> {
+    let (Operand::Value(Datum::Text(field)), Operand::Column(column)) = (a, b) else {
+        return Ok(None);
+    };
+    let Vector::Int4(days) = &column.data else { return Ok(None) };
+    if field != "year" {
+        return Ok(None);
+    }
+    let year = |day: &i32| crate::datetime::civil_of(i64::from(*day)).0;
+    // The infinities and the years before Christ have rules of their own.
+    if days.iter().any(|d| matches!(*d, i32::MIN | i32::MAX) || year(d) < 1) {
+        return Ok(None);
+    }
+    let data = Vector::Numeric(days.iter().map(year).collect(), 0);
+    Ok(Some(Column { data, nulls: column.nulls.clone() }))
 }
 
 /// Which rows of the result are NULL; empty when none is.
@@ -325,6 +393,23 @@ fn named() -> Vec<(&'static str, VectorBody)> {
         |x, y| x.cmp(y)
     );
     comparisons!(all, Text, Text, six!("name"), |x, y| x.cmp(y));
+    comparisons!(all, Blank, Blank, six!("bpchar"), |x, y| x.cmp(y));
+    comparisons!(
+        all,
+        i32,
+        i64,
+        [
+            "date_eq_timestamp",
+            "date_ne_timestamp",
+            "date_lt_timestamp",
+            "date_le_timestamp",
+            "date_gt_timestamp",
+            "date_ge_timestamp"
+        ],
+        |x, y| wide_midnight(x).cmp(&wide_instant(y))
+    );
+    all.extend(decimal::named());
+    all.extend(pattern::named());
     integer_arithmetic!(all, "int2", i16, i16, i16, Int2, "smallint");
     integer_arithmetic!(all, "int4", i32, i32, i32, Int4, "integer");
     integer_arithmetic!(all, "int8", i64, i64, i64, Int8, "bigint");

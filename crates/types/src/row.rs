@@ -507,7 +507,12 @@ pub fn decode_into(
                 Vector::Int4(v) => v.push(i32::from_le_bytes(walk.fixed()?)),
                 Vector::Int8(v) => v.push(i64::from_le_bytes(walk.fixed()?)),
                 Vector::Float8(v) => v.push(f64::from_le_bytes(walk.fixed()?)),
-                Vector::Text(v) => v.push(walk.text()?),
+                Vector::Text(v) | Vector::Bpchar(v) => v.push(walk.text()?),
+                Vector::Numeric(..) => {
+                    let number = Numeric::load(&walk.varying()?).ok_or_else(corrupt)?;
+                    to.push_numeric(number);
+                    continue;
+                }
                 _ => {
                     to.push(walk.value()?);
                     continue;

@@ -1,16 +1,19 @@
 //! One aggregate's state over one group of rows, or over a window's frame.
 
 use base::Result;
-use sql::AggCall;
+use sql::{AggCall, walk};
+use types::batch::Vector;
 use types::func::Accumulator;
-use types::{Datum, oids};
+use types::func::aggregate::NumericSum;
+use types::{Batch, Column, Datum, oids};
 
 use super::grouping::RowSet;
 use super::ordered_set;
 use super::sort::encode;
 use crate::eval;
-use crate::rows::Row;
+use crate::rows::{self, Row};
 use crate::run::Run;
+use crate::vector;
 
 /// One aggregate's state in one group.
 pub enum AggState {
@@ -18,7 +21,14 @@ pub enum AggState {
     Count(i64),
     /// `sum` of int2 and int4: an int8, NULL before the first value.
     Sum(Option<i64>),
-    /// `min` and `max` of integers.
+    /// `sum` and `avg` of numerics.
+    Numeric {
+        /// So far.
+        sum: NumericSum,
+        /// `avg`.
+        mean: bool,
+    },
+    /// `min` and `max` of integers and dates.
     Extreme {
         /// `max`.
         max: bool,
@@ -52,10 +62,13 @@ impl AggState {
         }
         let integer = match call.aggregate.args {
             [oids::INT2 | oids::INT4] => 4,
-            [oids::INT8] => 8,
+            [oids::INT8 | oids::DATE] => 8,
             _ => 0,
         };
         match call.aggregate.name {
+            name @ ("sum" | "avg") if *call.aggregate.args == [oids::NUMERIC] => {
+                AggState::Numeric { sum: NumericSum::default(), mean: name == "avg" }
+            }
             "sum" if integer == 4 => AggState::Sum(None),
             "min" | "max" if integer > 0 => {
                 AggState::Extreme { max: call.aggregate.name == "max", best: None }
@@ -103,9 +116,14 @@ impl AggState {
             (state @ (AggState::Sum(_) | AggState::Extreme { .. }), [arg]) => {
                 match eval::eval(arg, row, run)? {
                     Datum::Int2(v) => state.add_integer(i64::from(v))?,
-                    Datum::Int4(v) => state.add_integer(i64::from(v))?,
+                    Datum::Int4(v) | Datum::Date(v) => state.add_integer(i64::from(v))?,
                     Datum::Int8(v) => state.add_integer(v)?,
                     _ => {}
+                }
+            }
+            (AggState::Numeric { sum, .. }, [arg]) => {
+                if let Datum::Numeric(n) = eval::eval(arg, row, run)? {
+                    sum.add(&n);
                 }
             }
             (AggState::Plain(state), [arg]) => {
@@ -121,7 +139,10 @@ impl AggState {
                 }
                 match state {
                     AggState::Count(n) => *n += 1,
-                    AggState::Sum(_) | AggState::Extreme { .. } | AggState::Ordered(_) => {}
+                    AggState::Sum(_)
+                    | AggState::Numeric { .. }
+                    | AggState::Extreme { .. }
+                    | AggState::Ordered(_) => {}
                     AggState::Plain(state) => state.add(&values)?,
                     AggState::Kept { seen, rows } => {
                         if seen.as_mut().is_some_and(|s| !s.insert(&values).1) {
@@ -148,10 +169,12 @@ impl AggState {
         match self {
             AggState::Count(n) => Ok(Datum::Int8(*n)),
             AggState::Sum(sum) => Ok(sum.map_or(Datum::Null, Datum::Int8)),
+            AggState::Numeric { sum, mean } => sum.finish(*mean),
             AggState::Extreme { best, .. } => Ok(match (*best, call.ty) {
                 (None, _) => Datum::Null,
                 (Some(v), oids::INT2) => Datum::Int2(v as i16),
                 (Some(v), oids::INT4) => Datum::Int4(v as i32),
+                (Some(v), oids::DATE) => Datum::Date(v as i32),
                 (Some(v), _) => Datum::Int8(v),
             }),
             AggState::Plain(state) => state.finish(),
@@ -164,4 +187,156 @@ impl AggState {
             }
         }
     }
+}
+
+/// Whether the calls may be computed one after the other, each over a whole batch: what is volatile
+/// in them must be evaluated row by row.
+pub fn by_column(aggs: &[AggCall]) -> bool {
+    let mut plain = true;
+    for call in aggs {
+        call.for_exprs(&mut |e| plain &= !walk::is_volatile(e));
+    }
+    plain
+}
+
+/// Adds a batch to the states of one call: `states` holds `width` states for each group, of which
+/// the call's is number `place`; `groups` says each row's group.
+///
+/// # Errors
+/// The arguments', the aggregate's.
+pub fn add_batch(
+    states: &mut [AggState],
+    (width, place): (usize, usize),
+    groups: &[u32],
+    call: &AggCall,
+    batch: &Batch,
+    run: &mut Run<'_, '_>,
+) -> Result<()> {
+    if let Some(filter) = &call.filter
+        && let Some(kept) = vector::select(filter, batch, run)?
+    {
+        let groups: Vec<u32> = kept.iter().map(|row| groups[*row as usize]).collect();
+        let (batch, call) = (rows::take(batch, &kept), AggCall { filter: None, ..call.clone() });
+        return add_batch(states, (width, place), &groups, &call, &batch, run);
+    }
+    macro_rules! at {
+        ($row:expr) => {
+            &mut states[groups[$row] as usize * width + place]
+        };
+    }
+    match (AggState::new(call), &call.args[..]) {
+        (AggState::Count(_), []) => {
+            for row in 0..batch.rows {
+                if let AggState::Count(n) = at!(row) {
+                    *n += 1;
+                }
+            }
+        }
+        (AggState::Count(_), [arg]) => {
+            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
+            for row in 0..batch.rows {
+                if let (AggState::Count(n), false) = (at!(row), column.is_null(row)) {
+                    *n += 1;
+                }
+            }
+        }
+        (AggState::Sum(_) | AggState::Extreme { .. }, [arg]) => {
+            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
+            for_integers(&column, &mut |row, value| (at!(row)).add_integer(value))?;
+        }
+        (AggState::Numeric { .. }, [arg]) => {
+            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
+            for row in 0..batch.rows {
+                let AggState::Numeric { sum, .. } = at!(row) else { continue };
+                match &column.data {
+                    _ if column.is_null(row) => {}
+                    Vector::Numeric(v, scale) => sum.add_digits(v[row], *scale),
+                    _ => {
+                        if let Datum::Numeric(n) = column.get(row, oids::NUMERIC) {
+                            sum.add(&n);
+                        }
+                    }
+                }
+            }
+        }
+        (AggState::Plain(_), [arg]) => {
+            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
+            for row in 0..batch.rows {
+                let value = column.get(row, arg.ty());
+                if let (AggState::Plain(state), false) =
+                    (at!(row), call.aggregate.strict && value.is_null())
+                {
+                    state.add(&[value])?;
+                }
+            }
+        }
+        _ => {
+            for row in 0..batch.rows {
+                (at!(row)).add(call, Row::Batch(batch, row), run)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Calls `f` with each integer (or date) of a column that isn't NULL.
+fn for_integers(column: &Column, f: &mut dyn FnMut(usize, i64) -> Result<()>) -> Result<()> {
+    for row in 0..column.len() {
+        if column.is_null(row) {
+            continue;
+        }
+        match &column.data {
+            Vector::Int2(v) => f(row, v[row].into())?,
+            Vector::Int4(v) => f(row, v[row].into())?,
+            Vector::Int8(v) => f(row, v[row])?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Adds a whole batch to one state.
+///
+/// # Errors
+/// The arguments', the aggregate's.
+pub fn add_whole(
+    state: &mut AggState,
+    call: &AggCall,
+    batch: &Batch,
+    run: &mut Run<'_, '_>,
+) -> Result<()> {
+    match (&mut *state, &call.args[..]) {
+        _ if call.filter.is_some() => {}
+        (AggState::Count(n), []) => {
+            *n += batch.rows as i64;
+            return Ok(());
+        }
+        (AggState::Numeric { sum, .. }, [arg]) => {
+            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
+            sum.add_column(&column);
+            return Ok(());
+        }
+        (AggState::Sum(sum), [arg]) => {
+            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
+            if let (Vector::Int4(values), true) = (&column.data, column.nulls.is_empty())
+                && !values.is_empty()
+            {
+                // 2^31 values of 32 bits fit 64.
+                let total: i64 = values.iter().map(|v| i64::from(*v)).sum();
+                let total = sum.unwrap_or(0).checked_add(total);
+                *sum = Some(total.ok_or_else(|| {
+                    base::err!(NUMERIC_VALUE_OUT_OF_RANGE, "bigint out of range")
+                })?);
+                return Ok(());
+            }
+            return for_integers(&column, &mut |_, value| state.add_integer(value));
+        }
+        (AggState::Extreme { .. }, [arg]) => {
+            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
+            return for_integers(&column, &mut |_, value| state.add_integer(value));
+        }
+        _ => {}
+    }
+    let groups = vec![0; batch.rows];
+    add_batch(std::slice::from_mut(state), (1, 0), &groups, call, batch, run)
 }

@@ -1,29 +1,40 @@
 //! Groups and aggregates: output is group values, then aggregates.
 //!
+//! A batch is worked on column by column: the hashes of its keys, each row's group, then one aggregate
+//! after the other. Sorted input, grouping sets and volatile arguments go row by row.
+//!
 //! Groups that outgrow their memory stay, but get no company: rows of further groups are put aside in
 //! files by the hash of their key ([`super::partition`]), and each file is grouped by itself later.
+
+use std::borrow::Cow;
 
 use base::Result;
 use sched::memory::Use;
 use sql::plan::{Node, Sets};
-use sql::{AggCall, Plan};
-use types::batch::{BATCH_ROWS, Vector};
-use types::{Batch, Datum};
+use sql::{AggCall, Expr, Plan};
+use types::batch::BATCH_ROWS;
+use types::{Batch, Column, Datum};
 
-use super::accumulate::AggState;
-use super::grouping::{RowSet, hash, same};
+use super::accumulate::{self, AggState};
+use super::grouping::{Groups, RowSet, hash_columns, same};
 use super::partition::{self, Partitions, Reader};
 use super::spill::Run as File;
 use super::{Operator, wrong_node};
 use crate::eval;
 use crate::rows::{self, Row};
 use crate::run::Run;
+use crate::vector;
+
+/// In place of a group's number: the row was put aside.
+const NOWHERE: u32 = u32::MAX;
 
 /// See the module's documentation.
 pub struct Aggregate {
     input: Box<dyn Operator>,
-    /// Groups in the order of their coming.
+    /// Groups in the order of their coming, of grouping sets.
     groups: RowSet,
+    /// The same without grouping sets; None before the first row.
+    keyed: Option<Groups>,
     /// States, one for each aggregate of each group.
     states: Vec<AggState>,
     /// Sorted input: the group in the making.
@@ -40,67 +51,6 @@ pub struct Aggregate {
     reader: Option<Reader>,
 }
 
-/// `count(*)`, and `count`, over whole batches without looking at rows.
-fn add_whole(
-    states: &mut [AggState],
-    aggs: &[AggCall],
-    batch: &Batch,
-    run: &mut Run<'_, '_>,
-) -> Result<()> {
-    for (state, call) in states.iter_mut().zip(aggs) {
-        if let AggState::Count(n) = state
-            && call.filter.is_none()
-        {
-            match &call.args[..] {
-                [] => {
-                    *n += batch.rows as i64;
-                    continue;
-                }
-                [sql::Expr::Column(c, _)] => {
-                    let column = &batch.columns[usize::from(*c)];
-                    let nulls = column.nulls.iter().filter(|null| **null).count();
-                    *n += (batch.rows - nulls) as i64;
-                    continue;
-                }
-                _ => {}
-            }
-        }
-        if add_integers(state, call, batch)? {
-            continue;
-        }
-        for row in 0..batch.rows {
-            state.add(call, Row::Batch(batch, row), run)?;
-        }
-    }
-    Ok(())
-}
-
-/// A whole column of integers at once; false when that isn't the case at hand.
-fn add_integers(state: &mut AggState, call: &AggCall, batch: &Batch) -> Result<bool> {
-    if !matches!(state, AggState::Sum(_) | AggState::Extreme { .. }) || call.filter.is_some() {
-        return Ok(false);
-    }
-    let [sql::Expr::Column(c, _)] = &call.args[..] else {
-        return Ok(false);
-    };
-    let column = &batch.columns[usize::from(*c)];
-    fn each<T: Copy + Into<i64>>(state: &mut AggState, values: &[T], nulls: &[bool]) -> Result<()> {
-        for (n, value) in values.iter().enumerate() {
-            if nulls.is_empty() || !nulls[n] {
-                state.add_integer((*value).into())?;
-            }
-        }
-        Ok(())
-    }
-    match &column.data {
-        Vector::Int2(v) => each(state, v, &column.nulls)?,
-        Vector::Int4(v) => each(state, v, &column.nulls)?,
-        Vector::Int8(v) => each(state, v, &column.nulls)?,
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
 fn start(aggs: &[AggCall]) -> impl Iterator<Item = AggState> + '_ {
     aggs.iter().map(AggState::new)
 }
@@ -111,6 +61,7 @@ impl Aggregate {
         Aggregate {
             input,
             groups: RowSet::default(),
+            keyed: None,
             states: vec![],
             current: None,
             loaded: false,
@@ -140,8 +91,7 @@ impl Aggregate {
             self.states.extend(start(aggs));
         }
         let mut key = Vec::with_capacity(groups.len());
-        let limit = partition::limit(run);
-        let types = super::types(input, run.prepared);
+        let by_column = accumulate::by_column(aggs);
         loop {
             sched::check_interrupts()?;
             let batch = match &mut self.reader {
@@ -150,29 +100,19 @@ impl Aggregate {
             };
             let Some(batch) = batch else { break };
             if *plain {
-                add_whole(&mut self.states, aggs, &batch, run)?;
+                self.add_whole(aggs, by_column, &batch, run)?;
                 continue;
             }
+            let Some(sets) = sets else {
+                self.add_groups(plan, by_column, batch, run)?;
+                continue;
+            };
             for row in 0..batch.rows {
-                let at = row;
                 let row = Row::Batch(&batch, row);
                 key.clear();
                 for group in groups {
                     key.push(eval::eval(group, row, run)?);
                 }
-                let Some(sets) = sets else {
-                    if self.held > limit && self.groups.find(&key).is_none() {
-                        let aside = match &mut self.aside {
-                            Some(aside) => aside,
-                            None => self.aside.insert(Partitions::new(&types, self.level, run)?),
-                        };
-                        aside.add(hash(&key), &rows::get(&batch, at, &types))?;
-                        continue;
-                    }
-                    let number = self.group(&key, aggs);
-                    self.add_row(number, aggs, row, run)?;
-                    continue;
-                };
                 for (n, set) in sets.sets.iter().enumerate() {
                     let number = self.group(&set_key(n, set, &key), aggs);
                     self.add_row(number, aggs, row, run)?;
@@ -193,10 +133,113 @@ impl Aggregate {
     fn next_file(&mut self, input: &Plan, run: &mut Run<'_, '_>) -> Result<bool> {
         let Some((file, level)) = self.files.pop() else { return Ok(false) };
         self.groups = RowSet::default();
+        self.keyed = None;
         self.states.clear();
         (self.held, self.level, self.next, self.loaded) = (0, level, 0, false);
         self.reader = Some(Reader::new(file, &super::types(input, run.prepared))?);
         Ok(true)
+    }
+
+    /// Adds a batch to the only group.
+    fn add_whole(
+        &mut self,
+        aggs: &[AggCall],
+        by_column: bool,
+        batch: &Batch,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        if by_column {
+            let pairs = self.states.iter_mut().zip(aggs);
+            for (state, call) in pairs {
+                accumulate::add_whole(state, call, batch, run)?;
+            }
+            return Ok(());
+        }
+        (0..batch.rows).try_for_each(|row| self.add_row(0, aggs, Row::Batch(batch, row), run))
+    }
+
+    /// Adds a batch to the groups of its rows; puts rows aside whose groups find no room.
+    fn add_groups(
+        &mut self,
+        plan: &Plan,
+        by_column: bool,
+        mut batch: Batch,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let Node::Aggregate { aggs, .. } = &plan.node else {
+            return Err(wrong_node());
+        };
+        let mut numbers = self.numbers(plan, &batch, run)?;
+        if numbers.contains(&NOWHERE) {
+            let kept = |row: &u32| numbers[*row as usize] != NOWHERE;
+            let kept: Vec<u32> = (0..batch.rows as u32).filter(kept).collect();
+            batch = rows::take(&batch, &kept);
+            numbers.retain(|n| *n != NOWHERE);
+        }
+        if !by_column {
+            for (row, number) in numbers.into_iter().enumerate() {
+                self.add_row(number as usize, aggs, Row::Batch(&batch, row), run)?;
+            }
+            return Ok(());
+        }
+        for (n, call) in aggs.iter().enumerate() {
+            let width = (aggs.len(), n);
+            accumulate::add_batch(&mut self.states, width, &numbers, call, &batch, run)?;
+        }
+        Ok(())
+    }
+
+    /// The number of each row's group, or [`NOWHERE`] when the row was put aside.
+    fn numbers(&mut self, plan: &Plan, batch: &Batch, run: &mut Run<'_, '_>) -> Result<Vec<u32>> {
+        let Node::Aggregate { input, groups, aggs, .. } = &plan.node else {
+            return Err(wrong_node());
+        };
+        let key = vector::columns(groups, batch, run)?;
+        let hashes = hash_columns(&key, batch.rows);
+        let keyed = self.keyed.get_or_insert_with(|| Groups::new(groups.iter().map(|g| g.ty())));
+        let limit = partition::limit(run);
+        let mut numbers = Vec::with_capacity(batch.rows);
+        for (row, hash) in hashes.into_iter().enumerate() {
+            if let Some(number) = keyed.find(hash, &key, row) {
+                numbers.push(number);
+                continue;
+            }
+            if self.held > limit {
+                let types = super::types(input, run.prepared);
+                let aside = match &mut self.aside {
+                    Some(aside) => aside,
+                    None => self.aside.insert(Partitions::new(&types, self.level, run)?),
+                };
+                aside.add(hash, &rows::get(batch, row, &types))?;
+                numbers.push(NOWHERE);
+                continue;
+            }
+            numbers.push(keyed.add(hash, &key, row));
+            self.states.extend(start(aggs));
+            let width = |(column, group): (&Cow<'_, Column>, &Expr)| {
+                rows::width(&column.get(row, group.ty()))
+            };
+            self.held += key.iter().zip(groups).map(width).sum::<usize>() + 48 + aggs.len() * 64;
+        }
+        Ok(numbers)
+    }
+
+    /// Groups that have not been returned yet.
+    fn next_keyed(&mut self, aggs: &[AggCall], out: &mut Batch) -> Result<()> {
+        let Some(keyed) = &self.keyed else { return Ok(()) };
+        let end = keyed.len().min(self.next + BATCH_ROWS);
+        let chosen: Vec<u32> = (self.next as u32..end as u32).collect();
+        for (to, from) in out.columns.iter_mut().zip(&keyed.columns) {
+            *to = from.take(&chosen);
+        }
+        let values = &mut out.columns[keyed.columns.len()..];
+        for number in self.next..end {
+            for (n, call) in aggs.iter().enumerate() {
+                values[n].push(self.states[number * aggs.len() + n].finish(call)?);
+            }
+        }
+        (self.next, out.rows) = (end, chosen.len());
+        Ok(())
     }
 
     /// The number of the group with this key.
@@ -308,11 +351,16 @@ impl Operator for Aggregate {
             if !self.loaded {
                 self.load(plan, run)?;
             }
-            if self.next < self.groups.len() || !self.next_file(input, run)? {
+            let known = self.groups.len() + self.keyed.as_ref().map_or(0, Groups::len);
+            if self.next < known || !self.next_file(input, run)? {
                 break;
             }
         }
         let mut out = rows::empty(&super::types(plan, run.prepared));
+        if sets.is_none() && !*plain {
+            self.next_keyed(aggs, &mut out)?;
+            return Ok((out.rows > 0).then_some(out));
+        }
         let end = self.groups.len().min(self.next + BATCH_ROWS);
         for number in self.next..end {
             let mut values = self.groups.row(number).to_vec();
@@ -334,6 +382,7 @@ impl Operator for Aggregate {
             return Err(wrong_node());
         };
         self.groups = RowSet::default();
+        self.keyed = None;
         self.states.clear();
         self.current = None;
         self.loaded = false;

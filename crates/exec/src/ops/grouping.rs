@@ -1,9 +1,14 @@
-//! Hashing and comparing rows of values: groups, join keys, duplicates. NULL equals NULL here.
+//! Hashing and comparing rows of values: groups, join keys, duplicates. NULL equals NULL here. Rows
+//! come as datums, or by column: the same value has the same hash in every form of column.
 
 use std::hash::{BuildHasher, Hasher};
 
+use std::borrow::Cow;
+
+use base::Oid;
 use hashbrown::HashTable;
-use types::Datum;
+use types::batch::Vector;
+use types::{Column, Datum, Numeric, oids};
 
 use crate::table::same_value;
 
@@ -117,9 +122,134 @@ impl RowSet {
     }
 }
 
+/// Adds a column's values to the rows' hashes.
+fn hash_column(column: &Column, states: &mut [Fx]) {
+    let mut each = |write: &dyn Fn(usize, &mut Fx)| {
+        for (row, state) in states.iter_mut().enumerate() {
+            if column.is_null(row) { state.write_u8(0) } else { write(row, state) }
+        }
+    };
+    match &column.data {
+        Vector::Bool(v) => each(&|row, state| state.write_u8(u8::from(v[row]))),
+        Vector::Int2(v) => each(&|row, state| state.write_i64(v[row].into())),
+        Vector::Int4(v) => {
+            for (row, state) in states.iter_mut().enumerate() {
+                if column.is_null(row) { state.write_u8(0) } else { state.write_i64(v[row].into()) }
+            }
+        }
+        Vector::Int8(v) => {
+            for (row, state) in states.iter_mut().enumerate() {
+                if column.is_null(row) { state.write_u8(0) } else { state.write_i64(v[row]) }
+            }
+        }
+        Vector::Float8(v) => {
+            each(&|row, state| types::io::hash(&Datum::Float8(v[row]), state));
+        }
+        Vector::Text(v) => each(&|row, state| state.write(v[row].as_bytes())),
+        Vector::Bpchar(v) => {
+            each(&|row, state| state.write(v[row].trim_end_matches(' ').as_bytes()));
+        }
+        Vector::Numeric(v, scale) => {
+            each(&|row, state| Numeric::new(v[row], *scale).hash_value(state));
+        }
+        Vector::Datum(v) => each(&|row, state| types::io::hash(&v[row], state)),
+    }
+}
+
+/// The hashes of rows whose values stand in these columns.
+pub fn hash_columns(key: &[Cow<'_, Column>], rows: usize) -> Vec<u64> {
+    let mut states = vec![Fx(0); rows];
+    key.iter().for_each(|column| hash_column(column, &mut states));
+    states.into_iter().map(|state| state.finish()).collect()
+}
+
+/// Whether two values of one type are the same; NULL equals NULL.
+#[inline]
+pub fn same_at(a: &Column, i: usize, b: &Column, j: usize) -> bool {
+    match (a.is_null(i), b.is_null(j)) {
+        (false, false) => {}
+        (x, y) => return x && y,
+    }
+    match (&a.data, &b.data) {
+        (Vector::Int4(x), Vector::Int4(y)) => x[i] == y[j],
+        (Vector::Int8(x), Vector::Int8(y)) => x[i] == y[j],
+        (Vector::Int2(x), Vector::Int2(y)) => x[i] == y[j],
+        (Vector::Bool(x), Vector::Bool(y)) => x[i] == y[j],
+        (Vector::Text(x), Vector::Text(y)) => x[i] == y[j],
+        (Vector::Bpchar(x), Vector::Bpchar(y)) => {
+            x[i].trim_end_matches(' ') == y[j].trim_end_matches(' ')
+        }
+        (Vector::Numeric(x, s), Vector::Numeric(y, t)) if s == t => x[i] == y[j],
+        (Vector::Float8(x), Vector::Float8(y)) => {
+            types::io::compare(&Datum::Float8(x[i]), &Datum::Float8(y[j])).is_eq()
+        }
+        // Numerics of several scales, and what has no vector of its own.
+        _ => types::io::compare(&a.get(i, oids::NUMERIC), &b.get(j, oids::NUMERIC)).is_eq(),
+    }
+}
+
+/// Distinct rows by column, numbered in the order of their coming.
+pub struct Groups {
+    /// Their values.
+    pub columns: Vec<Column>,
+    table: HashTable<(u64, u32)>,
+}
+
+impl Groups {
+    /// None yet, of values of these types.
+    pub fn new(types: impl Iterator<Item = Oid>) -> Groups {
+        Groups { columns: types.map(Column::new).collect(), table: HashTable::new() }
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// The number of a row that is there.
+    pub fn find(&self, hash: u64, key: &[Cow<'_, Column>], row: usize) -> Option<u32> {
+        let same = |n: u32| {
+            self.columns.iter().zip(key).all(|(own, key)| same_at(own, n as usize, key, row))
+        };
+        self.table.find(hash, |(h, n)| *h == hash && same(*n)).map(|(_, n)| *n)
+    }
+
+    /// Adds a row that isn't there; its number.
+    pub fn add(&mut self, hash: u64, key: &[Cow<'_, Column>], row: usize) -> u32 {
+        let number = self.table.len() as u32;
+        for (own, key) in self.columns.iter_mut().zip(key) {
+            own.push_from(key, row);
+        }
+        self.table.insert_unique(hash, (hash, number), |(h, _)| *h);
+        number
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_of_one_type_hash_alike_in_every_form() {
+        let number = |text: &str| Datum::Numeric(Numeric::parse(text).unwrap());
+        let (mut small, mut mixed) = (Column::new(oids::NUMERIC), Column::new(oids::NUMERIC));
+        for text in ["1.50", "100.00"] {
+            small.push(number(text));
+        }
+        for text in ["1.5", "100", "7.000"] {
+            mixed.push(number(text));
+        }
+        assert!(matches!(small.data, Vector::Numeric(..)));
+        assert!(matches!(mixed.data, Vector::Datum(_)));
+        let (a, b) = ([Cow::Borrowed(&small)], [Cow::Borrowed(&mixed)]);
+        let (x, y) = (hash_columns(&a, 2), hash_columns(&b, 3));
+        assert_eq!(x, y[..2]);
+        assert!(same_at(&small, 0, &mixed, 0) && !same_at(&small, 0, &mixed, 1));
+        let mut groups = Groups::new([oids::NUMERIC].into_iter());
+        assert_eq!(groups.add(x[0], &a, 0), 0);
+        assert_eq!(groups.find(y[0], &b, 0), Some(0));
+        assert_eq!(groups.find(y[2], &b, 2), None);
+    }
 
     #[test]
     fn a_row_set_numbers_rows_and_nulls_are_equal() {

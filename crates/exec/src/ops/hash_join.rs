@@ -1,24 +1,26 @@
 //! Hash join: builds a table of the right side, probes it with the left side.
 //!
-//! The right side's rows stand in one batch; rows with equal hashes are chained by number. A NULL in
-//! a key matches nothing.
+//! The right side's rows stand in one batch; when it is complete, rows whose hashes end alike are
+//! chained by number, in the order of their coming. A NULL in a key matches nothing. Hashes and
+//! comparisons of keys go by column.
 //!
 //! A right side larger than its memory is put aside in files by the hash of its key, then the left
 //! side likewise ([`super::partition`]); each pair of files is joined by itself.
 
+use std::borrow::Cow;
+
 use base::{Oid, Result};
-use hashbrown::HashTable;
 use sched::memory::Use;
 use sql::plan::{JoinKind, Node};
 use sql::{Expr, Plan};
-use types::{Batch, Column, Datum};
+use types::batch::Vector;
+use types::{Batch, Column};
 
-use super::grouping::{hash, same};
+use super::grouping::{hash_columns, same_at};
 use super::partition::{self, Partitions, Reader};
 use super::spill::Run as File;
 use super::{Operator, wrong_node};
-use crate::eval;
-use crate::rows::{self, Row};
+use crate::rows;
 use crate::run::Run;
 use crate::vector;
 
@@ -27,11 +29,15 @@ const END: u32 = u32::MAX;
 /// The right side.
 struct Built {
     rows: Batch,
-    /// Key values, `keys` for each row.
-    keys: Vec<Datum>,
-    /// (hash, first row with it).
-    table: HashTable<(u64, u32)>,
-    /// The next row with the same hash.
+    /// Keys that are no plain columns of the rows, at their places.
+    computed: Vec<Option<Column>>,
+    /// Each row's hash; of no account for one with a NULL in its key.
+    hashes: Vec<u64>,
+    /// Rows with a NULL in their key, if there are any.
+    nulls: Vec<bool>,
+    /// The first row of each chain; a power of two of them.
+    heads: Vec<u32>,
+    /// The next row of the same chain.
     chain: Vec<u32>,
     matched: Vec<bool>,
     /// Bytes, about.
@@ -60,11 +66,17 @@ struct Pairs {
 }
 
 impl Built {
-    fn new(types: &[Oid]) -> Built {
+    fn new(types: &[Oid], keys: &[(Expr, Expr)]) -> Built {
+        let computed = |(_, right): &(Expr, Expr)| match right {
+            Expr::Column(..) => None,
+            other => Some(Column::new(other.ty())),
+        };
         Built {
             rows: rows::empty(types),
-            keys: Vec::new(),
-            table: HashTable::new(),
+            computed: keys.iter().map(computed).collect(),
+            hashes: Vec::new(),
+            nulls: Vec::new(),
+            heads: Vec::new(),
             chain: Vec::new(),
             matched: Vec::new(),
             held: 0,
@@ -73,36 +85,81 @@ impl Built {
 
     /// Adds rows of the right side.
     fn add(&mut self, batch: &Batch, keys: &[(Expr, Expr)], run: &mut Run<'_, '_>) -> Result<()> {
-        for row in 0..batch.rows {
-            let number = self.chain.len() as u32;
-            let begin = self.keys.len();
-            for (_, right) in keys {
-                self.keys.push(eval::eval(right, Row::Batch(batch, row), run)?);
-            }
-            self.chain.push(END);
-            let key = &self.keys[begin..];
-            self.held += key.iter().map(rows::width).sum::<usize>() + 32;
-            if key.iter().any(Datum::is_null) {
-                continue;
-            }
-            let hash = hash(key);
-            match self.table.find_mut(hash, |(h, _)| *h == hash) {
-                Some((_, first)) => {
-                    self.chain[number as usize] = std::mem::replace(first, number);
-                }
-                None => {
-                    self.table.insert_unique(hash, (hash, number), |(h, _)| *h);
-                }
+        let values = key_columns(keys, Side::Right, batch, run)?;
+        self.hashes.extend(hash_columns(&values, batch.rows));
+        if let Some(nulls) = null_rows(&values, batch.rows) {
+            self.nulls.resize(self.rows.rows, false);
+            self.nulls.extend(nulls);
+        } else if !self.nulls.is_empty() {
+            self.nulls.resize(self.rows.rows + batch.rows, false);
+        }
+        for (to, value) in self.computed.iter_mut().zip(&values) {
+            if let Some(to) = to {
+                to.append(value);
+                self.held += batch.rows * 16;
             }
         }
-        self.held += rows::batch_bytes(batch);
+        self.held += rows::batch_bytes(batch) + batch.rows * 20;
         rows::append(&mut self.rows, batch);
         Ok(())
     }
 
+    /// Makes the chains.
     fn finish(&mut self) {
-        self.matched = vec![false; self.rows.rows];
+        let rows = self.rows.rows;
+        self.matched = vec![false; rows];
+        self.heads = vec![END; (rows * 2).next_power_of_two()];
+        self.chain = vec![END; rows];
+        // From the last to the first, so that chains run in the order of coming.
+        for row in (0..rows).rev() {
+            if self.nulls.get(row) != Some(&true) {
+                let head = &mut self.heads[place(self.hashes[row], rows)];
+                self.chain[row] = std::mem::replace(head, row as u32);
+            }
+        }
     }
+
+    /// The values of a key.
+    fn key<'b>(&'b self, n: usize, keys: &[(Expr, Expr)]) -> Option<&'b Column> {
+        match &keys[n].1 {
+            Expr::Column(at, _) => self.rows.columns.get(usize::from(*at)),
+            _ => self.computed[n].as_ref(),
+        }
+    }
+}
+
+/// The chain of a hash among those of so many rows.
+fn place(hash: u64, rows: usize) -> usize {
+    hash as usize & ((rows * 2).next_power_of_two() - 1)
+}
+
+/// The keys' values of a batch of one side.
+fn key_columns<'b>(
+    keys: &[(Expr, Expr)],
+    side: Side,
+    batch: &'b Batch,
+    run: &mut Run<'_, '_>,
+) -> Result<Vec<Cow<'b, Column>>> {
+    let value = |(left, right): &(Expr, Expr)| {
+        let expr = match side {
+            Side::Left => left,
+            Side::Right => right,
+        };
+        Ok(vector::values(expr, batch, run)?.filled(expr.ty(), batch.rows))
+    };
+    keys.iter().map(value).collect()
+}
+
+/// The rows with a NULL in their key; None when there is none.
+fn null_rows(key: &[Cow<'_, Column>], rows: usize) -> Option<Vec<bool>> {
+    if key.iter().all(|c| c.nulls.is_empty() && !matches!(c.data, Vector::Datum(_))) {
+        return None;
+    }
+    let null = |c: &Cow<'_, Column>, row: usize| match &c.data {
+        Vector::Datum(v) => c.is_null(row) || v[row].is_null(),
+        _ => c.is_null(row),
+    };
+    Some((0..rows).map(|row| key.iter().any(|c| null(c, row))).collect())
 }
 
 /// Which side of the keys.
@@ -121,17 +178,9 @@ fn put_aside(
     side: Side,
     run: &mut Run<'_, '_>,
 ) -> Result<()> {
-    let mut key = Vec::with_capacity(keys.len());
-    for row in 0..batch.rows {
-        key.clear();
-        for (left, right) in keys {
-            let expr = match side {
-                Side::Left => left,
-                Side::Right => right,
-            };
-            key.push(eval::eval(expr, Row::Batch(batch, row), run)?);
-        }
-        to.add(hash(&key), &rows::get(batch, row, types))?;
+    let values = key_columns(keys, side, batch, run)?;
+    for (row, hash) in hash_columns(&values, batch.rows).into_iter().enumerate() {
+        to.add(hash, &rows::get(batch, row, types))?;
     }
     Ok(())
 }
@@ -158,7 +207,7 @@ impl HashJoin {
         let _memory = sched::memory::for_use(Use::Hash);
         let types = super::types(right, run.prepared);
         let limit = partition::limit(run);
-        let mut built = Built::new(&types);
+        let mut built = Built::new(&types, keys);
         let mut aside: Option<Partitions> = None;
         while let Some(batch) = self.right.next(right, run)? {
             sched::check_interrupts()?;
@@ -168,7 +217,7 @@ impl HashJoin {
             }
             if aside.is_none() && built.held > limit {
                 let mut files = Partitions::new(&types, 0, run)?;
-                let held = std::mem::replace(&mut built, Built::new(&types));
+                let held = std::mem::replace(&mut built, Built::new(&types, keys));
                 put_aside(&mut files, &held.rows, &types, keys, Side::Right, run)?;
                 aside = Some(files);
             }
@@ -196,7 +245,7 @@ impl HashJoin {
         };
         let Some((left_file, right_file)) = self.files.pop() else { return Ok(false) };
         let types = super::types(right, run.prepared);
-        let mut built = Built::new(&types);
+        let mut built = Built::new(&types, keys);
         let mut reader = Reader::new(right_file, &types)?;
         while let Some(batch) = reader.next()? {
             sched::check_interrupts()?;
@@ -210,48 +259,48 @@ impl HashJoin {
     }
 }
 
-/// All pairs with equal keys.
+/// All pairs with equal keys; with `first` only each left row's first one.
 fn probe(
     built: &Built,
     batch: &Batch,
     keys: &[(Expr, Expr)],
+    first: bool,
     run: &mut Run<'_, '_>,
 ) -> Result<Pairs> {
     let mut pairs = Pairs::default();
-    let mut key = Vec::with_capacity(keys.len());
-    for row in 0..batch.rows {
-        key.clear();
-        for (left, _) in keys {
-            key.push(eval::eval(left, Row::Batch(batch, row), run)?);
-        }
-        if key.iter().any(Datum::is_null) {
+    let rows = built.rows.rows;
+    if rows == 0 {
+        return Ok(pairs);
+    }
+    let values = key_columns(keys, Side::Left, batch, run)?;
+    let nulls = null_rows(&values, batch.rows).unwrap_or_default();
+    let right: Vec<&Column> = (0..keys.len()).filter_map(|n| built.key(n, keys)).collect();
+    for (row, hash) in hash_columns(&values, batch.rows).into_iter().enumerate() {
+        if nulls.get(row) == Some(&true) {
             continue;
         }
-        let hash = hash(&key);
-        let mut at = built.table.find(hash, |(h, _)| *h == hash).map_or(END, |(_, n)| *n);
-        let before = pairs.right.len();
+        let mut at = built.heads[place(hash, rows)];
         while at != END {
-            let place = at as usize * keys.len();
-            if same(&built.keys[place..place + keys.len()], &key) {
+            let other = at as usize;
+            let same = built.hashes[other] == hash
+                && right.iter().zip(&values).all(|(r, l)| same_at(r, other, l, row));
+            if same {
                 pairs.left.push(row as u32);
                 pairs.right.push(at);
+                if first {
+                    break;
+                }
             }
-            at = built.chain[at as usize];
+            at = built.chain[other];
         }
-        // Chains run from the last row to the first.
-        pairs.right[before..].reverse();
     }
     Ok(pairs)
 }
 
-/// Columns of NULLs.
-fn nulls(types: &[Oid], rows: usize) -> Batch {
-    let column = |ty: &Oid| {
-        let mut column = Column::new(*ty);
-        (0..rows).for_each(|_| column.push(Datum::Null));
-        column
-    };
-    Batch { columns: types.iter().map(column).collect(), rows }
+/// The numbers below `count` that are not in an ascending list.
+fn others(list: &[u32], count: usize) -> Vec<u32> {
+    let mut list = list.iter().copied().peekable();
+    (0..count as u32).filter(|n| list.next_if_eq(n).is_none()).collect()
 }
 
 /// The output for one left batch, by kind of join.
@@ -264,8 +313,15 @@ fn join_batch(
     let Node::HashJoin { right, kind, keys, condition, .. } = &plan.node else {
         return Err(wrong_node());
     };
-    let mut pairs = probe(built, batch, keys, run)?;
     let plain = matches!(kind, JoinKind::Inner);
+    if matches!(kind, JoinKind::Semi | JoinKind::Anti) && condition.is_none() {
+        let found = probe(built, batch, keys, true, run)?.left;
+        return Ok(match kind {
+            JoinKind::Semi => rows::take(batch, &found),
+            _ => rows::take(batch, &others(&found, batch.rows)),
+        });
+    }
+    let mut pairs = probe(built, batch, keys, false, run)?;
     let mut joined =
         rows::beside(rows::take(batch, &pairs.left), rows::take(&built.rows, &pairs.right));
     if let Some(condition) = condition
@@ -291,8 +347,10 @@ fn join_batch(
             let lonely = with(false);
             if !lonely.is_empty() {
                 let right_types = super::types(right, run.prepared);
-                let padded =
-                    rows::beside(rows::take(batch, &lonely), nulls(&right_types, lonely.len()));
+                let padded = rows::beside(
+                    rows::take(batch, &lonely),
+                    rows::nulls(&right_types, lonely.len()),
+                );
                 rows::append(&mut joined, &padded);
             }
         }
@@ -334,7 +392,7 @@ impl Operator for HashJoin {
                     (0..built.rows.rows as u32).filter(|n| !built.matched[*n as usize]).collect();
                 let left_types = super::types(left, run.prepared);
                 let padded = rows::beside(
-                    nulls(&left_types, lonely.len()),
+                    rows::nulls(&left_types, lonely.len()),
                     rows::take(&built.rows, &lonely),
                 );
                 if padded.rows > 0 {

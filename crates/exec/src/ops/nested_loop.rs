@@ -1,5 +1,6 @@
 //! Nested loop: for each left row runs the right side again, with values of the left row in slots.
-//! A right side that uses no slots is kept in memory after the first run.
+//! A right side that uses no slots is kept in memory after the first run; what the runs of one that
+//! does give is gathered for many left rows, and joined with them at once.
 
 use base::{Oid, Result};
 use sql::Plan;
@@ -56,34 +57,94 @@ impl NestedLoop {
         }
     }
 
-    /// The right side's batches for one left row.
-    fn right_side(
-        &mut self,
-        plan: &Plan,
-        left: Row<'_>,
-        run: &mut Run<'_, '_>,
-    ) -> Result<Option<Vec<Batch>>> {
-        let Node::NestedLoop { right, slots, .. } = &plan.node else {
-            return Err(wrong_node());
-        };
-        if slots.is_empty() {
-            if self.kept.is_none() {
-                let all = super::collect(self.right.as_mut(), right, run)?;
-                self.matched = all.iter().map(|b| vec![false; b.rows]).collect();
-                self.kept = Some(all);
-            }
-            return Ok(None);
+    /// Keeps the right side, which uses no slots.
+    fn keep(&mut self, right: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
+        if self.kept.is_none() {
+            let all = super::collect(self.right.as_mut(), right, run)?;
+            self.matched = all.iter().map(|b| vec![false; b.rows]).collect();
+            self.kept = Some(all);
         }
-        for (slot, expr) in slots {
-            run.state.slots[usize::from(*slot)] = eval::eval(expr, left, run)?;
-        }
-        if std::mem::replace(&mut self.ran, true) {
-            self.right.rescan(right, run)?;
-        }
-        super::collect(self.right.as_mut(), right, run).map(Some)
+        Ok(())
     }
 
-    /// Joins one left row, appending to `out`.
+    /// Joins left rows from `row` on, running the right side for each, until the output is large
+    /// enough. Returns the row after the last one.
+    fn join_rows(
+        &mut self,
+        plan: &Plan,
+        batch: &Batch,
+        mut row: usize,
+        out: &mut Batch,
+        run: &mut Run<'_, '_>,
+    ) -> Result<usize> {
+        let Node::NestedLoop { right, kind, slots, condition, .. } = &plan.node else {
+            return Err(wrong_node());
+        };
+        let first = row;
+        let tests = matches!(kind, JoinKind::Semi | JoinKind::Anti);
+        let mut gathered = rows::empty(&super::types(right, run.prepared));
+        // The left row of each gathered one.
+        let mut owners: Vec<u32> = Vec::new();
+        while row < batch.rows && out.rows + gathered.rows < TARGET {
+            sched::check_interrupts()?;
+            for (slot, expr) in slots {
+                let value = eval::eval(expr, Row::Batch(batch, row), run)?;
+                run.state.slots[usize::from(*slot)] = value;
+            }
+            if std::mem::replace(&mut self.ran, true) {
+                self.right.rescan(right, run)?;
+            }
+            while let Some(found) = self.right.next(right, run)? {
+                owners.extend(std::iter::repeat_n(row as u32, found.rows));
+                rows::append(&mut gathered, &found);
+                if tests && condition.is_none() && found.rows > 0 {
+                    break;
+                }
+            }
+            row += 1;
+        }
+        let mut joined = if tests && condition.is_none() {
+            Batch::default()
+        } else {
+            rows::beside(rows::take(batch, &owners), gathered)
+        };
+        if let Some(condition) = condition
+            && let Some(kept) = vector::select(condition, &joined, run)?
+        {
+            joined = rows::take(&joined, &kept);
+            owners = kept.iter().map(|n| owners[*n as usize]).collect();
+        }
+        let mut matched = vec![false; row - first];
+        owners.iter().for_each(|n| matched[*n as usize - first] = true);
+        let with = |wanted: bool| -> Vec<u32> {
+            (first as u32..row as u32).filter(|n| matched[*n as usize - first] == wanted).collect()
+        };
+        match kind {
+            JoinKind::Inner => rows::append(out, &joined),
+            JoinKind::Semi => rows::append(out, &rows::take(batch, &with(true))),
+            JoinKind::Anti => rows::append(out, &rows::take(batch, &with(false))),
+            JoinKind::Left => {
+                let lonely = with(false);
+                if !lonely.is_empty() {
+                    let right_types = &self.types[self.left_types.len()..];
+                    let padding = rows::nulls(right_types, lonely.len());
+                    rows::append(&mut joined, &rows::beside(rows::take(batch, &lonely), padding));
+                    // Each left row at its place.
+                    owners.extend(lonely);
+                    let mut order: Vec<u32> = (0..joined.rows as u32).collect();
+                    order.sort_by_key(|n| owners[*n as usize]);
+                    joined = rows::take(&joined, &order);
+                }
+                rows::append(out, &joined);
+            }
+            JoinKind::Right | JoinKind::Full => {
+                return Err(base::Error::unsupported("RIGHT JOIN by nested loop"));
+            }
+        }
+        Ok(row)
+    }
+
+    /// Joins one left row with the kept right side, appending to `out`.
     fn join_row(
         &mut self,
         plan: &Plan,
@@ -92,12 +153,12 @@ impl NestedLoop {
         out: &mut Batch,
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
-        let Node::NestedLoop { kind, condition, .. } = &plan.node else {
+        let Node::NestedLoop { right, kind, condition, .. } = &plan.node else {
             return Err(wrong_node());
         };
-        let own = self.right_side(plan, Row::Batch(batch, row), run)?;
+        self.keep(right, run)?;
         let none = Vec::new();
-        let all = own.as_ref().or(self.kept.as_ref()).unwrap_or(&none);
+        let all = self.kept.as_ref().unwrap_or(&none);
         let semi = matches!(kind, JoinKind::Semi | JoinKind::Anti);
         let mut found = false;
         for (number, right_batch) in all.iter().enumerate() {
@@ -151,9 +212,7 @@ impl NestedLoop {
         if std::mem::replace(&mut self.tail_done, true) || *kind != JoinKind::Full {
             return Ok(None);
         }
-        if self.kept.is_none() {
-            self.right_side(plan, Row::Empty, run)?;
-        }
+        self.keep(right, run)?;
         let mut out = rows::empty(&self.types);
         let left_width = self.left_types.len();
         let right_types = super::types(right, run.prepared);
@@ -170,7 +229,7 @@ impl NestedLoop {
 
 impl Operator for NestedLoop {
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
-        let Node::NestedLoop { left, .. } = &plan.node else {
+        let Node::NestedLoop { left, slots, .. } = &plan.node else {
             return Err(wrong_node());
         };
         let mut out = rows::empty(&self.types);
@@ -186,10 +245,16 @@ impl Operator for NestedLoop {
                     }
                 },
             };
-            if row < batch.rows {
-                self.join_row(plan, &batch, row, &mut out, run)?;
-                self.current = Some((batch, row + 1));
+            if row >= batch.rows {
+                continue;
             }
+            let next = if slots.is_empty() {
+                self.join_row(plan, &batch, row, &mut out, run)?;
+                row + 1
+            } else {
+                self.join_rows(plan, &batch, row, &mut out, run)?
+            };
+            self.current = Some((batch, next));
         }
         if out.rows > 0 { Ok(Some(out)) } else { self.tail(plan, run) }
     }

@@ -44,6 +44,10 @@ impl SeqScan {
     /// Reads pages until the batch is full enough.
     fn fill(&mut self, run: &mut Run<'_, '_>) -> Result<Batch> {
         let mut batch = rows::empty(&self.types);
+        if self.target == BATCH_ROWS {
+            // And the rest of the last page.
+            batch.reserve(BATCH_ROWS + BATCH_ROWS / 8);
+        }
         let mut failed = None;
         let (table, projection) = (&self.table, &self.projection);
         let before = Pages::now(run.cx.task());

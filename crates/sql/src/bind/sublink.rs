@@ -140,6 +140,6 @@ impl Binder<'_> {
         let slots = outer.into_iter().map(|col| (col, self.column(col))).collect();
         self.subqueries.push(query);
         let plan = self.subqueries.len() - 1;
-        Expr::Subquery(Box::new(SubqueryExpr { plan, slots, once: false, kind, ty }))
+        Expr::Subquery(Box::new(SubqueryExpr { plan, slots, once: false, memo: false, kind, ty }))
     }
 }

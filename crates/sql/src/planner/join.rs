@@ -30,8 +30,9 @@ pub(crate) struct Graph {
 
 /// How the next leaf is joined.
 enum Method {
-    /// Hash join on the equalities among the conditions.
-    Hash,
+    /// Hash join on the equalities among the conditions; the table is made of the leaf, or
+    /// (`flipped`) of what is joined already.
+    Hash { flipped: bool },
     /// Through an index, with values of the left side.
     Index(Path),
     /// Every pair; the right side again for each left row if it depends on it.
@@ -150,6 +151,7 @@ impl Planner<'_> {
             return Ok(Phys { plan, cols: need.iter().collect(), order: Vec::new() });
         }
         let semi = self.take_semi_joins(&mut graph)?;
+        let semi = self.semi_as_inner(&mut graph, semi);
         if !semi.is_empty() {
             // Subqueries that are run for each row wait until the joins have left few rows.
             let (late, early) = graph.conditions.into_iter().partition(walk::has_subquery);
@@ -189,7 +191,14 @@ impl Planner<'_> {
         // A condition on one leaf sinks into it; others wait until their leaves are joined.
         let mut joins = Vec::new();
         let mut constant = Vec::new();
+        let mut total_need = need.clone();
         for condition in graph.conditions {
+            // What is run for each row waits until the joins have left few of them.
+            if walk::any(&condition, &is_correlated) {
+                total_need.add(&Cols::of(&condition));
+                constant.push(condition);
+                continue;
+            }
             let used: Cols = Cols::of(&condition).iter().filter(|c| all.contains(*c)).collect();
             if used.is_empty() {
                 constant.push(condition);
@@ -201,7 +210,6 @@ impl Planner<'_> {
             }
         }
         infer_equal_constants(&mut leaves, &joins);
-        let mut total_need = need.clone();
         joins.iter().for_each(|e| total_need.add(&Cols::of(e)));
         leaves.iter().for_each(|l| total_need.add(&l.depends));
         for leaf in &mut leaves {
@@ -354,10 +362,7 @@ impl Planner<'_> {
         covered: &Cols,
     ) -> (Method, Estimate) {
         let costs = Costs::of(self.cx.settings);
-        let mut share = 1.0;
-        for e in ready {
-            share *= self.join_share(e, left.rows, leaf);
-        }
+        let share = self.joint_share(ready, left.rows, leaf);
         let rows = (left.rows * leaf.estimate.rows * share).max(1.0);
         let lateral = !leaf.depends.is_empty();
         let mut estimate = cost::loop_join(left, &leaf.estimate, rows, lateral);
@@ -366,12 +371,16 @@ impl Planner<'_> {
         }
         let mut best = (Method::Loop, estimate);
         if !lateral && ready.iter().any(|e| equi_sides(e, covered, &leaf.cols).is_some()) {
-            let mut estimate = cost::hash_join(left, &leaf.estimate, rows);
-            if !costs.hashjoin {
-                estimate.total += cost::DISABLED;
-            }
-            if estimate.total < best.1.total {
-                best = (Method::Hash, estimate);
+            for flipped in [false, true] {
+                let (probe, build) =
+                    if flipped { (&leaf.estimate, left) } else { (left, &leaf.estimate) };
+                let mut estimate = cost::hash_join(probe, build, rows);
+                if !costs.hashjoin {
+                    estimate.total += cost::DISABLED;
+                }
+                if estimate.total < best.1.total {
+                    best = (Method::Hash { flipped }, estimate);
+                }
             }
         }
         if let Rel::Table(table) = &leaf.rel
@@ -398,6 +407,42 @@ impl Planner<'_> {
             }
         }
         best
+    }
+
+    /// Share of the pairs that the join conditions keep together. When they equate all columns of a
+    /// unique index with something, no row of the other side finds more than one partner; and since
+    /// that is mostly a reference, it is taken to find one.
+    fn joint_share(&self, ready: &[&Expr], left_rows: f64, leaf: &Leaf) -> f64 {
+        let mut share = 1.0;
+        let mut equated: Vec<Col> = Vec::new();
+        for e in ready {
+            share *= self.join_share(e, left_rows, leaf);
+            if let Expr::Call { function, args, .. } = e
+                && walk::is_equality(function)
+            {
+                equated.extend(args.iter().filter_map(super::selectivity::plain_column));
+            }
+        }
+        // A single condition's share knows of unique columns by itself.
+        if equated.len() <= 2 {
+            return share;
+        }
+        self.unique_rows(&equated).map_or(share, |rows| share.max(1.0 / rows.max(1.0)))
+    }
+
+    /// Rows of the smallest table of which these are all columns of a unique index.
+    fn unique_rows(&self, cols: &[Col]) -> Option<f64> {
+        let origins: Vec<(u32, u16)> =
+            cols.iter().filter_map(|c| self.vars[usize::from(*c)].origin).collect();
+        let covered = |oid: u32| {
+            let table = self.cx.catalog.table(oid)?;
+            let unique = self.cx.catalog.indexes_of(table).into_iter().any(|index| {
+                let has = |c: &catalog::IndexColumn| origins.contains(&(oid, c.column));
+                index.unique && index.is_plain() && index.columns.iter().all(has)
+            });
+            unique.then(|| (self.cx.table_size)(table).1)
+        };
+        origins.iter().filter_map(|(oid, _)| covered(*oid)).reduce(f64::min)
     }
 
     /// Share of the pairs that a join condition keeps.
@@ -428,18 +473,19 @@ impl Planner<'_> {
     ) -> Result<Phys> {
         let covered: Cols = left.cols.iter().copied().collect();
         let share = {
-            let mut share = 1.0;
-            for e in &ready {
-                share *= self.join_share(e, left.plan.estimate.rows, &leaf);
-            }
-            share
+            let ready: Vec<&Expr> = ready.iter().collect();
+            self.joint_share(&ready, left.plan.estimate.rows, &leaf)
         };
         match method {
-            Method::Hash => {
+            Method::Hash { flipped } => {
                 let (keys, rest) = split_equi(ready, &covered, &leaf.cols);
                 let mut wanted = need.clone();
                 rest.iter().for_each(|e| wanted.add(&Cols::of(e)));
                 let right = self.leaf(leaf.rel, leaf.conditions, &wanted, &Goal::default())?;
+                if flipped {
+                    let keys = keys.into_iter().map(|(l, r)| (r, l)).collect();
+                    return self.hash_join(right, left, JoinKind::Inner, keys, rest, share);
+                }
                 self.hash_join(left, right, JoinKind::Inner, keys, rest, share)
             }
             Method::Index(path) => {
@@ -685,6 +731,11 @@ impl Planner<'_> {
         let node = Node::SystemScan { table, columns, equal, filter };
         Ok(Phys { plan: Plan { node, estimate }, cols, order: Vec::new() })
     }
+}
+
+/// A subquery that depends on the row.
+fn is_correlated(e: &Expr) -> bool {
+    matches!(e, Expr::Subquery(s) if !s.slots.is_empty())
 }
 
 fn is_any(leaves: &[Leaf], col: Col) -> bool {

@@ -161,6 +161,10 @@ impl<'a> Planner<'a> {
     /// Plans a subquery of an expression.
     fn subquery(&mut self, s: SubqueryExpr, layout: &[Col], base: Option<u16>) -> Result<Expr> {
         let query = self.subqueries[s.plan].clone();
+        let memo = matches!(s.kind, SubqueryKind::Scalar | SubqueryKind::Exists)
+            && !s.slots.is_empty()
+            && s.slots.iter().all(|(_, value)| is_exact(value.ty()))
+            && self.is_repeatable(&query.rel);
         let width = query.cols.len() as u16;
         let mut slots = Vec::with_capacity(s.slots.len());
         let mut env = Vec::with_capacity(s.slots.len());
@@ -196,7 +200,27 @@ impl<'a> Planner<'a> {
             other => other,
         };
         let once = slots.is_empty();
-        Ok(Expr::Subquery(Box::new(SubqueryExpr { plan, slots, once, kind, ty: s.ty })))
+        Ok(Expr::Subquery(Box::new(SubqueryExpr { plan, slots, once, memo, kind, ty: s.ty })))
+    }
+
+    /// Whether a query gives the same rows whenever it is run in a statement with the same values of
+    /// outer columns.
+    fn is_repeatable(&self, rel: &Rel) -> bool {
+        let mut same = !matches!(
+            rel,
+            Rel::Cte { .. }
+                | Rel::WorkTable { .. }
+                | Rel::Lock { .. }
+                | Rel::Sample { .. }
+                | Rel::System { .. }
+        );
+        let nested = |e: &Expr| match e {
+            Expr::Subquery(s) => !self.is_repeatable(&self.subqueries[s.plan].rel),
+            _ => false,
+        };
+        rel.for_exprs(&mut |e| same = same && !walk::is_volatile(e) && !walk::any(e, &nested));
+        rel.for_inputs(&mut |input| same = same && self.is_repeatable(input));
+        same
     }
 
     /// Plans an operator.
@@ -531,6 +555,12 @@ impl<'a> Planner<'a> {
     pub fn width(&self, cols: &[Col]) -> i32 {
         cols.iter().map(|c| cost::type_width(&self.vars[usize::from(*c)])).sum()
     }
+}
+
+/// Types whose equal values can't be told apart (1.0 and 1.00 can).
+fn is_exact(ty: base::Oid) -> bool {
+    use types::oids::*;
+    matches!(ty, INT2 | INT4 | INT8 | OID | BOOL | DATE | TIMESTAMP | TIMESTAMPTZ | TEXT | VARCHAR)
 }
 
 fn leaf(node: Node, cols: Vec<Col>, estimate: Estimate) -> Phys {

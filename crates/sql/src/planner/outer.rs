@@ -20,6 +20,8 @@ pub(crate) struct SemiJoin {
     kind: JoinKind,
     right: Rel,
     on: Vec<Expr>,
+    /// The only column of a right side that uses nothing of the left one.
+    column: Option<Col>,
 }
 
 /// Columns for which the expression is NULL when they are.
@@ -170,8 +172,35 @@ impl Planner<'_> {
             let condition = self.condition(rest, &layout)?;
             return Ok(self.loop_phys(left, right, kind, Vec::new(), condition, 0.1, false));
         }
-        let share = 1.0 / right.plan.estimate.rows.max(left.plan.estimate.rows).max(1.0);
+        let (l, r) = (left.plan.estimate.rows, right.plan.estimate.rows);
+        let share = 1.0 / r.max(l).max(1.0);
+        if kind == JoinKind::Left && l < r {
+            // The table is made of the smaller side.
+            let keys = keys.into_iter().map(|(l, r)| (r, l)).collect();
+            return self.hash_join(right, left, JoinKind::Right, keys, rest, share);
+        }
         self.hash_join(left, right, kind, keys, rest, share)
+    }
+
+    /// `IN` as an inner join with the different values of the subquery, so that it takes part in
+    /// choosing the order: where several tables are joined and the subquery depends on none of them.
+    pub fn semi_as_inner(&mut self, graph: &mut Graph, joins: Vec<SemiJoin>) -> Vec<SemiJoin> {
+        if graph.leaves.len() < 2 {
+            return joins;
+        }
+        let mut kept = Vec::new();
+        for join in joins {
+            let key =
+                join.column.filter(|col| join.kind == JoinKind::Semi && is_join(&join.on, *col));
+            let Some(col) = key else {
+                kept.push(join);
+                continue;
+            };
+            let keys = vec![self.column(col)];
+            graph.leaves.push(Rel::Distinct { input: Box::new(join.right), keys, sorted: false });
+            graph.conditions.extend(join.on);
+        }
+        kept
     }
 
     /// Takes EXISTS, NOT EXISTS and IN out of the conditions where they can be joins.
@@ -215,7 +244,7 @@ impl Planner<'_> {
                 let Some((right, on)) = decorrelated(query.rel.clone(), &sub.slots)? else {
                     return Ok(None);
                 };
-                Ok(Some(SemiJoin { kind, right, on }))
+                Ok(Some(SemiJoin { kind, right, on, column: None }))
             }
             SubqueryKind::Compare { test, all: false, .. } => {
                 if walk::has_subquery(test) {
@@ -223,7 +252,12 @@ impl Planner<'_> {
                 }
                 let test = with_columns((**test).clone(), &query.cols);
                 if sub.slots.is_empty() {
-                    return Ok(Some(SemiJoin { kind, right: query.rel.clone(), on: vec![test] }));
+                    let column = match query.cols.as_slice() {
+                        [col] => Some(*col),
+                        _ => None,
+                    };
+                    let right = query.rel.clone();
+                    return Ok(Some(SemiJoin { kind, right, on: vec![test], column }));
                 }
                 let Some((right, mut on, exprs)) =
                     decorrelated_with(query.rel.clone(), &sub.slots)?
@@ -233,7 +267,7 @@ impl Planner<'_> {
                 on.push(walk::substitute(test, &|col| {
                     exprs.iter().find(|(c, _)| *c == col).map(|(_, e)| e.clone())
                 }));
-                Ok(Some(SemiJoin { kind, right, on }))
+                Ok(Some(SemiJoin { kind, right, on, column: None }))
             }
             _ => Ok(None),
         }
@@ -286,6 +320,17 @@ impl Planner<'_> {
             )?;
         }
         Ok(phys)
+    }
+}
+
+/// Whether the condition is that something equals the column as it is.
+fn is_join(on: &[Expr], col: Col) -> bool {
+    let [Expr::Call { function, args, .. }] = on else { return false };
+    let [a, b] = &**args else { return false };
+    let plain = |e: &Expr| matches!(e, Expr::Column(c, _) if *c == col);
+    walk::is_equality(function) && a.ty() == b.ty() && (plain(a) || plain(b)) && {
+        let other = if plain(a) { b } else { a };
+        !Cols::of(other).contains(col) && !walk::is_volatile(other)
     }
 }
 

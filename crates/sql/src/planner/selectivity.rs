@@ -2,6 +2,7 @@
 
 use catalog::object::{ColumnStats, TableStats};
 use types::Datum;
+use types::func::Body;
 use types::oids::*;
 
 use crate::expr::Expr;
@@ -112,11 +113,44 @@ impl Planner<'_> {
             Expr::Call { .. } => match table.and_then(|t| as_comparison(e, t)) {
                 Some(c) if c.op == "=" => self.equal_share(table, c.column, Some(c.value)),
                 Some(c) => self.histogram_share(table, &c).unwrap_or(DEFAULT_RANGE),
-                None => self.other_call(e),
+                None => self.pattern_share(table, e).unwrap_or_else(|| self.other_call(e)),
             },
             Expr::Subquery(_) => 0.5,
             _ => 0.5,
         }
+    }
+
+    /// Share of rows that match a pattern, by trying it on the values that ANALYZE kept: those that
+    /// are common count by their shares, those of the histogram's bounds for the rest.
+    fn pattern_share(&self, table: Option<&TableRel>, e: &Expr) -> Option<f64> {
+        let Expr::Call { function, args, .. } = e else { return None };
+        let ("textlike" | "textnlike" | "bpcharlike" | "bpcharnlike", [column, pattern]) =
+            (function.name, &**args)
+        else {
+            return None;
+        };
+        let (Expr::Const(pattern @ Datum::Text(_), _), Body::Scalar(body)) =
+            (pattern, function.body)
+        else {
+            return None;
+        };
+        let stats = self.column_stats(table, column)?;
+        if stats.histogram.len() + stats.common.len() < 20 {
+            return None;
+        }
+        let holds = |text: &str| {
+            let args = [Datum::text(text), pattern.clone()];
+            matches!(body(&args, self.cx.format), Ok(Datum::Bool(true)))
+        };
+        let matching =
+            |share: f64, (text, of): &(String, f64)| if holds(text) { share + of } else { share };
+        let common = stats.common.iter().fold(0.0, matching);
+        let all: f64 = stats.common.iter().map(|(_, share)| share).sum();
+        let rest = (1.0 - all - stats.null_fraction).max(0.0);
+        let bounds = stats.histogram.len().max(1) as f64;
+        let found = stats.histogram.iter().filter(|text| holds(text)).count() as f64;
+        // None of a hundred may still be one of two hundred.
+        Some((common + rest * found.max(0.5) / bounds).clamp(0.0001, 1.0))
     }
 
     fn other_call(&self, e: &Expr) -> f64 {

@@ -242,19 +242,79 @@ impl<const MEAN: bool> Accumulator for WideInt<MEAN> {
 /// Sum of numerics: 128 bits at the largest scale seen, the rest in a big integer when they
 /// overflow. NaNs and infinities are counted.
 #[derive(Default, Clone)]
-pub(super) struct NumericSum {
+pub struct NumericSum {
     small: i128,
-    big: Option<BigInt>,
     scale: u32,
     count: i64,
+    rare: Option<Box<Rare>>,
+}
+
+/// What most sums don't have.
+#[derive(Default, Clone)]
+struct Rare {
+    /// What overflowed 128 bits.
+    big: BigInt,
     nan: u64,
     plus: u64,
     minus: u64,
 }
 
 impl NumericSum {
+    /// Adds `value / 10^scale`.
     #[inline]
-    pub(super) fn add(&mut self, n: &Numeric) {
+    pub fn add_digits(&mut self, value: i64, scale: u16) {
+        if u32::from(scale) == self.scale
+            && let Some(sum) = self.small.checked_add(i128::from(value))
+        {
+            self.small = sum;
+            self.count += 1;
+        } else {
+            self.add(&Numeric::new(value, scale));
+        }
+    }
+
+    /// Adds a column's numbers.
+    pub fn add_column(&mut self, column: &Column) {
+        match &column.data {
+            Vector::Numeric(values, scale) if column.nulls.is_empty() && !values.is_empty() => {
+                // A batch of 64-bit values can't overflow 128 bits.
+                let sum: i128 = values.iter().map(|v| i128::from(*v)).sum();
+                self.add_scaled(BigInt::from(sum), u32::from(*scale));
+                self.count += values.len() as i64;
+            }
+            Vector::Numeric(values, scale) => {
+                for (row, value) in values.iter().enumerate() {
+                    if !column.is_null(row) {
+                        self.add_digits(*value, *scale);
+                    }
+                }
+            }
+            Vector::Datum(values) => {
+                for (row, value) in values.iter().enumerate() {
+                    if let (Datum::Numeric(n), false) = (value, column.is_null(row)) {
+                        self.add(n);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The sum, or the mean; NULL of no numbers.
+    ///
+    /// # Errors
+    /// `22003`.
+    pub fn finish(&self, mean: bool) -> Result<Datum> {
+        if self.count == 0 {
+            return Ok(Datum::Null);
+        }
+        let total = self.total()?;
+        if mean { total.div(&Numeric::from(self.count)).map(Into::into) } else { Ok(total.into()) }
+    }
+
+    /// Adds a number.
+    #[inline]
+    pub fn add(&mut self, n: &Numeric) {
         self.count += 1;
         match n {
             Numeric::Small { value, scale } if u32::from(*scale) == self.scale => {
@@ -270,9 +330,9 @@ impl NumericSum {
                     None => self.add_scaled(BigInt::from(*value), u32::from(*scale)),
                 }
             }
-            Numeric::NaN => self.nan += 1,
-            Numeric::Infinity => self.plus += 1,
-            Numeric::NegInfinity => self.minus += 1,
+            Numeric::NaN => self.rare().nan += 1,
+            Numeric::Infinity => self.rare().plus += 1,
+            Numeric::NegInfinity => self.rare().minus += 1,
             other => {
                 if let Some((value, scale)) = other.parts() {
                     self.add_scaled(value, scale);
@@ -291,13 +351,15 @@ impl NumericSum {
     fn add_scaled(&mut self, value: BigInt, scale: u32) {
         if scale > self.scale {
             let factor = pow10(scale - self.scale);
-            self.big = self.big.take().map(|b| b * &factor);
+            if let Some(rare) = &mut self.rare {
+                rare.big *= &factor;
+            }
             let small = i128::try_from(factor.clone()).ok().and_then(|f| self.small.checked_mul(f));
             match small {
                 Some(small) => self.small = small,
                 None => {
                     let moved = BigInt::from(std::mem::take(&mut self.small)) * factor;
-                    *self.big.get_or_insert_default() += moved;
+                    self.rare().big += moved;
                 }
             }
             self.scale = scale;
@@ -312,20 +374,29 @@ impl NumericSum {
     #[cold]
     fn add_big(&mut self, value: BigInt, scale: u32) {
         debug_assert_eq!(scale, self.scale);
-        *self.big.get_or_insert_default() += value;
+        self.rare().big += value;
     }
 
     pub(super) fn merge(&mut self, other: &NumericSum) {
         let total = other.integer();
         self.add_scaled(total, other.scale);
         self.count += other.count;
-        self.nan += other.nan;
-        self.plus += other.plus;
-        self.minus += other.minus;
+        if let Some(other) = &other.rare {
+            let rare = self.rare();
+            rare.nan += other.nan;
+            rare.plus += other.plus;
+            rare.minus += other.minus;
+        }
     }
 
     fn integer(&self) -> BigInt {
-        BigInt::from(self.small) + self.big.clone().unwrap_or_default()
+        let small = BigInt::from(self.small);
+        self.rare.as_ref().map_or(small.clone(), |rare| small + &rare.big)
+    }
+
+    #[cold]
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
     }
 
     pub(super) fn count(&self) -> i64 {
@@ -334,7 +405,8 @@ impl NumericSum {
 
     /// NaN or an infinity, if one of the numbers was.
     pub(super) fn special(&self) -> Option<Numeric> {
-        match (self.nan, self.plus, self.minus) {
+        let rare = self.rare.as_ref()?;
+        match (rare.nan, rare.plus, rare.minus) {
             (0, 0, 0) => None,
             (0, 0, _) => Some(Numeric::NegInfinity),
             (0, _, 0) => Some(Numeric::Infinity),
@@ -343,7 +415,7 @@ impl NumericSum {
     }
 
     pub(super) fn total(&self) -> Result<Numeric> {
-        match (self.special(), &self.big) {
+        match (self.special(), &self.rare) {
             (Some(special), _) => Ok(special),
             (None, None) => Ok(Numeric::from_i128(self.small, self.scale as u16)),
             (None, Some(_)) => Numeric::from_big(self.integer(), self.scale),
@@ -362,15 +434,8 @@ impl<const MEAN: bool> Accumulator for SumNumeric<MEAN> {
         }
         Ok(())
     }
-    fn add_columns(&mut self, columns: &[&Column], types: &[Oid], rows: usize) -> Result<()> {
-        let Vector::Datum(values) = &columns[0].data else {
-            return add_rows(self, columns, types, rows);
-        };
-        for value in values {
-            if let Datum::Numeric(n) = value {
-                self.0.add(n);
-            }
-        }
+    fn add_columns(&mut self, columns: &[&Column], _types: &[Oid], _rows: usize) -> Result<()> {
+        self.0.add_column(columns[0]);
         Ok(())
     }
     fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
@@ -378,15 +443,7 @@ impl<const MEAN: bool> Accumulator for SumNumeric<MEAN> {
         Ok(())
     }
     fn finish(&self) -> Result<Datum> {
-        if self.0.count == 0 {
-            return Ok(Datum::Null);
-        }
-        let total = self.0.total()?;
-        if MEAN {
-            total.div(&Numeric::from(self.0.count)).map(Into::into)
-        } else {
-            Ok(total.into())
-        }
+        self.0.finish(MEAN)
     }
     as_any!();
 }

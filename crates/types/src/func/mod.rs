@@ -20,7 +20,7 @@ pub mod internal;
 mod json;
 mod jsonb;
 mod keywords;
-mod like;
+pub(crate) mod like;
 mod money;
 mod more_text;
 mod network;

@@ -172,10 +172,11 @@ impl Numeric {
             return None;
         }
         if digits.len() <= 8 {
-            let last = *digits.last()? as i8;
-            let mut wide = [if last < 0 { 0xff } else { 0 }; 8];
-            wide[..digits.len()].copy_from_slice(digits);
-            return Some(Numeric::new(i64::from_le_bytes(wide), scale));
+            // The first byte to the lowest place, the sign from the last one.
+            let word = digits.iter().rev().fold(0u64, |word, byte| word << 8 | u64::from(*byte));
+            let unused = 64 - 8 * digits.len() as u32;
+            let value = (word.checked_shl(unused)? as i64) >> unused;
+            return Some(Numeric::new(value, scale));
         }
         Numeric::from_big(BigInt::from_signed_bytes_le(digits), u32::from(scale)).ok()
     }
