@@ -14,7 +14,7 @@
 //!
 //! Left out for now:
 //!
-//! * Sorts spill under `work_mem`; hash joins, hashed groups, materialised inputs and the sort of an
+//! * Sorts, hash joins and hashed groups spill under `work_mem`; materialised inputs and the sort of an
 //!   index build are held in memory whatever their size.
 //! * An index has no entries for versions that only older snapshots see (see the index build).
 //! * `ADD COLUMN` evaluates a volatile default once, not for each row.
