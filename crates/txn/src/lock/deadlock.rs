@@ -24,9 +24,16 @@
 //! In a queue of n waiters there may be n² / 2 soft edges. Looking back from a waiter, the search stops
 //! at the first waiter ahead whose conflicts include all of the waiter's own: what lies further ahead
 //! is reached through that one.
+//!
+//! # Many waiters
+//!
+//! A thousand sessions that wait for one row would each go through all the others, a second after they
+//! came. But a cycle closes when a session begins to wait, and stays: so a check that looks everywhere and
+//! finds no cycle at all speaks for everybody who waited when it began. Those don't check again
+//! ([`LockManager::is_cleared`]), and a crowd costs one check in `deadlock_timeout`.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use base::{Error, err};
 use sched::{MutexGuard, TaskRef};
@@ -36,6 +43,23 @@ use super::{LockManager, LockOwner, LockTag, WaitInfo};
 use crate::commit_log::State;
 use crate::manager::Core;
 use crate::registry::NOBODY;
+
+/// Checks that looked everywhere, by number.
+#[derive(Default)]
+pub(super) struct Checks {
+    /// How many have begun.
+    begun: AtomicU64,
+    /// The last one that found no cycle.
+    clear: AtomicU64,
+}
+
+impl Checks {
+    /// How many have begun by now. The caller is seen to wait; checks that begin later see it.
+    pub(super) fn begun(&self) -> u64 {
+        fence(Ordering::SeqCst);
+        self.begun.load(Ordering::SeqCst)
+    }
+}
 
 /// What a check found.
 pub(super) enum Verdict {
@@ -66,16 +90,29 @@ struct Graph<'a> {
 }
 
 impl LockManager {
-    /// Looks for a cycle through the session, which waits.
+    /// Whether a check that began after [`Checks::begun`] said `begun` has found that nobody waits in a
+    /// cycle.
+    pub(super) fn is_cleared(&self, begun: u64) -> bool {
+        self.checks.clear.load(Ordering::SeqCst) > begun
+    }
+
+    /// Looks for a cycle through the session, which waits; if there is none, for any.
     pub(super) fn check_deadlock(&self, owner: &LockOwner) -> Verdict {
         let _one_at_a_time = self.detector.lock();
+        let number = self.checks.begun.fetch_add(1, Ordering::SeqCst) + 1;
+        fence(Ordering::SeqCst);
         let mut graph = Graph {
             core: &self.core,
             partitions: self.partitions().collect(),
             places: HashMap::new(),
         };
         let start = owner.number();
-        let Some(cycle) = graph.cycle_through(start) else { return Verdict::None };
+        let Some(cycle) = graph.cycle_through(start) else {
+            if !graph.has_cycle() {
+                self.checks.clear.store(number, Ordering::SeqCst);
+            }
+            return Verdict::None;
+        };
         if !graph.still_there(&cycle) {
             return Verdict::Unsure;
         }
@@ -195,6 +232,37 @@ impl Graph<'_> {
             }
         }
         None
+    }
+
+    /// Whether anybody waits in a cycle: depth-first search over all who wait.
+    fn has_cycle(&mut self) -> bool {
+        let registry = &self.core.registry;
+        let waiting = registry.slots().filter(|(_, slot)| slot.waiting.lock().is_some());
+        let waiting: Vec<u32> = waiting.map(|(number, _)| number).collect();
+        let (mut visited, mut on_path) = (HashSet::new(), HashSet::new());
+        for start in waiting {
+            if !visited.insert(start) {
+                continue;
+            }
+            on_path.insert(start);
+            let mut open = vec![(start, self.edges(start).into_iter())];
+            while let Some((session, next)) = open.last_mut() {
+                let Some(edge) = next.next() else {
+                    on_path.remove(session);
+                    open.pop();
+                    continue;
+                };
+                let blocker = self.innermost(edge.blocker);
+                if on_path.contains(&blocker) {
+                    return true;
+                }
+                if visited.insert(blocker) {
+                    on_path.insert(blocker);
+                    open.push((blocker, self.edges(blocker).into_iter()));
+                }
+            }
+        }
+        false
     }
 
     /// The second pass over a cycle's edges.

@@ -7,6 +7,7 @@ use base::{Oid, Result, WaitEvent};
 use crossbeam_utils::CachePadded;
 use sched::{Mutex, MutexGuard, TaskRef};
 
+use super::deadlock::Checks;
 use super::rows::SharedRows;
 use super::table::{Admission, Entry, Request};
 use super::{FastMap, LockMode, LockOwner, LockTag, LockWait};
@@ -55,6 +56,7 @@ pub struct LockManager {
     partitions: Box<[CachePadded<Mutex<Partition>>]>,
     strong: Box<[AtomicU32]>,
     pub(super) detector: Mutex<()>,
+    pub(super) checks: Checks,
     pub(super) wait_serial: AtomicU64,
     database: AtomicU32,
     pub(super) rows: SharedRows,
@@ -80,6 +82,7 @@ impl LockManager {
             partitions: (0..PARTITIONS).map(|_| partition()).collect(),
             strong: (0..STRONG_COUNTERS).map(|_| AtomicU32::new(0)).collect(),
             detector: Mutex::new(WaitEvent::LWLockLockManager, ()),
+            checks: Checks::default(),
             wait_serial: AtomicU64::new(1),
             // The oid that PostgreSQL 15 gives the database "postgres".
             database: AtomicU32::new(5),

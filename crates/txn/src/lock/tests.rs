@@ -170,6 +170,65 @@ fn ten_sessions_in_a_ring_are_a_deadlock() {
     ring_of(10);
 }
 
+/// Begins to wait in a thread of its own for what others hold.
+fn wait_in<'s>(
+    scope: &'s std::thread::Scope<'s, '_>,
+    m: &Arc<TxnManager>,
+    owner: &Arc<LockOwner>,
+    tag: LockTag,
+    waiting: usize,
+) -> sched::TaskRef {
+    let (mine, (tell, task)) = (owner.clone(), channel());
+    scope.spawn(move || {
+        tell.send(sched::current()).unwrap();
+        let _ = lock(&mine, tag, Exclusive);
+        end(&mine);
+    });
+    until_waiting(m, waiting);
+    task.recv().unwrap()
+}
+
+#[test]
+fn a_check_that_finds_no_cycle_speaks_for_all_who_wait() {
+    let m = manager();
+    let (holder, first, second) = (watchful(&m), patient(&m), patient(&m));
+    lock(&holder, object(0), Exclusive).unwrap();
+    lock(&first, object(1), Exclusive).unwrap();
+    std::thread::scope(|s| {
+        wait_in(s, &m, &first, object(0), 1);
+        wait_in(s, &m, &second, object(0), 2);
+        let begun = m.locks.checks.begun();
+        assert!(!m.locks.is_cleared(begun));
+        assert!(matches!(m.locks.check_deadlock(&second), Verdict::None));
+        assert!(m.locks.is_cleared(begun));
+        assert!(!m.locks.is_cleared(m.locks.checks.begun()), "who comes now is not cleared");
+        // The holder closes a cycle with one that was cleared.
+        let error = lock(&holder, object(1), Exclusive).unwrap_err();
+        assert_eq!(error.code(), sqlstate::T_R_DEADLOCK_DETECTED);
+        end(&holder);
+    });
+}
+
+#[test]
+fn a_check_beside_a_cycle_speaks_for_nobody() {
+    let m = manager();
+    let (a, b, holder, c) = (patient(&m), patient(&m), patient(&m), patient(&m));
+    for (owner, number) in [(&a, 0), (&b, 1), (&holder, 2)] {
+        lock(owner, object(number), Exclusive).unwrap();
+    }
+    std::thread::scope(|s| {
+        let task = wait_in(s, &m, &a, object(1), 1);
+        wait_in(s, &m, &b, object(0), 2);
+        wait_in(s, &m, &c, object(2), 3);
+        let begun = m.locks.checks.begun();
+        assert!(matches!(m.locks.check_deadlock(&c), Verdict::None));
+        assert!(!m.locks.is_cleared(begun));
+        assert!(matches!(m.locks.check_deadlock(&a), Verdict::Deadlock(_)));
+        task.interrupt(Interrupt::Cancel);
+        end(&holder);
+    });
+}
+
 #[test]
 fn who_gives_up_is_no_part_of_the_cycle_any_more() {
     let m = manager();

@@ -89,7 +89,7 @@ impl LockManager {
         doomed: bool,
         done: &dyn Fn() -> bool,
     ) -> Result<()> {
-        let began = Instant::now();
+        let (began, checks) = (Instant::now(), self.checks.begun());
         let give_up = owner.lock_timeout().map(|timeout| began + timeout);
         let patience = owner.deadlock_timeout();
         let at_once = doomed || owner.is_inner();
@@ -124,7 +124,10 @@ impl LockManager {
                 return Err(err!(LOCK_NOT_AVAILABLE, "canceling statement due to lock timeout"));
             }
             if check.is_some_and(|at| now >= at) {
-                let verdict = self.check_deadlock(owner);
+                let verdict = match self.is_cleared(checks) {
+                    true => Verdict::None,
+                    false => self.check_deadlock(owner),
+                };
                 let what = match &verdict {
                     Verdict::Deadlock(_) => "detected deadlock while waiting for",
                     Verdict::Resolved => "avoided deadlock for",
