@@ -226,7 +226,10 @@ impl<'a> Rights<'a> {
             },
             AclKind::Schema => catalog.schema(object).map(|s| s.owner),
             AclKind::Database => catalog.database(object).map(|d| d.owner),
-            AclKind::Function => types::func::function(base::Oid(object)).map(|_| ids::SUPERUSER),
+            AclKind::Function => match self.catalog.function(object) {
+                Some(function) => Some(function.owner),
+                None => types::func::function(base::Oid(object)).map(|_| ids::SUPERUSER),
+            },
             AclKind::Type | AclKind::Language | AclKind::Tablespace => Some(ids::SUPERUSER),
         }
     }

@@ -10,6 +10,7 @@
 pub mod acl;
 pub mod definition;
 pub mod object;
+pub mod routine;
 pub mod sequence;
 pub mod snapshot;
 pub mod store;

@@ -558,6 +558,45 @@ pub struct Function {
     /// The body was written as RETURN or BEGIN ATOMIC.
     #[serde(default)]
     pub standard_body: bool,
+    /// Schemas to search for what a standard body names: those in force when it was written.
+    #[serde(default)]
+    pub path: Vec<Id>,
+    /// What a standard body uses: object, and column from 1 or 0 for the whole.
+    #[serde(default)]
+    pub uses: Vec<(Id, u16)>,
+    /// SET: settings while it runs.
+    #[serde(default)]
+    pub settings: Vec<(String, String)>,
+    /// The result (`record`) is a row of this table.
+    #[serde(default)]
+    pub row_of: Option<Id>,
+}
+
+impl Function {
+    /// Parameters that have a value when the body begins.
+    pub fn inputs(&self) -> impl DoubleEndedIterator<Item = &FunctionArg> {
+        self.args.iter().filter(|a| matches!(a.mode, 'i' | 'b' | 'v'))
+    }
+
+    /// Parameters that a call names: a procedure's CALL all of them.
+    pub fn called_with(&self) -> impl DoubleEndedIterator<Item = &FunctionArg> {
+        self.args.iter().filter(|a| self.procedure || matches!(a.mode, 'i' | 'b' | 'v'))
+    }
+
+    /// Parameters that are columns of the result.
+    pub fn outputs(&self) -> impl DoubleEndedIterator<Item = &FunctionArg> {
+        self.args.iter().filter(|a| matches!(a.mode, 'o' | 'b' | 't'))
+    }
+
+    /// Types of the inputs: what overloads differ in.
+    pub fn input_types(&self) -> Vec<base::Oid> {
+        self.inputs().map(|a| base::Oid(a.ty)).collect()
+    }
+
+    /// The last parameter is VARIADIC.
+    pub fn is_variadic(&self) -> bool {
+        self.args.iter().any(|a| a.mode == 'v')
+    }
 }
 
 /// A parameter of a function.

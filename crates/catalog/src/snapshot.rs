@@ -395,6 +395,11 @@ impl Snapshot {
         ids.iter().filter_map(|id| self.functions.get(id))
     }
 
+    /// Whether users made a function with this name.
+    pub fn has_functions_named(&self, name: &str) -> bool {
+        self.function_names.contains_key(name)
+    }
+
     /// All functions that users made.
     pub fn functions(&self) -> impl Iterator<Item = &Arc<Function>> {
         self.functions.values()

@@ -29,6 +29,7 @@ pub fn eval(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
         Expr::Slot(n, _) => Ok(run.state.slots[usize::from(*n)].clone()),
         Expr::Call { function, args, ty, .. } => match function.body {
             Body::Typed(body) => call_typed(function, body, args, *ty, row, run),
+            Body::User => crate::routine::call(function, args, *ty, row, run),
             _ => call(function, args, row, run),
         },
         _ => nested(expr, row, run),
@@ -207,6 +208,7 @@ pub fn apply(
             body(args, CallTypes { args: &types, result: function.result }, run.cx.format)
         }
         Body::Session => session::call(function, args, run),
+        Body::User => Err(Error::internal("a user's function where only operators can be")),
         Body::Set(_) => Err(err!(
             FEATURE_NOT_SUPPORTED,
             "set-valued function called in context that cannot accept a set"

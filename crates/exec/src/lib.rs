@@ -32,6 +32,7 @@ mod modify;
 mod ops;
 mod overflow;
 mod rights;
+mod routine;
 mod rows;
 mod run;
 mod session;

@@ -43,6 +43,8 @@ pub struct State {
     pub measure: Option<Vec<ops::Measure>>,
     /// Waits by plan node, too: the task is metered.
     pub measure_waits: bool,
+    /// Bodies of users' functions that it called.
+    pub routines: Vec<crate::routine::Known>,
 }
 
 impl State {
@@ -55,6 +57,7 @@ impl State {
             started: None,
             measure: sched::observe::is_traced().then(Vec::new),
             measure_waits: false,
+            routines: Vec::new(),
         }
     }
 

@@ -174,7 +174,10 @@ pub fn run(
 fn expressions(plan: &Plan, run: &mut Run<'_, '_>, sink: &mut dyn RowSink) -> Result<u64> {
     let exprs = one_row(plan).unwrap_or_default();
     let values = eval::eval_all(exprs, Row::Empty, run)?;
-    sink.row(&values)?;
+    // CALL of a procedure that returns nothing has an expression, but no columns.
+    if values.len() == run.prepared.columns.len() {
+        sink.row(&values)?;
+    }
     Ok(1)
 }
 

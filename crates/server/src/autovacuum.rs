@@ -108,6 +108,7 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
         role: catalog::object::ids::SUPERUSER,
         database: "postgres",
         environment: settings.environment,
+        arguments: None,
         table_size: &size,
     };
     let prepared = server.plans.prepare(&text, &[], &cx)?;

@@ -17,6 +17,7 @@ mod planner;
 pub mod prepare;
 pub mod print;
 pub mod role;
+pub mod routine;
 mod scan;
 mod statement;
 pub mod stored;

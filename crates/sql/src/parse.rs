@@ -107,7 +107,10 @@ fn syntax_error(text: &str, error: pg_query::Error) -> Error {
     if is_too_deep(&message) || matches!(error, pg_query::Error::Decode(_)) {
         return too_complex();
     }
-    if message.contains("not yet implemented") || message.contains("not implemented") {
+    if ["not yet implemented", "not implemented", "cannot be marked"]
+        .iter()
+        .any(|m| message.contains(m))
+    {
         return Error::new(base::sqlstate::FEATURE_NOT_SUPPORTED, message);
     }
     if message.starts_with("frame start") || message.starts_with("frame end") {
@@ -215,6 +218,11 @@ pub(crate) fn deparse_expr(node: &NodeEnum) -> Result<String> {
         print(NodeEnum::SelectStmt(Box::new(select)))
     })?;
     Ok(text.strip_prefix("SELECT ").unwrap_or(&text).to_owned())
+}
+
+/// A statement's SQL text, by the library's printer.
+pub(crate) fn deparse_statement(node: &NodeEnum) -> Result<String> {
+    sched::on_native_stack(|| print(node.clone()))
 }
 
 fn print(node: NodeEnum) -> Result<String> {

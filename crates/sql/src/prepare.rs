@@ -31,8 +31,19 @@ pub struct PrepareContext<'a> {
     pub database: &'a str,
     /// Hash of the settings that planning reads and of the search path: [`environment`].
     pub environment: u64,
+    /// When the body of a user's function is bound: its parameters.
+    pub arguments: Option<&'a Arguments>,
     /// Pages and rows of a table now, for the planner: (pages, rows).
     pub table_size: &'a dyn Fn(&catalog::Table) -> (u32, f64),
+}
+
+/// The parameters of a function whose body is bound: `$1`, `$2`, …, and by name.
+#[derive(Clone, Debug, Default)]
+pub struct Arguments {
+    /// The function's name.
+    pub function: String,
+    /// The parameters'; may be empty.
+    pub names: Vec<String>,
 }
 
 /// Splits a query string into statements (byte ranges) by a parse of the whole, as the simple

@@ -125,6 +125,11 @@ fn collect_objects(expr: &Expr, out: &mut Vec<u32>) {
     {
         out.push(*id);
     }
+    if let Expr::Call { function, .. } = expr
+        && function.oid >= Oid::FIRST_USER
+    {
+        out.push(function.oid.0);
+    }
     let ty = expr.ty();
     if ty >= Oid::FIRST_USER {
         out.push(ty.0);
@@ -334,7 +339,20 @@ impl Printer<'_, '_> {
                 self.wrap(format!("{left} {name} {}", self.operand(right, right_least)))
             }
             (Some(name), [arg]) => self.wrap(format!("{name} {}", self.part(arg))),
-            _ => format!("{}({})", quote_ident(function.name), self.list(args)),
+            _ => format!("{}({})", self.function_name(function), self.list(args)),
+        }
+    }
+
+    /// A function's name, with its schema where it is a user's that the search path doesn't lead to (in
+    /// what is stored: always).
+    fn function_name(&self, function: &FunctionRow) -> String {
+        let cx = self.binder.cx;
+        let name = quote_ident(function.name);
+        let Some(own) = cx.catalog.function(function.oid.0) else { return name };
+        let hidden = self.by_oid || !cx.search_path.contains(&own.schema);
+        match cx.catalog.schema(own.schema) {
+            Some(schema) if hidden => format!("{}.{name}", quote_ident(&schema.name)),
+            _ => name,
         }
     }
 

@@ -83,6 +83,17 @@ pub(crate) fn prepare(
             let (query, _) = prepare(query, text, declared, cx, None)?;
             Ok((create_as(binder, query, into, stmt.if_not_exists, view)?, Vec::new()))
         }
+        NodeEnum::CallStmt(stmt) => {
+            let (select, returns) = binder.call_statement(stmt)?;
+            let query = binder.select(&select, None, true)?;
+            let (mut prepared, lifted) = plan_query(binder, query)?;
+            prepared.tag = "CALL";
+            prepared.writes = true;
+            if !returns {
+                prepared.columns = Vec::new();
+            }
+            Ok((prepared, lifted))
+        }
         NodeEnum::RefreshMatViewStmt(stmt) => {
             let utility = Utility::RefreshView {
                 name: binder.name_of_range(&stmt.relation)?,
@@ -376,6 +387,26 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         ),
         Utility::AlterTable { kind, .. } => (alter_tag(kind), true),
         Utility::Rename { kind, .. } => (alter_tag(kind), true),
+        Utility::CreateRoutine(def) if def.function.procedure => ("CREATE PROCEDURE", true),
+        Utility::CreateRoutine(_) => ("CREATE FUNCTION", true),
+        Utility::DropRoutine { routines, .. } => (
+            match routines.first().map(|r| r.kind) {
+                Some("PROCEDURE") => "DROP PROCEDURE",
+                Some("ROUTINE") => "DROP ROUTINE",
+                _ => "DROP FUNCTION",
+            },
+            true,
+        ),
+        Utility::AlterRoutine { routine, .. } => (
+            match routine.kind {
+                "PROCEDURE" => "ALTER PROCEDURE",
+                "ROUTINE" => "ALTER ROUTINE",
+                _ => "ALTER FUNCTION",
+            },
+            true,
+        ),
+        Utility::CommentRoutine { .. } => ("COMMENT", true),
+        Utility::CreateExtension(_) => ("CREATE EXTENSION", true),
         Utility::CreateIndex { .. } => ("CREATE INDEX", true),
         Utility::CreateSchema { .. } => ("CREATE SCHEMA", true),
         Utility::Truncate { .. } => ("TRUNCATE TABLE", true),

@@ -114,6 +114,7 @@ pub(crate) fn with_context<R>(f: impl FnOnce(&PrepareContext<'_>) -> R) -> R {
         role: ids::SUPERUSER,
         database: "postgres",
         environment: 0,
+        arguments: None,
         table_size: &size,
     })
 }

@@ -344,6 +344,43 @@ pub enum CopyFormat {
     Binary,
 }
 
+/// CREATE FUNCTION.
+#[derive(Clone, Debug)]
+pub struct RoutineDef {
+    /// Its name.
+    pub name: Name,
+    /// What it is; without oid, schema and owner.
+    pub function: catalog::Function,
+    /// OR REPLACE.
+    pub replace: bool,
+    /// Where the body begins in the statement's text, if it was given as a string: characters from 1.
+    pub body_at: Option<u32>,
+}
+
+/// A function or procedure as a statement names it.
+#[derive(Clone, Debug)]
+pub struct RoutineRef {
+    /// `FUNCTION`, `PROCEDURE`, `ROUTINE`.
+    pub kind: &'static str,
+    /// Name.
+    pub name: Name,
+    /// Types of its parameters, if given.
+    pub args: Option<Vec<Oid>>,
+}
+
+/// What ALTER FUNCTION changes.
+#[derive(Clone, Debug)]
+pub enum AlterRoutine {
+    /// RENAME TO.
+    Rename(String),
+    /// SET SCHEMA.
+    Schema(String),
+    /// OWNER TO.
+    Owner(RoleRef),
+    /// Attributes: each by its word, in a function that has it.
+    Options(Vec<(String, Box<catalog::Function>)>),
+}
+
 /// How long a table and its rows last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Persistence {
@@ -591,6 +628,8 @@ pub enum Utility {
         owner: Option<RoleRef>,
         /// IF NOT EXISTS.
         if_not_exists: bool,
+        /// Statements that make what is in it, in order.
+        elements: Vec<String>,
     },
     /// TRUNCATE.
     Truncate {
@@ -601,6 +640,33 @@ pub enum Utility {
         /// RESTART IDENTITY.
         restart: bool,
     },
+    /// CREATE FUNCTION, CREATE PROCEDURE.
+    CreateRoutine(Box<RoutineDef>),
+    /// DROP FUNCTION, PROCEDURE, ROUTINE.
+    DropRoutine {
+        /// Which.
+        routines: Vec<RoutineRef>,
+        /// IF EXISTS.
+        if_exists: bool,
+        /// CASCADE.
+        cascade: bool,
+    },
+    /// ALTER FUNCTION, PROCEDURE, ROUTINE.
+    AlterRoutine {
+        /// Which.
+        routine: RoutineRef,
+        /// What.
+        change: AlterRoutine,
+    },
+    /// COMMENT ON FUNCTION, PROCEDURE, ROUTINE.
+    CommentRoutine {
+        /// Which.
+        routine: RoutineRef,
+        /// Text; None removes it.
+        text: Option<String>,
+    },
+    /// CREATE EXTENSION of one that is there: the notice.
+    CreateExtension(String),
     /// COPY FROM STDIN: rows for these columns; `template` has for each table column the default
     /// for columns that are not in the list.
     CopyFrom {

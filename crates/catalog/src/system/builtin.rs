@@ -189,7 +189,63 @@ pub(super) fn pg_proc(cx: &SystemCx<'_>) -> Rows {
         }
     });
     let own = func::functions().iter().filter(|f| facts::functions().get(f.oid.0).is_none());
-    Ok(known.chain(own.map(|f| with_rights(own_function(f), f))).collect())
+    let mut out: Vec<_> = known.chain(own.map(|f| with_rights(own_function(f), f))).collect();
+    out.extend(cx.catalog.functions().map(|f| user_proc(cx, f)));
+    Ok(out)
+}
+
+/// A user's function or procedure.
+fn user_proc(cx: &SystemCx<'_>, f: &crate::Function) -> Vec<Datum> {
+    let kind = if f.procedure { 'p' } else { 'f' };
+    let inputs = f.input_types();
+    let variadic = f.args.iter().find(|a| a.mode == 'v').map_or(0, |a| match Oid(a.ty) {
+        oids::ANYARRAY => oids::ANYELEMENT.0,
+        oids::ANYCOMPATIBLEARRAY => oids::ANYCOMPATIBLE.0,
+        array => TypeIo::get(array).map_or(0, |t| t.element.0),
+    });
+    let text = |s: &str| Datum::Text(s.into());
+    let mut row = proc_row(f.oid, &f.name)
+        .set("prokind", kind)
+        .set("pronargs", inputs.len() as i16)
+        .set("prorettype", oid(f.result))
+        .set("proargtypes", oid_list(&inputs))
+        .set("pronamespace", oid(f.schema))
+        .set("proowner", oid(f.owner))
+        .set("prolang", oid(crate::routine::SQL_LANGUAGE))
+        .set("procost", f.cost)
+        .set("prorows", f.rows)
+        .set("provariadic", oid(variadic))
+        .set("prosecdef", f.security_definer)
+        .set("proleakproof", f.leakproof)
+        .set("proisstrict", f.strict)
+        .set("proretset", f.set)
+        .set("provolatile", f.volatility)
+        .set("proparallel", f.parallel)
+        .set("pronargdefaults", f.inputs().filter(|a| a.default.is_some()).count() as i16)
+        .set("prosrc", if f.standard_body { "" } else { f.body.as_str() })
+        .set("proacl", function_acl(cx, f.oid));
+    if f.args.iter().any(|a| a.mode != 'i') {
+        let types = f.args.iter().map(|a| oid(a.ty)).collect();
+        let modes = f.args.iter().map(|a| Datum::Char(a.mode as u8)).collect();
+        row = row.set("proallargtypes", array(oids::OID, 1, types));
+        row = row.set("proargmodes", array(oids::CHAR, 1, modes));
+    }
+    if f.args.iter().any(|a| !a.name.is_empty()) {
+        let names = f.args.iter().map(|a| text(&a.name)).collect();
+        row = row.set("proargnames", array(oids::TEXT, 1, names));
+    }
+    let defaults: Vec<&str> = f.inputs().filter_map(|a| a.default.as_deref()).collect();
+    if !defaults.is_empty() {
+        row = row.set("proargdefaults", defaults.join(", ").as_str());
+    }
+    if let Some(body) = crate::routine::standard_body(f) {
+        row = row.set("prosqlbody", body.as_str());
+    }
+    if !f.settings.is_empty() {
+        let all = f.settings.iter().map(|(n, v)| text(&format!("{n}={v}"))).collect();
+        row = row.set("proconfig", array(oids::TEXT, 1, all));
+    }
+    row.done()
 }
 
 pub(super) fn pg_operator(_cx: &SystemCx<'_>) -> Rows {

@@ -128,6 +128,20 @@ pub fn run(
     let view = cx.catalog_tx.view();
     let (object, column) = target(&view, cx.search_path, kind, object, column)?;
     check_owner(kind, object, cx)?;
+    put(object, column, text, cx)
+}
+
+/// COMMENT ON FUNCTION.
+pub fn on_function(oid: u32, text: Option<&str>, cx: &mut ExecContext<'_>) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let name = view.function(oid).map_or("", |f| f.name.as_str());
+    rights::require_owner(cx, AclKind::Function, oid, "function", name)?;
+    put(oid, 0, text, cx)
+}
+
+/// Puts a comment in the place of the one that is there.
+fn put(object: u32, column: u16, text: Option<&str>, cx: &mut ExecContext<'_>) -> Result<()> {
+    let view = cx.catalog_tx.view();
     let old = view.comments().find(|c| c.object == object && c.column == column);
     match (text.filter(|t| !t.is_empty()), old) {
         (None, None) => Ok(()),

@@ -5,6 +5,7 @@ use catalog::acl::privilege;
 use catalog::{AclKind, Object, Schema};
 use sql::role::RoleRef;
 
+use super::inner::{As, statement_as};
 use super::{name, notice};
 use crate::context::ExecContext;
 use crate::rights;
@@ -14,6 +15,7 @@ pub fn run(
     schema: &str,
     owner: Option<&RoleRef>,
     if_not_exists: bool,
+    elements: &[String],
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
     let owner = match owner {
@@ -39,5 +41,10 @@ pub fn run(
     let oid = cx.engine.txn.next_oid()?;
     let object = Object::Schema(Schema { oid, name: schema.to_owned(), owner });
     cx.catalog_tx.put(cx.tx, object)?;
-    rights::begin(cx, AclKind::Schema, oid, owner, 0)
+    rights::begin(cx, AclKind::Schema, oid, owner, 0)?;
+    let name = cx.catalog_tx.view().role(owner).map_or_else(String::new, |r| r.name.clone());
+    let path = [catalog::object::ids::PG_CATALOG, oid];
+    let path = path.into_iter().chain(cx.search_path.iter().copied()).collect();
+    let who = As { path: Some(path), role: Some((owner, name)) };
+    elements.iter().try_for_each(|text| statement_as(text, &who, cx))
 }

@@ -169,6 +169,7 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
         Item::Schema(id) => schema_contents(view, id, &mut out),
         Item::Relation(id) => {
             views_using(view, id, None, &mut out);
+            functions_using(view, id, &mut out);
             if let Some(table) = view.table(id) {
                 out.extend(keys_from_others(view, table, |_| true));
             }
@@ -195,6 +196,7 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
         Item::Function(id) => {
             default_users(view, id, &mut out);
             views_using(view, id, None, &mut out);
+            functions_using(view, id, &mut out);
         }
         Item::Default(..) => {}
     }
@@ -220,6 +222,14 @@ fn views_using(view: &Snapshot, id: u32, column: Option<u16>, out: &mut Vec<(Ite
             out.push((Item::Relation(table.oid), Tie::Normal));
         }
     }
+}
+
+/// Functions whose standard body uses an object, or that return a table's rows.
+fn functions_using(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
+    let uses = |f: &&std::sync::Arc<catalog::Function>| {
+        f.row_of == Some(id) || f.uses.iter().any(|(o, _)| *o == id)
+    };
+    out.extend(view.functions().filter(uses).map(|f| (Item::Function(f.oid), Tie::Normal)));
 }
 
 /// Foreign keys of other tables that refer to a table.
@@ -493,6 +503,7 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
     match item {
         Item::Schema(id) | Item::Type(id) | Item::Function(id) => {
             super::drop::remove_comments(cx, id)?;
+            crate::rights::forget(cx, id)?;
             // Default privileges in a schema go with it.
             let view = cx.catalog_tx.view();
             for known in view.default_acls().filter(|d| d.schema == id) {

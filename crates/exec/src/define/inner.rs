@@ -41,8 +41,28 @@ fn plan(text: &str, cx: &mut ExecContext<'_>) -> Result<Arc<Prepared>> {
     with_context(cx, |context| Ok(Arc::new(prepare(text, &[], context, None)?.0)))
 }
 
-/// Calls `f` with what binding needs.
+/// In whose name something is bound, and where it looks for names; None: as the session.
+#[derive(Default)]
+pub struct As {
+    /// Schemas.
+    pub path: Option<Vec<u32>>,
+    /// Oid and name.
+    pub role: Option<(u32, String)>,
+}
+
+/// Calls `f` with what binding needs, without questions about rights: the statement around it has been
+/// checked.
 pub fn with_context<R>(cx: &mut ExecContext<'_>, f: impl FnOnce(&PrepareContext<'_>) -> R) -> R {
+    let role = Some((catalog::object::ids::SUPERUSER, cx.user.to_owned()));
+    with_context_as(cx, &As { path: None, role }, f)
+}
+
+/// Calls `f` with what binding needs in somebody's name, whose rights are checked.
+pub fn with_context_as<R>(
+    cx: &mut ExecContext<'_>,
+    who: &As,
+    f: impl FnOnce(&PrepareContext<'_>) -> R,
+) -> R {
     let view = cx.catalog_tx.view();
     let storage = &cx.engine.storage;
     let table_size = |table: &Table| {
@@ -52,13 +72,13 @@ pub fn with_context<R>(cx: &mut ExecContext<'_>, f: impl FnOnce(&PrepareContext<
     let context = PrepareContext {
         catalog: &view,
         settings: cx.settings,
-        search_path: cx.search_path,
+        search_path: who.path.as_deref().unwrap_or(cx.search_path),
         format: cx.format,
-        user: cx.user,
-        // The statement around it has been checked.
-        role: catalog::object::ids::SUPERUSER,
+        user: who.role.as_ref().map_or(cx.user, |r| r.1.as_str()),
+        role: who.role.as_ref().map_or(cx.role, |r| r.0),
         database: cx.database.0,
         environment: 0,
+        arguments: None,
         table_size: &table_size,
     };
     f(&context)
@@ -107,6 +127,39 @@ pub fn run_prepared(
     };
     let types = prepared.columns.iter().map(|c| c.ty).collect();
     crate::run::run(prepared, &mut inner, &mut Each { types, f: each })?;
+    Ok(())
+}
+
+/// Runs a definition statement in somebody's name.
+///
+/// # Errors
+/// The statement's.
+pub fn statement_as(text: &str, who: &As, cx: &mut ExecContext<'_>) -> Result<()> {
+    let prepared =
+        with_context_as(cx, who, |context| Ok(Arc::new(prepare(text, &[], context, None)?.0)))?;
+    let snapshot = cx.snapshot;
+    let mut inner = ExecContext {
+        engine: cx.engine,
+        tx: cx.tx,
+        catalog_tx: &mut *cx.catalog_tx,
+        snapshot,
+        settings: cx.settings,
+        format: cx.format,
+        server: cx.server,
+        hooks: &mut *cx.hooks,
+        search_path: who.path.as_deref().unwrap_or(cx.search_path),
+        user: who.role.as_ref().map_or(cx.user, |r| r.1.as_str()),
+        role: who.role.as_ref().map_or(cx.role, |r| r.0),
+        session_user: cx.session_user,
+        database: cx.database,
+        params: &[],
+        tally: &mut *cx.tally,
+    };
+    crate::run::run_utility(
+        &prepared,
+        &mut inner,
+        &mut Each { types: vec![], f: &mut |_| Ok(()) },
+    )?;
     Ok(())
 }
 

@@ -72,10 +72,22 @@ pub fn run(
         Utility::AlterSequence { name, options, if_exists } => {
             sequence::alter(cx, name, options, *if_exists)?;
         }
+        Utility::CreateRoutine(def) => function::create(def, cx)?,
+        Utility::DropRoutine { routines, if_exists, cascade } => {
+            function::drop(routines, *if_exists, *cascade, cx)?;
+        }
+        Utility::AlterRoutine { routine, change } => function::alter(routine, change, cx)?,
+        Utility::CommentRoutine { routine, text } => {
+            let oid = function::oid_of(routine, cx)?;
+            comment::on_function(oid, text.as_deref(), cx)?;
+        }
+        Utility::CreateExtension(text) => {
+            notice(cx, base::sqlstate::DUPLICATE_OBJECT, text.clone());
+        }
         Utility::CreateTableAs { .. } => return create_table_as::run(utility, cx),
         Utility::CreateIndex { .. } => create_index::run(utility, cx)?,
-        Utility::CreateSchema { name, owner, if_not_exists } => {
-            create_schema::run(name, owner.as_ref(), *if_not_exists, cx)?;
+        Utility::CreateSchema { name, owner, if_not_exists, elements } => {
+            create_schema::run(name, owner.as_ref(), *if_not_exists, elements, cx)?;
         }
         Utility::Role(statement) => role::run(statement, cx)?,
         Utility::Drop { kind, names, if_exists, cascade } => {
@@ -118,6 +130,36 @@ pub fn run(
     }
     faults::reach(Fault::Define)?;
     Ok(Outcome::default())
+}
+
+/// Whether a statement is the executor's, not the session's.
+pub fn is_own(utility: &Utility) -> bool {
+    !matches!(
+        utility,
+        Utility::Begin(_)
+            | Utility::Commit { .. }
+            | Utility::Rollback { .. }
+            | Utility::Savepoint(_)
+            | Utility::Release(_)
+            | Utility::RollbackTo(_)
+            | Utility::SetTransaction { .. }
+            | Utility::Set { .. }
+            | Utility::Show(_)
+            | Utility::Reset(_)
+            | Utility::AlterSystem { .. }
+            | Utility::Listen(_)
+            | Utility::Unlisten(_)
+            | Utility::Notify { .. }
+            | Utility::Discard(_)
+            | Utility::Prepare { .. }
+            | Utility::Execute { .. }
+            | Utility::Deallocate(_)
+            | Utility::DeclareCursor { .. }
+            | Utility::Fetch { .. }
+            | Utility::ClosePortal(_)
+            | Utility::Vacuum { vacuum: true, .. }
+            | Utility::NoOp(_)
+    )
 }
 
 /// Takes a relation's lock until the transaction ends.

@@ -173,7 +173,7 @@ fn resolve(
     run: &mut Run<'_, '_>,
 ) -> Result<Resolved> {
     let tx = run.cx.tx;
-    if tx.is_mine(Xid(found.system.xmin)) && found.system.cmin == tx.command() {
+    if tx.is_mine(Xid(found.system.xmin)) && found.system.cmin >= run.snapshot.command {
         return Err(err!(
             CARDINALITY_VIOLATION,
             "ON CONFLICT DO UPDATE command cannot affect row a second time"

@@ -10,7 +10,7 @@ use types::{Batch, Datum};
 use super::{Operator, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
-use crate::{eval, session, vector};
+use crate::{eval, routine, session, vector};
 
 /// See the module's documentation.
 #[derive(Default)]
@@ -25,6 +25,13 @@ pub struct FunctionScan {
 /// The function's.
 pub fn call_set(call: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
     match call {
+        Expr::Call { function, args, ty, .. } if matches!(function.body, Body::User) => {
+            let mut rows = routine::rows_of(function, args, *ty, row, run)?;
+            if rows.is_empty() && !function.returns_set {
+                rows.push(Datum::Null);
+            }
+            Ok(rows)
+        }
         Expr::Call { function, args, .. } if function.returns_set => {
             let args = eval::eval_all(args, row, run)?;
             if function.strict && args.iter().any(Datum::is_null) {

@@ -84,6 +84,34 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
                 .unwrap_or(0.0) as i64,
             _ => int_at(args, 0),
         })),
+        "pg_get_function_arguments" | "pg_get_function_identity_arguments"
+            if view.function(id).is_some() =>
+        {
+            let all = name == "pg_get_function_arguments";
+            let own = view.function(id);
+            own.map_or(Datum::Null, |f| text(catalog::routine::arguments(f, all)))
+        }
+        "pg_get_function_result" if view.function(id).is_some() => {
+            let path = run.cx.search_path;
+            let result = view.function(id).and_then(|f| catalog::routine::result(&view, path, f));
+            result.map_or(Datum::Null, text)
+        }
+        "pg_get_functiondef" if view.function(id).is_some() => {
+            let path = run.cx.search_path;
+            let own = view.function(id);
+            own.map_or(Datum::Null, |f| text(catalog::routine::definition(&view, path, f)))
+        }
+        "pg_get_function_sqlbody" => {
+            let body = view.function(id).and_then(|f| catalog::routine::standard_body(f));
+            body.map_or(Datum::Null, text)
+        }
+        "pg_get_function_arg_default" => {
+            let wanted = int_at(args, 1).checked_sub(1).and_then(|n| usize::try_from(n).ok());
+            let default = view.function(id).zip(wanted).and_then(|(f, n)| {
+                f.args.get(n).filter(|a| a.mode != 'o').and_then(|a| a.default.clone())
+            });
+            default.map_or(Datum::Null, text)
+        }
         "pg_get_function_arguments" => function_part(id, &|f| facts::function_arguments(f, false)),
         "pg_get_function_identity_arguments" => {
             function_part(id, &|f| facts::function_arguments(f, true))
@@ -102,7 +130,6 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         | "pg_get_statisticsobjdef"
         | "pg_get_statisticsobjdef_columns"
         | "pg_get_partition_constraintdef"
-        | "pg_get_function_sqlbody"
         | "pg_tablespace_location" => Datum::Null,
         // No table has partitions or a parent.
         "pg_partition_ancestors" | "pg_partition_tree" | "pg_partition_root" => Datum::Null,

@@ -111,6 +111,10 @@ pub fn output(ty: Oid, id: u32, run: &mut Run<'_, '_>) -> String {
         oids::REGTYPE => TypeIo::get(Oid(id)).map(|_| types::io::format_type(Oid(id), -1)),
         oids::REGNAMESPACE => view.schema(id).map(|s| quote_identifier(&s.name)),
         oids::REGROLE => view.roles().find(|r| r.oid == id).map(|r| quote_identifier(&r.name)),
+        oids::REGPROC | oids::REGPROCEDURE if view.function(id).is_some() => {
+            let signature = ty == oids::REGPROCEDURE;
+            catalog::routine::shown(&view, run.cx.search_path, id, signature)
+        }
         oids::REGPROC => facts::regproc(id),
         oids::REGPROCEDURE => facts::regprocedure(id),
         oids::REGOPER => facts::regoper(id),
@@ -217,13 +221,16 @@ pub fn input(ty: Oid, words: &str, run: &mut Run<'_, '_>) -> Result<Datum> {
             view.roles().find(|r| r.name == name).ok_or_else(|| missing("role"))?.oid
         }
         oids::REGPROC => {
-            let name = split_name(words)?.pop().unwrap_or_default();
-            let all = types::func::functions_named(&name);
-            all.first()
-                .ok_or_else(|| err!(UNDEFINED_FUNCTION, "function \"{words}\" does not exist"))?
-                .oid
-                .0
+            let parts = split_name(words)?;
+            let schema = parts.len().checked_sub(2).map(|at| parts[at].as_str());
+            let name = parts.last().map_or("", String::as_str);
+            match catalog::routine::named(&view, run.cx.search_path, schema, name)[..] {
+                [one] => one,
+                [] => base::bail!(UNDEFINED_FUNCTION, "function \"{words}\" does not exist"),
+                _ => base::bail!(AMBIGUOUS_FUNCTION, "more than one function named \"{words}\""),
+            }
         }
+        oids::REGPROCEDURE => super::rights::function(words, run)?,
         oids::REGTYPE => type_named(words).ok_or_else(|| missing("type"))?.0,
         _ => return Err(Error::unsupported(format!("input of type {ty} by name"))),
     };

@@ -258,6 +258,7 @@ impl Session<'_> {
             role: 10,
             database: "postgres",
             environment: 0,
+            arguments: None,
             table_size: &table_size,
         };
         Ok(Arc::new(prepare(text, &[], &context, None)?.0))

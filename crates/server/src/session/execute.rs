@@ -71,6 +71,7 @@ impl State {
             role: self.role(),
             database: &self.database.0,
             environment: self.settings.environment,
+            arguments: None,
             table_size: &size,
         };
         let result = {

@@ -14,6 +14,9 @@ pub fn of(ty: Oid, oid: u32, catalog: &Snapshot, path: &[u32]) -> String {
         oids::REGTYPE => TypeIo::get(Oid(oid)).map(|_| io::format_type(Oid(oid), -1)),
         oids::REGNAMESPACE => catalog.schema(oid).map(|s| quote_ident(&s.name)),
         oids::REGROLE => catalog.roles().find(|r| r.oid == oid).map(|r| quote_ident(&r.name)),
+        oids::REGPROC | oids::REGPROCEDURE if catalog.function(oid).is_some() => {
+            catalog::routine::shown(catalog, path, oid, ty == oids::REGPROCEDURE)
+        }
         oids::REGPROC => facts::regproc(oid),
         oids::REGPROCEDURE => facts::regprocedure(oid),
         oids::REGOPER => facts::regoper(oid),

@@ -192,7 +192,9 @@ impl Binder<'_> {
             scope.items.iter().filter_map(|i| i.table.as_ref()).find(|t| t.column(col).is_some());
         if let Some(table) = table {
             let keys = table.table.constraints.iter().find_map(|c| match &c.kind {
-                catalog::ConstraintKind::PrimaryKey { index } if !c.deferrable => self.cx.catalog.index(*index),
+                catalog::ConstraintKind::PrimaryKey { index } if !c.deferrable => {
+                    self.cx.catalog.index(*index)
+                }
                 _ => None,
             });
             let covered = keys.is_some_and(|index| {

@@ -5,7 +5,7 @@ use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::parse::deparse_expr;
 use crate::role::RoleStatement;
-use crate::utility::{AlterTable, Name, Utility};
+use crate::utility::{AlterRoutine, AlterTable, Name, Utility};
 
 use super::define::object_kind;
 use super::{Binder, ast, inner};
@@ -245,6 +245,11 @@ impl Binder<'_> {
 
     /// ALTER … RENAME.
     pub(crate) fn rename(&mut self, stmt: &pb::RenameStmt) -> Result<Utility> {
+        if let Some(NodeEnum::ObjectWithArgs(object)) = inner(&stmt.object) {
+            let routine = self.routine_ref(stmt.rename_type, object)?;
+            let change = AlterRoutine::Rename(stmt.newname.clone());
+            return Ok(Utility::AlterRoutine { routine, change });
+        }
         let (kind, _) = object_kind(stmt.rename_type)
             .filter(|(k, _)| !matches!(*k, "DATABASE" | "ROLE" | "TYPE" | "DOMAIN"))
             .ok_or_else(|| base::Error::unsupported("RENAME of this kind of object"))?;
@@ -259,6 +264,11 @@ impl Binder<'_> {
 
     /// ALTER … SET SCHEMA.
     pub(crate) fn set_schema(&mut self, stmt: &pb::AlterObjectSchemaStmt) -> Result<Utility> {
+        if let Some(NodeEnum::ObjectWithArgs(object)) = inner(&stmt.object) {
+            let routine = self.routine_ref(stmt.object_type, object)?;
+            let change = AlterRoutine::Schema(stmt.newschema.clone());
+            return Ok(Utility::AlterRoutine { routine, change });
+        }
         let kind = object_kind(stmt.object_type).filter(|k| k.1).map(|k| k.0);
         let (Some(kind), Some(_)) = (kind, &stmt.relation) else {
             return Err(base::Error::unsupported("SET SCHEMA of this kind of object"));
@@ -273,6 +283,13 @@ impl Binder<'_> {
 
     /// ALTER … OWNER TO (other objects than tables).
     pub(crate) fn alter_owner(&mut self, stmt: &pb::AlterOwnerStmt) -> Result<Utility> {
+        if let (Some(NodeEnum::ObjectWithArgs(object)), Some(owner)) =
+            (inner(&stmt.object), &stmt.newowner)
+        {
+            let routine = self.routine_ref(stmt.object_type, object)?;
+            let change = AlterRoutine::Owner(super::role::role_ref(owner));
+            return Ok(Utility::AlterRoutine { routine, change });
+        }
         let (kind, object, owner) =
             match (object_kind(stmt.object_type), inner(&stmt.object), &stmt.newowner) {
                 (Some((kind, _)), Some(NodeEnum::String(name)), Some(owner)) => {
@@ -290,6 +307,11 @@ impl Binder<'_> {
 
     /// COMMENT ON.
     pub(crate) fn comment(&mut self, stmt: &pb::CommentStmt) -> Result<Utility> {
+        if let Some(NodeEnum::ObjectWithArgs(object)) = inner(&stmt.object) {
+            let routine = self.routine_ref(stmt.objtype, object)?;
+            let text = (!stmt.comment.is_empty()).then(|| stmt.comment.clone());
+            return Ok(Utility::CommentRoutine { routine, text });
+        }
         let (kind, _) = object_kind(stmt.objtype)
             .ok_or_else(|| base::Error::unsupported("COMMENT on this kind of object"))?;
         let text = (!stmt.comment.is_empty()).then(|| stmt.comment.clone());

@@ -4,6 +4,7 @@ use base::{Result, err};
 use catalog::{ConstraintKind, Table};
 use pg_query::{NodeEnum, protobuf as pb};
 
+use crate::expr::Expr;
 use crate::logical::{Conflict, ConflictUpdate, TableRel};
 use crate::walk;
 
@@ -54,6 +55,31 @@ impl Binder<'_> {
         Ok(Conflict { arbiters, update: Some(ConflictUpdate { excluded, set, conditions }) })
     }
 
+    /// Whether an index's expressions are those of a conflict target, and its condition follows from the
+    /// target's.
+    fn has_expressions(
+        &mut self,
+        index: &catalog::Index,
+        target: &TableRel,
+        exprs: &[Expr],
+        given: &[Expr],
+    ) -> Result<bool> {
+        let mut own = Vec::new();
+        for key in index.columns.iter().filter_map(|c| c.expression.as_ref()) {
+            let node = crate::parse::parse_expr(&key.sql)?;
+            own.push(self.row_expr(target, &node)?);
+        }
+        let among = |e: &Expr, all: &[Expr]| all.iter().any(|x| walk::same(x, e));
+        if !own.iter().all(|e| among(e, exprs)) || !exprs.iter().all(|e| among(e, &own)) {
+            return Ok(false);
+        }
+        let Some(sql) = &index.predicate else { return Ok(true) };
+        let node = crate::parse::parse_expr(sql)?;
+        let mut demanded = Vec::new();
+        walk::conjuncts(self.row_expr(target, &node)?, &mut demanded);
+        Ok(demanded.iter().all(|e| among(e, given)))
+    }
+
     /// The unique indexes that a conflict target means.
     fn arbiters(
         &mut self,
@@ -65,11 +91,16 @@ impl Binder<'_> {
         if !infer.conname.is_empty() {
             return self.arbiter_constraint(&table, &infer.conname).map(|index| vec![index]);
         }
+        let mut scope = Scope::new(None);
+        scope.items.push(item.clone());
+        scope.place.set(Place::IndexKey);
+        let mut exprs = Vec::new();
         let mut columns = Vec::with_capacity(infer.index_elems.len());
         for node in &infer.index_elems {
             let Some(NodeEnum::IndexElem(elem)) = &node.node else { continue };
-            if elem.expr.is_some() {
-                return Err(self.unsupported("ON CONFLICT with an expression", infer.location));
+            if let Some(node) = inner(&elem.expr) {
+                exprs.push(self.holding(|b| b.expr(&scope, node))?);
+                continue;
             }
             let Some((n, _)) = table.column(&elem.name) else {
                 return Err(err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", elem.name)
@@ -79,20 +110,21 @@ impl Binder<'_> {
                 columns.push(n);
             }
         }
+        let mut given = Vec::new();
         if let Some(node) = inner(&infer.where_clause) {
-            // Indexes over all rows satisfy any predicate; it must only make sense.
-            let mut scope = Scope::new(None);
-            scope.items.push(item.clone());
-            self.condition(&scope, node, Place::Where)?;
+            let bound = self.holding(|b| b.condition(&scope, node, Place::Where))?;
+            walk::conjuncts(bound, &mut given);
         }
-        let fits = |index: &catalog::Index| {
-            index.unique
-                && index.is_plain()
-                && index.columns.iter().all(|c| columns.contains(&c.column))
-                && columns.iter().all(|n| index.columns.iter().any(|c| c.column == *n))
-        };
-        let found: Vec<u32> =
-            self.cx.catalog.indexes_of(&table).iter().filter(|i| fits(i)).map(|i| i.oid).collect();
+        let mut found = Vec::new();
+        for index in self.cx.catalog.indexes_of(&table) {
+            let plain = |c: &&catalog::IndexColumn| c.expression.is_none();
+            let fits = index.unique
+                && index.columns.iter().filter(plain).all(|c| columns.contains(&c.column))
+                && columns.iter().all(|n| index.columns.iter().any(|c| c.column == *n));
+            if fits && self.has_expressions(&index, target, &exprs, &given)? {
+                found.push(index.oid);
+            }
+        }
         if found.is_empty() {
             return Err(err!(
                 INVALID_COLUMN_REFERENCE,

@@ -333,6 +333,8 @@ impl Binder<'_> {
             column.sequence = Some(ColumnSequence { identity: None, options });
         }
         let mut constraints: Vec<ConstraintDef> = Vec::new();
+        // The last constraint was said to be NOT DEFERRABLE.
+        let mut fixed = false;
         for node in &def.constraints {
             let Some(NodeEnum::Constraint(c)) = &node.node else { continue };
             match pb::ConstrType::try_from(c.contype) {
@@ -374,8 +376,14 @@ impl Binder<'_> {
                     | pb::ConstrType::ConstrAttrDeferred
                     | pb::ConstrType::ConstrAttrNotDeferrable
                     | pb::ConstrType::ConstrAttrImmediate),
-                ) => self.constraint_attribute(kind, constraints.last_mut(), c.location)?,
-                _ => constraints.extend(self.constraint(c, Some(&def.colname))?),
+                ) => {
+                    fixed |= kind == pb::ConstrType::ConstrAttrNotDeferrable;
+                    self.constraint_attribute(kind, fixed, constraints.last_mut(), c.location)?;
+                }
+                _ => {
+                    fixed = false;
+                    constraints.extend(self.constraint(c, Some(&def.colname))?);
+                }
             }
         }
         if column.generated {
@@ -472,6 +480,7 @@ impl Binder<'_> {
     fn constraint_attribute(
         &self,
         kind: pb::ConstrType,
+        fixed: bool,
         last: Option<&mut ConstraintDef>,
         location: i32,
     ) -> Result<()> {
@@ -495,8 +504,10 @@ impl Binder<'_> {
         };
         match kind {
             T::ConstrAttrDeferrable => last.deferrable = true,
-            T::ConstrAttrDeferred => (last.deferrable, last.deferred) = (true, true),
-            T::ConstrAttrNotDeferrable if last.deferred => {
+            T::ConstrAttrDeferred if !fixed => (last.deferrable, last.deferred) = (true, true),
+            T::ConstrAttrNotDeferrable | T::ConstrAttrDeferred
+                if last.deferred || fixed && kind == T::ConstrAttrDeferred =>
+            {
                 return Err(err!(
                     SYNTAX_ERROR,
                     "constraint declared INITIALLY DEFERRED must be DEFERRABLE"

@@ -160,10 +160,21 @@ impl Binder<'_> {
                 if self.find_item(scope, None, name, c.location)?.is_some() {
                     return self.whole_row(scope, None, name, c.location);
                 }
+                if let Some(expr) = self.parameter_named(&names) {
+                    return Ok(expr);
+                }
                 let error = err!(UNDEFINED_COLUMN, "column \"{name}\" does not exist");
                 Err(similar::hint(scope, None, name, error).at(position))
             }
-            [table, name] => self.find_qualified(scope, None, table, name, c.location),
+            [table, name] => {
+                if self.cx.arguments.is_some()
+                    && self.find_item(scope, None, table, c.location)?.is_none()
+                    && let Some(expr) = self.parameter_named(&names)
+                {
+                    return Ok(expr);
+                }
+                self.find_qualified(scope, None, table, name, c.location)
+            }
             [.., schema, table, name] => {
                 self.find_qualified(scope, Some(schema), table, name, c.location)
             }

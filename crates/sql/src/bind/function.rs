@@ -1,7 +1,7 @@
 //! Function calls: overloads, defaults, variadic and polymorphic arguments.
 
 use base::{Error, Oid, Result, err};
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 use types::Datum;
 use types::func::{AggregateRow, CastContext, CastMethod, FunctionRow};
 use types::oids::*;
@@ -60,10 +60,16 @@ impl Binder<'_> {
     /// A call as written: function, aggregate, or a cast in a function's clothes.
     pub(crate) fn func_call(&mut self, scope: &Scope<'_>, call: &pb::FuncCall) -> Result<Expr> {
         let position = self.at(call.location);
+        let calling = std::mem::take(&mut self.calling);
         let names = ast::strings(&call.funcname);
         let (schema, name) = ast::qualified(&names);
-        if schema.is_some_and(|s| s != "pg_catalog") {
-            return Err(self.missing_function(&names.join("."), &[], position));
+        if let Some(schema) = schema.filter(|s| *s != "pg_catalog") {
+            if self.cx.catalog.schema_named(schema).is_none() {
+                return Err(
+                    err!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist").at(position)
+                );
+            }
+            self.check_schema(schema, position)?;
         }
         // Whether the name is an aggregate's decides how the arguments are bound.
         let is_aggregate = call.over.is_none()
@@ -81,7 +87,22 @@ impl Binder<'_> {
         }
         let mut args = Vec::with_capacity(call.args.len());
         let mut failure = None;
+        let mut named: Vec<&str> = Vec::new();
         for arg in &call.args {
+            let arg = match &arg.node {
+                Some(NodeEnum::NamedArgExpr(n)) if n.arg.is_some() => {
+                    named.push(&n.name);
+                    n.arg.as_deref().unwrap_or(arg)
+                }
+                _ if !named.is_empty() => {
+                    failure = Some(
+                        err!(SYNTAX_ERROR, "positional argument cannot follow named argument")
+                            .at(self.at(ast::location_of(arg))),
+                    );
+                    break;
+                }
+                _ => arg,
+            };
             match self.expr_node(scope, arg) {
                 Ok(arg) => args.push(arg),
                 Err(error) => {
@@ -97,7 +118,26 @@ impl Binder<'_> {
         if let Some(error) = failure {
             return Err(error);
         }
-        let callee = self.find_callee(name, &args, position, call.agg_star, call.func_variadic)?;
+        let again = (0..named.len()).find(|i| named[..*i].contains(&named[*i]));
+        if let Some(name) = again.map(|at| named[at]) {
+            return Err(
+                err!(SYNTAX_ERROR, "argument name \"{name}\" used more than once").at(position)
+            );
+        }
+        let callee = self.find_callee(
+            schema,
+            name,
+            &args,
+            &named,
+            position,
+            call.agg_star,
+            call.func_variadic,
+        )?;
+        if calling
+            && !matches!(callee, Some(Callee::Function(row)) if super::routine::is_users(row))
+        {
+            return Err(super::routine::wrong_kind(name, &args, false).at(position));
+        }
         if let (Some(over), Some(callee)) = (&call.over, callee) {
             return self.window_call(scope, call, over, callee, args);
         }
@@ -108,6 +148,13 @@ impl Binder<'_> {
                     .at(position))
             }
             Some(Callee::Aggregate(row)) => self.aggregate(scope, row, call, args, position),
+            Some(Callee::Function(row)) if super::routine::is_users(row) => {
+                self.check_plain_call(call, name, position)?;
+                if row.returns_set {
+                    scope.check_set(position)?;
+                }
+                self.user_call(row, args, &named, (call.func_variadic, calling), position)
+            }
             Some(Callee::Function(row)) if row.name == "pg_typeof" && args.len() == 1 => {
                 // Known here, and nowhere else: values don't carry their type.
                 Ok(Expr::Const(Datum::Oid(args[0].ty().0), row.result))
@@ -121,19 +168,7 @@ impl Binder<'_> {
                 Ok(self.call(row, args, ty, position))
             }
             Some(Callee::Function(row)) => {
-                let word = match call {
-                    _ if call.agg_distinct => "DISTINCT",
-                    _ if !call.agg_order.is_empty() => "ORDER BY",
-                    _ if call.agg_filter.is_some() => "FILTER",
-                    _ => "",
-                };
-                if !word.is_empty() {
-                    return Err(err!(
-                        WRONG_OBJECT_TYPE,
-                        "{word} specified, but {name} is not an aggregate function"
-                    )
-                    .at(position));
-                }
+                self.check_plain_call(call, name, position)?;
                 if name == "pg_typeof" {
                     // Known here, whatever the argument's value.
                     let ty = args.first().map_or(UNKNOWN, Expr::ty);
@@ -145,6 +180,18 @@ impl Binder<'_> {
                 self.function(row, args, position)
             }
         }
+    }
+
+    /// `42809` for what only an aggregate's call has.
+    fn check_plain_call(&self, call: &pb::FuncCall, name: &str, position: u32) -> Result<()> {
+        let word = match call {
+            _ if call.agg_distinct => "DISTINCT",
+            _ if !call.agg_order.is_empty() => "ORDER BY",
+            _ if call.agg_filter.is_some() => "FILTER",
+            _ => return Ok(()),
+        };
+        Err(err!(WRONG_OBJECT_TYPE, "{word} specified, but {name} is not an aggregate function")
+            .at(position))
     }
 
     /// A call of a row, with arguments not yet cast.
@@ -178,17 +225,21 @@ impl Binder<'_> {
     }
 
     /// The row that a call means; None when there is none but it may be a cast.
+    #[allow(clippy::too_many_arguments)]
     pub(crate) fn find_callee(
         &mut self,
+        schema: Option<&str>,
         name: &str,
         args: &[Expr],
+        named: &[&str],
         position: u32,
         star: bool,
         spread: bool,
     ) -> Result<Option<Callee>> {
         let inputs: Vec<Oid> = args.iter().map(Expr::ty).collect();
         let mut candidates: Vec<Candidate<Callee>> = Vec::new();
-        for row in types::func::functions_named(name) {
+        let builtin = schema.is_none_or(|s| s == "pg_catalog") && named.is_empty();
+        for row in types::func::functions_named(name).iter().filter(|_| builtin) {
             if spread {
                 if row.variadic && row.args.len() == inputs.len() {
                     candidates
@@ -198,16 +249,26 @@ impl Binder<'_> {
                 candidates.push(Candidate { args, item: Callee::Function(row) });
             }
         }
-        for row in types::func::aggregates_named(name) {
+        for row in types::func::aggregates_named(name).iter().filter(|_| builtin) {
             if row.args.len() == inputs.len() && (!row.args.is_empty() || star) {
                 candidates
                     .push(Candidate { args: row.args.to_vec(), item: Callee::Aggregate(row) });
             }
         }
-        for row in WINDOW_FUNCTIONS.iter().filter(|r| r.name == name) {
+        for row in WINDOW_FUNCTIONS.iter().filter(|r| r.name == name && builtin) {
             if row.args.len() == inputs.len() {
                 candidates.push(Candidate { args: row.args.to_vec(), item: Callee::Window(row) });
             }
+        }
+        if !self.cx.catalog.has_functions_named(name) && !builtin && !named.is_empty() {
+            return Err(if types::func::functions_named(name).is_empty() {
+                self.missing_function(name, &inputs, position)
+            } else {
+                Error::unsupported("arguments by name of a built-in function").at(position)
+            });
+        }
+        if self.cx.catalog.has_functions_named(name) {
+            self.user_candidates(schema, name, &inputs, named, spread, &mut candidates);
         }
         match choose(&inputs, candidates) {
             Choice::One(callee) => Ok(Some(callee)),
@@ -218,7 +279,7 @@ impl Binder<'_> {
             )
             .hint("Could not choose a best candidate function. You might need to add explicit type casts.")
             .at(position)),
-            Choice::None if inputs.len() == 1 && types::TypeIo::by_name(name).is_some() => Ok(None),
+            Choice::None if builtin && inputs.len() == 1 && types::TypeIo::by_name(name).is_some() => Ok(None),
             Choice::None => {
                 if args.is_empty() && !star && !types::func::aggregates_named(name).is_empty() {
                     return Err(err!(
@@ -227,7 +288,11 @@ impl Binder<'_> {
                     )
                     .at(position));
                 }
-                Err(self.missing_function(name, &inputs, position))
+                let full = match schema {
+                    Some(schema) => format!("{schema}.{name}"),
+                    None => name.to_owned(),
+                };
+                Err(self.missing_function(&full, &inputs, position))
             }
         }
     }

@@ -314,7 +314,7 @@ impl Binder<'_> {
         }
         let mut all = direct.clone();
         all.extend(order.iter().map(|k| k.expr.clone()));
-        let row = match self.find_callee(name, &all, position, false, false)? {
+        let row = match self.find_callee(None, name, &all, &[], position, false, false)? {
             Some(Callee::Aggregate(row)) if types::func::is_ordered_set(row.name) => row,
             Some(Callee::Aggregate(_)) => {
                 return Err(err!(

@@ -38,6 +38,8 @@ pub(crate) mod overload;
 pub(crate) mod record;
 pub(crate) mod rights;
 pub(crate) mod role;
+pub(crate) mod routine;
+pub(crate) mod schema;
 pub(crate) mod scope;
 pub(crate) mod select;
 pub(crate) mod sequence;
@@ -115,6 +117,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) overriding: i32,
     /// Notes what printing needs, while a view's query is bound.
     pub(crate) record: Option<record::Record>,
+    /// What is bound is a CALL.
+    pub(crate) calling: bool,
     /// How many views deep the query is that is being bound.
     pub(crate) view_depth: u32,
 }
@@ -145,6 +149,7 @@ impl<'a> Binder<'a> {
             unfolded: false,
             overriding: 0,
             record: None,
+            calling: false,
             view_depth: 0,
         }
     }

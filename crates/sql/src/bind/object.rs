@@ -53,13 +53,13 @@ impl Binder<'_> {
                 None => base::bail!(UNDEFINED_OBJECT, "type \"{text}\" does not exist"),
             },
             REGPROC => {
-                let mut found = types::func::functions_named(name).iter();
-                match (found.next(), found.next()) {
-                    (Some(row), None) => row.oid.0,
-                    (Some(_), Some(_)) => {
+                let (catalog, path) = (self.cx.catalog, self.cx.search_path);
+                match catalog::routine::named(catalog, path, schema, name)[..] {
+                    [one] => one,
+                    [] => base::bail!(UNDEFINED_FUNCTION, "function \"{text}\" does not exist"),
+                    _ => {
                         base::bail!(AMBIGUOUS_FUNCTION, "more than one function named \"{text}\"")
                     }
-                    _ => base::bail!(UNDEFINED_FUNCTION, "function \"{text}\" does not exist"),
                 }
             }
             REGCOLLATION => match catalog::system::collation_named(name) {
@@ -111,6 +111,11 @@ impl Binder<'_> {
         }
         let parts = split_name(name)?;
         let name = parts.last().map(String::as_str).unwrap_or_default();
+        let schema = parts.len().checked_sub(2).map(|at| parts[at].as_str());
+        let (catalog, path) = (self.cx.catalog, self.cx.search_path);
+        if let Some(id) = catalog::routine::with_types(catalog, path, schema, name, &types) {
+            return Ok(Expr::Const(Datum::Oid(id), ty));
+        }
         let plain = types::func::functions_named(name).iter().map(|f| (f.oid, f.args));
         let aggregates = types::func::aggregates_named(name).iter().map(|a| (a.oid, a.args));
         match plain.chain(aggregates).find(|(_, args)| *args == types) {

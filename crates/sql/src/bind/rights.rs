@@ -128,7 +128,8 @@ impl Binder<'_> {
             }
         }
         for function in &self.called {
-            let name = types::func::function(*function).map_or("", |f| f.name);
+            let own = self.cx.catalog.function(function.0).map(|f| f.name.as_str());
+            let name = own.or(types::func::function(*function).map(|f| f.name)).unwrap_or_default();
             rights.require(session, AclKind::Function, function.0, privilege::EXECUTE, name)?;
         }
         Ok(())

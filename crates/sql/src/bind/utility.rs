@@ -270,20 +270,24 @@ impl Binder<'_> {
             NodeEnum::CreateSeqStmt(s) => self.create_sequence(s)?,
             NodeEnum::AlterSeqStmt(s) => self.alter_sequence(s)?,
             NodeEnum::IndexStmt(s) => self.create_index(s)?,
-            NodeEnum::DropStmt(s) => self.drop_objects(s)?,
+            NodeEnum::CreateFunctionStmt(s) => self.create_routine(s)?,
+            NodeEnum::AlterFunctionStmt(s) => self.alter_routine(s)?,
+            NodeEnum::CreateExtensionStmt(s) => self.create_extension(s)?,
+            NodeEnum::DropStmt(s) => match self.drop_routines(s)? {
+                Some(utility) => utility,
+                None => self.drop_objects(s)?,
+            },
             NodeEnum::AlterTableStmt(s) => self.alter_table(s)?,
             NodeEnum::RenameStmt(s) => self.rename(s)?,
             NodeEnum::AlterObjectSchemaStmt(s) => self.set_schema(s)?,
             NodeEnum::AlterOwnerStmt(s) => self.alter_owner(s)?,
             NodeEnum::CommentStmt(s) => self.comment(s)?,
             NodeEnum::CreateSchemaStmt(s) => {
-                if !s.schema_elts.is_empty() {
-                    return Err(Error::unsupported("CREATE SCHEMA with elements"));
-                }
                 let owner = s.authrole.as_ref().map(super::role::role_ref);
                 let role = s.authrole.as_ref().map(|r| self.role_name(r)).unwrap_or_default();
                 let name = if s.schemaname.is_empty() { role } else { s.schemaname.clone() };
-                Utility::CreateSchema { name, owner, if_not_exists: s.if_not_exists }
+                let elements = super::schema::elements(&name, &s.schema_elts)?;
+                Utility::CreateSchema { name, owner, if_not_exists: s.if_not_exists, elements }
             }
             NodeEnum::TruncateStmt(s) => self.truncate(s)?,
             NodeEnum::VacuumStmt(s) => self.vacuum(s)?,

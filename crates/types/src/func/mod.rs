@@ -88,6 +88,8 @@ pub enum Body {
     /// Needs the session, the transaction or the catalog: the executor has the body, found by name
     /// of the row (`now`, `nextval`, `pg_table_is_visible`, …).
     Session,
+    /// A user made it: the catalog has the body, under the row's oid.
+    User,
 }
 
 /// A body and its key in `table/functions.txt`.
@@ -106,7 +108,7 @@ impl Body {
         match self {
             Body::Scalar(body) => Some(body(args, cx)),
             Body::Typed(body) => Some(body(args, types, cx)),
-            Body::Set(_) | Body::Session => None,
+            Body::Set(_) | Body::Session | Body::User => None,
         }
     }
 }

@@ -105,7 +105,7 @@ fn objects(target: &Target, cx: &mut ExecContext<'_>) -> Result<Vec<Item>> {
         }
         Target::Functions(functions) => {
             for (name, args) in functions {
-                let id = function(name, args.as_deref())?;
+                let id = function(name, args.as_deref(), cx)?;
                 out.push(plain(AclKind::Function, id, &name.name));
             }
         }
@@ -176,7 +176,12 @@ fn schema(name: &str, cx: &mut ExecContext<'_>) -> Result<u32> {
     }
 }
 
-fn function(name: &Name, args: Option<&[base::Oid]>) -> Result<u32> {
+fn function(name: &Name, args: Option<&[base::Oid]>, cx: &mut ExecContext<'_>) -> Result<u32> {
+    if cx.catalog_tx.view().has_functions_named(&name.name) {
+        let args = args.map(<[base::Oid]>::to_vec);
+        let routine = sql::utility::RoutineRef { kind: "ROUTINE", name: name.clone(), args };
+        return crate::define::function::oid_of(&routine, cx);
+    }
     let all = types::func::functions_named(&name.name);
     let fits = |f: &&types::FunctionRow| args.is_none_or(|args| f.args == args);
     let mut found = all.iter().filter(fits);

@@ -95,6 +95,9 @@ pub fn reassign(roles: &[RoleRef], to: &RoleRef, cx: &mut ExecContext<'_>) -> Re
         let table = refresh(cx, table.oid)?;
         reassign_table(table, to, cx)?;
     }
+    for function in view.functions().filter(|f| from.contains(&f.owner)) {
+        crate::define::function::reassign(function, to, cx)?;
+    }
     for schema in view.schemas().filter(|s| from.contains(&s.owner)) {
         set_schema_owner(schema, to, cx)?;
     }
@@ -151,6 +154,8 @@ pub fn drop(roles: &[RoleRef], cascade: bool, cx: &mut ExecContext<'_>) -> Resul
     items.extend(sequences.map(|s| Item::Sequence(s.oid)));
     let schemas = view.schemas().filter(|s| from.contains(&s.owner));
     items.extend(schemas.map(|s| Item::Schema(s.oid)));
+    let functions = view.functions().filter(|f| from.contains(&f.owner));
+    items.extend(functions.map(|f| Item::Function(f.oid)));
     depend::drop_items(cx, &items, cascade)
 }
 
@@ -195,6 +200,9 @@ fn described(view: &Snapshot, path: &[u32], kind: AclKind, object: u32, column: 
         AclKind::Table | AclKind::Sequence => table(object),
         AclKind::Schema => view.schema(object).map(|s| format!("schema {}", s.name)),
         AclKind::Database => view.database(object).map(|d| format!("database {}", d.name)),
+        AclKind::Function if view.function(object).is_some() => view
+            .function(object)
+            .map(|f| format!("function {}", crate::define::function::signature(view, path, f))),
         AclKind::Function => types::func::function(base::Oid(object)).map(|f| {
             let args: Vec<String> = f.args.iter().map(|a| types::io::format_type(*a, -1)).collect();
             format!("function {}({})", f.name, args.join(","))
@@ -219,6 +227,10 @@ pub fn check_nothing_left(role: u32, name: &str, cx: &mut ExecContext<'_>) -> Re
     }
     for schema in view.schemas().filter(|s| s.owner == role) {
         left.push((schema.oid, 0, format!("owner of schema {}", schema.name)));
+    }
+    for function in view.functions().filter(|f| f.owner == role) {
+        let what = described(&view, path, AclKind::Function, function.oid, 0);
+        left.push((function.oid, 0, format!("owner of {what}")));
     }
     for database in view.databases().filter(|d| d.owner == role) {
         left.push((database.oid, 0, format!("owner of database {}", database.name)));

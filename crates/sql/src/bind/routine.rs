@@ -1,0 +1,754 @@
+//! CREATE, ALTER and DROP of functions and procedures, CALL, and calls of users' functions.
+
+use base::{Oid, Result, err};
+use catalog::{Function, FunctionArg, Table};
+use pg_query::{NodeEnum, protobuf as pb};
+use types::func::{Body, FunctionRow};
+use types::oids::*;
+
+use crate::expr::Expr;
+use crate::parse::{deparse_expr, deparse_statement, parse_expr};
+use crate::routine;
+use crate::utility::{AlterRoutine, Name, RoutineDef, RoutineRef, Utility};
+
+use super::coerce::{array_of, element_of, is_polymorphic};
+use super::function::{Callee, Signature};
+use super::overload::Candidate;
+use super::scope::Place;
+use super::{Binder, Scope, ast, inner};
+
+/// Languages that a PostgreSQL has from the start.
+const OTHER_LANGUAGES: [&str; 3] = ["plpgsql", "c", "internal"];
+
+/// `42P13`.
+fn bad(message: impl std::fmt::Display) -> base::Error {
+    err!(INVALID_FUNCTION_DEFINITION, "{message}")
+}
+
+/// Which argument of a call each input gets: None its default. `names` are those of the last
+/// arguments. None when the call doesn't fit.
+fn places(function: &Function, count: usize, names: &[&str]) -> Option<Vec<Option<usize>>> {
+    let inputs: Vec<&FunctionArg> = function.called_with().collect();
+    let positional = count - names.len();
+    if positional > inputs.len() {
+        return None;
+    }
+    let mut places: Vec<Option<usize>> = vec![None; inputs.len()];
+    (0..positional).for_each(|i| places[i] = Some(i));
+    for (n, name) in names.iter().enumerate() {
+        let at = inputs.iter().position(|a| a.name == *name)?;
+        if places[at].replace(positional + n).is_some() {
+            return None;
+        }
+    }
+    let fits = inputs.iter().zip(&places).all(|(a, p)| p.is_some() || a.default.is_some());
+    fits.then_some(places)
+}
+
+/// The type of a VARIADIC parameter's elements.
+fn variadic_element(array: Oid) -> Oid {
+    match array {
+        ANYARRAY => ANYELEMENT,
+        ANYCOMPATIBLEARRAY => ANYCOMPATIBLE,
+        array => element_of(array),
+    }
+}
+
+/// The declared types of a call by position; None when the number doesn't fit. `spread`: with VARIADIC.
+fn declared_by_position(row: &FunctionRow, count: usize, spread: bool) -> Option<Vec<Oid>> {
+    let full = row.args.len();
+    let least = full - row.defaults.len().min(full);
+    if (least..=full).contains(&count) && (spread || !row.variadic || count < full) {
+        return Some(row.args[..count].to_vec());
+    }
+    if !row.variadic || spread || count < full {
+        return None;
+    }
+    let mut args = row.args[..full - 1].to_vec();
+    args.resize(count, variadic_element(*row.args.last()?));
+    Some(args)
+}
+
+impl Binder<'_> {
+    /// The users' functions that a call may mean, those of earlier schemas first; functions that one of
+    /// the `known` hides are left out.
+    pub(crate) fn user_candidates(
+        &mut self,
+        schema: Option<&str>,
+        name: &str,
+        inputs: &[Oid],
+        names: &[&str],
+        spread: bool,
+        known: &mut Vec<Candidate<Callee>>,
+    ) {
+        let catalog = self.cx.catalog.clone();
+        let schemas: Vec<u32> = match schema {
+            Some(schema) => catalog.schema_named(schema).map(|s| s.oid).into_iter().collect(),
+            None => self.cx.search_path.to_vec(),
+        };
+        for schema in schemas {
+            for function in catalog.functions_named(name).filter(|f| f.schema == schema) {
+                let row = routine::row(&catalog, function);
+                let args = if names.is_empty() {
+                    declared_by_position(row, inputs.len(), spread)
+                } else {
+                    places(function, inputs.len(), names).map(|places| {
+                        let mut args = vec![UNKNOWN; inputs.len()];
+                        for (place, ty) in places.iter().zip(row.args) {
+                            place.iter().for_each(|at| args[*at] = *ty);
+                        }
+                        args
+                    })
+                };
+                let Some(args) = args else { continue };
+                if known.iter().all(|c| c.args != args) {
+                    known.push(Candidate { args, item: Callee::Function(row) });
+                }
+            }
+        }
+    }
+
+    /// A call of a user's function, with arguments not yet cast; `names` are those of the last ones.
+    /// `spread`: with VARIADIC; `calling`: by CALL.
+    pub(crate) fn user_call(
+        &mut self,
+        row: &'static FunctionRow,
+        args: Vec<Expr>,
+        names: &[&str],
+        (spread, calling): (bool, bool),
+        position: u32,
+    ) -> Result<Expr> {
+        let catalog = self.cx.catalog.clone();
+        let Some(function) = catalog.function(row.oid.0) else {
+            return Err(base::Error::internal("a function that the catalog doesn't have"));
+        };
+        if function.procedure != calling {
+            return Err(wrong_kind(&function.name, &args, function.procedure).at(position));
+        }
+        let full = row.args.len();
+        let mut declared = row.args.to_vec();
+        let packed = row.variadic && !spread && names.is_empty() && args.len() >= full;
+        let mut args = args;
+        if packed {
+            let element = variadic_element(row.args[full - 1]);
+            declared.truncate(full - 1);
+            declared.resize(args.len(), element);
+        } else {
+            args = self.in_order(function, args, names)?;
+        }
+        let signature = Signature { declared: &declared, result: row.result };
+        let (mut args, ty) = self.fit(&signature, args, position)?;
+        if packed {
+            let items = args.split_off(full - 1);
+            let element = match element_of(row.args[full - 1]) {
+                known if !is_polymorphic(row.args[full - 1]) => known,
+                _ => items.first().map_or(TEXT, Expr::ty),
+            };
+            let ty = array_of(element);
+            args.push(Expr::Array { items, element, ty, nested: false });
+        }
+        self.note_call(row.oid);
+        self.note_use(row.oid.0, 0);
+        Ok(self.call(row, args, ty, position))
+    }
+
+    /// Arguments in the order of the parameters, defaults filled in.
+    fn in_order(
+        &mut self,
+        function: &Function,
+        args: Vec<Expr>,
+        names: &[&str],
+    ) -> Result<Vec<Expr>> {
+        let Some(places) = places(function, args.len(), names) else {
+            return Err(base::Error::internal("a call that doesn't fit its function"));
+        };
+        let mut given: Vec<Option<Expr>> = args.into_iter().map(Some).collect();
+        let mut out = Vec::with_capacity(places.len());
+        for (place, parameter) in places.into_iter().zip(function.called_with()) {
+            let default = parameter.default.as_deref().unwrap_or("NULL");
+            out.push(match place.and_then(|at| given[at].take()) {
+                Some(arg) => arg,
+                None => {
+                    let node = parse_expr(default)?;
+                    let scope = Scope::new(None);
+                    let expr = self.holding(|b| b.expr(&scope, &node));
+                    expr.map_err(|e| self.near(e))?
+                }
+            });
+        }
+        Ok(out)
+    }
+
+    /// A parameter of the function whose body is bound, by its name (or by the function's and its).
+    pub(crate) fn parameter_named(&mut self, names: &[&str]) -> Option<Expr> {
+        let arguments = self.cx.arguments?;
+        let name = match names {
+            [name] => *name,
+            [function, name] if *function == arguments.function => *name,
+            _ => return None,
+        };
+        let at = arguments.names.iter().position(|n| !n.is_empty() && n == name)?;
+        Some(Expr::Param(at as u16, *self.params.get(at)?))
+    }
+
+    /// CREATE [OR REPLACE] FUNCTION and PROCEDURE.
+    pub(crate) fn create_routine(&mut self, stmt: &pb::CreateFunctionStmt) -> Result<Utility> {
+        let names = ast::strings(&stmt.funcname);
+        let (schema, name) = ast::qualified(&names);
+        let (schema, name) = (schema.map(str::to_owned), name.to_owned());
+        let mut function = Function {
+            oid: 0,
+            name: name.clone(),
+            schema: 0,
+            owner: 0,
+            args: Vec::new(),
+            result: 0,
+            set: false,
+            language: String::new(),
+            body: String::new(),
+            volatility: 'v',
+            strict: false,
+            procedure: stmt.is_procedure,
+            security_definer: false,
+            leakproof: false,
+            parallel: 'u',
+            cost: 100.0,
+            rows: 0.0,
+            standard_body: false,
+            path: Vec::new(),
+            uses: Vec::new(),
+            settings: Vec::new(),
+            row_of: None,
+        };
+        let body = self.routine_options(&mut function, &stmt.options, &stmt.sql_body)?;
+        self.parameters(&mut function, &stmt.parameters)?;
+        self.result_type(&mut function, stmt)?;
+        if function.set {
+            if function.rows == 0.0 {
+                function.rows = 1000.0;
+            }
+        } else if function.rows != 0.0 {
+            return Err(err!(
+                INVALID_PARAMETER_VALUE,
+                "ROWS is not applicable when function does not return a set"
+            ));
+        }
+        let mut body_at = None;
+        match body {
+            Some((text, location)) => {
+                body_at = self.place_of_body(&text, location);
+                function.body = text;
+            }
+            None => {
+                let Some(node) = inner(&stmt.sql_body) else {
+                    return Err(bad("no function body specified"));
+                };
+                function.body = standard_body(node)?;
+                function.standard_body = true;
+                function.path = self.cx.search_path.to_vec();
+            }
+        }
+        if function.standard_body {
+            self.bind_standard_body(&mut function)?;
+        }
+        let name = Name { schema, name, position: 0 };
+        Ok(Utility::CreateRoutine(Box::new(RoutineDef {
+            name,
+            function,
+            replace: stmt.replace,
+            body_at,
+        })))
+    }
+
+    /// A standard body is bound once and for all: what it uses must be there.
+    fn bind_standard_body(&self, function: &mut Function) -> Result<()> {
+        if function.args.iter().any(|a| is_polymorphic(Oid(a.ty))) {
+            return Err(base::Error::unsupported("a standard body with polymorphic parameters"));
+        }
+        let (types, result) = (function.input_types(), Oid(function.result));
+        let bound = routine::prepare_body(function, &types, result, false, self.cx)
+            .map_err(|e| self.near(e))?;
+        let tables = bound.statements.iter().flat_map(|s| s.locks.iter());
+        function.uses = tables.map(|(table, _)| (table.0, 0)).collect();
+        function.uses.sort_unstable();
+        function.uses.dedup();
+        Ok(())
+    }
+
+    /// Where a body that was given as a string begins: characters from 1.
+    fn place_of_body(&self, body: &str, location: i32) -> Option<u32> {
+        let from = usize::try_from(location).ok()?;
+        let found = self.text.get(from..)?.find(body)?;
+        Some(self.at((from + found) as i32))
+    }
+
+    /// Parameters and their defaults.
+    fn parameters(&mut self, function: &mut Function, nodes: &[pb::Node]) -> Result<()> {
+        use pb::FunctionParameterMode as M;
+        for node in nodes {
+            let Some(NodeEnum::FunctionParameter(p)) = &node.node else { continue };
+            let Some(type_name) = &p.arg_type else { continue };
+            let mode = match M::try_from(p.mode) {
+                Ok(M::FuncParamOut) => 'o',
+                Ok(M::FuncParamInout) => 'b',
+                Ok(M::FuncParamVariadic) => 'v',
+                Ok(M::FuncParamTable) => 't',
+                _ => 'i',
+            };
+            if type_name.setof {
+                let what = if function.procedure { "procedures" } else { "functions" };
+                return Err(bad(format_args!("{what} cannot accept set arguments")));
+            }
+            let (ty, _) = self.type_name(type_name)?;
+            if matches!(ty, VOID | RECORD | ANY | TRIGGER) || ty == CSTRING {
+                return Err(bad(format_args!(
+                    "SQL functions cannot have arguments of type {}",
+                    types::io::format_type(ty, -1)
+                )));
+            }
+            self.check_parameter(function, p, mode, ty)?;
+            let default = match inner(&p.defexpr) {
+                None => None,
+                Some(_) if matches!(mode, 'o' | 't') => {
+                    return Err(bad("only input parameters can have default values"));
+                }
+                Some(node) => {
+                    // There are no columns, and as PostgreSQL has it nobody says so of defaults.
+                    let scope = Scope::new(None);
+                    scope.place.set(Place::Values);
+                    self.holding(|b| b.expr(&scope, node))?;
+                    Some(self.new_default(node, ty, -1, &p.name)?.0)
+                }
+            };
+            if default.is_none()
+                && matches!(mode, 'i' | 'b' | 'v')
+                && function.inputs().any(|a| a.default.is_some())
+            {
+                return Err(bad(
+                    "input parameters after one with a default value must also have defaults",
+                ));
+            }
+            function.args.push(FunctionArg { name: p.name.clone(), ty: ty.0, mode, default });
+        }
+        Ok(())
+    }
+
+    fn check_parameter(
+        &self,
+        function: &Function,
+        p: &pb::FunctionParameter,
+        mode: char,
+        ty: Oid,
+    ) -> Result<()> {
+        if function.is_variadic() && matches!(mode, 'i' | 'b' | 'v') {
+            return Err(bad("VARIADIC parameter must be the last input parameter"));
+        }
+        let is_array =
+            matches!(ty, ANYARRAY | ANYCOMPATIBLEARRAY) || element_of(ty) != Oid::INVALID;
+        if mode == 'v' && !is_array {
+            return Err(bad("VARIADIC parameter must be an array"));
+        }
+        let input = |mode: char| matches!(mode, 'i' | 'v');
+        let output = |mode: char| matches!(mode, 'o' | 't');
+        // An input and an output may have one name.
+        let apart = |a: char, b: char| input(a) && output(b) || output(a) && input(b);
+        let clashes = |a: &FunctionArg| a.name == p.name && !apart(a.mode, mode);
+        if !p.name.is_empty() && function.args.iter().any(clashes) {
+            return Err(bad(format_args!("parameter name \"{}\" used more than once", p.name)));
+        }
+        Ok(())
+    }
+
+    /// RETURNS, or what the OUT parameters say.
+    fn result_type(
+        &mut self,
+        function: &mut Function,
+        stmt: &pb::CreateFunctionStmt,
+    ) -> Result<()> {
+        let outputs: Vec<Oid> = function.outputs().map(|a| Oid(a.ty)).collect();
+        let required = match outputs.as_slice() {
+            [] => None,
+            [one] if !function.procedure => Some(*one),
+            _ => Some(RECORD),
+        };
+        if required == Some(RECORD) && outputs.iter().any(|t| is_polymorphic(*t)) {
+            return Err(base::Error::unsupported("polymorphic types in a row that is returned"));
+        }
+        function.result = match (&stmt.return_type, required) {
+            (None, Some(required)) => required.0,
+            (None, None) if function.procedure => VOID.0,
+            (None, None) => return Err(bad("function result type must be specified")),
+            (Some(name), required) => {
+                function.set = name.setof;
+                let plain = pb::TypeName { setof: false, ..name.clone() };
+                let ty = match self.type_name(&plain) {
+                    Ok((ty, _)) => ty,
+                    Err(error) => match self.table_of_rows(&plain) {
+                        Some(table) => {
+                            function.row_of = Some(table.oid);
+                            RECORD
+                        }
+                        None if error.code() == base::sqlstate::UNDEFINED_OBJECT => {
+                            return Err(error.without_position());
+                        }
+                        None => return Err(error),
+                    },
+                };
+                if let Some(required) = required
+                    && required != ty
+                {
+                    return Err(bad(format_args!(
+                        "function result type must be {} because of OUT parameters",
+                        types::io::format_type(required, -1)
+                    )));
+                }
+                ty.0
+            }
+        };
+        let result = Oid(function.result);
+        if matches!(result, ANY | TRIGGER | CSTRING) {
+            return Err(bad(format_args!(
+                "SQL functions cannot return type {}",
+                types::io::format_type(result, -1)
+            )));
+        }
+        if is_polymorphic(result) && !function.inputs().any(|a| is_polymorphic(Oid(a.ty))) {
+            let detail = "A result of type anyelement requires at least one input of type anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange.";
+            return Err(bad("cannot determine result data type").detail(detail));
+        }
+        Ok(())
+    }
+
+    fn table_of_rows(&self, name: &pb::TypeName) -> Option<std::sync::Arc<Table>> {
+        let names = ast::strings(&name.names);
+        let (schema, plain) = ast::qualified(&names);
+        match self.find_relation(schema, plain)? {
+            catalog::snapshot::Relation::Table(table) if name.array_bounds.is_empty() => {
+                Some(table)
+            }
+            _ => None,
+        }
+    }
+
+    /// The words behind the parameters. Returns the body's text and where AS stands.
+    fn routine_options(
+        &mut self,
+        function: &mut Function,
+        nodes: &[pb::Node],
+        sql_body: &Option<Box<pb::Node>>,
+    ) -> Result<Option<(String, i32)>> {
+        let mut body = None;
+        let mut language = None;
+        let mut seen: Vec<&str> = Vec::new();
+        for node in nodes {
+            let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
+            let word = def.defname.as_str();
+            if word != "set" && seen.contains(&word) {
+                return Err(err!(SYNTAX_ERROR, "conflicting or redundant options")
+                    .at(self.at(def.location)));
+            }
+            seen.push(word);
+            match word {
+                "as" => {
+                    let Some(NodeEnum::List(list)) = inner(&def.arg) else { continue };
+                    let parts = ast::owned_strings(&list.items);
+                    if parts.len() > 1 {
+                        return Err(bad("only one AS item needed for language \"sql\""));
+                    }
+                    body = parts.into_iter().next().map(|text| (text, def.location));
+                }
+                "language" => language = super::define::def_value(def),
+                _ => self.routine_option(function, def)?,
+            }
+        }
+        let language = match (language, sql_body) {
+            (Some(language), _) => language.to_lowercase(),
+            (None, Some(_)) => "sql".to_owned(),
+            (None, None) => return Err(bad("no language specified")),
+        };
+        if OTHER_LANGUAGES.contains(&language.as_str()) {
+            return Err(base::Error::unsupported(format!("language {language}")));
+        }
+        if language != "sql" {
+            base::bail!(UNDEFINED_OBJECT, "language \"{language}\" does not exist");
+        }
+        if body.is_some() && sql_body.is_some() {
+            return Err(bad("duplicate function body specified"));
+        }
+        if body.is_none() && sql_body.is_none() {
+            return Err(bad("no function body specified"));
+        }
+        function.language = language;
+        Ok(body)
+    }
+
+    /// One attribute.
+    fn routine_option(&mut self, function: &mut Function, def: &pb::DefElem) -> Result<()> {
+        let text = super::define::def_value(def).unwrap_or_default();
+        let yes = text == "true" || text == "1";
+        let location = def.location;
+        if function.procedure && !matches!(def.defname.as_str(), "security" | "set") {
+            return Err(bad("invalid attribute in procedure definition").at(self.at(location)));
+        }
+        match def.defname.as_str() {
+            "volatility" => {
+                function.volatility = text.chars().next().unwrap_or('v');
+            }
+            "strict" => function.strict = yes,
+            "security" => function.security_definer = yes,
+            "leakproof" => function.leakproof = yes,
+            "cost" => {
+                function.cost = text.parse().unwrap_or(0.0);
+                if function.cost <= 0.0 {
+                    base::bail!(INVALID_PARAMETER_VALUE, "COST must be positive");
+                }
+            }
+            "rows" => {
+                function.rows = text.parse().unwrap_or(0.0);
+                if function.rows <= 0.0 {
+                    base::bail!(INVALID_PARAMETER_VALUE, "ROWS must be positive");
+                }
+            }
+            "parallel" => {
+                function.parallel = match text.as_str() {
+                    "safe" => 's',
+                    "restricted" => 'r',
+                    "unsafe" => 'u',
+                    _ => base::bail!(
+                        SYNTAX_ERROR,
+                        "parameter \"parallel\" must be SAFE, RESTRICTED, or UNSAFE"
+                    ),
+                };
+            }
+            "set" => self.routine_setting(function, def)?,
+            other => {
+                let what = format!("{} of a function", other.to_uppercase());
+                return Err(self.unsupported(&what, location));
+            }
+        }
+        Ok(())
+    }
+
+    /// SET search_path; RESET of it.
+    fn routine_setting(&mut self, function: &mut Function, def: &pb::DefElem) -> Result<()> {
+        let Some(NodeEnum::VariableSetStmt(set)) = inner(&def.arg) else { return Ok(()) };
+        let utility = self.set_variable(set)?;
+        match utility {
+            Utility::Reset(None) => function.settings.clear(),
+            Utility::Set { name, value: Some(value), .. } if name == "search_path" => {
+                function.settings.retain(|s| s.0 != name);
+                function.settings.push((name, value));
+            }
+            Utility::Set { name, value: None, .. } | Utility::Reset(Some(name)) => {
+                function.settings.retain(|s| s.0 != name);
+            }
+            Utility::Set { name, .. } => {
+                let what = format!("SET {name} of a function");
+                return Err(self.unsupported(&what, def.location));
+            }
+            _ => return Err(self.unsupported("this SET of a function", def.location)),
+        }
+        Ok(())
+    }
+
+    /// A function as DROP, ALTER, COMMENT and GRANT name it.
+    pub(crate) fn routine_ref(&self, kind: i32, object: &pb::ObjectWithArgs) -> Result<RoutineRef> {
+        let kind = match pb::ObjectType::try_from(kind) {
+            Ok(pb::ObjectType::ObjectProcedure) => "PROCEDURE",
+            Ok(pb::ObjectType::ObjectRoutine) => "ROUTINE",
+            Ok(pb::ObjectType::ObjectFunction) => "FUNCTION",
+            _ => return Err(base::Error::unsupported("this kind of object")),
+        };
+        let mut args = Vec::with_capacity(object.objargs.len());
+        for node in &object.objargs {
+            if let Some(NodeEnum::TypeName(name)) = &node.node {
+                args.push(self.type_name(name)?.0);
+            }
+        }
+        let args = (!object.args_unspecified).then_some(args);
+        Ok(RoutineRef { kind, name: self.name_of_list(&object.objname), args })
+    }
+
+    /// DROP FUNCTION, PROCEDURE, ROUTINE; None for other kinds of objects.
+    pub(crate) fn drop_routines(&self, stmt: &pb::DropStmt) -> Result<Option<Utility>> {
+        use pb::ObjectType as T;
+        let kind = T::try_from(stmt.remove_type);
+        if !matches!(kind, Ok(T::ObjectFunction | T::ObjectProcedure | T::ObjectRoutine)) {
+            return Ok(None);
+        }
+        let mut routines = Vec::with_capacity(stmt.objects.len());
+        for node in &stmt.objects {
+            let Some(NodeEnum::ObjectWithArgs(object)) = &node.node else { return Ok(None) };
+            routines.push(self.routine_ref(stmt.remove_type, object)?);
+        }
+        Ok(Some(Utility::DropRoutine {
+            routines,
+            if_exists: stmt.missing_ok,
+            cascade: stmt.behavior == pb::DropBehavior::DropCascade as i32,
+        }))
+    }
+
+    /// ALTER FUNCTION with attributes.
+    pub(crate) fn alter_routine(&mut self, stmt: &pb::AlterFunctionStmt) -> Result<Utility> {
+        let Some(object) = &stmt.func else {
+            return Err(err!(SYNTAX_ERROR, "ALTER FUNCTION without a function"));
+        };
+        let routine = self.routine_ref(stmt.objtype, object)?;
+        // What they mean depends on what is there: they are bound again over the function itself.
+        let mut checked = Vec::with_capacity(stmt.actions.len());
+        for node in &stmt.actions {
+            let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
+            checked.push(self.routine_change(def)?);
+        }
+        Ok(Utility::AlterRoutine { routine, change: AlterRoutine::Options(checked) })
+    }
+
+    /// One attribute, as what it makes of a function without any.
+    fn routine_change(&mut self, def: &pb::DefElem) -> Result<(String, Box<Function>)> {
+        let mut blank = blank();
+        self.routine_option(&mut blank, def)?;
+        let reset = match inner(&def.arg) {
+            Some(NodeEnum::VariableSetStmt(set)) if blank.settings.is_empty() => {
+                format!("reset {}", set.name)
+            }
+            _ => def.defname.clone(),
+        };
+        Ok((reset, Box::new(blank)))
+    }
+
+    /// CALL: the query that does it.
+    pub(crate) fn call_statement(&mut self, stmt: &pb::CallStmt) -> Result<(pb::SelectStmt, bool)> {
+        let Some(call) = &stmt.funccall else {
+            return Err(err!(SYNTAX_ERROR, "CALL without a procedure"));
+        };
+        self.calling = true;
+        let node = |node: NodeEnum| pb::Node { node: Some(node) };
+        let call = node(NodeEnum::FuncCall(call.clone()));
+        let names = match &call.node {
+            Some(NodeEnum::FuncCall(c)) => ast::owned_strings(&c.funcname),
+            _ => Vec::new(),
+        };
+        let name = names.last().cloned().unwrap_or_default();
+        let returns =
+            self.cx.catalog.functions_named(&name).any(|f| f.procedure && f.result == RECORD.0);
+        let mut select = pb::SelectStmt {
+            limit_option: pb::LimitOption::Default as i32,
+            op: pb::SetOperation::SetopNone as i32,
+            ..pb::SelectStmt::default()
+        };
+        let star =
+            pb::ColumnRef { fields: vec![node(NodeEnum::AStar(pb::AStar {}))], location: -1 };
+        let value = if returns {
+            let list = vec![call, node(NodeEnum::List(pb::List { items: vec![] }))];
+            select.from_clause = vec![node(NodeEnum::RangeFunction(pb::RangeFunction {
+                functions: vec![node(NodeEnum::List(pb::List { items: list }))],
+                ..pb::RangeFunction::default()
+            }))];
+            node(NodeEnum::ColumnRef(star))
+        } else {
+            call
+        };
+        select.target_list = vec![node(NodeEnum::ResTarget(Box::new(pb::ResTarget {
+            val: Some(Box::new(value)),
+            location: -1,
+            ..pb::ResTarget::default()
+        })))];
+        Ok((select, returns))
+    }
+
+    /// CREATE EXTENSION: what is there is there; nothing else can be.
+    pub(crate) fn create_extension(&self, stmt: &pb::CreateExtensionStmt) -> Result<Utility> {
+        let name = &stmt.extname;
+        if !matches!(name.as_str(), "plpgsql" | "pg_stat_statements") {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "extension \"{name}\" is not available")
+                .detail(format!(
+                    "Could not open extension control file \"/usr/share/postgresql/15/extension/{name}.control\": No such file or directory."
+                ))
+                .hint("The extension must first be installed on the system where PostgreSQL is running."));
+        }
+        let message = format!("extension \"{name}\" already exists");
+        if !stmt.if_not_exists {
+            base::bail!(DUPLICATE_OBJECT, "{message}");
+        }
+        Ok(Utility::CreateExtension(format!("{message}, skipping")))
+    }
+}
+
+/// A function that says nothing.
+fn blank() -> Function {
+    Function {
+        oid: 0,
+        name: String::new(),
+        schema: 0,
+        owner: 0,
+        args: Vec::new(),
+        result: 0,
+        set: true,
+        language: String::new(),
+        body: String::new(),
+        volatility: 'v',
+        strict: false,
+        procedure: false,
+        security_definer: false,
+        leakproof: false,
+        parallel: 'u',
+        cost: 100.0,
+        rows: 0.0,
+        standard_body: false,
+        path: Vec::new(),
+        uses: Vec::new(),
+        settings: Vec::new(),
+        row_of: None,
+    }
+}
+
+/// `RETURN expression`, or the statements of BEGIN ATOMIC.
+fn standard_body(node: &NodeEnum) -> Result<String> {
+    let statement = |node: &NodeEnum| match node {
+        NodeEnum::ReturnStmt(r) => match inner(&r.returnval) {
+            Some(value) => Ok(format!("SELECT {}", deparse_expr(value)?)),
+            None => Err(bad("no function body specified")),
+        },
+        other => deparse_statement(other),
+    };
+    match node {
+        NodeEnum::ReturnStmt(r) => {
+            let Some(value) = inner(&r.returnval) else {
+                return Err(bad("no function body specified"));
+            };
+            let text = deparse_expr(value)?;
+            let compound = matches!(value, NodeEnum::AExpr(_) | NodeEnum::BoolExpr(_));
+            Ok(if compound { format!("RETURN ({text})") } else { format!("RETURN {text}") })
+        }
+        NodeEnum::List(list) => {
+            let mut out = Vec::new();
+            for node in list.items.iter().flat_map(|n| match &n.node {
+                Some(NodeEnum::List(inner)) => inner.items.as_slice(),
+                _ => std::slice::from_ref(n),
+            }) {
+                if let Some(node) = &node.node {
+                    out.push(format!(" {};", statement(node)?));
+                }
+            }
+            Ok(out.join("\n"))
+        }
+        _ => Err(bad("no function body specified")),
+    }
+}
+
+/// `42809`: a function can't be called, nor a procedure used in an expression.
+pub(crate) fn wrong_kind(name: &str, args: &[Expr], procedure: bool) -> base::Error {
+    let types: Vec<String> = args.iter().map(|a| types::io::format_type(a.ty(), -1)).collect();
+    let signature = format!("{name}({})", types.join(", "));
+    if procedure {
+        err!(WRONG_OBJECT_TYPE, "{signature} is a procedure").hint("To call a procedure, use CALL.")
+    } else {
+        err!(WRONG_OBJECT_TYPE, "{signature} is not a procedure")
+            .hint("To call a function, use SELECT.")
+    }
+}
+
+/// Whether a callee is a user's function.
+pub(crate) fn is_users(row: &FunctionRow) -> bool {
+    matches!(row.body, Body::User)
+}

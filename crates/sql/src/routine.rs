@@ -1,0 +1,283 @@
+//! Functions and procedures that users made, as the binder knows functions: rows of the same shape as
+//! those of the table in `types`.
+//!
+//! Rows are made when a function is first named and kept for as long as the server runs, as those of
+//! the table are: a plan may hold one whatever happens to the catalog. They say how a function is
+//! called, not what it does, so a CREATE OR REPLACE that changes the body only finds the row that
+//! there is. What a row takes (some hundred bytes) is never given back; nobody defines functions by
+//! the million.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use base::{Error, Oid, Result, err};
+use catalog::{Function, Snapshot};
+use pg_query::NodeEnum;
+use types::func::{Body, CastContext, FunctionRow, Volatility};
+use types::oids::{RECORD, VOID};
+
+use crate::bind::Binder;
+use crate::bind::coerce::is_polymorphic;
+use crate::expr::Expr;
+use crate::parse::parse;
+use crate::plan::{Prepared, Statement};
+use crate::prepare::{Arguments, PrepareContext};
+use crate::utility::Utility;
+
+type Rows = HashMap<u32, Vec<&'static FunctionRow>>;
+
+/// The row of a function.
+pub fn row(catalog: &Snapshot, function: &Function) -> &'static FunctionRow {
+    static ROWS: OnceLock<Mutex<Rows>> = OnceLock::new();
+    let args: Vec<Oid> = function.called_with().map(|a| Oid(a.ty)).collect();
+    let defaults: Vec<&str> = function.inputs().filter_map(|a| a.default.as_deref()).collect();
+    let columns = columns(catalog, function);
+    let fits = |row: &&FunctionRow| {
+        row.name == function.name
+            && row.args == args
+            && row.defaults == defaults
+            && row.variadic == function.is_variadic()
+            && row.result.0 == function.result
+            && row.columns.iter().copied().eq(columns.iter().map(|(n, t)| (n.as_str(), *t)))
+            && row.returns_set == function.set
+            && row.strict == function.strict
+            && row.volatility == volatility(function)
+    };
+    // Held for a look into a small map: nothing waits meanwhile.
+    let mut rows = ROWS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    let known = rows.entry(function.oid).or_default();
+    if let Some(row) = known.iter().copied().find(fits) {
+        return row;
+    }
+    let text = |s: &str| -> &'static str { String::leak(s.to_owned()) };
+    let row: &'static FunctionRow = Box::leak(Box::new(FunctionRow {
+        oid: Oid(function.oid),
+        name: text(&function.name),
+        args: Vec::leak(args),
+        defaults: Vec::leak(defaults.into_iter().map(text).collect()),
+        variadic: function.is_variadic(),
+        result: Oid(function.result),
+        columns: Vec::leak(columns.iter().map(|(n, t)| (text(n), *t)).collect()),
+        returns_set: function.set,
+        strict: function.strict,
+        volatility: volatility(function),
+        body: Body::User,
+    }));
+    known.push(row);
+    row
+}
+
+fn volatility(function: &Function) -> Volatility {
+    match function.volatility {
+        'i' => Volatility::Immutable,
+        's' => Volatility::Stable,
+        _ => Volatility::Volatile,
+    }
+}
+
+/// Names and types of the result's columns: its OUT parameters, or those of the table whose rows it
+/// returns.
+pub fn columns(catalog: &Snapshot, function: &Function) -> Vec<(String, Oid)> {
+    if let Some(table) = function.row_of.and_then(|id| catalog.table(id)) {
+        return table.live_columns().map(|(_, c)| (c.name.clone(), Oid(c.ty))).collect();
+    }
+    let unnamed = |n: usize, name: &str| match name {
+        "" => format!("column{}", n + 1),
+        name => name.to_owned(),
+    };
+    let outputs: Vec<_> = function.outputs().collect();
+    if outputs.len() == 1 && outputs[0].name.is_empty() {
+        return Vec::new();
+    }
+    outputs.iter().enumerate().map(|(n, a)| (unnamed(n, &a.name), Oid(a.ty))).collect()
+}
+
+/// A body that can be run.
+pub struct RoutineBody {
+    /// Its statements.
+    pub statements: Vec<std::sync::Arc<Prepared>>,
+    /// What the last statement's columns become: over its rows. None: nothing is returned.
+    pub result: Option<Vec<Expr>>,
+    /// Names and types of the result's columns.
+    pub columns: Vec<(types::Text, Oid)>,
+}
+
+/// The statements of a body as plain SQL.
+fn text_of(function: &Function) -> String {
+    match function.body.strip_prefix("RETURN ") {
+        Some(expr) if function.standard_body => format!("SELECT {expr}"),
+        _ => function.body.clone(),
+    }
+}
+
+/// Binds and plans a function's body. `types`: of the inputs, with real types for polymorphic ones;
+/// `result`: likewise. `running`: it is about to run, so statements that may not are refused.
+///
+/// # Errors
+/// Those of the statements; `42P13` when they don't give what the function declares; `0A000` for
+/// statements that can't stand in a function. Positions are in the body.
+pub fn prepare_body(
+    function: &Function,
+    types: &[Oid],
+    result: Oid,
+    running: bool,
+    cx: &PrepareContext<'_>,
+) -> Result<RoutineBody> {
+    sched::check_stack()?;
+    let text = text_of(function);
+    let names = Arguments {
+        function: function.name.clone(),
+        names: function.inputs().map(|a| a.name.clone()).collect(),
+    };
+    let cx = &PrepareContext { arguments: Some(&names), ..*cx };
+    let mut statements = Vec::new();
+    for one in parse(&text)? {
+        if running {
+            check_statement(&one.node)?;
+        }
+        let (prepared, _) = crate::statement::prepare(&one.node, &text, types, cx, None)?;
+        if running && function.volatility != 'v' && prepared.writes {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "{} is not allowed in a non-volatile function",
+                prepared.tag
+            ));
+        }
+        statements.push(prepared);
+    }
+    let (result, columns) = returned(function, result, statements.last(), cx)?;
+    let statements = statements.into_iter().map(std::sync::Arc::new).collect();
+    Ok(RoutineBody { statements, result, columns })
+}
+
+/// Whether a new function's body, given as a string, makes sense. `body_at`: where it begins in the
+/// statement's text.
+///
+/// # Errors
+/// Those of the statements; `42P13` when they don't give what the function declares.
+pub fn validate(function: &Function, body_at: Option<u32>, cx: &PrepareContext<'_>) -> Result<()> {
+    if function.standard_body {
+        return Ok(());
+    }
+    let polymorphic = function.args.iter().any(|a| is_polymorphic(Oid(a.ty)));
+    let checked = if polymorphic {
+        parse(&function.body).map(drop)
+    } else {
+        let (types, result) = (function.input_types(), Oid(function.result));
+        prepare_body(function, &types, result, false, cx).map(drop)
+    };
+    checked.map_err(|error| match (error.fields().position, body_at) {
+        (0, _) => error.context(format!("SQL function \"{}\"", function.name)),
+        (_, Some(at)) => error.shift(at - 1),
+        (_, None) => error.without_position(),
+    })
+}
+
+/// `0A000` for what can't stand in a function's body.
+fn check_statement(node: &NodeEnum) -> Result<()> {
+    use pg_query::protobuf::TransactionStmtKind as K;
+    let word = match node {
+        NodeEnum::TransactionStmt(s) => match K::try_from(s.kind) {
+            Ok(K::TransStmtBegin) => "BEGIN",
+            Ok(K::TransStmtStart) => "START TRANSACTION",
+            Ok(K::TransStmtCommit) => "COMMIT",
+            Ok(K::TransStmtRollback | K::TransStmtRollbackTo) => "ROLLBACK",
+            Ok(K::TransStmtSavepoint) => "SAVEPOINT",
+            Ok(K::TransStmtRelease) => "RELEASE",
+            _ => "PREPARE TRANSACTION",
+        },
+        NodeEnum::CopyStmt(s) if s.filename.is_empty() => {
+            base::bail!(FEATURE_NOT_SUPPORTED, "cannot COPY to/from client in an SQL function")
+        }
+        _ => return Ok(()),
+    };
+    base::bail!(FEATURE_NOT_SUPPORTED, "{word} is not allowed in an SQL function")
+}
+
+fn mismatch(function: &Function, result: Oid, catalog: &Snapshot, detail: String) -> Error {
+    let declared = match function.row_of.and_then(|id| catalog.table(id)) {
+        Some(table) => table.name.clone(),
+        None => types::io::format_type(result, -1),
+    };
+    err!(
+        INVALID_FUNCTION_DEFINITION,
+        "return type mismatch in function declared to return {declared}"
+    )
+    .detail(detail)
+}
+
+/// What becomes of the last statement's columns, and the names and types that they have then.
+#[allow(clippy::type_complexity)]
+fn returned(
+    function: &Function,
+    result: Oid,
+    last: Option<&Prepared>,
+    cx: &PrepareContext<'_>,
+) -> Result<(Option<Vec<Expr>>, Vec<(types::Text, Oid)>)> {
+    if result == VOID {
+        return Ok((None, Vec::new()));
+    }
+    let wrong = |detail: String| mismatch(function, result, cx.catalog, detail);
+    let last = last.filter(|p| matches!(p.statement, Statement::Query(_)) && !p.columns.is_empty());
+    let Some(last) = last else {
+        let detail = "Function's final statement must be SELECT or INSERT/UPDATE/DELETE RETURNING.";
+        return Err(wrong(detail.to_owned()));
+    };
+    let given = &last.columns;
+    let mut binder = Binder::new(cx, "", &[]);
+    let mut convert = |n: usize, to: Oid| -> Result<Option<Expr>> {
+        let column = Expr::Column(n as u16, given[n].ty);
+        binder.coerce(column, to, CastContext::Assignment, 0)
+    };
+    if result != RECORD {
+        if given.len() != 1 {
+            return Err(wrong("Final statement must return exactly one column.".to_owned()));
+        }
+        let actual = types::io::format_type(given[0].ty, -1);
+        let expr =
+            convert(0, result)?.ok_or_else(|| wrong(format!("Actual return type is {actual}.")))?;
+        return Ok((Some(vec![expr]), vec![(given[0].name.as_str().into(), result)]));
+    }
+    let wanted = columns(cx.catalog, function);
+    if wanted.is_empty() {
+        let columns = given.iter().map(|c| (c.name.as_str().into(), c.ty)).collect();
+        let exprs = given.iter().enumerate().map(|(n, c)| Expr::Column(n as u16, c.ty)).collect();
+        return Ok((Some(exprs), columns));
+    }
+    if given.len() == 1 && given[0].ty == RECORD {
+        // One row value instead of its columns.
+        let columns = wanted.into_iter().map(|(name, ty)| (name.into(), ty)).collect();
+        return Ok((Some(vec![Expr::Column(0, RECORD)]), columns));
+    }
+    if given.len() < wanted.len() {
+        return Err(wrong("Final statement returns too few columns.".to_owned()));
+    }
+    if given.len() > wanted.len() {
+        return Err(wrong("Final statement returns too many columns.".to_owned()));
+    }
+    let mut exprs = Vec::with_capacity(wanted.len());
+    let mut columns = Vec::with_capacity(wanted.len());
+    for (n, (name, ty)) in wanted.into_iter().enumerate() {
+        let expr = convert(n, ty)?.ok_or_else(|| {
+            wrong(format!(
+                "Final statement returns {} instead of {} at column {}.",
+                types::io::format_type(given[n].ty, -1),
+                types::io::format_type(ty, -1),
+                n + 1
+            ))
+        })?;
+        exprs.push(expr);
+        columns.push((name.into(), ty));
+    }
+    Ok((Some(exprs), columns))
+}
+
+/// The settings that a statement of a body would change; None for statements that change none.
+pub fn setting_of(prepared: &Prepared) -> Option<(&str, Option<&str>, bool)> {
+    match &prepared.statement {
+        Statement::Utility(Utility::Set { name, value, local }) => {
+            Some((name.as_str(), value.as_deref(), *local))
+        }
+        _ => None,
+    }
+}
