@@ -262,7 +262,7 @@ impl Binder<'_> {
         }
         if !self.cx.catalog.has_functions_named(name) && !builtin && !named.is_empty() {
             return Err(if types::func::functions_named(name).is_empty() {
-                self.missing_function(name, &inputs, position)
+                self.missing_function(&call_text(name, &inputs, named), position)
             } else {
                 Error::unsupported("arguments by name of a built-in function").at(position)
             });
@@ -275,7 +275,7 @@ impl Binder<'_> {
             Choice::Ambiguous => Err(err!(
                 AMBIGUOUS_FUNCTION,
                 "function {} is not unique",
-                call_text(name, &inputs)
+                call_text(name, &inputs, named)
             )
             .hint("Could not choose a best candidate function. You might need to add explicit type casts.")
             .at(position)),
@@ -292,14 +292,14 @@ impl Binder<'_> {
                     Some(schema) => format!("{schema}.{name}"),
                     None => name.to_owned(),
                 };
-                Err(self.missing_function(&full, &inputs, position))
+                Err(self.missing_function(&call_text(&full, &inputs, named), position))
             }
         }
     }
 
     /// `42883`.
-    fn missing_function(&self, name: &str, inputs: &[Oid], position: u32) -> Error {
-        err!(UNDEFINED_FUNCTION, "function {} does not exist", call_text(name, inputs))
+    fn missing_function(&self, call: &str, position: u32) -> Error {
+        err!(UNDEFINED_FUNCTION, "function {call} does not exist")
             .hint("No function matches the given name and argument types. You might need to add explicit type casts.")
             .at(position)
     }
@@ -318,7 +318,7 @@ impl Binder<'_> {
                 return self.explicit_cast(arg, io.oid, -1, position, position);
             }
         }
-        Err(self.missing_function(name, &inputs, position))
+        Err(self.missing_function(&call_text(name, &inputs, &[]), position))
     }
 
     /// Casts arguments to a signature; returns them and the result type.
@@ -356,8 +356,17 @@ impl Binder<'_> {
     }
 }
 
-fn call_text(name: &str, inputs: &[Oid]) -> String {
-    let types: Vec<String> = inputs.iter().map(|t| types::io::format_type(*t, -1)).collect();
+/// `name(types)`; `named` are the names of the last arguments.
+fn call_text(name: &str, inputs: &[Oid], named: &[&str]) -> String {
+    let first = inputs.len().saturating_sub(named.len());
+    let argument = |(n, ty): (usize, &Oid)| {
+        let ty = types::io::format_type(*ty, -1);
+        match n.checked_sub(first).and_then(|at| named.get(at)) {
+            Some(name) => format!("{name} => {ty}"),
+            None => ty,
+        }
+    };
+    let types: Vec<String> = inputs.iter().enumerate().map(argument).collect();
     format!("{name}({})", types.join(", "))
 }
 
