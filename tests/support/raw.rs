@@ -117,6 +117,12 @@ impl Raw {
         self.until(|line| line.starts_with("Z ") || line == "EOF")
     }
 
+    /// Sends, then reads up to and with the first line that begins so.
+    pub fn talk_until(&mut self, bytes: &[u8], first: &str) -> Vec<String> {
+        self.send(bytes);
+        self.until(|line| line.starts_with(first))
+    }
+
     /// As [`Raw::talk`] for a query string.
     pub fn query(&mut self, text: &str) -> Vec<String> {
         self.talk(&query(text))

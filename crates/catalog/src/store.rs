@@ -17,6 +17,8 @@
 //!   until the transaction ends, and refuses when the object is not the one that its view showed.
 //! * Publication happens inside the commit, after its place in the log is fixed and before anyone
 //!   can see it.
+//! * Nobody is given a version that a crash could take back ([`Catalog::current`] waits): what a session
+//!   learns from the catalog, that a table is there and empty, say, is noted nowhere.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -24,7 +26,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use access::Heap;
 use access::heap::InsertHint;
-use base::{Csn, Error, Oid, RelId, Result, TupleId, WaitEvent, err};
+use base::{Csn, Error, Lsn, Oid, RelId, Result, TupleId, WaitEvent, err};
 use imbl::OrdMap;
 use sched::{LwLock, Mutex};
 use storage::Storage;
@@ -47,6 +49,8 @@ pub struct Catalog {
     heap: Heap,
     current: LwLock<Arc<Snapshot>>,
     version: AtomicU64,
+    /// The CSN of the commit that published the current version; written with it. 0: before the start.
+    published: AtomicU64,
     /// See [`Catalog::newest_index`].
     newest_index: AtomicU64,
     /// Values of sequences.
@@ -102,6 +106,7 @@ impl Catalog {
             heap: Heap::open(storage, CATALOG_REL),
             current: LwLock::new(WaitEvent::LWLockCatalogSnapshot, Arc::new(Snapshot::default())),
             version: AtomicU64::new(0),
+            published: AtomicU64::new(0),
             newest_index: AtomicU64::new(0),
             sequences: Sequences::new(storage),
             places: Mutex::new(WaitEvent::LWLockCatalogSnapshot, HashMap::new()),
@@ -180,9 +185,17 @@ impl Catalog {
         Ok(())
     }
 
-    /// The published version.
+    /// The published version, once it is durable.
     pub fn current(&self) -> Arc<Snapshot> {
-        self.current.read().clone()
+        let (snapshot, published) = {
+            let current = self.current.read();
+            (current.clone(), self.published.load(Ordering::Acquire))
+        };
+        while self.storage.wal.flush(Lsn(published)).is_err() {
+            // The server is ending without a flush: whether the version lasts nobody learns any more.
+            sched::park_uninterruptible(WaitEvent::IPCWalFlush, None);
+        }
+        snapshot
     }
 
     /// The published version's number; one atomic load.
@@ -474,6 +487,7 @@ impl CatalogTx {
             }
         }
         *current = Arc::new(published);
+        self.catalog.published.store(csn.0, Ordering::Release);
         let mut places = self.catalog.places.lock();
         for (id, rows) in &self.changes.places {
             if rows.is_empty() {

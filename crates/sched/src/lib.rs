@@ -78,5 +78,5 @@ pub use {
         current, io_wait, next_pid, park, park_uninterruptible, spawn_task, spawn_thread, used,
         with_current, yield_now,
     },
-    worker::{Readiness, Source, Workers, wait_readable, wait_writable},
+    worker::{Doorkeeper, Readiness, Source, Workers, wait_readable, wait_writable},
 };

@@ -1,7 +1,8 @@
 //! The system calls of this crate, each in one small function.
 
 use std::io;
-use std::os::fd::RawFd;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU32;
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -101,6 +102,39 @@ pub fn epoll_wait(set: RawFd, events: &mut [libc::epoll_event], timeout_ms: i32)
 pub fn poll(fds: &mut [libc::pollfd], timeout_ms: i32) -> bool {
     // SAFETY: the kernel reads and writes exactly these entries.
     unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout_ms) > 0 }
+}
+
+/// Takes a connection from a listening socket: one that does not block and that programs which are
+/// started don't inherit; over TCP, with the address of who came.
+pub fn accept(listening: RawFd) -> io::Result<(OwnedFd, Option<SocketAddr>)> {
+    // SAFETY: all zeros are a sockaddr_storage of no family.
+    let mut from = unsafe { std::mem::zeroed::<libc::sockaddr_storage>() };
+    let mut len = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+    let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    let place = (&raw mut from).cast();
+    // SAFETY: the kernel writes at most `len` bytes of `from`, and `len`.
+    let fd = check(unsafe { libc::accept4(listening, place, &raw mut len, flags) })?;
+    // SAFETY: the descriptor is new: nobody else has it.
+    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
+    Ok((socket, internet_address(&from)))
+}
+
+fn internet_address(from: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    let place = std::ptr::from_ref(from);
+    let (ip, port): (IpAddr, u16) = match i32::from(from.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: the family says what it is; the storage is large enough and aligned for all.
+            let v4 = unsafe { &*place.cast::<libc::sockaddr_in>() };
+            (Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr)).into(), v4.sin_port)
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above.
+            let v6 = unsafe { &*place.cast::<libc::sockaddr_in6>() };
+            (Ipv6Addr::from(v6.sin6_addr.s6_addr).into(), v6.sin6_port)
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, u16::from_be(port)))
 }
 
 /// Milliseconds from `now` to `deadline` for epoll and poll, rounded up; -1 for no deadline.

@@ -595,9 +595,17 @@ pub fn used(what: Use, amount: u64) {
     task.used.store(task.used.load(Ordering::Relaxed) | 1 << what as u32, Ordering::Relaxed);
 }
 
-/// The background threads that run, in the order in which they were started.
+/// The background threads that run and the listening sockets, in the order in which they were
+/// started.
 pub fn background_tasks() -> Vec<TaskRef> {
     BACKGROUND.lock().iter().filter_map(Weak::upgrade).collect()
+}
+
+/// Makes the task one of [`background_tasks`] for as long as somebody keeps it.
+pub(crate) fn list_background(task: &TaskRef) {
+    let mut background = BACKGROUND.lock();
+    background.retain(|t| t.strong_count() > 0);
+    background.push(Arc::downgrade(task));
 }
 
 /// A number by which users know a session or a background thread; from 1, then round again.
@@ -759,11 +767,7 @@ pub fn spawn_task(task: TaskRef, f: impl FnOnce() + Send + 'static) -> std::thre
     if task.pid() == 0 {
         task.set_pid(next_pid());
     }
-    {
-        let mut background = BACKGROUND.lock();
-        background.retain(|t| t.strong_count() > 0);
-        background.push(Arc::downgrade(&task));
-    }
+    list_background(&task);
     let builder = std::thread::Builder::new().name(task.kind().to_owned());
     let started = builder.stack_size(THREAD_STACK_BYTES).spawn(move || {
         local::adopt(task);

@@ -53,6 +53,11 @@ impl Config {
         &self.dir
     }
 
+    /// What the command line says.
+    pub fn overrides(&self) -> &Overrides {
+        &self.overrides
+    }
+
     /// Reads the files again. Settings that can't change while running keep their values, and the
     /// log says so.
     ///

@@ -208,15 +208,12 @@ impl Socket {
         Ok(())
     }
 
-    /// Who is at the ends.
-    pub fn peer(&self) -> Peer {
-        let pair = |a: std::net::SocketAddr| (a.ip(), a.port());
+    /// The address and port that the client came to; over TCP.
+    pub fn own_address(&self) -> Option<(IpAddr, u16)> {
         match self {
-            Socket::Tcp(s) => {
-                Peer { client: s.peer_addr().ok().map(pair), server: s.local_addr().ok().map(pair) }
-            }
-            Socket::Unix(_) => Peer { client: None, server: None },
-            Socket::Tls(s, ..) => s.peer(),
+            Socket::Tcp(s) => s.local_addr().ok().map(|a| (a.ip(), a.port())),
+            Socket::Unix(_) => None,
+            Socket::Tls(s, ..) => s.own_address(),
         }
     }
 
@@ -507,14 +504,20 @@ impl Output {
     /// One last attempt to tell the client why, without waiting for it.
     pub fn send_last(&mut self) {
         if !self.broken && self.wait_durable().is_ok() {
-            // Whoever doesn't take it now is not told.
-            let _ = self.socket.write(&self.buffer);
-            if let Socket::Tls(raw, stream, _) = &*self.socket {
-                stream.lock().close(&mut Raw(raw));
-            }
+            self.write_last();
         }
         self.buffer.clear();
         self.complete = 0;
+    }
+
+    fn write_last(&self) {
+        if !self.buffer.is_empty() {
+            // Whoever doesn't take it now is not told.
+            let _ = self.socket.write(&self.buffer);
+        }
+        if let Socket::Tls(raw, stream, _) = &*self.socket {
+            stream.lock().close(&mut Raw(raw));
+        }
     }
 }
 

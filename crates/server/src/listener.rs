@@ -1,26 +1,30 @@
 //! Listening sockets: TCP and Unix sockets. Other machines may reach the server only when some role has a
 //! password ([`check_reach`]).
+//!
+//! The workers accept ([`sched::Workers::listen`]), each when it has time; a connection costs them little
+//! until its first packet is there ([`Session::start`]). What every connection is to have (no delay of
+//! small packets, keepalives) the listening socket has, and the system passes it on.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::settings::{Settings, setting};
-use base::{Error, Result, WaitEvent, err};
+use base::{Error, Result, err};
 use listenfd::ListenFd;
 use socket2::{Domain, SockAddr, Socket as RawSocket, Type};
 
-use crate::connection::Socket;
+use crate::connection::{Peer, Socket};
 use crate::log;
-use crate::server::Server;
+use crate::server::{self, Server};
 use crate::session::{Session, checks};
 
-/// Connections that may wait to be accepted (the system has its own bound).
-const BACKLOG: i32 = 4096;
+/// Connections that may wait to be accepted: all that the system lets (`net.core.somaxconn`).
+const BACKLOG: i32 = 65_535;
 
 /// One socket to listen on. It is bound first, so that a busy port is found before anything is
 /// touched, and listens when the server is ready.
@@ -204,47 +208,74 @@ impl Listener {
         self.socket.listen(BACKLOG).map_err(|_| busy(&address))
     }
 
-    fn accept(&self) -> std::io::Result<Socket> {
-        let (socket, _) = self.socket.accept()?;
-        Ok(match self.unix {
-            false => Socket::Tcp(socket.into()),
-            true => Socket::Unix(OwnedFd::from(socket).into()),
-        })
-    }
-
     /// The descriptor, for a process that is to inherit it.
     pub fn descriptor(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-/// Accepts on a thread of its own for as long as the process lives.
-pub fn start(server: &Arc<Server>, listener: Listener) {
-    let server = server.clone();
-    sched::spawn_thread("listener", move || {
-        loop {
-            match sched::io_wait(WaitEvent::ActivityListenerMain, || listener.accept()) {
-                Ok(socket) => accepted(&server, socket),
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) if e.kind() == std::io::ErrorKind::ConnectionAborted => {}
-                Err(e) => {
-                    // No descriptors or memory: what ends frees some.
-                    log::write(log::Level::Warning, 0, format_args!("could not accept: {e}"));
-                    let pause = || std::thread::sleep(Duration::from_millis(100));
-                    sched::io_wait(WaitEvent::ActivityListenerMain, pause);
-                }
-            }
+/// Has the workers accept for as long as the process lives.
+///
+/// # Errors
+/// When the system refuses to prepare the socket.
+pub fn start(server: &Arc<Server>, listener: Listener) -> Result<()> {
+    let socket = &listener.socket;
+    let prepare = || {
+        if !listener.unix {
+            socket.set_tcp_nodelay(true)?;
+            socket.set_keepalive(true)?;
         }
-    });
+        socket.set_nonblocking(true)
+    };
+    prepare().map_err(|e| Error::io("prepare a listening socket", &e))?;
+    let own = socket.local_addr().ok().and_then(|a| a.as_socket());
+    let own = own.filter(|a| !a.ip().is_unspecified()).map(|a| (a.ip(), a.port()));
+    let fd = socket.as_raw_fd();
+    let doorkeeper =
+        Doorkeeper { server: server.clone(), listener, own, complained: AtomicU64::new(0) };
+    server.workers.listen(fd, Box::new(doorkeeper));
+    Ok(())
 }
 
-fn accepted(server: &Arc<Server>, socket: Socket) {
-    // Those beyond the limit are told so; those far beyond it are not listened to.
-    if server.sessions.connections() > server.max_connections() * 2 + 100 {
-        return;
+/// One listening socket's.
+struct Doorkeeper {
+    server: Arc<Server>,
+    /// Keeps the socket open.
+    listener: Listener,
+    /// Its address, if it is one address.
+    own: Option<(IpAddr, u16)>,
+    /// When the log was last told that the system refuses (microseconds since 2000).
+    complained: AtomicU64,
+}
+
+/// The log is told at most so often that nobody can be let in.
+const COMPLAINT_US: u64 = 1_000_000;
+
+impl sched::Doorkeeper for Doorkeeper {
+    fn accepted(&self, socket: OwnedFd, from: Option<SocketAddr>) {
+        // Those beyond the limit are told so; those far beyond it are not listened to.
+        let server = &self.server;
+        if server.sessions.connections() > server.max_connections() * 2 + 100 {
+            return;
+        }
+        let socket = match self.listener.unix {
+            true => Socket::Unix(socket.into()),
+            false => Socket::Tcp(socket.into()),
+        };
+        let client = from.map(|a| (a.ip(), a.port()));
+        let peer = Peer { client, server: self.own.or_else(|| socket.own_address()) };
+        if let Err(error) = Session::start(server, socket, peer) {
+            log::error(0, &error, None);
+        }
     }
-    if let Err(error) = Session::start(server, socket) {
-        log::error(0, &error, None);
+
+    fn refused(&self, error: &std::io::Error) {
+        let now = server::now() as u64;
+        let before = self.complained.fetch_max(now, Ordering::Relaxed);
+        if now.saturating_sub(before) >= COMPLAINT_US {
+            let text = format_args!("could not accept new connection: {error}");
+            log::write(log::Level::Warning, 0, text);
+        }
     }
 }
 

@@ -48,7 +48,7 @@ pub fn serve(dir: &Path, overrides: Overrides) -> Result<()> {
         listener.listen()?;
     }
     for listener in listeners {
-        listener::start(&server, listener);
+        listener::start(&server, listener)?;
     }
     if let Some(page) = page {
         server.http.start(&server, page);
@@ -62,8 +62,12 @@ pub fn serve(dir: &Path, overrides: Overrides) -> Result<()> {
     result
 }
 
-/// Opens the layers from below upwards.
-fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> {
+/// Opens the layers from below upwards; the paths are those of the Unix sockets that the settings name.
+/// Nobody listens yet: [`serve`] does more, and tests that look into the server do this.
+///
+/// # Errors
+/// What is wrong with the directory; `publish_live` comes before.
+pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> {
     let txn = TxnManager::new(dir);
     let storage = Storage::open(dir, txn.participant(None))?;
     txn.attach(&storage);

@@ -95,6 +95,9 @@ pub(crate) struct Log {
     /// Taken shared by what must lie on one side of every redo position as a whole, exclusively
     /// by the checkpointer when it takes one.
     barrier: RawLwLock,
+    /// See [`Wal::hold_syncs`].
+    #[cfg(debug_assertions)]
+    syncs_held: AtomicBool,
 }
 
 struct Waiter {
@@ -186,6 +189,12 @@ impl Wal {
         self.log.ring.size()
     }
 
+    /// For tests that cut the power: from here on, until it is let go, nothing becomes durable.
+    #[cfg(debug_assertions)]
+    pub fn hold_syncs(&self, held: bool) {
+        self.log.syncs_held.store(held, Ordering::SeqCst);
+    }
+
     /// Asks for a flush soon, without waiting (`synchronous_commit = off`).
     pub fn request_flush(&self, upto: Lsn) {
         let log = &*self.log;
@@ -226,6 +235,8 @@ impl Log {
             opened_at: AtomicU64::new(0),
             next_parts: AtomicU64::new(0),
             barrier: RawLwLock::new(WaitEvent::LWLockOther),
+            #[cfg(debug_assertions)]
+            syncs_held: AtomicBool::new(false),
         })
     }
 
@@ -436,6 +447,14 @@ impl Log {
         {
             task.unpark();
         }
+    }
+
+    /// Whether a test lets nothing become durable now.
+    fn are_syncs_held(&self) -> bool {
+        #[cfg(debug_assertions)]
+        return self.syncs_held.load(Ordering::SeqCst);
+        #[cfg(not(debug_assertions))]
+        false
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {

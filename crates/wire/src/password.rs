@@ -1,9 +1,10 @@
 //! Passwords as the catalog keeps them, and the old MD5 challenge.
 
+use base::Result;
 use md5::{Digest, Md5};
 use subtle::ConstantTimeEq;
 
-use crate::scram::Verifier;
+use crate::scram::{Pause, Verifier};
 
 /// What is kept of a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,10 +44,13 @@ impl Kept {
     }
 
     /// Whether it was made of this password.
-    pub fn fits(&self, user: &str, password: &str) -> bool {
+    ///
+    /// # Errors
+    /// Those of `pause`.
+    pub fn fits(&self, user: &str, password: &str, pause: Pause<'_>) -> Result<bool> {
         match self {
-            Kept::Scram(verifier) => verifier.fits(password),
-            Kept::Md5(hash) => hash.as_bytes().ct_eq(md5(user, password).as_bytes()).into(),
+            Kept::Scram(verifier) => verifier.fits(password, pause),
+            Kept::Md5(hash) => Ok(hash.as_bytes().ct_eq(md5(user, password).as_bytes()).into()),
         }
     }
 }
@@ -68,7 +72,8 @@ mod tests {
         assert_eq!(md5_hex(b"", b""), "d41d8cd98f00b204e9800998ecf8427e");
         assert_eq!(Kept::parse(&kept), Some(Kept::Md5(kept.clone())));
         let known = Kept::Md5(kept.clone());
-        assert!(known.fits("alice", "secret") && !known.fits("bob", "secret"));
+        let fits = |user| known.fits(user, "secret", &mut || Ok(())).unwrap();
+        assert!(fits("alice") && !fits("bob"));
         let answer = format!("md5{}", md5_hex(&kept.as_bytes()[3..], &[1, 2, 3, 4]));
         assert!(md5_answer_fits(&kept, [1, 2, 3, 4], answer.as_bytes()));
         assert!(!md5_answer_fits(&kept, [1, 2, 3, 5], answer.as_bytes()));

@@ -62,20 +62,55 @@ fn hmac(key: &[u8], data: &[u8]) -> Key {
     }
 }
 
+/// Rounds of a key derivation between two calls of its [`Pause`]: some 100 microseconds.
+const ROUNDS: u32 = 256;
+
+/// Called now and then by a key derivation, which takes long: lets others run, or ends it.
+pub type Pause<'a> = &'a mut dyn FnMut() -> Result<()>;
+
+/// RFC 5802's `Hi`: PBKDF2 with HMAC-SHA-256 and one block of output (RFC 8018, section 5.2).
+fn salted(password: &str, salt: &[u8], iterations: u32, pause: Pause<'_>) -> Result<Key> {
+    let Ok(keyed) = Hmac::<Sha256>::new_from_slice(password.as_bytes()) else {
+        return Err(Error::internal("a key of this length is refused"));
+    };
+    let round = |data: &[&[u8]]| -> Key {
+        let mut mac = keyed.clone();
+        data.iter().for_each(|part| mac.update(part));
+        mac.finalize().into_bytes().into()
+    };
+    let mut last = round(&[salt, &1_u32.to_be_bytes()]);
+    let mut sum = last;
+    for n in 1..iterations {
+        if n % ROUNDS == 0 {
+            pause()?;
+        }
+        last = round(&[&last]);
+        sum.iter_mut().zip(last).for_each(|(s, l)| *s ^= l);
+    }
+    Ok(sum)
+}
+
 impl Verifier {
     /// For a new password.
-    pub fn new(password: &str, salt: &[u8], iterations: u32) -> Verifier {
+    ///
+    /// # Errors
+    /// Those of `pause`.
+    pub fn new(
+        password: &str,
+        salt: &[u8],
+        iterations: u32,
+        pause: Pause<'_>,
+    ) -> Result<Verifier> {
         // What can't be prepared is taken as it is, as PostgreSQL does.
         let prepared = stringprep::saslprep(password);
         let password = prepared.as_deref().unwrap_or(password);
-        let mut salted: Key = [0; 32];
-        pbkdf2::pbkdf2_hmac::<Sha256>(password.as_bytes(), salt, iterations, &mut salted);
-        Verifier {
+        let salted = salted(password, salt, iterations, pause)?;
+        Ok(Verifier {
             iterations,
             salt: salt.to_vec(),
             stored_key: Sha256::digest(hmac(&salted, b"Client Key")).into(),
             server_key: hmac(&salted, b"Server Key"),
-        }
+        })
     }
 
     /// One that no password fits, always the same for a name as long as the secret is.
@@ -100,9 +135,12 @@ impl Verifier {
     }
 
     /// Whether it was made of this password.
-    pub fn fits(&self, password: &str) -> bool {
-        let other = Verifier::new(password, &self.salt, self.iterations);
-        other.server_key.ct_eq(&self.server_key).into()
+    ///
+    /// # Errors
+    /// Those of `pause`.
+    pub fn fits(&self, password: &str, pause: Pause<'_>) -> Result<bool> {
+        let other = Verifier::new(password, &self.salt, self.iterations, pause)?;
+        Ok(other.server_key.ct_eq(&self.server_key).into())
     }
 }
 
@@ -281,7 +319,28 @@ mod tests {
     /// The example of RFC 7677, section 3.
     fn rfc7677() -> Verifier {
         let salt = BASE64.decode("W22ZaJ0SNY7soEsUEjb6gQ==").unwrap();
-        Verifier::new("pencil", &salt, 4096)
+        derived("pencil", &salt, 4096)
+    }
+
+    fn derived(password: &str, salt: &[u8], iterations: u32) -> Verifier {
+        Verifier::new(password, salt, iterations, &mut || Ok(())).unwrap()
+    }
+
+    fn fits(verifier: &Verifier, password: &str) -> bool {
+        verifier.fits(password, &mut || Ok(())).unwrap()
+    }
+
+    #[test]
+    fn a_derivation_pauses_often_and_can_be_ended() {
+        let mut pauses = 0;
+        let mut count = || {
+            pauses += 1;
+            Ok(())
+        };
+        rfc7677().fits("pencil", &mut count).unwrap();
+        assert_eq!(pauses, ITERATIONS / ROUNDS - 1);
+        let mut end = || Err(err!(QUERY_CANCELED, "enough"));
+        assert!(Verifier::new("x", b"salt", u32::MAX, &mut end).is_err());
     }
 
     fn begin(first: &str) -> Result<(Exchange, String)> {
@@ -355,13 +414,13 @@ mod tests {
         let text = verifier.to_string();
         assert!(text.starts_with("SCRAM-SHA-256$4096:W22ZaJ0SNY7soEsUEjb6gQ==$"), "{text}");
         assert_eq!(Verifier::parse(&text), Some(verifier.clone()));
-        assert!(verifier.fits("pencil") && !verifier.fits("Pencil"));
+        assert!(fits(&verifier, "pencil") && !fits(&verifier, "Pencil"));
         for bad in ["", "md5abc", "SCRAM-SHA-256$0:AA==$AA==:AA==", "SCRAM-SHA-256$1:$x:y"] {
             assert_eq!(Verifier::parse(bad), None, "{bad}");
         }
         // SASLprep: a soft hyphen is nothing, and a wide letter is the letter.
         let salt = [1; 16];
-        assert!(Verifier::new("I\u{ad}X", &salt, 2).fits("IX"));
-        assert!(Verifier::new("\u{ff21}", &salt, 2).fits("A"));
+        assert!(fits(&derived("I\u{ad}X", &salt, 2), "IX"));
+        assert!(fits(&derived("\u{ff21}", &salt, 2), "A"));
     }
 }

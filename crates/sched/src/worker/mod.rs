@@ -17,9 +17,12 @@
 //!    queue a last time; whoever pushes looks at `sleeping` after the push. One sees the other.
 //! 4. A connection's memory is used again only after its home worker has finished the batch of
 //!    events that could name it.
+//! 5. Who changes the number of workers or the listening sockets counts the change before waking the
+//!    workers; a worker looks at the count after it has said that it sleeps. So none sleeps through one.
 
 mod conn;
 mod io;
+mod listen;
 mod pool;
 mod queue;
 mod run;
@@ -29,6 +32,7 @@ mod timers;
 use std::os::fd::RawFd;
 
 pub use io::{wait_readable, wait_writable};
+pub use listen::Doorkeeper;
 pub use pool::Workers;
 
 pub(crate) use conn::{Conn, nudge};

@@ -13,6 +13,7 @@ use base::settings::{live_enum, setting};
 use base::{Error, Result, err};
 
 use super::conn::{self, Conn};
+use super::listen::{Doorkeeper, Listening};
 use super::queue::{Item, Shared};
 use super::run::Worker;
 use super::{Source, register, threads};
@@ -39,6 +40,9 @@ pub(super) struct Pool {
     sources: AtomicUsize,
     list: SpinLock<Vec<&'static Conn>>,
     shutdown: AtomicBool,
+    listening: SpinLock<Vec<&'static Listening>>,
+    /// Counts changes of `wanted` and `listening`.
+    changes: AtomicUsize,
     /// Held while workers come and go and while a connection gets its first home: a worker that
     /// has been chosen does not leave. Nothing parks under it.
     membership: Mutex<Vec<JoinHandle<()>>>,
@@ -53,6 +57,8 @@ impl Pool {
             sources: AtomicUsize::new(0),
             list: SpinLock::default(),
             shutdown: AtomicBool::new(false),
+            listening: SpinLock::default(),
+            changes: AtomicUsize::new(1),
             membership: Mutex::default(),
         }
     }
@@ -65,6 +71,22 @@ impl Pool {
         let slots = &self.workers[..self.bound.load(Ordering::SeqCst)];
         // SAFETY: the shared parts of workers are never freed.
         slots.iter().filter_map(|slot| unsafe { slot.load(Ordering::SeqCst).as_ref() })
+    }
+
+    /// Changes so far of what workers take notice of.
+    pub fn changes(&self) -> usize {
+        self.changes.load(Ordering::SeqCst)
+    }
+
+    /// The workers are to take notice.
+    fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::SeqCst);
+        self.workers().for_each(Shared::wake);
+    }
+
+    /// The listening sockets, in the order in which they came.
+    pub fn listening(&self) -> Vec<&'static Listening> {
+        self.listening.lock().clone()
     }
 
     /// After shutdown, when the last connection has ended.
@@ -138,13 +160,14 @@ impl Pool {
         others.find_map(|w| if std::ptr::eq(w, thief) { None } else { w.pop_ready() })
     }
 
-    /// The worker with the fewest connections, which then has one more.
-    fn choose_home(&self) -> Option<&'static Shared> {
+    /// The worker with the fewest connections, which then has one more; of several with as few, `near`.
+    fn choose_home(&self, near: Option<&Shared>) -> Option<&'static Shared> {
         let _membership = self.membership();
+        let is_near = |w: &Shared| near.is_some_and(|near| std::ptr::eq(near, w));
         let home = self
             .workers()
             .filter(|w| !self.is_retired(w))
-            .min_by_key(|w| w.sources.load(Ordering::Relaxed))?;
+            .min_by_key(|w| (w.sources.load(Ordering::Relaxed), !is_near(w)))?;
         home.sources.fetch_add(1, Ordering::SeqCst);
         Some(home)
     }
@@ -157,7 +180,7 @@ impl Pool {
         conns.retain(|conn| here(conn) && conn.hold());
         for conn in conns {
             // Only the home changes a home, so it is still here.
-            if let Some(to) = self.choose_home() {
+            if let Some(to) = self.choose_home(None) {
                 self.move_connection(conn, from, to);
             }
             if conn.release()
@@ -187,6 +210,14 @@ impl Pool {
     pub fn inherit_timers(&self, conns: Vec<&'static Conn>) {
         for conn in conns {
             self.look_at_deadlines(conn);
+        }
+    }
+
+    /// Sees to it that some worker looks at the connection's deadlines then.
+    fn arm(&self, conn: &'static Conn, at: u64) {
+        match local().worker() {
+            Some(worker) => worker.arm(conn, at),
+            None => self.look_at_deadlines(conn),
         }
     }
 
@@ -222,10 +253,11 @@ impl Pool {
                 && let Err(error) = self.start(&mut threads, index)
             {
                 self.wanted.store(index, Ordering::SeqCst);
+                self.changed();
                 return Err(error);
             }
         }
-        self.workers().filter(|w| self.is_retired(w)).for_each(Shared::wake);
+        self.changed();
         Ok(())
     }
 }
@@ -284,11 +316,25 @@ impl Workers {
     /// # Errors
     /// When the system has no more descriptors or threads.
     pub fn add(&self, fd: RawFd, source: Arc<dyn Source>) -> Result<()> {
+        self.add_until(fd, source, None)
+    }
+
+    /// The same; the source runs at this time unless it ran before, as after [`Workers::wake_at`].
+    ///
+    /// # Errors
+    /// As [`Workers::add`].
+    pub fn add_until(
+        &self,
+        fd: RawFd,
+        source: Arc<dyn Source>,
+        wake_at: Option<Instant>,
+    ) -> Result<()> {
         self.pool.sources.fetch_add(1, Ordering::SeqCst);
+        let wake_at = wake_at.map_or(NEVER, clock::to_ns);
         let result = if live_enum(setting::SESSION_MODEL) == 1 {
-            threads::start(fd, source, &self.pool)
+            threads::start(fd, source, &self.pool, wake_at)
         } else {
-            self.add_pooled(fd, source)
+            self.add_pooled(fd, source, wake_at)
         };
         if result.is_err() {
             self.pool.source_ended();
@@ -296,8 +342,9 @@ impl Workers {
         result
     }
 
-    fn add_pooled(&self, fd: RawFd, source: Arc<dyn Source>) -> Result<()> {
-        let Some(home) = self.pool.choose_home() else {
+    fn add_pooled(&self, fd: RawFd, source: Arc<dyn Source>, wake_at: u64) -> Result<()> {
+        let near = local().worker().map(|w| w.shared);
+        let Some(home) = self.pool.choose_home(near) else {
             return Err(Error::internal("there is no worker"));
         };
         let conn = Conn::open(fd, source, Arc::clone(&self.pool), Some(home));
@@ -309,12 +356,24 @@ impl Workers {
             home.sources.fetch_sub(1, Ordering::SeqCst);
             return Err(Error::io("poll a connection", &error));
         }
+        if wake_at != NEVER {
+            // Before anybody runs it and perhaps wants another time.
+            conn.wake_at.store(wake_at, Ordering::SeqCst);
+            self.pool.arm(conn, wake_at);
+        }
         if conn.release() {
             home.inject(Item::start(conn));
         } else if self.pool.is_retired(home) {
             home.wake(); // it retired while this one came
         }
         Ok(())
+    }
+
+    /// Has the workers accept from a listening socket that does not block. Its descriptor stays open for
+    /// as long as the process lives.
+    pub fn listen(&self, fd: RawFd, doorkeeper: Box<dyn Doorkeeper>) {
+        self.pool.listening.lock().push(Listening::open(fd, doorkeeper));
+        self.pool.changed();
     }
 
     /// Runs the source soon, though its socket may not be ready (terminate, time-outs, notifies).
@@ -339,10 +398,7 @@ impl Workers {
             }
             return;
         }
-        match local().worker() {
-            Some(worker) => worker.arm(conn, at),
-            None => self.pool.look_at_deadlines(conn),
-        }
+        self.pool.arm(conn, at);
     }
 
     /// Ends the workers once their sources have ended. Does not wait for that; see

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use base::settings::{live_int, setting};
 
 use super::conn::{Conn, HANGUP, READABLE, WOKEN, WRITABLE};
+use super::listen::{Doors, Listening};
 use super::pool::Pool;
 use super::queue::{Item, Order, Shared};
 use super::threads;
@@ -51,6 +52,9 @@ pub(crate) struct Worker {
     events: RefCell<Vec<libc::epoll_event>>,
     /// Suspended coroutines.
     suspended: Cell<usize>,
+    doors: Doors,
+    /// The pool's changes that this worker knows of.
+    changes: Cell<usize>,
 }
 
 impl Worker {
@@ -70,6 +74,8 @@ impl Worker {
             claimed: RefCell::default(),
             events: RefCell::new(vec![libc::epoll_event { events: 0, u64: 0 }; BATCH]),
             suspended: Cell::new(0),
+            doors: Doors::new(shared.epoll),
+            changes: Cell::new(0),
         }
     }
 
@@ -84,6 +90,7 @@ impl Worker {
         local().worker.set(&raw const worker);
         while !(worker.may_end() && worker.pool.leave(shared)) {
             worker.take_injected();
+            worker.attend();
             let busy = worker.run_some();
             let retired = worker.pool.is_retired(shared);
             if retired {
@@ -95,6 +102,7 @@ impl Worker {
                 worker.sleep();
             }
         }
+        worker.doors.watch(&[]);
         worker.ended.take().into_iter().for_each(Conn::free);
         worker.pool.inherit_timers(worker.timers.take_all());
         local().worker.set(std::ptr::null());
@@ -109,6 +117,20 @@ impl Worker {
             && self.suspended.get() == 0
             && self.shared.ready_len() == 0
             && !self.shared.has_injected()
+    }
+
+    /// Lets connections in, and takes notice of what has changed in the pool.
+    fn attend(&self) {
+        if self.pool.changes() != self.changes.get() || self.doors.has_paused() {
+            self.changes.set(self.pool.changes());
+            match self.pool.is_retired(self.shared) {
+                true => self.doors.watch(&[]),
+                false => self.doors.watch(&self.pool.listening()),
+            }
+        }
+        if self.doors.is_due() {
+            self.doors.let_in();
+        }
     }
 
     /// Runs what is runnable until nothing is or it is time to look at epoll. True: there is more.
@@ -143,6 +165,7 @@ impl Worker {
         self.shared.ready_len() > 0
             || !self.resumable.borrow().is_empty()
             || !self.yielded.borrow().is_empty()
+            || self.doors.is_due()
     }
 
     fn background_is_due(&self) -> bool {
@@ -161,10 +184,11 @@ impl Worker {
     /// Blocks in epoll until an event, a message or a timer comes.
     fn sleep(&self) {
         self.shared.sleeping.store(true, Ordering::SeqCst);
-        let deadline = self.timers.next().min(self.next_trim());
+        let deadline = self.timers.next().min(self.next_trim()).min(self.doors.pause_until());
         let now = if deadline == NEVER { 0 } else { now_ns() };
         let mut timeout = sys::timeout_ms(now, deadline);
-        if self.shared.has_injected() || self.may_end() {
+        let changed = self.pool.changes() != self.changes.get();
+        if self.shared.has_injected() || changed || self.may_end() {
             timeout = 0;
         }
         self.poll(timeout);
@@ -207,7 +231,12 @@ impl Worker {
         }
         let mut claimed = self.claimed.borrow_mut();
         for event in &events[..n] {
-            let (address, bits) = (event.u64 as usize, event.events);
+            let (word, bits) = (event.u64, event.events);
+            if let Some(door) = Listening::at(word) {
+                self.doors.note(door);
+                continue;
+            }
+            let address = word as usize;
             // Address 0 is the bell, which only ends the sleep.
             if address != 0 && Conn::at(address).claim(flags_of(bits)) {
                 claimed.push(Conn::at(address));

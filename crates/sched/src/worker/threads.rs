@@ -17,10 +17,16 @@ use crate::{local, sys};
 /// Virtual size; the grammar's recursion runs on this stack, too.
 const SESSION_STACK_BYTES: usize = 16 << 20;
 
-/// Starts the connection's thread.
-pub(super) fn start(fd: RawFd, source: Arc<dyn Source>, pool: &Arc<Pool>) -> Result<()> {
+/// Starts the connection's thread. `wake_at`: when the source runs without an event.
+pub(super) fn start(
+    fd: RawFd,
+    source: Arc<dyn Source>,
+    pool: &Arc<Pool>,
+    wake_at: u64,
+) -> Result<()> {
     let wakeup = source.task().eventfd()?;
     let conn = Conn::open(fd, source, Arc::clone(pool), None);
+    conn.wake_at.store(wake_at, Ordering::SeqCst);
     pool.list(conn);
     let builder = std::thread::Builder::new().name("session".to_owned());
     let started = builder.stack_size(SESSION_STACK_BYTES).spawn(move || main(conn, wakeup));

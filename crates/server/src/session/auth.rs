@@ -230,7 +230,10 @@ impl State {
                     return Err(err!(INVALID_PASSWORD, "empty password returned by client").fatal());
                 }
                 let password = std::str::from_utf8(password).unwrap_or_default();
-                kept.as_ref().is_some_and(|kept| kept.fits(user, password))
+                match kept {
+                    Some(kept) => kept.fits(user, password, &mut let_others_run)?,
+                    None => false,
+                }
             }
             Stage::Md5 { kept, salt } => {
                 wire::password::md5_answer_fits(kept, *salt, auth::password(body)?)
@@ -316,6 +319,12 @@ impl State {
         self.server.workers.wake_at(&self.entry.task, self.idle_deadline);
         Ok(())
     }
+}
+
+/// In the middle of a key derivation, which takes as long as many statements: nobody waits for it.
+pub(super) fn let_others_run() -> Result<()> {
+    sched::yield_now();
+    sched::check_interrupts()
 }
 
 fn matched(rule: &Rule) -> String {

@@ -49,7 +49,7 @@ use sched::{Interrupt, Readiness, Source, SpinLock, TaskRef, clock};
 use txn::LockOwner;
 use wire::response::{self, TransactionStatus};
 
-use crate::connection::{Fill, Input, Output, Socket};
+use crate::connection::{Fill, Input, Output, Peer, Socket};
 use crate::log;
 use crate::notify::Pending;
 use crate::registry::{self, Entry};
@@ -76,10 +76,22 @@ enum Phase {
 pub struct Session {
     server: Arc<Server>,
     entry: Arc<Entry>,
-    state: SpinLock<Option<Box<State>>>,
+    state: SpinLock<Stage>,
+    /// When the client must have shown who it is.
+    deadline: Instant,
     /// Keeps the descriptor open until the worker has taken it out of its epoll set: the state goes
     /// before that, and the number of a closed descriptor is a new connection's at once.
-    _socket: Arc<Socket>,
+    socket: Arc<Socket>,
+}
+
+/// A connection's life.
+enum Stage {
+    /// Accepted; nothing has come yet.
+    New,
+    /// Between two runs.
+    Resting(Box<State>),
+    /// Runs, or has ended.
+    Away,
 }
 
 /// Everything that a session knows.
@@ -144,31 +156,35 @@ impl From<Error> for End {
 }
 
 impl Session {
-    /// Makes a session for an accepted connection and gives it to the workers.
+    /// Takes an accepted connection and gives it to the workers. What a session needs is made when its
+    /// client's first bytes are there. On a worker's own stack: nothing here waits.
     ///
     /// # Errors
-    /// When the socket can't be prepared or watched.
-    pub fn start(server: &Arc<Server>, socket: Socket) -> Result<()> {
-        socket.prepare().map_err(|e| Error::io("prepare a client's socket", &e))?;
+    /// When the socket can't be watched.
+    pub fn start(server: &Arc<Server>, socket: Socket, peer: Peer) -> Result<()> {
         let fd = socket.fd();
         let task = sched::Task::new("client backend");
-        let now = server::now();
-        let entry = server.sessions.add(server.secret(), task.clone(), socket.peer(), now);
+        let entry = server.sessions.add(server.secret(), task, peer, server::now());
         let timeout = live_int(setting::AUTHENTICATION_TIMEOUT).max(1) as u64;
         let deadline = Instant::now() + Duration::from_secs(timeout);
-        let socket = Arc::new(socket);
-        let owner = server.engine.txn.new_owner(&entry.task, entry.pid);
-        let mut state = State::new(server.clone(), entry.clone(), socket.clone(), owner);
-        state.idle_deadline = Some(deadline);
         let session = Arc::new(Session {
             server: server.clone(),
             entry,
-            state: SpinLock::new(Some(Box::new(state))),
-            _socket: socket,
+            state: SpinLock::new(Stage::New),
+            deadline,
+            socket: Arc::new(socket),
         });
-        server.workers.add(fd, session)?;
-        server.workers.wake_at(&task, Some(deadline));
-        Ok(())
+        server.workers.add_until(fd, session, Some(deadline))
+    }
+
+    /// Takes the state out for a run; None when the session has ended.
+    fn take(&self) -> Option<Box<State>> {
+        let stage = std::mem::replace(&mut *self.state.lock(), Stage::Away);
+        match stage {
+            Stage::Resting(state) => Some(state),
+            Stage::Away => None,
+            Stage::New => Some(Box::new(State::begin(self))),
+        }
     }
 }
 
@@ -178,11 +194,11 @@ impl Source for Session {
     }
 
     fn run(&self, ready: Readiness) -> bool {
-        let Some(mut state) = self.state.lock().take() else { return false };
+        let Some(mut state) = self.take() else { return false };
         // The statement is the boundary for panics; this is for what lies outside of statements.
         let end = match catch_unwind(AssertUnwindSafe(|| state.serve(ready))) {
             Ok(Ok(())) => {
-                *self.state.lock() = Some(state);
+                *self.state.lock() = Stage::Resting(state);
                 return true;
             }
             Ok(Err(end)) => end,
@@ -198,7 +214,8 @@ impl Source for Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if let Some(mut state) = self.state.lock().take() {
+        let stage = std::mem::replace(&mut *self.state.lock(), Stage::Away);
+        if let Stage::Resting(mut state) = stage {
             state.release();
         }
         self.server.sessions.remove(&self.entry);
@@ -206,6 +223,15 @@ impl Drop for Session {
 }
 
 impl State {
+    /// A client's session begins.
+    fn begin(session: &Session) -> State {
+        let (server, entry) = (session.server.clone(), session.entry.clone());
+        let owner = server.engine.txn.new_owner(&entry.task, entry.pid);
+        let mut state = State::new(server, entry, session.socket.clone(), owner);
+        state.idle_deadline = Some(session.deadline);
+        state
+    }
+
     fn new(
         server: Arc<Server>,
         entry: Arc<Entry>,
