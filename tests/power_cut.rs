@@ -161,7 +161,7 @@ impl Machine {
 
     /// Keeps the files as they are now. Nothing goes on meanwhile.
     fn photograph(&mut self) {
-        self.keep_log();
+        self.keep_log(self.durable());
         let data = self.dir.path().join("data");
         let (durable, mut files) = (self.durable(), Vec::new());
         read_files(&data, Path::new(""), &mut files);
@@ -174,19 +174,32 @@ impl Machine {
         self.images.push(Image { durable, files });
     }
 
-    /// Keeps what has been written of the log.
-    fn keep_log(&mut self) {
-        let Some(first) = self.images.first() else { return };
-        let end = self.server.engine.storage.wal.insert_position().0;
-        let mut at = first.durable + self.log.len() as u64;
+    /// Keeps the log up to here, once it is written: every record is whole.
+    fn keep_log(&mut self, end: u64) {
+        let Some(first) = self.images.first().map(|i| i.durable) else { return };
+        let from = first + self.log.len() as u64;
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let new = self.read_log(from, end);
+            if boundaries(&new, from).last() == Some(&end) {
+                return self.log.extend_from_slice(&new);
+            }
+            assert!(Instant::now() < deadline, "the log is not written up to {end}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn read_log(&self, mut at: u64, end: u64) -> Vec<u8> {
+        let mut log = Vec::new();
         while at < end {
             let upto = end.min((at / SEGMENT + 1) * SEGMENT);
             let path = self.dir.path().join("data/wal").join(format!("{:016X}", at / SEGMENT));
             let bytes = std::fs::read(path).expect("the log is there");
             let (from, to) = (at % SEGMENT, (upto - 1) % SEGMENT + 1);
-            self.log.extend_from_slice(&bytes[from as usize..to as usize]);
+            log.extend_from_slice(&bytes[from as usize..to as usize]);
             at = upto;
         }
+        log
     }
 
     /// Sends a query whose answer is yet to come.
@@ -269,7 +282,7 @@ impl Machine {
         for (session, ask, asked) in std::mem::take(&mut self.pending) {
             self.hear(session, ask, asked);
         }
-        self.keep_log();
+        self.keep_log(self.durable());
     }
 
     /// A statement whose answer does not wait for the log.
@@ -498,7 +511,7 @@ impl Disk<'_> {
 
     fn recover(&self) -> State {
         let txn = TxnManager::new(self.dir);
-        let options = Options { frames: 256, wal_buffers: 1 << 20, ..Options::from_settings() };
+        let options = Options { frames: 256, partitions: 16, wal_buffers: 1 << 20, ..Options::from_settings() };
         let storage = Storage::open_with(self.dir, txn.participant(None), options);
         let storage = storage.expect("recovery goes well");
         txn.attach(&storage);
@@ -592,7 +605,8 @@ fn whatever_a_client_was_told_is_there_wherever_the_power_is_cut() {
         m.ask(session, &transfer(tx), Ask::Commit(tx));
     }
     m.all_wait_for_the_log();
-    m.keep_log();
+    let end = m.server.engine.storage.wal.insert_position().0;
+    m.keep_log(end);
     let Machine { dir, server, told, images, log, .. } = m;
     server.engine.storage.abandon();
 

@@ -197,8 +197,8 @@ impl Registry {
             task.set_pid(pid);
             let activity = Activity {
                 state: State::Starting,
-                user: "".into(),
-                database: ("".into(), 0),
+                user: Arc::default(),
+                database: (Arc::default(), 0),
                 application: String::new(),
                 query: String::new(),
                 session_start: now,

@@ -1,5 +1,6 @@
 //! What all sessions share.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::Read;
 use std::sync::Arc;
@@ -22,6 +23,28 @@ use crate::http::Endpoint;
 use crate::notify::Channels;
 use crate::profiler::Profiler;
 use crate::registry::Registry;
+
+/// Sessions' secrets that a thread reads at a time.
+const SECRETS: usize = 32;
+
+thread_local! {
+    static SPARE_SECRETS: RefCell<Vec<i32>> = const { RefCell::new(Vec::new()) };
+}
+
+#[inline(never)]
+fn take_secret() -> Option<i32> {
+    SPARE_SECRETS.with_borrow_mut(Vec::pop)
+}
+
+/// Keeps all but one, which it returns.
+#[inline(never)]
+fn keep_secrets(bytes: &[u8; 4 * SECRETS]) -> i32 {
+    let (numbers, _) = bytes.as_chunks::<4>();
+    let mut numbers = numbers.iter().map(|n| i32::from_ne_bytes(*n));
+    let first = numbers.next().unwrap_or_default();
+    SPARE_SECRETS.with_borrow_mut(|spare| spare.extend(numbers));
+    first
+}
 
 /// Seconds from 1970-01-01 to 2000-01-01.
 const EPOCH_SECONDS: i64 = 946_684_800;
@@ -183,11 +206,13 @@ impl Server {
 
     /// A secret for a session.
     pub fn secret(&self) -> i32 {
-        let mut bytes = [0; 4];
-        // The device doesn't fail for four bytes; if it did, a guessable secret allows no more than
-        // to cancel a statement.
-        let _ = (&self.random).read_exact(&mut bytes);
-        i32::from_ne_bytes(bytes)
+        take_secret().unwrap_or_else(|| {
+            let mut bytes = [0; 4 * SECRETS];
+            // The device doesn't fail for so few bytes; if it did, guessable secrets allow no more than to
+            // cancel statements.
+            let _ = (&self.random).read_exact(&mut bytes);
+            keep_secrets(&bytes)
+        })
     }
 
     /// Random bytes.

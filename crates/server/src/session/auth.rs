@@ -26,6 +26,7 @@ use crate::door::hba::{Client, ClientCert, Method, Rule};
 use crate::log;
 
 /// What the client asked for.
+#[derive(PartialEq, Eq)]
 pub(super) struct Login {
     pub user: String,
     pub database: String,

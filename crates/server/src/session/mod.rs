@@ -26,6 +26,7 @@ pub mod execute;
 mod extended;
 pub mod hooks;
 pub mod identity;
+mod known;
 mod logging;
 mod names;
 pub mod portal;
@@ -238,7 +239,6 @@ impl State {
         socket: Arc<Socket>,
         owner: Arc<LockOwner>,
     ) -> State {
-        let (values, generation) = server.values();
         let engine = &server.engine;
         State {
             phase: Phase::Starting,
@@ -247,8 +247,8 @@ impl State {
             input: Input::default(),
             copy_input: None,
             out: RefCell::new(Output::new(socket.clone(), Some(engine.storage.clone()))),
-            settings: SessionSettings::new(values, generation),
-            database: ("".into(), 0),
+            settings: known::fresh(&server),
+            database: (Arc::default(), 0),
             owner,
             nesting: 0,
             transaction: TransactionState::default(),

@@ -66,7 +66,8 @@ pub struct Mark {
     own: Own,
 }
 
-/// See the module's documentation.
+/// See the module's documentation. Cheap to copy: the values are shared.
+#[derive(Clone)]
 pub struct SessionSettings {
     /// What RESET goes back to: the server's values with those of the start-up packet.
     reset: Arc<Values>,
@@ -444,6 +445,11 @@ impl SessionSettings {
     /// Whether the server has read its files again since.
     pub fn stale(&self, generation: u64) -> bool {
         self.generation != generation
+    }
+
+    /// Whether both come from the same reading of the server's files.
+    pub fn is_of_same_reload(&self, other: &SessionSettings) -> bool {
+        self.generation == other.generation
     }
 
     /// Takes the server's new values where the session has none of its own. Between transactions.

@@ -10,7 +10,8 @@ use wire::auth;
 use wire::startup::{Parameters, Startup};
 
 use super::auth::Login;
-use super::identity::Identity;
+use super::identity::{Identity, RoleName};
+use super::known::{self, Known};
 use super::{End, Phase, State};
 use crate::connection::{Patience, Socket};
 use crate::{log, registry, server};
@@ -81,13 +82,14 @@ impl State {
 
     /// The client has shown who it is, as far as it had to.
     pub(super) fn admit_login(&mut self, login: Login) -> Result<()> {
-        self.identify(&login)?;
-        self.check_reserved()?;
-        self.apply_settings(login.settings).map_err(base::Error::fatal)?;
+        let version = self.catalog_tx.published().version;
+        let report = match known::find(&login, &self.settings, version) {
+            Some(known) => self.begin_like(&known)?,
+            None => self.begin_anew(login, version)?,
+        };
         if self.patience() != Patience::default() {
             self.set_patience();
         }
-        self.settings.resolve_path(&self.catalog_tx.view(), self.database.1, None);
         let application = self.settings.get().str(setting::APPLICATION_NAME).to_owned();
         self.entry.update(|a| {
             a.user = self.settings.identity.login.1.clone();
@@ -99,13 +101,48 @@ impl State {
         self.account.begin_session(server::now());
         let out = self.out.get_mut();
         auth::ok(&mut out.buffer);
-        self.settings.report(&mut out.buffer);
+        out.buffer.extend_from_slice(&report);
         auth::key_data(&mut out.buffer, self.entry.pid, self.entry.secret);
         out.complete = out.buffer.len();
         self.phase = Phase::Serving;
         self.idle_deadline = None;
         self.server.workers.wake_at(&self.entry.task, None);
         self.ready()
+    }
+
+    /// The session begins as another one did; what tells the client its settings.
+    fn begin_like(&mut self, known: &Arc<Known>) -> Result<Report> {
+        self.settings = known.settings.clone();
+        self.database = known.database.clone();
+        self.check_limit(&self.settings.identity.login, known.superuser, known.connection_limit)?;
+        self.check_reserved(known.superuser)?;
+        Ok(Report::Known(known.clone()))
+    }
+
+    /// The session begins as none did lately; the same.
+    fn begin_anew(&mut self, login: Login, version: u64) -> Result<Report> {
+        let connection_limit = self.identify(&login)?;
+        let superuser = self.settings.identity.superuser;
+        self.check_reserved(superuser)?;
+        let asked = &login.settings;
+        let settled = self.apply_settings(asked).map_err(base::Error::fatal)?;
+        self.settings.resolve_path(&self.catalog_tx.view(), self.database.1, None);
+        let mut report = Vec::new();
+        self.settings.report(&mut report);
+        if settled {
+            let (settings, database) = (self.settings.clone(), self.database.clone());
+            let report = report.clone();
+            known::keep(Known {
+                login,
+                version,
+                settings,
+                database,
+                superuser,
+                connection_limit,
+                report,
+            });
+        }
+        Ok(Report::New(report))
     }
 
     /// Whether there is a place.
@@ -120,13 +157,10 @@ impl State {
     }
 
     /// Keeps the last places for superusers.
-    fn check_reserved(&mut self) -> Result<()> {
+    fn check_reserved(&self, superuser: bool) -> Result<()> {
         let reserved = live_int(setting::SUPERUSER_RESERVED_CONNECTIONS) as usize;
         let free = self.server.max_connections().saturating_sub(self.server.sessions.count());
-        if free >= reserved {
-            return Ok(());
-        }
-        if self.settings.identity.superuser {
+        if free >= reserved || superuser {
             return Ok(());
         }
         let message =
@@ -134,8 +168,8 @@ impl State {
         Err(err!(TOO_MANY_CONNECTIONS, "{message}").fatal())
     }
 
-    /// Who it is, and where it goes.
-    fn identify(&mut self, login: &Login) -> Result<()> {
+    /// Who it is, and where it goes. Returns how many sessions the role may have; below 0: any number.
+    fn identify(&mut self, login: &Login) -> Result<i32> {
         let catalog = self.catalog_tx.view();
         let Some(role) = catalog.role_named(&login.user) else {
             return Err(not_authorized(format!("role \"{}\" does not exist", login.user)));
@@ -144,17 +178,20 @@ impl State {
         if !role.login {
             return Err(not_authorized(format!("role \"{name}\" is not permitted to log in")));
         }
-        if !role.superuser && role.connection_limit >= 0 {
-            let others = self.server.sessions.count_of(role.oid);
-            if others >= role.connection_limit as usize {
-                return Err(
-                    err!(TOO_MANY_CONNECTIONS, "too many connections for role \"{name}\"").fatal()
-                );
-            }
+        let whom = (role.oid, Arc::from(role.name.as_str()));
+        self.check_limit(&whom, role.superuser, role.connection_limit)?;
+        self.settings.identity = Identity::of(whom, role.superuser);
+        self.enter(&login.database, &catalog)?;
+        Ok(role.connection_limit)
+    }
+
+    /// CONNECTION LIMIT.
+    fn check_limit(&self, role: &RoleName, superuser: bool, limit: i32) -> Result<()> {
+        let Ok(limit) = usize::try_from(limit) else { return Ok(()) };
+        if superuser || self.server.sessions.count_of(role.0) < limit {
+            return Ok(());
         }
-        self.settings.identity =
-            Identity::of((role.oid, Arc::from(role.name.as_str())), role.superuser);
-        self.enter(&login.database, &catalog)
+        Err(err!(TOO_MANY_CONNECTIONS, "too many connections for role \"{}\"", role.1).fatal())
     }
 
     /// The database that the client wants.
@@ -181,8 +218,9 @@ impl State {
     }
 
     /// The settings that the session begins with: of the database, of the role, of the client; later
-    /// ones win.
-    fn apply_settings(&mut self, asked: Vec<(String, String)>) -> Result<()> {
+    /// ones win. False: the log was told of some that could not be set.
+    fn apply_settings(&mut self, asked: &[(String, String)]) -> Result<bool> {
+        let mut settled = true;
         let user = Value::Str(self.settings.identity.login.1.clone());
         self.settings.set_internal(setting::SESSION_AUTHORIZATION, user);
         let catalog = self.catalog_tx.view();
@@ -198,15 +236,33 @@ impl State {
                     };
                     if let Err(error) = set {
                         log::error(self.entry.pid, &error, None);
+                        settled = false;
                     }
                 }
             }
         }
         for (name, value) in asked {
-            self.assign(&name, Some(&value), false)?;
+            self.assign(name, Some(value), false)?;
         }
         self.settings.started_up();
-        Ok(())
+        Ok(settled)
+    }
+}
+
+/// The messages that tell a client its settings.
+enum Report {
+    New(Vec<u8>),
+    Known(Arc<Known>),
+}
+
+impl std::ops::Deref for Report {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Report::New(bytes) => bytes,
+            Report::Known(known) => &known.report,
+        }
     }
 }
 
