@@ -306,6 +306,7 @@ impl State {
         let notifying = match notifying {
             Ok(notifying) => notifying,
             Err(error) => {
+                self.out.get_mut().need_durable(tx.durability_needed());
                 tx.abort();
                 self.after_abort();
                 return Err(error);
@@ -322,6 +323,7 @@ impl State {
         let lsn = match committed {
             Ok(lsn) => lsn,
             Err(error) => {
+                self.out.get_mut().need_durable(tx.durability_needed());
                 tx.abort();
                 self.after_abort();
                 return Err(error);
@@ -357,6 +359,8 @@ impl State {
         self.transaction.block = Block::None;
         self.transaction.deadline = None;
         if let Some(tx) = self.transaction.current.take() {
+            // An error may tell of another one's commit: a key that is there, a row that has changed.
+            self.out.get_mut().need_durable(tx.durability_needed());
             tx.abort();
             self.after_abort();
         }
@@ -385,6 +389,7 @@ impl State {
             return self.abort();
         }
         if let Some(tx) = &self.transaction.current {
+            self.out.get_mut().need_durable(tx.durability_needed());
             tx.end_statement();
         }
         match self.transaction.savepoints.len() {
