@@ -40,7 +40,7 @@ fn clients_are_let_in_while_all_workers_have_long_statements() {
     }
     for raw in &mut busy {
         let lines = raw.until(|l| l.starts_with("Z "));
-        assert!(lines[0].starts_with("E ERROR 57014"), "{lines:?}");
+        assert!(lines.iter().any(|l| l.starts_with("E ERROR 57014")), "{lines:?}");
     }
 }
 

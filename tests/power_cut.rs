@@ -108,7 +108,8 @@ impl Machine {
         let config = Config::load(&data, settings.into()).expect("the settings are good");
         publish_live(&config.values.settings);
         control::init(&data).expect("a new directory");
-        let config = Config::load(&data, config.overrides().clone()).expect("the settings are good");
+        let config =
+            Config::load(&data, config.overrides().clone()).expect("the settings are good");
         let listeners = listener::open(&config.values.settings).expect("the port is free");
         let (server, _) = run::start(&data, config).expect("the server starts");
         for listener in listeners {
@@ -374,6 +375,21 @@ fn queue(m: &mut Machine) {
     m.flush();
 }
 
+/// A client that talks to the server in the middle of its transaction gets the row before what it builds
+/// on is durable; its commit waits.
+fn step_by_step(m: &mut Machine) {
+    let (first, second) = (m.number(), m.number());
+    m.ask(0, &transfer(first), Ask::Commit(first));
+    m.all_wait_for_the_log();
+    m.at_once(1, "BEGIN");
+    let lines = m.at_once(1, &change(second, 1, -second));
+    assert!(lines.contains(&"C UPDATE 1".to_owned()), "{lines:?}");
+    m.ask(1, &format!("{} COMMIT", change(second, 2, second)), Ask::Commit(second));
+    m.all_wait_for_the_log();
+    assert_eq!(m.pending.len(), 2);
+    m.flush();
+}
+
 /// The holder rolls back, all of it or a part.
 fn abort(m: &mut Machine) {
     let (holder, second, third) = (m.number(), m.number(), m.number());
@@ -478,7 +494,8 @@ impl Disk<'_> {
     /// What is there when of the log beyond the image only these ranges have survived.
     fn after(&self, ranges: &[(u64, u64)]) -> State {
         let cut = ranges[0].1;
-        let image = self.images.iter().rfind(|i| i.durable <= cut).expect("the first is before all");
+        let image =
+            self.images.iter().rfind(|i| i.durable <= cut).expect("the first is before all");
         // What is not there any more is overwritten or in nobody's way, but for the log.
         let _ = std::fs::remove_dir_all(self.dir);
         for (path, bytes) in &image.files {
@@ -498,7 +515,8 @@ impl Disk<'_> {
         while at < end {
             let upto = end.min((at / SEGMENT + 1) * SEGMENT);
             let path = self.dir.join("wal").join(format!("{:016X}", at / SEGMENT));
-            let file = std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path);
+            let file =
+                std::fs::OpenOptions::new().create(true).truncate(false).write(true).open(path);
             let file = file.expect("writable");
             if file.metadata().expect("a file has a size").len() < SEGMENT {
                 file.set_len(SEGMENT).expect("writable");
@@ -511,7 +529,12 @@ impl Disk<'_> {
 
     fn recover(&self) -> State {
         let txn = TxnManager::new(self.dir);
-        let options = Options { frames: 256, partitions: 16, wal_buffers: 1 << 20, ..Options::from_settings() };
+        let options = Options {
+            frames: 256,
+            partitions: 16,
+            wal_buffers: 1 << 20,
+            ..Options::from_settings()
+        };
         let storage = Storage::open_with(self.dir, txn.participant(None), options);
         let storage = storage.expect("recovery goes well");
         txn.attach(&storage);
@@ -569,7 +592,11 @@ fn taken_back(states: &[(u64, State)], told: &[Told], since: impl Fn(&Told) -> u
     for (cut, state) in states {
         let known = told.iter().filter(|t| since(t) <= *cut);
         for lost in known.filter(|t| !state.has(t.fact)) {
-            all.push(format!("{:?} was known at {}, gone after a cut at {cut}", lost.fact, since(lost)));
+            all.push(format!(
+                "{:?} was known at {}, gone after a cut at {cut}",
+                lost.fact,
+                since(lost)
+            ));
         }
     }
     all
@@ -587,6 +614,7 @@ fn whatever_a_client_was_told_is_there_wherever_the_power_is_cut() {
     for turn in 0..2 {
         crowd(&mut m);
         queue(&mut m);
+        step_by_step(&mut m);
         abort(&mut m);
         asynchronous(&mut m);
         notification(&mut m);
@@ -625,7 +653,11 @@ fn whatever_a_client_was_told_is_there_wherever_the_power_is_cut() {
         if let Some(&end) = cuts.get(i + 1) {
             // Part of the record is there; then: none of it is, but what follows it.
             let torn = cut + (end - cut) / 16 * 8;
-            assert_eq!(disk.after(&[(first, torn)]), state, "torn at {torn}, between {cut} and {end}");
+            assert_eq!(
+                disk.after(&[(first, torn)]),
+                state,
+                "torn at {torn}, between {cut} and {end}"
+            );
             let after = cuts[cuts.len().min(i + 6) - 1];
             assert_eq!(disk.after(&[(first, cut), (end, after)]), state, "lost at {cut}");
         }

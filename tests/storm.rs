@@ -264,7 +264,8 @@ fn reset(stream: TcpStream) {
 #[test]
 fn clients_that_hang_up_at_once_are_noticed() {
     let clients = number("STORM_HANGUPS", 400);
-    lab::driver::allow_descriptors(clients as u32 + 200).expect("so many clients are possible here");
+    lab::driver::allow_descriptors(clients as u32 + 200)
+        .expect("so many clients are possible here");
     let dir = TempDir::new("storm-hangups");
     let server = Server::start(&dir.path().join("data"), &["workers=2", "autovacuum=off"]);
     assert_eq!(server.psql(&["-q", "-v", "ON_ERROR_STOP=1"], SCHEMA), "");
@@ -274,7 +275,8 @@ fn clients_that_hang_up_at_once_are_noticed() {
     let locked = blocker.query("BEGIN; LOCK TABLE blocked IN ACCESS EXCLUSIVE MODE");
     assert!(locked.is_ok_and(|a| a.error.is_none()));
     let port = server.port;
-    let forever = ["SELECT pg_sleep(600)", "SELECT * FROM blocked", "SELECT pg_sleep(600) FROM rows"];
+    let forever =
+        ["SELECT pg_sleep(600)", "SELECT * FROM blocked", "SELECT pg_sleep(600) FROM rows"];
     storm(&server, clients, |_, random| {
         let statement = query(forever[random.below(3) as usize]);
         let stream = match random.below(3) {

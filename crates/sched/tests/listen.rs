@@ -105,7 +105,8 @@ fn workers_let_clients_in() {
 
 fn bursts_are_let_in_whole() {
     let place = place(2);
-    let mut clients: Vec<_> = (0..300).map(|_| TcpStream::connect(place.address).unwrap()).collect();
+    let mut clients: Vec<_> =
+        (0..300).map(|_| TcpStream::connect(place.address).unwrap()).collect();
     clients.iter_mut().for_each(ask);
     assert_eq!(place.counts.accepted.load(Ordering::SeqCst), 300);
     assert_eq!(place.workers.sources(), 300);

@@ -95,12 +95,7 @@ impl Verifier {
     ///
     /// # Errors
     /// Those of `pause`.
-    pub fn new(
-        password: &str,
-        salt: &[u8],
-        iterations: u32,
-        pause: Pause<'_>,
-    ) -> Result<Verifier> {
+    pub fn new(password: &str, salt: &[u8], iterations: u32, pause: Pause<'_>) -> Result<Verifier> {
         // What can't be prepared is taken as it is, as PostgreSQL does.
         let prepared = stringprep::saslprep(password);
         let password = prepared.as_deref().unwrap_or(password);

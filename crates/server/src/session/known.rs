@@ -73,9 +73,7 @@ fn keep_fresh(fresh: SessionSettings) {
 #[inline(never)]
 pub(super) fn find(login: &Login, now: &SessionSettings, version: u64) -> Option<Arc<Known>> {
     let fits = |known: &&Arc<Known>| {
-        known.version == version
-            && known.settings.is_of_same_reload(now)
-            && known.login == *login
+        known.version == version && known.settings.is_of_same_reload(now) && known.login == *login
     };
     STORE.with_borrow(|store| store.kinds.iter().find(fits).cloned())
 }

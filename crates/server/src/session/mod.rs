@@ -618,7 +618,8 @@ impl State {
         }
         out.send_last();
         out.rest();
-        self.input = Input::default();
+        // The next session uses the buffer again: a new one would have to be cleared.
+        self.input.rest();
     }
 
     /// Counts how the session ended, if it was one.
