@@ -4,7 +4,7 @@ PORT ?= 5432
 HTTP_PORT ?= 8432
 DATA ?= ./data
 
-.PHONY: run test clients diff compatibility bench bench-watch bench-sessions bench-tpch storm lab incident locks crash resize tidy docs loom shuttle
+.PHONY: run test clients diff compatibility bench bench-watch bench-sessions bench-tpch storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
 run:
 	@scripts/need build
@@ -98,6 +98,18 @@ storm:
 	@scripts/need build clients
 	STORM_CONNECTS=100000 STORM_KILLS=10000 STORM_BURST=10000 FAULTS_EACH=100 FAULTS_CRASHES=30 \
 		cargo test -p threadgres --test storm --test faults -- --nocapture --test-threads 1
+
+# What strangers send, invented by the million: the decoder of messages, the first packet, SCRAM, five
+# minutes each. What a run finds worth trying stays in fuzz/work; what fails, in fuzz/artifacts.
+# make fuzz FUZZ=frames FUZZ_SECONDS=3600
+FUZZ ?= frames startup scram
+FUZZ_SECONDS ?= 300
+fuzz:
+	@scripts/need build fuzz
+	set -e; cd fuzz; for target in $(FUZZ); do \
+		mkdir -p work/$$target; \
+		cargo +nightly fuzz run $$target work/$$target corpus/$$target -- -max_total_time=$(FUZZ_SECONDS) -verbosity=0 -print_final_stats=1; \
+	done
 
 tidy:
 	cargo xtask tidy

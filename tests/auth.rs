@@ -5,6 +5,7 @@ mod support;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use support::raw::{Raw, query};
 use support::{Server, TempDir};
 
 /// psql as a user with a password (in the environment) and further connection settings; whether it got
@@ -134,6 +135,132 @@ fn rules_are_read_again_and_bad_ones_change_nothing() {
     is_refused(&server, &format!("{HOST}alice"), "", why);
     let why = "permission denied to set role \"postgres\"";
     is_refused(&server, &format!("{HOST}bob options='-c role=postgres'"), "", why);
+    assert!(server.stop());
+}
+
+#[test]
+fn the_last_places_are_for_superusers() {
+    let dir = TempDir::new("places");
+    let settings = ["max_connections=5", "superuser_reserved_connections=2"];
+    let server = Server::start(&dir.path().join("data"), &settings);
+    server.query("CREATE ROLE app LOGIN; CREATE ROLE boss LOGIN SUPERUSER");
+    let enter = |user: &str| Raw::begin(server.port, user);
+    let is_in = |lines: &[String]| lines.last().is_some_and(|l| l == "Z I");
+    // The session that made the roles may still be leaving.
+    let mut inside = Vec::new();
+    while inside.len() < 3 {
+        let (client, lines) = enter("app");
+        if is_in(&lines) {
+            inside.push(client);
+        }
+    }
+    let reserved = "E FATAL 53300 remaining connection slots are reserved for non-replication \
+                    superuser connections";
+    assert_eq!(enter("app").1, [reserved, "EOF"]);
+    for _ in 0..2 {
+        let (client, lines) = enter("boss");
+        assert!(is_in(&lines), "{lines:?}");
+        inside.push(client);
+    }
+    for user in ["app", "boss"] {
+        assert_eq!(enter(user).1, ["E FATAL 53300 sorry, too many clients already", "EOF"]);
+    }
+    // Everybody who is in works on, and a place that becomes free is taken again.
+    for client in &mut inside {
+        assert!(client.query("SELECT 1").contains(&"D 1".to_owned()));
+    }
+    drop(inside.split_off(2));
+    while !is_in(&enter("app").1) {}
+    drop(inside);
+    assert!(server.stop());
+}
+
+#[test]
+fn what_others_do_is_theirs() {
+    let dir = TempDir::new("others");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    server.query(
+        "CREATE ROLE plain LOGIN; CREATE ROLE bob LOGIN;
+         CREATE ROLE watcher LOGIN IN ROLE pg_monitor;
+         CREATE ROLE guard LOGIN IN ROLE pg_signal_backend",
+    );
+    let session = |user: &str| {
+        let (mut client, _) = Raw::begin(server.port, user);
+        let pid = client.query("SELECT pg_backend_pid()");
+        let pid = pid.iter().find_map(|l| l.strip_prefix("D ")).expect("a number").to_owned();
+        client.query("SELECT 'secret'");
+        (client, pid)
+    };
+    let ((mut boss, boss_pid), (mut bob, bob_pid)) = (session("postgres"), session("bob"));
+    let ask = |user: &str, sql: &str| connect(&server, &format!("{HOST}{user}"), "", sql).1;
+    let look = format!(
+        "SELECT usename, coalesce(state, '-'), query, backend_type IS NULL FROM pg_stat_activity \
+         WHERE pid IN ({boss_pid}, {bob_pid}) ORDER BY 1"
+    );
+    let hidden = |user| format!("{user}|-|<insufficient privilege>|t");
+    let shown = |user| format!("{user}|idle|SELECT 'secret'|f");
+    assert_eq!(ask("plain", &look), [hidden("bob"), hidden("postgres")].join("\n"));
+    assert_eq!(ask("bob", &look), [shown("bob"), hidden("postgres")].join("\n"));
+    assert_eq!(ask("watcher", &look), [shown("bob"), shown("postgres")].join("\n"));
+    let background = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'checkpointer'";
+    assert_eq!((ask("plain", background), ask("watcher", background)), ("0".into(), "1".into()));
+    // Statements are known by those who ran them and by who may see all.
+    let statements =
+        "SELECT count(*) FROM pg_stat_statements WHERE query = 'CREATE ROLE plain LOGIN'";
+    let all = "SELECT count(*) FROM pg_stat_statements WHERE query <> '<insufficient privilege>' \
+               AND userid = 10";
+    assert_eq!(ask("plain", statements), "0");
+    assert_eq!(ask("plain", all), "0");
+    assert_ne!(ask("watcher", all), "0");
+    // Disturbing a session: one's own roles', or anybody's but superusers' for pg_signal_backend.
+    for (function, thing, done) in [
+        ("pg_cancel_backend", ("superuser query", "query"), "canceled"),
+        ("pg_terminate_backend", ("superuser process", "process"), "terminated"),
+    ] {
+        let call = |pid: &str| format!("SELECT {function}({pid})");
+        let verb = if done == "canceled" { "cancel" } else { "terminate" };
+        let superuser = format!("ERROR:  must be a superuser to {verb} {}", thing.0);
+        let member = format!(
+            "ERROR:  must be a member of the role whose {} is being {done} or member of \
+             pg_signal_backend",
+            thing.1
+        );
+        assert_eq!(ask("plain", &call(&boss_pid)), superuser);
+        assert_eq!(ask("guard", &call(&boss_pid)), superuser);
+        assert_eq!(ask("plain", &call(&bob_pid)), member);
+        assert_eq!(ask("watcher", &call(&bob_pid)), member);
+    }
+    assert!(boss.query("SELECT 1").contains(&"D 1".to_owned()), "nobody disturbed it");
+    bob.send(&query("SELECT pg_sleep(600)"));
+    let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+    while server.query(sleeps) != "1" {}
+    assert_eq!(ask("guard", &format!("SELECT pg_cancel_backend({bob_pid})")), "t");
+    let said = bob.until(|l| l.starts_with("Z "));
+    let canceled = "E ERROR 57014 canceling statement due to user request";
+    assert!(said.contains(&canceled.to_owned()), "{said:?}");
+    assert_eq!(ask("bob", &format!("SELECT pg_terminate_backend({bob_pid})")), "t");
+    let said = bob.until(|l| l == "EOF");
+    assert!(said.iter().any(|l| l.starts_with("E FATAL 57P01")), "{said:?}");
+    assert!(server.stop());
+}
+
+#[test]
+fn who_is_no_role_is_told_what_to_say() {
+    let dir = TempDir::new("stranger");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let (ok, text) = connect(&server, "host=127.0.0.1 user=stranger", "", "SELECT 1");
+    assert!(!ok && text.contains("role \"stranger\" does not exist"), "{text}");
+    assert!(text.contains("HINT:  Say who you are: user="), "{text}");
+    let address = format!("it=postgres://stranger@127.0.0.1:{}/postgres", server.port);
+    let out = Command::new(support::BIN)
+        .args(["lab", "sweep", "-c", "1", "-T", "0.3", "--output"])
+        .arg(dir.path().join("results.jsonl"))
+        .arg(&address)
+        .output()
+        .expect("the binary was built with the tests");
+    let text = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(!out.status.success(), "{text}");
+    assert!(text.contains("name another one: postgres://user@host"), "{text}");
     assert!(server.stop());
 }
 

@@ -282,6 +282,24 @@ impl One {
         self.is(names, if self.cursor.is_some() { "c held" } else { "held" });
     }
 
+    /// DISCARD ALL leaves a session as a new one is.
+    fn forget(&mut self) {
+        self.run("SET session_authorization = pg_monitor");
+        self.run("DISCARD ALL");
+        let number = "SELECT coalesce(current_setting('my.number', true), ''), session_user";
+        self.is(number, "|postgres");
+        self.is("SHOW application_name", "");
+        let counts = "SELECT (SELECT count(*) FROM pg_prepared_statements), \
+                      (SELECT count(*) FROM pg_cursors), \
+                      (SELECT count(*) FROM pg_locks \
+                       WHERE locktype = 'advisory' AND pid = pg_backend_pid()), \
+                      to_regclass('mine') IS NULL";
+        self.is(counts, "0|0|0|t");
+        self.run(&format!("NOTIFY channel_{}, 'late'", self.id));
+        self.run("SELECT 1");
+        assert_eq!(self.received, self.expected, "session {} listens no more", self.id);
+    }
+
     fn check_notifications(&mut self) {
         assert!(self.begun.is_none(), "only an idle session gets them all");
         self.run("SELECT 1");
@@ -364,6 +382,7 @@ fn a_thousand_sessions_keep_their_own_state() {
     assert_eq!(rows(&watcher.query(locks)), [locked.to_string()]);
     assert_eq!(server.query(tables), format!("{SESSIONS}|{}", SESSIONS / 2));
     sessions.iter_mut().for_each(One::verify);
+    sessions.iter_mut().step_by(10).for_each(One::forget);
     drop(sessions);
     wait_for(&mut watcher, left, 0);
     assert_eq!(server.query(tables), "0|0");

@@ -105,3 +105,14 @@ alter sequence s rename to s_new;
 drop sequence s_new, s2, s3, s4;
 drop sequence if exists s_new;
 drop table t2, t3;
+-- What a session has reserved of a sequence is gone after DISCARD.
+CREATE SEQUENCE ahead CACHE 10;
+SELECT nextval('ahead'), nextval('ahead');
+DISCARD SEQUENCES;
+SELECT currval('ahead');
+SELECT lastval();
+SELECT nextval('ahead'), currval('ahead'), lastval();
+DISCARD ALL;
+SELECT lastval();
+SELECT nextval('ahead');
+DROP SEQUENCE ahead;

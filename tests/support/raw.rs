@@ -100,11 +100,16 @@ impl Raw {
 
     /// Connects and begins a session.
     pub fn connect(port: u16) -> Raw {
-        let mut raw = Raw::open(port);
-        let start = startup(196_608, &[("user", "postgres"), ("database", "postgres")]);
-        let lines = raw.talk(&start);
+        let (raw, lines) = Raw::begin(port, "postgres");
         assert_eq!(lines.first().map(String::as_str), Some("R 0"), "{lines:?}");
         raw
+    }
+
+    /// Begins a session as a role; what the server said.
+    pub fn begin(port: u16, user: &str) -> (Raw, Vec<String>) {
+        let mut raw = Raw::open(port);
+        let lines = raw.talk(&startup(196_608, &[("user", user), ("database", "postgres")]));
+        (raw, lines)
     }
 
     pub fn send(&mut self, bytes: &[u8]) {

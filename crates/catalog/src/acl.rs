@@ -226,11 +226,14 @@ impl<'a> Rights<'a> {
             },
             AclKind::Schema => catalog.schema(object).map(|s| s.owner),
             AclKind::Database => catalog.database(object).map(|d| d.owner),
-            AclKind::Function => match self.catalog.function(object) {
-                Some(function) => Some(function.owner),
+            AclKind::Function => match catalog.function(object) {
+                Some(own) => Some(own.owner),
                 None => types::func::function(base::Oid(object)).map(|_| ids::SUPERUSER),
             },
-            AclKind::Type | AclKind::Language | AclKind::Tablespace => Some(ids::SUPERUSER),
+            AclKind::Type => {
+                Some(catalog.user_type(object).map_or(ids::SUPERUSER, |own| own.owner))
+            }
+            AclKind::Language | AclKind::Tablespace => Some(ids::SUPERUSER),
         }
     }
 
@@ -264,6 +267,12 @@ impl<'a> Rights<'a> {
         let everything = Held { privileges: kind.all(), grantable: kind.all() };
         if self.is_superuser(role) {
             return everything;
+        }
+        if kind == AclKind::Schema && base::Oid(object).is_temporary() {
+            // The session's, whatever its role is now.
+            let create = self.may(role, AclKind::Database, self.database, TEMPORARY);
+            let privileges = USAGE | if create { CREATE } else { 0 };
+            return Held { privileges, grantable: 0 };
         }
         let Some(owner) = self.owner(kind, object) else { return Held::default() };
         let roles = self.roles_of(role, true);

@@ -886,6 +886,25 @@ impl Table {
         }
     }
 
+    /// Whether a view's option is on.
+    fn has_option(&self, name: &str) -> bool {
+        let on = |text: &str| {
+            let format = types::FormatContext::default();
+            types::io::input(types::oids::BOOL, -1, text, &format) == Ok(types::Datum::Bool(true))
+        };
+        self.options.iter().any(|(n, value)| n == name && on(value))
+    }
+
+    /// Whether a view uses what is below it in the name of who uses the view.
+    pub fn is_security_invoker(&self) -> bool {
+        self.has_option("security_invoker")
+    }
+
+    /// Whether a view's own conditions come before all of who uses the view.
+    pub fn is_security_barrier(&self) -> bool {
+        self.has_option("security_barrier")
+    }
+
     /// The live column with this name and its number from 1.
     pub fn column(&self, name: &str) -> Option<(u16, &Column)> {
         self.live_columns().find(|(_, c)| c.name == name)

@@ -1,4 +1,4 @@
-//! Temporary objects: one session's own tables with their indexes, comments and statistics.
+//! Temporary objects: one session's own tables with their indexes, rights, comments and statistics.
 //!
 //! They are not in the catalog that all sessions share. A session keeps them in a persistent map of
 //! its own, which is laid over the shared snapshot when the session looks
@@ -260,10 +260,13 @@ impl Temp {
             .map(|o| o.oid())
             .chain([table.oid, Object::stats_id(table.oid)])
             .collect();
-        let comment = |o: &Object| matches!(o, Object::Comment(c) if ours.contains(&c.object));
-        let comments: Vec<Id> =
-            self.objects.values().filter(|o| comment(o)).map(|o| o.oid()).collect();
-        ours.iter().chain(&comments).for_each(|id| self.remove(*id));
+        let about = |o: &Object| match o {
+            Object::Comment(comment) => ours.contains(&comment.object),
+            Object::Acl(acl) => ours.contains(&acl.object),
+            _ => false,
+        };
+        let about: Vec<Id> = self.objects.values().filter(|o| about(o)).map(|o| o.oid()).collect();
+        ours.iter().chain(&about).for_each(|id| self.remove(*id));
         let others: Vec<Table> = self.tables().cloned().collect();
         for mut other in others {
             let keys = other.constraints.len();

@@ -66,7 +66,8 @@ pub fn require_owner(
 /// # Errors
 /// `42501`.
 pub fn require_table_owner(cx: &mut ExecContext<'_>, table: &Table) -> Result<()> {
-    require_owner(cx, AclKind::Table, table.oid, "table", &table.name)
+    let word = crate::define::kind_word(table);
+    require_owner(cx, AclKind::Table, table.oid, word, &table.name)
 }
 
 /// `42501` unless the role may make objects in a schema.
@@ -138,17 +139,13 @@ pub fn store(
     column: u16,
     items: Vec<AclItem>,
 ) -> Result<()> {
-    if Oid(object).is_temporary() {
-        // Rights are everybody's to see, and temporary objects one session's.
-        return Err(base::Error::unsupported("GRANT on a temporary table"));
-    }
     let known = cx.catalog_tx.view().acl(kind, object, column).map(|a| a.oid);
     if column != 0 && items.is_empty() {
         return known.map_or(Ok(()), |oid| cx.catalog_tx.remove(cx.tx, oid));
     }
     let oid = match known {
         Some(oid) => oid,
-        None => cx.engine.txn.next_oid()?,
+        None => crate::define::new_oid(cx, object)?,
     };
     cx.catalog_tx.put(cx.tx, Object::Acl(Acl { oid, kind, object, column, items }))
 }
@@ -164,9 +161,6 @@ pub fn begin(
     owner: u32,
     schema: u32,
 ) -> Result<()> {
-    if Oid(object).is_temporary() {
-        return Ok(());
-    }
     let view = cx.catalog_tx.view();
     match of(cx, &view).initial_items(kind, owner, schema) {
         Some(items) => store(cx, kind, object, 0, items),

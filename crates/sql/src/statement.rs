@@ -123,6 +123,10 @@ pub(crate) fn prepare(
             Some(utility) => {
                 // EXECUTE's arguments may be queries of the session's parameters: none are.
                 binder.finish_params()?;
+                if matches!(utility, Utility::AlterTable { .. } | Utility::CreateIndex { .. }) {
+                    // Its expressions are run over all rows, with no further check.
+                    binder.check_calls()?;
+                }
                 Ok((plain_with_subqueries(binder, utility)?, Vec::new()))
             }
             None => Err(Error::unsupported(statement_name(other))),

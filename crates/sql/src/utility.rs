@@ -18,6 +18,13 @@ pub struct Name {
     pub position: u32,
 }
 
+impl Name {
+    /// The name for errors without a position.
+    pub fn unplaced(&self) -> Name {
+        Name { position: 0, ..self.clone() }
+    }
+}
+
 /// Transaction modes of BEGIN and SET TRANSACTION.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TransactionModes {

@@ -6,8 +6,9 @@ use types::{Datum, oids};
 use super::SystemCx;
 use super::row::{oid, row};
 use super::views::{database_name, role_name, schema_name};
+use crate::acl::{Rights, privilege};
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
-use crate::object::{ConstraintKind, Id, Sequence};
+use crate::object::{AclKind, ConstraintKind, Id, Sequence};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -43,6 +44,10 @@ pub(super) fn pg_sequence(cx: &SystemCx<'_>) -> Rows {
 }
 
 pub(super) fn pg_sequences(cx: &SystemCx<'_>) -> Rows {
+    let rights = Rights { catalog: cx.catalog, database: cx.database };
+    let enough = privilege::USAGE | privilege::SELECT;
+    let may =
+        |s: &Sequence| rights.held(cx.role, AclKind::Sequence, s.oid).privileges & enough != 0;
     let one = |s: &Sequence| {
         let out = row(PG_CATALOG, "pg_sequences")
             .set("schemaname", schema_name(cx, s.schema))
@@ -56,7 +61,7 @@ pub(super) fn pg_sequences(cx: &SystemCx<'_>) -> Rows {
             .set("cycle", s.cycle)
             .set("cache_size", s.cache);
         match cx.server.sequence(s.rel) {
-            Some((last, _, true)) => out.set("last_value", last).done(),
+            Some((last, _, true)) if may(s) => out.set("last_value", last).done(),
             _ => out.done(),
         }
     };

@@ -1,6 +1,7 @@
 //! ALTER TABLE: one function a step.
 
 use base::{Error, Oid, Result, err};
+use catalog::snapshot::Relation;
 use catalog::{Column, Object, Table};
 use sql::utility::{AlterTable, ColumnDef, ConstraintDef, Name};
 use txn::LockMode;
@@ -8,7 +9,8 @@ use txn::LockMode;
 use super::depend::{self, Item};
 use super::inner::{expression_value, qualified};
 use super::{
-    constraint, create_table, identity, inner, notice, open_owned, refresh, rewrite, sequence,
+    constraint, create_table, identity, inner, notice, open_owned, refresh, relation, rewrite,
+    sequence,
 };
 use crate::context::ExecContext;
 use crate::rights;
@@ -16,11 +18,21 @@ use crate::session::quote_identifier;
 
 /// ALTER TABLE.
 pub fn run(
+    kind: &str,
     name: &Name,
     if_exists: bool,
     steps: &[AlterTable],
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
+    let named = cx.catalog_tx.view().relation(cx.search_path, name.schema.as_deref(), &name.name);
+    if let Some(found) = named {
+        relation::require_owner(cx, &found)?;
+        relation::expect(kind, &found)?;
+        if let Relation::Sequence(sequence) = found {
+            let mut steps = steps.iter();
+            return steps.try_for_each(|step| sequence::alter_as_table(cx, sequence.oid, step));
+        }
+    }
     let table = match open_owned(cx, name, LockMode::AccessExclusive) {
         Err(error) if if_exists && error.code() == base::sqlstate::UNDEFINED_TABLE => {
             let message = format!("relation \"{}\" does not exist, skipping", name.name);
@@ -100,10 +112,7 @@ fn run_step(step: &AlterTable, id: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             if table.owner == owner {
                 return Ok(());
             }
-            rights::require_membership(cx, owner)?;
-            if !rights::is_superuser(cx) {
-                rights::require_creation(cx, owner, table.schema)?;
-            }
+            super::role::check_new_owner(owner, table.schema, cx)?;
             super::role::reassign_table(table, owner, cx)
         }
     }
@@ -247,7 +256,7 @@ fn fill_column(
     };
     list.push(format!("CAST(({value}) AS {})", types::io::format_type(def.ty, -1)));
     let select = format!("SELECT {} FROM {from}", list.join(", "));
-    rewrite(cx, table.clone(), &select)?;
+    rewrite(cx, table.clone(), &select, None)?;
     if not_null {
         let table = refresh(cx, table.oid)?;
         constraint::check_no_nulls(cx, &table, &name)?;
@@ -362,7 +371,7 @@ fn set_type(
     if let Some(default) = &column.default {
         column.default = Some(format!("CAST(({default}) AS {target})"));
     }
-    rewrite(cx, table, &select)
+    rewrite(cx, table, &select, None)
 }
 
 fn drop_constraint(

@@ -6,6 +6,7 @@ use catalog::snapshot::Relation;
 use catalog::{AclKind, Object, Snapshot};
 use sql::utility::Name;
 
+use super::relation;
 use crate::context::ExecContext;
 use crate::rights;
 
@@ -22,21 +23,7 @@ fn target(
             let schema = object.schema.as_deref();
             match view.relation(path, schema, &object.name) {
                 None => Err(view.missing_relation(schema, &object.name)),
-                Some(Relation::Index(index)) => Ok((index.oid, 0)),
-                Some(Relation::Sequence(sequence)) => Ok((sequence.oid, 0)),
-                Some(Relation::Table(table)) => match column {
-                    None => Ok((table.oid, 0)),
-                    Some(name) => {
-                        let (number, _) = table.column(name).ok_or_else(|| {
-                            err!(
-                                UNDEFINED_COLUMN,
-                                "column \"{name}\" of relation \"{}\" does not exist",
-                                table.name
-                            )
-                        })?;
-                        Ok((table.oid, number))
-                    }
-                },
+                Some(found) => part_of(&found, kind, column),
             }
         }
         "CONSTRAINT" => {
@@ -73,6 +60,28 @@ fn target(
     }
 }
 
+/// A relation that is what the statement calls it, or a column of one.
+fn part_of(found: &Relation, kind: &str, column: Option<&str>) -> Result<(u32, u16)> {
+    let (Some(name), Relation::Table(table)) = (column, found) else {
+        let own = relation::word(found);
+        if !kind.eq_ignore_ascii_case(own) {
+            relation::expect(kind, found)?;
+            base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", relation::name(found));
+        }
+        return Ok((found.oid(), 0));
+    };
+    match table.column(name) {
+        Some((number, _)) => Ok((table.oid, number)),
+        None => {
+            base::bail!(
+                UNDEFINED_COLUMN,
+                "column \"{name}\" of relation \"{}\" does not exist",
+                table.name
+            )
+        }
+    }
+}
+
 /// Only owners comment. A constraint's owner is its table's.
 fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> {
     let view = cx.catalog_tx.view();
@@ -92,11 +101,15 @@ fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> 
                     || t.indexes.contains(&object)
                     || t.constraints.iter().any(|c| c.oid == object)
             };
+            if let Some(sequence) = view.sequence(object) {
+                let name = sequence.name.as_str();
+                return rights::require_owner(cx, AclKind::Sequence, object, "sequence", name);
+            }
             let Some(table) = view.tables().find(has) else { return Ok(()) };
             let word = match kind {
                 "COLUMN" | "CONSTRAINT" => "relation",
                 "INDEX" => "index",
-                _ => "table",
+                _ => super::kind_word(table),
             };
             let name = view.index(object).map_or(table.name.as_str(), |i| i.name.as_str());
             (AclKind::Table, table.oid, word, name)

@@ -34,6 +34,11 @@ pub fn add(cx: &mut ExecContext<'_>, id: u32, def: &ConstraintDef, fresh: bool) 
         );
     }
     let given = def.name.as_deref();
+    let indexed =
+        matches!(def.kind, ConstraintDefKind::PrimaryKey { .. } | ConstraintDefKind::Unique { .. });
+    if indexed && !fresh {
+        rights::require_creation(cx, cx.role, table.schema)?;
+    }
     match &def.kind {
         ConstraintDefKind::Check { sql, columns } => check(cx, table, def, sql, columns, fresh),
         ConstraintDefKind::PrimaryKey { columns, include } => {

@@ -42,7 +42,7 @@ pub fn refresh(
     concurrently: bool,
     no_data: bool,
 ) -> Result<()> {
-    let table = super::open_table(cx, name, txn::LockMode::AccessExclusive)?;
+    let table = super::open_owned(cx, name, txn::LockMode::AccessExclusive)?;
     let Some(query) = table.query.as_ref().filter(|_| table.kind == TableKind::Materialized) else {
         base::bail!(FEATURE_NOT_SUPPORTED, "\"{}\" is not a materialized view", table.name);
     };
@@ -54,11 +54,12 @@ pub fn refresh(
     if let Some(query) = &mut table.query {
         query.unpopulated = no_data;
     }
+    let owner = table.owner;
     if no_data {
         let sql = format!("SELECT * FROM ({sql}) q LIMIT 0");
-        return super::rewrite(cx, table, &sql);
+        return super::rewrite(cx, table, &sql, Some(owner));
     }
-    super::rewrite(cx, table, &sql)
+    super::rewrite(cx, table, &sql, Some(owner))
 }
 
 fn check_concurrently(
@@ -109,6 +110,7 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<Outcome> {
         return Err(Error::internal("not a CREATE TABLE AS"));
     };
     let made = columns(query, names)?;
+    let name = &name.unplaced();
     let Some(table) = create_table::create(cx, name, made, &[], *persistence, *if_not_exists)?
     else {
         return Ok(Outcome::default());

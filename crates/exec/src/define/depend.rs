@@ -51,7 +51,8 @@ enum Tie {
 }
 
 impl Item {
-    fn oid(self) -> u32 {
+    /// Its oid; a column's is its table's.
+    pub fn oid(self) -> u32 {
         match self {
             Item::Schema(id)
             | Item::Relation(id)

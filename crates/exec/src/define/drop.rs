@@ -70,17 +70,16 @@ fn find(cx: &mut ExecContext<'_>, name: &Name) -> Result<Option<Relation>> {
 
 /// Relations are dropped by their owner or that of their schema.
 fn check_owner(cx: &mut ExecContext<'_>, relation: &Relation) -> Result<()> {
-    let (kind, id, schema, name) = match relation {
-        Relation::Table(t) => (AclKind::Table, t.oid, t.schema, t.name.as_str()),
-        Relation::Index(i) => (AclKind::Table, i.table, i.schema, i.name.as_str()),
-        Relation::Sequence(s) => (AclKind::Sequence, s.oid, s.schema, s.name.as_str()),
+    let schema = match relation {
+        Relation::Table(t) => t.schema,
+        Relation::Index(i) => i.schema,
+        Relation::Sequence(s) => s.schema,
     };
     let view = cx.catalog_tx.view();
     if rights::of(cx, &view).owns(cx.role, AclKind::Schema, schema) {
         return Ok(());
     }
-    let word = kind_of(relation).0.to_lowercase();
-    rights::require_owner(cx, kind, id, &word, name)
+    super::relation::require_owner(cx, relation)
 }
 
 /// The word for what a relation is, with its article, and the hint of a DROP that took it for

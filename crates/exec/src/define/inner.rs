@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::{Fork, Oid, RelId, Result};
+use catalog::object::ids;
 use catalog::{Snapshot, Table};
 use sql::plan::{Node, RowRules};
 use sql::prepare::{PrepareContext, prepare};
@@ -53,7 +54,7 @@ pub struct As {
 /// Calls `f` with what binding needs, without questions about rights: the statement around it has been
 /// checked.
 pub fn with_context<R>(cx: &mut ExecContext<'_>, f: impl FnOnce(&PrepareContext<'_>) -> R) -> R {
-    let role = Some((catalog::object::ids::SUPERUSER, cx.user.to_owned()));
+    let role = Some((ids::SUPERUSER, cx.user.to_owned()));
     with_context_as(cx, &As { path: None, role }, f)
 }
 
@@ -97,11 +98,38 @@ pub fn query(
     run_prepared(&prepared, cx, each)
 }
 
+/// As [`query`], in the name of a role, whose rights are asked for.
+///
+/// # Errors
+/// The query's, and `each`'s.
+pub fn query_as(
+    role: u32,
+    text: &str,
+    cx: &mut ExecContext<'_>,
+    each: &mut dyn FnMut(&[Datum]) -> Result<()>,
+) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let user = view.role(role).map_or("", |r| r.name.as_str());
+    let who = As { path: None, role: Some((role, user.to_owned())) };
+    let prepared =
+        with_context_as(cx, &who, |context| Ok(Arc::new(prepare(text, &[], context, None)?.0)))?;
+    run_in_name_of((user, role), &prepared, cx, each)
+}
+
 /// As [`query`], for a plan.
 ///
 /// # Errors
 /// The query's, and `each`'s.
 pub fn run_prepared(
+    prepared: &Arc<Prepared>,
+    cx: &mut ExecContext<'_>,
+    each: &mut dyn FnMut(&[Datum]) -> Result<()>,
+) -> Result<()> {
+    run_in_name_of((cx.user, cx.role), prepared, cx, each)
+}
+
+fn run_in_name_of(
+    (user, role): (&str, u32),
     prepared: &Arc<Prepared>,
     cx: &mut ExecContext<'_>,
     each: &mut dyn FnMut(&[Datum]) -> Result<()>,
@@ -118,8 +146,8 @@ pub fn run_prepared(
         server: cx.server,
         hooks: &mut *cx.hooks,
         search_path: cx.search_path,
-        user: cx.user,
-        role: cx.role,
+        user,
+        role,
         session_user: cx.session_user,
         database: cx.database,
         params: &[],
@@ -226,7 +254,8 @@ pub fn check_expressions(table: &Table, cx: &mut ExecContext<'_>) -> Result<RowR
         return Ok(RowRules::default());
     }
     let view = cx.catalog_tx.view();
-    let prepared = plan(&format!("INSERT INTO {} DEFAULT VALUES", qualified(&view, table)), cx)?;
+    let insert = format!("INSERT INTO {} DEFAULT VALUES", qualified(&view, table));
+    let prepared = plan(&insert, cx)?;
     match &prepared.statement {
         Statement::Query(plan) => match &plan.node {
             Node::Modify(modify) => Ok(modify.checks.clone()),

@@ -17,6 +17,7 @@ mod identity;
 mod index_build;
 pub mod inner;
 mod name;
+mod relation;
 mod rename;
 mod rewrite;
 mod role;
@@ -39,6 +40,7 @@ use txn::{LockMode, LockTag, LockWait};
 use crate::context::{ExecContext, Outcome, RowSink};
 use crate::{copy, explain, maintain, rights};
 
+pub use depend::kind_word;
 pub use inner::{check_expressions, default_value};
 pub use rewrite::rewrite;
 
@@ -57,8 +59,8 @@ pub fn run(
         Utility::SetConstraints { names, deferred } => {
             set_constraints::run(cx, names, *deferred)?;
         }
-        Utility::SetSchema { kind: _, object, to, if_exists } => {
-            set_schema::run(cx, object, to, *if_exists)?;
+        Utility::SetSchema { kind, object, to, if_exists } => {
+            set_schema::run(cx, kind, object, to, *if_exists)?;
         }
         Utility::RefreshView { name, concurrently, no_data } => {
             create_table_as::refresh(cx, name, *concurrently, *no_data)?;
@@ -93,8 +95,8 @@ pub fn run(
         Utility::Drop { kind, names, if_exists, cascade } => {
             drop::run(kind, names, *if_exists, *cascade, cx)?;
         }
-        Utility::AlterTable { kind: _, table, if_exists, steps } => {
-            alter_table::run(table, *if_exists, steps, cx)?;
+        Utility::AlterTable { kind, table, if_exists, steps } => {
+            alter_table::run(kind, table, *if_exists, steps, cx)?;
         }
         Utility::Rename { kind, table, part, to } => {
             rename::run(kind, table, part.as_deref(), to, cx)?;

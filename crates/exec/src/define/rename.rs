@@ -22,7 +22,7 @@ pub fn run(
 ) -> Result<()> {
     match (kind, part) {
         ("TABLE" | "INDEX" | "SEQUENCE" | "VIEW" | "MATERIALIZED VIEW", None) => {
-            relation(table, to, cx)
+            relation(kind, table, to, cx)
         }
         ("SCHEMA", None) => schema(&table.name, to, cx),
         ("COLUMN", Some(column)) => rename_column(table, column, to, cx),
@@ -31,30 +31,38 @@ pub fn run(
     }
 }
 
-fn relation(old: &Name, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+fn relation(kind: &str, old: &Name, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
     let view = cx.catalog_tx.view();
     let schema = old.schema.as_deref();
-    match view.relation(cx.search_path, schema, &old.name) {
-        None => Err(view.missing_relation(schema, &old.name)),
-        Some(Relation::Table(table)) => {
-            rights::require_table_owner(cx, &table)?;
-            rights::require_creation(cx, cx.role, table.schema)?;
+    let Some(found) = view.relation(cx.search_path, schema, &old.name) else {
+        return Err(view.missing_relation(schema, &old.name));
+    };
+    super::relation::require_owner(cx, &found)?;
+    let place = match &found {
+        Relation::Table(t) => t.schema,
+        Relation::Index(i) => i.schema,
+        Relation::Sequence(s) => s.schema,
+    };
+    rights::require_creation(cx, cx.role, place)?;
+    // What is called an index may be anything.
+    if kind != "INDEX" {
+        super::relation::expect(kind, &found)?;
+    }
+    match found {
+        Relation::Table(table) => {
             lock(cx, table.oid, LockMode::AccessExclusive)?;
             let mut table = refresh(cx, table.oid)?;
             name::reserve_relation(cx, table.schema, to)?;
             table.name = to.to_owned();
             view::follow(cx, table.oid, Object::Table(Box::new(table)))
         }
-        Some(Relation::Sequence(sequence)) => {
+        Relation::Sequence(sequence) => {
             lock(cx, sequence.oid, LockMode::ShareRowExclusive)?;
             name::reserve_relation(cx, sequence.schema, to)?;
             let renamed = Sequence { name: to.to_owned(), ..Sequence::clone(&sequence) };
             cx.catalog_tx.put(cx.tx, Object::Sequence(Box::new(renamed)))
         }
-        Some(Relation::Index(index)) => {
-            let (kind, table) = (AclKind::Table, index.table);
-            rights::require_owner(cx, kind, table, "index", &index.name)?;
-            rights::require_creation(cx, cx.role, index.schema)?;
+        Relation::Index(index) => {
             lock(cx, index.table, LockMode::ShareUpdateExclusive)?;
             rename_index(&index, to, cx)
         }

@@ -9,18 +9,23 @@ use types::row;
 
 use super::create_table::new_files;
 use super::index_build;
-use super::inner::query;
+use super::inner::{query, query_as};
 use crate::context::ExecContext;
 use crate::table::{self, TableHandle};
 
 const PART: usize = 1000;
 
 /// Rewrites the table: `select` gives, for each of its rows, the new row in `table`'s order (dropped
-/// columns as NULL); `table` is the definition to be, whose files are replaced.
+/// columns as NULL); as a role's own query, or as part of a statement that has been checked. `table` is the definition to be, whose files are replaced.
 ///
 /// # Errors
 /// The query's; `23505`; I/O.
-pub fn rewrite(cx: &mut ExecContext<'_>, mut table: Table, select: &str) -> Result<()> {
+pub fn rewrite(
+    cx: &mut ExecContext<'_>,
+    mut table: Table,
+    select: &str,
+    role: Option<u32>,
+) -> Result<()> {
     let old = RelId(table.rel);
     table.rel = new_files(cx, table.oid)?.0;
     for column in &mut table.columns {
@@ -30,7 +35,7 @@ pub fn rewrite(cx: &mut ExecContext<'_>, mut table: Table, select: &str) -> Resu
     let handle = TableHandle::open(cx.engine, &shared, cx.format)?;
     let tx = cx.tx;
     let mut part: Vec<Vec<u8>> = Vec::with_capacity(PART);
-    query(select, cx, &mut |values| {
+    let mut each = |values: &[types::Datum]| {
         let mut bytes = Vec::new();
         let fitted = values.iter().zip(&shared.columns).map(|(value, column)| {
             if column.typmod < 0 || value.is_null() {
@@ -45,7 +50,11 @@ pub fn rewrite(cx: &mut ExecContext<'_>, mut table: Table, select: &str) -> Resu
             flush(&handle, tx, &mut part)?;
         }
         sched::check_interrupts()
-    })?;
+    };
+    match role {
+        Some(role) => query_as(role, select, cx, &mut each)?,
+        None => query(select, cx, &mut each)?,
+    }
     flush(&handle, tx, &mut part)?;
     let serial = &cx.engine.txn.serial;
     serial.transfer(old, RelId(table.rel));

@@ -3,13 +3,14 @@
 use base::{Error, Oid, Result, bail, err};
 use catalog::sequence::Value;
 use catalog::snapshot::Relation;
-use catalog::{Identity, Object, Sequence, Table};
-use sql::utility::{ColumnSequence, Name, OwnedBy, Persistence, SequenceOptions};
+use catalog::{AclKind, Identity, Object, Sequence, Table};
+use sql::utility::{AlterTable, ColumnSequence, Name, OwnedBy, Persistence, SequenceOptions};
 use txn::LockMode;
 use types::oids;
 
 use super::{create_table, lock, name, notice, refresh};
 use crate::context::ExecContext;
+use crate::rights;
 use crate::session::sequence::type_range;
 
 /// CREATE SEQUENCE.
@@ -23,7 +24,7 @@ pub fn create(
     if_not_exists: bool,
     unlogged: bool,
 ) -> Result<()> {
-    let schema = name::creation_schema(cx, name, Persistence::Permanent)?;
+    let schema = name::creation_schema(cx, &name.unplaced(), Persistence::Permanent)?;
     name::reserve(cx, schema, &name.name)?;
     if cx.catalog_tx.view().relation_in(schema, &name.name).is_some() {
         let message = format!("relation \"{}\" already exists", name.name);
@@ -53,6 +54,8 @@ fn make(cx: &mut ExecContext<'_>, mut sequence: Sequence, start: Value) -> Resul
     sequence.rel = create_table::new_files(cx, sequence.oid)?.0;
     cx.engine.catalog.sequences.create(sequence.rel, start)?;
     cx.catalog_tx.put(cx.tx, Object::Sequence(Box::new(sequence.clone())))?;
+    let (id, owner, schema) = (sequence.oid, sequence.owner, sequence.schema);
+    rights::begin(cx, AclKind::Sequence, id, owner, schema)?;
     Ok(sequence)
 }
 
@@ -205,8 +208,33 @@ pub fn open(cx: &mut ExecContext<'_>, name: &Name) -> Result<Sequence> {
         }
     };
     let found = find(cx)?;
+    rights::require_owner(cx, AclKind::Sequence, found.oid, "sequence", &found.name)?;
     lock(cx, found.oid, LockMode::ShareRowExclusive)?;
     find(cx)
+}
+
+/// ALTER SEQUENCE … OWNER TO. The caller has seen that it is the session's to change.
+///
+/// # Errors
+/// `42501`; `0A000` for other steps, and for a sequence that belongs to a table.
+pub fn alter_as_table(cx: &mut ExecContext<'_>, id: u32, step: &AlterTable) -> Result<()> {
+    let AlterTable::Owner(role) = step else {
+        return Err(Error::unsupported("this form of ALTER for a sequence"));
+    };
+    lock(cx, id, LockMode::AccessExclusive)?;
+    let to = rights::role(cx, role)?;
+    let view = cx.catalog_tx.view();
+    let Some(sequence) = view.sequence(id).filter(|s| s.owner != to) else { return Ok(()) };
+    if let Some((table, _)) = sequence.owned_by {
+        let table = refresh(cx, table)?;
+        let message = format!("cannot change owner of sequence \"{}\"", sequence.name);
+        return Err(Error::new(base::sqlstate::FEATURE_NOT_SUPPORTED, message).detail(format!(
+            "Sequence \"{}\" is linked to table \"{}\".",
+            sequence.name, table.name
+        )));
+    }
+    super::role::check_new_owner(to, sequence.schema, cx)?;
+    super::role::reassign_sequence(sequence, to, cx)
 }
 
 /// ALTER SEQUENCE with options.
@@ -314,7 +342,8 @@ pub fn add_to_column(
     let view = cx.catalog_tx.view();
     let (schema, chosen) = match &def.options.name {
         Some(given) => {
-            (name::creation_schema(cx, given, Persistence::Permanent)?, given.name.clone())
+            let schema = name::creation_schema(cx, &given.unplaced(), Persistence::Permanent)?;
+            (schema, given.name.clone())
         }
         None => {
             let taken = |name: &str| view.relation_in(table.schema, name).is_some();

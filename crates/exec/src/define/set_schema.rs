@@ -6,14 +6,21 @@ use catalog::{Index, Object, Sequence};
 use sql::utility::Name;
 use txn::LockMode;
 
-use super::{lock, name, notice, refresh, view};
+use super::{lock, name, notice, refresh, relation, view};
 use crate::context::ExecContext;
+use crate::rights;
 
 /// ALTER TABLE, VIEW, SEQUENCE, MATERIALIZED VIEW … SET SCHEMA.
 ///
 /// # Errors
 /// `42P01`, `3F000`, `42P07` when the name is taken there.
-pub fn run(cx: &mut ExecContext<'_>, object: &Name, to: &str, if_exists: bool) -> Result<()> {
+pub fn run(
+    cx: &mut ExecContext<'_>,
+    kind: &str,
+    object: &Name,
+    to: &str,
+    if_exists: bool,
+) -> Result<()> {
     let catalog = cx.catalog_tx.view();
     let found = catalog.relation(cx.search_path, object.schema.as_deref(), &object.name);
     let Some(found) = found else {
@@ -24,30 +31,32 @@ pub fn run(cx: &mut ExecContext<'_>, object: &Name, to: &str, if_exists: bool) -
         notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
         return Ok(());
     };
+    relation::require_owner(cx, &found)?;
+    relation::expect(kind, &found)?;
+    if let Relation::Index(index) = &found {
+        let message = format!("cannot change schema of index \"{}\"", index.name);
+        return Err(base::Error::new(base::sqlstate::WRONG_OBJECT_TYPE, message)
+            .hint("Change the schema of the table instead."));
+    }
+    lock(cx, found.oid(), LockMode::AccessExclusive)?;
+    if let Relation::Sequence(sequence) = &found
+        && let Some((table, _)) = sequence.owned_by
+    {
+        let table = refresh(cx, table)?;
+        return Err(err!(
+            FEATURE_NOT_SUPPORTED,
+            "cannot move an owned sequence into another schema"
+        )
+        .detail(format!("Sequence \"{}\" is linked to table \"{}\".", sequence.name, table.name)));
+    }
     let schema = catalog
         .schema_named(to)
         .ok_or_else(|| err!(UNDEFINED_SCHEMA, "schema \"{to}\" does not exist"))?
         .oid;
-    lock(cx, found.oid(), LockMode::AccessExclusive)?;
+    rights::require_creation(cx, cx.role, schema)?;
     match found {
-        Relation::Index(index) => {
-            Err(err!(WRONG_OBJECT_TYPE, "cannot change schema of index \"{}\"", index.name)
-                .hint("Change the schema of the table instead."))
-        }
-        Relation::Sequence(sequence) => {
-            if let Some((table, _)) = sequence.owned_by {
-                let table = refresh(cx, table)?;
-                return Err(err!(
-                    FEATURE_NOT_SUPPORTED,
-                    "cannot move an owned sequence into another schema"
-                )
-                .detail(format!(
-                    "Sequence \"{}\" is linked to table \"{}\".",
-                    sequence.name, table.name
-                )));
-            }
-            move_sequence(cx, &sequence, schema, to)
-        }
+        Relation::Index(_) => Ok(()),
+        Relation::Sequence(sequence) => move_sequence(cx, &sequence, schema, to),
         Relation::Table(table) => {
             if table.schema == schema {
                 return Ok(());

@@ -1,13 +1,14 @@
 //! CREATE VIEW, and what follows when something that views use gets another name.
 
 use base::{Result, err};
-use catalog::{Object, Snapshot, Table, TableKind, ViewQuery};
+use catalog::{AclKind, Object, Snapshot, Table, TableKind, ViewQuery};
 use sql::utility::{ColumnDef, Name, Persistence};
 use txn::LockMode;
 
 use super::inner::with_context;
 use super::{create_table, lock, name};
 use crate::context::ExecContext;
+use crate::rights;
 
 /// CREATE [OR REPLACE] VIEW.
 ///
@@ -21,7 +22,7 @@ pub fn create(
     replace: bool,
     options: &[(String, String)],
 ) -> Result<()> {
-    let schema = name::creation_schema(cx, view_name, Persistence::Permanent)?;
+    let schema = name::creation_schema(cx, &view_name.unplaced(), Persistence::Permanent)?;
     name::reserve(cx, schema, &view_name.name)?;
     if query.uses.iter().any(|(id, _)| base::Oid(*id).is_temporary()) {
         return Err(base::Error::unsupported("a view of a temporary table"));
@@ -37,19 +38,24 @@ pub fn create(
             );
         }
     }
+    let mut is_new = false;
     let mut table = match cx.catalog_tx.view().relation_in(schema, &view_name.name) {
-        None => Table {
-            oid: cx.engine.txn.next_oid()?,
-            name: view_name.name.clone(),
-            schema,
-            owner: cx.role,
-            kind: TableKind::View,
-            ..Table::default()
-        },
+        None => {
+            is_new = true;
+            Table {
+                oid: cx.engine.txn.next_oid()?,
+                name: view_name.name.clone(),
+                schema,
+                owner: cx.role,
+                kind: TableKind::View,
+                ..Table::default()
+            }
+        }
         Some(_) if !replace => {
             base::bail!(DUPLICATE_TABLE, "relation \"{}\" already exists", view_name.name);
         }
         Some(catalog::snapshot::Relation::Table(old)) if old.kind == TableKind::View => {
+            rights::require_table_owner(cx, &old)?;
             lock(cx, old.oid, LockMode::AccessExclusive)?;
             check_replacement(&old, columns)?;
             Table::clone(&old)
@@ -59,7 +65,12 @@ pub fn create(
     table.columns = columns.iter().map(create_table::column).collect();
     table.query = Some(Box::new(query.clone()));
     table.options = options.to_vec();
-    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+    let (id, owner) = (table.oid, table.owner);
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))?;
+    if is_new {
+        rights::begin(cx, AclKind::Table, id, owner, schema)?;
+    }
+    Ok(())
 }
 
 /// A replacement keeps the columns and may add some behind them.

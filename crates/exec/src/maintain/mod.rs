@@ -85,7 +85,7 @@ fn is_allowed(cx: &mut ExecContext<'_>, table: &Table, what: &str) -> bool {
         return true;
     }
     let name = &table.name;
-    let message = format!("permission denied to {what} \"{name}\", skipping it");
+    let message = format!("skipping \"{name}\" --- only table or database owner can {what} it");
     cx.hooks.notice("WARNING", base::Error::new(base::sqlstate::WARNING, message));
     false
 }
@@ -147,7 +147,7 @@ fn vacuum_full(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
         quote_identifier(schema),
         quote_identifier(&table.name)
     );
-    define::rewrite(cx, Table::clone(table), &select)
+    define::rewrite(cx, Table::clone(table), &select, None)
 }
 
 /// Pages of a table's main fork.

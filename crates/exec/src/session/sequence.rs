@@ -39,7 +39,7 @@ struct Last {
 }
 
 impl SessionSequences {
-    /// DISCARD SEQUENCES.
+    /// DISCARD SEQUENCES: also the values that were taken ahead, which nobody gets.
     pub fn clear(&mut self) {
         self.0 = None;
     }
@@ -86,12 +86,22 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         }
         "pg_sequence_last_value" => {
             let sequence = find(oid_at(args, 0), run)?;
+            permit(&sequence, privilege::USAGE | privilege::SELECT, run)?;
             let (value, _) = run.cx.engine.catalog.sequences.peek(sequence.rel)?;
             if value.is_called { Datum::Int8(value.last) } else { Datum::Null }
         }
         "pg_get_serial_sequence" => owned(text_at(args, 0), text_at(args, 1), run)?,
         _ => return Ok(None),
     }))
+}
+
+/// The next value of an identity column's sequence.
+///
+/// # Errors
+/// As nextval's, but for rights.
+pub fn next_of_identity(id: u32, run: &mut Run<'_, '_>) -> Result<Datum> {
+    let sequence = find(id, run)?;
+    nextval(&sequence, run).map(Datum::Int8)
 }
 
 /// The sequence with this oid.
@@ -119,19 +129,11 @@ fn forbid_read_only(run: &Run<'_, '_>, what: &str) -> Result<()> {
 }
 
 /// `42501` unless the role has one of these rights.
-fn permit(sequence: &Sequence, any: u16, run: &Run<'_, '_>) -> Result<()> {
-    if run.cx.role == catalog::object::ids::SUPERUSER {
-        return Ok(());
-    }
-    let view = run.cx.engine.catalog.current();
+fn permit(sequence: &Sequence, any: u16, run: &mut Run<'_, '_>) -> Result<()> {
+    let role = run.cx.role;
+    let view = run.cx.catalog_tx.view();
     let rights = crate::rights::of(run.cx, &view);
-    let (role, kind) = (run.cx.role, catalog::AclKind::Sequence);
-    // One that this transaction has made is not there yet, and its own.
-    let known = rights.owner(kind, sequence.oid).is_some();
-    if sequence.owner == role
-        || rights.held(role, kind, sequence.oid).privileges & any != 0
-        || !known && rights.has_rights_of(role, sequence.owner)
-    {
+    if rights.held(role, catalog::AclKind::Sequence, sequence.oid).privileges & any != 0 {
         return Ok(());
     }
     Err(catalog::acl::denied("sequence", &sequence.name))
@@ -179,8 +181,10 @@ fn lastval(run: &mut Run<'_, '_>) -> Result<i64> {
         || err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "lastval is not yet defined in this session");
     let view = run.cx.catalog_tx.view();
     let known = run.cx.hooks.sequences().0.as_ref().ok_or_else(undefined)?;
-    let latest = known.latest.filter(|id| view.sequence(*id).is_some()).ok_or_else(undefined)?;
-    known.by_oid.get(&latest).and_then(|l| l.value).ok_or_else(undefined)
+    let latest = known.latest.and_then(|id| view.sequence(id)).ok_or_else(undefined)?;
+    let value = known.by_oid.get(&latest.oid).and_then(|l| l.value).ok_or_else(undefined)?;
+    permit(latest, privilege::USAGE | privilege::SELECT, run)?;
+    Ok(value)
 }
 
 fn setval(sequence: &Sequence, value: i64, is_called: bool, run: &mut Run<'_, '_>) -> Result<i64> {

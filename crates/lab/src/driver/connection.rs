@@ -202,7 +202,7 @@ impl Connection {
             let frame = self.frame()?;
             match frame.tag {
                 b'Z' => return Ok(()),
-                b'E' => return Err(frames::failure(&frame.body)),
+                b'E' => return Err(not_let_in(frames::failure(&frame.body))),
                 b'S' => {
                     let mut words = frame.body.split(|b| *b == 0).map(String::from_utf8_lossy);
                     if let (Some(name), Some(value)) = (words.next(), words.next()) {
@@ -454,6 +454,15 @@ fn insert(table: &str, block: &[u8]) -> String {
 fn protocol() -> Failure {
     let message = "the server's answer does not follow the protocol".to_owned();
     Failure { code: "08P01".to_owned(), message }
+}
+
+/// The server's refusal. Who forgot to say who they are went by the operating system's name for them,
+/// which need not be a role.
+fn not_let_in(mut failure: Failure) -> Failure {
+    if failure.code == "28000" && failure.message.ends_with("does not exist") {
+        failure.message += "; name another one: postgres://user@host:port/database";
+    }
+    failure
 }
 
 fn unknown_method() -> Failure {

@@ -368,10 +368,8 @@ impl Info<'_> {
             return;
         };
         const HIDDEN: &[&str] = &[
-            "application_name",
             "backend_start",
-            "backend_xid",
-            "backend_xmin",
+            "backend_type",
             "client_addr",
             "client_hostname",
             "client_port",
@@ -388,9 +386,11 @@ impl Info<'_> {
         let hidden: Vec<usize> =
             table.columns.iter().enumerate().filter(hidden).map(|(n, _)| n).collect();
         for row in rows {
-            match row[owner] {
-                Datum::Oid(owner) if !rights.has_rights_of(self.role.0, owner) => {}
-                _ => continue,
+            // The server's own threads are nobody's.
+            if let Datum::Oid(owner) = row[owner]
+                && rights.has_rights_of(self.role.0, owner)
+            {
+                continue;
             }
             hidden.iter().for_each(|n| row[*n] = Datum::Null);
             row[query] = Datum::Text("<insufficient privilege>".into());

@@ -172,7 +172,10 @@ impl State {
     fn identify(&mut self, login: &Login) -> Result<i32> {
         let catalog = self.catalog_tx.view();
         let Some(role) = catalog.role_named(&login.user) else {
-            return Err(not_authorized(format!("role \"{}\" does not exist", login.user)));
+            let message = format!("role \"{}\" does not exist", login.user);
+            return Err(not_authorized(message).hint(
+                "Say who you are: user=..., or psql -U ...; a new server has \"postgres\".",
+            ));
         };
         let name = &role.name;
         if !role.login {

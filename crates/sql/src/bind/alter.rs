@@ -1,6 +1,7 @@
 //! ALTER TABLE and RENAME.
 
 use base::{Result, err};
+use catalog::TableKind;
 use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::parse::deparse_expr;
@@ -162,7 +163,16 @@ impl Binder<'_> {
             }
             T::AtSetRelOptions => {
                 let Some(NodeEnum::List(list)) = inner(&cmd.def) else { return Ok(()) };
-                AlterTable::SetOptions(self.options(&list.items)?)
+                let options = match self.find_relation(table.schema.as_deref(), &table.name) {
+                    Some(catalog::snapshot::Relation::Table(t)) if t.kind == TableKind::View => {
+                        match self.view_options(&list.items)? {
+                            (options, None) => options,
+                            _ => return Err(base::Error::unsupported("ALTER of a check option")),
+                        }
+                    }
+                    _ => self.options(&list.items)?,
+                };
+                AlterTable::SetOptions(options)
             }
             T::AtChangeOwner => {
                 let Some(owner) = &cmd.newowner else {

@@ -36,7 +36,7 @@ impl Binder<'_> {
             return Ok(Conflict { arbiters, update: None });
         }
         let excluded = self.table_rel(target.table.clone(), "excluded")?;
-        self.need_change(excluded.base, 0, Vec::new());
+        self.need_change(excluded.base, 0, &[]);
         let mut scope = Scope::new(None);
         let mut other = self.item_of(&excluded);
         other.table = None;

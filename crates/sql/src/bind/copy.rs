@@ -81,7 +81,7 @@ impl Binder<'_> {
             let at: u16 = u16::checked_sub(col, target.base)?;
             Some(crate::expr::Expr::Column(at, binder.vars[usize::from(col)].ty))
         };
-        self.need_change(target.base, privilege::INSERT, columns.clone());
+        self.need_change(target.base, privilege::INSERT, &columns);
         let checks = self.checks(&target)?;
         let checks =
             checks.map(&mut |e| Ok(crate::walk::substitute(e, &|col| place(self, col))))?;

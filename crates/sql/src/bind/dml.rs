@@ -40,7 +40,13 @@ impl Binder<'_> {
             ));
         }
         if table.query.is_some() {
-            return Err(self.unsupported("MERGE into a view", range.location));
+            let word = if table.kind == TableKind::View { "views" } else { "materialized views" };
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "cannot execute MERGE on relation \"{}\"",
+                table.name
+            )
+            .detail(format!("This operation is not supported for {word}.")));
         }
         self.lock(table.oid, LockMode::RowExclusive);
         for (_, key) in table.foreign_keys() {
@@ -57,13 +63,13 @@ impl Binder<'_> {
         }
         self.overriding = stmt.r#override;
         let through = self.through(&stmt.relation, "INSERT")?;
-        let (columns, target, item, options) = match through {
+        let (columns, target, item, options, levels) = match through {
             Some(through) => {
                 if let Some(conflict) = &stmt.on_conflict_clause {
                     return Err(self.unsupported("ON CONFLICT for a view", conflict.location));
                 }
                 let columns = self.view_columns(&through, &stmt.cols)?;
-                (columns, through.target, through.item, through.options)
+                (columns, through.target, through.item, through.options, through.levels)
             }
             None => {
                 let (table, range) = self.target_table(&stmt.relation)?;
@@ -72,11 +78,11 @@ impl Binder<'_> {
                 let Rel::Table(target) = rel else {
                     return Err(err!(INTERNAL_ERROR, "insert into a computed table"));
                 };
-                (columns, target, item, Vec::new())
+                (columns, target, item, Vec::new(), Vec::new())
             }
         };
         let table = target.table.clone();
-        self.need_change(target.base, privilege::INSERT, columns.clone());
+        self.need_change_through(&levels, &target, privilege::INSERT, &columns);
         let input = match inner(&stmt.select_stmt) {
             None => self.default_row(&table)?,
             Some(NodeEnum::SelectStmt(select)) if is_plain_values(select) => {
@@ -365,8 +371,10 @@ impl Binder<'_> {
         let mut scope = Scope::new(None);
         scope.items.push(self.item_of(target));
         scope.place.set(Place::IndexKey);
-        let expr = self.holding(|b| b.expr(&scope, node))?;
-        self.resolve_unknown(expr)
+        self.unseen += 1;
+        let expr = self.holding(|b| b.expr(&scope, node));
+        self.unseen -= 1;
+        self.resolve_unknown(expr?)
     }
 
     pub(crate) fn item_of(&self, target: &TableRel) -> NsItem {
@@ -443,8 +451,9 @@ impl Binder<'_> {
         if let Some(with) = &stmt.with_clause {
             self.with_clause(with, None, self.queries == 0)?;
         }
-        let through = self.through(&stmt.relation, "UPDATE")?;
+        let mut through = self.through(&stmt.relation, "UPDATE")?;
         let options = through.as_ref().map(|t| t.options.clone()).unwrap_or_default();
+        let levels = through.as_mut().map(|t| std::mem::take(&mut t.levels)).unwrap_or_default();
         let assignments = match &through {
             Some(through) => Some(self.view_assignments(through, &stmt.target_list)?),
             None => None,
@@ -453,8 +462,8 @@ impl Binder<'_> {
             self.changed_rows(through, &stmt.relation, &stmt.from_clause, &stmt.where_clause)?;
         let assignments = assignments.as_ref().unwrap_or(&stmt.target_list);
         let set = self.set_list(&scope, &target, assignments)?;
-        let written = set.iter().map(|(n, _)| *n).collect();
-        self.need_change(target.base, privilege::UPDATE, written);
+        let written: Vec<u16> = set.iter().map(|(n, _)| *n).collect();
+        self.need_change_through(&levels, &target, privilege::UPDATE, &written);
         let checks = RowRules { options, ..self.checks(&target)? };
         let (returning, output) = self.returning(&stmt.returning_clause, scope.items, false)?;
         self.cte_names.truncate(names);
@@ -468,10 +477,11 @@ impl Binder<'_> {
         if let Some(with) = &stmt.with_clause {
             self.with_clause(with, None, self.queries == 0)?;
         }
-        let through = self.through(&stmt.relation, "DELETE")?;
+        let mut through = self.through(&stmt.relation, "DELETE")?;
+        let levels = through.as_mut().map(|t| std::mem::take(&mut t.levels)).unwrap_or_default();
         let (rel, recheck, target, scope) =
             self.changed_rows(through, &stmt.relation, &stmt.using_clause, &stmt.where_clause)?;
-        self.need_change(target.base, privilege::DELETE, Vec::new());
+        self.need_change_through(&levels, &target, privilege::DELETE, &[]);
         let (returning, output) = self.returning(&stmt.returning_clause, scope.items, false)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Delete { rel, recheck };

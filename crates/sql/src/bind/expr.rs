@@ -195,12 +195,11 @@ impl Binder<'_> {
                 Ok(item.columns[0].expr.clone())
             }
             Some(item) => {
-                let read: Vec<Expr> = item.columns.iter().map(|c| c.expr.clone()).collect();
                 let values = item.columns.iter().map(|c| c.expr.clone()).collect();
                 let columns = item.columns.iter();
                 let columns = columns.map(|c| (c.name.as_str().into(), c.expr.ty())).collect();
                 let row = shaped_row(values, columns);
-                read.iter().for_each(|e| self.note_read(e));
+                item.columns.iter().for_each(|c| self.note_column(c));
                 Ok(row)
             }
             None => Err(self.missing_from(scope, schema, table, location)),

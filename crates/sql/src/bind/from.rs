@@ -90,7 +90,12 @@ impl Binder<'_> {
             return self.view_item(&table, range);
         }
         self.lock_unless_system(&table, LockMode::AccessShare);
-        if table.query.as_ref().is_some_and(|q| q.unpopulated) {
+        self.note_use(table.oid, 0);
+        let unpopulated =
+            table.query.as_ref().is_some_and(|q| q.unpopulated).then(|| table.clone());
+        let (rel, mut item) = self.table_item(table, range)?;
+        if let Some(table) = unpopulated {
+            self.check_rights()?;
             return Err(err!(
                 OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "materialized view \"{}\" has not been populated",
@@ -98,8 +103,6 @@ impl Binder<'_> {
             )
             .hint("Use the REFRESH MATERIALIZED VIEW command."));
         }
-        self.note_use(table.oid, 0);
-        let (rel, mut item) = self.table_item(table, range)?;
         self.rename_columns(&mut item, range.alias.as_ref())?;
         Ok(FromItem { rel, items: vec![item] })
     }
@@ -229,7 +232,11 @@ impl Binder<'_> {
     pub(crate) fn table_columns(&self, rel: &TableRel) -> Vec<NsColumn> {
         rel.table
             .live_columns()
-            .map(|(n, c)| NsColumn { name: c.name.clone(), expr: self.column(rel.base + n - 1) })
+            .map(|(n, c)| NsColumn {
+                name: c.name.clone(),
+                expr: self.column(rel.base + n - 1),
+                of: None,
+            })
             .collect()
     }
 
@@ -287,7 +294,11 @@ impl Binder<'_> {
             columns: names
                 .iter()
                 .zip(cols)
-                .map(|(name, col)| NsColumn { name: name.clone(), expr: self.column(*col) })
+                .map(|(name, col)| NsColumn {
+                    name: name.clone(),
+                    expr: self.column(*col),
+                    of: None,
+                })
                 .collect(),
             rel_visible: alias.is_some(),
             cols_visible: true,
@@ -568,7 +579,7 @@ impl Binder<'_> {
         if !using.is_empty() || j.is_natural {
             let merged = self.merge_columns(kind, &using, &l.items, &r.items, &mut on)?;
             if j.is_natural && self.record.is_some() {
-                let all = using.iter().map(|name| one_column(&l.items, name, "left"));
+                let all = using.iter().map(|n| one_column(&l.items, n, "left").map(|c| c.expr));
                 let all = all.collect::<Result<Vec<_>>>()?;
                 self.note(j, Part::Call, &all);
             }
@@ -617,8 +628,9 @@ impl Binder<'_> {
         for name in using {
             let left = one_column(l, name, "left")?;
             let right = one_column(r, name, "right")?;
-            self.note_read(&left);
-            self.note_read(&right);
+            self.note_column(&left);
+            self.note_column(&right);
+            let (left, right) = (left.expr, right.expr);
             on.push(self.equals(left.clone(), right.clone(), 0)?);
             let ty = self.common_type(&[(left.ty(), 0), (right.ty(), 0)], "JOIN/USING")?;
             let left = self.to_common(left, ty, "JOIN/USING", 0)?;
@@ -628,7 +640,7 @@ impl Binder<'_> {
                 pb::JoinType::JoinFull => Expr::Coalesce(vec![left, right], ty),
                 _ => left,
             };
-            columns.push(NsColumn { name: name.clone(), expr });
+            columns.push(NsColumn { name: name.clone(), expr, of: None });
         }
         columns.extend(visible(l).filter(|c| !using.contains(&c.name)).cloned());
         columns.extend(visible(r).filter(|c| !using.contains(&c.name)).cloned());
@@ -669,10 +681,10 @@ fn visible(items: &[NsItem]) -> impl Iterator<Item = &NsColumn> {
     items.iter().filter(|i| i.cols_visible).flat_map(|i| &i.columns)
 }
 
-fn one_column(items: &[NsItem], name: &str, side: &str) -> Result<Expr> {
+fn one_column(items: &[NsItem], name: &str, side: &str) -> Result<NsColumn> {
     let mut found = visible(items).filter(|c| c.name == name);
     match (found.next(), found.next()) {
-        (Some(column), None) => Ok(column.expr.clone()),
+        (Some(column), None) => Ok(column.clone()),
         (Some(_), Some(_)) => Err(err!(
             AMBIGUOUS_COLUMN,
             "common column name \"{name}\" appears more than once in {side} table"

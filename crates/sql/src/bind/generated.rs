@@ -74,8 +74,10 @@ impl Binder<'_> {
         for (number, column) in table.live_columns().filter(|(_, c)| c.generated) {
             let Some(sql) = &column.default else { continue };
             let node = crate::parse::parse_expr(sql)?;
-            let expr = self.generated_expr(target, &node, number).map_err(|e| self.near(e))?;
-            out.push((number, expr));
+            self.unseen += 1;
+            let expr = self.generated_expr(target, &node, number);
+            self.unseen -= 1;
+            out.push((number, expr.map_err(|e| self.near(e))?));
         }
         Ok(out)
     }

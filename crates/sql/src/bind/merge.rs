@@ -30,7 +30,7 @@ impl Binder<'_> {
         let Rel::Table(target) = rel.clone() else {
             return Err(err!(INTERNAL_ERROR, "change of a computed table"));
         };
-        self.need_change(target.base, 0, Vec::new());
+        self.need_change(target.base, 0, &[]);
         let mut source = Scope::new(None);
         let Some(node) = &stmt.source_relation else {
             return Err(err!(SYNTAX_ERROR, "MERGE without a source"));
@@ -109,7 +109,10 @@ impl Binder<'_> {
             _ => MergeAction::Nothing,
         };
         match &action {
-            MergeAction::Insert(_) => self.need_more(target.base, privilege::INSERT, &[]),
+            MergeAction::Insert(_) => {
+                let columns = self.insert_columns(&target.table, &when.target_list)?;
+                self.need_more(target.base, privilege::INSERT, &columns);
+            }
             MergeAction::Update(set) => {
                 let written: Vec<u16> = set.iter().map(|(n, _)| *n).collect();
                 self.need_more(target.base, privilege::UPDATE, &written);

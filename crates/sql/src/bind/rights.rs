@@ -4,40 +4,99 @@
 //! and rights are part of the catalog: so a check at planning holds for as long as the plan is used,
 //! and running costs nothing.
 //!
-//! A table needs one [`Need`] for each place where it stands in the statement. A missing right on the
-//! whole table may be made up for by rights on the columns that are used.
+//! A relation needs one [`Need`] for each place where it stands in the statement. A missing right on
+//! the whole of it may be made up for by rights on the columns that are used.
+//!
+//! ```text
+//!   UPDATE v SET b = 1 WHERE a = 2         v = SELECT a, b, c FROM t
+//!
+//!     caller needs  UPDATE (b), SELECT (a) of v
+//!     owner of v needs  UPDATE (b) of t; and, as something is read of v, SELECT (a, b, c) of t
+//! ```
+//! A view is the caller's to use, and what its query uses is its owner's (with `security_invoker` the
+//! caller's). A change through it needs the same of what is below; but reading there only if something
+//! is read of the view.
+
+use std::sync::Arc;
 
 use base::Result;
 use catalog::acl::{self, privilege};
-use catalog::{AclKind, Rights, Table, TableKind};
+use catalog::{AclKind, Rights, Sequence, Table, TableKind};
 
 use crate::expr::Expr;
-use crate::logical::Col;
+use crate::logical::{Col, TableRel};
+use crate::plan::ScanColumn;
 
 use super::Binder;
+use super::scope::NsColumn;
 
-/// The use of a table.
+/// The use of a table, view or sequence.
 #[derive(Debug)]
 pub(crate) struct Need {
-    /// The table.
-    pub table: u32,
+    /// What the rights are kept under.
+    kind: AclKind,
+    object: u32,
     /// Its name, for the error.
     name: String,
     /// As the error calls it.
     word: &'static str,
-    /// Its first column's number and how many there are, system columns included.
-    cols: (Col, usize),
-    /// Rights on the table.
+    columns: Columns,
+    /// Rights on the whole.
     pub required: u16,
-    /// Columns that are written, from 1.
-    pub written: Vec<u16>,
+    /// Columns that INSERT gives values, from 1.
+    inserted: Vec<u16>,
+    /// Columns that UPDATE sets.
+    updated: Vec<u16>,
     /// In whose name: the session's role, or the owner of the view that the use stands in.
     role: u32,
+    /// The use of the view that this one, a change, goes through.
+    through: Option<usize>,
+}
+
+/// Which columns there are, and how it is known what is read of them.
+#[derive(Debug)]
+enum Columns {
+    /// A table's: the first one's number and how many there are, system columns included.
+    Own(Col, usize),
+    /// A view's, which stand for others: how many there are, and those that are read, from 1.
+    Shown(usize, Vec<u16>),
+}
+
+impl Need {
+    /// Adds a change of these columns.
+    fn add(&mut self, required: u16, written: impl Iterator<Item = u16> + Clone) {
+        self.required |= required;
+        for (bit, columns) in
+            [(privilege::INSERT, &mut self.inserted), (privilege::UPDATE, &mut self.updated)]
+        {
+            if required & bit != 0 {
+                columns.extend(written.clone());
+            }
+        }
+    }
+}
+
+/// A view that rows are changed through.
+pub(crate) struct Level {
+    /// Its use.
+    pub need: usize,
+    /// The table's column that each of its columns is, if it is one.
+    pub cols: Vec<Option<Col>>,
 }
 
 impl Binder<'_> {
     /// Notes the use of a table: reading, until [`Binder::need_at`] says otherwise.
     pub(crate) fn need(&mut self, table: &Table, base: Col, count: usize) {
+        self.note_need(table, Columns::Own(base, count));
+    }
+
+    /// Notes the use of a view; which one it is.
+    pub(crate) fn need_view(&mut self, view: &Table) -> usize {
+        self.note_need(view, Columns::Shown(view.columns.len(), Vec::new()));
+        self.needs.len() - 1
+    }
+
+    fn note_need(&mut self, table: &Table, columns: Columns) {
         let system = catalog::system::by_oid(base::Oid(table.oid));
         let word = match table.kind {
             TableKind::View => "view",
@@ -45,36 +104,92 @@ impl Binder<'_> {
             TableKind::System if system.is_some_and(|s| s.is_view) => "view",
             _ => "table",
         };
-        let role = self.acting;
         self.needs.push(Need {
-            table: table.oid,
+            kind: AclKind::Table,
+            object: table.oid,
             name: table.name.clone(),
             word,
-            cols: (base, count),
+            columns,
             required: privilege::SELECT,
-            written: Vec::new(),
-            role,
+            inserted: Vec::new(),
+            updated: Vec::new(),
+            role: self.acting,
+            through: None,
         });
+    }
+
+    /// The use noted last is that of a sequence.
+    pub(crate) fn need_sequence(&mut self, sequence: &Sequence) {
+        if let Some(need) = self.needs.last_mut() {
+            need.kind = AclKind::Sequence;
+            need.object = sequence.oid;
+            need.name.clone_from(&sequence.name);
+            need.word = "sequence";
+        }
+    }
+
+    /// What a view's query uses: its owner does, or the session's role.
+    pub(crate) fn within_view<R>(
+        &mut self,
+        view: &Arc<Table>,
+        f: impl FnOnce(&mut Self) -> R,
+    ) -> R {
+        let inside = if view.is_security_invoker() { self.cx.role } else { view.owner };
+        let acting = std::mem::replace(&mut self.acting, inside);
+        let result = f(self);
+        self.acting = acting;
+        result
     }
 
     /// The use whose columns begin at this number.
     pub(crate) fn need_at(&mut self, base: Col) -> Option<&mut Need> {
-        self.needs.iter_mut().find(|n| n.cols.0 == base)
+        self.needs.iter_mut().find(|n| matches!(n.columns, Columns::Own(b, _) if b == base))
     }
 
     /// The use whose columns begin at this number is a change: what it needs instead of reading.
-    pub(crate) fn need_change(&mut self, base: Col, required: u16, written: Vec<u16>) {
+    pub(crate) fn need_change(&mut self, base: Col, required: u16, written: &[u16]) {
         if let Some(need) = self.need_at(base) {
-            need.required = required;
-            need.written = written;
+            need.required = 0;
+            need.add(required, written.iter().copied());
         }
+    }
+
+    /// As [`Binder::need_change`], of a table and of the views that it is changed through.
+    pub(crate) fn need_change_through(
+        &mut self,
+        levels: &[Level],
+        target: &TableRel,
+        required: u16,
+        written: &[u16],
+    ) {
+        for level in levels {
+            let shown = |n: &u16| {
+                let col = target.col(ScanColumn::Attr(*n));
+                level.cols.iter().position(|c| *c == Some(col)).map(|at| at as u16 + 1)
+            };
+            let need = &mut self.needs[level.need];
+            need.required = 0;
+            need.add(required, written.iter().filter_map(shown));
+        }
+        self.need_change(target.base, required, written);
     }
 
     /// The use whose columns begin at this number is also such a change.
     pub(crate) fn need_more(&mut self, base: Col, required: u16, written: &[u16]) {
         if let Some(need) = self.need_at(base) {
-            need.required |= required;
-            need.written.extend_from_slice(written);
+            need.add(required, written.iter().copied());
+        }
+    }
+
+    /// The use whose columns begin at this number, or else the one noted last, is a change through a
+    /// view.
+    pub(crate) fn need_below(&mut self, use_of: Option<Col>, view: usize) {
+        let need = match use_of {
+            Some(base) => self.need_at(base),
+            None => self.needs.last_mut(),
+        };
+        if let Some(need) = need {
+            need.through = Some(view);
         }
     }
 
@@ -84,6 +199,18 @@ impl Binder<'_> {
             && let Expr::Column(col, _) = expr
         {
             self.vars[usize::from(*col)].read = true;
+        }
+    }
+
+    /// Notes that the value of a column that FROM offers is used.
+    pub(crate) fn note_column(&mut self, column: &NsColumn) {
+        self.note_read(&column.expr);
+        if let Some((need, number)) = column.of
+            && self.unseen == 0
+            && let Columns::Shown(_, read) = &mut self.needs[need].columns
+            && !read.contains(&number)
+        {
+            read.push(number);
         }
     }
 
@@ -127,26 +254,57 @@ impl Binder<'_> {
                 return Err(acl::denied(need.word, &need.name));
             }
         }
+        self.check_calls()
+    }
+
+    /// Checks the functions that are called.
+    ///
+    /// # Errors
+    /// `42501`.
+    pub(crate) fn check_calls(&self) -> Result<()> {
         for function in &self.called {
             let own = self.cx.catalog.function(function.0).map(|f| f.name.as_str());
-            let name = own.or(types::func::function(*function).map(|f| f.name)).unwrap_or_default();
-            rights.require(session, AclKind::Function, function.0, privilege::EXECUTE, name)?;
+            let builtin = || types::func::function(*function).map_or("", |f| f.name);
+            let name = own.unwrap_or_else(builtin);
+            let (role, kind) = (self.cx.role, AclKind::Function);
+            self.rights().require(role, kind, function.0, privilege::EXECUTE, name)?;
         }
         Ok(())
+    }
+
+    /// The columns that are read, from 1.
+    fn read_of(&self, need: &Need) -> Vec<u16> {
+        match &need.columns {
+            Columns::Own(base, count) => (0..*count)
+                .filter(|n| self.vars.get(usize::from(*base) + n).is_some_and(|v| v.read))
+                .map(|n| n as u16 + 1)
+                .collect(),
+            Columns::Shown(_, read) => read.clone(),
+        }
+    }
+
+    /// Whether the use needs SELECT.
+    fn reads(&self, need: &Need, read: &[u16]) -> bool {
+        if need.required & privilege::SELECT != 0 {
+            return true;
+        }
+        match need.through {
+            None => !read.is_empty(),
+            Some(view) => {
+                let view = &self.needs[view];
+                self.reads(view, &self.read_of(view))
+            }
+        }
     }
 
     fn is_met(&self, rights: &Rights<'_>, need: &Need) -> bool {
         if rights.is_superuser(need.role) {
             return true;
         }
-        let (base, count) = (usize::from(need.cols.0), need.cols.1);
-        let read: Vec<u16> = (0..count)
-            .filter(|n| self.vars.get(base + n).is_some_and(|v| v.read))
-            .map(|n| n as u16 + 1)
-            .collect();
-        let required = need.required | if read.is_empty() { 0 } else { privilege::SELECT };
-        let held = rights.held(need.role, AclKind::Table, need.table).privileges;
-        let missing = required & !held;
+        let read = self.read_of(need);
+        let select = if self.reads(need, &read) { privilege::SELECT } else { 0 };
+        let held = rights.held(need.role, need.kind, need.object).privileges;
+        let missing = (need.required | select) & !held;
         if missing == 0 {
             return true;
         }
@@ -154,8 +312,11 @@ impl Binder<'_> {
         if missing & !by_column != 0 {
             return false;
         }
+        let count = match &need.columns {
+            Columns::Own(_, count) | Columns::Shown(count, _) => *count,
+        };
         let has = |column: u16, bit: u16| {
-            rights.held_on_column(need.role, need.table, column).privileges & bit != 0
+            rights.held_on_column(need.role, need.object, column).privileges & bit != 0
         };
         let columns = |bit: u16, used: &[u16]| match used {
             // No column in particular: a right on any will do.
@@ -164,8 +325,8 @@ impl Binder<'_> {
         };
         [
             (privilege::SELECT, &read),
-            (privilege::INSERT, &need.written),
-            (privilege::UPDATE, &need.written),
+            (privilege::INSERT, &need.inserted),
+            (privilege::UPDATE, &need.updated),
         ]
         .into_iter()
         .all(|(bit, used)| missing & bit == 0 || columns(bit, used))

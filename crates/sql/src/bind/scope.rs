@@ -21,6 +21,8 @@ pub(crate) struct NsColumn {
     pub name: String,
     /// What it stands for (a column; COALESCE for a merged column of a full join).
     pub expr: Expr,
+    /// The use of a view ([`Binder::needs`]) whose column it is, and its number, from 1.
+    pub of: Option<(usize, u16)>,
 }
 
 /// A FROM item's names.
@@ -217,8 +219,7 @@ impl Binder<'_> {
             }
             if let Some((item, column)) = found {
                 self.check_lateral(item, location)?;
-                let expr = column.expr.clone();
-                return Ok(Some(self.used(expr, location)));
+                return Ok(Some(self.used(column, location)));
             }
             if let Some(expr) = self.find_system_column(scope, name, location)? {
                 self.note_read(&expr);
@@ -265,8 +266,9 @@ impl Binder<'_> {
     }
 
     /// Remembers where a column is first named, for later errors about it.
-    fn used(&mut self, expr: Expr, location: i32) -> Expr {
-        self.note_read(&expr);
+    fn used(&mut self, column: &NsColumn, location: i32) -> Expr {
+        self.note_column(column);
+        let expr = column.expr.clone();
         if let Expr::Column(col, _) = &expr {
             let position = self.at(location);
             let var = &mut self.vars[usize::from(*col)];
@@ -341,8 +343,7 @@ impl Binder<'_> {
                 return Err(err!(AMBIGUOUS_COLUMN, "column reference \"{name}\" is ambiguous")
                     .at(self.at(location)));
             }
-            let expr = column.expr.clone();
-            return Ok(self.used(expr, location));
+            return Ok(self.used(column, location));
         }
         if let Some(expr) = self.system_column(item, name) {
             self.note_read(&expr);

@@ -12,7 +12,7 @@ use crate::plan::{LockRowsWait, OutputColumn};
 use crate::walk;
 
 use super::record::{Part, SelectRecord};
-use super::scope::Place;
+use super::scope::{NsItem, Place};
 use super::{Binder, Scope, ast, inner};
 
 /// An entry of the target list.
@@ -308,28 +308,12 @@ impl Binder<'_> {
 
     /// `*`: all columns, which are read.
     fn star(&mut self, scope: &Scope<'_>, c: &pb::ColumnRef, out: &mut Vec<Target>) -> Result<()> {
-        let first = out.len();
-        self.star_columns(scope, c, out)?;
-        out[first..].iter().for_each(|target| self.note_read(&target.expr));
-        Ok(())
-    }
-
-    fn star_columns(
-        &mut self,
-        scope: &Scope<'_>,
-        c: &pb::ColumnRef,
-        out: &mut Vec<Target>,
-    ) -> Result<()> {
         let names = ast::strings(&c.fields[..c.fields.len() - 1]);
         if names.is_empty() {
             let mut any = false;
             for item in scope.items.iter().filter(|i| i.cols_visible) {
                 any = true;
-                out.extend(
-                    item.columns
-                        .iter()
-                        .map(|c| Target { name: c.name.clone(), expr: c.expr.clone() }),
-                );
+                self.star_of(item, out);
             }
             if !any {
                 return Err(err!(SYNTAX_ERROR, "SELECT * with no tables specified is not valid")
@@ -341,10 +325,15 @@ impl Binder<'_> {
         let Some(item) = self.find_item(scope, schema, table, c.location)? else {
             return Err(self.missing_from(scope, schema, table, c.location));
         };
-        out.extend(
-            item.columns.iter().map(|c| Target { name: c.name.clone(), expr: c.expr.clone() }),
-        );
+        self.star_of(item, out);
         Ok(())
+    }
+
+    fn star_of(&mut self, item: &NsItem, out: &mut Vec<Target>) {
+        for column in &item.columns {
+            self.note_column(column);
+            out.push(Target { name: column.name.clone(), expr: column.expr.clone() });
+        }
     }
 
     /// ORDER BY: a column of the result by name or number, or an expression.

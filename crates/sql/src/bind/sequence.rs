@@ -123,6 +123,7 @@ impl Binder<'_> {
             return Err(base::Error::internal("the table of sequences' values is missing"));
         };
         let (rel, mut item) = self.table_item(data, range)?;
+        self.need_sequence(sequence);
         let key = item.columns.remove(0).expr;
         item.oid = sequence.oid;
         self.rename_columns(&mut item, range.alias.as_ref())?;
@@ -132,10 +133,11 @@ impl Binder<'_> {
         Ok(super::from::FromItem { rel, items: vec![item] })
     }
 
-    /// The next value of an identity column's sequence.
+    /// The next value of an identity column's sequence: no right on the sequence is asked for.
     pub(crate) fn next_value(&mut self, sequence: u32, ty: Oid) -> Result<Expr> {
-        let sql = format!("nextval('{sequence}'::regclass)");
-        self.stored_default(&sql, ty, -1, "")
+        let sequence = Expr::Const(types::Datum::Oid(sequence), types::oids::REGCLASS);
+        let call = self.call(&types::func::internal::NEXT_VALUE, vec![sequence], INT8, 0);
+        self.assign(call, ty, -1, "", 0)
     }
 }
 

@@ -14,6 +14,7 @@ use crate::logical::TableRel;
 use crate::plan::ScanColumn;
 use crate::walk;
 
+use super::rights::Level;
 use super::scope::{NsColumn, NsItem, Place};
 use super::{Binder, Scope, inner};
 
@@ -27,6 +28,8 @@ pub(crate) struct Through {
     conditions: Vec<(String, Vec<Expr>)>,
     /// What new rows must be, by view.
     pub options: Vec<(String, Expr)>,
+    /// The views, the innermost first.
+    pub levels: Vec<Level>,
 }
 
 impl Through {
@@ -60,7 +63,9 @@ impl Binder<'_> {
         }
         let alias = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
         let record = self.record.take();
-        let result = self.open_view(&view, alias, verb);
+        self.view_depth += 1;
+        let result = self.open_view(&view, alias, verb, None);
+        self.view_depth -= 1;
         self.record = record;
         let mut through = result?;
         if range.alias.is_none() {
@@ -74,7 +79,28 @@ impl Binder<'_> {
         Ok(Some(through))
     }
 
-    fn open_view(&mut self, view: &Arc<Table>, alias: &str, verb: &str) -> Result<Through> {
+    /// `above`: the use of the view that this one stands in.
+    fn open_view(
+        &mut self,
+        view: &Arc<Table>,
+        alias: &str,
+        verb: &str,
+        above: Option<usize>,
+    ) -> Result<Through> {
+        let need = self.need_view(view);
+        if let Some(above) = above {
+            self.need_below(None, above);
+        }
+        self.within_view(view, |b| b.open_query(view, alias, verb, need))
+    }
+
+    fn open_query(
+        &mut self,
+        view: &Arc<Table>,
+        alias: &str,
+        verb: &str,
+        need: usize,
+    ) -> Result<Through> {
         let Some(query) = &view.query else {
             return Err(base::Error::internal("a view without a query"));
         };
@@ -96,14 +122,16 @@ impl Binder<'_> {
         let base = self.find_table(range).map_err(|e| self.near(e))?;
         let name = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
         let mut below = if base.kind == TableKind::View {
-            self.open_view(&base, name, verb)?
+            self.open_view(&base, name, verb, Some(need))?
         } else {
             let target = self.table_rel(base.clone(), name)?;
+            self.need_below(Some(target.base), need);
             let item = self.item_of(&target);
-            Through { target, item, conditions: Vec::new(), options: Vec::new() }
+            let (conditions, options, levels) = Default::default();
+            Through { target, item, conditions, options, levels }
         };
         self.rename_columns(&mut below.item, range.alias.as_ref())?;
-        self.view_over(view, alias, select, below)
+        self.view_over(view, alias, select, below, need)
     }
 
     /// Binds a view's target list and condition over what is below it.
@@ -113,8 +141,9 @@ impl Binder<'_> {
         alias: &str,
         select: &pb::SelectStmt,
         below: Through,
+        need: usize,
     ) -> Result<Through> {
-        let Through { target, item, mut conditions, mut options } = below;
+        let Through { target, item, mut conditions, mut options, mut levels } = below;
         let mut scope = Scope::new(None);
         scope.items.push(item);
         let targets =
@@ -127,8 +156,14 @@ impl Binder<'_> {
         let mut columns = Vec::with_capacity(targets.len());
         for (column, bound) in view.columns.iter().zip(targets) {
             let expr = self.resolve_unknown(bound.expr)?;
-            columns.push(NsColumn { name: column.name.clone(), expr });
+            let of = Some((need, columns.len() as u16 + 1));
+            columns.push(NsColumn { name: column.name.clone(), expr, of });
         }
+        let plain = |c: &NsColumn| match &c.expr {
+            Expr::Column(col, _) => Some(*col),
+            _ => None,
+        };
+        levels.push(Level { need, cols: columns.iter().map(plain).collect() });
         let check = view.query.as_ref().map_or(CheckOption::None, |q| q.check);
         if check == CheckOption::Cascaded {
             for (name, list) in &conditions {
@@ -153,7 +188,7 @@ impl Binder<'_> {
             nullable: false,
             oid: view.oid,
         };
-        Ok(Through { target, item, conditions, options })
+        Ok(Through { target, item, conditions, options, levels })
     }
 
     /// The table's column that a view's column is.

@@ -7,7 +7,7 @@ use catalog::snapshot::Relation;
 use catalog::{CheckOption, Table, ViewQuery};
 use pg_query::{NodeEnum, protobuf as pb};
 
-use crate::logical::Query;
+use crate::logical::{Query, Rel};
 use crate::parse::{Tree, parse};
 use crate::utility::{ColumnDef, Utility};
 
@@ -58,16 +58,15 @@ impl Binder<'_> {
         let Some(query) = &view.query else {
             return Err(base::Error::internal("a view without a query"));
         };
-        // Who uses the view needs the right to; what its query uses, its owner.
-        self.need(view, 0, 0);
-        let acting = std::mem::replace(&mut self.acting, view.owner);
-        let bound = self.view_query(query);
-        self.acting = acting;
-        let bound = bound?;
+        let need = self.need_view(view);
+        let bound = self.within_view(view, |b| b.view_query(query))?;
         let names: Vec<String> = view.columns.iter().map(|c| c.name.clone()).collect();
         let alias = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
         let mut item = self.plain_item(Some(alias), &names, &bound.cols);
         item.oid = view.oid;
+        for (n, column) in item.columns.iter_mut().enumerate() {
+            column.of = Some((need, n as u16 + 1));
+        }
         if range.alias.is_none() {
             item.schema = self.cx.catalog.schema(view.schema).map(|s| s.name.clone());
         }
@@ -78,7 +77,15 @@ impl Binder<'_> {
             }
         }
         self.rename_columns(&mut item, range.alias.as_ref())?;
-        Ok(FromItem { rel: bound.rel, items: vec![item] })
+        let rel = match view.is_security_barrier() {
+            // Conditions from outside stay above it.
+            true => {
+                let (input, ties) = (Box::new(bound.rel), Vec::new());
+                Rel::Limit { input, count: None, offset: None, ties }
+            }
+            false => bound.rel,
+        };
+        Ok(FromItem { rel, items: vec![item] })
     }
 
     /// CREATE [OR REPLACE] VIEW.
@@ -96,24 +103,8 @@ impl Binder<'_> {
             Ok(pb::ViewCheckOption::CascadedCheckOption) => CheckOption::Cascaded,
             _ => CheckOption::None,
         };
-        let mut options = Vec::new();
-        for node in &stmt.options {
-            let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
-            let value = super::define::def_value(def).unwrap_or_else(|| "true".to_owned());
-            match (def.defname.as_str(), value.as_str()) {
-                ("check_option", "local") => check = CheckOption::Local,
-                ("check_option", "cascaded") => check = CheckOption::Cascaded,
-                ("security_barrier" | "security_invoker", _) => {
-                    options.push((def.defname.clone(), value));
-                }
-                (other, _) => {
-                    return Err(err!(
-                        INVALID_PARAMETER_VALUE,
-                        "unrecognized parameter \"{other}\""
-                    ));
-                }
-            }
-        }
+        let (options, asked) = self.view_options(&stmt.options)?;
+        check = asked.unwrap_or(check);
         let (columns, mut query) = self.defined_query(node, &stmt.aliases)?;
         query.check = check;
         if check != CheckOption::None && !query.updatable {
@@ -125,6 +116,39 @@ impl Binder<'_> {
             .hint(hint));
         }
         Ok(Utility::CreateView { name, columns, query, replace: stmt.replace, options })
+    }
+
+    /// The options of a view, and the CHECK OPTION among them.
+    pub(crate) fn view_options(
+        &self,
+        nodes: &[pb::Node],
+    ) -> Result<(Vec<(String, String)>, Option<CheckOption>)> {
+        let (mut options, mut check) = (Vec::new(), None);
+        for node in nodes {
+            let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
+            let value = super::define::def_value(def).unwrap_or_else(|| "true".to_owned());
+            match (def.defname.as_str(), value.as_str()) {
+                ("check_option", "local") => check = Some(CheckOption::Local),
+                ("check_option", "cascaded") => check = Some(CheckOption::Cascaded),
+                (name @ ("security_barrier" | "security_invoker"), _) => {
+                    let bool = types::io::input(types::oids::BOOL, -1, &value, self.cx.format);
+                    if bool.is_err() {
+                        return Err(err!(
+                            INVALID_PARAMETER_VALUE,
+                            "invalid value for boolean option \"{name}\": {value}"
+                        ));
+                    }
+                    options.push((name.to_owned(), value));
+                }
+                (other, _) => {
+                    return Err(err!(
+                        INVALID_PARAMETER_VALUE,
+                        "unrecognized parameter \"{other}\""
+                    ));
+                }
+            }
+        }
+        Ok((options, check))
     }
 
     /// The columns that a view's query gives, and the query as it is kept.

@@ -30,6 +30,13 @@ const fn row(
     }
 }
 
+/// `(sequence)`: the next value for an identity column, which nobody needs a right for.
+pub static NEXT_VALUE: FunctionRow = FunctionRow {
+    result: oids::INT8,
+    volatility: Volatility::Volatile,
+    ..row(9909, "nextval", true, false, Body::Session)
+};
+
 /// `(row, template)`: the row's values under the template's column names and type.
 pub static SHAPED_ROW: FunctionRow =
     row(9901, "row", true, false, Body::Scalar(|a, _| Ok(shaped(a))));

@@ -4,7 +4,7 @@ use base::{Error, Result, err};
 use catalog::acl::{self, Change, privilege};
 use catalog::object::ids;
 use catalog::snapshot::Relation;
-use catalog::{AclItem, AclKind, DefaultAcl, Object, Table};
+use catalog::{AclItem, AclKind, DefaultAcl, Object, Sequence, Snapshot, Table};
 use sql::role::{Grant, RoleRef, Target};
 use sql::utility::Name;
 
@@ -125,9 +125,7 @@ fn objects(target: &Target, cx: &mut ExecContext<'_>) -> Result<Vec<Item>> {
         Target::AllIn(kind, names) => {
             for name in names {
                 let schema = schema(name, cx)?;
-                let tables = view.tables().filter(|t| t.schema == schema);
-                let items = tables.map(|t| of_table(t.clone())).filter(|i| i.kind == *kind);
-                out.extend(items);
+                all_in(&view, *kind, schema, &mut out);
             }
         }
         Target::Types(names) => {
@@ -145,6 +143,33 @@ fn objects(target: &Target, cx: &mut ExecContext<'_>) -> Result<Vec<Item>> {
     Ok(out)
 }
 
+/// ALL TABLES, SEQUENCES, FUNCTIONS IN SCHEMA.
+fn all_in(view: &Snapshot, kind: AclKind, schema: u32, out: &mut Vec<Item>) {
+    match kind {
+        AclKind::Table => {
+            let tables = view.tables().filter(|t| t.schema == schema);
+            out.extend(tables.map(|t| of_table(t.clone())));
+        }
+        AclKind::Sequence => {
+            let sequences = view.sequences().filter(|s| s.schema == schema);
+            out.extend(sequences.map(|s| of_sequence(s)));
+        }
+        _ => {
+            let functions = view.functions().filter(|f| f.schema == schema);
+            let item = |f: &std::sync::Arc<catalog::Function>| {
+                let (object, name) = (f.oid, f.name.clone());
+                Item { kind: AclKind::Function, object, name, table: None }
+            };
+            out.extend(functions.map(item));
+        }
+    }
+}
+
+fn of_sequence(sequence: &Sequence) -> Item {
+    let (object, name) = (sequence.oid, sequence.name.clone());
+    Item { kind: AclKind::Sequence, object, name, table: None }
+}
+
 fn of_table(table: std::sync::Arc<Table>) -> Item {
     let (object, name) = (table.oid, table.name.clone());
     Item { kind: AclKind::Table, object, name, table: Some(table) }
@@ -155,12 +180,7 @@ fn relation(name: &Name, cx: &mut ExecContext<'_>) -> Result<Item> {
     let schema = name.schema.as_deref();
     match view.relation(cx.search_path, schema, &name.name) {
         Some(Relation::Table(table)) => Ok(of_table(table)),
-        Some(Relation::Sequence(sequence)) => Ok(Item {
-            kind: AclKind::Sequence,
-            object: sequence.oid,
-            name: sequence.name.clone(),
-            table: None,
-        }),
+        Some(Relation::Sequence(sequence)) => Ok(of_sequence(&sequence)),
         Some(Relation::Index(_)) => Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is an index", name.name)),
         None => match catalog::system::find(schema, &name.name) {
             Some(table) => Ok(of_table(table)),
@@ -238,6 +258,23 @@ fn by_column(grant: &Grant, table: &Table) -> Result<Vec<(u16, u16)>> {
     Ok(out)
 }
 
+fn has_columns(grant: &Grant) -> bool {
+    !grant.all_columns.is_empty() || grant.privileges.iter().any(|(_, columns)| !columns.is_empty())
+}
+
+/// Of the rights that a table or sequence can have, those that this one can.
+fn supported(wanted: u16, item: &Item, cx: &mut ExecContext<'_>) -> Result<u16> {
+    let known = wanted & item.kind.all();
+    if known != wanted && item.kind == AclKind::Sequence {
+        let message = "only supports USAGE, SELECT, and UPDATE privileges";
+        let warning = err!(INVALID_GRANT_OPERATION, "sequence \"{}\" {message}", item.name);
+        cx.hooks.notice("WARNING", warning);
+    } else if known != wanted {
+        base::bail!(INVALID_GRANT_OPERATION, "invalid privilege type USAGE for table");
+    }
+    Ok(known)
+}
+
 fn grant_on(grant: &Grant, item: &Item, grantees: &[u32], cx: &mut ExecContext<'_>) -> Result<()> {
     rights::lock_acl(cx, item.kind, item.object, 0)?;
     let view = cx.catalog_tx.view();
@@ -246,10 +283,13 @@ fn grant_on(grant: &Grant, item: &Item, grantees: &[u32], cx: &mut ExecContext<'
     let whole_items = questions.items(item.kind, item.object);
     let columns = match &item.table {
         Some(table) => by_column(grant, table)?,
+        None if has_columns(grant) => {
+            return Err(Error::unsupported("GRANT on columns of a sequence"));
+        }
         None => Vec::new(),
     };
     if let Some(wanted) = whole(grant, item.kind) {
-        let wanted = wanted & item.kind.all();
+        let wanted = supported(wanted, item, cx)?;
         let (grantor, may) = questions.best_grantor(cx.role, owner, &whole_items, wanted);
         let held = questions.held(grantor, item.kind, item.object);
         let all = grant.privileges.is_empty();

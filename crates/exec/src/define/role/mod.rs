@@ -14,7 +14,7 @@ use super::{name, notice};
 use crate::context::ExecContext;
 use crate::rights;
 
-pub use owned::reassign_table;
+pub use owned::{check_new_owner, reassign_sequence, reassign_table};
 
 /// Runs the statement.
 ///

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use base::{Error, Result, err};
 use catalog::acl::{self, Change, privilege};
-use catalog::{Acl, AclKind, Database, DefaultAcl, Object, Schema, Snapshot, Table};
+use catalog::{
+    Acl, AclKind, Database, DefaultAcl, Object, Schema, Sequence, Snapshot, Table, UserType,
+};
 use sql::role::RoleRef;
 use sql::utility::Name;
 use txn::LockMode;
@@ -67,19 +69,32 @@ fn set_database_owner(database: &Database, to: u32, cx: &mut ExecContext<'_>) ->
     cx.catalog_tx.put(cx.tx, Object::Database(Database { owner: to, ..database.clone() }))
 }
 
-/// Gives a table to another role. The caller has it locked.
+/// `42501` unless the session's role may give an object in a schema to another one, which must be
+/// allowed to have it there.
+pub fn check_new_owner(to: u32, schema: u32, cx: &mut ExecContext<'_>) -> Result<()> {
+    if rights::is_superuser(cx) {
+        return Ok(());
+    }
+    rights::require_membership(cx, to)?;
+    rights::require_creation(cx, to, schema)
+}
+
+/// Gives a table to another role, with the sequences of its columns. The caller has it locked.
 pub fn reassign_table(mut table: Table, to: u32, cx: &mut ExecContext<'_>) -> Result<()> {
-    rights::change_owner(cx, AclKind::Table, table.oid, table.owner, to)?;
-    table.owner = to;
     let id = table.oid;
+    rights::change_owner(cx, AclKind::Table, id, table.owner, to)?;
+    table.owner = to;
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))?;
     let view = cx.catalog_tx.view();
-    for sequence in view.sequences().filter(|s| s.owned_by.is_some_and(|o| o.0 == id)) {
-        rights::change_owner(cx, AclKind::Sequence, sequence.oid, sequence.owner, to)?;
-        let sequence = catalog::Sequence { owner: to, ..(**sequence).clone() };
-        cx.catalog_tx.put(cx.tx, Object::Sequence(Box::new(sequence)))?;
-    }
-    Ok(())
+    let mut own = view.sequences().filter(|s| s.owned_by.is_some_and(|(table, _)| table == id));
+    own.try_for_each(|sequence| reassign_sequence(sequence, to, cx))
+}
+
+/// Gives a sequence to another role.
+pub fn reassign_sequence(sequence: &Sequence, to: u32, cx: &mut ExecContext<'_>) -> Result<()> {
+    rights::change_owner(cx, AclKind::Sequence, sequence.oid, sequence.owner, to)?;
+    let changed = Sequence { owner: to, ..sequence.clone() };
+    cx.catalog_tx.put(cx.tx, Object::Sequence(Box::new(changed)))
 }
 
 /// REASSIGN OWNED.
@@ -90,16 +105,8 @@ pub fn reassign(roles: &[RoleRef], to: &RoleRef, cx: &mut ExecContext<'_>) -> Re
     if !rights::of(cx, &view).has_rights_of(cx.role, to) {
         return Err(denied("permission denied to reassign objects"));
     }
-    for table in view.tables().filter(|t| from.contains(&t.owner)) {
-        lock(cx, table.oid, LockMode::AccessExclusive)?;
-        let table = refresh(cx, table.oid)?;
-        reassign_table(table, to, cx)?;
-    }
-    for function in view.functions().filter(|f| from.contains(&f.owner)) {
-        crate::define::function::reassign(function, to, cx)?;
-    }
-    for schema in view.schemas().filter(|s| from.contains(&s.owner)) {
-        set_schema_owner(schema, to, cx)?;
+    for item in owned(&view, &from) {
+        give(&view, item, to, cx)?;
     }
     for database in view.databases().filter(|d| from.contains(&d.owner)) {
         set_database_owner(database, to, cx)?;
@@ -107,24 +114,66 @@ pub fn reassign(roles: &[RoleRef], to: &RoleRef, cx: &mut ExecContext<'_>) -> Re
     Ok(())
 }
 
+/// Everything in the database that these roles own.
+fn owned(view: &Snapshot, roles: &[u32]) -> Vec<Item> {
+    let has = |owner: u32| roles.contains(&owner);
+    let tables = view.tables().filter(|t| has(t.owner)).map(|t| Item::Relation(t.oid));
+    let sequences = view.sequences().filter(|s| has(s.owner)).map(|s| Item::Sequence(s.oid));
+    let types = view.user_types().filter(|t| has(t.owner)).map(|t| Item::Type(t.oid));
+    let functions = view.functions().filter(|f| has(f.owner)).map(|f| Item::Function(f.oid));
+    let schemas = view.schemas().filter(|s| has(s.owner)).map(|s| Item::Schema(s.oid));
+    tables.chain(sequences).chain(types).chain(functions).chain(schemas).collect()
+}
+
+/// Gives an object to another role, without asking.
+fn give(view: &Snapshot, item: Item, to: u32, cx: &mut ExecContext<'_>) -> Result<()> {
+    match item {
+        Item::Relation(id) => {
+            lock(cx, id, LockMode::AccessExclusive)?;
+            let table = refresh(cx, id)?;
+            reassign_table(table, to, cx)
+        }
+        Item::Sequence(id) => match cx.catalog_tx.view().sequence(id).filter(|s| s.owner != to) {
+            Some(sequence) => reassign_sequence(sequence, to, cx),
+            // It went with its table.
+            None => Ok(()),
+        },
+        Item::Type(id) => {
+            let Some(own) = view.user_type(id) else { return Ok(()) };
+            rights::change_owner(cx, AclKind::Type, id, own.owner, to)?;
+            let changed = UserType { owner: to, ..UserType::clone(own) };
+            cx.catalog_tx.put(cx.tx, Object::Type(Box::new(changed)))
+        }
+        Item::Function(id) => match view.function(id) {
+            Some(own) => crate::define::function::reassign(own, to, cx),
+            None => Ok(()),
+        },
+        Item::Schema(id) => match view.schema(id) {
+            Some(schema) => set_schema_owner(schema, to, cx),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
 /// The roles, if the session has their rights.
 fn mine(roles: &[RoleRef], what: &str, cx: &mut ExecContext<'_>) -> Result<Vec<u32>> {
     let mut out = Vec::with_capacity(roles.len());
     for role in roles {
-        let id = rights::role(cx, role)?;
-        let view = cx.catalog_tx.view();
-        if id < base::Oid::FIRST_USER.0 {
-            let name = view.role(id).map_or("", |r| r.name.as_str());
-            base::bail!(
-                DEPENDENT_OBJECTS_STILL_EXIST,
-                "cannot {what} objects owned by role {name} because they are required by the \
-                 database system"
-            );
-        }
-        if !rights::of(cx, &view).has_rights_of(cx.role, id) {
-            return Err(denied(&format!("permission denied to {what} objects")));
-        }
-        out.push(id);
+        out.push(rights::role(cx, role)?);
+    }
+    let view = cx.catalog_tx.view();
+    if out.iter().any(|id| !rights::of(cx, &view).has_rights_of(cx.role, *id)) {
+        return Err(denied(&format!("permission denied to {what} objects")));
+    }
+    if let Some(id) = out.iter().find(|id| **id < base::Oid::FIRST_USER.0) {
+        let name = view.role(*id).map_or("", |r| r.name.as_str());
+        let what = if what == "reassign" { "reassign ownership of" } else { what };
+        base::bail!(
+            DEPENDENT_OBJECTS_STILL_EXIST,
+            "cannot {what} objects owned by role {name} because they are required by the \
+             database system"
+        );
     }
     Ok(out)
 }
@@ -147,15 +196,7 @@ pub fn drop(roles: &[RoleRef], cascade: bool, cx: &mut ExecContext<'_>) -> Resul
         let owner = rights::of(cx, &view).owner(known.kind, known.object).unwrap_or_default();
         revoke_all(&known, owner, &from, cx)?;
     }
-    let tables: Vec<Arc<Table>> =
-        view.tables().filter(|t| from.contains(&t.owner)).cloned().collect();
-    let mut items: Vec<Item> = tables.iter().map(|t| Item::Relation(t.oid)).collect();
-    let sequences = view.sequences().filter(|s| from.contains(&s.owner));
-    items.extend(sequences.map(|s| Item::Sequence(s.oid)));
-    let schemas = view.schemas().filter(|s| from.contains(&s.owner));
-    items.extend(schemas.map(|s| Item::Schema(s.oid)));
-    let functions = view.functions().filter(|f| from.contains(&f.owner));
-    items.extend(functions.map(|f| Item::Function(f.oid)));
+    let items = owned(&view, &from);
     depend::drop_items(cx, &items, cascade)
 }
 
@@ -181,34 +222,28 @@ fn revoke_all(known: &Acl, owner: u32, from: &[u32], cx: &mut ExecContext<'_>) -
 
 /// An object as messages name it.
 fn described(view: &Snapshot, path: &[u32], kind: AclKind, object: u32, column: u16) -> String {
-    let table = |id: u32| {
-        let table = view.table(id)?;
-        let first = view.relation(path, None, &table.name);
-        let visible = matches!(first, Some(catalog::snapshot::Relation::Table(t)) if t.oid == id);
-        let name = if visible {
-            catalog::definition::quote_ident(&table.name)
-        } else {
-            acl::shown(view, table.schema, &table.name)
-        };
-        let column = usize::from(column).checked_sub(1).and_then(|n| table.columns.get(n));
-        Some(match column {
-            Some(column) => format!("column {} of table {name}", column.name),
-            None => format!("table {name}"),
-        })
+    let item = match kind {
+        AclKind::Table if column != 0 => Item::Column(object, column),
+        AclKind::Table if view.table(object).is_some() => Item::Relation(object),
+        AclKind::Sequence => Item::Sequence(object),
+        AclKind::Schema => Item::Schema(object),
+        AclKind::Type if view.user_type(object).is_some() => Item::Type(object),
+        AclKind::Function if view.function(object).is_some() => Item::Function(object),
+        _ => return described_of_server(view, kind, object),
     };
+    depend::describe(view, path, item)
+}
+
+/// The same, for what DROP can't have.
+fn described_of_server(view: &Snapshot, kind: AclKind, object: u32) -> String {
     let named = match kind {
-        AclKind::Table | AclKind::Sequence => table(object),
-        AclKind::Schema => view.schema(object).map(|s| format!("schema {}", s.name)),
         AclKind::Database => view.database(object).map(|d| format!("database {}", d.name)),
-        AclKind::Function if view.function(object).is_some() => view
-            .function(object)
-            .map(|f| format!("function {}", crate::define::function::signature(view, path, f))),
         AclKind::Function => types::func::function(base::Oid(object)).map(|f| {
             let args: Vec<String> = f.args.iter().map(|a| types::io::format_type(*a, -1)).collect();
             format!("function {}({})", f.name, args.join(","))
         }),
         AclKind::Type => types::TypeIo::get(base::Oid(object)).map(|t| format!("type {}", t.name)),
-        AclKind::Language | AclKind::Tablespace => None,
+        _ => None,
     };
     named.unwrap_or_else(|| {
         let system = catalog::system::by_oid(base::Oid(object));
@@ -220,33 +255,38 @@ fn described(view: &Snapshot, path: &[u32], kind: AclKind, object: u32, column: 
 pub fn check_nothing_left(role: u32, name: &str, cx: &mut ExecContext<'_>) -> Result<()> {
     let view = cx.catalog_tx.view();
     let path = cx.search_path;
-    let mut left: Vec<(u32, u16, String)> = Vec::new();
-    for table in view.tables().filter(|t| t.owner == role) {
-        let what = described(&view, path, AclKind::Table, table.oid, 0);
-        left.push((table.oid, 0, format!("owner of {what}")));
-    }
-    for schema in view.schemas().filter(|s| s.owner == role) {
-        left.push((schema.oid, 0, format!("owner of schema {}", schema.name)));
-    }
-    for function in view.functions().filter(|f| f.owner == role) {
-        let what = described(&view, path, AclKind::Function, function.oid, 0);
-        left.push((function.oid, 0, format!("owner of {what}")));
+    // By oid; a column's sequence just before its table, as PostgreSQL makes them.
+    let place = |id: u32| match view.sequence(id).and_then(|s| s.owned_by) {
+        Some((table, _)) => (table, 0, id),
+        None => (id, 1, id),
+    };
+    let mut left: Vec<((u32, u8, u32), u16, String)> = Vec::new();
+    for item in owned(&view, &[role]) {
+        left.push((
+            place(item.oid()),
+            0,
+            format!("owner of {}", depend::describe(&view, path, item)),
+        ));
     }
     for database in view.databases().filter(|d| d.owner == role) {
-        left.push((database.oid, 0, format!("owner of database {}", database.name)));
+        left.push((place(database.oid), 0, format!("owner of database {}", database.name)));
     }
     let questions = rights::of(cx, &view);
     for known in view.acls().filter(|a| a.names(role)) {
         if questions.owner(known.kind, known.object) != Some(role) {
             let what = described(&view, path, known.kind, known.object, known.column);
-            left.push((known.object, known.column, format!("privileges for {what}")));
+            left.push((place(known.object), known.column, format!("privileges for {what}")));
         }
     }
     for default in view.default_acls() {
         let owner = default.role == role;
         if owner || default.items.iter().any(|i| i.grantee == role) {
             let how = if owner { "owner of" } else { "privileges for" };
-            left.push((default.oid, 0, format!("{how} {}", described_default(&view, default))));
+            left.push((
+                place(default.oid),
+                0,
+                format!("{how} {}", described_default(&view, default)),
+            ));
         }
     }
     if left.is_empty() {
