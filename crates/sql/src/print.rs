@@ -19,7 +19,7 @@ use crate::parse::parse_expr;
 use crate::prepare::PrepareContext;
 
 /// A type's name in an expression: `character` without a length would mean one letter.
-fn format_type(ty: Oid, typmod: i32) -> String {
+pub(crate) fn format_type(ty: Oid, typmod: i32) -> String {
     match (ty, typmod) {
         (BPCHAR, ..0) => "bpchar".to_owned(),
         (BPCHAR_ARRAY, ..0) => "bpchar[]".to_owned(),

@@ -869,7 +869,7 @@ pub(crate) fn default_text(node: &NodeEnum, ty: base::Oid) -> Result<String> {
     let text = deparse_expr(node)?;
     Ok(match node {
         NodeEnum::AConst(c) => match &c.val {
-            Some(Val::Sval(_)) => format!("{text}::{}", types::io::format_type(ty, -1)),
+            Some(Val::Sval(_)) => format!("{text}::{}", crate::print::format_type(ty, -1)),
             Some(Val::Ival(i)) if i.ival < 0 => format!("'{}'::integer", i.ival),
             Some(Val::Fval(f)) if f.fval.starts_with('-') => {
                 let ty = if f.fval.parse::<i64>().is_ok() { "bigint" } else { "numeric" };

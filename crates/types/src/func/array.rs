@@ -8,7 +8,7 @@ use std::sync::Arc;
 use base::{Oid, Result, err};
 
 use super::{Body, NamedBody, S};
-use crate::datum::{Array, Datum, Text};
+use crate::datum::{Array, Datum, Shape, Text};
 use crate::io::{self, FormatContext};
 use crate::oids;
 use crate::order::compare;
@@ -125,6 +125,21 @@ fn position(a: &[Datum]) -> Result<Datum> {
     };
     let found = array.items.iter().skip(from).position(|item| same_value(item, &a[1]));
     Ok(found.map(|i| (i + from) as i32 + low).into())
+}
+
+/// Rows of names and values from a list of `name=value`.
+fn options(list: &Datum) -> Vec<Datum> {
+    let columns = ["option_name", "option_value"].map(|c| (Text::from(c), oids::TEXT)).to_vec();
+    let shape = Arc::new(Shape { ty: oids::RECORD, columns });
+    let row = |item: &Datum| {
+        let Datum::Text(item) = item else { return Datum::Null };
+        let fields = match item.split_once('=') {
+            Some((name, value)) => vec![Datum::text(name), Datum::text(value)],
+            None => vec![Datum::Text(item.clone()), Datum::Null],
+        };
+        Datum::record(shape.clone(), fields)
+    };
+    array_or_none(list).map(|a| a.items.iter().map(row).collect()).unwrap_or_default()
 }
 
 /// The names of types by their oids.
@@ -348,6 +363,7 @@ fn content() -> Vec<NamedBody> {
         ("array_append", S(|a, _| extend(&a[0], &a[1], false))),
         ("array_prepend", S(|a, _| extend(&a[1], &a[0], true))),
         ("array_cat", S(|a, _| concat(&a[0], &a[1]))),
+        ("pg_options_to_table", Body::Set(|a, _| Ok(options(&a[0])))),
         ("oidvectortypes", S(|a, _| type_names(&a[0]))),
         ("array_position", S(|a, _| position(a))),
         ("array_position_start", S(|a, _| position(a))),

@@ -1,0 +1,83 @@
+//! Every relation of `pg_catalog` and `information_schema` that PostgreSQL 15 has is here, with the
+//! same columns in the same order, of the same types, NOT NULL and indexed as there; and every
+//! relation here can be read.
+
+mod support;
+
+use std::collections::BTreeMap;
+
+use support::client::Client;
+use support::{Oracle, Server, TempDir};
+
+/// Relations and their columns as one text each.
+const COLUMNS: &str = "SELECT n.nspname || '.' || c.relname, c.relkind::text || ': ' || string_agg( \
+    a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN '!' ELSE '' END \
+    || CASE WHEN a.attcollation = 950 AND c.relkind = 'r' AND c.relnamespace = 11 THEN '^' ELSE '' END, ', ' ORDER BY a.attnum) \
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid \
+  WHERE n.nspname IN ('pg_catalog', 'information_schema') AND c.relkind IN ('r', 'v') AND a.attnum > 0 \
+  GROUP BY n.nspname, c.relname, c.relkind";
+
+/// Indexes of system tables.
+const INDEXES: &str = "SELECT i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid) || ' ' \
+    || i.indisunique::text || i.indisprimary::text || i.indkey::text || ' ' || i.indclass::text || ' ' || i.indcollation::text \
+  FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid WHERE c.relnamespace = 11";
+
+/// Types that are another here: domains of `information_schema`, and those of families that have no
+/// room yet.
+const TYPES: &[(&str, &str)] = &[
+    ("information_schema.sql_identifier", "name"),
+    ("information_schema.character_data", "character varying"),
+    ("information_schema.yes_or_no", "character varying"),
+    ("information_schema.cardinal_number", "integer"),
+    ("information_schema.time_stamp", "timestamp with time zone"),
+    ("pg_ndistinct", "text"),
+    ("pg_dependencies", "text"),
+    ("pg_mcv_list", "text"),
+    ("pg_statistic[]", "text"),
+];
+
+fn ask(client: &mut Client, sql: &str) -> BTreeMap<String, String> {
+    let answer = client.query(sql).expect("the connection holds");
+    assert!(answer.error.is_none(), "{sql}: {:?}", answer.error);
+    let pair = |row: Vec<Option<String>>| {
+        let mut fields = row.into_iter().map(Option::unwrap_or_default);
+        (fields.next().unwrap_or_default(), fields.next().unwrap_or_default())
+    };
+    answer.rows.into_iter().map(pair).collect()
+}
+
+/// What PostgreSQL has and is not the same here.
+fn differing(theirs: BTreeMap<String, String>, ours: &BTreeMap<String, String>) -> Vec<String> {
+    let mut out = Vec::new();
+    for (name, mut there) in theirs {
+        for (theirs, ours) in TYPES {
+            there = there.replace(theirs, ours);
+        }
+        match ours.get(&name) {
+            None => out.push(format!("{name} is missing")),
+            Some(here) if *here != there => out.push(format!("{name}:\n  {here}\n  {there}")),
+            Some(_) => {}
+        }
+    }
+    out
+}
+
+#[test]
+fn system_tables_are_postgresqls() {
+    let oracle = Oracle::start();
+    let dir = TempDir::new("catalogs");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut ours = Client::connect(server.port).expect("the server takes connections");
+    let mut theirs = Client::connect(oracle.port).expect("PostgreSQL takes connections");
+
+    let here = ask(&mut ours, COLUMNS);
+    let mut differ = differing(ask(&mut theirs, COLUMNS), &here);
+    differ.extend(differing(ask(&mut theirs, INDEXES), &ask(&mut ours, INDEXES)));
+    for name in here.keys() {
+        let sql = format!("SELECT * FROM {name} LIMIT 5");
+        let answer = ours.query(&sql).expect("the connection holds");
+        differ.extend(answer.error.map(|e| format!("{sql}: {e:?}")));
+    }
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
+    assert!(server.stop());
+}
