@@ -1,7 +1,8 @@
 //! Who blocks whom, now and in the past.
 //!
-//! Now: for a heavyweight lock everybody whose lock, or whose place ahead in the queue, stands in
-//! the way; for every other wait (latches too) the task that held the thing when the wait began.
+//! Now: for a heavyweight lock everybody whose lock stands in the way, and who is next ahead in the
+//! queue (those further ahead stand in that one's way; `pg_blocking_pids()` has them all); for every other
+//! wait (latches too) the task that held the thing when the wait began.
 //!
 //! The past is a list of *episodes*: somebody waited behind somebody from then to then. It is fed
 //! once a second: by looking at the waits that last, so that an hour's wait is one episode from its
@@ -53,7 +54,7 @@ pub fn edges(server: &Server) -> Vec<Edge> {
         }
         let mut blockers: Vec<TaskRef> = Vec::new();
         if waiting.event.info().kind == "Lock" {
-            let pids = server.engine.txn.locks.blocking_pids(task.pid());
+            let pids = server.engine.txn.locks.next_blocking_pids(task.pid());
             blockers.extend(pids.iter().filter_map(|pid| by_pid.get(pid)).map(|t| (*t).clone()));
         }
         if blockers.is_empty() && waiting.blocker != 0 {
@@ -76,26 +77,48 @@ pub fn edges(server: &Server) -> Vec<Edge> {
     edges
 }
 
-/// For each pair (who waits, behind whom): how long the chain below it is.
+/// For each pair (who waits, behind whom): how long the longest chain below it is. A cycle, until its
+/// deadlock is found, ends where it would come round.
 fn depths(waits: &[(u64, u64)]) -> Vec<i32> {
     let mut behind: HashMap<u64, Vec<u64>> = HashMap::new();
     for (waiting, blocking) in waits {
         behind.entry(*waiting).or_default().push(*blocking);
     }
-    let depth = |(_, blocking): &(u64, u64)| {
-        let (mut depth, mut seen) = (1, HashSet::new());
-        let mut level = vec![*blocking];
-        // A cycle, until its deadlock is found, ends where it would come round.
-        loop {
-            level.retain(|task| seen.insert(*task));
-            level = level.iter().filter_map(|task| behind.get(task)).flatten().copied().collect();
-            if level.iter().all(|task| seen.contains(task)) {
-                return depth;
+    let mut below: HashMap<u64, i32> = HashMap::new();
+    waits.iter().map(|(_, blocking)| 1 + chain(*blocking, &behind, &mut below)).collect()
+}
+
+/// How many wait one behind the other from this task on; `below` has what is known. With a stack of its
+/// own: a queue may have thousands.
+fn chain(task: u64, behind: &HashMap<u64, Vec<u64>>, below: &mut HashMap<u64, i32>) -> i32 {
+    /// Being looked at.
+    const OPEN: i32 = -1;
+    let (mut path, mut seen, mut cycle) = (vec![task], Vec::new(), false);
+    while let Some(&task) = path.last() {
+        let blockers = behind.get(&task).map_or(&[][..], Vec::as_slice);
+        match below.get(&task) {
+            None => {
+                below.insert(task, OPEN);
+                seen.push(task);
+                path.extend(blockers.iter().filter(|b| !below.contains_key(*b)));
+                continue;
             }
-            depth += 1;
+            Some(&OPEN) => {
+                let lengths = blockers.iter().filter_map(|b| below.get(b)).copied();
+                cycle |= lengths.clone().any(|length| length == OPEN);
+                let longest = lengths.filter(|length| *length != OPEN).max();
+                below.insert(task, longest.map_or(0, |length| length + 1));
+            }
+            Some(_) => {}
         }
-    };
-    waits.iter().map(depth).collect()
+        path.pop();
+    }
+    let length = below[&task];
+    if cycle {
+        // Where a cycle ends depends on where the look at it began.
+        below.retain(|task, _| !seen.contains(task));
+    }
+    length
 }
 
 /// One who takes part.

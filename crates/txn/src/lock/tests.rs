@@ -210,6 +210,23 @@ fn a_check_that_finds_no_cycle_speaks_for_all_who_wait() {
 }
 
 #[test]
+fn in_a_queue_those_next_ahead_stand_for_the_others() {
+    let m = manager();
+    let owners: Vec<_> = (0..4).map(|_| patient(&m)).collect();
+    lock(&owners[0], object(0), Exclusive).unwrap();
+    std::thread::scope(|s| {
+        for (at, owner) in owners.iter().enumerate().skip(1) {
+            wait_in(s, &m, owner, object(0), at);
+        }
+        let pids: Vec<i32> = owners.iter().map(|o| o.pid()).collect();
+        assert_eq!(m.locks.blocking_pids(pids[3]), pids[..3]);
+        assert_eq!(m.locks.next_blocking_pids(pids[3]), [pids[0], pids[2]]);
+        assert_eq!(m.locks.next_blocking_pids(pids[1]), [pids[0]]);
+        end(&owners[0]);
+    });
+}
+
+#[test]
 fn a_check_beside_a_cycle_speaks_for_nobody() {
     let m = manager();
     let (a, b, holder, c) = (patient(&m), patient(&m), patient(&m), patient(&m));

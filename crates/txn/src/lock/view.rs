@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
+use super::table::Entry;
 use super::{LockManager, LockMode, LockTag};
 use crate::commit_log::State;
 
@@ -63,10 +64,44 @@ impl LockManager {
         blockers.into_iter().map(pid).filter(|&pid| pid != 0).collect()
     }
 
+    /// The same without those for whom one of the others waits, too: those that hold what it wants, and
+    /// of those ahead in the queue the next ones.
+    pub fn next_blocking_pids(&self, pid: i32) -> Vec<i32> {
+        let Some(number) = self.core.registry.find(pid) else { return Vec::new() };
+        let Some(wait) = *self.core.registry.get(number).waiting.lock() else { return Vec::new() };
+        let blockers = match wait.tag {
+            LockTag::Xid(_) => self.blockers(wait.tag, number, wait.mode),
+            tag => {
+                let partition = self.partition(tag);
+                let entry = partition.get(tag);
+                entry.map_or_else(Vec::new, |e| next_blockers(e, number, wait.mode))
+            }
+        };
+        let pid = |number: u32| self.core.registry.get(number).pid.load(Ordering::Acquire);
+        blockers.into_iter().map(pid).filter(|&pid| pid != 0).collect()
+    }
+
     /// The task for which a session waits, by its id: the first of those above; 0: none any more.
     pub(super) fn blocking_task(&self, tag: LockTag, waiter: u32, mode: LockMode) -> u64 {
-        let task = |number: &u32| self.core.registry.get(*number).task.load(Ordering::Relaxed);
-        self.blockers(tag, waiter, mode).first().map_or(0, task)
+        let first = match tag {
+            LockTag::Xid(_) => self.blockers(tag, waiter, mode).first().copied(),
+            tag => self.first_blocker(tag, waiter, mode),
+        };
+        first.map_or(0, |number| self.core.registry.get(number).task.load(Ordering::Relaxed))
+    }
+
+    /// The first holder in the way, else the first in the queue.
+    fn first_blocker(&self, tag: LockTag, waiter: u32, mode: LockMode) -> Option<u32> {
+        let partition = self.partition(tag);
+        let entry = partition.get(tag)?;
+        let conflicts = mode.conflict_set();
+        let mut holders = entry.holders();
+        let holder = holders.find(|&(owner, modes)| owner != waiter && modes & conflicts != 0);
+        let ahead = || {
+            let first = entry.queue().iter().find(|r| r.mode.bit() & conflicts != 0)?;
+            (first.owner != waiter).then_some(first.owner)
+        };
+        holder.map(|(owner, _)| owner).or_else(ahead)
     }
 
     /// Who holds a lock that a session waits for, and who waits for it: their process ids.
@@ -106,11 +141,36 @@ impl LockManager {
         let holders =
             entry.holders().filter(|&(owner, modes)| owner != waiter && modes & conflicts != 0);
         let mut blockers: Vec<u32> = holders.map(|(owner, _)| owner).collect();
+        let held = blockers.len();
         for ahead in entry.queue().iter().take_while(|request| request.owner != waiter) {
-            if ahead.mode.bit() & conflicts != 0 && !blockers.contains(&ahead.owner) {
+            // Nobody stands in a queue twice.
+            if ahead.mode.bit() & conflicts != 0 && !blockers[..held].contains(&ahead.owner) {
                 blockers.push(ahead.owner);
             }
         }
         blockers
     }
+}
+
+/// Who holds what the waiter wants, and who waits ahead of it, back to the first one whose conflicts
+/// include all of the waiter's own: what lies further ahead, that one waits for.
+fn next_blockers(entry: &Entry, waiter: u32, mode: LockMode) -> Vec<u32> {
+    let Some(place) = entry.queue().iter().position(|r| r.owner == waiter) else {
+        return Vec::new();
+    };
+    let conflicts = mode.conflict_set();
+    let holders =
+        entry.holders().filter(|&(owner, modes)| owner != waiter && modes & conflicts != 0);
+    let mut blockers: Vec<u32> = holders.map(|(owner, _)| owner).collect();
+    for ahead in entry.queue().iter().take(place).rev() {
+        if ahead.mode.bit() & conflicts != 0 {
+            if !blockers.contains(&ahead.owner) {
+                blockers.push(ahead.owner);
+            }
+            if conflicts & !ahead.mode.conflict_set() == 0 {
+                break;
+            }
+        }
+    }
+    blockers
 }
