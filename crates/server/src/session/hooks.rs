@@ -223,7 +223,9 @@ pub fn transaction_setting(
 }
 
 fn address(ip: Option<(IpAddr, u16)>) -> Datum {
-    ip.map_or(Datum::Null, |(ip, _)| Datum::Text(ip.to_string().into()))
+    let Some((ip, _)) = ip else { return Datum::Null };
+    let text = ip.to_string();
+    types::io::input(types::oids::INET, -1, &text, &Default::default()).unwrap_or(Datum::Null)
 }
 
 fn port(ip: Option<(IpAddr, u16)>) -> Datum {

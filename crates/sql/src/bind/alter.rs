@@ -234,7 +234,7 @@ impl Binder<'_> {
         let rel = self.table_rel(found, &table.name)?;
         let mut scope = super::Scope::new(None);
         scope.items.push(self.item_of(&rel));
-        scope.place.set(super::scope::Place::Set);
+        scope.place.set(super::scope::Place::Transform);
         self.expr(&scope, node).map(drop)
     }
 
@@ -269,7 +269,13 @@ impl Binder<'_> {
             self.name_of_range(&stmt.relation)?
         };
         let part = matches!(kind, "COLUMN" | "CONSTRAINT").then(|| stmt.subname.clone());
-        Ok(Utility::Rename { kind, table, part, to: stmt.newname.clone() })
+        Ok(Utility::Rename {
+            kind,
+            table,
+            part,
+            to: stmt.newname.clone(),
+            if_exists: stmt.missing_ok,
+        })
     }
 
     /// ALTER … SET SCHEMA.

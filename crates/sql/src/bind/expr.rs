@@ -655,8 +655,26 @@ impl Binder<'_> {
     }
 
     fn collate(&mut self, scope: &Scope<'_>, c: &pb::CollateClause) -> Result<Expr> {
+        let arg = self.expr_box(scope, &c.arg)?;
+        if arg.ty() != UNKNOWN {
+            self.check_collatable(arg.ty(), c.location)?;
+        }
         self.collation(c)?;
-        self.expr_box(scope, &c.arg)
+        Ok(arg)
+    }
+
+    /// `42804` for a type that has no collation.
+    fn check_collatable(&self, ty: Oid, location: i32) -> Result<()> {
+        let element = types::TypeIo::array_element(ty).unwrap_or(ty);
+        if types::TypeIo::get(element).is_some_and(|io| io.category == b'S') || element == UNKNOWN {
+            return Ok(());
+        }
+        Err(err!(
+            DATATYPE_MISMATCH,
+            "collations are not supported by type {}",
+            types::io::format_type(ty, -1)
+        )
+        .at(self.at(location)))
     }
 
     fn sql_value(&mut self, f: &pb::SqlValueFunction) -> Result<Expr> {
