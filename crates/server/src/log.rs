@@ -84,7 +84,7 @@ pub fn error(pid: i32, error: &Error, statement: Option<&str>) {
     }
     let fields = error.fields();
     let mut text = match live_enum(setting::LOG_ERROR_VERBOSITY) {
-        VERBOSE => format!("{}: {}", fields.code, error.message()),
+        VERBOSE => format!("{}: {}", fields.code.as_str(), error.message()),
         _ => error.message().to_owned(),
     };
     for (label, more) in

@@ -278,7 +278,7 @@ impl SessionHooks for Hooks<'_> {
                 let pending = || Box::new(Pending::new(task, database));
                 let (channel, payload) = (optional(args.first()), optional(args.get(1)));
                 self.notify.get_or_insert_with(pending).notify(channel, payload)?;
-                Datum::Null
+                Datum::Text("".into())
             }
             "pg_notification_queue_usage" => Datum::Float8(self.server.channels.usage()),
             "pg_stat_wait_trace" => return views::trace(self.server, args),
