@@ -4,7 +4,7 @@ PORT ?= 5432
 HTTP_PORT ?= 8432
 DATA ?= ./data
 
-.PHONY: run test clients diff compatibility bench bench-watch bench-sessions bench-tpch storm lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test clients diff compatibility sqlsmith bench bench-watch bench-sessions bench-tpch storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
 run:
 	@scripts/need build
@@ -22,6 +22,15 @@ test:
 diff:
 	@scripts/need build clients
 	DIFF=$(DIFF) REWRITE=$(REWRITE) cargo test -p threadgres --test diff -- --nocapture
+
+# Random statements for MINUTES: two thirds of them Debian's sqlsmith over a schema with data, the rest
+# from the grammar of tests/random.rs. Fails on an internal error (XX000) or a crash.
+MINUTES ?= 60
+sqlsmith:
+	@scripts/need build clients sqlsmith
+	cargo build --quiet -p threadgres
+	scripts/sqlsmith target/debug/threadgres $$(($(MINUTES) * 40))
+	RANDOM_SECONDS=$$(($(MINUTES) * 20)) cargo test -p threadgres --test random -- --nocapture
 
 # What of PostgreSQL 15 is here and what is missing, into docs/compatibility.md.
 compatibility:

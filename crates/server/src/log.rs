@@ -34,6 +34,9 @@ impl Level {
     }
 }
 
+/// `log_error_verbosity = verbose` in the list of its words.
+const VERBOSE: usize = 2;
+
 /// Whether lines of this level are wanted.
 pub fn wanted(level: Level) -> bool {
     level as usize >= live_enum(setting::LOG_MIN_MESSAGES)
@@ -79,8 +82,11 @@ pub fn error(pid: i32, error: &Error, statement: Option<&str>) {
     if !wanted(level) {
         return;
     }
-    let mut text = error.message().to_owned();
     let fields = error.fields();
+    let mut text = match live_enum(setting::LOG_ERROR_VERBOSITY) {
+        VERBOSE => format!("{}: {}", fields.code.as_str(), error.message()),
+        _ => error.message().to_owned(),
+    };
     for (label, more) in
         [("DETAIL", &fields.detail), ("HINT", &fields.hint), ("CONTEXT", &fields.context)]
     {

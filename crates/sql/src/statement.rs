@@ -281,13 +281,14 @@ fn copy(mut binder: Binder<'_>, stmt: &pb::CopyStmt) -> Result<(Prepared, Vec<Li
             prepared.locks = locks;
             Ok((prepared, Vec::new()))
         }
-        BoundCopy::From { modify, columns, defaults, options } => {
+        BoundCopy::From { modify, columns, defaults, filter, options } => {
             let (utility, mut prepared) = plan_with(binder, |p| {
                 let defaults = defaults
                     .into_iter()
                     .map(|d| d.map(|e| p.resolve(e, &[])).transpose())
                     .collect::<Result<_>>()?;
-                Ok(Utility::CopyFrom { modify, columns, defaults, options })
+                let filter = filter.map(|e| p.resolve(e, &[])).transpose()?;
+                Ok(Utility::CopyFrom { modify, columns, defaults, filter, options })
             })?;
             prepared.statement = Statement::Utility(utility);
             prepared.tag = "COPY";

@@ -332,6 +332,14 @@ pub struct CopyOptions {
     pub null: String,
     /// A header line.
     pub header: bool,
+    /// The header line must name the columns (HEADER MATCH).
+    pub header_match: bool,
+    /// Columns of the data (from 0) whose values are always quoted.
+    pub force_quote: Vec<u16>,
+    /// Columns of the data (from 0) in which the word for NULL is no NULL.
+    pub force_not_null: Vec<u16>,
+    /// Columns of the data (from 0) in which the word for NULL is NULL even if quoted.
+    pub force_null: Vec<u16>,
     /// CSV quote.
     pub quote: u8,
     /// CSV escape.
@@ -603,6 +611,8 @@ pub enum Utility {
         part: Option<String>,
         /// New name.
         to: String,
+        /// IF EXISTS.
+        if_exists: bool,
     },
     /// CREATE INDEX.
     CreateIndex {
@@ -683,6 +693,8 @@ pub enum Utility {
         columns: Vec<u16>,
         /// Default expressions for the other columns, in table order (None: NULL).
         defaults: Vec<Option<crate::expr::Expr>>,
+        /// WHERE, over the table's row.
+        filter: Option<crate::expr::Expr>,
         /// Options.
         options: CopyOptions,
     },

@@ -53,7 +53,7 @@ pub fn next_record(
     }
 }
 
-/// Calls `f` with each field of a record: its number and its text, None for NULL.
+/// Calls `f` with each field of a record: its number, its text, None for NULL, and whether it had quotes.
 ///
 /// # Errors
 /// `f`'s; `22021`.
@@ -61,7 +61,7 @@ pub fn fields(
     record: &[u8],
     dialect: Dialect,
     null: &[u8],
-    mut f: impl FnMut(usize, Option<&str>) -> Result<()>,
+    mut f: impl FnMut(usize, Option<&str>, bool) -> Result<()>,
 ) -> Result<usize> {
     let mut field = Vec::new();
     let (mut at, mut number) = (0, 0);
@@ -88,9 +88,9 @@ pub fn fields(
             at += 1;
         }
         if !had_quotes && field == null {
-            f(number, None)?;
+            f(number, None, false)?;
         } else {
-            f(number, Some(utf8(&field)?))?;
+            f(number, Some(utf8(&field)?), had_quotes)?;
         }
         number += 1;
         if at >= record.len() {
@@ -105,10 +105,15 @@ pub fn write(text: &[u8], dialect: Dialect, null: &[u8], alone: bool, out: &mut 
     let special =
         |b: &u8| *b == dialect.delimiter || *b == dialect.quote || *b == b'\n' || *b == b'\r';
     let quote = text == null || text.iter().any(special) || alone && text == b"\\.";
-    if !quote {
+    if quote {
+        write_quoted(text, dialect, out);
+    } else {
         out.extend_from_slice(text);
-        return;
     }
+}
+
+/// Appends a value in quotes.
+pub fn write_quoted(text: &[u8], dialect: Dialect, out: &mut Vec<u8>) {
     out.push(dialect.quote);
     for byte in text {
         if *byte == dialect.quote || *byte == dialect.escape {
@@ -127,7 +132,7 @@ mod tests {
 
     fn split(record: &str) -> Vec<Option<String>> {
         let mut all = Vec::new();
-        let result = fields(record.as_bytes(), PLAIN, b"", |_, field| {
+        let result = fields(record.as_bytes(), PLAIN, b"", |_, field, _| {
             all.push(field.map(str::to_owned));
             Ok(())
         });

@@ -47,7 +47,7 @@ pub fn run(
     prepared: &Arc<Prepared>,
     cx: &mut ExecContext<'_>,
 ) -> Result<Outcome> {
-    let Utility::CopyFrom { modify, columns, defaults, options } = utility else {
+    let Utility::CopyFrom { modify, columns, defaults, filter, options } = utility else {
         return Err(Error::internal("not a COPY FROM"));
     };
     let mut writer = Writer::open(&modify.table, &modify.indexes, cx)?;
@@ -74,6 +74,14 @@ pub fn run(
     }
     while load.next_row(&mut run)? {
         let (row, line) = (load.filled, load.line);
+        if let Some(filter) = filter
+            && !matches!(
+                eval::eval(filter, Row::Values(&load.rows[row]), &mut run)?,
+                Datum::Bool(true)
+            )
+        {
+            continue;
+        }
         writer
             .check_row(&mut load.rows[row], &modify.checks, &mut run)
             .map_err(|e| load.row_error(e, line))?;
@@ -168,6 +176,9 @@ impl Load<'_> {
                 return Ok(false);
             }
             if self.line == 1 && self.options.header {
+                if self.options.header_match {
+                    self.check_header(length, is_csv.then_some(dialect))?;
+                }
                 self.input.consume(consumed);
                 self.first_line = 2;
                 continue;
@@ -177,6 +188,48 @@ impl Load<'_> {
             self.input.consume(consumed);
             return result.map(|()| true);
         }
+    }
+
+    /// HEADER MATCH: the line at the input's front names the columns.
+    fn check_header(&self, length: usize, csv: Option<Dialect>) -> Result<()> {
+        let line = &self.input.rest()[..length];
+        let null = self.options.null.as_bytes();
+        let table = &self.modify.table;
+        let mut names: Vec<Option<String>> = Vec::new();
+        let mut read = |_: usize, field: Option<&str>| {
+            names.push(field.map(str::to_owned));
+            Ok(())
+        };
+        match csv {
+            Some(dialect) => csv::fields(line, dialect, null, |n, f, _| read(n, f))?,
+            None => text::fields(line, self.options.delimiter, null, &mut read)?,
+        };
+        if names.len() != self.columns.len() {
+            let error = err!(
+                BAD_COPY_FILE_FORMAT,
+                "wrong number of fields in header line: got {}, expected {}",
+                names.len(),
+                self.columns.len()
+            );
+            return Err(self.row_error(error, 1));
+        }
+        for (n, (name, column)) in names.iter().zip(self.columns).enumerate() {
+            let wanted = &table.columns[usize::from(*column) - 1].name;
+            if name.as_ref() == Some(wanted) {
+                continue;
+            }
+            let got = match name {
+                None => format!("null value (\"{}\")", self.options.null),
+                Some(name) => format!("\"{name}\""),
+            };
+            let error = err!(
+                BAD_COPY_FILE_FORMAT,
+                "column name mismatch in header line field {}: got {got}, expected \"{wanted}\"",
+                n + 1
+            );
+            return Err(self.row_error(error, 1));
+        }
+        Ok(())
     }
 
     /// Reads the fields of the line at the input's front.
@@ -223,7 +276,15 @@ impl Load<'_> {
             return Ok(());
         }
         let count = match csv {
-            Some(dialect) => csv::fields(line, dialect, null, &mut read)?,
+            Some(dialect) => csv::fields(line, dialect, null, |n, field, quoted| {
+                let (at, word) = (n as u16, &self.options.null);
+                let field = match field {
+                    None if self.options.force_not_null.contains(&at) => Some(word.as_str()),
+                    Some(f) if quoted && f == word && self.options.force_null.contains(&at) => None,
+                    other => other,
+                };
+                read(n, field)
+            })?,
             None => text::fields(line, self.options.delimiter, null, &mut read)?,
         };
         if count < columns.len() {

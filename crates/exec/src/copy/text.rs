@@ -85,18 +85,21 @@ pub fn fields(
 /// # Errors
 /// `22021`.
 pub fn utf8(bytes: &[u8]) -> Result<&str> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let at = error.valid_up_to();
-        let shown: Vec<String> = bytes[at..].iter().take(4).map(|b| format!("0x{b:02x}")).collect();
+    let invalid = |bytes: &[u8]| {
+        let shown: Vec<String> = bytes.iter().take(4).map(|b| format!("0x{b:02x}")).collect();
         err!(
             CHARACTER_NOT_IN_REPERTOIRE,
             "invalid byte sequence for encoding \"UTF8\": {}",
             shown.join(" ")
         )
-    })
+    };
+    if memchr::memchr(0, bytes).is_some() {
+        return Err(invalid(&[0]));
+    }
+    std::str::from_utf8(bytes).map_err(|error| invalid(&bytes[error.valid_up_to()..]))
 }
 
-/// A field without its backslash escapes.
+/// A field without its backslash escapes. Digits give a byte, of which the low eight bits count.
 fn unescape(raw: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(raw.len());
     let mut at = 0;

@@ -68,7 +68,9 @@ impl Writer<'_> {
         self.field.clear();
         types::io::output(self.types[n], value, self.format, &mut self.field)?;
         let alone = self.types.len() == 1;
-        if self.options.format == CopyFormat::Csv {
+        if self.options.force_quote.contains(&(n as u16)) {
+            csv::write_quoted(&self.field, self.dialect(), &mut self.line);
+        } else if self.options.format == CopyFormat::Csv {
             csv::write(&self.field, self.dialect(), null, alone, &mut self.line);
         } else {
             text::escape(&self.field, self.options.delimiter, &mut self.line);

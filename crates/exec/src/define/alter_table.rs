@@ -53,9 +53,31 @@ pub fn run(
             )
         })
     {
-        return Err(Error::unsupported("this form of ALTER for a view"));
+        let Some(action) = steps.iter().find_map(table_action) else {
+            return Err(Error::unsupported("this form of ALTER for a view"));
+        };
+        return Err(err!(
+            WRONG_OBJECT_TYPE,
+            "ALTER action {action} cannot be performed on relation \"{}\"",
+            table.name
+        )
+        .detail("This operation is not supported for views."));
     }
     steps.iter().try_for_each(|step| run_step(step, table.oid, cx))
+}
+
+/// The name of a step that only tables take.
+fn table_action(step: &AlterTable) -> Option<&'static str> {
+    Some(match step {
+        AlterTable::AddColumn { .. } => "ADD COLUMN",
+        AlterTable::DropColumn { .. } => "DROP COLUMN",
+        AlterTable::SetNotNull { not_null: true, .. } => "ALTER COLUMN ... SET NOT NULL",
+        AlterTable::SetNotNull { not_null: false, .. } => "ALTER COLUMN ... DROP NOT NULL",
+        AlterTable::SetType { .. } => "ALTER COLUMN ... SET DATA TYPE",
+        AlterTable::AddConstraint(_) => "ADD CONSTRAINT",
+        AlterTable::DropConstraint { .. } => "DROP CONSTRAINT",
+        _ => return None,
+    })
 }
 
 fn run_step(step: &AlterTable, id: u32, cx: &mut ExecContext<'_>) -> Result<()> {
@@ -293,6 +315,13 @@ fn set_not_null(cx: &mut ExecContext<'_>, id: u32, column: &str, not_null: bool)
     if not_null {
         constraint::check_no_nulls(cx, &table, column)?;
     } else {
+        if table.columns[usize::from(number) - 1].identity.is_some() {
+            base::bail!(
+                SYNTAX_ERROR,
+                "column \"{column}\" of relation \"{}\" is an identity column",
+                table.name
+            );
+        }
         let view = cx.catalog_tx.view();
         let in_primary = view
             .indexes_of(&table)
@@ -319,6 +348,16 @@ fn set_type(
     let Some((number, column)) = table.column(name) else {
         return Err(missing_column(&table, name));
     };
+    for other in table.columns.iter().filter(|c| c.generated && !c.dropped && c.name != name) {
+        let uses = other.default.as_deref().is_some_and(|sql| super::rename::mentions(sql, name));
+        if uses {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "cannot alter type of a column used by a generated column"
+            )
+            .detail(format!("Column \"{name}\" is used by generated column \"{}\".", other.name)));
+        }
+    }
     let users = cx.catalog_tx.view();
     for view in users.tables() {
         let Some(query) = &view.query else { continue };

@@ -482,6 +482,9 @@ fn foreign_key(
         return Err(Error::internal("not a foreign key"));
     };
     let parent = super::open_table(cx, other, LockMode::ShareRowExclusive)?;
+    if matches!(parent.kind, catalog::TableKind::View | catalog::TableKind::Materialized) {
+        base::bail!(WRONG_OBJECT_TYPE, "referenced relation \"{}\" is not a table", parent.name);
+    }
     check_persistence(&table, &parent)?;
     let mut numbers = Vec::new();
     for name in columns {

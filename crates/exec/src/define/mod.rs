@@ -98,8 +98,8 @@ pub fn run(
         Utility::AlterTable { kind, table, if_exists, steps } => {
             alter_table::run(kind, table, *if_exists, steps, cx)?;
         }
-        Utility::Rename { kind, table, part, to } => {
-            rename::run(kind, table, part.as_deref(), to, cx)?;
+        Utility::Rename { kind, table, part, to, if_exists } => {
+            rename::run(kind, table, part.as_deref(), to, *if_exists, cx)?;
         }
         Utility::Truncate { tables, cascade, restart } => {
             truncate::run(tables, *cascade, *restart, cx)?;

@@ -8,7 +8,7 @@ use sql::utility::Name;
 use txn::LockMode;
 
 use super::inner::with_context;
-use super::{create_table, lock, name, open_owned, refresh, view};
+use super::{create_table, lock, name, notice, open_owned, refresh, view};
 use crate::context::ExecContext;
 use crate::rights;
 
@@ -18,8 +18,18 @@ pub fn run(
     table: &Name,
     part: Option<&str>,
     to: &str,
+    if_exists: bool,
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    if if_exists
+        && kind != "SCHEMA"
+        && view.relation(cx.search_path, table.schema.as_deref(), &table.name).is_none()
+    {
+        let message = format!("relation \"{}\" does not exist, skipping", table.name);
+        notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
+        return Ok(());
+    }
     match (kind, part) {
         ("TABLE" | "INDEX" | "SEQUENCE" | "VIEW" | "MATERIALIZED VIEW", None) => {
             relation(kind, table, to, cx)

@@ -24,6 +24,9 @@ pub fn run(names: &[Name], cascade: bool, restart: bool, cx: &mut ExecContext<'_
     for name in names {
         let table = open_if(cx, name, LockMode::AccessExclusive, check)?;
         super::expect_plain(&table)?;
+        if table.kind == catalog::TableKind::Materialized {
+            base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", table.name);
+        }
         if !tables.iter().any(|t| t.oid == table.oid) {
             tables.push(table);
         }

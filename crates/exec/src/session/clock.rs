@@ -35,6 +35,31 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             }
             super::text("")
         }
+        "pg_sleep_for" => {
+            if let Some(Datum::Interval(i)) = args.first() {
+                let days = f64::from(i.months) * 30.0 + f64::from(i.days);
+                sleep(days * 86_400.0 + i.micros as f64 / 1e6)?;
+            }
+            super::text("")
+        }
+        "pg_sleep_until" => {
+            if let Some(Datum::Timestamptz(until)) = args.first() {
+                sleep(until.saturating_sub(now_us()) as f64 / 1e6)?;
+            }
+            super::text("")
+        }
+        // There are no triggers, and no standby replays.
+        "pg_trigger_depth" => Datum::Int4(0),
+        "pg_last_wal_receive_lsn" | "pg_last_wal_replay_lsn" | "pg_last_xact_replay_timestamp" => {
+            Datum::Null
+        }
+        "pg_is_wal_replay_paused" | "pg_get_wal_replay_pause_state" => {
+            return Err(base::err!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "recovery is not in progress"
+            )
+            .hint("Recovery control functions can only be executed during recovery."));
+        }
         _ => return Ok(None),
     }))
 }

@@ -223,7 +223,9 @@ pub fn transaction_setting(
 }
 
 fn address(ip: Option<(IpAddr, u16)>) -> Datum {
-    ip.map_or(Datum::Null, |(ip, _)| Datum::Text(ip.to_string().into()))
+    let Some((ip, _)) = ip else { return Datum::Null };
+    let text = ip.to_string();
+    types::io::input(types::oids::INET, -1, &text, &Default::default()).unwrap_or(Datum::Null)
 }
 
 fn port(ip: Option<(IpAddr, u16)>) -> Datum {
@@ -276,7 +278,7 @@ impl SessionHooks for Hooks<'_> {
                 let pending = || Box::new(Pending::new(task, database));
                 let (channel, payload) = (optional(args.first()), optional(args.get(1)));
                 self.notify.get_or_insert_with(pending).notify(channel, payload)?;
-                Datum::Null
+                Datum::Text("".into())
             }
             "pg_notification_queue_usage" => Datum::Float8(self.server.channels.usage()),
             "pg_stat_wait_trace" => return views::trace(self.server, args),

@@ -22,23 +22,27 @@ impl Binder<'_> {
         let mut steps = Vec::with_capacity(stmt.cmds.len());
         for node in &stmt.cmds {
             let Some(NodeEnum::AlterTableCmd(cmd)) = &node.node else { continue };
-            self.check_new_check(&table, cmd)?;
+            self.check_new_check(&table, cmd, &stmt.cmds)?;
             self.alter_step(&table, cmd, &mut steps)?;
         }
         Ok(Utility::AlterTable { kind, table, if_exists: stmt.missing_ok, steps })
     }
 
-    /// A CHECK expression is bound before anything copies it.
-    fn check_new_check(&mut self, table: &Name, cmd: &pb::AlterTableCmd) -> Result<()> {
+    /// A CHECK expression is bound before anything copies it, over the table's columns and those that
+    /// the statement (`all`) adds.
+    fn check_new_check(
+        &mut self,
+        table: &Name,
+        cmd: &pb::AlterTableCmd,
+        all: &[pb::Node],
+    ) -> Result<()> {
         let mut checks: Vec<&NodeEnum> = Vec::new();
-        let mut added = None;
         match (&cmd.def, inner(&cmd.def)) {
             (Some(def), Some(NodeEnum::Constraint(_))) => {
                 checks.extend(super::define::check_of(def));
             }
             (_, Some(NodeEnum::ColumnDef(def))) => {
                 checks.extend(def.constraints.iter().filter_map(super::define::check_of));
-                added = def.type_name.as_ref().map(|ty| (&def.colname, ty));
             }
             _ => {}
         }
@@ -48,12 +52,20 @@ impl Binder<'_> {
             return Ok(());
         }
         let mut whole = (*found).clone();
-        if let Some((name, ty)) = added {
+        for node in all {
+            let Some(NodeEnum::AlterTableCmd(other)) = &node.node else { continue };
+            let Some(NodeEnum::ColumnDef(def)) = inner(&other.def) else { continue };
+            if other.subtype != pb::AlterTableType::AtAddColumn as i32
+                || whole.column(&def.colname).is_some()
+            {
+                continue;
+            }
+            let Some(ty) = &def.type_name else { continue };
             let (ty, typmod) = match self.serial_type(ty)? {
                 Some(ty) => (ty, -1),
                 None => self.type_name(ty)?,
             };
-            whole.columns.push(catalog::Column::new(name, ty.0, typmod));
+            whole.columns.push(catalog::Column::new(&def.colname, ty.0, typmod));
         }
         let rel = self.table_rel(std::sync::Arc::new(whole), &table.name)?;
         for check in checks {
@@ -234,7 +246,7 @@ impl Binder<'_> {
         let rel = self.table_rel(found, &table.name)?;
         let mut scope = super::Scope::new(None);
         scope.items.push(self.item_of(&rel));
-        scope.place.set(super::scope::Place::Set);
+        scope.place.set(super::scope::Place::Transform);
         self.expr(&scope, node).map(drop)
     }
 
@@ -269,7 +281,13 @@ impl Binder<'_> {
             self.name_of_range(&stmt.relation)?
         };
         let part = matches!(kind, "COLUMN" | "CONSTRAINT").then(|| stmt.subname.clone());
-        Ok(Utility::Rename { kind, table, part, to: stmt.newname.clone() })
+        Ok(Utility::Rename {
+            kind,
+            table,
+            part,
+            to: stmt.newname.clone(),
+            if_exists: stmt.missing_ok,
+        })
     }
 
     /// ALTER … SET SCHEMA.

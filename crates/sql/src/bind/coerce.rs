@@ -309,6 +309,16 @@ impl Binder<'_> {
                 .map_err(|e| e.at(self.literal_position(text, at)))?;
             return Ok(Expr::Const(value, to));
         }
+        // Integers become bits of the length that the cast names: the lowest ones.
+        let bits = match (from, to) {
+            (INT4, BIT) => types::func::function(Oid(1683)),
+            (INT8, BIT) => types::func::function(Oid(2075)),
+            _ => None,
+        };
+        if let (Some(function), 1..) = (bits, typmod) {
+            let length = Expr::Const(Datum::Int4(typmod), INT4);
+            return Ok(self.call(function, vec![expr, length], BIT, position));
+        }
         match self.coerce(expr, to, CastContext::Explicit, at)? {
             Some(cast) => self.with_typmod(cast, typmod, true, position),
             None => Err(err!(

@@ -19,6 +19,7 @@ pub(crate) enum BoundCopy {
         modify: Box<Modify>,
         columns: Vec<u16>,
         defaults: Vec<Option<crate::expr::Expr>>,
+        filter: Option<crate::expr::Expr>,
         options: CopyOptions,
     },
     /// COPY TO STDOUT of a query.
@@ -34,22 +35,35 @@ impl Binder<'_> {
         if !stmt.filename.is_empty() {
             return Err(Error::unsupported("COPY with a file on the server"));
         }
-        if stmt.where_clause.is_some() {
-            return Err(Error::unsupported("COPY FROM … WHERE"));
-        }
-        let options = self.copy_options(stmt)?;
+        let mut options = self.copy_options(stmt)?;
         if let Some(query) = inner(&stmt.query) {
             let NodeEnum::SelectStmt(select) = query else {
                 return Err(Error::unsupported("COPY of a data-modifying statement"));
             };
             let query = self.select(select, None, true)?;
+            let names: Vec<String> = query.output.iter().map(|c| c.name.clone()).collect();
+            force(stmt, &mut options, &names, |name| {
+                err!(UNDEFINED_COLUMN, "column \"{name}\" does not exist")
+            })?;
             return Ok(BoundCopy::To { query, options });
         }
         let Some(range) = &stmt.relation else {
             return Err(err!(SYNTAX_ERROR, "COPY without a table"));
         };
         let table = self.find_table(&unplaced(range))?;
+        if table.kind == TableKind::View {
+            return Err(self.copy_of_view(&table, stmt.is_from));
+        }
         let columns = self.copy_columns(&table, &stmt.attlist)?;
+        let names: Vec<String> =
+            columns.iter().map(|n| table.columns[usize::from(*n) - 1].name.clone()).collect();
+        force(stmt, &mut options, &names, |name| {
+            err!(
+                UNDEFINED_COLUMN,
+                "column \"{name}\" of relation \"{}\" does not exist",
+                table.name
+            )
+        })?;
         if !stmt.is_from {
             let query = self.copy_table(&table, range, &columns)?;
             return Ok(BoundCopy::To { query, options });
@@ -85,6 +99,13 @@ impl Binder<'_> {
         let checks = self.checks(&target)?;
         let checks =
             checks.map(&mut |e| Ok(crate::walk::substitute(e, &|col| place(self, col))))?;
+        let filter = match inner(&stmt.where_clause) {
+            None => None,
+            Some(node) => {
+                let filter = self.copy_filter(&target, node)?;
+                Some(crate::walk::substitute(filter, &|col| place(self, col)))
+            }
+        };
         let nothing = Plan { node: Node::Nothing, estimate: Default::default() };
         let modify = Modify {
             indexes: self.cx.catalog.indexes_of(&table),
@@ -93,7 +114,27 @@ impl Binder<'_> {
             returning: None,
             checks,
         };
-        Ok(BoundCopy::From { modify: Box::new(modify), columns, defaults, options })
+        Ok(BoundCopy::From { modify: Box::new(modify), columns, defaults, filter, options })
+    }
+
+    /// COPY FROM's WHERE.
+    fn copy_filter(
+        &mut self,
+        target: &crate::logical::TableRel,
+        node: &NodeEnum,
+    ) -> Result<crate::expr::Expr> {
+        let mut scope = super::Scope::new(None);
+        scope.items.push(self.item_of(target));
+        self.holding(|b| b.condition(&scope, node, super::scope::Place::CopyWhere))
+    }
+
+    fn copy_of_view(&self, table: &Table, from: bool) -> Error {
+        if from {
+            return err!(WRONG_OBJECT_TYPE, "cannot copy to view \"{}\"", table.name)
+                .hint("To enable copying to a view, provide an INSTEAD OF INSERT trigger.");
+        }
+        err!(WRONG_OBJECT_TYPE, "cannot copy from view \"{}\"", table.name)
+            .hint("Try the COPY (SELECT ...) TO variant.")
     }
 
     fn copy_columns(&self, table: &Table, names: &[pb::Node]) -> Result<Vec<u16>> {
@@ -179,6 +220,10 @@ impl Binder<'_> {
             delimiter: if csv { b',' } else { b'\t' },
             null: if csv { String::new() } else { "\\N".to_owned() },
             header: false,
+            header_match: false,
+            force_quote: Vec::new(),
+            force_not_null: Vec::new(),
+            force_null: Vec::new(),
             quote: b'"',
             escape: b'"',
             freeze: false,
@@ -204,16 +249,21 @@ impl Binder<'_> {
                 "freeze" => options.freeze = flag()?,
                 "delimiter" => options.delimiter = one_byte(&text, "COPY delimiter")?,
                 "null" => options.null = text,
+                "header" if text.eq_ignore_ascii_case("match") => {
+                    if !stmt.is_from {
+                        return Err(err!(
+                            FEATURE_NOT_SUPPORTED,
+                            "cannot use \"match\" with HEADER in COPY TO"
+                        ));
+                    }
+                    options.header = true;
+                    options.header_match = true;
+                }
                 "header" => options.header = flag()?,
                 "quote" => options.quote = one_byte(&text, "COPY quote")?,
                 "escape" => escape = Some(one_byte(&text, "COPY escape")?),
-                "encoding"
-                    if text.eq_ignore_ascii_case("utf8") || text.eq_ignore_ascii_case("utf-8") => {}
-                "force_quote" | "force_not_null" | "force_null" | "encoding" => {
-                    return Err(
-                        self.unsupported(&format!("COPY option {}", def.defname), def.location)
-                    );
-                }
+                "encoding" => self.copy_encoding(&text, def)?,
+                "force_quote" | "force_not_null" | "force_null" => {}
                 other => {
                     return Err(err!(SYNTAX_ERROR, "option \"{other}\" not recognized")
                         .at(self.at(def.location)));
@@ -221,13 +271,25 @@ impl Binder<'_> {
             }
         }
         options.escape = escape.unwrap_or(options.quote);
-        if format == CopyFormat::Binary && (options.header || options.null != "\\N") {
-            return Err(err!(
-                SYNTAX_ERROR,
-                "cannot specify DELIMITER, NULL or HEADER in BINARY mode"
-            ));
-        }
+        check_together(&options, &seen, stmt.is_from)?;
         Ok(options)
+    }
+
+    /// UTF-8 is what there is; `0A000` for encodings that PostgreSQL has besides.
+    fn copy_encoding(&self, name: &str, def: &pb::DefElem) -> Result<()> {
+        let plain: String =
+            name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
+        match plain.as_str() {
+            "utf8" | "unicode" | "sqlascii" => Ok(()),
+            other if ENCODINGS.iter().any(|known| other.starts_with(known)) => {
+                Err(self.unsupported(&format!("COPY in encoding {name}"), def.location))
+            }
+            _ => Err(err!(
+                INVALID_PARAMETER_VALUE,
+                "argument to option \"encoding\" must be a valid encoding name"
+            )
+            .at(self.at(def.location))),
+        }
     }
 }
 
@@ -241,6 +303,107 @@ fn defs(nodes: &[pb::Node]) -> impl Iterator<Item = &pb::DefElem> {
 /// What HEADER takes besides a Boolean (it isn't supported, but named).
 fn or_match(def: &pb::DefElem) -> &'static str {
     if def.defname == "header" { " or \"match\"" } else { "" }
+}
+
+/// How the other encodings' names begin.
+const ENCODINGS: [&str; 11] =
+    ["latin", "win", "iso8859", "koi8", "euc", "sjis", "big5", "gbk", "gb18030", "uhc", "johab"];
+
+/// What options can't be had together, or in this format. `seen`: the options that were given.
+fn check_together(options: &CopyOptions, seen: &[&str], from: bool) -> Result<()> {
+    let given = |name: &str| seen.contains(&name);
+    let csv = options.format == CopyFormat::Csv;
+    if options.format == CopyFormat::Binary {
+        for name in ["delimiter", "null"] {
+            if given(name) {
+                let name = name.to_uppercase();
+                return Err(err!(SYNTAX_ERROR, "cannot specify {name} in BINARY mode"));
+            }
+        }
+    }
+    if options.null.contains(['\n', '\r']) {
+        return Err(err!(
+            INVALID_PARAMETER_VALUE,
+            "COPY null representation cannot use newline or carriage return"
+        ));
+    }
+    let delimiter = options.delimiter;
+    if !csv
+        && (delimiter.is_ascii_lowercase()
+            || delimiter.is_ascii_digit()
+            || b"\\.".contains(&delimiter))
+    {
+        return Err(err!(
+            INVALID_PARAMETER_VALUE,
+            "COPY delimiter cannot be \"{}\"",
+            delimiter as char
+        ));
+    }
+    if options.format == CopyFormat::Binary && options.header {
+        return Err(err!(FEATURE_NOT_SUPPORTED, "cannot specify HEADER in BINARY mode"));
+    }
+    for name in ["quote", "escape"] {
+        if given(name) && !csv {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "COPY {name} available only in CSV mode"));
+        }
+    }
+    if csv && delimiter == options.quote {
+        return Err(err!(INVALID_PARAMETER_VALUE, "COPY delimiter and quote must be different"));
+    }
+    for (name, only_from) in
+        [("force_quote", false), ("force_not_null", true), ("force_null", true)]
+    {
+        if !given(name) {
+            continue;
+        }
+        let words = name.replace('_', " ");
+        if !csv {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "COPY {words} available only in CSV mode"));
+        }
+        if from != only_from {
+            let way = if only_from { "COPY FROM" } else { "COPY TO" };
+            return Err(err!(FEATURE_NOT_SUPPORTED, "COPY {words} only available using {way}"));
+        }
+    }
+    if options.null.as_bytes().contains(&delimiter) {
+        return Err(err!(
+            FEATURE_NOT_SUPPORTED,
+            "COPY delimiter must not appear in the NULL specification"
+        ));
+    }
+    if csv && options.null.as_bytes().contains(&options.quote) {
+        return Err(err!(
+            FEATURE_NOT_SUPPORTED,
+            "CSV quote character must not appear in the NULL specification"
+        ));
+    }
+    Ok(())
+}
+
+/// The columns of FORCE_QUOTE, FORCE_NOT_NULL and FORCE_NULL among those that are copied.
+fn force(
+    stmt: &pb::CopyStmt,
+    options: &mut CopyOptions,
+    names: &[String],
+    missing: impl Fn(&str) -> Error,
+) -> Result<()> {
+    for def in defs(&stmt.options) {
+        let into = match def.defname.as_str() {
+            "force_quote" => &mut options.force_quote,
+            "force_not_null" => &mut options.force_not_null,
+            "force_null" => &mut options.force_null,
+            _ => continue,
+        };
+        let Some(NodeEnum::List(list)) = inner(&def.arg) else {
+            into.extend(0..names.len() as u16);
+            continue;
+        };
+        for name in ast::strings(&list.items) {
+            let at = names.iter().position(|n| n == name).ok_or_else(|| missing(name))?;
+            into.push(at as u16);
+        }
+    }
+    Ok(())
 }
 
 fn one_byte(text: &str, what: &str) -> Result<u8> {

@@ -335,18 +335,18 @@ impl Binder<'_> {
         let mut constraints: Vec<ConstraintDef> = Vec::new();
         // The last constraint was said to be NOT DEFERRABLE.
         let mut fixed = false;
+        let mut null = false;
         for node in &def.constraints {
             let Some(NodeEnum::Constraint(c)) = &node.node else { continue };
             match pb::ConstrType::try_from(c.contype) {
+                Ok(pb::ConstrType::ConstrNotnull) if null => {
+                    return Err(self.null_conflict(def, table, c.location));
+                }
                 Ok(pb::ConstrType::ConstrNotnull) => column.not_null = true,
                 Ok(pb::ConstrType::ConstrNull) => {
-                    if column.sequence.is_some() {
-                        return Err(err!(
-                            SYNTAX_ERROR,
-                            "conflicting NULL/NOT NULL declarations for column \"{}\" of table \"{table}\"",
-                            def.colname
-                        )
-                        .at(self.at(c.location)));
+                    null = true;
+                    if column.sequence.is_some() || column.not_null {
+                        return Err(self.null_conflict(def, table, c.location));
                     }
                     column.not_null = false;
                 }
@@ -367,6 +367,9 @@ impl Binder<'_> {
                     column.default_volatile = self.is_volatile_default(node, &column)?;
                 }
                 Ok(pb::ConstrType::ConstrIdentity) => {
+                    if null {
+                        return Err(self.null_conflict(def, table, c.location));
+                    }
                     self.identity_column(&mut column, c, table)?
                 }
                 Ok(pb::ConstrType::ConstrGenerated) => column.generated = true,
@@ -409,6 +412,15 @@ impl Binder<'_> {
             }
         };
         Ok(if collation == usual { 0 } else { collation })
+    }
+
+    fn null_conflict(&self, def: &pb::ColumnDef, table: &str, location: i32) -> base::Error {
+        err!(
+            SYNTAX_ERROR,
+            "conflicting NULL/NOT NULL declarations for column \"{}\" of table \"{table}\"",
+            def.colname
+        )
+        .at(self.at(location))
     }
 
     /// GENERATED … AS IDENTITY.

@@ -328,6 +328,11 @@ impl Binder<'_> {
                 err!(SYNTAX_ERROR, "unequal number of entries in row expressions").at(position)
             );
         }
+        if left.is_empty() {
+            return Err(
+                err!(FEATURE_NOT_SUPPORTED, "cannot compare rows of zero length").at(position)
+            );
+        }
         let mut fields = Vec::with_capacity(left.len());
         for (l, r) in left.into_iter().zip(right) {
             self.pin(&l);
@@ -346,13 +351,26 @@ impl Binder<'_> {
         negated: bool,
         position: u32,
     ) -> Result<Expr> {
-        let left = self.expr_box(scope, &e.lexpr)?;
         let empty = Vec::new();
         let nodes = match inner(&e.rexpr) {
             Some(NodeEnum::List(list)) => &list.items,
             _ => &empty,
         };
         let name = if negated { "<>" } else { "=" };
+        if let Some(NodeEnum::RowExpr(row)) = inner(&e.lexpr) {
+            // Literals in rows take the type of what they are compared with.
+            let left = Expr::Row(self.expr_list(scope, &row.args)?);
+            let mut items = Vec::with_capacity(nodes.len());
+            for node in nodes {
+                items.push(match &node.node {
+                    Some(NodeEnum::RowExpr(row)) => Expr::Row(self.expr_list(scope, &row.args)?),
+                    Some(node) => self.expr(scope, node)?,
+                    None => continue,
+                });
+            }
+            return self.in_rows(left, items, negated, position);
+        }
+        let left = self.expr_box(scope, &e.lexpr)?;
         self.pin(&left);
         let items = self.expr_list(scope, nodes)?;
         if let Expr::Row(_) = &left {
@@ -655,8 +673,26 @@ impl Binder<'_> {
     }
 
     fn collate(&mut self, scope: &Scope<'_>, c: &pb::CollateClause) -> Result<Expr> {
+        let arg = self.expr_box(scope, &c.arg)?;
+        if arg.ty() != UNKNOWN {
+            self.check_collatable(arg.ty(), c.location)?;
+        }
         self.collation(c)?;
-        self.expr_box(scope, &c.arg)
+        Ok(arg)
+    }
+
+    /// `42804` for a type that has no collation.
+    fn check_collatable(&self, ty: Oid, location: i32) -> Result<()> {
+        let element = types::TypeIo::array_element(ty).unwrap_or(ty);
+        if types::TypeIo::get(element).is_some_and(|io| io.category == b'S') || element == UNKNOWN {
+            return Ok(());
+        }
+        Err(err!(
+            DATATYPE_MISMATCH,
+            "collations are not supported by type {}",
+            types::io::format_type(ty, -1)
+        )
+        .at(self.at(location)))
     }
 
     fn sql_value(&mut self, f: &pb::SqlValueFunction) -> Result<Expr> {

@@ -43,6 +43,15 @@ impl Binder<'_> {
         let parts = split_name(text)?;
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let (schema, name) = super::ast::qualified(&parts);
+        if parts.len() > 3 && ty == REGCLASS {
+            base::bail!(SYNTAX_ERROR, "improper relation name (too many dotted names): {text}");
+        }
+        if let Some(schema) = schema
+            && ty == REGCLASS
+            && self.cx.catalog.schema_named(schema).is_none()
+        {
+            base::bail!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist");
+        }
         let oid = match ty {
             REGCLASS => match self.find_relation(schema, name) {
                 Some(found) => found.oid(),

@@ -72,6 +72,8 @@ pub(crate) enum Place {
     Execute,
     Window,
     When,
+    CopyWhere,
+    Transform,
 }
 
 impl Place {
@@ -97,6 +99,8 @@ impl Place {
             Place::Execute => "EXECUTE parameters",
             Place::Window => "window definitions",
             Place::When => "MERGE WHEN conditions",
+            Place::Transform => "transform expressions",
+            Place::CopyWhere => "COPY FROM WHERE conditions",
         }
     }
 

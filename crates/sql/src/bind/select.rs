@@ -248,16 +248,28 @@ impl Binder<'_> {
             let expr = self.extract_sets(target.expr.clone(), &mut sets)?;
             rest.push(Target { name: target.name.clone(), expr });
         }
-        let mut passed = Vec::new();
-        rest.iter().for_each(|t| walk::columns_of(&t.expr, &mut passed));
-        let mut available = Vec::new();
-        rel.output(&mut available);
-        passed.sort_unstable();
-        passed.dedup();
-        passed.retain(|c| available.contains(c));
-        let mut exprs = sets;
-        exprs.extend(passed.iter().map(|c| (*c, self.column(*c))));
-        let rel = Rel::Project { input: Box::new(rel), exprs, set: true };
+        // Calls whose arguments are calls themselves wait for a projection of their own.
+        let mut rel = rel;
+        while !sets.is_empty() {
+            let waiting: Vec<Col> = sets.iter().map(|(c, _)| *c).collect();
+            let (later, now): (Vec<_>, Vec<_>) = sets.into_iter().partition(|(_, e)| {
+                let mut used = Vec::new();
+                walk::columns_of(e, &mut used);
+                used.iter().any(|c| waiting.contains(c))
+            });
+            let mut passed = Vec::new();
+            rest.iter().for_each(|t| walk::columns_of(&t.expr, &mut passed));
+            later.iter().for_each(|(_, e)| walk::columns_of(e, &mut passed));
+            let mut available = Vec::new();
+            rel.output(&mut available);
+            passed.sort_unstable();
+            passed.dedup();
+            passed.retain(|c| available.contains(c));
+            let mut exprs = now;
+            exprs.extend(passed.iter().map(|c| (*c, self.column(*c))));
+            rel = Rel::Project { input: Box::new(rel), exprs, set: true };
+            sets = later;
+        }
         self.project(rel, &rest)
     }
 

@@ -20,6 +20,11 @@ impl Binder<'_> {
             Place::Check => "check constraint",
             Place::Default => "DEFAULT expression",
             Place::Execute => "EXECUTE parameter",
+            Place::Generated => "column generation expression",
+            Place::IndexKey => "index expression",
+            Place::IndexWhere => "index predicate",
+            Place::Transform => "transform expression",
+            Place::CopyWhere => "COPY FROM WHERE condition",
             _ => "",
         };
         if !place.is_empty() {

@@ -91,6 +91,26 @@ impl Graph {
         Ok(())
     }
 
+    /// Takes a tree apart to whose columns the rest of the graph may refer already: what is merged
+    /// of it is replaced there.
+    pub fn add_late(&mut self, rel: Rel) -> Result<()> {
+        let (pulled, leaves) = (self.pulled.len(), self.leaves.len());
+        let conditions = self.conditions.len();
+        self.add(rel)?;
+        let merged = self.pulled[pulled..].to_vec();
+        if merged.is_empty() {
+            return Ok(());
+        }
+        for condition in &mut self.conditions[..conditions] {
+            *condition = replace(condition.clone(), &merged);
+        }
+        for (_, e) in &mut self.pulled[..pulled] {
+            *e = replace(e.clone(), &merged);
+        }
+        self.leaves[..leaves].iter_mut().for_each(|leaf| leaf.map_exprs(&|e| replace(e, &merged)));
+        Ok(())
+    }
+
     /// An expression in terms of the leaves' columns.
     pub fn current(&self, e: Expr) -> Expr {
         if self.pulled.is_empty() { e } else { replace(e, &self.pulled) }
@@ -147,8 +167,7 @@ impl Planner<'_> {
         let never =
             |e: &Expr| matches!(e, Expr::Const(types::Datum::Bool(false) | types::Datum::Null, _));
         if graph.conditions.iter().any(never) {
-            let plan = Plan { node: Node::Nothing, estimate: Estimate::default() };
-            return Ok(Phys { plan, cols: need.iter().collect(), order: Vec::new() });
+            return Ok(self.nothing(need));
         }
         let semi = self.take_semi_joins(&mut graph)?;
         let semi = self.semi_as_inner(&mut graph, semi);

@@ -228,7 +228,7 @@ impl<'a> Planner<'a> {
         sched::check_stack()?;
         match rel {
             Rel::OneRow => Ok(leaf(Node::OneRow, Vec::new(), cost::one_row())),
-            Rel::Nothing => Ok(leaf(Node::Nothing, need.iter().collect(), Estimate::default())),
+            Rel::Nothing => Ok(self.nothing(need)),
             Rel::Values { cols, rows } => self.values(cols, rows),
             Rel::Table(_)
             | Rel::System { .. }
@@ -269,6 +269,19 @@ impl<'a> Planner<'a> {
         let need: Cols = input.cols.iter().copied().collect();
         let phys = self.rel(input.rel, &need, &Goal::default())?;
         self.arrange(phys, &input.cols)
+    }
+
+    /// No rows, of columns whose types a join above needs for its NULLs.
+    fn nothing(&self, need: &Cols) -> Phys {
+        let cols: Vec<Col> = need.iter().collect();
+        let exprs = cols.iter().map(|c| Expr::Const(types::Datum::Null, self.column(*c).ty()));
+        let exprs: Vec<Expr> = exprs.collect();
+        let input = Plan { node: Node::Nothing, estimate: Estimate::default() };
+        let node = match exprs.is_empty() {
+            true => input.node,
+            false => Node::Project { input: Box::new(input), exprs },
+        };
+        leaf(node, cols, Estimate::default())
     }
 
     fn values(&mut self, cols: Vec<Col>, rows: Vec<Vec<Expr>>) -> Result<Phys> {

@@ -66,7 +66,7 @@ impl Planner<'_> {
             let Rel::Join { left, right, on, .. } = graph.leaves.remove(at) else {
                 return Ok(());
             };
-            graph.add(Rel::Join { kind: JoinKind::Inner, left, right, on })?;
+            graph.add_late(Rel::Join { kind: JoinKind::Inner, left, right, on })?;
         }
     }
 

@@ -205,7 +205,10 @@ pub fn output(ty: Oid, value: &Datum, cx: &FormatContext, out: &mut Vec<u8>) -> 
         Datum::Int4(v) => write_int(i64::from(*v), out),
         Datum::Int8(v) => match ty {
             oids::XID8 => write_unsigned(*v as u64, out),
-            oids::PG_LSN => out.extend_from_slice(base::Lsn(*v as u64).to_string().as_bytes()),
+            oids::PG_LSN => {
+                let text = format!("{:X}/{:X}", *v as u64 >> 32, *v as u32);
+                out.extend_from_slice(text.as_bytes());
+            }
             _ => write_int(*v, out),
         },
         Datum::Float4(v) => write_float4(*v, cx.extra_float_digits, out),

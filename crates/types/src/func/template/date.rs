@@ -92,6 +92,18 @@ fn starts_with(s: &str, key: &str) -> bool {
         && s[..key.len()].eq_ignore_ascii_case(key)
 }
 
+/// A key is spelled in upper case or in lower case; names of months and days with a capital, too.
+fn spells(s: &str, key: &str) -> bool {
+    if !starts_with(s, key) {
+        return false;
+    }
+    let spelled = &s[..key.len()];
+    let named = matches!(key, "MONTH" | "MON" | "DAY" | "DY");
+    spelled == key
+        || spelled == key.to_lowercase()
+        || named && spelled.starts_with(&key[..1]) && spelled[1..] == key[1..].to_lowercase()
+}
+
 /// Cuts a template into its pieces.
 pub(super) fn parse(template: &str) -> Vec<Node> {
     let mut nodes: Vec<Node> = Vec::new();
@@ -119,24 +131,28 @@ pub(super) fn parse(template: &str) -> Vec<Node> {
             rest = &quoted[end..];
             continue;
         }
-        let mut fill = true;
         let mut body = rest;
-        for _ in 0..2 {
-            for prefix in ["FM", "TM", "FX"] {
-                if starts_with(body, prefix) {
-                    fill &= prefix != "FM";
-                    body = &body[2..];
-                }
-            }
+        // FX, then one of FM and TM.
+        if spells(body, "FX") {
+            body = &body[2..];
+        }
+        let prefix = ["FM", "TM"].into_iter().find(|p| spells(body, p));
+        if prefix.is_some() {
+            body = &body[2..];
         }
         for key in KEYS {
-            if !starts_with(body, key) {
+            if !spells(body, key) {
                 continue;
             }
+            // TM: names in the language of the session, which aren't padded.
+            let fill = match prefix {
+                Some("TM") => !matches!(*key, "MONTH" | "DAY"),
+                prefix => prefix.is_none(),
+            };
             let spelled = &body[..key.len()];
             body = &body[key.len()..];
             let th = ["TH", "th"].iter().position(|s| body.starts_with(s)).map(|i| i == 0);
-            if th.is_some() {
+            if th.is_some() || body.starts_with("SP") {
                 body = &body[2..];
             }
             let mut letters = spelled.chars().filter(char::is_ascii_alphabetic);
@@ -169,6 +185,12 @@ fn number(v: i64, width: usize, fill: bool) -> String {
         (true, true) => width + 1,
         (true, false) => width,
     };
+    format!("{v:0width$}")
+}
+
+/// A number of at least `width` places, its sign included.
+fn places(v: i64, width: usize, fill: bool) -> String {
+    let width = if fill { width } else { 0 };
     format!("{v:0width$}")
 }
 
@@ -264,7 +286,7 @@ fn field(key: &str, upper: bool, capital: bool, fill: bool, m: &Moment) -> Resul
                 name(month, upper, capital, pad(9))
             }
         }
-        "MM" => number(m.month, 2, fill),
+        "MM" => places(m.month, 2, fill),
         "DAY" | "DY" => {
             interval_only_date()?;
             let day = DAYS[m.weekday() as usize];
@@ -274,13 +296,13 @@ fn field(key: &str, upper: bool, capital: bool, fill: bool, m: &Moment) -> Resul
                 name(day, upper, capital, pad(9))
             }
         }
-        "DDD" => number(m.day_of_year, 3, fill),
+        "DDD" => places(m.day_of_year, 3, fill),
         "IDDD" => {
             let monday = m.weekday();
             let day = if monday == 0 { 7 } else { monday };
             number((m.iso().1 - 1) * 7 + day, 3, fill)
         }
-        "DD" => number(m.day, 2, fill),
+        "DD" => places(m.day, 2, fill),
         "D" => {
             interval_only_date()?;
             (m.weekday() + 1).to_string()
@@ -301,8 +323,12 @@ fn field(key: &str, upper: bool, capital: bool, fill: bool, m: &Moment) -> Resul
             number(century, 2, fill)
         }
         "J" => {
-            let julian = m.days.map_or(m.day, |d| d + datetime::EPOCH_JULIAN);
-            julian.to_string()
+            // An interval's fields are read as a date; without months, one of the December before.
+            let (year, month) = if m.month == 0 { (m.year - 1, 12) } else { (m.year, m.month) };
+            let days = || datetime::days_of(year, month.rem_euclid(12).max(1), 1) + m.day - 1;
+            let months_days =
+                if month == 12 { datetime::days_of(year, 12, 1) + m.day - 1 } else { days() };
+            (m.days.unwrap_or(months_days) + datetime::EPOCH_JULIAN).to_string()
         }
         "Q" => {
             if m.month == 0 {

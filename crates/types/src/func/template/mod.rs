@@ -79,7 +79,12 @@ fn shown_number(a: &[Datum]) -> Result<Datum> {
         Datum::Float4(v) => Numeric::from_f32(*v),
         other => Numeric::from(other.to_i64().unwrap_or_default()),
     };
-    number::format(a[1].as_str(), &n).map(Datum::from)
+    let precision = match &a[0] {
+        Datum::Float8(_) => number::Precision { digits: Some(15), exact: false },
+        Datum::Float4(_) => number::Precision { digits: Some(6), exact: false },
+        other => number::Precision { digits: None, exact: matches!(other, Datum::Numeric(_)) },
+    };
+    number::format(a[1].as_str(), &n, precision).map(Datum::from)
 }
 
 /// The bodies of this family.

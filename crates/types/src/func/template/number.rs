@@ -39,6 +39,15 @@ fn starts(s: &str, key: &str) -> bool {
     s.len() >= key.len() && s.as_bytes()[..key.len()].eq_ignore_ascii_case(key.as_bytes())
 }
 
+const SHIFT_AND_POINT: &str = "cannot use \"V\" and decimal point together";
+
+/// Digits that a number of this kind has at most; `exact`: of type numeric.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Precision {
+    pub digits: Option<usize>,
+    pub exact: bool,
+}
+
 fn syntax(message: &str) -> base::Error {
     err!(SYNTAX_ERROR, "{message}")
 }
@@ -55,8 +64,17 @@ impl Template {
                 rest = quoted.get(end + 1..).unwrap_or("");
                 continue;
             }
+            if let Some(after) = rest.strip_prefix("\\\"") {
+                t.nodes.push(Node::Text('"'));
+                rest = after;
+                continue;
+            }
+            let before = t.nodes.len();
             let mut used = 1;
             match c {
+                '9' | '0' if t.brackets => {
+                    return Err(syntax(&format!("\"{c}\" must be ahead of \"PR\"")));
+                }
                 '9' | '0' => {
                     t.nodes.push(Node::Digit(c == '0'));
                     match (&mut t.shift, point) {
@@ -69,10 +87,14 @@ impl Template {
                     if point {
                         return Err(syntax("multiple decimal points"));
                     }
+                    if t.shift.is_some() {
+                        return Err(syntax(SHIFT_AND_POINT));
+                    }
                     point = true;
                     t.nodes.push(Node::Point);
                 }
                 ',' | 'G' | 'g' => t.nodes.push(Node::Group),
+                'V' | 'v' if point => return Err(syntax(SHIFT_AND_POINT)),
                 'V' | 'v' => t.shift = Some(0),
                 'L' | 'l' => t.nodes.push(Node::Currency),
                 _ => {
@@ -85,11 +107,13 @@ impl Template {
                         ("PR", 4),
                         ("RN", 5),
                         ("TH", 6),
+                        ("SP", 7),
                     ];
                     if starts(rest, "EEEE") {
                         used = 4;
-                        t.exponent = true;
+                        t.take_exponent()?;
                     } else if let Some((_, which)) = two.iter().find(|(k, _)| starts(rest, k)) {
+                        t.check_sign(*which)?;
                         match which {
                             0 => t.fill_mode = true,
                             1 => t.nodes.push(Node::Minus),
@@ -97,6 +121,7 @@ impl Template {
                             3 => t.nodes.push(Node::PlusMinus),
                             4 => t.brackets = true,
                             5 => t.roman = Some(rest.starts_with('R')),
+                            7 => {}
                             _ => t.nodes.push(Node::Ordinal(rest.starts_with('T'))),
                         }
                     } else if matches!(c, 'S' | 's') {
@@ -105,6 +130,11 @@ impl Template {
                         if signs > 1 {
                             return Err(syntax("cannot use \"S\" twice"));
                         }
+                        if t.brackets || t.has_sign() {
+                            return Err(syntax(
+                                "cannot use \"S\" and \"PL\"/\"MI\"/\"SG\"/\"PR\" together",
+                            ));
+                        }
                         t.nodes.push(Node::Sign);
                     } else {
                         used = c.len_utf8();
@@ -112,9 +142,55 @@ impl Template {
                     }
                 }
             }
+            let key = t.nodes.get(before..).unwrap_or_default();
+            let more = !matches!(key, [Node::Text(_)]);
+            if t.exponent && !starts(rest, "EEEE") && more {
+                return Err(syntax("\"EEEE\" must be the last pattern used"));
+            }
             rest = &rest[used..];
         }
         Ok(t)
+    }
+
+    fn has_sign(&self) -> bool {
+        [Node::Minus, Node::Plus, Node::PlusMinus].iter().any(|n| self.has(*n))
+    }
+
+    /// EEEE goes with digits and a point, nothing else.
+    fn take_exponent(&mut self) -> Result<()> {
+        if self.exponent {
+            return Err(syntax("cannot use \"EEEE\" twice"));
+        }
+        if self.fill_mode
+            || self.brackets
+            || self.roman.is_some()
+            || self.shift.is_some()
+            || self.has_sign()
+            || self.has(Node::Sign)
+        {
+            return Err(syntax("\"EEEE\" is incompatible with other formats").detail(
+                "\"EEEE\" may only be used together with digit and decimal point patterns.",
+            ));
+        }
+        self.exponent = true;
+        Ok(())
+    }
+
+    /// MI, PL, SG and PR (by their numbers in the list) beside signs of other kinds.
+    fn check_sign(&self, which: i32) -> Result<()> {
+        let word = match which {
+            1 => "MI",
+            2 => "PL",
+            3 => "SG",
+            4 if self.has(Node::Sign) || self.has_sign() => {
+                return Err(syntax("cannot use \"PR\" and \"S\"/\"PL\"/\"MI\"/\"SG\" together"));
+            }
+            _ => return Ok(()),
+        };
+        if self.has(Node::Sign) {
+            return Err(syntax(&format!("cannot use \"S\" and \"{word}\" together")));
+        }
+        Ok(())
     }
 
     /// NaN has nothing from the point on.
@@ -139,13 +215,17 @@ impl Template {
 ///
 /// # Errors
 /// `42601` for a template that can't be.
-pub(super) fn format(template: &str, n: &Numeric) -> Result<String> {
-    let t = Template::parse(template)?;
+pub(super) fn format(template: &str, n: &Numeric, precision: Precision) -> Result<String> {
+    let mut t = Template::parse(template)?;
     if let Some(upper) = t.roman {
+        if !n.is_finite() && precision.exact {
+            let what = if n.is_nan() { "NaN" } else { "infinity" };
+            return Err(err!(FEATURE_NOT_SUPPORTED, "cannot convert {what} to integer"));
+        }
         return Ok(as_roman(&t, n, upper));
     }
     if t.exponent {
-        return Ok(as_scientific(&t, n));
+        return Ok(as_scientific(&t, n, precision.exact));
     }
     let value = match t.shift {
         Some(tens) if n.is_finite() => {
@@ -154,13 +234,17 @@ pub(super) fn format(template: &str, n: &Numeric) -> Result<String> {
         _ => n.clone(),
     };
     let before = t.before + t.shift.unwrap_or(0);
+    if let Some(digits) = precision.digits.filter(|_| value.is_finite()) {
+        let whole = value.abs().round(0).to_string().len();
+        t.after = t.after.min(digits.saturating_sub(whole));
+    }
     let rounded = value.round(t.after as i32);
-    let negative = rounded.signum() < 0 && rounded.is_finite();
+    let negative = rounded.signum() < 0;
     let text = if rounded.is_finite() { rounded.abs().to_string() } else { String::new() };
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
     let nan = rounded.is_nan() && before >= 3;
     let whole = if nan { "NaN" } else { whole };
-    let overflow = !nan && (!rounded.is_finite() || whole.len() > before && whole != "0");
+    let overflow = !nan && (!rounded.is_finite() || whole.len() > before);
     let (whole, fraction) = if overflow {
         ("#".repeat(before), "#".repeat(t.after))
     } else {
@@ -267,6 +351,7 @@ impl Layout<'_> {
                     }
                     place += 1;
                 }
+                Node::Point if t.after == 0 && !self.overflow => {}
                 Node::Point => {
                     if !signed {
                         front_sign(&mut out);
@@ -329,7 +414,7 @@ fn as_roman(t: &Template, n: &Numeric, upper: bool) -> String {
     if t.fill_mode { text } else { format!("{text:>15}") }
 }
 
-fn as_scientific(t: &Template, n: &Numeric) -> String {
+fn as_scientific(t: &Template, n: &Numeric, exact: bool) -> String {
     let sign = if n.signum() < 0 { "-" } else { " " };
     if !n.is_finite() {
         return format!(" {}.{}####", "#".repeat(t.before), "#".repeat(t.after));
@@ -341,7 +426,8 @@ fn as_scientific(t: &Template, n: &Numeric) -> String {
         m.map(|m| m.round(t.after as i32)).unwrap_or(Numeric::ZERO)
     };
     let mut mantissa = scaled(exponent);
-    if mantissa.compare(&Numeric::from(10)).is_ge() {
+    // PostgreSQL lets the mantissa of a numeric be rounded up to ten.
+    if !exact && mantissa.compare(&Numeric::from(10)).is_ge() {
         exponent += 1;
         mantissa = scaled(exponent);
     }
@@ -351,7 +437,15 @@ fn as_scientific(t: &Template, n: &Numeric) -> String {
 
 /// `to_number`: digits, sign and point; the rest of the text is skipped as the template says.
 pub(super) fn read(text: &str, template: &str) -> Result<Datum> {
+    if template.is_empty() {
+        return Ok(Datum::Null);
+    }
     let t = Template::parse(template)?;
+    for (word, given) in [("RN", t.roman.is_some()), ("EEEE", t.exponent)] {
+        if given {
+            return Err(err!(FEATURE_NOT_SUPPORTED, "\"{word}\" not supported for input"));
+        }
+    }
     let mut digits = String::new();
     let (mut negative, mut point, mut before, mut after) = (false, false, 0, 0);
     for c in text.chars() {

@@ -17,15 +17,20 @@ struct Found {
     julian: Option<i64>,
     century: Option<i64>,
     week: Option<i64>,
+    week_of_month: Option<i64>,
+    /// Whether its fields are those of ISO weeks or the calendar's.
+    by_iso_weeks: Option<bool>,
     iso_year: Option<i64>,
     iso_week: Option<i64>,
     iso_day: Option<i64>,
     bc: bool,
-    hour: i64,
+    /// The year was given by two digits or fewer.
+    short_year: bool,
+    hour: Option<i64>,
     twelve: bool,
     afternoon: Option<bool>,
-    minute: i64,
-    second: i64,
+    minute: Option<i64>,
+    second: Option<i64>,
     seconds_of_day: Option<i64>,
     micros: i64,
     zone_hours: Option<i64>,
@@ -121,6 +126,7 @@ impl<'a> Reader<'a> {
 
     fn field(&mut self, key: &'static str, next_is_number: bool, fill: bool) -> Result<()> {
         self.skip_blanks();
+        self.note_convention(key)?;
         let most = if next_is_number && fill { width(key) } else { 18 };
         match key {
             "MONTH" => self.found.month = Some(self.name(key, &MONTHS, None)? + 1),
@@ -170,31 +176,66 @@ impl<'a> Reader<'a> {
         }
         let (v, len) = self.number(key, most)?;
         let f = &mut self.found;
-        match key {
-            "YYYY" => f.year = Some(v),
-            "YYY" | "YY" | "Y" => f.year = Some(short_year(v, len)),
-            "IYYY" => f.iso_year = Some(v),
-            "IYY" | "IY" | "I" => f.iso_year = Some(short_year(v, len)),
-            "MM" => f.month = Some(v),
-            "DD" => f.day = Some(v),
-            "DDD" => f.day_of_year = Some(v),
-            "IDDD" => f.day_of_year = Some(v),
-            "D" | "Q" => {}
-            "ID" => f.iso_day = Some(v),
-            "W" | "WW" => f.week = Some(v),
-            "IW" => f.iso_week = Some(v),
-            "CC" => f.century = Some(v),
-            "J" => f.julian = Some(v),
-            "HH" | "HH12" => (f.hour, f.twelve) = (v, true),
-            "HH24" => f.hour = v,
-            "MI" => f.minute = v,
-            "SS" => f.second = v,
-            "SSSS" | "SSSSS" => f.seconds_of_day = Some(v),
-            "TZH" => f.zone_hours = Some(v),
-            "TZM" => f.zone_minutes = v,
-            _ => {}
+        let (slot, v) = match key {
+            "YYYY" => (&mut f.year, v),
+            "YYY" | "YY" | "Y" => {
+                f.short_year = key != "YYY";
+                // A century says where a short year lies.
+                (&mut f.year, short_year(v, len))
+            }
+            "IYYY" => (&mut f.iso_year, v),
+            "IYY" | "IY" | "I" => (&mut f.iso_year, short_year(v, len)),
+            "MM" => (&mut f.month, v),
+            "DD" => (&mut f.day, v),
+            "DDD" | "IDDD" => (&mut f.day_of_year, v),
+            "ID" => (&mut f.iso_day, v),
+            "W" => (&mut f.week_of_month, v),
+            "WW" => (&mut f.week, v),
+            "IW" => (&mut f.iso_week, v),
+            "CC" => (&mut f.century, v),
+            "J" => (&mut f.julian, v),
+            "HH" | "HH12" => {
+                f.twelve = true;
+                (&mut f.hour, v)
+            }
+            "HH24" => (&mut f.hour, v),
+            "MI" => (&mut f.minute, v),
+            "SS" => (&mut f.second, v),
+            "SSSS" | "SSSSS" => (&mut f.seconds_of_day, v),
+            "TZH" => (&mut f.zone_hours, v),
+            "TZM" => {
+                f.zone_minutes = v;
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        if slot.is_some_and(|old| old != 0 && old != v) {
+            return Err(err!(
+                INVALID_DATETIME_FORMAT,
+                "conflicting values for \"{key}\" field in formatting string"
+            )
+            .detail("This value contradicts a previous setting for the same field type."));
         }
+        *slot = Some(v);
         Ok(())
+    }
+
+    /// Fields of ISO weeks and of the calendar don't go together.
+    fn note_convention(&mut self, key: &str) -> Result<()> {
+        let iso = match key {
+            "ID" | "IDDD" | "IW" | "IYYY" | "IYY" | "IY" | "I" => true,
+            "DDD" | "DD" | "D" | "MM" | "MONTH" | "MON" | "RM" | "W" | "WW" | "Y,YYY" | "YYYY"
+            | "YYY" | "YY" | "Y" => false,
+            _ => return Ok(()),
+        };
+        match self.found.by_iso_weeks.replace(iso) {
+            Some(before) if before != iso => {
+                Err(err!(INVALID_DATETIME_FORMAT, "invalid combination of date conventions").hint(
+                    "Do not mix Gregorian and ISO week date conventions in a formatting template.",
+                ))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -203,6 +244,8 @@ fn short_year(v: i64, len: usize) -> i64 {
     match (len, v) {
         (1 | 2, 0..70) => v + 2000,
         (1 | 2, 70..100) => v + 1900,
+        (3, 0..70) => v + 2000,
+        (3, 70..100) => v + 1900,
         (3, 100..520) => v + 2000,
         (3, 520..1000) => v + 1000,
         _ => v,
@@ -256,52 +299,74 @@ impl Found {
         err!(DATETIME_FIELD_OVERFLOW, "date/time field value out of range: \"{text}\"")
     }
 
-    /// Days since 2000-01-01.
+    /// The year, from its own digits and the century's; before Christ they are below one.
+    fn full_year(&self) -> i64 {
+        let iso = self.by_iso_weeks == Some(true);
+        let year = if iso { self.iso_year } else { self.year };
+        let century = self.century.map(|c| if self.bc { -c } else { c });
+        let short = |y: i64, c: i64| match (y % 100, c >= 0) {
+            (0, true) => c * 100,
+            (0, false) => c * 100 + 1,
+            (rest, true) => rest + (c - 1) * 100,
+            (rest, false) => (c + 1) * 100 - rest + 1,
+        };
+        match (year.filter(|y| *y != 0), century) {
+            (Some(y), Some(c)) if self.short_year => short(y, c),
+            (Some(y), _) => {
+                let y = if self.bc { -y } else { y };
+                if y < 0 { y + 1 } else { y }
+            }
+            (None, Some(c)) if c >= 0 => (c - 1) * 100 + 1,
+            (None, Some(c)) => c * 100 + 1,
+            (None, None) => 0,
+        }
+    }
+
+    /// Days since 2000-01-01. A field that is 0 counts as not given.
     fn days(&self, text: &str) -> Result<i64> {
         let fail = || Found::out_of_range(text);
-        if let Some(julian) = self.julian {
+        let given = |v: Option<i64>| v.filter(|v| *v != 0);
+        if let Some(julian) = given(self.julian) {
             return Ok(julian - datetime::EPOCH_JULIAN);
         }
-        if let (Some(year), Some(week)) = (self.iso_year, self.iso_week) {
+        let year = self.full_year();
+        if year.abs() > 6_000_000 {
+            return Err(fail());
+        }
+        let first_monday = || {
             let fourth = datetime::days_of(year, 1, 4);
-            let monday = fourth - (datetime::weekday(fourth) + 6) % 7;
-            return Ok(monday + (week - 1) * 7 + self.iso_day.unwrap_or(1) - 1);
-        }
-        let mut year = match (self.year, self.century) {
-            (Some(y), Some(c)) if y < 100 => (c - 1) * 100 + y % 100,
-            (Some(y), _) => y,
-            (None, Some(c)) => (c - 1) * 100 + 1,
-            (None, None) => 0,
+            fourth - (datetime::weekday(fourth) + 6) % 7
         };
-        if self.bc && year > 0 {
-            year = 1 - year;
-        } else if self.year.is_some() && year < 0 {
-            year += 1;
+        if let Some(week) = given(self.iso_week) {
+            return Ok(first_monday() + (week - 1) * 7 + self.iso_day.unwrap_or(1) - 1);
         }
-        if let Some(doy) = self.day_of_year {
+        let month = given(self.month).unwrap_or(1);
+        let day = given(self.week_of_month).map(|w| (w - 1) * 7 + 1).or(given(self.day));
+        let day = day.unwrap_or(1);
+        let doy = given(self.week).map(|w| (w - 1) * 7 + 1).or(given(self.day_of_year));
+        if let Some(doy) = doy.filter(|_| month <= 1 || day <= 1) {
+            if self.by_iso_weeks == Some(true) {
+                return Ok(first_monday() + doy - 1);
+            }
             let most = 365 + i64::from(datetime::is_leap(year));
             if !(1..=most).contains(&doy) {
                 return Err(fail());
             }
             return Ok(datetime::days_of(year, 1, 1) + doy - 1);
         }
-        if let Some(week) = self.week.filter(|_| self.month.is_none()) {
-            return Ok(datetime::days_of(year, 1, 1) + (week - 1) * 7);
-        }
-        let (month, day) = (self.month.unwrap_or(1), self.day.unwrap_or(1));
-        if !(1..=12).contains(&month)
-            || day < 1
-            || year.abs() > 6_000_000
-            || day > datetime::month_days(year, month)
-        {
+        if !(1..=12).contains(&month) || day < 1 || day > datetime::month_days(year, month) {
             return Err(fail());
         }
         Ok(datetime::days_of(year, month, day))
     }
 
     fn time(&self, text: &str) -> Result<i64> {
-        let mut hour = self.hour;
+        let mut hour = self.hour.unwrap_or(0);
+        let (minute, second) = (self.minute.unwrap_or(0), self.second.unwrap_or(0));
         if let Some(seconds) = self.seconds_of_day {
+            if !(0..86_400).contains(&seconds) {
+                return Err(Found::out_of_range(text));
+            }
             return Ok(seconds * SECOND + self.micros);
         }
         if self.twelve {
@@ -314,13 +379,10 @@ impl Found {
             }
             hour = hour % 12 + if self.afternoon == Some(true) { 12 } else { 0 };
         }
-        if !(0..24).contains(&hour)
-            || !(0..60).contains(&self.minute)
-            || !(0..60).contains(&self.second)
-        {
+        if !(0..24).contains(&hour) || !(0..60).contains(&minute) || !(0..60).contains(&second) {
             return Err(Found::out_of_range(text));
         }
-        Ok(hour * HOUR + self.minute * MINUTE + self.second * SECOND + self.micros)
+        Ok(hour * HOUR + minute * MINUTE + second * SECOND + self.micros)
     }
 }
 
