@@ -203,6 +203,13 @@ impl Error {
         self
     }
 
+    /// Names the data type, and its schema, that the error is about.
+    pub fn of_type(self, schema: &str, data_type: &str) -> Error {
+        let mut error = self.data_type(data_type);
+        error.0.object.schema = Some(schema.to_owned());
+        error
+    }
+
     /// Names the data type that the error is about.
     pub fn data_type(mut self, data_type: &str) -> Error {
         self.0.object.data_type = Some(data_type.to_owned());

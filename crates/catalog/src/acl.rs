@@ -230,9 +230,7 @@ impl<'a> Rights<'a> {
                 Some(own) => Some(own.owner),
                 None => types::func::function(base::Oid(object)).map(|_| ids::SUPERUSER),
             },
-            AclKind::Type => {
-                Some(catalog.user_type(object).map_or(ids::SUPERUSER, |own| own.owner))
-            }
+            AclKind::Type => Some(catalog.type_place(object).map_or(ids::SUPERUSER, |p| p.1)),
             AclKind::Language | AclKind::Tablespace => Some(ids::SUPERUSER),
         }
     }

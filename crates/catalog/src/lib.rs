@@ -16,6 +16,7 @@ pub mod snapshot;
 pub mod store;
 pub mod system;
 mod temp;
+pub mod type_view;
 
 pub use acl::Rights;
 pub use object::{
@@ -26,3 +27,4 @@ pub use object::{
 };
 pub use snapshot::Snapshot;
 pub use store::{Catalog, CatalogTx, overflow_rel};
+pub use type_view::TypeView;

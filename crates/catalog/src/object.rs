@@ -1,6 +1,8 @@
 //! The objects. Their serde form (JSON) is what the internal heap keeps; a field added later needs
 //! `#[serde(default)]`.
 
+use std::sync::{Arc, OnceLock};
+
 use serde::{Deserialize, Serialize};
 
 use crate::acl::privilege;
@@ -175,6 +177,12 @@ pub struct Table {
     /// What a view's rows are.
     #[serde(default)]
     pub query: Option<Box<ViewQuery>>,
+    /// The oids of the type of its rows and of the arrays of that; 0: it has none.
+    #[serde(default)]
+    pub row_type: [Id; 2],
+    /// What `types` knows of that type, once somebody asked.
+    #[serde(skip)]
+    pub known: Known,
 }
 
 /// The query of a view.
@@ -483,6 +491,36 @@ pub struct UserType {
     pub owner: Id,
     /// What it is.
     pub kind: UserTypeKind,
+    /// The oid under which `pg_class` lists a composite type.
+    #[serde(default)]
+    pub class: Id,
+    /// Types and functions that a domain's default and its constraints use.
+    #[serde(default)]
+    pub uses: Vec<Id>,
+    /// What `types` knows of it, once somebody asked.
+    #[serde(skip)]
+    pub known: Known,
+}
+
+/// A type and its array type as `types` has them. Belongs to one version of an object: a copy starts
+/// without.
+#[derive(Debug, Default)]
+pub struct Known(pub(crate) OnceLock<[Arc<types::user::UserType>; 2]>);
+
+impl Clone for Known {
+    fn clone(&self) -> Known {
+        Known::default()
+    }
+}
+
+impl UserType {
+    /// A type that nobody owns yet, in no schema.
+    pub fn new(oid: Id, array: Id, name: &str, kind: UserTypeKind) -> UserType {
+        let name = name.to_owned();
+        let (schema, owner, class) = (0, 0, 0);
+        let (uses, known) = (Vec::new(), Known::default());
+        UserType { oid, array, name, schema, owner, kind, class, uses, known }
+    }
 }
 
 /// See [`UserType`].
@@ -514,8 +552,10 @@ pub struct EnumLabel {
     pub oid: Id,
     /// Text.
     pub name: String,
-    /// Place among the labels.
+    /// Place among the labels, as `pg_enum` shows it.
     pub order: f32,
+    /// Place among the labels, as values have it: it never changes.
+    pub rank: u64,
 }
 
 /// A function or procedure.

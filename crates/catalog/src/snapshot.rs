@@ -8,7 +8,7 @@ use imbl::{HashMap, OrdMap};
 
 use crate::object::{
     Acl, AclKind, Comment, Database, DefaultAcl, Function, Id, Index, Object, Role, Schema,
-    Sequence, SessionDefaults, Table, TableStats, UserType,
+    Sequence, SessionDefaults, Table, TableStats, UserType, UserTypeKind,
 };
 
 /// See the module's documentation.
@@ -25,6 +25,8 @@ pub struct Snapshot {
     comments: OrdMap<Id, Arc<Comment>>,
     sequences: OrdMap<Id, Arc<Sequence>>,
     types: OrdMap<Id, Arc<UserType>>,
+    /// What each type's oid stands for, those of arrays and of tables' rows included.
+    type_ids: OrdMap<Id, TypeId>,
     functions: OrdMap<Id, Arc<Function>>,
     acls: OrdMap<Id, Arc<Acl>>,
     /// The rights on an object and its columns.
@@ -39,6 +41,15 @@ pub struct Snapshot {
     /// Oids of the functions with a name, whatever their schema.
     function_names: HashMap<String, Vec<Id>>,
     schema_names: HashMap<String, Id>,
+}
+
+/// What a type's oid stands for; true for the array type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypeId {
+    /// A type, by its oid.
+    User(Id, bool),
+    /// The rows of a table, by the table's oid.
+    Row(Id, bool),
 }
 
 /// What shares the name space of `pg_class`.
@@ -86,6 +97,12 @@ impl Snapshot {
             }
             Object::Table(o) => {
                 self.relation_names.insert((o.schema, o.name.clone()), o.oid);
+                if let [row, array] = o.row_type
+                    && row != 0
+                {
+                    self.type_ids.insert(row, TypeId::Row(o.oid, false));
+                    self.type_ids.insert(array, TypeId::Row(o.oid, true));
+                }
                 self.tables.insert(o.oid, Arc::new(*o));
             }
             Object::Index(o) => {
@@ -105,6 +122,8 @@ impl Snapshot {
             }
             Object::Type(o) => {
                 self.type_names.insert((o.schema, o.name.clone()), o.oid);
+                self.type_ids.insert(o.oid, TypeId::User(o.oid, false));
+                self.type_ids.insert(o.array, TypeId::User(o.oid, true));
                 self.types.insert(o.oid, Arc::new(*o));
             }
             Object::Function(o) => {
@@ -131,6 +150,9 @@ impl Snapshot {
             self.stats.remove(&(id & !Object::STATS));
         } else if let Some(o) = self.tables.remove(&id) {
             self.relation_names.remove(&(o.schema, o.name.clone()));
+            for ty in o.row_type {
+                self.type_ids.remove(&ty);
+            }
         } else if let Some(o) = self.indexes.remove(&id) {
             self.relation_names.remove(&(o.schema, o.name.clone()));
         } else if let Some(o) = self.schemas.remove(&id) {
@@ -139,6 +161,8 @@ impl Snapshot {
             self.relation_names.remove(&(o.schema, o.name.clone()));
         } else if let Some(o) = self.types.remove(&id) {
             self.type_names.remove(&(o.schema, o.name.clone()));
+            self.type_ids.remove(&o.oid);
+            self.type_ids.remove(&o.array);
         } else if let Some(o) = self.functions.remove(&id) {
             let left = self.function_names.get_mut(&o.name).is_some_and(|ids| {
                 ids.retain(|f| *f != id);
@@ -359,6 +383,52 @@ impl Snapshot {
     /// A user's type by id.
     pub fn user_type(&self, id: Id) -> Option<&Arc<UserType>> {
         self.types.get(&id)
+    }
+
+    /// The oid under which `pg_class` lists a composite type.
+    pub fn composite_class(&self, path: &[Id], schema: Option<&str>, name: &str) -> Option<Id> {
+        let ty = self.type_named(path, schema, name)?;
+        matches!(ty.kind, UserTypeKind::Composite(_)).then_some(ty.class)
+    }
+
+    /// The composite type that `pg_class` lists under an oid.
+    pub fn composite_of_class(&self, class: Id) -> Option<&Arc<UserType>> {
+        self.types.values().find(|t| class != 0 && t.class == class)
+    }
+
+    /// What a type's oid stands for.
+    pub fn type_id(&self, ty: Id) -> Option<TypeId> {
+        self.type_ids.get(&ty).copied()
+    }
+
+    /// The oid of a type by schema and name: a user's, that of a table's rows, or an array of one of
+    /// these, whose name has underscores in front.
+    pub fn type_oid_in(&self, schema: Id, name: &str) -> Option<Id> {
+        if let Some(ty) = self.type_in(schema, name) {
+            return Some(ty.oid);
+        }
+        if let Some(Relation::Table(table)) = self.relation_in(schema, name)
+            && table.row_type[0] != 0
+        {
+            return Some(table.row_type[0]);
+        }
+        let element = self.type_oid_in(schema, name.strip_prefix('_')?)?;
+        match self.type_id(element)? {
+            TypeId::User(id, false) => Some(self.user_type(id)?.array),
+            TypeId::Row(id, false) => Some(self.table(id)?.row_type[1]),
+            _ => None,
+        }
+    }
+
+    /// The same by name along the search path, or in the named schema.
+    pub fn type_oid(&self, path: &[Id], schema: Option<&str>, name: &str) -> Option<Id> {
+        match schema {
+            Some(schema) => self.type_oid_in(self.schema_named(schema)?.oid, name),
+            None => {
+                let first = self.implicit_temporary(path).into_iter();
+                first.chain(path.iter().copied()).find_map(|s| self.type_oid_in(s, name))
+            }
+        }
     }
 
     /// A user's type by schema and name.

@@ -25,6 +25,7 @@ pub mod check;
 pub mod context;
 mod copy;
 mod define;
+mod domain;
 mod eval;
 mod explain;
 mod maintain;

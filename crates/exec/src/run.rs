@@ -45,6 +45,8 @@ pub struct State {
     pub measure_waits: bool,
     /// Bodies of users' functions that it called.
     pub routines: Vec<crate::routine::Known>,
+    /// What the domains demand that values were checked against so far.
+    pub domains: Vec<(base::Oid, Arc<crate::domain::Rules>)>,
 }
 
 impl State {
@@ -58,6 +60,7 @@ impl State {
             measure: sched::observe::is_traced().then(Vec::new),
             measure_waits: false,
             routines: Vec::new(),
+            domains: Vec::new(),
         }
     }
 

@@ -4,8 +4,9 @@
 //! The waiting itself is a futex on the parking's word (plain threads) or a suspended coroutine
 //! (sessions on workers); see `Task::block`.
 
+use std::any::Any;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use base::settings::{live_bool, setting};
@@ -55,6 +56,7 @@ pub struct Task {
     /// LwLocks and Mutexes held. Written by the task itself only.
     latches: AtomicI32,
     memory: Account,
+    context: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 /// Shared handle.
@@ -149,6 +151,7 @@ impl Task {
             eventfd: AtomicI32::new(-1),
             latches: AtomicI32::new(0),
             memory: Account::new(),
+            context: OnceLock::new(),
         });
         observe::list_task(&task);
         task
@@ -223,6 +226,17 @@ impl Task {
         if let Some(how) = self.parking.unpark() {
             self.wake_up(how);
         }
+    }
+
+    /// What crates above keep with the task for their own use; None when nothing was given.
+    pub fn context(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
+        self.context.get()
+    }
+
+    /// Gives the task its context, which it keeps until it ends; answers the one that counts:
+    /// the first.
+    pub fn set_context(&self, context: Arc<dyn Any + Send + Sync>) -> &Arc<dyn Any + Send + Sync> {
+        self.context.get_or_init(|| context)
     }
 
     /// Sets an interrupt and wakes the task if it waits interruptibly.

@@ -18,9 +18,11 @@ use crate::server::{self, Server};
 use crate::session::execute::table_size;
 use crate::session::hooks::Info;
 use crate::session::settings::SessionSettings;
+use crate::user_types::CommittedTypes;
 
 /// The thread's work.
 pub fn work(server: &Arc<Server>) {
+    CommittedTypes::install(&server.engine.catalog);
     loop {
         sched::park(WaitEvent::ActivityAutoVacuumMain, None);
         if sched::check_interrupts().is_err() {

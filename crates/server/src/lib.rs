@@ -40,6 +40,7 @@ pub mod session;
 pub mod signals;
 pub mod statements;
 pub mod supervisor;
+pub mod user_types;
 pub mod views;
 
 pub use config::Overrides;

@@ -8,6 +8,7 @@ use sched::{Interrupt, SpinLock, TaskRef, Workers};
 
 use crate::connection::Peer;
 use crate::door::tls::TlsInfo;
+use crate::user_types::SessionTypes;
 
 /// Longest text of a statement that is kept for `pg_stat_activity`.
 const QUERY_BYTES: usize = 1024;
@@ -87,6 +88,8 @@ pub struct Entry {
     /// The oldest transaction that its last snapshot saw running.
     xmin: AtomicU64,
     activity: SpinLock<Activity>,
+    /// The types that it knows of.
+    pub types: Arc<SessionTypes>,
 }
 
 impl Entry {
@@ -218,6 +221,7 @@ impl Registry {
                 query_id: AtomicU64::new(0),
                 xmin: AtomicU64::new(0),
                 activity: SpinLock::new(activity),
+                types: Arc::default(),
             });
             shard.insert(pid, entry.clone());
             return entry;

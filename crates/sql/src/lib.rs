@@ -25,12 +25,14 @@ pub mod stored;
 mod testing;
 #[cfg(test)]
 mod tests;
+pub mod type_statement;
 pub mod utility;
 pub mod view;
 pub mod walk;
 pub mod window;
 
 pub use bind::from::record_columns;
+pub use bind::stored_domain_condition;
 pub use cache::PlanCache;
 pub use expr::{AggCall, Expr};
 pub use identity::Identity;

@@ -10,7 +10,7 @@ use base::{Oid, Result};
 use catalog::Table;
 use catalog::definition::quote_ident;
 use types::Datum;
-use types::func::{CastMethod, FunctionRow};
+use types::func::{CastMethod, FunctionRow, internal};
 use types::oids::*;
 
 use crate::bind::Binder;
@@ -41,6 +41,35 @@ pub fn check(cx: &PrepareContext<'_>, table: &Table, sql: &str, pretty: bool) ->
     let rel = binder.table_rel(Arc::new(table.clone()), &table.name)?;
     let expr = binder.check_expr(&rel, &node)?;
     Ok(Printer { binder: &binder, pretty, by_oid: false, names: None, indent: 0 }.outer(&expr))
+}
+
+/// A domain's condition over VALUE.
+///
+/// # Errors
+/// An expression that can't be bound any more.
+pub fn domain_check(
+    cx: &PrepareContext<'_>,
+    sql: &str,
+    base: Oid,
+    typmod: i32,
+    pretty: bool,
+) -> Result<String> {
+    struct Value;
+    impl Names for Value {
+        fn column(&self, _: u16) -> Option<String> {
+            Some("VALUE".to_owned())
+        }
+        fn subquery(&self, _: &crate::expr::SubqueryExpr) -> Option<String> {
+            None
+        }
+    }
+    let node = parse_expr(sql)?;
+    let mut binder = Binder::new(cx, sql, &[]);
+    binder.unfolded = true;
+    let expr = binder.domain_condition(&node, base, typmod)?;
+    let printer =
+        Printer { binder: &binder, pretty, by_oid: false, names: Some(&Value), indent: 0 };
+    Ok(printer.outer(&expr))
 }
 
 /// An expression over a table's row (an index's, a generated column's).
@@ -326,7 +355,17 @@ impl Printer<'_, '_> {
     }
 
     fn call(&self, function: &'static FunctionRow, args: &[Expr], ty: Oid) -> String {
-        if is_cast(function, args, ty) {
+        if is_cast(function, args, ty) || function.oid == internal::DOMAIN_CHECK.oid {
+            return self.cast(&args[0], ty, -1);
+        }
+        if function.oid == internal::FIELD.oid
+            && let [row, Expr::Const(Datum::Int4(at), _)] = args
+            && let Some(columns) = crate::bind::from::columns_of_row(row)
+            && let Some((name, _)) = columns.get(*at as usize)
+        {
+            return format!("({}).{}", self.print(row), quote_ident(name));
+        }
+        if function.oid == internal::SHAPED_ROW.oid && types::user::is_user(ty) {
             return self.cast(&args[0], ty, -1);
         }
         match (operator_of(function, args.len()), args) {

@@ -6,6 +6,7 @@ use base::Oid;
 
 use crate::plan::{Plan, Prepared};
 use crate::role::{RoleRef, RoleStatement};
+use crate::type_statement::TypeStatement;
 
 /// A qualified name as written.
 #[derive(Clone, Debug, PartialEq)]
@@ -771,6 +772,8 @@ pub enum Utility {
     ClosePortal(Option<String>),
     /// Roles and rights.
     Role(RoleStatement),
+    /// Types.
+    Type(TypeStatement),
     /// A statement that does nothing but is accepted, with a notice's text if any.
     NoOp(Option<String>),
 }

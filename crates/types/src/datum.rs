@@ -82,6 +82,8 @@ pub enum Datum {
     Range(Arc<Range>),
     /// A multirange.
     Multirange(Arc<Multirange>),
+    /// An enum's value: its type, and the rank of its label ([`crate::user`]).
+    Enum(Oid, u64),
 }
 
 /// A row value with what is known of its columns.

@@ -125,6 +125,7 @@ fn encode_natural(value: &Datum, out: &mut Vec<u8>) {
         Datum::Jsonb(j) => crate::jsonb::key(j, escape, out),
         Datum::Jsonpath(p) => escape(p.text().as_bytes(), out),
         Datum::Range(r) => crate::range::key(r, encode_natural, out),
+        Datum::Enum(_, rank) => out.extend_from_slice(&rank.to_be_bytes()),
         Datum::Multirange(m) => {
             for range in &m.ranges {
                 out.push(VALUE);

@@ -23,6 +23,7 @@ pub mod range;
 pub mod row;
 #[cfg(test)]
 mod testing;
+pub mod user;
 
 pub use batch::{Batch, Column};
 pub use datum::{Datum, Numeric, Text};

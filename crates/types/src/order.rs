@@ -70,6 +70,7 @@ fn compare_rest(a: &Datum, b: &Datum) -> Ordering {
         (Datum::Jsonpath(x), Datum::Jsonpath(y)) => x.text().cmp(y.text()),
         (Datum::Range(x), Datum::Range(y)) => x.compare(y),
         (Datum::Multirange(x), Datum::Multirange(y)) => x.compare(y),
+        (Datum::Enum(_, x), Datum::Enum(_, y)) => x.cmp(y),
         (Datum::Null, Datum::Null) => Ordering::Equal,
         (Datum::Null, _) => Ordering::Greater,
         (_, Datum::Null) => Ordering::Less,
@@ -172,6 +173,7 @@ pub fn hash(value: &Datum, state: &mut impl Hasher) {
         Datum::Jsonpath(p) => p.text().hash(state),
         Datum::Range(r) => hash_range(r, state),
         Datum::Multirange(m) => m.ranges.iter().for_each(|r| hash_range(r, state)),
+        Datum::Enum(_, rank) => state.write_u64(*rank),
     }
 }
 

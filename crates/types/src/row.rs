@@ -71,7 +71,7 @@ enum Kind {
     Bits,
     Jsonb,
     Jsonpath,
-    /// Arrays, records and ranges, with tags.
+    /// Arrays, records, ranges and values of users' types, with tags.
     Tagged,
 }
 

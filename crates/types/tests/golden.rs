@@ -191,6 +191,7 @@ fn cast(from: Oid, text: &str, to: Oid, typmod: i32, cx: &FormatContext) -> Stri
 fn aggregate(name: &str, ty: Oid, values: &[&str], cx: &FormatContext) -> String {
     let rows = func::aggregates_named(name);
     let fits = |args: &[Oid]| match args {
+        [oids::ANYENUM] => false,
         [oids::ANYARRAY] => TypeIo::array_element(ty).is_some(),
         [oids::ANYNONARRAY] => TypeIo::array_element(ty).is_none(),
         [t] => TypeIo::get(*t).is_some_and(|t| t.category == b'P'),

@@ -20,7 +20,8 @@ type Rows = Result<Vec<Vec<Datum>>>;
 
 /// The collation that a type's values have by default: of its elements for an array.
 pub(super) fn collation_of(t: &TypeIo) -> u32 {
-    match TypeIo::get(t.element).filter(|_| t.category == b'A').unwrap_or(t) {
+    let element = TypeIo::get(t.element).filter(|_| t.category == b'A');
+    match element.as_deref().unwrap_or(t) {
         t if t.oid == oids::NAME => COLLATION_C,
         t if t.category == b'S' && t.oid != oids::CHAR => 100,
         _ => 0,
@@ -45,7 +46,7 @@ fn type_row(t: &TypeIo) -> Vec<Datum> {
     };
     let mut out = row(PG_CATALOG, "pg_type")
         .set("oid", oid(t.oid.0))
-        .set("typname", t.name)
+        .set("typname", t.name.as_str())
         .set("typnamespace", oid(PG_CATALOG))
         .set("typowner", oid(SUPERUSER))
         .set("typlen", t.len)
@@ -86,8 +87,10 @@ const TYPE_FUNCTIONS: [&str; 8] = [
     "typanalyze",
 ];
 
-pub(super) fn pg_type(_cx: &SystemCx<'_>) -> Rows {
-    Ok(TypeIo::all().iter().map(type_row).collect())
+pub(super) fn pg_type(cx: &SystemCx<'_>) -> Rows {
+    let mut out = TypeIo::all().iter().map(type_row).collect();
+    super::user_types::pg_type(cx, &mut out);
+    Ok(out)
 }
 
 fn oid_list(list: &[Oid]) -> Datum {

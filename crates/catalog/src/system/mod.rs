@@ -13,6 +13,7 @@ mod roles;
 pub mod row;
 mod schema;
 mod sequences;
+mod user_types;
 mod views;
 
 pub use facts::{description, descriptions};
@@ -163,6 +164,11 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_index" => relations::pg_index,
         "pg_constraint" => relations::pg_constraint,
         "pg_type" => builtin::pg_type,
+        "pg_enum" => user_types::pg_enum,
+        "domains" => user_types::info_domains,
+        "domain_constraints" => user_types::info_domain_constraints,
+        "user_defined_types" => user_types::info_user_defined_types,
+        "attributes" => user_types::info_attributes,
         "pg_proc" => builtin::pg_proc,
         "pg_operator" => builtin::pg_operator,
         "pg_cast" => builtin::pg_cast,

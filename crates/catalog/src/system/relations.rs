@@ -15,7 +15,7 @@ use crate::object::{
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
-fn class_row(cx: &SystemCx<'_>, id: Id, name: &str, schema: Id, rel: u32) -> Row {
+pub(super) fn class_row(cx: &SystemCx<'_>, id: Id, name: &str, schema: Id, rel: u32) -> Row {
     let pages = if rel == 0 { 0 } else { cx.server.pages(rel) };
     row(PG_CATALOG, "pg_class")
         .set("oid", oid(id))
@@ -63,6 +63,7 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
     class_row(cx, t.oid, &t.name, t.schema, t.rel)
         .set("relowner", oid(t.owner))
         .set("relam", oid(if t.kind == TableKind::View { 0 } else { HEAP_AM }))
+        .set("reltype", oid(t.row_type[0]))
         .set("reltuples", rows)
         .set("relhasindex", !t.indexes.is_empty())
         .set("relhasrules", t.query.is_some())
@@ -149,11 +150,13 @@ pub(super) fn pg_class(cx: &SystemCx<'_>) -> Rows {
     out.extend(cx.catalog.tables().map(|t| table_class(cx, t)));
     out.extend(cx.catalog.indexes().map(|i| index_class(cx, i)));
     out.extend(cx.catalog.sequences().map(|s| sequence_class(cx, s)));
+    super::user_types::classes(cx, &mut out);
     Ok(out)
 }
 
-fn attribute(rel: Id, number: i16, name: &str, ty: Id, typmod: i32) -> Row {
+pub(super) fn attribute(rel: Id, number: i16, name: &str, ty: Id, typmod: i32) -> Row {
     let io = TypeIo::get(base::Oid(ty));
+    let io = io.as_deref();
     let collation = io.map_or(0, super::builtin::collation_of);
     row(PG_CATALOG, "pg_attribute")
         .set("attrelid", oid(rel))
@@ -273,6 +276,7 @@ pub(super) fn pg_attribute(cx: &SystemCx<'_>) -> Rows {
     }
     cx.catalog.tables().filter(|t| take(t.oid)).for_each(|t| table_attributes(cx, t, &mut out));
     cx.catalog.indexes().filter(|i| take(i.oid)).for_each(|i| index_attributes(cx, i, &mut out));
+    super::user_types::attributes(cx, take, &mut out);
     for s in cx.catalog.sequences().filter(|s| take(s.oid)) {
         let columns =
             [("last_value", oids::INT8), ("log_cnt", oids::INT8), ("is_called", oids::BOOL)];
@@ -352,7 +356,7 @@ fn column_collation(c: &Column) -> Id {
 }
 
 fn collation_of(ty: Id) -> Id {
-    TypeIo::get(base::Oid(ty)).map_or(0, super::builtin::collation_of)
+    TypeIo::get(base::Oid(ty)).map_or(0, |t| super::builtin::collation_of(&t))
 }
 
 fn system_index(i: &SystemIndex) -> Vec<Datum> {
@@ -513,6 +517,7 @@ pub(super) fn pg_constraint(cx: &SystemCx<'_>) -> Rows {
         out.extend(t.constraints.iter().map(|c| constraint(cx, t, c)));
     }
     out.extend(facts::indexes().iter().filter(|i| i.constraint != 0).map(system_constraint));
+    super::user_types::constraints(cx, &mut out);
     Ok(out)
 }
 

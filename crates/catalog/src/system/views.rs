@@ -2,7 +2,7 @@
 
 use base::Result;
 use base::settings::{Kind, SETTINGS, SettingId, Value, show};
-use types::{Datum, io, oids};
+use types::{Datum, oids};
 
 use super::SystemCx;
 use super::row::{Row, array, row};
@@ -239,14 +239,15 @@ pub(super) fn info_columns(cx: &SystemCx<'_>) -> Rows {
     let mut out = Vec::new();
     for t in info_visible(cx) {
         for (number, c) in t.live_columns() {
-            let ty = base::Oid(c.ty);
+            let what = super::user_types::described(cx, c.ty, c.typmod);
             let mut one = info(cx, "columns", "table", t.schema, &t.name)
                 .set("column_name", c.name.as_str())
                 .set("ordinal_position", i32::from(number))
                 .set("is_nullable", if c.not_null { "NO" } else { "YES" })
-                .set("data_type", io::format_type(ty, -1).as_str())
+                .set("data_type", what.data_type.as_str())
                 .set("udt_catalog", database_name(cx))
-                .set("udt_schema", "pg_catalog")
+                .set("udt_schema", what.schema.as_str())
+                .set("udt_name", what.name.as_str())
                 .set("is_updatable", if t.kind == TableKind::Table { "YES" } else { "NO" })
                 .set("is_identity", if c.identity.is_some() { "YES" } else { "NO" })
                 .set("is_generated", if c.generated { "ALWAYS" } else { "NEVER" });
@@ -267,17 +268,17 @@ pub(super) fn info_columns(cx: &SystemCx<'_>) -> Rows {
             let cycle = c.identity.and_then(|i| cx.catalog.sequence(i.sequence));
             one = one
                 .set("identity_cycle", if cycle.is_some_and(|s| s.cycle) { "YES" } else { "NO" });
-            if let Some(io) = types::TypeIo::get(ty) {
-                one = one.set("udt_name", io.name);
+            if let Some((schema, name)) = &what.domain {
+                one = one
+                    .set("domain_catalog", database_name(cx))
+                    .set("domain_schema", schema.as_str())
+                    .set("domain_name", name.as_str());
             }
             if let Some(default) = &c.default {
                 let place = if c.generated { "generation_expression" } else { "column_default" };
                 one = one.set(place, default.as_str());
             }
-            if c.typmod >= 4 && (ty == oids::VARCHAR || ty == oids::BPCHAR) {
-                one = one.set("character_maximum_length", c.typmod - 4);
-            }
-            out.push(one.done());
+            out.push(super::user_types::type_facts(one, what.base).done());
         }
     }
     Ok(out)

@@ -186,7 +186,9 @@ impl Load<'_> {
             self.bytes += length;
             let result = self.parse_line(length, is_csv.then_some(dialect), run);
             self.input.consume(consumed);
-            return result.map(|()| true);
+            result?;
+            self.check_domains(run)?;
+            return Ok(true);
         }
     }
 
@@ -322,7 +324,33 @@ impl Load<'_> {
                 e.context(format!("COPY {table}, line {line}, column {}", def.name))
             })?;
         }
+        self.check_domains(run)?;
         Ok(true)
+    }
+
+    /// The values of the row just read fulfil their domains' constraints.
+    fn check_domains(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
+        for column in self.columns {
+            let n = usize::from(*column) - 1;
+            let def = &self.modify.table.columns[n];
+            let ty = Oid(def.ty);
+            if !types::user::has_domains(ty) {
+                continue;
+            }
+            let value = std::mem::take(&mut self.rows[self.filled][n]);
+            let shown = match &value {
+                Datum::Null => "null input".to_owned(),
+                value => {
+                    let text = types::io::to_text(ty, value, run.cx.format)?;
+                    format!("\"{}\"", shorten(&text))
+                }
+            };
+            self.rows[self.filled][n] = crate::domain::check(ty, value, run).map_err(|e| {
+                let (table, line) = (&self.modify.table.name, self.line);
+                e.context(format!("COPY {table}, line {line}, column {}: {shown}", def.name))
+            })?;
+        }
+        Ok(())
     }
 }
 

@@ -227,8 +227,25 @@ fn add_column(
         fill_column(cx, table, column, def)?;
         return constraints.iter().try_for_each(|c| constraint::add(cx, id, c, false));
     }
-    if let Some(default) = &def.default {
-        let value = expression_value(default, def.ty, def.typmod, cx)?;
+    if table.row_type[0] != 0
+        && super::user_types::has_inside(&cx.catalog_tx.view(), def.ty.0, table.row_type[0])
+    {
+        base::bail!(
+            INVALID_TABLE_DEFINITION,
+            "composite type {} cannot be made a member of itself",
+            types::io::format_type(Oid(table.row_type[0]), -1)
+        );
+    }
+    let default = match &def.default {
+        Some(default) => Some(expression_value(default, def.ty, def.typmod, cx)?),
+        // A domain's default; NULL is checked only where there are rows.
+        None if types::user::is_user(def.ty) => match super::inner::type_default(def.ty, cx) {
+            Err(error) if has_rows(cx, &table)? => return Err(error),
+            value => value.ok(),
+        },
+        None => None,
+    };
+    if let Some(value) = default {
         if !value.is_null() {
             column.missing = Some(types::io::to_text(def.ty, &value, cx.format)?.to_string());
         }
@@ -359,6 +376,17 @@ fn set_type(
         }
     }
     let users = cx.catalog_tx.view();
+    let inside = super::user_types::columns_of(&users, table.row_type[0]);
+    if let Some((other, n, _)) = inside.first().filter(|_| table.row_type[0] != 0) {
+        let other = refresh(cx, *other)?;
+        base::bail!(
+            FEATURE_NOT_SUPPORTED,
+            "cannot alter table \"{}\" because column \"{}.{}\" uses its row type",
+            table.name,
+            other.name,
+            other.columns[usize::from(*n) - 1].name
+        );
+    }
     for view in users.tables() {
         let Some(query) = &view.query else { continue };
         if query.uses.contains(&(id, number)) {
@@ -376,8 +404,10 @@ fn set_type(
         types::oids::BPCHAR => "bpchar".to_owned(),
         _ => types::io::format_type(ty, -1),
     };
-    let castable = column.ty == ty.0
-        || types::func::cast(Oid(column.ty), ty)
+    // A domain's values are those of the type below.
+    let base = |ty| types::user::base_type(ty, -1).0;
+    let castable = base(Oid(column.ty)) == base(ty)
+        || types::func::cast(base(Oid(column.ty)), base(ty))
             .is_some_and(|c| c.context >= types::func::CastContext::Assignment);
     if using.is_none() && !castable {
         return Err(err!(

@@ -44,6 +44,19 @@ fn target(
             })?;
             Ok((schema.oid, 0))
         }
+        "TYPE" | "DOMAIN" => {
+            let ty = view.type_oid(path, object.schema.as_deref(), &object.name);
+            let ty = ty
+                .filter(|ty| view.user_type(*ty).is_some())
+                .ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}\" does not exist", object.name))?;
+            let is_domain = view
+                .user_type(ty)
+                .is_some_and(|t| matches!(t.kind, catalog::UserTypeKind::Domain { .. }));
+            if kind == "DOMAIN" && !is_domain {
+                base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a domain", object.name);
+            }
+            Ok((ty, 0))
+        }
         "DATABASE" => {
             let database = view.databases().find(|d| d.name == object.name).ok_or_else(|| {
                 err!(UNDEFINED_DATABASE, "database \"{}\" does not exist", object.name)
@@ -95,6 +108,10 @@ fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             (AclKind::Database, object, "database", name)
         }
         "ROLE" => return check_role(object, cx),
+        "TYPE" | "DOMAIN" => {
+            let name = view.user_type(object).map_or("", |t| t.name.as_str());
+            (AclKind::Type, object, "type", name)
+        }
         kind => {
             let has = |t: &&std::sync::Arc<catalog::Table>| {
                 t.oid == object

@@ -64,7 +64,9 @@ pub fn create(
         notice(cx, base::sqlstate::DUPLICATE_TABLE, format!("{message}, skipping"));
         return Ok(None);
     }
+    super::user_types::check_row_type(cx, schema, &table_name.name)?;
     let oid = super::new_oid(cx, schema)?;
+    let row_type = super::user_types::row_type(cx, schema)?;
     super::lock(cx, oid, txn::LockMode::AccessExclusive)?;
     let rel = new_files(cx, oid)?;
     let table = Table {
@@ -81,6 +83,7 @@ pub fn create(
             Persistence::Temporary(on_commit) => on_commit,
             _ => Default::default(),
         },
+        row_type,
         ..Table::default()
     };
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;

@@ -8,6 +8,7 @@
 use std::collections::HashSet;
 
 use base::{RelId, Result, err};
+use catalog::snapshot::TypeId;
 use catalog::{ConstraintKind, Object, Snapshot, Table, TableKind, UserTypeKind};
 use txn::LockMode;
 
@@ -37,6 +38,8 @@ pub enum Item {
     Default(u32, u16),
     /// A type.
     Type(u32),
+    /// A composite type's column, from 1.
+    Attribute(u32, u16),
     /// A function.
     Function(u32),
 }
@@ -62,6 +65,7 @@ impl Item {
             | Item::Constraint(_, id)
             | Item::Default(id, _)
             | Item::Type(id)
+            | Item::Attribute(id, _)
             | Item::Function(id) => id,
         }
     }
@@ -75,7 +79,7 @@ impl Item {
             | Item::Constraint(id, _)
             | Item::Default(id, _) => Some(id),
             Item::Index(id) => view.index(id).map(|i| i.table),
-            Item::Schema(_) | Item::Type(_) | Item::Function(_) => None,
+            Item::Schema(_) | Item::Type(_) | Item::Attribute(..) | Item::Function(_) => None,
         }
     }
 }
@@ -144,10 +148,19 @@ pub fn describe(view: &Snapshot, path: &[u32], item: Item) -> String {
                 described_table(view, path, table)
             )
         }
-        Item::Type(id) => match view.user_type(id) {
-            Some(t) => format!("type {}", qualified(view, path, t.schema, &t.name)),
+        Item::Type(id) => match view.type_name(path, id) {
+            Some(name) => format!("type {name}"),
             None => format!("type {id}"),
         },
+        Item::Attribute(id, n) => {
+            let column = match view.user_type(id).map(|t| &t.kind) {
+                Some(UserTypeKind::Composite(columns)) => columns.get(usize::from(n) - 1),
+                _ => None,
+            };
+            let column = column.map_or_else(String::new, |c| quote_identifier(&c.name));
+            let name = view.type_name(path, id).unwrap_or_default();
+            format!("column {column} of composite type {name}")
+        }
         Item::Function(id) => match view.function(id) {
             Some(f) => {
                 let word = if f.procedure { "procedure" } else { "function" };
@@ -158,9 +171,13 @@ pub fn describe(view: &Snapshot, path: &[u32], item: Item) -> String {
     }
 }
 
-/// Whether a type is, or is an array of, this user's type.
-fn is_of_type(view: &Snapshot, ty: u32, wanted: u32) -> bool {
-    ty == wanted || view.user_type(wanted).is_some_and(|t| t.array == ty)
+/// The array type over a type, which is part of it.
+fn array_over(view: &Snapshot, ty: u32) -> Option<u32> {
+    match view.type_id(ty)? {
+        TypeId::User(id, false) => view.user_type(id).map(|t| t.array),
+        TypeId::Row(id, false) => view.table(id).map(|t| t.row_type[1]),
+        _ => None,
+    }
 }
 
 /// What depends directly on an item.
@@ -173,6 +190,9 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
             functions_using(view, id, &mut out);
             if let Some(table) = view.table(id) {
                 out.extend(keys_from_others(view, table, |_| true));
+                if table.row_type[0] != 0 {
+                    out.push((Item::Type(table.row_type[0]), Tie::Auto));
+                }
             }
             let owned = view.sequences().filter(|s| s.owned_by.is_some_and(|o| o.0 == id));
             out.extend(owned.map(|s| (Item::Sequence(s.oid), Tie::Auto)));
@@ -193,13 +213,17 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
             }
         }
         Item::Sequence(id) => default_users(view, id, &mut out),
-        Item::Type(id) => type_users(view, id, &mut out),
+        Item::Type(id) => {
+            type_users(view, id, &mut out);
+            default_users(view, id, &mut out);
+            out.extend(array_over(view, id).map(|array| (Item::Type(array), Tie::Auto)));
+        }
         Item::Function(id) => {
             default_users(view, id, &mut out);
             views_using(view, id, None, &mut out);
             functions_using(view, id, &mut out);
         }
-        Item::Default(..) => {}
+        Item::Default(..) | Item::Attribute(..) => {}
     }
     // Newer objects go first.
     out.sort_by_key(|(i, _)| std::cmp::Reverse(i.oid()));
@@ -321,7 +345,7 @@ fn type_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
             continue;
         }
         for (n, column) in table.live_columns() {
-            if is_of_type(view, column.ty, id) {
+            if column.ty == id {
                 out.push((Item::Column(table.oid, n), Tie::Normal));
             }
         }
@@ -329,17 +353,21 @@ fn type_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
     views_using(view, id, None, out);
     for other in view.user_types() {
         let uses = match &other.kind {
-            UserTypeKind::Domain { base, .. } => is_of_type(view, *base, id),
-            UserTypeKind::Composite(columns) => columns.iter().any(|c| is_of_type(view, c.ty, id)),
+            UserTypeKind::Domain { base, .. } => *base == id,
+            UserTypeKind::Composite(columns) => {
+                for (n, _) in columns.iter().enumerate().filter(|(_, c)| !c.dropped && c.ty == id) {
+                    out.push((Item::Attribute(other.oid, n as u16 + 1), Tie::Normal));
+                }
+                false
+            }
             UserTypeKind::Enum(_) => false,
         };
-        if uses {
+        if uses || other.uses.contains(&id) && other.oid != id {
             out.push((Item::Type(other.oid), Tie::Normal));
         }
     }
     for function in view.functions() {
-        let uses = is_of_type(view, function.result, id)
-            || function.args.iter().any(|a| is_of_type(view, a.ty, id));
+        let uses = function.result == id || function.args.iter().any(|a| a.ty == id);
         if uses {
             out.push((Item::Function(function.oid), Tie::Normal));
         }
@@ -496,13 +524,25 @@ fn report(
     Ok(())
 }
 
+fn view_has_no_type(cx: &mut ExecContext<'_>, id: u32) -> bool {
+    cx.catalog_tx.view().user_type(id).is_none()
+}
+
 fn put(cx: &mut ExecContext<'_>, table: Table) -> Result<()> {
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
 }
 
 fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<()> {
     match item {
-        Item::Schema(id) | Item::Type(id) | Item::Function(id) => {
+        Item::Attribute(id, n) => super::composite::drop_attribute(cx, id, n),
+        // A table's row type is no object of its own.
+        Item::Type(id) if view_has_no_type(cx, id) => Ok(()),
+        Item::Type(id) => {
+            crate::rights::forget(cx, id)?;
+            super::drop::remove_comments(cx, id)?;
+            cx.catalog_tx.remove(cx.tx, id)
+        }
+        Item::Schema(id) | Item::Function(id) => {
             super::drop::remove_comments(cx, id)?;
             crate::rights::forget(cx, id)?;
             // Default privileges in a schema go with it.

@@ -28,7 +28,7 @@ pub fn run(
                 relation(kind, name, if_exists, cx)?
             }
             "SCHEMA" => schema(name, if_exists, cx)?,
-            "TYPE" | "DOMAIN" => super::types::find_to_drop(kind, name, if_exists, cx)?,
+            "TYPE" | "DOMAIN" => super::user_types::find_to_drop(kind, name, if_exists, cx)?,
             other => {
                 let word = other.to_lowercase();
                 let message = format!("{word} \"{}\" does not exist", name.name);

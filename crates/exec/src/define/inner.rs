@@ -218,9 +218,31 @@ pub fn qualified(view: &Snapshot, table: &Table) -> String {
 pub fn default_value(table: &Table, column: u16, cx: &mut ExecContext<'_>) -> Result<Datum> {
     let column = &table.columns[usize::from(column) - 1];
     match &column.default {
+        None if types::user::is_user(Oid(column.ty)) => type_default(Oid(column.ty), cx),
         None => Ok(Datum::Null),
         Some(sql) => expression_value(sql, Oid(column.ty), column.typmod, cx),
     }
+}
+
+/// What a column of a user's type begins with: its domain's default, or NULL where that may be.
+///
+/// # Errors
+/// The expression's, and those of the domain's constraints.
+pub fn type_default(ty: Oid, cx: &mut ExecContext<'_>) -> Result<Datum> {
+    if types::user::base_type(ty, -1).0 == ty {
+        return Ok(Datum::Null);
+    }
+    let view = cx.catalog_tx.view();
+    let mut at = ty.0;
+    while let Some(catalog::UserTypeKind::Domain { base, default, .. }) =
+        view.user_type(at).map(|t| &t.kind)
+    {
+        if let Some(sql) = default {
+            return expression_value(sql, ty, -1, cx);
+        }
+        at = *base;
+    }
+    expression_value("NULL", ty, -1, cx)
 }
 
 /// The value of an expression without columns, as a type.

@@ -5,12 +5,14 @@
 
 mod alter_table;
 mod comment;
+mod composite;
 mod constraint;
 mod create_index;
 mod create_schema;
 mod create_table;
 mod create_table_as;
 mod depend;
+mod domain;
 mod drop;
 mod function;
 mod identity;
@@ -25,7 +27,7 @@ mod sequence;
 mod set_constraints;
 mod set_schema;
 mod truncate;
-mod types;
+mod user_types;
 mod view;
 
 use std::sync::Arc;
@@ -92,6 +94,7 @@ pub fn run(
             create_schema::run(name, owner.as_ref(), *if_not_exists, elements, cx)?;
         }
         Utility::Role(statement) => role::run(statement, cx)?,
+        Utility::Type(statement) => user_types::run(statement, cx)?,
         Utility::Drop { kind, names, if_exists, cascade } => {
             drop::run(kind, names, *if_exists, *cascade, cx)?;
         }

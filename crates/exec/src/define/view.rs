@@ -42,7 +42,10 @@ pub fn create(
     let mut table = match cx.catalog_tx.view().relation_in(schema, &view_name.name) {
         None => {
             is_new = true;
+            super::user_types::check_row_type(cx, schema, &view_name.name)?;
+            let row_type = super::user_types::row_type(cx, schema)?;
             Table {
+                row_type,
                 oid: cx.engine.txn.next_oid()?,
                 name: view_name.name.clone(),
                 schema,

@@ -64,7 +64,9 @@ impl Operator for FunctionScan {
         };
         let width = |call: &Expr| {
             let columns = sql::record_columns(call).len();
-            (columns.max(1), columns > 0 && call.ty() == ::types::oids::RECORD)
+            let row =
+                call.ty() == ::types::oids::RECORD || ::types::user::shape(call.ty()).is_some();
+            (columns.max(1), columns > 0 && row)
         };
         let widths: Vec<(usize, bool)> = calls.iter().map(width).collect();
         let mut batch = rows::empty(&types);
@@ -75,7 +77,7 @@ impl Operator for FunctionScan {
             for (set, (width, spread)) in sets.iter_mut().zip(&widths) {
                 match set.next() {
                     Some(Datum::Record(r)) if *spread => row.extend(r.fields.iter().cloned()),
-                    Some(value) if *width == 1 => row.push(value),
+                    Some(value) if *width == 1 && !*spread => row.push(value),
                     // A row that is NULL, or is missing, has NULLs.
                     _ => row.extend(std::iter::repeat_n(Datum::Null, *width)),
                 }

@@ -205,7 +205,10 @@ pub fn types(plan: &Plan, prepared: &Prepared) -> Vec<Oid> {
         }
         Node::FunctionScan { calls, ordinality, .. } => {
             let columns = |call: &sql::Expr| match sql::record_columns(call) {
-                list if list.is_empty() || call.ty() != oids::RECORD => vec![call.ty()],
+                list if list.is_empty() => vec![call.ty()],
+                _ if call.ty() != oids::RECORD && types::user::shape(call.ty()).is_none() => {
+                    vec![call.ty()]
+                }
                 list => list.into_iter().map(|c| c.1).collect(),
             };
             let all = calls.iter().flat_map(columns);

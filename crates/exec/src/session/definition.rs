@@ -277,6 +277,9 @@ pub fn constraint_definition(id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Op
         return Some(index.constraint_definition());
     }
     let view = run.cx.catalog_tx.view();
+    if let Some(found) = domain_constraint(&view, id, pretty, run) {
+        return Some(found);
+    }
     let has = |t: &&std::sync::Arc<Table>| t.constraints.iter().any(|c| c.oid == id);
     let table = view.tables().find(has)?;
     let constraint = table.constraints.iter().find(|c| c.oid == id)?;
@@ -289,6 +292,27 @@ pub fn constraint_definition(id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Op
     };
     let path = run.cx.search_path;
     Some(catalog::definition::constraint(&view, path, table, constraint, &|_| check.clone()))
+}
+
+/// A domain's CHECK.
+fn domain_constraint(
+    view: &Snapshot,
+    id: u32,
+    pretty: bool,
+    run: &mut Run<'_, '_>,
+) -> Option<String> {
+    for ty in view.user_types() {
+        let catalog::UserTypeKind::Domain { base, typmod, checks, .. } = &ty.kind else { continue };
+        let Some(check) = checks.iter().find(|c| c.oid == id) else { continue };
+        let catalog::ConstraintKind::Check(sql) = &check.kind else { continue };
+        let text = with_context(run.cx, |cx| {
+            sql::print::domain_check(cx, sql, base::Oid(*base), *typmod, pretty)
+        });
+        let text = text.unwrap_or_else(|_| format!("({sql})"));
+        let valid = if check.unvalidated { " NOT VALID" } else { "" };
+        return Some(format!("CHECK ({text}){valid}"));
+    }
+    None
 }
 
 /// The comment on an object, of this class if one is named, or on one of its columns.

@@ -58,6 +58,9 @@ pub fn call(
     args: &[Datum],
     run: &mut Run<'_, '_>,
 ) -> Result<Datum> {
+    if function.oid == types::func::internal::DOMAIN_CHECK.oid {
+        return crate::domain::check(Oid(oid_at(args, 1)), args[0].clone(), run);
+    }
     let name = function.name;
     if std::ptr::eq(function, &types::func::internal::NEXT_VALUE) {
         return sequence::next_of_identity(oid_at(args, 0), run);

@@ -25,7 +25,10 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
                 is_visible(&view, run.cx.search_path, schema, &name, id)
             }))
         }
-        "pg_type_is_visible" => Datum::Bool(TypeIo::get(Oid(oid_at(args, 0))).is_some()),
+        "pg_type_is_visible" => {
+            let view = run.cx.catalog_tx.view();
+            Datum::Bool(view.type_is_visible(run.cx.search_path, oid_at(args, 0)))
+        }
         "pg_function_is_visible"
         | "pg_operator_is_visible"
         | "pg_opclass_is_visible"
@@ -65,6 +68,9 @@ fn relation_parts(view: &Snapshot, id: u32) -> Option<(u32, String)> {
     }
     if let Some(index) = facts::index(id) {
         return Some((catalog::object::ids::PG_CATALOG, index.name.to_owned()));
+    }
+    if let Some(ty) = view.composite_of_class(id) {
+        return Some((ty.schema, ty.name.clone()));
     }
     let system = catalog::system::by_oid(Oid(id))?;
     Some((system.schema, system.name.to_owned()))
@@ -191,7 +197,9 @@ pub fn regclass_from_name(name: &str, run: &mut Run<'_, '_>) -> Result<u32> {
     }
     match view.relation(run.cx.search_path, schema, relation) {
         Some(found) => Ok(found.oid()),
-        None => Err(view.missing_relation(schema, relation)),
+        None => view
+            .composite_class(run.cx.search_path, schema, relation)
+            .ok_or_else(|| view.missing_relation(schema, relation)),
     }
 }
 
@@ -231,10 +239,31 @@ pub fn input(ty: Oid, words: &str, run: &mut Run<'_, '_>) -> Result<Datum> {
             }
         }
         oids::REGPROCEDURE => super::rights::function(words, run)?,
-        oids::REGTYPE => type_named(words).ok_or_else(|| missing("type"))?.0,
+        oids::REGTYPE => {
+            let found = match type_named(words) {
+                Some(ty) => Some(ty.0),
+                None => user_type_named(&view, run.cx.search_path, words)?,
+            };
+            found.ok_or_else(|| missing("type"))?
+        }
         _ => return Err(Error::unsupported(format!("input of type {ty} by name"))),
     };
     Ok(Datum::Oid(found))
+}
+
+/// A type that a user made; `[]` makes an array of it.
+fn user_type_named(view: &Snapshot, path: &[u32], words: &str) -> Result<Option<u32>> {
+    let (name, array) = match words.trim().strip_suffix("[]") {
+        Some(name) => (name, true),
+        None => (words, false),
+    };
+    let mut parts = split_name(name)?;
+    let name = parts.pop().unwrap_or_default();
+    let found = view.type_oid(path, parts.pop().as_deref(), &name);
+    Ok(match found {
+        Some(ty) if array => view.known_type(ty).map(|t| t.io.array.0),
+        found => found,
+    })
 }
 
 /// A type by its internal or SQL name, without typmod; `[]` makes an array of it.

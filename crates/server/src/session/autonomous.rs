@@ -74,6 +74,7 @@ impl Outer<'_> {
             .detail(format!("At most {NESTING_MAX} may run inside one another.")));
         }
         let before = (self.entry.activity().transaction_start, self.entry.xmin());
+        let types = self.entry.types.seen();
         let mut inner = self.session(settings);
         let result = inner.guarded(|s| s.run_autonomous(text, params));
         inner.release();
@@ -82,6 +83,7 @@ impl Outer<'_> {
         }
         self.entry.update(|a| a.transaction_start = before.0);
         self.entry.set_xmin(before.1);
+        self.entry.types.restore(types);
         let (notices, durable) = (inner.out.get_mut(), out);
         let mut out = durable.borrow_mut();
         out.buffer.extend_from_slice(&notices.buffer);

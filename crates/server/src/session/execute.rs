@@ -61,6 +61,7 @@ impl State {
         self.settings.resolve_path(&catalog, self.database.1, temporary);
         let old = self.older_than_an_index().map(|csn| Arc::new(catalog.for_snapshot(csn)));
         let engine = &self.server.engine;
+        self.entry.types.see(old.as_ref().unwrap_or(&catalog), self.settings.path());
         let size = |table: &Table| table_size(engine, &catalog, table);
         let cx = PrepareContext {
             catalog: old.as_ref().unwrap_or(&catalog),

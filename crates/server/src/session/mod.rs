@@ -166,6 +166,7 @@ impl Session {
         let fd = socket.fd();
         let task = sched::Task::new("client backend");
         let entry = server.sessions.add(server.secret(), task, peer, server::now());
+        types::user::install(&entry.task, entry.types.clone());
         let timeout = live_int(setting::AUTHENTICATION_TIMEOUT).max(1) as u64;
         let deadline = Instant::now() + Duration::from_secs(timeout);
         let session = Arc::new(Session {

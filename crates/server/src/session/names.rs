@@ -32,6 +32,10 @@ fn relation(oid: u32, catalog: &Snapshot, path: &[u32]) -> Option<String> {
         (None, Some(index)) => (index.schema, index.name.clone()),
         (None, None) => match facts::index(oid) {
             Some(index) => (catalog::object::ids::PG_CATALOG, index.name.to_owned()),
+            None if catalog.composite_of_class(oid).is_some() => {
+                let ty = catalog.composite_of_class(oid)?;
+                (ty.schema, ty.name.clone())
+            }
             None => {
                 let table = catalog::system::table_by_oid(Oid(oid))?;
                 (table.schema, table.name.clone())

@@ -10,7 +10,7 @@ use exec::RowSink;
 use sql::plan::OutputColumn;
 use txn::Transaction;
 use types::batch::Vector;
-use types::{Batch, Column, Datum, FormatContext, TypeIo, io, oids};
+use types::{Batch, Column, Datum, FormatContext, TypeIo, io, oids, user};
 use wire::rows;
 
 use super::names;
@@ -21,14 +21,18 @@ use crate::connection::Output;
 pub fn describe(out: &mut Vec<u8>, columns: &[OutputColumn], formats: &ResultFormats) {
     rows::description(
         out,
-        columns.iter().enumerate().map(|(i, c)| rows::Field {
-            name: &c.name,
-            table: c.table,
-            column: c.column as i16,
-            ty: c.ty,
-            len: TypeIo::get(c.ty).map_or(-1, |t| t.len),
-            typmod: c.typmod,
-            binary: formats.binary(i),
+        columns.iter().enumerate().map(|(i, c)| {
+            // Clients are told the type below a domain.
+            let (ty, typmod) = user::base_type(c.ty, c.typmod);
+            rows::Field {
+                name: &c.name,
+                table: c.table,
+                column: c.column as i16,
+                ty,
+                len: TypeIo::get(ty).map_or(-1, |t| t.len),
+                typmod,
+                binary: formats.binary(i),
+            }
         }),
     );
 }

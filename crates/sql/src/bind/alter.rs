@@ -346,6 +346,7 @@ impl Binder<'_> {
         let names: Vec<&str> = match inner(&stmt.object) {
             Some(NodeEnum::List(list)) => ast::strings(&list.items),
             Some(NodeEnum::String(s)) => vec![s.sval.as_str()],
+            Some(NodeEnum::TypeName(name)) => ast::strings(&name.names),
             _ => return Err(base::Error::unsupported("COMMENT on this kind of object")),
         };
         let (object, column) = match (kind, names.as_slice()) {

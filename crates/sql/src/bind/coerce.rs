@@ -3,7 +3,7 @@
 use base::{Oid, Result, err};
 use types::func::{Body, CallTypes, CastContext, CastMethod, FunctionRow, Volatility};
 use types::oids::*;
-use types::{Datum, TypeIo};
+use types::{Datum, TypeIo, user};
 
 use crate::expr::Expr;
 
@@ -29,12 +29,28 @@ pub(crate) fn is_polymorphic(ty: Oid) -> bool {
         || matches!(ty, ANYRANGE | ANYMULTIRANGE | ANYCOMPATIBLERANGE | ANYCOMPATIBLEMULTIRANGE)
 }
 
-/// The element type of an array type; INVALID for others.
+/// The type below a domain; others are their own.
+pub(crate) fn base_of(ty: Oid) -> Oid {
+    if user::is_user(ty) { user::base_type(ty, -1).0 } else { ty }
+}
+
+/// The same inside arrays, too: what a value is before its domains' constraints are checked.
+fn unchecked(ty: Oid) -> Oid {
+    let base = base_of(ty);
+    match element_of(base) {
+        element if user::is_user(element) && unchecked(element) != element => {
+            array_of(unchecked(element))
+        }
+        _ => base,
+    }
+}
+
+/// The element type of an array type, or of a domain over one; INVALID for others.
 pub(crate) fn element_of(ty: Oid) -> Oid {
-    match ty {
+    match base_of(ty) {
         INT2VECTOR => INT2,
         OIDVECTOR => OID,
-        _ => TypeIo::get(ty).map_or(Oid::INVALID, |io| io.element),
+        ty => TypeIo::get(ty).map_or(Oid::INVALID, |io| io.element),
     }
 }
 
@@ -45,7 +61,8 @@ pub(crate) fn array_of(ty: Oid) -> Oid {
 
 /// How to get from one type to another where a cast of at least this context is allowed.
 pub(crate) fn pathway(from: Oid, to: Oid, want: CastContext) -> Option<CastMethod> {
-    if from == to {
+    let (from, to) = (base_of(from), base_of(to));
+    if from == to || to == RECORD && user::shape(from).is_some() {
         return Some(CastMethod::Binary);
     }
     if let Some(row) = types::func::cast(from, to) {
@@ -84,7 +101,7 @@ pub(crate) fn can_coerce_implicitly(from: Oid, to: Oid) -> bool {
         ANYARRAY | ANYCOMPATIBLEARRAY => element_of(from) != Oid::INVALID,
         ANYRANGE | ANYCOMPATIBLERANGE => types::range::subtype(from).is_some(),
         ANYMULTIRANGE | ANYCOMPATIBLEMULTIRANGE => types::range::range_of(from).is_some(),
-        ANYENUM => false,
+        ANYENUM => user::is_enum(base_of(from)),
         _ if to == ANYNONARRAY || to == ANYCOMPATIBLENONARRAY => element_of(from) == Oid::INVALID,
         _ => pathway(from, to, CastContext::Implicit).is_some(),
     }
@@ -150,8 +167,24 @@ impl Binder<'_> {
         if from == to || to == ANY || is_polymorphic(to) {
             return Ok(Some(expr));
         }
+        let is_param = from == UNKNOWN && matches!(expr, Expr::Param(..));
+        if user::has_domains(to) && unchecked(to) != to && !is_param {
+            let (base, typmod) = user::base_type(to, -1);
+            let below = if base == to { unchecked(to) } else { base };
+            let Some(value) = self.coerce(expr, below, context, position)? else {
+                return Ok(None);
+            };
+            let explicit = context == CastContext::Explicit;
+            let value = self.with_typmod(value, typmod, explicit, position)?;
+            return Ok(Some(self.checked(value, to)));
+        }
         if from == UNKNOWN {
             return self.coerce_unknown(expr, to, position).map(Some);
+        }
+        if let (RECORD, Some(shape)) = (from, user::shape(to))
+            && let Some(fields) = row_fields(&expr)
+        {
+            return self.row_as(fields.to_vec(), &shape, to, context, position).map(Some);
         }
         if let Expr::Param(param, _) = &expr
             && self.is_lifted()
@@ -168,6 +201,53 @@ impl Binder<'_> {
         }
         let Some(method) = pathway(from, to, context) else { return Ok(None) };
         Ok(Some(self.apply(expr, to, method, context, position)?))
+    }
+
+    /// A value whose domains' constraints are checked.
+    pub(crate) fn checked(&self, value: Expr, to: Oid) -> Expr {
+        let args = Box::new([value, Expr::Const(Datum::Oid(to.0), OID)]);
+        Expr::Call { function: &types::func::internal::DOMAIN_CHECK, args, ty: to, position: 0 }
+    }
+
+    /// The same, if there are domains in it.
+    fn checked_if(&self, value: Expr, to: Oid) -> Expr {
+        if user::has_domains(to) { self.checked(value, to) } else { value }
+    }
+
+    /// `ROW(…)` as a value of a composite type.
+    fn row_as(
+        &mut self,
+        fields: Vec<Expr>,
+        shape: &std::sync::Arc<types::datum::Shape>,
+        to: Oid,
+        context: CastContext,
+        position: u32,
+    ) -> Result<Expr> {
+        let fail = |detail: String| {
+            let name = types::io::format_type(to, -1);
+            err!(CANNOT_COERCE, "cannot cast type record to {name}").detail(detail).at(position)
+        };
+        if fields.len() != shape.columns.len() {
+            let word = if fields.len() < shape.columns.len() { "few" } else { "many" };
+            return Err(fail(format!("Input has too {word} columns.")));
+        }
+        let typmods = composite_typmods(to);
+        let mut out = Vec::with_capacity(fields.len());
+        for (at, (field, (_, ty))) in fields.into_iter().zip(&shape.columns).enumerate() {
+            let from = field.ty();
+            let Some(value) = self.coerce(field, *ty, context, position)? else {
+                return Err(fail(format!(
+                    "Cannot cast type {} to {} in column {}.",
+                    types::io::format_type(from, -1),
+                    types::io::format_type(*ty, -1),
+                    at + 1
+                )));
+            };
+            let typmod = typmods.get(at).copied().unwrap_or(-1);
+            let explicit = context == CastContext::Explicit;
+            out.push(self.with_typmod(value, typmod, explicit, position)?);
+        }
+        Ok(super::expr::typed_row(out, shape.clone()))
     }
 
     fn apply(
@@ -213,22 +293,32 @@ impl Binder<'_> {
         if let Expr::Const(Datum::Null, _) = expr {
             return Expr::Const(Datum::Null, ty);
         }
-        Expr::InOutCast { arg: Box::new(expr), ty, typmod }
+        self.checked_if(Expr::InOutCast { arg: Box::new(expr), ty, typmod }, ty)
     }
 
     /// A literal or parameter of a type not yet known becomes one of this type.
     fn coerce_unknown(&mut self, expr: Expr, to: Oid, position: u32) -> Result<Expr> {
         match expr {
-            Expr::Const(Datum::Null, _) => Ok(Expr::Const(Datum::Null, to)),
-            Expr::Const(Datum::Text(text), _) => self.literal(&text, to, position),
+            Expr::Const(Datum::Null, _) => {
+                let null = Expr::Const(Datum::Null, to);
+                Ok(if base_of(to) == to { null } else { self.checked(null, to) })
+            }
+            Expr::Const(Datum::Text(text), _) => {
+                let value = self.literal(&text, to, position)?;
+                Ok(self.checked_if(value, to))
+            }
             Expr::Param(param, _) if self.is_lifted() => {
                 if needs_catalog(to) {
                     // Such a literal must be looked up now; prepare tries again without lifting.
                     return Err(base::Error::unsupported("literal of this type as a parameter"));
                 }
-                Ok(self.retype_lifted(param, to))
+                let value = self.retype_lifted(param, to);
+                Ok(self.checked_if(value, to))
             }
-            Expr::Param(param, _) => self.set_param(param, to, position),
+            Expr::Param(param, _) => {
+                let value = self.set_param(param, to, position)?;
+                Ok(self.checked_if(value, to))
+            }
             other => Ok(self.in_out(other, to, -1)),
         }
     }
@@ -391,8 +481,12 @@ impl Binder<'_> {
     ) -> std::result::Result<Oid, (Oid, Oid, u32)> {
         let mut known = types.iter().filter(|(t, _)| *t != UNKNOWN);
         let Some((mut chosen, _)) = known.next().copied() else { return Ok(TEXT) };
+        if known.clone().any(|(ty, _)| *ty != chosen) {
+            chosen = base_of(chosen);
+        }
         for (ty, position) in known {
-            if *ty == chosen {
+            let ty = &base_of(*ty);
+            if *ty == base_of(chosen) {
                 continue;
             }
             if category(*ty) != category(chosen) {
@@ -433,6 +527,31 @@ impl Binder<'_> {
     /// A literal whose type was never asked for is text.
     pub(crate) fn resolve_unknown(&mut self, expr: Expr) -> Result<Expr> {
         if expr.ty() == UNKNOWN { self.coerce_unknown(expr, TEXT, 0) } else { Ok(expr) }
+    }
+}
+
+/// The fields of a row that is written out, or of a FROM item's whole row.
+pub(crate) fn row_fields(expr: &Expr) -> Option<&[Expr]> {
+    match expr {
+        Expr::Row(fields) => Some(fields),
+        Expr::Call { function, args, .. }
+            if function.oid == types::func::internal::SHAPED_ROW.oid =>
+        {
+            row_fields(&args[0])
+        }
+        _ => None,
+    }
+}
+
+/// The typmod of a composite type's column, from 0.
+pub(crate) fn typmod_of_field(ty: Oid, at: usize) -> i32 {
+    composite_typmods(ty).get(at).copied().unwrap_or(-1)
+}
+
+fn composite_typmods(ty: Oid) -> Vec<i32> {
+    match user::get(base_of(ty)).map(|t| t.kind.clone()) {
+        Some(user::UserKind::Composite { typmods, .. }) => typmods,
+        _ => Vec::new(),
     }
 }
 

@@ -120,13 +120,14 @@ impl Binder<'_> {
         for node in cols {
             let Some(NodeEnum::ResTarget(target)) = &node.node else { continue };
             let position = self.at(target.location);
-            if !target.indirection.is_empty() {
-                return Err(self.unsupported("assigning to array elements", target.location));
-            }
             let Some((n, _)) = table.column(&target.name) else {
                 return Err(self.missing_column(table, &target.name, position));
             };
-            if out.contains(&n) {
+            let whole = |node: &pb::Node| match &node.node {
+                Some(NodeEnum::ResTarget(t)) => t.name == target.name && t.indirection.is_empty(),
+                _ => false,
+            };
+            if out.contains(&n) && cols.iter().any(whole) {
                 return Err(err!(
                     DUPLICATE_COLUMN,
                     "column \"{}\" specified more than once",
@@ -214,7 +215,7 @@ impl Binder<'_> {
                 items.get(n).map_or(-1, ast::location_of)
             })?;
             let mut row = self.default_template(table, columns, items.len(), &mut defaults)?;
-            for (node, number) in items.iter().zip(columns) {
+            for (at, (node, number)) in items.iter().zip(columns).enumerate() {
                 let column = &table.columns[usize::from(*number) - 1];
                 row[usize::from(*number) - 1] =
                     if matches!(node.node, Some(NodeEnum::SetToDefault(_)))
@@ -224,6 +225,12 @@ impl Binder<'_> {
                     } else {
                         let position = self.at(ast::location_of(node));
                         let e = self.expr_node(&scope, node)?;
+                        if let Some(part) = part_of(cols, at) {
+                            let old = row[usize::from(*number) - 1].clone();
+                            row[usize::from(*number) - 1] =
+                                self.assign_part(&scope, old, column, part, e)?;
+                            continue;
+                        }
                         self.assign(e, Oid(column.ty), column.typmod, &column.name, position)?
                     };
             }
@@ -310,6 +317,12 @@ impl Binder<'_> {
                 continue;
             }
             let position = self.at(location(i));
+            if let Some(part) = part_of(cols, i) {
+                let scope = Scope::new(None);
+                let old = row[usize::from(*number) - 1].clone();
+                row[usize::from(*number) - 1] = self.assign_part(&scope, old, column, part, e)?;
+                continue;
+            }
             row[usize::from(*number) - 1] =
                 self.assign(e, Oid(column.ty), column.typmod, &column.name, position)?;
         }
@@ -577,7 +590,7 @@ impl Binder<'_> {
     }
 
     /// One field of `(a, b) = (x, y)`; None for DEFAULT.
-    fn multi_assign(
+    pub(super) fn multi_assign(
         &mut self,
         scope: &Scope<'_>,
         multi: &pb::MultiAssignRef,
@@ -660,4 +673,12 @@ fn is_plain_values(select: &pb::SelectStmt) -> bool {
         && select.limit_offset.is_none()
         && select.with_clause.is_none()
         && select.op <= pb::SetOperation::SetopNone as i32
+}
+
+/// The target of an INSERT's column when it is a part of one.
+fn part_of(cols: &[pb::Node], at: usize) -> Option<&pb::ResTarget> {
+    match &cols.get(at)?.node {
+        Some(NodeEnum::ResTarget(target)) if !target.indirection.is_empty() => Some(target),
+        _ => None,
+    }
 }

@@ -76,7 +76,7 @@ impl Binder<'_> {
             NodeEnum::AArrayExpr(a) => self.array(scope, a, None),
             NodeEnum::AIndirection(i) => self.indirection(scope, i),
             NodeEnum::RowExpr(r) => {
-                let fields = self.expr_list(scope, &r.args)?;
+                let fields = self.row_items(scope, &r.args)?;
                 let fields =
                     fields.into_iter().map(|f| self.resolve_unknown(f)).collect::<Result<_>>()?;
                 Ok(Expr::Row(fields))
@@ -95,6 +95,47 @@ impl Binder<'_> {
     /// Binds several expressions; `t.*` among them is spread out.
     pub(crate) fn expr_list(&mut self, scope: &Scope<'_>, nodes: &[pb::Node]) -> Result<Vec<Expr>> {
         nodes.iter().map(|n| self.expr_node(scope, n)).collect()
+    }
+
+    /// The items of `ROW(…)`; `t.*` and `(row).*` among them are spread out.
+    fn row_items(&mut self, scope: &Scope<'_>, nodes: &[pb::Node]) -> Result<Vec<Expr>> {
+        let is_star = |n: &pb::Node| match &n.node {
+            Some(NodeEnum::ColumnRef(c)) => {
+                matches!(c.fields.last().and_then(|f| f.node.as_ref()), Some(NodeEnum::AStar(_)))
+            }
+            Some(NodeEnum::AIndirection(i)) => super::subscript::ends_with_star(i),
+            _ => false,
+        };
+        let mut out = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            if !is_star(node) {
+                out.push(self.expr_node(scope, node)?);
+                continue;
+            }
+            let row = match &node.node {
+                Some(NodeEnum::AIndirection(i)) => self.star_source(scope, i)?,
+                _ => self.expr_node(scope, node)?,
+            };
+            let location = ast::location_of(node);
+            out.extend(self.spread(row, location)?.into_iter().map(|(_, field)| field));
+        }
+        Ok(out)
+    }
+
+    /// The columns of a row value, each by its name.
+    pub(crate) fn spread(&mut self, row: Expr, location: i32) -> Result<Vec<(types::Text, Expr)>> {
+        let Some(columns) = super::from::columns_of_row(&row) else {
+            return Err(err!(
+                WRONG_OBJECT_TYPE,
+                "type {} is not composite",
+                types::io::format_type(row.ty(), -1)
+            )
+            .at(self.at(location)));
+        };
+        let field = |(at, (name, ty)): (usize, (types::Text, Oid))| {
+            (name, self.field_at(row.clone(), at, ty))
+        };
+        Ok(columns.into_iter().enumerate().map(field).collect())
     }
 
     fn constant(&mut self, c: &pb::AConst) -> Result<Expr> {
@@ -198,7 +239,23 @@ impl Binder<'_> {
                 let values = item.columns.iter().map(|c| c.expr.clone()).collect();
                 let columns = item.columns.iter();
                 let columns = columns.map(|c| (c.name.as_str().into(), c.expr.ty())).collect();
-                let row = shaped_row(values, columns);
+                let row_type = item.table.as_ref().map_or(0, |t| t.table.row_type[0]);
+                let row = match types::user::shape(Oid(row_type)) {
+                    // A column alias renames nothing in the row's type.
+                    Some(shape) if shape.columns.len() == item.columns.len() => {
+                        typed_row(values, shape)
+                    }
+                    _ => shaped_row(values, columns),
+                };
+                let row = match &item.table {
+                    Some(table) if item.nullable => {
+                        let ctid = self.column(table.col(crate::plan::ScanColumn::Tid));
+                        let test = Expr::IsNull { arg: Box::new(ctid), negated: false };
+                        let (ty, null) = (row.ty(), Expr::Const(Datum::Null, row.ty()));
+                        Expr::Case { arms: vec![(test, null)], default: Box::new(row), ty }
+                    }
+                    _ => row,
+                };
                 item.columns.iter().for_each(|c| self.note_column(c));
                 Ok(row)
             }
@@ -668,8 +725,54 @@ impl Binder<'_> {
         Ok(self.array_of_items(out, ty))
     }
 
-    pub(super) fn field(&mut self, _row: Expr, _name: &str, location: i32) -> Result<Expr> {
-        Err(self.unsupported("selecting a field of a row value", location))
+    /// `(row).name`.
+    pub(super) fn field(&mut self, row: Expr, name: &str, location: i32) -> Result<Expr> {
+        let columns = super::from::columns_of_row(&row);
+        let Some(columns) = columns else {
+            let error = match row.ty() {
+                RECORD => {
+                    err!(
+                        UNDEFINED_COLUMN,
+                        "could not identify column \"{name}\" in record data type"
+                    )
+                }
+                ty => err!(
+                    WRONG_OBJECT_TYPE,
+                    "column notation .{name} applied to type {}, which is not a composite type",
+                    types::io::format_type(ty, -1)
+                ),
+            };
+            return Err(error.at(self.at(location)));
+        };
+        let Some(at) = columns.iter().position(|(column, _)| column == name) else {
+            let error = match row.ty() {
+                RECORD => {
+                    err!(
+                        UNDEFINED_COLUMN,
+                        "could not identify column \"{name}\" in record data type"
+                    )
+                }
+                ty => err!(
+                    UNDEFINED_COLUMN,
+                    "column \"{name}\" not found in data type {}",
+                    types::io::format_type(ty, -1)
+                ),
+            };
+            return Err(error.at(self.at(location)));
+        };
+        Ok(self.field_at(row, at, columns[at].1))
+    }
+
+    /// A field by its number, from 0.
+    pub(crate) fn field_at(&self, row: Expr, at: usize, ty: Oid) -> Expr {
+        if let Some(fields) = coerce::row_fields(&row)
+            && let Some(field) = fields.get(at)
+            && !fields.iter().any(crate::walk::is_volatile)
+        {
+            return field.clone();
+        }
+        let args = vec![row, Expr::Const(Datum::Int4(at as i32), INT4)];
+        self.call(&types::func::internal::FIELD, args, ty, 0)
     }
 
     fn collate(&mut self, scope: &Scope<'_>, c: &pb::CollateClause) -> Result<Expr> {
@@ -743,6 +846,23 @@ impl Binder<'_> {
         self.binary("=", left, right, position)
     }
 
+    /// Whether values of a type can be told apart (those of json can't).
+    ///
+    /// # Errors
+    /// `42883`.
+    pub(crate) fn check_groupable(&self, ty: Oid, position: u32) -> Result<()> {
+        let mut inner = ty;
+        while coerce::element_of(inner) != Oid::INVALID {
+            inner = coerce::element_of(inner);
+        }
+        if inner == RECORD || inner == UNKNOWN || operator::comparison("=", inner).is_some() {
+            return Ok(());
+        }
+        let name = types::io::format_type(ty, -1);
+        Err(err!(UNDEFINED_FUNCTION, "could not identify an equality operator for type {name}")
+            .at(position))
+    }
+
     /// Whether a type has an order.
     pub(crate) fn check_sortable(&self, ty: Oid, position: u32) -> Result<()> {
         let sortable = coerce::element_of(ty) != Oid::INVALID
@@ -767,6 +887,19 @@ pub(crate) fn shaped_row(values: Vec<Expr>, columns: Vec<(types::Text, Oid)>) ->
         function: &types::func::internal::SHAPED_ROW,
         args: Box::new([Expr::Row(values), template]),
         ty: RECORD,
+        position: 0,
+    }
+}
+
+/// A row of a composite type.
+pub(crate) fn typed_row(values: Vec<Expr>, shape: std::sync::Arc<types::datum::Shape>) -> Expr {
+    let nulls = vec![Datum::Null; shape.columns.len()];
+    let ty = shape.ty;
+    let template = Expr::Const(Datum::record(shape, nulls), ty);
+    Expr::Call {
+        function: &types::func::internal::SHAPED_ROW,
+        args: Box::new([Expr::Row(values), template]),
+        ty,
         position: 0,
     }
 }

@@ -388,7 +388,8 @@ impl Binder<'_> {
             add_row_template(&mut call, &listed);
             columns = listed;
         }
-        let scalar = columns.len() <= 1 && call.ty() != RECORD;
+        let composite = call.ty() == RECORD || types::user::shape(call.ty()).is_some();
+        let scalar = columns.len() <= 1 && !composite;
         if scalar {
             let name = columns.first().map_or_else(|| alias.as_str().into(), |c| c.0.clone());
             columns = vec![(name, call.ty())];
@@ -803,8 +804,29 @@ fn several_arrays(f: &pb::RangeFunction) -> Option<pb::RangeFunction> {
     Some(out)
 }
 
+/// Names and types of the columns of a row value; None where they are not known, or it is no row.
+pub(crate) fn columns_of_row(row: &Expr) -> Option<Vec<(types::Text, base::Oid)>> {
+    if let Some(shape) = types::user::shape(row.ty()) {
+        return Some(shape.columns.clone());
+    }
+    match row {
+        Expr::Row(fields) => {
+            Some(types::datum::Shape::anonymous(fields.iter().map(Expr::ty)).columns)
+        }
+        Expr::Const(types::Datum::Record(r), RECORD) => Some(r.shape.columns.clone()),
+        Expr::Case { default, .. } => columns_of_row(default),
+        Expr::Call { .. } if row.ty() == RECORD => {
+            Some(record_columns(row)).filter(|columns| !columns.is_empty())
+        }
+        _ => None,
+    }
+}
+
 /// Names and types of the columns that a function in FROM returns; none for those with one value.
 pub fn record_columns(call: &Expr) -> Vec<(types::Text, base::Oid)> {
+    if let Some(shape) = types::user::shape(call.ty()) {
+        return shape.columns.clone();
+    }
     let Expr::Call { function, args, .. } = call else { return Vec::new() };
     match args.last() {
         // The row that a column definition list asks for.

@@ -161,7 +161,7 @@ impl Binder<'_> {
             }
             Some(Callee::Function(row)) if call.func_variadic => {
                 if row.args.last() == Some(&ANY) {
-                    return Err(self.unsupported("a VARIADIC array of any type", call.location));
+                    return self.variadic_any(row, args, position);
                 }
                 let signature = Signature { declared: row.args, result: row.result };
                 let (args, ty) = self.fit(&signature, args, position)?;
@@ -194,6 +194,27 @@ impl Binder<'_> {
             .at(position))
     }
 
+    /// `concat(VARIADIC array)`: what the array holds is known when the call runs.
+    fn variadic_any(
+        &mut self,
+        row: &'static FunctionRow,
+        args: Vec<Expr>,
+        position: u32,
+    ) -> Result<Expr> {
+        if !matches!(row.body, types::func::Body::Scalar(_) | types::func::Body::Typed(_)) {
+            return Err(Error::unsupported("a VARIADIC array for this function").at(position));
+        }
+        let last = args.last().map_or(UNKNOWN, Expr::ty);
+        if last != UNKNOWN && element_of(last) == Oid::INVALID {
+            return Err(err!(DATATYPE_MISMATCH, "VARIADIC argument must be an array").at(position));
+        }
+        let signature = Signature { declared: row.args, result: row.result };
+        let (mut args, ty) = self.fit(&signature, args, position)?;
+        args.push(Expr::Const(Datum::Oid(row.oid.0), OID));
+        let function = &types::func::internal::VARIADIC_CALL;
+        Ok(Expr::Call { function, args: args.into(), ty, position })
+    }
+
     /// A call of a row, with arguments not yet cast.
     pub(crate) fn function(
         &mut self,
@@ -211,7 +232,20 @@ impl Binder<'_> {
             declared = row.args.to_vec();
         }
         let signature = Signature { declared: &declared, result: row.result };
-        let (args, ty) = self.fit(&signature, args, position)?;
+        let (mut args, ty) = self.fit(&signature, args, position)?;
+        if let Some(shape) = types::user::shape(ty)
+            && matches!(row.oid.0, 3960 | 3961 | 3209 | 3475)
+        {
+            // json_populate_record and kin learn the columns from their first argument's value.
+            let nulls = vec![Datum::Null; shape.columns.len()];
+            let empty = Expr::Const(Datum::record(shape, nulls), ty);
+            let base = std::mem::replace(&mut args[0], Expr::Const(Datum::Null, ty));
+            args[0] = Expr::Coalesce(vec![base, empty], ty);
+            let call = self.call(row, args, ty, position);
+            self.note_call(row.oid);
+            let checks = types::user::has_domains(ty) && !row.returns_set;
+            return Ok(if checks { self.checked(call, ty) } else { call });
+        }
         self.note_call(row.oid);
         Ok(self.call(row, args, ty, position))
     }
@@ -271,6 +305,12 @@ impl Binder<'_> {
             self.user_candidates(schema, name, &inputs, named, spread, &mut candidates);
         }
         match choose(&inputs, candidates) {
+            // Nothing says which enum is meant.
+            Choice::One(Callee::Function(row))
+                if row.args.contains(&ANYENUM) && inputs.iter().all(|ty| *ty == UNKNOWN) =>
+            {
+                Err(self.missing_function(&call_text(name, &inputs, named), position))
+            }
             Choice::One(callee) => Ok(Some(callee)),
             Choice::Ambiguous => Err(err!(
                 AMBIGUOUS_FUNCTION,

@@ -21,8 +21,28 @@ impl Binder<'_> {
         }
         match (&column.default, column.dropped || column.generated) {
             (Some(sql), false) => self.stored_default(sql, ty, column.typmod, &column.name),
+            (None, false) => self.type_default(ty),
             _ => Ok(Expr::Const(Datum::Null, ty)),
         }
+    }
+
+    /// What a column without a default of its own begins with: its domain's default, or NULL.
+    fn type_default(&mut self, ty: Oid) -> Result<Expr> {
+        if !types::user::is_user(ty) || super::coerce::base_of(ty) == ty {
+            return Ok(Expr::Const(Datum::Null, ty));
+        }
+        let mut domain = self.cx.catalog.user_type(ty.0).cloned();
+        while let Some(found) = domain {
+            let catalog::UserTypeKind::Domain { base, typmod, default, .. } = &found.kind else {
+                break;
+            };
+            if let Some(sql) = default {
+                let value = self.stored_default(sql, Oid(*base), *typmod, &found.name)?;
+                return Ok(self.checked(value, ty));
+            }
+            domain = self.cx.catalog.user_type(*base).cloned();
+        }
+        Ok(self.checked(Expr::Const(Datum::Null, ty), ty))
     }
 
     /// Whether the value that an INSERT gives for a column is taken (with OVERRIDING USER VALUE an

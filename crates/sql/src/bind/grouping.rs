@@ -189,6 +189,7 @@ impl Binder<'_> {
                 err!(WINDOWING_ERROR, "window functions are not allowed in GROUP BY").at(position)
             );
         }
+        self.check_groupable(expr.ty(), position)?;
         if let Some(at) = groups.iter().position(|(_, g)| walk::same(g, &expr)) {
             return Ok(at);
         }

@@ -49,11 +49,13 @@ pub(crate) mod sublink;
 mod subscript;
 pub(crate) mod through;
 pub(crate) mod typename;
+pub(crate) mod user_types;
 pub(crate) mod utility;
 pub(crate) mod view;
 pub(crate) mod window;
 
 pub(crate) use scope::Scope;
+pub use user_types::stored_domain_condition;
 
 /// Deepest nesting of an expression. What follows binding (printing, planning, running) recurses
 /// over it too.
@@ -213,7 +215,9 @@ impl<'a> Binder<'a> {
         if self.params.len() <= index {
             self.params.resize(index + 1, UNKNOWN);
         }
-        Ok(Expr::Param(index as u16, self.params[index]))
+        let ty = self.params[index];
+        let param = Expr::Param(index as u16, ty);
+        Ok(if types::user::has_domains(ty) { self.checked(param, ty) } else { param })
     }
 
     /// Fixes the type of a parameter.

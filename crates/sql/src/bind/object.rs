@@ -55,7 +55,10 @@ impl Binder<'_> {
         let oid = match ty {
             REGCLASS => match self.find_relation(schema, name) {
                 Some(found) => found.oid(),
-                None => return Err(self.cx.catalog.missing_relation(schema, name)),
+                None => {
+                    let class = self.cx.catalog.composite_class(self.cx.search_path, schema, name);
+                    class.ok_or_else(|| self.cx.catalog.missing_relation(schema, name))?
+                }
             },
             REGTYPE => match self.type_by_text(text) {
                 Some(oid) => oid.0,

@@ -7,6 +7,7 @@ use types::oids::*;
 use crate::expr::Expr;
 
 use super::Binder;
+use super::coerce::base_of;
 use super::function::Signature;
 use super::overload::{Candidate, Choice, choose};
 
@@ -36,7 +37,7 @@ fn resolve(name: &str, left: Oid, right: Oid) -> Choice<&'static OperatorRow> {
         (l, UNKNOWN) if l != UNKNOWN => (l, l),
         both => both,
     };
-    if let Some(row) = exact(name, l, r) {
+    if let Some(row) = exact(name, l, r).or_else(|| exact(name, base_of(l), base_of(r))) {
         return Choice::One(row);
     }
     let candidates = types::func::operators_named(name)
@@ -152,7 +153,8 @@ impl Binder<'_> {
         let function = operator_function(row, position)?;
         let (left_type, right_type) = match (row.left, row.right) {
             (l, r) if super::coerce::is_polymorphic(l) || super::coerce::is_polymorphic(r) => {
-                (lt, element)
+                let or = |ty, other| if ty == UNKNOWN { other } else { ty };
+                (or(lt, element), or(element, lt))
             }
             other => other,
         };
@@ -160,7 +162,9 @@ impl Binder<'_> {
             return Err(missing(name, Some(lt), element, position));
         };
         let wanted = super::coerce::array_of(right_type);
-        let array = if element == right_type || super::coerce::element_of(at) == right_type {
+        let row = right_type == RECORD && types::user::shape(element).is_some();
+        let same = element == right_type || super::coerce::element_of(at) == right_type;
+        let array = if row || same {
             array
         } else {
             if at == UNKNOWN {

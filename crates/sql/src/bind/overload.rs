@@ -6,7 +6,8 @@ use types::TypeIo;
 use types::oids::{ANYCOMPATIBLEMULTIRANGE, ANYCOMPATIBLERANGE, UNKNOWN};
 
 use super::coerce::{
-    ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, can_coerce_implicitly, is_polymorphic,
+    ANYCOMPATIBLE, ANYCOMPATIBLEARRAY, ANYCOMPATIBLENONARRAY, base_of, can_coerce_implicitly,
+    is_polymorphic,
 };
 
 /// One candidate: its argument types (as many as the call has) and which one it is.
@@ -34,6 +35,9 @@ pub(crate) fn choose<T: Clone>(inputs: &[Oid], all: Vec<Candidate<T>>) -> Choice
     if let Some(exact) = all.iter().find(|c| c.args == inputs) {
         return Choice::One(exact.item.clone());
     }
+    // A domain's value is one of the type below.
+    let bases: Vec<Oid> = inputs.iter().map(|ty| base_of(*ty)).collect();
+    let inputs = bases.as_slice();
     let mut candidates: Vec<_> = all
         .into_iter()
         .filter(|c| {

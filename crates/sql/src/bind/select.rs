@@ -307,6 +307,15 @@ impl Binder<'_> {
                 self.star(scope, c, &mut out)?;
                 continue;
             }
+            if let NodeEnum::AIndirection(i) = value
+                && super::subscript::ends_with_star(i)
+            {
+                let row = self.star_source(scope, i)?;
+                let fields = self.spread(row, target.location)?;
+                let target = |(name, expr): (types::Text, Expr)| Target { name: name.into(), expr };
+                out.extend(fields.into_iter().map(target));
+                continue;
+            }
             let expr = self.expr(scope, value)?;
             let name =
                 if target.name.is_empty() { column_name(value) } else { target.name.clone() };
@@ -467,6 +476,13 @@ impl Binder<'_> {
         let nodes = &stmt.distinct_clause;
         let Some(first) = nodes.first() else { return Ok(None) };
         if first.node.is_none() {
+            for (target, node) in targets.list[..targets.visible].iter().zip(&stmt.target_list) {
+                let place = match &node.node {
+                    Some(NodeEnum::ResTarget(t)) => t.location,
+                    _ => -1,
+                };
+                self.check_groupable(target.expr.ty(), self.at(place))?;
+            }
             if let Some(hidden) = order.iter().find(|o| o.target >= targets.visible) {
                 let _ = hidden;
                 return Err(err!(

@@ -34,11 +34,21 @@ impl Binder<'_> {
                     value = self.subscripted(scope, value, subscripts, location)?;
                     rest = others;
                 }
-                Some(NodeEnum::String(field)) => return self.field(value, &field.sval, location),
+                Some(NodeEnum::String(field)) => {
+                    value = self.field(value, &field.sval, location)?;
+                    rest = &rest[1..];
+                }
                 _ => return Err(self.unsupported("field selection", location)),
             }
         }
         Ok(value)
+    }
+
+    /// What stands before the `.*` of `(row).*`.
+    pub(crate) fn star_source(&mut self, scope: &Scope<'_>, i: &pb::AIndirection) -> Result<Expr> {
+        let mut before = i.clone();
+        before.indirection.pop();
+        self.indirection(scope, &before)
     }
 
     /// `array[1][2]`, `array[1:2]`, `jsonb['key'][0]`.
@@ -79,21 +89,10 @@ impl Binder<'_> {
             }
             return Ok(Expr::Subscript { array: Box::new(value), indexes, ty });
         }
-        // A text stands for a bound that is left out; a lone subscript n means 1:n.
-        let open = || Expr::Const(Datum::text(""), TEXT);
         let array = value.ty();
         let mut args = vec![value];
         for s in &indices {
-            let low = match (s.is_slice, inner(&s.lidx)) {
-                (false, _) => Expr::Const(Datum::Int4(1), INT4),
-                (true, None) => open(),
-                (true, Some(_)) => self.array_index(scope, &s.lidx)?,
-            };
-            args.push(low);
-            args.push(match inner(&s.uidx) {
-                Some(_) => self.array_index(scope, &s.uidx)?,
-                None => open(),
-            });
+            args.extend(self.slice_bounds(scope, s)?);
         }
         let array = coerce::array_of(coerce::element_of(array));
         Ok(self.call(&types::func::internal::ARRAY_SLICE, args, array, 0))
@@ -119,6 +118,21 @@ impl Binder<'_> {
         Ok(Expr::InOutCast { arg: Box::new(letter), ty: CHAR, typmod: -1 })
     }
 
+    /// Both bounds of a slice: a text stands for one that is left out; a lone subscript n means 1:n.
+    fn slice_bounds(&mut self, scope: &Scope<'_>, s: &pb::AIndices) -> Result<[Expr; 2]> {
+        let open = || Expr::Const(Datum::text(""), TEXT);
+        let low = match (s.is_slice, inner(&s.lidx)) {
+            (false, _) => Expr::Const(Datum::Int4(1), INT4),
+            (true, None) => open(),
+            (true, Some(_)) => self.array_index(scope, &s.lidx)?,
+        };
+        let high = match inner(&s.uidx) {
+            Some(_) => self.array_index(scope, &s.uidx)?,
+            None => open(),
+        };
+        Ok([low, high])
+    }
+
     /// A subscript as an integer.
     pub(crate) fn array_index(
         &mut self,
@@ -142,6 +156,21 @@ impl Binder<'_> {
         location: i32,
     ) -> Result<Expr> {
         let mut args = vec![value];
+        args.extend(self.jsonb_steps(scope, indices, location)?);
+        match types::func::function(JSONB_EXTRACT_PATH) {
+            Some(function) => Ok(self.call(function, args, JSONB, 0)),
+            None => Err(self.unsupported("subscripts of jsonb", location)),
+        }
+    }
+
+    /// The steps of such a path, as texts.
+    fn jsonb_steps(
+        &mut self,
+        scope: &Scope<'_>,
+        indices: &[&pb::AIndices],
+        location: i32,
+    ) -> Result<Vec<Expr>> {
+        let mut args = Vec::with_capacity(indices.len());
         for s in indices {
             if s.is_slice {
                 return Err(err!(DATATYPE_MISMATCH, "jsonb subscript does not support slices")
@@ -167,13 +196,11 @@ impl Binder<'_> {
                 step
             });
         }
-        match types::func::function(JSONB_EXTRACT_PATH) {
-            Some(function) => Ok(self.call(function, args, JSONB, 0)),
-            None => Err(self.unsupported("subscripts of jsonb", location)),
-        }
+        Ok(args)
     }
 
-    /// `SET array[i] = value`: the column becomes the array with that item changed.
+    /// `SET array[i] = value`, `SET row.field = value`: the column becomes the value with that part
+    /// changed.
     pub(crate) fn assign_item(
         &mut self,
         scope: &Scope<'_>,
@@ -183,39 +210,207 @@ impl Binder<'_> {
         set: &mut Vec<(u16, Expr)>,
     ) -> Result<()> {
         let column = target.table.columns[usize::from(number) - 1].clone();
-        let position = self.at(assignment.location);
-        let ty = Oid(column.ty);
-        let element = coerce::element_of(ty);
-        let mut indexes = Vec::with_capacity(assignment.indirection.len());
-        for node in &assignment.indirection {
-            match &node.node {
-                Some(NodeEnum::AIndices(s)) if !s.is_slice && element != Oid::INVALID => {
-                    indexes.push(self.array_index(scope, &s.uidx)?);
-                }
-                _ => {
-                    return Err(
-                        self.unsupported("assigning to this part of a column", assignment.location)
-                    );
-                }
-            }
-        }
         let Some(value) = inner(&assignment.val) else { return Ok(()) };
         scope.place.set(super::scope::Place::Set);
-        let value = self.expr(scope, value)?;
-        let value = self.assign(value, element, column.typmod, &column.name, position)?;
+        let value = match value {
+            NodeEnum::MultiAssignRef(multi) => {
+                match self.multi_assign(scope, multi, assignment.location)? {
+                    Some(value) => value,
+                    None => return Err(cannot_default(assignment, self.at(assignment.location))),
+                }
+            }
+            NodeEnum::SetToDefault(_) => {
+                return Err(cannot_default(assignment, self.at(assignment.location)));
+            }
+            value => self.expr(scope, value)?,
+        };
         let known = set.iter().position(|(n, _)| *n == number);
         let old = match known {
             Some(at) => set[at].1.clone(),
             None => self.column(target.base + number - 1),
         };
-        let mut args = vec![old, value];
-        args.append(&mut indexes);
-        let function = &types::func::internal::ARRAY_SET;
-        let new = Expr::Call { function, args: args.into(), ty, position: 0 };
+        let new = self.assign_part(scope, old, &column, assignment, value)?;
         match known {
             Some(at) => set[at].1 = new,
             None => set.push((number, new)),
         }
         Ok(())
     }
+
+    /// A column's value with the part that an assignment names replaced.
+    ///
+    /// # Errors
+    /// `42804`, `42703`.
+    pub(crate) fn assign_part(
+        &mut self,
+        scope: &Scope<'_>,
+        old: Expr,
+        column: &catalog::Column,
+        assignment: &pb::ResTarget,
+        value: Expr,
+    ) -> Result<Expr> {
+        let part = Part { column: &column.name, location: assignment.location };
+        let ty = (Oid(column.ty), column.typmod);
+        self.part(scope, old, ty, &assignment.indirection, value, part)
+    }
+
+    fn part(
+        &mut self,
+        scope: &Scope<'_>,
+        old: Expr,
+        (ty, typmod): (Oid, i32),
+        path: &[pb::Node],
+        value: Expr,
+        part: Part<'_>,
+    ) -> Result<Expr> {
+        sched::check_stack()?;
+        let position = self.at(part.location);
+        let base = coerce::base_of(ty);
+        let new = match path.first().and_then(|n| n.node.as_ref()) {
+            None => return self.assign(value, ty, typmod, part.column, position),
+            Some(NodeEnum::String(field)) => {
+                let name = &field.sval;
+                let fail = |what: String| {
+                    err!(
+                        DATATYPE_MISMATCH,
+                        "cannot assign to field \"{name}\" of column \"{}\" because {what}",
+                        part.column
+                    )
+                    .at(position)
+                };
+                let type_name = types::io::format_type(base, -1);
+                let Some(shape) = types::user::shape(base) else {
+                    return Err(fail(format!("its type {type_name} is not a composite type")));
+                };
+                let Some(at) = shape.columns.iter().position(|(column, _)| column == name) else {
+                    let what = format!("there is no such column in data type {type_name}");
+                    let message = fail(what).message().to_owned();
+                    return Err(err!(UNDEFINED_COLUMN, "{message}").at(position));
+                };
+                let field_type = (shape.columns[at].1, coerce::typmod_of_field(base, at));
+                let before = self.field_at(old.clone(), at, field_type.0);
+                let inside = Part { column: name, location: part.location };
+                let value = self.part(scope, before, field_type, &path[1..], value, inside)?;
+                let nulls = vec![Datum::Null; shape.columns.len()];
+                let template = Expr::Const(Datum::record(shape, nulls), base);
+                let at = Expr::Const(Datum::Int4(at as i32), INT4);
+                let args = vec![old, at, value, template];
+                self.call(&types::func::internal::FIELD_SET, args, base, 0)
+            }
+            Some(NodeEnum::AIndices(_)) => {
+                self.item(scope, old, (base, typmod), path, value, part)?
+            }
+            _ => return Err(self.unsupported("assigning to this part of a column", part.location)),
+        };
+        Ok(if base == ty { new } else { self.checked(new, ty) })
+    }
+
+    /// The same for a part that begins with subscripts.
+    fn item(
+        &mut self,
+        scope: &Scope<'_>,
+        old: Expr,
+        (ty, typmod): (Oid, i32),
+        path: &[pb::Node],
+        value: Expr,
+        part: Part<'_>,
+    ) -> Result<Expr> {
+        let subscript = |n: &pb::Node| match &n.node {
+            Some(NodeEnum::AIndices(s)) => Some((**s).clone()),
+            _ => None,
+        };
+        let indices: Vec<pb::AIndices> = path.iter().map_while(subscript).collect();
+        let rest = &path[indices.len()..];
+        let element = coerce::element_of(ty);
+        if element == Oid::INVALID && ty != JSONB {
+            return Err(err!(
+                DATATYPE_MISMATCH,
+                "cannot subscript type {} because it does not support subscripting",
+                types::io::format_type(ty, -1)
+            )
+            .at(self.at(part.location)));
+        }
+        if element == Oid::INVALID {
+            return self.jsonb_item(scope, old, &indices, rest, value, part);
+        }
+        if indices.iter().any(|s| s.is_slice) {
+            return self.slice_item(scope, old, (ty, typmod), &indices, rest, value, part);
+        }
+        let mut indexes = Vec::with_capacity(indices.len());
+        for s in &indices {
+            indexes.push(self.array_index(scope, &s.uidx)?);
+        }
+        let before =
+            Expr::Subscript { array: Box::new(old.clone()), indexes: indexes.clone(), ty: element };
+        let value = self.part(scope, before, (element, typmod), rest, value, part)?;
+        let mut args = vec![old, value];
+        args.append(&mut indexes);
+        let function = &types::func::internal::ARRAY_SET;
+        Ok(Expr::Call { function, args: args.into(), ty, position: 0 })
+    }
+
+    /// `SET array[low:high] = values`.
+    #[allow(clippy::too_many_arguments)]
+    fn slice_item(
+        &mut self,
+        scope: &Scope<'_>,
+        old: Expr,
+        (ty, typmod): (Oid, i32),
+        indices: &[pb::AIndices],
+        rest: &[pb::Node],
+        value: Expr,
+        part: Part<'_>,
+    ) -> Result<Expr> {
+        if !rest.is_empty() {
+            return Err(self.unsupported("assigning to this part of a column", part.location));
+        }
+        let value = self.assign(value, ty, typmod, part.column, self.at(part.location))?;
+        let mut args = vec![old, value];
+        for s in indices {
+            args.extend(self.slice_bounds(scope, s)?);
+        }
+        let function = &types::func::internal::ARRAY_SET_SLICE;
+        Ok(Expr::Call { function, args: args.into(), ty, position: 0 })
+    }
+
+    /// `SET document['key'][0] = value`.
+    fn jsonb_item(
+        &mut self,
+        scope: &Scope<'_>,
+        old: Expr,
+        indices: &[pb::AIndices],
+        rest: &[pb::Node],
+        value: Expr,
+        part: Part<'_>,
+    ) -> Result<Expr> {
+        if !rest.is_empty() {
+            return Err(self.unsupported("assigning to this part of a column", part.location));
+        }
+        let value = self.assign(value, JSONB, -1, part.column, self.at(part.location))?;
+        let indices: Vec<&pb::AIndices> = indices.iter().collect();
+        let mut args = vec![old, value];
+        args.extend(self.jsonb_steps(scope, &indices, part.location)?);
+        let function = &types::func::internal::JSONB_ASSIGN;
+        Ok(Expr::Call { function, args: args.into(), ty: JSONB, position: 0 })
+    }
+}
+
+/// What is assigned to, for messages.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    column: &'a str,
+    location: i32,
+}
+
+/// Whether it is `(row).*`.
+pub(crate) fn ends_with_star(i: &pb::AIndirection) -> bool {
+    matches!(i.indirection.last().and_then(|n| n.node.as_ref()), Some(NodeEnum::AStar(_)))
+}
+
+fn cannot_default(assignment: &pb::ResTarget, position: u32) -> base::Error {
+    let what = match assignment.indirection.first().and_then(|n| n.node.as_ref()) {
+        Some(NodeEnum::AIndices(_)) => "an array element",
+        _ => "a subfield",
+    };
+    err!(FEATURE_NOT_SUPPORTED, "cannot set {what} to DEFAULT").at(position)
 }

@@ -3,6 +3,7 @@
 use base::{Error, Oid, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 use types::TypeIo;
+use types::io::TypeRef;
 use types::oids::*;
 
 use super::{Binder, ast};
@@ -16,9 +17,16 @@ impl Binder<'_> {
         let names = ast::strings(&name.names);
         let (schema, plain) = ast::qualified(&names);
         let position = self.at(name.location);
-        let found = match schema {
+        let built_in = match schema {
             None | Some("pg_catalog") => TypeIo::by_name(plain),
             Some(_) => None,
+        };
+        let found = match built_in {
+            Some(io) => Some(TypeRef::BuiltIn(io)),
+            None => {
+                let ty = self.cx.catalog.type_oid(self.cx.search_path, schema, plain);
+                ty.and_then(|ty| TypeIo::get(Oid(ty)))
+            }
         };
         let Some(io) = found else {
             if schema.is_none_or(|s| s == "pg_catalog") && is_other_builtin(plain) {

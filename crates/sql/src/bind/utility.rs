@@ -235,6 +235,9 @@ impl Binder<'_> {
         if let Some(statement) = self.role_statement(node)? {
             return Ok(Some(Utility::Role(statement)));
         }
+        if let Some(statement) = self.type_statement(node)? {
+            return Ok(Some(Utility::Type(statement)));
+        }
         Ok(Some(match node {
             NodeEnum::TransactionStmt(s) => self.transaction(s)?,
             NodeEnum::VariableSetStmt(s) => self.set_variable(s)?,

@@ -31,8 +31,8 @@ pub(super) fn find(name: &str, args: &[Oid]) -> Option<(bool, Start)> {
         ("sum", [FLOAT4]) => || Box::new(SumFloat4::default()),
         ("sum", [FLOAT8]) => || Box::new(SumFloat8::default()),
         ("avg", [FLOAT4 | FLOAT8]) => || Box::new(MeanFloat::default()),
-        ("min", [ty]) if is_ordered(*ty) => || Box::new(Extreme::<false>::default()),
-        ("max", [ty]) if is_ordered(*ty) => || Box::new(Extreme::<true>::default()),
+        ("min", [_]) => || Box::new(Extreme::<false>::default()),
+        ("max", [_]) => || Box::new(Extreme::<true>::default()),
         ("bool_and" | "every", _) => || Box::new(Fold::<And>::default()),
         ("bool_or", _) => || Box::new(Fold::<Or>::default()),
         ("bit_and", [INT2 | INT4 | INT8]) => || Box::new(Fold::<And>::default()),
@@ -75,10 +75,6 @@ pub fn is_ordered_set(name: &str) -> bool {
             | "percent_rank"
             | "cume_dist"
     )
-}
-
-fn is_ordered(ty: Oid) -> bool {
-    !matches!(ty, oids::ANYENUM)
 }
 
 /// Downcasts the other half of a merge.

@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use base::{Result, err};
+
 use super::{Body, NamedBody, S, ScalarBody};
 use crate::datum::Datum;
 use crate::order::{compare, compare_floats};
@@ -48,6 +50,49 @@ const CMP: Body = S(|a, _| {
     };
     Ok(Datum::Int4(order as i32))
 });
+
+/// Rows column by column, as far as they have columns; those of one place must have one type.
+///
+/// # Errors
+/// `42804`.
+fn compare_rows(a: &Datum, b: &Datum) -> Result<Ordering> {
+    sched::check_stack()?;
+    let (Datum::Record(a), Datum::Record(b)) = (a, b) else { return Ok(compare(a, b)) };
+    for (at, (x, y)) in a.fields.iter().zip(&b.fields).enumerate() {
+        let ty = |r: &crate::datum::Record| r.shape.columns.get(at).map(|c| c.1);
+        if let (Some(t), Some(u)) = (ty(a), ty(b))
+            && t != u
+        {
+            return Err(err!(
+                DATATYPE_MISMATCH,
+                "cannot compare dissimilar column types {} and {} at record column {}",
+                crate::io::format_type(t, -1),
+                crate::io::format_type(u, -1),
+                at + 1
+            ));
+        }
+        let order = compare_rows(x, y)?;
+        if order != Ordering::Equal {
+            return Ok(order);
+        }
+    }
+    if a.fields.len() != b.fields.len() {
+        return Err(err!(
+            DATATYPE_MISMATCH,
+            "cannot compare record types with different numbers of columns"
+        ));
+    }
+    Ok(Ordering::Equal)
+}
+
+const RECORD: [ScalarBody; 6] = [
+    |a, _| Ok(Datum::Bool(compare_rows(&a[0], &a[1])?.is_eq())),
+    |a, _| Ok(Datum::Bool(compare_rows(&a[0], &a[1])?.is_ne())),
+    |a, _| Ok(Datum::Bool(compare_rows(&a[0], &a[1])?.is_lt())),
+    |a, _| Ok(Datum::Bool(compare_rows(&a[0], &a[1])?.is_le())),
+    |a, _| Ok(Datum::Bool(compare_rows(&a[0], &a[1])?.is_gt())),
+    |a, _| Ok(Datum::Bool(compare_rows(&a[0], &a[1])?.is_ge())),
+];
 
 /// Names in the order of [`six`].
 macro_rules! names {
@@ -100,7 +145,6 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         (names!("interval_"), GENERIC),
         (names!("uuid_"), GENERIC),
         (names!("array_"), GENERIC),
-        (names!("record_"), GENERIC),
         (names!("pg_lsn_"), GENERIC),
         (names!("timetz_"), GENERIC),
         (names!("network_"), GENERIC),
@@ -112,9 +156,11 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         (names!("multirange_"), GENERIC),
         (names!("cash_"), GENERIC),
         (names!("record_image_"), GENERIC),
+        (names!("enum_"), GENERIC),
     ] {
         add(&names, six);
     }
+    add(&names!("record_"), RECORD);
     let text_names = |p: [&'static str; 6]| p;
     add(
         &text_names([
@@ -177,6 +223,7 @@ pub(super) fn bodies() -> Vec<NamedBody> {
             "timetz_larger",
             "network_larger",
             "cashlarger",
+            "enum_larger",
         ]
         .map(|name| (name, LARGER)),
     );
@@ -202,6 +249,7 @@ pub(super) fn bodies() -> Vec<NamedBody> {
             "timetz_smaller",
             "network_smaller",
             "cashsmaller",
+            "enum_smaller",
         ]
         .map(|name| (name, SMALLER)),
     );
@@ -253,6 +301,7 @@ pub(super) fn bodies() -> Vec<NamedBody> {
             "btfloat48cmp",
             "btfloat84cmp",
             "xid8cmp",
+            "enum_cmp",
         ]
         .map(|name| (name, CMP)),
     );

@@ -102,6 +102,7 @@ fn hash_datum(d: &Datum, seed: u64) -> (u32, u32) {
         Datum::Bytea(b) => hash_bytes(b, seed),
         Datum::Macaddr(m) => hash_bytes(m, seed),
         Datum::Macaddr8(m) => hash_bytes(m, seed),
+        Datum::Enum(_, rank) => hash_bytes(&rank.to_le_bytes(), seed),
         // The rest never comes here: their functions have no body.
         _ => (0, 0),
     }
@@ -135,6 +136,7 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         "hashfloat8",
         "hashmacaddr",
         "hashmacaddr8",
+        "hashenum",
         "uuid_hash",
         "time_hash",
         "timestamp_hash",
@@ -153,6 +155,7 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         "hashfloat8extended",
         "hashmacaddrextended",
         "hashmacaddr8extended",
+        "hashenumextended",
         "uuid_hash_extended",
         "time_hash_extended",
         "timestamp_hash_extended",

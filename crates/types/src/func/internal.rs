@@ -63,6 +63,88 @@ pub static JSON_KEY: FunctionRow =
 pub static ARRAY_CAST: FunctionRow =
     row(9908, "array_cast", true, false, Body::Typed(|a, t, cx| cast_items(a, t, cx)));
 
+/// `(value, oid of a type)`: the value, once the constraints of the domains in that type are checked.
+pub static DOMAIN_CHECK: FunctionRow = row(9909, "domain_check", false, false, Body::Session);
+
+/// `(row, number)`: a field of a row, from 0.
+pub static FIELD: FunctionRow = row(9910, "field", true, false, Body::Scalar(|a, _| Ok(field(a))));
+
+/// `(row, number, value, template)`: the row with one field replaced. Without a row: the template.
+pub static FIELD_SET: FunctionRow =
+    row(9911, "field_set", false, false, Body::Scalar(|a, _| Ok(set_field(a))));
+
+/// `(array, values, low, high, low, high, …)`: the array with a slice replaced; see [`ARRAY_SLICE`].
+pub static ARRAY_SET_SLICE: FunctionRow = row(
+    9912,
+    "array_set_slice",
+    false,
+    false,
+    Body::Typed(|a, t, _| super::array_slice::set(a, t.args)),
+);
+
+/// `(jsonb, value, step, …)`: the document with what the steps lead to replaced.
+pub static JSONB_ASSIGN: FunctionRow =
+    row(9913, "jsonb_assign", false, false, Body::Scalar(|a, _| jsonb_assign(a)));
+
+/// `(arguments, array, oid of a variadic function of "any")`: the call with the array's items as further
+/// arguments.
+pub static VARIADIC_CALL: FunctionRow =
+    row(9914, "variadic", false, false, Body::Typed(|a, t, cx| variadic_call(a, t, cx)));
+
+fn jsonb_assign(a: &[Datum]) -> Result<Datum> {
+    let target = match &a[0] {
+        Datum::Jsonb(j) => Some(&**j),
+        _ => None,
+    };
+    let null = crate::jsonb::Json::Null;
+    let value = match &a[1] {
+        Datum::Jsonb(j) => &**j,
+        _ => &null,
+    };
+    crate::jsonb::assign_path(target, &a[2..], value).map(Datum::jsonb)
+}
+
+fn variadic_call(a: &[Datum], types: CallTypes<'_>, cx: &FormatContext) -> Result<Datum> {
+    let [fixed @ .., array, function] = a else {
+        return Err(base::Error::internal("a variadic call without an array"));
+    };
+    let function = super::function(Oid(function.as_oid()))
+        .ok_or_else(|| base::Error::internal("a variadic call without a function"))?;
+    let mut args = fixed.to_vec();
+    let mut arg_types = types.args[..fixed.len()].to_vec();
+    match array {
+        Datum::Array(array) => {
+            arg_types.resize(args.len() + array.items.len(), array.element);
+            args.extend_from_slice(&array.items);
+        }
+        // Only format() does without.
+        _ if function.name == "format" => {}
+        _ => return Ok(Datum::Null),
+    }
+    let inner = CallTypes { args: &arg_types, result: types.result };
+    function
+        .body
+        .run(&args, inner, cx)
+        .ok_or_else(|| base::Error::unsupported("VARIADIC for this function"))?
+}
+
+fn field(a: &[Datum]) -> Datum {
+    match &a[0] {
+        Datum::Record(r) => r.fields.get(a[1].as_int4() as usize).cloned().unwrap_or_default(),
+        _ => Datum::Null,
+    }
+}
+
+fn set_field(a: &[Datum]) -> Datum {
+    let row = if a[0].is_null() { &a[3] } else { &a[0] };
+    let Datum::Record(r) = row else { return Datum::Null };
+    let mut fields = r.fields.to_vec();
+    if let Some(field) = fields.get_mut(a[1].as_int4() as usize) {
+        *field = a[2].clone();
+    }
+    Datum::record(r.shape.clone(), fields)
+}
+
 fn cast_items(a: &[Datum], types: CallTypes<'_>, cx: &FormatContext) -> Result<Datum> {
     let array = a[0].as_array();
     let element = crate::TypeIo::get(types.result).map_or(oids::TEXT, |t| t.element);

@@ -15,6 +15,7 @@ use crate::io::{self, FormatContext, TypeIo};
 use crate::json::{self, Kind};
 use crate::jsonb::{self, Json};
 use crate::oids;
+use crate::user::UserKind;
 
 /// A document, or a part of one.
 #[derive(Clone)]
@@ -438,6 +439,17 @@ fn populate(ty: Oid, doc: &Doc<'_>, cx: &FormatContext) -> Result<Datum> {
             _ => {
                 return Err(err!(INVALID_TEXT_REPRESENTATION, "expected JSON array"));
             }
+        }
+    }
+    if let Some(user) = crate::user::get(ty) {
+        match (&user.kind, doc.kind()) {
+            (UserKind::Domain { base, .. }, _) => return populate(*base, doc, cx),
+            (UserKind::Composite { shape, .. }, Kind::Object) => {
+                let nulls = vec![Datum::Null; shape.columns.len()];
+                let base = Datum::record(shape.clone(), nulls);
+                return populate_row(&base, doc, "populate_composite", cx);
+            }
+            _ => {}
         }
     }
     let text = doc.plain()?.unwrap_or_default();

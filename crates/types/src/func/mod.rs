@@ -8,11 +8,13 @@
 
 pub mod aggregate;
 mod array;
+mod array_slice;
 mod bits;
 mod cast;
 mod compare;
 mod datetime;
 mod encode;
+mod enums;
 mod float;
 mod hash;
 mod int;

@@ -28,6 +28,7 @@ const FAMILIES: &[fn() -> Vec<NamedBody>] = &[
     super::array::bodies,
     super::series::bodies,
     super::encode::bodies,
+    super::enums::bodies,
     super::template::bodies,
     super::json::bodies,
     super::jsonb::bodies,

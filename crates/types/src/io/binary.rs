@@ -2,8 +2,9 @@
 
 use base::{Oid, Result, TupleId, err};
 
-use super::{FormatContext, TypeIo, apply_typmod, is_reg};
+use super::{FormatContext, TypeIo, TypeRef, apply_typmod, is_reg, record};
 use crate::datum::{Array, Bound, Datum, Interval, Multirange, Numeric, Range, Shape};
+use crate::user::{self, UserKind, UserType};
 use crate::{oids, range};
 
 const RANGE_EMPTY: u8 = 1;
@@ -126,6 +127,7 @@ fn receive_plain(ty: Oid, bytes: &[u8], cx: &FormatContext) -> Result<Datum> {
         _ if is_reg(ty) => Datum::Oid(u32::from_be_bytes(fixed(bytes)?)),
         _ => match TypeIo::get(ty) {
             Some(t) if t.element != Oid::INVALID => receive_array(t.element, bytes, cx)?,
+            Some(TypeRef::User(user)) => return receive_user(&user, bytes, cx),
             Some(t) => {
                 return Err(base::Error::unsupported(format!("binary input of {}", t.sql_name)));
             }
@@ -199,6 +201,31 @@ fn send_range(r: &Range, out: &mut Vec<u8>) -> Result<()> {
         send_sized(element, &bound.value, out)?;
     }
     Ok(())
+}
+
+fn receive_user(ty: &UserType, bytes: &[u8], cx: &FormatContext) -> Result<Datum> {
+    match &ty.kind {
+        UserKind::Enum(labels) => user::enum_input(ty, labels, utf8(bytes)?),
+        UserKind::Domain { base, typmod } => receive(*base, *typmod, bytes, cx),
+        UserKind::Composite { shape, typmods, .. } => {
+            let mut c = Cursor(bytes);
+            record::check_columns(shape, c.int4()?)?;
+            let mut fields = Vec::with_capacity(typmods.len());
+            for (at, (_, ty)) in shape.columns.iter().enumerate() {
+                record::check_column(shape, at, Oid(c.int4()? as u32))?;
+                let typmod = typmods.get(at).copied().unwrap_or(-1);
+                fields.push(match usize::try_from(c.int4()?) {
+                    Ok(len) => receive(*ty, typmod, c.take(len)?, cx)?,
+                    Err(_) => Datum::Null,
+                });
+            }
+            if !c.0.is_empty() {
+                return Err(bad_format());
+            }
+            Ok(Datum::record(shape.clone(), fields))
+        }
+        UserKind::Array => Err(base::Error::internal("an array type without an element")),
+    }
 }
 
 fn receive_record(bytes: &[u8], cx: &FormatContext) -> Result<Datum> {
@@ -311,6 +338,9 @@ pub fn send(_ty: Oid, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
         Datum::Jsonpath(p) => {
             out.push(1);
             out.extend_from_slice(p.text().as_bytes());
+        }
+        Datum::Enum(ty, rank) => {
+            out.extend_from_slice(user::enum_text(*ty, *rank)?.as_bytes());
         }
         Datum::Range(r) => send_range(r, out)?,
         Datum::Multirange(m) => {

@@ -9,6 +9,7 @@ mod bytes;
 mod money;
 mod network;
 mod number;
+mod record;
 mod types;
 
 use base::{Oid, Result, err};
@@ -17,13 +18,14 @@ use crate::datetime;
 use crate::datum::{Datum, Numeric, Text};
 use crate::jsonb::Json;
 use crate::jsonb::path::Path;
+use crate::user::{self, UserKind, UserType};
 use crate::{oids, range};
 
 pub use crate::datetime::TimeZone;
 pub use crate::order::{compare, hash};
 pub use binary::{receive, send};
 pub use number::{parse_float8, parse_int2, parse_int4, parse_int8};
-pub use types::TypeIo;
+pub use types::{TypeIo, TypeRef};
 
 pub(crate) use network::{clear_host, host, widen, width};
 
@@ -177,6 +179,12 @@ pub fn input(ty: Oid, typmod: i32, text: &str, cx: &FormatContext) -> Result<Dat
         oids::MACADDR8 => Datum::Macaddr8(network::parse_macaddr8(text)?),
         oids::MONEY => Datum::Money(money::parse(text)?),
         oids::REFCURSOR => Datum::text(text),
+        oids::RECORD => {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "input of anonymous composite types is not implemented"
+            ));
+        }
         _ if range::subtype(ty).is_some() => range::parse(ty, typmod, text, cx)?.into(),
         _ if range::range_of(ty).is_some() => range::parse_multirange(ty, typmod, text, cx)?.into(),
         oids::INT2VECTOR => array::parse_vector(oids::INT2, text)?,
@@ -184,6 +192,7 @@ pub fn input(ty: Oid, typmod: i32, text: &str, cx: &FormatContext) -> Result<Dat
         _ if is_reg(ty) => Datum::Oid(number::parse_reg(ty, text)?),
         _ => match TypeIo::get(ty) {
             Some(t) if t.element != Oid::INVALID => array::parse(t.element, typmod, text, cx)?,
+            Some(TypeRef::User(user)) => return user_input(&user, typmod, text, cx),
             Some(t) if t.category == b'P' => {
                 return Err(err!(
                     FEATURE_NOT_SUPPORTED,
@@ -194,6 +203,17 @@ pub fn input(ty: Oid, typmod: i32, text: &str, cx: &FormatContext) -> Result<Dat
             _ => return Err(base::Error::unsupported(format!("input of type {ty}"))),
         },
     })
+}
+
+fn user_input(ty: &UserType, typmod: i32, text: &str, cx: &FormatContext) -> Result<Datum> {
+    match &ty.kind {
+        UserKind::Enum(labels) => user::enum_input(ty, labels, text),
+        UserKind::Domain { base, typmod: inner } => {
+            input(*base, if typmod < 0 { *inner } else { typmod }, text, cx)
+        }
+        UserKind::Composite { shape, typmods, .. } => record::parse(shape, typmods, text, cx),
+        UserKind::Array => Err(base::Error::internal("an array type without an element")),
+    }
 }
 
 /// Appends a non-NULL value's text.
@@ -242,6 +262,7 @@ pub fn output(ty: Oid, value: &Datum, cx: &FormatContext, out: &mut Vec<u8>) -> 
         Datum::Jsonpath(p) => out.extend_from_slice(p.text().as_bytes()),
         Datum::Range(r) => r.write(cx, out)?,
         Datum::Multirange(m) => m.write(cx, out)?,
+        Datum::Enum(ty, rank) => out.extend_from_slice(user::enum_text(*ty, *rank)?.as_bytes()),
     }
     Ok(())
 }
@@ -294,6 +315,7 @@ pub fn natural_type(value: &Datum) -> Oid {
         Datum::Jsonpath(_) => oids::JSONPATH,
         Datum::Range(r) => r.ty,
         Datum::Multirange(m) => m.ty,
+        Datum::Enum(ty, _) => *ty,
     }
 }
 
@@ -432,12 +454,20 @@ pub fn apply_typmod(ty: Oid, typmod: i32, value: Datum, explicit: bool) -> Resul
 
 /// Name of a type with its typmod, as `format_type(oid, typmod)` prints it.
 pub fn format_type(ty: Oid, typmod: i32) -> String {
+    if ty == Oid::INVALID {
+        return "-".to_owned();
+    }
     let Some(t) = TypeIo::get(ty) else { return "???".to_owned() };
+    if let TypeRef::User(user) = &t
+        && !matches!(user.kind, UserKind::Array)
+    {
+        return user::name(ty).unwrap_or_else(|| t.sql_name.to_string());
+    }
     if t.element != Oid::INVALID && ty != oids::INT2VECTOR && ty != oids::OIDVECTOR {
         return format!("{}[]", format_type(t.element, typmod));
     }
     if typmod < 0 {
-        return t.sql_name.to_owned();
+        return t.sql_name.to_string();
     }
     match ty {
         oids::VARCHAR | oids::BPCHAR if typmod >= 4 => format!("{}({})", t.sql_name, typmod - 4),
@@ -447,12 +477,12 @@ pub fn format_type(ty: Oid, typmod: i32) -> String {
         },
         oids::BIT | oids::VARBIT => format!("{}({typmod})", t.sql_name),
         oids::TIME | oids::TIMETZ | oids::TIMESTAMP | oids::TIMESTAMPTZ => {
-            let (base, zone) = t.sql_name.split_once(' ').unwrap_or((t.sql_name, ""));
+            let (base, zone) = t.sql_name.split_once(' ').unwrap_or((&t.sql_name, ""));
             format!("{base}({typmod}) {zone}")
         }
         oids::INTERVAL => datetime::interval_typmod_name(typmod),
         oids::BPCHAR => "bpchar".to_owned(),
-        _ => t.sql_name.to_owned(),
+        _ => t.sql_name.to_string(),
     }
 }
 

@@ -64,7 +64,8 @@ pub(super) fn parse_reg(ty: Oid, text: &str) -> Result<u32> {
     if text == "-" {
         return Ok(0);
     }
-    let kind = TypeIo::get(ty).map_or("oid", |t| t.name);
+    let io = TypeIo::get(ty);
+    let kind = io.as_ref().map_or("oid", |t| t.name.as_str());
     if text.bytes().all(|b| b.is_ascii_digit()) && !text.is_empty() {
         return parse_oid("oid", text);
     }

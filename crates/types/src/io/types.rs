@@ -1,21 +1,24 @@
-//! The built-in types: `table/types.txt`, which has PostgreSQL's facts, read once.
+//! What is known of each type. The built-in ones stand in `table/types.txt`, which has PostgreSQL's
+//! facts, read once.
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use base::Oid;
 
-use crate::oids;
+use crate::datum::Text;
+use crate::{oids, user};
 
-/// What is known about a built-in type (a row of `pg_type`).
-#[derive(Clone, Copy)]
+/// What is known about a type (a row of `pg_type`).
+#[derive(Clone, Debug)]
 pub struct TypeIo {
     /// Its oid.
     pub oid: Oid,
     /// Internal name (`int4`).
-    pub name: &'static str,
+    pub name: Text,
     /// Name as `format_type` prints it (`integer`).
-    pub sql_name: &'static str,
+    pub sql_name: Text,
     /// The array type over it.
     pub array: Oid,
     /// Element type when it is an array (int2vector and oidvector are).
@@ -32,6 +35,25 @@ pub struct TypeIo {
     pub align: u8,
 }
 
+/// A type that was looked up.
+#[derive(Clone, Debug)]
+pub enum TypeRef {
+    /// One of the table's.
+    BuiltIn(&'static TypeIo),
+    /// One that a user made.
+    User(Arc<user::UserType>),
+}
+
+impl Deref for TypeRef {
+    type Target = TypeIo;
+    fn deref(&self) -> &TypeIo {
+        match self {
+            TypeRef::BuiltIn(io) => io,
+            TypeRef::User(user) => &user.io,
+        }
+    }
+}
+
 struct Index {
     rows: Vec<TypeIo>,
     /// Position in `rows` by oid; `NONE` where there is no type.
@@ -44,20 +66,20 @@ const NONE: u16 = u16::MAX;
 fn index() -> &'static Index {
     static INDEX: OnceLock<Index> = OnceLock::new();
     INDEX.get_or_init(|| {
-        let rows: Vec<TypeIo> = include_str!("../table/types.txt")
-            .lines()
-            .filter(|l| !l.starts_with('#'))
-            .map(row)
-            .collect();
+        let rows: Vec<TypeIo> = lines().map(row).collect();
         let top = rows.iter().map(|r| r.oid.0 as usize + 1).max().unwrap_or(0);
         let mut by_oid = vec![NONE; top];
-        let mut by_name = HashMap::new();
         for (i, r) in rows.iter().enumerate() {
             by_oid[r.oid.0 as usize] = i as u16;
-            by_name.insert(r.name, i as u16);
         }
+        let name = |(i, l): (usize, &'static str)| Some((l.split('\t').nth(1)?, i as u16));
+        let by_name = lines().enumerate().filter_map(name).collect();
         Index { rows, by_oid, by_name }
     })
+}
+
+fn lines() -> impl Iterator<Item = &'static str> {
+    include_str!("../table/types.txt").lines().filter(|l| !l.starts_with('#'))
 }
 
 fn row(line: &'static str) -> TypeIo {
@@ -67,8 +89,8 @@ fn row(line: &'static str) -> TypeIo {
     let letter = |i: usize| f[i].as_bytes()[0];
     TypeIo {
         oid: oid(0),
-        name: f[1],
-        sql_name: f[2],
+        name: f[1].into(),
+        sql_name: f[2].into(),
         array: oid(3),
         element: oid(4),
         len: number(5) as i16,
@@ -80,11 +102,15 @@ fn row(line: &'static str) -> TypeIo {
 }
 
 impl TypeIo {
-    /// The type with this oid (arrays of built-in types included).
-    pub fn get(oid: Oid) -> Option<&'static TypeIo> {
+    /// The type with this oid: a built-in one, or one that the running task knows of
+    /// ([`crate::user`]).
+    pub fn get(oid: Oid) -> Option<TypeRef> {
+        if user::is_user(oid) {
+            return user::get(oid).map(TypeRef::User);
+        }
         let index = index();
         let at = *index.by_oid.get(oid.0 as usize)?;
-        index.rows.get(usize::from(at))
+        index.rows.get(usize::from(at)).map(TypeRef::BuiltIn)
     }
 
     /// By internal name.

@@ -193,3 +193,80 @@ fn in_array(
     }
     Ok(Json::Array(out.into()))
 }
+
+/// The document with what a path of subscripts leads to replaced (`j['a'][1] = value`). What is missing
+/// on the way is made: an array where the next step is a number, else an object; an array that is too
+/// short is filled with nulls.
+///
+/// # Errors
+/// `22023` where a scalar is in the way, or a negative number leads to before an array's beginning;
+/// `22P02` where an array is entered by a word; `22004` for a NULL in the path.
+pub fn assign_path(target: Option<&Json>, path: &[Datum], value: &Json) -> Result<Json> {
+    if path.iter().any(Datum::is_null) {
+        return Err(err!(NULL_VALUE_NOT_ALLOWED, "jsonb subscript in assignment must not be null"));
+    }
+    match target {
+        None => made_path(path, 0, value),
+        Some(target) => assign_step(target, path, 0, value),
+    }
+}
+
+fn out_of_range(level: usize, index: i64) -> base::Error {
+    err!(INVALID_PARAMETER_VALUE, "path element at position {} is out of range: {index}", level + 1)
+}
+
+/// What a path leads to where there is nothing yet.
+fn made_path(path: &[Datum], level: usize, value: &Json) -> Result<Json> {
+    sched::check_stack()?;
+    let Some(step) = path.get(level) else { return Ok(value.clone()) };
+    let Ok(index) = step.as_str().parse::<i32>() else {
+        let inner = made_path(path, level + 1, value)?;
+        return Ok(Json::object(vec![(step.as_str().into(), inner)]));
+    };
+    let Ok(index) = usize::try_from(index) else {
+        return Err(out_of_range(level, index.into()));
+    };
+    let mut items = vec![Json::Null; index];
+    items.push(made_path(path, level + 1, value)?);
+    Ok(Json::array(items))
+}
+
+fn assign_step(here: &Json, path: &[Datum], level: usize, value: &Json) -> Result<Json> {
+    sched::check_stack()?;
+    let Some(step) = path.get(level) else { return Ok(value.clone()) };
+    match here {
+        Json::Object(members) => {
+            let key = step.as_str();
+            let mut out = members.to_vec();
+            match members.iter().position(|(k, _)| k == key) {
+                Some(at) => out[at].1 = assign_step(&members[at].1, path, level + 1, value)?,
+                None => out.push((key.into(), made_path(path, level + 1, value)?)),
+            }
+            Ok(Json::object(out))
+        }
+        Json::Array(items) => {
+            let word = step.as_str();
+            let index = word.parse::<i32>().map_err(|_| {
+                err!(
+                    INVALID_TEXT_REPRESENTATION,
+                    "path element at position {} is not an integer: \"{word}\"",
+                    level + 1
+                )
+            })?;
+            let from_end = if index < 0 { items.len() as i64 } else { 0 };
+            let at = usize::try_from(from_end + i64::from(index))
+                .map_err(|_| out_of_range(level, index.into()))?;
+            let mut out = items.to_vec();
+            match items.get(at) {
+                Some(item) => out[at] = assign_step(item, path, level + 1, value)?,
+                None => {
+                    out.resize(at, Json::Null);
+                    out.push(made_path(path, level + 1, value)?);
+                }
+            }
+            Ok(Json::array(out))
+        }
+        _ => Err(err!(INVALID_PARAMETER_VALUE, "cannot replace existing key")
+            .detail("The path assumes key is a composite object, but it is a scalar value.")),
+    }
+}

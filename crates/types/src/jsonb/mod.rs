@@ -12,7 +12,7 @@ pub mod path;
 mod stored;
 
 pub use build::{from_datum, write_datum};
-pub use change::{Change, delete_path, set_path};
+pub use change::{Change, assign_path, delete_path, set_path};
 pub(crate) use order::{compare, hash, key};
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Values with a tag each: the items of arrays and rows, whose types a row's layout doesn't know, and
-//! ranges.
+//! Values with a tag each: the items of arrays and rows, whose types a row's layout doesn't know,
+//! ranges, and all values of types that users made.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use base::{Error, Oid, Result};
 
 use super::{Kind, RowLayout, Walk, corrupt, encode_value, put_length};
 use crate::datum::{Array, Bound, Datum, Multirange, Range, Record, Shape, Text};
+use crate::user::UserKind;
 
 macro_rules! tags { ($($name:ident = $n:literal;)*) => { $(const $name: u8 = $n;)* }; }
 tags! {
@@ -15,6 +16,7 @@ tags! {
     T_TIMESTAMP = 14; T_TIMESTAMPTZ = 15; T_INTERVAL = 16; T_OID = 17; T_TID = 18; T_UUID = 19;
     T_ARRAY = 20; T_RECORD = 21; T_TIMETZ = 22; T_MONEY = 23; T_INET = 24; T_MACADDR = 25;
     T_MACADDR8 = 26; T_BITS = 27; T_JSONB = 28; T_JSONPATH = 29; T_RANGE = 30; T_MULTIRANGE = 31;
+    T_ENUM = 32; T_COMPOSITE = 33;
 }
 
 /// Each tag's form, for all but the composite ones.
@@ -74,6 +76,7 @@ fn tag_of(value: &Datum) -> u8 {
         Datum::Tid(_) => T_TID,
         Datum::Uuid(_) => T_UUID,
         Datum::Array(_) => T_ARRAY,
+        Datum::Record(r) if crate::user::is_user(r.shape.ty) => T_COMPOSITE,
         Datum::Record(_) => T_RECORD,
         Datum::Timetz(..) => T_TIMETZ,
         Datum::Money(_) => T_MONEY,
@@ -85,6 +88,7 @@ fn tag_of(value: &Datum) -> u8 {
         Datum::Jsonpath(_) => T_JSONPATH,
         Datum::Range(_) => T_RANGE,
         Datum::Multirange(_) => T_MULTIRANGE,
+        Datum::Enum(..) => T_ENUM,
     }
 }
 
@@ -103,6 +107,15 @@ pub(super) fn tagged(value: &Datum, out: &mut Vec<u8>) -> Result<()> {
             }
             out.extend_from_slice(&(a.items.len() as u32).to_le_bytes());
             a.items.iter().try_for_each(|item| tagged(item, out))
+        }
+        Datum::Enum(ty, rank) => {
+            out.extend_from_slice(&ty.0.to_le_bytes());
+            out.extend_from_slice(&rank.to_le_bytes());
+            Ok(())
+        }
+        Datum::Record(r) if tag == T_COMPOSITE => {
+            out.extend_from_slice(&r.shape.ty.0.to_le_bytes());
+            tag_fields(r, out)
         }
         Datum::Record(r) => {
             out.extend_from_slice(&r.shape.ty.0.to_le_bytes());
@@ -169,6 +182,44 @@ fn untag_record(bytes: &mut &[u8]) -> Result<Record> {
     Ok(Record { shape: Arc::new(Shape { ty, columns }), fields })
 }
 
+/// The fields of a value of a composite type, each in the place of its column.
+fn tag_fields(r: &Record, out: &mut Vec<u8>) -> Result<()> {
+    let known = crate::user::get(r.shape.ty);
+    let places = match known.as_ref().map(|k| &k.kind) {
+        Some(UserKind::Composite { places, .. }) if places.len() == r.fields.len() => {
+            places.as_slice()
+        }
+        _ => &[],
+    };
+    let count = places.last().map_or(r.fields.len(), |last| usize::from(*last) + 1);
+    out.extend_from_slice(&(count as u32).to_le_bytes());
+    if count == r.fields.len() {
+        return r.fields.iter().try_for_each(|field| tagged(field, out));
+    }
+    let mut next = 0;
+    for (place, field) in places.iter().zip(&r.fields) {
+        out.resize(out.len() + usize::from(*place) - next, T_NULL);
+        tagged(field, out)?;
+        next = usize::from(*place) + 1;
+    }
+    Ok(())
+}
+
+/// A value of a composite type. It has no fields for columns that were added later.
+fn untag_composite(bytes: &mut &[u8]) -> Result<Datum> {
+    let ty = Oid(take_u32(bytes)?);
+    let mut stored = untag_list(bytes)?;
+    let known = crate::user::get(ty);
+    let Some(UserKind::Composite { shape, places, .. }) = known.as_ref().map(|k| &k.kind) else {
+        let types = stored.iter().map(crate::io::natural_type);
+        let shape = Shape { ty, ..Shape::anonymous(types) };
+        return Ok(Datum::record(shape.into(), stored));
+    };
+    let take = |at: &u16| stored.get_mut(usize::from(*at)).map(std::mem::take).unwrap_or_default();
+    let fields = places.iter().map(take).collect();
+    Ok(Datum::record(shape.clone(), fields))
+}
+
 fn take<'a>(bytes: &mut &'a [u8], n: usize) -> Result<&'a [u8]> {
     let (head, rest) = bytes.split_at_checked(n).ok_or_else(corrupt)?;
     *bytes = rest;
@@ -196,6 +247,12 @@ pub(super) fn untag(bytes: &mut &[u8]) -> Result<Datum> {
             Ok(Datum::Array(Array { element, dims, items }.into()))
         }
         T_RECORD => Ok(Datum::Record(untag_record(bytes)?.into())),
+        T_COMPOSITE => untag_composite(bytes),
+        T_ENUM => {
+            let ty = Oid(take_u32(bytes)?);
+            let (low, high) = (take_u32(bytes)?, take_u32(bytes)?);
+            Ok(Datum::Enum(ty, u64::from(high) << 32 | u64::from(low)))
+        }
         T_RANGE => Ok(Datum::Range(untag_range(bytes)?.into())),
         T_MULTIRANGE => {
             let ty = Oid(take_u32(bytes)?);

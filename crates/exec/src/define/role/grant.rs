@@ -130,10 +130,13 @@ fn objects(target: &Target, cx: &mut ExecContext<'_>) -> Result<Vec<Item>> {
         }
         Target::Types(names) => {
             for name in names {
-                let Some(ty) = types::TypeIo::by_name(&name.name) else {
+                let built_in = types::TypeIo::by_name(&name.name).map(|io| io.oid.0);
+                let schema = name.schema.as_deref();
+                let made = || view.type_oid(cx.search_path, schema, &name.name);
+                let Some(ty) = built_in.filter(|_| schema.is_none()).or_else(made) else {
                     base::bail!(UNDEFINED_OBJECT, "type \"{}\" does not exist", name.name);
                 };
-                out.push(plain(AclKind::Type, ty.oid.0, &name.name));
+                out.push(plain(AclKind::Type, ty, &name.name));
             }
         }
         Target::Languages(_) => return Err(Error::unsupported("GRANT on a language")),

@@ -15,7 +15,7 @@ use txn::LockMode;
 use super::{denied, me};
 use crate::context::ExecContext;
 use crate::define::depend::{self, Item};
-use crate::define::{lock, refresh};
+use crate::define::{lock, refresh, user_types};
 use crate::rights;
 
 /// ALTER … OWNER TO.
@@ -54,6 +54,7 @@ pub fn owner(kind: &str, object: &Name, to: &RoleRef, cx: &mut ExecContext<'_>) 
             }
             set_database_owner(database, to, cx)
         }
+        "TYPE" | "DOMAIN" => user_types::set_owner(cx, kind, object, to),
         other => Err(Error::unsupported(format!("ALTER {other} … OWNER"))),
     }
 }
@@ -242,7 +243,10 @@ fn described_of_server(view: &Snapshot, kind: AclKind, object: u32) -> String {
             let args: Vec<String> = f.args.iter().map(|a| types::io::format_type(*a, -1)).collect();
             format!("function {}({})", f.name, args.join(","))
         }),
-        AclKind::Type => types::TypeIo::get(base::Oid(object)).map(|t| format!("type {}", t.name)),
+        AclKind::Type => {
+            let known = types::TypeIo::get(base::Oid(object));
+            known.map(|_| format!("type {}", types::io::format_type(base::Oid(object), -1)))
+        }
         _ => None,
     };
     named.unwrap_or_else(|| {

@@ -1,0 +1,73 @@
+//! What tasks know of the types that users made: see `types::user`.
+
+use std::sync::Arc;
+
+use base::Oid;
+use catalog::{Catalog, Snapshot, TypeView};
+use sched::SpinLock;
+use types::user::{Directory, UserType};
+
+/// A session's directory of types: what its statement sees of the catalog.
+#[derive(Default)]
+pub struct SessionTypes(SpinLock<Option<Arc<TypeView>>>);
+
+impl SessionTypes {
+    /// The session sees this from now on.
+    pub fn see(&self, catalog: &Arc<Snapshot>, path: &[u32]) {
+        let mut seen = self.0.lock();
+        let same =
+            |view: &&Arc<TypeView>| Arc::ptr_eq(&view.catalog, catalog) && *view.path == *path;
+        if seen.as_ref().filter(same).is_none() {
+            let view = TypeView { catalog: catalog.clone(), path: path.into() };
+            let old = seen.replace(Arc::new(view));
+            drop(seen);
+            drop(old);
+        }
+    }
+
+    /// What it sees now, for [`SessionTypes::restore`].
+    pub fn seen(&self) -> Option<Arc<TypeView>> {
+        self.0.lock().clone()
+    }
+
+    /// It sees again what it has seen before.
+    pub fn restore(&self, seen: Option<Arc<TypeView>>) {
+        let old = std::mem::replace(&mut *self.0.lock(), seen);
+        drop(old);
+    }
+}
+
+impl Directory for SessionTypes {
+    fn get(&self, ty: Oid) -> Option<Arc<UserType>> {
+        self.seen()?.get(ty)
+    }
+
+    fn name(&self, ty: Oid) -> Option<String> {
+        self.seen()?.name(ty)
+    }
+}
+
+/// A background thread's directory: what is committed.
+pub struct CommittedTypes(pub Arc<Catalog>);
+
+impl CommittedTypes {
+    /// Gives the calling thread its directory.
+    pub fn install(catalog: &Arc<Catalog>) {
+        let directory = Arc::new(CommittedTypes(catalog.clone()));
+        sched::with_current(|task| types::user::install(task, directory));
+    }
+
+    fn view(&self) -> TypeView {
+        TypeView { catalog: self.0.current(), path: [].into() }
+    }
+}
+
+impl Directory for CommittedTypes {
+    fn get(&self, ty: Oid) -> Option<Arc<UserType>> {
+        self.view().get(ty)
+    }
+
+    fn name(&self, ty: Oid) -> Option<String> {
+        self.view().name(ty)
+    }
+}

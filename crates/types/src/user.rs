@@ -1,0 +1,164 @@
+//! Types that users make (enums, domains, composite types, the row types of tables), as the running
+//! task knows them.
+//!
+//! This crate knows no catalog. Whoever runs statements gives its task a [`Directory`] once
+//! ([`install`]); it answers from the view of the catalog that the statement has. So a type that
+//! another transaction has not committed is not there, and one that was renamed has its new name.
+//!
+//! Values say by themselves all that storing, comparing and hashing needs:
+//!
+//! * an enum's value is its type and its label's rank. Ranks never change, so they can stand in rows and
+//!   in index keys; the label's text is looked up when the value is printed;
+//! * a domain's value is one of the type below. Who checks its constraints is the executor;
+//! * a composite value is a record with its type's oid. Rows keep no names: [`shape`] has them.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use base::{Oid, Result, err};
+
+use crate::datum::{Datum, Shape, Text};
+use crate::io::TypeIo;
+
+/// What is known about a type that a user made.
+#[derive(Clone, Debug)]
+pub struct UserType {
+    /// As of any type; the names are without their schema.
+    pub io: TypeIo,
+    /// What it is.
+    pub kind: UserKind,
+}
+
+/// See [`UserType`].
+#[derive(Clone, Debug)]
+pub enum UserKind {
+    /// Labels by rank.
+    Enum(Vec<(u64, Text)>),
+    /// A domain.
+    Domain {
+        /// The type below.
+        base: Oid,
+        /// Its typmod.
+        typmod: i32,
+    },
+    /// A composite type.
+    Composite {
+        /// Its columns.
+        shape: Arc<Shape>,
+        /// Their typmods.
+        typmods: Vec<i32>,
+        /// Where each of them stands in a stored value, from 0: columns that were dropped leave gaps.
+        places: Vec<u16>,
+    },
+    /// An array over one of these.
+    Array,
+}
+
+/// Where a task looks types up.
+pub trait Directory: Send + Sync + 'static {
+    /// The type with this oid.
+    fn get(&self, ty: Oid) -> Option<Arc<UserType>>;
+    /// Its name as `format_type` prints it: with its schema unless the search path finds it.
+    fn name(&self, ty: Oid) -> Option<String>;
+}
+
+struct Holder(Arc<dyn Directory>);
+
+/// Gives a task its directory, for good. A task that has one keeps it.
+pub fn install(task: &sched::Task, directory: Arc<dyn Directory>) {
+    let holder: Arc<dyn Any + Send + Sync> = Arc::new(Holder(directory));
+    task.set_context(holder);
+}
+
+fn with<R>(f: impl FnOnce(&dyn Directory) -> Option<R>) -> Option<R> {
+    sched::with_current(|task| f(&*task.context()?.downcast_ref::<Holder>()?.0))
+}
+
+/// Whether a type with this oid can only be one that a user made.
+#[inline]
+pub fn is_user(ty: Oid) -> bool {
+    ty >= Oid::FIRST_USER
+}
+
+/// A user's type; None for the others and where there is no directory.
+pub fn get(ty: Oid) -> Option<Arc<UserType>> {
+    if is_user(ty) { with(|d| d.get(ty)) } else { None }
+}
+
+/// As `format_type` prints it.
+pub(crate) fn name(ty: Oid) -> Option<String> {
+    with(|d| d.name(ty))
+}
+
+/// The type below a domain, however many domains lie in between, and the typmod that they give it
+/// (-1: none); other types are their own.
+pub fn base_type(ty: Oid, typmod: i32) -> (Oid, i32) {
+    let (mut ty, mut typmod) = (ty, typmod);
+    while let Some(user) = get(ty) {
+        let UserKind::Domain { base, typmod: inner } = user.kind else { break };
+        ty = base;
+        if typmod < 0 {
+            typmod = inner;
+        }
+    }
+    (ty, typmod)
+}
+
+/// The columns of a composite type, or of the one below a domain.
+pub fn shape(ty: Oid) -> Option<Arc<Shape>> {
+    match &get(base_type(ty, -1).0)?.kind {
+        UserKind::Composite { shape, .. } => Some(shape.clone()),
+        _ => None,
+    }
+}
+
+/// Whether values of a type are, or have inside, values of domains, which must be checked.
+pub fn has_domains(ty: Oid) -> bool {
+    let Some(user) = get(ty) else { return false };
+    match &user.kind {
+        UserKind::Enum(_) => false,
+        UserKind::Domain { .. } => true,
+        UserKind::Composite { shape, .. } => shape.columns.iter().any(|(_, ty)| has_domains(*ty)),
+        UserKind::Array => has_domains(user.io.element),
+    }
+}
+
+/// Whether it is an enum.
+pub fn is_enum(ty: Oid) -> bool {
+    get(ty).is_some_and(|user| matches!(user.kind, UserKind::Enum(_)))
+}
+
+/// The labels of an enum, in order; none for other types.
+pub fn labels(ty: Oid) -> Vec<(u64, Text)> {
+    match get(base_type(ty, -1).0).map(|user| user.kind.clone()) {
+        Some(UserKind::Enum(labels)) => labels,
+        _ => Vec::new(),
+    }
+}
+
+/// Reads a label.
+///
+/// # Errors
+/// `22P02`.
+pub(crate) fn enum_input(user: &UserType, labels: &[(u64, Text)], text: &str) -> Result<Datum> {
+    match labels.iter().find(|(_, label)| label == text) {
+        Some((rank, _)) => Ok(Datum::Enum(user.io.oid, *rank)),
+        None => Err(err!(
+            INVALID_TEXT_REPRESENTATION,
+            "invalid input value for enum {}: \"{text}\"",
+            crate::io::format_type(user.io.oid, -1)
+        )),
+    }
+}
+
+/// The text of an enum's value.
+///
+/// # Errors
+/// Internal, when the type is not known to the task.
+pub(crate) fn enum_text(ty: Oid, rank: u64) -> Result<Text> {
+    let missing = || base::Error::internal(format!("enum {ty} has no value of rank {rank}"));
+    let user = get(ty).ok_or_else(missing)?;
+    let UserKind::Enum(labels) = &user.kind else { return Err(missing()) };
+    let at = labels.binary_search_by_key(&rank, |(r, _)| *r).map_err(|_| missing())?;
+    Ok(labels[at].1.clone())
+}
