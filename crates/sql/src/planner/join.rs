@@ -229,6 +229,7 @@ impl Planner<'_> {
             }
         }
         infer_equal_constants(&mut leaves, &joins);
+        joins.iter().for_each(|e| infer_from_arms(&mut leaves, e));
         joins.iter().for_each(|e| total_need.add(&Cols::of(e)));
         leaves.iter().for_each(|l| total_need.add(&l.depends));
         for leaf in &mut leaves {
@@ -414,8 +415,7 @@ impl Planner<'_> {
                 .is_some_and(|(_, m)| m.used.iter().any(|i| *i >= leaf.conditions.len()));
             if uses_left {
                 let mut estimate = cost::loop_join(left, &path.estimate, rows, true);
-                // Pages near the top of the index stay in memory between the runs.
-                estimate.total = left.total + left.rows.max(1.0) * path.estimate.total * 0.5;
+                estimate.total = left.total + left.rows.max(1.0) * self.run_cost(table, &path);
                 if !costs.nestloop {
                     estimate.total += cost::DISABLED;
                 }
@@ -849,6 +849,36 @@ fn infer_equal_constants(leaves: &mut [Leaf], joins: &[Expr]) {
                 leaf.conditions.push(implied);
             }
         }
+    }
+}
+
+/// `(a.x = 1 AND b.y = 2) OR (a.x = 3 AND b.y = 4)` implies `a.x = 1 OR a.x = 3`: when every arm says
+/// something about one leaf alone, that leaf's rows can be fewer before they are joined.
+fn infer_from_arms(leaves: &mut [Leaf], e: &Expr) {
+    let Expr::Or(arms) = e else { return };
+    for leaf in leaves {
+        let about = |part: &&Expr| {
+            let used = Cols::of(part);
+            !used.is_empty()
+                && used.is_subset(&leaf.cols)
+                && !walk::is_volatile(part)
+                && !walk::has_subquery(part)
+        };
+        let parts = |arm: &Expr| -> Vec<Expr> {
+            match arm {
+                Expr::And(parts) => parts.iter().filter(about).cloned().collect(),
+                part => Some(part).filter(about).cloned().into_iter().collect(),
+            }
+        };
+        let mut lists: Vec<Vec<Expr>> = arms.iter().map(parts).collect();
+        if lists.iter().any(Vec::is_empty) {
+            continue;
+        }
+        let arm = |list: &mut Vec<Expr>| match list.len() {
+            1 => list.remove(0),
+            _ => Expr::And(std::mem::take(list)),
+        };
+        leaf.conditions.push(Expr::Or(lists.iter_mut().map(arm).collect()));
     }
 }
 

@@ -154,7 +154,7 @@ impl Planner<'_> {
                 .as_ref()
                 .is_some_and(|(_, m)| m.used.iter().any(|i| *i >= on_right.len()));
             let rows = left.plan.estimate.rows.max(1.0);
-            if uses_left && rows * path.estimate.total * 0.5 < whole.estimate.total {
+            if uses_left && rows * self.run_cost(table, &path) < whole.estimate.total {
                 let mut outer = Cols::default();
                 all.iter().for_each(|e| outer.add(&Cols::of(e)));
                 let mark = self.env.len();

@@ -1,6 +1,7 @@
 //! Reading one table: sequentially or through one of its indexes.
 
 use base::Result;
+use base::settings::{live_int, setting};
 use catalog::Index;
 
 use std::sync::Arc;
@@ -183,6 +184,14 @@ impl Planner<'_> {
         let out = (rows * share).round().max(1.0);
         let estimate = Estimate { startup: 0.0, total, rows: out, width: self.row_width(table) };
         Path { index: None, backward: false, estimate, order: Vec::new() }
+    }
+
+    /// What an index scan costs as one of many runs: pages near the top of the index are in memory
+    /// then, and the table's own, too, when it fits the buffers.
+    pub fn run_cost(&self, table: &TableRel, path: &Path) -> f64 {
+        let (pages, _) = (self.cx.table_size)(&table.table);
+        let fits = i64::from(pages) <= live_int(setting::SHARED_BUFFERS);
+        path.estimate.total * if fits { 0.2 } else { 0.5 }
     }
 
     /// Builds the scan of a path.
