@@ -311,11 +311,6 @@ CREATE TEMP TABLE obj_temp2 (a int);
 INSERT INTO obj_temp2 VALUES (1);
 DROP TABLE obj_temp2;
 RESET ROLE;
-REVOKE TEMP ON DATABASE postgres FROM PUBLIC;
-SET ROLE obj_user;
-CREATE TEMP TABLE obj_temp3 (a int);
-RESET ROLE;
-GRANT TEMP ON DATABASE postgres TO PUBLIC;
 DROP TABLE obj_temp;
 -- What keeps a role, and what becomes of its things.
 DROP ROLE obj_user;

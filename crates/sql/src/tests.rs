@@ -80,7 +80,11 @@ fn ranges_lists_and_orders_use_the_index() {
            limit 1 offset all
              index t_pkey (a) backward",
     );
-    check("select a from t where false", "nothing");
+    check(
+        "select a from t where false",
+        "project NULL
+           nothing",
+    );
 }
 
 #[test]

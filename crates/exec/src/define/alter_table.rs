@@ -67,7 +67,7 @@ pub fn run(
 }
 
 /// The name of a step that only tables take.
-fn table_action(step: &AlterTable) -> Option<&'static str> {
+pub(super) fn table_action(step: &AlterTable) -> Option<&'static str> {
     Some(match step {
         AlterTable::AddColumn { .. } => "ADD COLUMN",
         AlterTable::DropColumn { .. } => "DROP COLUMN",

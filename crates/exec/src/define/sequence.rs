@@ -219,6 +219,15 @@ pub fn open(cx: &mut ExecContext<'_>, name: &Name) -> Result<Sequence> {
 /// `42501`; `0A000` for other steps, and for a sequence that belongs to a table.
 pub fn alter_as_table(cx: &mut ExecContext<'_>, id: u32, step: &AlterTable) -> Result<()> {
     let AlterTable::Owner(role) = step else {
+        if let Some(action) = super::alter_table::table_action(step)
+            && let Some(sequence) = cx.catalog_tx.view().sequence(id)
+        {
+            let name = &sequence.name;
+            let message =
+                format!("ALTER action {action} cannot be performed on relation \"{name}\"");
+            return Err(Error::new(base::sqlstate::WRONG_OBJECT_TYPE, message)
+                .detail("This operation is not supported for sequences."));
+        }
         return Err(Error::unsupported("this form of ALTER for a sequence"));
     };
     lock(cx, id, LockMode::AccessExclusive)?;

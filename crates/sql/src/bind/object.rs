@@ -18,9 +18,21 @@ impl Binder<'_> {
     /// `0A000` for those that the server does not have.
     pub(crate) fn collation(&self, clause: &pg_query::protobuf::CollateClause) -> Result<u32> {
         let names = super::ast::strings(&clause.collname);
-        let (_, name) = super::ast::qualified(&names);
-        catalog::system::collation_named(name)
-            .ok_or_else(|| self.unsupported(&format!("collation \"{name}\""), clause.location))
+        let (schema, name) = super::ast::qualified(&names);
+        let position = self.at(clause.location);
+        if let Some(schema) = schema
+            && self.cx.catalog.schema_named(schema).is_none()
+        {
+            let missing = err!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist");
+            return Err(missing.at(position));
+        }
+        catalog::system::collation_named(name).ok_or_else(|| match name.ends_with("-x-icu") {
+            true => self.unsupported(&format!("collation \"{name}\""), clause.location),
+            false => {
+                let what = "for encoding \"UTF8\" does not exist";
+                err!(UNDEFINED_OBJECT, "collation \"{name}\" {what}").at(position)
+            }
+        })
     }
 
     /// A name (or number, or `-`) as a value of regclass, regtype, regproc, regnamespace, regrole.

@@ -381,9 +381,15 @@ impl Binder<'_> {
             (Some(name), required) => {
                 function.set = name.setof;
                 let plain = pb::TypeName { setof: false, ..name.clone() };
-                let ty = match self.type_name(&plain) {
-                    Ok((ty, _)) => ty,
-                    Err(error) => match self.table_of_rows(&plain) {
+                let found = self.type_name(&plain);
+                let table = self.table_of_rows(&plain);
+                let ty = match (found, table) {
+                    (Ok((ty, _)), Some(table)) if ty.0 == table.row_type[0] => {
+                        function.row_of = Some(table.oid);
+                        RECORD
+                    }
+                    (Ok((ty, _)), _) => ty,
+                    (Err(error), table) => match table {
                         Some(table) => {
                             function.row_of = Some(table.oid);
                             RECORD

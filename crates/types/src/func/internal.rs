@@ -34,7 +34,7 @@ const fn row(
 pub static NEXT_VALUE: FunctionRow = FunctionRow {
     result: oids::INT8,
     volatility: Volatility::Volatile,
-    ..row(9909, "nextval", true, false, Body::Session)
+    ..row(9915, "nextval", true, false, Body::Session)
 };
 
 /// `(row, template)`: the row's values under the template's column names and type.

@@ -29,15 +29,41 @@ pub fn integers(start: i64, stop: i64, step: i64) -> Result<impl Iterator<Item =
     }))
 }
 
+/// Most room that is made at once, in values.
+const STEP: usize = 1 << 20;
+
+/// A series as a whole: it may be long, so whoever asked can be cancelled, and its memory is looked at.
+#[derive(Default)]
+struct Series(Vec<Datum>);
+
+impl Series {
+    fn push(&mut self, value: Datum) -> Result<()> {
+        sched::check_interrupts()?;
+        if self.0.len() == self.0.capacity() {
+            self.0.reserve_exact(self.0.len().clamp(16, STEP));
+        }
+        self.0.push(value);
+        Ok(())
+    }
+
+    fn of(values: impl Iterator<Item = Datum>) -> Result<Vec<Datum>> {
+        let mut series = Series::default();
+        for value in values {
+            series.push(value)?;
+        }
+        Ok(series.0)
+    }
+}
+
 fn int4(a: &[Datum]) -> Result<Vec<Datum>> {
     let step = a.get(2).map_or(1, Datum::as_int4);
     let all = integers(a[0].as_int4().into(), a[1].as_int4().into(), step.into())?;
-    Ok(all.map(|v| Datum::Int4(v as i32)).collect())
+    Series::of(all.map(|v| Datum::Int4(v as i32)))
 }
 
 fn int8(a: &[Datum]) -> Result<Vec<Datum>> {
     let step = a.get(2).map_or(1, Datum::as_int8);
-    Ok(integers(a[0].as_int8(), a[1].as_int8(), step)?.map(Datum::Int8).collect())
+    Series::of(integers(a[0].as_int8(), a[1].as_int8(), step)?.map(Datum::Int8))
 }
 
 fn numeric(a: &[Datum]) -> Result<Vec<Datum>> {
@@ -56,12 +82,12 @@ fn numeric(a: &[Datum]) -> Result<Vec<Datum>> {
         return Err(zero_step());
     }
     let (mut v, stop) = (a[0].as_numeric().clone(), a[1].as_numeric());
-    let mut all = Vec::new();
+    let mut all = Series::default();
     while if step.signum() > 0 { v.compare(stop).is_le() } else { v.compare(stop).is_ge() } {
-        all.push(Datum::Numeric(v.clone()));
+        all.push(Datum::Numeric(v.clone()))?;
         v = v.add(&step)?;
     }
-    Ok(all)
+    Ok(all.0)
 }
 
 fn times(a: &[Datum], cx: &FormatContext) -> Result<Vec<Datum>> {
@@ -75,12 +101,12 @@ fn times(a: &[Datum], cx: &FormatContext) -> Result<Vec<Datum>> {
         return Err(zero_step());
     }
     let zone = zoned.then_some(&cx.time_zone);
-    let mut all = Vec::new();
+    let mut all = Series::default();
     while datetime::is_finite(t) && if span > 0 { t <= stop } else { t >= stop } {
-        all.push(if zoned { Datum::Timestamptz(t) } else { Datum::Timestamp(t) });
+        all.push(if zoned { Datum::Timestamptz(t) } else { Datum::Timestamp(t) })?;
         t = datetime::add_interval(t, &step, zone)?;
     }
-    Ok(all)
+    Ok(all.0)
 }
 
 /// The bodies of this family.
