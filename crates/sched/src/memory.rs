@@ -168,7 +168,12 @@ impl Account {
         if !own && (most == 0 || server <= most || pid == 0) {
             return Ok(());
         }
-        if self.told.load(Ordering::Relaxed) || !(own || used >= largest() / 2) {
+        if self.told.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        // The sum may still have what somebody has just given back: now it is worth a look at all.
+        let (server, largest) = if own { (server, 0) } else { all() };
+        if !own && (server <= most || used < largest / 2) {
             return Ok(());
         }
         self.told.store(true, Ordering::Relaxed);
@@ -198,10 +203,12 @@ impl Drop for Account {
     }
 }
 
-/// The largest that a session holds.
-fn largest() -> i64 {
-    let sessions = observe::tasks().into_iter().filter(|t| t.pid() != 0);
-    sessions.map(|t| t.memory().used.load(Ordering::Relaxed)).max().unwrap_or(0)
+/// What all tasks hold, and the most that a session holds.
+fn all() -> (i64, i64) {
+    observe::tasks().into_iter().fold((0, 0), |(sum, largest), task| {
+        let used = task.memory().used.load(Ordering::Relaxed);
+        (sum + used, if task.pid() == 0 { largest } else { largest.max(used) })
+    })
 }
 
 fn size(bytes: i64) -> String {
