@@ -17,6 +17,8 @@ const WARM_UP: Duration = Duration::from_secs(1);
 const WARM_UP_AGAIN: Duration = Duration::from_millis(50);
 /// More for each client, in any case.
 const WARM_UP_EACH: Duration = Duration::from_micros(100);
+/// Clients that are connected at the same time.
+const MOST_TOGETHER: u32 = 12_000;
 /// The measured time of a turn.
 const TURN: Duration = Duration::from_millis(500);
 
@@ -53,28 +55,36 @@ impl Points {
         Ok(Points { name: workload.to_owned(), program, scale, time, stop })
     }
 
-    /// Measures servers that take turns, each for the whole time.
+    /// Measures servers with so many clients, all of which take turns, each for the whole time.
     ///
     /// # Errors
     /// Clients can't connect, statements fail, Ctrl-C.
-    pub fn together(&self, addresses: &[Address], clients: u32) -> Result<Vec<Figures>> {
+    pub fn together(&self, all: &[(Address, u32)]) -> Result<Vec<Figures>> {
+        if all.len() > 1 && all.iter().map(|(_, clients)| clients).sum::<u32>() > MOST_TOGETHER {
+            // They would need more open files than most systems allow: one after the other.
+            let each = all.iter().map(|one| self.together(std::slice::from_ref(one)));
+            return Ok(each.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect());
+        }
         let variables = [("scale", Value::Int(self.scale.into()))];
-        let load = |address| Load {
-            address,
-            program: &self.program,
-            protocol: Protocol::Prepared,
-            clients,
-            threads: cores(),
-            warm_up: WARM_UP + WARM_UP_EACH * clients,
-            time: TURN,
-            seed: 1,
-            variables: &variables,
-        };
-        let loads: Vec<Load<'_>> = addresses.iter().map(load).collect();
-        let warm_up = WARM_UP_AGAIN + WARM_UP_EACH * clients;
+        let loads: Vec<Load<'_>> = all
+            .iter()
+            .map(|(address, clients)| Load {
+                address,
+                program: &self.program,
+                protocol: Protocol::Prepared,
+                clients: *clients,
+                threads: cores(),
+                warm_up: WARM_UP + WARM_UP_EACH * *clients,
+                time: TURN,
+                seed: 1,
+                variables: &variables,
+            })
+            .collect();
+        let most = all.iter().map(|(_, clients)| *clients).max().unwrap_or(0);
+        let warm_up = WARM_UP_AGAIN + WARM_UP_EACH * most;
         let outcomes = driver::take_turns(&loads, rounds(self.time), warm_up, &self.stop)?;
         let outcomes = outcomes.ok_or_else(|| Error::new("interrupted").exit(Exit::Interrupted))?;
-        outcomes.iter().zip(addresses).map(|(o, a)| self.figures(o, a, clients)).collect()
+        outcomes.iter().zip(all).map(|(o, (a, clients))| self.figures(o, a, *clients)).collect()
     }
 
     fn figures(&self, outcome: &Outcome, address: &Address, clients: u32) -> Result<Figures> {
