@@ -13,6 +13,7 @@ pub mod heap;
 mod registry;
 mod space;
 pub mod vacuum;
+mod visibility_map;
 
 pub use btree::{BTree, Cursor, Inserted, KeyRange, Rival, Unique};
 pub use heap::{

@@ -18,6 +18,7 @@ use storage::Storage;
 use crate::btree::TreeState;
 use crate::extension::Counters;
 use crate::space::Space;
+use crate::visibility_map::VisibilityMap;
 
 /// The shared state of one relation.
 pub struct RelState {
@@ -25,6 +26,8 @@ pub struct RelState {
     storage: Weak<Storage>,
     /// Heap: where new rows go.
     pub space: Space,
+    /// Heap: pages that everybody sees all of.
+    pub visible: VisibilityMap,
     /// B-tree: root, rightmost leaf, spare pages.
     pub tree: TreeState,
     /// How it grew.
@@ -81,6 +84,7 @@ pub fn state_of(storage: &Arc<Storage>, rel: RelId) -> Arc<RelState> {
                     rel,
                     storage: Arc::downgrade(storage),
                     space: Space::default(),
+                    visible: VisibilityMap::default(),
                     tree: TreeState::default(),
                     extension: Counters::default(),
                 });
@@ -124,6 +128,7 @@ pub fn reset(storage: &Arc<Storage>, rel: RelId) {
     let state = shard(rel).lock().get(&key(storage, rel)).cloned();
     if let Some(state) = state {
         state.space.reset();
+        state.visible.reset();
         state.tree.reset();
     }
 }

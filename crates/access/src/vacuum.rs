@@ -22,6 +22,7 @@ use crate::btree::BTree;
 use crate::heap::Heap;
 use crate::heap::page;
 use crate::heap::prune::{self, Judge, Pruned, Scope};
+use crate::visibility_map::is_all_visible;
 
 /// Dead line pointers remembered at a time (48 MB).
 const DEAD_MAX: usize = 6 << 20;
@@ -151,6 +152,7 @@ pub fn truncate(heap: &Heap) -> Result<u32> {
     }
     if keep < pages {
         heap.state.space.cut(keep);
+        (keep..pages).for_each(|block| heap.state.visible.clear(block));
         heap.storage.truncate(heap.rel, Fork::Main, keep)?;
     }
     Ok(pages - keep)
@@ -171,6 +173,9 @@ fn visit(judge: &mut Judge<'_>, heap: &Heap, block: u32, scope: Scope<'_>) -> Re
         prune::prune(&mut mtr, target, judge, scope)
     };
     let room = page::room(mtr.page(target));
+    if is_all_visible(mtr.page(target), judge) {
+        heap.state.visible.set(block);
+    }
     mtr.commit();
     if !heap.state.space.is_target(block) {
         heap.state.space.give(block, room);

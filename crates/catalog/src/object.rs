@@ -818,6 +818,9 @@ pub struct TableStats {
     pub rows: f64,
     /// Pages.
     pub pages: u32,
+    /// Pages of which every snapshot saw all rows.
+    #[serde(default)]
+    pub visible: u32,
     /// By column, in table order.
     pub columns: Vec<ColumnStats>,
 }

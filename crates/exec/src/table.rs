@@ -232,6 +232,9 @@ impl Version {
     }
 }
 
+/// A key column: column from 0, type (the one below a domain), order.
+pub type KeyColumn = (u16, Oid, types::key::KeyOrder);
+
 /// A table's row in table order as key bytes of an index; `None` as the second value when a key
 /// column is NULL does not happen: the flag says whether one is.
 ///
@@ -239,8 +242,8 @@ impl Version {
 /// ([`catalog::Index::expressions`], index after index): keys that are expressions, conditions of
 /// partial indexes.
 pub struct KeyCodec {
-    /// (column from 0, type, order).
-    pub columns: Vec<(u16, Oid, types::key::KeyOrder)>,
+    /// The key's columns.
+    pub columns: Vec<KeyColumn>,
     /// Where the condition of a partial index is.
     pub condition: Option<u16>,
 }
@@ -264,10 +267,11 @@ impl KeyCodec {
             .map(|c| {
                 let order =
                     types::key::KeyOrder { descending: c.descending, nulls_first: c.nulls_first };
-                match &c.expression {
-                    Some(e) => (computed(), Oid(e.ty), order),
-                    None => (c.column - 1, Oid(table.columns[usize::from(c.column) - 1].ty), order),
-                }
+                let (place, ty) = match &c.expression {
+                    Some(e) => (computed(), e.ty),
+                    None => (c.column - 1, table.columns[usize::from(c.column) - 1].ty),
+                };
+                (place, types::user::base_type(Oid(ty), -1).0, order)
             })
             .collect();
         KeyCodec { columns, condition: index.predicate.as_ref().map(|_| computed()) }

@@ -463,3 +463,248 @@ fn one_of_two_equal_keys_waits_and_fails_or_goes_in() {
         assert_eq!(first.sql("select count(*) from t"), ["1"]);
     }
 }
+
+/// `explain analyze` without what differs from run to run.
+fn measured(s: &mut common::Session<'_>, query: &str) -> Vec<String> {
+    s.sql(&format!("explain (analyze, costs off, timing off, summary off) {query}"))
+}
+
+#[test]
+fn an_index_only_scan_visits_only_pages_that_are_not_visible_to_all() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql("create table t (a int primary key, b int); insert into t select n, n from generate_series(1, 3000) n");
+    s.sql("vacuum t");
+    let query = "select a from t where a between 10 and 19";
+    let fetches = |s: &mut common::Session<'_>| measured(s, query).pop().unwrap_or_default();
+    assert_eq!(
+        measured(&mut s, query),
+        [
+            "Index Only Scan using t_pkey on t (actual rows=10 loops=1)",
+            "  Index Cond: ((a >= 10) AND (a <= 19))",
+            "  Heap Fetches: 0"
+        ]
+    );
+    // A change makes the scan look at the page's rows, and nothing is seen twice or missed.
+    s.sql("update t set b = 0 where a = 12; delete from t where a = 13; insert into t values (-1, 0)");
+    assert_ne!(fetches(&mut s), "  Heap Fetches: 0");
+    assert_eq!(s.sql(query).len(), 9);
+    s.sql("vacuum t");
+    assert_eq!(fetches(&mut s), "  Heap Fetches: 0");
+    assert_eq!(s.sql("select relallvisible > 0 from pg_class where relname = 't'"), ["t"]);
+    s.set("enable_indexonlyscan", "off");
+    assert!(!measured(&mut s, query)[0].contains("Only"));
+}
+
+#[test]
+fn an_index_only_scan_sees_what_its_snapshot_sees() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql("create table t (a int primary key, b text); insert into t select n, 'x' from generate_series(1, 1000) n; vacuum t");
+    let mut old = db.session();
+    old.begin_with(txn::Isolation::RepeatableRead);
+    let count = "select count(*), min(a), max(a) from t where a > 0";
+    assert_eq!(old.sql(count), ["1000|1|1000"]);
+    s.sql("delete from t where a <= 100; insert into t values (2000, 'y')");
+    s.sql("vacuum t");
+    assert_eq!(s.sql(count), ["901|101|2000"]);
+    // Its rows are still there, and the new one isn't.
+    assert_eq!(old.sql(count), ["1000|1|1000"]);
+    old.commit();
+    s.sql("vacuum t");
+    assert_eq!(s.sql(count), ["901|101|2000"]);
+    s.begin();
+    s.sql("insert into t values (3000, 'z')");
+    assert_eq!(s.sql(count), ["902|101|3000"]);
+    s.rollback();
+    assert_eq!(s.sql(count), ["901|101|2000"]);
+}
+
+/// Runs a query with each of the settings; all give the same rows, in any order.
+#[track_caller]
+fn same_rows(s: &mut common::Session<'_>, query: &str, ways: &[(&[&str], &str)]) {
+    let mut expected: Option<Vec<String>> = None;
+    for (off, node) in ways {
+        off.iter().for_each(|name| s.set(name, "off"));
+        let plan = s.sql(&format!("explain (costs off) {query}"));
+        assert!(plan.iter().any(|line| line.contains(node)), "{query}: {node}\n{plan:#?}");
+        let mut rows = s.sql(query);
+        rows.sort();
+        match &expected {
+            None => expected = Some(rows),
+            Some(all) => assert_eq!(*all, rows, "{query}: {node}"),
+        }
+        off.iter().for_each(|name| s.set(name, "on"));
+    }
+}
+
+#[test]
+fn merge_joins_of_every_kind_give_what_hash_joins_give() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql("create table l (k int, v int); create table r (k int, w int)");
+    // Groups of several rows, one that is longer than a batch, keys that one side lacks, NULLs.
+    s.sql("insert into l select nullif((n * 7919) % 400, 13), n from generate_series(1, 2500) n");
+    s.sql("insert into r select nullif((n * 31) % 500 + 50, 77), n from generate_series(1, 2500) n");
+    s.sql("insert into r select 60, n from generate_series(1, 1500) n; analyze l; analyze r");
+    let ways: [(&[&str], &str); 2] = [
+        (&["enable_mergejoin", "enable_nestloop"], "Hash"),
+        (&["enable_hashjoin", "enable_nestloop"], "Merge"),
+    ];
+    for kind in ["join", "left join", "right join", "full join"] {
+        for more in ["", " and v < w", " and v % 3 = w % 3"] {
+            let query = format!("select l.k, v, r.k, w from l {kind} r on l.k = r.k{more}");
+            same_rows(&mut s, &query, &ways);
+        }
+    }
+    for test in ["exists", "not exists"] {
+        for more in ["", " and v < w"] {
+            let query =
+                format!("select k, v from l where {test} (select from r where r.k = l.k{more})");
+            same_rows(&mut s, &query, &ways);
+        }
+    }
+    s.set("enable_hashjoin", "off");
+    s.set("enable_nestloop", "off");
+    // The left side's order is the output's: no sort above.
+    let plan = s.sql("explain (costs off) select l.k from l join r on l.k = r.k order by l.k");
+    assert_eq!(plan[0], "Merge Join", "{plan:#?}");
+}
+
+#[test]
+fn a_merge_join_reads_no_further_than_it_must() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql("create table l (k int primary key); create table r (k int primary key)");
+    s.sql("insert into l select n from generate_series(1, 20000) n; insert into r select n from generate_series(1, 50) n");
+    s.sql("vacuum analyze l; vacuum analyze r");
+    s.set("enable_hashjoin", "off");
+    s.set("enable_nestloop", "off");
+    let plan = measured(&mut s, "select count(*) from l join r using (k)");
+    let scan = plan.iter().find(|line| line.contains("on l ")).expect("a scan of l");
+    assert!(!scan.contains("rows=20000"), "{plan:#?}");
+}
+
+#[test]
+fn bitmaps_find_what_a_scan_finds() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql("create table t (a int, b int, c text); create index on t (a); create index on t (b)");
+    s.sql("insert into t select (n * 37) % 200, (n * 53) % 300, 'text ' || n from generate_series(1, 20000) n; analyze t");
+    s.sql("update t set c = 'new' where a = 7; update t set b = 301 where a = 9; delete from t where b = 8");
+    let ways: [(&[&str], &str); 2] =
+        [(&["enable_bitmapscan", "enable_indexscan"], "Seq Scan"), (&["enable_seqscan", "enable_indexscan"], "Bitmap Heap Scan")];
+    for condition in [
+        "a = 7",
+        "a = 7 and b = 11",
+        "a = 7 or b = 11",
+        "a in (1, 2, 3) and b < 30",
+        "(a = 3 and b > 100) or (b = 5 and c like 'text 1%')",
+        "a < 150 and b < 200",
+    ] {
+        same_rows(&mut s, &format!("select a, b, c from t where {condition}"), &ways);
+    }
+    let lines = measured(&mut s, "select * from t where a = 7 or b = 11");
+    assert_eq!(lines.len(), 8, "{lines:#?}");
+    assert!(lines[2].starts_with("  Heap Blocks: exact="), "{lines:#?}");
+    // In little memory only the pages are known, and the rows are asked again.
+    s.set("work_mem", "64kB");
+    s.set("enable_seqscan", "off");
+    s.set("enable_indexscan", "off");
+    let query = "select a, b, c from t where a < 150 and b + 0 > 5";
+    let lines = measured(&mut s, query);
+    assert!(lines.iter().any(|l| l.contains("lossy=")), "{lines:#?}");
+    let found = s.sql(&format!("select count(*), sum(a) from ({query}) x"));
+    s.set("enable_bitmapscan", "off");
+    assert_eq!(found, s.sql(&format!("select count(*), sum(a) from ({query}) x")));
+}
+
+#[test]
+fn sorts_go_group_by_group_where_rows_come_half_sorted() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql("create table t (a int, b int); create index on t (a)");
+    s.sql("insert into t select n / 100, (n * 7919) % 5000 from generate_series(1, 5000) n; vacuum analyze t");
+    let query = "select a, b from t order by a, b desc limit 150";
+    let plan = s.sql(&format!("explain (costs off) {query}"));
+    assert_eq!(
+        plan,
+        [
+            "Limit",
+            "  ->  Incremental Sort",
+            "        Sort Key: a, b DESC",
+            "        Presorted Key: a",
+            "        ->  Index Scan using t_a_idx on t"
+        ]
+    );
+    let rows = s.sql(query);
+    s.set("enable_incremental_sort", "off");
+    assert!(!s.sql(&format!("explain {query}")).concat().contains("Incremental"));
+    assert_eq!(rows, s.sql(query));
+    s.set("enable_incremental_sort", "on");
+    s.set("enable_seqscan", "off");
+    s.set("work_mem", "64kB");
+    let all = "select a, b from t order by a, b desc";
+    let (rows, sorted) = (s.sql(all), s.sql("select a, b from (select a, b from t offset 0) x order by a, b desc"));
+    assert_eq!(rows, sorted);
+}
+
+#[test]
+fn groups_of_sorted_rows_are_those_of_a_hash_table() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql("create table t (a int, b int, c text); create index on t (a, b)");
+    s.sql("insert into t select nullif(n / 700, 3), n % 3, 'x' || n % 11 from generate_series(1, 5000) n; vacuum analyze t");
+    let ways: [(&[&str], &str); 2] =
+        [(&["enable_sort"], "HashAggregate"), (&["enable_hashagg"], "GroupAggregate")];
+    for query in [
+        "select a, count(*), sum(b), min(c) from t group by a",
+        "select a, b, count(distinct c), string_agg(c, ',' order by c) from t group by a, b",
+        "select c, count(*) filter (where b = 1), avg(a) from t group by c",
+    ] {
+        same_rows(&mut s, query, &ways);
+    }
+    same_rows(
+        &mut s,
+        "select distinct a, b from t",
+        &[(&["enable_sort", "enable_indexscan"], "HashAggregate"), (&["enable_hashagg"], "Unique")],
+    );
+    let plan = s.sql("explain (costs off) select a, count(*) from t group by a order by a limit 1");
+    assert_eq!(plan[1], "  ->  GroupAggregate", "{plan:#?}");
+}
+
+#[test]
+fn indexes_on_expressions_find_ranges() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql("create table t (a int, b text); create index e on t ((a * 2)); create index f on t (lower(b), a)");
+    s.sql("insert into t select n, 'N' || n from generate_series(1, 4000) n; insert into t values (null, null); analyze t");
+    s.set("enable_seqscan", "off");
+    s.set("enable_bitmapscan", "off");
+    let plan = s.sql("explain (costs off) select a from t where a * 2 > 7990 and a * 2 <= 7996");
+    assert_eq!(plan, ["Index Scan using e on t", "  Index Cond: (((a * 2) > 7990) AND ((a * 2) <= 7996))"]);
+    assert_eq!(s.sql("select a from t where a * 2 > 7990 and a * 2 <= 7996"), ["3996", "3997", "3998"]);
+    assert_eq!(s.sql("select a from t where lower(b) = 'n7' and a > 5"), ["7"]);
+    assert_eq!(s.sql("select count(*) from t where lower(b) >= 'n3'"), ["1778"]);
+}
+
+#[test]
+fn lists_are_sought_among_the_columns_of_an_index() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql("create table t (a int, b int, c int); create index i on t (a, b, c)");
+    s.sql("insert into t select n % 10, n % 7, n from generate_series(1, 4000) n; analyze t");
+    s.set("enable_seqscan", "off");
+    s.set("enable_bitmapscan", "off");
+    s.set("enable_indexonlyscan", "off");
+    let query = "select a, b, c from t where a = any (array[9, 3, 3, null]) and b = 2 and c > 3900";
+    assert_eq!(
+        s.sql(&format!("explain (costs off) {query}")),
+        ["Index Scan using i on t", "  Index Cond: ((a = ANY ('{9,3,3,NULL}'::integer[])) AND (b = 2) AND (c > 3900))"]
+    );
+    let found = s.sql(&format!("{query} order by a desc, c desc"));
+    s.set("enable_indexscan", "off");
+    s.set("enable_seqscan", "on");
+    assert_eq!(found, s.sql(&format!("{query} order by a desc, c desc")));
+    assert!(!found.is_empty());
+}

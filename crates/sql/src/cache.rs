@@ -365,7 +365,8 @@ fn parameters(
     Ok(params)
 }
 
-fn parameter(text: &str, ty: Oid, cx: &PrepareContext<'_>) -> Result<Datum> {
+/// A literal's value as a parameter's type.
+pub(crate) fn parameter(text: &str, ty: Oid, cx: &PrepareContext<'_>) -> Result<Datum> {
     let Some(quoted) = text.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')) else {
         if ty == types::oids::INT4
             && let Ok(value) = text.parse()

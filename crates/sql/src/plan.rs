@@ -150,7 +150,8 @@ pub enum JoinKind {
     Anti,
 }
 
-/// How far an index scan goes: values for the first columns, then at most one range.
+/// How far an index scan goes: values for the first columns, one list at most among them, then at most
+/// one range.
 #[derive(Clone, Default)]
 pub struct IndexBounds {
     /// The first key columns equal these (over slots and parameters, no columns). NULL: no rows.
@@ -159,8 +160,10 @@ pub struct IndexBounds {
     pub lower: Option<(Expr, bool)>,
     /// Upper bound likewise.
     pub upper: Option<(Expr, bool)>,
-    /// The next column is one of this array's values (IN list), each sought in turn; then no range.
+    /// The column behind `equal` is one of this array's values (IN list), each sought in turn…
     pub any: Option<Expr>,
+    /// …together with these values of the columns behind it. Then the range.
+    pub after: Vec<Expr>,
 }
 
 /// Operators.
@@ -185,6 +188,40 @@ pub enum Node {
         /// From the end.
         backward: bool,
     },
+    /// Reads columns that an index has, in its order; the table is visited only for rows of pages that
+    /// not everybody sees all of.
+    IndexOnlyScan {
+        /// Table, columns (all of them key columns that can be read back), filter.
+        scan: Scan,
+        /// The index.
+        index: Arc<Index>,
+        /// Where to look.
+        bounds: IndexBounds,
+        /// From the end.
+        backward: bool,
+    },
+    /// Reads the rows of a bitmap, in the table's order.
+    BitmapHeapScan {
+        /// Table, columns, filter (what the bitmap proves is left out of it).
+        scan: Scan,
+        /// What the bitmap proves, for pages of which it doesn't know the rows.
+        recheck: Option<Expr>,
+        /// BitmapIndexScan, BitmapAnd or BitmapOr.
+        input: Box<Plan>,
+    },
+    /// A bitmap of the rows that an index leads to.
+    BitmapIndexScan {
+        /// The table.
+        table: Arc<Table>,
+        /// The index.
+        index: Arc<Index>,
+        /// Where to look.
+        bounds: IndexBounds,
+    },
+    /// The rows that are in all bitmaps.
+    BitmapAnd(Vec<Plan>),
+    /// The rows that are in any of the bitmaps.
+    BitmapOr(Vec<Plan>),
     /// A computed table. `equal`: (column from 0, expression) known at start.
     SystemScan {
         /// The table.
@@ -264,6 +301,19 @@ pub enum Node {
         /// Further condition over left ++ right columns.
         condition: Option<Expr>,
     },
+    /// Joins two inputs that are sorted by the keys.
+    MergeJoin {
+        /// Outer side; its order is the output's (not of RIGHT and FULL).
+        left: Box<Plan>,
+        /// Inner side.
+        right: Box<Plan>,
+        /// Kind.
+        kind: JoinKind,
+        /// Pairs of equal values, over left and over right columns, by which the inputs are sorted.
+        keys: Vec<MergeKey>,
+        /// Further condition over left ++ right columns.
+        condition: Option<Expr>,
+    },
     /// Groups and aggregates: output is group values, then aggregates.
     Aggregate {
         /// Rows.
@@ -299,6 +349,15 @@ pub enum Node {
         keys: Vec<SortKey>,
         /// Count and offset of a Limit above, when there is one.
         top: bool,
+    },
+    /// Sorts rows that are sorted by the first keys already, group by group.
+    IncrementalSort {
+        /// Rows.
+        input: Box<Plan>,
+        /// By what.
+        keys: Vec<SortKey>,
+        /// How many of the keys the rows are sorted by.
+        presorted: usize,
     },
     /// LIMIT and OFFSET.
     Limit {
@@ -373,6 +432,19 @@ pub enum Node {
         /// Names and types of the columns.
         columns: Vec<(String, Oid)>,
     },
+}
+
+/// A key of a merge join.
+#[derive(Clone)]
+pub struct MergeKey {
+    /// Over the left columns.
+    pub left: Expr,
+    /// Over the right columns, of the same type.
+    pub right: Expr,
+    /// Both inputs are in descending order.
+    pub descending: bool,
+    /// NULLs come first in both.
+    pub nulls_first: bool,
 }
 
 /// GROUPING SETS of an aggregate.

@@ -82,15 +82,46 @@ pub fn prepare(
         ));
     }
     let Some(one) = statements.pop() else { return Ok((empty(cx), Vec::new())) };
-    let lifting = literals.filter(|l| !l.is_empty()).and_then(|literals| {
-        statement::prepare(&one.node, text, param_types, cx, Some(literals)).ok()
-    });
+    let lifting = literals
+        .filter(|l| !l.is_empty())
+        .and_then(|literals| with_parameters(&one.node, text, param_types, cx, literals));
     let (mut prepared, lifted) = match lifting {
         Some(done) => done,
         None => statement::prepare(&one.node, text, param_types, cx, None)?,
     };
     prepared.identity = Identity::new(&text[one.range], &prepared);
     Ok((prepared, lifted))
+}
+
+/// Prepares with literals as parameters. One on whose value the plan relies stays as it is; None when
+/// it can't be done.
+fn with_parameters(
+    node: &pg_query::NodeEnum,
+    text: &str,
+    param_types: &[Oid],
+    cx: &PrepareContext<'_>,
+    literals: &[Literal],
+) -> Option<(Prepared, Vec<Lifted>)> {
+    let mut fixed = Vec::new();
+    loop {
+        let lift = Lift { literals, fixed: &fixed };
+        let done = statement::prepare(node, text, param_types, cx, Some(&lift)).ok()?;
+        let relied = done.1.iter().filter(|l| l.relied).map(|l| l.literal);
+        let before = fixed.len();
+        let relied: Vec<usize> = relied.filter(|l| !fixed.contains(l)).collect();
+        fixed.extend(relied);
+        if fixed.len() == before {
+            return Some(done);
+        }
+    }
+}
+
+/// Literals that may become parameters.
+pub(crate) struct Lift<'a> {
+    /// All that the scanner found.
+    pub literals: &'a [Literal],
+    /// Those of them that stay.
+    pub fixed: &'a [usize],
 }
 
 fn empty(cx: &PrepareContext<'_>) -> Prepared {
@@ -139,6 +170,8 @@ pub struct Lifted {
     pub literal: usize,
     /// The parameter's type: the literal's text goes through this type's input.
     pub ty: Oid,
+    /// The plan is right for this value only.
+    pub relied: bool,
 }
 
 /// Scans a statement once: hashes its shape (text without literals, blanks and case of keywords

@@ -11,7 +11,7 @@ use crate::bind::{Binder, ast, inner};
 use crate::logical::{Change, Query};
 use crate::plan::{OutputColumn, Prepared, Statement};
 use crate::planner::{Goal, Planner};
-use crate::prepare::{Lifted, Literal, PrepareContext};
+use crate::prepare::{Lift, Lifted, PrepareContext};
 use crate::utility::{Name, Utility};
 
 /// Prepares one statement's tree. See [`crate::prepare::prepare`].
@@ -20,12 +20,12 @@ pub(crate) fn prepare(
     text: &str,
     declared: &[Oid],
     cx: &PrepareContext<'_>,
-    literals: Option<&[Literal]>,
+    lift: Option<&Lift<'_>>,
 ) -> Result<(Prepared, Vec<Lifted>)> {
     sched::check_stack()?;
     let mut binder = Binder::new(cx, text, declared);
-    if let Some(literals) = literals {
-        binder.lift(literals);
+    if let Some(lift) = lift {
+        binder.lift(lift);
     }
     match node {
         NodeEnum::SelectStmt(select) => {
@@ -148,9 +148,9 @@ fn statement_name(node: &NodeEnum) -> String {
 }
 
 fn plan_query(mut binder: Binder<'_>, query: Query) -> Result<(Prepared, Vec<Lifted>)> {
-    let lifted = binder.finish_params()?;
+    let mut lifted = binder.finish_params()?;
     let columns = query.output.clone();
-    let (plan, mut prepared) = plan_with(binder, |p| p.query(query, &Goal::default()))?;
+    let (plan, mut prepared) = plan_with(binder, &mut lifted, |p| p.query(query, &Goal::default()))?;
     prepared.statement = Statement::Query(plan);
     prepared.columns = columns;
     prepared.tag = "SELECT";
@@ -163,8 +163,8 @@ fn plan_change(
     columns: Vec<OutputColumn>,
     tag: &'static str,
 ) -> Result<(Prepared, Vec<Lifted>)> {
-    let lifted = binder.finish_params()?;
-    let (plan, mut prepared) = plan_with(binder, |p| p.change(change))?;
+    let mut lifted = binder.finish_params()?;
+    let (plan, mut prepared) = plan_with(binder, &mut lifted, |p| p.change(change))?;
     prepared.statement = Statement::Query(plan);
     prepared.columns = columns;
     prepared.tag = tag;
@@ -172,16 +172,36 @@ fn plan_change(
     Ok((prepared, lifted))
 }
 
+/// Whether a table of the statement has a partial index: whether that is of use may depend on literals.
+fn has_partial_index(binder: &Binder<'_>) -> bool {
+    let catalog = &binder.cx.catalog;
+    let tables = binder.locks.iter().filter_map(|(oid, _)| catalog.table(oid.0));
+    tables.into_iter().any(|t| {
+        t.indexes.iter().any(|i| catalog.index(*i).is_some_and(|i| i.predicate.is_some()))
+    })
+}
+
 /// Runs the planner over what the binder collected; the statement itself is still to be filled in.
 fn plan_with<R>(
     binder: Binder<'_>,
+    lifted: &mut [Lifted],
     f: impl FnOnce(&mut Planner<'_>) -> Result<R>,
 ) -> Result<(R, Prepared)> {
     binder.check_rights()?;
     let cx = binder.cx;
+    let known = match has_partial_index(&binder) {
+        true => binder.lifted_values(lifted),
+        false => Vec::new(),
+    };
     let mut planner = Planner::new(cx, binder.vars, binder.subqueries, binder.ctes);
+    planner.known = known;
     let result = f(&mut planner)?;
     let changes = planner.changing_ctes()?;
+    for param in planner.bound.take() {
+        if let Some(one) = lifted.get_mut(usize::from(param)) {
+            one.relied = true;
+        }
+    }
     let prepared = Prepared {
         writes: !changes.is_empty(),
         changes,
@@ -220,7 +240,7 @@ fn plain(binder: Binder<'_>, utility: Utility) -> Prepared {
 /// EXECUTE's arguments may hold subqueries, which need plans.
 fn plain_with_subqueries(binder: Binder<'_>, utility: Utility) -> Result<Prepared> {
     let Utility::Execute { name, args } = utility else { return Ok(plain(binder, utility)) };
-    let (args, mut prepared) = plan_with(binder, |p| {
+    let (args, mut prepared) = plan_with(binder, &mut [], |p| {
         args.into_iter().map(|e| p.resolve(e, &[])).collect::<Result<Vec<_>>>()
     })?;
     prepared.statement = Statement::Utility(Utility::Execute { name, args });
@@ -282,7 +302,7 @@ fn copy(mut binder: Binder<'_>, stmt: &pb::CopyStmt) -> Result<(Prepared, Vec<Li
             Ok((prepared, Vec::new()))
         }
         BoundCopy::From { modify, columns, defaults, filter, options } => {
-            let (utility, mut prepared) = plan_with(binder, |p| {
+            let (utility, mut prepared) = plan_with(binder, &mut [], |p| {
                 let defaults = defaults
                     .into_iter()
                     .map(|d| d.map(|e| p.resolve(e, &[])).transpose())

@@ -10,7 +10,7 @@ use types::oids::*;
 use types::{Datum, FormatContext};
 
 use crate::expr::{Expr, SubqueryKind};
-use crate::plan::{ModifyAction, Node, Plan, Prepared, ScanColumn, Statement};
+use crate::plan::{IndexBounds, ModifyAction, Node, Plan, Prepared, ScanColumn, Statement};
 use crate::prepare::{Lifted, Literal, PrepareContext, normalize, prepare};
 
 fn column(name: &str, ty: Oid, typmod: i32) -> Column {
@@ -57,7 +57,8 @@ fn primary_key(snapshot: &mut Snapshot, mut table: Table, columns: &[u16]) {
 }
 
 /// pgbench's tables, and `t(a int4 key, b text, c int8, d numeric, e timestamptz)`,
-/// `u(x int4, y int4, z varchar(10))` with the key (x, y).
+/// `u(x int4, y int4, z varchar(10))` with the key (x, y), `w(id int4 key, state text, n int8)` with an
+/// index on n where the state is open.
 pub(crate) fn snapshot() -> Arc<Snapshot> {
     let mut s = Snapshot::default();
     s.version = 1;
@@ -91,6 +92,20 @@ pub(crate) fn snapshot() -> Arc<Snapshot> {
     primary_key(&mut s, table(20005, "t", t), &[1]);
     let u = vec![int("x"), int("y"), column("z", VARCHAR, 14)];
     primary_key(&mut s, table(20006, "u", u), &[1, 2]);
+    let w = vec![int("id"), column("state", TEXT, -1), column("n", INT8, -1)];
+    let mut w = table(20007, "w", w);
+    w.indexes.push(30007);
+    primary_key(&mut s, w, &[1]);
+    s.put(Object::Index(Index {
+        oid: 30007,
+        name: "w_open".into(),
+        schema: ids::PUBLIC,
+        table: 20007,
+        rel: 30007,
+        columns: vec![IndexColumn { column: 3, ..IndexColumn::default() }],
+        predicate: Some("(state = 'open'::text)".into()),
+        ..Index::default()
+    }));
     Arc::new(s)
 }
 
@@ -179,6 +194,26 @@ fn columns(table: &Table, list: &[ScanColumn]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
+fn bounds_text(bounds: &IndexBounds) -> String {
+    let mut out = String::new();
+    if !bounds.equal.is_empty() {
+        out.push_str(&format!(" = {}", list(&bounds.equal)));
+    }
+    if let Some(e) = &bounds.any {
+        out.push_str(&format!(" any {}", expr(e)));
+    }
+    if !bounds.after.is_empty() {
+        out.push_str(&format!(" = {}", list(&bounds.after)));
+    }
+    if let Some((e, included)) = &bounds.lower {
+        out.push_str(&format!(" {} {}", if *included { ">=" } else { ">" }, expr(e)));
+    }
+    if let Some((e, included)) = &bounds.upper {
+        out.push_str(&format!(" {} {}", if *included { "<=" } else { "<" }, expr(e)));
+    }
+    out
+}
+
 fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
     let mut children: Vec<&Plan> = Vec::new();
     let line = match &plan.node {
@@ -188,25 +223,47 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
         Node::SeqScan(s) => {
             format!("seq {} ({}){}", s.table.name, columns(&s.table, &s.columns), filter(&s.filter))
         }
-        Node::IndexScan { scan, index, bounds, backward } => {
-            let mut line =
-                format!("index {} ({})", index.name, columns(&scan.table, &scan.columns));
+        Node::IndexScan { scan, index, bounds, backward }
+        | Node::IndexOnlyScan { scan, index, bounds, backward } => {
+            let only = matches!(plan.node, Node::IndexOnlyScan { .. });
+            let mut line = format!(
+                "index {}{} ({})",
+                if only { "only " } else { "" },
+                index.name,
+                columns(&scan.table, &scan.columns)
+            );
             if *backward {
                 line.push_str(" backward");
             }
-            if !bounds.equal.is_empty() {
-                line.push_str(&format!(" = {}", list(&bounds.equal)));
-            }
-            if let Some((e, included)) = &bounds.lower {
-                line.push_str(&format!(" {} {}", if *included { ">=" } else { ">" }, expr(e)));
-            }
-            if let Some((e, included)) = &bounds.upper {
-                line.push_str(&format!(" {} {}", if *included { "<=" } else { "<" }, expr(e)));
-            }
-            if let Some(e) = &bounds.any {
-                line.push_str(&format!(" any {}", expr(e)));
-            }
-            line + &filter(&scan.filter)
+            line + &bounds_text(bounds) + &filter(&scan.filter)
+        }
+        Node::BitmapHeapScan { scan, recheck, input } => {
+            children.push(input);
+            let recheck = recheck.as_ref().map(expr).unwrap_or_default();
+            let columns = columns(&scan.table, &scan.columns);
+            format!("bitmap {} ({columns}) [{recheck}]{}", scan.table.name, filter(&scan.filter))
+        }
+        Node::BitmapIndexScan { index, bounds, .. } => {
+            format!("bits {}{}", index.name, bounds_text(bounds))
+        }
+        Node::BitmapAnd(inputs) => {
+            children.extend(inputs);
+            "bits and".to_owned()
+        }
+        Node::BitmapOr(inputs) => {
+            children.extend(inputs);
+            "bits or".to_owned()
+        }
+        Node::MergeJoin { left, right, kind, keys, condition } => {
+            children.extend([&**left, &**right]);
+            let keys: Vec<String> =
+                keys.iter().map(|k| format!("{}={}", expr(&k.left), expr(&k.right))).collect();
+            format!("merge {kind:?} [{}]{}", keys.join(", "), filter(condition))
+        }
+        Node::IncrementalSort { input, keys, presorted } => {
+            children.push(input);
+            let keys: Vec<String> = keys.iter().map(|k| expr(&k.expr)).collect();
+            format!("incremental sort {} after {presorted}", keys.join(", "))
         }
         Node::SystemScan { table, columns, equal, filter: f } => {
             let equal: Vec<String> =
@@ -255,7 +312,7 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
                 keys.iter().map(|(l, r)| format!("{}={}", expr(l), expr(r))).collect();
             format!("hash {kind:?} [{}]{}", keys.join(", "), filter(condition))
         }
-        Node::Aggregate { input, groups, aggs, plain, .. } => {
+        Node::Aggregate { input, groups, aggs, plain, sorted, .. } => {
             children.push(input);
             let aggs: Vec<String> = aggs
                 .iter()
@@ -264,7 +321,11 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
                     format!("{}({distinct}{})", a.aggregate.name, list(&a.args))
                 })
                 .collect();
-            let plain = if *plain { " plain" } else { "" };
+            let plain = match (plain, sorted) {
+                (true, _) => " plain",
+                (_, true) => " sorted",
+                _ => "",
+            };
             format!("aggregate{plain} [{}] {}", list(groups), aggs.join(", "))
         }
         Node::Sort { input, keys, top } => {

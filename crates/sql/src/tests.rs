@@ -57,7 +57,11 @@ fn literals_of_pgbench_become_parameters() {
 
 #[test]
 fn ranges_lists_and_orders_use_the_index() {
-    check("select a from t where a > 5 and a <= 10", "index t_pkey (a) > 5 <= 10");
+    check(
+        "select a from t where a > 5 and a <= 10",
+        "bitmap t (a) [(int4gt(#0, 5) and int4le(#0, 10))]
+           bits t_pkey > 5 <= 10",
+    );
     check("select a from t where a in (1, 2, 3)", "index t_pkey (a) any {1,2,3}");
     check("select a from t where a = any($1)", "index t_pkey (a) any $1");
     check(
@@ -93,7 +97,8 @@ fn joins_choose_their_way() {
         "select b, z from t join u on t.a = u.x where t.a = 7",
         "project #3, #1
            hash Inner [#0=#0]
-             index u_pkey (x, z) = 7
+             bitmap u (x, z) [int4eq(#0, 7)]
+               bits u_pkey = 7
              index t_pkey (a, b) = 7",
     );
 }
@@ -277,4 +282,41 @@ fn with_queries_used_once_stand_in_place() {
         "with recursive r(n) as (select 1 union all select n + 1 from r where n < 5) select * from r",
     );
     assert!(text.contains("recursive union all") && text.contains("work table r"), "{text}");
+}
+
+#[test]
+fn a_partial_index_is_found_by_the_values_of_lifted_literals() {
+    let places = |l: &[crate::prepare::Lifted]| l.iter().map(|l| l.literal).collect::<Vec<_>>();
+    let (p, l, _) = lifted("select id from w where state = 'open' and n = 5");
+    assert!(show(&p).contains("w_open = "), "{}", show(&p));
+    assert_eq!(places(&l), [1]);
+    // Another value has a plan of its own.
+    let (p, l, _) = lifted("select id from w where state = 'shut' and n = 5");
+    assert!(show(&p).starts_with("seq w "), "{}", show(&p));
+    assert_eq!(places(&l), [1]);
+    // What has nothing to do with it stays a parameter.
+    let (_, l, _) = lifted("select state from w where id = 7 and n = 5");
+    assert_eq!(places(&l), [0, 1]);
+    let text = plan("select id from w where state in ('open', 'shut') and n = 5");
+    assert!(text.starts_with("seq w "), "{text}");
+}
+
+#[test]
+fn costs_choose_between_ways() {
+    // Two rows by their keys: united in a bitmap.
+    let text = plan("select b from t where a = 5 or a = 9000");
+    assert!(text.contains("bits or") && text.matches("bits t_pkey").count() == 2, "{text}");
+    // An arm without an index: no bitmap.
+    assert!(plan("select b from t where a = 5 or c = 9").starts_with("seq t"));
+    // Only key columns: the index has them.
+    assert!(plan("select x, y from u where x = 1 and y > 2").starts_with("index only u_pkey"));
+    assert!(plan("select x, z from u where x = 1 and y > 2").starts_with("index u_pkey"));
+    // An equal column is of no account for the order.
+    let text = plan("select x, y from u where x = 1 order by x, y limit 5");
+    assert!(!text.contains("sort"), "{text}");
+    // The order of a list's values is the index's.
+    let text = plan("select z from u where x = any ($1) order by x, y limit 5");
+    assert!(!text.contains("sort"), "{text}");
+    let text = plan("select x, count(*) from u group by x order by x limit 3");
+    assert!(text.contains("aggregate sorted") && !text.contains("sort #"), "{text}");
 }

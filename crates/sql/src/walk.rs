@@ -303,6 +303,20 @@ pub fn substitute(e: Expr, map: &dyn Fn(Col) -> Option<Expr>) -> Expr {
     step(e, map).unwrap_or(kept)
 }
 
+/// Replaces parameters by values.
+pub fn map_params(e: Expr, value: &mut dyn FnMut(u16) -> Option<types::Datum>) -> Expr {
+    fn step(e: Expr, value: &mut dyn FnMut(u16) -> Option<types::Datum>) -> Result<Expr> {
+        if let Expr::Param(n, ty) = &e
+            && let Some(found) = value(*n)
+        {
+            return Ok(Expr::Const(found, *ty));
+        }
+        map_children(e, &mut |child| step(child, value))
+    }
+    let kept = e.clone();
+    step(e, value).unwrap_or(kept)
+}
+
 /// Splits a condition at its ANDs.
 pub fn conjuncts(e: Expr, out: &mut Vec<Expr>) {
     match e {

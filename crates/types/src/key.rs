@@ -208,6 +208,11 @@ pub fn decode(ty: Oid, bytes: &[u8], order: KeyOrder) -> Option<(Datum, usize)> 
     }
 }
 
+/// Whether [`decode`] gives a type's values back.
+pub fn is_decodable(ty: Oid) -> bool {
+    fixed_width(ty).is_some() || matches!(ty, oids::TEXT | oids::VARCHAR | oids::NAME | oids::BYTEA)
+}
+
 fn fixed_width(ty: Oid) -> Option<usize> {
     Some(match ty {
         oids::BOOL | oids::CHAR => 1,

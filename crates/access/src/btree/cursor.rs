@@ -12,6 +12,7 @@ use txn::Transaction;
 use super::node::{LOWEST, Node};
 use super::search::MAX_LEVELS;
 use super::{BTree, KeyRange};
+use crate::heap::Heap;
 
 /// A scan in progress: holds copies of one leaf's entries, no latch and no pin.
 pub struct Cursor {
@@ -23,6 +24,9 @@ pub struct Cursor {
     entries: Vec<(u32, u32, TupleId)>,
     at: usize,
     place: Place,
+    /// The heap whose visibility map is asked, and its answer for each of the entries.
+    heap: Option<Heap>,
+    visible: Vec<bool>,
 }
 
 /// Where the next leaf is.
@@ -45,7 +49,14 @@ impl BTree {
             entries: Vec::new(),
             at: 0,
             place: Place::Start,
+            heap: None,
+            visible: Vec::new(),
         }
+    }
+
+    /// The same for a scan that has its values from the index: [`Cursor::is_visible`] answers.
+    pub fn scan_only(&self, range: KeyRange, backward: bool, heap: &Heap) -> Cursor {
+        Cursor { heap: Some(heap.clone()), ..self.scan(range, backward) }
     }
 }
 
@@ -65,9 +76,24 @@ impl Cursor {
         Ok(Some((&self.keys[from as usize..to as usize], tid)))
     }
 
+    /// The key of the entry that came last.
+    pub fn last_key(&self) -> &[u8] {
+        match self.at.checked_sub(1).and_then(|last| self.entries.get(last)) {
+            Some((from, to, _)) => &self.keys[*from as usize..*to as usize],
+            None => &[],
+        }
+    }
+
+    /// Whether everybody sees the row of the entry that came last, so that the heap need not be
+    /// visited. Only with [`BTree::scan_only`].
+    pub fn is_visible(&self) -> bool {
+        self.at.checked_sub(1).and_then(|last| self.visible.get(last)).is_some_and(|v| *v)
+    }
+
     fn read_leaf(&mut self, tx: &Transaction) -> Result<()> {
         self.entries.clear();
         self.keys.clear();
+        self.visible.clear();
         self.at = 0;
         let tree = self.tree.clone();
         let mut from_page = None;
@@ -135,8 +161,14 @@ impl Cursor {
             self.keys.extend_from_slice(entry.key);
             self.entries.push((from, self.keys.len() as u32, entry.row()));
         }
+        if let Some(heap) = &self.heap {
+            // Under the leaf's latch: see `visibility_map`.
+            let visible = |(_, _, row): &(u32, u32, TupleId)| heap.state.visible.has(row.block);
+            self.visible.extend(self.entries.iter().map(visible));
+        }
         if self.backward {
             self.entries.reverse();
+            self.visible.reverse();
             // An entry below the range ends the scan; so does the leftmost page.
             self.place = match node.left() {
                 0 => Place::End,

@@ -48,6 +48,7 @@ impl Heap {
         let mut mtr = self.storage.mtr();
         let target = mtr.add(guard);
         page::init_if_new(&mut mtr, target);
+        self.state.visible.clear(block);
         let offset = page::add_version(&mut mtr, target, &head, data);
         mtr.commit();
         hint.block = Some(block);
@@ -76,6 +77,7 @@ impl Heap {
             let mut mtr = self.storage.mtr();
             let target = mtr.add(guard);
             page::init_if_new(&mut mtr, target);
+            self.state.visible.clear(block);
             let count = fill(&mut mtr, target, block, left, (xid, command), &mut places);
             let room = page::room(mtr.page(target));
             mtr.commit();

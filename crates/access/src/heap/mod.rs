@@ -15,7 +15,9 @@
 //! Order of latches: index leaf before heap page; two heap pages only one after the other in
 //! ascending order, or by trying. No latch is held while waiting for a lock or a transaction.
 
+mod index_only;
 mod insert;
+mod lines;
 pub mod page;
 pub mod prune;
 mod scan;

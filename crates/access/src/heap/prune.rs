@@ -90,6 +90,18 @@ impl<'a> Judge<'a> {
         matches!(self.status(xmax), XidStatus::Committed(csn) if csn <= self.horizon)
     }
 
+    /// Whether the version is committed durably and every snapshot sees it, and nobody ended it.
+    pub fn is_seen_by_all(&mut self, page: &Page, offset: usize) -> bool {
+        let mask = page::mask(page, offset);
+        if page::xmax(page, offset) != 0 && mask & (LOCK_ONLY | XMAX_ABORTED) == 0 {
+            return false;
+        }
+        match self.status(page::xmin(page, offset)) {
+            XidStatus::Committed(csn) => csn <= self.horizon && self.manager.is_durable(csn),
+            _ => false,
+        }
+    }
+
     /// The version's fate, and whether its chain goes on from it. Unless `thorough`, a version that
     /// nobody ended counts as live without asking who made it.
     #[inline]

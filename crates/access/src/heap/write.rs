@@ -422,6 +422,7 @@ impl Heap {
         let mut mtr = self.storage.mtr();
         let (from, to) = (mtr.add(old), mtr.add(taken));
         page::init_if_new(&mut mtr, to);
+        self.state.visible.clear(block);
         let head = page::new_header(change.xid, change.tx.command(), 0);
         let number = page::add_version(&mut mtr, to, &head, change.data);
         let new = TupleId { block, offset: number };
@@ -460,6 +461,7 @@ impl Heap {
         let keys = if change.mode == RowLockMode::Update { KEYS } else { 0 };
         let has_next = if next.is_some() { HAS_NEXT | next_bits } else { 0 };
         let end = End { xmax: change.xid, cmax: change.tx.command(), next, bits: keys | has_next };
+        self.state.visible.clear(tid.block);
         page::put_end(mtr, target, offset, &end);
         page::put_flags(mtr, target, PRUNABLE, 0);
         if let Some(next) = next {

@@ -60,11 +60,13 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
     let checks = t.constraints.iter().filter(|c| matches!(c.kind, ConstraintKind::Check(_)));
     let foreign = t.foreign_keys().next().is_some() || !t.referenced_by.is_empty();
     let rows = cx.catalog.stats(t.oid).map_or(-1.0, |s| s.rows as f32);
+    let visible = cx.catalog.stats(t.oid).map_or(0, |s| s.visible as i32);
     class_row(cx, t.oid, &t.name, t.schema, t.rel)
         .set("relowner", oid(t.owner))
         .set("relam", oid(if t.kind == TableKind::View { 0 } else { HEAP_AM }))
         .set("reltype", oid(t.row_type[0]))
         .set("reltuples", rows)
+        .set("relallvisible", visible)
         .set("relhasindex", !t.indexes.is_empty())
         .set("relhasrules", t.query.is_some())
         .set("relispopulated", t.query.as_ref().is_none_or(|q| !q.unpopulated))

@@ -4,13 +4,16 @@ use std::collections::HashMap;
 
 use catalog::Table;
 use sql::plan::{
-    Conflict, IndexBounds, JoinKind, Modify, ModifyAction, Node, SampleMethod, Scan, ScanColumn,
+    Conflict, IndexBounds, JoinKind, MergeKey, Modify, ModifyAction, Node, SampleMethod, Scan,
+    ScanColumn,
 };
 use sql::{AggCall, Expr, Plan, Prepared};
 use types::FormatContext;
 
 use super::expression::Names;
-use crate::ops::Measure;
+use crate::ops::bitmap_heap_scan::{EXACT_PAGES, LOSSY_PAGES, REMOVED_BY_RECHECK};
+use crate::ops::index_only_scan::HEAP_FETCHES;
+use crate::ops::{Measure, REMOVED_BY_FILTER};
 
 /// A node as it is shown.
 pub struct Shown {
@@ -20,8 +23,12 @@ pub struct Shown {
     pub on: String,
     /// For JSON: names of table, index and so on.
     pub facts: Vec<(&'static str, String)>,
+    /// For JSON: what kind of node it is, where `kind` says more, and what stands right behind it.
+    pub node_type: Option<&'static str>,
+    /// See `node_type`.
+    pub strategy: Vec<(&'static str, String)>,
     /// `Filter` and what it is.
-    pub details: Vec<(&'static str, String)>,
+    pub details: Vec<(&'static str, Detail)>,
     /// Expected rows and costs.
     pub estimate: sql::plan::Estimate,
     /// What was measured.
@@ -30,6 +37,34 @@ pub struct Shown {
     pub title: Option<String>,
     /// Inputs, then subplans.
     pub children: Vec<Shown>,
+}
+
+/// What stands behind the name of a detail.
+pub enum Detail {
+    /// A text.
+    One(String),
+    /// Several, with commas between them.
+    List(Vec<String>),
+    /// A number.
+    Count(u64),
+    /// Rows that were removed, in all loops: shown by loop, in text only if there are any.
+    Removed(u64),
+    /// Pages of a bitmap: exact, lossy.
+    Pages(u64, u64),
+}
+
+impl From<String> for Detail {
+    fn from(text: String) -> Detail {
+        Detail::One(text)
+    }
+}
+
+impl Shown {
+    /// What the node counted under this name.
+    fn counted(&self, name: &str) -> Option<u64> {
+        let counts = &self.measure.as_ref()?.counts;
+        counts.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
 }
 
 /// Makes the tree.
@@ -45,6 +80,8 @@ fn count_scans(plan: &Plan) -> usize {
     match &plan.node {
         Node::SeqScan(_)
         | Node::IndexScan { .. }
+        | Node::IndexOnlyScan { .. }
+        | Node::BitmapHeapScan { .. }
         | Node::SampleScan { .. }
         | Node::SystemScan { .. } => 1,
         _ => children(plan).into_iter().map(count_scans).sum(),
@@ -67,14 +104,19 @@ fn children(plan: &Plan) -> Vec<&Plan> {
         | Node::Aggregate { input, .. }
         | Node::Window { input, .. }
         | Node::Sort { input, .. }
+        | Node::IncrementalSort { input, .. }
+        | Node::BitmapHeapScan { input, .. }
         | Node::Limit { input, .. }
         | Node::Distinct { input, .. }
         | Node::LockRows { input, .. } => vec![input],
         Node::NestedLoop { left, right, .. }
         | Node::HashJoin { left, right, .. }
+        | Node::MergeJoin { left, right, .. }
         | Node::SetOp { left, right, .. } => vec![left, right],
         Node::RecursiveUnion { base, step, .. } => vec![base, step],
-        Node::Append(inputs) => inputs.iter().collect(),
+        Node::Append(inputs) | Node::BitmapAnd(inputs) | Node::BitmapOr(inputs) => {
+            inputs.iter().collect()
+        }
         Node::Modify(modify) => vec![crate::modify::input_plan(&modify.action)],
         _ => vec![],
     }
@@ -161,7 +203,11 @@ impl<'p> Describe<'p> {
             exprs.iter().map(|e| names.text(e)).collect::<Vec<String>>()
         };
         match &plan.node {
-            Node::SeqScan(scan) | Node::IndexScan { scan, .. } | Node::SampleScan { scan, .. } => {
+            Node::SeqScan(scan)
+            | Node::IndexScan { scan, .. }
+            | Node::IndexOnlyScan { scan, .. }
+            | Node::BitmapHeapScan { scan, .. }
+            | Node::SampleScan { scan, .. } => {
                 scan.columns.iter().map(|c| self.scan_column(&scan.table, *c)).collect()
             }
             Node::SystemScan { table, columns, .. } => columns
@@ -188,7 +234,8 @@ impl<'p> Describe<'p> {
                 texts(input, exprs)
             }
             Node::NestedLoop { left, right, kind, .. }
-            | Node::HashJoin { left, right, kind, .. } => {
+            | Node::HashJoin { left, right, kind, .. }
+            | Node::MergeJoin { left, right, kind, .. } => {
                 let mut all = self.output(left, slots);
                 if !matches!(kind, JoinKind::Semi | JoinKind::Anti) {
                     all.extend(self.output(right, slots));
@@ -223,6 +270,8 @@ impl<'p> Describe<'p> {
             kind: kind.to_owned(),
             on: String::new(),
             facts: vec![],
+            node_type: node_type(plan),
+            strategy: strategy(plan),
             details: vec![],
             estimate: plan.estimate,
             measure: self.measure(plan),
@@ -235,10 +284,13 @@ impl<'p> Describe<'p> {
         let table = &scan.table.name;
         shown.on += &format!(" on {}", crate::session::quote_identifier(table));
         shown.facts.push(("Relation Name", table.clone()));
+        shown.facts.push(("Alias", table.clone()));
         if let Some(filter) = &scan.filter {
             let columns: Vec<String> =
                 scan.columns.iter().map(|c| self.scan_column(&scan.table, *c)).collect();
-            shown.details.push(("Filter", self.names(&columns, slots).text(filter)));
+            shown.details.push(("Filter", self.names(&columns, slots).text(filter).into()));
+            let removed = shown.counted(REMOVED_BY_FILTER).map(Detail::Removed);
+            shown.details.extend(removed.map(|n| (REMOVED_BY_FILTER, n)));
         }
     }
 
@@ -255,7 +307,7 @@ impl<'p> Describe<'p> {
             Node::Filter { input, condition } => {
                 let mut shown = self.node(input, slots);
                 let columns = self.output(input, slots);
-                shown.details.push(("Filter", self.names(&columns, slots).text(condition)));
+                shown.details.push(("Filter", self.names(&columns, slots).text(condition).into()));
                 shown.estimate = plan.estimate;
                 shown.measure = self.measure(plan);
                 return shown;
@@ -271,24 +323,81 @@ impl<'p> Describe<'p> {
         }
         let mut shown = self.plain(plan, label(plan), slots);
         self.particulars(plan, &mut shown, slots);
+        if let Node::HashJoin { right, .. } = &plan.node {
+            self.show_hash(right, &mut shown);
+        }
         shown
+    }
+
+    /// The table that a hash join makes of its right side is shown as a node.
+    fn show_hash(&self, right: &Plan, shown: &mut Shown) {
+        let Some(child) = shown.children.pop() else { return };
+        let estimate = sql::plan::Estimate { startup: right.estimate.total, ..right.estimate };
+        let measure = child.measure.clone().map(|m| Measure {
+            startup: m.total,
+            waits: vec![],
+            ..m
+        });
+        shown.children.push(Shown {
+            kind: "Hash".to_owned(),
+            on: String::new(),
+            facts: vec![],
+            node_type: None,
+            strategy: vec![],
+            details: vec![],
+            estimate,
+            measure,
+            title: None,
+            children: vec![child],
+        });
     }
 
     /// What a node has beside its inputs.
     fn particulars(&self, plan: &Plan, shown: &mut Shown, slots: &HashMap<u16, String>) {
         match &plan.node {
             Node::SeqScan(scan) => self.on_table(shown, scan, slots),
-            Node::IndexScan { scan, index, bounds, backward } => {
+            Node::IndexScan { scan, index, bounds, backward }
+            | Node::IndexOnlyScan { scan, index, bounds, backward } => {
                 if *backward {
                     shown.kind += " Backward";
                 }
+                let direction = if *backward { "Backward" } else { "Forward" };
+                shown.facts.push(("Scan Direction", direction.to_owned()));
                 shown.on = format!(" using {}", crate::session::quote_identifier(&index.name));
                 shown.facts.push(("Index Name", index.name.clone()));
                 let condition = self.bounds(&scan.table, index, bounds, slots);
                 if !condition.is_empty() {
-                    shown.details.push(("Index Cond", condition));
+                    shown.details.push(("Index Cond", condition.into()));
+                    if shown.measure.is_some() {
+                        shown.details.push((REMOVED_BY_RECHECK, Detail::Removed(0)));
+                    }
                 }
                 self.on_table(shown, scan, slots);
+                let fetches = shown.counted(HEAP_FETCHES).map(Detail::Count);
+                shown.details.extend(fetches.map(|n| (HEAP_FETCHES, n)));
+            }
+            Node::BitmapHeapScan { scan, recheck, .. } => {
+                if let Some(recheck) = recheck {
+                    let columns: Vec<String> =
+                        scan.columns.iter().map(|c| self.scan_column(&scan.table, *c)).collect();
+                    let text = self.names(&columns, slots).text(recheck);
+                    shown.details.push(("Recheck Cond", text.into()));
+                    let removed = shown.counted(REMOVED_BY_RECHECK).map(Detail::Removed);
+                    shown.details.extend(removed.map(|n| (REMOVED_BY_RECHECK, n)));
+                }
+                self.on_table(shown, scan, slots);
+                if let Some(exact) = shown.counted(EXACT_PAGES) {
+                    let lossy = shown.counted(LOSSY_PAGES).unwrap_or(0);
+                    shown.details.push(("Heap Blocks", Detail::Pages(exact, lossy)));
+                }
+            }
+            Node::BitmapIndexScan { table, index, bounds } => {
+                shown.on = format!(" on {}", crate::session::quote_identifier(&index.name));
+                shown.facts.push(("Index Name", index.name.clone()));
+                let condition = self.bounds(table, index, bounds, slots);
+                if !condition.is_empty() {
+                    shown.details.push(("Index Cond", condition.into()));
+                }
             }
             Node::SystemScan { table, columns, filter, .. } => {
                 shown.on = format!(" on {}", table.name);
@@ -301,7 +410,7 @@ impl<'p> Describe<'p> {
                             self.qualified(table.name, name)
                         })
                         .collect();
-                    shown.details.push(("Filter", self.names(&names, slots).text(filter)));
+                    shown.details.push(("Filter", self.names(&names, slots).text(filter).into()));
                 }
             }
             Node::SampleScan { scan, method, percent, seed } => {
@@ -315,7 +424,7 @@ impl<'p> Describe<'p> {
                 if let Some(seed) = seed {
                     text += &format!(" REPEATABLE ({})", names.text(seed));
                 }
-                shown.details.insert(0, ("Sampling", text));
+                shown.details.insert(0, ("Sampling", text.into()));
             }
             Node::WorkTable { name, .. } => shown.on = format!(" on {name}"),
             Node::FunctionScan { calls, filter, .. } => {
@@ -325,7 +434,7 @@ impl<'p> Describe<'p> {
                     shown.facts.push(("Function Name", function.name.to_owned()));
                 }
                 if let Some(filter) = filter {
-                    shown.details.push(("Filter", self.names(&names, slots).text(filter)));
+                    shown.details.push(("Filter", self.names(&names, slots).text(filter).into()));
                 }
             }
             Node::NestedLoop { left, right, kind, condition, .. } => {
@@ -334,7 +443,7 @@ impl<'p> Describe<'p> {
                 if let Some(condition) = condition {
                     let columns = self.both(left, right, slots);
                     let text = self.names(&columns, slots).text(condition);
-                    shown.details.push(("Join Filter", text));
+                    shown.details.push(("Join Filter", text.into()));
                 }
             }
             Node::HashJoin { left, right, kind, keys, condition } => {
@@ -348,13 +457,28 @@ impl<'p> Describe<'p> {
                         format!("({a} = {})", self.names(&r, slots).text(b))
                     })
                     .collect();
-                let text = pairs.join(" AND ");
-                let text = if pairs.len() > 1 { format!("({text})") } else { text };
-                shown.details.push(("Hash Cond", text));
+                let text = together(pairs);
+                shown.details.push(("Hash Cond", text.into()));
                 if let Some(condition) = condition {
                     let columns = self.both(left, right, slots);
                     let text = self.names(&columns, slots).text(condition);
-                    shown.details.push(("Join Filter", text));
+                    shown.details.push(("Join Filter", text.into()));
+                }
+            }
+            Node::MergeJoin { left, right, kind, keys, condition } => {
+                shown.kind = join_label("Merge", *kind, true);
+                shown.facts.push(("Join Type", join_word(*kind).to_owned()));
+                let (l, r) = (self.output(left, slots), self.output(right, slots));
+                let pair = |key: &MergeKey| {
+                    let left = self.names(&l, slots).text(&key.left);
+                    format!("({left} = {})", self.names(&r, slots).text(&key.right))
+                };
+                let text = together(keys.iter().map(pair).collect());
+                shown.details.push(("Merge Cond", text.into()));
+                if let Some(condition) = condition {
+                    let columns = self.both(left, right, slots);
+                    let text = self.names(&columns, slots).text(condition);
+                    shown.details.push(("Join Filter", text.into()));
                 }
             }
             Node::Aggregate { input, groups, sets: Some(sets), .. } => {
@@ -363,24 +487,33 @@ impl<'p> Describe<'p> {
                 let texts: Vec<String> = groups.iter().map(|g| names.text(g)).collect();
                 for set in &sets.sets {
                     if set.is_empty() {
-                        shown.details.push(("Group Key", "()".to_owned()));
+                        shown.details.push(("Group Key", "()".to_owned().into()));
                         continue;
                     }
                     let keys: Vec<&str> = set.iter().map(|n| texts[*n].as_str()).collect();
-                    shown.details.push(("Hash Key", keys.join(", ")));
+                    shown.details.push(("Hash Key", keys.join(", ").into()));
                 }
             }
             Node::Aggregate { input, groups, .. } if !groups.is_empty() => {
                 let columns = self.output(input, slots);
                 let names = self.names(&columns, slots);
                 let texts: Vec<String> = groups.iter().map(|g| names.text(g)).collect();
-                shown.details.push(("Group Key", texts.join(", ")));
+                shown.details.push(("Group Key", Detail::List(texts)));
             }
             Node::Sort { input, keys, .. } => {
                 let columns = self.output(input, slots);
                 let names = self.names(&columns, slots);
                 let texts: Vec<String> = keys.iter().map(|k| names.sort_key(k)).collect();
-                shown.details.push(("Sort Key", texts.join(", ")));
+                shown.details.push(("Sort Key", Detail::List(texts)));
+            }
+            Node::IncrementalSort { input, keys, presorted } => {
+                let columns = self.output(input, slots);
+                let names = self.names(&columns, slots);
+                let texts: Vec<String> = keys.iter().map(|k| names.sort_key(k)).collect();
+                let first: Vec<String> =
+                    keys[..*presorted].iter().map(|k| names.text(&k.expr)).collect();
+                shown.details.push(("Sort Key", Detail::List(texts)));
+                shown.details.push(("Presorted Key", Detail::List(first)));
             }
             Node::Modify(modify) => {
                 let name = crate::session::quote_identifier(&modify.table.name);
@@ -410,12 +543,12 @@ impl<'p> Describe<'p> {
         slots: &HashMap<u16, String>,
     ) {
         let word = if conflict.update.is_some() { "UPDATE" } else { "NOTHING" };
-        shown.details.push(("Conflict Resolution", word.to_owned()));
+        shown.details.push(("Conflict Resolution", word.to_owned().into()));
         let unique = modify.indexes.iter().filter(|i| i.unique).count();
         if conflict.update.is_some() || conflict.arbiters.len() < unique {
             let names: Vec<&str> =
                 conflict.arbiters.iter().map(|n| modify.indexes[*n].name.as_str()).collect();
-            shown.details.push(("Conflict Arbiter Indexes", names.join(", ")));
+            shown.details.push(("Conflict Arbiter Indexes", names.join(", ").into()));
         }
         let condition = conflict.update.as_ref().and_then(|u| u.condition.as_ref());
         if let Some(condition) = condition {
@@ -424,7 +557,7 @@ impl<'p> Describe<'p> {
                 own.map(|c| format!("{}.{}", modify.table.name, c.name)).collect();
             let excluded = modify.table.columns.iter().map(|c| format!("excluded.{}", c.name));
             columns.extend(excluded);
-            shown.details.push(("Conflict Filter", self.names(&columns, slots).text(condition)));
+            shown.details.push(("Conflict Filter", self.names(&columns, slots).text(condition).into()));
         }
     }
 
@@ -456,7 +589,16 @@ impl<'p> Describe<'p> {
             .enumerate()
             .map(|(n, e)| format!("({} = {})", column(n), names.text(e)))
             .collect();
-        let next = column(bounds.equal.len());
+        let mut place = bounds.equal.len();
+        if let Some(any) = &bounds.any {
+            parts.push(format!("({} = ANY ({}))", column(place), names.text(any)));
+            place += 1;
+        }
+        for e in &bounds.after {
+            parts.push(format!("({} = {})", column(place), names.text(e)));
+            place += 1;
+        }
+        let next = column(place);
         if let Some((expr, included)) = &bounds.lower {
             let op = if *included { ">=" } else { ">" };
             parts.push(format!("({next} {op} {})", names.text(expr)));
@@ -465,12 +607,14 @@ impl<'p> Describe<'p> {
             let op = if *included { "<=" } else { "<" };
             parts.push(format!("({next} {op} {})", names.text(expr)));
         }
-        if let Some(any) = &bounds.any {
-            parts.push(format!("({next} = ANY ({}))", names.text(any)));
-        }
-        let text = parts.join(" AND ");
-        if parts.len() > 1 { format!("({text})") } else { text }
+        together(parts)
     }
+}
+
+/// Conditions as one.
+fn together(parts: Vec<String>) -> String {
+    let text = parts.join(" AND ");
+    if parts.len() > 1 { format!("({text})") } else { text }
 }
 
 fn aggregate(call: &AggCall, names: &Names<'_>) -> String {
@@ -498,11 +642,17 @@ fn label(plan: &Plan) -> &'static str {
         Node::Values(_) => "Values Scan on \"*VALUES*\"",
         Node::SeqScan(_) | Node::SystemScan { .. } => "Seq Scan",
         Node::IndexScan { .. } => "Index Scan",
+        Node::IndexOnlyScan { .. } => "Index Only Scan",
+        Node::BitmapHeapScan { .. } => "Bitmap Heap Scan",
+        Node::BitmapIndexScan { .. } => "Bitmap Index Scan",
+        Node::BitmapAnd(_) => "BitmapAnd",
+        Node::BitmapOr(_) => "BitmapOr",
         Node::FunctionScan { .. } => "Function Scan",
         Node::Filter { .. } | Node::Project { .. } => "Result",
         Node::ProjectSet { .. } => "ProjectSet",
         Node::NestedLoop { .. } => "Nested Loop",
         Node::HashJoin { .. } => "Hash Join",
+        Node::MergeJoin { .. } => "Merge Join",
         Node::Aggregate { plain: true, .. } => "Aggregate",
         Node::Aggregate { sets: Some(_), .. } => "MixedAggregate",
         Node::Window { .. } => "WindowAgg",
@@ -512,6 +662,7 @@ fn label(plan: &Plan) -> &'static str {
         Node::Aggregate { sorted: true, .. } => "GroupAggregate",
         Node::Aggregate { .. } => "HashAggregate",
         Node::Sort { .. } => "Sort",
+        Node::IncrementalSort { .. } => "Incremental Sort",
         Node::Limit { .. } => "Limit",
         Node::Distinct { sorted: true, .. } => "Unique",
         Node::Distinct { .. } => "HashAggregate",
@@ -525,6 +676,47 @@ fn label(plan: &Plan) -> &'static str {
             ModifyAction::Merge { .. } => "Merge",
         },
         Node::Cte { .. } => "CTE Scan",
+    }
+}
+
+/// The node's type in JSON, where the text says more.
+fn node_type(plan: &Plan) -> Option<&'static str> {
+    match &plan.node {
+        Node::IndexScan { .. } => Some("Index Scan"),
+        Node::IndexOnlyScan { .. } => Some("Index Only Scan"),
+        Node::NestedLoop { .. } => Some("Nested Loop"),
+        Node::HashJoin { .. } => Some("Hash Join"),
+        Node::MergeJoin { .. } => Some("Merge Join"),
+        Node::Aggregate { .. } | Node::Distinct { sorted: false, .. } => Some("Aggregate"),
+        Node::SetOp { .. } => Some("SetOp"),
+        Node::Modify(_) => Some("ModifyTable"),
+        _ => None,
+    }
+}
+
+/// What JSON says of it right behind.
+fn strategy(plan: &Plan) -> Vec<(&'static str, String)> {
+    let aggregate = |name: &str| {
+        vec![("Strategy", name.to_owned()), ("Partial Mode", "Simple".to_owned())]
+    };
+    match &plan.node {
+        Node::Aggregate { plain: true, .. } => aggregate("Plain"),
+        Node::Aggregate { sets: Some(_), .. } => aggregate("Mixed"),
+        Node::Aggregate { sorted: true, .. } => aggregate("Sorted"),
+        Node::Aggregate { .. } | Node::Distinct { sorted: false, .. } => aggregate("Hashed"),
+        Node::Modify(_) => vec![("Operation", label(plan).to_owned())],
+        Node::SetOp { except, all, .. } => vec![
+            ("Strategy", "Hashed".to_owned()),
+            (
+                "Command",
+                format!(
+                    "{}{}",
+                    if *except { "Except" } else { "Intersect" },
+                    if *all { " All" } else { "" }
+                ),
+            ),
+        ],
+        _ => vec![],
     }
 }
 

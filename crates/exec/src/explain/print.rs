@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use sched::observe::Metered;
 use sql::utility::ExplainOptions;
 
-use super::node::Shown;
+use super::node::{Detail, Shown};
+use crate::ops::bitmap_heap_scan::{EXACT_PAGES, LOSSY_PAGES};
 
 /// The text format's lines.
 pub fn text(tree: &Shown, options: &ExplainOptions, seconds: Option<f64>) -> Vec<String> {
@@ -66,13 +67,50 @@ fn node(
     lines.push(line);
     let below = if depth == 0 { 2 } else { indent + 6 };
     for (name, value) in &shown.details {
-        lines.push(format!("{}{name}: {value}", " ".repeat(below)));
+        if let Some(text) = detail_text(value, shown) {
+            lines.push(format!("{}{name}: {text}", " ".repeat(below)));
+        }
     }
     if let Some(waits) = shown.measure.as_ref().map(|m| &m.waits).filter(|w| !w.is_empty()) {
         lines.push(format!("{}Waits: {}", " ".repeat(below), waits_text(waits)));
     }
     for child in &shown.children {
         node(child, options, depth + 1, shift, lines);
+    }
+}
+
+fn loops(shown: &Shown) -> u64 {
+    shown.measure.as_ref().map_or(1, |m| m.loops.max(1))
+}
+
+/// A detail as text; None when it goes without saying.
+fn detail_text(detail: &Detail, shown: &Shown) -> Option<String> {
+    Some(match detail {
+        Detail::One(text) => text.clone(),
+        Detail::List(texts) => texts.join(", "),
+        Detail::Count(n) => n.to_string(),
+        Detail::Removed(0) | Detail::Pages(0, 0) => return None,
+        Detail::Removed(n) => format!("{:.0}", *n as f64 / loops(shown) as f64),
+        Detail::Pages(exact, 0) => format!("exact={exact}"),
+        Detail::Pages(0, lossy) => format!("lossy={lossy}"),
+        Detail::Pages(exact, lossy) => format!("exact={exact} lossy={lossy}"),
+    })
+}
+
+/// A detail as fields.
+fn detail_json(name: &'static str, detail: &Detail, shown: &Shown) -> Vec<(&'static str, String)> {
+    let one = |text: String| vec![(name, text)];
+    match detail {
+        Detail::One(text) => one(quote(text)),
+        Detail::List(texts) => {
+            let texts: Vec<String> = texts.iter().map(|t| quote(t)).collect();
+            one(format!("[{}]", texts.join(", ")))
+        }
+        Detail::Count(n) => one(n.to_string()),
+        Detail::Removed(n) => one(format!("{:.0}", *n as f64 / loops(shown) as f64)),
+        Detail::Pages(exact, lossy) => {
+            vec![(EXACT_PAGES, exact.to_string()), (LOSSY_PAGES, lossy.to_string())]
+        }
     }
 }
 
@@ -125,6 +163,9 @@ fn quote(text: &str) -> String {
 pub fn json(tree: &Shown, options: &ExplainOptions, seconds: Option<f64>) -> String {
     let mut out = "[\n  {\n    \"Plan\": ".to_owned();
     json_node(tree, options, 4, None, &mut out);
+    if seconds.is_some() {
+        out.push_str(",\n    \"Triggers\": [\n    ]");
+    }
     if let Some(seconds) = seconds
         && options.summary
     {
@@ -141,10 +182,13 @@ fn json_node(
     parent: Option<&str>,
     out: &mut String,
 ) {
-    let mut fields = vec![("Node Type", quote(&shown.kind))];
+    let mut fields = vec![("Node Type", quote(shown.node_type.unwrap_or(&shown.kind)))];
+    fields.extend(shown.strategy.iter().map(|(name, value)| (*name, quote(value))));
     if let Some(parent) = parent {
         fields.push(("Parent Relationship", quote(parent)));
     }
+    fields.push(("Parallel Aware", "false".to_owned()));
+    fields.push(("Async Capable", "false".to_owned()));
     fields.extend(shown.facts.iter().map(|(name, value)| (*name, quote(value))));
     if options.costs {
         let e = &shown.estimate;
@@ -165,7 +209,9 @@ fn json_node(
             fields.push(("Waits", waits_json(&m.waits)));
         }
     }
-    fields.extend(shown.details.iter().map(|(name, value)| (*name, quote(value))));
+    for (name, detail) in &shown.details {
+        fields.extend(detail_json(name, detail, shown));
+    }
     let pad = " ".repeat(indent + 2);
     let texts: Vec<String> =
         fields.iter().map(|(name, value)| format!("{pad}\"{name}\": {value}")).collect();
@@ -177,8 +223,10 @@ fn json_node(
             if n > 0 {
                 let _ = write!(out, ",\n{pad}  ");
             }
+            let member = matches!(shown.kind.as_str(), "Append" | "BitmapAnd" | "BitmapOr");
             let relation = match (&child.title, n) {
                 (Some(_), _) => "SubPlan",
+                (None, _) if member => "Member",
                 (None, 0) => "Outer",
                 (None, _) => "Inner",
             };
@@ -198,7 +246,9 @@ mod tests {
             kind: kind.to_owned(),
             on: " on t".to_owned(),
             facts: vec![],
-            details: vec![("Filter", "(a = 1)".to_owned())],
+            node_type: None,
+            strategy: vec![],
+            details: vec![("Filter", "(a = 1)".to_owned().into())],
             estimate: sql::plan::Estimate { startup: 0.0, total: 1.5, rows: 2.0, width: 4 },
             measure: None,
             title: None,

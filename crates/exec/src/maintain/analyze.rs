@@ -212,7 +212,8 @@ pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
         columns.push(column_stats(Oid(column.ty), &values, total, target, cx.format)?);
     }
     progress.set_phase("finalizing analyze");
-    let stats = TableStats { table: table.oid, rows: total, pages, columns };
+    let visible = handle.heap.visible_pages();
+    let stats = TableStats { table: table.oid, rows: total, pages, visible, columns };
     cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))
 }
 

@@ -108,10 +108,11 @@ fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
         Some(stats) => TableStats::clone(stats),
         None => TableStats { table: table.oid, ..TableStats::default() },
     };
-    let rows = done.live as f64;
-    if stats.rows != rows || stats.pages != done.pages {
+    let (rows, visible) = (done.live as f64, heap.visible_pages());
+    if (stats.rows, stats.pages, stats.visible) != (rows, done.pages, visible) {
         stats.rows = rows;
         stats.pages = done.pages;
+        stats.visible = visible;
         cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))?;
     }
     Ok(())

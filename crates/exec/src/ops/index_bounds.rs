@@ -10,7 +10,7 @@ use types::{Datum, oids};
 use crate::eval;
 use crate::rows::Row;
 use crate::run::Run;
-use crate::table::KeyCodec;
+use crate::table::{KeyCodec, KeyColumn};
 
 /// Whether a value fits the column's type.
 enum Fit {
@@ -42,6 +42,49 @@ fn fit(ty: Oid, value: Datum) -> Fit {
     }
 }
 
+/// Appends the key bytes of values; false when nothing equals one of them.
+fn append<'c>(
+    exprs: &[sql::Expr],
+    columns: &mut impl Iterator<Item = &'c KeyColumn>,
+    run: &mut Run<'_, '_>,
+    key: &mut Vec<u8>,
+) -> Result<bool> {
+    for (expr, (_, ty, order)) in exprs.iter().zip(columns) {
+        match fit(*ty, eval::eval(expr, Row::Empty, run)?) {
+            Fit::Value(value) => key::encode(*ty, &value, *order, key)?,
+            _ => return Ok(false),
+        }
+    }
+    Ok(true)
+}
+
+/// One end of a range.
+enum End {
+    Open,
+    /// Key bytes, and whether they are included.
+    At(Vec<u8>, bool),
+    /// No row is within.
+    Never,
+}
+
+fn end(
+    bound: Option<&(sql::Expr, bool)>,
+    is_lower: bool,
+    (_, ty, order): &KeyColumn,
+    run: &mut Run<'_, '_>,
+) -> Result<End> {
+    let Some((expr, included)) = bound else { return Ok(End::Open) };
+    let value = match fit(*ty, eval::eval(expr, Row::Empty, run)?) {
+        Fit::Value(value) => value,
+        Fit::Below if is_lower => return Ok(End::Open),
+        Fit::Above if !is_lower => return Ok(End::Open),
+        Fit::Null | Fit::Below | Fit::Above => return Ok(End::Never),
+    };
+    let mut bytes = Vec::with_capacity(16);
+    key::encode(*ty, &value, *order, &mut bytes)?;
+    Ok(End::At(bytes, *included))
+}
+
 /// The ranges to seek, in the order of the scan; none when no row can match.
 ///
 /// # Errors
@@ -54,40 +97,56 @@ pub fn ranges(
     run: &mut Run<'_, '_>,
 ) -> Result<Vec<KeyRange>> {
     let codec = KeyCodec::new(table, index);
+    let mut columns = codec.columns.iter();
     let mut prefix = Vec::with_capacity(32);
-    for (expr, (_, ty, order)) in bounds.equal.iter().zip(&codec.columns) {
-        match fit(*ty, eval::eval(expr, Row::Empty, run)?) {
-            Fit::Value(value) => key::encode(*ty, &value, *order, &mut prefix)?,
-            _ => return Ok(vec![]),
+    if !append(&bounds.equal, &mut columns.by_ref().take(bounds.equal.len()), run, &mut prefix)? {
+        return Ok(vec![]);
+    }
+    let mut prefixes = vec![prefix];
+    if let Some(list) = &bounds.any
+        && let Some((_, ty, order)) = columns.next()
+    {
+        let values = eval::eval(list, Row::Empty, run)?;
+        let mut tail = Vec::new();
+        if !append(&bounds.after, &mut columns.by_ref().take(bounds.after.len()), run, &mut tail)? {
+            return Ok(vec![]);
+        }
+        prefixes = any_of(&prefixes[0], values, *ty, *order)?;
+        prefixes.iter_mut().for_each(|key| key.extend_from_slice(&tail));
+        if backward {
+            prefixes.reverse();
         }
     }
-    let Some((_, ty, order)) = codec.columns.get(bounds.equal.len()).copied() else {
-        return Ok(vec![KeyRange::prefix(&prefix)]);
+    let Some(column) = columns.next() else {
+        return Ok(prefixes.iter().map(|key| KeyRange::prefix(key)).collect());
     };
-    if let Some(list) = &bounds.any {
-        let values = eval::eval(list, Row::Empty, run)?;
-        return any_of(&prefix, values, ty, order, backward);
-    }
     if bounds.lower.is_none() && bounds.upper.is_none() {
-        return Ok(vec![KeyRange::prefix(&prefix)]);
+        return Ok(prefixes.iter().map(|key| KeyRange::prefix(key)).collect());
     }
-    let mut range = not_null(&prefix, ty, order)?;
-    for (bound, is_lower) in [(&bounds.lower, true), (&bounds.upper, false)] {
-        let Some((expr, included)) = bound else {
-            continue;
-        };
-        let value = match fit(ty, eval::eval(expr, Row::Empty, run)?) {
-            Fit::Value(value) => value,
-            Fit::Null => return Ok(vec![]),
-            Fit::Below if is_lower => continue,
-            Fit::Above if !is_lower => continue,
-            Fit::Below | Fit::Above => return Ok(vec![]),
-        };
-        let mut bytes = prefix.clone();
-        key::encode(ty, &value, order, &mut bytes)?;
-        narrow(&mut range, &bytes, is_lower != order.descending, *included);
+    let ends = [
+        (end(bounds.lower.as_ref(), true, column, run)?, true),
+        (end(bounds.upper.as_ref(), false, column, run)?, false),
+    ];
+    let (_, ty, order) = column;
+    let mut out = Vec::with_capacity(prefixes.len());
+    for prefix in prefixes {
+        let mut range = not_null(&prefix, *ty, *order)?;
+        for (end, is_lower) in &ends {
+            match end {
+                End::Open => {}
+                End::Never => return Ok(vec![]),
+                End::At(value, included) => {
+                    let mut bytes = prefix.clone();
+                    bytes.extend_from_slice(value);
+                    narrow(&mut range, &bytes, *is_lower != order.descending, *included);
+                }
+            }
+        }
+        if !is_empty(&range) {
+            out.push(range);
+        }
     }
-    Ok(if is_empty(&range) { vec![] } else { vec![range] })
+    Ok(out)
 }
 
 fn is_empty(range: &KeyRange) -> bool {
@@ -123,14 +182,8 @@ fn not_null(prefix: &[u8], ty: Oid, order: KeyOrder) -> Result<KeyRange> {
     Ok(range)
 }
 
-/// One range for each distinct value of an array.
-fn any_of(
-    prefix: &[u8],
-    values: Datum,
-    ty: Oid,
-    order: KeyOrder,
-    backward: bool,
-) -> Result<Vec<KeyRange>> {
+/// The prefix with each distinct value of an array, in order.
+fn any_of(prefix: &[u8], values: Datum, ty: Oid, order: KeyOrder) -> Result<Vec<Vec<u8>>> {
     let Datum::Array(array) = values else {
         return Ok(vec![]);
     };
@@ -144,10 +197,7 @@ fn any_of(
     }
     keys.sort_unstable();
     keys.dedup();
-    if backward {
-        keys.reverse();
-    }
-    Ok(keys.iter().map(|k| KeyRange::prefix(k)).collect())
+    Ok(keys)
 }
 
 /// The exact key when every column of the index is given by equality; None when no row matches.

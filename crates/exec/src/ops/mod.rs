@@ -18,16 +18,22 @@ use crate::table::scan_column_type;
 mod accumulate;
 mod aggregate;
 mod append;
+mod bitmap;
+pub mod bitmap_heap_scan;
 mod cte;
 mod distinct;
 mod filter;
 mod function_scan;
+mod group_sorted;
 pub mod grouping;
 mod hash_join;
 pub mod index_bounds;
+pub mod index_only_scan;
+mod incremental_sort;
 mod index_scan;
 mod limit;
 mod lock_rows;
+mod merge_join;
 mod nested_loop;
 mod ordered_set;
 mod partition;
@@ -75,6 +81,52 @@ pub struct Measure {
     pub total: f64,
     /// Waits of the node and those below it, if they are wanted.
     pub waits: Vec<Metered>,
+    /// What the node itself counted, under EXPLAIN's names.
+    pub counts: Vec<(&'static str, u64)>,
+}
+
+/// EXPLAIN's name for rows that a filter kept out.
+pub const REMOVED_BY_FILTER: &str = "Rows Removed by Filter";
+
+/// Adds to what a node counts of its own, if it is measured.
+#[inline]
+pub fn count(plan: &Plan, name: &'static str, amount: u64, run: &mut Run<'_, '_>) {
+    let Some(measures) = run.state.measure.as_mut() else { return };
+    let node = std::ptr::from_ref(plan) as usize;
+    let Some(measure) = measures.iter_mut().rev().find(|m| m.node == node) else { return };
+    match measure.counts.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, sum)) => *sum += amount,
+        None => measure.counts.push((name, amount)),
+    }
+}
+
+/// Measures a node that has no operator.
+pub struct Measuring(Option<Instant>);
+
+impl Measuring {
+    /// Begins, once more perhaps.
+    pub fn begin(plan: &Plan, run: &mut Run<'_, '_>) -> Measuring {
+        let Some(measures) = run.state.measure.as_mut() else { return Measuring(None) };
+        let node = std::ptr::from_ref(plan) as usize;
+        match measures.iter_mut().find(|m| m.node == node) {
+            Some(measure) => measure.loops += 1,
+            None => measures.push(Measure { node, loops: 1, ..Measure::default() }),
+        }
+        Measuring(Some(Instant::now()))
+    }
+
+    /// It is done and made so many rows.
+    pub fn end(self, plan: &Plan, rows: u64, run: &mut Run<'_, '_>) {
+        let node = std::ptr::from_ref(plan) as usize;
+        let measures = run.state.measure.iter_mut().flatten();
+        if let (Some(begin), Some(measure)) = (self.0, measures.into_iter().find(|m| m.node == node))
+        {
+            let seconds = begin.elapsed().as_secs_f64();
+            measure.startup += seconds;
+            measure.total += seconds;
+            measure.rows += rows;
+        }
+    }
 }
 
 /// Makes the operator of a node and of those below it.
@@ -101,6 +153,16 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         Node::IndexScan { scan, index, .. } => {
             Box::new(index_scan::IndexScan::new(scan, index, run)?)
         }
+        Node::IndexOnlyScan { scan, index, .. } => {
+            Box::new(index_only_scan::IndexOnlyScan::new(scan, index, run)?)
+        }
+        Node::BitmapHeapScan { scan, .. } => {
+            Box::new(bitmap_heap_scan::BitmapHeapScan::new(scan, run)?)
+        }
+        // They make no rows: the scan runs them.
+        Node::BitmapIndexScan { .. } | Node::BitmapAnd(_) | Node::BitmapOr(_) => {
+            return Err(wrong_node());
+        }
         Node::SystemScan { .. } => Box::new(system_scan::SystemScan::default()),
         Node::SampleScan { scan, .. } => Box::new(sample_scan::SampleScan::new(scan, run)?),
         Node::FunctionScan { .. } => Box::new(function_scan::FunctionScan::default()),
@@ -119,9 +181,19 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
             let (left, right) = (build(left, run)?, build(right, run)?);
             Box::new(hash_join::HashJoin::new(left, right))
         }
+        Node::MergeJoin { left, right, .. } => {
+            let (left, right) = (build(left, run)?, build(right, run)?);
+            Box::new(merge_join::MergeJoin::new(left, right))
+        }
+        Node::Aggregate { input, sorted: true, plain: false, .. } => {
+            Box::new(group_sorted::GroupSorted::new(build(input, run)?))
+        }
         Node::Aggregate { input, .. } => Box::new(aggregate::Aggregate::new(build(input, run)?)),
         Node::Window { input, .. } => Box::new(window::Window::new(build(input, run)?)),
         Node::Sort { input, .. } => Box::new(sort::Sort::new(build(input, run)?)),
+        Node::IncrementalSort { input, .. } => {
+            Box::new(incremental_sort::IncrementalSort::new(build(input, run)?))
+        }
         Node::Limit { input, .. } => Box::new(limit::Limit::new(build(input, run)?)),
         Node::Distinct { input, .. } => Box::new(distinct::Distinct::new(build(input, run)?)),
         Node::Append(inputs) => {
@@ -197,9 +269,14 @@ pub fn types(plan: &Plan, prepared: &Prepared) -> Vec<Oid> {
             Some(row) => row.iter().map(|e| e.ty()).collect(),
             None => vec![],
         },
-        Node::SeqScan(scan) | Node::IndexScan { scan, .. } | Node::SampleScan { scan, .. } => {
+        Node::SeqScan(scan)
+        | Node::IndexScan { scan, .. }
+        | Node::IndexOnlyScan { scan, .. }
+        | Node::BitmapHeapScan { scan, .. }
+        | Node::SampleScan { scan, .. } => {
             scan.columns.iter().map(|c| scan_column_type(&scan.table, *c)).collect()
         }
+        Node::BitmapIndexScan { .. } | Node::BitmapAnd(_) | Node::BitmapOr(_) => vec![],
         Node::SystemScan { table, columns, .. } => {
             columns.iter().map(|c| table.columns[usize::from(*c)].1).collect()
         }
@@ -224,7 +301,9 @@ pub fn types(plan: &Plan, prepared: &Prepared) -> Vec<Oid> {
         Node::Project { exprs, .. } | Node::ProjectSet { exprs, .. } => {
             exprs.iter().map(|e| e.ty()).collect()
         }
-        Node::NestedLoop { left, right, kind, .. } | Node::HashJoin { left, right, kind, .. } => {
+        Node::NestedLoop { left, right, kind, .. }
+        | Node::HashJoin { left, right, kind, .. }
+        | Node::MergeJoin { left, right, kind, .. } => {
             let mut all = types(left, prepared);
             if !matches!(kind, sql::plan::JoinKind::Semi | sql::plan::JoinKind::Anti) {
                 all.extend(types(right, prepared));
@@ -238,6 +317,7 @@ pub fn types(plan: &Plan, prepared: &Prepared) -> Vec<Oid> {
         }
         Node::Filter { input, .. }
         | Node::Sort { input, .. }
+        | Node::IncrementalSort { input, .. }
         | Node::Limit { input, .. }
         | Node::Distinct { input, .. }
         | Node::LockRows { input, .. }

@@ -34,7 +34,7 @@ pub struct Sort {
 }
 
 /// What a sort ends in.
-enum Sorted {
+pub(super) enum Sorted {
     /// All rows, and the order in which to return them.
     Memory(Batch, Vec<u32>),
     /// Runs in files.
@@ -43,7 +43,7 @@ enum Sorted {
 
 /// A row to sort: the key's first bytes, then where all of them are.
 #[derive(Clone, Copy)]
-struct Entry {
+pub(super) struct Entry {
     head: u64,
     begin: u32,
     end: u32,
@@ -51,8 +51,8 @@ struct Entry {
 }
 
 /// Rows and keys in the order of their coming.
-struct Sorter {
-    rows: Batch,
+pub(super) struct Sorter {
+    pub(super) rows: Batch,
     bytes: Vec<u8>,
     entries: Vec<Entry>,
     /// Bytes that the rows hold, about.
@@ -68,12 +68,32 @@ fn head(bytes: &[u8]) -> u64 {
 }
 
 impl Sorter {
+    /// Without rows yet, of these types.
+    pub(super) fn new(types: &[Oid]) -> Sorter {
+        Sorter { rows: rows::empty(types), bytes: vec![], entries: vec![], held: 0, runs: vec![] }
+    }
+
+    /// All rows in order.
+    pub(super) fn finish(mut self, types: &[Oid], storage: &Storage) -> Result<Sorted> {
+        if self.runs.is_empty() {
+            let order = self.order();
+            return Ok(Sorted::Memory(self.rows, order));
+        }
+        self.spill(types, storage)?;
+        Ok(Sorted::Files(Merge::new(self.runs, types)?))
+    }
+
     fn compare(&self, a: &Entry, b: &Entry) -> Ordering {
         let key = |e: &Entry| &self.bytes[e.begin as usize..e.end as usize];
         a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))).then(a.row.cmp(&b.row))
     }
 
-    fn add(&mut self, batch: &Batch, keys: &[SortKey], run: &mut Run<'_, '_>) -> Result<()> {
+    pub(super) fn add(
+        &mut self,
+        batch: &Batch,
+        keys: &[SortKey],
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
         for row in 0..batch.rows {
             let begin = self.bytes.len();
             for key in keys {
@@ -94,12 +114,12 @@ impl Sorter {
     }
 
     /// Bytes held in all.
-    fn memory(&self) -> usize {
+    pub(super) fn memory(&self) -> usize {
         self.held + self.bytes.len() + self.entries.len() * size_of::<Entry>()
     }
 
     /// Writes what is held as a sorted run, and begins anew.
-    fn spill(&mut self, types: &[Oid], storage: &Storage) -> Result<()> {
+    pub(super) fn spill(&mut self, types: &[Oid], storage: &Storage) -> Result<()> {
         let mut entries = std::mem::take(&mut self.entries);
         entries.sort_unstable_by(|a, b| self.compare(a, b));
         let mut run = RunWriter::new(storage, types)?;
@@ -174,13 +194,7 @@ impl Sort {
             return Err(wrong_node());
         };
         let types = super::types(input, run.prepared);
-        let mut sorter = Sorter {
-            rows: rows::empty(&types),
-            bytes: vec![],
-            entries: vec![],
-            held: 0,
-            runs: vec![],
-        };
+        let mut sorter = Sorter::new(&types);
         let limit = run.cx.settings.int(setting::WORK_MEM) as usize * 1024;
         while let Some(batch) = self.input.next(input, run)? {
             sched::check_interrupts()?;
@@ -194,12 +208,7 @@ impl Sort {
             }
         }
         faults::reach(Fault::Sort)?;
-        if sorter.runs.is_empty() {
-            let order = sorter.order();
-            return Ok(Sorted::Memory(sorter.rows, order));
-        }
-        sorter.spill(&types, &run.cx.engine.storage)?;
-        Ok(Sorted::Files(Merge::new(sorter.runs, &types)?))
+        sorter.finish(&types, &run.cx.engine.storage)
     }
 }
 

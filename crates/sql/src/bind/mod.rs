@@ -14,7 +14,7 @@ use types::oids::UNKNOWN;
 use crate::expr::Expr;
 use crate::logical::{Col, Cte, Query, Var};
 use crate::parse::Positions;
-use crate::prepare::{Lifted, Literal, LiteralKind, PrepareContext};
+use crate::prepare::{Lift, Lifted, LiteralKind, PrepareContext};
 
 pub(crate) mod aggregate;
 pub(crate) mod alter;
@@ -157,9 +157,11 @@ impl<'a> Binder<'a> {
     }
 
     /// Lets these literals become parameters.
-    pub fn lift(&mut self, literals: &[Literal]) {
+    pub fn lift(&mut self, lift: &Lift<'_>) {
+        let literals = lift.literals;
+        let free = literals.iter().enumerate().filter(|(i, _)| !lift.fixed.contains(i));
         self.lifting = Some(Lifting {
-            by_start: literals.iter().enumerate().map(|(i, l)| (l.range.start, i)).collect(),
+            by_start: free.map(|(i, l)| (l.range.start, i)).collect(),
             kinds: literals.iter().map(|l| l.kind).collect(),
             ranges: literals.iter().map(|l| l.range.clone()).collect(),
             lifted: Vec::new(),
@@ -328,8 +330,18 @@ impl<'a> Binder<'a> {
         Ok(lifted
             .iter()
             .zip(&self.params)
-            .map(|(literal, ty)| Lifted { literal: *literal, ty: *ty })
+            .map(|(literal, ty)| Lifted { literal: *literal, ty: *ty, relied: false })
             .collect())
+    }
+
+    /// The values of literals that became parameters.
+    pub fn lifted_values(&self, lifted: &[Lifted]) -> Vec<Option<types::Datum>> {
+        let Some(lifting) = &self.lifting else { return Vec::new() };
+        let value = |one: &Lifted| {
+            let text = self.text.get(lifting.ranges.get(one.literal)?.clone())?;
+            crate::cache::parameter(text, one.ty, self.cx).ok()
+        };
+        lifted.iter().map(value).collect()
     }
 
     /// Notes the lock that a table needs; the stronger one of several.

@@ -14,10 +14,20 @@ pub(crate) struct Costs {
     pub tuple: f64,
     pub index_tuple: f64,
     pub operator: f64,
+    /// Pages that are in some memory or other (`effective_cache_size`).
+    pub cache_pages: f64,
+    /// Bytes.
+    pub work_mem: f64,
     pub seqscan: bool,
     pub indexscan: bool,
+    pub indexonlyscan: bool,
+    pub bitmapscan: bool,
     pub hashjoin: bool,
+    pub mergejoin: bool,
     pub nestloop: bool,
+    pub hashagg: bool,
+    pub sort: bool,
+    pub incremental_sort: bool,
 }
 
 /// What a forbidden way costs more.
@@ -34,10 +44,18 @@ impl Costs {
             tuple: settings.real(setting::CPU_TUPLE_COST),
             index_tuple: settings.real(setting::CPU_INDEX_TUPLE_COST),
             operator: settings.real(setting::CPU_OPERATOR_COST),
+            cache_pages: settings.int(setting::EFFECTIVE_CACHE_SIZE) as f64,
+            work_mem: settings.int(setting::WORK_MEM) as f64 * 1024.0,
             seqscan: settings.bool(setting::ENABLE_SEQSCAN),
             indexscan: settings.bool(setting::ENABLE_INDEXSCAN),
+            indexonlyscan: settings.bool(setting::ENABLE_INDEXONLYSCAN),
+            bitmapscan: settings.bool(setting::ENABLE_BITMAPSCAN),
             hashjoin: settings.bool(setting::ENABLE_HASHJOIN),
+            mergejoin: settings.bool(setting::ENABLE_MERGEJOIN),
             nestloop: settings.bool(setting::ENABLE_NESTLOOP),
+            hashagg: settings.bool(setting::ENABLE_HASHAGG),
+            sort: settings.bool(setting::ENABLE_SORT),
+            incremental_sort: settings.bool(setting::ENABLE_INCREMENTAL_SORT),
         }
     }
 }
@@ -100,15 +118,58 @@ pub(crate) fn distinct(input: &Estimate, distinct: f64) -> Estimate {
     Estimate { startup, total: startup + rows * TUPLE, rows, width: input.width }
 }
 
-/// What sorting adds.
-pub(crate) fn sort_cost(rows: f64) -> f64 {
+/// Startup and further cost of sorting so many rows; only the first `bound` may be wanted.
+fn tuplesort(rows: f64, width: i32, bound: Option<f64>, costs: &Costs) -> (f64, f64) {
     let n = rows.max(2.0);
-    2.0 * OPERATOR * n * n.log2()
+    let bytes = n * (f64::from(width) + 24.0);
+    let kept = bound.filter(|b| *b > 0.0 && *b * 2.0 < n);
+    let compared = match kept {
+        Some(kept) => n * (2.0 * kept).max(2.0).log2(),
+        None => n * n.log2(),
+    };
+    let mut startup = 2.0 * costs.operator * compared;
+    if kept.is_none() && bytes > costs.work_mem {
+        // Written once, read once, mostly in order.
+        let pages = (bytes / 8192.0).ceil() * 2.0;
+        startup += pages * (costs.seq_page * 0.75 + costs.random_page * 0.25);
+    }
+    (startup, costs.operator * n)
 }
 
-pub(crate) fn sort(input: &Estimate) -> Estimate {
-    let startup = input.total + sort_cost(input.rows);
-    Estimate { startup, total: startup + input.rows * OPERATOR, ..*input }
+/// Sorting all rows, of which `bound` will be read.
+pub(crate) fn sort_all(input: &Estimate, bound: Option<f64>, costs: &Costs) -> Estimate {
+    let (first, rest) = tuplesort(input.rows, input.width, bound, costs);
+    let extra = if costs.sort { 0.0 } else { DISABLED };
+    let startup = input.total + first + extra;
+    Estimate { startup, total: startup + rest, ..*input }
+}
+
+/// Sorting rows group by group.
+pub(crate) fn sort_groups(input: &Estimate, groups: f64, costs: &Costs) -> Estimate {
+    let groups = groups.max(1.0);
+    let (first, rest) = tuplesort(input.rows / groups, input.width, None, costs);
+    let read = (input.total - input.startup) / groups;
+    let startup = input.startup + read + first;
+    let total = startup
+        + rest
+        + (groups - 1.0) * (read + first + rest)
+        + input.rows * (costs.tuple + 2.0 * costs.operator)
+        + groups * 2.0 * costs.tuple;
+    Estimate { startup, total, ..*input }
+}
+
+/// Grouping rows that come sorted by the groups.
+pub(crate) fn group_sorted(
+    input: &Estimate,
+    calls: usize,
+    groups: usize,
+    distinct: f64,
+    width: i32,
+) -> Estimate {
+    let work = input.rows * OPERATOR * (calls + groups).max(1) as f64;
+    let rows = at_least_one(distinct.min(input.rows));
+    let total = input.total + work + rows * TUPLE;
+    Estimate { startup: input.startup, total, rows, width }
 }
 
 pub(crate) fn limit(input: &Estimate, count: Option<f64>, offset: f64) -> Estimate {
@@ -148,6 +209,18 @@ pub(crate) fn hash_join(left: &Estimate, right: &Estimate, rows: f64) -> Estimat
     let total = build + left.total + left.rows * OPERATOR + rows * TUPLE;
     Estimate {
         startup: build + left.startup,
+        total,
+        rows: at_least_one(rows),
+        width: left.width + right.width,
+    }
+}
+
+/// A merge join of two sides that are sorted for it.
+pub(crate) fn merge_sorted(left: &Estimate, right: &Estimate, rows: f64, costs: &Costs) -> Estimate {
+    let (l, r) = (sort_all(left, None, costs), sort_all(right, None, costs));
+    let total = l.total + r.total + (l.rows + r.rows) * costs.operator + rows * costs.tuple;
+    Estimate {
+        startup: l.startup + r.startup,
         total,
         rows: at_least_one(rows),
         width: left.width + right.width,

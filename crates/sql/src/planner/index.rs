@@ -1,6 +1,6 @@
 //! Which conditions an index can answer: equal values for the first key columns, then one range
-//! or one list. An index compares values of the column's own type, so the other side is cast to it
-//! where that changes nothing.
+//! or one list, behind which it goes on. An index compares values of the column's own type (of the
+//! type below a domain), so the other side is cast to it where that changes nothing.
 
 use catalog::Index;
 use types::func::CastMethod;
@@ -14,7 +14,7 @@ use crate::walk;
 
 use super::OrderKey;
 use super::cols::Cols;
-use super::selectivity::{as_comparison, plain_column};
+use super::selectivity::{as_comparison, comparison_name, flipped, plain_column};
 
 /// What an index can do for a list of conditions. Expressions are not resolved yet.
 #[derive(Clone, Default)]
@@ -25,10 +25,14 @@ pub(crate) struct Match {
     pub proved: Vec<usize>,
     /// Conditions that the bounds use, proved or not.
     pub used: Vec<usize>,
+    /// Conditions that a partial index's own condition says, by their places.
+    pub implied: Vec<usize>,
     /// All columns of a unique index are given.
     pub one_row: bool,
-    /// The order of the rows.
+    /// The order of the rows, by the columns behind those that equal something.
     pub order: Vec<OrderKey>,
+    /// The order by all columns.
+    pub whole_order: Vec<OrderKey>,
 }
 
 /// Matches an index with conditions; `own`: the table's columns. Other columns in them are known
@@ -44,93 +48,110 @@ pub(crate) fn match_index(
     let mut next = 0;
     let mut computed = computed.iter();
     while let Some(key) = index.columns.get(next) {
-        if key.expression.is_some() {
-            let Some((i, value)) = computed.next().and_then(|e| equal_to(e, own, list)) else {
-                break;
-            };
-            found.bounds.equal.push(value);
-            found.proved.push(i);
-            next += 1;
-            continue;
-        }
-        let col = table.col(ScanColumn::Attr(key.column));
+        let part = match &key.expression {
+            Some(_) => match computed.next() {
+                Some(e) => KeyPart::Computed(e),
+                None => break,
+            },
+            None => KeyPart::Column(table.col(ScanColumn::Attr(key.column))),
+        };
         let equal = list.iter().enumerate().find_map(|(i, e)| {
-            let (op, value) = comparison_with(e, table, col, own)?;
+            let (op, value) = part.comparison(e, table, own)?;
             (op == "=").then_some((i, value))
         });
-        let Some((i, value)) = equal else { break };
-        found.bounds.equal.push(value);
-        found.proved.push(i);
+        if let Some((i, value)) = equal {
+            match found.bounds.any {
+                None => found.bounds.equal.push(value),
+                Some(_) => found.bounds.after.push(value),
+            }
+            found.proved.push(i);
+        } else if found.bounds.any.is_some() || !list_of_values(&mut found, list, &part, own) {
+            range(&mut found, list, table, &part, own);
+            break;
+        }
         next += 1;
     }
-    found.one_row = index.unique && !index.deferrable && next == index.columns.len() && next > 0;
-    if let Some(key) = index.columns.get(next).filter(|k| k.expression.is_none()) {
-        let col = table.col(ScanColumn::Attr(key.column));
-        let not_null = table.table.columns[usize::from(key.column) - 1].not_null;
-        range(&mut found, list, table, col, own, not_null);
-        if found.bounds.lower.is_none() && found.bounds.upper.is_none() {
-            list_of_values(&mut found, list, col, own);
-        }
-    }
+    found.one_row = index.unique
+        && !index.deferrable
+        && found.bounds.any.is_none()
+        && found.bounds.equal.len() == index.columns.len();
     found.used.extend(&found.proved);
-    if found.bounds.any.is_none() {
-        found.order = index.columns[next..]
-            .iter()
-            .take_while(|k| k.expression.is_none())
-            .map(|k| (table.col(ScanColumn::Attr(k.column)), k.descending, k.nulls_first))
-            .collect();
-    }
+    let order = |from: usize| {
+        let keys = index.columns[from..].iter().take_while(|k| k.expression.is_none());
+        keys.map(|k| (table.col(ScanColumn::Attr(k.column)), k.descending, k.nulls_first)).collect()
+    };
+    found.order = order(found.bounds.equal.len());
+    found.whole_order = order(0);
     found
 }
 
-/// The condition that an index's expression equals something known, and what.
-fn equal_to(key: &Expr, own: &Cols, list: &[Expr]) -> Option<(usize, Expr)> {
-    list.iter().enumerate().find_map(|(i, e)| {
-        let Expr::Call { function, args, .. } = e else { return None };
-        let [a, b] = &**args else { return None };
-        if !walk::is_equality(function) || a.ty() != b.ty() {
-            return None;
-        }
-        let (other, is_it) = if walk::same(a, key) { (b, true) } else { (a, walk::same(b, key)) };
-        (is_it && known_before(other, own)).then(|| (i, other.clone()))
-    })
+/// What a key column of an index is.
+enum KeyPart<'e> {
+    Column(u16),
+    Computed(&'e Expr),
 }
 
-fn range(found: &mut Match, list: &[Expr], table: &TableRel, col: u16, own: &Cols, not_null: bool) {
-    let mut parts = Vec::new();
+impl KeyPart<'_> {
+    /// A comparison of it with something known, of its own type.
+    fn comparison(&self, e: &Expr, table: &TableRel, own: &Cols) -> Option<(&'static str, Expr)> {
+        match self {
+            KeyPart::Column(col) => comparison_with(e, table, *col, own),
+            KeyPart::Computed(key) => compared(e, key, own),
+        }
+    }
+
+    fn is(&self, e: &Expr) -> bool {
+        match self {
+            KeyPart::Column(col) => plain_column(e) == Some(*col) && same_kind(e),
+            KeyPart::Computed(key) => walk::same(e, key),
+        }
+    }
+}
+
+/// A comparison of an index's expression with something known.
+fn compared(e: &Expr, key: &Expr, own: &Cols) -> Option<(&'static str, Expr)> {
+    let Expr::Call { function, args, .. } = e else { return None };
+    let [a, b] = &**args else { return None };
+    let op = comparison_name(function)?;
+    let (op, other) = if walk::same(a, key) {
+        (op, b)
+    } else if walk::same(b, key) {
+        (flipped(op), a)
+    } else {
+        return None;
+    };
+    (a.ty() == b.ty() && known_before(other, own)).then(|| (op, other.clone()))
+}
+
+/// Bounds of a column. A range never holds NULLs, so that it proves what it uses.
+fn range(found: &mut Match, list: &[Expr], table: &TableRel, part: &KeyPart<'_>, own: &Cols) {
     for (i, e) in list.iter().enumerate() {
-        let Some((op, value)) = comparison_with(e, table, col, own) else { continue };
+        let Some((op, value)) = part.comparison(e, table, own) else { continue };
         let included = op.ends_with('=');
         if op.starts_with('>') && found.bounds.lower.is_none() {
             found.bounds.lower = Some((value, included));
-            parts.push(i);
+            found.proved.push(i);
         } else if op.starts_with('<') && found.bounds.upper.is_none() {
             found.bounds.upper = Some((value, included));
-            parts.push(i);
+            found.proved.push(i);
         }
-    }
-    // A range that is open on one side may run into the NULLs: then the filter keeps them out.
-    if not_null || parts.len() == 2 {
-        found.proved.extend(parts);
-    } else {
-        found.used.extend(parts);
     }
 }
 
-fn list_of_values(found: &mut Match, list: &[Expr], col: u16, own: &Cols) {
+fn list_of_values(found: &mut Match, list: &[Expr], part: &KeyPart<'_>, own: &Cols) -> bool {
     for (i, e) in list.iter().enumerate() {
         let Expr::ArrayOp { function, left, array, all: false } = e else { continue };
-        let fits = plain_column(left) == Some(col)
-            && same_kind(left)
+        let fits = part.is(left)
             && walk::is_equality(function)
             && known_before(array, own)
             && element_type(array) == Some(left.ty());
         if fits {
             found.bounds.any = Some((**array).clone());
             found.proved.push(i);
-            return;
+            return true;
         }
     }
+    false
 }
 
 fn element_type(array: &Expr) -> Option<base::Oid> {
@@ -148,10 +169,11 @@ fn same_kind(e: &Expr) -> bool {
         Expr::Column(..) => true,
         Expr::Relabel(inner, ty) => {
             same_kind(inner)
-                && matches!(
-                    (inner.ty(), *ty),
-                    (VARCHAR, TEXT) | (TEXT, VARCHAR) | (REGCLASS, OID) | (OID, REGCLASS)
-                )
+                && (types::user::base_type(inner.ty(), -1).0 == *ty
+                    || matches!(
+                        (inner.ty(), *ty),
+                        (VARCHAR, TEXT) | (TEXT, VARCHAR) | (REGCLASS, OID) | (OID, REGCLASS)
+                    ))
         }
         _ => false,
     }
@@ -174,6 +196,19 @@ fn comparison_with(
     }
     let value = as_type(c.value, c.column.ty(), c.op)?;
     Some((c.op, value))
+}
+
+/// Both sides of a comparison as one type, if they are or are integers of two widths.
+pub(crate) fn of_one_type(a: &Expr, b: &Expr) -> Option<(Expr, Expr)> {
+    let (of_a, of_b) = (a.ty(), b.ty());
+    if of_a == of_b {
+        return Some((a.clone(), b.clone()));
+    }
+    let rank = |ty| [INT2, INT4, INT8].iter().position(|t| *t == ty);
+    match rank(of_a)? < rank(of_b)? {
+        true => Some((call_cast(a.clone(), of_a, of_b)?, b.clone())),
+        false => Some((a.clone(), call_cast(b.clone(), of_b, of_a)?)),
+    }
 }
 
 /// The value as the column's type; None when that could change the comparison's result.

@@ -2,8 +2,8 @@
 //! leaves, and the leaves are joined again in the order that costs least.
 //!
 //! The order is found greedily from each possible first leaf: always the next leaf that makes the
-//! cheapest join. A step is a hash join, a nested loop whose right side is read through an index
-//! with values of the left row, or a plain nested loop.
+//! cheapest join. A step is a join by keys (hash, or merge: [`super::merge`]), a nested loop whose
+//! right side is read through an index with values of the left row, or a plain nested loop.
 
 use base::Result;
 
@@ -14,111 +14,21 @@ use crate::walk;
 
 use super::cols::Cols;
 use super::cost::{self, Costs};
+use super::graph::Graph;
+use super::leaf::{Leaf, infer_equal_constants, infer_from_arms};
+use super::merge::{Side, one_table};
 use super::scan::Path;
 use super::{Goal, Phys, Planner, filtered};
 
-/// Inner joins taken apart.
-#[derive(Default)]
-pub(crate) struct Graph {
-    /// What is joined.
-    pub leaves: Vec<Rel>,
-    /// All conditions.
-    pub conditions: Vec<Expr>,
-    /// Computed columns of subqueries that were merged into this one.
-    pub pulled: Vec<(Col, Expr)>,
-}
-
 /// How the next leaf is joined.
 enum Method {
-    /// Hash join on the equalities among the conditions; the table is made of the leaf, or
-    /// (`flipped`) of what is joined already.
+    /// By the equalities among the conditions: a hash join whose table is made of the leaf, or
+    /// (`flipped`) of what is joined already, or a merge join.
     Hash { flipped: bool },
     /// Through an index, with values of the left side.
     Index(Path),
     /// Every pair; the right side again for each left row if it depends on it.
     Loop,
-}
-
-/// A leaf with what is known about it.
-struct Leaf {
-    rel: Rel,
-    cols: Cols,
-    /// Columns of other leaves that it uses (LATERAL).
-    depends: Cols,
-    conditions: Vec<Expr>,
-    estimate: Estimate,
-}
-
-impl Graph {
-    /// Takes a tree apart.
-    pub fn add(&mut self, rel: Rel) -> Result<()> {
-        sched::check_stack()?;
-        match rel {
-            Rel::Filter { input, conditions } => {
-                self.add(*input)?;
-                for condition in conditions {
-                    let condition = self.current(condition);
-                    self.conditions.push(condition);
-                }
-            }
-            Rel::Join { kind: JoinKind::Inner, left, right, on } => {
-                self.add(*left)?;
-                self.add(*right)?;
-                for condition in on {
-                    let condition = self.current(condition);
-                    self.conditions.push(condition);
-                }
-            }
-            Rel::Project { input, exprs, set: false }
-                if !exprs.iter().any(|(_, e)| walk::is_volatile(e)) =>
-            {
-                self.add(*input)?;
-                for (col, e) in exprs {
-                    let e = self.current(e);
-                    self.pulled.push((col, e));
-                }
-            }
-            Rel::OneRow => {}
-            mut other => {
-                if !self.pulled.is_empty() {
-                    let pulled = std::mem::take(&mut self.pulled);
-                    other.map_exprs(&|e| replace(e, &pulled));
-                    self.pulled = pulled;
-                }
-                self.leaves.push(other);
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes a tree apart to whose columns the rest of the graph may refer already: what is merged
-    /// of it is replaced there.
-    pub fn add_late(&mut self, rel: Rel) -> Result<()> {
-        let (pulled, leaves) = (self.pulled.len(), self.leaves.len());
-        let conditions = self.conditions.len();
-        self.add(rel)?;
-        let merged = self.pulled[pulled..].to_vec();
-        if merged.is_empty() {
-            return Ok(());
-        }
-        for condition in &mut self.conditions[..conditions] {
-            *condition = replace(condition.clone(), &merged);
-        }
-        for (_, e) in &mut self.pulled[..pulled] {
-            *e = replace(e.clone(), &merged);
-        }
-        self.leaves[..leaves].iter_mut().for_each(|leaf| leaf.map_exprs(&|e| replace(e, &merged)));
-        Ok(())
-    }
-
-    /// An expression in terms of the leaves' columns.
-    pub fn current(&self, e: Expr) -> Expr {
-        if self.pulled.is_empty() { e } else { replace(e, &self.pulled) }
-    }
-}
-
-fn replace(e: Expr, pulled: &[(Col, Expr)]) -> Expr {
-    walk::substitute(e, &|col| pulled.iter().find(|(c, _)| *c == col).map(|(_, e)| e.clone()))
 }
 
 impl Planner<'_> {
@@ -203,6 +113,7 @@ impl Planner<'_> {
                 rel,
                 cols,
                 depends,
+                need: Cols::default(),
                 conditions: Vec::new(),
                 estimate: Estimate::default(),
             });
@@ -233,11 +144,12 @@ impl Planner<'_> {
         joins.iter().for_each(|e| total_need.add(&Cols::of(e)));
         leaves.iter().for_each(|l| total_need.add(&l.depends));
         for leaf in &mut leaves {
+            leaf.need = total_need.iter().filter(|c| leaf.cols.contains(*c)).collect();
             leaf.estimate = self.leaf_estimate(leaf);
         }
         let steps = self.choose_order(&leaves, &joins);
         let mut slots: Vec<Option<Leaf>> = leaves.into_iter().map(Some).collect();
-        let mut joined: Option<Phys> = None;
+        let mut joined: Option<Side> = None;
         let mut pending = joins;
         let mut covered = Cols::default();
         for (at, method) in steps {
@@ -249,56 +161,19 @@ impl Planner<'_> {
             });
             pending = later;
             joined = Some(match joined {
-                None => self.leaf(leaf.rel, leaf.conditions, &total_need, &Goal::default())?,
-                Some(left) => self.join_step(left, leaf, ready, &total_need, method)?,
+                None => self.leaf_side(leaf, &total_need)?,
+                Some(left) => {
+                    Side::planned(self.join_step(left, leaf, ready, &total_need, method)?)
+                }
             });
         }
-        let Some(mut phys) = joined else {
+        let Some(Side { mut phys, .. }) = joined else {
             return Err(base::err!(INTERNAL_ERROR, "join of nothing"));
         };
         constant.extend(pending);
         let condition = self.condition(constant, &phys.cols)?;
         phys = filtered(phys, condition, 1.0);
         Ok(phys)
-    }
-
-    fn leaf_estimate(&self, leaf: &Leaf) -> Estimate {
-        match &leaf.rel {
-            Rel::Table(table) => self.best_path(table, &leaf.conditions, &Goal::default()).estimate,
-            Rel::System { .. } => {
-                let share = self.selectivity(None, &leaf.conditions);
-                let share = if leaf.conditions.is_empty() { 1.0 } else { share };
-                cost::system(share, 64)
-            }
-            Rel::Function { calls, .. } => cost::function(most_rows(calls), 8),
-            Rel::Values { rows, .. } => cost::values(rows.len(), 8),
-            Rel::Join { left, .. } => {
-                let mut tables = 0.0;
-                count_rows(self, left, &mut tables);
-                Estimate {
-                    startup: 0.0,
-                    total: tables * 0.05 + 100.0,
-                    rows: tables.max(1.0),
-                    width: 64,
-                }
-            }
-            other => {
-                let mut rows = 0.0;
-                count_rows(self, other, &mut rows);
-                let share = self.selectivity(None, &leaf.conditions);
-                let rows = match other {
-                    Rel::Aggregate { plain: true, .. } => 1.0,
-                    Rel::Aggregate { .. } | Rel::Distinct { .. } => (rows * 0.1).max(1.0),
-                    _ => rows,
-                };
-                Estimate {
-                    startup: 0.0,
-                    total: rows * 0.1 + 10.0,
-                    rows: (rows * share).max(1.0),
-                    width: 64,
-                }
-            }
-        }
     }
 
     /// The order of joining, and how each leaf is joined.
@@ -402,18 +277,18 @@ impl Planner<'_> {
                     best = (Method::Hash { flipped }, estimate);
                 }
             }
+            let merged = cost::merge_sorted(left, &leaf.estimate, rows, &costs);
+            if costs.mergejoin && merged.total < best.1.total {
+                best = (Method::Hash { flipped: false }, merged);
+            }
         }
         if let Rel::Table(table) = &leaf.rel
             && !ready.is_empty()
         {
             let mut all = leaf.conditions.clone();
             all.extend(ready.iter().map(|e| (*e).clone()));
-            let path = self.best_path(table, &all, &Goal::default());
-            let uses_left = path
-                .index
-                .as_ref()
-                .is_some_and(|(_, m)| m.used.iter().any(|i| *i >= leaf.conditions.len()));
-            if uses_left {
+            let path = self.best_path(table, &all, &leaf.need, &Goal::default());
+            if path.uses_from(leaf.conditions.len()) {
                 let mut estimate = cost::loop_join(left, &path.estimate, rows, true);
                 estimate.total = left.total + left.rows.max(1.0) * self.run_cost(table, &path);
                 if !costs.nestloop {
@@ -482,32 +357,29 @@ impl Planner<'_> {
         1.0 / rows.max(1.0)
     }
 
+    /// Plans a leaf that may be planned in another order yet.
+    fn leaf_side(&mut self, leaf: Leaf, need: &Cols) -> Result<Side> {
+        let again = one_table(&leaf.rel, &leaf.conditions);
+        let phys = self.leaf(leaf.rel, leaf.conditions, need, &Goal::default())?;
+        Ok(Side { phys, again })
+    }
+
     fn join_step(
         &mut self,
-        left: Phys,
+        left: Side,
         leaf: Leaf,
         ready: Vec<Expr>,
         need: &Cols,
         method: Method,
     ) -> Result<Phys> {
-        let covered: Cols = left.cols.iter().copied().collect();
         let share = {
             let ready: Vec<&Expr> = ready.iter().collect();
-            self.joint_share(&ready, left.plan.estimate.rows, &leaf)
+            self.joint_share(&ready, left.phys.plan.estimate.rows, &leaf)
         };
         match method {
-            Method::Hash { flipped } => {
-                let (keys, rest) = split_equi(ready, &covered, &leaf.cols);
-                let mut wanted = need.clone();
-                rest.iter().for_each(|e| wanted.add(&Cols::of(e)));
-                let right = self.leaf(leaf.rel, leaf.conditions, &wanted, &Goal::default())?;
-                if flipped {
-                    let keys = keys.into_iter().map(|(l, r)| (r, l)).collect();
-                    return self.hash_join(right, left, JoinKind::Inner, keys, rest, share);
-                }
-                self.hash_join(left, right, JoinKind::Inner, keys, rest, share)
-            }
+            Method::Hash { flipped } => self.join_by_keys(left, leaf, ready, need, flipped, share),
             Method::Index(path) => {
+                let left = left.phys;
                 let Rel::Table(table) = leaf.rel else {
                     return Err(base::err!(INTERNAL_ERROR, "index of something else than a table"));
                 };
@@ -522,6 +394,7 @@ impl Planner<'_> {
                 Ok(self.loop_phys(left, right, JoinKind::Inner, slots, None, share, true))
             }
             Method::Loop => {
+                let left = left.phys;
                 let mark = self.env.len();
                 let lateral = !leaf.depends.is_empty();
                 let slots = self.bind_slots(&leaf.depends, &left)?;
@@ -533,6 +406,33 @@ impl Planner<'_> {
                 Ok(self.loop_phys(left, right, JoinKind::Inner, slots, condition, share, lateral))
             }
         }
+    }
+
+    /// A hash or merge join.
+    fn join_by_keys(
+        &mut self,
+        left: Side,
+        leaf: Leaf,
+        ready: Vec<Expr>,
+        need: &Cols,
+        flipped: bool,
+        share: f64,
+    ) -> Result<Phys> {
+        let covered: Cols = left.phys.cols.iter().copied().collect();
+        let (keys, rest) = split_equi(ready, &covered, &leaf.cols);
+        let mut wanted = need.clone();
+        rest.iter().for_each(|e| wanted.add(&Cols::of(e)));
+        let right = self.leaf_side(leaf, &wanted)?;
+        let kind = JoinKind::Inner;
+        let (left, right) = match self.merge_join(left, right, kind, &keys, &rest, share, &wanted)? {
+            Ok(merged) => return Ok(merged),
+            Err(sides) => sides,
+        };
+        if !flipped {
+            return self.hash_join(left, right, kind, keys, rest, share);
+        }
+        let keys = keys.into_iter().map(|(l, r)| (r, l)).collect();
+        self.hash_join(right, left, kind, keys, rest, share)
     }
 
     /// Gives slots to those of the columns that the left side has.
@@ -613,143 +513,6 @@ impl Planner<'_> {
         Phys { plan: Plan { node, estimate }, cols, order: left.order }
     }
 
-    /// Plans one leaf with the conditions that belong to it.
-    pub fn leaf(
-        &mut self,
-        rel: Rel,
-        conditions: Vec<Expr>,
-        need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
-        match rel {
-            Rel::Table(table) => {
-                let mut conditions = conditions;
-                conditions.retain(|e| !is_never_null(e, &table));
-                let path = self.best_path(&table, &conditions, goal);
-                self.table_scan(&table, conditions, need, path)
-            }
-            Rel::System { table, base } => self.system_scan(table, base, conditions, need),
-            Rel::Function { calls, ordinality, cols } => {
-                let filter = self.condition(conditions, &cols)?;
-                let estimate = cost::function(most_rows(&calls), self.width(&cols));
-                let calls = self.resolve_all(calls, &[])?;
-                let node = Node::FunctionScan { calls, ordinality, filter };
-                Ok(Phys { plan: Plan { node, estimate }, cols, order: Vec::new() })
-            }
-            Rel::Join { kind, left, right, on } => {
-                self.outer_join(kind, *left, *right, on, conditions, need)
-            }
-            Rel::Append { mut inputs, cols } if !conditions.is_empty() => {
-                // UNION ALL: each branch filters for itself.
-                for input in &mut inputs {
-                    let below = |col: Col| {
-                        let at = cols.iter().position(|c| *c == col)?;
-                        Some(self.column(input.cols[at]))
-                    };
-                    let list =
-                        conditions.iter().map(|e| walk::substitute(e.clone(), &below)).collect();
-                    let rel = std::mem::replace(&mut input.rel, Rel::Nothing);
-                    input.rel = Rel::Filter { input: Box::new(rel), conditions: list };
-                }
-                self.rel(Rel::Append { inputs, cols }, need, goal)
-            }
-            Rel::Sample { table, method, percent, seed } => {
-                let path = self.whole_table(&table, &conditions);
-                let mut phys = self.table_scan(&table, conditions, need, path)?;
-                let percent = self.resolve(percent, &[])?;
-                let seed = seed.map(|e| self.resolve(e, &[])).transpose()?;
-                if let Node::SeqScan(scan) = phys.plan.node {
-                    phys.plan.node = Node::SampleScan { scan, method, percent, seed };
-                }
-                Ok(phys)
-            }
-            Rel::Aggregate { input, groups, aggs, plain: false, sets: None } => {
-                // Conditions on the groups' values hold before grouping too.
-                let known: Cols = groups.iter().map(|(c, _)| *c).collect();
-                let agg_cols: Cols = aggs.iter().map(|(c, _)| *c).collect();
-                let (below, above): (Vec<Expr>, Vec<Expr>) =
-                    conditions.into_iter().partition(|e| {
-                        let used = Cols::of(e);
-                        used.intersects(&known)
-                            && !used.intersects(&agg_cols)
-                            && !walk::is_volatile(e)
-                    });
-                let below: Vec<Expr> = below
-                    .into_iter()
-                    .map(|e| {
-                        walk::substitute(e, &|col| {
-                            groups.iter().find(|(c, _)| *c == col).map(|(_, g)| g.clone())
-                        })
-                    })
-                    .collect();
-                let input = crate::bind::select::filter(*input, below);
-                let input = Box::new(input);
-                let rel = Rel::Aggregate { input, groups, aggs, plain: false, sets: None };
-                self.filter_above(rel, above, need, goal)
-            }
-            Rel::Cte { index, cols, .. } => {
-                let phys = self.cte(index, cols)?;
-                let share = self.selectivity(None, &conditions);
-                let condition = self.condition(conditions, &phys.cols)?;
-                Ok(filtered(phys, condition, share))
-            }
-            other => self.filter_above(other, conditions, need, goal),
-        }
-    }
-
-    fn filter_above(
-        &mut self,
-        rel: Rel,
-        conditions: Vec<Expr>,
-        need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
-        let mut wanted = need.clone();
-        conditions.iter().for_each(|e| wanted.add(&Cols::of(e)));
-        let output = Cols::output(&rel);
-        let wanted: Cols = wanted.iter().filter(|c| output.contains(*c)).collect();
-        let goal = if conditions.is_empty() { goal.clone() } else { Goal::default() };
-        let phys = self.rel(rel, &wanted, &goal)?;
-        let share = self.selectivity(None, &conditions);
-        let condition = self.condition(conditions, &phys.cols)?;
-        Ok(filtered(phys, condition, share))
-    }
-
-    fn system_scan(
-        &mut self,
-        table: &'static catalog::system::SystemTable,
-        base: Col,
-        conditions: Vec<Expr>,
-        need: &Cols,
-    ) -> Result<Phys> {
-        let mut wanted = need.clone();
-        conditions.iter().for_each(|e| wanted.add(&Cols::of(e)));
-        let last = base + table.columns.len() as Col;
-        let cols: Vec<Col> = wanted.iter().filter(|c| (base..last).contains(c)).collect();
-        let columns: Vec<u16> = cols.iter().map(|c| c - base).collect();
-        let mut equal = Vec::new();
-        for e in &conditions {
-            let Expr::Call { function, args, .. } = e else { continue };
-            let [a, b] = &**args else { continue };
-            if !walk::is_equality(function) {
-                continue;
-            }
-            for (column, value) in [(a, b), (b, a)] {
-                let Some(col) = super::selectivity::plain_column(column) else { continue };
-                let known = !Cols::of(value).iter().any(|c| (base..last).contains(&c))
-                    && !walk::has_subquery(value)
-                    && !walk::is_volatile(value);
-                if (base..last).contains(&col) && known && column.ty() == value.ty() {
-                    equal.push((col - base, self.resolve(value.clone(), &[])?));
-                }
-            }
-        }
-        let share = if conditions.is_empty() { 1.0 } else { self.selectivity(None, &conditions) };
-        let filter = self.condition(conditions, &cols)?;
-        let estimate = cost::system(share, self.width(&cols));
-        let node = Node::SystemScan { table, columns, equal, filter };
-        Ok(Phys { plan: Plan { node, estimate }, cols, order: Vec::new() })
-    }
 }
 
 /// A subquery that depends on the row.
@@ -765,7 +528,7 @@ pub(crate) fn left_only(kind: JoinKind) -> bool {
     matches!(kind, JoinKind::Semi | JoinKind::Anti)
 }
 
-fn outer_rows(estimate: &mut Estimate, kind: JoinKind, left: &Estimate, right: &Estimate) {
+pub(crate) fn outer_rows(estimate: &mut Estimate, kind: JoinKind, left: &Estimate, right: &Estimate) {
     match kind {
         JoinKind::Left => estimate.rows = estimate.rows.max(left.rows),
         JoinKind::Right => estimate.rows = estimate.rows.max(right.rows),
@@ -778,13 +541,15 @@ fn outer_rows(estimate: &mut Estimate, kind: JoinKind, left: &Estimate, right: &
     }
 }
 
-/// Both sides of an equality between the left columns and the right ones, of one hashable type.
+/// Both sides of an equality between the left columns and the right ones, of one hashable type (integers of
+/// several widths are brought to the widest).
 pub(crate) fn equi_sides(e: &Expr, left: &Cols, right: &Cols) -> Option<(Expr, Expr)> {
     let Expr::Call { function, args, .. } = e else { return None };
     let [a, b] = &**args else { return None };
-    if !walk::is_equality(function) || a.ty() != b.ty() || walk::is_volatile(e) {
+    if !walk::is_equality(function) || walk::is_volatile(e) {
         return None;
     }
+    let (a, b) = &super::index::of_one_type(a, b)?;
     let sides = |l: &Expr, r: &Expr| {
         let (lc, rc) = (Cols::of(l), Cols::of(r));
         lc.intersects(left) && !lc.intersects(right) && rc.intersects(right) && !rc.intersects(left)
@@ -810,121 +575,4 @@ pub(crate) fn split_equi(
         }
     }
     (keys, rest)
-}
-
-/// `a.x = b.y` and `a.x = 5` imply `b.y = 5`, which an index of `b` may use.
-fn infer_equal_constants(leaves: &mut [Leaf], joins: &[Expr]) {
-    for e in joins {
-        let Expr::Call { function, args, .. } = e else { continue };
-        let [a, b] = &**args else { continue };
-        if !walk::is_equality(function) || a.ty() != b.ty() {
-            continue;
-        }
-        for (from, to) in [(a, b), (b, a)] {
-            let (Expr::Column(f, _), Expr::Column(t, _)) = (from, to) else { continue };
-            let value = leaves.iter().find(|l| l.cols.contains(*f)).and_then(|l| {
-                l.conditions.iter().find_map(|c| match c {
-                    Expr::Call { function: g, args, .. }
-                        if g.oid == function.oid && args.len() == 2 =>
-                    {
-                        match (&args[0], &args[1]) {
-                            (Expr::Column(c, _), v) if c == f && !walk::has_columns(v) => {
-                                Some(v.clone())
-                            }
-                            _ => None,
-                        }
-                    }
-                    _ => None,
-                })
-            });
-            let Some(value) = value else { continue };
-            let Some(leaf) = leaves.iter_mut().find(|l| l.cols.contains(*t)) else { continue };
-            let implied = Expr::Call {
-                function,
-                args: Box::new([to.clone(), value]),
-                ty: types::oids::BOOL,
-                position: 0,
-            };
-            if !leaf.conditions.iter().any(|c| walk::same(c, &implied)) {
-                leaf.conditions.push(implied);
-            }
-        }
-    }
-}
-
-/// `(a.x = 1 AND b.y = 2) OR (a.x = 3 AND b.y = 4)` implies `a.x = 1 OR a.x = 3`: when every arm says
-/// something about one leaf alone, that leaf's rows can be fewer before they are joined.
-fn infer_from_arms(leaves: &mut [Leaf], e: &Expr) {
-    let Expr::Or(arms) = e else { return };
-    for leaf in leaves {
-        let about = |part: &&Expr| {
-            let used = Cols::of(part);
-            !used.is_empty()
-                && used.is_subset(&leaf.cols)
-                && !walk::is_volatile(part)
-                && !walk::has_subquery(part)
-        };
-        let parts = |arm: &Expr| -> Vec<Expr> {
-            match arm {
-                Expr::And(parts) => parts.iter().filter(about).cloned().collect(),
-                part => Some(part).filter(about).cloned().into_iter().collect(),
-            }
-        };
-        let mut lists: Vec<Vec<Expr>> = arms.iter().map(parts).collect();
-        if lists.iter().any(Vec::is_empty) {
-            continue;
-        }
-        let arm = |list: &mut Vec<Expr>| match list.len() {
-            1 => list.remove(0),
-            _ => Expr::And(std::mem::take(list)),
-        };
-        leaf.conditions.push(Expr::Or(lists.iter_mut().map(arm).collect()));
-    }
-}
-
-/// `IS NOT NULL` of a column that can't be.
-fn is_never_null(e: &Expr, table: &crate::logical::TableRel) -> bool {
-    let Expr::IsNull { arg, negated: true } = e else { return false };
-    let Expr::Column(col, _) = **arg else { return false };
-    match table.column(col) {
-        Some(crate::plan::ScanColumn::Attr(n)) => table.table.columns[usize::from(n) - 1].not_null,
-        _ => false,
-    }
-}
-
-/// Rows that functions side by side give.
-fn most_rows(calls: &[Expr]) -> f64 {
-    calls.iter().map(set_rows).fold(1.0, f64::max)
-}
-
-/// Rows that a function in FROM gives.
-fn set_rows(call: &Expr) -> f64 {
-    let Expr::Call { function, args, .. } = call else { return 1.0 };
-    if !function.returns_set {
-        return 1.0;
-    }
-    let number = |e: &Expr| match e {
-        Expr::Const(types::Datum::Int4(n), _) => Some(f64::from(*n)),
-        Expr::Const(types::Datum::Int8(n), _) => Some(*n as f64),
-        _ => None,
-    };
-    match (function.name, &**args) {
-        ("generate_series", [from, to]) => match (number(from), number(to)) {
-            (Some(from), Some(to)) => (to - from + 1.0).max(1.0),
-            _ => 1000.0,
-        },
-        _ => 1000.0,
-    }
-}
-
-fn count_rows(planner: &Planner<'_>, rel: &Rel, rows: &mut f64) {
-    match rel {
-        Rel::Table(table) | Rel::Sample { table, .. } => {
-            *rows += (planner.cx.table_size)(&table.table).1
-        }
-        Rel::System { .. } => *rows += 500.0,
-        Rel::Function { .. } => *rows += 1000.0,
-        Rel::Values { rows: list, .. } => *rows += list.len() as f64,
-        other => other.for_inputs(&mut |input| count_rows(planner, input, rows)),
-    }
 }

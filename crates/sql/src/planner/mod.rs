@@ -8,24 +8,33 @@
 //! Columns of outer queries, and of the left side of a nested loop whose right side is run with
 //! its values, are read from slots: [`Planner::env`] says which slot holds which column.
 
+use std::cell::RefCell;
+
 use base::{Result, err};
 use types::Datum;
 
-use crate::expr::{AggCall, Expr, SortKey, SubqueryExpr, SubqueryKind};
-use crate::logical::{Col, Cte, GroupingSets, Input, Query, Rel, Var};
-use crate::plan::{Estimate, Node, Plan, Scan, ScanColumn, Sets};
+use crate::expr::{Expr, SubqueryExpr, SubqueryKind};
+use crate::logical::{Col, Cte, Input, Query, Rel, Var};
+use crate::plan::{Estimate, Node, Plan, Scan, ScanColumn};
 use crate::prepare::PrepareContext;
 use crate::walk;
 
+pub(crate) mod bitmap;
 pub(crate) mod change;
 pub(crate) mod cols;
 pub(crate) mod cost;
+pub(crate) mod graph;
+pub(crate) mod group;
 pub(crate) mod index;
 pub(crate) mod join;
+pub(crate) mod leaf;
+pub(crate) mod merge;
 pub(crate) mod order;
 pub(crate) mod outer;
+pub(crate) mod partial;
 pub(crate) mod scan;
 pub(crate) mod selectivity;
+pub(crate) mod sort;
 pub(crate) mod window;
 pub(crate) mod with;
 
@@ -44,6 +53,7 @@ pub(crate) struct Goal {
 }
 
 /// A planned step.
+#[derive(Clone)]
 pub(crate) struct Phys {
     /// The operator.
     pub plan: Plan,
@@ -66,6 +76,10 @@ pub(crate) struct Planner<'a> {
     pub slots: u16,
     /// Columns that are in slots, innermost last.
     pub env: Vec<(Col, u16)>,
+    /// Values of literals that became parameters, where knowing them may help.
+    pub known: Vec<Option<Datum>>,
+    /// Parameters whose values the plan relies on.
+    pub bound: RefCell<Vec<u16>>,
 }
 
 impl<'a> Planner<'a> {
@@ -85,6 +99,8 @@ impl<'a> Planner<'a> {
             subplans: Vec::new(),
             slots: 0,
             env: Vec::new(),
+            known: Vec::new(),
+            bound: RefCell::default(),
         };
         planner.inline_subqueries();
         planner
@@ -239,7 +255,7 @@ impl<'a> Planner<'a> {
             | Rel::Cte { .. } => self.from(rel, need, goal),
             Rel::Project { input, exprs, set } => self.project(*input, exprs, set, need, goal),
             Rel::Aggregate { input, groups, aggs, plain, sets } => {
-                self.aggregate(*input, groups, aggs, plain, sets, need)
+                self.aggregate(*input, groups, aggs, plain, sets, need, goal)
             }
             Rel::Window { input, partition, order, calls } => {
                 self.window(*input, partition, order, calls, need)
@@ -249,7 +265,9 @@ impl<'a> Planner<'a> {
             Rel::Limit { input, count, offset, ties } => {
                 self.limit(*input, (count, offset, ties), need, goal)
             }
-            Rel::Distinct { input, keys, sorted } => self.distinct(*input, keys, sorted, need),
+            Rel::Distinct { input, keys, sorted } => {
+                self.distinct(*input, keys, sorted, need, goal)
+            }
             Rel::Append { inputs, cols } => self.append(inputs, cols, goal),
             Rel::SetOp { left, right, except, all, cols } => {
                 let left = self.input(*left)?;
@@ -347,152 +365,6 @@ impl<'a> Planner<'a> {
         Ok(Phys { plan: Plan { node, estimate }, cols, order })
     }
 
-    fn aggregate(
-        &mut self,
-        input: Rel,
-        groups: Vec<(Col, Expr)>,
-        aggs: Vec<(Col, AggCall)>,
-        plain: bool,
-        sets: Option<GroupingSets>,
-        need: &Cols,
-    ) -> Result<Phys> {
-        let aggs: Vec<_> = aggs.into_iter().filter(|(c, _)| need.contains(*c)).collect();
-        let mut inner_need = Cols::default();
-        groups.iter().for_each(|(_, e)| inner_need.add(&Cols::of(e)));
-        for (_, agg) in &aggs {
-            agg.for_exprs(&mut |e| inner_need.add(&Cols::of(e)));
-        }
-        let phys = self.aggregate_input(input, &inner_need, &aggs, plain)?;
-        let mut cols = Vec::with_capacity(groups.len() + aggs.len());
-        let mut group_exprs = Vec::with_capacity(groups.len());
-        let mut distinct = 1.0;
-        for (col, e) in groups {
-            distinct *= self.distinct_values(&e, phys.plan.estimate.rows);
-            cols.push(col);
-            group_exprs.push(self.resolve(e, &phys.cols)?);
-        }
-        let mut calls = Vec::with_capacity(aggs.len());
-        for (col, mut agg) in aggs {
-            cols.push(col);
-            let mut failure = None;
-            agg.for_exprs_mut(&mut |e| {
-                let old = std::mem::replace(e, Expr::Row(Vec::new()));
-                match self.resolve(old, &phys.cols) {
-                    Ok(new) => *e = new,
-                    Err(error) => failure = Some(error),
-                }
-            });
-            if let Some(error) = failure {
-                return Err(error);
-            }
-            calls.push(agg);
-        }
-        let sets = sets.map(|sets| {
-            let masks = sets.masks.into_iter().map(|(col, places)| {
-                cols.push(col);
-                places
-            });
-            Sets { masks: masks.collect(), sets: sets.sets }
-        });
-        let width = self.width(&cols);
-        let estimate = cost::aggregate(
-            &phys.plan.estimate,
-            calls.len(),
-            group_exprs.len(),
-            distinct,
-            plain,
-            width,
-        );
-        let node = Node::Aggregate {
-            input: Box::new(phys.plan),
-            groups: group_exprs,
-            aggs: calls,
-            plain,
-            sorted: false,
-            sets,
-        };
-        Ok(Phys { plan: Plan { node, estimate }, cols, order: Vec::new() })
-    }
-
-    /// The rows to aggregate. A lone `min` or `max` of a column needs only the first row in the
-    /// column's order, if an index has that.
-    fn aggregate_input(
-        &mut self,
-        input: Rel,
-        need: &Cols,
-        aggs: &[(Col, AggCall)],
-        plain: bool,
-    ) -> Result<Phys> {
-        let [(_, agg)] = aggs else { return self.rel(input, need, &Goal::default()) };
-        let name = agg.aggregate.name;
-        let [Expr::Column(col, ty)] = agg.args.as_slice() else {
-            return self.rel(input, need, &Goal::default());
-        };
-        let table = match &input {
-            Rel::Table(_) => true,
-            Rel::Filter { input, conditions } => {
-                matches!(**input, Rel::Table(_)) && !conditions.iter().any(walk::has_subquery)
-            }
-            _ => false,
-        };
-        if agg.direct.is_some() {
-            return self.rel(input, need, &Goal::default());
-        }
-        if !plain || !table || !matches!(name, "min" | "max") || agg.filter.is_some() {
-            return self.rel(input, need, &Goal::default());
-        }
-        let whole = self.rel(input.clone(), need, &Goal::default())?;
-        let arg = Expr::Column(*col, *ty);
-        let not_null = Expr::IsNull { arg: Box::new(arg), negated: true };
-        let known = Rel::Filter { input: Box::new(input), conditions: vec![not_null] };
-        let order = vec![(*col, name == "max", name == "max")];
-        let first = self.rel(known, need, &Goal { order: order.clone(), rows: Some(1.0) })?;
-        let limited = cost::limit(&first.plan.estimate, Some(1.0), 0.0);
-        if !order::satisfies(&first.order, &order) || limited.total >= whole.plan.estimate.total {
-            return Ok(whole);
-        }
-        let count = Some(Expr::Const(Datum::Int8(1), types::oids::INT8));
-        let input = Box::new(first.plan);
-        let node = Node::Limit { input, count, offset: None, ties: Vec::new() };
-        Ok(Phys { plan: Plan { node, estimate: limited }, cols: first.cols, order: first.order })
-    }
-
-    pub fn sort(
-        &mut self,
-        input: Rel,
-        keys: Vec<SortKey>,
-        need: &Cols,
-        goal: &Goal,
-    ) -> Result<Phys> {
-        let mut inner_need = need.clone();
-        keys.iter().for_each(|k| inner_need.add(&Cols::of(&k.expr)));
-        // Constants (and lifted literals) sort nothing.
-        let keys: Vec<SortKey> = keys
-            .into_iter()
-            .filter(|k| !matches!(k.expr, Expr::Const(..) | Expr::Param(..)))
-            .collect();
-        let wanted = order::of_keys(&keys);
-        let inner_goal = match &wanted {
-            Some(order) => Goal { order: order.clone(), rows: goal.rows },
-            None => Goal::default(),
-        };
-        let phys = self.rel(input, &inner_need, &inner_goal)?;
-        if wanted.as_ref().is_some_and(|w| order::satisfies(&phys.order, w)) {
-            return Ok(phys);
-        }
-        self.sort_phys(phys, keys, goal.rows.is_some())
-    }
-
-    fn sort_phys(&mut self, phys: Phys, mut keys: Vec<SortKey>, top: bool) -> Result<Phys> {
-        let order = order::of_keys(&keys).unwrap_or_default();
-        for key in &mut keys {
-            key.expr = self.resolve(key.expr.clone(), &phys.cols)?;
-        }
-        let estimate = cost::sort(&phys.plan.estimate);
-        let node = Node::Sort { input: Box::new(phys.plan), keys, top };
-        Ok(Phys { plan: Plan { node, estimate }, cols: phys.cols, order })
-    }
-
     fn limit(
         &mut self,
         input: Rel,
@@ -522,21 +394,6 @@ impl<'a> Planner<'a> {
         let ties = self.resolve_all(ties, &phys.cols)?;
         let node = Node::Limit { input: Box::new(phys.plan), count, offset, ties };
         Ok(Phys { plan: Plan { node, estimate }, cols: phys.cols, order: phys.order })
-    }
-
-    fn distinct(&mut self, input: Rel, keys: Vec<Expr>, sorted: bool, need: &Cols) -> Result<Phys> {
-        let mut inner_need = need.clone();
-        keys.iter().for_each(|k| inner_need.add(&Cols::of(k)));
-        let phys = self.rel(input, &inner_need, &Goal::default())?;
-        let mut distinct = 1.0;
-        for key in &keys {
-            distinct *= self.distinct_values(key, phys.plan.estimate.rows);
-        }
-        let keys = self.resolve_all(keys, &phys.cols)?;
-        let estimate = cost::distinct(&phys.plan.estimate, distinct);
-        let order = if sorted { phys.order } else { Vec::new() };
-        let node = Node::Distinct { input: Box::new(phys.plan), keys, sorted };
-        Ok(Phys { plan: Plan { node, estimate }, cols: phys.cols, order })
     }
 
     /// A column as an expression.
@@ -590,7 +447,9 @@ pub(crate) fn filtered(phys: Phys, condition: Option<Expr>, selectivity: f64) ->
 
 fn scan_of(node: &mut Node) -> Option<&mut Scan> {
     match node {
-        Node::SeqScan(scan) | Node::IndexScan { scan, .. } => Some(scan),
+        Node::SeqScan(scan) | Node::IndexScan { scan, .. } | Node::IndexOnlyScan { scan, .. } => {
+            Some(scan)
+        }
         _ => None,
     }
 }

@@ -20,13 +20,19 @@ pub(crate) fn satisfies(given: &[OrderKey], wanted: &[OrderKey]) -> bool {
     given.len() >= wanted.len() && given.iter().zip(wanted).all(|(g, w)| g == w)
 }
 
+/// How many of the wanted keys rows in one order are sorted by already.
+pub(crate) fn common(given: &[OrderKey], wanted: &[OrderKey]) -> usize {
+    given.iter().zip(wanted).take_while(|(g, w)| g == w).count()
+}
+
 /// The goal below a projection: the order in terms of the input's columns.
 pub(crate) fn through(goal: &Goal, exprs: &[(Col, Expr)]) -> Goal {
     let mut order = Vec::with_capacity(goal.order.len());
     for (col, descending, nulls_first) in &goal.order {
         match exprs.iter().find(|(c, _)| c == col) {
             Some((_, Expr::Column(below, _))) => order.push((*below, *descending, *nulls_first)),
-            _ => return Goal { order: Vec::new(), rows: goal.rows },
+            // It is sorted above: all rows are read.
+            _ => return Goal::default(),
         }
     }
     Goal { order, rows: goal.rows }

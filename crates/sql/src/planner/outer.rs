@@ -12,7 +12,9 @@ use crate::plan::JoinKind;
 use crate::walk;
 
 use super::cols::Cols;
-use super::join::{Graph, left_only, split_equi};
+use super::graph::Graph;
+use super::join::{left_only, split_equi};
+use super::merge::{Side, one_table};
 use super::{Goal, Phys, Planner, filtered};
 
 /// A join that only tests for matches.
@@ -41,7 +43,7 @@ fn strict_columns(e: &Expr, out: &mut Cols) {
 }
 
 /// Columns that can't be NULL where the condition is true.
-fn not_null_columns(e: &Expr, out: &mut Cols) {
+pub(crate) fn not_null_columns(e: &Expr, out: &mut Cols) {
     match e {
         Expr::And(items) => items.iter().for_each(|i| not_null_columns(i, out)),
         Expr::IsNull { arg, negated: true } => strict_columns(arg, out),
@@ -96,10 +98,11 @@ impl Planner<'_> {
             kind != JoinKind::Full && !Cols::of(e).intersects(&left_cols) && !walk::is_volatile(e)
         });
         let left = crate::bind::select::filter(left, below);
-        let left_phys = self.side(left, &left_cols, &total_need)?;
+        let again = one_table(&left, &[]);
+        let phys = self.side(left, &left_cols, &total_need)?;
         let phys = self.join_sides(
             kind,
-            left_phys,
+            Side { phys, again },
             &left_cols,
             right,
             &right_cols,
@@ -122,7 +125,7 @@ impl Planner<'_> {
     fn join_sides(
         &mut self,
         kind: JoinKind,
-        left: Phys,
+        left: Side,
         left_cols: &Cols,
         right: Rel,
         right_cols: &Cols,
@@ -134,6 +137,7 @@ impl Planner<'_> {
         let wanted: Cols = need.iter().filter(|c| right_cols.contains(*c)).collect();
         if !lateral.is_empty() {
             let mark = self.env.len();
+            let left = left.phys;
             let slots = self.bind_slots(lateral, &left)?;
             let right = crate::bind::select::filter(right, on_right);
             let right = self.rel(right, &wanted, &Goal::default())?;
@@ -147,17 +151,15 @@ impl Planner<'_> {
         {
             let mut all = on_right.clone();
             all.extend(on.iter().cloned());
-            let path = self.best_path(table, &all, &Goal::default());
-            let whole = self.best_path(table, &on_right, &Goal::default());
-            let uses_left = path
-                .index
-                .as_ref()
-                .is_some_and(|(_, m)| m.used.iter().any(|i| *i >= on_right.len()));
-            let rows = left.plan.estimate.rows.max(1.0);
+            let path = self.best_path(table, &all, &wanted, &Goal::default());
+            let whole = self.best_path(table, &on_right, &wanted, &Goal::default());
+            let uses_left = path.uses_from(on_right.len());
+            let rows = left.phys.plan.estimate.rows.max(1.0);
             if uses_left && rows * self.run_cost(table, &path) < whole.estimate.total {
                 let mut outer = Cols::default();
                 all.iter().for_each(|e| outer.add(&Cols::of(e)));
                 let mark = self.env.len();
+                let left = left.phys;
                 let slots = self.bind_slots(&outer, &left)?;
                 let right = self.table_scan(table, all, &wanted, path)?;
                 self.env.truncate(mark);
@@ -165,15 +167,21 @@ impl Planner<'_> {
             }
         }
         let right = crate::bind::select::filter(right, on_right);
+        let again = one_table(&right, &[]);
         let right = self.rel(right, &wanted, &Goal::default())?;
         let (keys, rest) = split_equi(on, left_cols, right_cols);
+        let (l, r) = (left.phys.plan.estimate.rows, right.plan.estimate.rows);
+        let share = 1.0 / r.max(l).max(1.0);
+        let right = Side { phys: right, again };
+        let (left, right) = match self.merge_join(left, right, kind, &keys, &rest, share, need)? {
+            Ok(merged) => return Ok(merged),
+            Err(sides) => sides,
+        };
         if keys.is_empty() {
             let layout = both(&left, &right);
             let condition = self.condition(rest, &layout)?;
             return Ok(self.loop_phys(left, right, kind, Vec::new(), condition, 0.1, false));
         }
-        let (l, r) = (left.plan.estimate.rows, right.plan.estimate.rows);
-        let share = 1.0 / r.max(l).max(1.0);
         if kind == JoinKind::Left && l < r {
             // The table is made of the smaller side.
             let keys = keys.into_iter().map(|(l, r)| (r, l)).collect();
@@ -299,6 +307,7 @@ impl Planner<'_> {
         graph.leaves.iter().for_each(|l| left_cols.add(&Cols::output(l)));
         let left_need: Cols = total.iter().filter(|c| left_cols.contains(*c)).collect();
         let rebuilt = rebuild(graph);
+        let mut again = one_table(&rebuilt, &[]);
         let mut phys = self.rel(rebuilt, &left_need, &Goal::default())?;
         for join in joins {
             let right_cols = Cols::output(&join.right);
@@ -307,9 +316,10 @@ impl Planner<'_> {
                 .into_iter()
                 .partition(|e| !Cols::of(e).intersects(&left_cols) && !walk::is_volatile(e));
             debug_assert!(left_only(join.kind));
+            let left = Side { phys, again: again.take() };
             phys = self.join_sides(
                 join.kind,
-                phys,
+                left,
                 &left_cols,
                 join.right,
                 &right_cols,

@@ -1,4 +1,9 @@
-//! Reading one table: sequentially or through one of its indexes.
+//! Reading one table: sequentially, through one of its indexes, from an index alone, or through a
+//! bitmap of rows that indexes make ([`super::bitmap`]).
+//!
+//! Costs are PostgreSQL's (`costsize.c`, `selfuncs.c`): pages that a scan visits by Mackert and Lohman,
+//! between those of an index that follows the table's order and those of one that doesn't by the
+//! square of the correlation.
 
 use base::Result;
 use base::settings::{live_int, setting};
@@ -10,6 +15,7 @@ use crate::expr::Expr;
 use crate::logical::{Col, TableRel};
 use crate::plan::{Estimate, IndexBounds, Node, Plan, Scan, ScanColumn};
 
+use super::bitmap::BitmapPath;
 use super::cols::Cols;
 use super::cost::{self, Costs};
 use super::index::{Match, match_index};
@@ -17,91 +23,178 @@ use super::{Goal, OrderKey, Phys, Planner, order};
 
 /// A way to read a table, before it is built.
 pub(crate) struct Path {
-    /// The index with what it can do; None: sequentially.
-    pub index: Option<(Arc<Index>, Match)>,
-    /// From the end.
-    pub backward: bool,
+    pub way: Way,
     /// Expected.
     pub estimate: Estimate,
     /// Order of the rows.
     pub order: Vec<OrderKey>,
 }
 
-impl Planner<'_> {
-    /// The cheapest way to read the rows that satisfy the conditions. Columns in them that are not
-    /// the table's are known before the scan starts.
-    pub fn best_path(&self, table: &TableRel, conditions: &[Expr], goal: &Goal) -> Path {
-        let costs = Costs::of(self.cx.settings);
-        let (pages, rows) = (self.cx.table_size)(&table.table);
-        let (pages, rows) = (f64::from(pages), rows.max(0.0));
-        let own: Cols =
-            (0..).map(|i| table.base + i).take_while(|c| table.column(*c).is_some()).collect();
-        let share = self.selectivity(Some(table), conditions);
-        let out = (rows * share).round().max(1.0);
-        let width = self.row_width(table);
-        let per_row = costs.tuple + conditions.len() as f64 * costs.operator;
-        let mut total = pages * costs.seq_page + rows * per_row;
-        if !costs.seqscan {
-            total += cost::DISABLED;
+/// How a table is read.
+pub(crate) enum Way {
+    Sequential,
+    /// The index, what it can do, from the end, without the table.
+    Index {
+        index: Arc<Index>,
+        found: Match,
+        backward: bool,
+        only: bool,
+    },
+    Bitmap(BitmapPath),
+}
+
+/// A table as its scans see it.
+pub(crate) struct Source<'t> {
+    pub table: &'t TableRel,
+    /// All columns that it has.
+    pub own: Cols,
+    pub conditions: &'t [Expr],
+    /// Share of the rows that all conditions keep.
+    pub share: f64,
+    pub pages: f64,
+    pub rows: f64,
+    pub width: i32,
+}
+
+/// What a visit of an index costs, without the table.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct IndexCost {
+    pub startup: f64,
+    pub total: f64,
+    /// Share of the table's rows that it finds.
+    pub share: f64,
+    /// How many these are.
+    pub rows: f64,
+}
+
+/// Index entries in a page.
+const ENTRIES_PER_PAGE: f64 = 300.0;
+
+impl Path {
+    /// Whether an index uses one of the conditions from this place on.
+    pub fn uses_from(&self, first: usize) -> bool {
+        match &self.way {
+            Way::Sequential => false,
+            Way::Index { found, .. } => found.used.iter().any(|i| *i >= first),
+            Way::Bitmap(bitmap) => bitmap.used.iter().any(|i| *i >= first),
         }
-        let estimate = Estimate { startup: 0.0, total, rows: out, width };
-        let mut best = Path { index: None, backward: false, estimate, order: Vec::new() };
-        let mut best_cost = effective(&best, goal);
+    }
+}
+
+impl Source<'_> {
+    /// Rows that come out.
+    fn out(&self) -> f64 {
+        (self.rows * self.share).round().max(1.0)
+    }
+}
+
+impl Planner<'_> {
+    fn source<'t>(&self, table: &'t TableRel, conditions: &'t [Expr]) -> Source<'t> {
+        let (pages, rows) = (self.cx.table_size)(&table.table);
+        Source {
+            table,
+            own: (0..).map(|i| table.base + i).take_while(|c| table.column(*c).is_some()).collect(),
+            conditions,
+            share: self.selectivity(Some(table), conditions),
+            pages: f64::from(pages),
+            rows: rows.max(0.0),
+            width: self.row_width(table),
+        }
+    }
+
+    /// The cheapest way to read the rows that satisfy the conditions. Columns in them that are not
+    /// the table's are known before the scan starts. `need`: the columns that are used above.
+    pub fn best_path(
+        &self,
+        table: &TableRel,
+        conditions: &[Expr],
+        need: &Cols,
+        goal: &Goal,
+    ) -> Path {
+        let costs = Costs::of(self.cx.settings);
+        let source = self.source(table, conditions);
+        let mut best = self.sequential(&source, &costs);
+        let mut best_cost = self.effective(&best, goal);
+        let mut bits = Vec::new();
         for index in self.cx.catalog.indexes_of(&table.table) {
             if index.hidden || index.invalid {
                 continue;
             }
-            let Some(computed) = self.index_computes(&index, table, conditions) else { continue };
-            let found = match_index(&index, table, &own, conditions, &computed);
-            let orders = !goal.order.is_empty();
-            if found.used.is_empty() && !orders {
-                continue;
-            }
-            let estimate =
-                self.index_cost(table, conditions, &found, &index, pages, rows, share, width);
+            let Some(found) = self.match_conditions(&index, &source, conditions) else { continue };
+            let only = costs.indexonlyscan
+                && !(found.one_row && is_point(&found))
+                && covers(&index, &source, &found, need);
+            let part = self.index_cost(&source, conditions, &found, &costs);
+            let estimate = self.with_heap(&source, &found, &index, part, only, &costs);
             // A whole unique key: the executor's short path, better than any scan of even one page.
             if found.one_row && costs.indexscan {
                 let order = found.order.clone();
-                return Path {
-                    index: Some((index.clone(), found)),
-                    backward: false,
-                    estimate,
-                    order,
-                };
+                let way = Way::Index { index: index.clone(), found, backward: false, only };
+                return Path { way, estimate, order };
             }
             for backward in [false, true] {
-                let given = if backward { reversed(&found.order) } else { found.order.clone() };
-                let fits = orders && order::satisfies(&given, &goal.order);
-                if (backward || found.used.is_empty()) && !fits {
+                let (order, fits) = order_for(&found, backward, goal);
+                let wanted = fits || (!backward && (only || !found.used.is_empty()));
+                if !wanted {
                     continue;
                 }
-                let path = Path {
-                    index: Some((index.clone(), found.clone())),
-                    backward,
-                    estimate,
-                    order: given,
-                };
-                let cost = effective(&path, goal);
+                let way = Way::Index { index: index.clone(), found: found.clone(), backward, only };
+                let path = Path { way, estimate, order };
+                let cost = self.effective(&path, goal);
                 if cost < best_cost {
-                    best_cost = cost;
-                    best = path;
+                    (best_cost, best) = (cost, path);
                 }
             }
+            if !found.used.is_empty() {
+                bits.push((index, found, part));
+            }
+        }
+        if let Some(path) = self.bitmap_path(&source, bits, &costs)
+            && self.effective(&path, goal) < best_cost
+        {
+            best = path;
         }
         best
     }
 
-    /// The index's expressions over the table's columns; None when it is a partial index whose
-    /// condition doesn't follow from the query's.
-    fn index_computes(
+    fn sequential(&self, source: &Source<'_>, costs: &Costs) -> Path {
+        let per_row = costs.tuple + source.conditions.len() as f64 * costs.operator;
+        let mut total = source.pages * costs.seq_page + source.rows * per_row;
+        let mut startup = 0.0;
+        if !costs.seqscan {
+            startup += cost::DISABLED;
+            total += cost::DISABLED;
+        }
+        let estimate = Estimate { startup, total, rows: source.out(), width: source.width };
+        Path { way: Way::Sequential, estimate, order: Vec::new() }
+    }
+
+    /// What an index can do for conditions; None when it is a partial index without some of the rows.
+    pub fn match_conditions(
         &self,
         index: &Index,
-        table: &TableRel,
+        source: &Source<'_>,
         conditions: &[Expr],
-    ) -> Option<Vec<Expr>> {
+    ) -> Option<Match> {
         if index.is_plain() {
-            return Some(Vec::new());
+            return Some(match_index(index, source.table, &source.own, conditions, &[]));
         }
+        let (computed, given) = self.index_computes(index, source)?;
+        let mut found = match_index(index, source.table, &source.own, conditions, &computed);
+        if index.predicate.is_some() {
+            // What the index's condition says need not be asked again.
+            let stated = |(_, e): &(usize, &Expr)| given.iter().any(|g| crate::walk::same(g, e));
+            let stated = conditions.iter().enumerate().filter(stated).map(|(i, _)| i);
+            found.implied = stated.collect();
+            found.proved.extend(&found.implied);
+        }
+        Some(found)
+    }
+
+    /// The index's expressions over the table's columns, and the parts of its condition; None when it
+    /// is a partial index whose condition doesn't follow from the query's.
+    fn index_computes(&self, index: &Index, source: &Source<'_>) -> Option<(Vec<Expr>, Vec<Expr>)> {
+        let table = source.table;
         let texts: Vec<&str> = index.expressions().collect();
         let bound = crate::stored::row_expressions(self.cx, &table.table, &texts).ok()?;
         let place = |n: u16| {
@@ -110,61 +203,89 @@ impl Planner<'_> {
         };
         let mut all: Vec<Expr> =
             bound.into_iter().map(|e| crate::walk::substitute(e, &place)).collect();
+        let mut given = Vec::new();
         if index.predicate.is_some() {
-            let mut wanted = Vec::new();
-            crate::walk::conjuncts(all.pop()?, &mut wanted);
-            let given = |w: &Expr| conditions.iter().any(|c| crate::walk::same(c, w));
-            if !wanted.iter().all(given) {
+            crate::walk::conjuncts(all.pop()?, &mut given);
+            if !given.iter().all(|w| self.is_implied(w, source.conditions)) {
                 return None;
             }
         }
-        Some(all)
+        Some((all, given))
     }
 
-    #[allow(clippy::too_many_arguments)]
-    fn index_cost(
+    /// What the visit of the index costs.
+    pub fn index_cost(
         &self,
-        table: &TableRel,
+        source: &Source<'_>,
         conditions: &[Expr],
         found: &Match,
-        index: &Index,
-        pages: f64,
-        rows: f64,
-        share: f64,
-        width: i32,
-    ) -> Estimate {
-        let costs = Costs::of(self.cx.settings);
+        costs: &Costs,
+    ) -> IndexCost {
         let used: Vec<Expr> = found.used.iter().map(|i| conditions[*i].clone()).collect();
-        let reached = if found.one_row {
-            1.0
-        } else {
-            (rows * self.selectivity(Some(table), &used)).max(1.0)
+        let stated: Vec<Expr> = found.implied.iter().map(|i| conditions[*i].clone()).collect();
+        let partial = self.selectivity(Some(source.table), &stated);
+        let share = partial * self.selectivity(Some(source.table), &used);
+        let rows = if found.one_row { 1.0 } else { (source.rows * share).round().max(1.0) };
+        let entries = (source.rows * partial).max(2.0);
+        let visits = found.bounds.any.as_ref().map_or(1.0, super::selectivity::array_length);
+        let leaves = (rows / ENTRIES_PER_PAGE).ceil().max(visits.min(rows));
+        let levels = (entries.ln() / ENTRIES_PER_PAGE.ln()).ceil().max(1.0);
+        let descent = costs.operator * entries.log2().ceil() + costs.operator * 50.0 * levels;
+        let startup = descent;
+        let per_row = costs.index_tuple + used.len() as f64 * costs.operator;
+        let total =
+            startup + descent * (visits - 1.0) + leaves * costs.random_page + rows * per_row;
+        IndexCost { startup, total, share, rows }
+    }
+
+    /// An index scan with its visits to the table.
+    fn with_heap(
+        &self,
+        source: &Source<'_>,
+        found: &Match,
+        index: &Index,
+        part: IndexCost,
+        only: bool,
+        costs: &Costs,
+    ) -> Estimate {
+        let hidden = if only { 1.0 - self.visible_share(source) } else { 1.0 };
+        let far = (pages_fetched(part.rows, source.pages, costs) * hidden).ceil();
+        let near = ((part.share * source.pages).ceil().max(1.0) * hidden).ceil();
+        let most = far * costs.random_page;
+        let least = match near {
+            0.0 => 0.0,
+            n => costs.random_page + (n - 1.0) * costs.seq_page,
         };
-        let out = if found.one_row { 1.0 } else { (rows * share).round().max(1.0) };
-        let descent = costs.operator * rows.max(2.0).log2().ceil() * 2.0 + costs.operator * 50.0;
-        // Leaves are read one after another; rows lie in their order or anywhere, by correlation.
-        let leaf_pages = (reached / 300.0).ceil();
-        let first = index.columns.first().map_or(1, |c| usize::from(c.column).max(1));
-        let correlation = self
+        let correlation = self.correlation(source, index);
+        let heap = most + correlation * correlation * (least.min(most) - most);
+        let rest = source.conditions.len() - found.proved.len().min(source.conditions.len());
+        let per_row = costs.tuple + rest as f64 * costs.operator;
+        let extra = if costs.indexscan { 0.0 } else { cost::DISABLED };
+        Estimate {
+            startup: part.startup + extra,
+            total: part.total + heap + part.rows * per_row + extra,
+            rows: if found.one_row { 1.0 } else { source.out() },
+            width: source.width,
+        }
+    }
+
+    /// How far the table's rows lie in the index's order.
+    fn correlation(&self, source: &Source<'_>, index: &Index) -> f64 {
+        let Some(first) = index.columns.first().filter(|c| c.column > 0) else { return 0.0 };
+        let of_column = self
             .cx
             .catalog
-            .stats(table.table.oid)
-            .and_then(|s| s.columns.get(first - 1))
+            .stats(source.table.table.oid)
+            .and_then(|s| s.columns.get(usize::from(first.column) - 1))
             .map_or(0.0, |c| c.correlation);
-        let scattered = reached.min(pages.max(1.0)) * costs.random_page;
-        let sorted = costs.random_page + (share * pages - 1.0).max(0.0) * costs.seq_page;
-        let tightness = correlation * correlation;
-        let heap = scattered + tightness * (sorted.min(scattered) - scattered);
-        let mut startup = descent;
-        if !costs.indexscan {
-            startup += cost::DISABLED;
-        }
-        let total = startup
-            + leaf_pages * costs.random_page
-            + heap
-            + reached * (costs.index_tuple + costs.tuple)
-            + reached * conditions.len() as f64 * costs.operator;
-        Estimate { startup, total, rows: out, width }
+        // Further columns put it out of order, as PostgreSQL has it.
+        if index.columns.len() > 1 { of_column * 0.75 } else { of_column }
+    }
+
+    /// Share of the pages of which everybody saw all rows when somebody last counted.
+    fn visible_share(&self, source: &Source<'_>) -> f64 {
+        let stats = self.cx.catalog.stats(source.table.table.oid);
+        stats.map_or(0.0, |s| (f64::from(s.visible) / source.pages.max(1.0)).min(1.0))
     }
 
     fn row_width(&self, table: &TableRel) -> i32 {
@@ -177,13 +298,8 @@ impl Planner<'_> {
 
     /// Reading the table from its beginning to its end.
     pub fn whole_table(&self, table: &TableRel, conditions: &[Expr]) -> Path {
-        let costs = Costs::of(self.cx.settings);
-        let (pages, rows) = (self.cx.table_size)(&table.table);
-        let share = self.selectivity(Some(table), conditions);
-        let total = f64::from(pages) * costs.seq_page + rows * costs.tuple;
-        let out = (rows * share).round().max(1.0);
-        let estimate = Estimate { startup: 0.0, total, rows: out, width: self.row_width(table) };
-        Path { index: None, backward: false, estimate, order: Vec::new() }
+        let costs = Costs { seqscan: true, ..Costs::of(self.cx.settings) };
+        self.sequential(&self.source(table, conditions), &costs)
     }
 
     /// What an index scan costs as one of many runs: pages near the top of the index are in memory
@@ -202,7 +318,11 @@ impl Planner<'_> {
         need: &Cols,
         path: Path,
     ) -> Result<Phys> {
-        let proved: &[usize] = path.index.as_ref().map_or(&[], |(_, m)| &m.proved);
+        let proved: &[usize] = match &path.way {
+            Way::Sequential => &[],
+            Way::Index { found, .. } => &found.proved,
+            Way::Bitmap(bitmap) => &bitmap.proved,
+        };
         let rest: Vec<Expr> = conditions
             .into_iter()
             .enumerate()
@@ -211,49 +331,118 @@ impl Planner<'_> {
             .collect();
         let mut wanted = need.clone();
         rest.iter().for_each(|e| wanted.add(&Cols::of(e)));
+        if let Way::Bitmap(bitmap) = &path.way {
+            bitmap.recheck.iter().for_each(|e| wanted.add(&Cols::of(e)));
+        }
         let cols: Vec<Col> = wanted.iter().filter(|c| table.column(*c).is_some()).collect();
         let columns: Vec<ScanColumn> = cols.iter().filter_map(|c| table.column(*c)).collect();
         let filter = self.condition(rest, &cols)?;
         let scan = Scan { table: table.table.clone(), columns, filter };
         let mut estimate = path.estimate;
         estimate.width = self.width(&cols);
-        let node = match path.index {
-            None => Node::SeqScan(scan),
-            Some((index, found)) => Node::IndexScan {
-                scan,
-                index,
-                bounds: self.resolve_bounds(found.bounds)?,
-                backward: path.backward,
-            },
+        let node = match path.way {
+            Way::Sequential => Node::SeqScan(scan),
+            Way::Index { index, found, backward, only } => {
+                let bounds = self.resolve_bounds(found.bounds)?;
+                match only {
+                    true => Node::IndexOnlyScan { scan, index, bounds, backward },
+                    false => Node::IndexScan { scan, index, bounds, backward },
+                }
+            }
+            Way::Bitmap(bitmap) => self.bitmap_scan(scan, bitmap, &cols)?,
         };
         Ok(Phys { plan: Plan { node, estimate }, cols, order: path.order })
     }
 
-    fn resolve_bounds(&mut self, bounds: IndexBounds) -> Result<IndexBounds> {
-        let mut equal = Vec::with_capacity(bounds.equal.len());
-        for e in bounds.equal {
-            equal.push(self.resolve(e, &[])?);
-        }
+    pub fn resolve_bounds(&mut self, bounds: IndexBounds) -> Result<IndexBounds> {
+        let equal = self.resolve_all(bounds.equal, &[])?;
+        let any = bounds.any.map(|e| self.resolve(e, &[])).transpose()?;
+        let after = self.resolve_all(bounds.after, &[])?;
         let lower = bounds.lower.map(|(e, i)| Ok((self.resolve(e, &[])?, i))).transpose()?;
         let upper = bounds.upper.map(|(e, i)| Ok((self.resolve(e, &[])?, i))).transpose()?;
-        let any = bounds.any.map(|e| self.resolve(e, &[])).transpose()?;
-        Ok(IndexBounds { equal, lower, upper, any })
+        Ok(IndexBounds { equal, any, after, lower, upper })
+    }
+
+    /// What a path costs for this goal: with a sort if it isn't in order, with only the part that is
+    /// read.
+    fn effective(&self, path: &Path, goal: &Goal) -> f64 {
+        let e = self.sorted_estimate(&path.estimate, &path.order, goal);
+        match goal.rows {
+            Some(rows) => e.startup + (e.total - e.startup) * (rows / e.rows.max(1.0)).min(1.0),
+            None => e.total,
+        }
     }
 }
 
-/// What a path costs for this goal: with a sort if it isn't in order, with only the part that is
-/// read.
-fn effective(path: &Path, goal: &Goal) -> f64 {
-    let e = &path.estimate;
-    if !goal.order.is_empty() && !order::satisfies(&path.order, &goal.order) {
-        return e.total + cost::sort_cost(e.rows);
-    }
-    match goal.rows {
-        Some(rows) => e.startup + (e.total - e.startup) * (rows / e.rows.max(1.0)).min(1.0),
-        None => e.total,
-    }
+/// Whether the bounds are known before anything is read: no join gives them.
+fn is_point(found: &Match) -> bool {
+    !found.bounds.equal.iter().any(crate::walk::has_columns)
 }
 
-fn reversed(order: &[OrderKey]) -> Vec<OrderKey> {
-    order.iter().map(|(c, d, n)| (*c, !d, !n)).collect()
+/// Whether the index has all columns that are used, in a form from which they can be read back.
+fn covers(index: &Index, source: &Source<'_>, found: &Match, need: &Cols) -> bool {
+    let mut used: Cols = need.iter().filter(|c| source.own.contains(*c)).collect();
+    for (i, condition) in source.conditions.iter().enumerate() {
+        if !found.proved.contains(&i) {
+            Cols::of(condition).iter().filter(|c| source.own.contains(*c)).for_each(|c| used.insert(c));
+        }
+    }
+    let table = &source.table.table;
+    let readable = |key: &catalog::IndexColumn| {
+        let ty = match &key.expression {
+            Some(e) => e.ty,
+            None => table.columns[usize::from(key.column) - 1].ty,
+        };
+        types::key::is_decodable(types::user::base_type(base::Oid(ty), -1).0)
+    };
+    let keys = index.columns.iter().take_while(|key| readable(key)).filter(|k| k.column > 0);
+    let has: Cols = keys.map(|k| source.table.col(ScanColumn::Attr(k.column))).collect();
+    used.is_subset(&has)
+}
+
+/// The order of an index's rows in the terms of the goal, and whether it is of use for it.
+fn order_for(found: &Match, backward: bool, goal: &Goal) -> (Vec<OrderKey>, bool) {
+    let turned = |keys: &[OrderKey]| match backward {
+        true => keys.iter().map(|(c, d, n)| (*c, !d, !n)).collect(),
+        false => keys.to_vec(),
+    };
+    // Columns that equal something may stand in the goal or not.
+    let (all, rest) = (turned(&found.whole_order), turned(&found.order));
+    let order = if order::common(&all, &goal.order) > order::common(&rest, &goal.order) {
+        all
+    } else {
+        rest
+    };
+    let fits = order::common(&order, &goal.order) > 0;
+    (order, fits)
+}
+
+/// Pages of a table that so many rows in any order lie on (Mackert and Lohman 1989).
+pub(crate) fn pages_fetched(rows: f64, pages: f64, costs: &Costs) -> f64 {
+    let (pages, rows) = (pages.max(1.0), rows.max(0.0));
+    let cache = costs.cache_pages.max(1.0);
+    let touched = 2.0 * pages * rows / (2.0 * pages + rows);
+    if pages <= cache {
+        return touched.min(pages).ceil();
+    }
+    let limit = 2.0 * pages * cache / (2.0 * pages - cache);
+    if rows <= limit {
+        return touched.ceil();
+    }
+    (cache + (rows - limit) * (pages - cache) / pages).ceil()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_grow_with_rows_up_to_the_table() {
+        let costs = Costs { cache_pages: 1000.0, ..Costs::of(&base::settings::Settings::default()) };
+        assert_eq!(pages_fetched(1.0, 100.0, &costs), 1.0);
+        assert_eq!(pages_fetched(50.0, 100.0, &costs), 40.0);
+        assert_eq!(pages_fetched(1e9, 100.0, &costs), 100.0);
+        // A table that the cache doesn't hold is read again and again.
+        assert!(pages_fetched(1e6, 2000.0, &costs) > 100_000.0);
+    }
 }

@@ -102,12 +102,7 @@ impl Planner<'_> {
             }
             Expr::Column(_, BOOL) => 0.5,
             Expr::ArrayOp { left, array, all: false, .. } => {
-                let items = match &**array {
-                    Expr::Const(Datum::Array(a), _) => a.items.len(),
-                    Expr::Array { items, .. } => items.len(),
-                    _ => 10,
-                };
-                (self.equal_share(table, left, None) * items as f64).min(1.0)
+                (self.equal_share(table, left, None) * array_length(array)).min(1.0)
             }
             Expr::ArrayOp { .. } => 0.5,
             Expr::Call { .. } => match table.and_then(|t| as_comparison(e, t)) {
@@ -262,6 +257,15 @@ impl Planner<'_> {
             Some(count) => count.min(rows).max(1.0),
             None => DEFAULT_DISTINCT.min(rows).max(1.0),
         }
+    }
+}
+
+/// How many values an array has; ten when it isn't known, as in PostgreSQL.
+pub(crate) fn array_length(array: &Expr) -> f64 {
+    match array {
+        Expr::Const(Datum::Array(a), _) => a.items.len() as f64,
+        Expr::Array { items, .. } => items.len() as f64,
+        _ => 10.0,
     }
 }
 

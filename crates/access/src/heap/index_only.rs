@@ -1,0 +1,45 @@
+//! What a scan needs of the heap that has its values from an index.
+
+use base::{Result, TupleId};
+use txn::{Snapshot, Transaction};
+
+use super::prune::Judge;
+use super::visible::View;
+use super::{Heap, LONG_CHAIN, wants_pruning};
+use crate::visibility_map::is_all_visible;
+
+impl Heap {
+    /// Whether the snapshot sees a version of the row whose chain begins at `root`. With `learn` the
+    /// visibility map hears of it when everybody sees all rows of the page.
+    ///
+    /// # Errors
+    /// I/O; `40001`.
+    pub fn check(
+        &self,
+        tx: &Transaction,
+        snapshot: &Snapshot,
+        root: TupleId,
+        learn: bool,
+    ) -> Result<bool> {
+        let pinned = self.pin(root.block)?;
+        let mut view = View::new(tx, snapshot, pinned.id());
+        let (found, crowded) = {
+            let guard = pinned.read();
+            let (seen, passed) = view.visible_in_chain(&guard, root.offset);
+            if learn && is_all_visible(guard.page(), &mut Judge::new(tx.manager())) {
+                self.state.visible.set(root.block);
+            }
+            (seen.is_some(), passed >= LONG_CHAIN || wants_pruning(guard.page()))
+        };
+        if crowded {
+            self.prune_if_useful(tx, pinned, root.offset);
+        }
+        view.settle()?;
+        Ok(found)
+    }
+
+    /// How many pages hold only rows that everybody sees, as far as is known.
+    pub fn visible_pages(&self) -> u32 {
+        self.state.visible.count()
+    }
+}

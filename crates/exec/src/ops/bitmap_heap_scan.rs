@@ -1,0 +1,206 @@
+//! Reads the rows of a bitmap page by page. The bitmap's nodes have no operators of their own: they
+//! make no rows, and this one runs them to their end before the first row.
+
+use access::BTree;
+use base::settings::setting;
+use base::{Oid, RelId, Result};
+use sql::plan::{Node, Scan};
+use sql::{Expr, Plan};
+use types::Batch;
+use types::batch::BATCH_ROWS;
+
+use super::bitmap::{Bitmap, Pages};
+use super::{Operator, index_bounds, wrong_node};
+use crate::run::Run;
+use crate::table::{Projection, TableHandle, Version, scan_column_type};
+use crate::tally;
+use crate::{rows, vector};
+
+/// EXPLAIN's names for the pages that were read.
+pub const EXACT_PAGES: &str = "Exact Heap Blocks";
+/// See [`EXACT_PAGES`].
+pub const LOSSY_PAGES: &str = "Lossy Heap Blocks";
+/// EXPLAIN's name for the rows that are not the bitmap's.
+pub const REMOVED_BY_RECHECK: &str = "Rows Removed by Index Recheck";
+
+const FIRST_TARGET: usize = 32;
+
+/// See the module's documentation.
+pub struct BitmapHeapScan {
+    table: TableHandle,
+    projection: Projection,
+    types: Vec<Oid>,
+    pages: Option<Pages>,
+    target: usize,
+}
+
+/// Makes a bitmap.
+fn make(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Bitmap> {
+    sched::check_stack()?;
+    let begin = super::Measuring::begin(plan, run);
+    let (bitmap, rows) = match &plan.node {
+        Node::BitmapIndexScan { table, index, bounds } => {
+            let ranges = index_bounds::ranges(table, index, bounds, false, run)?;
+            let tree = BTree::open(&run.cx.engine.storage, RelId(index.rel));
+            let memory = run.cx.settings.int(setting::WORK_MEM) as usize * 1024;
+            let mut bitmap = Bitmap::new(memory);
+            let before = tally::Pages::now(run.cx.task());
+            let (scans, mut entries) = (ranges.len() as u64, 0);
+            for range in ranges {
+                let mut cursor = tree.scan(range, false);
+                while let Some((_, root)) = cursor.next(run.cx.tx)? {
+                    entries += 1;
+                    bitmap.add(root);
+                }
+            }
+            bitmap.finish();
+            let tx = run.cx.tx;
+            let counts = run.cx.tally.of(index.oid);
+            (counts.scans, counts.returned) = (counts.scans + scans, counts.returned + entries);
+            before.count(tx.locks().task(), counts);
+            (bitmap, entries)
+        }
+        Node::BitmapAnd(inputs) => {
+            let mut all: Option<Bitmap> = None;
+            for input in inputs {
+                let one = make(input, run)?;
+                all = Some(match all {
+                    None => one,
+                    Some(mut all) => {
+                        all.meet(&one);
+                        all
+                    }
+                });
+            }
+            (all.unwrap_or_default(), 0)
+        }
+        Node::BitmapOr(inputs) => {
+            let memory = run.cx.settings.int(setting::WORK_MEM) as usize * 1024;
+            let mut all = Bitmap::new(memory);
+            for input in inputs {
+                all.unite(make(input, run)?);
+            }
+            (all, 0)
+        }
+        _ => return Err(wrong_node()),
+    };
+    begin.end(plan, rows, run);
+    Ok(bitmap)
+}
+
+impl BitmapHeapScan {
+    /// Before the first row.
+    pub fn new(scan: &Scan, run: &mut Run<'_, '_>) -> Result<BitmapHeapScan> {
+        Ok(BitmapHeapScan {
+            table: TableHandle::open(run.cx.engine, &scan.table, run.cx.format)?,
+            projection: Projection::new(&scan.table, &scan.columns),
+            types: scan.columns.iter().map(|c| scan_column_type(&scan.table, *c)).collect(),
+            pages: None,
+            target: FIRST_TARGET,
+        })
+    }
+
+    /// Adds the next page's rows; None at the end, else whether they are all the bitmap's.
+    fn read_page(&mut self, batch: &mut Batch, run: &mut Run<'_, '_>) -> Result<Option<bool>> {
+        sched::check_interrupts()?;
+        let Some((block, mut lines)) = self.pages.as_mut().and_then(|p| p.next_page()) else {
+            return Ok(None);
+        };
+        let exact = lines.is_some();
+        let (table, projection) = (&self.table, &self.projection);
+        let (mut failed, mut versions) = (None, Vec::new());
+        let lines = lines.as_mut().map(|lines| lines as &mut dyn Iterator<Item = u16>);
+        table.heap.fetch_lines(run.cx.tx, &run.snapshot, block, lines, |tid, root, bytes| {
+            if projection.system {
+                versions.push((tid, root));
+            } else if failed.is_none() {
+                let at = Version::new(tid, root);
+                failed = projection.push(&table.columns, at, bytes, batch).err();
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        for (tid, root) in versions {
+            if let Some(tuple) = table.heap.fetch_version(tid)? {
+                let at = Version { tid, root, system: tuple.system };
+                projection.push(&table.columns, at, &tuple.data, batch)?;
+            }
+        }
+        Ok(Some(exact))
+    }
+
+    /// Reads pages until the batch is full enough; false at the end.
+    fn fill(
+        &mut self,
+        plan: &Plan,
+        recheck: Option<&Expr>,
+        batch: &mut Batch,
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
+        let [mut exact, mut lossy, mut removed] = [0u64; 3];
+        let mut more = true;
+        while batch.rows < self.target {
+            let mut doubtful = rows::empty(&self.types);
+            // A page of unknown rows goes through the condition by itself.
+            match self.read_page(&mut doubtful, run)? {
+                None => {
+                    more = false;
+                    break;
+                }
+                Some(true) => exact += 1,
+                Some(false) => {
+                    lossy += 1;
+                    let before = doubtful.rows;
+                    doubtful = vector::filter(recheck, doubtful, run)?;
+                    removed += (before - doubtful.rows) as u64;
+                }
+            }
+            match batch.rows {
+                0 => *batch = doubtful,
+                _ => rows::append(batch, &doubtful),
+            }
+        }
+        super::count(plan, EXACT_PAGES, exact, run);
+        super::count(plan, LOSSY_PAGES, lossy, run);
+        super::count(plan, REMOVED_BY_RECHECK, removed, run);
+        Ok(more)
+    }
+}
+
+impl Operator for BitmapHeapScan {
+    fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
+        let Node::BitmapHeapScan { scan, recheck, input } = &plan.node else {
+            return Err(wrong_node());
+        };
+        if self.pages.is_none() {
+            let bitmap = make(input, run)?;
+            self.pages = Some(bitmap.into_pages());
+        }
+        loop {
+            let mut batch = rows::empty(&self.types);
+            let before = tally::Pages::now(run.cx.task());
+            let more = self.fill(plan, recheck.as_ref(), &mut batch, run)?;
+            let tx = run.cx.tx;
+            let counts = run.cx.tally.of(scan.table.oid);
+            counts.fetched += batch.rows as u64;
+            before.count(tx.locks().task(), counts);
+            self.target = (self.target * 4).min(BATCH_ROWS);
+            let found = batch.rows;
+            let batch = vector::filter(scan.filter.as_ref(), batch, run)?;
+            super::count(plan, super::REMOVED_BY_FILTER, (found - batch.rows) as u64, run);
+            if batch.rows > 0 {
+                return Ok(Some(batch));
+            }
+            if !more {
+                return Ok(None);
+            }
+        }
+    }
+
+    fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
+        self.pages = None;
+        self.target = FIRST_TARGET;
+        Ok(())
+    }
+}

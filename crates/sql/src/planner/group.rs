@@ -1,0 +1,267 @@
+//! Grouping and removing duplicates: by a hash table, or over rows that come sorted by the groups
+//! (from an index, a join, or a sort) where that is cheaper.
+
+use base::Result;
+use types::Datum;
+
+use crate::expr::{AggCall, Expr, SortKey};
+use crate::logical::{Col, GroupingSets, Rel};
+use crate::plan::{Estimate, Node, Plan, Sets};
+use crate::walk;
+
+use super::cols::Cols;
+use super::cost::{self, Costs};
+use super::{Goal, OrderKey, Phys, Planner, merge, order};
+
+/// Rows to group, and whether they come sorted by the groups.
+struct Grouped {
+    phys: Phys,
+    sorted: bool,
+    estimate: Estimate,
+}
+
+impl Planner<'_> {
+    /// Plans GROUP BY and aggregates.
+    #[allow(clippy::too_many_arguments)]
+    pub fn aggregate(
+        &mut self,
+        input: Rel,
+        groups: Vec<(Col, Expr)>,
+        aggs: Vec<(Col, AggCall)>,
+        plain: bool,
+        sets: Option<GroupingSets>,
+        need: &Cols,
+        goal: &Goal,
+    ) -> Result<Phys> {
+        let aggs: Vec<_> = aggs.into_iter().filter(|(c, _)| need.contains(*c)).collect();
+        let mut inner_need = Cols::default();
+        groups.iter().for_each(|(_, e)| inner_need.add(&Cols::of(e)));
+        for (_, agg) in &aggs {
+            agg.for_exprs(&mut |e| inner_need.add(&Cols::of(e)));
+        }
+        let exprs: Vec<Expr> = groups.iter().map(|(_, e)| e.clone()).collect();
+        let mut cols: Vec<Col> = groups.iter().map(|(c, _)| *c).collect();
+        cols.extend(aggs.iter().map(|(c, _)| *c));
+        let masks = sets.iter().flat_map(|s| s.masks.iter().map(|(c, _)| *c));
+        cols.extend(masks);
+        let width = self.width(&cols);
+        let Grouped { phys, sorted, estimate } = if plain || sets.is_some() || exprs.is_empty() {
+            let phys = self.aggregate_input(input, &inner_need, &aggs, plain)?;
+            let distinct = self.distinct_rows(&exprs, phys.plan.estimate.rows);
+            let e = &phys.plan.estimate;
+            let estimate = cost::aggregate(e, aggs.len(), exprs.len(), distinct, plain, width);
+            Grouped { phys, sorted: false, estimate }
+        } else {
+            let below = order::through(goal, &groups);
+            self.grouped(input, &exprs, aggs.len(), width, &inner_need, &below)?
+        };
+        let group_exprs = self.resolve_all(exprs, &phys.cols)?;
+        let mut calls = Vec::with_capacity(aggs.len());
+        for (_, mut agg) in aggs {
+            let mut failure = None;
+            agg.for_exprs_mut(&mut |e| {
+                let old = std::mem::replace(e, Expr::Row(Vec::new()));
+                match self.resolve(old, &phys.cols) {
+                    Ok(new) => *e = new,
+                    Err(error) => failure = Some(error),
+                }
+            });
+            if let Some(error) = failure {
+                return Err(error);
+            }
+            calls.push(agg);
+        }
+        let sets = sets.map(|sets| {
+            let masks = sets.masks.into_iter().map(|(_, places)| places);
+            Sets { masks: masks.collect(), sets: sets.sets }
+        });
+        let order = if sorted { order::after(&phys.order, &groups) } else { Vec::new() };
+        let node = Node::Aggregate {
+            input: Box::new(phys.plan),
+            groups: group_exprs,
+            aggs: calls,
+            plain,
+            sorted,
+            sets,
+        };
+        Ok(Phys { plan: Plan { node, estimate }, cols, order })
+    }
+
+    /// How many different rows of these values there are.
+    fn distinct_rows(&self, exprs: &[Expr], rows: f64) -> f64 {
+        exprs.iter().map(|e| self.distinct_values(e, rows)).product()
+    }
+
+    /// The rows to group, in the cheapest way. `goal`: of the groups, in terms of the input's columns.
+    fn grouped(
+        &mut self,
+        input: Rel,
+        exprs: &[Expr],
+        calls: usize,
+        width: i32,
+        need: &Cols,
+        goal: &Goal,
+    ) -> Result<Grouped> {
+        let costs = Costs::of(self.cx.settings);
+        let again = merge::one_table(&input, &[]);
+        let phys = self.rel(input, need, &Goal::default())?;
+        let rows = phys.plan.estimate.rows;
+        let distinct = self.distinct_rows(exprs, rows);
+        let mut best = {
+            let e = &phys.plan.estimate;
+            let mut hashed = cost::aggregate(e, calls, exprs.len(), distinct, false, width);
+            if !costs.hashagg {
+                hashed.startup += cost::DISABLED;
+                hashed.total += cost::DISABLED;
+            }
+            (until(&self.sorted_estimate(&hashed, &[], goal), goal), None, hashed)
+        };
+        let over = |e: &Estimate| cost::group_sorted(e, calls, exprs.len(), distinct, width);
+        let mut ways = vec![None];
+        // In an order of the input's own, or of an index.
+        if let (Some(rel), Some(wanted)) = (again, group_order(exprs, goal)) {
+            let part = (rows / distinct.max(1.0)).max(1.0);
+            let inner = Goal { order: wanted, rows: goal.rows.map(|groups| groups * part) };
+            ways.push(Some(self.rel(rel, need, &inner)?));
+        }
+        for (n, way) in ways.iter().enumerate() {
+            let way = way.as_ref().unwrap_or(&phys);
+            if !is_grouped(&way.order, exprs) {
+                continue;
+            }
+            let estimate = over(&way.plan.estimate);
+            let cost = until(&self.sorted_estimate(&estimate, &way.order, goal), goal);
+            if cost < best.0 {
+                best = (cost, Some(Some(n)), estimate);
+            }
+        }
+        let keys = sort_keys(exprs, goal);
+        let sorted = over(&cost::sort_all(&phys.plan.estimate, None, &costs));
+        let cost = until(&sorted, goal);
+        if cost < best.0 && exprs.iter().all(merge::has_sort_key) {
+            best = (cost, Some(None), sorted);
+        }
+        let (_, way, estimate) = best;
+        let phys = match way {
+            None => return Ok(Grouped { phys, sorted: false, estimate }),
+            Some(None) => self.sort_phys(phys, keys, None)?,
+            Some(Some(n)) => ways.swap_remove(n).unwrap_or(phys),
+        };
+        Ok(Grouped { phys, sorted: true, estimate })
+    }
+
+    /// The rows to aggregate. A lone `min` or `max` of a column needs only the first row in the
+    /// column's order, if an index has that.
+    fn aggregate_input(
+        &mut self,
+        input: Rel,
+        need: &Cols,
+        aggs: &[(Col, AggCall)],
+        plain: bool,
+    ) -> Result<Phys> {
+        let [(_, agg)] = aggs else { return self.rel(input, need, &Goal::default()) };
+        let name = agg.aggregate.name;
+        let [Expr::Column(col, ty)] = agg.args.as_slice() else {
+            return self.rel(input, need, &Goal::default());
+        };
+        let table = match &input {
+            Rel::Table(_) => true,
+            Rel::Filter { input, conditions } => {
+                matches!(**input, Rel::Table(_)) && !conditions.iter().any(walk::has_subquery)
+            }
+            _ => false,
+        };
+        if agg.direct.is_some() {
+            return self.rel(input, need, &Goal::default());
+        }
+        if !plain || !table || !matches!(name, "min" | "max") || agg.filter.is_some() {
+            return self.rel(input, need, &Goal::default());
+        }
+        let whole = self.rel(input.clone(), need, &Goal::default())?;
+        let arg = Expr::Column(*col, *ty);
+        let not_null = Expr::IsNull { arg: Box::new(arg), negated: true };
+        let known = Rel::Filter { input: Box::new(input), conditions: vec![not_null] };
+        let order = vec![(*col, name == "max", name == "max")];
+        let first = self.rel(known, need, &Goal { order: order.clone(), rows: Some(1.0) })?;
+        let limited = cost::limit(&first.plan.estimate, Some(1.0), 0.0);
+        if !order::satisfies(&first.order, &order) || limited.total >= whole.plan.estimate.total {
+            return Ok(whole);
+        }
+        let count = Some(Expr::Const(Datum::Int8(1), types::oids::INT8));
+        let input = Box::new(first.plan);
+        let node = Node::Limit { input, count, offset: None, ties: Vec::new() };
+        Ok(Phys { plan: Plan { node, estimate: limited }, cols: first.cols, order: first.order })
+    }
+
+    /// Plans DISTINCT.
+    pub fn distinct(
+        &mut self,
+        input: Rel,
+        keys: Vec<Expr>,
+        sorted: bool,
+        need: &Cols,
+        goal: &Goal,
+    ) -> Result<Phys> {
+        let mut inner_need = need.clone();
+        keys.iter().for_each(|k| inner_need.add(&Cols::of(k)));
+        let Grouped { phys, sorted, mut estimate } = if sorted || keys.is_empty() {
+            let phys = self.rel(input, &inner_need, &Goal::default())?;
+            let distinct = self.distinct_rows(&keys, phys.plan.estimate.rows);
+            let estimate = cost::distinct(&phys.plan.estimate, distinct);
+            Grouped { phys, sorted, estimate }
+        } else {
+            let width = 0;
+            self.grouped(input, &keys, 0, width, &inner_need, goal)?
+        };
+        estimate.width = phys.plan.estimate.width;
+        let keys = self.resolve_all(keys, &phys.cols)?;
+        let order = if sorted { phys.order } else { Vec::new() };
+        let node = Node::Distinct { input: Box::new(phys.plan), keys, sorted };
+        Ok(Phys { plan: Plan { node, estimate }, cols: phys.cols, order })
+    }
+}
+
+/// What rows cost of which only the goal's are read.
+fn until(e: &Estimate, goal: &Goal) -> f64 {
+    match goal.rows {
+        Some(rows) => e.startup + (e.total - e.startup) * (rows / e.rows.max(1.0)).min(1.0),
+        None => e.total,
+    }
+}
+
+/// The order in which rows are grouped: first as it is wanted above. None when a group is no column.
+fn group_order(exprs: &[Expr], goal: &Goal) -> Option<Vec<OrderKey>> {
+    let mut cols = Vec::with_capacity(exprs.len());
+    for e in exprs {
+        let Expr::Column(col, _) = e else { return None };
+        cols.push(*col);
+    }
+    let wanted = goal.order.iter().filter(|(c, ..)| cols.contains(c)).copied();
+    let mut out: Vec<OrderKey> = wanted.collect();
+    for col in cols {
+        if !out.iter().any(|(c, ..)| *c == col) {
+            out.push((col, false, false));
+        }
+    }
+    Some(out)
+}
+
+/// The same as keys of a sort, of any groups.
+fn sort_keys(exprs: &[Expr], goal: &Goal) -> Vec<SortKey> {
+    let plain = |e: &Expr| SortKey { expr: e.clone(), descending: false, nulls_first: false };
+    let Some(order) = group_order(exprs, goal) else { return exprs.iter().map(plain).collect() };
+    let key = |(col, descending, nulls_first): &OrderKey| {
+        let is = |e: &&Expr| matches!(e, Expr::Column(c, _) if c == col);
+        let expr = exprs.iter().find(is)?.clone();
+        Some(SortKey { expr, descending: *descending, nulls_first: *nulls_first })
+    };
+    order.iter().filter_map(key).collect()
+}
+
+/// Whether rows in this order have those of one group together.
+fn is_grouped(order: &[OrderKey], exprs: &[Expr]) -> bool {
+    let is = |col: Col| exprs.iter().any(|e| matches!(e, Expr::Column(c, _) if *c == col));
+    let first = order.iter().take_while(|(col, ..)| is(*col)).map(|(col, ..)| *col);
+    let first: Cols = first.collect();
+    exprs.iter().all(|e| matches!(e, Expr::Column(c, _) if first.contains(*c)))
+}

@@ -1,0 +1,324 @@
+//! The leaves of joins: tables, functions, subqueries, each with the conditions that are about it
+//! alone.
+
+use base::Result;
+
+use crate::expr::Expr;
+use crate::logical::{Col, Rel};
+use crate::plan::{Estimate, Node, Plan};
+use crate::walk;
+
+use super::cols::Cols;
+use super::cost;
+use super::{Goal, Phys, Planner, filtered};
+
+/// A leaf with what is known about it.
+pub(crate) struct Leaf {
+    pub rel: Rel,
+    pub cols: Cols,
+    /// Columns of other leaves that it uses (LATERAL).
+    pub depends: Cols,
+    pub conditions: Vec<Expr>,
+    /// Those of its columns that are used above.
+    pub need: Cols,
+    pub estimate: Estimate,
+}
+
+impl Planner<'_> {
+    /// Expected rows and cost of a leaf.
+    pub fn leaf_estimate(&self, leaf: &Leaf) -> Estimate {
+        match &leaf.rel {
+            Rel::Table(table) => {
+                self.best_path(table, &leaf.conditions, &leaf.need, &Goal::default()).estimate
+            }
+            Rel::System { .. } => {
+                let share = self.selectivity(None, &leaf.conditions);
+                let share = if leaf.conditions.is_empty() { 1.0 } else { share };
+                cost::system(share, 64)
+            }
+            Rel::Function { calls, .. } => cost::function(most_rows(calls), 8),
+            Rel::Values { rows, .. } => cost::values(rows.len(), 8),
+            Rel::Join { left, .. } => {
+                let mut tables = 0.0;
+                count_rows(self, left, &mut tables);
+                Estimate {
+                    startup: 0.0,
+                    total: tables * 0.05 + 100.0,
+                    rows: tables.max(1.0),
+                    width: 64,
+                }
+            }
+            other => {
+                let mut rows = 0.0;
+                count_rows(self, other, &mut rows);
+                let share = self.selectivity(None, &leaf.conditions);
+                let rows = match other {
+                    Rel::Aggregate { plain: true, .. } => 1.0,
+                    Rel::Aggregate { .. } | Rel::Distinct { .. } => (rows * 0.1).max(1.0),
+                    _ => rows,
+                };
+                Estimate {
+                    startup: 0.0,
+                    total: rows * 0.1 + 10.0,
+                    rows: (rows * share).max(1.0),
+                    width: 64,
+                }
+            }
+        }
+    }
+
+    /// Plans one leaf with the conditions that belong to it.
+    pub fn leaf(
+        &mut self,
+        rel: Rel,
+        conditions: Vec<Expr>,
+        need: &Cols,
+        goal: &Goal,
+    ) -> Result<Phys> {
+        match rel {
+            Rel::Table(table) => {
+                let mut conditions = conditions;
+                conditions.retain(|e| !is_never_null(e, &table));
+                let path = self.best_path(&table, &conditions, need, goal);
+                self.table_scan(&table, conditions, need, path)
+            }
+            Rel::System { table, base } => self.system_scan(table, base, conditions, need),
+            Rel::Function { calls, ordinality, cols } => {
+                let filter = self.condition(conditions, &cols)?;
+                let estimate = cost::function(most_rows(&calls), self.width(&cols));
+                let calls = self.resolve_all(calls, &[])?;
+                let node = Node::FunctionScan { calls, ordinality, filter };
+                Ok(Phys { plan: Plan { node, estimate }, cols, order: Vec::new() })
+            }
+            Rel::Join { kind, left, right, on } => {
+                self.outer_join(kind, *left, *right, on, conditions, need)
+            }
+            Rel::Append { mut inputs, cols } if !conditions.is_empty() => {
+                // UNION ALL: each branch filters for itself.
+                for input in &mut inputs {
+                    let below = |col: Col| {
+                        let at = cols.iter().position(|c| *c == col)?;
+                        Some(self.column(input.cols[at]))
+                    };
+                    let list =
+                        conditions.iter().map(|e| walk::substitute(e.clone(), &below)).collect();
+                    let rel = std::mem::replace(&mut input.rel, Rel::Nothing);
+                    input.rel = Rel::Filter { input: Box::new(rel), conditions: list };
+                }
+                self.rel(Rel::Append { inputs, cols }, need, goal)
+            }
+            Rel::Sample { table, method, percent, seed } => {
+                let path = self.whole_table(&table, &conditions);
+                let mut phys = self.table_scan(&table, conditions, need, path)?;
+                let percent = self.resolve(percent, &[])?;
+                let seed = seed.map(|e| self.resolve(e, &[])).transpose()?;
+                if let Node::SeqScan(scan) = phys.plan.node {
+                    phys.plan.node = Node::SampleScan { scan, method, percent, seed };
+                }
+                Ok(phys)
+            }
+            Rel::Aggregate { input, groups, aggs, plain: false, sets: None } => {
+                // Conditions on the groups' values hold before grouping too.
+                let known: Cols = groups.iter().map(|(c, _)| *c).collect();
+                let agg_cols: Cols = aggs.iter().map(|(c, _)| *c).collect();
+                let (below, above): (Vec<Expr>, Vec<Expr>) =
+                    conditions.into_iter().partition(|e| {
+                        let used = Cols::of(e);
+                        used.intersects(&known)
+                            && !used.intersects(&agg_cols)
+                            && !walk::is_volatile(e)
+                    });
+                let below: Vec<Expr> = below
+                    .into_iter()
+                    .map(|e| {
+                        walk::substitute(e, &|col| {
+                            groups.iter().find(|(c, _)| *c == col).map(|(_, g)| g.clone())
+                        })
+                    })
+                    .collect();
+                let input = crate::bind::select::filter(*input, below);
+                let input = Box::new(input);
+                let rel = Rel::Aggregate { input, groups, aggs, plain: false, sets: None };
+                self.filter_above(rel, above, need, goal)
+            }
+            Rel::Cte { index, cols, .. } => {
+                let phys = self.cte(index, cols)?;
+                let share = self.selectivity(None, &conditions);
+                let condition = self.condition(conditions, &phys.cols)?;
+                Ok(filtered(phys, condition, share))
+            }
+            other => self.filter_above(other, conditions, need, goal),
+        }
+    }
+
+    fn filter_above(
+        &mut self,
+        rel: Rel,
+        conditions: Vec<Expr>,
+        need: &Cols,
+        goal: &Goal,
+    ) -> Result<Phys> {
+        let mut wanted = need.clone();
+        conditions.iter().for_each(|e| wanted.add(&Cols::of(e)));
+        let output = Cols::output(&rel);
+        let wanted: Cols = wanted.iter().filter(|c| output.contains(*c)).collect();
+        let goal = if conditions.is_empty() { goal.clone() } else { Goal::default() };
+        let phys = self.rel(rel, &wanted, &goal)?;
+        let share = self.selectivity(None, &conditions);
+        let condition = self.condition(conditions, &phys.cols)?;
+        Ok(filtered(phys, condition, share))
+    }
+
+    fn system_scan(
+        &mut self,
+        table: &'static catalog::system::SystemTable,
+        base: Col,
+        conditions: Vec<Expr>,
+        need: &Cols,
+    ) -> Result<Phys> {
+        let mut wanted = need.clone();
+        conditions.iter().for_each(|e| wanted.add(&Cols::of(e)));
+        let last = base + table.columns.len() as Col;
+        let cols: Vec<Col> = wanted.iter().filter(|c| (base..last).contains(c)).collect();
+        let columns: Vec<u16> = cols.iter().map(|c| c - base).collect();
+        let mut equal = Vec::new();
+        for e in &conditions {
+            let Expr::Call { function, args, .. } = e else { continue };
+            let [a, b] = &**args else { continue };
+            if !walk::is_equality(function) {
+                continue;
+            }
+            for (column, value) in [(a, b), (b, a)] {
+                let Some(col) = super::selectivity::plain_column(column) else { continue };
+                let known = !Cols::of(value).iter().any(|c| (base..last).contains(&c))
+                    && !walk::has_subquery(value)
+                    && !walk::is_volatile(value);
+                if (base..last).contains(&col) && known && column.ty() == value.ty() {
+                    equal.push((col - base, self.resolve(value.clone(), &[])?));
+                }
+            }
+        }
+        let share = if conditions.is_empty() { 1.0 } else { self.selectivity(None, &conditions) };
+        let filter = self.condition(conditions, &cols)?;
+        let estimate = cost::system(share, self.width(&cols));
+        let node = Node::SystemScan { table, columns, equal, filter };
+        Ok(Phys { plan: Plan { node, estimate }, cols, order: Vec::new() })
+    }
+}
+
+/// `a.x = b.y` and `a.x = 5` imply `b.y = 5`, which an index of `b` may use.
+pub(crate) fn infer_equal_constants(leaves: &mut [Leaf], joins: &[Expr]) {
+    for e in joins {
+        let Expr::Call { function, args, .. } = e else { continue };
+        let [a, b] = &**args else { continue };
+        if !walk::is_equality(function) || a.ty() != b.ty() {
+            continue;
+        }
+        for (from, to) in [(a, b), (b, a)] {
+            let (Expr::Column(f, _), Expr::Column(t, _)) = (from, to) else { continue };
+            let value = leaves.iter().find(|l| l.cols.contains(*f)).and_then(|l| {
+                l.conditions.iter().find_map(|c| match c {
+                    Expr::Call { function: g, args, .. }
+                        if g.oid == function.oid && args.len() == 2 =>
+                    {
+                        match (&args[0], &args[1]) {
+                            (Expr::Column(c, _), v) if c == f && !walk::has_columns(v) => {
+                                Some(v.clone())
+                            }
+                            _ => None,
+                        }
+                    }
+                    _ => None,
+                })
+            });
+            let Some(value) = value else { continue };
+            let Some(leaf) = leaves.iter_mut().find(|l| l.cols.contains(*t)) else { continue };
+            let implied = Expr::Call {
+                function,
+                args: Box::new([to.clone(), value]),
+                ty: types::oids::BOOL,
+                position: 0,
+            };
+            if !leaf.conditions.iter().any(|c| walk::same(c, &implied)) {
+                leaf.conditions.push(implied);
+            }
+        }
+    }
+}
+
+/// `(a.x = 1 AND b.y = 2) OR (a.x = 3 AND b.y = 4)` implies `a.x = 1 OR a.x = 3`: when every arm says
+/// something about one leaf alone, that leaf's rows can be fewer before they are joined.
+pub(crate) fn infer_from_arms(leaves: &mut [Leaf], e: &Expr) {
+    let Expr::Or(arms) = e else { return };
+    for leaf in leaves {
+        let about = |part: &&Expr| {
+            let used = Cols::of(part);
+            !used.is_empty()
+                && used.is_subset(&leaf.cols)
+                && !walk::is_volatile(part)
+                && !walk::has_subquery(part)
+        };
+        let parts = |arm: &Expr| -> Vec<Expr> {
+            match arm {
+                Expr::And(parts) => parts.iter().filter(about).cloned().collect(),
+                part => Some(part).filter(about).cloned().into_iter().collect(),
+            }
+        };
+        let mut lists: Vec<Vec<Expr>> = arms.iter().map(parts).collect();
+        if lists.iter().any(Vec::is_empty) {
+            continue;
+        }
+        let arm = |list: &mut Vec<Expr>| match list.len() {
+            1 => list.remove(0),
+            _ => Expr::And(std::mem::take(list)),
+        };
+        leaf.conditions.push(Expr::Or(lists.iter_mut().map(arm).collect()));
+    }
+}
+
+/// `IS NOT NULL` of a column that can't be.
+fn is_never_null(e: &Expr, table: &crate::logical::TableRel) -> bool {
+    let Expr::IsNull { arg, negated: true } = e else { return false };
+    let Expr::Column(col, _) = **arg else { return false };
+    match table.column(col) {
+        Some(crate::plan::ScanColumn::Attr(n)) => table.table.columns[usize::from(n) - 1].not_null,
+        _ => false,
+    }
+}
+
+/// Rows that functions side by side give.
+fn most_rows(calls: &[Expr]) -> f64 {
+    calls.iter().map(set_rows).fold(1.0, f64::max)
+}
+
+/// Rows that a function in FROM gives.
+fn set_rows(call: &Expr) -> f64 {
+    let Expr::Call { function, args, .. } = call else { return 1.0 };
+    if !function.returns_set {
+        return 1.0;
+    }
+    let number = |e: &Expr| match e {
+        Expr::Const(types::Datum::Int4(n), _) => Some(f64::from(*n)),
+        Expr::Const(types::Datum::Int8(n), _) => Some(*n as f64),
+        _ => None,
+    };
+    match (function.name, &**args) {
+        ("generate_series", [from, to]) => match (number(from), number(to)) {
+            (Some(from), Some(to)) => (to - from + 1.0).max(1.0),
+            _ => 1000.0,
+        },
+        _ => 1000.0,
+    }
+}
+
+fn count_rows(planner: &Planner<'_>, rel: &Rel, rows: &mut f64) {
+    match rel {
+        Rel::Table(table) | Rel::Sample { table, .. } => {
+            *rows += (planner.cx.table_size)(&table.table).1
+        }
+        Rel::System { .. } => *rows += 500.0,
+        Rel::Function { .. } => *rows += 1000.0,
+        Rel::Values { rows: list, .. } => *rows += list.len() as f64,
+        other => other.for_inputs(&mut |input| count_rows(planner, input, rows)),
+    }
+}
