@@ -59,8 +59,8 @@ impl VisibilityMap {
     /// The page was found so. Under a latch on it.
     pub fn set(&self, block: u32) {
         let (piece, at, pages) = place(block);
-        let words = self.pieces[piece]
-            .get_or_init(|| (0..pages / 64).map(|_| AtomicU64::new(0)).collect());
+        let words =
+            self.pieces[piece].get_or_init(|| (0..pages / 64).map(|_| AtomicU64::new(0)).collect());
         let bit = 1 << (at % 64);
         if words[at as usize / 64].fetch_or(bit, Relaxed) & bit == 0 {
             self.set.fetch_add(1, Relaxed);

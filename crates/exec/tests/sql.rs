@@ -486,7 +486,9 @@ fn an_index_only_scan_visits_only_pages_that_are_not_visible_to_all() {
         ]
     );
     // A change makes the scan look at the page's rows, and nothing is seen twice or missed.
-    s.sql("update t set b = 0 where a = 12; delete from t where a = 13; insert into t values (-1, 0)");
+    s.sql(
+        "update t set b = 0 where a = 12; delete from t where a = 13; insert into t values (-1, 0)",
+    );
     assert_ne!(fetches(&mut s), "  Heap Fetches: 0");
     assert_eq!(s.sql(query).len(), 9);
     s.sql("vacuum t");
@@ -545,7 +547,9 @@ fn merge_joins_of_every_kind_give_what_hash_joins_give() {
     s.sql("create table l (k int, v int); create table r (k int, w int)");
     // Groups of several rows, one that is longer than a batch, keys that one side lacks, NULLs.
     s.sql("insert into l select nullif((n * 7919) % 400, 13), n from generate_series(1, 2500) n");
-    s.sql("insert into r select nullif((n * 31) % 500 + 50, 77), n from generate_series(1, 2500) n");
+    s.sql(
+        "insert into r select nullif((n * 31) % 500 + 50, 77), n from generate_series(1, 2500) n",
+    );
     s.sql("insert into r select 60, n from generate_series(1, 1500) n; analyze l; analyze r");
     let ways: [(&[&str], &str); 2] = [
         (&["enable_mergejoin", "enable_nestloop"], "Hash"),
@@ -567,8 +571,8 @@ fn merge_joins_of_every_kind_give_what_hash_joins_give() {
     s.set("enable_hashjoin", "off");
     s.set("enable_nestloop", "off");
     // The left side's order is the output's: no sort above.
-    let plan = s.sql("explain (costs off) select l.k from l join r on l.k = r.k order by l.k");
-    assert_eq!(plan[0], "Merge Join", "{plan:#?}");
+    let plan = s.sql("explain (costs off) select l.k from l left join r on l.k = r.k order by l.k");
+    assert_eq!(plan[0], "Merge Left Join", "{plan:#?}");
 }
 
 #[test]
@@ -592,8 +596,10 @@ fn bitmaps_find_what_a_scan_finds() {
     s.sql("create table t (a int, b int, c text); create index on t (a); create index on t (b)");
     s.sql("insert into t select (n * 37) % 200, (n * 53) % 300, 'text ' || n from generate_series(1, 20000) n; analyze t");
     s.sql("update t set c = 'new' where a = 7; update t set b = 301 where a = 9; delete from t where b = 8");
-    let ways: [(&[&str], &str); 2] =
-        [(&["enable_bitmapscan", "enable_indexscan"], "Seq Scan"), (&["enable_seqscan", "enable_indexscan"], "Bitmap Heap Scan")];
+    let ways: [(&[&str], &str); 2] = [
+        (&["enable_bitmapscan", "enable_indexscan"], "Seq Scan"),
+        (&["enable_seqscan", "enable_indexscan"], "Bitmap Heap Scan"),
+    ];
     for condition in [
         "a = 7",
         "a = 7 and b = 11",
@@ -645,7 +651,8 @@ fn sorts_go_group_by_group_where_rows_come_half_sorted() {
     s.set("enable_seqscan", "off");
     s.set("work_mem", "64kB");
     let all = "select a, b from t order by a, b desc";
-    let (rows, sorted) = (s.sql(all), s.sql("select a, b from (select a, b from t offset 0) x order by a, b desc"));
+    let (rows, sorted) =
+        (s.sql(all), s.sql("select a, b from (select a, b from t offset 0) x order by a, b desc"));
     assert_eq!(rows, sorted);
 }
 
@@ -682,8 +689,14 @@ fn indexes_on_expressions_find_ranges() {
     s.set("enable_seqscan", "off");
     s.set("enable_bitmapscan", "off");
     let plan = s.sql("explain (costs off) select a from t where a * 2 > 7990 and a * 2 <= 7996");
-    assert_eq!(plan, ["Index Scan using e on t", "  Index Cond: (((a * 2) > 7990) AND ((a * 2) <= 7996))"]);
-    assert_eq!(s.sql("select a from t where a * 2 > 7990 and a * 2 <= 7996"), ["3996", "3997", "3998"]);
+    assert_eq!(
+        plan,
+        ["Index Scan using e on t", "  Index Cond: (((a * 2) > 7990) AND ((a * 2) <= 7996))"]
+    );
+    assert_eq!(
+        s.sql("select a from t where a * 2 > 7990 and a * 2 <= 7996"),
+        ["3996", "3997", "3998"]
+    );
     assert_eq!(s.sql("select a from t where lower(b) = 'n7' and a > 5"), ["7"]);
     assert_eq!(s.sql("select count(*) from t where lower(b) >= 'n3'"), ["1778"]);
 }
@@ -700,7 +713,10 @@ fn lists_are_sought_among_the_columns_of_an_index() {
     let query = "select a, b, c from t where a = any (array[9, 3, 3, null]) and b = 2 and c > 3900";
     assert_eq!(
         s.sql(&format!("explain (costs off) {query}")),
-        ["Index Scan using i on t", "  Index Cond: ((a = ANY ('{9,3,3,NULL}'::integer[])) AND (b = 2) AND (c > 3900))"]
+        [
+            "Index Scan using i on t",
+            "  Index Cond: ((a = ANY ('{9,3,3,NULL}'::integer[])) AND (b = 2) AND (c > 3900))"
+        ]
     );
     let found = s.sql(&format!("{query} order by a desc, c desc"));
     s.set("enable_indexscan", "off");

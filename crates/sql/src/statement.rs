@@ -150,7 +150,8 @@ fn statement_name(node: &NodeEnum) -> String {
 fn plan_query(mut binder: Binder<'_>, query: Query) -> Result<(Prepared, Vec<Lifted>)> {
     let mut lifted = binder.finish_params()?;
     let columns = query.output.clone();
-    let (plan, mut prepared) = plan_with(binder, &mut lifted, |p| p.query(query, &Goal::default()))?;
+    let (plan, mut prepared) =
+        plan_with(binder, &mut lifted, |p| p.query(query, &Goal::default()))?;
     prepared.statement = Statement::Query(plan);
     prepared.columns = columns;
     prepared.tag = "SELECT";
@@ -176,9 +177,9 @@ fn plan_change(
 fn has_partial_index(binder: &Binder<'_>) -> bool {
     let catalog = &binder.cx.catalog;
     let tables = binder.locks.iter().filter_map(|(oid, _)| catalog.table(oid.0));
-    tables.into_iter().any(|t| {
-        t.indexes.iter().any(|i| catalog.index(*i).is_some_and(|i| i.predicate.is_some()))
-    })
+    tables
+        .into_iter()
+        .any(|t| t.indexes.iter().any(|i| catalog.index(*i).is_some_and(|i| i.predicate.is_some())))
 }
 
 /// Runs the planner over what the binder collected; the statement itself is still to be filled in.

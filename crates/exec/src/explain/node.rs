@@ -333,11 +333,8 @@ impl<'p> Describe<'p> {
     fn show_hash(&self, right: &Plan, shown: &mut Shown) {
         let Some(child) = shown.children.pop() else { return };
         let estimate = sql::plan::Estimate { startup: right.estimate.total, ..right.estimate };
-        let measure = child.measure.clone().map(|m| Measure {
-            startup: m.total,
-            waits: vec![],
-            ..m
-        });
+        let measure =
+            child.measure.clone().map(|m| Measure { startup: m.total, waits: vec![], ..m });
         shown.children.push(Shown {
             kind: "Hash".to_owned(),
             on: String::new(),
@@ -557,7 +554,9 @@ impl<'p> Describe<'p> {
                 own.map(|c| format!("{}.{}", modify.table.name, c.name)).collect();
             let excluded = modify.table.columns.iter().map(|c| format!("excluded.{}", c.name));
             columns.extend(excluded);
-            shown.details.push(("Conflict Filter", self.names(&columns, slots).text(condition).into()));
+            shown
+                .details
+                .push(("Conflict Filter", self.names(&columns, slots).text(condition).into()));
         }
     }
 
@@ -577,7 +576,8 @@ impl<'p> Describe<'p> {
     ) -> String {
         let column = |n: usize| match index.columns.get(n) {
             Some(key) => match &key.expression {
-                Some(e) => e.sql.clone(),
+                Some(e) if is_call(&e.sql) => e.sql.clone(),
+                Some(e) => format!("({})", e.sql),
                 None => self.scan_column(table, ScanColumn::Attr(key.column)),
             },
             None => String::new(),
@@ -609,6 +609,17 @@ impl<'p> Describe<'p> {
         }
         together(parts)
     }
+}
+
+/// Whether an expression's text is one call, which stands without parentheses.
+fn is_call(sql: &str) -> bool {
+    let name = sql.bytes().take_while(|b| b.is_ascii_alphanumeric() || *b == b'_').count();
+    let mut depth = 0;
+    let closes = |b: u8| {
+        depth += i32::from(b == b'(') - i32::from(b == b')');
+        depth == 0
+    };
+    name > 0 && sql.bytes().skip(name).position(closes) == Some(sql.len() - name - 1)
 }
 
 /// Conditions as one.
@@ -696,9 +707,8 @@ fn node_type(plan: &Plan) -> Option<&'static str> {
 
 /// What JSON says of it right behind.
 fn strategy(plan: &Plan) -> Vec<(&'static str, String)> {
-    let aggregate = |name: &str| {
-        vec![("Strategy", name.to_owned()), ("Partial Mode", "Simple".to_owned())]
-    };
+    let aggregate =
+        |name: &str| vec![("Strategy", name.to_owned()), ("Partial Mode", "Simple".to_owned())];
     match &plan.node {
         Node::Aggregate { plain: true, .. } => aggregate("Plain"),
         Node::Aggregate { sets: Some(_), .. } => aggregate("Mixed"),

@@ -140,7 +140,8 @@ mod tests {
 
     fn set(rows: &[(u32, u16)], pages: &[u32]) -> Bitmap {
         let mut bitmap = Bitmap::new(1 << 20);
-        rows.iter().for_each(|(block, offset)| bitmap.add(TupleId { block: *block, offset: *offset }));
+        rows.iter()
+            .for_each(|(block, offset)| bitmap.add(TupleId { block: *block, offset: *offset }));
         bitmap.pages.extend(pages);
         bitmap.finish();
         bitmap

@@ -306,7 +306,8 @@ impl MergeJoin {
 
     /// The next left batch. Everything has been flushed.
     fn read_left(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
-        let (Node::MergeJoin { left, keys, .. }, Some(state)) = (&plan.node, &mut self.state) else {
+        let (Node::MergeJoin { left, keys, .. }, Some(state)) = (&plan.node, &mut self.state)
+        else {
             return Err(wrong_node());
         };
         let mut next = Keyed::new(&super::types(left, run.prepared));
@@ -344,7 +345,8 @@ impl Operator for MergeJoin {
         };
         let _memory = sched::memory::for_use(Use::Sort);
         if self.state.is_none() {
-            let (left, right) = (super::types(left, run.prepared), super::types(right, run.prepared));
+            let (left, right) =
+                (super::types(left, run.prepared), super::types(right, run.prepared));
             self.state = Some(State::new(&left, &right));
         }
         let one = matches!(kind, JoinKind::Semi | JoinKind::Anti) && condition.is_none();

@@ -27,9 +27,9 @@ mod function_scan;
 mod group_sorted;
 pub mod grouping;
 mod hash_join;
+mod incremental_sort;
 pub mod index_bounds;
 pub mod index_only_scan;
-mod incremental_sort;
 mod index_scan;
 mod limit;
 mod lock_rows;
@@ -119,7 +119,8 @@ impl Measuring {
     pub fn end(self, plan: &Plan, rows: u64, run: &mut Run<'_, '_>) {
         let node = std::ptr::from_ref(plan) as usize;
         let measures = run.state.measure.iter_mut().flatten();
-        if let (Some(begin), Some(measure)) = (self.0, measures.into_iter().find(|m| m.node == node))
+        if let (Some(begin), Some(measure)) =
+            (self.0, measures.into_iter().find(|m| m.node == node))
         {
             let seconds = begin.elapsed().as_secs_f64();
             measure.startup += seconds;

@@ -12,10 +12,10 @@ use crate::logical::Col;
 use crate::plan::{Estimate, Node, Plan, Scan};
 use crate::walk;
 
+use super::Planner;
 use super::cost::Costs;
 use super::index::Match;
 use super::scan::{IndexCost, Path, Source, Way};
-use super::Planner;
 
 /// Sets to choose from; more are not looked at.
 const CANDIDATES_MAX: usize = 12;
@@ -56,7 +56,8 @@ impl Planner<'_> {
         if !costs.bitmapscan {
             return None;
         }
-        let repeatable = |found: &Match| !found.used.iter().any(|i| walk::has_subquery(&source.conditions[*i]));
+        let repeatable =
+            |found: &Match| !found.used.iter().any(|i| walk::has_subquery(&source.conditions[*i]));
         let mut all: Vec<BitmapPath> = bits
             .into_iter()
             .filter(|(_, found, _)| repeatable(found))
@@ -112,7 +113,11 @@ impl Planner<'_> {
             let mut list = Vec::new();
             walk::conjuncts(arm.clone(), &mut list);
             let own = list.len();
-            let others = source.conditions.iter().enumerate().filter(|(n, e)| *n != place && !walk::has_subquery(e));
+            let others = source
+                .conditions
+                .iter()
+                .enumerate()
+                .filter(|(n, e)| *n != place && !walk::has_subquery(e));
             list.extend(others.map(|(_, e)| e.clone()));
             let usable = indexes.iter().filter(|i| !i.hidden && !i.invalid).filter_map(|index| {
                 let found = self.match_conditions(index, source, &list)?;
@@ -148,8 +153,7 @@ impl Planner<'_> {
         }
         let a_page = match touched >= 2.0 {
             true => {
-                costs.random_page
-                    - (costs.random_page - costs.seq_page) * (touched / pages).sqrt()
+                costs.random_page - (costs.random_page - costs.seq_page) * (touched / pages).sqrt()
             }
             false => costs.random_page,
         };
@@ -193,12 +197,7 @@ impl Planner<'_> {
         Ok(Plan { node, estimate })
     }
 
-    fn bitmap_trees(
-        &mut self,
-        parts: Vec<BitmapPath>,
-        scan: &Scan,
-        all: f64,
-    ) -> Result<Vec<Plan>> {
+    fn bitmap_trees(&mut self, parts: Vec<BitmapPath>, scan: &Scan, all: f64) -> Result<Vec<Plan>> {
         parts.into_iter().map(|part| self.bitmap_tree(part, scan, all)).collect()
     }
 }

@@ -216,7 +216,12 @@ pub(crate) fn hash_join(left: &Estimate, right: &Estimate, rows: f64) -> Estimat
 }
 
 /// A merge join of two sides that are sorted for it.
-pub(crate) fn merge_sorted(left: &Estimate, right: &Estimate, rows: f64, costs: &Costs) -> Estimate {
+pub(crate) fn merge_sorted(
+    left: &Estimate,
+    right: &Estimate,
+    rows: f64,
+    costs: &Costs,
+) -> Estimate {
     let (l, r) = (sort_all(left, None, costs), sort_all(right, None, costs));
     let total = l.total + r.total + (l.rows + r.rows) * costs.operator + rows * costs.tuple;
     Estimate {

@@ -424,10 +424,11 @@ impl Planner<'_> {
         rest.iter().for_each(|e| wanted.add(&Cols::of(e)));
         let right = self.leaf_side(leaf, &wanted)?;
         let kind = JoinKind::Inner;
-        let (left, right) = match self.merge_join(left, right, kind, &keys, &rest, share, &wanted)? {
-            Ok(merged) => return Ok(merged),
-            Err(sides) => sides,
-        };
+        let (left, right) =
+            match self.merge_join(left, right, kind, &keys, &rest, share, &wanted)? {
+                Ok(merged) => return Ok(merged),
+                Err(sides) => sides,
+            };
         if !flipped {
             return self.hash_join(left, right, kind, keys, rest, share);
         }
@@ -512,7 +513,6 @@ impl Planner<'_> {
         };
         Phys { plan: Plan { node, estimate }, cols, order: left.order }
     }
-
 }
 
 /// A subquery that depends on the row.
@@ -528,7 +528,12 @@ pub(crate) fn left_only(kind: JoinKind) -> bool {
     matches!(kind, JoinKind::Semi | JoinKind::Anti)
 }
 
-pub(crate) fn outer_rows(estimate: &mut Estimate, kind: JoinKind, left: &Estimate, right: &Estimate) {
+pub(crate) fn outer_rows(
+    estimate: &mut Estimate,
+    kind: JoinKind,
+    left: &Estimate,
+    right: &Estimate,
+) {
     match kind {
         JoinKind::Left => estimate.rows = estimate.rows.max(left.rows),
         JoinKind::Right => estimate.rows = estimate.rows.max(right.rows),

@@ -100,7 +100,9 @@ impl Planner<'_> {
             }
         }
         let hashed = match kind {
-            JoinKind::Inner => cost::hash_join(&l, &r, rows).total.min(cost::hash_join(&r, &l, rows).total),
+            JoinKind::Inner => {
+                cost::hash_join(&l, &r, rows).total.min(cost::hash_join(&r, &l, rows).total)
+            }
             _ => cost::hash_join(&l, &r, rows).total,
         };
         let hashed = hashed + if costs.hashjoin { 0.0 } else { cost::DISABLED };
@@ -119,9 +121,7 @@ impl Planner<'_> {
     fn orders(&self, left: &Side, right: &Side, keys: &[(Expr, Expr)]) -> Vec<Vec<Turn>> {
         let of = |order: &[OrderKey], first: bool| -> Option<Vec<Turn>> {
             let turn = |(col, descending, nulls_first): &OrderKey| {
-                let is = |(l, r): &(Expr, Expr)| {
-                    matches!(if first { l } else { r }, Expr::Column(c, _) if c == col)
-                };
+                let is = |(l, r): &(Expr, Expr)| matches!(if first { l } else { r }, Expr::Column(c, _) if c == col);
                 Some((keys.iter().position(is)?, *descending, *nulls_first))
             };
             let turns: Vec<Turn> = order.iter().map_while(turn).take(keys.len()).collect();
@@ -195,7 +195,8 @@ impl Planner<'_> {
         }
         let read = |e: &Estimate, share: f64| (e.total - e.startup) * share;
         let startup = l.1.startup + r.1.startup;
-        let compared = (l.1.rows * of_left + r.1.rows * of_right) * costs.operator * keys.len() as f64;
+        let compared =
+            (l.1.rows * of_left + r.1.rows * of_right) * costs.operator * keys.len() as f64;
         let total =
             startup + read(&l.1, of_left) + read(&r.1, of_right) + compared + rows * costs.tuple;
         let width = l.1.width + r.1.width;
@@ -204,7 +205,12 @@ impl Planner<'_> {
     }
 
     /// The cheapest way to have a side sorted.
-    fn in_order(&mut self, side: &Side, keys: &[SortKey], need: &Cols) -> Result<(Ordered, Estimate)> {
+    fn in_order(
+        &mut self,
+        side: &Side,
+        keys: &[SortKey],
+        need: &Cols,
+    ) -> Result<(Ordered, Estimate)> {
         let costs = Costs::of(self.cx.settings);
         let estimate = side.phys.plan.estimate;
         let sorted = cost::sort_all(&estimate, None, &costs);

@@ -84,7 +84,8 @@ impl Planner<'_> {
             if op != "=" || !walk::is_equality(function) || !walk::same(subject, left) {
                 return None;
             }
-            let (value, Datum::Array(array)) = (self.value_of(value)?, self.value_of(array)?) else {
+            let (value, Datum::Array(array)) = (self.value_of(value)?, self.value_of(array)?)
+            else {
                 return None;
             };
             let equal = |other: &Datum| {

@@ -384,7 +384,10 @@ fn covers(index: &Index, source: &Source<'_>, found: &Match, need: &Cols) -> boo
     let mut used: Cols = need.iter().filter(|c| source.own.contains(*c)).collect();
     for (i, condition) in source.conditions.iter().enumerate() {
         if !found.proved.contains(&i) {
-            Cols::of(condition).iter().filter(|c| source.own.contains(*c)).for_each(|c| used.insert(c));
+            Cols::of(condition)
+                .iter()
+                .filter(|c| source.own.contains(*c))
+                .for_each(|c| used.insert(c));
         }
     }
     let table = &source.table.table;
@@ -438,7 +441,8 @@ mod tests {
 
     #[test]
     fn pages_grow_with_rows_up_to_the_table() {
-        let costs = Costs { cache_pages: 1000.0, ..Costs::of(&base::settings::Settings::default()) };
+        let costs =
+            Costs { cache_pages: 1000.0, ..Costs::of(&base::settings::Settings::default()) };
         assert_eq!(pages_fetched(1.0, 100.0, &costs), 1.0);
         assert_eq!(pages_fetched(50.0, 100.0, &costs), 40.0);
         assert_eq!(pages_fetched(1e9, 100.0, &costs), 100.0);
