@@ -27,12 +27,17 @@ pub struct Answer {
 impl Client {
     /// Connects as `postgres` to database `postgres`.
     pub fn connect(port: u16) -> io::Result<Client> {
+        Client::connect_to(port, "postgres", "postgres")
+    }
+
+    /// Connects as a role to a database.
+    pub fn connect_to(port: u16, user: &str, database: &str) -> io::Result<Client> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
         let mut client = Client { stream, pending: Vec::new() };
-        let body = b"\0\x03\0\0user\0postgres\0database\0postgres\0\0";
+        let body = format!("\0\x03\0\0user\0{user}\0database\0{database}\0\0");
         let mut message = ((body.len() + 4) as u32).to_be_bytes().to_vec();
-        message.extend_from_slice(body);
+        message.extend_from_slice(body.as_bytes());
         client.stream.write_all(&message)?;
         let answer = client.read_answer(|_| Vec::new())?;
         match answer.error {

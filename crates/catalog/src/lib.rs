@@ -5,9 +5,13 @@
 //! a private one ([`CatalogTx`]) and publishes its changes at commit, before anybody can see the
 //! commit. `pg_catalog` and `information_schema` are tables computed from the snapshot
 //! ([`system`]).
+//!
+//! Each database has a snapshot of its own ([`OpenDatabase`]); roles, databases and what is said of them
+//! belong to all and are part of each.
 #![forbid(unsafe_code)]
 
 pub mod acl;
+mod database;
 pub mod definition;
 pub mod object;
 pub mod routine;
@@ -19,6 +23,7 @@ mod temp;
 pub mod type_view;
 
 pub use acl::Rights;
+pub use database::{Closed, NoSeat, OpenDatabase, SHARED, Seat};
 pub use object::{
     Acl, AclItem, AclKind, CheckOption, Column, Constraint, ConstraintKind, Database, DefaultAcl,
     EnumLabel, ForeignKey, ForeignKeyAction, Function, FunctionArg, Identity, Index, IndexColumn,

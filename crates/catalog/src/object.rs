@@ -790,10 +790,46 @@ pub struct Database {
     pub name: String,
     /// Owner's oid.
     pub owner: Id,
-    /// Is a template.
+    /// IS_TEMPLATE: whoever may make databases may copy it.
     pub template: bool,
-    /// Takes connections.
+    /// ALLOW_CONNECTIONS.
     pub connect: bool,
+    /// CONNECTION LIMIT; -1: none.
+    #[serde(default = "unlimited")]
+    pub connection_limit: i32,
+    /// LC_COLLATE. All that there are compare bytes.
+    #[serde(default = "default_locale")]
+    pub collate: String,
+    /// LC_CTYPE.
+    #[serde(default = "default_locale")]
+    pub ctype: String,
+}
+
+fn unlimited() -> i32 {
+    -1
+}
+
+fn default_locale() -> String {
+    DEFAULT_LOCALE.to_owned()
+}
+
+/// The locale of databases that nobody gave another.
+const DEFAULT_LOCALE: &str = "C.UTF-8";
+
+impl Database {
+    /// One that takes any number of connections.
+    pub fn new(oid: Id, name: &str, owner: Id) -> Database {
+        Database {
+            oid,
+            name: name.to_owned(),
+            owner,
+            template: false,
+            connect: true,
+            connection_limit: unlimited(),
+            collate: default_locale(),
+            ctype: default_locale(),
+        }
+    }
 }
 
 /// A comment.
@@ -807,6 +843,9 @@ pub struct Comment {
     pub column: u16,
     /// What it says.
     pub text: String,
+    /// The object belongs to all databases.
+    #[serde(default)]
+    pub shared: bool,
 }
 
 /// What ANALYZE found.
@@ -868,6 +907,34 @@ impl Object {
             Object::DefaultAcl(o) => o.oid,
             Object::SessionDefaults(o) => o.oid,
         }
+    }
+
+    /// Whether it belongs to all databases.
+    pub fn is_shared(&self) -> bool {
+        match self {
+            Object::Role(_) | Object::Database(_) | Object::SessionDefaults(_) => true,
+            Object::Acl(acl) => acl.kind.is_shared(),
+            Object::Comment(comment) => comment.shared,
+            _ => false,
+        }
+    }
+
+    /// The files that it names, if any.
+    pub fn files_mut(&mut self) -> Option<&mut u32> {
+        let rel = match self {
+            Object::Table(o) => &mut o.rel,
+            Object::Index(o) => &mut o.rel,
+            Object::Sequence(o) => &mut o.rel,
+            _ => return None,
+        };
+        (*rel != 0).then_some(rel)
+    }
+}
+
+impl AclKind {
+    /// Whether such objects belong to all databases.
+    pub fn is_shared(self) -> bool {
+        matches!(self, AclKind::Database | AclKind::Tablespace)
     }
 }
 
@@ -967,7 +1034,7 @@ impl Table {
     }
 }
 
-/// What a new data directory has.
+/// What a new data directory has; what is not shared, in each database.
 pub(crate) fn initial() -> Vec<Object> {
     let schema =
         |oid, name: &str, owner| Object::Schema(Schema { oid, name: name.to_owned(), owner });
@@ -981,13 +1048,8 @@ pub(crate) fn initial() -> Vec<Object> {
         ..Role::new(ids::SUPERUSER, "postgres")
     };
     let database = |oid, name: &str, template, connect| {
-        Object::Database(Database {
-            oid,
-            name: name.to_owned(),
-            owner: ids::SUPERUSER,
-            template,
-            connect,
-        })
+        let new = Database::new(oid, name, ids::SUPERUSER);
+        Object::Database(Database { template, connect, ..new })
     };
     let mut objects = vec![
         schema(ids::PG_CATALOG, "pg_catalog", ids::SUPERUSER),

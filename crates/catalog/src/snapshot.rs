@@ -1,4 +1,4 @@
-//! One immutable version of the catalog, shared by all sessions. Maps are persistent: a new version
+//! One immutable version of a database's catalog, shared by all its sessions. Maps are persistent: a new version
 //! shares all but the changed paths with the old one.
 
 use std::sync::Arc;
@@ -41,6 +41,7 @@ pub struct Snapshot {
     /// Oids of the functions with a name, whatever their schema.
     function_names: HashMap<String, Vec<Id>>,
     schema_names: HashMap<String, Id>,
+    database_names: HashMap<String, Id>,
 }
 
 /// What a type's oid stands for; true for the array type.
@@ -113,7 +114,10 @@ impl Snapshot {
                 self.role_names.insert(o.name.clone(), o.oid);
                 self.roles.insert(o.oid, Arc::new(o));
             }
-            Object::Database(o) => drop(self.databases.insert(o.oid, Arc::new(o))),
+            Object::Database(o) => {
+                self.database_names.insert(o.name.clone(), o.oid);
+                self.databases.insert(o.oid, Arc::new(o));
+            }
             Object::Stats(o) => drop(self.stats.insert(o.table, Arc::new(*o))),
             Object::Comment(o) => drop(self.comments.insert(o.oid, Arc::new(o))),
             Object::Sequence(o) => {
@@ -175,12 +179,45 @@ impl Snapshot {
             self.role_names.remove(&o.name);
         } else if let Some(o) = self.acls.remove(&id) {
             self.acl_of.remove(&(o.kind, o.object, o.column));
-        } else if self.comments.remove(&id).is_none()
-            && self.default_acls.remove(&id).is_none()
-            && self.session_defaults.remove(&id).is_none()
-        {
-            self.databases.remove(&id);
+        } else if let Some(o) = self.databases.remove(&id) {
+            self.database_names.remove(&o.name);
+        } else if self.comments.remove(&id).is_none() && self.default_acls.remove(&id).is_none() {
+            self.session_defaults.remove(&id);
         }
+    }
+
+    /// Whether the object with this id belongs to all databases.
+    pub(crate) fn is_shared(&self, id: Id) -> bool {
+        self.roles.contains_key(&id)
+            || self.databases.contains_key(&id)
+            || self.session_defaults.contains_key(&id)
+            || self.acls.get(&id).is_some_and(|acl| acl.kind.is_shared())
+            || self.comments.get(&id).is_some_and(|comment| comment.shared)
+    }
+
+    /// The files of tables, indexes and sequences; those of large values are not named.
+    pub fn files(&self) -> impl Iterator<Item = base::RelId> {
+        let tables = self.tables.values().map(|t| t.rel).filter(|rel| *rel != 0);
+        let others = self.indexes.values().map(|i| i.rel);
+        let sequences = self.sequences.values().map(|s| s.rel);
+        tables.chain(others).chain(sequences).map(base::RelId)
+    }
+
+    /// All that is not shared with other databases: what a copy of the database begins with.
+    pub fn local_objects(&self) -> Vec<Object> {
+        let mut out: Vec<Object> = Vec::new();
+        out.extend(self.schemas.values().map(|o| Object::Schema(Schema::clone(o))));
+        out.extend(self.tables.values().map(|o| Object::Table(Box::new(Table::clone(o)))));
+        out.extend(self.indexes.values().map(|o| Object::Index(Index::clone(o))));
+        out.extend(self.stats.values().map(|o| Object::Stats(Box::new(TableStats::clone(o)))));
+        out.extend(self.comments.values().map(|o| Object::Comment(Comment::clone(o))));
+        out.extend(self.sequences.values().map(|o| Object::Sequence(Box::new(Sequence::clone(o)))));
+        out.extend(self.types.values().map(|o| Object::Type(Box::new(UserType::clone(o)))));
+        out.extend(self.functions.values().map(|o| Object::Function(Box::new(Function::clone(o)))));
+        out.extend(self.acls.values().map(|o| Object::Acl(Acl::clone(o))));
+        out.extend(self.default_acls.values().map(|o| Object::DefaultAcl(DefaultAcl::clone(o))));
+        out.retain(|object| !object.is_shared());
+        out
     }
 
     /// Whether both versions hold the very same object (or none) under this id.
@@ -330,7 +367,7 @@ impl Snapshot {
 
     /// A database by name.
     pub fn database_named(&self, name: &str) -> Option<&Arc<Database>> {
-        self.databases().find(|d| d.name == name)
+        self.databases.get(self.database_names.get(name)?)
     }
 
     /// The rights on an object (`column` 0) or on one of its columns, when they are not just those

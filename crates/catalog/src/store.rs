@@ -1,8 +1,11 @@
 //! Persistence and change of the catalog.
 //!
 //! ```text
-//! row of the internal heap (relation 1):  id u32 | part u16 | parts u16 | JSON bytes of this part
+//! row of the internal heap (relation 1):  database u32 | id u32 | part u16 | parts u16 | JSON of this part
 //! ```
+//! Database 0 ([`SHARED`]): the object belongs to all. A copy of a database has objects with the ids of
+//! the original, so that what rows say of types is true in both; only its files have numbers of their own.
+//!
 //! An object longer than a page takes several rows. A change deletes an object's rows and adds new
 //! ones under the changing transaction, so the heap's own visibility makes definitions
 //! transactional and recovery needs nothing of this module: it reads the heap when it opens.
@@ -12,12 +15,13 @@
 //! [`Catalog::open`] removes them.
 //!
 //! Invariants:
-//! * `version` grows with each publication; equal versions mean equal snapshots.
+//! * A database's version grows with each publication; equal versions mean equal snapshots, and no two
+//!   databases ever have the same one.
 //! * An object is changed by one transaction at a time: [`CatalogTx::put`] holds a lock on its id
 //!   until the transaction ends, and refuses when the object is not the one that its view showed.
 //! * Publication happens inside the commit, after its place in the log is fixed and before anyone
 //!   can see it.
-//! * Nobody is given a version that a crash could take back ([`Catalog::current`] waits): what a session
+//! * Nobody is given a version that a crash could take back ([`OpenDatabase::current`] waits): what a session
 //!   learns from the catalog, that a table is there and empty, say, is noted nowhere.
 
 use std::collections::{BTreeMap, HashMap};
@@ -32,7 +36,8 @@ use sched::{LwLock, Mutex};
 use storage::Storage;
 use txn::{Isolation, LockMode, LockTag, LockWait, Transaction, TxnManager};
 
-use crate::object::{Id, Index, Object};
+use crate::database::{Closed, OpenDatabase, SHARED};
+use crate::object::{Id, Index, Object, ids};
 use crate::sequence::Sequences;
 use crate::snapshot::Snapshot;
 use crate::temp::{self, Temp, TempMark};
@@ -41,26 +46,26 @@ use crate::temp::{self, Temp, TempMark};
 pub const CATALOG_REL: RelId = RelId(1);
 /// Bytes of JSON in one row.
 const PART_BYTES: usize = 4000;
-const PART_HEADER: usize = 8;
+const PART_HEADER: usize = 12;
 
 /// The server's catalog.
 pub struct Catalog {
     pub(crate) storage: Arc<Storage>,
     heap: Heap,
-    current: LwLock<Arc<Snapshot>>,
-    version: AtomicU64,
-    /// The CSN of the commit that published the current version; written with it. 0: before the start.
-    published: AtomicU64,
-    /// See [`Catalog::newest_index`].
-    newest_index: AtomicU64,
+    shared: Arc<OpenDatabase>,
+    databases: LwLock<HashMap<Id, Arc<OpenDatabase>>>,
+    /// The last number that was given to a version.
+    versions: AtomicU64,
     /// Values of sequences.
     pub sequences: Sequences,
     /// Where the rows of each published object are: (version, root) of each part.
-    places: Mutex<HashMap<Id, Places>>,
+    places: Mutex<HashMap<Key, Places>>,
     /// All sessions' temporary objects.
     pub(crate) temporary: temp::Shared,
 }
 
+/// An object's database, or [`SHARED`], and its id.
+type Key = (Id, Id);
 /// Rows of one object: (version's place, root of its chain).
 type Places = Arc<[(TupleId, TupleId)]>;
 
@@ -68,6 +73,7 @@ type Places = Arc<[(TupleId, TupleId)]>;
 /// [`CatalogTx::committed`] or [`CatalogTx::aborted`] it serves the session's next transaction.
 pub struct CatalogTx {
     catalog: Arc<Catalog>,
+    database: Arc<OpenDatabase>,
     /// The published snapshot that the view was made from.
     base: Arc<Snapshot>,
     /// Own changes over it, when there are any.
@@ -75,16 +81,34 @@ pub struct CatalogTx {
     changes: Changes,
     /// The session's own objects, once it has made one.
     temp: Option<Box<Temp>>,
+    /// Databases that nobody may enter before the transaction ends.
+    doors: Vec<Closed>,
 }
 
 /// What a transaction did; cheap to copy for savepoints.
 #[derive(Clone, Default)]
 struct Changes {
-    objects: OrdMap<Id, Option<Arc<Object>>>,
+    objects: OrdMap<Key, Option<Arc<Object>>>,
     /// Rows of own versions; empty when the object is gone.
-    places: OrdMap<Id, Places>,
+    places: OrdMap<Key, Places>,
     drop_at_commit: imbl::Vector<RelId>,
     drop_at_abort: imbl::Vector<RelId>,
+}
+
+impl Changes {
+    /// Those of one database, or of what all share: ids with the new objects, if any.
+    fn of(&self, database: Id) -> impl Iterator<Item = (Id, &Option<Arc<Object>>)> {
+        let range = (database, 0)..=(database, Id::MAX);
+        self.objects.range(range).map(|((_, id), object)| (*id, object))
+    }
+}
+
+/// What the internal heap holds.
+#[derive(Default)]
+struct Contents {
+    /// By database, or [`SHARED`].
+    objects: HashMap<Id, Vec<Object>>,
+    places: HashMap<Key, Places>,
 }
 
 /// See [`CatalogTx::savepoint`].
@@ -101,21 +125,33 @@ impl Catalog {
         if !storage.relations()?.contains(&CATALOG_REL) {
             storage.create_relation(CATALOG_REL)?;
         }
-        let catalog = Arc::new(Catalog {
-            storage: storage.clone(),
-            heap: Heap::open(storage, CATALOG_REL),
-            current: LwLock::new(WaitEvent::LWLockCatalogSnapshot, Arc::new(Snapshot::default())),
-            version: AtomicU64::new(0),
-            published: AtomicU64::new(0),
-            newest_index: AtomicU64::new(0),
-            sequences: Sequences::new(storage),
-            places: Mutex::new(WaitEvent::LWLockCatalogSnapshot, HashMap::new()),
-            temporary: temp::Shared::default(),
-        });
+        let heap = Heap::open(storage, CATALOG_REL);
         let owner = txn.new_owner(&sched::current(), std::process::id() as i32);
         let tx = txn.begin(&owner, Isolation::ReadCommitted, false);
-        catalog.load(&tx)?;
-        if catalog.current().schemas().next().is_none() {
+        let contents = read(&heap, &tx)?;
+        let is_new = contents.objects.is_empty();
+        let mut versions = 0;
+        let mut open = |database, parts: &[Id]| {
+            versions += 1;
+            let mut snapshot = Snapshot { version: versions, ..Snapshot::default() };
+            let objects = parts.iter().filter_map(|part| contents.objects.get(part)).flatten();
+            objects.for_each(|object| snapshot.put(object.clone()));
+            OpenDatabase::new(storage, database, snapshot)
+        };
+        let shared = open(SHARED, &[SHARED]);
+        let names = shared.current();
+        let databases = names.databases().map(|d| (d.oid, open(d.oid, &[SHARED, d.oid]))).collect();
+        let catalog = Arc::new(Catalog {
+            storage: storage.clone(),
+            heap,
+            shared,
+            databases: LwLock::new(WaitEvent::LWLockCatalogSnapshot, databases),
+            versions: AtomicU64::new(versions),
+            sequences: Sequences::new(storage),
+            places: Mutex::new(WaitEvent::LWLockCatalogSnapshot, contents.places),
+            temporary: temp::Shared::default(),
+        });
+        if is_new {
             catalog.bootstrap(&tx)?;
         }
         drop(tx);
@@ -123,46 +159,16 @@ impl Catalog {
         Ok(catalog)
     }
 
-    fn load(&self, tx: &Transaction) -> Result<()> {
-        let mut parts: BTreeMap<(Id, u16), (TupleId, TupleId, Vec<u8>)> = BTreeMap::new();
-        let snapshot = tx.snapshot();
-        let mut scan = self.heap.scan(&snapshot, None);
-        let mut bad = false;
-        while scan.next_page(tx, |tid, root, row| match row_header(row) {
-            Some((id, part, _)) => {
-                drop(parts.insert((id, part), (tid, root, row[PART_HEADER..].to_vec())))
-            }
-            None => bad = true,
-        })? {}
-        tx.end_statement();
-        let mut texts: BTreeMap<Id, (Vec<u8>, Vec<(TupleId, TupleId)>)> = BTreeMap::new();
-        for ((id, _), (tid, root, bytes)) in parts {
-            let entry = texts.entry(id).or_default();
-            entry.0.extend_from_slice(&bytes);
-            entry.1.push((tid, root));
-        }
-        let mut snapshot = Snapshot::default();
-        snapshot.version = 1;
-        let mut places = self.places.lock();
-        for (id, (json, tids)) in texts {
-            match serde_json::from_slice::<Object>(&json) {
-                Ok(object) => snapshot.put(object),
-                Err(_) => bad = true,
-            }
-            places.insert(id, tids.into());
-        }
-        if bad {
-            return Err(err!(DATA_CORRUPTED, "the catalog has a row that cannot be read"));
-        }
-        *self.current.write() = Arc::new(snapshot);
-        self.version.store(1, Ordering::Release);
-        Ok(())
-    }
-
     fn bootstrap(self: &Arc<Self>, tx: &Transaction) -> Result<()> {
-        let mut changes = CatalogTx::new(self);
+        let mut changes = CatalogTx::new(self, &self.shared);
         for object in crate::object::initial() {
-            changes.put(tx, object)?;
+            if object.is_shared() {
+                changes.put(tx, object)?;
+                continue;
+            }
+            for database in [ids::TEMPLATE1, ids::TEMPLATE0, ids::POSTGRES_DB] {
+                changes.put_in(tx, database, object.clone())?;
+            }
         }
         let lsn = tx.commit(&[], |csn| changes.publish(csn))?;
         self.storage.wal.flush(lsn)?;
@@ -171,11 +177,10 @@ impl Catalog {
     }
 
     fn sweep_orphans(&self) -> Result<()> {
-        let snapshot = self.current();
-        let mut known: Vec<u32> = snapshot.tables().map(|t| t.rel).collect();
-        known.extend(snapshot.indexes().map(|i| i.rel));
-        known.extend(snapshot.sequences().map(|s| s.rel));
-        known.push(CATALOG_REL.0);
+        let mut known = vec![CATALOG_REL.0];
+        for database in self.databases() {
+            known.extend(database.current().files().map(|rel| rel.0));
+        }
         known.sort_unstable();
         for rel in self.storage.relations()? {
             if known.binary_search(&(rel.0 & !OVERFLOW_BIT)).is_err() {
@@ -185,28 +190,21 @@ impl Catalog {
         Ok(())
     }
 
-    /// The published version, once it is durable.
-    pub fn current(&self) -> Arc<Snapshot> {
-        let (snapshot, published) = {
-            let current = self.current.read();
-            (current.clone(), self.published.load(Ordering::Acquire))
-        };
-        while self.storage.wal.flush(Lsn(published)).is_err() {
-            // The server is ending without a flush: whether the version lasts nobody learns any more.
-            sched::park_uninterruptible(WaitEvent::IPCWalFlush, None);
-        }
-        snapshot
+    /// What all databases share, as a session sees it that is in none of them.
+    pub fn shared(&self) -> &Arc<OpenDatabase> {
+        &self.shared
     }
 
-    /// The published version's number; one atomic load.
-    pub fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
+    /// A database by its oid.
+    pub fn database(&self, oid: Id) -> Option<Arc<OpenDatabase>> {
+        self.databases.read().get(&oid).cloned()
     }
 
-    /// The CSN of the last commit that made an index on a table that was there already; 0: none since
-    /// the start. Transactions with an older snapshot plan with [`Snapshot::for_snapshot`].
-    pub fn newest_index(&self) -> u64 {
-        self.newest_index.load(Ordering::Acquire)
+    /// All databases, by oid.
+    pub fn databases(&self) -> Vec<Arc<OpenDatabase>> {
+        let mut all: Vec<_> = self.databases.read().values().cloned().collect();
+        all.sort_unstable_by_key(|d| d.oid());
+        all
     }
 
     /// The internal heap, for vacuum.
@@ -215,22 +213,57 @@ impl Catalog {
     }
 }
 
+/// All that a transaction sees of the internal heap.
+fn read(heap: &Heap, tx: &Transaction) -> Result<Contents> {
+    let mut parts: BTreeMap<(Key, u16), (TupleId, TupleId, Vec<u8>)> = BTreeMap::new();
+    let snapshot = tx.snapshot();
+    let mut scan = heap.scan(&snapshot, None);
+    let mut bad = false;
+    while scan.next_page(tx, |tid, root, row| match row_header(row) {
+        Some((key, part, _)) => {
+            drop(parts.insert((key, part), (tid, root, row[PART_HEADER..].to_vec())))
+        }
+        None => bad = true,
+    })? {}
+    tx.end_statement();
+    let mut texts: BTreeMap<Key, (Vec<u8>, Vec<(TupleId, TupleId)>)> = BTreeMap::new();
+    for ((key, _), (tid, root, bytes)) in parts {
+        let entry = texts.entry(key).or_default();
+        entry.0.extend_from_slice(&bytes);
+        entry.1.push((tid, root));
+    }
+    let mut contents = Contents::default();
+    for (key, (json, tids)) in texts {
+        match serde_json::from_slice::<Object>(&json) {
+            Ok(object) => contents.objects.entry(key.0).or_default().push(object),
+            Err(_) => bad = true,
+        }
+        contents.places.insert(key, tids.into());
+    }
+    if bad {
+        return Err(err!(DATA_CORRUPTED, "the catalog has a row that cannot be read"));
+    }
+    Ok(contents)
+}
+
 impl CatalogTx {
-    /// For a new session (or transaction); no cost until it changes something.
-    pub fn new(catalog: &Arc<Catalog>) -> CatalogTx {
+    /// For a new session (or transaction) in a database; no cost until it changes something.
+    pub fn new(catalog: &Arc<Catalog>, database: &Arc<OpenDatabase>) -> CatalogTx {
         CatalogTx {
             catalog: catalog.clone(),
-            base: catalog.current(),
+            database: database.clone(),
+            base: database.current(),
             private: None,
             changes: Changes::default(),
             temp: None,
+            doors: Vec::new(),
         }
     }
 
     /// The published version.
     pub fn published(&mut self) -> &Arc<Snapshot> {
-        if self.base.version != self.catalog.version() {
-            self.base = self.catalog.current();
+        if self.base.version != self.database.version() {
+            self.base = self.database.current();
             self.private = None;
         }
         &self.base
@@ -243,9 +276,9 @@ impl CatalogTx {
         if !self.is_private() {
             return base;
         }
-        let (changes, temp) = (&self.changes, &self.temp);
+        let (changes, temp, database) = (&self.changes, &self.temp, self.database.oid());
         let private = self.private.get_or_insert_with(|| {
-            let mut snapshot = apply(&base, changes, 0);
+            let mut snapshot = apply(&base, changes, database, 0);
             if let Some(temp) = temp {
                 temp.add_to(&mut snapshot);
             }
@@ -254,13 +287,14 @@ impl CatalogTx {
         private.clone()
     }
 
-    /// As [`CatalogTx::view`], with the temporary objects of all sessions: what the system's tables
-    /// show.
+    /// As [`CatalogTx::view`], with the temporary objects of all sessions in the database: what the
+    /// system's tables show.
     pub fn view_of_all(&mut self) -> Arc<Snapshot> {
         let view = self.view();
         let mut all = Snapshot::clone(&view);
         let own = self.temp.as_ref().map(|t| t.number());
-        if self.catalog.temporary.add_others(own, &mut all) { Arc::new(all) } else { view }
+        let others = self.catalog.temporary.add_others(self.database.oid(), own, &mut all);
+        if others { Arc::new(all) } else { view }
     }
 
     /// Whether its view is not the published version.
@@ -279,7 +313,7 @@ impl CatalogTx {
     /// `54000` when no ids are left.
     pub fn make_temporary_schema(&mut self, owner: Id) -> Result<Id> {
         if self.temp.is_none() {
-            self.temp = Some(Box::new(Temp::begin(&self.catalog, owner)?));
+            self.temp = Some(Box::new(Temp::begin(&self.catalog, self.database.oid(), owner)?));
             self.private = None;
         }
         Ok(self.temp.as_ref().map_or(0, |t| t.schema()))
@@ -348,6 +382,12 @@ impl CatalogTx {
         self.changed()
             || !self.changes.drop_at_commit.is_empty()
             || !self.changes.drop_at_abort.is_empty()
+            || !self.doors.is_empty()
+    }
+
+    /// Keeps a database's door closed until the transaction ends.
+    pub fn keep_closed(&mut self, door: Closed) {
+        self.doors.push(door);
     }
 
     /// Puts an object in (new or changed): into the heap and into the private version.
@@ -361,12 +401,42 @@ impl CatalogTx {
             self.private = None;
             return Ok(());
         }
-        self.claim(tx, id)?;
+        let key = (if object.is_shared() { SHARED } else { self.database.oid() }, id);
+        self.claim(tx, key)?;
+        self.write(tx, key, object)
+    }
+
+    /// Puts an object into a database that is being made. It may name files of this transaction's.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn put_in(&mut self, tx: &Transaction, database: Id, object: Object) -> Result<()> {
+        self.write(tx, (database, object.oid()), object)
+    }
+
+    /// Takes everything out of a database that is being dropped, and its files when the transaction
+    /// commits. The caller has closed it.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn clear_database(&mut self, tx: &Transaction, database: &OpenDatabase) -> Result<()> {
+        let own = |key: &&Key| key.0 == database.oid();
+        let keys: Vec<Key> = self.catalog.places.lock().keys().filter(own).copied().collect();
+        for key in keys {
+            sched::check_interrupts()?;
+            self.delete_rows(tx, key)?;
+            self.record(key, None, Arc::from([]));
+        }
+        database.current().files().for_each(|rel| self.drop_files_at_commit(rel));
+        Ok(())
+    }
+
+    fn write(&mut self, tx: &Transaction, key: Key, object: Object) -> Result<()> {
         let json = serde_json::to_vec(&object)
             .map_err(|e| Error::internal(format!("could not write a catalog object: {e}")))?;
-        self.delete_rows(tx, id)?;
-        let places = self.insert_rows(tx, id, &json)?;
-        self.record(id, Some(Arc::new(object)), places);
+        self.delete_rows(tx, key)?;
+        let places = self.insert_rows(tx, key, &json)?;
+        self.record(key, Some(Arc::new(object)), places);
         Ok(())
     }
 
@@ -380,31 +450,33 @@ impl CatalogTx {
             self.private = None;
             return Ok(());
         }
-        self.claim(tx, id)?;
-        self.delete_rows(tx, id)?;
-        self.record(id, None, Arc::from([]));
+        let shared = self.view().is_shared(id);
+        let key = (if shared { SHARED } else { self.database.oid() }, id);
+        self.claim(tx, key)?;
+        self.delete_rows(tx, key)?;
+        self.record(key, None, Arc::from([]));
         Ok(())
     }
 
     /// Locks the object for this transaction and checks that it is still the one in the view.
-    fn claim(&mut self, tx: &Transaction, id: Id) -> Result<()> {
-        if self.changes.objects.contains_key(&id) {
+    fn claim(&mut self, tx: &Transaction, key: Key) -> Result<()> {
+        if self.changes.objects.contains_key(&key) {
             return Ok(());
         }
         let seen = self.base.version;
-        let tag = LockTag::Object(Oid(1259), u64::from(id));
+        let tag = LockTag::Object(Oid(1259), u64::from(key.0) << 32 | u64::from(key.1));
         tx.manager().locks.lock(tx.locks(), tag, LockMode::Exclusive, LockWait::Block)?;
-        let now = self.catalog.current();
-        if now.version != seen && !self.base.same_object(&now, id) {
+        let now = self.database.current();
+        if now.version != seen && !self.base.same_object(&now, key.1) {
             return Err(Error::internal("tuple concurrently updated"));
         }
         Ok(())
     }
 
-    fn delete_rows(&mut self, tx: &Transaction, id: Id) -> Result<()> {
-        let places = match self.changes.places.get(&id) {
+    fn delete_rows(&mut self, tx: &Transaction, key: Key) -> Result<()> {
+        let places = match self.changes.places.get(&key) {
             Some(places) => Some(places.clone()),
-            None => self.catalog.places.lock().get(&id).cloned(),
+            None => self.catalog.places.lock().get(&key).cloned(),
         };
         let snapshot = tx.latest_snapshot();
         for (tid, root) in places.iter().flat_map(|p| p.iter()) {
@@ -417,13 +489,14 @@ impl CatalogTx {
         Ok(())
     }
 
-    fn insert_rows(&self, tx: &Transaction, id: Id, json: &[u8]) -> Result<Places> {
+    fn insert_rows(&self, tx: &Transaction, key: Key, json: &[u8]) -> Result<Places> {
         let chunks: Vec<&[u8]> = json.chunks(PART_BYTES).collect();
         let mut hint = InsertHint::default();
         let mut places = Vec::with_capacity(chunks.len());
         for (part, chunk) in chunks.iter().enumerate() {
             let mut row = Vec::with_capacity(PART_HEADER + chunk.len());
-            row.extend_from_slice(&id.to_le_bytes());
+            row.extend_from_slice(&key.0.to_le_bytes());
+            row.extend_from_slice(&key.1.to_le_bytes());
             row.extend_from_slice(&(part as u16).to_le_bytes());
             row.extend_from_slice(&(chunks.len() as u16).to_le_bytes());
             row.extend_from_slice(chunk);
@@ -434,9 +507,9 @@ impl CatalogTx {
         Ok(places.into())
     }
 
-    fn record(&mut self, id: Id, object: Option<Arc<Object>>, places: Places) {
-        self.changes.objects.insert(id, object);
-        self.changes.places.insert(id, places);
+    fn record(&mut self, key: Key, object: Option<Arc<Object>>, places: Places) {
+        self.changes.objects.insert(key, object);
+        self.changes.places.insert(key, places);
         self.private = None;
     }
 
@@ -476,18 +549,11 @@ impl CatalogTx {
         if self.changes.objects.is_empty() {
             return;
         }
-        let mut current = self.catalog.current.write();
-        let next = current.version + 1;
-        let mut published = apply(&current, &self.changes, next);
-        for index in self.changes.objects.values().flatten() {
-            if let Object::Index(index) = &**index {
-                if note_files(&current, &mut published, index, csn) {
-                    self.catalog.newest_index.store(csn.0, Ordering::Release);
-                }
-            }
+        if self.changes.of(SHARED).next().is_none() {
+            self.publish_in(&self.database, csn);
+        } else {
+            self.publish_to_all(csn);
         }
-        *current = Arc::new(published);
-        self.catalog.published.store(csn.0, Ordering::Release);
         let mut places = self.catalog.places.lock();
         for (id, rows) in &self.changes.places {
             if rows.is_empty() {
@@ -496,20 +562,57 @@ impl CatalogTx {
                 places.insert(*id, rows.clone());
             }
         }
-        self.catalog.version.store(next, Ordering::Release);
+    }
+
+    /// In every database, those that the transaction made included, and not in those that it dropped.
+    fn publish_to_all(&self, csn: Csn) {
+        let catalog = &self.catalog;
+        let mut databases = catalog.databases.write();
+        for (id, object) in self.changes.of(SHARED) {
+            match object.as_deref() {
+                Some(Object::Database(_)) => {
+                    databases.entry(id).or_insert_with(|| {
+                        let shared = Snapshot::clone(&catalog.shared.latest());
+                        OpenDatabase::new(&catalog.storage, id, shared)
+                    });
+                }
+                Some(_) => {}
+                None => {
+                    if let Some(gone) = databases.remove(&id) {
+                        gone.bury();
+                    }
+                }
+            }
+        }
+        databases.values().for_each(|database| self.publish_in(database, csn));
+        self.publish_in(&catalog.shared, csn);
+    }
+
+    fn publish_in(&self, database: &OpenDatabase, csn: Csn) {
+        database.publish(csn, |current| {
+            let version = self.catalog.versions.fetch_add(1, Ordering::AcqRel) + 1;
+            let mut next = apply(current, &self.changes, database.oid(), version);
+            let mut has_new_index = false;
+            for (_, object) in self.changes.of(database.oid()) {
+                if let Some(Object::Index(index)) = object.as_deref() {
+                    has_new_index |= note_files(current, &mut next, index, csn);
+                }
+            }
+            (next, has_new_index)
+        });
     }
 
     /// After the commit is durable: removes the files that are no longer used.
     pub fn committed(&mut self) {
         let changes = std::mem::take(&mut self.changes);
-        self.private = None;
+        (self.private, self.doors) = (None, Vec::new());
         self.drop_files(changes.drop_at_commit);
     }
 
     /// After a rollback: forgets the changes, removes new files.
     pub fn aborted(&mut self) {
         let changes = std::mem::take(&mut self.changes);
-        self.private = None;
+        (self.private, self.doors) = (None, Vec::new());
         self.drop_files(changes.drop_at_abort);
     }
 
@@ -548,23 +651,27 @@ fn note_files(before: &Snapshot, published: &mut Snapshot, index: &Index, csn: C
     old.is_none() && before.table(index.table).is_some()
 }
 
-/// A new snapshot with the changes in it.
-fn apply(base: &Snapshot, changes: &Changes, version: u64) -> Snapshot {
+/// A new snapshot of a database with the changes in it.
+fn apply(base: &Snapshot, changes: &Changes, database: Id, version: u64) -> Snapshot {
     let mut snapshot = base.clone();
-    for id in changes.objects.keys() {
-        snapshot.remove(*id);
+    let local = (database != SHARED).then_some(database);
+    let parts = || [SHARED].into_iter().chain(local).flat_map(|part| changes.of(part));
+    for (id, _) in parts() {
+        snapshot.remove(id);
     }
-    for object in changes.objects.values().flatten() {
+    for object in parts().filter_map(|(_, object)| object.as_ref()) {
         snapshot.put((**object).clone());
     }
     snapshot.version = version;
     snapshot
 }
 
-/// Id, part and number of parts of a row.
-fn row_header(row: &[u8]) -> Option<(Id, u16, u16)> {
-    let id = row.get(0..4)?.try_into().ok()?;
-    let part = row.get(4..6)?.try_into().ok()?;
-    let parts = row.get(6..8)?.try_into().ok()?;
-    Some((u32::from_le_bytes(id), u16::from_le_bytes(part), u16::from_le_bytes(parts)))
+/// Key, part and number of parts of a row.
+fn row_header(row: &[u8]) -> Option<(Key, u16, u16)> {
+    let database = row.get(0..4)?.try_into().ok()?;
+    let id = row.get(4..8)?.try_into().ok()?;
+    let part = row.get(8..10)?.try_into().ok()?;
+    let parts = row.get(10..12)?.try_into().ok()?;
+    let key = (u32::from_le_bytes(database), u32::from_le_bytes(id));
+    Some((key, u16::from_le_bytes(part), u16::from_le_bytes(parts)))
 }

@@ -53,6 +53,8 @@ struct State {
 /// One session's schema and objects.
 #[derive(Clone)]
 struct Published {
+    /// The session's database.
+    database: Id,
     schema: Schema,
     objects: Objects,
 }
@@ -82,14 +84,14 @@ impl Shared {
     }
 
     /// The smallest number that no session's schema has.
-    fn begin(&self, owner: Id, schema: Id) -> (u32, Schema) {
+    fn begin(&self, database: Id, owner: Id, schema: Id) -> (u32, Schema) {
         let mut state = self.0.lock();
         let mut number = 1;
         while state.sessions.contains_key(&number) {
             number += 1;
         }
         let schema = Schema { oid: schema, name: format!("pg_temp_{number}"), owner };
-        let published = Published { schema: schema.clone(), objects: Objects::new() };
+        let published = Published { database, schema: schema.clone(), objects: Objects::new() };
         state.sessions.insert(number, published);
         (number, schema)
     }
@@ -108,11 +110,14 @@ impl Shared {
         self.0.lock().free.extend(ids);
     }
 
-    /// Adds all sessions' schemas and objects but one's to a snapshot. False when there are none.
-    pub(crate) fn add_others(&self, own: Option<u32>, to: &mut Snapshot) -> bool {
+    /// Adds the schemas and objects of all sessions in a database but one's to a snapshot. False when
+    /// there are none.
+    pub(crate) fn add_others(&self, database: Id, own: Option<u32>, to: &mut Snapshot) -> bool {
         let others: Vec<Published> = {
             let state = self.0.lock();
-            let other = |(number, _): &(&u32, &Published)| Some(**number) != own;
+            let other = |(number, session): &(&u32, &Published)| {
+                Some(**number) != own && session.database == database
+            };
             state.sessions.iter().filter(other).map(|(_, session)| session.clone()).collect()
         };
         for session in &others {
@@ -157,9 +162,9 @@ impl Temp {
     ///
     /// # Errors
     /// As [`Temp::take_id`].
-    pub(crate) fn begin(catalog: &Arc<Catalog>, owner: Id) -> Result<Temp> {
+    pub(crate) fn begin(catalog: &Arc<Catalog>, database: Id, owner: Id) -> Result<Temp> {
         let schema = catalog.temporary.take_id()?;
-        let (number, schema) = catalog.temporary.begin(owner, schema);
+        let (number, schema) = catalog.temporary.begin(database, owner, schema);
         Ok(Temp {
             catalog: catalog.clone(),
             number,

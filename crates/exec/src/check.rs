@@ -4,19 +4,26 @@
 use access::check::KeyOf;
 use access::{BTree, Heap};
 use base::{RelId, Result};
+use catalog::Snapshot;
 use types::FormatContext;
 
 use crate::context::Engine;
 use crate::table::{KeyCodec, TableHandle};
 
-/// Findings of all tables, each with the table's name; empty when all is well. Nobody may change
+/// Findings of all tables of all databases, each with the table's name; empty when all is well. Nobody may change
 /// anything meanwhile.
 ///
 /// # Errors
 /// I/O errors.
 pub fn check(engine: &Engine) -> Result<Vec<String>> {
-    let snapshot = engine.catalog.current();
     let mut findings = access::check::check(&engine.txn, engine.catalog.heap(), &[])?;
+    for database in engine.catalog.databases() {
+        check_database(engine, &database.current(), &mut findings)?;
+    }
+    Ok(findings)
+}
+
+fn check_database(engine: &Engine, snapshot: &Snapshot, findings: &mut Vec<String>) -> Result<()> {
     for table in snapshot.tables().filter(|t| t.rel != 0) {
         let handle = TableHandle::open(engine, table, &FormatContext::default())?;
         // What an index computes can't be computed without a session.
@@ -44,5 +51,5 @@ pub fn check(engine: &Engine) -> Result<Vec<String>> {
             findings.push(format!("table {}: {finding}", table.name));
         }
     }
-    Ok(findings)
+    Ok(())
 }

@@ -38,6 +38,11 @@ pub trait SessionHooks {
     fn deferred(&mut self) -> &mut Deferred;
     /// The next piece of COPY data from the client; None at its end.
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>>;
+    /// Tells all sessions in a database to end (DROP DATABASE … FORCE).
+    ///
+    /// # Errors
+    /// `42501` when the session's role may not end one of them: then it ends none.
+    fn end_sessions(&mut self, database: u32) -> Result<()>;
     /// What the catalog keeps of a role's password; None when it is empty.
     ///
     /// # Errors

@@ -121,7 +121,10 @@ pub fn lock_acl(
     object: u32,
     column: u16,
 ) -> Result<Option<Arc<Acl>>> {
-    let key = u64::from(object) | u64::from(column) << 32 | (kind as u64) << 48;
+    let database = if kind.is_shared() { catalog::SHARED } else { cx.database.1 };
+    let object_key = u64::from(object) | u64::from(column) << 32 | (kind as u64) << 48;
+    // Two that meet by chance wait for each other needlessly, no more.
+    let key = object_key ^ u64::from(database).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let locks = &cx.tx.manager().locks;
     let tag = LockTag::Object(ACL_CLASS, key);
     locks.lock(cx.tx.locks(), tag, LockMode::Exclusive, LockWait::Block)?;

@@ -330,7 +330,8 @@ fn path_of(view: &catalog::Snapshot, names: &str, user: &str) -> Vec<u32> {
 fn lock(body: &RoutineBody, cx: &ExecContext<'_>) -> Result<()> {
     let locks = &cx.tx.manager().locks;
     for (table, mode) in body.statements.iter().flat_map(|s| &s.locks) {
-        locks.lock(cx.tx.locks(), LockTag::Relation(*table), *mode, LockWait::Block)?;
+        let tag = LockTag::Relation(Oid(cx.database.1), *table);
+        locks.lock(cx.tx.locks(), tag, *mode, LockWait::Block)?;
     }
     Ok(())
 }

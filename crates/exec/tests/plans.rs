@@ -91,7 +91,7 @@ fn create_accounts(session: &mut Session<'_>) {
 }
 
 fn table(session: &Session<'_>, name: &str) -> Arc<Table> {
-    let view = session.db.engine.catalog.current();
+    let view = session.db.catalog();
     view.expect_table(&[catalog::object::ids::PUBLIC], None, name).expect("table")
 }
 
@@ -105,7 +105,7 @@ fn text(value: &str) -> Expr {
 
 fn insert(session: &Session<'_>, rows: Vec<Vec<Expr>>) -> Arc<Prepared> {
     let table = table(session, "accounts");
-    let indexes = session.db.engine.catalog.current().indexes_of(&table);
+    let indexes = session.db.catalog().indexes_of(&table);
     change(Modify {
         table,
         indexes,
@@ -127,7 +127,7 @@ fn scan(session: &Session<'_>, columns: Vec<ScanColumn>) -> Scan {
 
 fn by_key(session: &Session<'_>, columns: Vec<ScanColumn>, key: Expr) -> Node {
     let scan = scan(session, columns);
-    let index = session.db.engine.catalog.current().indexes_of(&scan.table)[0].clone();
+    let index = session.db.catalog().indexes_of(&scan.table)[0].clone();
     let bounds = IndexBounds { equal: vec![key], ..IndexBounds::default() };
     Node::IndexScan { scan, index, bounds, backward: false }
 }
@@ -190,7 +190,7 @@ fn live_columns() -> Vec<(u16, ScanColumn)> {
 
 fn update(session: &Session<'_>, input: Node, set: Vec<(u16, Expr)>) -> Arc<Prepared> {
     let table = table(session, "accounts");
-    let indexes = session.db.engine.catalog.current().indexes_of(&table);
+    let indexes = session.db.catalog().indexes_of(&table);
     change(Modify {
         table,
         indexes,
@@ -297,7 +297,7 @@ fn an_index_over_rows_that_are_there() {
     });
     session.execute(&create).expect("create index");
     let table = table(&session, "accounts");
-    let index = session.db.engine.catalog.current().indexes_of(&table)[1].clone();
+    let index = session.db.catalog().indexes_of(&table)[1].clone();
     assert_eq!(index.name, "accounts_note_idx");
     let scan = Scan { table, columns: vec![ScanColumn::Attr(1)], filter: None };
     let bounds = IndexBounds {
@@ -323,7 +323,7 @@ fn copy_loads_rows_and_says_where_it_fails() {
     create_accounts(&mut session);
     let copy = |session: &Session<'_>| {
         let table = table(session, "accounts");
-        let indexes = session.db.engine.catalog.current().indexes_of(&table);
+        let indexes = session.db.catalog().indexes_of(&table);
         utility(Utility::CopyFrom {
             modify: Box::new(Modify {
                 table,

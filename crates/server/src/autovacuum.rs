@@ -2,34 +2,37 @@
 //! ([`crate::counters`]), then vacuums and analyses what needs it, and rests for
 //! `autovacuum_naptime` before it looks again. While nothing changes it does not run at all.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base::settings::{live_bool, live_int, setting};
-use base::{Error, Result, WaitEvent, sqlstate};
-use catalog::{CatalogTx, Snapshot, Table};
+use base::{Error, Oid, Result, WaitEvent, sqlstate};
+use catalog::{CatalogTx, OpenDatabase, Snapshot, Table};
 use exec::{ExecContext, RowSink, SessionHooks};
 use sql::PrepareContext;
 use txn::{Isolation, LockTag};
 use types::{Batch, Datum};
 
+use crate::counters::Relid;
 use crate::log;
 use crate::server::{self, Server};
 use crate::session::execute::table_size;
 use crate::session::hooks::Info;
 use crate::session::settings::SessionSettings;
-use crate::user_types::CommittedTypes;
+use crate::user_types::SessionTypes;
 
 /// The thread's work.
 pub fn work(server: &Arc<Server>) {
-    CommittedTypes::install(&server.engine.catalog);
+    let types = Arc::new(SessionTypes::default());
+    sched::with_current(|task| types::user::install(task, types.clone()));
     loop {
         sched::park(WaitEvent::ActivityAutoVacuumMain, None);
         if sched::check_interrupts().is_err() {
             return;
         }
         if live_bool(setting::AUTOVACUUM) {
-            round(server);
+            round(server, &types);
         }
         let nap = Duration::from_secs(live_int(setting::AUTOVACUUM_NAPTIME) as u64);
         let until = Instant::now() + nap;
@@ -41,30 +44,38 @@ pub fn work(server: &Arc<Server>) {
         }
         // What came during the nap is not announced again: look once more.
         if live_bool(setting::AUTOVACUUM) {
-            round(server);
+            round(server, &types);
         }
     }
 }
 
-/// One look at all tables that changed.
-fn round(server: &Arc<Server>) {
-    let catalog = server.engine.catalog.current();
+/// One look at all tables that changed, in all databases.
+fn round(server: &Arc<Server>, types: &SessionTypes) {
+    let databases: HashMap<u32, (Arc<OpenDatabase>, Arc<Snapshot>)> = {
+        let all = server.engine.catalog.databases().into_iter();
+        all.map(|d| (d.oid(), (d.clone(), d.current()))).collect()
+    };
     let counters = &server.counters;
-    counters.retain(|oid| catalog.table(oid).is_some() || catalog.index(oid).is_some());
-    for (oid, dead) in counters.dead_rows() {
-        let Some(table) = catalog.table(oid) else { continue };
-        let (_, rows) = table_size(&server.engine, &catalog, table);
+    let exists = |(database, oid): Relid| {
+        databases.get(&database).is_some_and(|(_, c)| c.table(oid).is_some() || c.index(oid).is_some())
+    };
+    counters.retain(|database| databases.contains_key(&database), exists);
+    for (id, dead) in counters.dead_rows() {
+        let Some((database, catalog)) = databases.get(&id.0) else { continue };
+        let Some(table) = catalog.table(id.1) else { continue };
+        let (_, rows) = table_size(&server.engine, catalog, table);
         let needed = threshold(server, rows);
-        counters.set_threshold(oid, needed);
+        counters.set_threshold(id, needed);
         if dead < needed {
             continue;
         }
-        match vacuum(server, &catalog, table) {
+        types.see(catalog, &[]);
+        match vacuum(server, database, catalog, table) {
             Ok(true) => {
                 let now = server::now();
-                let rows = server.engine.catalog.current().stats(oid).map_or(0.0, |s| s.rows);
-                counters.vacuumed(oid, dead, rows, true, now);
-                counters.analyzed(oid, rows, true, now);
+                let rows = database.current().stats(id.1).map_or(0.0, |s| s.rows);
+                counters.vacuumed(id, dead, rows, true, now);
+                counters.analyzed(id, rows, true, now);
             }
             Ok(false) => {}
             Err(error) if error.code() == sqlstate::ADMIN_SHUTDOWN => {
@@ -90,8 +101,17 @@ fn threshold(server: &Server, rows: f64) -> u64 {
     (base + scale * rows).max(1.0) as u64
 }
 
-/// Runs VACUUM ANALYZE as a session would; false when somebody works with the table.
-fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Result<bool> {
+/// Runs VACUUM ANALYZE as a session would; false when somebody works with the table, or with the
+/// database as a whole.
+fn vacuum(
+    server: &Arc<Server>,
+    database: &Arc<OpenDatabase>,
+    catalog: &Arc<Snapshot>,
+    table: &Table,
+) -> Result<bool> {
+    let Some(_seat) = database.help() else { return Ok(false) };
+    let id = database.oid();
+    let name = catalog.database(id).map_or("", |d| d.name.as_str());
     let quote = catalog::definition::quote_ident;
     let schema = catalog.schema(table.schema).map_or("public", |s| &s.name);
     let text = format!("VACUUM ANALYZE {}.{}", quote(schema), quote(&table.name));
@@ -99,7 +119,7 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
     let (values, generation) = server.values();
     let mut settings = SessionSettings::new(values, generation);
     settings.format.now = server::now();
-    settings.resolve_path(catalog, catalog::object::ids::POSTGRES_DB, None);
+    settings.resolve_path(catalog, id, None);
     let size = |t: &Table| table_size(engine, catalog, t);
     let cx = PrepareContext {
         catalog,
@@ -108,18 +128,19 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
         format: &settings.format,
         user: "",
         role: catalog::object::ids::SUPERUSER,
-        database: "postgres",
+        database: name,
         environment: settings.environment,
         arguments: None,
         table_size: &size,
     };
     let prepared = server.plans.prepare(&text, &[], &cx)?;
     let owner = engine.txn.new_owner(&sched::current(), sched::current().pid());
+    owner.set_database(Oid(id));
     let tx = engine.txn.begin(&owner, Isolation::ReadCommitted, false);
-    let mut catalog_tx = CatalogTx::new(&engine.catalog);
+    let mut catalog_tx = CatalogTx::new(&engine.catalog, database);
     for (table, mode) in &prepared.locks {
         // Somebody who works with the table comes first; it is tried again after the nap.
-        let tag = LockTag::Relation(*table);
+        let tag = LockTag::Relation(Oid(id), *table);
         if !engine.txn.locks.lock(tx.locks(), tag, *mode, txn::lock::LockWait::Try)? {
             return Ok(false);
         }
@@ -128,7 +149,7 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
     let done = Default::default();
     let info = Info {
         server,
-        role: (catalog::object::ids::SUPERUSER, 0),
+        role: (catalog::object::ids::SUPERUSER, id),
         statements: &statements,
         cursors: Vec::new(),
         done: &done,
@@ -147,7 +168,7 @@ fn vacuum(server: &Arc<Server>, catalog: &Arc<Snapshot>, table: &Table) -> Resul
         user: "",
         role: catalog::object::ids::SUPERUSER,
         session_user: ("", catalog::object::ids::SUPERUSER),
-        database: ("postgres", catalog::object::ids::POSTGRES_DB),
+        database: (name, id),
         params: &[],
         tally: &mut Default::default(),
     };
@@ -189,6 +210,10 @@ impl SessionHooks for Nobody {
 
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>> {
         Ok(None)
+    }
+
+    fn end_sessions(&mut self, _database: u32) -> Result<()> {
+        Err(Error::unsupported("ending sessions in the background"))
     }
 
     fn password(&mut self, _role: &str, _password: &str) -> Result<Option<String>> {

@@ -1,4 +1,4 @@
-//! What happened to the database, its tables and its indexes. Kept in memory only: a restart
+//! What happened to the databases, their tables and their indexes. Kept in memory only: a restart
 //! begins anew.
 //!
 //! ```text
@@ -33,7 +33,10 @@ const STRIPES: usize = 128;
 /// A stripe keeps dead rows to itself up to this part of the table's threshold.
 const PORTIONS: u64 = 64;
 
-/// Counts of the database. Times are in microseconds.
+/// A table or index: its database's oid and its own.
+pub type Relid = (u32, u32);
+
+/// Counts of a database. Times are in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DatabaseCounts {
     /// Transactions committed.
@@ -151,9 +154,8 @@ struct Relation {
 
 #[derive(Default)]
 struct Stripe {
-    database: DatabaseCounts,
-    usage: Usage,
-    relations: FxHashMap<u32, Relation>,
+    databases: Vec<(u32, DatabaseCounts, Usage)>,
+    relations: FxHashMap<Relid, Relation>,
     statements: FxHashMap<StatementKey, Statement>,
 }
 
@@ -194,10 +196,6 @@ pub struct RelationStats {
 /// when that was (microseconds since 2000; 0: never).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bases {
-    /// `pg_stat_database`: what its sessions had used.
-    pub database: Usage,
-    /// When.
-    pub database_reset: i64,
     /// `pg_stat_bgwriter`: storage's counts, what sessions and the background writer had used.
     pub bgwriter: (storage::Stats, Usage, Usage),
     /// When.
@@ -211,9 +209,11 @@ pub struct Bases {
 /// See the module's documentation.
 pub struct Counters {
     stripes: Box<[CachePadded<Mutex<Stripe>>]>,
-    tables: Mutex<HashMap<u32, Table>>,
+    tables: Mutex<HashMap<Relid, Table>>,
     /// Readings at which parts of the statistics were reset.
     bases: Mutex<Bases>,
+    /// See [`Counters::database_base`].
+    database_bases: Mutex<HashMap<u32, (Usage, i64)>>,
     /// When the statements were.
     statements_reset: AtomicI64,
     /// Statements that were forgotten to make room.
@@ -248,27 +248,45 @@ impl Default for Counters {
             stripes: (0..STRIPES).map(|_| stripe()).collect(),
             tables: Mutex::new(WaitEvent::LWLockStatistics, HashMap::new()),
             bases: Mutex::new(WaitEvent::LWLockStatistics, Bases::default()),
+            database_bases: Mutex::new(WaitEvent::LWLockStatistics, HashMap::new()),
             statements_reset: AtomicI64::new(0),
             forgotten: AtomicI64::new(0),
         }
     }
 }
 
+impl Stripe {
+    /// What sessions in a database counted and used.
+    fn database(&mut self, oid: u32) -> (&mut DatabaseCounts, &mut Usage) {
+        let at = match self.databases.iter().position(|(known, ..)| *known == oid) {
+            Some(at) => at,
+            None => {
+                self.databases.push((oid, DatabaseCounts::default(), Usage::default()));
+                self.databases.len() - 1
+            }
+        };
+        let (_, counts, usage) = &mut self.databases[at];
+        (counts, usage)
+    }
+}
+
 impl Counters {
-    /// Takes what a session has to report, and empties it; true when the vacuum should be woken.
-    pub fn take(&self, report: &mut Report) -> bool {
+    /// Takes what a session in a database has to report, and empties it; true when the vacuum should be
+    /// woken.
+    pub fn take(&self, database: u32, report: &mut Report) -> bool {
         let mut portions = Vec::new();
         {
             let mut stripe = self.stripes[own_stripe()].lock();
-            stripe.database.add(&std::mem::take(&mut report.database));
-            stripe.usage.add(&std::mem::take(&mut report.usage));
+            let (counts, usage) = stripe.database(database);
+            counts.add(&std::mem::take(&mut report.database));
+            usage.add(&std::mem::take(&mut report.usage));
             for (oid, counts) in report.tally.iter() {
-                let relation = stripe.relations.entry(*oid).or_default();
+                let relation = stripe.relations.entry((database, *oid)).or_default();
                 relation.counts.add(counts);
                 relation.fresh += counts.inserted;
             }
             for settled in report.settled.drain(..) {
-                let oid = settled.table;
+                let oid = (database, settled.table);
                 let relation = stripe.relations.entry(oid).or_default();
                 relation.live += settled.live;
                 relation.dead += settled.dead;
@@ -283,7 +301,7 @@ impl Counters {
     }
 
     /// Tells the tables of their dead rows; true when one crossed its threshold.
-    fn pass_on(&self, portions: &[(u32, u64)]) -> bool {
+    fn pass_on(&self, portions: &[(Relid, u64)]) -> bool {
         let mut wake = false;
         let mut sizes = Vec::with_capacity(portions.len());
         {
@@ -307,25 +325,36 @@ impl Counters {
         wake
     }
 
-    /// Adds to the database's counts from outside of a session's report.
-    pub fn database_event(&self, change: impl FnOnce(&mut DatabaseCounts)) {
-        change(&mut self.stripes[own_stripe()].lock().database);
+    /// Adds to a database's counts from outside of a session's report.
+    pub fn database_event(&self, database: u32, change: impl FnOnce(&mut DatabaseCounts)) {
+        change(self.stripes[own_stripe()].lock().database(database).0);
     }
 
-    /// The database's counts and what its sessions used.
-    pub fn database(&self) -> (DatabaseCounts, Usage) {
+    /// A database's counts and what its sessions used.
+    pub fn database(&self, database: u32) -> (DatabaseCounts, Usage) {
+        self.sum(|oid| oid == database)
+    }
+
+    /// What the sessions of all databases used.
+    pub fn usage(&self) -> Usage {
+        self.sum(|_| true).1
+    }
+
+    fn sum(&self, which: impl Fn(u32) -> bool) -> (DatabaseCounts, Usage) {
         let (mut counts, mut usage) = (DatabaseCounts::default(), Usage::default());
         for stripe in &self.stripes {
             let stripe = stripe.lock();
-            counts.add(&stripe.database);
-            usage.add(&stripe.usage);
+            for (_, of, used) in stripe.databases.iter().filter(|(oid, ..)| which(*oid)) {
+                counts.add(of);
+                usage.add(used);
+            }
         }
         (counts, usage)
     }
 
     /// All tables and indexes that something happened to.
-    pub fn relations(&self) -> HashMap<u32, RelationStats> {
-        let mut all: HashMap<u32, RelationStats> = HashMap::new();
+    pub fn relations(&self) -> HashMap<Relid, RelationStats> {
+        let mut all: HashMap<Relid, RelationStats> = HashMap::new();
         for stripe in &self.stripes {
             for (oid, relation) in &stripe.lock().relations {
                 let sum = all.entry(*oid).or_default();
@@ -347,19 +376,19 @@ impl Counters {
     }
 
     /// Tables with dead rows, and how many, about.
-    pub fn dead_rows(&self) -> Vec<(u32, u64)> {
+    pub fn dead_rows(&self) -> Vec<(Relid, u64)> {
         self.tables.lock().iter().map(|(oid, table)| (*oid, table.dead)).collect()
     }
 
     /// How many dead rows wake the vacuum.
-    pub fn set_threshold(&self, oid: u32, threshold: u64) {
+    pub fn set_threshold(&self, oid: Relid, threshold: u64) {
         if let Some(table) = self.tables.lock().get_mut(&oid) {
             table.threshold = threshold;
         }
     }
 
     /// Changes what is known of a table in all stripes.
-    fn each_stripe(&self, oid: u32, change: impl Fn(&mut Relation)) {
+    fn each_stripe(&self, oid: Relid, change: impl Fn(&mut Relation)) {
         for stripe in &self.stripes {
             if let Some(relation) = stripe.lock().relations.get_mut(&oid) {
                 change(relation);
@@ -368,7 +397,7 @@ impl Counters {
     }
 
     /// A vacuum that began when there were `dead` dead rows is done; it left so many rows.
-    pub fn vacuumed(&self, oid: u32, dead: u64, rows: f64, background: bool, now: i64) {
+    pub fn vacuumed(&self, oid: Relid, dead: u64, rows: f64, background: bool, now: i64) {
         self.each_stripe(oid, |r| (r.live, r.dead, r.fresh) = (0, 0, 0));
         let mut tables = self.tables.lock();
         let table = tables.entry(oid).or_default();
@@ -379,7 +408,7 @@ impl Counters {
     }
 
     /// ANALYZE counted a table's rows.
-    pub fn analyzed(&self, oid: u32, rows: f64, background: bool, now: i64) {
+    pub fn analyzed(&self, oid: Relid, rows: f64, background: bool, now: i64) {
         self.each_stripe(oid, |r| (r.live, r.modified) = (0, 0));
         let mut tables = self.tables.lock();
         let table = tables.entry(oid).or_default();
@@ -389,36 +418,53 @@ impl Counters {
     }
 
     /// A table has no rows any more.
-    pub fn truncated(&self, oid: u32) {
+    pub fn truncated(&self, oid: Relid) {
         self.each_stripe(oid, |r| (r.live, r.dead, r.fresh) = (0, 0, 0));
         if let Some(table) = self.tables.lock().get_mut(&oid) {
             (table.live, table.dead) = (0, 0);
         }
     }
 
-    /// Forgets relations that are no more.
-    pub fn retain(&self, exists: impl Fn(u32) -> bool) {
-        for stripe in &self.stripes {
-            stripe.lock().relations.retain(|oid, _| exists(*oid));
-        }
-        self.tables.lock().retain(|oid, _| exists(*oid));
-    }
-
-    /// `pg_stat_reset`: everything of the database and its relations begins anew. What the
-    /// background vacuum goes by stays.
-    pub fn reset(&self, now: i64) {
+    /// Forgets databases and relations that are no more. What was used in a database stays part of what
+    /// the server used.
+    pub fn retain(&self, is_database: impl Fn(u32) -> bool, exists: impl Fn(Relid) -> bool) {
         for stripe in &self.stripes {
             let mut stripe = stripe.lock();
-            stripe.database = DatabaseCounts::default();
-            for relation in stripe.relations.values_mut() {
+            stripe.relations.retain(|id, _| exists(*id));
+            let mut gone = Usage::default();
+            stripe.databases.retain(|(oid, _, used)| {
+                let stays = *oid == catalog::SHARED || is_database(*oid);
+                if !stays {
+                    gone.add(used);
+                }
+                stays
+            });
+            stripe.database(catalog::SHARED).1.add(&gone);
+        }
+        self.tables.lock().retain(|id, _| exists(*id));
+        self.database_bases.lock().retain(|oid, _| is_database(*oid));
+    }
+
+    /// `pg_stat_reset`: everything of a database and its relations begins anew. What the
+    /// background vacuum goes by stays.
+    pub fn reset(&self, database: u32, now: i64) {
+        for stripe in &self.stripes {
+            let mut stripe = stripe.lock();
+            *stripe.database(database).0 = DatabaseCounts::default();
+            for (_, relation) in stripe.relations.iter_mut().filter(|(id, _)| id.0 == database) {
                 *relation = Relation { dead: relation.dead, ..Relation::default() };
             }
         }
-        for table in self.tables.lock().values_mut() {
+        for (_, table) in self.tables.lock().iter_mut().filter(|(id, _)| id.0 == database) {
             *table = Table { dead: table.dead, threshold: table.threshold, ..Table::default() };
         }
-        let usage = self.database().1;
-        self.change_bases(|b| (b.database, b.database_reset) = (usage, now));
+        let usage = self.database(database).1;
+        self.database_bases.lock().insert(database, (usage, now));
+    }
+
+    /// What a database's sessions had used when its statistics were reset, and when that was.
+    pub fn database_base(&self, database: u32) -> (Usage, i64) {
+        self.database_bases.lock().get(&database).copied().unwrap_or_default()
     }
 
     /// Readings at which parts of the statistics were reset.
@@ -432,7 +478,7 @@ impl Counters {
     }
 
     /// Likewise for one table or index.
-    pub fn reset_relation(&self, oid: u32) {
+    pub fn reset_relation(&self, oid: Relid) {
         self.each_stripe(oid, |r| *r = Relation { dead: r.dead, ..Relation::default() });
         if let Some(table) = self.tables.lock().get_mut(&oid) {
             *table = Table { dead: table.dead, threshold: table.threshold, ..Table::default() };
@@ -500,7 +546,7 @@ mod tests {
         (counts.inserted, counts.updated) = (changes.inserted, changes.updated);
         counts.deleted = changes.deleted;
         report.settled.push(changes.settled(oid, committed));
-        counters.take(&mut report)
+        counters.take(5, &mut report)
     }
 
     fn updates(updated: u64) -> Changes {
@@ -516,23 +562,23 @@ mod tests {
                     for _ in 0..100 {
                         let changes = Changes { inserted: 3, updated: 2, deleted: 1 };
                         change(&counters, 7, changes, true);
-                        counters.database_event(|d| d.commits += 1);
+                        counters.database_event(5, |d| d.commits += 1);
                     }
                 });
             }
         });
         let all = counters.relations();
-        let (counts, table) = (&all[&7].counts, &all[&7].table);
+        let (counts, table) = (&all[&(5, 7)].counts, &all[&(5, 7)].table);
         assert_eq!((counts.inserted, counts.updated, counts.deleted), (1200, 800, 400));
         assert_eq!((table.live, table.dead, table.modified), (800, 1200, 2400));
-        assert_eq!(counters.database().0.commits, 400);
+        assert_eq!(counters.database(5).0.commits, 400);
     }
 
     #[test]
     fn what_was_rolled_back_is_dead() {
         let counters = Counters::default();
         change(&counters, 7, Changes { inserted: 5, updated: 2, deleted: 9 }, false);
-        let table = counters.relations()[&7].table.clone();
+        let table = counters.relations()[&(5, 7)].table.clone();
         assert_eq!((table.live, table.dead), (0, 7));
     }
 
@@ -540,24 +586,42 @@ mod tests {
     fn the_vacuum_is_woken_once() {
         let counters = Counters::default();
         assert!(!change(&counters, 7, updates(1), true));
-        counters.set_threshold(7, 10);
+        counters.set_threshold((5, 7), 10);
         let woken: Vec<bool> = (0..5).map(|_| change(&counters, 7, updates(4), true)).collect();
         assert_eq!(woken, [false, false, true, false, false]);
         let dead = counters.dead_rows()[0].1;
         assert_eq!(dead, 21);
-        counters.vacuumed(7, dead, 3.0, true, 1);
+        counters.vacuumed((5, 7), dead, 3.0, true, 1);
         assert!(!change(&counters, 7, updates(9), true));
         assert!(change(&counters, 7, updates(1), true));
-        assert_eq!(counters.relations()[&7].table.runs, [0, 1, 0, 0]);
+        assert_eq!(counters.relations()[&(5, 7)].table.runs, [0, 1, 0, 0]);
+    }
+
+    #[test]
+    fn databases_are_counted_apart_and_forgotten_with_what_they_held() {
+        let counters = Counters::default();
+        change(&counters, 7, updates(5), true);
+        let mut report = Report::default();
+        report.tally.of(7).updated = 2;
+        report.database.commits = 3;
+        counters.take(6, &mut report);
+        let all = counters.relations();
+        assert_eq!((all[&(5, 7)].counts.updated, all[&(6, 7)].counts.updated), (5, 2));
+        assert_eq!((counters.database(5).0.commits, counters.database(6).0.commits), (0, 3));
+        counters.retain(|oid| oid == 5, |(database, _)| database == 5);
+        assert!(!counters.relations().contains_key(&(6, 7)));
+        assert_eq!(counters.database(6).0.commits, 0);
+        assert_eq!(counters.relations()[&(5, 7)].counts.updated, 5);
     }
 
     #[test]
     fn a_reset_keeps_what_the_vacuum_goes_by() {
         let counters = Counters::default();
         change(&counters, 7, updates(5), true);
-        counters.reset(99);
+        counters.reset(5, 99);
         let all = counters.relations();
-        assert_eq!((all[&7].counts.updated, all[&7].table.dead), (0, 5));
-        assert_eq!(counters.bases().database_reset, 99);
+        assert_eq!((all[&(5, 7)].counts.updated, all[&(5, 7)].table.dead), (0, 5));
+        assert_eq!(counters.database_base(5).1, 99);
+        assert_eq!(counters.database_base(6).1, 0);
     }
 }

@@ -278,6 +278,14 @@ impl Registry {
         self.shards.iter().map(of).sum()
     }
 
+    /// Sessions in a database.
+    pub fn count_in(&self, database: u32) -> usize {
+        let of = |s: &SpinLock<HashMap<i32, Arc<Entry>>>| {
+            s.lock().values().filter(|e| e.activity.lock().database.1 == database).count()
+        };
+        self.shards.iter().map(of).sum()
+    }
+
     /// Connections there are, whatever their state.
     pub fn connections(&self) -> usize {
         self.connections.load(Ordering::Acquire)

@@ -43,7 +43,7 @@ pub fn serve(dir: &Path, overrides: Overrides) -> Result<()> {
     }
     install_panic_hook();
     let (server, socket_paths) = start(dir, config)?;
-    listener::check_reach(&listeners, &server.engine.catalog.current())?;
+    listener::check_reach(&listeners, &server.engine.catalog.shared().current())?;
     for listener in &listeners {
         listener.listen()?;
     }

@@ -10,11 +10,13 @@ use std::time::Duration;
 use base::usage::Usage;
 use rustc_hash::FxHashMap;
 
-/// Whose statement, and which.
+/// Whose statement, in which database, and which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StatementKey {
     /// The role's oid.
     pub user: u32,
+    /// The database's.
+    pub database: u32,
     /// The query identifier.
     pub id: u64,
 }
@@ -195,7 +197,7 @@ mod tests {
     fn room_is_made_at_the_cost_of_what_runs_least() {
         let mut all = FxHashMap::default();
         for id in 0..100 {
-            let key = StatementKey { user: 10, id };
+            let key = StatementKey { user: 10, database: 5, id };
             let mut statement = Statement::new("x".into());
             for _ in 0..=id {
                 statement.executions.merge(&Spread::one(1.0));
@@ -203,7 +205,7 @@ mod tests {
             all.insert(key, statement);
         }
         assert_eq!(make_room(&mut all), 6);
-        assert!((0..6).all(|id| !all.contains_key(&StatementKey { user: 10, id })));
+        assert!((0..6).all(|id| !all.contains_key(&StatementKey { user: 10, database: 5, id })));
         // Nothing ran since: whichever goes, only as many as room is needed for.
         assert_eq!(make_room(&mut all), 5);
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use base::Oid;
-use catalog::{Catalog, Snapshot, TypeView};
+use catalog::{Snapshot, TypeView};
 use sched::SpinLock;
 use types::user::{Directory, UserType};
 
-/// A session's directory of types: what its statement sees of the catalog.
+/// A session's or background thread's directory of types: what its statement sees of the catalog.
 #[derive(Default)]
 pub struct SessionTypes(SpinLock<Option<Arc<TypeView>>>);
 
@@ -44,30 +44,5 @@ impl Directory for SessionTypes {
 
     fn name(&self, ty: Oid) -> Option<String> {
         self.seen()?.name(ty)
-    }
-}
-
-/// A background thread's directory: what is committed.
-pub struct CommittedTypes(pub Arc<Catalog>);
-
-impl CommittedTypes {
-    /// Gives the calling thread its directory.
-    pub fn install(catalog: &Arc<Catalog>) {
-        let directory = Arc::new(CommittedTypes(catalog.clone()));
-        sched::with_current(|task| types::user::install(task, directory));
-    }
-
-    fn view(&self) -> TypeView {
-        TypeView { catalog: self.0.current(), path: [].into() }
-    }
-}
-
-impl Directory for CommittedTypes {
-    fn get(&self, ty: Oid) -> Option<Arc<UserType>> {
-        self.view().get(ty)
-    }
-
-    fn name(&self, ty: Oid) -> Option<String> {
-        self.view().name(ty)
     }
 }

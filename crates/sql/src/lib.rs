@@ -7,6 +7,7 @@
 
 mod bind;
 pub mod cache;
+pub mod database;
 pub mod expr;
 mod identity;
 pub mod logical;

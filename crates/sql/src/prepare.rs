@@ -182,9 +182,9 @@ pub fn normalize(text: &str, literals: &mut Vec<Literal>) -> Option<u64> {
     crate::scan::normalize(text, literals)
 }
 
-/// For [`PrepareContext::environment`]: what of a session's settings and search path can change the
-/// meaning or the plan of a text.
-pub fn environment(settings: &Settings, path: &[u32], user: &str) -> u64 {
+/// For [`PrepareContext::environment`]: what of a session's database, settings and search path can
+/// change the meaning or the plan of a text.
+pub fn environment(settings: &Settings, path: &[u32], user: &str, database: u32) -> u64 {
     use std::hash::{DefaultHasher, Hash as _, Hasher as _};
     let mut hash = DefaultHasher::new();
     for (i, def) in base::settings::SETTINGS.iter().enumerate() {
@@ -197,6 +197,6 @@ pub fn environment(settings: &Settings, path: &[u32], user: &str) -> u64 {
             base::settings::show(id, settings.get(id)).hash(&mut hash);
         }
     }
-    (path, user).hash(&mut hash);
+    (path, user, database).hash(&mut hash);
     hash.finish()
 }

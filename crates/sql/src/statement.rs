@@ -450,6 +450,7 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::ClosePortal(Some(_)) => ("CLOSE CURSOR", false),
         Utility::ClosePortal(None) => ("CLOSE CURSOR ALL", false),
         Utility::Role(statement) => (statement.tag(), true),
+        Utility::Database(statement) => (statement.tag(), true),
         Utility::Type(statement) => (statement.tag(), true),
         Utility::NoOp(_) => ("SET", false),
     }

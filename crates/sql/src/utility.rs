@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::Oid;
 
+use crate::database::DatabaseStatement;
 use crate::plan::{Plan, Prepared};
 use crate::role::{RoleRef, RoleStatement};
 use crate::type_statement::TypeStatement;
@@ -772,6 +773,8 @@ pub enum Utility {
     ClosePortal(Option<String>),
     /// Roles and rights.
     Role(RoleStatement),
+    /// Databases.
+    Database(DatabaseStatement),
     /// Types.
     Type(TypeStatement),
     /// A statement that does nothing but is accepted, with a notice's text if any.

@@ -26,7 +26,7 @@ use crate::options::Options;
 use crate::wal::record::Cursor;
 
 const MAGIC: &[u8; 8] = b"THRDGRES";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const CONTROL: &str = "threadgres.control";
 const LOCK: &str = "threadgres.lock";
 

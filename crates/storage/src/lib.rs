@@ -27,6 +27,7 @@
 pub mod buffer;
 mod checkpoint;
 mod control;
+mod copy;
 mod core;
 mod fatal;
 mod files;

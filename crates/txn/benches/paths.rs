@@ -33,7 +33,7 @@ fn main() {
     let storage = Storage::open(&dir, m.participant(None)).expect("the directory is ours");
     m.attach(&storage);
     println!("{:48} {:>8} {:>8}", "threads", 1, 2);
-    let table = LockTag::Relation(Oid(20000));
+    let table = LockTag::Relation(Oid(5), Oid(20000));
     measure(&m, "begin, snapshot, end, commit (read only)", 1_000_000, |owner| {
         let tx = m.begin(owner, Isolation::ReadCommitted, true);
         tx.snapshot();
@@ -43,7 +43,7 @@ fn main() {
     measure(&m, "the same with two weak relation locks", 1_000_000, |owner| {
         let tx = m.begin(owner, Isolation::ReadCommitted, true);
         for oid in [20000, 20001] {
-            let tag = LockTag::Relation(Oid(oid));
+            let tag = LockTag::Relation(Oid(5), Oid(oid));
             m.locks.lock(owner, tag, LockMode::AccessShare, LockWait::Block).expect("weak");
         }
         tx.snapshot();

@@ -50,6 +50,8 @@ pub(crate) struct Slot {
     pub(crate) pid: AtomicI32,
     /// The session's task, by its id.
     pub(crate) task: AtomicU64,
+    /// The session's database, by its oid; 0: none yet.
+    pub(crate) database: AtomicU32,
     /// The locks that the session holds.
     pub(crate) local: SpinLock<Local>,
     /// What it waits for.
@@ -70,6 +72,7 @@ impl Slot {
             xid: AtomicU64::new(0),
             pid: AtomicI32::new(0),
             task: AtomicU64::new(0),
+            database: AtomicU32::new(0),
             local: SpinLock::new(Local::default()),
             waiting: SpinLock::new(None),
             inner: AtomicU32::new(NOBODY),
@@ -128,6 +131,7 @@ impl Registry {
         });
         let slot = self.get(number);
         slot.task.store(task, Ordering::Relaxed);
+        slot.database.store(0, Ordering::Relaxed);
         slot.pid.store(pid, Ordering::Release);
         number
     }

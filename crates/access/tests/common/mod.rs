@@ -289,7 +289,7 @@ impl Table {
 
     pub fn vacuum(&self, db: &Db) -> access::VacuumStats {
         let indexes = [self.by_key.clone(), self.by_value.clone()];
-        let progress = Reporting::begin(Kind::Vacuum, "VACUUM", 0);
+        let progress = Reporting::begin(Kind::Vacuum, "VACUUM", (5, 0));
         let mut pace = Pace::unlimited();
         let done = access::vacuum(&db.manager, &self.heap, &indexes, &mut pace, &progress);
         done.expect("vacuum")

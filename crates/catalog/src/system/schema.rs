@@ -36,12 +36,12 @@ pub(super) fn pg_database(cx: &SystemCx<'_>) -> Rows {
             .set("datlocprovider", 'c')
             .set("datistemplate", d.template)
             .set("datallowconn", d.connect)
-            .set("datconnlimit", -1)
+            .set("datconnlimit", d.connection_limit)
             .set("datfrozenxid", oid(3))
             .set("datminmxid", oid(1))
             .set("dattablespace", oid(PG_DEFAULT))
-            .set("datcollate", "C.UTF-8")
-            .set("datctype", "C.UTF-8")
+            .set("datcollate", d.collate.as_str())
+            .set("datctype", d.ctype.as_str())
             .set("datacl", stored_acl(cx, AclKind::Database, d.oid, 0))
             .done()
     };
@@ -152,8 +152,8 @@ pub(super) fn pg_description(cx: &SystemCx<'_>) -> Rows {
             .done()
     };
     let builtin = facts::descriptions().filter(|(class, _, _)| !is_shared(*class));
-    let comments = cx.catalog.comments().map(|c| (c, class_of(cx, c.object)));
-    let comments = comments.filter(|(_, class)| !is_shared(*class));
+    let comments = cx.catalog.comments().filter(|c| !c.shared);
+    let comments = comments.map(|c| (c, class_of(cx, c.object)));
     Ok(builtin
         .map(|(class, object, text)| one(object, class, 0, text))
         .chain(comments.map(|(c, class)| one(c.object, class, c.column, &c.text)))
@@ -169,8 +169,8 @@ pub(super) fn pg_shdescription(cx: &SystemCx<'_>) -> Rows {
             .done()
     };
     let builtin = facts::descriptions().filter(|(class, _, _)| is_shared(*class));
-    let comments = cx.catalog.comments().map(|c| (c, class_of(cx, c.object)));
-    let comments = comments.filter(|(_, class)| is_shared(*class));
+    let comments = cx.catalog.comments().filter(|c| c.shared);
+    let comments = comments.map(|c| (c, class_of(cx, c.object)));
     Ok(builtin
         .map(|(class, object, text)| one(object, class, text))
         .chain(comments.map(|(c, class)| one(c.object, class, &c.text)))

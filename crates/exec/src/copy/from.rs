@@ -58,7 +58,11 @@ pub fn run(
         columns,
         defaults,
         options,
-        input: Input::new(Reporting::begin(Kind::Copy, "COPY FROM", modify.table.oid)),
+        input: Input::new(Reporting::begin(
+            Kind::Copy,
+            "COPY FROM",
+            (cx.database.1, modify.table.oid),
+        )),
         line: 0,
         rows: Vec::new(),
         filled: 0,

@@ -127,7 +127,7 @@ pub fn run(
         line: Vec::new(),
         field: Vec::new(),
         rows: 0,
-        progress: Reporting::begin(Kind::Copy, "COPY TO", table),
+        progress: Reporting::begin(Kind::Copy, "COPY TO", (cx.database.1, table)),
     };
     if options.format == CopyFormat::Binary {
         writer.head.extend_from_slice(SIGNATURE);

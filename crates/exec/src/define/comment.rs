@@ -58,7 +58,7 @@ fn target(
             Ok((ty, 0))
         }
         "DATABASE" => {
-            let database = view.databases().find(|d| d.name == object.name).ok_or_else(|| {
+            let database = view.database_named(&object.name).ok_or_else(|| {
                 err!(UNDEFINED_DATABASE, "database \"{}\" does not exist", object.name)
             })?;
             Ok((database.oid, 0))
@@ -156,7 +156,14 @@ pub fn run(
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
     let view = cx.catalog_tx.view();
-    let (object, column) = target(&view, cx.search_path, kind, object, column)?;
+    let (object, column) = match target(&view, cx.search_path, kind, object, column) {
+        // As in PostgreSQL: scripts that name a database of another name go on.
+        Err(error) if error.code() == base::sqlstate::UNDEFINED_DATABASE => {
+            cx.hooks.notice("WARNING", error);
+            return Ok(());
+        }
+        found => found?,
+    };
     check_owner(kind, object, cx)?;
     put(object, column, text, cx)
 }
@@ -181,7 +188,8 @@ fn put(object: u32, column: u16, text: Option<&str>, cx: &mut ExecContext<'_>) -
                 Some(old) => old.oid,
                 None => super::new_oid(cx, object)?,
             };
-            let comment = Comment { oid, object, column, text: text.to_owned() };
+            let shared = view.database(object).is_some() || view.role(object).is_some();
+            let comment = Comment { oid, object, column, text: text.to_owned(), shared };
             cx.catalog_tx.put(cx.tx, Object::Comment(comment))
         }
     }

@@ -195,7 +195,7 @@ pub fn fill(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()
     if !index.is_plain() {
         return fill_computed(cx, table, index, &handle, &codec);
     }
-    let progress = Reporting::begin(Kind::CreateIndex, "CREATE INDEX", table.oid);
+    let progress = Reporting::begin(Kind::CreateIndex, "CREATE INDEX", (cx.database.1, table.oid));
     progress.set_phase("building index: scanning table");
     let mut null_in = None;
     let mut keys = collect(cx, &handle, &codec, &mut null_in, &progress)?;

@@ -11,6 +11,7 @@ mod create_index;
 mod create_schema;
 mod create_table;
 mod create_table_as;
+pub mod database;
 mod depend;
 mod domain;
 mod drop;
@@ -94,6 +95,7 @@ pub fn run(
             create_schema::run(name, owner.as_ref(), *if_not_exists, elements, cx)?;
         }
         Utility::Role(statement) => role::run(statement, cx)?,
+        Utility::Database(statement) => database::run(statement, cx)?,
         Utility::Type(statement) => user_types::run(statement, cx)?,
         Utility::Drop { kind, names, if_exists, cascade } => {
             drop::run(kind, names, *if_exists, *cascade, cx)?;
@@ -173,7 +175,8 @@ pub fn is_own(utility: &Utility) -> bool {
 /// Deadlocks, time-outs, interrupts.
 pub fn lock(cx: &ExecContext<'_>, relation: u32, mode: LockMode) -> Result<()> {
     let locks = &cx.tx.manager().locks;
-    locks.lock(cx.tx.locks(), LockTag::Relation(Oid(relation)), mode, LockWait::Block)?;
+    let tag = LockTag::Relation(Oid(cx.database.1), Oid(relation));
+    locks.lock(cx.tx.locks(), tag, mode, LockWait::Block)?;
     Ok(())
 }
 
@@ -321,7 +324,7 @@ fn lock_tables(
         let table = named_table(cx, name)?;
         check(cx, &table)?;
         let locks = &cx.tx.manager().locks;
-        let tag = LockTag::Relation(Oid(table.oid));
+        let tag = LockTag::Relation(Oid(cx.database.1), Oid(table.oid));
         if !locks.lock(cx.tx.locks(), tag, mode, LockWait::Try)? {
             base::bail!(LOCK_NOT_AVAILABLE, "could not obtain lock on relation \"{}\"", table.name);
         }

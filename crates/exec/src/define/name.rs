@@ -103,13 +103,19 @@ fn temporary_schema(
     cx.catalog_tx.make_temporary_schema(owner).map(Some)
 }
 
+/// In place of a schema: the names of roles.
+pub const ROLES: u32 = u32::MAX;
+/// In place of a schema: the names of databases.
+pub const DATABASES: u32 = u32::MAX - 1;
+
 /// Keeps others from making the same name until the transaction ends.
 ///
 /// # Errors
 /// Those of locking.
 pub fn reserve(cx: &ExecContext<'_>, schema: u32, name: &str) -> Result<()> {
+    let database = if schema >= DATABASES { catalog::SHARED } else { cx.database.1 };
     let mut state = crate::ops::grouping::Fx::default();
-    (schema, name).hash(&mut state);
+    (database, schema, name).hash(&mut state);
     let tag = LockTag::Object(NAME_CLASS, state.finish());
     let locks = &cx.tx.manager().locks;
     locks.lock(cx.tx.locks(), tag, LockMode::Exclusive, LockWait::Block)?;

@@ -197,7 +197,7 @@ pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
     let wanted = target * ROWS_A_TARGET;
     let handle = TableHandle::open(cx.engine, table, cx.format)?;
     let pages = super::pages(cx, table)?;
-    let progress = Reporting::begin(Kind::Analyze, "ANALYZE", table.oid);
+    let progress = Reporting::begin(Kind::Analyze, "ANALYZE", (cx.database.1, table.oid));
     progress.set_phase("acquiring sample rows");
     let (rows, total) = sample(cx, &handle, pages, wanted, &progress)?;
     progress.set_phase("computing statistics");

@@ -96,7 +96,7 @@ fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
     let view = cx.catalog_tx.view();
     let indexes: Vec<BTree> =
         view.indexes_of(table).iter().map(|i| BTree::open(storage, RelId(i.rel))).collect();
-    let progress = Reporting::begin(Kind::Vacuum, "VACUUM", table.oid);
+    let progress = Reporting::begin(Kind::Vacuum, "VACUUM", (cx.database.1, table.oid));
     let mut pace = pace(cx.settings);
     let done = access::vacuum::vacuum(cx.tx.manager(), &heap, &indexes, &mut pace, &progress)?;
     let overflow = Overflow::new(storage, RelId(table.rel));

@@ -168,7 +168,8 @@ fn same_key(a: &[Datum], b: &[Datum], columns: &[u16]) -> bool {
 
 fn lock_table(cx: &ExecContext<'_>, table: u32, mode: LockMode) -> Result<()> {
     let locks = &cx.tx.manager().locks;
-    locks.lock(cx.tx.locks(), LockTag::Relation(Oid(table)), mode, LockWait::Block)?;
+    let tag = LockTag::Relation(Oid(cx.database.1), Oid(table));
+    locks.lock(cx.tx.locks(), tag, mode, LockWait::Block)?;
     Ok(())
 }
 

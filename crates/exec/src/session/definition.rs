@@ -72,12 +72,7 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             }
             size(&parts, &view, run)?
         }
-        "pg_database_size" => {
-            let mut parts: Vec<(u32, &str)> =
-                view.tables().filter(|t| t.rel != 0).map(|t| (t.oid, "main")).collect();
-            parts.extend(view.indexes().map(|i| (i.oid, "main")));
-            size(&parts, &view, run)?
-        }
+        "pg_database_size" => database_size(args, &view, run)?,
         "pg_size_pretty" => text(pretty_size(match args.first() {
             Some(Datum::Numeric(_)) => types::io::to_text(oids::NUMERIC, &args[0], run.cx.format)?
                 .parse::<f64>()
@@ -349,6 +344,30 @@ fn size(parts: &[(u32, &str)], view: &Snapshot, run: &Run<'_, '_>) -> Result<Dat
         pages += i64::from(run.cx.engine.storage.block_count(RelId(rel), fork)?);
     }
     Ok(Datum::Int8(pages * storage::PAGE_SIZE as i64))
+}
+
+/// The bytes of a database, by name or oid.
+fn database_size(args: &[Datum], view: &Snapshot, run: &Run<'_, '_>) -> Result<Datum> {
+    let database = match args.first() {
+        Some(Datum::Oid(id)) => view.database(*id),
+        _ => {
+            let name = text_at(args, 0);
+            let missing =
+                || base::err!(UNDEFINED_DATABASE, "database \"{name}\" does not exist");
+            Some(view.database_named(name).ok_or_else(missing)?)
+        }
+    };
+    let Some(database) = database else { return Ok(Datum::Null) };
+    let (cx, connect) = (&*run.cx, catalog::acl::privilege::CONNECT);
+    let rights = crate::rights::of(cx, view);
+    if !rights.has_rights_of(cx.role, catalog::object::ids::READ_ALL_STATS) {
+        rights.require(cx.role, catalog::AclKind::Database, database.oid, connect, &database.name)?;
+    }
+    let bytes = match cx.engine.catalog.database(database.oid) {
+        Some(open) => crate::define::database::size(&cx.engine.storage, &open.current())?,
+        None => return Ok(Datum::Null),
+    };
+    Ok(Datum::Int8(bytes as i64))
 }
 
 /// A system table or one of its indexes.

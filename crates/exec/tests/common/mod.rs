@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use base::settings::Settings;
 use base::{Error, Fork, Oid, RelId, Result};
 use catalog::system::ServerInfo;
-use catalog::{Catalog, CatalogTx, Table};
+use catalog::{Catalog, CatalogTx, OpenDatabase, Table};
 use exec::{Engine, ExecContext, Outcome, RowSink, SessionHooks};
 use sql::prepare::{PrepareContext, prepare, split_statements};
 use sql::{Prepared, Statement};
@@ -43,11 +43,20 @@ impl Db {
         Db { dir, engine: Engine { storage, txn, catalog } }
     }
 
+    fn database(&self) -> Arc<OpenDatabase> {
+        self.engine.catalog.database(5).expect("the database postgres")
+    }
+
+    /// The catalog as it is published.
+    pub fn catalog(&self) -> Arc<catalog::Snapshot> {
+        self.database().current()
+    }
+
     pub fn session(&self) -> Session<'_> {
         Session {
             db: self,
             owner: self.engine.txn.new_owner(&sched::current(), 1),
-            catalog: CatalogTx::new(&self.engine.catalog),
+            catalog: CatalogTx::new(&self.engine.catalog, &self.database()),
             tx: None,
             settings: Settings::default(),
             format: FormatContext::default(),
@@ -99,6 +108,9 @@ impl SessionHooks for Hooks {
     }
     fn deferred(&mut self) -> &mut exec::Deferred {
         &mut self.deferred
+    }
+    fn end_sessions(&mut self, _database: u32) -> Result<()> {
+        Ok(())
     }
     fn password(&mut self, _role: &str, password: &str) -> Result<Option<String>> {
         Ok(Some(password.to_owned()))
@@ -210,7 +222,8 @@ impl Session<'_> {
     fn execute_inside(&mut self, prepared: &Arc<Prepared>) -> Result<(Outcome, Rows)> {
         let tx = self.tx.as_ref().expect("a transaction");
         for (id, mode) in &prepared.locks {
-            tx.manager().locks.lock(tx.locks(), LockTag::Relation(*id), *mode, LockWait::Block)?;
+            let tag = LockTag::Relation(base::Oid(5), *id);
+            tx.manager().locks.lock(tx.locks(), tag, *mode, LockWait::Block)?;
         }
         let mut cx = ExecContext {
             engine: &self.db.engine,

@@ -10,8 +10,8 @@ pub enum WaitObject {
     /// The event says it all.
     #[default]
     None,
-    /// A table or index by its oid in the catalog (heavyweight locks).
-    Relation(Oid),
+    /// A table or index, by database and oid (heavyweight locks).
+    Relation(Oid, Oid),
     /// A relation's files (I/O on the whole file).
     File(RelId),
     /// The right to extend a relation's file.
@@ -42,7 +42,7 @@ impl WaitObject {
         let word = |kind: u64, low: u32| kind << 56 | u64::from(low);
         match self {
             WaitObject::None => [0, 0],
-            WaitObject::Relation(oid) => [word(1, oid.0), 0],
+            WaitObject::Relation(database, oid) => [word(1, oid.0), u64::from(database.0)],
             WaitObject::File(rel) => [word(2, rel.0), 0],
             WaitObject::Extension(rel) => [word(3, rel.0), 0],
             WaitObject::Page(id) => {
@@ -73,7 +73,7 @@ impl WaitObject {
             _ => Fork::Vm,
         };
         match first >> 56 {
-            1 => WaitObject::Relation(Oid(low)),
+            1 => WaitObject::Relation(Oid(second as u32), Oid(low)),
             2 => WaitObject::File(RelId(low)),
             3 => WaitObject::Extension(RelId(low)),
             4 => WaitObject::Page(PageId { rel: RelId(low), fork, block: second as u32 }),
@@ -106,7 +106,7 @@ impl fmt::Display for WaitObject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             WaitObject::None => Ok(()),
-            WaitObject::Relation(oid) => write!(f, "relation {oid}"),
+            WaitObject::Relation(_, oid) => write!(f, "relation {oid}"),
             WaitObject::File(rel) => write!(f, "file {}", rel.0),
             WaitObject::Extension(rel) => write!(f, "extension of file {}", rel.0),
             WaitObject::Page(PageId { rel, fork, block }) => {
@@ -193,7 +193,7 @@ mod tests {
         let page = PageId { rel: RelId(u32::MAX), fork: Fork::Vm, block: u32::MAX };
         let objects = [
             WaitObject::None,
-            WaitObject::Relation(Oid(u32::MAX)),
+            WaitObject::Relation(Oid(u32::MAX), Oid(u32::MAX - 1)),
             WaitObject::File(RelId(7)),
             WaitObject::Extension(RelId(7)),
             WaitObject::Page(page),

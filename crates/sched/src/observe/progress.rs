@@ -70,6 +70,8 @@ pub struct Progress {
     pub kind: Kind,
     /// Its words: `CREATE INDEX`, `COPY FROM`.
     pub command: &'static str,
+    /// The database's oid.
+    pub database: u32,
     /// The table's oid; 0: none.
     pub relation: u32,
     /// Number of the session or background thread.
@@ -111,11 +113,16 @@ pub struct Reporting(Arc<Progress>);
 static RUNNING: SpinLock<Vec<Arc<Progress>>> = SpinLock::new(Vec::new());
 
 impl Reporting {
-    /// The running task begins a command, in its first phase.
-    pub fn begin(kind: Kind, command: &'static str, relation: u32) -> Reporting {
+    /// The running task begins a command, in its first phase; on a relation of a database, by oid.
+    pub fn begin(
+        kind: Kind,
+        command: &'static str,
+        (database, relation): (u32, u32),
+    ) -> Reporting {
         let progress = Arc::new(Progress {
             kind,
             command,
+            database,
             relation,
             pid: with_current(|task| task.pid()),
             phase: SpinLock::new("initializing"),
@@ -153,8 +160,8 @@ mod tests {
     fn a_command_is_listed_while_it_runs() {
         let seen = |relation| running(Kind::Analyze).into_iter().find(|p| p.relation == relation);
         let (one, other) = (77_001, 77_002);
-        let first = Reporting::begin(Kind::Analyze, "ANALYZE", one);
-        let _second = Reporting::begin(Kind::Analyze, "ANALYZE", other);
+        let first = Reporting::begin(Kind::Analyze, "ANALYZE", (5, one));
+        let _second = Reporting::begin(Kind::Analyze, "ANALYZE", (5, other));
         first.set(Count::BlocksTotal, 5);
         first.add(Count::BlocksDone, 2);
         first.add(Count::BlocksDone, 1);

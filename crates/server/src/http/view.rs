@@ -15,7 +15,8 @@ pub fn time_ms(micros: i64) -> f64 {
     micros as f64 / 1000.0 + EPOCH_MS
 }
 
-/// A view's rows, each an object by column name; None: there is no such view.
+/// A view's rows, each an object by column name; None: there is no such view. Those about one database
+/// are about `postgres`.
 pub fn rows(server: &Server, name: &str) -> Option<Vec<Map<String, Value>>> {
     let view = catalog::system::find(None, name)?;
     let format = FormatContext::default();
@@ -23,7 +24,8 @@ pub fn rows(server: &Server, name: &str) -> Option<Vec<Map<String, Value>>> {
         let cells = view.columns.iter().zip(row);
         cells.map(|(c, v)| (c.name.clone(), value(Oid(c.ty), &v, &format))).collect()
     };
-    Some(views::rows(server, name).into_iter().map(object).collect())
+    let rows = views::rows(server, catalog::object::ids::POSTGRES_DB, name);
+    Some(rows.into_iter().map(object).collect())
 }
 
 fn value(ty: Oid, datum: &Datum, format: &FormatContext) -> Value {

@@ -127,9 +127,9 @@ impl Account {
 
     /// Passes on what an autonomous transaction has counted; its pages and times are counted by the
     /// session that it worked for. True when the vacuum should be woken.
-    pub fn pass_on_transaction(&mut self, counters: &Counters) -> bool {
+    pub fn pass_on_transaction(&mut self, counters: &Counters, database: u32) -> bool {
         self.absorb();
-        counters.take(&mut self.report)
+        counters.take(database, &mut self.report)
     }
 
     /// What the task has used since this was last asked, which is then passed on, too.
@@ -139,13 +139,13 @@ impl Account {
         used
     }
 
-    /// Passes on what has been counted; true when the vacuum should be woken.
-    pub fn pass_on(&mut self, counters: &Counters, task: &Task, now: i64) -> bool {
+    /// Passes on what has been counted in a database; true when the vacuum should be woken.
+    pub fn pass_on(&mut self, counters: &Counters, database: u32, task: &Task, now: i64) -> bool {
         self.absorb();
         self.measure(task);
         self.report.database.session_time += (now - self.reported).max(0) as u64;
         self.reported = now;
-        let wake = counters.take(&mut self.report);
+        let wake = counters.take(database, &mut self.report);
         self.report.settled.shrink_to(KEPT);
         self.pending.shrink_to(KEPT);
         wake
@@ -171,10 +171,10 @@ mod tests {
         assert_eq!(so_far, [(7, 7, 1)], "what was undone was done all the same");
         account.settle(true);
         assert!(account.begin_tally().0.is_empty());
-        account.pass_on(&counters, &task, 10);
+        account.pass_on(&counters, 5, &task, 10);
         let all = counters.relations();
-        assert_eq!((all[&7].counts.inserted, all[&7].counts.deleted), (7, 1));
-        assert_eq!((all[&7].table.live, all[&7].table.dead), (4, 4));
-        assert_eq!(counters.database().0.commits, 1);
+        assert_eq!((all[&(5, 7)].counts.inserted, all[&(5, 7)].counts.deleted), (7, 1));
+        assert_eq!((all[&(5, 7)].table.live, all[&(5, 7)].table.dead), (4, 4));
+        assert_eq!(counters.database(5).0.commits, 1);
     }
 }

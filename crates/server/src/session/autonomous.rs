@@ -20,6 +20,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, err};
+use catalog::OpenDatabase;
 use exec::context;
 use sql::{Prepared, Statement, Utility};
 use txn::LockOwner;
@@ -47,6 +48,8 @@ pub struct Outer<'a> {
     pub socket: &'a Arc<Socket>,
     /// The database.
     pub database: &'a (Arc<str>, u32),
+    /// The same as all its sessions share it.
+    pub open: &'a Arc<OpenDatabase>,
     /// The outer session's locks.
     pub owner: &'a LockOwner,
     /// How many sessions the outer one works for itself.
@@ -78,7 +81,7 @@ impl Outer<'_> {
         let mut inner = self.session(settings);
         let result = inner.guarded(|s| s.run_autonomous(text, params));
         inner.release();
-        if inner.account.pass_on_transaction(&self.server.counters) {
+        if inner.account.pass_on_transaction(&self.server.counters, self.database.1) {
             self.server.autovacuum.wake();
         }
         self.entry.update(|a| a.transaction_start = before.0);
@@ -95,7 +98,8 @@ impl Outer<'_> {
     fn session(&self, settings: &SessionSettings) -> Box<State> {
         let owner = self.server.engine.txn.new_inner_owner(self.owner);
         let (server, entry, socket) = (self.server, self.entry, self.socket);
-        let mut inner = State::new(server.clone(), entry.clone(), socket.clone(), owner);
+        let open = self.open.clone();
+        let mut inner = State::new(server.clone(), entry.clone(), socket.clone(), owner, open);
         inner.settings = settings.inherited();
         inner.database = self.database.clone();
         inner.nesting = self.nesting + 1;

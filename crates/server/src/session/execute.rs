@@ -23,6 +23,7 @@ use super::hooks::{Hooks, Info};
 use super::portal::{PlanOf, ResultFormats};
 use super::rows::{self, Kept, Rows};
 use super::transaction::Block;
+use crate::counters::Relid;
 use crate::statements::{Sample, StatementKey};
 use crate::views;
 
@@ -120,12 +121,12 @@ impl State {
     /// The transaction's snapshot, when it is older than some index, which may lack what it sees.
     fn older_than_an_index(&self) -> Option<u64> {
         let csn = self.transaction.current.as_ref()?.lasting_snapshot()?.0;
-        (csn < self.server.engine.catalog.newest_index()).then_some(csn)
+        (csn < self.open.newest_index()).then_some(csn)
     }
 
     /// Whether a plan can be used as it is.
     pub(super) fn is_fresh(&self, plan: &PlanOf) -> bool {
-        plan.version == self.server.engine.catalog.version()
+        plan.version == self.open.version()
             && plan.epoch == self.plan_epoch()
             && !self.catalog_tx.changed()
             && self.older_than_an_index().is_none()
@@ -167,11 +168,11 @@ impl State {
         loop {
             if let Some(tx) = &self.transaction.current {
                 for (table, mode) in &run.plan.prepared.locks {
-                    let tag = LockTag::Relation(*table);
+                    let tag = LockTag::Relation(Oid(self.database.1), *table);
                     self.server.engine.txn.locks.lock(tx.locks(), tag, *mode, LockWait::Block)?;
                 }
             }
-            let version = self.server.engine.catalog.version();
+            let version = self.open.version();
             if run.plan.version == version || run.plan.version == u64::MAX {
                 return Ok(());
             }
@@ -267,7 +268,11 @@ impl State {
             clock::keep_recent(ended);
             let usage = self.account.measure(&self.entry.task);
             self.server.counters.statement(&Sample {
-                key: StatementKey { user: self.role(), id: prepared.identity.id },
+                key: StatementKey {
+                    user: self.role(),
+                    database: self.database.1,
+                    id: prepared.identity.id,
+                },
                 text: &prepared.identity.text,
                 first,
                 time: Duration::from_nanos(ended - began),
@@ -286,14 +291,16 @@ impl State {
             }
             Statement::Utility(Utility::Truncate { tables, .. }) => {
                 let counters = &self.server.counters;
-                self.tables_named(tables).iter().for_each(|table| counters.truncated(*table));
+                let database = self.database.1;
+                let tables = self.tables_named(tables);
+                tables.iter().for_each(|table| counters.truncated((database, *table)));
             }
             _ => {}
         }
     }
 
     fn tables_named(&self, names: &[sql::utility::Name]) -> Vec<u32> {
-        let catalog = self.server.engine.catalog.current();
+        let catalog = self.open.current();
         let path = self.settings.path();
         let named = |name: &sql::utility::Name| {
             catalog.expect_table(path, name.schema.as_deref(), &name.name).ok().map(|t| t.oid)
@@ -310,9 +317,10 @@ impl State {
             [] => catalog.tables().filter(|t| t.rel != 0).map(|t| t.oid).collect(),
             names => self.tables_named(names),
         };
-        let dead: HashMap<u32, u64> = counters.dead_rows().into_iter().collect();
+        let dead: HashMap<Relid, u64> = counters.dead_rows().into_iter().collect();
         for table in tables {
             let rows = catalog.stats(table).map_or(0.0, |s| s.rows);
+            let table = (self.database.1, table);
             if vacuum {
                 let before = dead.get(&table).copied().unwrap_or_default();
                 counters.vacuumed(table, before, rows, false, now);
@@ -443,6 +451,10 @@ impl State {
             Statement::Utility(Utility::Vacuum { vacuum: true, .. }) => {
                 self.prevent_in_block("VACUUM")
             }
+            Statement::Utility(Utility::Database(statement)) => match statement.stands_alone() {
+                Some(what) => self.prevent_in_block(what),
+                None => Ok(()),
+            },
             Statement::Utility(Utility::LockTable { .. }) => self.require_block("LOCK TABLE"),
             _ => Ok(()),
         }
@@ -493,6 +505,7 @@ impl State {
         };
         let mut hooks = Hooks {
             server,
+            database: self.database.1,
             entry: &self.entry,
             settings: &self.settings,
             tx,
@@ -513,6 +526,7 @@ impl State {
                 entry: &self.entry,
                 socket: &self.socket,
                 database: &self.database,
+                open: &self.open,
                 owner: &self.owner,
                 nesting: self.nesting,
             },

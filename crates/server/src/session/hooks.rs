@@ -36,6 +36,8 @@ use crate::views;
 pub struct Hooks<'a> {
     /// The server.
     pub server: &'a Server,
+    /// The session's database.
+    pub database: u32,
     /// The session.
     pub entry: &'a Entry,
     /// Its settings as the statement began.
@@ -131,8 +133,8 @@ impl Hooks<'_> {
 
     /// `42501` unless the session's role may disturb a session.
     fn check_signal(&self, entry: &Entry, interrupt: Interrupt) -> Result<()> {
-        let catalog = self.server.engine.catalog.current();
-        let rights = Rights { catalog: &catalog, database: self.entry.activity().database.1 };
+        let catalog = self.server.engine.catalog.shared().current();
+        let rights = Rights { catalog: &catalog, database: self.database };
         let (me, owner) = (self.settings.identity.current.0, entry.activity().user_oid);
         let (query, process, canceled) = match interrupt {
             Interrupt::Terminate => ("terminate superuser process", "process", "terminated"),
@@ -274,7 +276,7 @@ impl SessionHooks for Hooks<'_> {
             "pg_terminate_backend" => self.signal(pid(args.first())?, Interrupt::Terminate)?,
             "pg_reload_conf" => self.reload(),
             "pg_notify" => {
-                let (task, database) = (&self.entry.task, self.entry.activity().database.1);
+                let (task, database) = (&self.entry.task, self.database);
                 let pending = || Box::new(Pending::new(task, database));
                 let (channel, payload) = (optional(args.first()), optional(args.get(1)));
                 self.notify.get_or_insert_with(pending).notify(channel, payload)?;
@@ -302,7 +304,13 @@ impl SessionHooks for Hooks<'_> {
             "inet_client_port" => port(peer.client),
             "inet_server_addr" => address(peer.server),
             "inet_server_port" => port(peer.server),
-            name => match views::functions::call(self.server, self.done, name, args)? {
+            name => match views::functions::call(
+                self.server,
+                self.database,
+                self.done,
+                name,
+                args,
+            )? {
                 Some(value) => value,
                 None => return Err(Error::unsupported(format_args!("function {name}"))),
             },
@@ -323,6 +331,19 @@ impl SessionHooks for Hooks<'_> {
 
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>> {
         self.copy.read(self.out)
+    }
+
+    fn end_sessions(&mut self, database: u32) -> Result<()> {
+        let all = self.server.sessions.all().into_iter();
+        let inside: Vec<_> = all.filter(|entry| entry.activity().database.1 == database).collect();
+        for entry in &inside {
+            self.check_signal(entry, Interrupt::Terminate)?;
+        }
+        for entry in &inside {
+            entry.task.interrupt(Interrupt::Terminate);
+            self.server.workers.wake(&entry.task);
+        }
+        Ok(())
     }
 
     fn password(&mut self, role: &str, password: &str) -> Result<Option<String>> {
@@ -359,7 +380,7 @@ pub struct Info<'a> {
 impl Info<'_> {
     /// What other roles do is theirs, unless the session's may read all statistics.
     fn hide(&self, view: &str, rows: &mut [Vec<Datum>]) {
-        let catalog = self.server.engine.catalog.current();
+        let catalog = self.server.engine.catalog.shared().current();
         let rights = Rights { catalog: &catalog, database: self.role.1 };
         if rights.has_rights_of(self.role.0, ids::READ_ALL_STATS) {
             return;
@@ -406,20 +427,20 @@ impl ServerInfo for Info<'_> {
             "pg_prepared_statements" => views::prepared_statements(self.statements),
             "pg_cursors" => self.cursors.clone(),
             "pg_stat_activity" | "pg_stat_get_activity()" | "pg_stat_statements" => {
-                let mut rows = views::rows(self.server, view);
+                let mut rows = views::rows(self.server, self.role.1, view);
                 self.hide(view, &mut rows);
                 rows
             }
             "pg_stat_xact_all_tables" => {
-                views::transaction(self.server, "pg_stat_xact_all_tables", self.done)
+                views::transaction(self.server, self.role.1, "pg_stat_xact_all_tables", self.done)
             }
             "pg_stat_xact_sys_tables" => {
-                views::transaction(self.server, "pg_stat_xact_sys_tables", self.done)
+                views::transaction(self.server, self.role.1, "pg_stat_xact_sys_tables", self.done)
             }
             "pg_stat_xact_user_tables" => {
-                views::transaction(self.server, "pg_stat_xact_user_tables", self.done)
+                views::transaction(self.server, self.role.1, "pg_stat_xact_user_tables", self.done)
             }
-            view => views::rows(self.server, view),
+            view => views::rows(self.server, self.role.1, view),
         }
     }
 

@@ -8,6 +8,8 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use catalog::OpenDatabase;
+
 use super::auth::Login;
 use super::settings::SessionSettings;
 use crate::server::Server;
@@ -19,16 +21,20 @@ const KINDS: usize = 8;
 pub(super) struct Known {
     /// What its start-up packet said.
     pub login: Login,
-    /// The catalog's version.
+    /// Its database, and the version of that one's catalog.
+    pub open: Arc<OpenDatabase>,
+    /// See `open`.
     pub version: u64,
     /// The settings that it begins with, search path and identity included.
     pub settings: SessionSettings,
-    /// Its database: name and oid.
+    /// The database's name and oid.
     pub database: (Arc<str>, u32),
     /// Whether its role is a superuser.
     pub superuser: bool,
     /// Most sessions that its role may have; below 0: any number.
     pub connection_limit: i32,
+    /// Most sessions that its database may have; below 0: any number.
+    pub database_limit: i32,
     /// The messages that tell the client its settings.
     pub report: Vec<u8>,
 }
@@ -71,9 +77,11 @@ fn keep_fresh(fresh: SessionSettings) {
 
 /// The kind of session that begins so, if there was one lately. `now` are the server's settings.
 #[inline(never)]
-pub(super) fn find(login: &Login, now: &SessionSettings, version: u64) -> Option<Arc<Known>> {
+pub(super) fn find(login: &Login, now: &SessionSettings) -> Option<Arc<Known>> {
     let fits = |known: &&Arc<Known>| {
-        known.version == version && known.settings.is_of_same_reload(now) && known.login == *login
+        known.version == known.open.version()
+            && known.settings.is_of_same_reload(now)
+            && known.login == *login
     };
     STORE.with_borrow(|store| store.kinds.iter().find(fits).cloned())
 }

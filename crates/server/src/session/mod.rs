@@ -45,7 +45,7 @@ use std::time::{Duration, Instant};
 use base::error::Severity;
 use base::settings::{live_int, setting};
 use base::{Error, Result, err};
-use catalog::{CatalogTx, Snapshot};
+use catalog::{CatalogTx, OpenDatabase, Seat, Snapshot};
 use sched::{Interrupt, Readiness, Source, SpinLock, TaskRef, clock};
 use txn::LockOwner;
 use wire::response::{self, TransactionStatus};
@@ -111,6 +111,10 @@ pub struct State {
     out: RefCell<Output>,
     settings: SessionSettings,
     database: (Arc<str>, u32),
+    /// The same as all its sessions share it; before the session is in one, what all databases share.
+    open: Arc<OpenDatabase>,
+    /// Its place there; a session that works for another one has none of its own.
+    seat: Option<Seat>,
     owner: Arc<LockOwner>,
     /// How many sessions it works for, one inside another; 0: for a client.
     nesting: u32,
@@ -229,7 +233,8 @@ impl State {
     fn begin(session: &Session) -> State {
         let (server, entry) = (session.server.clone(), session.entry.clone());
         let owner = server.engine.txn.new_owner(&entry.task, entry.pid);
-        let mut state = State::new(server, entry, session.socket.clone(), owner);
+        let shared = server.engine.catalog.shared().clone();
+        let mut state = State::new(server, entry, session.socket.clone(), owner, shared);
         state.idle_deadline = Some(session.deadline);
         state
     }
@@ -239,6 +244,7 @@ impl State {
         entry: Arc<Entry>,
         socket: Arc<Socket>,
         owner: Arc<LockOwner>,
+        open: Arc<OpenDatabase>,
     ) -> State {
         let engine = &server.engine;
         State {
@@ -249,11 +255,12 @@ impl State {
             copy_input: None,
             out: RefCell::new(Output::new(socket.clone(), Some(engine.storage.clone()))),
             settings: known::fresh(&server),
-            database: (Arc::default(), 0),
+            database: (Arc::default(), catalog::SHARED),
+            seat: None,
             owner,
             nesting: 0,
             transaction: TransactionState::default(),
-            catalog_tx: CatalogTx::new(&engine.catalog),
+            catalog_tx: CatalogTx::new(&engine.catalog, &open),
             catalog: None,
             statements: Statements::default(),
             portals: Portals::default(),
@@ -267,6 +274,7 @@ impl State {
             ready: false,
             idle_deadline: None,
             deadline: None,
+            open,
             server,
             entry,
             socket,
@@ -645,7 +653,8 @@ impl State {
 
     /// What was counted is known to others from here on.
     fn pass_on_counts(&mut self, now: i64) {
-        if self.account.pass_on(&self.server.counters, &self.entry.task, now) {
+        let database = self.database.1;
+        if self.account.pass_on(&self.server.counters, database, &self.entry.task, now) {
             self.server.autovacuum.wake();
         }
     }
@@ -669,6 +678,7 @@ impl State {
             notify.end(&self.server.channels);
         }
         self.server.engine.txn.locks.unlock_session_all(&self.owner);
+        self.seat = None;
     }
 
     /// The catalog as the transaction sees it. The published version is kept until another is
@@ -677,7 +687,7 @@ impl State {
         if self.catalog_tx.changed() || self.catalog_tx.temporary_schema().is_some() {
             return self.catalog_tx.view();
         }
-        let version = self.server.engine.catalog.version();
+        let version = self.open.version();
         match &self.catalog {
             Some(known) if known.version == version => known.clone(),
             _ => {
@@ -696,7 +706,7 @@ impl State {
         if self.catalog_tx.changed() || self.catalog_tx.may_mean_temporary(text) {
             return self.catalog_tx.view();
         }
-        let version = self.server.engine.catalog.version();
+        let version = self.open.version();
         match self.catalog.take() {
             Some(known) if known.version == version => known,
             _ => self.catalog_tx.published().clone(),

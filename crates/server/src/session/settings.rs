@@ -524,7 +524,7 @@ impl SessionSettings {
         }
         // Plans that other sessions use, too, mean no temporary object.
         let shared: Vec<u32> = path.iter().copied().filter(|id| Some(*id) != temporary).collect();
-        self.environment = sql::environment(&self.current.settings, &shared, user);
+        self.environment = sql::environment(&self.current.settings, &shared, user, database);
         self.path = path;
         self.path_key = key;
     }

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use base::settings::{Value, live_int, setting};
-use base::{Result, err, sqlstate};
+use base::{Oid, Result, err, sqlstate};
 use catalog::acl::privilege;
-use catalog::{AclKind, Rights, Snapshot};
+use catalog::{AclKind, CatalogTx, Database, NoSeat, OpenDatabase, Rights, Seat};
 use wire::auth;
 use wire::startup::{Parameters, Startup};
 
@@ -82,10 +82,13 @@ impl State {
 
     /// The client has shown who it is, as far as it had to.
     pub(super) fn admit_login(&mut self, login: Login) -> Result<()> {
-        let version = self.catalog_tx.published().version;
-        let report = match known::find(&login, &self.settings, version) {
+        let report = match known::find(&login, &self.settings) {
             Some(known) => self.begin_like(&known)?,
-            None => self.begin_anew(login, version)?,
+            None => None,
+        };
+        let report = match report {
+            Some(report) => report,
+            None => self.begin_anew(login)?,
         };
         if self.patience() != Patience::default() {
             self.set_patience();
@@ -110,18 +113,25 @@ impl State {
         self.ready()
     }
 
-    /// The session begins as another one did; what tells the client its settings.
-    fn begin_like(&mut self, known: &Arc<Known>) -> Result<Report> {
+    /// The session begins as another one did; what tells the client its settings. None: the database
+    /// has just been dropped.
+    fn begin_like(&mut self, known: &Arc<Known>) -> Result<Option<Report>> {
+        let login = &known.settings.identity.login;
+        self.check_limit(login, known.superuser, known.connection_limit)?;
+        match known.open.enter(known.database_limit)? {
+            Ok(seat) => self.sit_down(known.open.clone(), seat, known.database.clone()),
+            Err(NoSeat::Full) => return Err(full(&known.database.0)),
+            Err(NoSeat::Gone) => return Ok(None),
+        }
         self.settings = known.settings.clone();
-        self.database = known.database.clone();
-        self.check_limit(&self.settings.identity.login, known.superuser, known.connection_limit)?;
         self.check_reserved(known.superuser)?;
-        Ok(Report::Known(known.clone()))
+        Ok(Some(Report::Known(known.clone())))
     }
 
     /// The session begins as none did lately; the same.
-    fn begin_anew(&mut self, login: Login, version: u64) -> Result<Report> {
-        let connection_limit = self.identify(&login)?;
+    fn begin_anew(&mut self, login: Login) -> Result<Report> {
+        let (connection_limit, database_limit) = self.identify(&login)?;
+        let version = self.catalog_tx.published().version;
         let superuser = self.settings.identity.superuser;
         self.check_reserved(superuser)?;
         let asked = &login.settings;
@@ -134,11 +144,13 @@ impl State {
             let report = report.clone();
             known::keep(Known {
                 login,
+                open: self.open.clone(),
                 version,
                 settings,
                 database,
                 superuser,
                 connection_limit,
+                database_limit,
                 report,
             });
         }
@@ -168,8 +180,9 @@ impl State {
         Err(err!(TOO_MANY_CONNECTIONS, "{message}").fatal())
     }
 
-    /// Who it is, and where it goes. Returns how many sessions the role may have; below 0: any number.
-    fn identify(&mut self, login: &Login) -> Result<i32> {
+    /// Who it is, and where it goes. Returns how many sessions the role and the database may have; below
+    /// 0: any number.
+    fn identify(&mut self, login: &Login) -> Result<(i32, i32)> {
         let catalog = self.catalog_tx.view();
         let Some(role) = catalog.role_named(&login.user) else {
             let message = format!("role \"{}\" does not exist", login.user);
@@ -184,8 +197,7 @@ impl State {
         let whom = (role.oid, Arc::from(role.name.as_str()));
         self.check_limit(&whom, role.superuser, role.connection_limit)?;
         self.settings.identity = Identity::of(whom, role.superuser);
-        self.enter(&login.database, &catalog)?;
-        Ok(role.connection_limit)
+        Ok((role.connection_limit, self.enter(&login.database, role.superuser)?))
     }
 
     /// CONNECTION LIMIT.
@@ -197,10 +209,40 @@ impl State {
         Err(err!(TOO_MANY_CONNECTIONS, "too many connections for role \"{}\"", role.1).fatal())
     }
 
-    /// The database that the client wants.
-    fn enter(&mut self, name: &str, catalog: &Snapshot) -> Result<()> {
+    /// Goes into the database that the client wants, when nobody works with it as a whole. Returns how
+    /// many sessions it may have.
+    fn enter(&mut self, name: &str, superuser: bool) -> Result<i32> {
+        let mut waited = false;
+        loop {
+            let database = self.find_database(name, waited)?;
+            let limit = if superuser { -1 } else { database.connection_limit };
+            let Some(open) = self.server.engine.catalog.database(database.oid) else {
+                waited = true;
+                continue;
+            };
+            match open.enter(limit)? {
+                Err(NoSeat::Full) => return Err(full(name)),
+                Err(NoSeat::Gone) => {}
+                // It may have been renamed while the door was closed.
+                Ok(seat) if open.current().database(open.oid()).is_some_and(|d| d.name == name) => {
+                    self.sit_down(open, seat, (Arc::from(name), database.oid));
+                    return Ok(limit);
+                }
+                Ok(_) => {}
+            }
+            waited = true;
+        }
+    }
+
+    /// The database with this name, if the session may go there.
+    fn find_database(&mut self, name: &str, waited: bool) -> Result<Arc<Database>> {
+        let catalog = self.catalog_tx.view();
         let Some(database) = catalog.database_named(name) else {
-            return Err(err!(UNDEFINED_DATABASE, "database \"{name}\" does not exist").fatal());
+            let error = err!(UNDEFINED_DATABASE, "database \"{name}\" does not exist").fatal();
+            return Err(match waited {
+                true => error.detail("It seems to have just been dropped or renamed."),
+                false => error,
+            });
         };
         if !database.connect {
             return Err(base::Error::new(
@@ -209,15 +251,21 @@ impl State {
             )
             .fatal());
         }
-        let rights = Rights { catalog, database: database.oid };
+        let rights = Rights { catalog: &catalog, database: database.oid };
         let role = self.settings.identity.login.0;
         if !rights.may(role, AclKind::Database, database.oid, privilege::CONNECT) {
             return Err(err!(INSUFFICIENT_PRIVILEGE, "permission denied for database \"{name}\"")
                 .detail("User does not have CONNECT privilege.")
                 .fatal());
         }
-        self.database = (Arc::from(database.name.as_str()), database.oid);
-        Ok(())
+        Ok(database.clone())
+    }
+
+    /// The session is in its database.
+    fn sit_down(&mut self, open: Arc<OpenDatabase>, seat: Seat, database: (Arc<str>, u32)) {
+        self.catalog_tx = CatalogTx::new(&self.server.engine.catalog, &open);
+        self.owner.set_database(Oid(open.oid()));
+        (self.open, self.seat, self.database) = (open, Some(seat), database);
     }
 
     /// The settings that the session begins with: of the database, of the role, of the client; later
@@ -267,6 +315,11 @@ impl std::ops::Deref for Report {
             Report::Known(known) => &known.report,
         }
     }
+}
+
+/// CONNECTION LIMIT of a database.
+fn full(name: &str) -> base::Error {
+    err!(TOO_MANY_CONNECTIONS, "too many connections for database \"{name}\"").fatal()
 }
 
 fn not_authorized(message: String) -> base::Error {

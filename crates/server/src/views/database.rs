@@ -1,8 +1,12 @@
 //! `pg_stat_database`: what the sessions of the database did.
 
+use std::collections::HashMap;
+
 use base::usage::Use;
-use catalog::object::ids::{PG_CATALOG, POSTGRES_DB};
+use catalog::Database;
+use catalog::object::ids::PG_CATALOG;
 use catalog::system::row::row;
+use exec::tally::RelationCounts;
 use types::Datum;
 
 use super::time;
@@ -20,16 +24,15 @@ fn from_us(microseconds: u64) -> f64 {
 
 /// One row for each database, and PostgreSQL's row for what belongs to none.
 pub(super) fn databases(server: &Server) -> Vec<Vec<Datum>> {
-    let catalog = server.engine.catalog.current();
-    let mut rows = vec![empty(0, Datum::Null)];
-    for database in catalog.databases() {
-        let name = Datum::Text(database.name.as_str().into());
-        rows.push(match database.oid {
-            POSTGRES_DB => ours(server, name),
-            oid => empty(oid, name),
-        });
+    let catalog = server.engine.catalog.shared().current();
+    let relations = server.counters.relations();
+    let mut sums: HashMap<u32, RelationCounts> = HashMap::new();
+    for ((database, _), stats) in &relations {
+        sums.entry(*database).or_default().add(&stats.counts);
     }
-    rows
+    let sum = |oid| sums.get(&oid).copied().unwrap_or_default();
+    let of = catalog.databases().map(|d| database(server, d, &sum(d.oid)));
+    std::iter::once(of_none()).chain(of).collect()
 }
 
 const COUNTS: [&str; 16] = [
@@ -53,27 +56,23 @@ const COUNTS: [&str; 16] = [
 const TIMES: [&str; 5] =
     ["blk_read_time", "blk_write_time", "session_time", "active_time", "idle_in_transaction_time"];
 
-fn empty(oid: u32, name: Datum) -> Vec<Datum> {
+fn of_none() -> Vec<Datum> {
     row(PG_CATALOG, "pg_stat_database")
-        .set("datid", Datum::Oid(oid))
-        .set("datname", name)
-        .set("numbackends", if oid == 0 { Datum::Null } else { Datum::Int4(0) })
+        .set("datid", Datum::Oid(catalog::SHARED))
         .fill(&COUNTS, Datum::Int8(0))
         .fill(&TIMES, Datum::Float8(0.0))
         .fill(&["checksum_failures", "sessions"], Datum::Int8(0))
         .done()
 }
 
-fn ours(server: &Server, name: Datum) -> Vec<Datum> {
-    let (counts, usage) = server.counters.database();
-    let bases = server.counters.bases();
-    let usage = usage.since(&bases.database);
-    let mut sum = exec::tally::RelationCounts::default();
-    server.counters.relations().values().for_each(|r| sum.add(&r.counts));
+fn database(server: &Server, database: &Database, sum: &RelationCounts) -> Vec<Datum> {
+    let (counts, usage) = server.counters.database(database.oid);
+    let (base, reset) = server.counters.database_base(database.oid);
+    let usage = usage.since(&base);
     row(PG_CATALOG, "pg_stat_database")
-        .set("datid", Datum::Oid(POSTGRES_DB))
-        .set("datname", name)
-        .set("numbackends", server.sessions.count() as i32)
+        .set("datid", Datum::Oid(database.oid))
+        .set("datname", database.name.as_str())
+        .set("numbackends", server.sessions.count_in(database.oid) as i32)
         .set("xact_commit", counts.commits)
         .set("xact_rollback", counts.rollbacks)
         .set("blks_read", usage.get(Use::BufferRead))
@@ -97,13 +96,13 @@ fn ours(server: &Server, name: Datum) -> Vec<Datum> {
         .set("sessions_abandoned", counts.abandoned)
         .set("sessions_fatal", counts.fatal)
         .set("sessions_killed", counts.killed)
-        .set("stats_reset", time(bases.database_reset))
+        .set("stats_reset", time(reset))
         .done()
 }
 
 /// `pg_stat_database_conflicts`: there is no standby.
 pub(super) fn conflicts(server: &Server) -> Vec<Vec<Datum>> {
-    let catalog = server.engine.catalog.current();
+    let catalog = server.engine.catalog.shared().current();
     let one = |d: &std::sync::Arc<catalog::object::Database>| {
         let mut row = vec![Datum::Oid(d.oid), Datum::Text(d.name.as_str().into())];
         row.extend(vec![Datum::Int8(0); 5]);

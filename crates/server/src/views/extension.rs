@@ -11,9 +11,9 @@ use types::{Datum, oids};
 use super::{text, time};
 use crate::server::Server;
 
-/// One row for each relation that has grown since the server started.
-pub(super) fn relations(server: &Server) -> Vec<Vec<Datum>> {
-    let catalog = server.engine.catalog.current();
+/// One row for each relation of the database that has grown since the server started.
+pub(super) fn relations(server: &Server, database: u32) -> Vec<Vec<Datum>> {
+    let catalog = super::catalog_of(server, database);
     let mut named = HashMap::new();
     for table in catalog.tables() {
         named.insert(table.rel, (table.oid, table.schema, table.name.clone()));

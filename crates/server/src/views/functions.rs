@@ -49,11 +49,17 @@ const SINGLE: &[(&str, &str, &str)] = &[
     ("pg_stat_get_checkpoint_write_time", "pg_stat_bgwriter", "checkpoint_write_time"),
 ];
 
-/// The function's value; None if it isn't one of these. `done`: what the transaction did so far.
+/// The function's value in a database; None if it isn't one of these. `done`: what the transaction did so far.
 ///
 /// # Errors
 /// `22023` for a name of statistics that there are not.
-pub fn call(server: &Server, done: &Tally, name: &str, args: &[Datum]) -> Result<Option<Datum>> {
+pub fn call(
+    server: &Server,
+    database: u32,
+    done: &Tally,
+    name: &str,
+    args: &[Datum],
+) -> Result<Option<Datum>> {
     let number = match args.first() {
         Some(Datum::Oid(oid)) => i64::from(*oid),
         Some(Datum::Int4(n)) => i64::from(*n),
@@ -61,7 +67,7 @@ pub fn call(server: &Server, done: &Tally, name: &str, args: &[Datum]) -> Result
         _ => 0,
     };
     if let Some((_, view, column)) = SINGLE.iter().find(|(f, _, _)| *f == name) {
-        return Ok(Some(cell(server, view, "", 0, column)));
+        return Ok(Some(cell(server, database, view, "", 0, column)));
     }
     Ok(Some(match name {
         // There are no multixacts.
@@ -70,7 +76,7 @@ pub fn call(server: &Server, done: &Tally, name: &str, args: &[Datum]) -> Result
         "pg_stat_get_backend_idset" => pids(server),
         "pg_stat_get_snapshot_timestamp" => Datum::Timestamptz(server::now()),
         "pg_stat_get_db_blocks_fetched" => {
-            let of = |column| cell(server, "pg_stat_database", "datid", number, column);
+            let of = |column| cell(server, database, "pg_stat_database", "datid", number, column);
             sum(of("blks_hit"), of("blks_read"))
         }
         "pg_stat_clear_snapshot"
@@ -80,11 +86,11 @@ pub fn call(server: &Server, done: &Tally, name: &str, args: &[Datum]) -> Result
         | "pg_stat_reset_subscription_stats"
         | "pg_stat_reset_single_function_counters" => Datum::Text("".into()),
         "pg_stat_reset" => {
-            server.counters.reset(server::now());
+            server.counters.reset(database, server::now());
             Datum::Text("".into())
         }
         "pg_stat_reset_single_table_counters" => {
-            server.counters.reset_relation(number as u32);
+            server.counters.reset_relation((database, number as u32));
             Datum::Text("".into())
         }
         "pg_stat_reset_shared" => {
@@ -111,7 +117,7 @@ pub fn call(server: &Server, done: &Tally, name: &str, args: &[Datum]) -> Result
                 if let Some(word) = name.strip_prefix(prefix) {
                     let known = WORDS.iter().find(|(w, _)| *w == word);
                     let column = known.map_or(word, |(_, column)| column);
-                    return Ok(Some(cell(server, view, key, number, column)));
+                    return Ok(Some(cell(server, database, view, key, number, column)));
                 }
             }
             let oid = number as u32;
@@ -121,7 +127,7 @@ pub fn call(server: &Server, done: &Tally, name: &str, args: &[Datum]) -> Result
                 return Ok(of_relation(&RelationStats { counts, ..Default::default() }, word));
             }
             let Some(word) = name.strip_prefix("pg_stat_get_") else { return Ok(None) };
-            let known = server.counters.relations().remove(&oid).unwrap_or_default();
+            let known = server.counters.relations().remove(&(database, oid)).unwrap_or_default();
             return Ok(of_relation(&known, word));
         }
     }))
@@ -129,7 +135,14 @@ pub fn call(server: &Server, done: &Tally, name: &str, args: &[Datum]) -> Result
 
 /// The column of the view's row whose key has this value (without a key: of its only row); NULL
 /// when there is none.
-fn cell(server: &Server, view: &'static str, key: &str, value: i64, column: &str) -> Datum {
+fn cell(
+    server: &Server,
+    database: u32,
+    view: &'static str,
+    key: &str,
+    value: i64,
+    column: &str,
+) -> Datum {
     let Some(table) = catalog::system::find(Some("pg_catalog"), view) else { return Datum::Null };
     let place = |name: &str| table.columns.iter().position(|c| c.name == name);
     let Some(column) = place(column) else { return Datum::Null };
@@ -140,7 +153,7 @@ fn cell(server: &Server, view: &'static str, key: &str, value: i64, column: &str
         Some(Datum::Int4(n)) => i64::from(*n) == value,
         Some(_) => false,
     };
-    let rows = super::rows(server, view);
+    let rows = super::rows(server, database, view);
     rows.into_iter().find(fits).map_or(Datum::Null, |mut row| row.swap_remove(column))
 }
 
@@ -202,7 +215,7 @@ fn reset_shared(server: &Server, args: &[Datum]) -> Result<()> {
     let stats = server.engine.storage.stats();
     match target.as_str() {
         "bgwriter" => {
-            let sessions = server.counters.database().1;
+            let sessions = server.counters.usage();
             let writer = super::storage::used_by("background writer");
             server.counters.change_bases(|b| {
                 (b.bgwriter, b.bgwriter_reset) = ((stats, sessions, writer), now);
@@ -222,12 +235,14 @@ fn reset_shared(server: &Server, args: &[Datum]) -> Result<()> {
 
 /// Arguments: user, database, query identifier; 0: any.
 fn reset_statements(server: &Server, args: &[Datum]) {
-    let (user, id) = match args {
-        [Datum::Oid(user), _, Datum::Int8(id)] => (*user, *id as u64),
-        _ => (0, 0),
+    let (user, database, id) = match args {
+        [Datum::Oid(user), Datum::Oid(database), Datum::Int8(id)] => (*user, *database, *id as u64),
+        _ => (0, 0, 0),
     };
     let which = |key: &crate::statements::StatementKey| {
-        (user == 0 || key.user == user) && (id == 0 || key.id == id)
+        (user == 0 || key.user == user)
+            && (database == 0 || key.database == database)
+            && (id == 0 || key.id == id)
     };
     server.counters.reset_statements(which, server::now());
 }

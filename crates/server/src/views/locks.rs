@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use catalog::object::ids::{self, PG_CATALOG};
+use catalog::object::ids::PG_CATALOG;
 use catalog::system::row::row;
 use txn::LockTag;
 use txn::lock::LockRow;
@@ -14,19 +14,31 @@ use types::Datum;
 use super::text;
 use crate::server::Server;
 
-/// A predicate lock. `oids` leads from files to what they belong to.
-fn read(row: &ReadRow, oids: &HashMap<u32, u32>, virtual_ids: &HashMap<i32, String>) -> Vec<Datum> {
+/// The lock class of databases, which belong to none.
+const DATABASE_CLASS: u32 = 1262;
+
+/// From files to the databases and oids of what they belong to.
+type Owners = HashMap<u32, (u32, u32)>;
+
+/// A file as its database and relation.
+fn owner(rel: u32, of: u32, owners: &Owners) -> (Datum, Datum) {
+    let (database, oid) = owners.get(&rel).copied().unwrap_or((of, rel));
+    (Datum::Oid(database), Datum::Oid(oid))
+}
+
+/// A predicate lock.
+fn read(row: &ReadRow, owners: &Owners, virtual_ids: &HashMap<i32, String>) -> Vec<Datum> {
     let (block, offset) = row.target.place();
     let kind = match (block, offset) {
         (_, Some(_)) => "tuple",
         (Some(_), None) => "page",
         (None, None) => "relation",
     };
-    let rel = row.target.rel.0;
+    let (database, relation) = owner(row.target.rel.0, catalog::SHARED, owners);
     let mut out = vec![
         text(kind),
-        Datum::Oid(ids::POSTGRES_DB),
-        Datum::Oid(oids.get(&rel).copied().unwrap_or(rel)),
+        database,
+        relation,
         block.map_or(Datum::Null, |block| Datum::Int4(block as i32)),
         offset.map_or(Datum::Null, |offset| Datum::Int2(offset as i16)),
     ];
@@ -47,20 +59,19 @@ fn virtual_id(pid: i32, virtual_ids: &HashMap<i32, String>) -> Datum {
 }
 
 /// One lock as `pg_locks` shows it.
-fn lock(held: &LockRow, virtual_ids: &HashMap<i32, String>) -> Vec<Datum> {
+fn lock(held: &LockRow, owners: &Owners, virtual_ids: &HashMap<i32, String>) -> Vec<Datum> {
     let mut what: [Datum; 10] = Default::default();
-    let database = Datum::Oid(ids::POSTGRES_DB);
     let kind = match held.tag {
-        LockTag::Relation(oid) => {
-            (what[0], what[1]) = (database, Datum::Oid(oid.0));
+        LockTag::Relation(database, oid) => {
+            (what[0], what[1]) = (Datum::Oid(database.0), Datum::Oid(oid.0));
             "relation"
         }
         LockTag::Extend(rel) => {
-            (what[0], what[1]) = (database, Datum::Oid(rel.0));
+            (what[0], what[1]) = owner(rel.0, held.database.0, owners);
             "extend"
         }
         LockTag::Tuple(rel, tid) => {
-            (what[0], what[1]) = (database, Datum::Oid(rel.0));
+            (what[0], what[1]) = owner(rel.0, held.database.0, owners);
             (what[2], what[3]) = (Datum::Int4(tid.block as i32), Datum::Int2(tid.offset as i16));
             "tuple"
         }
@@ -69,8 +80,9 @@ fn lock(held: &LockRow, virtual_ids: &HashMap<i32, String>) -> Vec<Datum> {
             "transactionid"
         }
         LockTag::Object(class, object) => {
+            let database = if class.0 == DATABASE_CLASS { catalog::SHARED } else { held.database.0 };
             (what[0], what[6], what[7]) =
-                (database, Datum::Oid(class.0), Datum::Oid(object as u32));
+                (Datum::Oid(database), Datum::Oid(class.0), Datum::Oid(object as u32));
             what[8] = Datum::Int2(0);
             "object"
         }
@@ -118,15 +130,14 @@ pub(super) fn locks(server: &Server) -> Vec<Vec<Datum>> {
     });
     let ids: HashMap<i32, String> = transactions.collect();
     let held = server.engine.txn.locks.snapshot();
-    let mut rows: Vec<_> = held.iter().map(|one| lock(one, &ids)).collect();
-    rows.extend(ids.iter().map(|(pid, id)| virtual_lock(*pid, id)));
     let reads = server.engine.txn.serial.rows();
-    if !reads.is_empty() {
-        let catalog = server.engine.catalog.current();
-        let tables = catalog.tables().map(|table| (table.rel, table.oid));
-        let indexes = catalog.indexes().map(|index| (index.rel, index.oid));
-        let oids: HashMap<u32, u32> = tables.chain(indexes).collect();
-        rows.extend(reads.iter().map(|one| read(one, &oids, &ids)));
-    }
+    let by_file = |one: &LockRow| matches!(one.tag, LockTag::Extend(_) | LockTag::Tuple(..));
+    let owners = match held.iter().any(by_file) || !reads.is_empty() {
+        true => super::owners_of_files(server),
+        false => Owners::new(),
+    };
+    let mut rows: Vec<_> = held.iter().map(|one| lock(one, &owners, &ids)).collect();
+    rows.extend(ids.iter().map(|(pid, id)| virtual_lock(*pid, id)));
+    rows.extend(reads.iter().map(|one| read(one, &owners, &ids)));
     rows
 }

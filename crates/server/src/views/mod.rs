@@ -17,7 +17,11 @@ mod tables;
 mod trace;
 mod waits;
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use base::settings::show;
+use catalog::Snapshot;
 use types::Datum;
 
 use crate::server::Server;
@@ -26,8 +30,26 @@ pub use session::{cursors, prepared_statements};
 pub use tables::{pages, transaction};
 pub use trace::trace;
 
-/// Rows of a view; none for a view that isn't kept.
-pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
+/// A database's catalog as it is committed; what all share when there is no such database.
+fn catalog_of(server: &Server, database: u32) -> Arc<Snapshot> {
+    let catalog = &server.engine.catalog;
+    catalog.database(database).as_ref().unwrap_or(catalog.shared()).current()
+}
+
+/// The database and the oid of the table, index or sequence that each file belongs to.
+fn owners_of_files(server: &Server) -> HashMap<u32, (u32, u32)> {
+    let mut owners = HashMap::new();
+    for database in server.engine.catalog.databases() {
+        let (oid, catalog) = (database.oid(), database.current());
+        owners.extend(catalog.tables().map(|t| (t.rel, (oid, t.oid))));
+        owners.extend(catalog.indexes().map(|i| (i.rel, (oid, i.oid))));
+        owners.extend(catalog.sequences().map(|s| (s.rel, (oid, s.oid))));
+    }
+    owners
+}
+
+/// Rows of a view, in a database; none for a view that isn't kept.
+pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
     match view {
         "pg_stat_activity" => activity::activity(server),
         "pg_wait_events" => waits::events(),
@@ -39,22 +61,22 @@ pub fn rows(server: &Server, view: &str) -> Vec<Vec<Datum>> {
         "pg_wait_sampling_profile" | "pg_wait_sampling_get_profile()" => waits::sampling_profile(),
         "pg_stat_lwlock" => lwlock::rows(),
         "pg_buffercache" => buffers::frames(server),
-        "pg_stat_relation_extension" => extension::relations(server),
+        "pg_stat_relation_extension" => extension::relations(server, database),
         "pg_stat_session_memory" => memory::sessions(),
         "pg_stat_server_memory" => memory::server(server),
         "pg_locks" | "pg_lock_status()" => locks::locks(server),
-        "pg_stat_all_tables" => tables::tables(server, "pg_stat_all_tables"),
-        "pg_stat_sys_tables" => tables::tables(server, "pg_stat_sys_tables"),
-        "pg_stat_user_tables" => tables::tables(server, "pg_stat_user_tables"),
-        "pg_stat_all_indexes" => tables::indexes(server, "pg_stat_all_indexes"),
-        "pg_stat_sys_indexes" => tables::indexes(server, "pg_stat_sys_indexes"),
-        "pg_stat_user_indexes" => tables::indexes(server, "pg_stat_user_indexes"),
-        "pg_statio_all_tables" => tables::table_pages(server, "pg_statio_all_tables"),
-        "pg_statio_sys_tables" => tables::table_pages(server, "pg_statio_sys_tables"),
-        "pg_statio_user_tables" => tables::table_pages(server, "pg_statio_user_tables"),
-        "pg_statio_all_indexes" => tables::indexes(server, "pg_statio_all_indexes"),
-        "pg_statio_sys_indexes" => tables::indexes(server, "pg_statio_sys_indexes"),
-        "pg_statio_user_indexes" => tables::indexes(server, "pg_statio_user_indexes"),
+        "pg_stat_all_tables" => tables::tables(server, database, "pg_stat_all_tables"),
+        "pg_stat_sys_tables" => tables::tables(server, database, "pg_stat_sys_tables"),
+        "pg_stat_user_tables" => tables::tables(server, database, "pg_stat_user_tables"),
+        "pg_stat_all_indexes" => tables::indexes(server, database, "pg_stat_all_indexes"),
+        "pg_stat_sys_indexes" => tables::indexes(server, database, "pg_stat_sys_indexes"),
+        "pg_stat_user_indexes" => tables::indexes(server, database, "pg_stat_user_indexes"),
+        "pg_statio_all_tables" => tables::table_pages(server, database, "pg_statio_all_tables"),
+        "pg_statio_sys_tables" => tables::table_pages(server, database, "pg_statio_sys_tables"),
+        "pg_statio_user_tables" => tables::table_pages(server, database, "pg_statio_user_tables"),
+        "pg_statio_all_indexes" => tables::indexes(server, database, "pg_statio_all_indexes"),
+        "pg_statio_sys_indexes" => tables::indexes(server, database, "pg_statio_sys_indexes"),
+        "pg_statio_user_indexes" => tables::indexes(server, database, "pg_statio_user_indexes"),
         "pg_stat_get_activity()" => activity::function(server),
         "pg_ls_waldir()" => functions::wal_files(server),
         "pg_ls_tmpdir()" => functions::temporary_files(server),

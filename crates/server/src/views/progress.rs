@@ -1,6 +1,6 @@
 //! `pg_stat_progress_*`: how far long commands have come.
 
-use catalog::object::ids::{PG_CATALOG, POSTGRES_DB};
+use catalog::object::ids::PG_CATALOG;
 use catalog::system::row::{Row, row};
 use sched::observe::progress::{Count, Kind, Progress, running};
 use types::Datum;
@@ -9,15 +9,12 @@ use crate::server::Server;
 
 /// A row with what all these views have in common.
 fn begin(server: &Server, view: &'static str, progress: &Progress) -> Row {
-    // A background thread works in the only database that there is.
-    let (name, oid) = match server.sessions.get(progress.pid) {
-        Some(entry) => entry.activity().database,
-        None => ("postgres".into(), POSTGRES_DB),
-    };
+    let shared = server.engine.catalog.shared().current();
+    let name = shared.database(progress.database).map_or("", |d| d.name.as_str());
     row(PG_CATALOG, view)
         .set("pid", progress.pid)
-        .set("datid", Datum::Oid(oid))
-        .set("datname", &*name)
+        .set("datid", Datum::Oid(progress.database))
+        .set("datname", name)
         .set("relid", Datum::Oid(progress.relation))
 }
 

@@ -1,7 +1,7 @@
 //! `pg_stat_statements` and `pg_stat_statements_info`, with the columns of version 1.10.
 
 use base::usage::Use;
-use catalog::object::ids::{PG_CATALOG, POSTGRES_DB};
+use catalog::object::ids::PG_CATALOG;
 use catalog::system::row::{Row, row};
 use storage::PAGE_SIZE;
 use types::Datum;
@@ -25,7 +25,7 @@ fn one(key: &StatementKey, s: &Statement) -> Vec<Datum> {
     let pages = |bytes: u64| bytes.div_ceil(PAGE_SIZE as u64);
     let new = row(PG_CATALOG, "pg_stat_statements")
         .set("userid", Datum::Oid(key.user))
-        .set("dbid", Datum::Oid(POSTGRES_DB))
+        .set("dbid", Datum::Oid(key.database))
         .set("toplevel", true)
         .set("queryid", key.id)
         .set("query", &*s.text)

@@ -28,7 +28,7 @@ pub(super) fn bgwriter(server: &Server) -> Vec<Vec<Datum>> {
     let now = server.engine.storage.stats();
     let bases = server.counters.bases();
     let (then, sessions_then, writer_then) = &bases.bgwriter;
-    let sessions = server.counters.database().1.since(sessions_then);
+    let sessions = server.counters.usage().since(sessions_then);
     let writer = used_by("background writer").since(writer_then);
     let backend = sessions.get(Use::BufferWritten) + sessions.get(Use::Extended);
     let allocated = now.reads - then.reads + now.extended - then.extended;
@@ -68,7 +68,7 @@ pub(super) fn wal(server: &Server) -> Vec<Vec<Datum>> {
 
 /// `pg_stat_io`, in the form of PostgreSQL 16: one row for each kind of thread that touches pages.
 pub(super) fn io(server: &Server) -> Vec<Vec<Datum>> {
-    let mut kinds: Vec<(&str, Usage)> = vec![("client backend", server.counters.database().1)];
+    let mut kinds: Vec<(&str, Usage)> = vec![("client backend", server.counters.usage())];
     for task in sched::background_tasks() {
         match kinds.iter_mut().find(|(kind, _)| *kind == task.kind()) {
             Some((_, sum)) => sum.add(&task.usage()),

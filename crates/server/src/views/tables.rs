@@ -63,6 +63,12 @@ fn table_lines(catalog: &Snapshot, scope: Scope) -> Vec<TableLine> {
 
 type Stats = HashMap<u32, RelationStats>;
 
+/// What is counted of a database's tables and indexes.
+fn stats_of(server: &Server, database: u32) -> Stats {
+    let all = server.counters.relations().into_iter();
+    all.filter(|((of, _), _)| *of == database).map(|((_, oid), stats)| (oid, stats)).collect()
+}
+
 fn counts(stats: &Stats, oid: u32) -> RelationCounts {
     stats.get(&oid).map(|s| s.counts).unwrap_or_default()
 }
@@ -98,8 +104,8 @@ fn activity(row: Row, own: &RelationCounts, indexes: Option<&RelationCounts>) ->
 }
 
 /// `pg_stat_*_tables`.
-pub(super) fn tables(server: &Server, view: &'static str) -> Vec<Vec<Datum>> {
-    let stats = server.counters.relations();
+pub(super) fn tables(server: &Server, database: u32, view: &'static str) -> Vec<Vec<Datum>> {
+    let stats = stats_of(server, database);
     let line = |line: &TableLine| {
         let known = stats.get(&line.oid).cloned().unwrap_or_default();
         let indexes = of_indexes(&stats, &line.indexes);
@@ -120,12 +126,17 @@ pub(super) fn tables(server: &Server, view: &'static str) -> Vec<Vec<Datum>> {
             .set("autoanalyze_count", runs(ANALYZE + 1))
             .done()
     };
-    let catalog = server.engine.catalog.current();
+    let catalog = super::catalog_of(server, database);
     table_lines(&catalog, Scope::of(view)).iter().map(line).collect()
 }
 
 /// `pg_stat_xact_*_tables`: what a transaction has done so far.
-pub fn transaction(server: &Server, view: &'static str, done: &Tally) -> Vec<Vec<Datum>> {
+pub fn transaction(
+    server: &Server,
+    database: u32,
+    view: &'static str,
+    done: &Tally,
+) -> Vec<Vec<Datum>> {
     let counted = |(oid, counts): &(u32, RelationCounts)| {
         (*oid, RelationStats { counts: *counts, ..RelationStats::default() })
     };
@@ -134,13 +145,13 @@ pub fn transaction(server: &Server, view: &'static str, done: &Tally) -> Vec<Vec
         let indexes = of_indexes(&stats, &line.indexes);
         activity(table_row(view, line), &counts(&stats, line.oid), indexes.as_ref()).done()
     };
-    let catalog = server.engine.catalog.current();
+    let catalog = super::catalog_of(server, database);
     table_lines(&catalog, Scope::of(view)).iter().map(line).collect()
 }
 
 /// `pg_statio_*_tables`.
-pub(super) fn table_pages(server: &Server, view: &'static str) -> Vec<Vec<Datum>> {
-    let stats = server.counters.relations();
+pub(super) fn table_pages(server: &Server, database: u32, view: &'static str) -> Vec<Vec<Datum>> {
+    let stats = stats_of(server, database);
     let line = |line: &TableLine| {
         let own = counts(&stats, line.oid);
         let indexes = of_indexes(&stats, &line.indexes);
@@ -151,14 +162,14 @@ pub(super) fn table_pages(server: &Server, view: &'static str) -> Vec<Vec<Datum>
             .set("idx_blks_hit", or_null(indexes.map(|i| i.blocks_hit)))
             .done()
     };
-    let catalog = server.engine.catalog.current();
+    let catalog = super::catalog_of(server, database);
     table_lines(&catalog, Scope::of(view)).iter().map(line).collect()
 }
 
 /// `pg_stat_*_indexes` and `pg_statio_*_indexes`.
-pub(super) fn indexes(server: &Server, view: &'static str) -> Vec<Vec<Datum>> {
-    let stats = server.counters.relations();
-    let catalog = server.engine.catalog.current();
+pub(super) fn indexes(server: &Server, database: u32, view: &'static str) -> Vec<Vec<Datum>> {
+    let stats = stats_of(server, database);
+    let catalog = super::catalog_of(server, database);
     let mut rows = Vec::new();
     for line in table_lines(&catalog, Scope::of(view)) {
         for index in &line.indexes {

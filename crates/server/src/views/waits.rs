@@ -174,22 +174,23 @@ pub(super) fn ms(ns: u64) -> Datum {
 /// Names of relations by their files and by their oids.
 pub(crate) struct Names {
     files: HashMap<u32, String>,
-    oids: HashMap<u32, String>,
+    /// By database and oid.
+    oids: HashMap<(u32, u32), String>,
 }
 
 impl Names {
     /// Those that are committed now.
     pub(crate) fn of(server: &Server) -> Names {
-        let catalog = server.engine.catalog.current();
         let (mut files, mut oids) = (HashMap::new(), HashMap::new());
-        let mut add = |rel: u32, oid: u32, name: &str| {
-            files.insert(rel, name.to_owned());
-            oids.insert(oid, name.to_owned());
-        };
-        for table in catalog.tables() {
-            add(table.rel, table.oid, &table.name);
+        for database in server.engine.catalog.databases() {
+            let catalog = database.current();
+            let mut add = |rel: u32, oid: u32, name: &str| {
+                files.insert(rel, name.to_owned());
+                oids.insert((database.oid(), oid), name.to_owned());
+            };
+            catalog.tables().for_each(|table| add(table.rel, table.oid, &table.name));
+            catalog.indexes().for_each(|index| add(index.rel, index.oid, &index.name));
         }
-        catalog.indexes().for_each(|index| add(index.rel, index.oid, &index.name));
         Names { files, oids }
     }
 
@@ -205,8 +206,10 @@ impl Names {
     pub(crate) fn describe(&self, object: WaitObject) -> String {
         let file = object.file().and_then(|rel| self.files.get(&rel.0));
         match (object, file) {
-            (WaitObject::Relation(oid), _) if self.oids.contains_key(&oid.0) => {
-                format!("relation {}", self.oids[&oid.0])
+            (WaitObject::Relation(database, oid), _)
+                if self.oids.contains_key(&(database.0, oid.0)) =>
+            {
+                format!("relation {}", self.oids[&(database.0, oid.0)])
             }
             (WaitObject::File(_), Some(name)) => format!("relation {name}"),
             (WaitObject::Extension(_), Some(name)) => format!("extension of {name}"),

@@ -23,6 +23,7 @@ pub(crate) mod coerce;
 pub(crate) mod conflict;
 pub(crate) mod copy;
 pub(crate) mod cte;
+pub(crate) mod database;
 pub(crate) mod define;
 pub(crate) mod dml;
 pub(crate) mod expr;

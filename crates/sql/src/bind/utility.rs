@@ -235,6 +235,9 @@ impl Binder<'_> {
         if let Some(statement) = self.role_statement(node)? {
             return Ok(Some(Utility::Role(statement)));
         }
+        if let Some(statement) = self.database_statement(node)? {
+            return Ok(Some(Utility::Database(statement)));
+        }
         if let Some(statement) = self.type_statement(node)? {
             return Ok(Some(Utility::Type(statement)));
         }

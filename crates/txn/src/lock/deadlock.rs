@@ -35,7 +35,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use base::{Error, err};
+use base::{Error, Oid, err};
 use sched::{MutexGuard, TaskRef};
 
 use super::manager::Partition;
@@ -144,11 +144,12 @@ impl LockManager {
             .iter()
             .map(|edge| {
                 let delegates = registry.innermost(edge.blocker) != edge.blocker;
+                let database = registry.get(edge.waiter).database.load(Ordering::Relaxed);
                 format!(
                     "{} waits for {} on {}; blocked by {}{}.",
                     name(edge.waiter, "P"),
                     edge.info.mode.name(),
-                    edge.info.tag.describe(self.database()),
+                    edge.info.tag.describe(Oid(database)),
                     name(edge.blocker, "p"),
                     if delegates { ", which waits for its autonomous transaction" } else { "" }
                 )

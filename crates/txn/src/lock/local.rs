@@ -217,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    const A: LockTag = LockTag::Relation(Oid(1));
+    const A: LockTag = LockTag::Relation(Oid(5), Oid(1));
     const MODE: LockMode = LockMode::Share;
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn a_savepoint_gives_back_what_was_first_taken_inside_it() {
         let mut local = Local::default();
-        let tag = |n| LockTag::Relation(Oid(n));
+        let tag = |n| LockTag::Relation(Oid(5), Oid(n));
         local.hold(tag(1), MODE, false, false);
         local.enter_level(1);
         local.hold(tag(1), MODE, false, false);
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn many_locks_are_found_by_hash_while_they_come_and_go() {
         let mut local = Local::default();
-        let tag = |n| LockTag::Relation(Oid(n));
+        let tag = |n| LockTag::Relation(Oid(5), Oid(n));
         for n in 0..1000 {
             local.hold(tag(n), MODE, false, false);
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use base::{Oid, Result, WaitEvent};
+use base::{Result, WaitEvent};
 use crossbeam_utils::CachePadded;
 use sched::{Mutex, MutexGuard, TaskRef};
 
@@ -58,7 +58,6 @@ pub struct LockManager {
     pub(super) detector: Mutex<()>,
     pub(super) checks: Checks,
     pub(super) wait_serial: AtomicU64,
-    database: AtomicU32,
     pub(super) rows: SharedRows,
     /// Who writes long waits to the log.
     pub(super) log: OnceLock<LockLog>,
@@ -84,25 +83,14 @@ impl LockManager {
             detector: Mutex::new(WaitEvent::LWLockLockManager, ()),
             checks: Checks::default(),
             wait_serial: AtomicU64::new(1),
-            // The oid that PostgreSQL 15 gives the database "postgres".
-            database: AtomicU32::new(5),
             rows: SharedRows::new(),
             log: OnceLock::new(),
         }
     }
 
-    /// The database that messages and `pg_locks` name.
-    pub fn set_database(&self, database: Oid) {
-        self.database.store(database.0, Ordering::Relaxed);
-    }
-
     /// Says who writes to the log for sessions with `log_lock_waits`; the first one counts.
     pub fn set_log(&self, log: LockLog) {
         let _ = self.log.set(log);
-    }
-
-    pub(super) fn database(&self) -> Oid {
-        Oid(self.database.load(Ordering::Relaxed))
     }
 
     /// Takes a lock until the (sub)transaction ends. Weak relation locks take the fast path.
@@ -148,7 +136,7 @@ impl LockManager {
         if self.acquire_locally(owner, tag, mode, session) {
             return Ok(true);
         }
-        let strong = mode.is_strong() && matches!(tag, LockTag::Relation(_));
+        let strong = mode.is_strong() && matches!(tag, LockTag::Relation(..));
         if strong {
             self.strong(tag).fetch_add(1, Ordering::SeqCst);
             self.transfer_weak_locks(tag);
@@ -177,7 +165,7 @@ impl LockManager {
             return true;
         }
         let fast = mode.is_weak()
-            && matches!(tag, LockTag::Relation(_))
+            && matches!(tag, LockTag::Relation(..))
             && self.strong(tag).load(Ordering::SeqCst) == 0;
         if fast {
             local.hold(tag, mode, session, true);
@@ -322,7 +310,7 @@ impl LockManager {
         partition.forget_if_unused(tag);
         drop(partition);
         wake(woken);
-        if mode.is_strong() && matches!(tag, LockTag::Relation(_)) {
+        if mode.is_strong() && matches!(tag, LockTag::Relation(..)) {
             self.lower_strong(tag);
         }
     }

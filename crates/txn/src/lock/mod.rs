@@ -73,8 +73,8 @@ pub enum LockMode {
 /// What is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LockTag {
-    /// A table or index, by oid.
-    Relation(Oid),
+    /// A table or index, by database and oid.
+    Relation(Oid, Oid),
     /// The right to extend a relation's file.
     Extend(RelId),
     /// The queue for one row, by the root of its version chain.
@@ -217,7 +217,7 @@ impl LockTag {
     /// The wait event of a wait for this kind of lock.
     pub fn wait_event(self) -> WaitEvent {
         match self {
-            LockTag::Relation(_) => WaitEvent::LockRelation,
+            LockTag::Relation(..) => WaitEvent::LockRelation,
             LockTag::Extend(_) => WaitEvent::LockExtend,
             LockTag::Tuple(..) => WaitEvent::LockTuple,
             LockTag::Xid(_) => WaitEvent::LockTransactionid,
@@ -229,7 +229,7 @@ impl LockTag {
     /// The same as the object of a wait.
     pub fn wait_object(self) -> WaitObject {
         match self {
-            LockTag::Relation(oid) => WaitObject::Relation(oid),
+            LockTag::Relation(database, oid) => WaitObject::Relation(database, oid),
             LockTag::Extend(rel) => WaitObject::Extension(rel),
             LockTag::Tuple(rel, tid) => WaitObject::Tuple(rel, tid),
             LockTag::Xid(xid) => WaitObject::Transaction(xid),
@@ -239,10 +239,10 @@ impl LockTag {
         }
     }
 
-    /// As a deadlock's DETAIL names it.
+    /// As a deadlock's DETAIL names it, for a session in this database.
     pub fn describe(self, database: Oid) -> String {
         match self {
-            LockTag::Relation(oid) => format!("relation {oid} of database {database}"),
+            LockTag::Relation(database, oid) => format!("relation {oid} of database {database}"),
             LockTag::Extend(rel) => {
                 format!("extension of relation {} of database {database}", rel.0)
             }
@@ -270,7 +270,9 @@ impl LockTag {
     fn hash(self) -> u64 {
         let pair = |a: u64, b: u64| a.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29) ^ b;
         let (kind, value) = match self {
-            LockTag::Relation(oid) => (1, u64::from(oid.0)),
+            LockTag::Relation(database, oid) => {
+                (1, u64::from(database.0) << 32 | u64::from(oid.0))
+            }
             LockTag::Extend(rel) => (2, u64::from(rel.0)),
             LockTag::Tuple(rel, tid) => {
                 (3, pair(u64::from(rel.0), u64::from(tid.block) << 16 | u64::from(tid.offset)))

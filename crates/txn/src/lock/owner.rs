@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use base::Oid;
 use base::settings::{live_int, setting};
 use sched::TaskRef;
 
@@ -50,6 +51,7 @@ impl LockOwner {
         }
         let logs = outer.log_lock_waits.load(Ordering::Relaxed);
         inner.log_lock_waits.store(logs, Ordering::Relaxed);
+        inner.set_database(outer.database());
         inner.slot().outer.store(outer.number, Ordering::Release);
         outer.slot().inner.store(inner.number, Ordering::Release);
         inner
@@ -58,6 +60,16 @@ impl LockOwner {
     /// Whether it works for another session.
     pub(super) fn is_inner(&self) -> bool {
         self.slot().outer.load(Ordering::Acquire) != NOBODY
+    }
+
+    /// The session's database: messages and `pg_locks` name it.
+    pub fn set_database(&self, database: Oid) {
+        self.slot().database.store(database.0, Ordering::Relaxed);
+    }
+
+    /// See [`LockOwner::set_database`].
+    pub(super) fn database(&self) -> Oid {
+        Oid(self.slot().database.load(Ordering::Relaxed))
     }
 
     /// The manager.

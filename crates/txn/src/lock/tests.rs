@@ -14,7 +14,7 @@ use super::{LockMode, LockOwner, LockTag, LockWait, RowLockMode};
 use crate::TxnManager;
 use crate::tests::{begin, manager, session};
 
-const TABLE: LockTag = LockTag::Relation(Oid(20000));
+const TABLE: LockTag = LockTag::Relation(Oid(5), Oid(20000));
 /// Long enough never to come in a test that passes.
 const NEVER_MS: u64 = 3_600_000;
 
@@ -418,7 +418,7 @@ fn weak_and_strong_lockers_never_hold_a_table_together() {
                 let owner = patient(m);
                 for round in 0..2000 {
                     // A relation with another hash, too, so that counters differ.
-                    lock(&owner, LockTag::Relation(Oid(round)), Share).unwrap();
+                    lock(&owner, LockTag::Relation(Oid(5), Oid(round)), Share).unwrap();
                     lock(&owner, TABLE, AccessExclusive).unwrap();
                     assert_eq!(inside.swap(-1000, Ordering::SeqCst), 0, "beside another lock");
                     assert_eq!(inside.swap(0, Ordering::SeqCst), -1000);
@@ -713,7 +713,7 @@ fn do_something(owner: &Arc<LockOwner>, random: &mut impl FnMut(u64) -> u64) {
         std::thread::yield_now();
         let mode = LockMode::ALL[random(8) as usize];
         let result = match random(8) {
-            0 => lock(owner, LockTag::Relation(Oid(random(3) as u32)), mode),
+            0 => lock(owner, LockTag::Relation(Oid(5), Oid(random(3) as u32)), mode),
             1 => lock(owner, object(random(3)), mode),
             2 => m.locks.lock(owner, object(random(3)), mode, LockWait::Try),
             3 => {

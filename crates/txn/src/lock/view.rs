@@ -3,6 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
+use base::Oid;
+
 use super::table::Entry;
 use super::{LockManager, LockMode, LockTag};
 use crate::commit_log::State;
@@ -20,6 +22,8 @@ pub struct LockRow {
     pub fastpath: bool,
     /// The session's process id.
     pub pid: i32,
+    /// Its database.
+    pub database: Oid,
     /// When the wait began.
     pub wait_start: Option<SystemTime>,
 }
@@ -34,12 +38,14 @@ impl LockManager {
             if pid == 0 {
                 continue;
             }
+            let database = Oid(slot.database.load(Ordering::Relaxed));
             let row = |tag, mode, fastpath| LockRow {
                 tag,
                 mode,
                 granted: true,
                 fastpath,
                 pid,
+                database,
                 wait_start: None,
             };
             if let Some(xid) = slot.top_xid() {

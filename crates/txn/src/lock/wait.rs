@@ -152,7 +152,7 @@ impl LockManager {
     fn log_wait(&self, owner: &LockOwner, info: WaitInfo, what: &str, began: Instant) {
         let Some(log) = self.log.get() else { return };
         let (pid, mode) = (owner.pid(), info.mode.name());
-        let object = info.tag.describe(self.database());
+        let object = info.tag.describe(owner.database());
         let ms = began.elapsed().as_secs_f64() * 1e3;
         let tail = match what {
             "avoided deadlock for" => " by rearranging queue order",

@@ -40,7 +40,7 @@ pub fn run(statement: &RoleStatement, cx: &mut ExecContext<'_>) -> Result<()> {
 }
 
 /// The session's role, if it is there (a role may be dropped while a session has it).
-fn me(cx: &mut ExecContext<'_>) -> Role {
+pub fn me(cx: &mut ExecContext<'_>) -> Role {
     let view = cx.catalog_tx.view();
     view.role(cx.role).map_or_else(|| Role::new(cx.role, cx.user), |r| Role::clone(r))
 }
@@ -66,7 +66,7 @@ fn check_name(name: &str) -> Result<()> {
 }
 
 fn check_free(name: &str, cx: &mut ExecContext<'_>) -> Result<()> {
-    name::reserve(cx, u32::MAX, name)?;
+    name::reserve(cx, name::ROLES, name)?;
     if cx.catalog_tx.view().role_named(name).is_some() {
         base::bail!(DUPLICATE_OBJECT, "role \"{name}\" already exists");
     }

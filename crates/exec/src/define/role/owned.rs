@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::{Error, Result, err};
 use catalog::acl::{self, Change, privilege};
 use catalog::{
-    Acl, AclKind, Database, DefaultAcl, Object, Schema, Sequence, Snapshot, Table, UserType,
+    Acl, AclKind, Database, DefaultAcl, Object, Rights, Schema, Sequence, Snapshot, Table, UserType,
 };
 use sql::role::RoleRef;
 use sql::utility::Name;
@@ -293,16 +293,46 @@ pub fn check_nothing_left(role: u32, name: &str, cx: &mut ExecContext<'_>) -> Re
             ));
         }
     }
-    if left.is_empty() {
+    left.sort();
+    let mut lines: Vec<String> = left.into_iter().map(|(_, _, line)| line).collect();
+    lines.extend(left_elsewhere(role, cx));
+    if lines.is_empty() {
         return Ok(());
     }
-    left.sort();
-    let lines: Vec<String> = left.into_iter().map(|(_, _, line)| line).collect();
     Err(err!(
         DEPENDENT_OBJECTS_STILL_EXIST,
         "role \"{name}\" cannot be dropped because some objects depend on it"
     )
     .detail(lines.join("\n")))
+}
+
+/// How much a role has in each of the other databases.
+fn left_elsewhere(role: u32, cx: &ExecContext<'_>) -> Vec<String> {
+    let mut lines = Vec::new();
+    for database in cx.engine.catalog.databases() {
+        if database.oid() == cx.database.1 {
+            continue;
+        }
+        let view = database.current();
+        let questions = Rights { catalog: &view, database: database.oid() };
+        let given = |acl: &&Arc<Acl>| {
+            acl.names(role)
+                && !acl.kind.is_shared()
+                && questions.owner(acl.kind, acl.object) != Some(role)
+        };
+        let default = |default: &&Arc<DefaultAcl>| {
+            default.role == role || default.items.iter().any(|i| i.grantee == role)
+        };
+        let count = owned(&view, &[role]).len()
+            + view.acls().filter(given).count()
+            + view.default_acls().filter(default).count();
+        if count > 0 {
+            let objects = if count == 1 { "object" } else { "objects" };
+            let name = view.database(database.oid()).map_or("", |d| d.name.as_str());
+            lines.push(format!("{count} {objects} in database {name}"));
+        }
+    }
+    lines
 }
 
 fn described_default(view: &Snapshot, default: &DefaultAcl) -> String {

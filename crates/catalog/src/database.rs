@@ -1,0 +1,247 @@
+//! A database as its sessions share it: its version of the catalog, and the door that they come in by.
+//!
+//! ```text
+//!            what all share: roles, databases, their settings, rights and comments
+//!                 │                      │                        │
+//!   [SHARED] ─ Snapshot      [postgres] ─ Snapshot      [other] ─ Snapshot
+//!   before a session has       schemas, tables, …         schemas, tables, …
+//!   said where it goes
+//! ```
+//!
+//! * Each snapshot holds everything that its sessions see, so that a look-up never asks where an object
+//!   belongs. Versions are numbers of the server: no two databases ever have the same one, and a plan that
+//!   was made for a version is of one database.
+//! * Who changes a database as a whole (DROP, RENAME, a copy of it) closes the door and waits until the
+//!   others have left; who comes meanwhile waits. One transaction closes a door at a time: it holds a
+//!   heavyweight lock on the database, so that deadlocks are found.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use base::{Csn, Lsn, Result, WaitEvent};
+use sched::{LwLock, SpinLock, TaskRef};
+use storage::Storage;
+
+use crate::object::Id;
+use crate::snapshot::Snapshot;
+
+/// Stands for what all databases share.
+pub const SHARED: Id = 0;
+
+/// See the module's documentation.
+pub struct OpenDatabase {
+    oid: Id,
+    storage: Arc<Storage>,
+    current: LwLock<Arc<Snapshot>>,
+    /// The current version's number.
+    version: AtomicU64,
+    /// The CSN of the commit that published it; written with it. 0: before the start.
+    published: AtomicU64,
+    /// See [`OpenDatabase::newest_index`].
+    newest_index: AtomicU64,
+    door: SpinLock<Door>,
+}
+
+#[derive(Default)]
+struct Door {
+    sessions: u32,
+    /// Background threads at work inside.
+    helpers: u32,
+    closed: bool,
+    /// The database has been dropped.
+    gone: bool,
+    /// Who waits for the others to leave.
+    closer: Option<TaskRef>,
+    /// Who waits to come in.
+    comers: Vec<TaskRef>,
+}
+
+/// Why a session does not come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoSeat {
+    /// The database has been dropped.
+    Gone,
+    /// It has as many sessions as it may have.
+    Full,
+}
+
+/// A place in a database; dropping it leaves.
+pub struct Seat {
+    database: Arc<OpenDatabase>,
+    helper: bool,
+}
+
+/// A closed door; dropping it opens it, unless the database has gone.
+pub struct Closed(Arc<OpenDatabase>);
+
+impl OpenDatabase {
+    pub(crate) fn new(storage: &Arc<Storage>, oid: Id, snapshot: Snapshot) -> Arc<OpenDatabase> {
+        Arc::new(OpenDatabase {
+            oid,
+            storage: storage.clone(),
+            version: AtomicU64::new(snapshot.version),
+            current: LwLock::new(WaitEvent::LWLockCatalogSnapshot, Arc::new(snapshot)),
+            published: AtomicU64::new(0),
+            newest_index: AtomicU64::new(0),
+            door: SpinLock::default(),
+        })
+    }
+
+    /// The database's oid; [`SHARED`].
+    pub fn oid(&self) -> Id {
+        self.oid
+    }
+
+    /// The published version, once it is durable.
+    pub fn current(&self) -> Arc<Snapshot> {
+        let (snapshot, published) = {
+            let current = self.current.read();
+            (current.clone(), self.published.load(Ordering::Acquire))
+        };
+        while self.storage.wal.flush(Lsn(published)).is_err() {
+            // The server is ending without a flush: whether the version lasts nobody learns any more.
+            sched::park_uninterruptible(WaitEvent::IPCWalFlush, None);
+        }
+        snapshot
+    }
+
+    /// The same, durable or not, for a commit that builds on it.
+    pub(crate) fn latest(&self) -> Arc<Snapshot> {
+        self.current.read().clone()
+    }
+
+    /// The published version's number; one atomic load.
+    #[inline]
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The CSN of the last commit that made an index on a table that was there already; 0: none since
+    /// the start. Transactions with an older snapshot plan with [`Snapshot::for_snapshot`].
+    pub fn newest_index(&self) -> u64 {
+        self.newest_index.load(Ordering::Acquire)
+    }
+
+    /// Puts the version that `change` makes of the current one in its place; it says whether the commit
+    /// made an index on a table that was there already.
+    pub(crate) fn publish(&self, csn: Csn, change: impl FnOnce(&Snapshot) -> (Snapshot, bool)) {
+        let mut current = self.current.write();
+        let (next, has_new_index) = change(&current);
+        let version = next.version;
+        if has_new_index {
+            self.newest_index.store(csn.0, Ordering::Release);
+        }
+        *current = Arc::new(next);
+        self.published.store(csn.0, Ordering::Release);
+        self.version.store(version, Ordering::Release);
+    }
+
+    /// A session comes in, when the door is open; below 0 there may be any number.
+    ///
+    /// # Errors
+    /// Interrupts while it waits.
+    pub fn enter(self: &Arc<Self>, limit: i32) -> Result<std::result::Result<Seat, NoSeat>> {
+        loop {
+            {
+                let mut door = self.door.lock();
+                if door.gone {
+                    return Ok(Err(NoSeat::Gone));
+                }
+                if !door.closed {
+                    if usize::try_from(limit).is_ok_and(|limit| door.sessions as usize >= limit) {
+                        return Ok(Err(NoSeat::Full));
+                    }
+                    door.sessions += 1;
+                    return Ok(Ok(Seat { database: self.clone(), helper: false }));
+                }
+                door.comers.push(sched::current());
+            }
+            sched::check_interrupts()?;
+            sched::park(WaitEvent::IPCDatabaseSessions, None);
+        }
+    }
+
+    /// A background thread comes in; None while the door is closed.
+    pub fn help(self: &Arc<Self>) -> Option<Seat> {
+        let mut door = self.door.lock();
+        if door.closed {
+            return None;
+        }
+        door.helpers += 1;
+        Some(Seat { database: self.clone(), helper: true })
+    }
+
+    /// Closes the door to those who come; who is inside stays. The caller has the database locked.
+    pub fn close(self: &Arc<Self>) -> Closed {
+        let mut door = self.door.lock();
+        door.closed = true;
+        door.closer = Some(sched::current());
+        Closed(self.clone())
+    }
+
+    /// The database has been dropped: nobody comes in any more.
+    pub(crate) fn bury(&self) {
+        let comers = {
+            let mut door = self.door.lock();
+            (door.gone, door.closed) = (true, true);
+            std::mem::take(&mut door.comers)
+        };
+        comers.iter().for_each(|task| task.unpark());
+    }
+
+    fn open(&self) {
+        let comers = {
+            let mut door = self.door.lock();
+            door.closed = door.gone;
+            door.closer = None;
+            std::mem::take(&mut door.comers)
+        };
+        comers.iter().for_each(|task| task.unpark());
+    }
+
+    fn leave(&self, helper: bool) {
+        let closer = {
+            let mut door = self.door.lock();
+            *(if helper { &mut door.helpers } else { &mut door.sessions }) -= 1;
+            door.closer.clone()
+        };
+        if let Some(closer) = closer {
+            closer.unpark();
+        }
+    }
+}
+
+impl Closed {
+    /// Waits until nobody is inside but `own` sessions, or the time is up. Returns how many others there
+    /// still are.
+    ///
+    /// # Errors
+    /// Interrupts.
+    pub fn wait_until_empty(&self, own: u32, patience: Duration) -> Result<u32> {
+        let until = Instant::now() + patience;
+        loop {
+            let others = {
+                let door = self.0.door.lock();
+                (door.sessions + door.helpers).saturating_sub(own)
+            };
+            if others == 0 || Instant::now() >= until {
+                return Ok(others);
+            }
+            sched::check_interrupts()?;
+            sched::park(WaitEvent::IPCDatabaseSessions, Some(until));
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.database.leave(self.helper);
+    }
+}
+
+impl Drop for Closed {
+    fn drop(&mut self) {
+        self.0.open();
+    }
+}

@@ -1,0 +1,234 @@
+//! CREATE, ALTER and DROP DATABASE.
+
+use base::{Error, Result, err};
+use pg_query::{NodeEnum, protobuf as pb};
+
+use super::Binder;
+use super::define::def_value;
+use crate::database::{DatabaseOptions, DatabaseStatement, NewDatabase};
+
+/// PostgreSQL's encodings, in the order of their codes. Texts here are UTF8.
+const ENCODINGS: [&str; 42] = [
+    "SQL_ASCII",
+    "EUC_JP",
+    "EUC_CN",
+    "EUC_KR",
+    "EUC_TW",
+    "EUC_JIS_2004",
+    "UTF8",
+    "MULE_INTERNAL",
+    "LATIN1",
+    "LATIN2",
+    "LATIN3",
+    "LATIN4",
+    "LATIN5",
+    "LATIN6",
+    "LATIN7",
+    "LATIN8",
+    "LATIN9",
+    "LATIN10",
+    "WIN1256",
+    "WIN1258",
+    "WIN866",
+    "WIN874",
+    "KOI8R",
+    "WIN1251",
+    "WIN1252",
+    "ISO_8859_5",
+    "ISO_8859_6",
+    "ISO_8859_7",
+    "ISO_8859_8",
+    "WIN1250",
+    "WIN1253",
+    "WIN1254",
+    "WIN1255",
+    "WIN1257",
+    "KOI8U",
+    "SJIS",
+    "BIG5",
+    "GBK",
+    "UHC",
+    "GB18030",
+    "JOHAB",
+    "SHIFT_JIS_2004",
+];
+const UTF8: &str = "UTF8";
+
+/// A name's letters and digits, without case: what names of encodings are compared by.
+fn plain(name: &str) -> String {
+    let kept = name.chars().filter(char::is_ascii_alphanumeric);
+    kept.map(|c| c.to_ascii_lowercase()).collect()
+}
+
+fn encoding_named(name: &str) -> Option<&'static str> {
+    match plain(name).as_str() {
+        "unicode" => Some(UTF8),
+        wanted => ENCODINGS.into_iter().find(|known| plain(known) == wanted),
+    }
+}
+
+impl Binder<'_> {
+    /// Statements about databases; None for others.
+    pub(crate) fn database_statement(&self, node: &NodeEnum) -> Result<Option<DatabaseStatement>> {
+        Ok(Some(match node {
+            NodeEnum::CreatedbStmt(s) => DatabaseStatement::Create {
+                name: s.dbname.clone(),
+                options: Box::new(self.new_database(&s.options)?),
+            },
+            NodeEnum::DropdbStmt(s) => DatabaseStatement::Drop {
+                name: s.dbname.clone(),
+                if_exists: s.missing_ok,
+                force: !s.options.is_empty(),
+            },
+            NodeEnum::AlterDatabaseStmt(s) => self.alter_database(s)?,
+            NodeEnum::AlterDatabaseRefreshCollStmt(s) => {
+                DatabaseStatement::RefreshCollation { name: s.dbname.clone() }
+            }
+            NodeEnum::RenameStmt(s) if s.rename_type == pb::ObjectType::ObjectDatabase as i32 => {
+                DatabaseStatement::Rename { from: s.subname.clone(), to: s.newname.clone() }
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Each option once.
+    fn once<'a>(&self, nodes: &'a [pb::Node]) -> Result<Vec<&'a pb::DefElem>> {
+        let mut out: Vec<&pb::DefElem> = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
+            if out.iter().any(|known| known.defname == def.defname) {
+                return Err(err!(SYNTAX_ERROR, "conflicting or redundant options")
+                    .at(self.at(def.location)));
+            }
+            out.push(def);
+        }
+        Ok(out)
+    }
+
+    /// An option that CREATE and ALTER share; false for others.
+    fn common_option(&self, def: &pb::DefElem, into: &mut DatabaseOptions) -> Result<bool> {
+        let flag = || {
+            let value = def_value(def).unwrap_or_else(|| "true".to_owned());
+            base::settings::parse_bool(&value)
+                .ok_or_else(|| err!(SYNTAX_ERROR, "{} requires a Boolean value", def.defname))
+        };
+        match def.defname.as_str() {
+            "is_template" => into.template = Some(flag()?),
+            "allow_connections" => into.connect = Some(flag()?),
+            "connection_limit" => {
+                let limit = def_value(def).map_or(Ok(-1), |value| value.parse());
+                let limit = limit.map_err(|_| {
+                    err!(SYNTAX_ERROR, "connection_limit requires an integer value")
+                })?;
+                if limit < -1 {
+                    base::bail!(INVALID_PARAMETER_VALUE, "invalid connection limit: {limit}");
+                }
+                into.connection_limit = Some(limit);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn unknown_option(&self, def: &pb::DefElem) -> Error {
+        err!(SYNTAX_ERROR, "option \"{}\" not recognized", def.defname).at(self.at(def.location))
+    }
+
+    fn new_database(&self, nodes: &[pb::Node]) -> Result<NewDatabase> {
+        let mut new = NewDatabase::default();
+        let (mut locale, mut encoding, mut oid) = (None, None, None);
+        for def in self.once(nodes)? {
+            let value = def_value(def);
+            match def.defname.as_str() {
+                "owner" => new.owner = value,
+                "template" => new.template = value,
+                "strategy" => new.strategy = value,
+                "tablespace" => new.tablespace = value,
+                "encoding" => encoding = Some(def),
+                "locale" => locale = value,
+                "lc_collate" => new.collate = value,
+                "lc_ctype" => new.ctype = value,
+                "icu_locale" => new.icu_locale = value,
+                "locale_provider" => match value.as_deref() {
+                    Some("icu") => new.icu = true,
+                    None | Some("libc") => {}
+                    Some(other) => base::bail!(
+                        INVALID_OBJECT_DEFINITION,
+                        "unrecognized locale provider: {other}"
+                    ),
+                },
+                // There is nothing to keep the version of.
+                "collation_version" => {}
+                "oid" => oid = value.and_then(|v| v.parse::<u32>().ok()),
+                "location" => new.location = Some(self.at(def.location)),
+                _ if self.common_option(def, &mut new.options)? => {}
+                _ => return Err(self.unknown_option(def)),
+            }
+        }
+        if let Some(oid) = oid {
+            if oid < base::Oid::FIRST_USER.0 {
+                let first = base::Oid::FIRST_USER.0;
+                base::bail!(
+                    INVALID_PARAMETER_VALUE,
+                    "OIDs less than {first} are reserved for system objects"
+                );
+            }
+            return Err(Error::unsupported("CREATE DATABASE with an OID"));
+        }
+        if let Some(def) = encoding {
+            self.check_encoding(def)?;
+        }
+        new.collate = new.collate.or_else(|| locale.clone());
+        new.ctype = new.ctype.or(locale);
+        Ok(new)
+    }
+
+    fn check_encoding(&self, def: &pb::DefElem) -> Result<()> {
+        let Some(value) = def_value(def) else { return Ok(()) };
+        let found = match value.parse::<usize>() {
+            Ok(code) => ENCODINGS.get(code).copied().ok_or_else(|| {
+                err!(UNDEFINED_OBJECT, "{code} is not a valid encoding code")
+            }),
+            Err(_) => encoding_named(&value).ok_or_else(|| {
+                err!(UNDEFINED_OBJECT, "{value} is not a valid encoding name")
+            }),
+        };
+        match found.map_err(|error| error.at(self.at(def.location)))? {
+            UTF8 => Ok(()),
+            other => Err(Error::unsupported(format!("a database with encoding {other}"))),
+        }
+    }
+
+    fn alter_database(&self, s: &pb::AlterDatabaseStmt) -> Result<DatabaseStatement> {
+        let (name, mut options) = (s.dbname.clone(), DatabaseOptions::default());
+        for def in self.once(&s.options)? {
+            if def.defname == "tablespace" {
+                let tablespace = def_value(def).unwrap_or_default();
+                if s.options.len() > 1 {
+                    let message = "option \"tablespace\" cannot be specified with other options";
+                    return Err(
+                        err!(FEATURE_NOT_SUPPORTED, "{message}").at(self.at(def.location))
+                    );
+                }
+                return Ok(DatabaseStatement::SetTablespace { name, tablespace });
+            }
+            if !self.common_option(def, &mut options)? {
+                return Err(self.unknown_option(def));
+            }
+        }
+        Ok(DatabaseStatement::Alter { name, options })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encodings_go_by_any_spelling() {
+        assert_eq!(encoding_named("utf-8"), Some("UTF8"));
+        assert_eq!(encoding_named("Unicode"), Some("UTF8"));
+        assert_eq!(encoding_named("latin1"), Some("LATIN1"));
+        assert_eq!(encoding_named("nosuch"), None);
+    }
+}
