@@ -164,7 +164,10 @@ fn who_may_come_in() {
     for sql in ["CREATE DATABASE shut", "CREATE ROLE visitor LOGIN"] {
         ask(&mut home, sql);
     }
-    assert!(refusal(&server, "postgres", "nosuch").ends_with("3D000: database \"nosuch\" does not exist"));
+    assert!(
+        refusal(&server, "postgres", "nosuch")
+            .ends_with("3D000: database \"nosuch\" does not exist")
+    );
     let why = "55000: database \"template0\" is not currently accepting connections";
     assert!(refusal(&server, "postgres", "template0").ends_with(why));
     ask(&mut home, "ALTER DATABASE shut ALLOW_CONNECTIONS false");
@@ -195,7 +198,10 @@ fn a_database_with_sessions_inside_is_not_dropped_under_them() {
         ask(&mut home, &format!("CREATE DATABASE {name}"));
     }
     let mut forced = enter(&server, "forced");
-    ask(&mut forced, "CREATE TABLE big AS SELECT n, repeat('x', 1000) AS t FROM generate_series(1, 500) n");
+    ask(
+        &mut forced,
+        "CREATE TABLE big AS SELECT n, repeat('x', 1000) AS t FROM generate_series(1, 500) n",
+    );
     let mut busy = enter(&server, "busy");
     ask(&mut busy, "CREATE TABLE t (a int)");
 
@@ -311,7 +317,11 @@ fn a_new_database_is_there_as_a_whole_or_not_at_all() {
 fn postgresqls_programs_make_copy_and_drop_databases() {
     let dir = TempDir::new("databases-programs");
     let server = Server::start(&dir.path().join("data"), &[]);
-    program(&server, "createdb", &["-E", "UTF8", "-T", "template0", "-O", "postgres", "shop", "goods"]);
+    program(
+        &server,
+        "createdb",
+        &["-E", "UTF8", "-T", "template0", "-O", "postgres", "shop", "goods"],
+    );
     let mut shop = enter(&server, "shop");
     ask(
         &mut shop,

@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use access::Heap;
 use access::heap::InsertHint;
-use base::{Csn, Error, Lsn, Oid, RelId, Result, TupleId, WaitEvent, err};
+use base::{Csn, Error, Oid, RelId, Result, TupleId, WaitEvent, err};
 use imbl::OrdMap;
 use sched::{LwLock, Mutex};
 use storage::Storage;
@@ -101,6 +101,12 @@ impl Changes {
         let range = (database, 0)..=(database, Id::MAX);
         self.objects.range(range).map(|((_, id), object)| (*id, object))
     }
+
+    /// Those that a database's sessions see.
+    fn seen_in(&self, database: Id) -> impl Iterator<Item = (Id, &Option<Arc<Object>>)> {
+        let own = (database != SHARED).then_some(database);
+        [SHARED].into_iter().chain(own).flat_map(|part| self.of(part))
+    }
 }
 
 /// What the internal heap holds.
@@ -133,7 +139,8 @@ impl Catalog {
         let mut versions = 0;
         let mut open = |database, parts: &[Id]| {
             versions += 1;
-            let mut snapshot = Snapshot { version: versions, ..Snapshot::default() };
+            let mut snapshot = Snapshot::default();
+            snapshot.version = versions;
             let objects = parts.iter().filter_map(|part| contents.objects.get(part)).flatten();
             objects.for_each(|object| snapshot.put(object.clone()));
             OpenDatabase::new(storage, database, snapshot)
@@ -258,6 +265,13 @@ impl CatalogTx {
             temp: None,
             doors: Vec::new(),
         }
+    }
+
+    /// The session goes into a database; it has done nothing yet.
+    pub fn enter(&mut self, database: &Arc<OpenDatabase>) {
+        self.base = database.current();
+        self.database = database.clone();
+        self.private = None;
     }
 
     /// The published version.
@@ -654,12 +668,10 @@ fn note_files(before: &Snapshot, published: &mut Snapshot, index: &Index, csn: C
 /// A new snapshot of a database with the changes in it.
 fn apply(base: &Snapshot, changes: &Changes, database: Id, version: u64) -> Snapshot {
     let mut snapshot = base.clone();
-    let local = (database != SHARED).then_some(database);
-    let parts = || [SHARED].into_iter().chain(local).flat_map(|part| changes.of(part));
-    for (id, _) in parts() {
+    for (id, _) in changes.seen_in(database) {
         snapshot.remove(id);
     }
-    for object in parts().filter_map(|(_, object)| object.as_ref()) {
+    for object in changes.seen_in(database).filter_map(|(_, object)| object.as_ref()) {
         snapshot.put((**object).clone());
     }
     snapshot.version = version;

@@ -57,7 +57,9 @@ fn round(server: &Arc<Server>, types: &SessionTypes) {
     };
     let counters = &server.counters;
     let exists = |(database, oid): Relid| {
-        databases.get(&database).is_some_and(|(_, c)| c.table(oid).is_some() || c.index(oid).is_some())
+        databases
+            .get(&database)
+            .is_some_and(|(_, c)| c.table(oid).is_some() || c.index(oid).is_some())
     };
     counters.retain(|database| databases.contains_key(&database), exists);
     for (id, dead) in counters.dead_rows() {

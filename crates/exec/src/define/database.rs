@@ -84,12 +84,7 @@ fn check_free(name: &str, cx: &mut ExecContext<'_>) -> Result<()> {
 
 /// Keeps new sessions out of a database and waits for those inside, whom `end` may tell to go; how the
 /// error calls the database: `what`.
-fn close(
-    database: &Database,
-    what: &str,
-    end: bool,
-    cx: &mut ExecContext<'_>,
-) -> Result<()> {
+fn close(database: &Database, what: &str, end: bool, cx: &mut ExecContext<'_>) -> Result<()> {
     let locks = &cx.tx.manager().locks;
     let tag = LockTag::Object(DATABASE_CLASS, u64::from(database.oid));
     locks.lock(cx.tx.locks(), tag, LockMode::AccessExclusive, LockWait::Block)?;
@@ -156,7 +151,8 @@ fn template(new: &NewDatabase, cx: &mut ExecContext<'_>) -> Result<Database> {
     let Some(template) = view.database_named(name) else {
         base::bail!(UNDEFINED_DATABASE, "template database \"{name}\" does not exist");
     };
-    let may = template.template || rights::of(cx, &view).owns(cx.role, AclKind::Database, template.oid);
+    let may =
+        template.template || rights::of(cx, &view).owns(cx.role, AclKind::Database, template.oid);
     if !may {
         return Err(denied(&format!("permission denied to copy database \"{name}\"")));
     }

@@ -352,8 +352,7 @@ fn database_size(args: &[Datum], view: &Snapshot, run: &Run<'_, '_>) -> Result<D
         Some(Datum::Oid(id)) => view.database(*id),
         _ => {
             let name = text_at(args, 0);
-            let missing =
-                || base::err!(UNDEFINED_DATABASE, "database \"{name}\" does not exist");
+            let missing = || base::err!(UNDEFINED_DATABASE, "database \"{name}\" does not exist");
             Some(view.database_named(name).ok_or_else(missing)?)
         }
     };
@@ -361,7 +360,13 @@ fn database_size(args: &[Datum], view: &Snapshot, run: &Run<'_, '_>) -> Result<D
     let (cx, connect) = (&*run.cx, catalog::acl::privilege::CONNECT);
     let rights = crate::rights::of(cx, view);
     if !rights.has_rights_of(cx.role, catalog::object::ids::READ_ALL_STATS) {
-        rights.require(cx.role, catalog::AclKind::Database, database.oid, connect, &database.name)?;
+        rights.require(
+            cx.role,
+            catalog::AclKind::Database,
+            database.oid,
+            connect,
+            &database.name,
+        )?;
     }
     let bytes = match cx.engine.catalog.database(database.oid) {
         Some(open) => crate::define::database::size(&cx.engine.storage, &open.current())?,

@@ -114,11 +114,7 @@ static RUNNING: SpinLock<Vec<Arc<Progress>>> = SpinLock::new(Vec::new());
 
 impl Reporting {
     /// The running task begins a command, in its first phase; on a relation of a database, by oid.
-    pub fn begin(
-        kind: Kind,
-        command: &'static str,
-        (database, relation): (u32, u32),
-    ) -> Reporting {
+    pub fn begin(kind: Kind, command: &'static str, (database, relation): (u32, u32)) -> Reporting {
         let progress = Arc::new(Progress {
             kind,
             command,

@@ -304,16 +304,12 @@ impl SessionHooks for Hooks<'_> {
             "inet_client_port" => port(peer.client),
             "inet_server_addr" => address(peer.server),
             "inet_server_port" => port(peer.server),
-            name => match views::functions::call(
-                self.server,
-                self.database,
-                self.done,
-                name,
-                args,
-            )? {
-                Some(value) => value,
-                None => return Err(Error::unsupported(format_args!("function {name}"))),
-            },
+            name => {
+                match views::functions::call(self.server, self.database, self.done, name, args)? {
+                    Some(value) => value,
+                    None => return Err(Error::unsupported(format_args!("function {name}"))),
+                }
+            }
         })
     }
 

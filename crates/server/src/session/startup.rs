@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::settings::{Value, live_int, setting};
 use base::{Oid, Result, err, sqlstate};
 use catalog::acl::privilege;
-use catalog::{AclKind, CatalogTx, Database, NoSeat, OpenDatabase, Rights, Seat};
+use catalog::{AclKind, Database, NoSeat, OpenDatabase, Rights, Seat};
 use wire::auth;
 use wire::startup::{Parameters, Startup};
 
@@ -263,7 +263,7 @@ impl State {
 
     /// The session is in its database.
     fn sit_down(&mut self, open: Arc<OpenDatabase>, seat: Seat, database: (Arc<str>, u32)) {
-        self.catalog_tx = CatalogTx::new(&self.server.engine.catalog, &open);
+        self.catalog_tx.enter(&open);
         self.owner.set_database(Oid(open.oid()));
         (self.open, self.seat, self.database) = (open, Some(seat), database);
     }

@@ -80,7 +80,8 @@ fn lock(held: &LockRow, owners: &Owners, virtual_ids: &HashMap<i32, String>) -> 
             "transactionid"
         }
         LockTag::Object(class, object) => {
-            let database = if class.0 == DATABASE_CLASS { catalog::SHARED } else { held.database.0 };
+            let database =
+                if class.0 == DATABASE_CLASS { catalog::SHARED } else { held.database.0 };
             (what[0], what[6], what[7]) =
                 (Datum::Oid(database), Datum::Oid(class.0), Datum::Oid(object as u32));
             what[8] = Datum::Int2(0);

@@ -107,17 +107,21 @@ impl Binder<'_> {
 
     /// An option that CREATE and ALTER share; false for others.
     fn common_option(&self, def: &pb::DefElem, into: &mut DatabaseOptions) -> Result<bool> {
+        let name = def.defname.as_str();
+        if !matches!(name, "is_template" | "allow_connections" | "connection_limit") {
+            return Ok(false);
+        }
+        // DEFAULT says nothing.
+        let Some(value) = def_value(def) else { return Ok(true) };
         let flag = || {
-            let value = def_value(def).unwrap_or_else(|| "true".to_owned());
             base::settings::parse_bool(&value)
-                .ok_or_else(|| err!(SYNTAX_ERROR, "{} requires a Boolean value", def.defname))
+                .ok_or_else(|| err!(SYNTAX_ERROR, "{name} requires a Boolean value"))
         };
-        match def.defname.as_str() {
+        match name {
             "is_template" => into.template = Some(flag()?),
             "allow_connections" => into.connect = Some(flag()?),
-            "connection_limit" => {
-                let limit = def_value(def).map_or(Ok(-1), |value| value.parse());
-                let limit = limit.map_err(|_| {
+            _ => {
+                let limit: i32 = value.parse().map_err(|_| {
                     err!(SYNTAX_ERROR, "connection_limit requires an integer value")
                 })?;
                 if limit < -1 {
@@ -125,7 +129,6 @@ impl Binder<'_> {
                 }
                 into.connection_limit = Some(limit);
             }
-            _ => return Ok(false),
         }
         Ok(true)
     }
@@ -186,12 +189,12 @@ impl Binder<'_> {
     fn check_encoding(&self, def: &pb::DefElem) -> Result<()> {
         let Some(value) = def_value(def) else { return Ok(()) };
         let found = match value.parse::<usize>() {
-            Ok(code) => ENCODINGS.get(code).copied().ok_or_else(|| {
-                err!(UNDEFINED_OBJECT, "{code} is not a valid encoding code")
-            }),
-            Err(_) => encoding_named(&value).ok_or_else(|| {
-                err!(UNDEFINED_OBJECT, "{value} is not a valid encoding name")
-            }),
+            Ok(code) => ENCODINGS
+                .get(code)
+                .copied()
+                .ok_or_else(|| err!(UNDEFINED_OBJECT, "{code} is not a valid encoding code")),
+            Err(_) => encoding_named(&value)
+                .ok_or_else(|| err!(UNDEFINED_OBJECT, "{value} is not a valid encoding name")),
         };
         match found.map_err(|error| error.at(self.at(def.location)))? {
             UTF8 => Ok(()),
@@ -206,9 +209,7 @@ impl Binder<'_> {
                 let tablespace = def_value(def).unwrap_or_default();
                 if s.options.len() > 1 {
                     let message = "option \"tablespace\" cannot be specified with other options";
-                    return Err(
-                        err!(FEATURE_NOT_SUPPORTED, "{message}").at(self.at(def.location))
-                    );
+                    return Err(err!(FEATURE_NOT_SUPPORTED, "{message}").at(self.at(def.location)));
                 }
                 return Ok(DatabaseStatement::SetTablespace { name, tablespace });
             }

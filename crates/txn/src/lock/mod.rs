@@ -270,9 +270,7 @@ impl LockTag {
     fn hash(self) -> u64 {
         let pair = |a: u64, b: u64| a.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29) ^ b;
         let (kind, value) = match self {
-            LockTag::Relation(database, oid) => {
-                (1, u64::from(database.0) << 32 | u64::from(oid.0))
-            }
+            LockTag::Relation(database, oid) => (1, u64::from(database.0) << 32 | u64::from(oid.0)),
             LockTag::Extend(rel) => (2, u64::from(rel.0)),
             LockTag::Tuple(rel, tid) => {
                 (3, pair(u64::from(rel.0), u64::from(tid.block) << 16 | u64::from(tid.offset)))
