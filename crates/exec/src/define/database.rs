@@ -110,7 +110,7 @@ fn close(database: &Database, what: &str, end: bool, cx: &mut ExecContext<'_>) -
 
 fn create(name: &str, new: &NewDatabase, cx: &mut ExecContext<'_>) -> Result<()> {
     if let Some(position) = new.location {
-        let warning = err!(WARNING, "LOCATION is not supported anymore");
+        let warning = err!(FEATURE_NOT_SUPPORTED, "LOCATION is not supported anymore");
         let warning = warning.hint("Consider using tablespaces instead.").at(position);
         cx.hooks.notice("WARNING", warning);
     }
