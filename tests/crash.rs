@@ -14,22 +14,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use support::client::Client;
+use support::random::Random;
 use support::{BIN, Server, TempDir};
 
 const CLIENTS: u64 = 16;
 const ACCOUNTS: u64 = 20_000;
-
-/// A xorshift generator: the test must be able to run again with the same moments.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
-}
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
@@ -112,7 +101,7 @@ fn check(dir: &std::path::Path) {
 fn nothing_acknowledged_is_lost_and_nothing_is_half_there() {
     let (rounds, seed) = (number("CRASH_ROUNDS", 50), seed());
     println!("CRASH_ROUNDS={rounds} CRASH_SEED={seed}");
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let dir = TempDir::new("crash");
     let data = dir.path().join("data");
     // Small limits, so that checkpoints, evictions and segment switches happen in every round.
@@ -125,7 +114,7 @@ fn nothing_acknowledged_is_lost_and_nothing_is_half_there() {
         let port = server.port;
         let clients: Vec<_> = (0..CLIENTS)
             .map(|_| {
-                let (known, random) = (known.clone(), Random(random.below(u64::MAX) | 1));
+                let (known, random) = (known.clone(), Random::new(random.below(u64::MAX)));
                 std::thread::spawn(move || load(port, &known, random))
             })
             .collect();

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use support::client::{Answer, Client};
 use support::footprint::{self, Footprint};
+use support::random::Random;
 use support::raw::{Raw, message, query};
 use support::{BIN, Server, TempDir, text_of};
 
@@ -62,18 +63,6 @@ const CRITICAL: [(&str, u32); 7] = [
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
-}
-
-/// A xorshift generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
 }
 
 /// What the threads of a load share.
@@ -124,7 +113,7 @@ impl<'a> Session<'a> {
     fn new(server: &Server, shared: &'a Shared, number: u64) -> Session<'a> {
         let client = Client::connect(server.port).expect("the server takes connections");
         let copying = Raw::connect(server.port);
-        let random = Random(0x9e37_79b9_7f4a_7c15 ^ (number + 1) << 17);
+        let random = Random::new(number + 1);
         Session { number, client, copying, random, shared, next: 0 }
     }
 
@@ -391,7 +380,7 @@ fn a_panic_in_a_critical_section_is_followed_by_a_start_with_recovery() {
             arm(&mut admin, &format!("{point}=panic/{every}"));
             let acknowledged: Vec<u64> = std::thread::scope(|scope| {
                 let start = |n: u64| {
-                    let random = Random((round * 1000 + n * 7 + crashes) | 1);
+                    let random = Random::new(round * 1000 + n * 7 + crashes);
                     let port = server.port;
                     scope.spawn(move || load_until_crash(port, n, random))
                 };

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use support::client::Client;
+use support::random::Random;
 use support::{Server, TempDir};
 
 /// Small tables: every FROM of the grammar joins three of them.
@@ -33,18 +34,6 @@ const DEPTH_MAX: usize = 12;
 /// Failures after which a run ends.
 const FAILURES_MAX: usize = 20;
 
-/// xorshift64*.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % limit
-    }
-}
-
 type Grammar = HashMap<&'static str, Vec<&'static str>>;
 
 fn grammar() -> Grammar {
@@ -66,7 +55,7 @@ fn grammar() -> Grammar {
 /// Appends one of the rule's alternatives.
 fn expand(grammar: &Grammar, rule: &str, depth: usize, random: &mut Random, out: &mut String) {
     let alternatives = grammar.get(rule).unwrap_or_else(|| panic!("the grammar has no {rule}"));
-    let choice = if depth >= DEPTH_MAX { 0 } else { random.below(alternatives.len()) };
+    let choice = if depth >= DEPTH_MAX { 0 } else { random.index(alternatives.len()) };
     let mut rest = alternatives[choice];
     while let Some(begin) = rest.find('<') {
         let name = rest[begin + 1..].split('>').next().unwrap_or_default();
@@ -105,12 +94,12 @@ fn random_statements_meet_no_internal_error() {
     let mut client = connect(server.port);
     let made = client.query(SCHEMA).expect("the connection holds");
     assert!(made.error.is_none(), "{:?}", made.error);
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut states: BTreeMap<String, usize> = BTreeMap::new();
     let mut failures = Vec::new();
     while Instant::now() < until && failures.len() < FAILURES_MAX {
         let mut sql = String::new();
-        let depth = random.below(DEPTH_MAX - 3);
+        let depth = random.index(DEPTH_MAX - 3);
         expand(&grammar, "statement", depth, &mut random, &mut sql);
         let state = match client.query(&sql) {
             Ok(answer) => answer.error.map_or("00000".to_owned(), |(code, _)| code),

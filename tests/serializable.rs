@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use support::client::{Answer, Client};
+use support::random::Random;
 use support::{Server, TempDir};
 
 const SESSIONS: u64 = 6;
@@ -25,17 +26,6 @@ struct Trace {
     reads: Vec<(u64, Value)>,
     /// Key, value replaced, value written.
     writes: Vec<(u64, Value, u64)>,
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) % bound
-    }
 }
 
 /// Runs a statement; None when it failed as transactions may.
@@ -121,7 +111,7 @@ fn history(port: u16, level: &str, rounds: u64) -> (Vec<Trace>, u64) {
         let mut client = Client::connect(port).expect("the server takes connections");
         let plan = "SET enable_seqscan = off; SET enable_bitmapscan = off";
         client.query(plan).expect("the server answers");
-        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let mut random = Random::new(seed);
         let mut traces = Vec::new();
         for _ in 0..rounds {
             match transaction(&mut client, level, &mut random, &values) {

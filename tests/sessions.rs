@@ -10,6 +10,7 @@ mod support;
 
 use std::collections::BTreeSet;
 
+use support::random::Random;
 use support::raw::{self, Raw};
 use support::{Server, TempDir};
 
@@ -18,22 +19,6 @@ const SESSIONS: usize = 1000;
 const DRIVERS: usize = 4;
 /// Random steps, by session on average.
 const STEPS: usize = 14;
-
-/// A small generator (xorshift), so that a seed repeats a run.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Random {
-        Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % n
-    }
-}
 
 /// What a session's transaction has done that its end decides about.
 #[derive(Clone)]
@@ -125,8 +110,8 @@ impl One {
 
     /// One random step.
     fn step(&mut self, random: &mut Random) {
-        let n = random.below(1000) as i64;
-        match random.below(14) {
+        let n = random.index(1000) as i64;
+        match random.index(14) {
             0 => {
                 self.setting = n;
                 self.local = None;
@@ -223,7 +208,7 @@ impl One {
             self.begun = Some(self.undo());
             return;
         };
-        match (random.below(4), self.savepoint.clone()) {
+        match (random.index(4), self.savepoint.clone()) {
             (0, None) => {
                 self.run("SAVEPOINT s");
                 self.savepoint = Some(self.undo());
@@ -312,10 +297,10 @@ fn drive(port: u16, ids: std::ops::Range<usize>, seed: u64) -> Vec<One> {
     let mut random = Random::new(seed);
     let mut all: Vec<One> = ids.map(|id| One::connect(port, id as i64 + 1)).collect();
     for step in 0..all.len() * STEPS {
-        let which = random.below(all.len());
-        if random.below(10) == 0 {
+        let which = random.index(all.len());
+        if random.index(10) == 0 {
             // Somebody else's lock can't be had, and somebody else's channel is heard there only.
-            let other = random.below(all.len());
+            let other = random.index(all.len());
             let (id, locked) = (all[other].id, all[other].locked);
             if other != which && all[which].begun.is_none() {
                 let lock = format!("SELECT pg_try_advisory_xact_lock({id})");

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use support::client::Client;
+use support::random::Random;
 use support::raw::{Raw, bind, execute, message, parse, query, startup, sync};
 use support::{Server, TempDir, footprint};
 
@@ -22,18 +23,6 @@ const THREADS: u64 = 8;
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default)
-}
-
-/// A xorshift generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % n
-    }
 }
 
 const SCHEMA: &str = "
@@ -153,7 +142,7 @@ fn storm(server: &Server, times: u64, work: impl Fn(&mut Client, &mut Random) + 
         let attackers: Vec<_> = (0..THREADS)
             .map(|thread| {
                 scope.spawn(move || {
-                    let mut random = Random(0x2545_f491_4f6c_dd1d ^ (thread + 1) << 21);
+                    let mut random = Random::new(thread + 1);
                     let mut killer = Client::connect(port).expect("the server takes connections");
                     let take = |n: u64| n.checked_sub(1);
                     while left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {

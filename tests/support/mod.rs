@@ -6,6 +6,7 @@
 pub mod client;
 pub mod footprint;
 pub mod http;
+pub mod random;
 pub mod raw;
 
 use std::io::{BufRead, BufReader};

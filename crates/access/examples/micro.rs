@@ -80,7 +80,8 @@ fn main() {
         let snapshot = tx.snapshot();
         let root = roots[pick(i) as usize];
         let tid = heap.fetch(&tx, &snapshot, root, |tid, _| tid).expect("fetch").expect("row");
-        heap.update(&tx, &snapshot, tid, root, &row, false, false).expect("update");
+        heap.update(&tx, &snapshot, tid, root, &row, false, false, access::RowWait::Block)
+            .expect("update");
         tx.commit(&[], |_| {}).expect("commit");
     });
     time("update of one hot row", ROWS, |_| {
@@ -94,7 +95,9 @@ fn main() {
             })
             .expect("lookup");
         let (tid, root) = at.expect("row");
-        let done = heap.update(&tx, &snapshot, tid, root, &row, false, false).expect("update");
+        let done = heap
+            .update(&tx, &snapshot, tid, root, &row, false, false, access::RowWait::Block)
+            .expect("update");
         if let access::WriteResult::Done { tid, in_chain: false } = done {
             let mut check = |root| heap.rival(&tx, root);
             let unique = Unique::Yes(&mut check);

@@ -56,7 +56,16 @@ impl Table {
         loop {
             let value = u64::from_be_bytes(data[8..16].try_into().expect("eight bytes"));
             data[8..16].copy_from_slice(&(value + delta).to_be_bytes());
-            match self.heap.update(tx, &snapshot, tid, root, &data, false, false)? {
+            match self.heap.update(
+                tx,
+                &snapshot,
+                tid,
+                root,
+                &data,
+                false,
+                false,
+                access::RowWait::Block,
+            )? {
                 WriteResult::Done { in_chain: true, .. } => break,
                 WriteResult::Done { tid, .. } => {
                     HOPS.fetch_add(1, Relaxed);

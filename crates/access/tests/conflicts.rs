@@ -220,7 +220,8 @@ fn a_statement_does_not_change_a_row_twice() {
     let snapshot = tx.snapshot();
     let at = table.find(&tx, &snapshot, 1).unwrap().unwrap();
     let data = common::row(1, 11, 10);
-    let write = || table.heap.update(&tx, &snapshot, at.tid, at.root, &data, false, false);
+    let wait = RowWait::Block;
+    let write = || table.heap.update(&tx, &snapshot, at.tid, at.root, &data, false, false, wait);
     assert!(matches!(write().unwrap(), access::WriteResult::Done { .. }));
     assert!(matches!(write().unwrap(), access::WriteResult::SelfChanged));
     drop(tx);
@@ -254,5 +255,25 @@ fn one_of_many_that_insert_the_same_key_wins() {
     }
     table.check(&db);
     drop(table);
+    db.destroy();
+}
+
+#[test]
+fn a_change_that_does_not_wait_says_that_the_row_is_taken() {
+    let (db, table) = one_row();
+    let (one, two) = (db.session(), db.session());
+    let (holder, late) = (one.begin(), two.begin());
+    assert!(table.update(&holder, 1, |v| v + 1).unwrap());
+    let snapshot = late.snapshot();
+    let at = table.find(&late, &snapshot, 1).unwrap().unwrap();
+    let (wait, data) = (RowWait::Try, common::row(1, 11, 10));
+    let change = || table.heap.update(&late, &snapshot, at.tid, at.root, &data, false, false, wait);
+    assert!(matches!(change().unwrap(), access::WriteResult::Busy));
+    let delete = || table.heap.delete(&late, &snapshot, at.tid, at.root, wait);
+    assert!(matches!(delete().unwrap(), access::WriteResult::Busy));
+    drop(holder);
+    assert!(matches!(delete().unwrap(), access::WriteResult::Done { .. }));
+    commit(late);
+    drop((one, two, table));
     db.destroy();
 }

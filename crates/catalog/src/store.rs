@@ -494,7 +494,7 @@ impl CatalogTx {
         };
         let snapshot = tx.latest_snapshot();
         for (tid, root) in places.iter().flat_map(|p| p.iter()) {
-            match self.catalog.heap.delete(tx, &snapshot, *tid, *root)? {
+            match self.catalog.heap.delete(tx, &snapshot, *tid, *root, access::RowWait::Block)? {
                 access::WriteResult::Done { .. } => {}
                 _ => return Err(Error::internal("tuple concurrently updated")),
             }

@@ -90,6 +90,27 @@ impl ExecContext<'_> {
     pub fn task(&self) -> &Task {
         self.tx.locks().task()
     }
+
+    /// The same for a statement inside this one, which the caller makes differ where it does.
+    pub fn inner(&mut self) -> ExecContext<'_> {
+        ExecContext {
+            engine: self.engine,
+            tx: self.tx,
+            catalog_tx: &mut *self.catalog_tx,
+            snapshot: self.snapshot,
+            settings: self.settings,
+            format: self.format,
+            server: self.server,
+            hooks: &mut *self.hooks,
+            search_path: self.search_path,
+            user: self.user,
+            role: self.role,
+            session_user: self.session_user,
+            database: self.database,
+            params: &[],
+            tally: &mut *self.tally,
+        }
+    }
 }
 
 /// Takes result rows: the session encodes them straight into its output buffer.

@@ -15,8 +15,8 @@
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use access::Heap;
 use access::heap::InsertHint;
+use access::{Heap, RowWait};
 use base::{Error, Fork, RelId, Result, TupleId, WaitEvent, err};
 use sched::Mutex;
 use storage::Storage;
@@ -142,7 +142,7 @@ impl Overflow {
             while at != NONE {
                 sched::check_interrupts()?;
                 let piece = heap.fetch_version(at)?.ok_or_else(damaged)?;
-                heap.delete(tx, snapshot, at, at)?;
+                heap.delete(tx, snapshot, at, at, RowWait::Block)?;
                 at = parse(&piece.data)?.0;
             }
         }

@@ -194,22 +194,14 @@ impl Routine {
             return cx.hooks.call("set_config", &args).map(drop);
         }
         let snapshot = self.snapshot(cx);
+        let outer = (cx.user, cx.role, cx.search_path);
         let mut inner = ExecContext {
-            engine: cx.engine,
-            tx: cx.tx,
-            catalog_tx: &mut *cx.catalog_tx,
             snapshot,
-            settings: cx.settings,
-            format: cx.format,
-            server: cx.server,
-            hooks: &mut *cx.hooks,
-            search_path: self.acting.path.as_deref().unwrap_or(cx.search_path),
-            user: self.acting.role.as_ref().map_or(cx.user, |r| r.1.as_str()),
-            role: self.acting.role.as_ref().map_or(cx.role, |r| r.0),
-            session_user: cx.session_user,
-            database: cx.database,
+            search_path: self.acting.path.as_deref().unwrap_or(outer.2),
+            user: self.acting.role.as_ref().map_or(outer.0, |r| r.1.as_str()),
+            role: self.acting.role.as_ref().map_or(outer.1, |r| r.0),
             params: args,
-            tally: &mut *cx.tally,
+            ..cx.inner()
         };
         match &prepared.statement {
             Statement::Query(_) => drop(crate::run::run(prepared, &mut inner, sink)?),

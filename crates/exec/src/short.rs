@@ -10,21 +10,24 @@
 
 use std::sync::Arc;
 
-use access::BTree;
+use access::{BTree, RowWait};
 use base::{RelId, Result, TupleId};
 use sql::plan::{Modify, ModifyAction, Node, Scan};
 use sql::{Expr, Plan, Prepared, Statement};
-use txn::RowLockMode;
+use txn::{Isolation, RowLockMode};
 use types::Datum;
 
 use crate::context::{ExecContext, Outcome, RowSink};
 use crate::eval;
-use crate::modify::{self, References, Target, Touched, Writer};
+use crate::modify::{self, Changed, References, Target, Touched, Writer};
 use crate::ops::index_bounds;
 use crate::rows::Row;
 use crate::run::{Run, State};
 use crate::table::{KeyCodec, Projection, TableHandle, Version};
 use crate::tally::Pages;
+
+/// How often a change that finds its row taken begins anew; after that it waits with its snapshot.
+const ATTEMPTS: u32 = 8;
 
 /// What is kept with a plan.
 enum Short {
@@ -320,39 +323,52 @@ fn change(
     let Some(plan) = point_plan(modify::input_plan(&modify.action)) else {
         return Ok(0);
     };
-    let Some(mut input) = claim(point, &plan, &modify.action, run)? else {
-        return Ok(0);
-    };
     let mut writer = Writer::new(target.clone());
     writer.keys.clone_from(&modify.checks.keys);
-    writer.references = References::open(&modify.table, Touched::of(&modify.action), run.cx)?;
+    let anew = run.cx.tx.isolation() == Isolation::ReadCommitted;
+    let mut attempts = if anew { ATTEMPTS } else { 0 };
+    let (input, row) = loop {
+        let Some(mut input) = claim(point, &plan, &modify.action, run)? else {
+            return Ok(0);
+        };
+        writer.references = References::open(&modify.table, Touched::of(&modify.action), run.cx)?;
+        writer.wait = if attempts > 0 { RowWait::Try } else { RowWait::Block };
+        match change_row(&mut writer, modify, &mut input, run)? {
+            Changed::Row(row) => break (input, row),
+            Changed::Nothing => {
+                writer.finish(run)?;
+                return Ok(0);
+            }
+            Changed::Busy => attempts -= 1,
+        }
+    };
+    writer.finish(run)?;
+    give_back(modify, row, &input, run, sink)?;
+    Ok(1)
+}
+
+/// Changes the row that was found.
+fn change_row(
+    writer: &mut Writer,
+    modify: &Modify,
+    input: &mut [Datum],
+    run: &mut Run<'_, '_>,
+) -> Result<Changed> {
     let snapshot = run.snapshot;
-    let result = match &modify.action {
+    match &modify.action {
         ModifyAction::Update { columns, set, recheck, .. } => modify::update_row(
-            &mut writer,
+            writer,
             modify,
             columns,
             set,
             recheck.as_ref(),
             &snapshot,
-            &mut input,
+            input,
             run,
-        )?,
-        ModifyAction::Delete { columns, recheck, .. } => modify::delete_row(
-            &mut writer,
-            modify,
-            columns,
-            recheck.as_ref(),
-            &snapshot,
-            &mut input,
-            run,
-        )?,
-        ModifyAction::Insert { .. } | ModifyAction::Merge { .. } => None,
-    };
-    writer.finish(run)?;
-    let Some(row) = result else {
-        return Ok(0);
-    };
-    give_back(modify, row, &input, run, sink)?;
-    Ok(1)
+        ),
+        ModifyAction::Delete { columns, recheck, .. } => {
+            modify::delete_row(writer, modify, columns, recheck.as_ref(), &snapshot, input, run)
+        }
+        ModifyAction::Insert { .. } | ModifyAction::Merge { .. } => Ok(Changed::Nothing),
+    }
 }

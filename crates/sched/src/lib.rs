@@ -36,6 +36,8 @@ pub mod condvar;
 mod coroutine;
 #[cfg(not(any(loom, shuttle)))]
 mod local;
+#[cfg(not(any(loom, shuttle)))]
+mod long_wait;
 #[cfg(not(loom))]
 pub mod memory;
 #[cfg(not(loom))]
@@ -71,11 +73,12 @@ pub use {
 #[cfg(not(any(loom, shuttle)))]
 pub use {
     local::{Running, running},
+    long_wait::LongWait,
     observe::tasks,
     stack::{check_stack, on_native_stack},
     task::{
-        Interrupt, LongWait, Task, TaskRef, Wake, at_work, background_tasks, check_interrupts,
-        current, io_wait, next_pid, park, park_uninterruptible, spawn_task, spawn_thread, used,
+        Interrupt, Task, TaskRef, Wake, at_work, background_tasks, check_interrupts, current,
+        io_wait, next_pid, park, park_uninterruptible, spawn_task, spawn_thread, used,
         with_current, yield_now,
     },
     worker::{Doorkeeper, Readiness, Source, Workers, wait_readable, wait_writable},

@@ -35,6 +35,10 @@ pub struct Task {
     wait_object: [AtomicU64; 2],
     wait_blocker: AtomicU64,
     meter: observe::Meter,
+    /// Waits for its client.
+    idle_sums: observe::IdleSums,
+    /// Tasks that wait for it in a [`crate::LongWait`].
+    awaited: AtomicI32,
     /// What it does within which waits are of interest only as part of it: event + 1; 0: nothing.
     work: AtomicU8,
     /// When the running statement must end.
@@ -139,6 +143,8 @@ impl Task {
             wait_object: [const { AtomicU64::new(0) }; 2],
             wait_blocker: AtomicU64::new(0),
             meter: observe::Meter::default(),
+            idle_sums: observe::IdleSums::new(),
+            awaited: AtomicI32::new(0),
             work: AtomicU8::new(0),
             statement_deadline: AtomicU64::new(NEVER),
             waits: AtomicU64::new(0),
@@ -285,6 +291,17 @@ impl Task {
         }
     }
 
+    /// Whether others wait for something that it holds.
+    #[inline]
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.awaited.load(Ordering::Relaxed) != 0
+    }
+
+    /// One more waits for it, or (-1) one less.
+    pub(crate) fn count_awaiting(&self, change: i32) {
+        self.awaited.fetch_add(change, Ordering::Relaxed);
+    }
+
     /// What it said of itself with [`at_work`].
     pub fn work(&self) -> Option<WaitEvent> {
         WaitEvent::from_u8(self.work.load(Ordering::Relaxed).checked_sub(1)?)
@@ -345,7 +362,7 @@ impl Task {
     }
 
     /// A wait that is seen as going on since `began_ns` (0: no clock was read).
-    fn show_wait(&self, waiting: Waiting, began_ns: u64) {
+    pub(crate) fn show_wait(&self, waiting: Waiting, began_ns: u64) {
         // A reader that sees one of these sees that the wait before is over.
         fence(Ordering::Release);
         let [first, second] = waiting.object.encode();
@@ -355,32 +372,31 @@ impl Task {
         self.wait.store((u64::from(waiting.event as u8) + 1) << 56 | began_ns, Ordering::Release);
     }
 
-    /// Ends what `begin_wait` began, if anything, at the time that `clock` then gives, and puts it down
-    /// to a statement. Only the task itself writes these counters.
-    fn end_wait_of(&self, statement: u64, clock: impl FnOnce() -> u64) {
+    /// The record of what `begin_wait` began, if it was timed, which is over at the time that `clock` then
+    /// gives and is put down to a statement. Only the task itself writes these counters.
+    #[inline]
+    fn take_wait(&self, statement: u64, clock: impl FnOnce() -> u64) -> Option<WaitRecord> {
         let word = self.wait.load(Ordering::Relaxed);
         self.wait.store(0, Ordering::Release);
         let began_ns = word & CLOCK_MASK;
         let event = ((word >> 56) as u8).checked_sub(1).and_then(WaitEvent::from_u8);
-        let Some(event) = event.filter(|_| began_ns != 0) else { return };
+        let event = event.filter(|_| began_ns != 0)?;
         let duration_ns = clock().saturating_sub(began_ns);
         self.waits.store(self.waits.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let total = self.waited_ns.load(Ordering::Relaxed) + duration_ns;
         self.waited_ns.store(total, Ordering::Relaxed);
-        let mut record = WaitRecord {
+        Some(WaitRecord {
             seq: 0,
             task: self.id,
             pid: self.pid(),
             event,
-            object: WaitObject::decode([0, 1].map(|i| self.wait_object[i].load(Ordering::Relaxed))),
-            blocker: self.wait_blocker.load(Ordering::Relaxed),
+            object: WaitObject::None,
+            blocker: 0,
             blocker_pid: 0,
             statement,
             began_ns,
             duration_ns,
-        };
-        self.meter.add(&record);
-        observe::finished(&mut record);
+        })
     }
 
     /// Sums of its waits while it is measured.
@@ -388,9 +404,19 @@ impl Task {
         &self.meter
     }
 
+    /// Sums of its waits for its client.
+    pub(crate) fn idle_sums(&self) -> &observe::IdleSums {
+        &self.idle_sums
+    }
+
     /// Ends what `begin_wait` began.
     pub(crate) fn end_wait(&self) {
-        self.end_wait_of(self.statement(), now_ns);
+        let Some(mut record) = self.take_wait(self.statement(), now_ns) else { return };
+        let object = [0, 1].map(|i| self.wait_object[i].load(Ordering::Relaxed));
+        record.object = WaitObject::decode(object);
+        record.blocker = self.wait_blocker.load(Ordering::Relaxed);
+        self.meter.add(&record);
+        observe::finished(&mut record);
     }
 
     /// The session has nothing to run: it waits for its client until it is run again. If its worker
@@ -404,16 +430,19 @@ impl Task {
 
     /// The session is run again, because of what its client sent.
     pub(crate) fn end_idle(&self) {
-        self.end_wait_of(0, || {
+        let record = self.take_wait(0, || {
             let now = clock::recent_ns();
             clock::keep_recent(now);
             now
         });
+        if let Some(mut record) = record {
+            observe::idle_finished(&self.idle_sums, &mut record);
+        }
     }
 
     /// [`park`] and its kin; called by the running task only. With `part_of`, the beginning of a
     /// longer wait, that one is shown, and nothing is recorded.
-    fn park(
+    pub(crate) fn park(
         &self,
         waiting: Waiting,
         deadline: u64,
@@ -574,6 +603,7 @@ impl Task {
 
 impl Drop for Task {
     fn drop(&mut self) {
+        observe::session_ends(self.pid(), &self.idle_sums);
         observe::forget_task(self.id);
         let fd = *self.eventfd.get_mut();
         if fd >= 0 {
@@ -641,41 +671,6 @@ static BACKGROUND: SpinLock<Vec<Weak<Task>>> = SpinLock::new(Vec::new());
 /// [`WaitEvent`], or a [`Waiting`] where the object is known.
 pub fn park(waiting: impl Into<Waiting>, deadline: Option<Instant>) -> Wake {
     local().current().park(waiting.into(), deadline.map_or(NEVER, clock::to_ns), true, None)
-}
-
-/// A wait that takes several parks, because the waiter looks after something else in between (for
-/// deadlocks, say). Others see one wait, and one is recorded, when it is over.
-pub struct LongWait {
-    waiting: Waiting,
-    began_ns: u64,
-    parked: bool,
-}
-
-impl LongWait {
-    /// Begins with the first park.
-    pub fn new(waiting: impl Into<Waiting>) -> LongWait {
-        let began_ns = if live_bool(setting::TRACK_WAIT_TIMING) { now_ns() } else { 0 };
-        LongWait { waiting: waiting.into(), began_ns, parked: false }
-    }
-
-    /// As [`park`], behind this task (0: not known).
-    pub fn park(&mut self, blocker: u64, deadline: Option<Instant>) -> Wake {
-        self.parked = true;
-        self.waiting = self.waiting.behind(blocker);
-        let deadline = deadline.map_or(NEVER, clock::to_ns);
-        local().current().park(self.waiting, deadline, true, Some(self.began_ns))
-    }
-}
-
-impl Drop for LongWait {
-    fn drop(&mut self) {
-        if self.parked {
-            let local = local();
-            let task = local.current();
-            task.show_wait(self.waiting, self.began_ns);
-            task.end_wait();
-        }
-    }
 }
 
 /// As [`park`], but interrupts stay pending and do not end the wait.

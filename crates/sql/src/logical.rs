@@ -589,7 +589,7 @@ pub enum MergeAction {
     Nothing,
     /// DELETE.
     Delete,
-    /// UPDATE SET: (column from 1, expression).
+    /// UPDATE SET: (table's column from 1, expression).
     Update(Vec<(u16, Expr)>),
     /// INSERT: a whole row in table order.
     Insert(Vec<Expr>),

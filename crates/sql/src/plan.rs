@@ -8,6 +8,7 @@ use catalog::{Index, Table};
 use txn::{LockMode, RowLockMode};
 
 use crate::expr::{AggCall, Expr, SortKey};
+pub use crate::logical::MergeAction;
 use crate::utility::Utility;
 use crate::window::WindowCall;
 
@@ -618,17 +619,4 @@ pub struct MergeClause {
     pub condition: Option<Expr>,
     /// THEN.
     pub action: MergeAction,
-}
-
-/// See [`MergeClause`].
-#[derive(Clone)]
-pub enum MergeAction {
-    /// DO NOTHING.
-    Nothing,
-    /// DELETE.
-    Delete,
-    /// UPDATE SET: (table's column from 1, expression).
-    Update(Vec<(u16, Expr)>),
-    /// INSERT: a whole row in table order.
-    Insert(Vec<Expr>),
 }

@@ -101,6 +101,8 @@ pub enum WriteResult {
     Gone,
     /// The row was changed by an earlier part of this very statement; nothing was done.
     SelfChanged,
+    /// Somebody else holds the row, and the caller did not want to wait ([`RowWait::Try`]).
+    Busy,
 }
 
 /// What became of an attempt to lock a row.
@@ -131,7 +133,7 @@ pub struct InsertHint {
 pub enum RowWait {
     /// Wait.
     Block,
-    /// [`LockResult::WouldBlock`] (the caller raises `55P03` for NOWAIT or skips).
+    /// [`WriteResult::Busy`] or [`LockResult::WouldBlock`] (the caller raises `55P03` for NOWAIT or skips).
     Try,
 }
 

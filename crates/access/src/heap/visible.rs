@@ -13,6 +13,9 @@ use super::page::{
     XMIN_COMMITTED,
 };
 
+/// More versions don't fit a page.
+const VERSIONS_MAX: usize = storage::PAGE_SIZE / page::space_for(0);
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Unknown,
@@ -129,6 +132,25 @@ impl<'a> View<'a> {
         seen
     }
 
+    /// As [`View::visible_in_chain`] for a chain of several versions, of which the first one's making is
+    /// seen. Most snapshots see one of the newest versions, so it looks from that end: the newest version
+    /// whose making is seen is the one, unless it has no successor and its end is seen, too. However many
+    /// versions an old snapshot keeps, new ones ask about the outcome of one or two transactions.
+    fn newest_in_chain(&mut self, guard: &ReadGuard<'_>, first: u16) -> (Option<Seen>, usize) {
+        let page = guard.page();
+        let mut lines = [first; VERSIONS_MAX];
+        let last = collect(page, &mut lines);
+        for at in (0..=last).rev() {
+            let Line::Normal(offset, len) = page::line(page, lines[at]) else { continue };
+            let mask = page::mask(page, offset);
+            if at == 0 || self.made(guard, offset, mask) {
+                let ended = at == last && self.ended(guard, offset, mask);
+                return ((!ended).then_some(Seen { line: lines[at], offset, len }), at);
+            }
+        }
+        (None, 0)
+    }
+
     /// The version of the chain at `root` that the snapshot sees, and how many it passed.
     ///
     /// Along a chain each version's `xmin` is the `xmax` of the one before, so only ends are
@@ -144,6 +166,9 @@ impl<'a> View<'a> {
                 met.push(Xid(page::xmin(page, offset)));
             }
             return (None, 0);
+        }
+        if mask & NEXT_IN_CHAIN != 0 && self.met.is_none() {
+            return self.newest_in_chain(guard, line);
         }
         let mut passed = 0;
         while self.ended(guard, offset, mask) {
@@ -164,6 +189,26 @@ impl<'a> View<'a> {
         }
         (Some(seen), passed)
     }
+}
+
+/// Continues the chain whose first line is in `lines[0]`; the position of its last one. A version that a
+/// rolled-back update made may be gone, and its line somebody else's: what follows must have been made by
+/// whoever ended the one before.
+fn collect(page: &Page, lines: &mut [u16; VERSIONS_MAX]) -> usize {
+    let Line::Normal(mut offset, _) = page::line(page, lines[0]) else { return 0 };
+    let mut last = 0;
+    while last + 1 < VERSIONS_MAX && page::mask(page, offset) & NEXT_IN_CHAIN != 0 {
+        let next = page::next_line(page, offset);
+        let Line::Normal(at, _) = page::line(page, next) else { break };
+        let follows = page::mask(page, at) & IN_CHAIN != 0
+            && page::xmin(page, at) == page::xmax(page, offset);
+        if !follows {
+            break;
+        }
+        last += 1;
+        (lines[last], offset) = (next, at);
+    }
+    last
 }
 
 fn hint(guard: &ReadGuard<'_>, offset: usize, outcome: Outcome, committed: u16, aborted: u16) {

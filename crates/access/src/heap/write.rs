@@ -112,7 +112,8 @@ impl Heap {
     /// Replaces the version `tid` (of the chain at `root`), found by a scan with `snapshot`, by
     /// `data`. `key_changed`: a unique key's column changes (lock strength Update instead of
     /// NoKeyUpdate). `indexed_changed`: some index needs a new entry, so the new version starts a
-    /// chain of its own. Waits for other transactions through the row's queue.
+    /// chain of its own. Unless told not to `wait`, it waits for other transactions through the row's
+    /// queue.
     ///
     /// # Errors
     /// `40001` above READ COMMITTED; deadlocks, time-outs, interrupts.
@@ -126,13 +127,14 @@ impl Heap {
         data: &[u8],
         key_changed: bool,
         indexed_changed: bool,
+        wait: RowWait,
     ) -> Result<WriteResult> {
         insert::check_size(data.len())?;
         let mode = if key_changed { RowLockMode::Update } else { RowLockMode::NoKeyUpdate };
         let change = Change { tx, xid: tx.xid()?, mode, data, in_chain: !indexed_changed };
         let mut queue = Queue { tx, tag: None };
         loop {
-            let claim = self.claim(tx, tid, root, mode, RowWait::Block, &mut queue, "delete")?;
+            let claim = self.claim(tx, tid, root, mode, wait, &mut queue, "delete")?;
             let claimed = match self.settle(claim, &mut queue, &change)? {
                 Ok(claimed) => claimed,
                 Err(result) => return Ok(result),
@@ -156,7 +158,9 @@ impl Heap {
     ///
     /// It differs from the wait in [`Heap::update`] in cost. A thousand sessions that wait for one
     /// row with a snapshot each keep a thousand versions of it from being pruned; sessions that wait
-    /// here keep none, and the row stays in its page. Nor is a lock written before the change.
+    /// here keep none, and the row stays in its page. Nor is a lock written before the change. (The change
+    /// itself is tried with [`RowWait::Try`]: even one of a thousand that came too late after all, and then
+    /// waited in the queue with its snapshot, would keep versions for all that time.)
     ///
     /// # Errors
     /// Deadlocks, time-outs, interrupts.
@@ -204,11 +208,12 @@ impl Heap {
         _snapshot: &Snapshot,
         tid: TupleId,
         root: TupleId,
+        wait: RowWait,
     ) -> Result<WriteResult> {
         let mode = RowLockMode::Update;
         let change = Change { tx, xid: tx.xid()?, mode, data: &[], in_chain: false };
         let mut queue = Queue { tx, tag: None };
-        let claim = self.claim(tx, tid, root, mode, RowWait::Block, &mut queue, "delete")?;
+        let claim = self.claim(tx, tid, root, mode, wait, &mut queue, "delete")?;
         let claimed = match self.settle(claim, &mut queue, &change)? {
             Ok(claimed) => claimed,
             Err(result) => return Ok(result),
@@ -272,7 +277,8 @@ impl Heap {
             Claim::Ours(claimed) if !claimed.moved => return Ok(Ok(claimed)),
             Claim::Ours(claimed) => claimed,
             Claim::SelfChanged => return Ok(Err(WriteResult::SelfChanged)),
-            Claim::Gone | Claim::WouldBlock => return Ok(Err(WriteResult::Gone)),
+            Claim::Gone => return Ok(Err(WriteResult::Gone)),
+            Claim::WouldBlock => return Ok(Err(WriteResult::Busy)),
         };
         let newest = newest_of(&claimed)?;
         self.lock_version(change.tx, change.xid, claimed, change.mode);

@@ -212,7 +212,16 @@ impl Table {
             let value = f(at.value);
             let moved = value != at.value;
             let data = row(key, value, self.pad);
-            match self.heap.update(tx, &snapshot, at.tid, at.root, &data, false, moved)? {
+            match self.heap.update(
+                tx,
+                &snapshot,
+                at.tid,
+                at.root,
+                &data,
+                false,
+                moved,
+                access::RowWait::Block,
+            )? {
                 WriteResult::Done { tid, in_chain } => {
                     if !in_chain {
                         assert!(self.index(tx, key, value, tid)?, "an update met its own key");
@@ -225,6 +234,7 @@ impl Table {
                 }
                 WriteResult::Gone => return Ok(false),
                 WriteResult::SelfChanged => return Ok(true),
+                WriteResult::Busy => unreachable!("it waits"),
             }
         }
     }
@@ -233,11 +243,12 @@ impl Table {
         let snapshot = tx.snapshot();
         let Some(mut at) = self.find(tx, &snapshot, key)? else { return Ok(false) };
         loop {
-            match self.heap.delete(tx, &snapshot, at.tid, at.root)? {
+            match self.heap.delete(tx, &snapshot, at.tid, at.root, access::RowWait::Block)? {
                 WriteResult::Done { .. } => return Ok(true),
                 WriteResult::Changed { newest } => (at.tid, at.root) = (newest.tid, newest.root),
                 WriteResult::Gone => return Ok(false),
                 WriteResult::SelfChanged => return Ok(true),
+                WriteResult::Busy => unreachable!("it waits"),
             }
         }
     }

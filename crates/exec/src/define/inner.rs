@@ -136,23 +136,7 @@ fn run_in_name_of(
 ) -> Result<()> {
     let mut snapshot = cx.tx.latest_snapshot();
     snapshot.command = cx.tx.command() + 1;
-    let mut inner = ExecContext {
-        engine: cx.engine,
-        tx: cx.tx,
-        catalog_tx: &mut *cx.catalog_tx,
-        snapshot,
-        settings: cx.settings,
-        format: cx.format,
-        server: cx.server,
-        hooks: &mut *cx.hooks,
-        search_path: cx.search_path,
-        user,
-        role,
-        session_user: cx.session_user,
-        database: cx.database,
-        params: &[],
-        tally: &mut *cx.tally,
-    };
+    let mut inner = ExecContext { snapshot, user, role, ..cx.inner() };
     let types = prepared.columns.iter().map(|c| c.ty).collect();
     crate::run::run(prepared, &mut inner, &mut Each { types, f: each })?;
     Ok(())
@@ -165,23 +149,12 @@ fn run_in_name_of(
 pub fn statement_as(text: &str, who: &As, cx: &mut ExecContext<'_>) -> Result<()> {
     let prepared =
         with_context_as(cx, who, |context| Ok(Arc::new(prepare(text, &[], context, None)?.0)))?;
-    let snapshot = cx.snapshot;
+    let outer = (cx.user, cx.role, cx.search_path);
     let mut inner = ExecContext {
-        engine: cx.engine,
-        tx: cx.tx,
-        catalog_tx: &mut *cx.catalog_tx,
-        snapshot,
-        settings: cx.settings,
-        format: cx.format,
-        server: cx.server,
-        hooks: &mut *cx.hooks,
-        search_path: who.path.as_deref().unwrap_or(cx.search_path),
-        user: who.role.as_ref().map_or(cx.user, |r| r.1.as_str()),
-        role: who.role.as_ref().map_or(cx.role, |r| r.0),
-        session_user: cx.session_user,
-        database: cx.database,
-        params: &[],
-        tally: &mut *cx.tally,
+        search_path: who.path.as_deref().unwrap_or(outer.2),
+        user: who.role.as_ref().map_or(outer.0, |r| r.1.as_str()),
+        role: who.role.as_ref().map_or(outer.1, |r| r.0),
+        ..cx.inner()
     };
     crate::run::run_utility(
         &prepared,

@@ -205,7 +205,7 @@ fn resolve(
     writer.check_row(&mut new, &modify.checks, run)?;
     match writer.update(found.tid, found.root, &old, &new, &snapshot, run)? {
         Change::Done => Ok(Resolved::Updated(new)),
-        Change::Gone | Change::SelfChanged | Change::Newer(_) => Ok(Resolved::Again),
+        Change::Gone | Change::SelfChanged | Change::Newer(_) | Change::Busy => Ok(Resolved::Again),
     }
 }
 

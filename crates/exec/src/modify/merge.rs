@@ -89,6 +89,8 @@ impl ModifyOp {
                     }
                 }
                 Change::Gone => unmatch(columns, input),
+                // It waits for rows; so this one may just as well be looked at again.
+                Change::Busy => {}
             }
         }
     }

@@ -106,8 +106,18 @@ pub fn target(input: &[Datum]) -> Option<(TupleId, TupleId)> {
     }
 }
 
-/// Updates one row, following it to newer versions. Returns the new row when it was changed;
-/// `input` then holds the version that was replaced.
+/// What became of a row.
+pub enum Changed {
+    /// Changed: the new row, of a delete the old one.
+    Row(Vec<Datum>),
+    /// Left as it is: gone, or its condition holds no longer.
+    Nothing,
+    /// As [`Change::Busy`].
+    Busy,
+}
+
+/// Updates one row, following it to newer versions. When it was changed `input` holds the version that
+/// was replaced.
 #[allow(clippy::too_many_arguments)]
 pub fn update_row(
     writer: &mut Writer,
@@ -118,7 +128,7 @@ pub fn update_row(
     snapshot: &Snapshot,
     input: &mut [Datum],
     run: &mut Run<'_, '_>,
-) -> Result<Option<Vec<Datum>>> {
+) -> Result<Changed> {
     let mut reread = None;
     while let Some((tid, root)) = target(input) {
         let old = old_row(modify, columns, input);
@@ -128,20 +138,21 @@ pub fn update_row(
         }
         writer.check_row(&mut new, &modify.checks, run)?;
         match writer.update(tid, root, &old, &new, snapshot, run)? {
-            Change::Done => return Ok(Some(new)),
-            Change::Gone | Change::SelfChanged => return Ok(None),
+            Change::Done => return Ok(Changed::Row(new)),
+            Change::Gone | Change::SelfChanged => return Ok(Changed::Nothing),
+            Change::Busy => return Ok(Changed::Busy),
             Change::Newer(newest) => {
                 let reread = reread.get_or_insert_with(|| Reread::new(modify, columns, recheck));
                 if !reread.apply(writer, &newest, input, run)? {
-                    return Ok(None);
+                    return Ok(Changed::Nothing);
                 }
             }
         }
     }
-    Ok(None)
+    Ok(Changed::Nothing)
 }
 
-/// Deletes one row, following it to newer versions. Returns the row that was deleted.
+/// Deletes one row, following it to newer versions.
 pub fn delete_row(
     writer: &mut Writer,
     modify: &Modify,
@@ -150,22 +161,23 @@ pub fn delete_row(
     snapshot: &Snapshot,
     input: &mut [Datum],
     run: &mut Run<'_, '_>,
-) -> Result<Option<Vec<Datum>>> {
+) -> Result<Changed> {
     let mut reread = None;
     while let Some((tid, root)) = target(input) {
         let old = old_row(modify, columns, input);
         match writer.delete(tid, root, &old, snapshot, run)? {
-            Change::Done => return Ok(Some(old)),
-            Change::Gone | Change::SelfChanged => return Ok(None),
+            Change::Done => return Ok(Changed::Row(old)),
+            Change::Gone | Change::SelfChanged => return Ok(Changed::Nothing),
+            Change::Busy => return Ok(Changed::Busy),
             Change::Newer(newest) => {
                 let reread = reread.get_or_insert_with(|| Reread::new(modify, columns, recheck));
                 if !reread.apply(writer, &newest, input, run)? {
-                    return Ok(None);
+                    return Ok(Changed::Nothing);
                 }
             }
         }
     }
-    Ok(None)
+    Ok(Changed::Nothing)
 }
 
 /// The plan of a change's input.
@@ -262,9 +274,9 @@ impl ModifyOp {
                     &mut input,
                     run,
                 )?,
-                ModifyAction::Insert { .. } | ModifyAction::Merge { .. } => None,
+                ModifyAction::Insert { .. } | ModifyAction::Merge { .. } => Changed::Nothing,
             };
-            if let Some(row) = result {
+            if let Changed::Row(row) = result {
                 self.changed += 1;
                 self.give_back(modify, row, &input, run)?;
             }

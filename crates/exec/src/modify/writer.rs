@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use access::btree::Inserted;
-use access::{BTree, HeapTuple, Unique, WriteResult};
+use access::{BTree, HeapTuple, RowWait, Unique, WriteResult};
 use base::{RelId, Result, TupleId};
 use catalog::{Constraint, ConstraintKind, Index, Table};
 use sql::Expr;
@@ -47,6 +47,8 @@ pub struct Writer {
     pub target: Arc<Target>,
     /// Its foreign keys and those that refer to it, with what is to be checked at the end.
     pub references: References,
+    /// What an update or delete does when somebody else holds the row.
+    pub wait: RowWait,
     /// What the indexes compute ([`RowRules::keys`]).
     pub keys: Vec<Expr>,
     /// Which row of the last [`Writer::insert_many`] is (or failed) being indexed, from 0.
@@ -67,6 +69,8 @@ pub enum Change {
     SelfChanged,
     /// There is a newer version, locked by now: look at it again.
     Newer(Box<HeapTuple>),
+    /// Somebody else holds it, and [`Writer::wait`] says not to wait. Nothing was done.
+    Busy,
 }
 
 impl Target {
@@ -135,6 +139,7 @@ impl Writer {
         Writer {
             target,
             references: References::default(),
+            wait: RowWait::Block,
             keys: Vec::new(),
             at: 0,
             rivals: Vec::new(),
@@ -232,7 +237,7 @@ impl Writer {
         table::keep_insert_hint(rel, hint);
         if !self.insert_keys_unless(row, tid, arbiters, run)? {
             let snapshot = run.snapshot;
-            self.target.handle.heap.delete(run.cx.tx, &snapshot, tid, tid)?;
+            self.target.handle.heap.delete(run.cx.tx, &snapshot, tid, tid, RowWait::Block)?;
             return Ok(false);
         }
         run.cx.tally.of(self.target.handle.table.oid).inserted += 1;
@@ -393,8 +398,10 @@ impl Writer {
         }
         self.buffer.clear();
         row::encode(&self.target.handle.columns, new, &mut self.buffer)?;
+        let mut wait = self.wait;
         if self.buffer.len() > row::TARGET_BYTES {
             self.target.shrink(&mut self.buffer, run)?;
+            wait = RowWait::Block; // what was moved out of the row would have to go again
         }
         let large = self.target.large_values(tid)?;
         let before = Pages::now(run.cx.task());
@@ -406,6 +413,7 @@ impl Writer {
             &self.buffer,
             key_changed,
             indexed_changed,
+            wait,
         )?;
         let counts = run.cx.tally.of(self.target.handle.table.oid);
         before.count(run.cx.tx.locks().task(), counts);
@@ -423,6 +431,7 @@ impl Writer {
             WriteResult::Changed { newest } => Ok(Change::Newer(newest)),
             WriteResult::Gone => Ok(Change::Gone),
             WriteResult::SelfChanged => Ok(Change::SelfChanged),
+            WriteResult::Busy => Ok(Change::Busy),
         }
     }
 
@@ -440,7 +449,7 @@ impl Writer {
     ) -> Result<Change> {
         let large = self.target.large_values(tid)?;
         let before = Pages::now(run.cx.task());
-        let result = self.target.handle.heap.delete(run.cx.tx, snapshot, tid, root)?;
+        let result = self.target.handle.heap.delete(run.cx.tx, snapshot, tid, root, self.wait)?;
         let counts = run.cx.tally.of(self.target.handle.table.oid);
         before.count(run.cx.tx.locks().task(), counts);
         match result {
@@ -453,6 +462,7 @@ impl Writer {
             WriteResult::Changed { newest } => Ok(Change::Newer(newest)),
             WriteResult::Gone => Ok(Change::Gone),
             WriteResult::SelfChanged => Ok(Change::SelfChanged),
+            WriteResult::Busy => Ok(Change::Busy),
         }
     }
 

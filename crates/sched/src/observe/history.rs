@@ -12,7 +12,7 @@ use base::settings::{live_int, setting};
 
 use super::{WaitObject, WaitRecord};
 use crate::local::local;
-use crate::spin::SpinLock;
+use crate::spin::{SpinLock, SpinLockGuard};
 
 /// Records copied under one hold of a ring's lock.
 const CHUNK: usize = 32;
@@ -34,6 +34,10 @@ const EMPTY: WaitRecord = WaitRecord {
 /// Record number `n` is in slot `n % slots.len()`.
 struct Slots {
     slots: Vec<WaitRecord>,
+    /// The setting for which it has that many.
+    made_for: usize,
+    /// The slot of the next record, so that nobody divides.
+    at: usize,
     /// The number of the next record.
     next: u64,
     /// The oldest record that is kept.
@@ -48,17 +52,21 @@ fn rings() -> &'static [[Ring; 2]] {
     static RINGS: OnceLock<Vec<[Ring; 2]>> = OnceLock::new();
     RINGS.get_or_init(|| {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let ring = || Ring(SpinLock::new(Slots { slots: Vec::new(), next: 0, first: 0 }));
+        let ring = || Ring(SpinLock::new(Slots::of(Vec::new())));
         (0..cores.min(RINGS_MAX)).map(|_| [ring(), ring()]).collect()
     })
 }
 
 impl Slots {
+    fn of(slots: Vec<WaitRecord>) -> Slots {
+        Slots { slots, made_for: 0, at: 0, next: 0, first: 0 }
+    }
+
     fn push(&mut self, record: WaitRecord) {
-        let len = self.slots.len() as u64;
-        self.slots[(self.next % len) as usize] = record;
+        self.slots[self.at] = record;
+        self.at = if self.at + 1 == self.slots.len() { 0 } else { self.at + 1 };
         self.next += 1;
-        self.first = self.first.max(self.next.saturating_sub(len));
+        self.first = self.first.max(self.next.saturating_sub(self.slots.len() as u64));
     }
 
     /// Moves what fits into `slots`; returns the old ones, to be freed outside of the lock.
@@ -68,6 +76,7 @@ impl Slots {
         for number in self.first..self.next {
             slots[(number % new) as usize] = self.slots[(number % old) as usize];
         }
+        self.at = self.next.checked_rem(new).unwrap_or(0) as usize;
         std::mem::replace(&mut self.slots, slots)
     }
 }
@@ -75,25 +84,35 @@ impl Slots {
 /// Appends a record, whose `seq` is set.
 pub(super) fn push(record: &mut WaitRecord) {
     let rings = rings();
-    let index = local().ring_index() % rings.len();
+    let mut index = local().ring_index();
+    if index >= rings.len() {
+        index %= rings.len();
+    }
     let kind = usize::from(record.is_idle());
-    let wanted = (live_int(setting::PG_WAIT_SAMPLING_HISTORY_SIZE) as usize).div_ceil(rings.len());
+    let wanted = live_int(setting::PG_WAIT_SAMPLING_HISTORY_SIZE) as usize;
     let ring = &rings[index][kind].0;
     let mut slots = ring.lock();
-    if slots.slots.len() != wanted {
+    if slots.made_for != wanted {
         drop(slots);
-        let fresh = vec![EMPTY; wanted];
-        slots = ring.lock();
-        let old = slots.resize(fresh);
-        drop(slots);
-        drop(old);
-        slots = ring.lock();
+        slots = resized(ring, wanted);
     }
     // Another thread of this ring may have changed the size again.
     if !slots.slots.is_empty() {
         record.seq = slots.next * (2 * RINGS_MAX) as u64 + (index * 2 + kind) as u64;
         slots.push(*record);
     }
+}
+
+/// Gives a ring its part of `wanted` records. Memory is asked for and given back outside of the lock.
+#[cold]
+fn resized(ring: &SpinLock<Slots>, wanted: usize) -> SpinLockGuard<'_, Slots> {
+    let fresh = vec![EMPTY; wanted.div_ceil(rings().len())];
+    let mut slots = ring.lock();
+    let old = slots.resize(fresh);
+    slots.made_for = wanted;
+    drop(slots);
+    drop(old);
+    ring.lock()
 }
 
 /// Where a reader of the history is. A new one begins at the oldest record that is kept.
@@ -158,7 +177,7 @@ mod tests {
     use super::*;
 
     fn slots(len: usize) -> Slots {
-        Slots { slots: vec![EMPTY; len], next: 0, first: 0 }
+        Slots::of(vec![EMPTY; len])
     }
 
     fn record(n: u64) -> WaitRecord {

@@ -5,7 +5,7 @@
 //!      | begins                          | ends
 //!      v                                 v
 //!   the task's slot                  WaitRecord ──► history.rs   rings of the latest
-//!   (event, object, blocker, since)              ├► profile.rs   exact sums, bounded
+//!   (event, object, blocker, since)              ├► profile.rs   exact sums, bounded (idle.rs: waits for a session's client)
 //!                                                ├► trace.rs     if somebody traces the task
 //!      ^ read by others: Task::waiting           └► set_observer called on the waiter's stack
 //! ```
@@ -21,6 +21,7 @@
 
 mod counts;
 mod history;
+mod idle;
 mod meter;
 mod object;
 mod profile;
@@ -32,12 +33,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::{Duration, SystemTime};
 
 use base::WaitEvent;
+use base::settings::{live_int, setting};
 
 use crate::clock::now_ns;
 
 pub use counts::lwlock_acquisitions;
 pub(crate) use counts::{Block, count_acquisition};
 pub use history::{HistoryCursor, history_since};
+pub(crate) use idle::IdleSums;
 pub(crate) use meter::Meter;
 pub use meter::{Metered, add_metered, meter, metered};
 pub use object::{WaitObject, Waiting};
@@ -116,6 +119,25 @@ pub(crate) fn finished(record: &mut WaitRecord) {
         record.blocker_pid = task_by_id(record.blocker).map_or(0, |task| task.pid());
     }
     profile::add(record);
+    tell(record);
+}
+
+/// A session's wait for its client is over.
+pub(crate) fn idle_finished(sums: &IdleSums, record: &mut WaitRecord) {
+    if live_int(setting::WAIT_PROFILE_SIZE) == 0 {
+        profile::add(record);
+    } else {
+        sums.add(record.duration_ns);
+    }
+    tell(record);
+}
+
+/// A session with this number ends.
+pub(crate) fn session_ends(pid: i32, sums: &IdleSums) {
+    profile::add_idle(pid, &sums.read());
+}
+
+fn tell(record: &mut WaitRecord) {
     history::push(record);
     trace::waited(record);
     let observer = OBSERVER.load(Ordering::Acquire);

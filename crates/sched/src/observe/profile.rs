@@ -6,14 +6,20 @@
 //! least time, whose sums go to its event's row of *others*. So the sums over all rows of an event
 //! are exact always; only the division among small rows is lost.
 //!
+//! Sessions' waits for their clients are not summed here but by each session (`idle.rs`); when it ends its
+//! sums come here.
+//!
 //! The key's object is coarser than the wait's where each wait would have one of its own: pages read
 //! and written count for their file, transactions and log positions for their event.
+
+use std::collections::HashMap;
 
 use base::WaitEvent;
 use base::settings::{live_bool, live_int, setting};
 use base::waits::WAITS;
 
-use super::{WaitObject, WaitRecord};
+use super::idle::forget_idle_sums;
+use super::{WaitObject, WaitRecord, tasks};
 use crate::spin::SpinLock;
 
 /// Classes of a histogram: class `i` counts the waits of at least 2^i and less than 2^(i+1)
@@ -21,6 +27,11 @@ use crate::spin::SpinLock;
 pub const CLASSES: usize = 40;
 
 const SHARDS: usize = 256;
+
+/// The class of a wait in a histogram.
+pub(super) fn class_of(ns: u64) -> usize {
+    (ns.max(1).ilog2() as usize).min(CLASSES - 1)
+}
 
 /// What waits are summed by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,7 +67,7 @@ impl WaitSums {
         self.count += 1;
         self.total_ns += ns;
         self.longest_ns = self.longest_ns.max(ns);
-        self.classes[(ns.max(1).ilog2() as usize).min(CLASSES - 1)] += 1;
+        self.classes[class_of(ns)] += 1;
     }
 
     /// Adds another's sums.
@@ -101,26 +112,26 @@ static OTHERS: [SpinLock<WaitSums>; WAITS.len()] =
     [const { SpinLock::new(WaitSums::ZERO) }; WAITS.len()];
 
 impl Shard {
-    /// Adds a wait; `most` rows may be there, for which there is room. A row that had to go is
+    /// Changes the key's sums; `most` rows may be there, for which there is room. A row that had to go is
     /// returned.
-    fn add(
+    fn put(
         &mut self,
         key: &ProfileKey,
         hash: u32,
-        ns: u64,
         most: usize,
+        change: impl Fn(&mut WaitSums),
     ) -> Option<(ProfileKey, WaitSums)> {
         let mut at = 0;
         while let Some(found) = self.hashes[at..].iter().position(|h| *h == hash) {
             at += found;
             if self.rows[at].0 == *key {
-                self.rows[at].1.add(ns);
+                change(&mut self.rows[at].1);
                 return None;
             }
             at += 1;
         }
         let mut row = (*key, WaitSums::ZERO);
-        row.1.add(ns);
+        change(&mut row.1);
         if self.rows.len() < most {
             self.hashes.push(hash);
             self.rows.push(row);
@@ -143,8 +154,19 @@ impl Shard {
 
 /// Adds a wait.
 pub(super) fn add(record: &WaitRecord) {
-    let key = key_of(record);
-    let hash = hash(&key);
+    put(&key_of(record), |sums| sums.add(record.duration_ns));
+}
+
+/// Adds the waits for its client of a session that ends.
+pub(super) fn add_idle(pid: i32, idle: &WaitSums) {
+    if idle.count > 0 {
+        put(&idle_key(pid), |sums| sums.merge(idle));
+    }
+}
+
+/// Changes the sums of a key's row.
+fn put(key: &ProfileKey, change: impl Fn(&mut WaitSums)) {
+    let hash = hash(key);
     let most = (live_int(setting::WAIT_PROFILE_SIZE) as usize).div_ceil(SHARDS);
     let shard = &PROFILE[hash as usize % SHARDS].0;
     let mut held = shard.lock();
@@ -156,12 +178,12 @@ pub(super) fn add(record: &WaitRecord) {
     }
     if most == 0 {
         drop(held);
-        return OTHERS[key.event as usize].lock().add(record.duration_ns);
+        return change(&mut OTHERS[key.event as usize].lock());
     }
     if held.rows.capacity() < most {
         held = grow(shard, held, most);
     }
-    let gone = held.add(&key, (hash >> 8) as u32, record.duration_ns, most);
+    let gone = held.put(key, (hash >> 8) as u32, most, change);
     drop(held);
     evict(gone);
 }
@@ -192,8 +214,16 @@ fn evict(row: Option<(ProfileKey, WaitSums)>) {
     }
 }
 
+fn idle_key(pid: i32) -> ProfileKey {
+    let pid = if by_pid() { pid } else { 0 };
+    ProfileKey { pid, statement: 0, event: WaitEvent::ClientClientRead, object: WaitObject::None }
+}
+
+fn by_pid() -> bool {
+    live_bool(setting::PG_WAIT_SAMPLING_PROFILE_PID)
+}
+
 fn key_of(record: &WaitRecord) -> ProfileKey {
-    let by_pid = live_bool(setting::PG_WAIT_SAMPLING_PROFILE_PID);
     let by_query = base::settings::live_enum(setting::PG_WAIT_SAMPLING_PROFILE_QUERIES) != 0;
     let io = || record.event.info().kind == "IO";
     let object = match record.object {
@@ -202,7 +232,7 @@ fn key_of(record: &WaitRecord) -> ProfileKey {
         object => object,
     };
     ProfileKey {
-        pid: if by_pid { record.pid } else { 0 },
+        pid: if by_pid() { record.pid } else { 0 },
         statement: if by_query { record.statement } else { 0 },
         event: record.event,
         object,
@@ -219,6 +249,15 @@ fn hash(key: &ProfileKey) -> u64 {
 
 /// All rows: those with a key, and for each event with evicted rows one without.
 pub fn profile() -> Vec<ProfileRow> {
+    // The sessions first: none of those can end, and be counted twice, while they are kept here.
+    let sessions = tasks();
+    let mut idle: HashMap<ProfileKey, WaitSums> = HashMap::new();
+    for task in &sessions {
+        let sums = task.idle_sums().read();
+        if sums.count > 0 {
+            idle.entry(idle_key(task.pid())).or_default().merge(&sums);
+        }
+    }
     let mut rows = Vec::new();
     for shard in &PROFILE {
         // Room is made outside of the lock.
@@ -227,12 +266,15 @@ pub fn profile() -> Vec<ProfileRow> {
         let held = shard.0.lock();
         copy.extend(held.rows.iter().take(len).cloned());
         drop(held);
-        rows.extend(copy.into_iter().map(|(key, sums)| ProfileRow {
-            event: key.event,
-            key: Some(key),
-            sums,
+        rows.extend(copy.into_iter().map(|(key, mut sums)| {
+            if let Some(more) = idle.remove(&key) {
+                sums.merge(&more);
+            }
+            ProfileRow { event: key.event, key: Some(key), sums }
         }));
     }
+    let idle = idle.into_iter();
+    rows.extend(idle.map(|(key, sums)| ProfileRow { event: key.event, key: Some(key), sums }));
     for wait in WAITS {
         let sums = OTHERS[wait.event as usize].lock().clone();
         if sums.count > 0 {
@@ -257,6 +299,7 @@ pub fn reset_profile() {
         held.rows.clear();
     }
     OTHERS.iter().for_each(|others| *others.lock() = WaitSums::ZERO);
+    forget_idle_sums();
 }
 
 #[cfg(test)]
@@ -282,9 +325,9 @@ mod tests {
         let mut shard = Shard { hashes: Vec::new(), rows: Vec::new() };
         // All with one hash: the keys themselves are compared.
         for (pid, ns) in [(1, 50), (2, 10), (3, 40), (1, 50)] {
-            assert!(shard.add(&key(pid), 7, ns, 3).is_none());
+            assert!(shard.put(&key(pid), 7, 3, |sums| sums.add(ns)).is_none());
         }
-        let gone = shard.add(&key(4), 7, 20, 3).unwrap();
+        let gone = shard.put(&key(4), 7, 3, |sums| sums.add(20)).unwrap();
         assert_eq!((gone.0.pid, gone.1.total_ns), (2, 10));
         let total: u64 = shard.rows.iter().map(|(_, sums)| sums.total_ns).sum();
         assert_eq!(total + gone.1.total_ns, 170);

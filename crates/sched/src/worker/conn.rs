@@ -119,6 +119,15 @@ impl Conn {
         Box::leak(Box::new(Conn::empty()))
     }
 
+    /// One of this task that nobody opens.
+    #[cfg(test)]
+    pub(super) fn of_task(task: TaskRef) -> &'static Conn {
+        let conn = Conn::unused();
+        // SAFETY: nobody else knows it yet.
+        unsafe { (*conn.body.get()).task = Some(task) };
+        conn
+    }
+
     fn empty() -> Conn {
         Conn {
             flags: AtomicU32::new(0),

@@ -1,5 +1,9 @@
 //! What other threads see of a worker: its injection queue, the ready connections that an idle
 //! worker may take, and how to get it out of its sleep.
+//!
+//! Of the ready connections those go first that hold what others wait for, a row above all: the sooner
+//! they end their transaction the sooner the others run, and a queue behind one row moves as fast as its
+//! holders are served, however many sessions there are.
 
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -69,8 +73,47 @@ pub(super) struct Shared {
     /// None once the worker has ended.
     injected: SpinLock<Option<Vec<Item>>>,
     injected_len: AtomicUsize,
-    ready: SpinLock<VecDeque<&'static Conn>>,
+    ready: SpinLock<Ready>,
     ready_len: AtomicUsize,
+}
+
+/// Connections that are to start, the longest ready of either kind in front.
+struct Ready {
+    awaited: VecDeque<&'static Conn>,
+    others: VecDeque<&'static Conn>,
+    /// Awaited ones taken in a row.
+    streak: u32,
+}
+
+/// After so many awaited connections another one has its turn, if one is ready.
+const AWAITED_IN_A_ROW: u32 = 8;
+
+impl Ready {
+    fn new() -> Ready {
+        let others = VecDeque::with_capacity(256);
+        Ready { awaited: VecDeque::with_capacity(16), others, streak: 0 }
+    }
+
+    fn len(&self) -> usize {
+        self.awaited.len() + self.others.len()
+    }
+
+    fn push(&mut self, conn: &'static Conn) {
+        match conn.task().is_awaited() {
+            true => self.awaited.push_back(conn),
+            false => self.others.push_back(conn),
+        }
+    }
+
+    fn pop(&mut self) -> Option<&'static Conn> {
+        let turn = self.streak >= AWAITED_IN_A_ROW && !self.others.is_empty();
+        if !turn && let Some(conn) = self.awaited.pop_front() {
+            self.streak += 1;
+            return Some(conn);
+        }
+        self.streak = 0;
+        self.others.pop_front()
+    }
 }
 
 static USED: SpinLock<Vec<&'static Shared>> = SpinLock::new(Vec::new());
@@ -95,7 +138,7 @@ impl Shared {
             sources: AtomicUsize::new(0),
             injected: SpinLock::new(Some(Vec::with_capacity(64))),
             injected_len: AtomicUsize::new(0),
-            ready: SpinLock::new(VecDeque::with_capacity(256)),
+            ready: SpinLock::new(Ready::new()),
             ready_len: AtomicUsize::new(0),
         })))
     }
@@ -151,17 +194,17 @@ impl Shared {
     /// Queues connections that are to start.
     pub fn push_ready(&self, conns: &mut Vec<&'static Conn>) {
         let mut ready = self.ready.lock();
-        ready.extend(conns.drain(..));
+        conns.drain(..).for_each(|conn| ready.push(conn));
         self.ready_len.store(ready.len(), Ordering::SeqCst);
     }
 
-    /// The connection that has been ready longest. Any worker.
+    /// The connection whose turn it is. Any worker.
     pub fn pop_ready(&self) -> Option<&'static Conn> {
         if self.ready_len.load(Ordering::SeqCst) == 0 {
             return None;
         }
         let mut ready = self.ready.lock();
-        let conn = ready.pop_front();
+        let conn = ready.pop();
         self.ready_len.store(ready.len(), Ordering::SeqCst);
         conn
     }
@@ -181,5 +224,31 @@ pub(crate) fn make_runnable(conn: &'static Conn) {
         Some(worker) if std::ptr::eq(worker.shared, owner) => worker.resume_soon(conn),
         // It has not ended: it has a suspended coroutine.
         _ => drop(owner.inject(Item::resume(conn))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Task;
+
+    #[test]
+    fn awaited_connections_go_first_but_not_for_ever() {
+        let conn = |number: i32| {
+            let task = Task::new("test");
+            task.set_pid(number);
+            Conn::of_task(task)
+        };
+        let mut ready = Ready::new();
+        ready.push(conn(-1));
+        ready.push(conn(-2));
+        for number in 0..10 {
+            let conn = conn(number);
+            conn.task().count_awaiting(1);
+            ready.push(conn);
+        }
+        assert_eq!(ready.len(), 12);
+        let order: Vec<i32> = std::iter::from_fn(|| ready.pop()).map(|c| c.task().pid()).collect();
+        assert_eq!(order, [0, 1, 2, 3, 4, 5, 6, 7, -1, 8, 9, -2]);
     }
 }

@@ -392,16 +392,9 @@ impl Binder<'_> {
 
     pub(crate) fn item_of(&self, target: &TableRel) -> NsItem {
         NsItem {
-            name: Some(target.alias.clone()),
-            schema: None,
-            columns: self.table_columns(target),
-            rel_visible: true,
-            cols_visible: true,
-            lateral_only: false,
-            lateral_ok: true,
             table: Some(target.clone()),
             oid: target.table.oid,
-            nullable: false,
+            ..NsItem::of_columns(Some(target.alias.clone()), self.table_columns(target))
         }
     }
 

@@ -210,16 +210,10 @@ impl Binder<'_> {
             .then(|| catalog::system::by_oid(base::Oid(oid)))
             .flatten();
         let item = NsItem {
-            name: Some(alias.to_owned()),
             schema,
-            columns,
-            rel_visible: true,
-            cols_visible: true,
-            lateral_only: false,
-            lateral_ok: true,
             table: system.is_none().then(|| rel.clone()),
             oid,
-            nullable: false,
+            ..NsItem::of_columns(Some(alias.to_owned()), columns)
         };
         let rel = match system {
             Some(table) => Rel::System { table, base: rel.base },
@@ -288,26 +282,13 @@ impl Binder<'_> {
     }
 
     pub(crate) fn plain_item(&self, alias: Option<&str>, names: &[String], cols: &[Col]) -> NsItem {
-        NsItem {
-            name: alias.map(str::to_owned),
-            schema: None,
-            columns: names
-                .iter()
-                .zip(cols)
-                .map(|(name, col)| NsColumn {
-                    name: name.clone(),
-                    expr: self.column(*col),
-                    of: None,
-                })
-                .collect(),
-            rel_visible: alias.is_some(),
-            cols_visible: true,
-            lateral_only: false,
-            lateral_ok: true,
-            table: None,
-            oid: 0,
-            nullable: false,
-        }
+        let column = |(name, col): (&String, &Col)| NsColumn {
+            name: name.clone(),
+            expr: self.column(*col),
+            of: None,
+        };
+        let columns = names.iter().zip(cols).map(column).collect();
+        NsItem::of_columns(alias.map(str::to_owned), columns)
     }
 
     fn range_subselect(
@@ -645,34 +626,12 @@ impl Binder<'_> {
         }
         columns.extend(visible(l).filter(|c| !using.contains(&c.name)).cloned());
         columns.extend(visible(r).filter(|c| !using.contains(&c.name)).cloned());
-        Ok(NsItem {
-            name: None,
-            schema: None,
-            columns,
-            rel_visible: false,
-            cols_visible: true,
-            lateral_only: false,
-            lateral_ok: true,
-            table: None,
-            oid: 0,
-            nullable: false,
-        })
+        Ok(NsItem::of_columns(None, columns))
     }
 
     fn join_alias(&mut self, items: Vec<NsItem>, alias: &pb::Alias) -> Result<NsItem> {
         let columns: Vec<NsColumn> = visible(&items).cloned().collect();
-        let mut item = NsItem {
-            name: Some(alias.aliasname.clone()),
-            schema: None,
-            columns,
-            rel_visible: true,
-            cols_visible: true,
-            lateral_only: false,
-            lateral_ok: true,
-            table: None,
-            oid: 0,
-            nullable: false,
-        };
+        let mut item = NsItem::of_columns(Some(alias.aliasname.clone()), columns);
         self.rename_columns(&mut item, Some(alias))?;
         Ok(item)
     }

@@ -196,30 +196,8 @@ impl Binder<'_> {
         let names = ast::strings(&stmt.funcname);
         let (schema, name) = ast::qualified(&names);
         let (schema, name) = (schema.map(str::to_owned), name.to_owned());
-        let mut function = Function {
-            oid: 0,
-            name: name.clone(),
-            schema: 0,
-            owner: 0,
-            args: Vec::new(),
-            result: 0,
-            set: false,
-            language: String::new(),
-            body: String::new(),
-            volatility: 'v',
-            strict: false,
-            procedure: stmt.is_procedure,
-            security_definer: false,
-            leakproof: false,
-            parallel: 'u',
-            cost: 100.0,
-            rows: 0.0,
-            standard_body: false,
-            path: Vec::new(),
-            uses: Vec::new(),
-            settings: Vec::new(),
-            row_of: None,
-        };
+        let mut function =
+            Function { name: name.clone(), procedure: stmt.is_procedure, set: false, ..blank() };
         let body = self.routine_options(&mut function, &stmt.options, &stmt.sql_body)?;
         self.parameters(&mut function, &stmt.parameters)?;
         self.result_type(&mut function, stmt)?;

@@ -50,6 +50,24 @@ pub(crate) struct NsItem {
     pub nullable: bool,
 }
 
+impl NsItem {
+    /// Columns that can be written plainly and, where there is a name, with it; of no table.
+    pub(crate) fn of_columns(name: Option<String>, columns: Vec<NsColumn>) -> NsItem {
+        NsItem {
+            rel_visible: name.is_some(),
+            name,
+            schema: None,
+            columns,
+            cols_visible: true,
+            lateral_only: false,
+            lateral_ok: true,
+            table: None,
+            oid: 0,
+            nullable: false,
+        }
+    }
+}
+
 /// What an expression is part of: decides what may stand in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {

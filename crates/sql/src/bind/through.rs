@@ -176,18 +176,7 @@ impl Binder<'_> {
             options.push((view.name.clone(), super::expr::and(own.clone())));
         }
         conditions.push((view.name.clone(), own));
-        let item = NsItem {
-            name: Some(alias.to_owned()),
-            schema: None,
-            columns,
-            rel_visible: true,
-            cols_visible: true,
-            lateral_only: false,
-            lateral_ok: true,
-            table: None,
-            nullable: false,
-            oid: view.oid,
-        };
+        let item = NsItem { oid: view.oid, ..NsItem::of_columns(Some(alias.to_owned()), columns) };
         Ok(Through { target, item, conditions, options, levels })
     }
 

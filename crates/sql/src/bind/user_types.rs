@@ -179,18 +179,8 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let col = self.new_var("value", base, typmod)?;
         let mut scope = Scope::new(None);
-        scope.items.push(NsItem {
-            name: None,
-            schema: None,
-            columns: vec![NsColumn { name: "value".to_owned(), expr: self.column(col), of: None }],
-            rel_visible: false,
-            cols_visible: true,
-            lateral_only: false,
-            lateral_ok: true,
-            table: None,
-            oid: 0,
-            nullable: false,
-        });
+        let value = NsColumn { name: "value".to_owned(), expr: self.column(col), of: None };
+        scope.items.push(NsItem::of_columns(None, vec![value]));
         let condition = self.holding(|b| b.condition(&scope, node, Place::Check))?;
         if crate::walk::has_subquery(&condition) {
             return Err(err!(FEATURE_NOT_SUPPORTED, "cannot use subquery in check constraint"));

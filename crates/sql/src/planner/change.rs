@@ -120,14 +120,10 @@ impl Planner<'_> {
         for clause in clauses {
             let condition = self.condition(clause.conditions, cols)?;
             let action = match clause.action {
-                logical::MergeAction::Nothing => MergeAction::Nothing,
-                logical::MergeAction::Delete => MergeAction::Delete,
-                logical::MergeAction::Update(set) => {
-                    MergeAction::Update(self.assignments(set, cols)?)
-                }
-                logical::MergeAction::Insert(row) => {
-                    MergeAction::Insert(self.resolve_all(row, cols)?)
-                }
+                MergeAction::Nothing => MergeAction::Nothing,
+                MergeAction::Delete => MergeAction::Delete,
+                MergeAction::Update(set) => MergeAction::Update(self.assignments(set, cols)?),
+                MergeAction::Insert(row) => MergeAction::Insert(self.resolve_all(row, cols)?),
             };
             out.push(MergeClause { matched: clause.matched, condition, action });
         }
@@ -215,9 +211,9 @@ fn computed(rel: &Rel) -> Cols {
 fn merge_exprs<'e>(clause: &'e logical::MergeClause, out: &mut Vec<&'e Expr>) {
     out.extend(&clause.conditions);
     match &clause.action {
-        logical::MergeAction::Nothing | logical::MergeAction::Delete => {}
-        logical::MergeAction::Update(set) => out.extend(set.iter().map(|(_, e)| e)),
-        logical::MergeAction::Insert(row) => out.extend(row),
+        MergeAction::Nothing | MergeAction::Delete => {}
+        MergeAction::Update(set) => out.extend(set.iter().map(|(_, e)| e)),
+        MergeAction::Insert(row) => out.extend(row),
     }
 }
 
