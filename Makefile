@@ -21,7 +21,7 @@ test:
 # Expectations are PostgreSQL's: make diff REWRITE=1 writes them anew (see tests/diff.rs).
 diff:
 	@scripts/need build clients
-	DIFF=$(DIFF) REWRITE=$(REWRITE) cargo test -p threadgres --test diff -- --nocapture
+	DIFF=$(DIFF) REWRITE=$(REWRITE) RECHECK=$(RECHECK) cargo test -p threadgres --test diff -- --nocapture
 
 # Random statements for MINUTES: two thirds of them Debian's sqlsmith over a schema with data, the rest
 # from the grammar of tests/random.rs. Fails on an internal error (XX000) or a crash.

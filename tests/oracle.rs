@@ -12,11 +12,12 @@ use support::{Oracle, Server, TempDir, psql};
 
 const PREAMBLE: &str = "\\set VERBOSITY verbose\n\\set SHOW_CONTEXT always\n";
 
-/// Lines that name the server's source code, or the number of the session's temporary schema, differ
-/// by nature.
+/// Lines that name the server's source code, the number of the session's temporary schema or the time
+/// (`\watch`) differ by nature.
 fn comparable(output: &str) -> String {
     let differs = ["LOCATION:", "SCHEMA NAME:  pg_temp_"];
-    let keep = |line: &&str| !differs.iter().any(|d| line.starts_with(d));
+    let keep =
+        |line: &&str| !differs.iter().any(|d| line.starts_with(d)) && !line.contains(" (every 0.01s)");
     output.lines().filter(keep).map(|l| format!("{l}\n")).collect()
 }
 

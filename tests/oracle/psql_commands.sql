@@ -11,6 +11,15 @@ SELECT count(*), sum(price), avg(id), min(made), max(name) FROM item \gdesc
 UPDATE item SET name = name RETURNING id, name \gdesc
 CREATE TABLE nothing (a int) \gdesc
 SELECT nosuch \gdesc
+SELECT $1 \gdesc
+SELECT \gdesc
+\gdesc
+WITH x AS (INSERT INTO item VALUES (99, 'no') RETURNING *) SELECT * FROM x \gdesc
+VALUES (1, 'a', 2.5), (2, NULL, NULL) \gdesc
+SELECT id AS "Odd ""name", name::varchar(3), price::numeric(4,1), made::timestamptz(2), '1 day'::interval day, B'1'::bit(3) FROM item \gdesc
+EXPLAIN SELECT 1 \gdesc
+SHOW work_mem \gdesc
+BEGIN \gdesc
 \echo == gset
 SELECT count(*) AS n, max(name) AS last FROM item \gset
 \echo :n :'last' :"last"
@@ -28,12 +37,38 @@ SELECT 'DROP TABLE made_1', NULL, 'DROP TABLE made_2' \gexec
 SELECT name, extract(month FROM made)::int AS month, price FROM item ORDER BY 1 \crosstabview
 SELECT a, b, a * b AS c FROM generate_series(1, 3) AS a, generate_series(1, 3) AS b ORDER BY 1, 2 \crosstabview a b c
 SELECT 1 \crosstabview
+SELECT a, b, count(*) FROM generate_series(1, 2) AS a, generate_series(1, 2) AS b GROUP BY 1, 2 ORDER BY 1, 2 \crosstabview b a
+SELECT 'x' AS r, c AS c, c AS v, -c AS o FROM generate_series(1, 3) AS c \crosstabview r c v o
+SELECT 1 AS a, 1 AS b, 2 AS c UNION ALL SELECT 1, 1, 3 \crosstabview
+SELECT 1 AS a, NULL AS b, 2 AS c UNION ALL SELECT NULL, 5, NULL \crosstabview
+SELECT 1, 2, 3 \crosstabview 1 nosuch 3
+SELECT 1, 2, 3, 4 \crosstabview 1 2
 \echo == g and gx
 SELECT id, name FROM item ORDER BY id \g (format=csv)
 SELECT id, name FROM item WHERE id = 1 \gx
+SELECT id, name FROM item WHERE id < 3 ORDER BY id \gx (format=html border=0)
+SELECT id, name FROM item WHERE id < 3 ORDER BY id \g (format=latex tuples_only=on)
+SELECT id, name FROM item WHERE id < 3 ORDER BY id \g (format=asciidoc title='The items')
+SELECT id, name FROM item WHERE id < 3 ORDER BY id \g (format=wrapped columns=10)
+SELECT name FROM item ORDER BY id \g | wc -l
+SELECT 1 / 0 \gx
+SELECT 5 AS x \g \\ SELECT 6 AS y;
+\g
+\gx
 SELECT 1 \; SELECT 2 \; SELECT 3;
-\echo == watch
-SELECT count(*) FROM item \g
+\echo == watch: until it fails
+CREATE SEQUENCE turns;
+CREATE TABLE waning (n numeric);
+INSERT INTO waning VALUES (100);
+SELECT 1 / (3 - nextval('turns')) AS quotient \watch 0.01
+SELECT setval('turns', 1);
+UPDATE waning SET n = n / (4 - nextval('turns')) \watch 0.01
+\t on
+SELECT nosuch \watch 0.01
+\t off
+TABLE waning;
+DROP TABLE waning;
+DROP SEQUENCE turns;
 \echo == copy
 \copy item TO stdout
 \copy item TO stdout (FORMAT csv, HEADER)
@@ -50,6 +85,33 @@ SELECT count(*) FROM item \g
 8	no price	x	\N
 \.
 \copy nosuch TO stdout
+\copy item TO PROGRAM 'od -An -tx1 -v' (FORMAT binary)
+\copy item TO PROGRAM 'cat' WITH CSV HEADER QUOTE '''' FORCE QUOTE name
+\copy item (name, id) TO pstdout (FORMAT csv, FORCE_QUOTE *, NULL 'x', DELIMITER ';')
+\copy item (id) TO stdout (HEADER)
+\copy item FROM PROGRAM 'printf "20;x;1;\n21;y;2;\n"' (DELIMITER ';', NULL '')
+\copy item FROM PROGRAM 'printf "id,name\n22,a\n"' (FORMAT csv, HEADER match)
+\copy item (id, name) FROM PROGRAM 'printf "id,name\n22,a\n"' (FORMAT csv, HEADER match)
+\copy item (id, name) FROM PROGRAM 'printf "id,nome\n23,a\n"' (FORMAT csv, HEADER match)
+\copy item (id, name, price) FROM PROGRAM 'printf "24,\"b\nc\",\n25,,\"\"\n"' (FORMAT csv, FORCE_NOT_NULL (name), FORCE_NULL (price))
+\copy item (id, name) FROM stdin WHERE id > 26
+26	left out
+27	taken
+\.
+\copy item (id, name) FROM PROGRAM 'false'
+\copy item FROM '/nonexistent/file'
+\copy item TO '/nonexistent/file'
+\copy (SELECT 1 TO stdout
+\copy
+\copy item
+\copy item TO '/tmp/threadgres-oracle-item' (FORMAT binary)
+CREATE TABLE again (LIKE item);
+\copy again FROM '/tmp/threadgres-oracle-item' (FORMAT binary)
+\! rm -f /tmp/threadgres-oracle-item
+SELECT * FROM again EXCEPT ALL SELECT * FROM item;
+SELECT count(*) FROM again;
+COPY again TO stdout \g (format=csv)
+COPY (SELECT * FROM again ORDER BY id LIMIT 2) TO stdout \g | cat -n
 SELECT * FROM item ORDER BY id;
 \echo == sv
 \sv cheap

@@ -311,28 +311,23 @@ fn array(
         let dims = if values.is_empty() { vec![] } else { vec![(values.len() as i32, 1)] };
         return Ok(Datum::Array(Arc::new(Array { element, dims, items: values })));
     }
-    let mut result = Array { element, dims: vec![], items: vec![] };
-    for (n, value) in values.iter().enumerate() {
-        let mismatch = || {
-            err!(
-                ARRAY_SUBSCRIPT_ERROR,
-                "multidimensional arrays must have array expressions with matching dimensions"
-            )
-        };
-        let Datum::Array(part) = value else {
-            return Err(mismatch());
-        };
-        if n == 0 {
-            result.dims = part.dims.clone();
-        } else if result.dims != part.dims {
-            return Err(mismatch());
-        }
-        result.items.extend(part.items.iter().cloned());
+    let filled = |value: &Datum| match value {
+        Datum::Array(part) if !part.dims.is_empty() => Some(part.clone()),
+        _ => None,
+    };
+    let parts: Vec<Arc<Array>> = values.iter().filter_map(filled).collect();
+    let Some(first) = parts.first() else { return Ok(Datum::array(element, Vec::new())) };
+    if parts.len() < values.len() || parts.iter().any(|part| part.dims != first.dims) {
+        return Err(err!(
+            ARRAY_SUBSCRIPT_ERROR,
+            "multidimensional arrays must have array expressions with matching dimensions"
+        ));
     }
-    if !result.items.is_empty() {
-        result.dims.insert(0, (values.len() as i32, 1));
-    }
-    Ok(Datum::Array(Arc::new(result)))
+    let mut dims = vec![(values.len() as i32, 1)];
+    dims.extend_from_slice(&first.dims);
+    types::io::check_dimensions(dims.len())?;
+    let items = parts.iter().flat_map(|part| part.items.iter().cloned()).collect();
+    Ok(Datum::Array(Arc::new(Array { element, dims, items })))
 }
 
 fn subscript(array: &Expr, indexes: &[Expr], row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {

@@ -139,6 +139,9 @@ fn array(query: &SubqueryExpr, tree: &mut dyn Operator, run: &mut Run<'_, '_>) -
     for batch in ops::collect(tree, plan, run)? {
         items.extend((0..batch.rows).map(|row| batch.columns[0].get(row, types[0])));
     }
+    if TypeIo::get(types[0]).is_some_and(|t| t.element == element) {
+        return types::func::stack_arrays(element, &items);
+    }
     let dims = if items.is_empty() { vec![] } else { vec![(items.len() as i32, 1)] };
     Ok(Datum::Array(Arc::new(Array { element, dims, items })))
 }

@@ -32,6 +32,8 @@ pub struct Var {
     pub position: u32,
     /// Whether the statement uses its value (and so needs the right to).
     pub read: bool,
+    /// The columns of its rows, if it is a record whose columns are known.
+    pub row: Vec<(types::Text, base::Oid)>,
 }
 
 /// System columns of a table, in the order of their numbers after the ordinary ones.

@@ -360,7 +360,7 @@ impl Printer<'_, '_> {
         }
         if function.oid == internal::FIELD.oid
             && let [row, Expr::Const(Datum::Int4(at), _)] = args
-            && let Some(columns) = crate::bind::from::columns_of_row(row)
+            && let Some(columns) = crate::bind::from::columns_of_row(row, &self.binder.vars)
             && let Some((name, _)) = columns.get(*at as usize)
         {
             return format!("({}).{}", self.print(row), quote_ident(name));

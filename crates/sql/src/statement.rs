@@ -70,8 +70,8 @@ pub(crate) fn prepare(
             let Some(into) = &stmt.into else {
                 return Err(err!(SYNTAX_ERROR, "CREATE TABLE AS without a table"));
             };
-            if !matches!(query, NodeEnum::SelectStmt(_)) {
-                return Err(Error::unsupported("CREATE TABLE AS EXECUTE"));
+            if !matches!(query, NodeEnum::SelectStmt(_) | NodeEnum::ExecuteStmt(_)) {
+                return Err(Error::unsupported("CREATE TABLE AS of this statement"));
             }
             let view = match materialized {
                 false => None,
@@ -238,6 +238,28 @@ fn plain(binder: Binder<'_>, utility: Utility) -> Prepared {
     }
 }
 
+/// A statement of the executor's about a plan that is there already.
+pub(crate) fn around(utility: Utility, plan: &Arc<Prepared>) -> Prepared {
+    let (tag, mut writes) = tag_of(&utility);
+    if let Utility::Explain { options, .. } = &utility {
+        writes = plan.writes && options.analyze;
+    }
+    Prepared {
+        columns: utility_columns(&utility),
+        statement: Statement::Utility(utility),
+        params: plan.params.clone(),
+        subplans: Vec::new(),
+        changes: Vec::new(),
+        slots: 0,
+        locks: plan.locks.clone(),
+        catalog_version: plan.catalog_version,
+        tag,
+        writes,
+        identity: Default::default(),
+        executor: Default::default(),
+    }
+}
+
 /// EXECUTE's arguments may hold subqueries, which need plans.
 fn plain_with_subqueries(binder: Binder<'_>, utility: Utility) -> Result<Prepared> {
     let Utility::Execute { name, args } = utility else { return Ok(plain(binder, utility)) };
@@ -302,6 +324,15 @@ fn copy(mut binder: Binder<'_>, stmt: &pb::CopyStmt) -> Result<(Prepared, Vec<Li
             prepared.locks = locks;
             Ok((prepared, Vec::new()))
         }
+        BoundCopy::Change { change, output, options } => {
+            let (cx, locks) = (binder.cx, binder.locks.clone());
+            let (query, _) = plan_change(binder, *change, output, "COPY")?;
+            let utility = Utility::CopyTo { table: 0, query: Box::new(query), options };
+            let mut prepared = plain(Binder::new(cx, "", &[]), utility);
+            prepared.locks = locks;
+            prepared.writes = true;
+            Ok((prepared, Vec::new()))
+        }
         BoundCopy::From { modify, columns, defaults, filter, options } => {
             let (utility, mut prepared) = plan_with(binder, &mut [], |p| {
                 let defaults = defaults
@@ -342,7 +373,9 @@ fn create_as(
     let persistence = binder.persistence(Some(range), into.on_commit)?;
     let name: Name = binder.name_of_range(&Some(range.clone()))?;
     let columns = ast::owned_strings(&into.col_names);
-    if columns.len() > query.columns.len() {
+    // What EXECUTE runs is known later.
+    let executes = matches!(query.statement, Statement::Utility(_));
+    if columns.len() > query.columns.len() && !executes {
         return Err(err!(SYNTAX_ERROR, "too many column names were specified"));
     }
     let locks = query.locks.clone();
@@ -350,7 +383,7 @@ fn create_as(
     let utility = Utility::CreateTableAs {
         name,
         columns,
-        query: Box::new(query),
+        query: Arc::new(query),
         no_data: into.skip_data,
         if_not_exists,
         persistence,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::Oid;
 
 use crate::database::DatabaseStatement;
-use crate::plan::{Plan, Prepared};
+use crate::plan::{Plan, Prepared, Statement};
 use crate::role::{RoleRef, RoleStatement};
 use crate::type_statement::TypeStatement;
 
@@ -562,7 +562,7 @@ pub enum Utility {
         /// Column names, if given.
         columns: Vec<String>,
         /// The query.
-        query: Box<Prepared>,
+        query: Arc<Prepared>,
         /// WITH NO DATA.
         no_data: bool,
         /// IF NOT EXISTS.
@@ -779,6 +779,55 @@ pub enum Utility {
     Type(TypeStatement),
     /// A statement that does nothing but is accepted, with a notice's text if any.
     NoOp(Option<String>),
+}
+
+impl Utility {
+    /// The EXECUTE that the statement is about: EXPLAIN EXECUTE, CREATE TABLE AS EXECUTE.
+    pub fn executes(&self) -> Option<(&str, &[crate::Expr])> {
+        let inner = match self {
+            Utility::Explain { statement, .. } => statement,
+            Utility::CreateTableAs { query, .. } => query,
+            _ => return None,
+        };
+        match &inner.statement {
+            Statement::Utility(Utility::Execute { name, args }) => Some((name, args)),
+            Statement::Utility(utility) => utility.executes(),
+            _ => None,
+        }
+    }
+
+    /// The same statement about the plan of what it executes.
+    pub fn about(&self, plan: &Arc<Prepared>) -> Option<Prepared> {
+        let inside = |prepared: &Prepared| match &prepared.statement {
+            Statement::Utility(Utility::Execute { .. }) => Some(plan.clone()),
+            Statement::Utility(utility) => utility.about(plan).map(Arc::new),
+            _ => None,
+        };
+        let utility = match self {
+            Utility::Explain { statement, options } => {
+                Utility::Explain { statement: inside(statement)?, options: *options }
+            }
+            Utility::CreateTableAs {
+                name,
+                columns,
+                query,
+                no_data,
+                if_not_exists,
+                persistence,
+                view,
+            } => Utility::CreateTableAs {
+                name: name.clone(),
+                columns: columns.clone(),
+                query: inside(query)?,
+                no_data: *no_data,
+                if_not_exists: *if_not_exists,
+                persistence: *persistence,
+                view: view.clone(),
+            },
+            _ => return None,
+        };
+        Some(crate::statement::around(utility, plan))
+    }
 }
 
 /// Where FETCH and MOVE go.

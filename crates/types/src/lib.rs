@@ -20,6 +20,7 @@ pub mod numeric;
 pub mod oids;
 pub mod order;
 pub mod range;
+mod regex;
 pub mod row;
 #[cfg(test)]
 mod testing;

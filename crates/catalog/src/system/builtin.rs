@@ -13,7 +13,7 @@ use super::facts::{self, Fact, field};
 use super::roles::acl_datum;
 use super::row::{Row, array, oid, row};
 use crate::acl::Rights;
-use crate::object::ids::{BTREE_AM, COLLATION_C, PG_CATALOG, SUPERUSER};
+use crate::object::ids::{BTREE_AM, COLLATION_C, INFORMATION_SCHEMA, PG_CATALOG, SUPERUSER};
 use crate::object::{AclKind, Id};
 
 type Rows = Result<Vec<Vec<Datum>>>;
@@ -157,7 +157,12 @@ fn own_function(f: &func::FunctionRow) -> Row {
         Volatility::Stable => 's',
         Volatility::Volatile => 'v',
     };
-    proc_row(f.oid.0, f.name)
+    let (schema, name) = match f.name.split_once('.') {
+        Some((_, name)) => (INFORMATION_SCHEMA, name),
+        None => (PG_CATALOG, f.name),
+    };
+    proc_row(f.oid.0, name)
+        .set("pronamespace", oid(schema))
         .set("prokind", 'f')
         .set("provariadic", oid(variadic))
         .set("proisstrict", f.strict)

@@ -146,6 +146,8 @@ pub(super) fn is_here(function: Fact) -> bool {
     });
     let typed = |id| TypeIo::get(base::Oid(id)).is_some();
     here.contains(&function.id(0))
+        || function.text(field::ARGUMENTS).is_empty()
+            && super::is_row_function(function.text(field::NAME))
         || function.text(field::FLAGS).ends_with('x')
             && typed(function.id(field::RESULT))
             && function.ids(field::ARGUMENTS).all(typed)
@@ -215,6 +217,15 @@ pub fn function_arguments(id: Id, identify: bool) -> Option<String> {
             Some(types.join(", "))
         }
     }
+}
+
+/// The names of a built-in function's input parameters; none when it has no names.
+pub fn parameter_names(id: Id) -> Vec<&'static str> {
+    let Some(fact) = functions().get(id) else { return Vec::new() };
+    let modes = fact.text(field::MODES).bytes().map(Some).chain(std::iter::repeat(None));
+    let names = fact.text(field::NAMES).split(' ').filter(|n| !n.is_empty());
+    let is_input = |mode: &Option<u8>| matches!(mode, None | Some(b'i' | b'b' | b'v'));
+    names.zip(modes).filter(|(_, mode)| is_input(mode)).map(|(name, _)| name).collect()
 }
 
 /// A built-in function's result; aggregates and window functions have one, too.

@@ -6,6 +6,7 @@
 //! line in `tables.txt`, a function, a line in [`rows_of`].
 
 mod builtin;
+mod depend;
 pub mod facts;
 mod information;
 mod relations;
@@ -186,7 +187,7 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_sequences" => sequences::pg_sequences,
         "pg_sequence_data()" => sequences::data,
         "sequences" => sequences::info_sequences,
-        "pg_depend" => sequences::pg_depend,
+        "pg_depend" => depend::pg_depend,
         "pg_rewrite" => relations::pg_rewrite,
         "pg_views" => views::pg_views,
         "pg_matviews" => views::pg_matviews,
@@ -287,10 +288,35 @@ fn as_table(table: &SystemTable) -> Table {
     }
 }
 
+/// Functions whose rows are those of a view.
+const VIEW_FUNCTIONS: [(&str, &str); 13] = [
+    ("pg_available_extension_versions", "pg_available_extension_versions"),
+    ("pg_available_extensions", "pg_available_extensions"),
+    ("pg_config", "pg_config"),
+    ("pg_cursor", "pg_cursors"),
+    ("pg_get_backend_memory_contexts", "pg_backend_memory_contexts"),
+    ("pg_get_shmem_allocations", "pg_shmem_allocations"),
+    ("pg_hba_file_rules", "pg_hba_file_rules"),
+    ("pg_ident_file_mappings", "pg_ident_file_mappings"),
+    ("pg_prepared_statement", "pg_prepared_statements"),
+    ("pg_show_all_file_settings", "pg_file_settings"),
+    ("pg_show_all_settings", "pg_settings"),
+    ("pg_timezone_abbrevs", "pg_timezone_abbrevs"),
+    ("pg_timezone_names", "pg_timezone_names"),
+];
+
+/// Whether there is a function of rows of this name, here.
+pub(crate) fn is_row_function(name: &str) -> bool {
+    find_function(name).is_some()
+}
+
 /// What a function returns that has rows of several columns: kept as a computed table with the
-/// function's name and a pair of parentheses.
+/// function's name and a pair of parentheses, or a view's.
 pub fn find_function(name: &str) -> Option<Arc<Table>> {
-    find(None, &format!("{name}()"))
+    match VIEW_FUNCTIONS.iter().find(|f| f.0 == name) {
+        Some((_, view)) => find(None, view),
+        None => find(None, &format!("{name}()")),
+    }
 }
 
 /// All of them.

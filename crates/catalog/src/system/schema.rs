@@ -122,7 +122,7 @@ pub(crate) fn class_of(cx: &SystemCx<'_>, id: Id) -> Id {
     let catalog = cx.catalog;
     if catalog.schema(id).is_some() {
         class::SCHEMA
-    } else if catalog.user_type(id).is_some() {
+    } else if catalog.type_id(id).is_some() {
         class::TYPE
     } else if catalog.function(id).is_some() {
         class::FUNCTION

@@ -1,4 +1,4 @@
-//! Sequences, and what depends on what.
+//! Sequences.
 
 use base::Result;
 use types::{Datum, oids};
@@ -8,7 +8,7 @@ use super::row::{oid, row};
 use super::views::{database_name, role_name, schema_name};
 use crate::acl::{Rights, privilege};
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
-use crate::object::{AclKind, ConstraintKind, Id, Sequence};
+use crate::object::{AclKind, Id, Sequence};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -114,78 +114,4 @@ pub(super) fn info_sequences(cx: &SystemCx<'_>) -> Rows {
     };
     // As in PostgreSQL, those of identity columns are not shown.
     Ok(cx.catalog.sequences().filter(|s| !s.identity).map(|s| one(s)).collect())
-}
-
-/// An object in `pg_depend`: class, oid, column.
-type End = (Id, Id, u16);
-
-pub(super) fn pg_depend(cx: &SystemCx<'_>) -> Rows {
-    let mut out = Vec::new();
-    let mut tie = |from: End, to: End, kind: char| {
-        out.push(
-            row(PG_CATALOG, "pg_depend")
-                .set("classid", oid(from.0))
-                .set("objid", oid(from.1))
-                .set("objsubid", i32::from(from.2))
-                .set("refclassid", oid(to.0))
-                .set("refobjid", oid(to.1))
-                .set("refobjsubid", i32::from(to.2))
-                .set("deptype", kind)
-                .done(),
-        );
-    };
-    let class_of = |id: Id| super::schema::class_of(cx, id);
-    for s in cx.catalog.sequences() {
-        let own = (class::RELATION, s.oid, 0);
-        tie(own, (class::SCHEMA, s.schema, 0), 'n');
-        if let Some((table, column)) = s.owned_by {
-            let kind = if s.identity { 'i' } else { 'a' };
-            tie(own, (class::RELATION, table, column), kind);
-        }
-    }
-    for t in cx.catalog.tables() {
-        let own = (class::RELATION, t.oid, 0);
-        tie(own, (class::SCHEMA, t.schema, 0), 'n');
-        for (n, column) in t.live_columns() {
-            if cx.catalog.user_type(column.ty).is_some() {
-                tie((class::RELATION, t.oid, n), (class::TYPE, column.ty, 0), 'n');
-            }
-            if column.default.is_some() {
-                let default = (class::DEFAULT, super::relations::default_id(t.oid, n), 0);
-                tie(default, (class::RELATION, t.oid, n), 'a');
-                for id in &column.default_uses {
-                    tie(default, (class_of(*id), *id, 0), 'n');
-                }
-            }
-        }
-        for constraint in &t.constraints {
-            let from = (class::CONSTRAINT, constraint.oid, 0);
-            match &constraint.kind {
-                ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
-                    tie((class::RELATION, *index, 0), from, 'i');
-                    for key in cx.catalog.index(*index).iter().flat_map(|i| &i.columns) {
-                        tie(from, (class::RELATION, t.oid, key.column), 'a');
-                    }
-                }
-                ConstraintKind::ForeignKey(key) => {
-                    for n in &key.columns {
-                        tie(from, (class::RELATION, t.oid, *n), 'a');
-                    }
-                    for n in &key.referenced {
-                        tie(from, (class::RELATION, key.table, *n), 'n');
-                    }
-                    tie(from, (class::RELATION, key.index, 0), 'n');
-                }
-                ConstraintKind::Check(_) => tie(from, own, 'a'),
-            }
-        }
-        if let Some(query) = &t.query {
-            let rule = (class::REWRITE, super::relations::rule_id(t.oid), 0);
-            tie(rule, own, 'i');
-            for (id, column) in &query.uses {
-                tie(rule, (class_of(*id), *id, *column), 'n');
-            }
-        }
-    }
-    Ok(out)
 }

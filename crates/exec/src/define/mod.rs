@@ -166,7 +166,7 @@ pub fn is_own(utility: &Utility) -> bool {
             | Utility::ClosePortal(_)
             | Utility::Vacuum { vacuum: true, .. }
             | Utility::NoOp(_)
-    )
+    ) && utility.executes().is_none()
 }
 
 /// Takes a relation's lock until the transaction ends.

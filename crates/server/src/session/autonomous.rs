@@ -181,6 +181,7 @@ fn check(prepared: &Prepared) -> Result<()> {
     let allowed = match &prepared.statement {
         Statement::Query(_) => true,
         Statement::Empty => false,
+        Statement::Utility(utility) if utility.executes().is_some() => false,
         Statement::Utility(utility) => matches!(
             utility,
             Utility::CreateTable { .. }

@@ -23,6 +23,14 @@ use super::transaction::Block;
 use crate::connection::Patience;
 use crate::{log, server};
 
+/// A prepared statement with its arguments.
+struct Executed {
+    text: Arc<str>,
+    declared: Arc<[Oid]>,
+    plan: PlanOf,
+    params: Vec<Datum>,
+}
+
 impl State {
     /// Runs the statement if it is the session's own; None if it is the executor's. `describe`:
     /// rows are described before they are sent (simple protocol).
@@ -108,9 +116,48 @@ impl State {
                 self.warn_outside("SET CONSTRAINTS");
                 return Ok(None);
             }
-            _ => return Ok(None),
+            _ => match utility.executes() {
+                Some((name, args)) => {
+                    return self
+                        .about_executed(utility, name, args, formats, rest, describe)
+                        .map(Some);
+                }
+                None => return Ok(None),
+            },
         }
         Ok(Some(outcome))
+    }
+
+    /// EXPLAIN and CREATE TABLE AS of an EXECUTE.
+    fn about_executed(
+        &mut self,
+        utility: &Utility,
+        name: &str,
+        args: &[Expr],
+        formats: &ResultFormats,
+        rest: &[u8],
+        describe: bool,
+    ) -> Result<Outcome> {
+        let Executed { text, declared, plan, params } = self.executed(name, args)?;
+        let query = matches!(plan.prepared.statement, Statement::Query(_));
+        if !query && matches!(utility, Utility::CreateTableAs { .. }) {
+            return Err(err!(WRONG_OBJECT_TYPE, "prepared statement is not a SELECT"));
+        }
+        let about = utility.about(&plan.prepared);
+        let about = about.ok_or_else(|| base::Error::internal("a statement without EXECUTE"))?;
+        let mut run = Run {
+            text: &text,
+            declared: Some(&declared),
+            plan: self.plan_of(&Arc::new(about)),
+            params,
+            formats,
+            rest,
+            describe,
+            discard: false,
+        };
+        let tag = run.plan.prepared.tag;
+        let outcome = self.run(&mut run)?;
+        Ok(Outcome { tag: Some(outcome.tag.unwrap_or(tag)), ..outcome })
     }
 
     fn check_alter_system(&self, name: Option<&str>) -> Result<()> {
@@ -304,20 +351,9 @@ impl State {
         rest: &[u8],
         describe: bool,
     ) -> Result<Outcome> {
-        self.ensure_transaction();
-        let statement = self.statements.get(name)?;
-        let (text, mut plan) = (statement.text.clone(), statement.plan.clone());
-        let declared = statement.declared.clone();
-        if !self.is_fresh(&plan) {
-            self.refresh(&mut plan, &text, &declared)?;
-            self.statements.get(name)?.plan = plan.clone();
-        }
-        let params = self.arguments(name, args, &plan.prepared.params)?;
+        let Executed { text, declared, plan, params } = self.executed(name, args)?;
         self.identify_statement(&plan.prepared);
         let prepared = plan.prepared.clone();
-        if let Statement::Utility(Utility::Execute { .. }) = prepared.statement {
-            return Err(base::Error::unsupported("EXECUTE of an EXECUTE"));
-        }
         let tag = prepared.tag;
         if let Statement::Utility(utility) = &prepared.statement
             && let Some(outcome) = self.control(utility, &text, &params, formats, rest, describe)?
@@ -336,6 +372,23 @@ impl State {
         };
         let outcome = self.run(&mut run)?;
         Ok(Outcome { tag: Some(outcome.tag.unwrap_or(tag)), ..outcome })
+    }
+
+    /// What EXECUTE is to run.
+    fn executed(&mut self, name: &str, args: &[Expr]) -> Result<Executed> {
+        self.ensure_transaction();
+        let statement = self.statements.get(name)?;
+        let (text, mut plan) = (statement.text.clone(), statement.plan.clone());
+        let declared = statement.declared.clone();
+        if !self.is_fresh(&plan) {
+            self.refresh(&mut plan, &text, &declared)?;
+            self.statements.get(name)?.plan = plan.clone();
+        }
+        let params = self.arguments(name, args, &plan.prepared.params)?;
+        if let Statement::Utility(Utility::Execute { .. }) = plan.prepared.statement {
+            return Err(base::Error::unsupported("EXECUTE of an EXECUTE"));
+        }
+        Ok(Executed { text, declared, plan, params })
     }
 
     /// Values of EXECUTE's arguments, as the parameters' types.

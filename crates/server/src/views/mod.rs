@@ -16,6 +16,7 @@ mod storage;
 mod tables;
 mod trace;
 mod waits;
+mod zones;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -100,6 +101,8 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
         "pg_shmem_allocations" => memory::allocations(server),
         "pg_file_settings" => file_settings(server),
         "pg_hba_file_rules" => hba_rules(server),
+        "pg_timezone_names" => zones::names(),
+        "pg_timezone_abbrevs" => zones::abbreviations(),
         _ => Vec::new(),
     }
 }

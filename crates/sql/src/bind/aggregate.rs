@@ -80,7 +80,14 @@ impl Binder<'_> {
             direct: None,
             ty,
         };
-        self.note_aggregate(owner, aggregate)
+        let value = self.note_aggregate(owner, aggregate)?;
+        if let Expr::Column(col, _) = value {
+            let var = &mut self.vars[usize::from(col)];
+            if var.position == 0 {
+                var.position = position;
+            }
+        }
+        Ok(value)
     }
 
     /// An aggregate call as a column. The same call twice is computed once.

@@ -6,18 +6,21 @@ use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::expr::Expr;
 use crate::logical::{Conflict, ConflictUpdate, TableRel};
+use crate::plan::ScanColumn;
 use crate::walk;
 
-use super::scope::{NsItem, Place};
+use super::scope::{NsColumn, NsItem, Place};
+use super::through::Through;
 use super::{Binder, Scope, inner};
 
 impl Binder<'_> {
-    /// Binds the clause of an INSERT into `target`, whose names are `item`.
+    /// Binds the clause of an INSERT into `target`, whose names are `item`, perhaps through a view.
     pub(crate) fn conflict(
         &mut self,
         clause: &pb::OnConflictClause,
         target: &TableRel,
         item: &NsItem,
+        through: Option<&Through>,
     ) -> Result<Conflict> {
         let updates = clause.action == pb::OnConflictAction::OnconflictUpdate as i32;
         let arbiters = match &clause.infer {
@@ -40,10 +43,20 @@ impl Binder<'_> {
         let mut scope = Scope::new(None);
         let mut other = self.item_of(&excluded);
         other.table = None;
+        if let Some(through) = through {
+            other.columns = self.excluded_columns(through, &excluded);
+        }
         scope.items = vec![item.clone(), other];
-        let set = self.set_list(&scope, target, &clause.target_list)?;
+        let set = match through {
+            Some(through) => {
+                let list = self.view_assignments(through, &clause.target_list)?;
+                self.set_list(&scope, target, &list)?
+            }
+            None => self.set_list(&scope, target, &clause.target_list)?,
+        };
         let written: Vec<u16> = set.iter().map(|(n, _)| *n).collect();
-        self.need_more(target.base, catalog::acl::privilege::UPDATE, &written);
+        let levels = through.map_or(&[][..], |t| t.levels.as_slice());
+        self.need_more_through(levels, target, catalog::acl::privilege::UPDATE, &written);
         let mut conditions = Vec::new();
         if let Some(node) = inner(&clause.where_clause) {
             let bound = self.condition(&scope, node, Place::Where)?;
@@ -53,6 +66,22 @@ impl Binder<'_> {
             self.no_system_columns(&scope, e, "ON CONFLICT")?;
         }
         Ok(Conflict { arbiters, update: Some(ConflictUpdate { excluded, set, conditions }) })
+    }
+
+    /// A view's columns over the row that was to be inserted.
+    fn excluded_columns(&self, through: &Through, excluded: &TableRel) -> Vec<NsColumn> {
+        let target = &through.target;
+        let moved = |col| {
+            let at: u16 = u16::checked_sub(col, target.base)?;
+            let inside = usize::from(at) < target.table.columns.len();
+            inside.then(|| self.column(excluded.base + at))
+        };
+        let column = |c: &NsColumn| NsColumn {
+            name: c.name.clone(),
+            expr: walk::substitute(c.expr.clone(), &moved),
+            of: None,
+        };
+        through.item.columns.iter().map(column).collect()
     }
 
     /// Whether an index's expressions are those of a conflict target, and its condition follows from the
@@ -102,12 +131,16 @@ impl Binder<'_> {
                 exprs.push(self.holding(|b| b.expr(&scope, node))?);
                 continue;
             }
-            let Some((n, _)) = table.column(&elem.name) else {
+            let Some(column) = item.columns.iter().find(|c| c.name == elem.name) else {
                 return Err(err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", elem.name)
                     .at(self.at(infer.location)));
             };
-            if !columns.contains(&n) {
-                columns.push(n);
+            match &column.expr {
+                Expr::Column(col, _) => match target.column(*col) {
+                    Some(ScanColumn::Attr(n)) if !columns.contains(&n) => columns.push(n),
+                    _ => {}
+                },
+                expr => exprs.push(expr.clone()),
             }
         }
         let mut given = Vec::new();

@@ -6,7 +6,7 @@ use catalog::{Table, TableKind};
 use pg_query::{NodeEnum, protobuf as pb};
 use txn::LockMode;
 
-use crate::plan::{Modify, ModifyAction, Node, Plan};
+use crate::plan::{Modify, ModifyAction, Node, OutputColumn, Plan};
 use crate::utility::{CopyFormat, CopyOptions};
 
 use super::define::{def_value, unplaced};
@@ -24,6 +24,8 @@ pub(crate) enum BoundCopy {
     },
     /// COPY TO STDOUT of a query.
     To { query: crate::logical::Query, options: CopyOptions },
+    /// COPY TO STDOUT of what a statement that changes data returns.
+    Change { change: Box<crate::logical::Change>, output: Vec<OutputColumn>, options: CopyOptions },
 }
 
 impl Binder<'_> {
@@ -37,15 +39,36 @@ impl Binder<'_> {
         }
         let mut options = self.copy_options(stmt)?;
         if let Some(query) = inner(&stmt.query) {
-            let NodeEnum::SelectStmt(select) = query else {
-                return Err(Error::unsupported("COPY of a data-modifying statement"));
+            let names = |output: &[OutputColumn]| -> Vec<String> {
+                output.iter().map(|c| c.name.clone()).collect()
             };
-            let query = self.select(select, None, true)?;
-            let names: Vec<String> = query.output.iter().map(|c| c.name.clone()).collect();
-            force(stmt, &mut options, &names, |name| {
-                err!(UNDEFINED_COLUMN, "column \"{name}\" does not exist")
-            })?;
-            return Ok(BoundCopy::To { query, options });
+            let unknown =
+                |name: &str| err!(UNDEFINED_COLUMN, "column \"{name}\" does not exist");
+            let (change, output) = match query {
+                NodeEnum::SelectStmt(select) => {
+                    if select.into_clause.is_some() {
+                        return Err(err!(
+                            FEATURE_NOT_SUPPORTED,
+                            "COPY (SELECT INTO) is not supported"
+                        ));
+                    }
+                    let query = self.select(select, None, true)?;
+                    force(stmt, &mut options, &names(&query.output), unknown)?;
+                    return Ok(BoundCopy::To { query, options });
+                }
+                NodeEnum::InsertStmt(stmt) => self.insert(stmt)?,
+                NodeEnum::UpdateStmt(stmt) => self.update(stmt)?,
+                NodeEnum::DeleteStmt(stmt) => self.delete(stmt)?,
+                _ => return Err(Error::unsupported("COPY of this statement")),
+            };
+            if change.returning.is_none() {
+                return Err(err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "COPY query must have a RETURNING clause"
+                ));
+            }
+            force(stmt, &mut options, &names(&output), unknown)?;
+            return Ok(BoundCopy::Change { change: Box::new(change), output, options });
         }
         let Some(range) = &stmt.relation else {
             return Err(err!(SYNTAX_ERROR, "COPY without a table"));

@@ -319,10 +319,20 @@ impl Binder<'_> {
                 *index
             }
         };
-        let output = self.ctes[index].query.output.clone();
-        let (names, cols) = self.columns_for(&output)?;
+        let (names, cols) = self.columns_of_cte(index)?;
         self.plain_from(Rel::WorkTable { index, cols: cols.clone() }, &names, &cols, range)
             .map(Some)
+    }
+
+    /// New columns like those of a WITH query.
+    fn columns_of_cte(&mut self, index: usize) -> Result<(Vec<String>, Vec<Col>)> {
+        let query = &self.ctes[index].query;
+        let (output, from) = (query.output.clone(), query.cols.clone());
+        let (names, cols) = self.columns_for(&output)?;
+        for (from, to) in from.iter().zip(&cols) {
+            self.vars[usize::from(*to)].row = self.vars[usize::from(*from)].row.clone();
+        }
+        Ok((names, cols))
     }
 
     /// A reference to a bound WITH query.
@@ -337,9 +347,8 @@ impl Binder<'_> {
             .at(self.at(range.location)));
         }
         cte.uses += 1;
-        let output = cte.query.output.clone();
         let outer = cte.outer.clone();
-        let (names, cols) = self.columns_for(&output)?;
+        let (names, cols) = self.columns_of_cte(index)?;
         self.plain_from(Rel::Cte { index, cols: cols.clone(), outer }, &names, &cols, range)
     }
 }

@@ -63,13 +63,12 @@ impl Binder<'_> {
         }
         self.overriding = stmt.r#override;
         let through = self.through(&stmt.relation, "INSERT")?;
-        let (columns, target, item, options, levels) = match through {
+        let levels = through.as_ref().map_or(&[][..], |t| t.levels.as_slice());
+        let (columns, target, item, options) = match &through {
             Some(through) => {
-                if let Some(conflict) = &stmt.on_conflict_clause {
-                    return Err(self.unsupported("ON CONFLICT for a view", conflict.location));
-                }
-                let columns = self.view_columns(&through, &stmt.cols)?;
-                (columns, through.target, through.item, through.options, through.levels)
+                let columns = self.view_columns(through, &stmt.cols)?;
+                let options = through.options.clone();
+                (columns, through.target.clone(), through.item.clone(), options)
             }
             None => {
                 let (table, range) = self.target_table(&stmt.relation)?;
@@ -78,11 +77,11 @@ impl Binder<'_> {
                 let Rel::Table(target) = rel else {
                     return Err(err!(INTERNAL_ERROR, "insert into a computed table"));
                 };
-                (columns, target, item, Vec::new(), Vec::new())
+                (columns, target, item, Vec::new())
             }
         };
         let table = target.table.clone();
-        self.need_change_through(&levels, &target, privilege::INSERT, &columns);
+        self.need_change_through(levels, &target, privilege::INSERT, &columns);
         let input = match inner(&stmt.select_stmt) {
             None => self.default_row(&table)?,
             Some(NodeEnum::SelectStmt(select)) if is_plain_values(select) => {
@@ -94,7 +93,7 @@ impl Binder<'_> {
             Some(_) => return Err(base::Error::unsupported("this INSERT source")),
         };
         let conflict = match &stmt.on_conflict_clause {
-            Some(clause) => Some(self.conflict(clause, &target, &item)?),
+            Some(clause) => Some(self.conflict(clause, &target, &item, through.as_ref())?),
             None => None,
         };
         let checks = RowRules { options, ..self.checks(&target)? };

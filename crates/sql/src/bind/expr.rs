@@ -61,11 +61,11 @@ impl Binder<'_> {
                 Ok(Expr::IsNull { arg: Box::new(arg), negated })
             }
             NodeEnum::BooleanTest(t) => self.boolean_test(scope, t),
-            NodeEnum::CaseExpr(c) => self.case(scope, c),
-            NodeEnum::CoalesceExpr(c) => {
-                let (args, ty) = self.same_type(scope, &c.args, "COALESCE")?;
+            NodeEnum::CaseExpr(c) => self.without_sets(scope, "CASE", |b| b.case(scope, c)),
+            NodeEnum::CoalesceExpr(c) => self.without_sets(scope, "COALESCE", |b| {
+                let (args, ty) = b.same_type(scope, &c.args, "COALESCE")?;
                 Ok(Expr::Coalesce(args, ty))
-            }
+            }),
             NodeEnum::MinMaxExpr(m) => {
                 let greatest = m.op == pb::MinMaxOp::IsGreatest as i32;
                 let what = if greatest { "GREATEST" } else { "LEAST" };
@@ -90,6 +90,27 @@ impl Binder<'_> {
             NodeEnum::GroupingFunc(g) => self.grouping_call(scope, g),
             other => Err(self.unsupported(&node_name(other), ast::location(other))),
         }
+    }
+
+    /// Binds what may have no set-returning function in it.
+    fn without_sets(
+        &mut self,
+        scope: &Scope<'_>,
+        what: &str,
+        bind: impl FnOnce(&mut Self) -> Result<Expr>,
+    ) -> Result<Expr> {
+        let (before, _) = scope.sets.get();
+        let bound = bind(self)?;
+        let (now, position) = scope.sets.get();
+        if now > before {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "set-returning functions are not allowed in {what}"
+            )
+            .hint("You might be able to move the set-returning function into a LATERAL FROM item.")
+            .at(position));
+        }
+        Ok(bound)
     }
 
     /// Binds several expressions; `t.*` among them is spread out.
@@ -124,7 +145,7 @@ impl Binder<'_> {
 
     /// The columns of a row value, each by its name.
     pub(crate) fn spread(&mut self, row: Expr, location: i32) -> Result<Vec<(types::Text, Expr)>> {
-        let Some(columns) = super::from::columns_of_row(&row) else {
+        let Some(columns) = super::from::columns_of_row(&row, &self.vars) else {
             return Err(err!(
                 WRONG_OBJECT_TYPE,
                 "type {} is not composite",
@@ -690,13 +711,14 @@ impl Binder<'_> {
                 }
                 _ => self.expr_node(scope, node)?,
             };
+            // A domain over arrays is an element like any other.
+            nested |= coerce::base_of(item.ty()) == item.ty()
+                && coerce::element_of(item.ty()) != Oid::INVALID;
             types.push((item.ty(), self.at(ast::location_of(node))));
             items.push(item);
         }
         if nested {
-            let ty = types[0].0;
-            let element = coerce::element_of(ty);
-            return Ok(Expr::Array { items, element, ty, nested: true });
+            return self.array_of_arrays(items, &types, element);
         }
         let ty = match element {
             Some(ty) => ty,
@@ -725,9 +747,39 @@ impl Binder<'_> {
         Ok(self.array_of_items(out, ty))
     }
 
+    /// `ARRAY[…]` of arrays: one dimension more.
+    fn array_of_arrays(
+        &mut self,
+        items: Vec<Expr>,
+        types: &[(Oid, u32)],
+        element: Option<Oid>,
+    ) -> Result<Expr> {
+        let ty = match element {
+            Some(element) => coerce::array_of(element),
+            None => self.common_type(types, "ARRAY")?,
+        };
+        let inside = coerce::element_of(ty);
+        if inside == Oid::INVALID {
+            return Err(err!(
+                UNDEFINED_OBJECT,
+                "could not find element type for data type {}",
+                types::io::format_type(ty, -1)
+            )
+            .at(types[0].1));
+        }
+        let mut out = Vec::with_capacity(items.len());
+        for (item, (_, at)) in items.into_iter().zip(types) {
+            out.push(match element {
+                Some(_) => self.explicit_cast(item, ty, -1, *at, *at)?,
+                None => self.to_common(item, ty, "ARRAY", *at)?,
+            });
+        }
+        Ok(Expr::Array { items: out, element: inside, ty, nested: true })
+    }
+
     /// `(row).name`.
     pub(super) fn field(&mut self, row: Expr, name: &str, location: i32) -> Result<Expr> {
-        let columns = super::from::columns_of_row(&row);
+        let columns = super::from::columns_of_row(&row, &self.vars);
         let Some(columns) = columns else {
             let error = match row.ty() {
                 RECORD => {

@@ -10,7 +10,7 @@ use txn::LockMode;
 use types::oids::*;
 
 use crate::expr::Expr;
-use crate::logical::{Col, Rel, SYSTEM_COLUMNS, TableRel};
+use crate::logical::{Col, Rel, SYSTEM_COLUMNS, TableRel, Var};
 use crate::plan::{JoinKind, SampleMethod};
 
 use super::record::Part;
@@ -356,31 +356,7 @@ impl Binder<'_> {
         self.note(f, Part::Call, std::slice::from_ref(&call));
         let function_name = super::select::column_name(node);
         let alias = f.alias.as_ref().map_or(function_name.as_str(), |a| &a.aliasname).to_owned();
-        let listed = self.column_definitions(&f.coldeflist)?;
-        let mut columns = record_columns(&call);
-        if !listed.is_empty() {
-            if call.ty() != RECORD || !columns.is_empty() {
-                return Err(err!(
-                    SYNTAX_ERROR,
-                    "a column definition list is only allowed for functions returning \"record\""
-                )
-                .at(self.at(location)));
-            }
-            add_row_template(&mut call, &listed);
-            columns = listed;
-        }
-        let composite = call.ty() == RECORD || types::user::shape(call.ty()).is_some();
-        let scalar = columns.len() <= 1 && !composite;
-        if scalar {
-            let name = columns.first().map_or_else(|| alias.as_str().into(), |c| c.0.clone());
-            columns = vec![(name, call.ty())];
-        } else if columns.is_empty() {
-            return Err(err!(
-                SYNTAX_ERROR,
-                "a column definition list is required for functions returning \"record\""
-            )
-            .at(self.at(location)));
-        }
+        let (columns, scalar) = self.function_columns(&mut call, &f.coldeflist, &alias, location)?;
         let mut names: Vec<String> = columns.iter().map(|c| c.0.to_string()).collect();
         let mut cols = Vec::with_capacity(columns.len() + 1);
         for (name, ty) in &columns {
@@ -399,6 +375,42 @@ impl Binder<'_> {
             rel: Rel::Function { calls: vec![call], ordinality: f.ordinality, cols },
             items: vec![item],
         })
+    }
+
+    /// The columns of a function in FROM, and whether it is a plain value's one.
+    fn function_columns(
+        &mut self,
+        call: &mut Expr,
+        definitions: &[pb::Node],
+        alias: &str,
+        location: i32,
+    ) -> Result<(Vec<(types::Text, base::Oid)>, bool)> {
+        let listed = self.column_definitions(definitions)?;
+        let mut columns = record_columns(call);
+        if !listed.is_empty() {
+            if call.ty() != RECORD || !columns.is_empty() {
+                return Err(err!(
+                    SYNTAX_ERROR,
+                    "a column definition list is only allowed for functions returning \"record\""
+                )
+                .at(self.at(location)));
+            }
+            add_row_template(call, &listed);
+            columns = listed;
+        }
+        let composite = call.ty() == RECORD || types::user::shape(call.ty()).is_some();
+        let scalar = columns.len() <= 1 && !composite;
+        if scalar {
+            let name = columns.first().map_or_else(|| alias.into(), |c| c.0.clone());
+            columns = vec![(name, call.ty())];
+        } else if columns.is_empty() {
+            return Err(err!(
+                SYNTAX_ERROR,
+                "a column definition list is required for functions returning \"record\""
+            )
+            .at(self.at(location)));
+        }
+        Ok((columns, scalar))
     }
 
     /// `AS t (a int, b text)`.
@@ -426,21 +438,21 @@ impl Binder<'_> {
         let mut calls = Vec::with_capacity(f.functions.len());
         let mut names = Vec::with_capacity(f.functions.len() + 1);
         let mut cols = Vec::with_capacity(f.functions.len() + 1);
+        let mut first = None;
         for item in &f.functions {
             let parts = ast::list(item);
             let Some(node) = parts.first().and_then(|n| n.node.as_ref()) else { continue };
-            if parts.get(1).is_some_and(|n| !ast::list(n).is_empty()) {
-                return Err(base::Error::unsupported("a function with a column definition list"));
-            }
             let call = self.expr(&around, node)?;
-            let call = self.resolve_unknown(call)?;
-            if call.ty() == RECORD {
-                let at = ast::location(node);
-                return Err(self.unsupported("a function in FROM that returns rows", at));
-            }
+            let mut call = self.resolve_unknown(call)?;
+            let definitions = parts.get(1).map(ast::list).unwrap_or_default();
             let name = super::select::column_name(node);
-            cols.push(self.new_var(&name, call.ty(), -1)?);
-            names.push(name);
+            let location = ast::location(node);
+            let (columns, _) = self.function_columns(&mut call, definitions, &name, location)?;
+            for (name, ty) in columns {
+                cols.push(self.new_var(&name, ty, -1)?);
+                names.push(name.to_string());
+            }
+            first.get_or_insert(name);
             calls.push(call);
         }
         if f.ordinality {
@@ -448,7 +460,7 @@ impl Binder<'_> {
             cols.push(self.new_var("ordinality", INT8, -1)?);
         }
         let alias = f.alias.as_ref().map(|a| a.aliasname.as_str());
-        let alias = alias.or(names.first().map(String::as_str)).map(str::to_owned);
+        let alias = alias.map(str::to_owned).or(first);
         let mut item = self.plain_item(alias.as_deref(), &names, &cols);
         self.rename_columns(&mut item, f.alias.as_ref())?;
         let rel = Rel::Function { calls, ordinality: f.ordinality, cols };
@@ -763,8 +775,9 @@ fn several_arrays(f: &pb::RangeFunction) -> Option<pb::RangeFunction> {
     Some(out)
 }
 
-/// Names and types of the columns of a row value; None where they are not known, or it is no row.
-pub(crate) fn columns_of_row(row: &Expr) -> Option<Vec<(types::Text, base::Oid)>> {
+/// Names and types of the columns of a row value over these columns; None where they are not known, or
+/// it is no row.
+pub(crate) fn columns_of_row(row: &Expr, vars: &[Var]) -> Option<Vec<(types::Text, base::Oid)>> {
     if let Some(shape) = types::user::shape(row.ty()) {
         return Some(shape.columns.clone());
     }
@@ -773,7 +786,10 @@ pub(crate) fn columns_of_row(row: &Expr) -> Option<Vec<(types::Text, base::Oid)>
             Some(types::datum::Shape::anonymous(fields.iter().map(Expr::ty)).columns)
         }
         Expr::Const(types::Datum::Record(r), RECORD) => Some(r.shape.columns.clone()),
-        Expr::Case { default, .. } => columns_of_row(default),
+        Expr::Case { default, .. } => columns_of_row(default, vars),
+        Expr::Column(col, RECORD) => {
+            vars.get(usize::from(*col)).map(|v| v.row.clone()).filter(|row| !row.is_empty())
+        }
         Expr::Call { .. } if row.ty() == RECORD => {
             Some(record_columns(row)).filter(|columns| !columns.is_empty())
         }
@@ -787,12 +803,17 @@ pub fn record_columns(call: &Expr) -> Vec<(types::Text, base::Oid)> {
         return shape.columns.clone();
     }
     let Expr::Call { function, args, .. } = call else { return Vec::new() };
+    // The one polymorphic column there is has the type of the argument's elements.
+    let real = |ty: base::Oid| match (ty, args.first()) {
+        (ANYELEMENT, Some(array)) => super::coerce::element_of(array.ty()),
+        _ => ty,
+    };
     match args.last() {
         // The row that a column definition list asks for.
         Some(Expr::Const(types::Datum::Record(r), RECORD)) if call.ty() == RECORD => {
             r.shape.columns.clone()
         }
-        _ => function.columns.iter().map(|(name, ty)| ((*name).into(), *ty)).collect(),
+        _ => function.columns.iter().map(|(name, ty)| ((*name).into(), real(*ty))).collect(),
     }
 }
 

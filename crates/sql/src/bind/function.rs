@@ -56,6 +56,24 @@ fn declared_for(row: &FunctionRow, count: usize) -> Option<Vec<Oid>> {
     (least..=full).contains(&count).then(|| row.args[..count].to_vec())
 }
 
+/// The parameter that each argument of a call is for; `named` are the names of the last ones. None when
+/// the call doesn't fit.
+fn places_of(row: &FunctionRow, count: usize, named: &[&str]) -> Option<Vec<usize>> {
+    let names = catalog::system::facts::parameter_names(row.oid.0);
+    let full = row.args.len();
+    let positional = count - named.len();
+    if row.variadic || names.len() != full || count > full {
+        return None;
+    }
+    let mut places: Vec<usize> = (0..positional).collect();
+    for name in named {
+        let at = names.iter().position(|n| n == name).filter(|at| !places.contains(at))?;
+        places.push(at);
+    }
+    let first = full - row.defaults.len().min(full);
+    (0..first).all(|at| places.contains(&at)).then_some(places)
+}
+
 impl Binder<'_> {
     /// A call as written: function, aggregate, or a cast in a function's clothes.
     pub(crate) fn func_call(&mut self, scope: &Scope<'_>, call: &pb::FuncCall) -> Result<Expr> {
@@ -177,9 +195,36 @@ impl Binder<'_> {
                 if row.returns_set {
                     scope.check_set(position)?;
                 }
+                let args = self.named_in_order(row, args, &named)?;
                 self.function(row, args, position)
             }
         }
+    }
+
+    /// A call's arguments in the order of the function's parameters, defaults filled in.
+    fn named_in_order(
+        &mut self,
+        row: &FunctionRow,
+        args: Vec<Expr>,
+        named: &[&str],
+    ) -> Result<Vec<Expr>> {
+        if named.is_empty() {
+            return Ok(args);
+        }
+        let Some(places) = places_of(row, args.len(), named) else {
+            return Err(Error::internal("a call that doesn't fit its function"));
+        };
+        let mut given: Vec<Option<Expr>> = row.args.iter().map(|_| None).collect();
+        places.into_iter().zip(args).for_each(|(at, arg)| given[at] = Some(arg));
+        let first = row.args.len() - row.defaults.len();
+        let mut out = Vec::with_capacity(given.len());
+        for (at, (arg, ty)) in given.into_iter().zip(row.args).enumerate() {
+            out.push(match arg {
+                Some(arg) => arg,
+                None => self.default_argument(row.defaults[at - first], *ty)?,
+            });
+        }
+        Ok(out)
     }
 
     /// `42809` for what only an aggregate's call has.
@@ -272,9 +317,19 @@ impl Binder<'_> {
     ) -> Result<Option<Callee>> {
         let inputs: Vec<Oid> = args.iter().map(Expr::ty).collect();
         let mut candidates: Vec<Candidate<Callee>> = Vec::new();
-        let builtin = schema.is_none_or(|s| s == "pg_catalog") && named.is_empty();
-        for row in types::func::functions_named(name).iter().filter(|_| builtin) {
-            if spread {
+        let builtin = schema.is_none_or(|s| s == "pg_catalog");
+        let rows = match schema {
+            None | Some("pg_catalog") => types::func::functions_named(name),
+            // The few of another schema have it in their names.
+            Some(schema) => types::func::functions_named(&format!("{schema}.{name}")),
+        };
+        for row in rows {
+            if !named.is_empty() {
+                if let Some(places) = places_of(row, inputs.len(), named) {
+                    let args = places.iter().map(|at| row.args[*at]).collect();
+                    candidates.push(Candidate { args, item: Callee::Function(row) });
+                }
+            } else if spread {
                 if row.variadic && row.args.len() == inputs.len() {
                     candidates
                         .push(Candidate { args: row.args.to_vec(), item: Callee::Function(row) });
@@ -283,23 +338,17 @@ impl Binder<'_> {
                 candidates.push(Candidate { args, item: Callee::Function(row) });
             }
         }
-        for row in types::func::aggregates_named(name).iter().filter(|_| builtin) {
+        let plain = builtin && named.is_empty();
+        for row in types::func::aggregates_named(name).iter().filter(|_| plain) {
             if row.args.len() == inputs.len() && (!row.args.is_empty() || star) {
                 candidates
                     .push(Candidate { args: row.args.to_vec(), item: Callee::Aggregate(row) });
             }
         }
-        for row in WINDOW_FUNCTIONS.iter().filter(|r| r.name == name && builtin) {
+        for row in WINDOW_FUNCTIONS.iter().filter(|r| r.name == name && plain) {
             if row.args.len() == inputs.len() {
                 candidates.push(Candidate { args: row.args.to_vec(), item: Callee::Window(row) });
             }
-        }
-        if !self.cx.catalog.has_functions_named(name) && !builtin && !named.is_empty() {
-            return Err(if types::func::functions_named(name).is_empty() {
-                self.missing_function(&call_text(name, &inputs, named), position)
-            } else {
-                Error::unsupported("arguments by name of a built-in function").at(position)
-            });
         }
         if self.cx.catalog.has_functions_named(name) {
             self.user_candidates(schema, name, &inputs, named, spread, &mut candidates);
@@ -319,7 +368,7 @@ impl Binder<'_> {
             )
             .hint("Could not choose a best candidate function. You might need to add explicit type casts.")
             .at(position)),
-            Choice::None if builtin && inputs.len() == 1 && types::TypeIo::by_name(name).is_some() => Ok(None),
+            Choice::None if plain && inputs.len() == 1 && types::TypeIo::by_name(name).is_some() => Ok(None),
             Choice::None => {
                 if args.is_empty() && !star && !types::func::aggregates_named(name).is_empty() {
                     return Err(err!(

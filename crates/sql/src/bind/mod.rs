@@ -190,8 +190,18 @@ impl<'a> Binder<'a> {
             origin: None,
             position: 0,
             read: false,
+            row: Vec::new(),
         });
         Ok(col)
+    }
+
+    /// Keeps what is known of the columns of a record that becomes a column.
+    pub(crate) fn note_row(&mut self, col: Col, value: &Expr) {
+        if value.ty() == types::oids::RECORD
+            && let Some(row) = from::columns_of_row(value, &self.vars)
+        {
+            self.vars[usize::from(col)].row = row;
+        }
     }
 
     /// A column as an expression.

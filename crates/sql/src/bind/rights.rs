@@ -84,6 +84,14 @@ pub(crate) struct Level {
     pub cols: Vec<Option<Col>>,
 }
 
+impl Level {
+    /// The number of its column that is the table's.
+    fn shows(&self, target: &TableRel, n: u16) -> Option<u16> {
+        let col = target.col(ScanColumn::Attr(n));
+        self.cols.iter().position(|c| *c == Some(col)).map(|at| at as u16 + 1)
+    }
+}
+
 impl Binder<'_> {
     /// Notes the use of a table: reading, until [`Binder::need_at`] says otherwise.
     pub(crate) fn need(&mut self, table: &Table, base: Col, count: usize) {
@@ -163,15 +171,27 @@ impl Binder<'_> {
         written: &[u16],
     ) {
         for level in levels {
-            let shown = |n: &u16| {
-                let col = target.col(ScanColumn::Attr(*n));
-                level.cols.iter().position(|c| *c == Some(col)).map(|at| at as u16 + 1)
-            };
+            let shown = |n: &u16| level.shows(target, *n);
             let need = &mut self.needs[level.need];
             need.required = 0;
             need.add(required, written.iter().filter_map(shown));
         }
         self.need_change(target.base, required, written);
+    }
+
+    /// The same for a change that is one more of the statement's.
+    pub(crate) fn need_more_through(
+        &mut self,
+        levels: &[Level],
+        target: &TableRel,
+        required: u16,
+        written: &[u16],
+    ) {
+        for level in levels {
+            let shown = |n: &u16| level.shows(target, *n);
+            self.needs[level.need].add(required, written.iter().filter_map(shown));
+        }
+        self.need_more(target.base, required, written);
     }
 
     /// The use whose columns begin at this number is also such a change.

@@ -155,6 +155,8 @@ pub(crate) struct Scope<'p> {
     pub groupings: RefCell<Vec<(Col, Vec<(Expr, u32)>)>>,
     /// GROUP BY has grouping sets.
     pub grouping_sets: Cell<bool>,
+    /// Calls of set-returning functions so far, and where the last one stands.
+    pub sets: Cell<(u32, u32)>,
 }
 
 impl<'p> Scope<'p> {
@@ -172,6 +174,7 @@ impl<'p> Scope<'p> {
             in_window: Cell::new(false),
             groupings: RefCell::new(Vec::new()),
             grouping_sets: Cell::new(false),
+            sets: Cell::new((0, 0)),
         }
     }
 
@@ -212,6 +215,7 @@ impl<'p> Scope<'p> {
             )
             .at(position));
         }
+        self.sets.set((self.sets.get().0 + 1, position));
         Ok(())
     }
 }

@@ -126,6 +126,15 @@ impl Binder<'_> {
             || having.is_some()
             || !scope.aggs.borrow().is_empty()
             || !scope.groupings.borrow().is_empty();
+        if let Some((col, _)) = scope.aggs.borrow().first()
+            && reads_work_table(&rel)
+        {
+            return Err(err!(
+                INVALID_RECURSION,
+                "aggregate functions are not allowed in a recursive query's recursive term"
+            )
+            .at(self.vars[usize::from(*col)].position));
+        }
         if grouped {
             rel = self.grouped(&scope, rel, (groups, sets), &mut targets, having)?;
         }
@@ -234,6 +243,7 @@ impl Binder<'_> {
             if let Expr::Column(from, _) = &target.expr {
                 self.vars[usize::from(col)].origin = self.vars[usize::from(*from)].origin;
             }
+            self.note_row(col, &target.expr);
             exprs.push((col, target.expr.clone()));
         }
         let cols = exprs.iter().map(|(c, _)| *c).collect();
@@ -282,6 +292,7 @@ impl Binder<'_> {
         match e {
             Expr::Call { function, ty, .. } if function.returns_set => {
                 let col = self.new_var(function.name, ty, -1)?;
+                self.note_row(col, &e);
                 sets.push((col, e));
                 Ok(Expr::Column(col, ty))
             }
@@ -715,6 +726,16 @@ pub(crate) fn filter(rel: Rel, conditions: Vec<Expr>) -> Rel {
 
 fn sorted(rel: Rel, keys: Vec<SortKey>) -> Rel {
     if keys.is_empty() { rel } else { Rel::Sort { input: Box::new(rel), keys } }
+}
+
+/// Whether FROM has a recursive query's rows so far.
+fn reads_work_table(rel: &Rel) -> bool {
+    match rel {
+        Rel::WorkTable { .. } => true,
+        Rel::Filter { input, .. } => reads_work_table(input),
+        Rel::Join { left, right, .. } => reads_work_table(left) || reads_work_table(right),
+        _ => false,
+    }
 }
 
 /// A sort key that isn't just a name or a number.

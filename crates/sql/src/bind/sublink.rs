@@ -1,6 +1,6 @@
 //! Subqueries in expressions.
 
-use base::{Result, err};
+use base::{Oid, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 use types::oids::*;
 
@@ -54,7 +54,21 @@ impl Binder<'_> {
             }
             Ok(T::ArraySublink) => {
                 let element = self.one_column(&query, position)?;
-                let ty = coerce::array_of(element);
+                let ty = match coerce::array_of(element) {
+                    // Arrays become one array with a dimension more.
+                    Oid::INVALID if coerce::element_of(element) != Oid::INVALID => {
+                        coerce::base_of(element)
+                    }
+                    ty => ty,
+                };
+                if ty == Oid::INVALID {
+                    return Err(err!(
+                        UNDEFINED_OBJECT,
+                        "could not find array type for data type {}",
+                        types::io::format_type(element, -1)
+                    )
+                    .at(position));
+                }
                 Ok(self.subquery(query, SubqueryKind::Array, ty))
             }
             Ok(T::AnySublink) => self.compare_sublink(scope, s, query, false, position),

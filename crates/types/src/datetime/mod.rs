@@ -28,7 +28,7 @@ pub(crate) use format::{
 };
 pub(crate) use interval::{fit_interval, interval_typmod_name, parse_interval, write_interval};
 pub(crate) use parse::{parse_date, parse_time, parse_timestamp, parse_timestamptz, parse_timetz};
-pub use zone::TimeZone;
+pub use zone::{ListedZone, TimeZone, listed_abbreviations, listed_zones};
 
 /// Microseconds of a second, and so on.
 pub(crate) const SECOND: i64 = 1_000_000;

@@ -41,9 +41,57 @@ fn abbreviations() -> &'static HashMap<&'static str, i32> {
             .lines()
             .filter(|l| !l.starts_with('#'))
             .filter_map(|l| l.split_once(' '))
-            .filter_map(|(name, seconds)| Some((name, seconds.parse().ok()?)))
+            .filter_map(|(name, seconds)| {
+                Some((name, seconds.trim_end_matches(" D").parse().ok()?))
+            })
             .collect()
     })
+}
+
+/// A time zone as `pg_timezone_names` and `pg_timezone_abbrevs` list it.
+pub struct ListedZone {
+    /// Name of the zone, or the abbreviation that input accepts.
+    pub name: String,
+    /// Abbreviation in use.
+    pub abbreviation: String,
+    /// Seconds east of Greenwich.
+    pub seconds: i32,
+    /// Whether daylight saving is in force.
+    pub daylight: bool,
+}
+
+/// All zones of the tz database, as they are at an instant (microseconds since 2000-01-01 UTC).
+pub fn listed_zones(utc: i64) -> Vec<ListedZone> {
+    let one = |name: String| {
+        let zone = TimeZone::parse(&name)?;
+        let at = zone.at(utc);
+        let daylight = match &zone.0 {
+            Zone::Fixed(..) => false,
+            Zone::Rules(zone, _) => zone.to_offset_info(instant(utc)).dst().is_dst(),
+        };
+        Some(ListedZone {
+            name,
+            abbreviation: at.abbreviation,
+            seconds: at.seconds,
+            daylight,
+        })
+    };
+    jiff::tz::db().available().filter_map(|name| one(name.to_string())).collect()
+}
+
+/// All abbreviations that input accepts.
+pub fn listed_abbreviations() -> Vec<ListedZone> {
+    let line = |line: &str| {
+        let mut fields = line.split(' ');
+        let (name, seconds) = (fields.next()?.to_owned(), fields.next()?.parse().ok()?);
+        let daylight = fields.next() == Some("D");
+        Some(ListedZone { abbreviation: name.clone(), name, seconds, daylight })
+    };
+    include_str!("../table/zones.txt")
+        .lines()
+        .filter(|l| !l.starts_with('#'))
+        .filter_map(line)
+        .collect()
 }
 
 /// What is known about a zone at an instant.

@@ -330,6 +330,21 @@ fn subscripts(a: &[Datum]) -> Vec<Datum> {
     all
 }
 
+/// `information_schema._pg_expandarray`: each item with its number, from 1.
+fn expand(array: &Datum) -> Vec<Datum> {
+    let array = array.as_array();
+    let columns = vec![(Text::from("x"), array.element), (Text::from("n"), oids::INT4)];
+    let shape = Arc::new(Shape { ty: oids::RECORD, columns });
+    let Some((len, _)) = array.dims.first() else { return Vec::new() };
+    // One subscript finds nothing in several dimensions.
+    let item = |n: i32| match array.dims.len() {
+        1 => array.items[n as usize].clone(),
+        _ => Datum::Null,
+    };
+    let pair = |n| Datum::record(shape.clone(), vec![item(n), Datum::Int4(n + 1)]);
+    (0..*len).map(pair).collect()
+}
+
 /// The bodies of this family.
 pub(super) fn bodies() -> Vec<NamedBody> {
     let mut all = shape();
@@ -352,6 +367,7 @@ fn shape() -> Vec<NamedBody> {
         ("array_dims", S(|a, _| Ok(dims_text(a[0].as_array())))),
         ("array_cardinality", S(|a, _| Ok((a[0].as_array().items.len() as i32).into()))),
         ("trim_array", S(|a, _| trim(a[0].as_array(), a[1].as_int4()))),
+        ("expand_array", Body::Set(|a, _| Ok(expand(&a[0])))),
         ("generate_subscripts", Body::Set(|a, _| Ok(subscripts(a)))),
         ("generate_subscripts_nodir", Body::Set(|a, _| Ok(subscripts(a)))),
         ("array_unnest", Body::Set(|a, _| Ok(a[0].as_array().items.clone()))),

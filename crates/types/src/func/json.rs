@@ -465,12 +465,7 @@ fn populate_array(element: Oid, doc: &Doc<'_>, cx: &FormatContext) -> Result<Dat
         depth += 1;
         probe = level.items().into_iter().next();
     }
-    if depth > 6 {
-        return Err(err!(
-            PROGRAM_LIMIT_EXCEEDED,
-            "number of array dimensions ({depth}) exceeds the maximum allowed (6)"
-        ));
-    }
+    io::check_dimensions(depth)?;
     fill(element, doc, 0, depth, &mut dims, &mut items, cx)?;
     if items.is_empty() {
         dims.clear();

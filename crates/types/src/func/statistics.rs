@@ -339,6 +339,7 @@ struct Stack {
 impl Stack {
     fn push(&mut self, element: Oid, dims: &[(i32, i32)], items: &[Datum], n: i32) -> Result<()> {
         if self.count == 0 {
+            io::check_dimensions(dims.len() + 1)?;
             self.element = element;
             self.dims = dims.to_vec();
         } else if self.dims != dims {
@@ -350,6 +351,21 @@ impl Stack {
         self.items.extend_from_slice(items);
         self.count += n;
         Ok(())
+    }
+}
+
+/// The arrays as one with a dimension more; an empty one of none.
+///
+/// # Errors
+/// As `array_agg` of arrays.
+pub fn stack_arrays(element: Oid, arrays: &[Datum]) -> Result<Datum> {
+    let mut stack = Stack::default();
+    for array in arrays {
+        stack.add(std::slice::from_ref(array))?;
+    }
+    match stack.finish()? {
+        Datum::Null => Ok(Datum::array(element, Vec::new())),
+        array => Ok(super::with_element(array, element)),
     }
 }
 

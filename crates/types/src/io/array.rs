@@ -11,6 +11,20 @@ pub(crate) const MAX_ITEMS: usize = 134_217_727;
 /// Dimensions of an array, at most (`MAXDIM`).
 const MAX_DIMS: usize = 6;
 
+/// Whether an array may have so many dimensions.
+///
+/// # Errors
+/// `54000`.
+pub fn check_dimensions(dims: usize) -> Result<()> {
+    if dims > MAX_DIMS {
+        return Err(err!(
+            PROGRAM_LIMIT_EXCEEDED,
+            "number of array dimensions ({dims}) exceeds the maximum allowed ({MAX_DIMS})"
+        ));
+    }
+    Ok(())
+}
+
 #[cold]
 fn malformed(text: &str, detail: &str) -> base::Error {
     err!(INVALID_TEXT_REPRESENTATION, "malformed array literal: \"{text}\"").detail(detail)

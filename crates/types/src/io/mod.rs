@@ -23,6 +23,7 @@ use crate::{oids, range};
 
 pub use crate::datetime::TimeZone;
 pub use crate::order::{compare, hash};
+pub use array::check_dimensions;
 pub use binary::{receive, send};
 pub use number::{parse_float8, parse_int2, parse_int4, parse_int8};
 pub use types::{TypeIo, TypeRef};

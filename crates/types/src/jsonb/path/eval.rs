@@ -5,11 +5,14 @@
 //! makes the condition unknown. An error that `silent` may suppress is [`Stop::Path`]; others
 //! ([`Stop::Hard`]) are the statement's.
 
+use std::rc::Rc;
+
 use base::{Error, Result, err};
 
 use super::{Arithmetic, Comparison, Expr, Head, Method, Path, Step};
 use crate::datum::{Numeric, Text};
 use crate::jsonb::Json;
+use crate::regex::Regex;
 
 /// Why it ends early.
 enum Stop {
@@ -29,7 +32,7 @@ fn fail<T>(error: Error) -> Run<T> {
 ///
 /// # Errors
 /// `2201B`; `0A000` for the flag x.
-pub(crate) fn regex(pattern: &str, flags: &str) -> Result<regex::Regex> {
+pub(crate) fn regex(pattern: &str, flags: &str) -> Result<Rc<Regex>> {
     if flags.contains('x') && !flags.contains('q') {
         return Err(err!(
             FEATURE_NOT_SUPPORTED,
@@ -478,7 +481,7 @@ impl Context<'_> {
             Head::LikeRegex { of, pattern, flags } => {
                 let regex = regex(pattern, flags).map_err(Stop::Hard)?;
                 self.pairs(of, None, |a, _| match a {
-                    Json::String(s) => Some(regex.is_match(s)),
+                    Json::String(s) => regex.is_match(s).ok(),
                     _ => None,
                 })?
             }

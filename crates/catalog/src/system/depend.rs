@@ -1,0 +1,148 @@
+//! `pg_depend`: what depends on what, as far as PostgreSQL's clients ask: pg_dump orders by it.
+
+use base::Result;
+use types::Datum;
+
+use super::SystemCx;
+use super::row::{oid, row};
+use super::sequences::class;
+use crate::object::ids::PG_CATALOG;
+use crate::object::{ConstraintKind, Function, Id, Table, UserType, UserTypeKind};
+
+/// An object: class, oid, column.
+type End = (Id, Id, u16);
+
+/// The rows so far.
+struct Ties<'c, 'a> {
+    cx: &'c SystemCx<'a>,
+    rows: Vec<Vec<Datum>>,
+}
+
+pub(super) fn pg_depend(cx: &SystemCx<'_>) -> Result<Vec<Vec<Datum>>> {
+    let mut ties = Ties { cx, rows: Vec::new() };
+    for s in cx.catalog.sequences() {
+        let own = (class::RELATION, s.oid, 0);
+        ties.add(own, (class::SCHEMA, s.schema, 0), 'n');
+        if let Some((table, column)) = s.owned_by {
+            let kind = if s.identity { 'i' } else { 'a' };
+            ties.add(own, (class::RELATION, table, column), kind);
+        }
+    }
+    cx.catalog.tables().for_each(|t| ties.table(t));
+    cx.catalog.user_types().for_each(|t| ties.user_type(t));
+    cx.catalog.functions().for_each(|f| ties.function(f));
+    Ok(ties.rows)
+}
+
+impl Ties<'_, '_> {
+    fn add(&mut self, from: End, to: End, kind: char) {
+        self.rows.push(
+            row(PG_CATALOG, "pg_depend")
+                .set("classid", oid(from.0))
+                .set("objid", oid(from.1))
+                .set("objsubid", i32::from(from.2))
+                .set("refclassid", oid(to.0))
+                .set("refobjid", oid(to.1))
+                .set("refobjsubid", i32::from(to.2))
+                .set("deptype", kind)
+                .done(),
+        );
+    }
+
+    /// The use of a type, if it is one that somebody made.
+    fn add_type(&mut self, from: End, ty: Id) {
+        if self.cx.catalog.known_type(ty).is_some() {
+            self.add(from, (class::TYPE, ty, 0), 'n');
+        }
+    }
+
+    fn add_uses(&mut self, from: End, uses: impl Iterator<Item = (Id, u16)>) {
+        for (id, column) in uses {
+            self.add(from, (super::schema::class_of(self.cx, id), id, column), 'n');
+        }
+    }
+
+    fn table(&mut self, t: &Table) {
+        let own = (class::RELATION, t.oid, 0);
+        self.add(own, (class::SCHEMA, t.schema, 0), 'n');
+        let [rows, arrays] = t.row_type;
+        if rows != 0 {
+            self.add((class::TYPE, rows, 0), own, 'i');
+            self.add((class::TYPE, arrays, 0), (class::TYPE, rows, 0), 'i');
+        }
+        for (n, column) in t.live_columns() {
+            self.add_type((class::RELATION, t.oid, n), column.ty);
+            if column.default.is_some() {
+                let default = (class::DEFAULT, super::relations::default_id(t.oid, n), 0);
+                self.add(default, (class::RELATION, t.oid, n), 'a');
+                self.add_uses(default, column.default_uses.iter().map(|id| (*id, 0)));
+            }
+        }
+        self.constraints(t);
+        if let Some(query) = &t.query {
+            let rule = (class::REWRITE, super::relations::rule_id(t.oid), 0);
+            self.add(rule, own, 'i');
+            self.add_uses(rule, query.uses.iter().copied());
+        }
+    }
+
+    fn constraints(&mut self, t: &Table) {
+        for constraint in &t.constraints {
+            let from = (class::CONSTRAINT, constraint.oid, 0);
+            match &constraint.kind {
+                ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
+                    self.add((class::RELATION, *index, 0), from, 'i');
+                    let index = self.cx.catalog.index(*index).cloned();
+                    for key in index.iter().flat_map(|i| &i.columns) {
+                        self.add(from, (class::RELATION, t.oid, key.column), 'a');
+                    }
+                }
+                ConstraintKind::ForeignKey(key) => {
+                    for n in &key.columns {
+                        self.add(from, (class::RELATION, t.oid, *n), 'a');
+                    }
+                    for n in &key.referenced {
+                        self.add(from, (class::RELATION, key.table, *n), 'n');
+                    }
+                    self.add(from, (class::RELATION, key.index, 0), 'n');
+                }
+                ConstraintKind::Check(_) => self.add(from, (class::RELATION, t.oid, 0), 'a'),
+            }
+        }
+    }
+
+    fn user_type(&mut self, t: &UserType) {
+        let own = (class::TYPE, t.oid, 0);
+        self.add((class::TYPE, t.array, 0), own, 'i');
+        match &t.kind {
+            UserTypeKind::Enum(_) => self.add(own, (class::SCHEMA, t.schema, 0), 'n'),
+            UserTypeKind::Domain { base, checks, .. } => {
+                self.add(own, (class::SCHEMA, t.schema, 0), 'n');
+                self.add_type(own, *base);
+                for check in checks {
+                    self.add((class::CONSTRAINT, check.oid, 0), own, 'a');
+                }
+                self.add_uses(own, t.uses.iter().filter(|id| **id != t.oid).map(|id| (*id, 0)));
+            }
+            UserTypeKind::Composite(columns) => {
+                let relation = (class::RELATION, t.class, 0);
+                self.add(relation, (class::SCHEMA, t.schema, 0), 'n');
+                self.add(relation, own, 'i');
+                for (n, column) in columns.iter().enumerate().filter(|(_, c)| !c.dropped) {
+                    self.add_type((class::RELATION, t.class, n as u16 + 1), column.ty);
+                }
+            }
+        }
+    }
+
+    fn function(&mut self, f: &Function) {
+        let own = (class::FUNCTION, f.oid, 0);
+        self.add(own, (class::SCHEMA, f.schema, 0), 'n');
+        self.add_type(own, f.result);
+        f.args.iter().for_each(|a| self.add_type(own, a.ty));
+        if let Some(table) = f.row_of.and_then(|t| self.cx.catalog.table(t)) {
+            self.add_type(own, table.row_type[0]);
+        }
+        self.add_uses(own, f.uses.iter().copied());
+    }
+}

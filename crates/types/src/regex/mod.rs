@@ -1,0 +1,355 @@
+//! PostgreSQL's regular expressions.
+//!
+//! ```text
+//! pattern ─ parse ─► tree ─┬─ printed for the `regex` crate: whether and where a match begins
+//!                          └─ exact: where it ends and what its groups are
+//! ```
+//!
+//! The crate runs in linear time but takes the first of several alternatives, where PostgreSQL takes the longest match.
+//! Where a match begins is the same for both, and for patterns that leave no choice ([`is_plain`])
+//! all else, too. Back references and look-around are beyond the crate: such patterns run on [`exact`] alone.
+
+mod exact;
+mod parse;
+
+use std::ops::Range;
+
+use base::Result;
+
+use exact::{Matcher, Program};
+use parse::{Assert, Class, Item, Node, Set};
+
+pub(crate) use parse::Flags;
+
+/// A compiled pattern.
+pub(crate) struct Regex {
+    /// The pattern for the crate, if it has a way to say it.
+    fast: Option<regex::Regex>,
+    /// The same for the engine here, unless the crate's answer is all that is to be known.
+    exact: Option<Program>,
+    /// Groups that capture.
+    groups: usize,
+}
+
+/// A match: the whole, then the groups, as ranges of bytes.
+pub(crate) type Found = Vec<Option<Range<usize>>>;
+
+impl Regex {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// `2201B`.
+    pub(crate) fn new(pattern: &str, flags: Flags) -> Result<Regex> {
+        let parsed = parse::parse(pattern, flags)?;
+        let any_case = parsed.flags.ignore_case;
+        let mut text = String::with_capacity(pattern.len() + 16);
+        let fast = match print(&parsed.node, &mut text) {
+            false => None,
+            true => {
+                let mut builder = regex::RegexBuilder::new(&text);
+                builder.case_insensitive(any_case).nest_limit(1000).build().ok()
+            }
+        };
+        let plain = fast.is_some() && is_plain(&parsed.node);
+        let exact = (!plain).then(|| Program::new(&parsed.node, parsed.groups, any_case));
+        Ok(Regex { fast, exact, groups: parsed.groups })
+    }
+
+    /// The number of groups that capture.
+    pub(crate) fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// Whether the pattern matches anywhere.
+    ///
+    /// # Errors
+    /// `2201B` for what is too much work.
+    pub(crate) fn is_match(&self, s: &str) -> Result<bool> {
+        match (&self.fast, &self.exact) {
+            (Some(fast), _) => Ok(fast.is_match(s)),
+            (None, Some(program)) => Ok(Matcher::new(program, s).find(0)?.is_some()),
+            (None, None) => Ok(false),
+        }
+    }
+
+    /// Matches from a byte position on, one after the other, with what stands before it still in sight of
+    /// `\b` and `^`; at most so many.
+    ///
+    /// # Errors
+    /// `2201B` for what is too much work.
+    pub(crate) fn all(&self, s: &str, from: usize, most: usize) -> Result<Vec<Found>> {
+        let mut exact = self.exact.as_ref().map(|program| Exact::new(program, s));
+        let (mut all, mut at) = (Vec::new(), from);
+        while at <= s.len() && all.len() < most {
+            let found = match (&mut exact, &self.fast) {
+                (None, Some(fast)) => fast.captures_at(s, at).map(|captures| {
+                    captures.iter().map(|group| group.map(|m| m.range())).collect()
+                }),
+                (Some(exact), Some(fast)) => match fast.find_at(s, at) {
+                    Some(found) => exact.find_at(found.start())?,
+                    None => None,
+                },
+                (Some(exact), None) => exact.find(at)?,
+                (None, None) => None,
+            };
+            let Some(found): Option<Found> = found else { break };
+            let range = found[0].clone().unwrap_or(at..at);
+            // Behind an empty match the search goes on one letter later.
+            let step = s[range.end..].chars().next().map_or(1, char::len_utf8);
+            at = range.end + if range.is_empty() { step } else { 0 };
+            all.push(found);
+        }
+        Ok(all)
+    }
+
+    /// The first match.
+    ///
+    /// # Errors
+    /// `2201B` for what is too much work.
+    pub(crate) fn first(&self, s: &str) -> Result<Option<Found>> {
+        Ok(self.all(s, 0, 1)?.pop())
+    }
+}
+
+/// The exact engine on a text, told of bytes instead of letters.
+struct Exact<'p> {
+    matcher: Matcher<'p>,
+    /// Where each letter begins, and the end.
+    bytes: Vec<usize>,
+}
+
+impl<'p> Exact<'p> {
+    fn new(program: &'p Program, s: &str) -> Exact<'p> {
+        let bytes = s.char_indices().map(|(at, _)| at).chain([s.len()]).collect();
+        Exact { matcher: Matcher::new(program, s), bytes }
+    }
+
+    fn letter(&self, byte: usize) -> u32 {
+        self.bytes.partition_point(|at| *at < byte) as u32
+    }
+
+    fn in_bytes(&self, spans: exact::Spans) -> Found {
+        let range = |(from, to): (u32, u32)| self.bytes[from as usize]..self.bytes[to as usize];
+        spans.into_iter().map(|span| span.map(range)).collect()
+    }
+
+    fn find(&mut self, from: usize) -> Result<Option<Found>> {
+        let found = self.matcher.find(self.letter(from))?;
+        Ok(found.map(|spans| self.in_bytes(spans)))
+    }
+
+    fn find_at(&mut self, start: usize) -> Result<Option<Found>> {
+        let found = self.matcher.find_at(self.letter(start))?;
+        Ok(found.map(|spans| self.in_bytes(spans)))
+    }
+}
+
+/// Whether the first match that the crate takes is the longest one: there are no alternatives and
+/// nothing is repeated but single letters, as often as possible.
+fn is_plain(node: &Node) -> bool {
+    match node {
+        Node::Empty | Node::Char(_) | Node::Set(_) | Node::Assert(_) => true,
+        Node::Group(inner, _) => is_plain(inner),
+        Node::Concat(all) => all.iter().all(is_plain),
+        Node::Repeat { node, greedy: true, .. } => matches!(**node, Node::Char(_) | Node::Set(_)),
+        _ => false,
+    }
+}
+
+/// Writes a pattern for the crate; false when it has no way to say it.
+fn print(node: &Node, out: &mut String) -> bool {
+    match node {
+        Node::Empty => {}
+        Node::Char(c) => print_char(*c, out),
+        Node::Set(set) => print_set(set, out),
+        Node::Assert(assert) => out.push_str(match assert {
+            Assert::TextStart => "\\A",
+            Assert::TextEnd => "\\z",
+            Assert::LineStart => "(?m:^)",
+            Assert::LineEnd => "(?m:$)",
+            Assert::WordStart => "\\b{start}",
+            Assert::WordEnd => "\\b{end}",
+            Assert::WordEdge => "\\b",
+            Assert::NotWordEdge => "\\B",
+        }),
+        Node::Group(inner, number) => {
+            out.push_str(if number.is_some() { "(" } else { "(?:" });
+            let done = print(inner, out);
+            out.push(')');
+            return done;
+        }
+        Node::Concat(all) => return all.iter().all(|node| print(node, out)),
+        Node::Alternatives(all) => {
+            out.push_str("(?:");
+            for (n, node) in all.iter().enumerate() {
+                if n > 0 {
+                    out.push('|');
+                }
+                if !print(node, out) {
+                    return false;
+                }
+            }
+            out.push(')');
+        }
+        Node::Repeat { node, min, max, greedy, .. } => {
+            out.push_str("(?:");
+            if !print(node, out) {
+                return false;
+            }
+            match max {
+                Some(max) => *out += &format!("){{{min},{max}}}"),
+                None => *out += &format!("){{{min},}}"),
+            }
+            if !greedy {
+                out.push('?');
+            }
+        }
+        Node::Back(_) | Node::Look { .. } => return false,
+    }
+    true
+}
+
+fn print_char(c: char, out: &mut String) {
+    *out += &format!("\\x{{{:x}}}", u32::from(c));
+}
+
+fn print_set(set: &Set, out: &mut String) {
+    if set.items.is_empty() {
+        // Everything; a set of nothing can't be written.
+        out.push_str("(?s:.)");
+        return;
+    }
+    out.push_str(if set.negated { "[^" } else { "[" });
+    for item in &set.items {
+        match *item {
+            Item::Range(low, high) => {
+                print_char(low, out);
+                if high > low {
+                    out.push('-');
+                    print_char(high, out);
+                }
+            }
+            Item::Class(class, negated) => {
+                *out += &format!("[{}{}]", if negated { "^" } else { "" }, class_text(class));
+            }
+        }
+    }
+    out.push(']');
+}
+
+fn class_text(class: Class) -> &'static str {
+    match class {
+        Class::Alpha => "\\p{Alphabetic}",
+        Class::Digit => "0-9",
+        Class::Alnum => "\\p{Alphabetic}0-9",
+        Class::Upper => "\\p{Uppercase}",
+        Class::Lower => "\\p{Lowercase}",
+        Class::Space => "\\s",
+        Class::Blank => " \\t",
+        Class::Word => "\\p{Alphabetic}0-9_",
+        Class::Punct => "[:punct:]",
+        Class::Cntrl => "[:cntrl:]",
+        Class::Graph => "[:graph:]",
+        Class::Print => "[:print:]",
+        Class::Xdigit => "[:xdigit:]",
+        Class::Ascii => "[:ascii:]",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(letters: &str) -> Flags {
+        let mut flags = Flags::default();
+        assert!(letters.chars().all(|c| flags.set(c)));
+        flags
+    }
+
+    /// The match and its groups, `-` for a group that captured nothing; `none` without a match.
+    fn shown(pattern: &str, letters: &str, text: &str) -> String {
+        let regex = match Regex::new(pattern, flags(letters)) {
+            Ok(regex) => regex,
+            Err(error) => return error.message().to_owned(),
+        };
+        match regex.first(text) {
+            Err(error) => error.message().to_owned(),
+            Ok(None) => "none".to_owned(),
+            Ok(Some(found)) => {
+                let part = |r: &Option<Range<usize>>| match r {
+                    Some(r) => text[r.clone()].to_owned(),
+                    None => "-".to_owned(),
+                };
+                found.iter().map(part).collect::<Vec<_>>().join("|")
+            }
+        }
+    }
+
+    #[test]
+    fn matches_are_what_postgresql_finds() {
+        // Each line was asked of PostgreSQL 15.
+        for (pattern, letters, text, wanted) in [
+            ("foo|foobar", "", "a foobar", "foobar"),
+            ("a?(ab)?", "", "ab", "ab|ab"),
+            ("Y*([0-9]{1,3})", "", "XY1234Z", "Y123|123"),
+            ("Y*?([0-9]{1,3})", "", "XY1234Z", "Y1|1"),
+            ("(.*)(\\d+)(.*)", "", "abc01234xyz", "abc01234xyz|abc0123|4|xyz"),
+            ("(.*?)(\\d+)(.*)", "", "abc01234xyz", "abc0|abc|0|"),
+            ("(?:(.*?)(\\d+)(.*)){1,1}", "", "abc01234xyz", "abc01234xyz|abc|01234|xyz"),
+            ("^(ab)\\1$", "", "abab", "abab|ab"),
+            ("^(ab)\\1$", "", "abba", "none"),
+            ("(\\w+) \\1", "", "say hello hello", "hello hello|hello"),
+            ("(a+)(b|\\1)c", "", "aaaac", "aaaac|aa|aa"),
+            ("foo(?=bar)", "", "foobaz foobar", "foo"),
+            ("(?<!foo)bar", "", "foobar xbar", "bar"),
+            ("(?<=\\$)[0-9]+", "", "5 $42", "42"),
+            ("((a)|(b))*", "", "ab", "ab|b|-|b"),
+            ("(a|ab)(c|bcd)(d*)", "", "abcd", "abcd|ab|c|d"),
+            ("(a*)+", "", "aa", "aa|aa"),
+            ("(a*){2,3}", "", "aa", "aa|"),
+            ("x*", "", "aaa", ""),
+            ("a{2,3}?", "", "aaaa", "aa"),
+            ("A(B)c", "i", "xaBC", "aBC|B"),
+            ("[^a]", "n", "\n", "none"),
+            ("^b$", "n", "a\nb\nc", "b"),
+            ("a b # note", "x", "ab", "ab"),
+            ("a.c", "q", "abc a.c", "a.c"),
+            ("\\(ab\\)*\\1", "b", "abab", "abab|ab"),
+            ("a\\{2\\}", "b", "aaa", "aa"),
+            ("a{1}", "e", "a", "a"),
+            ("[[:alpha:]_]+[[:digit:]]", "", "?ab_1", "ab_1"),
+            ("a**", "", "", "invalid regular expression: quantifier operand invalid"),
+            ("a{256}", "", "", "invalid regular expression: invalid repetition count(s)"),
+            ("(a)\\2", "", "", "invalid regular expression: invalid backreference number"),
+            ("(", "", "", "invalid regular expression: parentheses () not balanced"),
+            ("[a", "", "", "invalid regular expression: brackets [] not balanced"),
+            ("[b-a]", "", "", "invalid regular expression: invalid character range"),
+        ] {
+            assert_eq!(shown(pattern, letters, text), wanted, "{pattern} on {text:?}");
+        }
+    }
+
+    #[test]
+    fn the_engine_here_and_the_crate_agree_on_plain_patterns() {
+        for (pattern, text) in [
+            ("[a-c]+d?(e*)", "xxabcdee"),
+            ("(\\w+)@(\\w+)\\.com", "to me@here.com now"),
+            ("^\\s*(\\d{2,4})", "  12345"),
+            ("é+", "caféé"),
+        ] {
+            let parsed = parse::parse(pattern, Flags::default()).unwrap();
+            let program = Program::new(&parsed.node, parsed.groups, false);
+            let exact = Exact::new(&program, text).find(0).unwrap();
+            assert_eq!(Regex::new(pattern, Flags::default()).unwrap().first(text).unwrap(), exact);
+            assert!(exact.is_some());
+        }
+    }
+
+    #[test]
+    fn many_choices_take_bounded_time() {
+        let text = "a".repeat(2000);
+        assert_eq!(shown("(a|aa)*b", "", &text), "none");
+        assert_eq!(shown("(a*)*\\1b", "", &text[..40]), "none");
+        assert!(shown("((a|b)*|(a|c)*)*", "", &text).starts_with(&text));
+    }
+}
