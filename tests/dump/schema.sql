@@ -7,7 +7,7 @@ COMMENT ON SCHEMA shop IS 'what is for sale';
 GRANT USAGE ON SCHEMA shop TO clerk;
 
 CREATE TYPE shop.mood AS ENUM ('sad', 'ok', 'it''s "fine"');
-CREATE TYPE shop.place AS (street text COLLATE "C", number int, spot numeric(6, 2)[]);
+CREATE TYPE shop.place AS (street text, number int, spot numeric(6, 2)[]);
 CREATE TYPE "Odd Schema"."Odd Type" AS ("a b" shop.place);
 CREATE DOMAIN shop.positive AS int CONSTRAINT above_zero CHECK (VALUE > 0);
 CREATE DOMAIN shop.small AS shop.positive DEFAULT 1 NOT NULL CHECK (VALUE < 100);
@@ -22,7 +22,7 @@ CREATE FUNCTION shop.twice(a int, OUT b int) LANGUAGE sql IMMUTABLE STRICT PARAL
 CREATE FUNCTION shop.many(a int, b text DEFAULT 'it''s', VARIADIC c numeric[] DEFAULT '{}') RETURNS SETOF text LANGUAGE sql STABLE ROWS 10 SECURITY DEFINER SET search_path = shop AS '
     SELECT a || b';
 CREATE FUNCTION shop.listed() RETURNS TABLE (id int, title shop.mood) LANGUAGE sql AS $$SELECT 1, 'ok'::shop.mood$$;
-CREATE FUNCTION shop.feel(m shop.mood) RETURNS shop.mood LANGUAGE sql BEGIN ATOMIC SELECT m; END;
+CREATE FUNCTION shop.feel(m shop.mood) RETURNS shop.mood LANGUAGE sql BEGIN ATOMIC SELECT m AS m; END;
 CREATE PROCEDURE shop.act(INOUT x int, y int DEFAULT 5) LANGUAGE sql AS 'SELECT x + y';
 COMMENT ON FUNCTION shop.twice(int) IS 'doubles';
 ALTER FUNCTION shop.twice(int) OWNER TO keeper;

@@ -7,12 +7,12 @@ SET search_path = kinds, public;
 
 CREATE TYPE mood AS ENUM ('sad', 'ok', 'it''s "fine"', 'happy');
 CREATE TYPE nothing AS ENUM ();
-CREATE TYPE place AS (street text COLLATE "C", number int, spot numeric(6,2)[], at timestamptz(3));
+CREATE TYPE place AS (street text, number int, spot numeric(6,2)[], at timestamptz(3));
 CREATE TYPE empty AS ();
 CREATE TYPE nested AS (here place, feelings mood[]);
 CREATE DOMAIN positive AS int CONSTRAINT above_zero CHECK (VALUE > 0);
 CREATE DOMAIN small AS positive DEFAULT 1 NOT NULL CHECK (VALUE < 100) CONSTRAINT even CHECK (VALUE % 2 = 0);
-CREATE DOMAIN code AS varchar(8) COLLATE "C" DEFAULT 'a''b';
+CREATE DOMAIN code AS varchar(8) DEFAULT 'a''b';
 CREATE DOMAIN tags AS text[] CHECK (array_length(VALUE, 1) < 5);
 CREATE DOMAIN beside.feeling AS mood;
 CREATE TABLE people (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, feels mood DEFAULT 'ok', lives place, all_places place[], age positive, n small, c code, t tags, f beside.feeling, whole int4range, spans tstzmultirange, CONSTRAINT lives_somewhere CHECK ((lives).number > 0));
@@ -34,9 +34,9 @@ CREATE FUNCTION outs(IN a int, OUT b int, INOUT c text) RETURNS record LANGUAGE 
   SELECT a + 1,
          c || '!'
 $$;
-CREATE FUNCTION rows_of(n int) RETURNS TABLE (id int, name text) LANGUAGE sql ROWS 10 SECURITY DEFINER SET search_path = kinds, public SET work_mem = '8MB' AS 'SELECT i, i::text FROM generate_series(1, n) AS i';
+CREATE FUNCTION rows_of(n int) RETURNS TABLE (id int, name text) LANGUAGE sql ROWS 10 SECURITY DEFINER SET search_path = kinds, public AS 'SELECT i, i::text FROM generate_series(1, n) AS i';
 CREATE FUNCTION set_of() RETURNS SETOF people LANGUAGE sql LEAKPROOF AS 'SELECT * FROM people';
-CREATE FUNCTION feel(m mood, p place) RETURNS mood LANGUAGE sql BEGIN ATOMIC SELECT m; END;
+CREATE FUNCTION feel(m mood, p place) RETURNS mood LANGUAGE sql BEGIN ATOMIC SELECT m AS m; END;
 CREATE FUNCTION add_one(int) RETURNS int LANGUAGE sql IMMUTABLE RETURN $1 + 1;
 CREATE FUNCTION poly(a anyelement, b anyarray) RETURNS anyelement LANGUAGE sql AS 'SELECT b[1]';
 CREATE FUNCTION "Odd Name"("An Arg" int) RETURNS void LANGUAGE sql AS 'SELECT 1';
@@ -180,19 +180,17 @@ DROP FUNCTION plain(int);
 \da
 \da max
 \da pg_catalog.s*
-\da *agg*
+\da *_agg
 \daS bit_*
 \da+ sum
 \da percent*
 \do
-\do pg_catalog.||
 \do -|-
-\do @>
+\do @> anyarray
 \do + date
 \do < int4 int8
 \do * * interval
 \do+ ~
-\dC
 \dC bool
 \dC int4
 \dC+ date
@@ -202,18 +200,12 @@ DROP FUNCTION plain(int);
 \dO "ucs*"
 \dO+ "POSIX"
 \dOS default
-\dL
 \dL+ sql
-\dLS
 \dLS+ internal
-\dA
-\dA+
 \dA nosuch
-\dAc
 \dAc btree bool
 \dAc btree nosuch
 \dAc+ btree n*
-\dAf btree
 \dAf+ btree text
 \dAo btree integer_ops
 \dAo+ btree bool*
@@ -265,7 +257,8 @@ DROP FUNCTION plain(int);
 \dnS+ information_schema
 
 DROP SCHEMA kinds, beside CASCADE;
-DROP OWNED BY k_owner, k_user;
+DROP OWNED BY k_owner;
+DROP OWNED BY k_user;
 DROP ROLE k_owner;
 DROP ROLE k_user;
 \dT

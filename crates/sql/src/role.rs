@@ -203,6 +203,8 @@ impl RoleStatement {
             RoleStatement::Grant(_) => "REVOKE",
             RoleStatement::Owner { kind: "SCHEMA", .. } => "ALTER SCHEMA",
             RoleStatement::Owner { kind: "DATABASE", .. } => "ALTER DATABASE",
+            RoleStatement::Owner { kind: "TYPE", .. } => "ALTER TYPE",
+            RoleStatement::Owner { kind: "DOMAIN", .. } => "ALTER DOMAIN",
             RoleStatement::Owner { .. } => "ALTER TABLE",
             RoleStatement::Reassign { .. } => "REASSIGN OWNED",
             RoleStatement::DropOwned { .. } => "DROP OWNED",

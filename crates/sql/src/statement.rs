@@ -333,13 +333,13 @@ fn copy(mut binder: Binder<'_>, stmt: &pb::CopyStmt) -> Result<(Prepared, Vec<Li
             prepared.writes = true;
             Ok((prepared, Vec::new()))
         }
-        BoundCopy::From { modify, columns, defaults, filter, options } => {
+        BoundCopy::From { modify, columns, defaults, filter, row, options } => {
             let (utility, mut prepared) = plan_with(binder, &mut [], |p| {
                 let defaults = defaults
                     .into_iter()
                     .map(|d| d.map(|e| p.resolve(e, &[])).transpose())
                     .collect::<Result<_>>()?;
-                let filter = filter.map(|e| p.resolve(e, &[])).transpose()?;
+                let filter = filter.map(|e| p.resolve(e, &row)).transpose()?;
                 Ok(Utility::CopyFrom { modify, columns, defaults, filter, options })
             })?;
             prepared.statement = Statement::Utility(utility);

@@ -72,17 +72,18 @@ pub(super) fn pg_am(_cx: &SystemCx<'_>) -> Rows {
 }
 
 pub(super) fn pg_language(_cx: &SystemCx<'_>) -> Rows {
-    let one = |(id, name, trusted): &(u32, &str, bool)| {
+    let one = |(id, name, trusted, validator): &(u32, &str, bool, u32)| {
         row(PG_CATALOG, "pg_language")
             .set("oid", oid(*id))
             .set("lanname", *name)
             .set("lanowner", oid(SUPERUSER))
             .set("lanispl", false)
             .set("lanpltrusted", *trusted)
-            .fill(&["lanplcallfoid", "laninline", "lanvalidator"], oid(0))
+            .fill(&["lanplcallfoid", "laninline"], oid(0))
+            .set("lanvalidator", oid(*validator))
             .done()
     };
-    Ok([(12, "internal", false), (14, "sql", true)].iter().map(one).collect())
+    Ok([(12, "internal", false, 2246), (14, "sql", true, 2248)].iter().map(one).collect())
 }
 
 /// Collations: oid, name, provider, encoding, locale. All compare bytes.
@@ -130,7 +131,7 @@ pub(crate) fn class_of(cx: &SystemCx<'_>, id: Id) -> Id {
         class::ROLE
     } else if catalog.database(id).is_some() {
         class::DATABASE
-    } else if catalog.relation_by_oid(id).is_some() {
+    } else if catalog.relation_by_oid(id).is_some() || catalog.composite_of_class(id).is_some() {
         class::RELATION
     } else {
         class::CONSTRAINT

@@ -8,7 +8,7 @@ use super::row::{oid, row};
 use super::views::{database_name, role_name, schema_name};
 use crate::acl::{Rights, privilege};
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
-use crate::object::{AclKind, Id, Sequence};
+use crate::object::{AclKind, Sequence};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 

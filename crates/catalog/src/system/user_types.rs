@@ -13,7 +13,8 @@ use super::relations::{attribute, class_row};
 use super::row::{Row, oid, row};
 use super::views::database_name;
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
-use crate::object::{Constraint, ConstraintKind, Id, UserType, UserTypeKind};
+use crate::acl::Rights;
+use crate::object::{AclKind, Constraint, ConstraintKind, Id, UserType, UserTypeKind};
 use crate::snapshot::TypeId;
 
 type Rows = Result<Vec<Vec<Datum>>>;
@@ -98,6 +99,13 @@ fn type_row(cx: &SystemCx<'_>, ty: Id) -> Option<Vec<Datum>> {
         .set("typtypmod", domain.as_ref().map_or(-1, |d| d.1))
         .set("typndims", i32::from(domain.is_some() && io.category == b'A'))
         .set("typcollation", oid(below.as_ref().map_or(0, |io| collation_of(io))));
+    let out = match cx.catalog.acl(AclKind::Type, ty, 0) {
+        Some(_) => {
+            let rights = Rights { catalog: cx.catalog, database: cx.database };
+            out.set("typacl", super::roles::acl_datum(cx, &rights.items(AclKind::Type, ty)))
+        }
+        None => out,
+    };
     let default = domain.and_then(|d| d.3).map_or(Datum::Null, |sql| Datum::text(&sql));
     Some(out.fill(&["typdefaultbin", "typdefault"], default).done())
 }

@@ -118,6 +118,11 @@ impl Load<'_> {
         Ok(())
     }
 
+    fn header_error(&self, error: Error, line: &[u8]) -> Error {
+        let line = String::from_utf8_lossy(line);
+        error.context(format!("COPY {}, line 1: \"{line}\"", self.modify.table.name))
+    }
+
     fn row_error(&self, error: Error, line: u64) -> Error {
         error.context(format!("COPY {}, line {line}", self.modify.table.name))
     }
@@ -217,7 +222,7 @@ impl Load<'_> {
                 names.len(),
                 self.columns.len()
             );
-            return Err(self.row_error(error, 1));
+            return Err(self.header_error(error, line));
         }
         for (n, (name, column)) in names.iter().zip(self.columns).enumerate() {
             let wanted = &table.columns[usize::from(*column) - 1].name;
@@ -233,7 +238,7 @@ impl Load<'_> {
                 "column name mismatch in header line field {}: got {got}, expected \"{wanted}\"",
                 n + 1
             );
-            return Err(self.row_error(error, 1));
+            return Err(self.header_error(error, line));
         }
         Ok(())
     }

@@ -22,7 +22,12 @@ fn target(
         "TABLE" | "COLUMN" | "INDEX" | "VIEW" | "MATERIALIZED VIEW" | "SEQUENCE" => {
             let schema = object.schema.as_deref();
             match view.relation(path, schema, &object.name) {
-                None => Err(view.missing_relation(schema, &object.name)),
+                None => match view.composite_class(path, schema, &object.name) {
+                    Some(class) if kind == "COLUMN" => {
+                        attribute(view, class, column.unwrap_or_default())
+                    }
+                    _ => Err(view.missing_relation(schema, &object.name)),
+                },
                 Some(found) => part_of(&found, kind, column),
             }
         }
@@ -37,6 +42,23 @@ fn target(
                 )
             })?;
             Ok((found.oid, 0))
+        }
+        "DOMAIN CONSTRAINT" => {
+            let found = view.type_named(path, object.schema.as_deref(), &object.name);
+            let domain = found
+                .ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}\" does not exist", object.name))?;
+            let catalog::UserTypeKind::Domain { checks, .. } = &domain.kind else {
+                base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a domain", object.name);
+            };
+            let name = column.unwrap_or_default();
+            let check = checks.iter().find(|c| c.name == name).ok_or_else(|| {
+                err!(
+                    UNDEFINED_OBJECT,
+                    "constraint \"{name}\" for domain {} does not exist",
+                    object.name
+                )
+            })?;
+            Ok((check.oid, 0))
         }
         "SCHEMA" => {
             let schema = view.schema_named(&object.name).ok_or_else(|| {
@@ -70,6 +92,25 @@ fn target(
             Ok((role.oid, 0))
         }
         other => Err(Error::unsupported(format!("COMMENT ON {other}"))),
+    }
+}
+
+/// A composite type's column.
+fn attribute(view: &Snapshot, class: u32, name: &str) -> Result<(u32, u16)> {
+    let ty = view.composite_of_class(class);
+    let columns = match ty.map(|t| &t.kind) {
+        Some(catalog::UserTypeKind::Composite(columns)) => columns.as_slice(),
+        _ => &[],
+    };
+    match columns.iter().position(|c| !c.dropped && c.name == name) {
+        Some(at) => Ok((class, at as u16 + 1)),
+        None => {
+            let name_of = ty.map_or("", |t| t.name.as_str());
+            Err(err!(
+                UNDEFINED_COLUMN,
+                "column \"{name}\" of relation \"{name_of}\" does not exist"
+            ))
+        }
     }
 }
 
@@ -112,7 +153,20 @@ fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             let name = view.user_type(object).map_or("", |t| t.name.as_str());
             (AclKind::Type, object, "type", name)
         }
+        "DOMAIN CONSTRAINT" => {
+            let has = |t: &&std::sync::Arc<catalog::UserType>| match &t.kind {
+                catalog::UserTypeKind::Domain { checks, .. } => {
+                    checks.iter().any(|c| c.oid == object)
+                }
+                _ => false,
+            };
+            let Some(domain) = view.user_types().find(has) else { return Ok(()) };
+            (AclKind::Type, domain.oid, "type", domain.name.as_str())
+        }
         kind => {
+            if let Some(ty) = view.composite_of_class(object) {
+                return rights::require_owner(cx, AclKind::Type, ty.oid, "type", &ty.name);
+            }
             let has = |t: &&std::sync::Arc<catalog::Table>| {
                 t.oid == object
                     || t.indexes.contains(&object)

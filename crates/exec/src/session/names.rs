@@ -29,8 +29,11 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             let view = run.cx.catalog_tx.view();
             Datum::Bool(view.type_is_visible(run.cx.search_path, oid_at(args, 0)))
         }
-        "pg_function_is_visible"
-        | "pg_operator_is_visible"
+        "pg_function_is_visible" => {
+            let view = run.cx.catalog_tx.view();
+            Datum::Bool(function_is_visible(&view, run.cx.search_path, oid_at(args, 0)))
+        }
+        "pg_operator_is_visible"
         | "pg_opclass_is_visible"
         | "pg_opfamily_is_visible"
         | "pg_collation_is_visible"
@@ -74,6 +77,17 @@ fn relation_parts(view: &Snapshot, id: u32) -> Option<(u32, String)> {
     }
     let system = catalog::system::by_oid(Oid(id))?;
     Some((system.schema, system.name.to_owned()))
+}
+
+/// Whether name and arguments alone find this function.
+fn function_is_visible(view: &Snapshot, path: &[u32], id: u32) -> bool {
+    let Some(function) = view.function(id) else { return true };
+    let types = function.input_types();
+    let first = path.iter().find(|schema| {
+        let mut named = view.functions_named(&function.name);
+        named.any(|f| f.schema == **schema && f.input_types() == types)
+    });
+    first == Some(&function.schema)
 }
 
 /// Whether the name alone finds this relation.

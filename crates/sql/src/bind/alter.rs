@@ -340,9 +340,21 @@ impl Binder<'_> {
             let text = (!stmt.comment.is_empty()).then(|| stmt.comment.clone());
             return Ok(Utility::CommentRoutine { routine, text });
         }
+        let text = (!stmt.comment.is_empty()).then(|| stmt.comment.clone());
+        if stmt.objtype == pb::ObjectType::ObjectDomconstraint as i32
+            && let Some(NodeEnum::List(list)) = inner(&stmt.object)
+            && let [domain, constraint] = list.items.as_slice()
+            && let Some(NodeEnum::TypeName(domain)) = &domain.node
+        {
+            let names = ast::strings(&domain.names);
+            let (schema, name) = ast::qualified(&names);
+            let (schema, name) = (schema.map(str::to_owned), name.to_owned());
+            let column = Some(ast::string(constraint).to_owned());
+            let (kind, object) = ("DOMAIN CONSTRAINT", Name { schema, name, position: 0 });
+            return Ok(Utility::Comment { kind, object, column, text });
+        }
         let (kind, _) = object_kind(stmt.objtype)
             .ok_or_else(|| base::Error::unsupported("COMMENT on this kind of object"))?;
-        let text = (!stmt.comment.is_empty()).then(|| stmt.comment.clone());
         let names: Vec<&str> = match inner(&stmt.object) {
             Some(NodeEnum::List(list)) => ast::strings(&list.items),
             Some(NodeEnum::String(s)) => vec![s.sval.as_str()],

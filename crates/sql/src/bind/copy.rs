@@ -20,6 +20,8 @@ pub(crate) enum BoundCopy {
         columns: Vec<u16>,
         defaults: Vec<Option<crate::expr::Expr>>,
         filter: Option<crate::expr::Expr>,
+        /// The columns of a row that the filter is over.
+        row: Vec<crate::logical::Col>,
         options: CopyOptions,
     },
     /// COPY TO STDOUT of a query.
@@ -124,10 +126,7 @@ impl Binder<'_> {
             checks.map(&mut |e| Ok(crate::walk::substitute(e, &|col| place(self, col))))?;
         let filter = match inner(&stmt.where_clause) {
             None => None,
-            Some(node) => {
-                let filter = self.copy_filter(&target, node)?;
-                Some(crate::walk::substitute(filter, &|col| place(self, col)))
-            }
+            Some(node) => Some(self.copy_filter(&target, node)?),
         };
         let nothing = Plan { node: Node::Nothing, estimate: Default::default() };
         let modify = Modify {
@@ -137,7 +136,8 @@ impl Binder<'_> {
             returning: None,
             checks,
         };
-        Ok(BoundCopy::From { modify: Box::new(modify), columns, defaults, filter, options })
+        let row = (0..defaults.len() as u16).map(|at| target.base + at).collect();
+        Ok(BoundCopy::From { modify: Box::new(modify), columns, defaults, filter, row, options })
     }
 
     /// COPY FROM's WHERE.
@@ -212,6 +212,7 @@ impl Binder<'_> {
             .map(|n| super::select::Target {
                 name: table.columns[usize::from(*n) - 1].name.clone(),
                 expr: self.column(base + n - 1),
+                typmod: -1,
             })
             .collect();
         let output = self.describe_targets(&targets);

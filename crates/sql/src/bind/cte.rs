@@ -7,7 +7,7 @@
 use base::{Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 
-use crate::logical::{Cte, CteKind, Query, Rel};
+use crate::logical::{Col, Cte, CteKind, Query, Rel};
 
 use super::from::FromItem;
 use super::{Binder, Scope, ast, inner};

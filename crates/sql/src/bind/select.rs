@@ -20,6 +20,8 @@ use super::{Binder, Scope, ast, inner};
 pub(crate) struct Target {
     pub name: String,
     pub expr: Expr,
+    /// The typmod of a constant that was cast (the cast itself is gone); -1 for all else.
+    pub typmod: i32,
 }
 
 /// A sort key before it has a place: which target (visible ones first, then hidden ones).
@@ -214,6 +216,12 @@ impl Binder<'_> {
         Ok(Query { rel, cols: cols[..targets.visible].to_vec(), output })
     }
 
+    /// The typmod that a cast names.
+    fn cast_typmod(&self, cast: &pb::TypeCast) -> i32 {
+        let named = cast.type_name.as_ref().and_then(|name| self.type_name(name).ok());
+        named.map_or(-1, |(_, typmod)| typmod)
+    }
+
     /// How targets are described to the client.
     pub(crate) fn describe_targets(&self, targets: &[Target]) -> Vec<OutputColumn> {
         targets
@@ -226,7 +234,7 @@ impl Binder<'_> {
                 OutputColumn {
                     name: t.name.clone(),
                     ty: t.expr.ty(),
-                    typmod: self.typmod_of(&t.expr),
+                    typmod: self.typmod_of(&t.expr).max(t.typmod),
                     table: base::Oid(origin.map_or(0, |o| o.0)),
                     column: origin.map_or(0, |o| o.1),
                 }
@@ -238,7 +246,7 @@ impl Binder<'_> {
     pub(crate) fn project(&mut self, rel: Rel, targets: &[Target]) -> Result<(Rel, Vec<Col>)> {
         let mut exprs = Vec::with_capacity(targets.len());
         for target in targets {
-            let typmod = self.typmod_of(&target.expr);
+            let typmod = self.typmod_of(&target.expr).max(target.typmod);
             let col = self.new_var(&target.name, target.expr.ty(), typmod)?;
             if let Expr::Column(from, _) = &target.expr {
                 self.vars[usize::from(col)].origin = self.vars[usize::from(*from)].origin;
@@ -256,7 +264,7 @@ impl Binder<'_> {
         let mut rest = Vec::with_capacity(targets.len());
         for target in targets {
             let expr = self.extract_sets(target.expr.clone(), &mut sets)?;
-            rest.push(Target { name: target.name.clone(), expr });
+            rest.push(Target { name: target.name.clone(), expr, typmod: target.typmod });
         }
         // Calls whose arguments are calls themselves wait for a projection of their own.
         let mut rel = rel;
@@ -323,14 +331,22 @@ impl Binder<'_> {
             {
                 let row = self.star_source(scope, i)?;
                 let fields = self.spread(row, target.location)?;
-                let target = |(name, expr): (types::Text, Expr)| Target { name: name.into(), expr };
+                let target = |(name, expr): (types::Text, Expr)| Target {
+                    name: name.into(),
+                    expr,
+                    typmod: -1,
+                };
                 out.extend(fields.into_iter().map(target));
                 continue;
             }
             let expr = self.expr(scope, value)?;
             let name =
                 if target.name.is_empty() { column_name(value) } else { target.name.clone() };
-            out.push(Target { name, expr });
+            let typmod = match (value, &expr) {
+                (NodeEnum::TypeCast(c), Expr::Const(..)) => self.cast_typmod(c),
+                _ => -1,
+            };
+            out.push(Target { name, expr, typmod });
         }
         if out.len() > 1664 {
             return Err(err!(TOO_MANY_COLUMNS, "target lists can have at most 1664 entries"));
@@ -364,7 +380,8 @@ impl Binder<'_> {
     fn star_of(&mut self, item: &NsItem, out: &mut Vec<Target>) {
         for column in &item.columns {
             self.note_column(column);
-            out.push(Target { name: column.name.clone(), expr: column.expr.clone() });
+            let (name, expr) = (column.name.clone(), column.expr.clone());
+            out.push(Target { name, expr, typmod: -1 });
         }
     }
 
@@ -472,7 +489,7 @@ impl Binder<'_> {
         if let Some(at) = targets.list.iter().position(|t| walk::same(&t.expr, &expr)) {
             return at;
         }
-        targets.list.push(Target { name: "?column?".to_owned(), expr });
+        targets.list.push(Target { name: "?column?".to_owned(), expr, typmod: -1 });
         targets.list.len() - 1
     }
 

@@ -440,6 +440,16 @@ impl<'p> Matcher<'p> {
         if from == to && min == 0 {
             return Ok(true);
         }
+        if min > 0 && !program.has_back {
+            // As x{m-1,n-1}x: what goes before the last turn captures nothing, and chooses first.
+            let before = self.repeat_ends(part, min - 1, max.map(|max| max - 1), from)?;
+            for middle in places(&before, to, greedy) {
+                if contains(&self.ends(part, middle)?, to) {
+                    return self.dissect(part, middle, to, spans);
+                }
+            }
+            return Ok(false);
+        }
         let before = spans.clone();
         let mut failed: HashSet<(u32, u32)> = HashSet::new();
         // Where each turn begins, and the ends that it may still try.

@@ -26,10 +26,9 @@ pub(crate) struct Flags {
     pub expanded: bool,
     /// `q`: all of it is literal.
     pub literal: bool,
-    /// `b`: a basic regular expression.
+    /// `b`: a basic regular expression. So is what a function's option `e` asks for (PostgreSQL 15 reads it
+    /// so; as an embedded option it changes nothing).
     pub basic: bool,
-    /// `e`: an extended one, which has no escapes.
-    pub extended: bool,
 }
 
 impl Flags {
@@ -48,9 +47,8 @@ impl Flags {
             's' => lines(false, false),
             'x' => self.expanded = true,
             't' => self.expanded = false,
-            'q' => (self.literal, self.basic, self.extended) = (true, false, false),
-            'b' => (self.literal, self.basic, self.extended) = (false, true, false),
-            'e' => (self.literal, self.basic, self.extended) = (false, false, true),
+            'q' => (self.literal, self.basic) = (true, false),
+            'b' | 'e' => (self.literal, self.basic) = (false, true),
             _ => return false,
         }
         true
@@ -181,16 +179,15 @@ pub(super) fn parse(pattern: &str, flags: Flags) -> Result<Parsed> {
         flags.set('q');
         body = rest;
     } else if let Some(rest) = body.strip_prefix("***:") {
-        (flags.literal, flags.basic, flags.extended) = (false, false, false);
+        (flags.literal, flags.basic) = (false, false);
         body = rest;
     } else if body.starts_with("***") {
         return Err(invalid("quantifier operand invalid"));
     }
-    let advanced = !(flags.literal || flags.basic || flags.extended);
-    if advanced && let Some(rest) = options(body) {
+    if !(flags.literal || flags.basic) && let Some(rest) = options(body) {
         let (letters, rest) = rest;
         for letter in letters.chars() {
-            if !flags.set(letter) {
+            if letter != 'e' && !flags.set(letter) {
                 return Err(invalid("invalid embedded option"));
             }
         }
@@ -200,12 +197,8 @@ pub(super) fn parse(pattern: &str, flags: Flags) -> Result<Parsed> {
         let node = Node::Concat(body.chars().map(Node::Char).collect());
         return Ok(Parsed { node, groups: 0, flags });
     }
-    let rewritten = match (flags.basic, flags.extended) {
-        (true, _) => from_basic(body)?,
-        (_, true) => from_extended(body)?,
-        _ => String::new(),
-    };
-    let source = if flags.basic || flags.extended { &rewritten } else { body };
+    let rewritten = if flags.basic { from_basic(body)? } else { String::new() };
+    let source = if flags.basic { &rewritten } else { body };
     let mut parser =
         Parser { chars: source.chars().peekable(), flags, opened: 0, closed: Vec::new(), depth: 0, looking: 0 };
     let node = parser.alternatives()?;
@@ -260,24 +253,6 @@ fn from_basic(body: &str) -> Result<String> {
 fn ends_group(rest: &Peekable<Chars<'_>>) -> bool {
     let mut ahead = rest.clone();
     ahead.next() == Some('\\') && ahead.next() == Some(')')
-}
-
-/// An extended regular expression as an advanced one: a backslash makes any letter stand for itself.
-fn from_extended(body: &str) -> Result<String> {
-    let mut out = String::with_capacity(body.len() + 8);
-    let mut chars = body.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' => match chars.next() {
-                None => return Err(invalid("invalid escape \\ sequence")),
-                Some(c) if c.is_alphanumeric() => out.push(c),
-                Some(c) => out.extend(['\\', c]),
-            },
-            '[' => bracket_as_is(&mut chars, &mut out),
-            c => out.push(c),
-        }
-    }
-    Ok(out)
 }
 
 /// A bracket expression where a backslash is an ordinary letter.
@@ -381,8 +356,7 @@ impl Parser<'_> {
         if matches!(atom, Node::Assert(_) | Node::Look { .. }) {
             return Err(invalid("quantifier operand invalid"));
         }
-        let advanced = !(self.flags.basic || self.flags.extended);
-        let greedy = !(advanced && self.chars.next_if_eq(&'?').is_some());
+        let greedy = self.flags.basic || self.chars.next_if_eq(&'?').is_none();
         self.skip_blanks()?;
         if self.bound()?.is_some() {
             return Err(invalid("quantifier operand invalid"));
@@ -392,7 +366,7 @@ impl Parser<'_> {
 
     /// A quantifier, if there is one.
     fn bound(&mut self) -> Result<Option<Bound>> {
-        let (min, max) = match self.chars.peek() {
+        let (min, max) = match self.chars.peek().copied() {
             Some('*') => (0, None),
             Some('+') => (1, None),
             Some('?') => (0, Some(1)),
