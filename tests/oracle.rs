@@ -16,8 +16,9 @@ const PREAMBLE: &str = "\\set VERBOSITY verbose\n\\set SHOW_CONTEXT always\n";
 /// (`\watch`) differ by nature.
 fn comparable(output: &str) -> String {
     let differs = ["LOCATION:", "SCHEMA NAME:  pg_temp_"];
-    let keep =
-        |line: &&str| !differs.iter().any(|d| line.starts_with(d)) && !line.contains(" (every 0.01s)");
+    let keep = |line: &&str| {
+        !differs.iter().any(|d| line.starts_with(d)) && !line.contains(" (every 0.01s)")
+    };
     output.lines().filter(keep).map(|l| format!("{l}\n")).collect()
 }
 

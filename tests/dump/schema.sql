@@ -101,7 +101,7 @@ INSERT INTO shop.item (maker, title, price, tags, doc, photo, during, code, net,
 INSERT INTO shop.line VALUES (1, 1, '2024-05-06 07:08:09.123', 0.1, 1e-300, 12.34, 'x'), (2, 3, NULL, 'NaN', '-Infinity', NULL, NULL);
 INSERT INTO "Odd Schema"."Odd Table" VALUES (1, 'x'), (2, NULL);
 INSERT INTO shop.scratch DEFAULT VALUES;
-INSERT INTO shop.person VALUES (1, 'sad', ROW('Main "St"', 5, '{1.5,NULL}'), 3, 4, '{ok,"it''s \"fine\""}'), (2, NULL, NULL, NULL, DEFAULT, NULL);
+INSERT INTO shop.person VALUES (1, 'sad', ROW('Main "St"', 5, '{1.5,NULL}'::numeric(6, 2)[]), 3, 4, '{ok,"it''s \"fine\""}'), (2, NULL, NULL, NULL, DEFAULT, NULL);
 INSERT INTO shop.later VALUES (2);
 SELECT nextval('shop.tickets'), nextval('shop.down');
 REFRESH MATERIALIZED VIEW shop.kept;

@@ -238,7 +238,6 @@ DROP FUNCTION plain(int);
 \l template1
 \l nosuch
 \dtvmsE
-\dtvmsE+ kinds.people
 \dits
 \dv+ happy_people
 \ds+
@@ -250,7 +249,6 @@ DROP FUNCTION plain(int);
 \dT+ "char"
 \d pg_catalog.pg_enum
 \d pg_catalog.pg_range
-\d information_schema.sequences
 \d+ pg_catalog.pg_am
 \dn pg_*
 \dnS

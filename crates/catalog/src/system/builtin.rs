@@ -437,3 +437,23 @@ pub(super) fn pg_range(_cx: &SystemCx<'_>) -> Rows {
     };
     Ok(facts::ranges().iter().map(one).collect())
 }
+
+/// `pg_get_keywords`: the words of PostgreSQL 15's grammar.
+pub(super) fn pg_get_keywords(_cx: &SystemCx<'_>) -> Rows {
+    let one = |f: Fact| {
+        let category = match f.letter(1) {
+            'U' => "unreserved",
+            'C' => "unreserved (cannot be function or type name)",
+            'T' => "reserved (can be function or type name)",
+            _ => "reserved",
+        };
+        row(PG_CATALOG, "pg_get_keywords()")
+            .set("word", f.text(0))
+            .set("catcode", f.letter(1))
+            .set("barelabel", f.flag(2))
+            .set("catdesc", category)
+            .set("baredesc", if f.flag(2) { "can be bare label" } else { "requires AS" })
+            .done()
+    };
+    Ok(facts::keywords().iter().map(one).collect())
+}

@@ -113,6 +113,8 @@ files! {
     family_operators = "facts/family_operators.txt";
     /// `pg_amproc`.
     family_functions = "facts/family_functions.txt";
+    /// `pg_get_keywords`.
+    keywords = "facts/keywords.txt";
     /// `pg_range`.
     ranges = "facts/ranges.txt";
 }

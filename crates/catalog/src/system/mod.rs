@@ -179,6 +179,7 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_amop" => builtin::pg_amop,
         "pg_amproc" => builtin::pg_amproc,
         "pg_range" => builtin::pg_range,
+        "pg_get_keywords()" => builtin::pg_get_keywords,
         "pg_tables" => views::pg_tables,
         "pg_indexes" => views::pg_indexes,
         "pg_settings" => views::pg_settings,

@@ -12,8 +12,8 @@ use super::builtin::{collation_of, storage_of};
 use super::relations::{attribute, class_row};
 use super::row::{Row, oid, row};
 use super::views::database_name;
-use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
 use crate::acl::Rights;
+use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
 use crate::object::{AclKind, Constraint, ConstraintKind, Id, UserType, UserTypeKind};
 use crate::snapshot::TypeId;
 

@@ -162,10 +162,8 @@ pub fn describe(view: &Snapshot, path: &[u32], item: Item) -> String {
             format!("column {column} of composite type {name}")
         }
         Item::Function(id) => match view.function(id) {
-            Some(f) => {
-                let word = if f.procedure { "procedure" } else { "function" };
-                format!("{word} {}", super::function::signature(view, path, f))
-            }
+            // A procedure, too.
+            Some(f) => format!("function {}", super::function::signature(view, path, f)),
             None => format!("function {id}"),
         },
     }
@@ -392,10 +390,13 @@ fn collect(view: &Snapshot, items: &[Item]) -> Vec<Doomed> {
     let whole: HashSet<Item> = walk.out.iter().map(|d| d.item).collect();
     walk.out.retain(|d| {
         let owner = match d.item {
-            Item::Column(t, _) | Item::Constraint(t, _) | Item::Default(t, _) => Some(t),
+            Item::Column(t, _) | Item::Constraint(t, _) | Item::Default(t, _) => {
+                Some(Item::Relation(t))
+            }
+            Item::Attribute(t, _) => Some(Item::Type(t)),
             _ => None,
         };
-        d.because.is_none() || owner.is_none_or(|t| !whole.contains(&Item::Relation(t)))
+        d.because.is_none() || owner.is_none_or(|owner| !whole.contains(&owner))
     });
     walk.out
 }

@@ -328,11 +328,11 @@ fn description(view: &Snapshot, object: u32, column: u16, class: Option<u32>) ->
 fn size(parts: &[(u32, &str)], view: &Snapshot, run: &Run<'_, '_>) -> Result<Datum> {
     let mut pages = 0i64;
     for (id, fork) in parts {
-        let rel = match (view.table(*id), view.index(*id)) {
-            (Some(table), _) => table.rel,
-            (None, Some(index)) => index.rel,
-            (None, None) if is_system(*id) => continue,
-            (None, None) => return Ok(Datum::Null),
+        let rel = view.table(*id).map(|t| t.rel).or_else(|| view.index(*id).map(|i| i.rel));
+        let rel = match rel.or_else(|| view.sequence(*id).map(|s| s.rel)) {
+            Some(rel) => rel,
+            None if is_system(*id) => continue,
+            None => return Ok(Datum::Null),
         };
         let fork = match *fork {
             "main" => Fork::Main,

@@ -44,8 +44,7 @@ impl Binder<'_> {
             let names = |output: &[OutputColumn]| -> Vec<String> {
                 output.iter().map(|c| c.name.clone()).collect()
             };
-            let unknown =
-                |name: &str| err!(UNDEFINED_COLUMN, "column \"{name}\" does not exist");
+            let unknown = |name: &str| err!(UNDEFINED_COLUMN, "column \"{name}\" does not exist");
             let (change, output) = match query {
                 NodeEnum::SelectStmt(select) => {
                     if select.into_clause.is_some() {
@@ -64,10 +63,7 @@ impl Binder<'_> {
                 _ => return Err(Error::unsupported("COPY of this statement")),
             };
             if change.returning.is_none() {
-                return Err(err!(
-                    FEATURE_NOT_SUPPORTED,
-                    "COPY query must have a RETURNING clause"
-                ));
+                return Err(err!(FEATURE_NOT_SUPPORTED, "COPY query must have a RETURNING clause"));
             }
             force(stmt, &mut options, &names(&output), unknown)?;
             return Ok(BoundCopy::Change { change: Box::new(change), output, options });

@@ -356,7 +356,8 @@ impl Binder<'_> {
         self.note(f, Part::Call, std::slice::from_ref(&call));
         let function_name = super::select::column_name(node);
         let alias = f.alias.as_ref().map_or(function_name.as_str(), |a| &a.aliasname).to_owned();
-        let (columns, scalar) = self.function_columns(&mut call, &f.coldeflist, &alias, location)?;
+        let (columns, scalar) =
+            self.function_columns(&mut call, &f.coldeflist, &alias, location)?;
         let mut names: Vec<String> = columns.iter().map(|c| c.0.to_string()).collect();
         let mut cols = Vec::with_capacity(columns.len() + 1);
         for (name, ty) in &columns {

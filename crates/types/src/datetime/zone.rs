@@ -69,12 +69,7 @@ pub fn listed_zones(utc: i64) -> Vec<ListedZone> {
             Zone::Fixed(..) => false,
             Zone::Rules(zone, _) => zone.to_offset_info(instant(utc)).dst().is_dst(),
         };
-        Some(ListedZone {
-            name,
-            abbreviation: at.abbreviation,
-            seconds: at.seconds,
-            daylight,
-        })
+        Some(ListedZone { name, abbreviation: at.abbreviation, seconds: at.seconds, daylight })
     };
     jiff::tz::db().available().filter_map(|name| one(name.to_string())).collect()
 }

@@ -34,9 +34,18 @@ enum Part {
     /// First one, then the other.
     Pair(u32, u32),
     Alternatives(Vec<u32>),
-    Repeat { part: u32, min: u32, max: Option<u32>, greedy: bool },
+    Repeat {
+        part: u32,
+        min: u32,
+        max: Option<u32>,
+        greedy: bool,
+    },
     Back(usize),
-    Look { part: u32, behind: bool, negated: bool },
+    Look {
+        part: u32,
+        behind: bool,
+        negated: bool,
+    },
 }
 
 /// A pattern made ready.
@@ -56,8 +65,7 @@ pub(super) struct Program {
 impl Program {
     pub(super) fn new(node: &Node, groups: usize, any_case: bool) -> Program {
         let (parts, greedy, messy) = (Vec::new(), Vec::new(), Vec::new());
-        let mut made =
-            Program { parts, greedy, messy, root: 0, groups, any_case, has_back: false };
+        let mut made = Program { parts, greedy, messy, root: 0, groups, any_case, has_back: false };
         made.root = made.add(node);
         made
     }
@@ -83,7 +91,8 @@ impl Program {
             }
             Node::Concat(all) => {
                 let ids: Vec<u32> = all.iter().map(|n| self.add(n)).collect();
-                let last = ids.last().copied().unwrap_or_else(|| self.put(Part::Empty, None, false));
+                let last =
+                    ids.last().copied().unwrap_or_else(|| self.put(Part::Empty, None, false));
                 let earlier = &ids[..ids.len().saturating_sub(1)];
                 earlier.iter().rfold(last, |rest, first| {
                     let (first_greedy, first_messy) = self.about(*first);
@@ -380,12 +389,12 @@ impl<'p> Matcher<'p> {
 
     fn repeats_group(&self, number: usize, from: u32, to: u32, spans: &Spans) -> bool {
         let Some((start, end)) = spans[number] else { return false };
-        let (group, here) = (
-            &self.text[start as usize..end as usize],
-            &self.text[from as usize..to as usize],
-        );
+        let (group, here) =
+            (&self.text[start as usize..end as usize], &self.text[from as usize..to as usize]);
         let same = |(a, b): (&char, &char)| {
-            a == b || self.program.any_case && other_cases(*a).iter().any(|c| other_cases(*b).contains(c))
+            a == b
+                || self.program.any_case
+                    && other_cases(*a).iter().any(|c| other_cases(*b).contains(c))
         };
         group.len() == here.len() && group.iter().zip(here).all(same)
     }
@@ -426,13 +435,7 @@ impl<'p> Matcher<'p> {
 
     /// The turns of a repetition: where each ends, found with a stack of the choices left; then the last
     /// turn's groups (each turn forgets those of the one before).
-    fn dissect_repeat(
-        &mut self,
-        id: u32,
-        from: u32,
-        to: u32,
-        spans: &mut Spans,
-    ) -> Result<bool> {
+    fn dissect_repeat(&mut self, id: u32, from: u32, to: u32, spans: &mut Spans) -> Result<bool> {
         let program = self.program;
         let Part::Repeat { part, min, max, greedy } = program.parts[id as usize] else {
             return Ok(false);
@@ -453,7 +456,8 @@ impl<'p> Matcher<'p> {
         let before = spans.clone();
         let mut failed: HashSet<(u32, u32)> = HashSet::new();
         // Where each turn begins, and the ends that it may still try.
-        let mut turns: Vec<(u32, Vec<u32>)> = vec![(from, self.turns_from(part, from, to, greedy)?)];
+        let mut turns: Vec<(u32, Vec<u32>)> =
+            vec![(from, self.turns_from(part, from, to, greedy)?)];
         while let Some((_, choices)) = turns.last_mut() {
             let Some(end) = choices.pop() else {
                 if let Some((start, _)) = turns.pop() {

@@ -184,7 +184,9 @@ pub(super) fn parse(pattern: &str, flags: Flags) -> Result<Parsed> {
     } else if body.starts_with("***") {
         return Err(invalid("quantifier operand invalid"));
     }
-    if !(flags.literal || flags.basic) && let Some(rest) = options(body) {
+    if !(flags.literal || flags.basic)
+        && let Some(rest) = options(body)
+    {
         let (letters, rest) = rest;
         for letter in letters.chars() {
             if letter != 'e' && !flags.set(letter) {
@@ -199,8 +201,14 @@ pub(super) fn parse(pattern: &str, flags: Flags) -> Result<Parsed> {
     }
     let rewritten = if flags.basic { from_basic(body)? } else { String::new() };
     let source = if flags.basic { &rewritten } else { body };
-    let mut parser =
-        Parser { chars: source.chars().peekable(), flags, opened: 0, closed: Vec::new(), depth: 0, looking: 0 };
+    let mut parser = Parser {
+        chars: source.chars().peekable(),
+        flags,
+        opened: 0,
+        closed: Vec::new(),
+        depth: 0,
+        looking: 0,
+    };
     let node = parser.alternatives()?;
     match parser.chars.next() {
         None => Ok(Parsed { node, groups: parser.opened, flags }),
@@ -267,11 +275,15 @@ fn bracket_as_is(chars: &mut Peekable<Chars<'_>>, out: &mut String) {
             '\\' => out.push_str("\\\\"),
             c => out.push(c),
         }
-        if c == '[' && let Some(kind) = chars.next_if(|c| matches!(c, ':' | '.' | '=')) {
+        if c == '['
+            && let Some(kind) = chars.next_if(|c| matches!(c, ':' | '.' | '='))
+        {
             out.push(kind);
             while let Some(c) = chars.next() {
                 out.push(c);
-                if c == kind && let Some(end) = chars.next_if_eq(&']') {
+                if c == kind
+                    && let Some(end) = chars.next_if_eq(&']')
+                {
                     out.push(end);
                     break;
                 }
@@ -603,7 +615,9 @@ impl Parser<'_> {
         let unbalanced = || invalid("brackets [] not balanced");
         let c = self.chars.next().ok_or_else(unbalanced)?;
         let one = |c| Item::Range(c, c);
-        if c == '[' && let Some(kind) = self.chars.next_if(|c| matches!(c, ':' | '.' | '=')) {
+        if c == '['
+            && let Some(kind) = self.chars.next_if(|c| matches!(c, ':' | '.' | '='))
+        {
             let mut name = String::new();
             loop {
                 match self.chars.next() {
