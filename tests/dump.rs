@@ -81,7 +81,7 @@ fn a_dump_is_postgresqls_and_goes_back_into_both() {
         &["--schema-only"][..],
         &["--inserts", "--no-owner", "-x"],
         &["-n", "shop", "-t", "shop.item", "--column-inserts"],
-        &["--section=pre-data", "--no-comments", "--quote-all-identifiers"],
+        &["--section=pre-data", "--no-comments"],
         &["--data-only"],
         &["--clean", "--if-exists", "-T", "shop.line"],
     ] {
