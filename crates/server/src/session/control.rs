@@ -139,7 +139,7 @@ impl State {
         describe: bool,
     ) -> Result<Outcome> {
         let Executed { text, declared, plan, params } = self.executed(name, args)?;
-        let query = matches!(plan.prepared.statement, Statement::Query(_));
+        let query = plan.prepared.tag == "SELECT";
         if !query && matches!(utility, Utility::CreateTableAs { .. }) {
             return Err(err!(WRONG_OBJECT_TYPE, "prepared statement is not a SELECT"));
         }
