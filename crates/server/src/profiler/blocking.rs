@@ -36,7 +36,8 @@ pub struct Edge {
     pub blocking: TaskRef,
     /// When the wait began.
     pub since: Instant,
-    /// How many wait behind each other up to here: 1 where the one in the way does not wait.
+    /// How many wait behind each other up to here: 1 where the one in the way does not wait. 0: not looked at
+    /// ([`tree`] does).
     pub depth: i32,
 }
 
@@ -70,6 +71,12 @@ pub fn edges(server: &Server) -> Vec<Edge> {
             depth: 0,
         }));
     }
+    edges
+}
+
+/// All of them with their depths, which takes longer the longer the queues are.
+pub fn tree(server: &Server) -> Vec<Edge> {
+    let mut edges = edges(server);
     let waits: Vec<(u64, u64)> = edges.iter().map(|e| (e.waiting.id(), e.blocking.id())).collect();
     for (edge, depth) in edges.iter_mut().zip(depths(&waits)) {
         edge.depth = depth;

@@ -3,7 +3,7 @@
 use types::Datum;
 
 use super::{text, time};
-use crate::profiler::blocking::{Edge, Episode, edges};
+use crate::profiler::blocking::{Edge, Episode, tree};
 use crate::profiler::names;
 use crate::server::Server;
 
@@ -17,7 +17,7 @@ fn words(value: &str) -> Datum {
 
 /// Who waits behind whom just now.
 pub(super) fn now(server: &Server) -> Vec<Vec<Datum>> {
-    edges(server).iter().map(|edge| edge_row(server, edge)).collect()
+    tree(server).iter().map(|edge| edge_row(server, edge)).collect()
 }
 
 fn edge_row(server: &Server, edge: &Edge) -> Vec<Datum> {
