@@ -18,8 +18,7 @@ mod visibility_map;
 pub use btree::{BTree, Cursor, Inserted, KeyRange, Rival, Unique};
 pub use heap::{
     Estimate, Heap, HeapScan, HeapTuple, InsertHint, Keep, LockResult, RowBatch, RowWait,
-    SystemColumns,
-    WriteResult,
+    SystemColumns, WriteResult,
 };
 pub use registry::{forget, reset};
 pub use vacuum::{VacuumStats, vacuum};

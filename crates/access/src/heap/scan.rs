@@ -103,7 +103,8 @@ impl HeapScan {
             let before = out.rows;
             self.read_page(tx, block, |view, guard| {
                 // Under the page's latch, so that it is true of what is copied.
-                if self.heap.state.visible.has(block) && !keep.ids && view.plain_before().is_some() {
+                if self.heap.state.visible.has(block) && !keep.ids && view.plain_before().is_some()
+                {
                     copy_all(guard, keep, out);
                 } else {
                     copy_rows(view, guard, block, keep, out);

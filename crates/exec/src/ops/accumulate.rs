@@ -250,7 +250,8 @@ pub fn add_batch(
         }
         (AggState::Numeric(_), [arg]) => {
             let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
-            if let (Vector::Numeric(values, scale), true) = (&column.data, column.nulls.is_empty()) {
+            if let (Vector::Numeric(values, scale), true) = (&column.data, column.nulls.is_empty())
+            {
                 for (value, group) in values.iter().zip(groups) {
                     let state = &mut states[*group as usize * width + place];
                     if let AggState::Numeric(sum) = state {

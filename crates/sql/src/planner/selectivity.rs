@@ -105,7 +105,8 @@ impl Planner<'_> {
             let of_table = |col| table.is_some_and(|t| t.column(col).is_some());
             let bound =
                 comparison.filter(|c| c.op != "=" && !Cols::of(c.value).iter().any(of_table));
-            let (Some(c), Some(col)) = (&bound, bound.as_ref().and_then(|c| plain_column(c.column)))
+            let (Some(c), Some(col)) =
+                (&bound, bound.as_ref().and_then(|c| plain_column(c.column)))
             else {
                 share *= self.one(table, condition);
                 continue;

@@ -26,7 +26,9 @@ pub fn decode_rows(
     let last = usize::from(*last);
     let all_plain = last < layout.kinds.len() && places.iter().all(|p| is_plain(bytes, *p, last));
     if !all_plain {
-        return places.iter().try_for_each(|place| by_row(layout, row(bytes, *place)?, wanted, out));
+        return places
+            .iter()
+            .try_for_each(|place| by_row(layout, row(bytes, *place)?, wanted, out));
     }
     let at = places.iter().map(|(begin, _)| begin + FIRST).collect();
     let mut rows = Rows { layout, bytes, places, column: 0, at };
@@ -64,9 +66,9 @@ fn by_row(
     out: &mut [Column],
 ) -> Result<()> {
     let mut walk = Walk::new(layout, bytes)?;
-    wanted.iter().try_for_each(|(column, to)| {
-        push_value(&mut walk, usize::from(*column), &mut out[*to])
-    })
+    wanted
+        .iter()
+        .try_for_each(|(column, to)| push_value(&mut walk, usize::from(*column), &mut out[*to]))
 }
 
 /// Rows without NULLs, all walked to the same column.
