@@ -17,8 +17,8 @@ mod visibility_map;
 
 pub use btree::{BTree, Cursor, Inserted, KeyRange, Rival, Unique};
 pub use heap::{
-    Estimate, Heap, HeapScan, HeapTuple, InsertHint, LockResult, RowWait, SystemColumns,
-    WriteResult,
+    Estimate, Heap, HeapScan, HeapTuple, InsertHint, Keep, LockResult, RowBatch, RowWait,
+    SystemColumns, WriteResult,
 };
 pub use registry::{forget, reset};
 pub use vacuum::{VacuumStats, vacuum};

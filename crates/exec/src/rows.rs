@@ -69,6 +69,14 @@ pub fn append(to: &mut Batch, from: &Batch) {
     to.rows += from.rows;
 }
 
+/// Adds those of the rows of `from` (of the same types) to `to` that have these numbers.
+pub fn append_some(to: &mut Batch, from: &Batch, rows: &[u32]) {
+    for (to, from) in to.columns.iter_mut().zip(&from.columns) {
+        rows.iter().for_each(|row| to.push_from(from, *row as usize));
+    }
+    to.rows += rows.len();
+}
+
 /// Rows of NULLs.
 pub fn nulls(types: &[Oid], rows: usize) -> Batch {
     let column = |ty: &Oid| {
@@ -92,20 +100,31 @@ pub fn width(value: &Datum) -> usize {
         }
 }
 
+/// About how many bytes a value in a column holds.
+pub fn value_bytes(column: &Column, row: usize) -> usize {
+    use types::batch::Vector;
+    match &column.data {
+        Vector::Bool(_) => 1,
+        Vector::Int2(_) => 2,
+        Vector::Int4(_) => 4,
+        Vector::Int8(_) | Vector::Float8(_) | Vector::Numeric(..) => 8,
+        Vector::Text(v) | Vector::Bpchar(v) => {
+            let len = v[row].len();
+            16 + if len > 15 { len } else { 0 }
+        }
+        Vector::Datum(v) => width(&v[row]),
+    }
+}
+
 /// About how many bytes a batch holds.
 pub fn batch_bytes(batch: &Batch) -> usize {
     use types::batch::Vector;
     let bytes = |column: &Column| match &column.data {
-        Vector::Bool(v) => v.len(),
-        Vector::Int2(v) => v.len() * 2,
-        Vector::Int4(v) => v.len() * 4,
-        Vector::Int8(v) => v.len() * 8,
-        Vector::Float8(v) => v.len() * 8,
-        Vector::Numeric(v, _) => v.len() * 8,
-        Vector::Text(v) | Vector::Bpchar(v) => {
-            v.iter().map(|t| 16 + if t.len() > 15 { t.len() } else { 0 }).sum()
+        Vector::Text(_) | Vector::Bpchar(_) | Vector::Datum(_) => {
+            (0..column.len()).map(|row| value_bytes(column, row)).sum()
         }
-        Vector::Datum(v) => v.iter().map(width).sum(),
+        _ if column.is_empty() => 0,
+        _ => column.len() * value_bytes(column, 0),
     };
     batch.columns.iter().map(bytes).sum()
 }

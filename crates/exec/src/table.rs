@@ -202,15 +202,22 @@ impl Projection {
     fn value(&self, place: Place, at: Version, decoded: &[Datum]) -> Datum {
         match place {
             Place::Decoded(n) => decoded[n].clone(),
-            Place::System(ScanColumn::Tid) => Datum::Tid(at.tid),
-            Place::System(ScanColumn::Root) => Datum::Tid(at.root),
-            Place::System(ScanColumn::TableOid) => Datum::Oid(self.table),
-            Place::System(ScanColumn::Xmin) => Datum::Oid(at.system.xmin as u32),
-            Place::System(ScanColumn::Xmax) => Datum::Oid(at.system.xmax as u32),
-            Place::System(ScanColumn::Cmin) => Datum::Oid(at.system.cmin),
-            Place::System(ScanColumn::Cmax) => Datum::Oid(at.system.cmax),
-            Place::System(ScanColumn::Attr(_)) => Datum::Null,
+            Place::System(column) => system_value(column, self.table, at),
         }
+    }
+}
+
+/// What a row of a table has beside its stored columns.
+pub fn system_value(column: ScanColumn, table: u32, at: Version) -> Datum {
+    match column {
+        ScanColumn::Tid => Datum::Tid(at.tid),
+        ScanColumn::Root => Datum::Tid(at.root),
+        ScanColumn::TableOid => Datum::Oid(table),
+        ScanColumn::Xmin => Datum::Oid(at.system.xmin as u32),
+        ScanColumn::Xmax => Datum::Oid(at.system.xmax as u32),
+        ScanColumn::Cmin => Datum::Oid(at.system.cmin),
+        ScanColumn::Cmax => Datum::Oid(at.system.cmax),
+        ScanColumn::Attr(_) => Datum::Null,
     }
 }
 

@@ -465,6 +465,17 @@ pub fn filter(condition: Option<&Expr>, batch: Batch, run: &mut Run<'_, '_>) -> 
     }
 }
 
+/// Whether a condition is among those to be tested first: it costs next to nothing, and never fails.
+pub fn is_quick(condition: &Expr) -> bool {
+    let Expr::Call { function, args, .. } = condition else { return false };
+    match &args[..] {
+        [Expr::Column(..), value] | [value, Expr::Column(..)] => {
+            is_fixed(value) && integer_comparison(function.name).is_some()
+        }
+        _ => false,
+    }
+}
+
 /// A comparison of a column that is stored as integers (numerics of one scale and dates are) with
 /// an integer that is the same for all rows.
 struct Comparison<'b> {
@@ -519,20 +530,25 @@ impl Comparison<'_> {
         kept: Option<Vec<u32>>,
         count: usize,
     ) -> Vec<u32> {
-        let holds = |row: u32| {
+        let fits = |row: u32| {
             let v: i64 = values[row as usize].into();
-            let fits = (self.less & (v < self.value))
+            (self.less & (v < self.value))
                 | (self.equal & (v == self.value))
-                | (self.greater & (v > self.value));
-            fits && !self.column.is_null(row as usize)
+                | (self.greater & (v > self.value))
         };
-        match kept {
-            Some(mut rows) => {
-                rows.retain(|row| holds(*row));
-                rows
-            }
-            None => (0..count as u32).filter(|row| holds(*row)).collect(),
+        let mut rows = kept.unwrap_or_else(|| (0..count as u32).collect());
+        // Without a branch: whether a row fits can't be foreseen.
+        let mut found = 0;
+        for n in 0..rows.len() {
+            let row = rows[n];
+            rows[found] = row;
+            found += usize::from(fits(row));
         }
+        rows.truncate(found);
+        if !self.column.nulls.is_empty() {
+            rows.retain(|row| !self.column.is_null(*row as usize));
+        }
+        rows
     }
 }
 

@@ -7,7 +7,8 @@ use crate::datum::{Array, Datum, Inet, Interval, Range};
 
 /// bpchar without the blanks that don't count.
 pub(crate) fn trim_bpchar(s: &str) -> &str {
-    s.trim_end_matches(' ')
+    let blanks = s.as_bytes().iter().rev().take_while(|b| **b == b' ').count();
+    &s[..s.len() - blanks]
 }
 
 /// Total order of floats: -0 equals 0, NaN equals itself and is above all.

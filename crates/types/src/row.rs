@@ -14,6 +14,7 @@
 //!
 //! Inside arrays and records items have a tag each, since a record's types aren't known.
 
+mod columns;
 mod outside;
 mod tagged;
 
@@ -28,6 +29,7 @@ use crate::jsonb::Json;
 use crate::jsonb::path::Path;
 use crate::oids;
 
+pub use columns::decode_rows;
 pub use outside::{Outside, TARGET_BYTES, pointers, shrink};
 use tagged::{tagged, untag};
 
@@ -498,31 +500,38 @@ pub fn decode_into(
     out: &mut [Column],
 ) -> Result<()> {
     let mut walk = Walk::new(layout, bytes)?;
-    for (&column, to) in wanted.iter().zip(out) {
-        let column = usize::from(column);
-        if column >= walk.columns {
-            to.push(layout.columns.get(column).ok_or_else(corrupt)?.missing.clone());
-        } else if walk.seek(column)? {
-            match &mut to.data {
-                Vector::Int4(v) => v.push(i32::from_le_bytes(walk.fixed()?)),
-                Vector::Int8(v) => v.push(i64::from_le_bytes(walk.fixed()?)),
-                Vector::Float8(v) => v.push(f64::from_le_bytes(walk.fixed()?)),
-                Vector::Text(v) | Vector::Bpchar(v) => v.push(walk.text()?),
-                Vector::Numeric(..) => {
-                    let number = Numeric::load(&walk.varying()?).ok_or_else(corrupt)?;
-                    to.push_numeric(number);
-                    continue;
-                }
-                _ => {
-                    to.push(walk.value()?);
-                    continue;
-                }
-            }
-            to.pushed();
-        } else {
-            to.push(Datum::Null);
+    for (column, to) in wanted.iter().zip(out) {
+        push_value(&mut walk, usize::from(*column), to)?;
+    }
+    Ok(())
+}
+
+/// Adds the value of a column at or after the current one.
+#[inline]
+fn push_value(walk: &mut Walk<'_>, column: usize, to: &mut Column) -> Result<()> {
+    if column >= walk.columns {
+        to.push(walk.layout.columns.get(column).ok_or_else(corrupt)?.missing.clone());
+        return Ok(());
+    }
+    if !walk.seek(column)? {
+        to.push(Datum::Null);
+        return Ok(());
+    }
+    match &mut to.data {
+        Vector::Int4(v) => v.push(i32::from_le_bytes(walk.fixed()?)),
+        Vector::Int8(v) => v.push(i64::from_le_bytes(walk.fixed()?)),
+        Vector::Float8(v) => v.push(f64::from_le_bytes(walk.fixed()?)),
+        Vector::Text(v) | Vector::Bpchar(v) => v.push(walk.text()?),
+        Vector::Numeric(..) => {
+            to.push_numeric(Numeric::load(&walk.varying()?).ok_or_else(corrupt)?);
+            return Ok(());
+        }
+        _ => {
+            to.push(walk.value()?);
+            return Ok(());
         }
     }
+    to.pushed();
     Ok(())
 }
 

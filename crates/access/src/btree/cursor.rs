@@ -61,6 +61,20 @@ impl BTree {
 }
 
 impl Cursor {
+    /// Begins again with another range, in the memory that it has.
+    pub fn restart(&mut self, range: KeyRange, backward: bool) {
+        self.end();
+        (self.range, self.backward, self.place) = (range, backward, Place::Start);
+    }
+
+    /// Goes to the end: no entry is left.
+    pub fn end(&mut self) {
+        self.keys.clear();
+        self.entries.clear();
+        self.visible.clear();
+        (self.at, self.place) = (0, Place::End);
+    }
+
     /// The next entry's key and row id.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self, tx: &Transaction) -> Result<Option<(&[u8], TupleId)>> {
@@ -95,7 +109,7 @@ impl Cursor {
         self.keys.clear();
         self.visible.clear();
         self.at = 0;
-        let tree = self.tree.clone();
+        let tree = &self.tree;
         let mut from_page = None;
         let mut pinned = match self.place {
             Place::Start if self.backward => match &self.range.to {

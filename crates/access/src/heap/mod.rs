@@ -31,7 +31,7 @@ use base::{Fork, RelId, Result, TupleId, Xid};
 use storage::{Pinned, Storage};
 use txn::{Snapshot, Transaction, XidStatus};
 
-pub use scan::HeapScan;
+pub use scan::{HeapScan, Keep, RowBatch};
 
 use crate::btree::Rival;
 use crate::registry::{self, RelState};

@@ -150,22 +150,30 @@ pub const fn space_for(len: usize) -> usize {
     align(HEADER + len) + LINE_SIZE
 }
 
+/// The bytes at an offset; one check of bounds for all of them.
+#[inline]
+fn get<const N: usize>(page: &Page, at: usize) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.copy_from_slice(&page[at..at + N]);
+    bytes
+}
+
 /// Little-endian u16 at an offset.
 #[inline]
 pub fn get_u16(page: &Page, at: usize) -> u16 {
-    u16::from_le_bytes([page[at], page[at + 1]])
+    u16::from_le_bytes(get(page, at))
 }
 
 /// Little-endian u32 at an offset.
 #[inline]
 pub fn get_u32(page: &Page, at: usize) -> u32 {
-    u32::from_le_bytes([page[at], page[at + 1], page[at + 2], page[at + 3]])
+    u32::from_le_bytes(get(page, at))
 }
 
 /// Little-endian u64 at an offset.
 #[inline]
 pub fn get_u64(page: &Page, at: usize) -> u64 {
-    u64::from(get_u32(page, at)) | (u64::from(get_u32(page, at + 4)) << 32)
+    u64::from_le_bytes(get(page, at))
 }
 
 /// Whether the page was never used.

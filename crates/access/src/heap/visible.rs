@@ -76,6 +76,13 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The transaction before which whoever is hinted to have committed is seen; None when each
+    /// read must be noted.
+    #[inline]
+    pub fn plain_before(&self) -> Option<Xid> {
+        self.met.is_none().then_some(self.snapshot.xmin)
+    }
+
     /// Whether another transaction's commit is seen, and what may be hinted.
     fn other(&mut self, xid: Xid) -> (bool, Outcome) {
         if self.last.0 == xid {
@@ -217,6 +224,15 @@ fn hint(guard: &ReadGuard<'_>, offset: usize, outcome: Outcome, committed: u16, 
         Outcome::Committed => guard.hint_or_u16(page::mask_at(offset), committed),
         Outcome::Aborted => guard.hint_or_u16(page::mask_at(offset), aborted),
     }
+}
+
+/// Whether one look at a version's header tells that it is seen, and is all of its chain: made
+/// before `before` (see [`View::plain_before`]) and never ended. False tells nothing.
+#[inline]
+pub fn is_plain(page: &Page, offset: usize, before: Xid) -> bool {
+    page::mask(page, offset) & (XMIN_COMMITTED | XMIN_ABORTED | IN_CHAIN) == XMIN_COMMITTED
+        && page::xmax(page, offset) == 0
+        && Xid(page::xmin(page, offset)) < before
 }
 
 /// Whether a chain begins at this line pointer.

@@ -21,13 +21,8 @@ pub enum AggState {
     Count(i64),
     /// `sum` of int2 and int4: an int8, NULL before the first value.
     Sum(Option<i64>),
-    /// `sum` and `avg` of numerics.
-    Numeric {
-        /// So far.
-        sum: NumericSum,
-        /// `avg`.
-        mean: bool,
-    },
+    /// `sum` and `avg` of numerics: which of them the call says.
+    Numeric(NumericSum),
     /// `min` and `max` of integers and dates.
     Extreme {
         /// `max`.
@@ -38,24 +33,31 @@ pub enum AggState {
     /// Anything else.
     Plain(Box<dyn Accumulator>),
     /// DISTINCT or ORDER BY: the arguments are kept until the end.
-    Kept {
-        /// Distinct arguments.
-        seen: Option<RowSet>,
-        /// (sort key, arguments).
-        rows: Vec<(Vec<u8>, Vec<Datum>)>,
-    },
+    Kept(Box<Kept>),
     /// WITHIN GROUP.
-    Ordered(ordered_set::State),
+    Ordered(Box<ordered_set::State>),
+}
+
+// There may be one for each of millions of groups.
+const _: () = assert!(size_of::<AggState>() <= 48);
+
+/// Arguments that are kept.
+pub struct Kept {
+    /// Distinct ones.
+    seen: Option<RowSet>,
+    /// (sort key, arguments).
+    rows: Vec<(Vec<u8>, Vec<Datum>)>,
 }
 
 impl AggState {
     /// Before the first row.
     pub fn new(call: &AggCall) -> AggState {
         if call.direct.is_some() {
-            return AggState::Ordered(ordered_set::State::default());
+            return AggState::Ordered(Box::default());
         }
         if call.distinct || !call.order.is_empty() {
-            return AggState::Kept { seen: call.distinct.then(RowSet::default), rows: vec![] };
+            let seen = call.distinct.then(RowSet::default);
+            return AggState::Kept(Box::new(Kept { seen, rows: vec![] }));
         }
         if call.aggregate.name == "count" {
             return AggState::Count(0);
@@ -66,8 +68,8 @@ impl AggState {
             _ => 0,
         };
         match call.aggregate.name {
-            name @ ("sum" | "avg") if *call.aggregate.args == [oids::NUMERIC] => {
-                AggState::Numeric { sum: NumericSum::default(), mean: name == "avg" }
+            "sum" | "avg" if *call.aggregate.args == [oids::NUMERIC] => {
+                AggState::Numeric(NumericSum::default())
             }
             "sum" if integer == 4 => AggState::Sum(None),
             "min" | "max" if integer > 0 => {
@@ -121,7 +123,7 @@ impl AggState {
                     _ => {}
                 }
             }
-            (AggState::Numeric { sum, .. }, [arg]) => {
+            (AggState::Numeric(sum), [arg]) => {
                 if let Datum::Numeric(n) = eval::eval(arg, row, run)? {
                     sum.add(&n);
                 }
@@ -140,11 +142,12 @@ impl AggState {
                 match state {
                     AggState::Count(n) => *n += 1,
                     AggState::Sum(_)
-                    | AggState::Numeric { .. }
+                    | AggState::Numeric(_)
                     | AggState::Extreme { .. }
                     | AggState::Ordered(_) => {}
                     AggState::Plain(state) => state.add(&values)?,
-                    AggState::Kept { seen, rows } => {
+                    AggState::Kept(kept) => {
+                        let Kept { seen, rows } = &mut **kept;
                         if seen.as_mut().is_some_and(|s| !s.insert(&values).1) {
                             return Ok(());
                         }
@@ -169,7 +172,7 @@ impl AggState {
         match self {
             AggState::Count(n) => Ok(Datum::Int8(*n)),
             AggState::Sum(sum) => Ok(sum.map_or(Datum::Null, Datum::Int8)),
-            AggState::Numeric { sum, mean } => sum.finish(*mean),
+            AggState::Numeric(sum) => sum.finish(call.aggregate.name == "avg"),
             AggState::Extreme { best, .. } => Ok(match (*best, call.ty) {
                 (None, _) => Datum::Null,
                 (Some(v), oids::INT2) => Datum::Int2(v as i16),
@@ -179,7 +182,8 @@ impl AggState {
             }),
             AggState::Plain(state) => state.finish(),
             AggState::Ordered(state) => state.finish(call),
-            AggState::Kept { rows, .. } => {
+            AggState::Kept(kept) => {
+                let rows = &mut kept.rows;
                 rows.sort_by(|a, b| a.0.cmp(&b.0));
                 let mut state = (call.aggregate.start)();
                 rows.iter().try_for_each(|(_, values)| state.add(values))?;
@@ -226,8 +230,8 @@ pub fn add_batch(
     }
     match (AggState::new(call), &call.args[..]) {
         (AggState::Count(_), []) => {
-            for row in 0..batch.rows {
-                if let AggState::Count(n) = at!(row) {
+            for group in groups {
+                if let AggState::Count(n) = &mut states[*group as usize * width + place] {
                     *n += 1;
                 }
             }
@@ -244,10 +248,20 @@ pub fn add_batch(
             let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
             for_integers(&column, &mut |row, value| (at!(row)).add_integer(value))?;
         }
-        (AggState::Numeric { .. }, [arg]) => {
+        (AggState::Numeric(_), [arg]) => {
             let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
+            if let (Vector::Numeric(values, scale), true) = (&column.data, column.nulls.is_empty())
+            {
+                for (value, group) in values.iter().zip(groups) {
+                    let state = &mut states[*group as usize * width + place];
+                    if let AggState::Numeric(sum) = state {
+                        sum.add_digits(*value, *scale);
+                    }
+                }
+                return Ok(());
+            }
             for row in 0..batch.rows {
-                let AggState::Numeric { sum, .. } = at!(row) else { continue };
+                let AggState::Numeric(sum) = at!(row) else { continue };
                 match &column.data {
                     _ if column.is_null(row) => {}
                     Vector::Numeric(v, scale) => sum.add_digits(v[row], *scale),
@@ -295,6 +309,21 @@ fn for_integers(column: &Column, f: &mut dyn FnMut(usize, i64) -> Result<()>) ->
     Ok(())
 }
 
+/// The smallest or largest integer of a column without NULLs; None of no rows and other columns.
+fn extreme(column: &Column, max: bool) -> Option<i64> {
+    fn of<T: Copy + Ord + Into<i64>>(values: &[T], max: bool) -> Option<i64> {
+        let best = if max { values.iter().max() } else { values.iter().min() };
+        best.map(|v| (*v).into())
+    }
+    match &column.data {
+        _ if !column.nulls.is_empty() => None,
+        Vector::Int2(v) => of(v, max),
+        Vector::Int4(v) => of(v, max),
+        Vector::Int8(v) => of(v, max),
+        _ => None,
+    }
+}
+
 /// Adds a whole batch to one state.
 ///
 /// # Errors
@@ -311,7 +340,7 @@ pub fn add_whole(
             *n += batch.rows as i64;
             return Ok(());
         }
-        (AggState::Numeric { sum, .. }, [arg]) => {
+        (AggState::Numeric(sum), [arg]) => {
             let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
             sum.add_column(&column);
             return Ok(());
@@ -331,9 +360,12 @@ pub fn add_whole(
             }
             return for_integers(&column, &mut |_, value| state.add_integer(value));
         }
-        (AggState::Extreme { .. }, [arg]) => {
+        (AggState::Extreme { max, .. }, [arg]) => {
             let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
-            return for_integers(&column, &mut |_, value| state.add_integer(value));
+            return match extreme(&column, *max) {
+                Some(best) => state.add_integer(best),
+                None => for_integers(&column, &mut |_, value| state.add_integer(value)),
+            };
         }
         _ => {}
     }

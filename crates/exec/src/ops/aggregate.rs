@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use base::Result;
 use sched::memory::Use;
 use sql::plan::{Node, Sets};
-use sql::{AggCall, Expr, Plan};
+use sql::{AggCall, Plan};
 use types::batch::BATCH_ROWS;
 use types::{Batch, Column, Datum};
 
@@ -25,6 +25,8 @@ use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::vector;
 
+/// Bytes of a group's place in the hash table, about.
+const PLACE_BYTES: usize = 24;
 /// In place of a group's number: the row was put aside.
 const NOWHERE: u32 = u32::MAX;
 
@@ -216,10 +218,9 @@ impl Aggregate {
             }
             numbers.push(keyed.add(hash, &key, row));
             self.states.extend(start(aggs));
-            let width = |(column, group): (&Cow<'_, Column>, &Expr)| {
-                rows::width(&column.get(row, group.ty()))
-            };
-            self.held += key.iter().zip(groups).map(width).sum::<usize>() + 48 + aggs.len() * 64;
+            let width = |column: &Cow<'_, Column>| rows::value_bytes(column, row);
+            let states = aggs.len() * size_of::<AggState>();
+            self.held += key.iter().map(width).sum::<usize>() + PLACE_BYTES + states;
         }
         Ok(numbers)
     }

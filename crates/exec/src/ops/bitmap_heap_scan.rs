@@ -12,7 +12,7 @@ use types::batch::BATCH_ROWS;
 use super::bitmap::{Bitmap, Pages};
 use super::{Operator, index_bounds, wrong_node};
 use crate::run::Run;
-use crate::table::{Projection, TableHandle, Version, scan_column_type};
+use crate::table::{KeyCodec, Projection, TableHandle, Version, scan_column_type};
 use crate::tally;
 use crate::{rows, vector};
 
@@ -40,7 +40,7 @@ fn make(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Bitmap> {
     let begin = super::Measuring::begin(plan, run);
     let (bitmap, rows) = match &plan.node {
         Node::BitmapIndexScan { table, index, bounds } => {
-            let ranges = index_bounds::ranges(table, index, bounds, false, run)?;
+            let ranges = index_bounds::ranges(&KeyCodec::new(table, index), bounds, false, run)?;
             let tree = BTree::open(&run.cx.engine.storage, RelId(index.rel));
             let memory = run.cx.settings.int(setting::WORK_MEM) as usize * 1024;
             let mut bitmap = Bitmap::new(memory);

@@ -1,10 +1,13 @@
 //! Keeps rows for which the condition is true.
 
+use std::sync::Arc;
+
 use base::Result;
-use sql::Plan;
 use sql::plan::Node;
+use sql::{Expr, Plan};
 use types::Batch;
 
+use super::key_filter::KeyFilter;
 use super::{Operator, wrong_node};
 use crate::run::Run;
 use crate::vector;
@@ -28,6 +31,10 @@ impl Operator for Filter {
             }
         }
         Ok(None)
+    }
+
+    fn restrict(&mut self, keys: &[Expr], filter: &Arc<KeyFilter>) {
+        self.input.restrict(keys, filter);
     }
 
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {

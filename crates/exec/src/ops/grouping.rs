@@ -20,11 +20,20 @@ const SEED: u64 = 0x517c_c1b7_2722_0a95;
 
 impl Hasher for Fx {
     fn write(&mut self, bytes: &[u8]) {
-        for part in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..part.len()].copy_from_slice(part);
-            self.write_u64(u64::from_le_bytes(word));
-        }
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.write_u64(u64::from_le_bytes(*word)));
+        // Two halves that may overlap, or three bytes that may be the same.
+        let rest = match (rest.first_chunk::<4>(), rest.last_chunk::<4>(), rest) {
+            (_, _, []) => return,
+            (Some(first), Some(last), _) => {
+                u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last))
+            }
+            (_, _, few) => {
+                let at = |n: usize| u64::from(few[n]);
+                at(0) << 16 | at(few.len() / 2) << 8 | at(few.len() - 1)
+            }
+        };
+        self.write_u64(rest);
     }
     fn write_u8(&mut self, v: u8) {
         self.write_u64(u64::from(v));
@@ -122,6 +131,15 @@ impl RowSet {
     }
 }
 
+/// A bpchar's bytes without the blanks at its end, which don't count.
+#[inline]
+fn without_blanks(mut bytes: &[u8]) -> &[u8] {
+    while let [rest @ .., b' '] = bytes {
+        bytes = rest;
+    }
+    bytes
+}
+
 /// Adds a column's values to the rows' hashes.
 fn hash_column(column: &Column, states: &mut [Fx]) {
     let mut each = |write: &dyn Fn(usize, &mut Fx)| {
@@ -147,7 +165,7 @@ fn hash_column(column: &Column, states: &mut [Fx]) {
         }
         Vector::Text(v) => each(&|row, state| state.write(v[row].as_bytes())),
         Vector::Bpchar(v) => {
-            each(&|row, state| state.write(v[row].trim_end_matches(' ').as_bytes()));
+            each(&|row, state| state.write(without_blanks(v[row].as_bytes())));
         }
         Vector::Numeric(v, scale) => {
             each(&|row, state| Numeric::new(v[row], *scale).hash_value(state));
@@ -177,7 +195,8 @@ pub fn same_at(a: &Column, i: usize, b: &Column, j: usize) -> bool {
         (Vector::Bool(x), Vector::Bool(y)) => x[i] == y[j],
         (Vector::Text(x), Vector::Text(y)) => x[i] == y[j],
         (Vector::Bpchar(x), Vector::Bpchar(y)) => {
-            x[i].trim_end_matches(' ') == y[j].trim_end_matches(' ')
+            let (x, y) = (x[i].as_bytes(), y[j].as_bytes());
+            x == y || without_blanks(x) == without_blanks(y)
         }
         (Vector::Numeric(x, s), Vector::Numeric(y, t)) if s == t => x[i] == y[j],
         (Vector::Float8(x), Vector::Float8(y)) => {

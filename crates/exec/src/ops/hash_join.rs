@@ -8,15 +8,17 @@
 //! side likewise ([`super::partition`]); each pair of files is joined by itself.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use base::{Oid, Result};
 use sched::memory::Use;
 use sql::plan::{JoinKind, Node};
-use sql::{Expr, Plan};
+use sql::{Expr, Plan, walk};
 use types::batch::Vector;
 use types::{Batch, Column};
 
 use super::grouping::{hash_columns, same_at};
+use super::key_filter::KeyFilter;
 use super::partition::{self, Partitions, Reader};
 use super::spill::Run as File;
 use super::{Operator, wrong_node};
@@ -31,17 +33,23 @@ struct Built {
     rows: Batch,
     /// Keys that are no plain columns of the rows, at their places.
     computed: Vec<Option<Column>>,
-    /// Each row's hash; of no account for one with a NULL in its key.
-    hashes: Vec<u64>,
+    /// Each row's place in its chain; the hash is of no account for one with a NULL in its key.
+    links: Vec<Link>,
     /// Rows with a NULL in their key, if there are any.
     nulls: Vec<bool>,
     /// The first row of each chain; a power of two of them.
     heads: Vec<u32>,
-    /// The next row of the same chain.
-    chain: Vec<u32>,
+    /// Which rows had a match; empty for the kinds of join that don't ask.
     matched: Vec<bool>,
     /// Bytes, about.
     held: usize,
+}
+
+/// A row in its chain: hash and next row, which are looked at together.
+#[derive(Clone, Copy)]
+struct Link {
+    hash: u64,
+    next: u32,
 }
 
 /// See the module's documentation.
@@ -56,6 +64,9 @@ pub struct HashJoin {
     /// The left side is at its end: right rows without a match follow.
     left_done: bool,
     padded: bool,
+    /// Columns of the left side that rows which find no partner above can be told by; none where right
+    /// rows that lose theirs would be handed up instead.
+    left_width: usize,
 }
 
 /// Candidate pairs of one left batch.
@@ -74,10 +85,9 @@ impl Built {
         Built {
             rows: rows::empty(types),
             computed: keys.iter().map(computed).collect(),
-            hashes: Vec::new(),
+            links: Vec::new(),
             nulls: Vec::new(),
             heads: Vec::new(),
-            chain: Vec::new(),
             matched: Vec::new(),
             held: 0,
         }
@@ -86,7 +96,8 @@ impl Built {
     /// Adds rows of the right side.
     fn add(&mut self, batch: &Batch, keys: &[(Expr, Expr)], run: &mut Run<'_, '_>) -> Result<()> {
         let values = key_columns(keys, Side::Right, batch, run)?;
-        self.hashes.extend(hash_columns(&values, batch.rows));
+        let hashes = hash_columns(&values, batch.rows);
+        self.links.extend(hashes.into_iter().map(|hash| Link { hash, next: END }));
         if let Some(nulls) = null_rows(&values, batch.rows) {
             self.nulls.resize(self.rows.rows, false);
             self.nulls.extend(nulls);
@@ -105,18 +116,27 @@ impl Built {
     }
 
     /// Makes the chains.
-    fn finish(&mut self) {
+    fn finish(&mut self, kind: JoinKind) {
         let rows = self.rows.rows;
-        self.matched = vec![false; rows];
+        if matches!(kind, JoinKind::Right | JoinKind::Full) {
+            self.matched = vec![false; rows];
+        }
         self.heads = vec![END; (rows * 2).next_power_of_two()];
-        self.chain = vec![END; rows];
+        let mask = self.heads.len() - 1;
         // From the last to the first, so that chains run in the order of coming.
-        for row in (0..rows).rev() {
+        for (row, link) in self.links.iter_mut().enumerate().rev() {
             if self.nulls.get(row) != Some(&true) {
-                let head = &mut self.heads[place(self.hashes[row], rows)];
-                self.chain[row] = std::mem::replace(head, row as u32);
+                let head = &mut self.heads[link.hash as usize & mask];
+                link.next = std::mem::replace(head, row as u32);
             }
         }
+    }
+
+    /// The first row of each hash's chain. Apart from what follows the chains, so that the
+    /// processor waits for many places in memory at once.
+    fn firsts(&self, hashes: &[u64]) -> Vec<u32> {
+        let mask = self.heads.len() - 1;
+        hashes.iter().map(|hash| self.heads[*hash as usize & mask]).collect()
     }
 
     /// The values of a key.
@@ -126,11 +146,6 @@ impl Built {
             _ => self.computed[n].as_ref(),
         }
     }
-}
-
-/// The chain of a hash among those of so many rows.
-fn place(hash: u64, rows: usize) -> usize {
-    hash as usize & ((rows * 2).next_power_of_two() - 1)
 }
 
 /// The keys' values of a batch of one side.
@@ -186,9 +201,16 @@ fn put_aside(
 }
 
 impl HashJoin {
-    /// Over two inputs.
-    pub fn new(left: Box<dyn Operator>, right: Box<dyn Operator>) -> HashJoin {
+    /// Over two inputs, of which the left one has so many columns.
+    pub fn new(
+        left: Box<dyn Operator>,
+        right: Box<dyn Operator>,
+        kind: JoinKind,
+        left_width: usize,
+    ) -> HashJoin {
+        let pads = matches!(kind, JoinKind::Right | JoinKind::Full);
         HashJoin {
+            left_width: if pads { 0 } else { left_width },
             left,
             right,
             built: None,
@@ -201,7 +223,7 @@ impl HashJoin {
 
     /// Reads the right side; puts both aside when it is too large.
     fn build(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
-        let Node::HashJoin { left, right, keys, .. } = &plan.node else {
+        let Node::HashJoin { left, right, keys, kind, .. } = &plan.node else {
             return Err(wrong_node());
         };
         let _memory = sched::memory::for_use(Use::Hash);
@@ -223,7 +245,14 @@ impl HashJoin {
             }
         }
         let Some(aside) = aside else {
-            built.finish();
+            built.finish(*kind);
+            if matches!(kind, JoinKind::Inner | JoinKind::Semi | JoinKind::Right) {
+                // Nothing on the left is of use without a partner.
+                self.left_done = built.rows.rows == 0;
+                let keys: Vec<Expr> = keys.iter().map(|(left, _)| left.clone()).collect();
+                let filter = KeyFilter::new(built.links.iter().map(|link| link.hash));
+                self.left.restrict(&keys, &Arc::new(filter));
+            }
             self.built = Some(built);
             return Ok(());
         };
@@ -240,7 +269,7 @@ impl HashJoin {
 
     /// Begins with the next pair of files; false when there is none.
     fn next_files(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<bool> {
-        let Node::HashJoin { left, right, keys, .. } = &plan.node else {
+        let Node::HashJoin { left, right, keys, kind, .. } = &plan.node else {
             return Err(wrong_node());
         };
         let Some((left_file, right_file)) = self.files.pop() else { return Ok(false) };
@@ -251,7 +280,7 @@ impl HashJoin {
             sched::check_interrupts()?;
             built.add(&batch, keys, run)?;
         }
-        built.finish();
+        built.finish(*kind);
         self.built = Some(built);
         self.reader = Some(Reader::new(left_file, &super::types(left, run.prepared))?);
         (self.left_done, self.padded) = (false, false);
@@ -275,15 +304,17 @@ fn probe(
     let values = key_columns(keys, Side::Left, batch, run)?;
     let nulls = null_rows(&values, batch.rows).unwrap_or_default();
     let right: Vec<&Column> = (0..keys.len()).filter_map(|n| built.key(n, keys)).collect();
-    for (row, hash) in hash_columns(&values, batch.rows).into_iter().enumerate() {
+    let exact = is_exact(&right);
+    let hashes = hash_columns(&values, batch.rows);
+    for (row, (hash, mut at)) in hashes.iter().zip(built.firsts(&hashes)).enumerate() {
         if nulls.get(row) == Some(&true) {
             continue;
         }
-        let mut at = built.heads[place(hash, rows)];
         while at != END {
             let other = at as usize;
-            let same = built.hashes[other] == hash
-                && right.iter().zip(&values).all(|(r, l)| same_at(r, other, l, row));
+            let link = built.links[other];
+            let same = link.hash == *hash
+                && (exact || right.iter().zip(&values).all(|(r, l)| same_at(r, other, l, row)));
             if same {
                 pairs.left.push(row as u32);
                 pairs.right.push(at);
@@ -291,10 +322,15 @@ fn probe(
                     break;
                 }
             }
-            at = built.chain[other];
+            at = link.next;
         }
     }
     Ok(pairs)
+}
+
+/// Whether different keys have different hashes: those of one integer have.
+fn is_exact(key: &[&Column]) -> bool {
+    matches!(key, [Column { data: Vector::Int2(_) | Vector::Int4(_) | Vector::Int8(_), .. }])
 }
 
 /// The numbers below `count` that are not in an ascending list.
@@ -336,7 +372,9 @@ fn join_batch(
     }
     let mut has_match = vec![false; batch.rows];
     pairs.left.iter().for_each(|n| has_match[*n as usize] = true);
-    pairs.right.iter().for_each(|n| built.matched[*n as usize] = true);
+    if !built.matched.is_empty() {
+        pairs.right.iter().for_each(|n| built.matched[*n as usize] = true);
+    }
     let with = |wanted: bool| -> Vec<u32> {
         (0..batch.rows as u32).filter(|n| has_match[*n as usize] == wanted).collect()
     };
@@ -402,6 +440,14 @@ impl Operator for HashJoin {
             if !self.next_files(plan, run)? {
                 return Ok(None);
             }
+        }
+    }
+
+    fn restrict(&mut self, keys: &[Expr], filter: &Arc<KeyFilter>) {
+        let mut used = Vec::new();
+        keys.iter().for_each(|key| walk::columns_of(key, &mut used));
+        if used.iter().all(|column| usize::from(*column) < self.left_width) {
+            self.left.restrict(keys, filter);
         }
     }
 

@@ -2,7 +2,6 @@
 
 use access::KeyRange;
 use base::{Oid, Result};
-use catalog::{Index, Table};
 use sql::plan::IndexBounds;
 use types::key::{self, KeyOrder};
 use types::{Datum, oids};
@@ -90,13 +89,11 @@ fn end(
 /// # Errors
 /// Those of the bounds' expressions.
 pub fn ranges(
-    table: &Table,
-    index: &Index,
+    codec: &KeyCodec,
     bounds: &IndexBounds,
     backward: bool,
     run: &mut Run<'_, '_>,
 ) -> Result<Vec<KeyRange>> {
-    let codec = KeyCodec::new(table, index);
     let mut columns = codec.columns.iter();
     let mut prefix = Vec::with_capacity(32);
     if !append(&bounds.equal, &mut columns.by_ref().take(bounds.equal.len()), run, &mut prefix)? {

@@ -169,7 +169,8 @@ impl Operator for IndexOnlyScan {
             return Err(wrong_node());
         };
         if self.ranges.is_none() {
-            let mut ranges = index_bounds::ranges(&scan.table, index, bounds, *backward, run)?;
+            let mut ranges =
+                index_bounds::ranges(&KeyCodec::new(&scan.table, index), bounds, *backward, run)?;
             ranges.reverse();
             self.ranges = Some(ranges);
         }

@@ -1,4 +1,5 @@
-//! Reads rows through an index, in its order.
+//! Reads rows through an index, in its order. As the right side of a nested loop it begins anew for
+//! each left row, with what it has in memory; a whole key is looked up without a cursor then.
 
 use std::sync::Arc;
 
@@ -7,14 +8,14 @@ use access::{BTree, KeyRange};
 use base::{Oid, RelId, Result, TupleId};
 use catalog::Index;
 use sql::Plan;
-use sql::plan::{Node, Scan};
+use sql::plan::{IndexBounds, Node, Scan};
 use txn::Transaction;
 use types::Batch;
 use types::batch::BATCH_ROWS;
 
 use super::{Operator, index_bounds, wrong_node};
 use crate::run::Run;
-use crate::table::{Projection, TableHandle, Version, scan_column_type};
+use crate::table::{KeyCodec, Projection, TableHandle, Version, scan_column_type};
 use crate::tally::{Pages, RelationCounts};
 use crate::{rows, vector};
 
@@ -22,12 +23,17 @@ use crate::{rows, vector};
 pub struct IndexScan {
     table: TableHandle,
     tree: BTree,
+    codec: KeyCodec,
     projection: Projection,
     types: Vec<Oid>,
     /// Ranges to seek, last one first; None before the bounds are known.
     ranges: Option<Vec<KeyRange>>,
     cursor: Option<Cursor>,
     target: usize,
+    /// Rows before the filter, the key and what it leads to: their memory serves again.
+    unfiltered: Batch,
+    key: Vec<u8>,
+    roots: Vec<TupleId>,
 }
 
 const FIRST_TARGET: usize = 16;
@@ -35,14 +41,20 @@ const FIRST_TARGET: usize = 16;
 impl IndexScan {
     /// Before the first row.
     pub fn new(scan: &Scan, index: &Arc<Index>, run: &mut Run<'_, '_>) -> Result<IndexScan> {
+        let types: Vec<Oid> =
+            scan.columns.iter().map(|c| scan_column_type(&scan.table, *c)).collect();
         Ok(IndexScan {
             table: TableHandle::open(run.cx.engine, &scan.table, run.cx.format)?,
             tree: BTree::open(&run.cx.engine.storage, RelId(index.rel)),
+            codec: KeyCodec::new(&scan.table, index),
             projection: Projection::new(&scan.table, &scan.columns),
-            types: scan.columns.iter().map(|c| scan_column_type(&scan.table, *c)).collect(),
+            unfiltered: rows::empty(&types),
+            types,
             ranges: None,
             cursor: None,
             target: FIRST_TARGET,
+            key: Vec::new(),
+            roots: Vec::new(),
         })
     }
 
@@ -59,14 +71,12 @@ impl IndexScan {
                     counts.returned += 1;
                     return Ok(Some(root));
                 }
-                self.cursor = None;
             }
-            match self.ranges.as_mut().and_then(Vec::pop) {
-                Some(range) => {
-                    counts.scans += 1;
-                    self.cursor = Some(self.tree.scan(range, backward));
-                }
-                None => return Ok(None),
+            let Some(range) = self.ranges.as_mut().and_then(Vec::pop) else { return Ok(None) };
+            counts.scans += 1;
+            match &mut self.cursor {
+                Some(cursor) => cursor.restart(range, backward),
+                None => self.cursor = Some(self.tree.scan(range, backward)),
             }
         }
     }
@@ -91,49 +101,142 @@ impl IndexScan {
     }
 }
 
-impl Operator for IndexScan {
-    fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
-        let Node::IndexScan { scan, index, bounds, backward } = &plan.node else {
-            return Err(wrong_node());
-        };
+/// The parts of an index scan's node.
+struct Parts<'p> {
+    scan: &'p Scan,
+    index: &'p Index,
+    bounds: &'p IndexBounds,
+    backward: bool,
+}
+
+fn parts(plan: &Plan) -> Result<Parts<'_>> {
+    match &plan.node {
+        Node::IndexScan { scan, index, bounds, backward } => {
+            Ok(Parts { scan, index, bounds, backward: *backward })
+        }
+        _ => Err(wrong_node()),
+    }
+}
+
+impl IndexScan {
+    /// Adds rows to a batch until it is as large as wanted, without filtering them; false at the end.
+    fn fill(&mut self, of: &Parts<'_>, batch: &mut Batch, run: &mut Run<'_, '_>) -> Result<bool> {
         if self.ranges.is_none() {
-            let mut ranges = index_bounds::ranges(&scan.table, index, bounds, *backward, run)?;
+            let mut ranges = index_bounds::ranges(&self.codec, of.bounds, of.backward, run)?;
             ranges.reverse();
             self.ranges = Some(ranges);
         }
+        let (mut more, before) = (true, batch.rows);
+        let (mut of_index, mut of_table) = (RelationCounts::default(), Default::default());
+        let task = run.cx.tx.locks().task();
+        let mut pages = Pages::now(task);
+        while batch.rows < self.target && more {
+            let root = self.next_root(of.backward, run.cx.tx, &mut of_index)?;
+            pages = pages.count(task, &mut of_index);
+            match root {
+                Some(root) => self.fetch(root, batch, run)?,
+                None => more = false,
+            }
+            pages = pages.count(task, &mut of_table);
+            sched::check_interrupts()?;
+        }
+        of_index.fetched += (batch.rows - before) as u64;
+        run.cx.tally.of(of.index.oid).add(&of_index);
+        run.cx.tally.of(of.scan.table.oid).add(&of_table);
+        self.target = self.target.saturating_mul(4).min(BATCH_ROWS);
+        Ok(more)
+    }
+
+    /// Adds all rows with the one key that the bounds give, without filtering them.
+    fn look_up(&mut self, of: &Parts<'_>, batch: &mut Batch, run: &mut Run<'_, '_>) -> Result<()> {
+        self.key.clear();
+        if !index_bounds::point(&self.codec, &of.bounds.equal, run, &mut self.key)? {
+            return Ok(());
+        }
+        let mut roots = std::mem::take(&mut self.roots);
+        roots.clear();
+        let tx = run.cx.tx;
+        let task = tx.locks().task();
+        let pages = Pages::now(task);
+        self.tree.lookup(tx, &self.key, |root| {
+            roots.push(root);
+            true
+        })?;
+        let counts = run.cx.tally.of(of.index.oid);
+        counts.scans += 1;
+        counts.returned += roots.len() as u64;
+        let pages = pages.count(task, counts);
+        let before = batch.rows;
+        for root in &roots {
+            self.fetch(*root, batch, run)?;
+        }
+        self.roots = roots;
+        pages.count(task, run.cx.tally.of(of.scan.table.oid));
+        run.cx.tally.of(of.index.oid).fetched += (batch.rows - before) as u64;
+        Ok(())
+    }
+}
+
+impl Operator for IndexScan {
+    fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
+        let of = parts(plan)?;
         loop {
             let mut batch = rows::empty(&self.types);
-            let mut ended = false;
-            let (mut of_index, mut of_table) = (RelationCounts::default(), Default::default());
-            let task = run.cx.tx.locks().task();
-            let mut pages = Pages::now(task);
-            while batch.rows < self.target && !ended {
-                let root = self.next_root(*backward, run.cx.tx, &mut of_index)?;
-                pages = pages.count(task, &mut of_index);
-                match root {
-                    Some(root) => self.fetch(root, &mut batch, run)?,
-                    None => ended = true,
-                }
-                pages = pages.count(task, &mut of_table);
-                sched::check_interrupts()?;
-            }
-            of_index.fetched += batch.rows as u64;
-            run.cx.tally.of(index.oid).add(&of_index);
-            run.cx.tally.of(scan.table.oid).add(&of_table);
-            self.target = (self.target * 4).min(BATCH_ROWS);
+            self.fill(&of, &mut batch, run)?;
             if batch.rows == 0 {
                 return Ok(None);
             }
-            let batch = vector::filter(scan.filter.as_ref(), batch, run)?;
+            let batch = vector::filter(of.scan.filter.as_ref(), batch, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }
         }
     }
 
+    fn drain(
+        &mut self,
+        plan: &Plan,
+        one: bool,
+        out: &mut Batch,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let of = parts(plan)?;
+        let whole_key = of.bounds.equal.len() == of.index.columns.len() && self.ranges.is_none();
+        let Some(filter) = &of.scan.filter else {
+            if whole_key && (of.index.unique || !one) {
+                return self.look_up(&of, out, run);
+            }
+            self.target = if one { out.rows + 1 } else { usize::MAX };
+            return self.fill(&of, out, run).map(drop);
+        };
+        let mut rows = std::mem::take(&mut self.unfiltered);
+        let mut more = true;
+        while more {
+            rows.clear();
+            if whole_key {
+                self.look_up(&of, &mut rows, run)?;
+                more = false;
+            } else {
+                more = self.fill(&of, &mut rows, run)?;
+            }
+            let before = out.rows;
+            match vector::select(filter, &rows, run)? {
+                None => rows::append(out, &rows),
+                Some(kept) => rows::append_some(out, &rows, &kept),
+            }
+            if one && out.rows > before {
+                break;
+            }
+        }
+        self.unfiltered = rows;
+        Ok(())
+    }
+
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
         self.ranges = None;
-        self.cursor = None;
+        if let Some(cursor) = &mut self.cursor {
+            cursor.end();
+        }
         self.target = FIRST_TARGET;
         Ok(())
     }

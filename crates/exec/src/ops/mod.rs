@@ -3,15 +3,18 @@
 //! An operator is the state of one plan node while it runs. It gets its node with every call, hands
 //! batches up, and forgets everything when it is told to begin again.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use base::{Error, Oid, Result};
 use sched::observe::{self, Metered};
 use sql::plan::Node;
-use sql::{Plan, Prepared};
+use sql::{Expr, Plan, Prepared};
 use types::{Batch, oids};
 
+use self::key_filter::KeyFilter;
 use crate::modify::ModifyOp;
+use crate::rows;
 use crate::run::Run;
 use crate::table::scan_column_type;
 
@@ -31,6 +34,7 @@ mod incremental_sort;
 pub mod index_bounds;
 pub mod index_only_scan;
 mod index_scan;
+mod key_filter;
 mod limit;
 mod lock_rows;
 mod merge_join;
@@ -54,8 +58,29 @@ pub trait Operator: Send {
     /// The next rows; None at the end. A batch may be empty.
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>>;
 
+    /// Adds all rows that are left to `out`; with `one` it may leave off after the first.
+    fn drain(
+        &mut self,
+        plan: &Plan,
+        one: bool,
+        out: &mut Batch,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        while let Some(batch) = self.next(plan, run)? {
+            rows::append(out, &batch);
+            if one && batch.rows > 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Begins again, with what slots hold now.
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()>;
+
+    /// Rows need not be handed up for whose keys (over the output columns) the filter has no hash; until
+    /// it begins again.
+    fn restrict(&mut self, _keys: &[Expr], _filter: &Arc<KeyFilter>) {}
 
     /// No more than the first `rows` rows will be asked for.
     fn bound(&mut self, _rows: u64) {}
@@ -172,15 +197,16 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         Node::ProjectSet { input, .. } => {
             Box::new(project_set::ProjectSet { input: build(input, run)? })
         }
-        Node::NestedLoop { left, right, .. } => {
+        Node::NestedLoop { left, right, kind, .. } => {
             let left_types = types(left, run.prepared);
             let (left, right) = (build(left, run)?, build(right, run)?);
             let types = types(plan, run.prepared);
-            Box::new(nested_loop::NestedLoop::new(left, right, types, left_types))
+            Box::new(nested_loop::NestedLoop::new(left, right, types, left_types, *kind))
         }
-        Node::HashJoin { left, right, .. } => {
+        Node::HashJoin { left, right, kind, .. } => {
+            let width = types(left, run.prepared).len();
             let (left, right) = (build(left, run)?, build(right, run)?);
-            Box::new(hash_join::HashJoin::new(left, right))
+            Box::new(hash_join::HashJoin::new(left, right, *kind, width))
         }
         Node::MergeJoin { left, right, .. } => {
             let (left, right) = (build(left, run)?, build(right, run)?);
@@ -251,6 +277,10 @@ impl Operator for Measured {
             measure.loops += 1;
         }
         self.inner.rescan(plan, run)
+    }
+
+    fn restrict(&mut self, keys: &[Expr], filter: &Arc<KeyFilter>) {
+        self.inner.restrict(keys, filter);
     }
 
     fn bound(&mut self, rows: u64) {

@@ -2,11 +2,14 @@
 //! A right side that uses no slots is kept in memory after the first run; what the runs of one that
 //! does give is gathered for many left rows, and joined with them at once.
 
+use std::sync::Arc;
+
 use base::{Oid, Result};
-use sql::Plan;
 use sql::plan::{JoinKind, Node};
+use sql::{Expr, Plan, walk};
 use types::{Batch, Datum};
 
+use super::key_filter::KeyFilter;
 use super::{Operator, wrong_node};
 use crate::eval;
 use crate::rows::{self, Row};
@@ -27,6 +30,7 @@ pub struct NestedLoop {
     ran: bool,
     left_done: bool,
     tail_done: bool,
+    is_full: bool,
     /// Types of the output and of the left side.
     types: Vec<Oid>,
     left_types: Vec<Oid>,
@@ -42,8 +46,10 @@ impl NestedLoop {
         right: Box<dyn Operator>,
         types: Vec<Oid>,
         left_types: Vec<Oid>,
+        kind: JoinKind,
     ) -> NestedLoop {
         NestedLoop {
+            is_full: kind == JoinKind::Full,
             left,
             right,
             current: None,
@@ -94,13 +100,9 @@ impl NestedLoop {
             if std::mem::replace(&mut self.ran, true) {
                 self.right.rescan(right, run)?;
             }
-            while let Some(found) = self.right.next(right, run)? {
-                owners.extend(std::iter::repeat_n(row as u32, found.rows));
-                rows::append(&mut gathered, &found);
-                if tests && condition.is_none() && found.rows > 0 {
-                    break;
-                }
-            }
+            let before = gathered.rows;
+            self.right.drain(right, tests && condition.is_none(), &mut gathered, run)?;
+            owners.extend(std::iter::repeat_n(row as u32, gathered.rows - before));
             row += 1;
         }
         let mut joined = if tests && condition.is_none() {
@@ -257,6 +259,14 @@ impl Operator for NestedLoop {
             self.current = Some((batch, next));
         }
         if out.rows > 0 { Ok(Some(out)) } else { self.tail(plan, run) }
+    }
+
+    fn restrict(&mut self, keys: &[Expr], filter: &Arc<KeyFilter>) {
+        let mut used = Vec::new();
+        keys.iter().for_each(|key| walk::columns_of(key, &mut used));
+        if !self.is_full && used.iter().all(|n| usize::from(*n) < self.left_types.len()) {
+            self.left.restrict(keys, filter);
+        }
     }
 
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {

@@ -114,7 +114,7 @@ impl Rows<'_> {
                     rows::decimal_value(out, v[row]);
                     return Ok(());
                 }
-                (Vector::Text(v), _) => {
+                (Vector::Text(v) | Vector::Bpchar(v), _) => {
                     rows::value(out, v[row].as_bytes());
                     return Ok(());
                 }

@@ -11,6 +11,7 @@ use crate::plan::ScanColumn;
 use crate::walk;
 
 use super::Planner;
+use super::cols::Cols;
 
 const DEFAULT_EQUAL: f64 = 0.005;
 const DEFAULT_RANGE: f64 = 0.333_333_333_333_333_3;
@@ -64,26 +65,60 @@ pub(crate) fn as_comparison<'e>(e: &'e Expr, table: &TableRel) -> Option<Compari
     own(right).then(|| Comparison { op: flipped(op), column: right, value: left })
 }
 
+/// The bounds on one column.
+struct Range {
+    column: u16,
+    /// Share of NULLs.
+    null: f64,
+    /// Share of the rows above the lower bound, and below the upper one.
+    above: Option<f64>,
+    below: Option<f64>,
+    /// Nothing is known of one of them.
+    guessed: bool,
+}
+
+impl Range {
+    fn add(&mut self, is_lower: bool, share: Option<f64>) {
+        self.guessed |= share.is_none();
+        let share = share.unwrap_or(DEFAULT_RANGE);
+        let bound = if is_lower { &mut self.above } else { &mut self.below };
+        *bound = Some(bound.map_or(share, |known| known.min(share)));
+    }
+
+    fn share(&self) -> f64 {
+        match (self.above, self.below) {
+            (Some(_), Some(_)) if self.guessed => DEFAULT_BOTH,
+            (Some(above), Some(below)) => (above + below - 1.0 + self.null).max(0.0001),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => 1.0,
+        }
+    }
+}
+
 impl Planner<'_> {
-    /// Share of a table's rows that a list of conditions keeps.
+    /// Share of a table's rows that a list of conditions keeps. Two bounds on one column are one range.
     pub fn selectivity(&self, table: Option<&TableRel>, conditions: &[Expr]) -> f64 {
         let mut share = 1.0;
-        let mut ranges: Vec<u16> = Vec::new();
+        let mut ranges: Vec<Range> = Vec::new();
         for condition in conditions {
             let comparison = table.and_then(|t| as_comparison(condition, t));
-            if let Some(c) = &comparison
-                && c.op != "="
-                && let Some(col) = plain_column(c.column)
-            {
-                // Two bounds on one column are one range.
-                if ranges.contains(&col) && self.histogram_share(table, c).is_none() {
-                    share *= DEFAULT_BOTH / DEFAULT_RANGE;
-                    continue;
-                }
-                ranges.push(col);
-            }
-            share *= self.one(table, condition);
+            let of_table = |col| table.is_some_and(|t| t.column(col).is_some());
+            let bound =
+                comparison.filter(|c| c.op != "=" && !Cols::of(c.value).iter().any(of_table));
+            let (Some(c), Some(col)) =
+                (&bound, bound.as_ref().and_then(|c| plain_column(c.column)))
+            else {
+                share *= self.one(table, condition);
+                continue;
+            };
+            let at = ranges.iter().position(|r| r.column == col).unwrap_or_else(|| {
+                let null = self.column_stats(table, c.column).map_or(0.0, |s| s.null_fraction);
+                ranges.push(Range { column: col, null, above: None, below: None, guessed: false });
+                ranges.len() - 1
+            });
+            ranges[at].add(c.op.starts_with('>'), self.histogram_share(table, c));
         }
+        share *= ranges.iter().map(Range::share).product::<f64>();
         share.clamp(0.0, 1.0)
     }
 

@@ -239,10 +239,32 @@ impl<const MEAN: bool> Accumulator for WideInt<MEAN> {
 /// overflow. NaNs and infinities are counted.
 #[derive(Default, Clone)]
 pub struct NumericSum {
-    small: i128,
+    small: Wide,
     scale: u32,
     count: i64,
     rare: Option<Box<Rare>>,
+}
+
+/// 128 bits in two halves, so that a sum has the alignment and with it the size of its other parts:
+/// there may be one for each of millions of groups.
+#[derive(Clone, Copy, Default)]
+struct Wide {
+    low: u64,
+    high: i64,
+}
+
+impl Wide {
+    #[inline]
+    fn get(self) -> i128 {
+        i128::from(self.high) << 64 | i128::from(self.low)
+    }
+}
+
+impl From<i128> for Wide {
+    #[inline]
+    fn from(value: i128) -> Wide {
+        Wide { low: value as u64, high: (value >> 64) as i64 }
+    }
 }
 
 /// What most sums don't have.
@@ -260,9 +282,9 @@ impl NumericSum {
     #[inline]
     pub fn add_digits(&mut self, value: i64, scale: u16) {
         if u32::from(scale) == self.scale
-            && let Some(sum) = self.small.checked_add(i128::from(value))
+            && let Some(sum) = self.small.get().checked_add(i128::from(value))
         {
-            self.small = sum;
+            self.small = sum.into();
             self.count += 1;
         } else {
             self.add(&Numeric::new(value, scale));
@@ -275,7 +297,10 @@ impl NumericSum {
             Vector::Numeric(values, scale) if column.nulls.is_empty() && !values.is_empty() => {
                 // A batch of 64-bit values can't overflow 128 bits.
                 let sum: i128 = values.iter().map(|v| i128::from(*v)).sum();
-                self.add_scaled(BigInt::from(sum), u32::from(*scale));
+                match self.small.get().checked_add(sum) {
+                    Some(total) if u32::from(*scale) == self.scale => self.small = total.into(),
+                    _ => self.add_scaled(BigInt::from(sum), u32::from(*scale)),
+                }
                 self.count += values.len() as i64;
             }
             Vector::Numeric(values, scale) => {
@@ -311,18 +336,21 @@ impl NumericSum {
     /// Adds a number.
     #[inline]
     pub fn add(&mut self, n: &Numeric) {
+        if let (0, None, Numeric::Small { scale, .. }) = (self.count, &self.rare, n) {
+            self.scale = u32::from(*scale);
+        }
         self.count += 1;
         match n {
             Numeric::Small { value, scale } if u32::from(*scale) == self.scale => {
-                match self.small.checked_add(i128::from(*value)) {
-                    Some(sum) => self.small = sum,
+                match self.small.get().checked_add(i128::from(*value)) {
+                    Some(sum) => self.small = sum.into(),
                     None => self.add_big(BigInt::from(*value), self.scale),
                 }
             }
             Numeric::Small { value, scale } if self.is_near(*scale) => {
                 let factor = POW10[self.scale as usize - usize::from(*scale)];
-                match self.small.checked_add(i128::from(*value) * i128::from(factor)) {
-                    Some(sum) => self.small = sum,
+                match self.small.get().checked_add(i128::from(*value) * i128::from(factor)) {
+                    Some(sum) => self.small = sum.into(),
                     None => self.add_scaled(BigInt::from(*value), u32::from(*scale)),
                 }
             }
@@ -350,19 +378,19 @@ impl NumericSum {
             if let Some(rare) = &mut self.rare {
                 rare.big *= &factor;
             }
-            let small = i128::try_from(factor.clone()).ok().and_then(|f| self.small.checked_mul(f));
-            match small {
-                Some(small) => self.small = small,
+            let times = |f: i128| self.small.get().checked_mul(f);
+            match i128::try_from(factor.clone()).ok().and_then(times) {
+                Some(small) => self.small = small.into(),
                 None => {
-                    let moved = BigInt::from(std::mem::take(&mut self.small)) * factor;
+                    let moved = BigInt::from(std::mem::take(&mut self.small).get()) * factor;
                     self.rare().big += moved;
                 }
             }
             self.scale = scale;
         }
         let value = value * pow10(self.scale - scale);
-        match i128::try_from(value.clone()).ok().and_then(|v| self.small.checked_add(v)) {
-            Some(sum) => self.small = sum,
+        match i128::try_from(value.clone()).ok().and_then(|v| self.small.get().checked_add(v)) {
+            Some(sum) => self.small = sum.into(),
             None => self.add_big(value, self.scale),
         }
     }
@@ -386,7 +414,7 @@ impl NumericSum {
     }
 
     fn integer(&self) -> BigInt {
-        let small = BigInt::from(self.small);
+        let small = BigInt::from(self.small.get());
         self.rare.as_ref().map_or(small.clone(), |rare| small + &rare.big)
     }
 
@@ -413,7 +441,7 @@ impl NumericSum {
     pub(super) fn total(&self) -> Result<Numeric> {
         match (self.special(), &self.rare) {
             (Some(special), _) => Ok(special),
-            (None, None) => Ok(Numeric::from_i128(self.small, self.scale as u16)),
+            (None, None) => Ok(Numeric::from_i128(self.small.get(), self.scale as u16)),
             (None, Some(_)) => Numeric::from_big(self.integer(), self.scale),
         }
     }

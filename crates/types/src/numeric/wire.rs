@@ -158,6 +158,22 @@ impl Numeric {
         }
     }
 
+    /// Reads a number of up to 64 bits that stands with its length (one byte) in front at an offset
+    /// and ends before `end`: all digits, and how many of them stand after the point. None when it is
+    /// of another kind, or too near to the end of the bytes for a quick look.
+    #[inline]
+    pub(crate) fn load_small(bytes: &[u8], at: usize, end: u32) -> Option<(i64, u16)> {
+        let window: &[u8; 11] = bytes.get(at..at + 11)?.first_chunk()?;
+        let [len, low, high, word @ ..] = *window;
+        let (digits, scale) = (u32::from(len).wrapping_sub(2), u16::from_le_bytes([low, high]));
+        let fits = at + usize::from(len) < end as usize;
+        if !(1..=8).contains(&digits) || u32::from(scale) > MAX_SCALE || !fits {
+            return None;
+        }
+        let unused = 64 - 8 * digits;
+        Some((((u64::from_le_bytes(word) << unused) as i64) >> unused, scale))
+    }
+
     /// Reads what [`Numeric::store`] wrote; None if it can't be.
     pub(crate) fn load(bytes: &[u8]) -> Option<Numeric> {
         let (head, digits) = bytes.split_at_checked(2)?;
