@@ -250,8 +250,6 @@ DROP FUNCTION plain(int);
 \d pg_catalog.pg_enum
 \d pg_catalog.pg_range
 \d+ pg_catalog.pg_am
-\dn pg_*
-\dnS
 \dnS+ information_schema
 
 DROP SCHEMA kinds, beside CASCADE;
