@@ -46,12 +46,21 @@ pub struct Prepared {
 pub struct ExecCache(std::sync::OnceLock<Box<dyn std::any::Any + Send + Sync>>);
 
 impl ExecCache {
-    /// What is kept, made by `make` at the first call. None when it is of another type.
+    /// What is kept, made by `make` at the first call. None when it is of another type. `make` may wait, so
+    /// nobody else waits for it: several that come at once each make one, and the first is kept. (A worker
+    /// that waited for a session's `make` could be the very one that is to run it.)
     pub fn get_or_init<T: std::any::Any + Send + Sync>(
         &self,
         make: impl FnOnce() -> T,
     ) -> Option<&T> {
-        self.0.get_or_init(|| Box::new(make())).downcast_ref()
+        let kept = match self.0.get() {
+            Some(kept) => kept,
+            None => {
+                let made = Box::new(make());
+                self.0.get_or_init(|| made)
+            }
+        };
+        kept.downcast_ref()
     }
 }
 
