@@ -629,3 +629,19 @@ pub struct MergeClause {
     /// THEN.
     pub action: MergeAction,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As when a session's first run waits, and another one on the same worker begins with the same plan.
+    #[test]
+    fn a_first_run_does_not_wait_for_another_ones() {
+        let cache = ExecCache::default();
+        let kept = cache.get_or_init(|| {
+            assert_eq!(cache.get_or_init(|| 1), Some(&1));
+            2
+        });
+        assert_eq!(kept, Some(&1));
+    }
+}
