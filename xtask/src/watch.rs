@@ -25,7 +25,7 @@ const WARM_UP: u32 = 2;
 /// How often a second of a run changes between unwatched and watched.
 const TURNS_IN_A_SECOND: u32 = 4;
 const TURN: Duration = Duration::from_millis(1000 / TURNS_IN_A_SECOND as u64);
-/// What a monitor asks once a second.
+/// What a monitor asks once in a second of being watched.
 const MONITOR: &str = "SELECT count(*) FROM pg_stat_activity; SELECT count(*) FROM pg_stat_wait_current; SELECT sum(count) FROM pg_stat_wait_profile; SELECT sum(acquisitions) FROM pg_stat_lwlock";
 
 /// Settings that watch: name, off, on.
@@ -121,13 +121,17 @@ fn run_pair(
     thread::sleep(Duration::from_secs(u64::from(WARM_UP)));
     let turns = 2 * seconds * TURNS_IN_A_SECOND;
     let (mut off, mut on) = (Part::default(), Part::default());
+    let mut watched_turns = 0;
     for turn in 0..turns {
         // 0 1 1 0, or the other way round.
         let watched = (turn.div_ceil(2) % 2 == 1) != watched_first;
         console.switch(watched)?;
         let (began, before) = (Instant::now(), console.transactions()?);
-        if watched && turn % TURNS_IN_A_SECOND < 2 {
-            console.ask(MONITOR)?;
+        if watched {
+            if watched_turns % TURNS_IN_A_SECOND == 0 {
+                console.ask(MONITOR)?;
+            }
+            watched_turns += 1;
         }
         thread::sleep((began + TURN).saturating_duration_since(Instant::now()));
         let part = if watched { &mut on } else { &mut off };

@@ -2,7 +2,7 @@
 //! `pg_stat_statements`. A statement is known by its query identifier ([`sql::Identity`]).
 //!
 //! Kept by worker ([`crate::counters`]) and added up at a look; mean and deviation are carried in a
-//! form that can be added (Chan, Golub and LeVeque, 1979).
+//! form that can be added: sums of differences to the first time (Chan, Golub and LeVeque, 1983).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,8 +29,8 @@ pub struct Sample<'a> {
     pub text: &'a Arc<str>,
     /// False for the later pieces of a query that was fetched in pieces.
     pub first: bool,
-    /// How long it took to execute.
-    pub time: Duration,
+    /// How long it took to execute, in nanoseconds.
+    pub ns: u64,
     /// How long it took to plan, if that was measured.
     pub planning: Option<Duration>,
     /// Rows returned or changed.
@@ -44,24 +44,31 @@ pub struct Sample<'a> {
 pub struct Spread {
     /// How many.
     pub count: u64,
-    /// Their sum.
+    /// Their sum, with that of pieces that don't count.
     pub total: f64,
     /// The least.
     pub min: f64,
     /// The greatest.
     pub max: f64,
-    /// Sum of the squares of the differences to the mean.
+    /// The first. Sums of differences to it stay small, so that little is lost when they are squared, and
+    /// adding one divides nothing.
+    origin: f64,
+    /// Sum of the differences to it.
+    apart: f64,
+    /// Sum of their squares.
     squares: f64,
 }
 
 impl Spread {
+    #[inline]
     fn add(&mut self, value: f64) {
         if self.count == 0 {
             *self = Spread { total: self.total + value, ..Spread::one(value) };
             return;
         }
-        let (count, apart) = (self.count as f64, value - self.mean());
-        self.squares += apart * apart * count / (count + 1.0);
+        let apart = value - self.origin;
+        self.apart += apart;
+        self.squares += apart * apart;
         self.count += 1;
         self.total += value;
         self.min = self.min.min(value);
@@ -69,7 +76,15 @@ impl Spread {
     }
 
     fn one(value: f64) -> Spread {
-        Spread { count: 1, total: value, min: value, max: value, squares: 0.0 }
+        Spread {
+            count: 1,
+            total: value,
+            min: value,
+            max: value,
+            origin: value,
+            apart: 0.0,
+            squares: 0.0,
+        }
     }
 
     /// Adds others.
@@ -82,9 +97,10 @@ impl Spread {
             }
             return;
         }
-        let (a, b) = (self.count as f64, other.count as f64);
-        let apart = other.mean() - self.mean();
-        self.squares += other.squares + apart * apart * a * b / (a + b);
+        // The others' differences to this origin.
+        let (count, shift) = (other.count as f64, other.origin - self.origin);
+        self.apart += other.apart + count * shift;
+        self.squares += other.squares + (2.0 * other.apart + count * shift) * shift;
         self.count += other.count;
         self.total += other.total;
         self.min = self.min.min(other.min);
@@ -98,7 +114,11 @@ impl Spread {
 
     /// Their standard deviation, of the whole population.
     pub fn deviation(&self) -> f64 {
-        if self.count < 2 { 0.0 } else { (self.squares / self.count as f64).sqrt() }
+        if self.count < 2 {
+            return 0.0;
+        }
+        let count = self.count as f64;
+        ((self.squares - self.apart * self.apart / count) / count).max(0.0).sqrt()
     }
 }
 
@@ -134,7 +154,7 @@ impl Statement {
 
     /// Counts an execution.
     pub fn count(&mut self, sample: &Sample<'_>) {
-        let ms = sample.time.as_secs_f64() * 1e3;
+        let ms = sample.ns as f64 * 1e-6;
         if sample.first {
             self.executions.add(ms);
         } else {

@@ -45,7 +45,7 @@ pub(crate) use meter::Meter;
 pub use meter::{Metered, add_metered, meter, metered};
 pub use object::{WaitObject, Waiting};
 pub use profile::{
-    CLASSES, ProfileKey, ProfileRow, WaitSums, profile, reset_profile, wait_profile,
+    CLASSES, ProfileKey, ProfileRow, WaitSums, profile, reset_profile, sums_by_event,
 };
 pub use tasks::{TAG_MASK, task_by_id, tasks};
 pub(crate) use tasks::{forget_task, list_task};

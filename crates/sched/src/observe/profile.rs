@@ -284,10 +284,20 @@ pub fn profile() -> Vec<ProfileRow> {
     rows
 }
 
-/// The sums of all waits for one event since the start or the last reset.
-pub fn wait_profile(event: WaitEvent) -> WaitSums {
-    let mut sums = WaitSums::ZERO;
-    profile().iter().filter(|row| row.event == event).for_each(|row| sums.merge(&row.sums));
+/// The sums of all waits since the start or the last reset, by event (`WaitEvent as usize`). Makes no copy
+/// of the rows, so that looking every second costs little with thousands of them.
+pub fn sums_by_event() -> Vec<WaitSums> {
+    // The sessions first, as in `profile`.
+    let sessions = tasks();
+    let mut sums = vec![WaitSums::ZERO; WAITS.len()];
+    let idle = &mut sums[WaitEvent::ClientClientRead as usize];
+    sessions.iter().for_each(|task| idle.merge(&task.idle_sums().read()));
+    for shard in &PROFILE {
+        for (key, row) in &shard.0.lock().rows {
+            sums[key.event as usize].merge(row);
+        }
+    }
+    sums.iter_mut().zip(&OTHERS).for_each(|(sum, others)| sum.merge(&others.lock()));
     sums
 }
 
@@ -333,5 +343,34 @@ mod tests {
         assert_eq!(total + gone.1.total_ns, 170);
         assert_eq!(shard.rows.iter().find(|(k, _)| k.pid == 1).unwrap().1.count, 2);
         assert_eq!(shard.shrink(2).unwrap().0.pid, 3);
+    }
+
+    #[test]
+    fn an_event_has_the_sums_of_its_rows_of_what_was_evicted_and_of_sessions() {
+        const TIMEOUT: WaitEvent = WaitEvent::TimeoutProfileSampling;
+        let put_one = |pid, ns| {
+            let key = ProfileKey { event: TIMEOUT, ..key(pid) };
+            put(&key, |sums| sums.add(ns));
+        };
+        (1..=3).for_each(|pid| put_one(pid, 100));
+        evict(Some((ProfileKey { event: TIMEOUT, ..key(9) }, {
+            let mut sums = WaitSums::ZERO;
+            sums.add(7);
+            sums
+        })));
+        let of_rows = |event| {
+            let mut sums = WaitSums::ZERO;
+            profile().iter().filter(|row| row.event == event).for_each(|row| sums.merge(&row.sums));
+            sums
+        };
+        let sums = sums_by_event();
+        let timeouts = &sums[TIMEOUT as usize];
+        assert_eq!((timeouts.count, timeouts.total_ns), (4, 307));
+        assert_eq!(*timeouts, of_rows(TIMEOUT));
+        let task = crate::Task::new("test");
+        let before = sums_by_event()[WaitEvent::ClientClientRead as usize].count;
+        task.idle_sums().add(5);
+        let after = sums_by_event()[WaitEvent::ClientClientRead as usize].count;
+        assert_eq!(after, before + 1);
     }
 }

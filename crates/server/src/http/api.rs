@@ -92,7 +92,7 @@ fn sort_sessions(sessions: &mut [Object]) {
 
 fn waits_since_start() -> Vec<Value> {
     let counted = WAITS.iter().filter(|w| timeline::counts(w.event));
-    let sums = timeline::sums();
+    let sums = sched::observe::sums_by_event();
     let sums = |w: &'static WaitInfo| (w, &sums[w.event as usize]);
     let mut waits: Vec<_> = counted.map(sums).filter(|(_, p)| p.count > 0).collect();
     waits.sort_by_key(|(_, p)| std::cmp::Reverse(p.total_ns));

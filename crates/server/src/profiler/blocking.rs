@@ -228,13 +228,15 @@ impl Watcher {
             episode.ended = now;
         }
         let long = |r: &&WaitRecord| r.duration_ns / 1_000_000 >= threshold;
-        let known: HashSet<(i32, i64)> =
-            closed.iter().map(|e| (e.waiting.pid, e.started)).collect();
+        let mut known: HashMap<i32, Vec<i64>> = HashMap::new();
+        for episode in &closed {
+            known.entry(episode.waiting.pid).or_default().push(episode.started);
+        }
         for record in finished.iter().filter(|r| r.blocker != 0).filter(long) {
-            let episode = of_record(server, record);
-            let close = |e: &(i32, i64)| e.0 == record.pid && (e.1 - episode.started).abs() < 1000;
-            if !known.iter().any(close) {
-                closed.push(episode);
+            let started = crate::server::micros(record.began());
+            let of_task = known.get(&record.pid).map_or(&[][..], Vec::as_slice);
+            if !of_task.iter().any(|known| (known - started).abs() < 1000) {
+                closed.push(of_record(server, record));
             }
         }
         self.looked = now;

@@ -14,7 +14,7 @@ use base::waits::WAITS;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use sched::SpinLock;
-use sched::observe::{WaitSums, is_idle, profile};
+use sched::observe::{is_idle, sums_by_event};
 
 use crate::server::Server;
 
@@ -59,15 +59,6 @@ pub fn counts(event: WaitEvent) -> bool {
     !is_idle(event) && event != WaitEvent::TimeoutProfileSampling
 }
 
-/// The sums of all finished waits, by event.
-pub fn sums() -> Vec<WaitSums> {
-    let mut sums = vec![WaitSums::default(); WAITS.len()];
-    for row in profile() {
-        sums[row.event as usize].merge(&row.sums);
-    }
-    sums
-}
-
 /// Nanoseconds waited so far.
 type Totals = Vec<u64>;
 
@@ -105,7 +96,7 @@ impl Sampler {
 }
 
 fn totals() -> Totals {
-    let mut totals: Totals = sums().iter().map(|s| s.total_ns).collect();
+    let mut totals: Totals = sums_by_event().iter().map(|s| s.total_ns).collect();
     for task in sched::tasks() {
         if let Some((event, since)) = task.wait() {
             totals[event as usize] += since.elapsed().as_nanos() as u64;

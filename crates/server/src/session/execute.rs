@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use base::faults::{self, Fault};
 use base::{Fork, Oid, RelId, Result, err};
@@ -275,7 +274,7 @@ impl State {
                 },
                 text: &prepared.identity.text,
                 first,
-                time: Duration::from_nanos(ended - began),
+                ns: ended - began,
                 planning: None,
                 rows,
                 usage: &usage,
