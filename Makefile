@@ -3,12 +3,14 @@ PORT ?= 5432
 # The status page, http://127.0.0.1:8432/ (0: none).
 HTTP_PORT ?= 8432
 DATA ?= ./data
+# Release builds are laid out by a profile that the repository keeps (docs/decisions/0016).
+RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test clients diff compatibility sqlsmith bench bench-watch bench-sessions bench-tpch storm lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test clients diff compatibility sqlsmith bench profile bench-watch bench-sessions bench-tpch storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
 run:
 	@scripts/need build
-	cargo build --release --quiet -p threadgres
+	$(RELEASE) build --release --quiet -p threadgres
 	@mkdir -p $(dir $(DATA))
 	exec target/release/threadgres serve -D $(DATA) -h 127.0.0.1 -p $(PORT) -c http_port=$(HTTP_PORT)
 
@@ -41,25 +43,25 @@ compatibility:
 # Needs the registries of pip, npm, Go and Maven. Some of them: make clients CLIENTS="psycopg pgx"
 clients:
 	@scripts/need build drivers
-	cargo build --release --quiet -p threadgres
+	$(RELEASE) build --release --quiet -p threadgres
 	tests/clients/run $(CLIENTS)
 
 # Side by side with PostgreSQL 15 and a server that does nothing; see bench/README.md.
 bench:
 	@scripts/need build clients
-	cargo build --release --quiet -p threadgres
+	$(RELEASE) build --release --quiet -p threadgres
 	cargo xtask bench $(BENCH)
 
 # The 22 queries of TPC-H beside PostgreSQL 15, about five minutes; shorter: make bench-tpch SCALE=0.1
 SCALE ?= 1
 bench-tpch:
 	@scripts/need build clients
-	SCALE=$(SCALE) cargo test --release --quiet -p threadgres --test tpch -- --ignored --nocapture
+	SCALE=$(SCALE) $(RELEASE) test --release --quiet -p threadgres --test tpch -- --ignored --nocapture
 
 # What sessions cost, idle and at work: one table, about ten minutes. Shorter: make bench-sessions SESSIONS=--quick
 bench-sessions:
 	@scripts/need build clients
-	cargo build --release --quiet -p threadgres
+	$(RELEASE) build --release --quiet -p threadgres
 	target/release/threadgres lab sessions -o bench/results/sessions.md $(SESSIONS)
 
 # The laboratory, all of it, in under ten minutes on two cores: loads on PostgreSQL 15 and Threadgres,
@@ -68,27 +70,32 @@ bench-sessions:
 LAB_DIR ?= lab
 lab:
 	@scripts/need build clients browser
-	cargo build --release --quiet -p threadgres
+	$(RELEASE) build --release --quiet -p threadgres
 	target/release/threadgres lab all -o $(LAB_DIR) $(LAB)
-	LAB_REPORT=$(abspath $(LAB_DIR))/report/index.html cargo test --release --quiet -p threadgres --test lab -- --ignored
+	LAB_REPORT=$(abspath $(LAB_DIR))/report/index.html $(RELEASE) test --release --quiet -p threadgres --test lab -- --ignored
+
+# The profile anew, after changes to what runs most: two builds' time.
+profile:
+	@scripts/need build clients profile
+	scripts/profile
 
 # What watching costs: everything on against everything off, in five alternating pairs.
 bench-watch:
 	@scripts/need build clients
-	cargo build --release --quiet -p threadgres
+	$(RELEASE) build --release --quiet -p threadgres
 	cargo xtask bench watch $(WATCH)
 
 # The starvation of the exclusive locker, and its cure: four parts of 40 seconds. Fails when a claim
 # does not hold. make incident INCIDENT="--seconds 60 --output incident.jsonl"
 incident:
 	@scripts/need build
-	cargo build --release --quiet -p threadgres
+	$(RELEASE) build --release --quiet -p threadgres
 	target/release/threadgres lab incident $(INCIDENT)
 
 # 200,000 heavyweight locks held by 2,000 sessions at once, no setting changed.
 locks:
 	@scripts/need build
-	cargo build --release --quiet -p threadgres
+	$(RELEASE) build --release --quiet -p threadgres
 	target/release/threadgres lab incident --locks
 
 # The crash test with more rounds than `make test` has: make crash ROUNDS=500
