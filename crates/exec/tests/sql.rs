@@ -576,6 +576,34 @@ fn merge_joins_of_every_kind_give_what_hash_joins_give() {
 }
 
 #[test]
+fn a_small_side_is_looked_for_in_a_large_one() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql("create table small (k int, v int); create table large (k int, w int)");
+    s.sql(
+        "insert into small select nullif((n * 7) % 900, 5), n % 50 from generate_series(1, 6000) n",
+    );
+    s.sql("insert into large select nullif((n * 31) % 700, 9), n % 40 from generate_series(1, 25000) n");
+    s.sql("analyze small; analyze large");
+    for (test, node) in [("exists", "Hash Right Semi Join"), ("not exists", "Hash Right Anti Join")]
+    {
+        let ways: [(&[&str], &str); 2] = [
+            (&["enable_mergejoin", "enable_nestloop"], node),
+            (&["enable_hashjoin", "enable_nestloop"], "Merge"),
+        ];
+        // In memory, and in files.
+        for memory in ["4MB", "64kB"] {
+            s.set("work_mem", memory);
+            for more in ["", " and v > w", " and v % 7 = 3"] {
+                let found = format!("select from large l where l.k = s.k{more}");
+                let query = format!("select k, v from small s where {test} ({found})");
+                same_rows(&mut s, &query, &ways);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_merge_join_reads_no_further_than_it_must() {
     let db = Db::new();
     let mut s = db.session();

@@ -445,7 +445,7 @@ impl Rel {
             Rel::System { table, base } => out.extend(*base..base + table.columns.len() as Col),
             Rel::Join { kind, left, right, .. } => {
                 left.output(out);
-                if !matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+                if kind.gives_right() {
                     right.output(out);
                 }
             }

@@ -158,6 +158,35 @@ pub enum JoinKind {
     Semi,
     /// Left rows without a match; only the left columns.
     Anti,
+    /// Right rows with a match; only the right columns (hash join only).
+    RightSemi,
+    /// Right rows without a match; only the right columns (hash join only).
+    RightAnti,
+}
+
+impl JoinKind {
+    /// The kind that gives the same rows when the sides are exchanged.
+    pub fn flipped(self) -> JoinKind {
+        match self {
+            JoinKind::Left => JoinKind::Right,
+            JoinKind::Right => JoinKind::Left,
+            JoinKind::Semi => JoinKind::RightSemi,
+            JoinKind::RightSemi => JoinKind::Semi,
+            JoinKind::Anti => JoinKind::RightAnti,
+            JoinKind::RightAnti => JoinKind::Anti,
+            JoinKind::Inner | JoinKind::Full => self,
+        }
+    }
+
+    /// Whether the left side's columns are in the output.
+    pub fn gives_left(self) -> bool {
+        !matches!(self, JoinKind::RightSemi | JoinKind::RightAnti)
+    }
+
+    /// Whether the right side's columns are in the output.
+    pub fn gives_right(self) -> bool {
+        !matches!(self, JoinKind::Semi | JoinKind::Anti)
+    }
 }
 
 /// How far an index scan goes: values for the first columns, one list at most among them, then at most

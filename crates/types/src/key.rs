@@ -13,7 +13,11 @@
 //! A descending column has its value's bytes inverted, not its marker: where NULLs go is asked
 //! separately.
 
+mod columns;
+
 use base::{Oid, Result, TupleId};
+
+pub use columns::decode_column;
 
 use crate::datum::{Array, Bits, Datum, Inet};
 use crate::oids;

@@ -20,13 +20,24 @@ pub struct Cursor {
     range: KeyRange,
     backward: bool,
     keys: Vec<u8>,
-    /// End of the key in `keys`, and row id, of each entry in the order of the scan.
+    /// Begin and end of the key in `keys`, and row id, of each entry in the order of the scan.
     entries: Vec<(u32, u32, TupleId)>,
     at: usize,
     place: Place,
     /// The heap whose visibility map is asked, and its answer for each of the entries.
     heap: Option<Heap>,
     visible: Vec<bool>,
+}
+
+/// Some entries of one leaf, in the order of the scan.
+pub struct Entries<'c> {
+    /// Bytes that the keys are in.
+    pub keys: &'c [u8],
+    /// Begin and end of each one's key, and its row id.
+    pub entries: &'c [(u32, u32, TupleId)],
+    /// Whether everybody sees each one's row, so that the heap need not be visited; empty but with
+    /// [`BTree::scan_only`].
+    pub visible: &'c [bool],
 }
 
 /// Where the next leaf is.
@@ -54,7 +65,7 @@ impl BTree {
         }
     }
 
-    /// The same for a scan that has its values from the index: [`Cursor::is_visible`] answers.
+    /// The same for a scan that has its values from the index: [`Entries::visible`] says which rows need no look.
     pub fn scan_only(&self, range: KeyRange, backward: bool, heap: &Heap) -> Cursor {
         Cursor { heap: Some(heap.clone()), ..self.scan(range, backward) }
     }
@@ -90,18 +101,25 @@ impl Cursor {
         Ok(Some((&self.keys[from as usize..to as usize], tid)))
     }
 
-    /// The key of the entry that came last.
-    pub fn last_key(&self) -> &[u8] {
-        match self.at.checked_sub(1).and_then(|last| self.entries.get(last)) {
-            Some((from, to, _)) => &self.keys[*from as usize..*to as usize],
-            None => &[],
+    /// The next entries, at most `limit`, as far as one leaf has them; None at the end.
+    ///
+    /// # Errors
+    /// I/O, `57014`.
+    pub fn next_run(&mut self, tx: &Transaction, limit: usize) -> Result<Option<Entries<'_>>> {
+        while self.at == self.entries.len() {
+            if matches!(self.place, Place::End) {
+                return Ok(None);
+            }
+            sched::check_interrupts()?;
+            self.read_leaf(tx)?;
         }
-    }
-
-    /// Whether everybody sees the row of the entry that came last, so that the heap need not be
-    /// visited. Only with [`BTree::scan_only`].
-    pub fn is_visible(&self) -> bool {
-        self.at.checked_sub(1).and_then(|last| self.visible.get(last)).is_some_and(|v| *v)
+        let begin = self.at;
+        self.at = self.entries.len().min(begin + limit);
+        Ok(Some(Entries {
+            keys: &self.keys,
+            entries: &self.entries[begin..self.at],
+            visible: self.visible.get(begin..self.at).unwrap_or_default(),
+        }))
     }
 
     fn read_leaf(&mut self, tx: &Transaction) -> Result<()> {

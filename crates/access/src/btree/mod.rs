@@ -27,7 +27,7 @@ use base::{PageId, RelId, Result, TupleId, WaitEvent};
 use sched::{Mutex, SpinLock};
 use storage::{Pinned, Storage};
 
-pub use cursor::Cursor;
+pub use cursor::{Cursor, Entries};
 
 use crate::registry::{self, RelState};
 

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use catalog::Table;
 use sql::plan::{
-    Conflict, IndexBounds, JoinKind, MergeKey, Modify, ModifyAction, Node, SampleMethod, Scan,
-    ScanColumn,
+    Conflict, IndexBounds, JoinKind, Modify, ModifyAction, Node, SampleMethod, Scan, ScanColumn,
 };
 use sql::{AggCall, Expr, Plan, Prepared};
 use types::FormatContext;
@@ -236,8 +235,11 @@ impl<'p> Describe<'p> {
             Node::NestedLoop { left, right, kind, .. }
             | Node::HashJoin { left, right, kind, .. }
             | Node::MergeJoin { left, right, kind, .. } => {
-                let mut all = self.output(left, slots);
-                if !matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+                let mut all = Vec::new();
+                if kind.gives_left() {
+                    all.extend(self.output(left, slots));
+                }
+                if kind.gives_right() {
                     all.extend(self.output(right, slots));
                 }
                 all
@@ -436,47 +438,19 @@ impl<'p> Describe<'p> {
             }
             Node::NestedLoop { left, right, kind, condition, .. } => {
                 shown.kind = join_label("Nested Loop", *kind, false);
-                shown.facts.push(("Join Type", join_word(*kind).to_owned()));
-                if let Some(condition) = condition {
-                    let columns = self.both(left, right, slots);
-                    let text = self.names(&columns, slots).text(condition);
-                    shown.details.push(("Join Filter", text.into()));
-                }
+                self.join(shown, *kind, [left, right], None, condition.as_ref(), slots);
             }
             Node::HashJoin { left, right, kind, keys, condition } => {
                 shown.kind = join_label("Hash", *kind, true);
-                shown.facts.push(("Join Type", join_word(*kind).to_owned()));
-                let (l, r) = (self.output(left, slots), self.output(right, slots));
-                let pairs: Vec<String> = keys
-                    .iter()
-                    .map(|(a, b)| {
-                        let a = self.names(&l, slots).text(a);
-                        format!("({a} = {})", self.names(&r, slots).text(b))
-                    })
-                    .collect();
-                let text = together(pairs);
-                shown.details.push(("Hash Cond", text.into()));
-                if let Some(condition) = condition {
-                    let columns = self.both(left, right, slots);
-                    let text = self.names(&columns, slots).text(condition);
-                    shown.details.push(("Join Filter", text.into()));
-                }
+                let pairs = keys.iter().map(|(left, right)| (left, right)).collect();
+                let keys = Some(("Hash Cond", pairs));
+                self.join(shown, *kind, [left, right], keys, condition.as_ref(), slots);
             }
             Node::MergeJoin { left, right, kind, keys, condition } => {
                 shown.kind = join_label("Merge", *kind, true);
-                shown.facts.push(("Join Type", join_word(*kind).to_owned()));
-                let (l, r) = (self.output(left, slots), self.output(right, slots));
-                let pair = |key: &MergeKey| {
-                    let left = self.names(&l, slots).text(&key.left);
-                    format!("({left} = {})", self.names(&r, slots).text(&key.right))
-                };
-                let text = together(keys.iter().map(pair).collect());
-                shown.details.push(("Merge Cond", text.into()));
-                if let Some(condition) = condition {
-                    let columns = self.both(left, right, slots);
-                    let text = self.names(&columns, slots).text(condition);
-                    shown.details.push(("Join Filter", text.into()));
-                }
+                let pairs = keys.iter().map(|key| (&key.left, &key.right)).collect();
+                let keys = Some(("Merge Cond", pairs));
+                self.join(shown, *kind, [left, right], keys, condition.as_ref(), slots);
             }
             Node::Aggregate { input, groups, sets: Some(sets), .. } => {
                 let columns = self.output(input, slots);
@@ -560,10 +534,31 @@ impl<'p> Describe<'p> {
         }
     }
 
-    fn both(&self, left: &Plan, right: &Plan, slots: &HashMap<u16, String>) -> Vec<String> {
-        let mut all = self.output(left, slots);
-        all.extend(self.output(right, slots));
-        all
+    /// What joins of all methods have: their kind, the equalities of their keys, other conditions.
+    fn join(
+        &self,
+        shown: &mut Shown,
+        kind: JoinKind,
+        [left, right]: [&Plan; 2],
+        keys: Option<(&'static str, Vec<(&Expr, &Expr)>)>,
+        condition: Option<&Expr>,
+        slots: &HashMap<u16, String>,
+    ) {
+        shown.facts.push(("Join Type", join_word(kind).to_owned()));
+        let (mut columns, of_right) = (self.output(left, slots), self.output(right, slots));
+        if let Some((name, keys)) = keys {
+            let pair = |(l, r): (&Expr, &Expr)| {
+                let l = self.names(&columns, slots).text(l);
+                format!("({l} = {})", self.names(&of_right, slots).text(r))
+            };
+            let text = together(keys.into_iter().map(pair).collect());
+            shown.details.push((name, text.into()));
+        }
+        if let Some(condition) = condition {
+            columns.extend(of_right);
+            let text = self.names(&columns, slots).text(condition);
+            shown.details.push(("Join Filter", text.into()));
+        }
     }
 
     /// `((a = 1) AND (b > 2))`.
@@ -738,6 +733,8 @@ fn join_word(kind: JoinKind) -> &'static str {
         JoinKind::Full => "Full",
         JoinKind::Semi => "Semi",
         JoinKind::Anti => "Anti",
+        JoinKind::RightSemi => "Right Semi",
+        JoinKind::RightAnti => "Right Anti",
     }
 }
 

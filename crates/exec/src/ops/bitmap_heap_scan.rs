@@ -186,9 +186,7 @@ impl Operator for BitmapHeapScan {
             counts.fetched += batch.rows as u64;
             before.count(tx.locks().task(), counts);
             self.target = (self.target * 4).min(BATCH_ROWS);
-            let found = batch.rows;
-            let batch = vector::filter(scan.filter.as_ref(), batch, run)?;
-            super::count(plan, super::REMOVED_BY_FILTER, (found - batch.rows) as u64, run);
+            let batch = super::filtered(plan, scan.filter.as_ref(), batch, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }

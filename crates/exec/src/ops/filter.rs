@@ -10,7 +10,6 @@ use types::Batch;
 use super::key_filter::KeyFilter;
 use super::{Operator, wrong_node};
 use crate::run::Run;
-use crate::vector;
 
 /// See the module's documentation.
 pub struct Filter {
@@ -25,7 +24,7 @@ impl Operator for Filter {
         };
         while let Some(batch) = self.input.next(input, run)? {
             sched::check_interrupts()?;
-            let batch = vector::filter(Some(condition), batch, run)?;
+            let batch = super::filtered(plan, Some(condition), batch, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }

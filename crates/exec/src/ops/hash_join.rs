@@ -4,6 +4,9 @@
 //! chained by number, in the order of their coming. A NULL in a key matches nothing. Hashes and
 //! comparisons of keys go by column.
 //!
+//! Where only rows of the right side are wanted (RIGHT SEMI, RIGHT ANTI: a smaller side is looked for
+//! in a larger one), they are marked while the left side is read, and handed up at its end.
+//!
 //! A right side larger than its memory is put aside in files by the hash of its key, then the left
 //! side likewise ([`super::partition`]); each pair of files is joined by itself.
 
@@ -41,6 +44,8 @@ struct Built {
     heads: Vec<u32>,
     /// Which rows had a match; empty for the kinds of join that don't ask.
     matched: Vec<bool>,
+    /// How many of them had none yet.
+    lonely: usize,
     /// Bytes, about.
     held: usize,
 }
@@ -67,6 +72,8 @@ pub struct HashJoin {
     /// Columns of the left side that rows which find no partner above can be told by; none where right
     /// rows that lose theirs would be handed up instead.
     left_width: usize,
+    /// Only right rows are handed up.
+    right_only: bool,
 }
 
 /// Candidate pairs of one left batch.
@@ -89,6 +96,7 @@ impl Built {
             nulls: Vec::new(),
             heads: Vec::new(),
             matched: Vec::new(),
+            lonely: 0,
             held: 0,
         }
     }
@@ -118,8 +126,8 @@ impl Built {
     /// Makes the chains.
     fn finish(&mut self, kind: JoinKind) {
         let rows = self.rows.rows;
-        if matches!(kind, JoinKind::Right | JoinKind::Full) {
-            self.matched = vec![false; rows];
+        if asks_right(kind) {
+            (self.matched, self.lonely) = (vec![false; rows], rows);
         }
         self.heads = vec![END; (rows * 2).next_power_of_two()];
         let mask = self.heads.len() - 1;
@@ -139,6 +147,25 @@ impl Built {
         hashes.iter().map(|hash| self.heads[*hash as usize & mask]).collect()
     }
 
+    /// Notes which rows have found a partner.
+    fn mark(&mut self, rows: &[u32]) {
+        for row in rows {
+            let had_one = std::mem::replace(&mut self.matched[*row as usize], true);
+            self.lonely -= usize::from(!had_one);
+        }
+    }
+
+    /// What comes once the left side is at its end: rows with or without a partner.
+    fn tail(&self, kind: JoinKind, left: &[Oid]) -> Batch {
+        let wanted = kind == JoinKind::RightSemi;
+        let chosen = (0..self.matched.len() as u32).filter(|n| self.matched[*n as usize] == wanted);
+        let chosen = rows::take(&self.rows, &chosen.collect::<Vec<u32>>());
+        match kind.gives_left() {
+            true => rows::beside(rows::nulls(left, chosen.rows), chosen),
+            false => chosen,
+        }
+    }
+
     /// The values of a key.
     fn key<'b>(&'b self, n: usize, keys: &[(Expr, Expr)]) -> Option<&'b Column> {
         match &keys[n].1 {
@@ -146,6 +173,11 @@ impl Built {
             _ => self.computed[n].as_ref(),
         }
     }
+}
+
+/// Whether it counts which right rows have a partner.
+fn asks_right(kind: JoinKind) -> bool {
+    matches!(kind, JoinKind::Right | JoinKind::Full) || !kind.gives_left()
 }
 
 /// The keys' values of a batch of one side.
@@ -208,9 +240,9 @@ impl HashJoin {
         kind: JoinKind,
         left_width: usize,
     ) -> HashJoin {
-        let pads = matches!(kind, JoinKind::Right | JoinKind::Full);
         HashJoin {
-            left_width: if pads { 0 } else { left_width },
+            left_width: if asks_right(kind) { 0 } else { left_width },
+            right_only: !kind.gives_left(),
             left,
             right,
             built: None,
@@ -246,7 +278,7 @@ impl HashJoin {
         }
         let Some(aside) = aside else {
             built.finish(*kind);
-            if matches!(kind, JoinKind::Inner | JoinKind::Semi | JoinKind::Right) {
+            if !matches!(kind, JoinKind::Left | JoinKind::Full | JoinKind::Anti) {
                 // Nothing on the left is of use without a partner.
                 self.left_done = built.rows.rows == 0;
                 let keys: Vec<Expr> = keys.iter().map(|(left, _)| left.clone()).collect();
@@ -288,12 +320,13 @@ impl HashJoin {
     }
 }
 
-/// All pairs with equal keys; with `first` only each left row's first one.
+/// All pairs with equal keys; with `first` only each left row's first one, with `open` only those of
+/// right rows that have found no partner yet.
 fn probe(
     built: &Built,
     batch: &Batch,
     keys: &[(Expr, Expr)],
-    first: bool,
+    (first, open): (bool, bool),
     run: &mut Run<'_, '_>,
 ) -> Result<Pairs> {
     let mut pairs = Pairs::default();
@@ -314,6 +347,7 @@ fn probe(
             let other = at as usize;
             let link = built.links[other];
             let same = link.hash == *hash
+                && !(open && built.matched[other])
                 && (exact || right.iter().zip(&values).all(|(r, l)| same_at(r, other, l, row)));
             if same {
                 pairs.left.push(row as u32);
@@ -351,13 +385,18 @@ fn join_batch(
     };
     let plain = matches!(kind, JoinKind::Inner);
     if matches!(kind, JoinKind::Semi | JoinKind::Anti) && condition.is_none() {
-        let found = probe(built, batch, keys, true, run)?.left;
+        let found = probe(built, batch, keys, (true, false), run)?.left;
         return Ok(match kind {
             JoinKind::Semi => rows::take(batch, &found),
             _ => rows::take(batch, &others(&found, batch.rows)),
         });
     }
-    let mut pairs = probe(built, batch, keys, false, run)?;
+    let right_only = !kind.gives_left();
+    let mut pairs = probe(built, batch, keys, (false, right_only), run)?;
+    if right_only && condition.is_none() {
+        built.mark(&pairs.right);
+        return Ok(Batch::default());
+    }
     let mut joined =
         rows::beside(rows::take(batch, &pairs.left), rows::take(&built.rows, &pairs.right));
     if let Some(condition) = condition
@@ -370,11 +409,14 @@ fn join_batch(
     if plain {
         return Ok(joined);
     }
+    if asks_right(*kind) {
+        built.mark(&pairs.right);
+    }
+    if right_only {
+        return Ok(Batch::default());
+    }
     let mut has_match = vec![false; batch.rows];
     pairs.left.iter().for_each(|n| has_match[*n as usize] = true);
-    if !built.matched.is_empty() {
-        pairs.right.iter().for_each(|n| built.matched[*n as usize] = true);
-    }
     let with = |wanted: bool| -> Vec<u32> {
         (0..batch.rows as u32).filter(|n| has_match[*n as usize] == wanted).collect()
     };
@@ -392,7 +434,7 @@ fn join_batch(
                 rows::append(&mut joined, &padded);
             }
         }
-        JoinKind::Inner | JoinKind::Right => {}
+        JoinKind::Inner | JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti => {}
     }
     Ok(joined)
 }
@@ -423,18 +465,13 @@ impl Operator for HashJoin {
                 if joined.rows > 0 {
                     return Ok(Some(joined));
                 }
+                // Nothing more can come of the left side.
+                self.left_done = self.right_only && built.lonely == 0;
             }
-            let pads = matches!(kind, JoinKind::Right | JoinKind::Full);
-            if !std::mem::replace(&mut self.padded, true) && pads {
-                let lonely: Vec<u32> =
-                    (0..built.rows.rows as u32).filter(|n| !built.matched[*n as usize]).collect();
-                let left_types = super::types(left, run.prepared);
-                let padded = rows::beside(
-                    rows::nulls(&left_types, lonely.len()),
-                    rows::take(&built.rows, &lonely),
-                );
-                if padded.rows > 0 {
-                    return Ok(Some(padded));
+            if !std::mem::replace(&mut self.padded, true) && asks_right(*kind) {
+                let tail = built.tail(*kind, &super::types(left, run.prepared));
+                if tail.rows > 0 {
+                    return Ok(Some(tail));
                 }
             }
             if !self.next_files(plan, run)? {
@@ -446,7 +483,9 @@ impl Operator for HashJoin {
     fn restrict(&mut self, keys: &[Expr], filter: &Arc<KeyFilter>) {
         let mut used = Vec::new();
         keys.iter().for_each(|key| walk::columns_of(key, &mut used));
-        if used.iter().all(|column| usize::from(*column) < self.left_width) {
+        if self.right_only {
+            self.right.restrict(keys, filter);
+        } else if used.iter().all(|column| usize::from(*column) < self.left_width) {
             self.left.restrict(keys, filter);
         }
     }

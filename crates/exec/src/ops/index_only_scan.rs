@@ -11,13 +11,13 @@ use sql::Plan;
 use sql::plan::{Node, Scan, ScanColumn};
 use types::batch::BATCH_ROWS;
 use types::key::{self, KeyOrder};
-use types::{Batch, Datum};
+use types::{Batch, Column};
 
 use super::{Operator, index_bounds, wrong_node};
+use crate::rows;
 use crate::run::Run;
 use crate::table::{KeyCodec, scan_column_type};
 use crate::tally::{Pages, RelationCounts};
-use crate::{rows, vector};
 
 /// EXPLAIN's name for the rows that were looked up in the table.
 pub const HEAP_FETCHES: &str = "Heap Fetches";
@@ -38,11 +38,11 @@ pub struct IndexOnlyScan {
 
 /// Reads the columns that are asked for out of key bytes.
 struct KeyReader {
-    /// Type and order of each key column up to the last one that is wanted.
-    parts: Vec<(Oid, KeyOrder)>,
-    /// Key column of each column of the scan.
-    places: Vec<usize>,
-    values: Vec<Datum>,
+    /// Type and order of each key column up to the last one that is wanted, and the column of the scan
+    /// that it is.
+    parts: Vec<(Oid, KeyOrder, Option<usize>)>,
+    /// Where the rest of each key begins.
+    at: Vec<u32>,
 }
 
 impl KeyReader {
@@ -58,24 +58,21 @@ impl KeyReader {
             .columns
             .iter()
             .take(wanted)
-            .map(|(_, ty, order)| (*ty, *order))
+            .enumerate()
+            .map(|(n, (_, ty, order))| (*ty, *order, places.iter().position(|place| *place == n)))
             .collect();
-        Ok(KeyReader { parts, places, values: Vec::new() })
+        Ok(KeyReader { parts, at: Vec::new() })
     }
 
-    /// Adds a key's columns as a row.
-    fn push(&mut self, mut bytes: &[u8], batch: &mut Batch) -> Result<()> {
-        self.values.clear();
-        for (ty, order) in &self.parts {
-            let (value, used) = key::decode(*ty, bytes, *order)
-                .ok_or_else(|| base::err!(INDEX_CORRUPTED, "key of an index can't be read"))?;
-            self.values.push(value);
-            bytes = &bytes[used..];
+    /// Adds the columns of keys, which begin at `self.at`, as rows.
+    fn push(&mut self, bytes: &[u8], batch: &mut Batch) -> Result<()> {
+        let corrupted = || base::err!(INDEX_CORRUPTED, "key of an index can't be read");
+        for (ty, order, to) in &self.parts {
+            let (mut unwanted, at) = (Column::new(*ty), &mut self.at);
+            let to = to.map_or(&mut unwanted, |n| &mut batch.columns[n]);
+            key::decode_column(*ty, *order, bytes, at, to).ok_or_else(corrupted)?;
         }
-        for (column, place) in batch.columns.iter_mut().zip(&self.places) {
-            column.push(self.values[*place].clone());
-        }
-        batch.rows += 1;
+        batch.rows += self.at.len();
         Ok(())
     }
 }
@@ -131,21 +128,25 @@ impl IndexOnlyScan {
                 }
                 continue;
             };
-            let Some((_, root)) = cursor.next(tx)? else {
+            let Some(found) = cursor.next_run(tx, self.target - batch.rows)? else {
                 self.cursor = None;
                 continue;
             };
-            counts.index.returned += 1;
-            // Who notes reads visits each row.
-            if !cursor.is_visible() || tx.tracks_reads() {
-                pages = pages.count(task, &mut counts.index);
-                let seen = look(&self.heap, root, counts, run)?;
-                pages = pages.count(task, &mut counts.table);
-                if !seen {
-                    continue;
+            counts.index.returned += found.entries.len() as u64;
+            self.keys.at.clear();
+            for (n, (begin, _, root)) in found.entries.iter().enumerate() {
+                // Who notes reads visits each row.
+                if tx.tracks_reads() || found.visible.get(n) != Some(&true) {
+                    pages = pages.count(task, &mut counts.index);
+                    let seen = look(&self.heap, *root, counts, run)?;
+                    pages = pages.count(task, &mut counts.table);
+                    if !seen {
+                        continue;
+                    }
                 }
+                self.keys.at.push(*begin);
             }
-            self.keys.push(cursor.last_key(), batch)?;
+            self.keys.push(found.keys, batch)?;
         }
         pages.count(task, &mut counts.index);
         Ok(true)
@@ -185,9 +186,7 @@ impl Operator for IndexOnlyScan {
             run.cx.tally.of(scan.table.oid).add(&counts.table);
             super::count(plan, HEAP_FETCHES, counts.fetches, run);
             self.target = (self.target * 4).min(BATCH_ROWS);
-            let before = batch.rows as u64;
-            let batch = vector::filter(scan.filter.as_ref(), batch, run)?;
-            super::count(plan, super::REMOVED_BY_FILTER, before - batch.rows as u64, run);
+            let batch = super::filtered(plan, scan.filter.as_ref(), batch, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }

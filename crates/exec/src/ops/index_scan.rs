@@ -186,7 +186,7 @@ impl Operator for IndexScan {
             if batch.rows == 0 {
                 return Ok(None);
             }
-            let batch = vector::filter(of.scan.filter.as_ref(), batch, run)?;
+            let batch = super::filtered(plan, of.scan.filter.as_ref(), batch, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }
@@ -222,7 +222,11 @@ impl Operator for IndexScan {
             let before = out.rows;
             match vector::select(filter, &rows, run)? {
                 None => rows::append(out, &rows),
-                Some(kept) => rows::append_some(out, &rows, &kept),
+                Some(kept) => {
+                    let removed = (rows.rows - kept.len()) as u64;
+                    super::count(plan, super::REMOVED_BY_FILTER, removed, run);
+                    rows::append_some(out, &rows, &kept);
+                }
             }
             if one && out.rows > before {
                 break;

@@ -17,6 +17,7 @@ use crate::modify::ModifyOp;
 use crate::rows;
 use crate::run::Run;
 use crate::table::scan_column_type;
+use crate::vector;
 
 mod accumulate;
 mod aggregate;
@@ -123,6 +124,22 @@ pub fn count(plan: &Plan, name: &'static str, amount: u64, run: &mut Run<'_, '_>
         Some((_, sum)) => *sum += amount,
         None => measure.counts.push((name, amount)),
     }
+}
+
+/// The rows of a batch for which a node's condition holds; counts the others.
+///
+/// # Errors
+/// The condition's.
+pub fn filtered(
+    plan: &Plan,
+    condition: Option<&Expr>,
+    batch: Batch,
+    run: &mut Run<'_, '_>,
+) -> Result<Batch> {
+    let before = batch.rows;
+    let batch = vector::filter(condition, batch, run)?;
+    count(plan, REMOVED_BY_FILTER, (before - batch.rows) as u64, run);
+    Ok(batch)
 }
 
 /// Measures a node that has no operator.
@@ -252,23 +269,52 @@ struct Measured {
     first: bool,
 }
 
-impl Operator for Measured {
-    fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
+impl Measured {
+    /// Does some of the operator's work, which ends in something and a number of rows.
+    fn measure<R>(
+        &mut self,
+        run: &mut Run<'_, '_>,
+        work: impl FnOnce(&mut dyn Operator, &mut Run<'_, '_>) -> Result<(R, usize)>,
+    ) -> Result<R> {
         let waits = run.state.measure_waits.then(observe::metered);
         let begin = Instant::now();
-        let result = self.inner.next(plan, run)?;
+        let (result, rows) = work(self.inner.as_mut(), run)?;
         let seconds = begin.elapsed().as_secs_f64();
         if let Some(measure) = run.state.measure.as_mut().and_then(|m| m.get_mut(self.place)) {
             measure.total += seconds;
             if std::mem::take(&mut self.first) {
                 measure.startup += seconds;
             }
-            measure.rows += result.as_ref().map_or(0, |b| b.rows as u64);
+            measure.rows += rows as u64;
             if let Some(before) = waits {
                 observe::add_metered(&mut measure.waits, &before);
             }
         }
         Ok(result)
+    }
+}
+
+impl Operator for Measured {
+    fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
+        self.measure(run, |inner, run| {
+            let batch = inner.next(plan, run)?;
+            let rows = batch.as_ref().map_or(0, |b| b.rows);
+            Ok((batch, rows))
+        })
+    }
+
+    fn drain(
+        &mut self,
+        plan: &Plan,
+        one: bool,
+        out: &mut Batch,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let before = out.rows;
+        self.measure(run, |inner, run| {
+            inner.drain(plan, one, out, run)?;
+            Ok(((), out.rows - before))
+        })
     }
 
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
@@ -335,8 +381,11 @@ pub fn types(plan: &Plan, prepared: &Prepared) -> Vec<Oid> {
         Node::NestedLoop { left, right, kind, .. }
         | Node::HashJoin { left, right, kind, .. }
         | Node::MergeJoin { left, right, kind, .. } => {
-            let mut all = types(left, prepared);
-            if !matches!(kind, sql::plan::JoinKind::Semi | sql::plan::JoinKind::Anti) {
+            let mut all = Vec::new();
+            if kind.gives_left() {
+                all.extend(types(left, prepared));
+            }
+            if kind.gives_right() {
                 all.extend(types(right, prepared));
             }
             all

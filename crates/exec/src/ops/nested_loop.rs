@@ -139,7 +139,7 @@ impl NestedLoop {
                 }
                 rows::append(out, &joined);
             }
-            JoinKind::Right | JoinKind::Full => {
+            JoinKind::Right | JoinKind::Full | JoinKind::RightSemi | JoinKind::RightAnti => {
                 return Err(base::Error::unsupported("RIGHT JOIN by nested loop"));
             }
         }
@@ -198,7 +198,7 @@ impl NestedLoop {
                 values.resize(self.types.len(), Datum::Null);
                 rows::push(out, values);
             }
-            JoinKind::Right => {
+            JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti => {
                 return Err(base::Error::unsupported("RIGHT JOIN by nested loop"));
             }
             _ => {}

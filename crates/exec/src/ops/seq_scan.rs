@@ -39,6 +39,8 @@ pub struct SeqScan {
     scan: Option<HeapScan>,
     ended: bool,
     target: usize,
+    /// Rows for which a condition did not hold, not yet told of.
+    removed: u64,
 }
 
 /// Some columns, and what can be tested once they are there.
@@ -138,7 +140,17 @@ impl SeqScan {
             ids: stages.iter().any(|s| !s.system.is_empty()),
         };
         let rows = RowBatch::default();
-        Ok(SeqScan { table, types, stages, keep, rows, scan: None, ended: false, target: 1 })
+        Ok(SeqScan {
+            table,
+            types,
+            stages,
+            keep,
+            rows,
+            scan: None,
+            ended: false,
+            target: 1,
+            removed: 0,
+        })
     }
 
     /// The next rows for which the conditions hold, maybe none; None at the end.
@@ -196,7 +208,12 @@ impl SeqScan {
             }
             let kept = match &mut stage.test {
                 Test::None => None,
-                Test::Condition(condition) => vector::select(condition, &batch, run)?,
+                Test::Condition(condition) => {
+                    let kept = vector::select(condition, &batch, run)?;
+                    let removed = kept.as_ref().map_or(0, |kept| batch.rows - kept.len());
+                    self.removed += removed as u64;
+                    kept
+                }
                 Test::Keys(restriction) => restriction.select(&batch),
             };
             if let Some(kept) = kept {
@@ -276,6 +293,7 @@ impl Operator for SeqScan {
             return Err(wrong_node());
         };
         while let Some(batch) = self.next_batch(run)? {
+            super::count(plan, super::REMOVED_BY_FILTER, std::mem::take(&mut self.removed), run);
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }

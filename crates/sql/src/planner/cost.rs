@@ -203,13 +203,27 @@ pub(crate) fn system(selectivity: f64, width: i32) -> Estimate {
     Estimate { startup: 0.0, total: 1000.0 * (TUPLE + OPERATOR), rows, width }
 }
 
+/// Bytes of a row in a hash table beside its values, about.
+const HASHED_ROW: f64 = 24.0;
+
 /// Joins: rows by selectivity, cost by method.
-pub(crate) fn hash_join(left: &Estimate, right: &Estimate, rows: f64) -> Estimate {
-    let build = right.total + right.rows * (OPERATOR + TUPLE);
-    let total = build + left.total + left.rows * OPERATOR + rows * TUPLE;
+pub(crate) fn hash_join(left: &Estimate, right: &Estimate, rows: f64, costs: &Costs) -> Estimate {
+    let mut build = right.total + right.rows * (OPERATOR + TUPLE);
+    let mut probe = left.total + left.rows * OPERATOR + rows * TUPLE;
+    let bytes = |e: &Estimate| e.rows * (f64::from(e.width) + HASHED_ROW);
+    // `hash_mem_multiplier` is two.
+    if bytes(right) > costs.work_mem * 2.0 {
+        // Both sides are written once and read once, in order.
+        let pages = |e: &Estimate| (bytes(e) / 8192.0).ceil() * costs.seq_page;
+        build += pages(right);
+        probe += pages(right) + 2.0 * pages(left);
+    }
+    if !costs.hashjoin {
+        probe += DISABLED;
+    }
     Estimate {
         startup: build + left.startup,
-        total,
+        total: build + probe,
         rows: at_least_one(rows),
         width: left.width + right.width,
     }
@@ -223,7 +237,10 @@ pub(crate) fn merge_sorted(
     costs: &Costs,
 ) -> Estimate {
     let (l, r) = (sort_all(left, None, costs), sort_all(right, None, costs));
-    let total = l.total + r.total + (l.rows + r.rows) * costs.operator + rows * costs.tuple;
+    let mut total = l.total + r.total + (l.rows + r.rows) * costs.operator + rows * costs.tuple;
+    if !costs.mergejoin {
+        total += DISABLED;
+    }
     Estimate {
         startup: l.startup + r.startup,
         total,
@@ -233,7 +250,13 @@ pub(crate) fn merge_sorted(
 }
 
 /// A nested loop whose right side is run again for each left row.
-pub(crate) fn loop_join(left: &Estimate, right: &Estimate, rows: f64, rerun: bool) -> Estimate {
+pub(crate) fn loop_join(
+    left: &Estimate,
+    right: &Estimate,
+    rows: f64,
+    rerun: bool,
+    costs: &Costs,
+) -> Estimate {
     let runs = left.rows.max(1.0);
     let inner = if rerun {
         runs * right.total
@@ -242,9 +265,10 @@ pub(crate) fn loop_join(left: &Estimate, right: &Estimate, rows: f64, rerun: boo
         right.total + right.rows * OPERATOR * runs
     };
     let pairs = runs * right.rows;
+    let forbidden = if costs.nestloop { 0.0 } else { DISABLED };
     Estimate {
         startup: left.startup + right.startup,
-        total: left.total + inner + pairs * OPERATOR + rows * TUPLE,
+        total: left.total + inner + pairs * OPERATOR + rows * TUPLE + forbidden,
         rows: at_least_one(rows),
         width: left.width + right.width,
     }

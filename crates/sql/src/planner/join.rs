@@ -6,9 +6,10 @@
 //! right side is read through an index with values of the left row, or a plain nested loop.
 
 use base::Result;
+use base::settings::setting;
 
 use crate::expr::Expr;
-use crate::logical::{Col, Rel};
+use crate::logical::{Col, Rel, TableRel};
 use crate::plan::{Estimate, JoinKind, Node, Plan};
 use crate::walk;
 
@@ -260,25 +261,19 @@ impl Planner<'_> {
         let share = self.joint_share(ready, left.rows, leaf);
         let rows = (left.rows * leaf.estimate.rows * share).max(1.0);
         let lateral = !leaf.depends.is_empty();
-        let mut estimate = cost::loop_join(left, &leaf.estimate, rows, lateral);
-        if !costs.nestloop {
-            estimate.total += cost::DISABLED;
-        }
+        let estimate = cost::loop_join(left, &leaf.estimate, rows, lateral, &costs);
         let mut best = (Method::Loop, estimate);
         if !lateral && ready.iter().any(|e| equi_sides(e, covered, &leaf.cols).is_some()) {
             for flipped in [false, true] {
                 let (probe, build) =
                     if flipped { (&leaf.estimate, left) } else { (left, &leaf.estimate) };
-                let mut estimate = cost::hash_join(probe, build, rows);
-                if !costs.hashjoin {
-                    estimate.total += cost::DISABLED;
-                }
+                let estimate = cost::hash_join(probe, build, rows, &costs);
                 if estimate.total < best.1.total {
                     best = (Method::Hash { flipped }, estimate);
                 }
             }
             let merged = cost::merge_sorted(left, &leaf.estimate, rows, &costs);
-            if costs.mergejoin && merged.total < best.1.total {
+            if merged.total < best.1.total {
                 best = (Method::Hash { flipped: false }, merged);
             }
         }
@@ -289,12 +284,8 @@ impl Planner<'_> {
             all.extend(ready.iter().map(|e| (*e).clone()));
             let path = self.best_path(table, &all, &leaf.need, &Goal::default());
             if path.uses_from(leaf.conditions.len()) {
-                let mut estimate = cost::loop_join(left, &path.estimate, rows, true);
-                estimate.total = left.total + left.rows.max(1.0) * self.run_cost(table, &path);
-                if !costs.nestloop {
-                    estimate.total += cost::DISABLED;
-                }
-                estimate.rows = rows.round().max(1.0);
+                let mut estimate = cost::loop_join(left, &path.estimate, rows, true, &costs);
+                estimate.total = self.index_loop_cost(left, table, &path);
                 if estimate.total < best.1.total {
                     best = (Method::Index(path), estimate);
                 }
@@ -357,6 +348,33 @@ impl Planner<'_> {
         1.0 / rows.max(1.0)
     }
 
+    /// What a nested loop costs that reads a table through an index for each left row.
+    pub fn index_loop_cost(&self, left: &Estimate, table: &TableRel, path: &Path) -> f64 {
+        let forbidden = match self.cx.settings.bool(setting::ENABLE_NESTLOOP) {
+            true => 0.0,
+            false => cost::DISABLED,
+        };
+        left.total + left.rows.max(1.0) * self.run_cost(table, path) + forbidden
+    }
+
+    /// What the cheapest hash join costs, and whether its table is made of the left side.
+    pub fn hash_cost(
+        &self,
+        kind: JoinKind,
+        left: &Estimate,
+        right: &Estimate,
+        share: f64,
+    ) -> (f64, bool) {
+        let costs = Costs::of(self.cx.settings);
+        let rows = (left.rows * right.rows * share).max(1.0);
+        let straight = cost::hash_join(left, right, rows, &costs).total;
+        let flipped = cost::hash_join(right, left, rows, &costs).total;
+        match kind {
+            JoinKind::Full => (straight, false),
+            _ => (straight.min(flipped), flipped < straight),
+        }
+    }
+
     /// Plans a leaf that may be planned in another order yet.
     fn leaf_side(&mut self, leaf: Leaf, need: &Cols) -> Result<Side> {
         let again = one_table(&leaf.rel, &leaf.conditions);
@@ -385,13 +403,7 @@ impl Planner<'_> {
                 };
                 let mut all = leaf.conditions;
                 all.extend(ready);
-                let mut outer = Cols::default();
-                all.iter().for_each(|e| outer.add(&Cols::of(e)));
-                let mark = self.env.len();
-                let slots = self.bind_slots(&outer, &left)?;
-                let right = self.table_scan(&table, all, need, path)?;
-                self.env.truncate(mark);
-                Ok(self.loop_phys(left, right, JoinKind::Inner, slots, None, share, true))
+                self.look_up(left, &table, JoinKind::Inner, all, path, need)
             }
             Method::Loop => {
                 let left = left.phys;
@@ -424,16 +436,33 @@ impl Planner<'_> {
         rest.iter().for_each(|e| wanted.add(&Cols::of(e)));
         let right = self.leaf_side(leaf, &wanted)?;
         let kind = JoinKind::Inner;
+        let (l, r) = (&left.phys.plan.estimate, &right.phys.plan.estimate);
+        let (hashed, _) = self.hash_cost(kind, l, r, share);
         let (left, right) =
-            match self.merge_join(left, right, kind, &keys, &rest, share, &wanted)? {
+            match self.merge_join(left, right, kind, &keys, &rest, share, hashed, &wanted)? {
                 Ok(merged) => return Ok(merged),
                 Err(sides) => sides,
             };
+        self.hash_join_of(left, right, kind, keys, rest, share, flipped)
+    }
+
+    /// A hash join whose table is made of the right side, or (`flipped`) of the left one.
+    #[allow(clippy::too_many_arguments)]
+    pub fn hash_join_of(
+        &mut self,
+        left: Phys,
+        right: Phys,
+        kind: JoinKind,
+        keys: Vec<(Expr, Expr)>,
+        rest: Vec<Expr>,
+        share: f64,
+        flipped: bool,
+    ) -> Result<Phys> {
         if !flipped {
             return self.hash_join(left, right, kind, keys, rest, share);
         }
         let keys = keys.into_iter().map(|(l, r)| (r, l)).collect();
-        self.hash_join(right, left, kind, keys, rest, share)
+        self.hash_join(right, left, kind.flipped(), keys, rest, share)
     }
 
     /// Gives slots to those of the columns that the left side has.
@@ -451,7 +480,7 @@ impl Planner<'_> {
     }
 
     /// A hash join of two planned sides.
-    pub fn hash_join(
+    fn hash_join(
         &mut self,
         left: Phys,
         right: Phys,
@@ -469,9 +498,13 @@ impl Planner<'_> {
         let condition = self.condition(rest, &layout)?;
         let (l, r) = (&left.plan.estimate, &right.plan.estimate);
         let rows = (l.rows * r.rows * share).max(1.0);
-        let mut estimate = cost::hash_join(l, r, rows);
+        let mut estimate = cost::hash_join(l, r, rows, &Costs::of(self.cx.settings));
         outer_rows(&mut estimate, kind, l, r);
-        let cols = if left_only(kind) { left.cols } else { layout };
+        let cols = match (kind.gives_left(), kind.gives_right()) {
+            (_, false) => left.cols,
+            (false, _) => right.cols,
+            (true, true) => layout,
+        };
         let node = Node::HashJoin {
             left: Box::new(left.plan),
             right: Box::new(right.plan),
@@ -498,10 +531,10 @@ impl Planner<'_> {
         // Through an index the right side's estimate has the join condition in it already.
         let share = if rerun && condition.is_none() { 1.0 } else { share };
         let rows = (l.rows * r.rows * share).max(1.0);
-        let mut estimate = cost::loop_join(l, r, rows, rerun);
+        let mut estimate = cost::loop_join(l, r, rows, rerun, &Costs::of(self.cx.settings));
         outer_rows(&mut estimate, kind, l, r);
         let mut cols = left.cols;
-        if !left_only(kind) {
+        if kind.gives_right() {
             cols.extend(&right.cols);
         }
         let node = Node::NestedLoop {
@@ -524,10 +557,6 @@ fn is_any(leaves: &[Leaf], col: Col) -> bool {
     leaves.iter().any(|l| l.cols.contains(col))
 }
 
-pub(crate) fn left_only(kind: JoinKind) -> bool {
-    matches!(kind, JoinKind::Semi | JoinKind::Anti)
-}
-
 pub(crate) fn outer_rows(
     estimate: &mut Estimate,
     kind: JoinKind,
@@ -541,6 +570,10 @@ pub(crate) fn outer_rows(
         JoinKind::Semi | JoinKind::Anti => {
             estimate.rows = (left.rows * 0.5).max(1.0);
             estimate.width = left.width;
+        }
+        JoinKind::RightSemi | JoinKind::RightAnti => {
+            estimate.rows = (right.rows * 0.5).max(1.0);
+            estimate.width = right.width;
         }
         JoinKind::Inner => {}
     }

@@ -29,7 +29,9 @@ impl Planner<'_> {
     pub fn leaf_estimate(&self, leaf: &Leaf) -> Estimate {
         match &leaf.rel {
             Rel::Table(table) => {
-                self.best_path(table, &leaf.conditions, &leaf.need, &Goal::default()).estimate
+                let path = self.best_path(table, &leaf.conditions, &leaf.need, &Goal::default());
+                let width = self.width(&leaf.need.iter().collect::<Vec<Col>>());
+                Estimate { width, ..path.estimate }
             }
             Rel::System { .. } => {
                 let share = self.selectivity(None, &leaf.conditions);

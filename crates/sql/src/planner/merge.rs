@@ -15,7 +15,7 @@ use crate::walk;
 
 use super::cols::Cols;
 use super::cost::{self, Costs};
-use super::join::{left_only, outer_rows};
+use super::join::outer_rows;
 use super::{Goal, OrderKey, Phys, Planner, order};
 
 /// A side of a join: planned, and what it was planned from if it can be planned again.
@@ -62,6 +62,16 @@ pub(crate) fn one_table(rel: &Rel, conditions: &[Expr]) -> Option<Rel> {
     plain.then(|| filter(rel.clone(), conditions.to_vec()))
 }
 
+/// The order of one side by the join's keys, turned so.
+fn sort_keys(keys: &[(Expr, Expr)], turns: &[Turn], left: bool) -> Vec<SortKey> {
+    let one = |(n, descending, nulls_first): &Turn| SortKey {
+        expr: if left { keys[*n].0.clone() } else { keys[*n].1.clone() },
+        descending: *descending,
+        nulls_first: *nulls_first,
+    };
+    turns.iter().map(one).collect()
+}
+
 /// Whether equal values of a type are those with equal sort keys.
 pub(crate) fn has_sort_key(e: &Expr) -> bool {
     let ty = e.ty();
@@ -70,8 +80,8 @@ pub(crate) fn has_sort_key(e: &Expr) -> bool {
 }
 
 impl Planner<'_> {
-    /// A merge join, if it is cheaper than the hash join that would stand in its place (of a
-    /// table made of `build`'s rows); else the two sides again.
+    /// A merge join, if it costs less than what would stand in its place (`limit`); else the two sides
+    /// again.
     #[allow(clippy::too_many_arguments)]
     pub fn merge_join(
         &mut self,
@@ -81,6 +91,7 @@ impl Planner<'_> {
         keys: &[(Expr, Expr)],
         rest: &[Expr],
         share: f64,
+        limit: f64,
         need: &Cols,
     ) -> Result<std::result::Result<Phys, (Phys, Phys)>> {
         let costs = Costs::of(self.cx.settings);
@@ -99,15 +110,8 @@ impl Planner<'_> {
                 best = Some(merge);
             }
         }
-        let hashed = match kind {
-            JoinKind::Inner => {
-                cost::hash_join(&l, &r, rows).total.min(cost::hash_join(&r, &l, rows).total)
-            }
-            _ => cost::hash_join(&l, &r, rows).total,
-        };
-        let hashed = hashed + if costs.hashjoin { 0.0 } else { cost::DISABLED };
         match best {
-            Some(merge) if merge.estimate.total < hashed => {
+            Some(merge) if merge.estimate.total < limit => {
                 let mut estimate = merge.estimate;
                 outer_rows(&mut estimate, kind, &l, &r);
                 let merge = Merge { estimate, ..merge };
@@ -154,8 +158,9 @@ impl Planner<'_> {
             _ => return Vec::new(),
         };
         let key = |k: &catalog::IndexColumn| {
-            let col = table.col(crate::plan::ScanColumn::Attr(k.column));
-            (k.column > 0).then_some((col, k.descending, k.nulls_first))
+            // An expression has no column.
+            let col = || table.col(crate::plan::ScanColumn::Attr(k.column));
+            (k.column > 0).then(|| (col(), k.descending, k.nulls_first))
         };
         let indexes = self.cx.catalog.indexes_of(&table.table);
         indexes.iter().map(|i| i.columns.iter().map_while(key).collect()).collect()
@@ -173,16 +178,8 @@ impl Planner<'_> {
         need: &Cols,
     ) -> Result<Merge> {
         let costs = Costs::of(self.cx.settings);
-        let side = |first: bool| -> Vec<SortKey> {
-            let one = |(n, descending, nulls_first): &Turn| SortKey {
-                expr: if first { keys[*n].0.clone() } else { keys[*n].1.clone() },
-                descending: *descending,
-                nulls_first: *nulls_first,
-            };
-            turns.iter().map(one).collect()
-        };
-        let l = self.in_order(left, &side(true), need)?;
-        let r = self.in_order(right, &side(false), need)?;
+        let l = self.in_order(left, &sort_keys(keys, &turns, true), need)?;
+        let r = self.in_order(right, &sort_keys(keys, &turns, false), need)?;
         let (mut of_left, mut of_right) = match turns.first() {
             Some((n, false, _)) => self.read_shares(&keys[*n]),
             _ => (1.0, 1.0),
@@ -248,14 +245,7 @@ impl Planner<'_> {
         rest: &[Expr],
         merge: Merge,
     ) -> Result<Phys> {
-        let turned = |first: bool| -> Vec<SortKey> {
-            let one = |(n, descending, nulls_first): &Turn| SortKey {
-                expr: if first { keys[*n].0.clone() } else { keys[*n].1.clone() },
-                descending: *descending,
-                nulls_first: *nulls_first,
-            };
-            merge.turns.iter().map(one).collect()
-        };
+        let turned = |left: bool| sort_keys(keys, &merge.turns, left);
         let left = self.ordered(left, merge.left.0, turned(true))?;
         let right = self.ordered(right, merge.right.0, turned(false))?;
         let mut list = Vec::with_capacity(keys.len());
@@ -274,7 +264,7 @@ impl Planner<'_> {
             JoinKind::Right | JoinKind::Full => Vec::new(),
             _ => left.order,
         };
-        let cols = if left_only(kind) { left.cols } else { layout };
+        let cols = if kind.gives_right() { layout } else { left.cols };
         let node = Node::MergeJoin {
             left: Box::new(left.plan),
             right: Box::new(right.plan),

@@ -7,14 +7,16 @@
 use base::Result;
 
 use crate::expr::{Expr, SubqueryKind};
-use crate::logical::{Col, Rel};
-use crate::plan::JoinKind;
+use crate::logical::{Col, Rel, TableRel};
+use crate::plan::{Estimate, JoinKind};
 use crate::walk;
 
 use super::cols::Cols;
+use super::cost::{self, Costs};
 use super::graph::Graph;
-use super::join::{left_only, split_equi};
+use super::join::split_equi;
 use super::merge::{Side, one_table};
+use super::scan::Path;
 use super::{Goal, Phys, Planner, filtered};
 
 /// A join that only tests for matches.
@@ -24,6 +26,64 @@ pub(crate) struct SemiJoin {
     on: Vec<Expr>,
     /// The only column of a right side that uses nothing of the left one.
     column: Option<Col>,
+}
+
+/// A right side that can be read through an index for each left row.
+struct LookedUp {
+    path: Path,
+    /// The whole right side, read once.
+    whole: Estimate,
+}
+
+impl LookedUp {
+    /// What the join costs. A test leaves off at the first partner, on average after two of those that
+    /// a row has and one more.
+    fn cost(
+        &self,
+        planner: &Planner<'_>,
+        kind: JoinKind,
+        left: &Estimate,
+        table: &TableRel,
+        partners: f64,
+    ) -> f64 {
+        let all = planner.index_loop_cost(left, table, &self.path);
+        if kind.gives_right() {
+            return all;
+        }
+        let part = partners * 2.0 / (self.path.estimate.rows + 1.0) + (1.0 - partners);
+        left.total + (all - left.total) * part.min(1.0)
+    }
+}
+
+/// A table without its conditions, which go to the others about it.
+fn bare_table(rel: Rel, mut others: Vec<Expr>) -> (Rel, Vec<Expr>) {
+    match rel {
+        Rel::Filter { input, conditions }
+            if matches!(*input, Rel::Table(_))
+                && !conditions.iter().any(|e| walk::is_volatile(e) || walk::has_subquery(e)) =>
+        {
+            others.splice(0..0, conditions);
+            (*input, others)
+        }
+        other => (other, others),
+    }
+}
+
+/// Share of the left rows that a test leaves when this share of them has partners.
+fn kept(kind: JoinKind, partners: f64) -> f64 {
+    match kind {
+        // A wrong guess of none would be the costlier one.
+        JoinKind::Anti => (1.0 - partners).max(0.1),
+        _ => partners,
+    }
+}
+
+/// Corrects how many rows a test is expected to leave.
+fn with_partners(mut phys: Phys, kind: JoinKind, left_rows: f64, partners: f64) -> Phys {
+    if !kind.gives_right() {
+        phys.plan.estimate.rows = (left_rows * kept(kind, partners)).round().max(1.0);
+    }
+    phys
 }
 
 /// Columns for which the expression is NULL when they are.
@@ -135,6 +195,7 @@ impl Planner<'_> {
         need: &Cols,
     ) -> Result<Phys> {
         let wanted: Cols = need.iter().filter(|c| right_cols.contains(*c)).collect();
+        let (right, on_right) = bare_table(right, on_right);
         if !lateral.is_empty() {
             let mark = self.env.len();
             let left = left.phys;
@@ -147,33 +208,46 @@ impl Planner<'_> {
             return Ok(self.loop_phys(left, right, kind, slots, condition, 0.1, true));
         }
         if let Rel::Table(table) = &right
-            && kind != JoinKind::Full
+            && let Some(found) = self.looked_up(kind, table, &on_right, &on, &wanted)
         {
-            let mut all = on_right.clone();
-            all.extend(on.iter().cloned());
-            let path = self.best_path(table, &all, &wanted, &Goal::default());
-            let whole = self.best_path(table, &on_right, &wanted, &Goal::default());
-            let uses_left = path.uses_from(on_right.len());
-            let rows = left.phys.plan.estimate.rows.max(1.0);
-            if uses_left && rows * self.run_cost(table, &path) < whole.estimate.total {
-                let mut outer = Cols::default();
-                all.iter().for_each(|e| outer.add(&Cols::of(e)));
-                let mark = self.env.len();
-                let left = left.phys;
-                let slots = self.bind_slots(&outer, &left)?;
-                let right = self.table_scan(table, all, &wanted, path)?;
-                self.env.truncate(mark);
-                return Ok(self.loop_phys(left, right, kind, slots, None, 1.0, true));
+            let split = split_equi(on.clone(), left_cols, right_cols);
+            let l = left.phys.plan.estimate;
+            let share = 1.0 / found.whole.rows.max(l.rows).max(1.0);
+            let partners = self.partner_share(&split.0, &split.1, found.whole.rows);
+            let cost = found.cost(self, kind, &l, table, partners);
+            if cost < self.unsorted_cost(kind, &l, &found.whole, &split.0, share) {
+                let mut all = on_right;
+                all.extend(on);
+                let mut phys = self.look_up(left.phys, table, kind, all, found.path, &wanted)?;
+                phys.plan.estimate.total = cost;
+                return Ok(with_partners(phys, kind, l.rows, partners));
             }
         }
         let right = crate::bind::select::filter(right, on_right);
         let again = one_table(&right, &[]);
-        let right = self.rel(right, &wanted, &Goal::default())?;
+        let right = Side { phys: self.rel(right, &wanted, &Goal::default())?, again };
         let (keys, rest) = split_equi(on, left_cols, right_cols);
-        let (l, r) = (left.phys.plan.estimate.rows, right.plan.estimate.rows);
-        let share = 1.0 / r.max(l).max(1.0);
-        let right = Side { phys: right, again };
-        let (left, right) = match self.merge_join(left, right, kind, &keys, &rest, share, need)? {
+        let (l, r) = (left.phys.plan.estimate, right.phys.plan.estimate);
+        let partners = self.partner_share(&keys, &rest, r.rows);
+        let phys = self.join_whole(kind, left, right, keys, rest, need)?;
+        Ok(with_partners(phys, kind, l.rows, partners))
+    }
+
+    /// Joins two sides that are each read once.
+    fn join_whole(
+        &mut self,
+        kind: JoinKind,
+        left: Side,
+        right: Side,
+        keys: Vec<(Expr, Expr)>,
+        rest: Vec<Expr>,
+        need: &Cols,
+    ) -> Result<Phys> {
+        let (l, r) = (left.phys.plan.estimate, right.phys.plan.estimate);
+        let share = 1.0 / r.rows.max(l.rows).max(1.0);
+        let (hashed, flipped) = self.hash_cost(kind, &l, &r, share);
+        let merged = self.merge_join(left, right, kind, &keys, &rest, share, hashed, need)?;
+        let (left, right) = match merged {
             Ok(merged) => return Ok(merged),
             Err(sides) => sides,
         };
@@ -182,12 +256,62 @@ impl Planner<'_> {
             let condition = self.condition(rest, &layout)?;
             return Ok(self.loop_phys(left, right, kind, Vec::new(), condition, 0.1, false));
         }
-        if kind == JoinKind::Left && l < r {
-            // The table is made of the smaller side.
-            let keys = keys.into_iter().map(|(l, r)| (r, l)).collect();
-            return self.hash_join(right, left, JoinKind::Right, keys, rest, share);
+        self.hash_join_of(left, right, kind, keys, rest, share, flipped)
+    }
+
+    /// How the right side can be read through an index for each left row, if it can be.
+    fn looked_up(
+        &self,
+        kind: JoinKind,
+        table: &TableRel,
+        on_right: &[Expr],
+        on: &[Expr],
+        wanted: &Cols,
+    ) -> Option<LookedUp> {
+        if kind == JoinKind::Full {
+            return None;
         }
-        self.hash_join(left, right, kind, keys, rest, share)
+        let all = [on_right, on].concat();
+        let path = self.best_path(table, &all, wanted, &Goal::default());
+        let uses_left = path.uses_from(on_right.len());
+        let mut whole = self.best_path(table, on_right, wanted, &Goal::default()).estimate;
+        whole.width = self.width(&wanted.iter().collect::<Vec<Col>>());
+        uses_left.then_some(LookedUp { path, whole })
+    }
+
+    /// Reads the right side through an index for each left row.
+    pub fn look_up(
+        &mut self,
+        left: Phys,
+        table: &TableRel,
+        kind: JoinKind,
+        conditions: Vec<Expr>,
+        path: Path,
+        wanted: &Cols,
+    ) -> Result<Phys> {
+        let mut outer = Cols::default();
+        conditions.iter().for_each(|e| outer.add(&Cols::of(e)));
+        let mark = self.env.len();
+        let slots = self.bind_slots(&outer, &left)?;
+        let right = self.table_scan(table, conditions, wanted, path)?;
+        self.env.truncate(mark);
+        Ok(self.loop_phys(left, right, kind, slots, None, 1.0, true))
+    }
+
+    /// What the cheapest join costs that reads both sides once, in any order.
+    fn unsorted_cost(
+        &self,
+        kind: JoinKind,
+        left: &Estimate,
+        right: &Estimate,
+        keys: &[(Expr, Expr)],
+        share: f64,
+    ) -> f64 {
+        if keys.is_empty() {
+            let rows = left.rows * right.rows * 0.1;
+            return cost::loop_join(left, right, rows, false, &Costs::of(self.cx.settings)).total;
+        }
+        self.hash_cost(kind, left, right, share).0
     }
 
     /// `IN` as an inner join with the different values of the subquery, so that it takes part in
@@ -297,8 +421,20 @@ impl Planner<'_> {
         Ok(filtered(phys, condition, share))
     }
 
+    /// Share of the rows that a test is expected to leave.
+    fn share_left(&self, join: &SemiJoin, left: &Cols) -> f64 {
+        let on = join.on.iter().filter(|e| Cols::of(e).intersects(left)).cloned().collect();
+        let (keys, rest) = split_equi(on, left, &Cols::output(&join.right));
+        kept(join.kind, self.partner_share(&keys, &rest, f64::INFINITY))
+    }
+
     /// Plans the rest of the graph, then the tests.
-    pub fn semi_joins(&mut self, graph: Graph, joins: Vec<SemiJoin>, need: &Cols) -> Result<Phys> {
+    pub fn semi_joins(
+        &mut self,
+        graph: Graph,
+        mut joins: Vec<SemiJoin>,
+        need: &Cols,
+    ) -> Result<Phys> {
         let mut total = need.clone();
         for join in &joins {
             join.on.iter().for_each(|e| total.add(&Cols::of(e)));
@@ -306,6 +442,10 @@ impl Planner<'_> {
         let mut left_cols = Cols::default();
         graph.leaves.iter().for_each(|l| left_cols.add(&Cols::output(l)));
         let left_need: Cols = total.iter().filter(|c| left_cols.contains(*c)).collect();
+        // Those that leave few rows come first.
+        joins.sort_by(|a, b| {
+            self.share_left(a, &left_cols).total_cmp(&self.share_left(b, &left_cols))
+        });
         let rebuilt = rebuild(graph);
         let mut again = one_table(&rebuilt, &[]);
         let mut phys = self.rel(rebuilt, &left_need, &Goal::default())?;
@@ -315,7 +455,7 @@ impl Planner<'_> {
                 .on
                 .into_iter()
                 .partition(|e| !Cols::of(e).intersects(&left_cols) && !walk::is_volatile(e));
-            debug_assert!(left_only(join.kind));
+            debug_assert!(!join.kind.gives_right());
             let left = Side { phys, again: again.take() };
             phys = self.join_sides(
                 join.kind,

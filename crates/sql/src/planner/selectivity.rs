@@ -282,16 +282,39 @@ impl Planner<'_> {
 
     /// Number of different values of an expression over a rowset.
     pub fn distinct_values(&self, e: &Expr, rows: f64) -> f64 {
-        let known = plain_column(e).and_then(|col| {
-            let (table, column) = self.vars[usize::from(col)].origin?;
-            let stats = self.cx.catalog.stats(table)?;
-            let column = stats.columns.get(usize::from(column) - 1)?;
-            Some(distinct_count(column, stats.rows))
-        });
-        match known {
+        match self.known_distinct(e) {
             Some(count) => count.min(rows).max(1.0),
             None => DEFAULT_DISTINCT.min(rows).max(1.0),
         }
+    }
+}
+
+impl Planner<'_> {
+    /// Number of different values in the column's whole table, if ANALYZE has counted.
+    fn known_distinct(&self, e: &Expr) -> Option<f64> {
+        let (table, column) = self.vars[usize::from(plain_column(e)?)].origin?;
+        let stats = self.cx.catalog.stats(table)?;
+        let column = stats.columns.get(usize::from(column) - 1)?;
+        Some(distinct_count(column, stats.rows))
+    }
+
+    /// Share of the left rows that find a partner among `rows` right ones, as PostgreSQL has it: of the
+    /// values of the left key, no more are found than the right one has. A half where nothing is known.
+    pub fn partner_share(&self, keys: &[(Expr, Expr)], rest: &[Expr], rows: f64) -> f64 {
+        const UNKNOWN: f64 = 0.5;
+        let found = |(left, right): &(Expr, Expr)| match (
+            self.known_distinct(left),
+            self.known_distinct(right),
+        ) {
+            (Some(left), Some(right)) => (right.min(rows) / left.max(1.0)).min(1.0),
+            _ => UNKNOWN,
+        };
+        let Some(by_keys) = keys.iter().map(found).reduce(f64::min) else { return UNKNOWN };
+        let is_rare = |e: &&Expr| match e {
+            Expr::Call { function, .. } => !walk::is_operator(function, "<>"),
+            _ => true,
+        };
+        by_keys * UNKNOWN.powi(rest.iter().filter(is_rare).count() as i32)
     }
 }
 
