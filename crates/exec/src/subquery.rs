@@ -9,6 +9,7 @@ use types::{Batch, Datum, TypeIo};
 
 use crate::eval;
 use crate::ops::grouping::RowSet;
+use crate::ops::kept::Kept;
 use crate::ops::{self, Operator};
 use crate::rows::{self, Row};
 use crate::run::Run;
@@ -28,7 +29,7 @@ pub struct SubqueryState {
     /// All rows, when they are read several times.
     rows: Option<Arc<Vec<Batch>>>,
     /// Rows of a WITH query as far as they were asked for, and whether that is all.
-    kept: Vec<Batch>,
+    kept: Kept,
     ended: bool,
     /// The first column's values and whether NULL is among them.
     set: Option<(RowSet, bool)>,
@@ -170,8 +171,8 @@ pub fn kept_batch(number: usize, at: usize, run: &mut Run<'_, '_>) -> Result<Opt
     let plan = &run.prepared.subplans[number];
     loop {
         let state = &mut run.state.subqueries[number];
-        if let Some(batch) = state.kept.get(at) {
-            return Ok(Some(batch.clone()));
+        if at < state.kept.len() {
+            return state.kept.get(at).map(Some);
         }
         if state.ended {
             return Ok(None);
@@ -182,12 +183,16 @@ pub fn kept_batch(number: usize, at: usize, run: &mut Run<'_, '_>) -> Result<Opt
             None => ops::build(plan, run)?,
         };
         let next = tree.next(plan, run);
-        let state = &mut run.state.subqueries[number];
-        state.tree = Some(tree);
+        run.state.subqueries[number].tree = Some(tree);
         match next? {
-            Some(batch) if batch.rows > 0 => state.kept.push(batch),
+            Some(batch) if batch.rows > 0 => {
+                let mut kept = std::mem::take(&mut run.state.subqueries[number].kept);
+                let pushed = kept.push(batch, &ops::types(plan, run.prepared), run);
+                run.state.subqueries[number].kept = kept;
+                pushed?;
+            }
             Some(_) => {}
-            None => state.ended = true,
+            None => run.state.subqueries[number].ended = true,
         }
     }
 }
@@ -198,7 +203,7 @@ pub fn kept_batch(number: usize, at: usize, run: &mut Run<'_, '_>) -> Result<Opt
 /// Those of beginning again.
 pub fn forget_kept(number: usize, run: &mut Run<'_, '_>) -> Result<()> {
     let state = &mut run.state.subqueries[number];
-    state.kept.clear();
+    state.kept = Kept::default();
     state.ended = false;
     let Some(mut tree) = state.tree.take() else { return Ok(()) };
     let begun = tree.rescan(&run.prepared.subplans[number], run);

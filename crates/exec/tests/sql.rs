@@ -576,6 +576,23 @@ fn merge_joins_of_every_kind_give_what_hash_joins_give() {
 }
 
 #[test]
+fn rows_of_with_go_to_files_beyond_work_mem() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.set("work_mem", "64kB");
+    let written = || sched::with_current(|task| task.used(base::usage::Use::TempWritten));
+    let before = written();
+    // Two readers, one of them begins anew for each row of another.
+    let query = "with w as materialized (select n, nullif(n % 7, 3) as k, 'text ' || n as t, null::int
+                   from generate_series(1, 30000) n)
+                 select count(*), sum(a.n), count(a.k), max(a.t), (select count(*) from w where k = 5)
+                   from w a, (values (1), (2)) v (x) where a.n % 2 = v.x % 2";
+    assert_eq!(s.sql(query), ["30000|450015000|25714|text 9999|4286"]);
+    assert!(written() > before + 500_000);
+    assert_eq!(s.sql("with w as materialized (select from generate_series(1, 5000)) select count(*) from w a, (select from w limit 3) b"), ["15000"]);
+}
+
+#[test]
 fn a_small_side_is_looked_for_in_a_large_one() {
     let db = Db::new();
     let mut s = db.session();

@@ -305,3 +305,86 @@ fn every_way_gives_the_same_rows() {
         }
     }
 }
+
+/// Both ways of reading a table's keys in one snapshot: from the index with the visibility map, and
+/// from the table.
+fn sees_the_same(s: &mut Session<'_>, story: &[String]) {
+    for query in ["select k from t where k >= 0 order by k", "select count(*) from t"] {
+        s.set("enable_seqscan", "off");
+        let from_index = s.sql(query);
+        s.set("enable_seqscan", "on");
+        ["enable_indexonlyscan", "enable_indexscan"].iter().for_each(|name| s.set(name, "off"));
+        // With a column that keeps the count from the visibility map.
+        let from_table = s.sql(
+            &query
+                .replace("from t", "from t where v is not null")
+                .replace("where v is not null where", "where v is not null and"),
+        );
+        ["enable_indexonlyscan", "enable_indexscan"].iter().for_each(|name| s.set(name, "on"));
+        assert_eq!(from_index, from_table, "{query} after\n{}", story.join("\n"));
+    }
+}
+
+#[test]
+fn index_only_scans_see_what_table_scans_see_amid_changes() {
+    let seed = set("WAYS_SEED", 7);
+    for round in 0..set("WAYS", 60) / 10 {
+        let db = Db::new();
+        let mut other = db.session();
+        other.sql("create table t (id int primary key, k int, v int); create index t_k on t (k)");
+        other.sql("insert into t select n, n % 50, 0 from generate_series(1, 900) n; vacuum t");
+        let mut random = Random::new(seed + round);
+        let (mut writers, mut readers) =
+            ([db.session(), db.session()], [db.session(), db.session()]);
+        let (mut writing, mut reading) = ([false; 2], [false; 2]);
+        let mut story = Vec::new();
+        for _ in 0..80 {
+            let who = random.index(2);
+            // Each writer has rows of its own, so that nobody waits.
+            let id = 2 * random.below(450) + 1 + who as u64;
+            let writer = &mut writers[who];
+            let step = match random.below(9) {
+                0 if !writing[who] => {
+                    writer.begin();
+                    writing[who] = true;
+                    "begin".to_owned()
+                }
+                0 => {
+                    writing[who] = false;
+                    match random.below(2) {
+                        0 => writer.commit(),
+                        _ => writer.rollback(),
+                    }
+                    "end".to_owned()
+                }
+                1 => format!("update t set k = k + 1 where id = {id}"),
+                2 => format!(
+                    "update t set v = v + 1 where id between {id} and {id} + 9 and id % 2 = {id} % 2"
+                ),
+                3 => format!("delete from t where id = {id}"),
+                4 => format!("insert into t values ({id}, {}, 1) on conflict do nothing", id % 60),
+                5 => {
+                    other.sql("vacuum t");
+                    "vacuum".to_owned()
+                }
+                6 if !reading[who] => {
+                    readers[who].begin_with(txn::Isolation::RepeatableRead);
+                    reading[who] = true;
+                    "reader begins".to_owned()
+                }
+                6 => {
+                    readers[who].commit();
+                    reading[who] = false;
+                    "reader ends".to_owned()
+                }
+                _ => "look".to_owned(),
+            };
+            if step.contains(" t ") {
+                writer.sql(&step);
+            }
+            story.push(format!("{who}: {step}"));
+            readers.iter_mut().for_each(|reader| sees_the_same(reader, &story));
+            writers.iter_mut().for_each(|writer| sees_the_same(writer, &story));
+        }
+    }
+}

@@ -35,6 +35,7 @@ mod incremental_sort;
 pub mod index_bounds;
 pub mod index_only_scan;
 mod index_scan;
+pub mod kept;
 mod key_filter;
 mod limit;
 mod lock_rows;

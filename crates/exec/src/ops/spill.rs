@@ -23,12 +23,12 @@ use crate::rows;
 
 const BUFFER: usize = 256 * 1024;
 
-fn failed(doing: &str, error: &std::io::Error) -> Error {
+pub(super) fn failed(doing: &str, error: &std::io::Error) -> Error {
     Error::io(format!("{doing} temporary file"), error)
 }
 
 /// A file without a name in the data directory.
-fn temporary_file(storage: &Storage) -> Result<File> {
+pub(super) fn temporary_file(storage: &Storage) -> Result<File> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let dir = storage.dir().join("tmp");
     std::fs::create_dir_all(&dir).map_err(|e| failed("create directory of", &e))?;
