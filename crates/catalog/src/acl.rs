@@ -81,6 +81,7 @@ impl AclKind {
             AclKind::Schema => USAGE | CREATE,
             AclKind::Type | AclKind::Language => USAGE,
             AclKind::Tablespace => CREATE,
+            AclKind::Collation => 0,
         }
     }
 
@@ -90,7 +91,11 @@ impl AclKind {
             AclKind::Database => TEMPORARY | CONNECT,
             AclKind::Function => EXECUTE,
             AclKind::Type | AclKind::Language => USAGE,
-            AclKind::Table | AclKind::Sequence | AclKind::Schema | AclKind::Tablespace => 0,
+            AclKind::Table
+            | AclKind::Sequence
+            | AclKind::Schema
+            | AclKind::Tablespace
+            | AclKind::Collation => 0,
         }
     }
 
@@ -117,7 +122,10 @@ impl AclKind {
             AclKind::Function => 'f',
             AclKind::Schema => 'n',
             AclKind::Type => 'T',
-            AclKind::Database | AclKind::Language | AclKind::Tablespace => '-',
+            AclKind::Database
+            | AclKind::Language
+            | AclKind::Tablespace
+            | AclKind::Collation => '-',
         }
     }
 
@@ -132,6 +140,7 @@ impl AclKind {
             AclKind::Type => "type",
             AclKind::Language => "language",
             AclKind::Tablespace => "tablespace",
+            AclKind::Collation => "collation",
         }
     }
 }
@@ -231,6 +240,7 @@ impl<'a> Rights<'a> {
                 None => types::func::function(base::Oid(object)).map(|_| ids::SUPERUSER),
             },
             AclKind::Type => Some(catalog.type_place(object).map_or(ids::SUPERUSER, |p| p.1)),
+            AclKind::Collation => catalog.collation(object).map(|c| c.owner),
             AclKind::Language | AclKind::Tablespace => Some(ids::SUPERUSER),
         }
     }

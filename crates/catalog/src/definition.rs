@@ -25,8 +25,18 @@ fn qualified(catalog: &Snapshot, schema: Id, name: &str) -> String {
     }
 }
 
+/// A collation's name, with its schema where it is none of PostgreSQL's own.
+pub fn collation_name(catalog: &Snapshot, id: Id) -> String {
+    match catalog.collation(id) {
+        Some(c) if c.schema == crate::object::ids::PG_CATALOG => quote_ident(&c.name),
+        Some(c) => qualified(catalog, c.schema, &c.name),
+        None => id.to_string(),
+    }
+}
+
 /// One key column with its order, as `CREATE INDEX` takes it.
 pub fn index_column(
+    catalog: &Snapshot,
     table: &Table,
     key: &IndexColumn,
     expression: &dyn Fn(&str) -> String,
@@ -35,6 +45,14 @@ pub fn index_column(
         Some(e) => expression(&e.sql),
         None => column_name(table, key.column),
     };
+    let usual = match (&key.expression, table.columns.get(usize::from(key.column).wrapping_sub(1)))
+    {
+        (None, Some(column)) => catalog.column_collation(column),
+        _ => crate::object::ids::COLLATION_DEFAULT,
+    };
+    if let Some(own) = key.collation.as_ref().filter(|c| c.oid != usual) {
+        let _ = write!(out, " COLLATE {}", collation_name(catalog, own.oid));
+    }
     match (key.descending, key.nulls_first) {
         (false, false) => {}
         (false, true) => out.push_str(" NULLS FIRST"),
@@ -54,7 +72,7 @@ pub fn index(
     let keys: Vec<String> = index
         .columns
         .iter()
-        .map(|c| index_column(table, c, &|sql| expression(sql, true)))
+        .map(|c| index_column(catalog, table, c, &|sql| expression(sql, true)))
         .collect();
     let mut out = format!(
         "CREATE {}INDEX {} ON {} USING btree ({})",

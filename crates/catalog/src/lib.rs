@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acl;
+mod collation;
 mod database;
 pub mod definition;
 pub mod object;
@@ -25,9 +26,9 @@ pub mod type_view;
 pub use acl::Rights;
 pub use database::{Closed, NoSeat, OpenDatabase, SHARED, Seat};
 pub use object::{
-    Acl, AclItem, AclKind, CheckOption, Column, Constraint, ConstraintKind, Database, DefaultAcl,
+    Acl, AclItem, AclKind, CheckOption, Collation, Column, Constraint, ConstraintKind, Database, DefaultAcl,
     EnumLabel, ForeignKey, ForeignKeyAction, Function, FunctionArg, Identity, Index, IndexColumn,
-    KeyExpression, Membership, Object, OnCommit, Role, Schema, Sequence, SessionDefaults, Table,
+    KeyCollation, KeyExpression, Membership, Object, OnCommit, Role, Schema, Sequence, SessionDefaults, Table,
     TableKind, TableStats, UserType, UserTypeKind, ViewQuery,
 };
 pub use snapshot::Snapshot;

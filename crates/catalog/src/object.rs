@@ -5,6 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
+use types::collation::Slot;
+
 use crate::acl::privilege;
 
 /// Object ids in the catalog are plain numbers, for serde; see [`base::Oid`].
@@ -70,6 +72,8 @@ pub mod ids {
     pub const PG_DEFAULT: Id = 1663;
     /// Tablespace `pg_global`.
     pub const PG_GLOBAL: Id = 1664;
+    /// Collation `default`.
+    pub const COLLATION_DEFAULT: Id = 100;
     /// Collation `C`.
     pub const COLLATION_C: Id = 950;
 }
@@ -97,6 +101,8 @@ pub enum Object {
     Type(Box<UserType>),
     /// A function.
     Function(Box<Function>),
+    /// A collation.
+    Collation(Box<Collation>),
     /// Rights on an object (or on one of its columns).
     Acl(Acl),
     /// Rights that objects made later begin with.
@@ -241,7 +247,7 @@ pub struct Column {
     /// Sequences, types and functions that the default uses.
     #[serde(default)]
     pub default_uses: Vec<Id>,
-    /// COLLATE; 0: the type's own. All that there are compare bytes.
+    /// COLLATE; 0: the type's own.
     #[serde(default)]
     pub collation: Id,
 }
@@ -425,6 +431,90 @@ pub struct IndexColumn {
     /// An expression over the row.
     #[serde(default)]
     pub expression: Option<Box<KeyExpression>>,
+    /// The collation by which it is sorted, when it is not `default`.
+    #[serde(default)]
+    pub collation: Option<Box<KeyCollation>>,
+}
+
+impl IndexColumn {
+    /// The collation of its keys.
+    ///
+    /// # Errors
+    /// Those of opening it.
+    pub fn slot(&self) -> base::Result<Slot> {
+        match &self.collation {
+            Some(c) => c.slot(),
+            None => Ok(Slot::BYTES),
+        }
+    }
+}
+
+/// A collation as an index keeps it: what its keys were made with.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct KeyCollation {
+    /// Its oid.
+    pub oid: Id,
+    /// See [`Collation::icu_locale`].
+    pub icu_locale: Option<String>,
+    /// See [`Collation::deterministic`].
+    pub deterministic: bool,
+}
+
+impl KeyCollation {
+    /// Of a collation.
+    pub fn of(c: &Collation) -> KeyCollation {
+        KeyCollation {
+            oid: c.oid,
+            icu_locale: c.icu_locale.clone(),
+            deterministic: c.deterministic,
+        }
+    }
+
+    /// See [`Collation::slot`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn slot(&self) -> base::Result<Slot> {
+        match &self.icu_locale {
+            Some(locale) => Slot::of(locale, self.deterministic),
+            None => Ok(Slot::BYTES),
+        }
+    }
+}
+
+/// A collation.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Collation {
+    /// Oid.
+    pub oid: Id,
+    /// Name.
+    pub name: String,
+    /// Schema's oid.
+    pub schema: Id,
+    /// Owner's oid.
+    pub owner: Id,
+    /// `c` (the C library's locales, which compare bytes), `i` (ICU), `d` (the database's).
+    pub provider: char,
+    /// Texts are equal only when their bytes are.
+    pub deterministic: bool,
+    /// LC_COLLATE and LC_CTYPE.
+    pub libc: Option<(String, String)>,
+    /// ICU's locale.
+    pub icu_locale: Option<String>,
+    /// The library's version when it was made.
+    pub version: Option<String>,
+    /// For this encoding; -1: for all.
+    pub encoding: i32,
+}
+
+impl Collation {
+    /// The collation as values are compared by it.
+    ///
+    /// # Errors
+    /// Those of opening it.
+    pub fn slot(&self) -> base::Result<Slot> {
+        KeyCollation::of(self).slot()
+    }
 }
 
 /// An index's expression.
@@ -540,6 +630,9 @@ pub enum UserTypeKind {
         default: Option<String>,
         /// CHECKs over VALUE.
         checks: Vec<Constraint>,
+        /// COLLATE; 0: that of the type below.
+        #[serde(default)]
+        collation: Id,
     },
     /// CREATE TYPE … AS (…).
     Composite(Vec<Column>),
@@ -722,6 +815,8 @@ pub enum AclKind {
     Language,
     /// Tablespaces.
     Tablespace,
+    /// Collations: nothing can be granted on them, but they have owners.
+    Collation,
 }
 
 /// Rights on an object that are not just those that it began with. One for each object (and column)
@@ -903,6 +998,7 @@ impl Object {
             Object::Sequence(o) => o.oid,
             Object::Type(o) => o.oid,
             Object::Function(o) => o.oid,
+            Object::Collation(o) => o.oid,
             Object::Acl(o) => o.oid,
             Object::DefaultAcl(o) => o.oid,
             Object::SessionDefaults(o) => o.oid,

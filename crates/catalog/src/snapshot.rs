@@ -7,7 +7,7 @@ use base::{Error, Result, err};
 use imbl::{HashMap, OrdMap};
 
 use crate::object::{
-    Acl, AclKind, Comment, Database, DefaultAcl, Function, Id, Index, Object, Role, Schema,
+    Acl, AclKind, Collation, Comment, Database, DefaultAcl, Function, Id, Index, Object, Role, Schema,
     Sequence, SessionDefaults, Table, TableStats, UserType, UserTypeKind,
 };
 
@@ -28,6 +28,7 @@ pub struct Snapshot {
     /// What each type's oid stands for, those of arrays and of tables' rows included.
     type_ids: OrdMap<Id, TypeId>,
     functions: OrdMap<Id, Arc<Function>>,
+    pub(crate) collations: OrdMap<Id, Arc<Collation>>,
     acls: OrdMap<Id, Arc<Acl>>,
     /// The rights on an object and its columns.
     acl_of: OrdMap<(AclKind, Id, u16), Id>,
@@ -134,6 +135,7 @@ impl Snapshot {
                 self.function_names.entry(o.name.clone()).or_default().push(o.oid);
                 self.functions.insert(o.oid, Arc::new(*o));
             }
+            Object::Collation(o) => drop(self.collations.insert(o.oid, Arc::new(*o))),
             Object::Acl(o) => {
                 self.acl_of.insert((o.kind, o.object, o.column), o.oid);
                 self.acls.insert(o.oid, Arc::new(o));
@@ -181,7 +183,10 @@ impl Snapshot {
             self.acl_of.remove(&(o.kind, o.object, o.column));
         } else if let Some(o) = self.databases.remove(&id) {
             self.database_names.remove(&o.name);
-        } else if self.comments.remove(&id).is_none() && self.default_acls.remove(&id).is_none() {
+        } else if self.comments.remove(&id).is_none()
+            && self.default_acls.remove(&id).is_none()
+            && self.collations.remove(&id).is_none()
+        {
             self.session_defaults.remove(&id);
         }
     }
@@ -214,6 +219,8 @@ impl Snapshot {
         out.extend(self.sequences.values().map(|o| Object::Sequence(Box::new(Sequence::clone(o)))));
         out.extend(self.types.values().map(|o| Object::Type(Box::new(UserType::clone(o)))));
         out.extend(self.functions.values().map(|o| Object::Function(Box::new(Function::clone(o)))));
+        let collations = self.collations.values();
+        out.extend(collations.map(|o| Object::Collation(Box::new(Collation::clone(o)))));
         out.extend(self.acls.values().map(|o| Object::Acl(Acl::clone(o))));
         out.extend(self.default_acls.values().map(|o| Object::DefaultAcl(DefaultAcl::clone(o))));
         out.retain(|object| !object.is_shared());
@@ -238,6 +245,7 @@ impl Snapshot {
             && same(&self.sequences, &other.sequences, id)
             && same(&self.types, &other.types, id)
             && same(&self.functions, &other.functions, id)
+            && same(&self.collations, &other.collations, id)
             && same(&self.acls, &other.acls, id)
             && same(&self.default_acls, &other.default_acls, id)
             && same(&self.session_defaults, &other.session_defaults, id)

@@ -8,6 +8,7 @@
 //! text     bytes with 00 as 00 FF, then 00 00    (bpchar without trailing blanks; bytea alike)
 //! numeric  class, position of the first digit, pairs of digits, 00
 //! array    per item a marker and its value, 00, then the dimensions
+//! under a collation of ICU: a text's key there, as bytea ([`crate::collation`])
 //! ```
 //!
 //! A descending column has its value's bytes inverted, not its marker: where NULLs go is asked
@@ -19,6 +20,7 @@ use base::{Oid, Result, TupleId};
 
 pub use columns::decode_column;
 
+use crate::collation::Slot;
 use crate::datum::{Array, Bits, Datum, Inet};
 use crate::oids;
 use crate::order::{interval_span, trim_bpchar};
@@ -30,6 +32,8 @@ pub struct KeyOrder {
     pub descending: bool,
     /// NULLS FIRST.
     pub nulls_first: bool,
+    /// The collation of texts.
+    pub collation: Slot,
 }
 
 const NULL_FIRST: u8 = 0;
@@ -50,7 +54,10 @@ pub fn encode(ty: Oid, value: &Datum, order: KeyOrder, out: &mut Vec<u8>) -> Res
     }
     out.push(VALUE);
     let start = out.len();
-    encode_as(ty, value, out)?;
+    match order.collation {
+        Slot::BYTES => encode_as(ty, value, out)?,
+        collation => encode_natural(&collation.key(value), out),
+    }
     if order.descending {
         out[start..].iter_mut().for_each(|b| *b = !*b);
     }
@@ -186,6 +193,9 @@ fn escape(bytes: &[u8], out: &mut Vec<u8>) {
 /// Reads one column back (index-only scans); returns the value and the bytes used. None for types
 /// whose encoding loses something (numeric's scale, bpchar's blanks).
 pub fn decode(ty: Oid, bytes: &[u8], order: KeyOrder) -> Option<(Datum, usize)> {
+    if order.collation != Slot::BYTES {
+        return None;
+    }
     match *bytes.first()? {
         NULL_FIRST | NULL_LAST => return Some((Datum::Null, 1)),
         _ => {}

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod batch;
+pub mod collation;
 pub mod datetime;
 pub mod datum;
 pub mod func;

@@ -13,20 +13,11 @@ use super::facts::{self, Fact, field};
 use super::roles::acl_datum;
 use super::row::{Row, array, oid, row};
 use crate::acl::Rights;
-use crate::object::ids::{BTREE_AM, COLLATION_C, INFORMATION_SCHEMA, PG_CATALOG, SUPERUSER};
+use crate::collation::of_built_in;
+use crate::object::ids::{BTREE_AM, INFORMATION_SCHEMA, PG_CATALOG, SUPERUSER};
 use crate::object::{AclKind, Id};
 
 type Rows = Result<Vec<Vec<Datum>>>;
-
-/// The collation that a type's values have by default: of its elements for an array.
-pub(super) fn collation_of(t: &TypeIo) -> u32 {
-    let element = TypeIo::get(t.element).filter(|_| t.category == b'A');
-    match element.as_deref().unwrap_or(t) {
-        t if t.oid == oids::NAME => COLLATION_C,
-        t if t.category == b'S' && t.oid != oids::CHAR => 100,
-        _ => 0,
-    }
-}
 
 /// Where a type's values may be kept: plain, main or extended.
 pub(super) fn storage_of(t: &TypeIo) -> char {
@@ -57,7 +48,7 @@ fn type_row(t: &TypeIo) -> Vec<Datum> {
         .set("typisdefined", true)
         .set("typdelim", ',')
         .fill(&["typrelid", "typbasetype"], oid(0))
-        .set("typcollation", oid(collation_of(t)))
+        .set("typcollation", oid(of_built_in(t)))
         .set("typelem", oid(t.element.0))
         .set("typarray", oid(t.array.0))
         .set("typalign", t.align as char)

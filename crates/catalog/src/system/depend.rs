@@ -31,6 +31,14 @@ pub(super) fn pg_depend(cx: &SystemCx<'_>) -> Result<Vec<Vec<Datum>>> {
     cx.catalog.tables().for_each(|t| ties.table(t));
     cx.catalog.user_types().for_each(|t| ties.user_type(t));
     cx.catalog.functions().for_each(|f| ties.function(f));
+    for c in cx.catalog.user_collations() {
+        ties.add((class::COLLATION, c.oid, 0), (class::SCHEMA, c.schema, 0), 'n');
+    }
+    cx.catalog.indexes().for_each(|i| {
+        for id in i.columns.iter().filter_map(|c| Some(c.collation.as_ref()?.oid)) {
+            ties.add_collation((class::RELATION, i.oid, 0), id);
+        }
+    });
     Ok(ties.rows)
 }
 
@@ -56,6 +64,13 @@ impl Ties<'_, '_> {
         }
     }
 
+    /// The use of a collation, if it is one that somebody made.
+    fn add_collation(&mut self, from: End, id: Id) {
+        if id >= base::Oid::FIRST_USER.0 {
+            self.add(from, (class::COLLATION, id, 0), 'n');
+        }
+    }
+
     fn add_uses(&mut self, from: End, uses: impl Iterator<Item = (Id, u16)>) {
         for (id, column) in uses {
             self.add(from, (super::schema::class_of(self.cx, id), id, column), 'n');
@@ -72,6 +87,7 @@ impl Ties<'_, '_> {
         }
         for (n, column) in t.live_columns() {
             self.add_type((class::RELATION, t.oid, n), column.ty);
+            self.add_collation((class::RELATION, t.oid, n), column.collation);
             if column.default.is_some() {
                 let default = (class::DEFAULT, super::relations::default_id(t.oid, n), 0);
                 self.add(default, (class::RELATION, t.oid, n), 'a');
@@ -116,7 +132,8 @@ impl Ties<'_, '_> {
         self.add((class::TYPE, t.array, 0), own, 'i');
         match &t.kind {
             UserTypeKind::Enum(_) => self.add(own, (class::SCHEMA, t.schema, 0), 'n'),
-            UserTypeKind::Domain { base, checks, .. } => {
+            UserTypeKind::Domain { base, checks, collation, .. } => {
+                self.add_collation(own, *collation);
                 self.add(own, (class::SCHEMA, t.schema, 0), 'n');
                 self.add_type(own, *base);
                 for check in checks {

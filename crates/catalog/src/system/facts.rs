@@ -115,6 +115,8 @@ files! {
     family_functions = "facts/family_functions.txt";
     /// `pg_get_keywords`.
     keywords = "facts/keywords.txt";
+    /// `pg_collation`, those of ICU.
+    collations = "facts/collations.txt";
     /// `pg_range`.
     ranges = "facts/ranges.txt";
 }
@@ -286,6 +288,11 @@ pub fn function_definition(id: Id) -> Option<String> {
     }
     let _ = writeln!(out, "AS $function${}$function$", f.text(field::SOURCE));
     Some(out)
+}
+
+/// The collations of ICU that initdb makes: oid, locale.
+pub(crate) fn icu_locales() -> impl Iterator<Item = (Id, &'static str)> {
+    collations().iter().map(|f| (f.id(0), f.text(1)))
 }
 
 /// What PostgreSQL says of its own objects: class, object, text.

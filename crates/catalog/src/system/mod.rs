@@ -6,6 +6,7 @@
 //! line in `tables.txt`, a function, a line in [`rows_of`].
 
 mod builtin;
+mod collations;
 mod depend;
 pub mod facts;
 mod information;
@@ -18,7 +19,7 @@ mod user_types;
 mod views;
 
 pub use facts::{description, descriptions};
-pub use schema::collation_named;
+pub(crate) use facts::icu_locales;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
@@ -156,7 +157,9 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_tablespace" => schema::pg_tablespace,
         "pg_am" => schema::pg_am,
         "pg_language" => schema::pg_language,
-        "pg_collation" => schema::pg_collation,
+        "pg_collation" => collations::pg_collation,
+        "collations" => collations::info_collations,
+        "collation_character_set_applicability" => collations::info_applicability,
         "pg_description" => schema::pg_description,
         "pg_shdescription" => schema::pg_shdescription,
         "pg_class" => relations::pg_class,

@@ -9,7 +9,7 @@ use super::row::{Row, array, oid, row};
 use super::{SystemCx, SystemTable};
 use crate::object::ids::{BTREE_AM, COLLATION_C, HEAP_AM, PG_CATALOG, PG_GLOBAL};
 use crate::object::{
-    AclKind, CheckOption, Column, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id,
+    AclKind, CheckOption, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id,
     Index, IndexColumn, Sequence, Table, TableKind,
 };
 
@@ -159,7 +159,7 @@ pub(super) fn pg_class(cx: &SystemCx<'_>) -> Rows {
 pub(super) fn attribute(rel: Id, number: i16, name: &str, ty: Id, typmod: i32) -> Row {
     let io = TypeIo::get(base::Oid(ty));
     let io = io.as_deref();
-    let collation = io.map_or(0, super::builtin::collation_of);
+    let collation = io.map_or(0, crate::collation::of_built_in);
     row(PG_CATALOG, "pg_attribute")
         .set("attrelid", oid(rel))
         .set("attname", name)
@@ -213,7 +213,7 @@ fn table_attributes(cx: &SystemCx<'_>, t: &Table, out: &mut Vec<Vec<Datum>>) {
                 )
                 .set("attgenerated", Datum::Char(if c.generated { b's' } else { 0 }))
                 .set("atthasmissing", c.missing.is_some())
-                .set("attcollation", oid(column_collation(c)))
+                .set("attcollation", oid(cx.catalog.column_collation(c)))
                 .set("attacl", stored_acl(cx, AclKind::Table, t.oid, number as u16))
         };
         out.push(one.done());
@@ -223,23 +223,28 @@ fn table_attributes(cx: &SystemCx<'_>, t: &Table, out: &mut Vec<Vec<Datum>>) {
 fn index_attributes(cx: &SystemCx<'_>, i: &Index, out: &mut Vec<Vec<Datum>>) {
     let Some(table) = cx.catalog.table(i.table) else { return };
     let mut number = 0;
-    let mut add = |name: &str, ty: Id, typmod: i32| {
+    let mut add = |name: &str, ty: Id, typmod: i32, collation: Option<Id>| {
         number += 1;
-        out.push(attribute(i.oid, number, name, ty, typmod).done());
+        let one = attribute(i.oid, number, name, ty, typmod);
+        out.push(match collation {
+            Some(id) => one.set("attcollation", oid(id)).done(),
+            None => one.done(),
+        });
     };
     for key in &i.columns {
+        let collation = key.collation.as_ref().map(|c| c.oid);
         match &key.expression {
-            Some(e) => add(&e.name, e.ty, -1),
+            Some(e) => add(&e.name, e.ty, -1, collation),
             None => {
                 if let Some(c) = table.columns.get(usize::from(key.column) - 1) {
-                    add(&c.name, c.ty, c.typmod);
+                    add(&c.name, c.ty, c.typmod, collation);
                 }
             }
         }
     }
     for column in &i.include {
         if let Some(c) = table.columns.get(usize::from(*column) - 1) {
-            add(&c.name, c.ty, c.typmod);
+            add(&c.name, c.ty, c.typmod, Some(cx.catalog.column_collation(c)));
         }
     }
 }
@@ -352,13 +357,8 @@ fn key_types(cx: &SystemCx<'_>, i: &Index) -> Vec<Id> {
     i.columns.iter().map(one).collect()
 }
 
-/// A column's collation: its own, or its type's.
-fn column_collation(c: &Column) -> Id {
-    if c.collation != 0 { c.collation } else { collation_of(c.ty) }
-}
-
 fn collation_of(ty: Id) -> Id {
-    TypeIo::get(base::Oid(ty)).map_or(0, |t| super::builtin::collation_of(&t))
+    TypeIo::get(base::Oid(ty)).map_or(0, |t| crate::collation::of_built_in(&t))
 }
 
 fn system_index(i: &SystemIndex) -> Vec<Datum> {
@@ -430,7 +430,13 @@ pub(super) fn pg_index(cx: &SystemCx<'_>) -> Rows {
                 "indpred",
                 i.predicate.as_ref().map_or(Datum::Null, |p| Datum::Text(p.as_str().into())),
             )
-            .set("indcollation", facts::oid_vector(types.iter().map(|t| collation_of(*t))))
+            .set(
+                "indcollation",
+                facts::oid_vector(i.columns.iter().zip(&types).map(|(c, t)| {
+                    let own = c.collation.as_ref().map(|c| c.oid);
+                    own.unwrap_or_else(|| collation_of(*t))
+                })),
+            )
             .set("indclass", facts::oid_vector(types.iter().map(|t| facts::default_class(*t))))
             .set(
                 "indoption",

@@ -8,7 +8,7 @@ use super::row::{oid, row};
 use super::sequences::class;
 use super::{SystemCx, facts};
 use crate::object::ids::{
-    BTREE_AM, COLLATION_C, HEAP_AM, PG_CATALOG, PG_DEFAULT, PG_GLOBAL, SUPERUSER,
+    BTREE_AM, HEAP_AM, PG_CATALOG, PG_DEFAULT, PG_GLOBAL, SUPERUSER,
 };
 use crate::object::{AclKind, Id};
 
@@ -86,38 +86,6 @@ pub(super) fn pg_language(_cx: &SystemCx<'_>) -> Rows {
     Ok([(12, "internal", false, 2246), (14, "sql", true, 2248)].iter().map(one).collect())
 }
 
-/// Collations: oid, name, provider, encoding, locale. All compare bytes.
-const COLLATIONS: [(Id, &str, char, i32, &str); 5] = [
-    (100, "default", 'd', -1, ""),
-    (COLLATION_C, "C", 'c', -1, "C"),
-    (951, "POSIX", 'c', -1, "POSIX"),
-    (962, "ucs_basic", 'c', 6, "C"),
-    (12547, "C.utf8", 'c', 6, "C.utf8"),
-];
-
-/// A collation by its name.
-pub fn collation_named(name: &str) -> Option<Id> {
-    COLLATIONS.iter().find(|c| c.1 == name).map(|c| c.0)
-}
-
-pub(super) fn pg_collation(_cx: &SystemCx<'_>) -> Rows {
-    let one = |(id, name, provider, encoding, locale): &(Id, &str, char, i32, &str)| {
-        let out = row(PG_CATALOG, "pg_collation")
-            .set("oid", oid(*id))
-            .set("collname", *name)
-            .set("collnamespace", oid(PG_CATALOG))
-            .set("collowner", oid(SUPERUSER))
-            .set("collprovider", *provider)
-            .set("collisdeterministic", true)
-            .set("collencoding", *encoding);
-        match *locale {
-            "" => out.done(),
-            locale => out.fill(&["collcollate", "collctype"], Datum::Text(locale.into())).done(),
-        }
-    };
-    Ok(COLLATIONS.iter().map(one).collect())
-}
-
 /// The class of an object that a user made.
 pub(crate) fn class_of(cx: &SystemCx<'_>, id: Id) -> Id {
     let catalog = cx.catalog;
@@ -127,6 +95,8 @@ pub(crate) fn class_of(cx: &SystemCx<'_>, id: Id) -> Id {
         class::TYPE
     } else if catalog.function(id).is_some() {
         class::FUNCTION
+    } else if catalog.collation(id).is_some() {
+        class::COLLATION
     } else if catalog.role(id).is_some() {
         class::ROLE
     } else if catalog.database(id).is_some() {

@@ -25,6 +25,7 @@ pub(super) mod class {
     pub const ROLE: Id = 1260;
     pub const DATABASE: Id = 1262;
     pub const TABLESPACE: Id = 1213;
+    pub const COLLATION: Id = 3456;
 }
 
 pub(super) fn pg_sequence(cx: &SystemCx<'_>) -> Rows {

@@ -8,7 +8,7 @@ use types::user::{UserKind, UserType as Known};
 use types::{Datum, TypeIo, oids};
 
 use super::SystemCx;
-use super::builtin::{collation_of, storage_of};
+use super::builtin::storage_of;
 use super::relations::{attribute, class_row};
 use super::row::{Row, oid, row};
 use super::views::database_name;
@@ -98,7 +98,7 @@ fn type_row(cx: &SystemCx<'_>, ty: Id) -> Option<Vec<Datum>> {
         .set("typbasetype", oid(domain.as_ref().map_or(0, |d| d.0)))
         .set("typtypmod", domain.as_ref().map_or(-1, |d| d.1))
         .set("typndims", i32::from(domain.is_some() && io.category == b'A'))
-        .set("typcollation", oid(below.as_ref().map_or(0, |io| collation_of(io))));
+        .set("typcollation", oid(cx.catalog.type_collation(ty)));
     let out = match cx.catalog.acl(AclKind::Type, ty, 0) {
         Some(_) => {
             let rights = Rights { catalog: cx.catalog, database: cx.database };

@@ -4,6 +4,7 @@
 use base::{Oid, Result, err};
 
 use super::{Body, CallTypes, FunctionRow, Volatility};
+use crate::collation::{Case, Slot};
 use crate::datum::{Array, Datum};
 use crate::io::FormatContext;
 use crate::oids;
@@ -90,6 +91,45 @@ pub static JSONB_ASSIGN: FunctionRow =
 /// arguments.
 pub static VARIADIC_CALL: FunctionRow =
     row(9914, "variadic", false, false, Body::Typed(|a, t, cx| variadic_call(a, t, cx)));
+
+/// `(text, slot, oid of the collation)`: what the text is compared by under a collation of ICU
+/// ([`Slot::key`]); bytea, or an array of bytea for one of texts.
+pub static SORT_KEY: FunctionRow = row(
+    9916,
+    "sort_key",
+    true,
+    false,
+    Body::Scalar(|a, _| Ok(Slot(a[1].as_oid() as u16).key(&a[0]))),
+);
+
+/// `(text, slot, oid of the collation)`: `lower` by a collation of ICU.
+pub static LOWER: FunctionRow = cased(9917, "lower", |a, _| in_case(a, Case::Lower));
+
+/// `(text, slot, oid of the collation)`: `upper` by a collation of ICU.
+pub static UPPER: FunctionRow = cased(9918, "upper", |a, _| in_case(a, Case::Upper));
+
+/// `(text, slot, oid of the collation)`: `initcap` by a collation of ICU.
+pub static INITCAP: FunctionRow = cased(9919, "initcap", |a, _| in_case(a, Case::Title));
+
+/// `(arguments, what for)`: the error of a call whose collation nobody knows.
+pub static INDETERMINATE: FunctionRow = FunctionRow {
+    volatility: Volatility::Volatile,
+    ..row(9920, "indeterminate", true, false, Body::Scalar(|a, _| Err(indeterminate(a))))
+};
+
+const fn cased(oid: u32, name: &'static str, body: super::ScalarBody) -> FunctionRow {
+    FunctionRow { result: oids::TEXT, ..row(oid, name, true, false, Body::Scalar(body)) }
+}
+
+fn in_case(a: &[Datum], case: Case) -> Result<Datum> {
+    Ok(Datum::from(Slot(a[1].as_oid() as u16).in_case(case, a[0].as_str())))
+}
+
+fn indeterminate(a: &[Datum]) -> base::Error {
+    let what = a.last().map(|w| w.as_str().to_owned()).unwrap_or_default();
+    err!(INDETERMINATE_COLLATION, "could not determine which collation to use for {what}")
+        .hint("Use the COLLATE clause to set the collation explicitly.")
+}
 
 fn jsonb_assign(a: &[Datum]) -> Result<Datum> {
     let target = match &a[0] {

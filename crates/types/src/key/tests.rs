@@ -19,7 +19,7 @@ fn keys_sort_as_values_do() {
             let (a, b) = (random_value(ty, &mut random), random_value(ty, &mut random));
             let wanted = order::compare(&a, &b);
             for descending in [false, true] {
-                let by = KeyOrder { descending, nulls_first: false };
+                let by = KeyOrder { descending, nulls_first: false, ..Default::default() };
                 let (x, y) = (key(ty, &a, by), key(ty, &b, by));
                 // A longer key follows, as in an index of several columns.
                 let (x, y) = ([x, vec![0x55]].concat(), [y, vec![0x55]].concat());
@@ -37,7 +37,7 @@ fn keys_decode_to_what_was_encoded() {
         for _ in 0..100 {
             let value = random_value(ty, &mut random);
             for descending in [false, true] {
-                let by = KeyOrder { descending, nulls_first: descending };
+                let by = KeyOrder { descending, nulls_first: descending, ..Default::default() };
                 let mut bytes = key(ty, &value, by);
                 let len = bytes.len();
                 bytes.push(0x77);
