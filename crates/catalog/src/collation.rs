@@ -11,7 +11,7 @@ use types::TypeIo;
 use types::oids;
 
 use crate::object::ids::{COLLATION_C, COLLATION_DEFAULT, PG_CATALOG, SUPERUSER};
-use crate::object::{Collation, Column, Id, UserTypeKind};
+use crate::object::{Collation, Column, Id, IndexColumn, KeyCollation, Table, UserTypeKind};
 use crate::snapshot::Snapshot;
 use crate::system::icu_locales;
 
@@ -152,6 +152,22 @@ impl Snapshot {
                 None => 0,
             },
         }
+    }
+
+    /// A collation as an index over values of a type keeps it: not, when it is the type's own and
+    /// compares bytes.
+    pub fn key_collation(&self, id: Id, ty: Id) -> Option<Box<KeyCollation>> {
+        let found = self.collation(id)?;
+        let usual = found.icu_locale.is_none() && id == self.type_collation(ty);
+        (!usual).then(|| Box::new(KeyCollation::of(found)))
+    }
+
+    /// A table's column, from 1, as an index's key.
+    pub fn column_key(&self, table: &Table, number: u16) -> IndexColumn {
+        let column = table.columns.get(usize::from(number) - 1);
+        let collation =
+            column.and_then(|c| self.key_collation(self.column_collation(c), c.ty));
+        IndexColumn { column: number, collation, ..IndexColumn::default() }
     }
 
     /// A column's collation: its own, or its type's.

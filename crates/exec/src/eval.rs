@@ -49,6 +49,7 @@ fn nested(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
             value => types::io::apply_typmod(*ty, *typmod, value, *explicit),
         },
         Expr::Relabel(arg, ty) => Ok(relabel(eval(arg, row, run)?, *ty)),
+        Expr::Collate(arg, ..) => eval(arg, row, run),
         Expr::And(args) => and_or(args, false, row, run),
         Expr::Or(args) => and_or(args, true, row, run),
         Expr::Not(arg) => Ok(match truth(eval(arg, row, run)?) {

@@ -272,8 +272,12 @@ impl KeyCodec {
             .columns
             .iter()
             .map(|c| {
-                let order =
-                    types::key::KeyOrder { descending: c.descending, nulls_first: c.nulls_first };
+                let order = types::key::KeyOrder {
+                    descending: c.descending,
+                    nulls_first: c.nulls_first,
+                    // It was opened when the index was made, and when the statement was planned.
+                    collation: c.slot().unwrap_or_default(),
+                };
                 let (place, ty) = match &c.expression {
                     Some(e) => (computed(), e.ty),
                     None => (c.column - 1, table.columns[usize::from(c.column) - 1].ty),

@@ -26,6 +26,7 @@ fn prepared(statement: Statement, types: &[Oid], writes: bool) -> Arc<Prepared> 
         typmod: -1,
         table: Oid(0),
         column: 0,
+        collation: 0,
     };
     Arc::new(Prepared {
         statement,
@@ -284,6 +285,7 @@ fn an_index_over_rows_that_are_there() {
         columns: vec![sql::utility::IndexKey {
             name: "note".to_owned(),
             expression: None,
+            collation: 0,
             descending: false,
             nulls_first: false,
         }],

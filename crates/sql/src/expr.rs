@@ -51,6 +51,8 @@ pub enum Expr {
     },
     /// The value as it is, under another type of the same representation.
     Relabel(Box<Expr>, Oid),
+    /// COLLATE: the value as it is; the collation's oid; where it stands in the statement.
+    Collate(Box<Expr>, u32, u32),
     /// Three-valued AND.
     And(Vec<Expr>),
     /// Three-valued OR.
@@ -266,6 +268,7 @@ impl Expr {
             | Expr::Array { ty, .. }
             | Expr::Subscript { ty, .. } => *ty,
             Expr::NullIf { result, .. } => result.ty(),
+            Expr::Collate(arg, ..) => arg.ty(),
             Expr::Row(_) => types::oids::RECORD,
             Expr::Subquery(s) => s.ty,
             Expr::And(_)

@@ -7,6 +7,7 @@
 
 mod bind;
 pub mod cache;
+pub mod collation_statement;
 pub mod database;
 pub mod expr;
 mod identity;

@@ -32,6 +32,8 @@ pub struct Var {
     pub position: u32,
     /// Whether the statement uses its value (and so needs the right to).
     pub read: bool,
+    /// Its collation where that is not its type's; see [`crate::bind`].
+    pub collation: u32,
     /// The columns of its rows, if it is a record whose columns are known.
     pub row: Vec<(types::Text, base::Oid)>,
 }

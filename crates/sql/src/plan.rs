@@ -77,7 +77,12 @@ pub struct OutputColumn {
     pub table: Oid,
     /// Its number there.
     pub column: u16,
+    /// Its collation where that is not its type's; [`NO_COLLATION`]: nobody knows.
+    pub collation: u32,
 }
+
+/// See [`OutputColumn::collation`].
+pub const NO_COLLATION: u32 = u32::MAX;
 
 /// What a statement is.
 pub enum Statement {

@@ -256,6 +256,10 @@ impl Printer<'_, '_> {
             Expr::Call { function, args, ty, .. } => self.call(function, args, *ty),
             Expr::InOutCast { arg, ty, typmod } => self.cast(arg, *ty, *typmod),
             Expr::Relabel(arg, ty) => self.cast(arg, *ty, -1),
+            Expr::Collate(arg, oid, _) => {
+                let name = catalog::definition::collation_name(self.binder.cx.catalog, *oid);
+                self.wrap(format!("{} COLLATE {name}", self.part(arg)))
+            }
             Expr::Typmod { arg, ty, typmod, .. } => match &**arg {
                 Expr::InOutCast { arg, ty: inner, .. } | Expr::Relabel(arg, inner)
                     if inner == ty =>

@@ -205,6 +205,7 @@ impl RoleStatement {
             RoleStatement::Owner { kind: "DATABASE", .. } => "ALTER DATABASE",
             RoleStatement::Owner { kind: "TYPE", .. } => "ALTER TYPE",
             RoleStatement::Owner { kind: "DOMAIN", .. } => "ALTER DOMAIN",
+            RoleStatement::Owner { kind: "COLLATION", .. } => "ALTER COLLATION",
             RoleStatement::Owner { .. } => "ALTER TABLE",
             RoleStatement::Reassign { .. } => "REASSIGN OWNED",
             RoleStatement::DropOwned { .. } => "DROP OWNED",

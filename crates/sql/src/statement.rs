@@ -272,7 +272,7 @@ fn plain_with_subqueries(binder: Binder<'_>, utility: Utility) -> Result<Prepare
 }
 
 fn text_column(name: &str) -> OutputColumn {
-    OutputColumn { name: name.to_owned(), ty: TEXT, typmod: -1, table: Oid::INVALID, column: 0 }
+    OutputColumn { name: name.to_owned(), ty: TEXT, typmod: -1, table: Oid::INVALID, column: 0, collation: 0 }
 }
 
 fn utility_columns(utility: &Utility) -> Vec<OutputColumn> {
@@ -440,6 +440,7 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
                 "MATERIALIZED VIEW" => "DROP MATERIALIZED VIEW",
                 "TYPE" => "DROP TYPE",
                 "DOMAIN" => "DROP DOMAIN",
+                "COLLATION" => "DROP COLLATION",
                 _ => "DROP SEQUENCE",
             },
             true,
@@ -485,6 +486,7 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::Role(statement) => (statement.tag(), true),
         Utility::Database(statement) => (statement.tag(), true),
         Utility::Type(statement) => (statement.tag(), true),
+        Utility::Collation(statement) => (statement.tag(), true),
         Utility::NoOp(_) => ("SET", false),
     }
 }

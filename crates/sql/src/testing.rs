@@ -418,7 +418,7 @@ pub(crate) fn expr(e: &Expr) -> String {
         Expr::Typmod { arg, ty, typmod, .. } => {
             format!("{}::{}", expr(arg), types::io::format_type(*ty, *typmod))
         }
-        Expr::Relabel(arg, _) => expr(arg),
+        Expr::Relabel(arg, _) | Expr::Collate(arg, ..) => expr(arg),
         Expr::And(items) => {
             format!("({})", items.iter().map(expr).collect::<Vec<_>>().join(" and "))
         }

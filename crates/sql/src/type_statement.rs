@@ -95,6 +95,8 @@ pub struct DomainDef {
     pub base: Oid,
     /// Its typmod.
     pub typmod: i32,
+    /// COLLATE; 0: that of the type below.
+    pub collation: u32,
     /// NOT NULL.
     pub not_null: bool,
     /// DEFAULT, as SQL that has been checked against the type.

@@ -7,6 +7,7 @@ use base::Oid;
 use crate::database::DatabaseStatement;
 use crate::plan::{Plan, Prepared, Statement};
 use crate::role::{RoleRef, RoleStatement};
+use crate::collation_statement::CollationStatement;
 use crate::type_statement::TypeStatement;
 
 /// A qualified name as written.
@@ -207,6 +208,8 @@ pub struct IndexKey {
     pub name: String,
     /// An expression: SQL, type, columns in it.
     pub expression: Option<(String, Oid, Vec<u16>)>,
+    /// The collation of its values; 0: none.
+    pub collation: u32,
     /// DESC.
     pub descending: bool,
     /// NULLS FIRST.
@@ -303,6 +306,8 @@ pub enum AlterTable {
         ty: Oid,
         /// New typmod.
         typmod: i32,
+        /// COLLATE; 0: the type's own.
+        collation: u32,
         /// USING, as SQL.
         using: Option<String>,
     },
@@ -777,6 +782,8 @@ pub enum Utility {
     Database(DatabaseStatement),
     /// Types.
     Type(TypeStatement),
+    /// CREATE, ALTER COLLATION.
+    Collation(CollationStatement),
     /// A statement that does nothing but is accepted, with a notice's text if any.
     NoOp(Option<String>),
 }

@@ -19,6 +19,7 @@ pub fn for_children<'e>(e: &'e Expr, f: &mut dyn FnMut(&'e Expr)) {
         Expr::InOutCast { arg, .. }
         | Expr::Typmod { arg, .. }
         | Expr::Relabel(arg, _)
+        | Expr::Collate(arg, ..)
         | Expr::Not(arg)
         | Expr::IsNull { arg, .. }
         | Expr::BooleanTest { arg, .. } => f(arg),
@@ -89,6 +90,7 @@ pub fn map_children(e: Expr, f: &mut dyn FnMut(Expr) -> Result<Expr>) -> Result<
             Expr::Typmod { arg: one(arg, f)?, ty, typmod, explicit }
         }
         Expr::Relabel(arg, ty) => Expr::Relabel(one(arg, f)?, ty),
+        Expr::Collate(arg, oid, at) => Expr::Collate(one(arg, f)?, oid, at),
         Expr::And(items) => Expr::And(all(items, f)?),
         Expr::Or(items) => Expr::Or(all(items, f)?),
         Expr::Not(arg) => Expr::Not(one(arg, f)?),
@@ -227,6 +229,7 @@ pub fn same(a: &Expr, b: &Expr) -> bool {
             t == u && m == n
         }
         (Expr::Relabel(_, t), Expr::Relabel(_, u)) => t == u,
+        (Expr::Collate(_, c, _), Expr::Collate(_, d, _)) => c == d,
         (Expr::And(_), Expr::And(_))
         | (Expr::Or(_), Expr::Or(_))
         | (Expr::Not(_), Expr::Not(_))

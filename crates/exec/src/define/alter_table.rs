@@ -92,8 +92,8 @@ fn run_step(step: &AlterTable, id: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             set_default(cx, id, column, default.as_deref(), uses)
         }
         AlterTable::SetNotNull { column, not_null } => set_not_null(cx, id, column, *not_null),
-        AlterTable::SetType { column, ty, typmod, using } => {
-            set_type(cx, id, column, *ty, *typmod, using.as_deref())
+        AlterTable::SetType { column, ty, typmod, collation, using } => {
+            set_type(cx, id, column, (*ty, *typmod, *collation), using.as_deref())
         }
         AlterTable::AddConstraint(def) => constraint::add(cx, id, def, false),
         AlterTable::DropConstraint { name, if_exists, cascade } => {
@@ -357,8 +357,7 @@ fn set_type(
     cx: &mut ExecContext<'_>,
     id: u32,
     name: &str,
-    ty: Oid,
-    typmod: i32,
+    (ty, typmod, collation): (Oid, i32, u32),
     using: Option<&str>,
 ) -> Result<()> {
     let mut table = refresh(cx, id)?;
@@ -436,9 +435,20 @@ fn set_type(
         table.columns.iter().enumerate().map(|(n, c)| expression(n, c)).collect();
     let select = format!("SELECT {} FROM {from}", list.join(", "));
     let column = &mut table.columns[usize::from(number) - 1];
-    (column.ty, column.typmod) = (ty.0, typmod);
+    let before = view.column_collation(column);
+    (column.ty, column.typmod, column.collation) = (ty.0, typmod, collation);
     if let Some(default) = &column.default {
         column.default = Some(format!("CAST(({default}) AS {target})"));
+    }
+    // Indexes follow, but for those with a collation of their own.
+    for index in view.indexes_of(&table) {
+        let mut index = catalog::Index::clone(&index);
+        for key in index.columns.iter_mut().filter(|k| k.column == number) {
+            if key.collation.as_ref().is_none_or(|c| c.oid == before) {
+                key.collation = view.column_key(&table, number).collation;
+            }
+        }
+        cx.catalog_tx.put(cx.tx, Object::Index(index))?;
     }
     rewrite(cx, table, &select, None)
 }

@@ -79,6 +79,13 @@ fn target(
             }
             Ok((ty, 0))
         }
+        "COLLATION" => {
+            let schema = object.schema.as_deref();
+            match view.collation_named(path, schema, &object.name) {
+                Some(found) => Ok((found.oid, 0)),
+                None => Err(view.missing_collation(schema, &object.name)),
+            }
+        }
         "DATABASE" => {
             let database = view.database_named(&object.name).ok_or_else(|| {
                 err!(UNDEFINED_DATABASE, "database \"{}\" does not exist", object.name)
@@ -149,6 +156,10 @@ fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             (AclKind::Database, object, "database", name)
         }
         "ROLE" => return check_role(object, cx),
+        "COLLATION" => {
+            let name = view.collation(object).map_or("", |c| c.name.as_str());
+            (AclKind::Collation, object, "collation", name)
+        }
         "TYPE" | "DOMAIN" => {
             let name = view.user_type(object).map_or("", |t| t.name.as_str());
             (AclKind::Type, object, "type", name)

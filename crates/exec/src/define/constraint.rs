@@ -257,7 +257,7 @@ fn key(
     };
     name::reserve_relation(cx, table.schema, &name)?;
     let keys: Vec<IndexColumn> =
-        numbers.iter().map(|n| IndexColumn { column: *n, ..IndexColumn::default() }).collect();
+        numbers.iter().map(|n| view.column_key(&table, *n)).collect();
     let index = Index {
         name: name.clone(),
         columns: keys,

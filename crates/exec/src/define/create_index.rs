@@ -43,7 +43,10 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
     if columns.len() + include.len() > MAX_KEYS {
         base::bail!(TOO_MANY_COLUMNS, "cannot use more than {MAX_KEYS} columns in an index");
     }
-    let keys = columns.iter().map(|key| index_column(&table, key)).collect::<Result<Vec<_>>>()?;
+    let keys = {
+        let view = cx.catalog_tx.view();
+        columns.iter().map(|key| index_column(&view, &table, key)).collect::<Result<Vec<_>>>()?
+    };
     let view = cx.catalog_tx.view();
     let mut names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
     names.extend(include.iter().map(String::as_str));
@@ -96,7 +99,7 @@ pub fn copy(cx: &mut ExecContext<'_>, table: u32, index: &Index) -> Result<()> {
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
 }
 
-fn index_column(table: &Table, key: &IndexKey) -> Result<IndexColumn> {
+fn index_column(view: &catalog::Snapshot, table: &Table, key: &IndexKey) -> Result<IndexColumn> {
     let (descending, nulls_first) = (key.descending, key.nulls_first);
     if let Some((sql, ty, columns)) = &key.expression {
         let expression = KeyExpression {
@@ -106,12 +109,14 @@ fn index_column(table: &Table, key: &IndexKey) -> Result<IndexColumn> {
             columns: columns.clone(),
         };
         let expression = Some(Box::new(expression));
-        return Ok(IndexColumn { column: 0, descending, nulls_first, expression });
+        let collation = view.key_collation(key.collation, ty.0);
+        return Ok(IndexColumn { column: 0, descending, nulls_first, expression, collation });
     }
-    let (column, _) = table
+    let (column, of_table) = table
         .column(&key.name)
         .ok_or_else(|| base::err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", key.name))?;
-    Ok(IndexColumn { column, descending, nulls_first, expression: None })
+    let collation = view.key_collation(key.collation, of_table.ty);
+    Ok(IndexColumn { column, descending, nulls_first, expression: None, collation })
 }
 
 /// Makes an index with its files from the table's rows; the table doesn't list it yet. `index` says

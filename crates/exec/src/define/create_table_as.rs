@@ -27,7 +27,16 @@ fn columns(query: &Prepared, names: &[String]) -> Result<Vec<Column>> {
             base::bail!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once");
         }
         let ty = if output.ty == oids::UNKNOWN { oids::TEXT } else { output.ty };
-        columns.push(Column::new(&name, ty.0, output.typmod));
+        if output.collation == sql::plan::NO_COLLATION {
+            return Err(base::err!(
+                INDETERMINATE_COLLATION,
+                "no collation was derived for column \"{name}\" with collatable type {}",
+                types::io::format_type(ty, -1)
+            )
+            .hint("Use the COLLATE clause to set the collation explicitly."));
+        }
+        let column = Column::new(&name, ty.0, output.typmod);
+        columns.push(Column { collation: output.collation, ..column });
     }
     Ok(columns)
 }

@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const PRISTINE: &str = "template0";
 const DEFAULT_TEMPLATE: &str = "template1";
 /// Locales that compare bytes, as all collations here do.
-const LOCALES: [&str; 4] = ["C", "POSIX", "C.UTF-8", "C.utf8"];
+pub(super) const LOCALES: [&str; 4] = ["C", "POSIX", "C.UTF-8", "C.utf8"];
 
 /// Runs the statement.
 ///

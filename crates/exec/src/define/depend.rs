@@ -42,6 +42,8 @@ pub enum Item {
     Attribute(u32, u16),
     /// A function.
     Function(u32),
+    /// A collation.
+    Collation(u32),
 }
 
 /// How something depends.
@@ -66,7 +68,8 @@ impl Item {
             | Item::Default(id, _)
             | Item::Type(id)
             | Item::Attribute(id, _)
-            | Item::Function(id) => id,
+            | Item::Function(id)
+            | Item::Collation(id) => id,
         }
     }
 
@@ -79,7 +82,11 @@ impl Item {
             | Item::Constraint(id, _)
             | Item::Default(id, _) => Some(id),
             Item::Index(id) => view.index(id).map(|i| i.table),
-            Item::Schema(_) | Item::Type(_) | Item::Attribute(..) | Item::Function(_) => None,
+            Item::Schema(_)
+            | Item::Type(_)
+            | Item::Attribute(..)
+            | Item::Function(_)
+            | Item::Collation(_) => None,
         }
     }
 }
@@ -166,6 +173,12 @@ pub fn describe(view: &Snapshot, path: &[u32], item: Item) -> String {
             Some(f) => format!("function {}", super::function::signature(view, path, f)),
             None => format!("function {id}"),
         },
+        Item::Collation(id) => match view.collation(id) {
+            Some(c) if view.collation_named(path, None, &c.name).is_some_and(|f| f.oid == id) => {
+                format!("collation {}", quote_identifier(&c.name))
+            }
+            _ => format!("collation {}", catalog::definition::collation_name(view, id)),
+        },
     }
 }
 
@@ -221,6 +234,7 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
             views_using(view, id, None, &mut out);
             functions_using(view, id, &mut out);
         }
+        Item::Collation(id) => collation_users(view, id, &mut out),
         Item::Default(..) | Item::Attribute(..) => {}
     }
     // Newer objects go first.
@@ -233,7 +247,9 @@ fn schema_contents(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
     let sequences = view.sequences().filter(|s| s.schema == id).map(|s| Item::Sequence(s.oid));
     let types = view.user_types().filter(|t| t.schema == id).map(|t| Item::Type(t.oid));
     let functions = view.functions().filter(|f| f.schema == id).map(|f| Item::Function(f.oid));
-    let all = tables.chain(sequences).chain(types).chain(functions);
+    let collations =
+        view.user_collations().filter(|c| c.schema == id).map(|c| Item::Collation(c.oid));
+    let all = tables.chain(sequences).chain(types).chain(functions).chain(collations);
     out.extend(all.map(|item| (item, Tie::Normal)));
 }
 
@@ -370,6 +386,41 @@ fn type_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
             out.push((Item::Function(function.oid), Tie::Normal));
         }
     }
+}
+
+/// Columns, indexes and types whose texts are sorted by a collation, and what names it.
+fn collation_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
+    for table in view.tables().filter(|t| t.kind != TableKind::View) {
+        for (n, column) in table.live_columns() {
+            if column.collation == id {
+                out.push((Item::Column(table.oid, n), Tie::Normal));
+            }
+        }
+    }
+    let by = |c: &catalog::IndexColumn| c.collation.as_ref().is_some_and(|c| c.oid == id);
+    for index in view.indexes().filter(|i| i.columns.iter().any(by)) {
+        // An index of a column with this collation goes with the column.
+        let of_column = view.table(index.table).is_some_and(|t| {
+            let own = |c: &&catalog::IndexColumn| by(c) && c.column > 0;
+            index.columns.iter().filter(own).any(|c| {
+                t.columns.get(usize::from(c.column) - 1).is_some_and(|t| t.collation == id)
+            })
+        });
+        if !of_column {
+            out.push((Item::Index(index.oid), Tie::Normal));
+        }
+    }
+    for ty in view.user_types() {
+        let uses = match &ty.kind {
+            UserTypeKind::Domain { collation, .. } => *collation == id,
+            _ => false,
+        };
+        if uses || ty.uses.contains(&id) {
+            out.push((Item::Type(ty.oid), Tie::Normal));
+        }
+    }
+    views_using(view, id, None, out);
+    default_users(view, id, out);
 }
 
 /// An item on the list of what goes.
@@ -540,6 +591,10 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
         Item::Type(id) if view_has_no_type(cx, id) => Ok(()),
         Item::Type(id) => {
             crate::rights::forget(cx, id)?;
+            super::drop::remove_comments(cx, id)?;
+            cx.catalog_tx.remove(cx.tx, id)
+        }
+        Item::Collation(id) => {
             super::drop::remove_comments(cx, id)?;
             cx.catalog_tx.remove(cx.tx, id)
         }

@@ -18,21 +18,22 @@ struct Parts {
     not_null: bool,
     default: Option<String>,
     checks: Vec<Constraint>,
+    collation: u32,
 }
 
 impl Parts {
     fn of(ty: &UserType) -> Result<Parts> {
         match ty.kind.clone() {
-            UserTypeKind::Domain { base, typmod, not_null, default, checks } => {
-                Ok(Parts { base, typmod, not_null, default, checks })
+            UserTypeKind::Domain { base, typmod, not_null, default, checks, collation } => {
+                Ok(Parts { base, typmod, not_null, default, checks, collation })
             }
             _ => Err(Error::internal("not a domain")),
         }
     }
 
     fn kind(self) -> UserTypeKind {
-        let Parts { base, typmod, not_null, default, checks } = self;
-        UserTypeKind::Domain { base, typmod, not_null, default, checks }
+        let Parts { base, typmod, not_null, default, checks, collation } = self;
+        UserTypeKind::Domain { base, typmod, not_null, default, checks, collation }
     }
 }
 
@@ -47,6 +48,7 @@ pub fn create(cx: &mut ExecContext<'_>, def: &DomainDef) -> Result<()> {
         not_null: def.not_null,
         default: def.default.clone(),
         checks: Vec::new(),
+        collation: def.collation,
     };
     for check in &def.checks {
         let made = constraint(cx, &def.name.name, &parts.checks, check)?;

@@ -28,6 +28,7 @@ pub fn run(
                 relation(kind, name, if_exists, cx)?
             }
             "SCHEMA" => schema(name, if_exists, cx)?,
+            "COLLATION" => super::collation::find_to_drop(cx, name, if_exists)?,
             "TYPE" | "DOMAIN" => super::user_types::find_to_drop(kind, name, if_exists, cx)?,
             other => {
                 let word = other.to_lowercase();

@@ -4,6 +4,7 @@
 //! them before it commits. Locks come first, then the view is looked at (again), then the change.
 
 mod alter_table;
+mod collation;
 mod comment;
 mod composite;
 mod constraint;
@@ -97,6 +98,7 @@ pub fn run(
         Utility::Role(statement) => role::run(statement, cx)?,
         Utility::Database(statement) => database::run(statement, cx)?,
         Utility::Type(statement) => user_types::run(statement, cx)?,
+        Utility::Collation(statement) => collation::run(statement, cx)?,
         Utility::Drop { kind, names, if_exists, cascade } => {
             drop::run(kind, names, *if_exists, *cascade, cx)?;
         }

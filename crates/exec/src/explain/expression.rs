@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use base::Oid;
 use sql::Expr;
 use sql::expr::{RowOp, SortKey, SubqueryKind};
+use types::func::internal;
 use types::{Datum, FormatContext, FunctionRow, oids};
 
 /// What names mean where an expression stands.
@@ -44,6 +45,13 @@ impl Names<'_> {
     }
 
     fn call(&self, function: &FunctionRow, args: &[Expr]) -> String {
+        if function.oid == internal::SORT_KEY.oid {
+            return self.text(&args[0]);
+        }
+        let cased = [&internal::LOWER, &internal::UPPER, &internal::INITCAP];
+        if cased.iter().any(|f| f.oid == function.oid) {
+            return format!("{}({})", function.name, self.text(&args[0]));
+        }
         match (operator(function), args) {
             (Some(op), [a, b]) => format!("({} {op} {})", self.text(a), self.text(b)),
             (Some(op), [a]) => format!("({op} {})", self.text(a)),
@@ -78,6 +86,7 @@ impl Names<'_> {
             Expr::InOutCast { arg, ty, typmod } | Expr::Typmod { arg, ty, typmod, .. } => {
                 format!("({})::{}", self.text(arg), types::io::format_type(*ty, *typmod))
             }
+            Expr::Collate(arg, ..) => self.text(arg),
             Expr::Relabel(arg, ty) => {
                 format!("({})::{}", self.text(arg), types::io::format_type(*ty, -1))
             }
@@ -152,6 +161,13 @@ impl Names<'_> {
     /// A sort key.
     pub fn sort_key(&self, key: &SortKey) -> String {
         let mut out = self.text(&key.expr);
+        if let Expr::Call { function, args, .. } = &key.expr
+            && function.oid == internal::SORT_KEY.oid
+            && let Expr::Const(Datum::Text(name), _) = &args[2]
+        {
+            out += " COLLATE ";
+            out += name.as_str();
+        }
         if key.descending {
             out += " DESC";
         }

@@ -48,6 +48,12 @@ impl State {
             value = eval::eval(&sort.expr, row, run)?;
             encode(sort, &value, &mut key)?;
         }
+        // Under a collation of ICU a text is sorted by its key.
+        if let [arg] = &call.args[..]
+            && call.order.first().is_some_and(|sort| sort.expr.ty() != arg.ty())
+        {
+            value = eval::eval(arg, row, run)?;
+        }
         if is_hypothetical(call) {
             self.rows.push((key, Datum::Null));
         } else if !value.is_null() {

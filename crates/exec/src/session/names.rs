@@ -36,13 +36,25 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         "pg_operator_is_visible"
         | "pg_opclass_is_visible"
         | "pg_opfamily_is_visible"
-        | "pg_collation_is_visible"
         | "pg_conversion_is_visible"
         | "pg_statistics_obj_is_visible"
         | "pg_ts_config_is_visible"
         | "pg_ts_dict_is_visible"
         | "pg_ts_parser_is_visible"
         | "pg_ts_template_is_visible" => Datum::Bool(true),
+        "pg_collation_is_visible" => {
+            let view = run.cx.catalog_tx.view();
+            let id = oid_at(args, 0);
+            let found = view.collation(id);
+            let path = run.cx.search_path;
+            Datum::Bool(found.is_some_and(|c| {
+                view.collation_named(path, None, &c.name).is_some_and(|first| first.oid == id)
+            }))
+        }
+        "pg_collation_actual_version" => match run.cx.catalog_tx.view().collation(oid_at(args, 0)) {
+            Some(c) if c.icu_locale.is_some() => Datum::text(types::collation::VERSION),
+            _ => Datum::Null,
+        },
         "to_regclass" => lookup(args, oids::REGCLASS, run),
         "to_regtype" => lookup(args, oids::REGTYPE, run),
         "to_regnamespace" => lookup(args, oids::REGNAMESPACE, run),
@@ -137,6 +149,9 @@ pub fn output(ty: Oid, id: u32, run: &mut Run<'_, '_>) -> String {
         }
         oids::REGPROC => facts::regproc(id),
         oids::REGPROCEDURE => facts::regprocedure(id),
+        oids::REGCOLLATION => view.collation(id).map(|_| {
+            catalog::definition::collation_name(&view, id)
+        }),
         oids::REGOPER => facts::regoper(id),
         oids::REGOPERATOR => facts::regoperator(id),
         _ => None,

@@ -71,7 +71,8 @@ impl Binder<'_> {
             )
             .at(self.at(place)));
         }
-        let aggregate = AggCall {
+        let collation = if self.collating { Some(args.clone()) } else { None };
+        let mut aggregate = AggCall {
             aggregate: row,
             args,
             distinct: call.agg_distinct,
@@ -80,8 +81,12 @@ impl Binder<'_> {
             direct: None,
             ty,
         };
+        self.collated_aggregate(&mut aggregate)?;
         let value = self.note_aggregate(owner, aggregate)?;
         if let Expr::Column(col, _) = value {
+            if let Some(args) = collation {
+                self.pass_collations(col, ty, &args)?;
+            }
             let var = &mut self.vars[usize::from(col)];
             if var.position == 0 {
                 var.position = position;

@@ -158,7 +158,11 @@ impl Binder<'_> {
                     }
                     None => None,
                 };
-                AlterTable::SetType { column, ty, typmod, using }
+                let collation = match &def.coll_clause {
+                    Some(clause) => self.column_collation(clause, ty)?,
+                    None => 0,
+                };
+                AlterTable::SetType { column, ty, typmod, collation, using }
             }
             T::AtAddConstraint => {
                 let Some(NodeEnum::Constraint(c)) = inner(&cmd.def) else {
@@ -273,7 +277,9 @@ impl Binder<'_> {
             return Ok(Utility::AlterRoutine { routine, change });
         }
         let (kind, _) = object_kind(stmt.rename_type)
-            .filter(|(k, _)| !matches!(*k, "DATABASE" | "ROLE" | "TYPE" | "DOMAIN"))
+            .filter(|(k, _)| {
+                !matches!(*k, "DATABASE" | "ROLE" | "TYPE" | "DOMAIN" | "COLLATION")
+            })
             .ok_or_else(|| base::Error::unsupported("RENAME of this kind of object"))?;
         let table = if kind == "SCHEMA" {
             Name { schema: None, name: stmt.subname.clone(), position: 0 }

@@ -331,6 +331,7 @@ impl Binder<'_> {
         let (names, cols) = self.columns_for(&output)?;
         for (from, to) in from.iter().zip(&cols) {
             self.vars[usize::from(*to)].row = self.vars[usize::from(*from)].row.clone();
+            self.vars[usize::from(*to)].collation = self.vars[usize::from(*from)].collation;
         }
         Ok((names, cols))
     }

@@ -396,12 +396,10 @@ impl Binder<'_> {
     }
 
     /// COLLATE of a column of this type; 0 for the type's own.
-    fn column_collation(&self, clause: &pb::CollateClause, ty: base::Oid) -> Result<u32> {
+    pub(crate) fn column_collation(&self, clause: &pb::CollateClause, ty: base::Oid) -> Result<u32> {
         let collation = self.collation(clause)?;
-        let element = types::TypeIo::array_element(ty).unwrap_or(ty);
-        let usual = match types::TypeIo::get(element) {
-            Some(_) if element == types::oids::NAME => catalog::object::ids::COLLATION_C,
-            Some(t) if t.category == b'S' => super::object::DEFAULT_COLLATION,
+        let usual = match self.cx.catalog.type_collation(ty.0) {
+            usual if usual != 0 => usual,
             _ => {
                 return Err(err!(
                     DATATYPE_MISMATCH,
@@ -737,7 +735,10 @@ impl Binder<'_> {
                 return Err(err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", elem.name));
             }
             let name = elem.name.clone();
-            return Ok(IndexKey { name, expression: None, descending, nulls_first });
+            let column = rel.table.column(&name).map(|(_, c)| c);
+            let (ty, own) = column.map_or((0, 0), |c| (c.ty, self.cx.catalog.column_collation(c)));
+            let collation = self.key_collation(elem, base::Oid(ty))?.unwrap_or(own);
+            return Ok(IndexKey { name, expression: None, collation, descending, nulls_first });
         };
         let mut scope = super::Scope::new(None);
         scope.items.push(self.item_of(rel));
@@ -762,7 +763,35 @@ impl Binder<'_> {
             name
         };
         let expression = Some((deparse_expr(node)?, expr.ty(), table_columns(rel, &expr)));
-        Ok(IndexKey { name, expression, descending, nulls_first })
+        let collation = match self.key_collation(elem, expr.ty())? {
+            Some(own) => own,
+            None => self.known_collation(&expr)?,
+        };
+        let expr_type = self.cx.catalog.type_collation(expr.ty().0);
+        if collation == 0 && expr_type != 0 {
+            return Err(err!(
+                INDETERMINATE_COLLATION,
+                "could not determine which collation to use for index expression"
+            )
+            .hint("Use the COLLATE clause to set the collation explicitly."));
+        }
+        Ok(IndexKey { name, expression, collation, descending, nulls_first })
+    }
+
+    /// COLLATE of an index's key.
+    fn key_collation(&self, elem: &pb::IndexElem, ty: base::Oid) -> Result<Option<u32>> {
+        if elem.collation.is_empty() {
+            return Ok(None);
+        }
+        let found = self.collation_named(&ast::strings(&elem.collation))?;
+        if self.cx.catalog.type_collation(ty.0) == 0 {
+            return Err(err!(
+                DATATYPE_MISMATCH,
+                "collations are not supported by type {}",
+                types::io::format_type(ty, -1)
+            ));
+        }
+        Ok(Some(found.oid))
     }
 
     /// WHERE of a partial index, and the columns in it.
@@ -817,6 +846,7 @@ pub(crate) fn object_kind(kind: i32) -> Option<(&'static str, bool)> {
         T::ObjectSequence => ("SEQUENCE", true),
         T::ObjectType => ("TYPE", false),
         T::ObjectDomain => ("DOMAIN", false),
+        T::ObjectCollation => ("COLLATION", false),
         T::ObjectSchema => ("SCHEMA", false),
         T::ObjectColumn => ("COLUMN", true),
         T::ObjectTabconstraint => ("CONSTRAINT", true),

@@ -70,7 +70,7 @@ impl Binder<'_> {
                 let greatest = m.op == pb::MinMaxOp::IsGreatest as i32;
                 let what = if greatest { "GREATEST" } else { "LEAST" };
                 let (args, ty) = self.same_type(scope, &m.args, what)?;
-                Ok(Expr::MinMax { greatest, args, ty })
+                self.collated_extreme(greatest, args, ty)
             }
             NodeEnum::SubLink(s) => self.sublink(scope, s),
             NodeEnum::AArrayExpr(a) => self.array(scope, a, None),
@@ -415,8 +415,16 @@ impl Binder<'_> {
         for (l, r) in left.into_iter().zip(right) {
             self.pin(&l);
             self.pin(&r);
-            let (equal, l, r) = self.compare("=", l, r, position)?;
-            let (less, _, _) = self.compare("<", l.clone(), r.clone(), position)?;
+            // What is compared by keys is so for both; equality alone may need none.
+            let (less, equal, l, r) = if matches!(op, RowOp::Eq | RowOp::Ne) {
+                let (equal, l, r) = self.compare("=", l, r, position)?;
+                let (less, _, _) = self.compare("<", l.clone(), r.clone(), position)?;
+                (less, equal, l, r)
+            } else {
+                let (less, l, r) = self.compare("<", l, r, position)?;
+                let (equal, l, r) = self.compare("=", l, r, position)?;
+                (less, equal, l, r)
+            };
             fields.push((l, r, equal, less));
         }
         Ok(Expr::RowCompare { op, fields })
@@ -832,8 +840,10 @@ impl Binder<'_> {
         if arg.ty() != UNKNOWN {
             self.check_collatable(arg.ty(), c.location)?;
         }
-        self.collation(c)?;
-        Ok(arg)
+        let arg = self.resolve_unknown(arg)?;
+        let collation = self.collation(c)?;
+        self.collating = true;
+        Ok(Expr::Collate(Box::new(arg), collation, self.at(c.location)))
     }
 
     /// `42804` for a type that has no collation.

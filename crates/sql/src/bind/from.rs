@@ -180,6 +180,8 @@ impl Binder<'_> {
         for (i, column) in table.columns.iter().enumerate() {
             let col = self.new_var(&column.name, base::Oid(column.ty), column.typmod)?;
             self.vars[usize::from(col)].origin = Some((table.oid, i as u16 + 1));
+            self.note_column_collation(col, column.collation);
+            self.note_type_collation(base::Oid(column.ty));
         }
         if matches!(table.kind, TableKind::Table | TableKind::Materialized) {
             for (_, name, ty) in SYSTEM_COLUMNS {

@@ -292,7 +292,7 @@ impl Binder<'_> {
             return Ok(if checks { self.checked(call, ty) } else { call });
         }
         self.note_call(row.oid);
-        Ok(self.call(row, args, ty, position))
+        self.collated_call(row, args, ty, position)
     }
 
     fn default_argument(&mut self, sql: &str, ty: Oid) -> Result<Expr> {

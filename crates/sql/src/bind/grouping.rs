@@ -198,6 +198,8 @@ impl Binder<'_> {
             let var = self.vars[usize::from(*from)].clone();
             self.vars[usize::from(col)] = var;
         }
+        self.equal_value(&expr)?;
+        self.pass_collation(col, &expr)?;
         groups.push((col, expr));
         Ok(groups.len() - 1)
     }
@@ -233,9 +235,42 @@ impl Binder<'_> {
             None => Some(GroupingSets { sets: vec![(0..groups.len()).collect()], masks }),
             Some(sets) => Some(GroupingSets { sets, masks }),
         };
+        self.group_by_keys(scope, &mut groups, sets.is_some())?;
         let input = Box::new(rel);
         let rel = Rel::Aggregate { input, groups, aggs: scope.aggs.take(), plain, sets };
         Ok(filter(rel, conditions))
+    }
+
+    /// Texts that may be equal without being the same are grouped by their keys; a group shows the first
+    /// of its texts.
+    fn group_by_keys(
+        &mut self,
+        scope: &Scope<'_>,
+        groups: &mut [(Col, Expr)],
+        sets: bool,
+    ) -> Result<()> {
+        for (col, value) in groups {
+            let Some(key) = self.equal_value(value)? else { continue };
+            if sets {
+                return Err(base::Error::unsupported(
+                    "GROUPING SETS over texts with a collation that is not deterministic",
+                ));
+            }
+            let group = self.new_var("group", key.ty(), -1)?;
+            let ty = value.ty();
+            let first = AggCall {
+                aggregate: &types::func::internal::FIRST,
+                args: vec![std::mem::replace(value, key)],
+                distinct: false,
+                order: Vec::new(),
+                filter: None,
+                direct: None,
+                ty,
+            };
+            scope.aggs.borrow_mut().push((*col, first));
+            *col = group;
+        }
+        Ok(())
     }
 
     /// `grouping(…)`: a column whose value the grouping operator knows.
@@ -336,7 +371,7 @@ impl Binder<'_> {
         let (mut direct_args, ty) = self.fit(&signature, all, position)?;
         let values = direct_args.split_off(direct.len());
         for (key, value) in order.iter_mut().zip(&values) {
-            key.expr = value.clone();
+            key.expr = self.sort_value(value.clone())?;
         }
         let aggregate = AggCall {
             aggregate: row,

@@ -20,11 +20,13 @@ pub(crate) mod aggregate;
 pub(crate) mod alter;
 pub(crate) mod ast;
 pub(crate) mod coerce;
+pub(crate) mod collation;
 pub(crate) mod conflict;
 pub(crate) mod copy;
 pub(crate) mod cte;
 pub(crate) mod database;
 pub(crate) mod define;
+mod define_collation;
 pub(crate) mod dml;
 pub(crate) mod expr;
 pub(crate) mod from;
@@ -122,6 +124,10 @@ pub(crate) struct Binder<'a> {
     pub(crate) record: Option<record::Record>,
     /// What is bound is a CALL.
     pub(crate) calling: bool,
+    /// Something in the statement has a collation other than its type's.
+    pub(crate) collating: bool,
+    /// Collations of the subquery's columns, in the test that is being bound.
+    pub(crate) slot_collations: Vec<u32>,
     /// How many views deep the query is that is being bound.
     pub(crate) view_depth: u32,
 }
@@ -153,6 +159,8 @@ impl<'a> Binder<'a> {
             overriding: 0,
             record: None,
             calling: false,
+            collating: false,
+            slot_collations: Vec::new(),
             view_depth: 0,
         }
     }
@@ -190,6 +198,7 @@ impl<'a> Binder<'a> {
             origin: None,
             position: 0,
             read: false,
+            collation: 0,
             row: Vec::new(),
         });
         Ok(col)

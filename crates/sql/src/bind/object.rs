@@ -8,31 +8,15 @@ use crate::expr::Expr;
 
 use super::Binder;
 
-/// The collation `default`.
-pub(crate) const DEFAULT_COLLATION: u32 = 100;
-
 impl Binder<'_> {
     /// The collation that COLLATE names.
     ///
     /// # Errors
-    /// `0A000` for those that the server does not have.
+    /// `42704`, `3F000`.
     pub(crate) fn collation(&self, clause: &pg_query::protobuf::CollateClause) -> Result<u32> {
         let names = super::ast::strings(&clause.collname);
-        let (schema, name) = super::ast::qualified(&names);
         let position = self.at(clause.location);
-        if let Some(schema) = schema
-            && self.cx.catalog.schema_named(schema).is_none()
-        {
-            let missing = err!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist");
-            return Err(missing.at(position));
-        }
-        catalog::system::collation_named(name).ok_or_else(|| match name.ends_with("-x-icu") {
-            true => self.unsupported(&format!("collation \"{name}\""), clause.location),
-            false => {
-                let what = "for encoding \"UTF8\" does not exist";
-                err!(UNDEFINED_OBJECT, "collation \"{name}\" {what}").at(position)
-            }
-        })
+        self.collation_named(&names).map(|c| c.oid).map_err(|e| e.at(position))
     }
 
     /// A name (or number, or `-`) as a value of regclass, regtype, regproc, regnamespace, regrole.
@@ -86,13 +70,7 @@ impl Binder<'_> {
                     }
                 }
             }
-            REGCOLLATION => match catalog::system::collation_named(name) {
-                Some(id) => id,
-                None => base::bail!(
-                    UNDEFINED_OBJECT,
-                    "collation \"{text}\" for encoding \"UTF8\" does not exist"
-                ),
-            },
+            REGCOLLATION => self.collation_named(&parts)?.oid,
             REGNAMESPACE => match self.cx.catalog.schema_named(name) {
                 Some(schema) => schema.oid,
                 None => base::bail!(UNDEFINED_SCHEMA, "schema \"{text}\" does not exist"),

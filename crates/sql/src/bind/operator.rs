@@ -96,7 +96,7 @@ impl Binder<'_> {
             if row.left == Oid::INVALID { &[row.right] } else { &[row.left, row.right] };
         let signature = Signature { declared, result: row.result };
         let (args, ty) = self.fit(&signature, args, position)?;
-        Ok(self.call(function, args, ty, position))
+        self.collated_call(function, args, ty, position)
     }
 
     /// The comparison operator between two operands and both sides cast for it.
@@ -117,7 +117,7 @@ impl Binder<'_> {
         let signature = Signature { declared: &[row.left, row.right], result: row.result };
         let (mut args, _) = self.fit(&signature, vec![left, right], position)?;
         match (args.pop(), args.pop()) {
-            (Some(right), Some(left)) => Ok((function, left, right)),
+            (Some(right), Some(left)) => self.collated_pair(function, left, right),
             _ => Err(err!(INTERNAL_ERROR, "comparison without two sides")),
         }
     }
@@ -175,6 +175,7 @@ impl Binder<'_> {
                 None => return Err(missing(name, Some(lt), at, position)),
             }
         };
+        let (function, left, array) = self.collated_pair(function, left, array)?;
         Ok(Expr::ArrayOp { function, left: Box::new(left), array: Box::new(array), all })
     }
 }

@@ -166,11 +166,12 @@ impl Binder<'_> {
         let first = sets
             || distinct.is_some()
             || order.iter().any(|o| walk::is_volatile(&targets.list[o.target].expr));
-        let output = self.describe_targets(&targets.list[..targets.visible]);
+        let output = self.describe_targets(&targets.list[..targets.visible])?;
         if !first {
             // Sort the input, project what is left.
-            let keys: Vec<SortKey> =
+            let mut keys: Vec<SortKey> =
                 order.iter().map(|o| sort_key_of(o, targets.list[o.target].expr.clone())).collect();
+            self.sort_values(&mut keys)?;
             let ties = keys.iter().map(|k| k.expr.clone()).collect();
             rel = sorted(rel, keys);
             if !locks.is_empty() {
@@ -186,13 +187,23 @@ impl Binder<'_> {
             self.project(rel, &targets.list)?
         };
         rel = projected;
-        let keys: Vec<SortKey> =
+        let mut keys: Vec<SortKey> =
             order.iter().map(|o| sort_key_of(o, self.column(cols[o.target]))).collect();
+        for o in &order {
+            // An error that has a place in the target.
+            self.sort_value(targets.list[o.target].expr.clone())?;
+        }
+        self.sort_values(&mut keys)?;
         let ties = keys.iter().map(|k| k.expr.clone()).collect();
         match distinct {
             None => rel = sorted(rel, keys),
             Some(on) if on.is_empty() => {
-                let all = cols[..targets.visible].iter().map(|c| self.column(*c)).collect();
+                for target in &targets.list[..targets.visible] {
+                    self.equal_value(&target.expr)?;
+                }
+                let mut all: Vec<Expr> =
+                    cols[..targets.visible].iter().map(|c| self.column(*c)).collect();
+                self.equal_values(&mut all)?;
                 rel = Rel::Distinct { input: Box::new(rel), keys: all, sorted: false };
                 rel = sorted(rel, keys);
             }
@@ -201,14 +212,15 @@ impl Binder<'_> {
                 for target in &on {
                     if !order.iter().any(|o| o.target == *target) {
                         full.push(SortKey {
-                            expr: self.column(cols[*target]),
+                            expr: self.sort_value(self.column(cols[*target]))?,
                             descending: false,
                             nulls_first: false,
                         });
                     }
                 }
                 rel = sorted(rel, full);
-                let keys = on.iter().map(|t| self.column(cols[*t])).collect();
+                let mut keys: Vec<Expr> = on.iter().map(|t| self.column(cols[*t])).collect();
+                self.equal_values(&mut keys)?;
                 rel = Rel::Distinct { input: Box::new(rel), keys, sorted: true };
             }
         }
@@ -223,7 +235,7 @@ impl Binder<'_> {
     }
 
     /// How targets are described to the client.
-    pub(crate) fn describe_targets(&self, targets: &[Target]) -> Vec<OutputColumn> {
+    pub(crate) fn describe_targets(&self, targets: &[Target]) -> Result<Vec<OutputColumn>> {
         targets
             .iter()
             .map(|t| {
@@ -231,13 +243,14 @@ impl Binder<'_> {
                     Expr::Column(col, _) => self.vars[usize::from(*col)].origin,
                     _ => None,
                 };
-                OutputColumn {
+                Ok(OutputColumn {
                     name: t.name.clone(),
                     ty: t.expr.ty(),
                     typmod: self.typmod_of(&t.expr).max(t.typmod),
                     table: base::Oid(origin.map_or(0, |o| o.0)),
                     column: origin.map_or(0, |o| o.1),
-                }
+                    collation: self.output_collation(&t.expr)?,
+                })
             })
             .collect()
     }
@@ -252,6 +265,7 @@ impl Binder<'_> {
                 self.vars[usize::from(col)].origin = self.vars[usize::from(*from)].origin;
             }
             self.note_row(col, &target.expr);
+            self.pass_collation(col, &target.expr)?;
             exprs.push((col, target.expr.clone()));
         }
         let cols = exprs.iter().map(|(c, _)| *c).collect();

@@ -86,15 +86,21 @@ impl Binder<'_> {
         self.coerce_output(&mut right, &types, name, self.at(leaf_location(right_stmt, 0)))?;
         let mut cols = Vec::with_capacity(types.len());
         let mut output = Vec::with_capacity(types.len());
-        for ((l, r), ty) in left.output.iter().zip(&right.output).zip(&types) {
+        let ends: Vec<[crate::logical::Col; 2]> =
+            left.cols.iter().zip(&right.cols).map(|(l, r)| [*l, *r]).collect();
+        let bag = all && name == "UNION";
+        for (((l, r), ty), ends) in left.output.iter().zip(&right.output).zip(&types).zip(ends) {
             let typmod = if l.typmod == r.typmod { l.typmod } else { -1 };
-            cols.push(self.new_var(&l.name, *ty, typmod)?);
+            let col = self.new_var(&l.name, *ty, typmod)?;
+            self.set_collation(col, ends, bag)?;
+            cols.push(col);
             output.push(OutputColumn {
                 name: l.name.clone(),
                 ty: *ty,
                 typmod,
                 table: Oid::INVALID,
                 column: 0,
+                collation: self.vars[usize::from(col)].collation,
             });
         }
         let left = Input { rel: left.rel, cols: left.cols };
@@ -116,10 +122,12 @@ impl Binder<'_> {
             if all {
                 append
             } else {
-                let keys = cols.iter().map(|c| self.column(*c)).collect();
+                let mut keys: Vec<Expr> = cols.iter().map(|c| self.column(*c)).collect();
+                self.equal_values(&mut keys)?;
                 Rel::Distinct { input: Box::new(append), keys, sorted: false }
             }
         } else {
+            self.require_deterministic(&cols, name)?;
             Rel::SetOp {
                 left: Box::new(left),
                 right: Box::new(right),
@@ -167,6 +175,7 @@ impl Binder<'_> {
         for ((col, output), ty) in query.cols.iter_mut().zip(&mut query.output).zip(types) {
             let cast = self.to_common(self.column(*col), *ty, what, position)?;
             *col = self.new_var(&output.name, *ty, -1)?;
+            self.pass_collation(*col, &cast)?;
             if output.ty != *ty {
                 output.ty = *ty;
                 output.typmod = -1;
@@ -199,6 +208,7 @@ impl Binder<'_> {
             let column = self.column(query.cols[at]);
             keys.push(self.sort_key(sort, column)?);
         }
+        self.sort_values(&mut keys)?;
         let ties = keys.iter().map(|k| k.expr.clone()).collect();
         if !keys.is_empty() {
             query.rel = Rel::Sort { input: Box::new(query.rel), keys };
@@ -283,8 +293,15 @@ impl Binder<'_> {
                 }
             }
             let name = format!("column{}", i + 1);
-            cols.push(self.new_var(&name, ty, typmod)?);
-            output.push(OutputColumn { name, ty, typmod, table: Oid::INVALID, column: 0 });
+            let col = self.new_var(&name, ty, typmod)?;
+            if self.collating {
+                let column: Vec<Expr> = rows.iter().map(|r| r[i].clone()).collect();
+                self.pass_collations(col, ty, &column)?;
+            }
+            cols.push(col);
+            let collation = self.vars[usize::from(col)].collation;
+            let (table, column) = (Oid::INVALID, 0);
+            output.push(OutputColumn { name, ty, typmod, table, column, collation });
         }
         for (n, row) in rows.iter().enumerate() {
             self.note(stmt, Part::Row(n), row);

@@ -118,6 +118,8 @@ impl Binder<'_> {
         // Inside the test the subquery's columns are slots, counted from 0 until planning.
         let columns: Vec<Expr> =
             query.output.iter().enumerate().map(|(i, c)| Expr::Slot(i as u16, c.ty)).collect();
+        let collations = query.cols.iter().map(|c| self.vars[usize::from(*c)].collation).collect();
+        let outer = std::mem::replace(&mut self.slot_collations, collations);
         let test = if left.len() == 1 {
             let (mut left, mut columns) = (left, columns);
             match (left.pop(), columns.pop()) {
@@ -127,6 +129,7 @@ impl Binder<'_> {
         } else {
             self.compare_rows(name, left, columns, position)?
         };
+        self.slot_collations = outer;
         if test.ty() != BOOL {
             return Err(err!(
                 DATATYPE_MISMATCH,

@@ -129,7 +129,11 @@ impl Binder<'_> {
             }
         }
         let not_null = not_null.unwrap_or(false);
-        let def = DomainDef { name, base, typmod, not_null, default, checks, uses };
+        let collation = match &s.coll_clause {
+            Some(clause) => self.column_collation(clause, base)?,
+            None => 0,
+        };
+        let def = DomainDef { name, base, typmod, collation, not_null, default, checks, uses };
         Ok(TypeStatement::CreateDomain(Box::new(def)))
     }
 
@@ -178,6 +182,7 @@ impl Binder<'_> {
         typmod: i32,
     ) -> Result<Expr> {
         let col = self.new_var("value", base, typmod)?;
+        self.note_type_collation(base);
         let mut scope = Scope::new(None);
         let value = NsColumn { name: "value".to_owned(), expr: self.column(col), of: None };
         scope.items.push(NsItem::of_columns(None, vec![value]));

@@ -238,6 +238,9 @@ impl Binder<'_> {
         if let Some(statement) = self.database_statement(node)? {
             return Ok(Some(Utility::Database(statement)));
         }
+        if let Some(statement) = self.collation_statement(node)? {
+            return Ok(Some(Utility::Collation(statement)));
+        }
         if let Some(statement) = self.type_statement(node)? {
             return Ok(Some(Utility::Type(statement)));
         }

@@ -177,10 +177,14 @@ impl Binder<'_> {
                 return Err(err!(DUPLICATE_COLUMN, "column \"{name}\" specified more than once"));
             }
             let mut column = ColumnDef::new(name, output.ty, output.typmod);
-            let below = self.cx.catalog.table(output.table.0);
-            let below =
-                below.and_then(|t| t.columns.get(usize::from(output.column).wrapping_sub(1)));
-            column.collation = below.map_or(0, |c| c.collation);
+            if output.collation == crate::plan::NO_COLLATION {
+                return Err(err!(
+                    INDETERMINATE_COLLATION,
+                    "could not determine which collation to use for view column \"{name}\""
+                )
+                .hint("Use the COLLATE clause to set the collation explicitly."));
+            }
+            column.collation = output.collation;
             columns.push(column);
         }
         self.note_columns();

@@ -74,6 +74,7 @@ impl Binder<'_> {
         if !call.agg_order.is_empty() {
             return refuse("aggregate ORDER BY is not implemented for window functions");
         }
+        let mut passed: Vec<Expr> = Vec::new();
         let (function, args, ty) = match callee {
             Callee::Function(_) => {
                 return Err(err!(
@@ -88,6 +89,7 @@ impl Binder<'_> {
                 }
                 let signature = Signature { declared: row.args, result: row.result };
                 let (args, ty) = self.fit(&signature, args, position)?;
+                passed.clone_from(&args);
                 (WindowFunction::Own(row), args, ty)
             }
             Callee::Aggregate(row) => {
@@ -102,7 +104,8 @@ impl Binder<'_> {
                     }
                     None => None,
                 };
-                let call = AggCall {
+                passed.clone_from(&args);
+                let mut call = AggCall {
                     aggregate: row,
                     args,
                     distinct: false,
@@ -111,6 +114,7 @@ impl Binder<'_> {
                     direct: None,
                     ty,
                 };
+                self.collated_aggregate(&mut call)?;
                 (WindowFunction::Aggregate(call), Vec::new(), ty)
             }
         };
@@ -121,6 +125,9 @@ impl Binder<'_> {
         let definition = definition?;
         let call = WindowCall { function, args, frame: definition.frame, ty };
         let col = self.new_var(&name, ty, -1)?;
+        if self.collating {
+            self.pass_collations(col, ty, &passed)?;
+        }
         let mut windows = scope.windows.borrow_mut();
         let known = windows.iter_mut().find(|w| {
             same_list(&w.partition, &definition.partition) && same_keys(&w.order, &definition.order)
@@ -254,6 +261,7 @@ impl Binder<'_> {
             self.check_sortable(bound.ty(), self.at(ast::location(value)))?;
             keys.push(self.sort_key(sort, bound)?);
         }
+        self.sort_values(&mut keys)?;
         Ok(keys)
     }
 
@@ -267,6 +275,7 @@ impl Binder<'_> {
                 out.push(bound);
             }
         }
+        self.equal_values(&mut out)?;
         Ok(out)
     }
 

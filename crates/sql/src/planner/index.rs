@@ -3,7 +3,8 @@
 //! type below a domain), so the other side is cast to it where that changes nothing.
 
 use catalog::Index;
-use types::func::CastMethod;
+use types::collation::Slot;
+use types::func::{CastMethod, internal};
 use types::oids::*;
 use types::{Datum, TypeIo};
 
@@ -11,6 +12,8 @@ use crate::expr::Expr;
 use crate::logical::TableRel;
 use crate::plan::{IndexBounds, ScanColumn};
 use crate::walk;
+
+use crate::bind::operator::comparison;
 
 use super::OrderKey;
 use super::cols::Cols;
@@ -48,13 +51,15 @@ pub(crate) fn match_index(
     let mut next = 0;
     let mut computed = computed.iter();
     while let Some(key) = index.columns.get(next) {
-        let part = match &key.expression {
+        let of = match &key.expression {
             Some(_) => match computed.next() {
-                Some(e) => KeyPart::Computed(e),
+                Some(e) => KeyValue::Computed(e),
                 None => break,
             },
-            None => KeyPart::Column(table.col(ScanColumn::Attr(key.column))),
+            None => KeyValue::Column(table.col(ScanColumn::Attr(key.column))),
         };
+        let Ok(slot) = key.slot() else { break };
+        let part = KeyPart { of, slot };
         let equal = list.iter().enumerate().find_map(|(i, e)| {
             let (op, value) = part.comparison(e, table, own)?;
             (op == "=").then_some((i, value))
@@ -77,7 +82,9 @@ pub(crate) fn match_index(
         && found.bounds.equal.len() == index.columns.len();
     found.used.extend(&found.proved);
     let order = |from: usize| {
-        let keys = index.columns[from..].iter().take_while(|k| k.expression.is_none());
+        let bytes = |k: &catalog::IndexColumn| k.slot().is_ok_and(|slot| slot == Slot::BYTES);
+        let plain = |k: &&catalog::IndexColumn| k.expression.is_none() && bytes(k);
+        let keys = index.columns[from..].iter().take_while(plain);
         keys.map(|k| (table.col(ScanColumn::Attr(k.column)), k.descending, k.nulls_first)).collect()
     };
     found.order = order(found.bounds.equal.len());
@@ -85,26 +92,72 @@ pub(crate) fn match_index(
     found
 }
 
-/// What a key column of an index is.
-enum KeyPart<'e> {
+/// A key column of an index.
+struct KeyPart<'e> {
+    of: KeyValue<'e>,
+    slot: Slot,
+}
+
+/// What it has the values of.
+enum KeyValue<'e> {
     Column(u16),
     Computed(&'e Expr),
 }
 
 impl KeyPart<'_> {
-    /// A comparison of it with something known, of its own type.
+    /// A comparison of it with something known, of its own type. A collation of ICU must be the
+    /// comparison's, but for equality of bytes, which all that are deterministic have in common.
     fn comparison(&self, e: &Expr, table: &TableRel, own: &Cols) -> Option<(&'static str, Expr)> {
-        match self {
-            KeyPart::Column(col) => comparison_with(e, table, *col, own),
-            KeyPart::Computed(key) => compared(e, key, own),
+        if self.slot == Slot::BYTES {
+            return self.compared(e, table, own);
+        }
+        if let Expr::Call { function, args, .. } = e
+            && let [a, b] = &**args
+            && let (Some(a), Some(b)) = (by_keys(a, self.slot), by_keys(b, self.slot))
+        {
+            let over_values = comparison(comparison_name(function)?, a.ty())?;
+            let args = Box::new([a.clone(), b.clone()]);
+            let e = Expr::Call { function: over_values, args, ty: BOOL, position: 0 };
+            return self.compared(&e, table, own);
+        }
+        let equal = self.slot.is_deterministic();
+        self.compared(e, table, own).filter(|(op, _)| equal && *op == "=")
+    }
+
+    fn compared(&self, e: &Expr, table: &TableRel, own: &Cols) -> Option<(&'static str, Expr)> {
+        match self.of {
+            KeyValue::Column(col) => comparison_with(e, table, col, own),
+            KeyValue::Computed(key) => compared(e, key, own),
         }
     }
 
     fn is(&self, e: &Expr) -> bool {
-        match self {
-            KeyPart::Column(col) => plain_column(e) == Some(*col) && same_kind(e),
-            KeyPart::Computed(key) => walk::same(e, key),
+        match self.of {
+            KeyValue::Column(col) => plain_column(e) == Some(col) && same_kind(e),
+            KeyValue::Computed(key) => walk::same(e, key),
         }
+    }
+
+    /// The sides of `left = ANY (array)` as values of it.
+    fn sides<'e>(&self, left: &'e Expr, array: &'e Expr) -> Option<(&'e Expr, &'e Expr)> {
+        if self.slot == Slot::BYTES {
+            return Some((left, array));
+        }
+        match (by_keys(left, self.slot), by_keys(array, self.slot)) {
+            (Some(left), Some(array)) => Some((left, array)),
+            _ => self.slot.is_deterministic().then_some((left, array)),
+        }
+    }
+}
+
+/// The value whose key under a collation this is.
+fn by_keys(e: &Expr, slot: Slot) -> Option<&Expr> {
+    match e {
+        Expr::Call { function, args, .. } if function.oid == internal::SORT_KEY.oid => {
+            let number = Datum::Oid(u32::from(slot.0));
+            matches!(&args[1], Expr::Const(n, _) if *n == number).then_some(&args[0])
+        }
+        _ => None,
     }
 }
 
@@ -141,12 +194,13 @@ fn range(found: &mut Match, list: &[Expr], table: &TableRel, part: &KeyPart<'_>,
 fn list_of_values(found: &mut Match, list: &[Expr], part: &KeyPart<'_>, own: &Cols) -> bool {
     for (i, e) in list.iter().enumerate() {
         let Expr::ArrayOp { function, left, array, all: false } = e else { continue };
+        let Some((left, array)) = part.sides(left, array) else { continue };
         let fits = part.is(left)
             && walk::is_equality(function)
             && known_before(array, own)
             && element_type(array) == Some(left.ty());
         if fits {
-            found.bounds.any = Some((**array).clone());
+            found.bounds.any = Some(array.clone());
             found.proved.push(i);
             return true;
         }

@@ -160,7 +160,8 @@ impl Planner<'_> {
         let key = |k: &catalog::IndexColumn| {
             // An expression has no column.
             let col = || table.col(crate::plan::ScanColumn::Attr(k.column));
-            (k.column > 0).then(|| (col(), k.descending, k.nulls_first))
+            let bytes = k.slot().is_ok_and(|slot| slot == types::collation::Slot::BYTES);
+            (k.column > 0 && bytes).then(|| (col(), k.descending, k.nulls_first))
         };
         let indexes = self.cx.catalog.indexes_of(&table.table);
         indexes.iter().map(|i| i.columns.iter().map_while(key).collect()).collect()

@@ -401,7 +401,8 @@ fn covers(index: &Index, source: &Source<'_>, found: &Match, need: &Cols) -> boo
             Some(e) => e.ty,
             None => table.columns[usize::from(key.column) - 1].ty,
         };
-        types::key::is_decodable(types::user::base_type(base::Oid(ty), -1).0)
+        let bytes = key.slot().is_ok_and(|slot| slot == types::collation::Slot::BYTES);
+        bytes && types::key::is_decodable(types::user::base_type(base::Oid(ty), -1).0)
     };
     let keys = index.columns.iter().take_while(|key| readable(key)).filter(|k| k.column > 0);
     let has: Cols = keys.map(|k| source.table.col(ScanColumn::Attr(k.column))).collect();

@@ -578,6 +578,63 @@ impl<const MAX: bool> Accumulator for Extreme<MAX> {
     as_any!();
 }
 
+/// `min` and `max` of values by their keys, the second argument.
+#[derive(Default)]
+pub(super) struct ExtremeBy<const MAX: bool>(Option<(Datum, Datum)>);
+
+impl<const MAX: bool> Accumulator for ExtremeBy<MAX> {
+    fn add(&mut self, args: &[Datum]) -> Result<()> {
+        let [value, key] = args else { return Err(Error::internal("min and max without a key")) };
+        let better = match &self.0 {
+            None => true,
+            Some((_, old)) => match compare(key, old) {
+                Ordering::Equal => true,
+                order => (order == Ordering::Greater) == MAX,
+            },
+        };
+        if better {
+            self.0 = Some((value.clone(), key.clone()));
+        }
+        Ok(())
+    }
+    fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
+        match same::<ExtremeBy<MAX>>(other)?.0 {
+            Some((value, key)) => self.add(&[value, key]),
+            None => Ok(()),
+        }
+    }
+    fn finish(&self) -> Result<Datum> {
+        Ok(self.0.as_ref().map_or(Datum::Null, |(value, _)| value.clone()))
+    }
+    fn memory(&self) -> usize {
+        self.0.as_ref().map_or(0, |(value, key)| value.heap_bytes() + key.heap_bytes())
+    }
+    as_any!();
+}
+
+/// The first value.
+#[derive(Default)]
+pub(super) struct First(Datum);
+
+impl Accumulator for First {
+    fn add(&mut self, args: &[Datum]) -> Result<()> {
+        if self.0.is_null() {
+            self.0 = args[0].clone();
+        }
+        Ok(())
+    }
+    fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
+        self.add(&[same::<First>(other)?.0])
+    }
+    fn finish(&self) -> Result<Datum> {
+        Ok(self.0.clone())
+    }
+    fn memory(&self) -> usize {
+        self.0.heap_bytes()
+    }
+    as_any!();
+}
+
 /// A bitwise operation, on booleans and integers.
 trait Bitwise: Default + Send + 'static {
     fn apply(a: i64, b: i64) -> i64;

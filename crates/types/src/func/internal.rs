@@ -92,7 +92,7 @@ pub static JSONB_ASSIGN: FunctionRow =
 pub static VARIADIC_CALL: FunctionRow =
     row(9914, "variadic", false, false, Body::Typed(|a, t, cx| variadic_call(a, t, cx)));
 
-/// `(text, slot, oid of the collation)`: what the text is compared by under a collation of ICU
+/// `(text, slot, name of the collation)`: what the text is compared by under a collation of ICU
 /// ([`Slot::key`]); bytea, or an array of bytea for one of texts.
 pub static SORT_KEY: FunctionRow = row(
     9916,
@@ -102,14 +102,58 @@ pub static SORT_KEY: FunctionRow = row(
     Body::Scalar(|a, _| Ok(Slot(a[1].as_oid() as u16).key(&a[0]))),
 );
 
-/// `(text, slot, oid of the collation)`: `lower` by a collation of ICU.
+/// `(text, slot, name of the collation)`: `lower` by a collation of ICU.
 pub static LOWER: FunctionRow = cased(9917, "lower", |a, _| in_case(a, Case::Lower));
 
-/// `(text, slot, oid of the collation)`: `upper` by a collation of ICU.
+/// `(text, slot, name of the collation)`: `upper` by a collation of ICU.
 pub static UPPER: FunctionRow = cased(9918, "upper", |a, _| in_case(a, Case::Upper));
 
-/// `(text, slot, oid of the collation)`: `initcap` by a collation of ICU.
+/// `(text, slot, name of the collation)`: `initcap` by a collation of ICU.
 pub static INITCAP: FunctionRow = cased(9919, "initcap", |a, _| in_case(a, Case::Title));
+
+/// `(greatest, slot, values)`: GREATEST or LEAST by a collation of ICU.
+pub static EXTREME: FunctionRow = row(9921, "extreme", false, false, Body::Scalar(|a, _| Ok(extreme(a))));
+
+fn extreme(a: &[Datum]) -> Datum {
+    let slot = Slot(a[1].as_oid() as u16);
+    let known = a[2..].iter().filter(|v| !v.is_null()).map(|v| (slot.key(v), v));
+    let order = |x: &(Datum, &Datum), y: &(Datum, &Datum)| crate::order::compare(&x.0, &y.0);
+    let best = match a[0] {
+        // Of equal values the first one.
+        Datum::Bool(true) => known.rev().max_by(order),
+        _ => known.min_by(order),
+    };
+    best.map_or(Datum::Null, |(_, v)| v.clone())
+}
+
+const fn aggregate(
+    oid: u32,
+    name: &'static str,
+    start: fn() -> Box<dyn super::Accumulator>,
+) -> super::AggregateRow {
+    super::AggregateRow {
+        oid: Oid(oid),
+        name,
+        args: &[oids::ANY, oids::BYTEA],
+        result: oids::ANY,
+        strict: true,
+        start,
+    }
+}
+
+/// `(value, key)`: the value with the least key; the last of several.
+pub static MIN_BY: super::AggregateRow =
+    aggregate(9922, "min", || Box::new(super::aggregate::ExtremeBy::<false>::default()));
+
+/// `(value, key)`: the value with the greatest key; the last of several.
+pub static MAX_BY: super::AggregateRow =
+    aggregate(9923, "max", || Box::new(super::aggregate::ExtremeBy::<true>::default()));
+
+/// The first value: what a group shows whose values are equal without being the same.
+pub static FIRST: super::AggregateRow = super::AggregateRow {
+    args: &[oids::ANY],
+    ..aggregate(9924, "first", || Box::new(super::aggregate::First::default()))
+};
 
 /// `(arguments, what for)`: the error of a call whose collation nobody knows.
 pub static INDETERMINATE: FunctionRow = FunctionRow {

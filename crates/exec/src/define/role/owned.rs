@@ -15,7 +15,7 @@ use txn::LockMode;
 use super::{denied, me};
 use crate::context::ExecContext;
 use crate::define::depend::{self, Item};
-use crate::define::{lock, refresh, user_types};
+use crate::define::{collation, lock, refresh, user_types};
 use crate::rights;
 
 /// ALTER … OWNER TO.
@@ -55,6 +55,7 @@ pub fn owner(kind: &str, object: &Name, to: &RoleRef, cx: &mut ExecContext<'_>) 
             set_database_owner(database, to, cx)
         }
         "TYPE" | "DOMAIN" => user_types::set_owner(cx, kind, object, to),
+        "COLLATION" => collation::set_owner(cx, object, to),
         other => Err(Error::unsupported(format!("ALTER {other} … OWNER"))),
     }
 }
@@ -122,8 +123,9 @@ fn owned(view: &Snapshot, roles: &[u32]) -> Vec<Item> {
     let sequences = view.sequences().filter(|s| has(s.owner)).map(|s| Item::Sequence(s.oid));
     let types = view.user_types().filter(|t| has(t.owner)).map(|t| Item::Type(t.oid));
     let functions = view.functions().filter(|f| has(f.owner)).map(|f| Item::Function(f.oid));
+    let collations = view.user_collations().filter(|c| has(c.owner)).map(|c| Item::Collation(c.oid));
     let schemas = view.schemas().filter(|s| has(s.owner)).map(|s| Item::Schema(s.oid));
-    tables.chain(sequences).chain(types).chain(functions).chain(schemas).collect()
+    tables.chain(sequences).chain(types).chain(functions).chain(collations).chain(schemas).collect()
 }
 
 /// Gives an object to another role, without asking.
@@ -147,6 +149,10 @@ fn give(view: &Snapshot, item: Item, to: u32, cx: &mut ExecContext<'_>) -> Resul
         }
         Item::Function(id) => match view.function(id) {
             Some(own) => crate::define::function::reassign(own, to, cx),
+            None => Ok(()),
+        },
+        Item::Collation(id) => match view.collation(id) {
+            Some(own) => collation::reassign(cx, own, to),
             None => Ok(()),
         },
         Item::Schema(id) => match view.schema(id) {
