@@ -1,5 +1,6 @@
 //! The server is killed with SIGKILL at random moments under a load like TPC-B. After each restart
-//! every acknowledged transaction is there, none is half there, the balances agree, and a checker
+//! every acknowledged transaction is there, none is half there, the balances agree, an index in the order
+//! of a user's collation finds what it should, and a checker
 //! that walks heap and indexes finds nothing.
 //!
 //! Rounds: `CRASH_ROUNDS` (50 when not set); the random moments come from `CRASH_SEED`, which is
@@ -34,6 +35,9 @@ const SCHEMA: &str = "
     CREATE TABLE accounts (aid int PRIMARY KEY, bid int NOT NULL, balance int NOT NULL, filler text);
     CREATE TABLE history (id bigint PRIMARY KEY, aid int NOT NULL, bid int NOT NULL, delta int NOT NULL);
     CREATE INDEX history_aid ON history (aid, id);
+    CREATE COLLATION by_number (provider = icu, locale = 'sv-u-kn-true');
+    CREATE TABLE names (name text COLLATE by_number PRIMARY KEY);
+    INSERT INTO names VALUES ('z'), ('ä'), ('a10'), ('å'), ('a9');
     INSERT INTO branches SELECT n, 0 FROM generate_series(1, 5) n;
     INSERT INTO accounts SELECT n, 1 + n % 5, 0, 'account' FROM generate_series(1, 20000) n;
 ";
@@ -58,6 +62,7 @@ fn load(port: u16, known: &Known, mut random: Random) {
             format!("UPDATE accounts SET balance = balance + {delta} WHERE aid = {aid}"),
             format!("UPDATE branches SET balance = balance + {delta} WHERE bid = {bid}"),
             format!("INSERT INTO history VALUES ({id}, {aid}, {bid}, {delta})"),
+            format!("INSERT INTO names VALUES ('n{id}')"),
             if random.below(20) == 0 { "ROLLBACK" } else { "COMMIT" }.to_owned(),
         ];
         for sql in &statements {
@@ -88,6 +93,13 @@ fn verify(server: &Server, known: &Known) {
     assert!(lost.is_empty(), "acknowledged transactions are lost: {lost:?}");
     let accounts = server.query("SELECT count(*) FROM accounts");
     assert_eq!(accounts, ACCOUNTS.to_string());
+    // A collation that somebody made, and an index in its order.
+    let names = server.query(
+        "SET enable_seqscan = off; SELECT string_agg(name, ' ' ORDER BY name) FROM names WHERE name < 'b' OR name > 'y'",
+    );
+    assert_eq!(names.lines().last(), Some("a9 a10 z å ä"));
+    let ranges = "SELECT (SELECT count(*) FROM names WHERE name >= 'n' AND name < 'o') = (SELECT count(*) FROM history)";
+    assert_eq!(server.query(ranges), "t");
 }
 
 /// The offline checker on a stopped server's directory.

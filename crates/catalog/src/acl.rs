@@ -122,10 +122,7 @@ impl AclKind {
             AclKind::Function => 'f',
             AclKind::Schema => 'n',
             AclKind::Type => 'T',
-            AclKind::Database
-            | AclKind::Language
-            | AclKind::Tablespace
-            | AclKind::Collation => '-',
+            AclKind::Database | AclKind::Language | AclKind::Tablespace | AclKind::Collation => '-',
         }
     }
 

@@ -52,12 +52,8 @@ fn built_in() -> &'static BuiltIn {
             ..Collation::default()
         };
         let all = libc.into_iter().map(of_libc).chain(icu_locales().map(of_icu));
-        let fixed = |c| Collation {
-            schema: PG_CATALOG,
-            owner: SUPERUSER,
-            deterministic: true,
-            ..c
-        };
+        let fixed =
+            |c| Collation { schema: PG_CATALOG, owner: SUPERUSER, deterministic: true, ..c };
         let all: Vec<Arc<Collation>> = all.map(|c| Arc::new(fixed(c))).collect();
         let places = || all.iter().enumerate();
         let by_oid = places().map(|(at, c)| (c.oid, at)).collect();
@@ -165,8 +161,7 @@ impl Snapshot {
     /// A table's column, from 1, as an index's key.
     pub fn column_key(&self, table: &Table, number: u16) -> IndexColumn {
         let column = table.columns.get(usize::from(number) - 1);
-        let collation =
-            column.and_then(|c| self.key_collation(self.column_collation(c), c.ty));
+        let collation = column.and_then(|c| self.key_collation(self.column_collation(c), c.ty));
         IndexColumn { column: number, collation, ..IndexColumn::default() }
     }
 

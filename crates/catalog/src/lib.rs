@@ -26,10 +26,10 @@ pub mod type_view;
 pub use acl::Rights;
 pub use database::{Closed, NoSeat, OpenDatabase, SHARED, Seat};
 pub use object::{
-    Acl, AclItem, AclKind, CheckOption, Collation, Column, Constraint, ConstraintKind, Database, DefaultAcl,
-    EnumLabel, ForeignKey, ForeignKeyAction, Function, FunctionArg, Identity, Index, IndexColumn,
-    KeyCollation, KeyExpression, Membership, Object, OnCommit, Role, Schema, Sequence, SessionDefaults, Table,
-    TableKind, TableStats, UserType, UserTypeKind, ViewQuery,
+    Acl, AclItem, AclKind, CheckOption, Collation, Column, Constraint, ConstraintKind, Database,
+    DefaultAcl, EnumLabel, ForeignKey, ForeignKeyAction, Function, FunctionArg, Identity, Index,
+    IndexColumn, KeyCollation, KeyExpression, Membership, Object, OnCommit, Role, Schema, Sequence,
+    SessionDefaults, Table, TableKind, TableStats, UserType, UserTypeKind, ViewQuery,
 };
 pub use snapshot::Snapshot;
 pub use store::{Catalog, CatalogTx, overflow_rel};

@@ -7,8 +7,8 @@ use base::{Error, Result, err};
 use imbl::{HashMap, OrdMap};
 
 use crate::object::{
-    Acl, AclKind, Collation, Comment, Database, DefaultAcl, Function, Id, Index, Object, Role, Schema,
-    Sequence, SessionDefaults, Table, TableStats, UserType, UserTypeKind,
+    Acl, AclKind, Collation, Comment, Database, DefaultAcl, Function, Id, Index, Object, Role,
+    Schema, Sequence, SessionDefaults, Table, TableStats, UserType, UserTypeKind,
 };
 
 /// See the module's documentation.

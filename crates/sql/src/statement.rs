@@ -272,7 +272,14 @@ fn plain_with_subqueries(binder: Binder<'_>, utility: Utility) -> Result<Prepare
 }
 
 fn text_column(name: &str) -> OutputColumn {
-    OutputColumn { name: name.to_owned(), ty: TEXT, typmod: -1, table: Oid::INVALID, column: 0, collation: 0 }
+    OutputColumn {
+        name: name.to_owned(),
+        ty: TEXT,
+        typmod: -1,
+        table: Oid::INVALID,
+        column: 0,
+        collation: 0,
+    }
 }
 
 fn utility_columns(utility: &Utility) -> Vec<OutputColumn> {

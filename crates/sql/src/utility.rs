@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use base::Oid;
 
+use crate::collation_statement::CollationStatement;
 use crate::database::DatabaseStatement;
 use crate::plan::{Plan, Prepared, Statement};
 use crate::role::{RoleRef, RoleStatement};
-use crate::collation_statement::CollationStatement;
 use crate::type_statement::TypeStatement;
 
 /// A qualified name as written.

@@ -25,9 +25,7 @@ use std::sync::{OnceLock, PoisonError, RwLock};
 use base::{Error, Result, err};
 use icu_casemap::CaseMapper;
 use icu_casemap::options::TitlecaseOptions;
-use icu_collator::options::{
-    AlternateHandling, CaseLevel, CollatorOptions, MaxVariable, Strength,
-};
+use icu_collator::options::{AlternateHandling, CaseLevel, CollatorOptions, MaxVariable, Strength};
 use icu_collator::{Collator, CollatorBorrowed, CollatorPreferences};
 use icu_locale_core::{LanguageIdentifier, Locale};
 use unicode_segmentation::UnicodeSegmentation;
@@ -58,6 +56,9 @@ static NUMBERS: RwLock<Option<HashMap<(String, bool), Slot>>> = RwLock::new(None
 impl Slot {
     /// No collation of ICU: bytes are compared.
     pub const BYTES: Slot = Slot(0);
+
+    /// Bytes, too, where only ASCII's letters have a case (`C`).
+    pub const ASCII: Slot = Slot(u16::MAX);
 
     /// The number of a locale's collation.
     ///
@@ -128,7 +129,7 @@ impl Slot {
 
     /// The text in another case, by the collation's language.
     pub fn in_case(self, case: Case, text: &str) -> String {
-        let Some(known) = self.known() else { return text.to_owned() };
+        let Some(known) = self.known() else { return in_ascii(case, text) };
         let mapper = CaseMapper::new();
         match case {
             Case::Lower => mapper.lowercase_to_string(text, &known.language).into_owned(),
@@ -157,6 +158,21 @@ pub enum Case {
     Upper,
     /// `initcap`.
     Title,
+}
+
+/// By the rules of the C library's locale `C`.
+fn in_ascii(case: Case, text: &str) -> String {
+    let mut inside = false;
+    let one = |c: char| {
+        let upper = match case {
+            Case::Lower => false,
+            Case::Upper => true,
+            Case::Title => !inside,
+        };
+        inside = c.is_ascii_alphanumeric();
+        if upper { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() }
+    };
+    text.chars().map(one).collect()
 }
 
 /// A locale's name as Unicode writes it: `de@collation=phonebook` is `de-u-co-phonebk`.
@@ -310,6 +326,9 @@ mod tests {
         assert_eq!(turkish.in_case(Case::Lower, "Iİ"), "ıi");
         let german = Slot::of("de", true).unwrap();
         assert_eq!(german.in_case(Case::Upper, "straße"), "STRASSE");
-        assert_eq!(german.in_case(Case::Title, "hello WORLD o'neil x-ray"), "Hello World O'neil X-Ray");
+        assert_eq!(
+            german.in_case(Case::Title, "hello WORLD o'neil x-ray"),
+            "Hello World O'neil X-Ray"
+        );
     }
 }

@@ -18,8 +18,8 @@ mod sequences;
 mod user_types;
 mod views;
 
-pub use facts::{description, descriptions};
 pub(crate) use facts::icu_locales;
+pub use facts::{description, descriptions};
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

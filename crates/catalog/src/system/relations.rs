@@ -9,8 +9,8 @@ use super::row::{Row, array, oid, row};
 use super::{SystemCx, SystemTable};
 use crate::object::ids::{BTREE_AM, COLLATION_C, HEAP_AM, PG_CATALOG, PG_GLOBAL};
 use crate::object::{
-    AclKind, CheckOption, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id,
-    Index, IndexColumn, Sequence, Table, TableKind,
+    AclKind, CheckOption, Constraint, ConstraintKind, ForeignKey, ForeignKeyAction, Id, Index,
+    IndexColumn, Sequence, Table, TableKind,
 };
 
 type Rows = Result<Vec<Vec<Datum>>>;

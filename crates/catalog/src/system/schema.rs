@@ -7,9 +7,7 @@ use super::roles::stored_acl;
 use super::row::{oid, row};
 use super::sequences::class;
 use super::{SystemCx, facts};
-use crate::object::ids::{
-    BTREE_AM, HEAP_AM, PG_CATALOG, PG_DEFAULT, PG_GLOBAL, SUPERUSER,
-};
+use crate::object::ids::{BTREE_AM, HEAP_AM, PG_CATALOG, PG_DEFAULT, PG_GLOBAL, SUPERUSER};
 use crate::object::{AclKind, Id};
 
 type Rows = Result<Vec<Vec<Datum>>>;

@@ -256,8 +256,7 @@ fn key(
         }
     };
     name::reserve_relation(cx, table.schema, &name)?;
-    let keys: Vec<IndexColumn> =
-        numbers.iter().map(|n| view.column_key(&table, *n)).collect();
+    let keys: Vec<IndexColumn> = numbers.iter().map(|n| view.column_key(&table, *n)).collect();
     let index = Index {
         name: name.clone(),
         columns: keys,
@@ -539,6 +538,13 @@ fn foreign_key(
                 "Key columns \"{}\" and \"{}\" are of incompatible types: {x} and {y}.",
                 a.name, b.name
             )));
+        }
+    }
+    for part in &index.columns {
+        if !part.slot()?.is_deterministic() {
+            return Err(base::Error::unsupported(
+                "a foreign key over texts with a collation that is not deterministic",
+            ));
         }
     }
     let key = ForeignKey {

@@ -166,7 +166,11 @@ impl Sorter {
 
 /// Appends a sort key's bytes. Rows and arrays, which have no key encoding, go element by element.
 pub fn encode(key: &SortKey, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
-    let order = KeyOrder { descending: key.descending, nulls_first: key.nulls_first, ..KeyOrder::default() };
+    let order = KeyOrder {
+        descending: key.descending,
+        nulls_first: key.nulls_first,
+        ..KeyOrder::default()
+    };
     match value {
         Datum::Array(array) => {
             for item in &array.items {

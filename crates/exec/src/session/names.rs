@@ -51,10 +51,12 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
                 view.collation_named(path, None, &c.name).is_some_and(|first| first.oid == id)
             }))
         }
-        "pg_collation_actual_version" => match run.cx.catalog_tx.view().collation(oid_at(args, 0)) {
-            Some(c) if c.icu_locale.is_some() => Datum::text(types::collation::VERSION),
-            _ => Datum::Null,
-        },
+        "pg_collation_actual_version" => {
+            match run.cx.catalog_tx.view().collation(oid_at(args, 0)) {
+                Some(c) if c.icu_locale.is_some() => Datum::text(types::collation::VERSION),
+                _ => Datum::Null,
+            }
+        }
         "to_regclass" => lookup(args, oids::REGCLASS, run),
         "to_regtype" => lookup(args, oids::REGTYPE, run),
         "to_regnamespace" => lookup(args, oids::REGNAMESPACE, run),
@@ -149,9 +151,9 @@ pub fn output(ty: Oid, id: u32, run: &mut Run<'_, '_>) -> String {
         }
         oids::REGPROC => facts::regproc(id),
         oids::REGPROCEDURE => facts::regprocedure(id),
-        oids::REGCOLLATION => view.collation(id).map(|_| {
-            catalog::definition::collation_name(&view, id)
-        }),
+        oids::REGCOLLATION => {
+            view.collation(id).map(|_| catalog::definition::collation_name(&view, id))
+        }
         oids::REGOPER => facts::regoper(id),
         oids::REGOPERATOR => facts::regoperator(id),
         _ => None,

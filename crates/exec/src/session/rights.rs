@@ -244,6 +244,9 @@ fn object(kind: AclKind, name: &str, run: &mut Run<'_, '_>) -> Result<u32> {
             "sql" => 14,
             _ => base::bail!(UNDEFINED_OBJECT, "language \"{name}\" does not exist"),
         },
+        AclKind::Collation => {
+            return Err(base::Error::internal("nothing is granted on collations"));
+        }
         AclKind::Tablespace => match name {
             "pg_default" => ids::PG_DEFAULT,
             "pg_global" => 1664,

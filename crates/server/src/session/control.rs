@@ -449,7 +449,14 @@ impl State {
 }
 
 pub(super) fn column(name: &str, ty: Oid) -> OutputColumn {
-    OutputColumn { name: name.to_owned(), ty, typmod: -1, table: Oid::INVALID, column: 0, collation: 0 }
+    OutputColumn {
+        name: name.to_owned(),
+        ty,
+        typmod: -1,
+        table: Oid::INVALID,
+        column: 0,
+        collation: 0,
+    }
 }
 
 /// Columns of SHOW.

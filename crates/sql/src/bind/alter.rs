@@ -277,9 +277,7 @@ impl Binder<'_> {
             return Ok(Utility::AlterRoutine { routine, change });
         }
         let (kind, _) = object_kind(stmt.rename_type)
-            .filter(|(k, _)| {
-                !matches!(*k, "DATABASE" | "ROLE" | "TYPE" | "DOMAIN" | "COLLATION")
-            })
+            .filter(|(k, _)| !matches!(*k, "DATABASE" | "ROLE" | "TYPE" | "DOMAIN" | "COLLATION"))
             .ok_or_else(|| base::Error::unsupported("RENAME of this kind of object"))?;
         let table = if kind == "SCHEMA" {
             Name { schema: None, name: stmt.subname.clone(), position: 0 }

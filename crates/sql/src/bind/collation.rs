@@ -41,6 +41,8 @@ pub(crate) enum Derived {
 /// How values are compared.
 enum By {
     Bytes,
+    /// Bytes, where only ASCII's letters have a case.
+    Ascii,
     Keys(Slot, types::Text),
     /// Nobody knows: an error when it runs.
     Nothing,
@@ -62,7 +64,8 @@ const COMPARISONS: [&str; 6] = ["=", "<>", "<", "<=", ">", ">="];
 
 fn use_of(function: &FunctionRow) -> Use {
     let is = |name: &&&'static str| walk::is_operator(function, name);
-    let text = |at: usize| function.args.get(at).is_some_and(|t| matches!(*t, TEXT | NAME | BPCHAR));
+    let text =
+        |at: usize| function.args.get(at).is_some_and(|t| matches!(*t, TEXT | NAME | BPCHAR));
     let array = function.args.first().is_some_and(|t| matches!(*t, ANYARRAY | ANYCOMPATIBLEARRAY));
     if text(0) || array {
         if let Some(name) = COMPARISONS.iter().find(is) {
@@ -303,6 +306,12 @@ impl Binder<'_> {
         }
     }
 
+    fn is_ascii(&self, derived: Derived) -> bool {
+        let (Derived::Implicit(oid, _) | Derived::Explicit(oid, _)) = derived else { return false };
+        let libc = self.cx.catalog.collation(oid).and_then(|c| c.libc.as_ref());
+        libc.is_some_and(|(_, ctype)| matches!(ctype.as_str(), "C" | "POSIX"))
+    }
+
     fn by(&self, derived: Derived) -> Result<By> {
         let oid = match derived {
             Derived::None => return Ok(By::Bytes),
@@ -332,8 +341,17 @@ impl Binder<'_> {
         if !self.collating || self.unfolded {
             return Ok(self.call(function, args, ty, position));
         }
-        let by = self.by(self.merged(args.iter())?)?;
+        let derived = self.merged(args.iter())?;
+        let by = match self.by(derived)? {
+            By::Bytes if self.is_ascii(derived) => By::Ascii,
+            other => other,
+        };
         Ok(match (use_of(function), by) {
+            (Use::Case(by_language), By::Ascii) => {
+                let mut args = args;
+                let arg = args.pop().unwrap_or(Expr::Const(Datum::Null, TEXT));
+                with_slot(by_language, arg, Slot::ASCII, &types::Text::from("\"C\""), ty)
+            }
             (Use::Compare(op), By::Keys(slot, name))
                 if !matches!(op, "=" | "<>") || !slot.is_deterministic() =>
             {
@@ -407,7 +425,7 @@ impl Binder<'_> {
         }
         let Use::Compare(op) = use_of(function) else { return Ok((function, left, right)) };
         Ok(match self.by(self.merged([&left, &right].into_iter())?)? {
-            By::Bytes => (function, plain(left), plain(right)),
+            By::Bytes | By::Ascii => (function, plain(left), plain(right)),
             By::Keys(slot, _) if matches!(op, "=" | "<>") && slot.is_deterministic() => {
                 (function, plain(left), plain(right))
             }
@@ -439,7 +457,7 @@ impl Binder<'_> {
         let derived = self.derived(&value)?;
         self.mismatch(derived)?;
         Ok(match self.by(derived)? {
-            By::Bytes => plain(value),
+            By::Bytes | By::Ascii => plain(value),
             By::Keys(slot, name) => key(value, slot, &name),
             By::Nothing => {
                 let ty = value.ty();
@@ -526,7 +544,7 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         if self.collating && !self.unfolded {
             match self.by(self.merged(args.iter())?)? {
-                By::Bytes => {}
+                By::Bytes | By::Ascii => {}
                 By::Nothing => return Ok(indeterminate("string comparison", args, ty)),
                 By::Keys(slot, _) => {
                     let first = [

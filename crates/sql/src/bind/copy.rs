@@ -211,7 +211,7 @@ impl Binder<'_> {
                 typmod: -1,
             })
             .collect();
-        let output = self.describe_targets(&targets);
+        let output = self.describe_targets(&targets)?;
         let (rel, cols) = self.project(rel, &targets)?;
         Ok(crate::logical::Query { rel, cols, output })
     }

@@ -396,7 +396,11 @@ impl Binder<'_> {
     }
 
     /// COLLATE of a column of this type; 0 for the type's own.
-    pub(crate) fn column_collation(&self, clause: &pb::CollateClause, ty: base::Oid) -> Result<u32> {
+    pub(crate) fn column_collation(
+        &self,
+        clause: &pb::CollateClause,
+        ty: base::Oid,
+    ) -> Result<u32> {
         let collation = self.collation(clause)?;
         let usual = match self.cx.catalog.type_collation(ty.0) {
             usual if usual != 0 => usual,

@@ -50,11 +50,8 @@ impl Binder<'_> {
             let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
             let Some(at) = NAMES.iter().position(|n| *n == def.defname) else {
                 let name = &def.defname;
-                return Err(err!(
-                    SYNTAX_ERROR,
-                    "collation attribute \"{name}\" not recognized"
-                )
-                .at(self.at(def.location)));
+                return Err(err!(SYNTAX_ERROR, "collation attribute \"{name}\" not recognized")
+                    .at(self.at(def.location)));
             };
             if given[at].replace(def.as_ref()).is_some() {
                 return Err(redundant().at(self.at(def.location)));
@@ -66,8 +63,9 @@ impl Binder<'_> {
         };
         if let Some(from) = given[0] {
             if nodes.len() > 1 {
-                return Err(redundant()
-                    .detail("FROM cannot be specified together with any other options."));
+                return Err(
+                    redundant().detail("FROM cannot be specified together with any other options.")
+                );
             }
             let Some(NodeEnum::List(list)) = inner(&from.arg) else {
                 return Err(Error::unsupported("this FROM of a collation"));
@@ -77,9 +75,8 @@ impl Binder<'_> {
         let locale = value("locale");
         let (mut collate, mut ctype) = (value("lc_collate"), value("lc_ctype"));
         if locale.is_some() && (collate.is_some() || ctype.is_some()) {
-            return Err(redundant().detail(
-                "LOCALE cannot be specified together with LC_COLLATE or LC_CTYPE.",
-            ));
+            return Err(redundant()
+                .detail("LOCALE cannot be specified together with LC_COLLATE or LC_CTYPE."));
         }
         let deterministic = match value("deterministic") {
             Some(word) => base::settings::parse_bool(&word)

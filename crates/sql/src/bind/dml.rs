@@ -411,7 +411,7 @@ impl Binder<'_> {
             let e = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));
             target.expr = self.resolve_unknown(e)?;
         }
-        let output = self.describe_targets(&targets);
+        let output = self.describe_targets(&targets)?;
         let table = scope.items.first().and_then(|i| i.table.clone());
         for target in &mut targets {
             let e = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));

@@ -432,8 +432,17 @@ impl Binder<'_> {
             let types = [(key.expr.ty(), position), (value.ty(), position)];
             let ty = self.common_type(&types, "WITHIN GROUP")?;
             let old = std::mem::replace(&mut key.expr, Expr::Row(Vec::new()));
-            key.expr = self.to_common(old, ty, "WITHIN GROUP", position)?;
-            given.push(self.to_common(value, ty, "WITHIN GROUP", position)?);
+            let old = self.to_common(old, ty, "WITHIN GROUP", position)?;
+            let value = self.to_common(value, ty, "WITHIN GROUP", position)?;
+            let (old, value) = match super::operator::comparison("<", ty) {
+                Some(less) if self.collating => {
+                    let (_, old, value) = self.collated_pair(less, old, value)?;
+                    (old, value)
+                }
+                _ => (old, value),
+            };
+            key.expr = old;
+            given.push(value);
         }
         let aggregate = AggCall {
             aggregate: row,

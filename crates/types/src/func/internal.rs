@@ -112,7 +112,8 @@ pub static UPPER: FunctionRow = cased(9918, "upper", |a, _| in_case(a, Case::Upp
 pub static INITCAP: FunctionRow = cased(9919, "initcap", |a, _| in_case(a, Case::Title));
 
 /// `(greatest, slot, values)`: GREATEST or LEAST by a collation of ICU.
-pub static EXTREME: FunctionRow = row(9921, "extreme", false, false, Body::Scalar(|a, _| Ok(extreme(a))));
+pub static EXTREME: FunctionRow =
+    row(9921, "extreme", false, false, Body::Scalar(|a, _| Ok(extreme(a))));
 
 fn extreme(a: &[Datum]) -> Datum {
     let slot = Slot(a[1].as_oid() as u16);

@@ -123,7 +123,8 @@ fn owned(view: &Snapshot, roles: &[u32]) -> Vec<Item> {
     let sequences = view.sequences().filter(|s| has(s.owner)).map(|s| Item::Sequence(s.oid));
     let types = view.user_types().filter(|t| has(t.owner)).map(|t| Item::Type(t.oid));
     let functions = view.functions().filter(|f| has(f.owner)).map(|f| Item::Function(f.oid));
-    let collations = view.user_collations().filter(|c| has(c.owner)).map(|c| Item::Collation(c.oid));
+    let collations =
+        view.user_collations().filter(|c| has(c.owner)).map(|c| Item::Collation(c.oid));
     let schemas = view.schemas().filter(|s| has(s.owner)).map(|s| Item::Schema(s.oid));
     tables.chain(sequences).chain(types).chain(functions).chain(collations).chain(schemas).collect()
 }
