@@ -139,7 +139,8 @@ pub(crate) fn stored_default(
         .outer(&expr))
 }
 
-/// The objects that an expression names: sequences and tables as constants, user's types.
+/// The objects that an expression names: sequences and tables as constants, user's types, functions and
+/// collations.
 pub(crate) fn objects_of(expr: &Expr) -> Vec<u32> {
     let mut out = Vec::new();
     collect_objects(expr, &mut out);
@@ -158,6 +159,11 @@ fn collect_objects(expr: &Expr, out: &mut Vec<u32>) {
         && function.oid >= Oid::FIRST_USER
     {
         out.push(function.oid.0);
+    }
+    if let Expr::Collate(_, collation, _) = expr
+        && *collation >= Oid::FIRST_USER.0
+    {
+        out.push(*collation);
     }
     let ty = expr.ty();
     if ty >= Oid::FIRST_USER {

@@ -683,6 +683,7 @@ impl Binder<'_> {
             return Err(err!(SYNTAX_ERROR, "cast without a type"));
         };
         let (ty, typmod) = self.type_name(name)?;
+        self.note_type_collation(ty);
         let position = self.at(c.location);
         let Some(arg) = inner(&c.arg) else {
             return Err(err!(SYNTAX_ERROR, "cast of nothing"));
