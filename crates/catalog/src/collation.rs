@@ -108,6 +108,20 @@ impl Snapshot {
         }
     }
 
+    /// A collation's name, with its schema where the search path doesn't lead to it.
+    pub fn shown_collation(&self, path: &[Id], id: Id) -> Option<String> {
+        let c = self.collation(id)?;
+        let first = self.collation_named(path, None, &c.name);
+        Some(match first.is_some_and(|f| f.oid == id) {
+            true => types::func::quote_ident(&c.name),
+            false => {
+                let schema = self.schema(c.schema).map_or("", |s| s.name.as_str());
+                let quote = types::func::quote_ident;
+                format!("{}.{}", quote(schema), quote(&c.name))
+            }
+        })
+    }
+
     /// `42704` for a collation that isn't there, `3F000` for its schema.
     pub fn missing_collation(&self, schema: Option<&str>, name: &str) -> Error {
         let name = match schema {

@@ -36,7 +36,7 @@ pub fn collation_name(catalog: &Snapshot, id: Id) -> String {
 
 /// One key column with its order, as `CREATE INDEX` takes it.
 pub fn index_column(
-    catalog: &Snapshot,
+    (catalog, path): (&Snapshot, &[Id]),
     table: &Table,
     key: &IndexColumn,
     expression: &dyn Fn(&str) -> String,
@@ -51,7 +51,8 @@ pub fn index_column(
         _ => crate::object::ids::COLLATION_DEFAULT,
     };
     if let Some(own) = key.collation.as_ref().filter(|c| c.oid != usual) {
-        let _ = write!(out, " COLLATE {}", collation_name(catalog, own.oid));
+        let name = catalog.shown_collation(path, own.oid).unwrap_or_default();
+        let _ = write!(out, " COLLATE {name}");
     }
     match (key.descending, key.nulls_first) {
         (false, false) => {}
@@ -62,9 +63,11 @@ pub fn index_column(
     out
 }
 
-/// `CREATE INDEX …`. `expression` prints a stored expression: as a key (true) or as the condition.
+/// `CREATE INDEX …`. `expression` prints a stored expression: as a key (true) or as the condition. `path`
+/// are the schemas whose collations need no qualification.
 pub fn index(
     catalog: &Snapshot,
+    path: &[Id],
     index: &Index,
     expression: &dyn Fn(&str, bool) -> String,
 ) -> String {
@@ -72,7 +75,7 @@ pub fn index(
     let keys: Vec<String> = index
         .columns
         .iter()
-        .map(|c| index_column(catalog, table, c, &|sql| expression(sql, true)))
+        .map(|c| index_column((catalog, path), table, c, &|sql| expression(sql, true)))
         .collect();
     let mut out = format!(
         "CREATE {}INDEX {} ON {} USING btree ({})",

@@ -11,7 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acl;
-mod collation;
+pub mod collation;
 mod database;
 pub mod definition;
 pub mod object;

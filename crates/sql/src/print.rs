@@ -263,7 +263,11 @@ impl Printer<'_, '_> {
             Expr::InOutCast { arg, ty, typmod } => self.cast(arg, *ty, *typmod),
             Expr::Relabel(arg, ty) => self.cast(arg, *ty, -1),
             Expr::Collate(arg, oid, _) => {
-                let name = catalog::definition::collation_name(self.binder.cx.catalog, *oid);
+                let cx = self.binder.cx;
+                let name = match self.by_oid {
+                    true => catalog::definition::collation_name(cx.catalog, *oid),
+                    false => cx.catalog.shown_collation(cx.search_path, *oid).unwrap_or_default(),
+                };
                 self.wrap(format!("{} COLLATE {name}", self.part(arg)))
             }
             Expr::Typmod { arg, ty, typmod, .. } => match &**arg {
@@ -481,6 +485,7 @@ fn level(expr: &Expr) -> Level {
         Expr::Not(_) => Level::Not,
         Expr::IsNull { .. } | Expr::BooleanTest { .. } => Level::Test,
         Expr::ArrayOp { .. } => Level::Or,
+        Expr::Collate(..) => Level::Operator,
         Expr::Distinct { .. } | Expr::RowCompare { .. } => Level::Operator,
         Expr::Call { function, args, ty, .. } if !is_cast(function, args, *ty) => {
             operator_of(function, args.len()).map_or(Level::Whole, level_of)

@@ -7,8 +7,8 @@ use super::SystemCx;
 use super::row::{Row, oid, row};
 use super::views::{database_name, schema_name};
 use crate::collation::UTF8;
-use crate::object::Collation;
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
+use crate::object::{Collation, Id};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -41,6 +41,17 @@ fn named(cx: &SystemCx<'_>, view: &'static str, c: &Collation) -> Row {
         .set("collation_catalog", database_name(cx))
         .set("collation_schema", schema_name(cx, c.schema))
         .set("collation_name", c.name.as_str())
+}
+
+/// A column's or type's collation in a row of `information_schema`; not `default`.
+pub(super) fn named_in(cx: &SystemCx<'_>, row: Row, id: Id) -> Row {
+    match cx.catalog.collation(id).filter(|c| c.provider != 'd') {
+        Some(c) => row
+            .set("collation_catalog", database_name(cx))
+            .set("collation_schema", schema_name(cx, c.schema))
+            .set("collation_name", c.name.as_str()),
+        None => row,
+    }
 }
 
 /// Those that can be used in a database in UTF-8: all but `default`.

@@ -302,6 +302,7 @@ pub(super) fn info_domains(cx: &SystemCx<'_>) -> Rows {
             .set("udt_schema", below.schema.as_str())
             .set("udt_name", below.name.as_str())
             .set("dtd_identifier", "1");
+        one = super::collations::named_in(cx, one, cx.catalog.type_collation(ty.oid));
         if let Some(default) = default {
             one = one.set("domain_default", default.as_str());
         }

@@ -114,7 +114,7 @@ pub(super) fn pg_indexes(cx: &SystemCx<'_>) -> Rows {
                 .set("indexname", i.name.as_str())
                 .set(
                     "indexdef",
-                    definition::index(cx.catalog, i, &|sql, _| format!("({sql})")).as_str(),
+                    definition::index(cx.catalog, &[], i, &|sql, _| format!("({sql})")).as_str(),
                 )
                 .done(),
         )
@@ -251,6 +251,7 @@ pub(super) fn info_columns(cx: &SystemCx<'_>) -> Rows {
                 .set("is_updatable", if t.kind == TableKind::Table { "YES" } else { "NO" })
                 .set("is_identity", if c.identity.is_some() { "YES" } else { "NO" })
                 .set("is_generated", if c.generated { "ALWAYS" } else { "NEVER" });
+            one = super::collations::named_in(cx, one, cx.catalog.column_collation(c));
             if let Some(identity) = c.identity {
                 one = one.set(
                     "identity_generation",

@@ -88,9 +88,11 @@ fn put(cx: &mut ExecContext<'_>, collation: Collation) -> Result<()> {
 fn check_free(cx: &mut ExecContext<'_>, schema: u32, to: &str) -> Result<()> {
     name::reserve(cx, schema, to)?;
     let view = cx.catalog_tx.view();
-    if view.collation_in(schema, to).is_some() {
+    if let Some(found) = view.collation_in(schema, to) {
         let place = view.schema(schema).map_or("", |s| s.name.as_str());
-        base::bail!(DUPLICATE_OBJECT, "collation \"{to}\" already exists in schema \"{place}\"");
+        let encoding = for_encoding(found.encoding);
+        let message = format!("collation \"{to}\"{encoding} already exists in schema \"{place}\"");
+        return Err(Error::new(base::sqlstate::DUPLICATE_OBJECT, message));
     }
     Ok(())
 }
@@ -122,7 +124,7 @@ fn create(
                 libc: libc.clone(),
                 icu_locale: icu_locale.clone(),
                 version: version.clone().or(own),
-                encoding: -1,
+                encoding: if icu_locale.is_some() { -1 } else { catalog::collation::UTF8 },
                 ..Collation::default()
             }
         }
@@ -131,7 +133,8 @@ fn create(
     made.slot()?;
     name::reserve(cx, schema, &name.name)?;
     if cx.catalog_tx.view().collation_in(schema, &name.name).is_some() {
-        let message = format!("collation \"{}\" already exists", name.name);
+        let encoding = for_encoding(made.encoding);
+        let message = format!("collation \"{}\"{encoding} already exists", name.name);
         if !if_not_exists {
             return Err(err!(DUPLICATE_OBJECT, "{message}"));
         }
@@ -141,6 +144,11 @@ fn create(
     (made.oid, made.schema, made.owner) = (super::new_oid(cx, schema)?, schema, cx.role);
     made.name.clone_from(&name.name);
     put(cx, made)
+}
+
+/// As messages name a collation's encoding.
+fn for_encoding(encoding: i32) -> &'static str {
+    if encoding == catalog::collation::UTF8 { " for encoding \"UTF8\"" } else { "" }
 }
 
 /// The C library's locales that there are compare bytes.

@@ -173,11 +173,9 @@ pub fn describe(view: &Snapshot, path: &[u32], item: Item) -> String {
             Some(f) => format!("function {}", super::function::signature(view, path, f)),
             None => format!("function {id}"),
         },
-        Item::Collation(id) => match view.collation(id) {
-            Some(c) if view.collation_named(path, None, &c.name).is_some_and(|f| f.oid == id) => {
-                format!("collation {}", quote_identifier(&c.name))
-            }
-            _ => format!("collation {}", catalog::definition::collation_name(view, id)),
+        Item::Collation(id) => match view.shown_collation(path, id) {
+            Some(name) => format!("collation {name}"),
+            None => format!("collation {id}"),
         },
     }
 }

@@ -207,8 +207,9 @@ pub fn index_definition(
     }
     let index = view.index(id)?;
     let table = view.table(index.table)?;
+    let path = run.cx.search_path;
     Some(with_context(run.cx, |cx| {
-        catalog::definition::index(view, index, &|sql, key| {
+        catalog::definition::index(view, path, index, &|sql, key| {
             let printed = if key {
                 sql::print::index_key(cx, table, sql, pretty)
             } else {

@@ -151,9 +151,7 @@ pub fn output(ty: Oid, id: u32, run: &mut Run<'_, '_>) -> String {
         }
         oids::REGPROC => facts::regproc(id),
         oids::REGPROCEDURE => facts::regprocedure(id),
-        oids::REGCOLLATION => {
-            view.collation(id).map(|_| catalog::definition::collation_name(&view, id))
-        }
+        oids::REGCOLLATION => view.shown_collation(run.cx.search_path, id),
         oids::REGOPER => facts::regoper(id),
         oids::REGOPERATOR => facts::regoperator(id),
         _ => None,

@@ -19,6 +19,7 @@ pub fn of(ty: Oid, oid: u32, catalog: &Snapshot, path: &[u32]) -> String {
         }
         oids::REGPROC => facts::regproc(oid),
         oids::REGPROCEDURE => facts::regprocedure(oid),
+        oids::REGCOLLATION => catalog.shown_collation(path, oid),
         oids::REGOPER => facts::regoper(oid),
         oids::REGOPERATOR => facts::regoperator(oid),
         _ => None,

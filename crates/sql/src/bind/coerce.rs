@@ -167,6 +167,14 @@ impl Binder<'_> {
         if from == to || to == ANY || is_polymorphic(to) {
             return Ok(Some(expr));
         }
+        if let Expr::Collate(value, collation, at) = expr {
+            // The cast goes below it, and takes it away from a type that has none.
+            let cast = self.coerce(*value, to, context, position)?;
+            return Ok(cast.map(|e| match self.cx.catalog.type_collation(to.0) {
+                0 => e,
+                _ => Expr::Collate(Box::new(e), collation, at),
+            }));
+        }
         let is_param = from == UNKNOWN && matches!(expr, Expr::Param(..));
         if user::has_domains(to) && unchecked(to) != to && !is_param {
             let (base, typmod) = user::base_type(to, -1);

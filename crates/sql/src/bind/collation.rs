@@ -321,7 +321,8 @@ impl Binder<'_> {
         match self.cx.catalog.collation(oid).map(|c| c.slot()).transpose()? {
             None | Some(Slot::BYTES) => Ok(By::Bytes),
             Some(slot) => {
-                let name = catalog::definition::collation_name(self.cx.catalog, oid);
+                let name =
+                    self.cx.catalog.shown_collation(self.cx.search_path, oid).unwrap_or_default();
                 Ok(By::Keys(slot, name.as_str().into()))
             }
         }

@@ -82,7 +82,7 @@ mod tests {
             .collect();
         let types = [oids::INT4, oids::TEXT, oids::INT8, oids::INT2];
         for descending in [false, true] {
-            let order = KeyOrder { descending, nulls_first: descending };
+            let order = KeyOrder { descending, nulls_first: descending, ..KeyOrder::default() };
             // Something stands before the first key.
             let (mut bytes, mut at) = (vec![9; 3], Vec::new());
             for row in &rows {
