@@ -145,6 +145,12 @@ fn wide<'b>(expr: &Expr, batch: &'b Batch, run: &mut Run<'_, '_>) -> Result<Valu
         Expr::Const(..) | Expr::Param(..) | Expr::Slot(..) => {
             Ok(Values::One(eval::eval(expr, Row::Empty, run)?))
         }
+        // The list of an IN whose literals became parameters.
+        Expr::Array { items, .. }
+            if !items.iter().any(|e| walk::has_columns(e) || walk::has_subquery(e)) =>
+        {
+            Ok(Values::One(eval::eval(expr, Row::Empty, run)?))
+        }
         Expr::Call { function, args, ty, .. } if matches!(function.body, Body::Scalar(_)) => {
             call(function, args, *ty, batch, run)
         }
