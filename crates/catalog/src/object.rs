@@ -39,6 +39,10 @@ pub mod ids {
     pub const READ_ALL_STATS: Id = 3375;
     /// The role `pg_stat_scan_tables`.
     pub const STAT_SCAN_TABLES: Id = 3377;
+    /// The role `pg_read_server_files`.
+    pub const READ_SERVER_FILES: Id = 4569;
+    /// The role `pg_write_server_files`.
+    pub const WRITE_SERVER_FILES: Id = 4570;
     /// The role `pg_signal_backend`.
     pub const SIGNAL_BACKEND: Id = 4200;
     /// The role `pg_checkpoint`.
@@ -52,8 +56,8 @@ pub mod ids {
         (READ_ALL_SETTINGS, "pg_read_all_settings"),
         (READ_ALL_STATS, "pg_read_all_stats"),
         (STAT_SCAN_TABLES, "pg_stat_scan_tables"),
-        (4569, "pg_read_server_files"),
-        (4570, "pg_write_server_files"),
+        (READ_SERVER_FILES, "pg_read_server_files"),
+        (WRITE_SERVER_FILES, "pg_write_server_files"),
         (4571, "pg_execute_server_program"),
         (SIGNAL_BACKEND, "pg_signal_backend"),
         (CHECKPOINT, "pg_checkpoint"),
@@ -171,6 +175,12 @@ pub struct Table {
     pub indexes: Vec<Id>,
     /// Oids of tables whose foreign keys refer to this one.
     pub referenced_by: Vec<Id>,
+    /// INHERITS: oids of the tables whose columns it has, in the order in which they were named.
+    #[serde(default)]
+    pub parents: Vec<Id>,
+    /// Oids of the tables that inherit from it: their rows count among its own.
+    #[serde(default)]
+    pub children: Vec<Id>,
     /// Storage parameters, as given (`fillfactor=90`).
     #[serde(default)]
     pub options: Vec<(String, String)>,
@@ -250,6 +260,12 @@ pub struct Column {
     /// COLLATE; 0: the type's own.
     #[serde(default)]
     pub collation: Id,
+    /// From how many parents it comes.
+    #[serde(default)]
+    pub inherited: u16,
+    /// The table's own definition does not name it.
+    #[serde(default)]
+    pub only_inherited: bool,
 }
 
 /// An identity column's sequence.
@@ -289,6 +305,12 @@ pub struct Constraint {
     /// NO INHERIT.
     #[serde(default)]
     pub no_inherit: bool,
+    /// From how many parents it comes.
+    #[serde(default)]
+    pub inherited: u16,
+    /// The table's own definition does not name it.
+    #[serde(default)]
+    pub only_inherited: bool,
 }
 
 impl Constraint {
@@ -302,11 +324,16 @@ impl Constraint {
             deferrable: false,
             deferred: false,
             no_inherit: false,
+            inherited: 0,
+            only_inherited: false,
         }
     }
-}
 
-impl Constraint {
+    /// Whether tables that inherit from the constraint's table have it, too.
+    pub fn is_inheritable(&self) -> bool {
+        matches!(self.kind, ConstraintKind::Check(_)) && !self.no_inherit
+    }
+
     /// The table that a foreign key refers to.
     pub fn refers_to(&self) -> Option<Id> {
         match &self.kind {
@@ -407,10 +434,13 @@ pub struct Index {
     /// Its constraint is DEFERRABLE: equal keys may stand in it until a statement or transaction ends.
     #[serde(default)]
     pub deferrable: bool,
+    /// The table was last clustered by it.
+    #[serde(default)]
+    pub clustered: bool,
     /// Storage parameters.
     #[serde(default)]
     pub options: Vec<(String, String)>,
-    /// The CSN of the commit that made its files; 0: before the server started. An older snapshot may
+    /// The CSN of the commit that made its files, or made it valid; 0: before the server started. An older snapshot may
     /// see row versions that it has no entries for.
     #[serde(skip)]
     pub since: u64,

@@ -657,9 +657,11 @@ pub(crate) fn drop_files(storage: &Storage, rel: RelId) -> Result<()> {
     storage.drop_relation(rel)
 }
 
-/// Notes since when the index has its files; whether they are new and the table isn't.
+/// Notes since when the index can be read: since it has its files, or since it became valid; whether
+/// that is new and the table isn't.
 fn note_files(before: &Snapshot, published: &mut Snapshot, index: &Index, csn: Csn) -> bool {
     let old = before.index(index.oid).filter(|old| old.rel == index.rel);
+    let old = old.filter(|old| index.invalid || !old.invalid);
     let since = old.map_or(csn.0, |old| old.since);
     published.put(Object::Index(Index { since, hidden: false, ..index.clone() }));
     old.is_none() && before.table(index.table).is_some()

@@ -1,4 +1,5 @@
-//! Temporary objects: one session's own tables with their indexes, rights, comments and statistics.
+//! Temporary objects: one session's own tables, with their indexes, rights, comments and statistics, views
+//! and sequences.
 //!
 //! They are not in the catalog that all sessions share. A session keeps them in a persistent map of
 //! its own, which is laid over the shared snapshot when the session looks
@@ -257,7 +258,11 @@ impl Temp {
     }
 
     fn drop_table(&mut self, table: &Table) {
-        let index = |o: &Object| matches!(o, Object::Index(i) if i.table == table.oid);
+        let index = |o: &Object| match o {
+            Object::Index(index) => index.table == table.oid,
+            Object::Sequence(sequence) => sequence.owned_by.is_some_and(|o| o.0 == table.oid),
+            _ => false,
+        };
         let ours: BTreeSet<Id> = self
             .objects
             .values()
@@ -272,13 +277,22 @@ impl Temp {
         };
         let about: Vec<Id> = self.objects.values().filter(|o| about(o)).map(|o| o.oid()).collect();
         ours.iter().chain(&about).for_each(|id| self.remove(*id));
+        let uses = |t: &&Table| {
+            let query = t.query.as_ref();
+            t.parents.contains(&table.oid)
+                || query.is_some_and(|q| q.uses.iter().any(|(id, _)| *id == table.oid))
+        };
+        let dependent: Vec<Table> = self.tables().filter(uses).cloned().collect();
+        dependent.iter().for_each(|other| self.drop_table(other));
         let others: Vec<Table> = self.tables().cloned().collect();
         for mut other in others {
             let keys = other.constraints.len();
             other.constraints.retain(|c| c.refers_to() != Some(table.oid));
-            let before = other.referenced_by.len();
+            let before = (other.referenced_by.len(), other.children.len());
             other.referenced_by.retain(|id| *id != table.oid);
-            if keys != other.constraints.len() || before != other.referenced_by.len() {
+            other.children.retain(|id| *id != table.oid);
+            let after = (other.referenced_by.len(), other.children.len());
+            if keys != other.constraints.len() || before != after {
                 self.put(Object::Table(Box::new(other)));
             }
         }
@@ -335,10 +349,14 @@ impl Temp {
             match &**object {
                 Object::Table(table) => {
                     used.insert(table.rel);
+                    used.extend(table.row_type);
                     used.extend(table.constraints.iter().map(|c| c.oid));
                 }
                 Object::Index(index) => {
                     used.insert(index.rel);
+                }
+                Object::Sequence(sequence) => {
+                    used.insert(sequence.rel);
                 }
                 _ => {}
             }
@@ -353,6 +371,7 @@ impl Temp {
             if self.ids.remove(id) != Some(true) {
                 continue;
             }
+            self.catalog.sequences.forget(*id);
             if let Err(error) = crate::store::drop_files(storage, RelId(*id)) {
                 eprintln!("WARNING:  could not remove a temporary relation's files: {error}");
             }
@@ -384,6 +403,7 @@ impl Temp {
         let name = |o: &Arc<Object>| match &**o {
             Object::Table(table) => Some(table.name.clone()),
             Object::Index(index) => Some(index.name.clone()),
+            Object::Sequence(sequence) => Some(sequence.name.clone()),
             _ => None,
         };
         let words: Vec<String> = self.objects.values().filter_map(name).collect();

@@ -44,6 +44,7 @@ pub mod tally;
 mod vector;
 
 pub use context::{Engine, ExecContext, Outcome, RowSink, SessionHooks};
+pub use define::Job;
 pub use modify::deferred::{Deferred, fire_all};
 pub use run::{Execution, run, run_utility};
 pub use session::sequence::SessionSequences;

@@ -58,7 +58,7 @@ fn utility(utility: Utility) -> Arc<Prepared> {
 }
 
 fn name(name: &str) -> Name {
-    Name { schema: None, name: name.to_owned(), position: 0 }
+    Name { schema: None, name: name.to_owned(), position: 0, only: false }
 }
 
 fn column(name: &str, ty: Oid) -> ColumnDef {
@@ -81,12 +81,15 @@ fn create_accounts(session: &mut Session<'_>) {
             deferred: false,
             unvalidated: false,
             no_inherit: false,
+            inherited: 0,
+            only_inherited: false,
             position: 0,
         }],
         indexes: vec![],
         if_not_exists: false,
         options: vec![],
         persistence: sql::utility::Persistence::Permanent,
+        inherits: Default::default(),
     });
     session.execute(&statement).expect("create table");
 }
@@ -113,6 +116,8 @@ fn insert(session: &Session<'_>, rows: Vec<Vec<Expr>>) -> Arc<Prepared> {
         action: ModifyAction::Insert { input: plan(Node::Values(rows)), conflict: None },
         returning: None,
         checks: Default::default(),
+        children: Vec::new(),
+        tableoid: 0,
     })
 }
 
@@ -203,6 +208,8 @@ fn update(session: &Session<'_>, input: Node, set: Vec<(u16, Expr)>) -> Arc<Prep
         },
         returning: None,
         checks: Default::default(),
+        children: Vec::new(),
+        tableoid: 0,
     })
 }
 
@@ -333,6 +340,8 @@ fn copy_loads_rows_and_says_where_it_fails() {
                 action: ModifyAction::Insert { input: plan(Node::Nothing), conflict: None },
                 returning: None,
                 checks: Default::default(),
+                children: Vec::new(),
+                tableoid: 0,
             }),
             columns: vec![1, 2],
             defaults: vec![None, None, Some(text("default"))],
@@ -349,6 +358,8 @@ fn copy_loads_rows_and_says_where_it_fails() {
                 quote: b'"',
                 escape: b'"',
                 freeze: false,
+                latin1: false,
+                file: None,
             },
         })
     };

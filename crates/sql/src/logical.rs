@@ -58,6 +58,36 @@ pub struct TableRel {
     pub base: Col,
     /// Its name in the statement.
     pub alias: String,
+    /// Tables whose rows count among its own, unless ONLY was said. The planner puts an Append in its
+    /// place ([`crate::planner::children`]).
+    pub children: Option<Arc<[Child]>>,
+}
+
+/// A table whose rows count among another one's.
+pub struct Child {
+    /// The table.
+    pub table: Arc<Table>,
+    /// The numbers here of the other one's columns, in their order; 0 for dropped ones.
+    pub numbers: Vec<u16>,
+}
+
+impl Child {
+    /// A column of the other table as this one's.
+    pub fn column(&self, column: ScanColumn) -> ScanColumn {
+        match column {
+            ScanColumn::Attr(n) => ScanColumn::Attr(self.numbers[usize::from(n) - 1]),
+            other => other,
+        }
+    }
+}
+
+/// A child as the target of a change: its columns, and what its new rows must be.
+#[derive(Clone)]
+pub struct ChildTarget {
+    /// The table's use, of its own columns.
+    pub rel: TableRel,
+    /// What each new row must be, over them.
+    pub checks: RowRules,
 }
 
 impl TableRel {
@@ -307,6 +337,8 @@ pub struct Cte {
     pub uses: usize,
     /// MATERIALIZED (Some(true)) or NOT MATERIALIZED.
     pub materialized: Option<bool>,
+    /// How many of its columns its own step can name, and how many others can: SEARCH and CYCLE add some.
+    pub named: (usize, usize),
 }
 
 /// See [`Cte`].
@@ -516,6 +548,8 @@ pub struct Change {
     pub returning: Option<Vec<Expr>>,
     /// What each new row must be, over the table's columns.
     pub checks: RowRules,
+    /// For each of the table's children, in their order; UPDATE and DELETE only.
+    pub children: Vec<ChildTarget>,
 }
 
 /// See [`Change`].

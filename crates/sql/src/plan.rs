@@ -525,6 +525,8 @@ pub struct LockTarget {
     pub columns: Vec<(u16, ScanColumn)>,
     /// …and this condition over the input row must still hold.
     pub recheck: Option<Expr>,
+    /// Only for rows of this table: the input column that says which one a row is in.
+    pub tableoid: Option<u16>,
 }
 
 /// See [`LockTarget`].
@@ -553,6 +555,27 @@ pub struct Modify {
     pub returning: Option<Vec<Expr>>,
     /// What each new row must be (expressions over the row, in table order).
     pub checks: RowRules,
+    /// Further tables whose rows may be among the input's (UPDATE and DELETE).
+    pub children: Vec<ModifyChild>,
+    /// Input column that says which table a row is in, when there are children.
+    pub tableoid: u16,
+}
+
+/// A table that inherits from the one that a statement names.
+#[derive(Clone)]
+pub struct ModifyChild {
+    /// The table.
+    pub table: Arc<Table>,
+    /// Its indexes.
+    pub indexes: Vec<Arc<Index>>,
+    /// What each new row of it must be.
+    pub checks: RowRules,
+    /// The numbers here of the named table's columns, in their order; 0 for dropped ones.
+    pub numbers: Vec<u16>,
+    /// As [`ModifyAction::Update`]'s, by this table's numbers.
+    pub columns: Vec<(u16, ScanColumn)>,
+    /// As [`ModifyAction::Update`]'s, by this table's numbers.
+    pub set: Vec<(u16, Expr)>,
 }
 
 /// What holds for each new row of a table; expressions over the row.

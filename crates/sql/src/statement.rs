@@ -475,6 +475,8 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::CommentRoutine { .. } => ("COMMENT", true),
         Utility::CreateExtension(_) => ("CREATE EXTENSION", true),
         Utility::CreateIndex { .. } => ("CREATE INDEX", true),
+        Utility::Reindex(_) => ("REINDEX", true),
+        Utility::Cluster { .. } => ("CLUSTER", true),
         Utility::CreateSchema { .. } => ("CREATE SCHEMA", true),
         Utility::Truncate { .. } => ("TRUNCATE TABLE", true),
         Utility::CopyFrom { .. } => ("COPY", true),

@@ -19,6 +19,8 @@ pub struct Name {
     pub name: String,
     /// Position in the statement.
     pub position: u32,
+    /// ONLY: without the tables that inherit from it.
+    pub only: bool,
 }
 
 impl Name {
@@ -62,6 +64,19 @@ pub struct ColumnDef {
     pub sequence: Option<ColumnSequence>,
     /// COLLATE; 0: the type's own.
     pub collation: u32,
+    /// From how many parents it comes.
+    pub inherited: u16,
+    /// The statement does not name it.
+    pub only_inherited: bool,
+}
+
+/// INHERITS of CREATE TABLE. Columns and constraints have been merged.
+#[derive(Clone, Debug, Default)]
+pub struct Inherits {
+    /// The parents' oids.
+    pub parents: Vec<u32>,
+    /// What was merged: messages, some with a detail.
+    pub notices: Vec<(String, Option<&'static str>)>,
 }
 
 /// The sequence that comes with a column.
@@ -126,6 +141,8 @@ impl ColumnDef {
             generated: false,
             sequence: None,
             collation: 0,
+            inherited: 0,
+            only_inherited: false,
         }
     }
 }
@@ -147,6 +164,10 @@ pub struct ConstraintDef {
     pub unvalidated: bool,
     /// NO INHERIT.
     pub no_inherit: bool,
+    /// From how many parents it comes.
+    pub inherited: u16,
+    /// The statement does not name it.
+    pub only_inherited: bool,
 }
 
 /// See [`ConstraintDef`].
@@ -326,6 +347,12 @@ pub enum AlterTable {
     SetOptions(Vec<(String, String)>),
     /// OWNER TO.
     Owner(RoleRef),
+    /// INHERIT.
+    Inherit(Name),
+    /// NO INHERIT.
+    NoInherit(Name),
+    /// CLUSTER ON an index; None: SET WITHOUT CLUSTER.
+    ClusterOn(Option<String>),
 }
 
 /// COPY's options.
@@ -353,6 +380,10 @@ pub struct CopyOptions {
     pub escape: u8,
     /// FREEZE was asked for (accepted; rows are loaded as usual).
     pub freeze: bool,
+    /// ENCODING 'LATIN1'; else the data is UTF-8.
+    pub latin1: bool,
+    /// A file of the server; else the client.
+    pub file: Option<String>,
 }
 
 /// COPY's format.
@@ -515,6 +546,8 @@ pub enum Utility {
         options: Vec<(String, String)>,
         /// TEMPORARY, UNLOGGED.
         persistence: Persistence,
+        /// INHERITS.
+        inherits: Inherits,
     },
     /// ALTER … SET SCHEMA.
     SetSchema {
@@ -539,6 +572,8 @@ pub enum Utility {
         replace: bool,
         /// WITH (…).
         options: Vec<(String, String)>,
+        /// TEMPORARY.
+        persistence: Persistence,
     },
     /// CREATE SEQUENCE.
     CreateSequence {
@@ -548,8 +583,8 @@ pub enum Utility {
         options: SequenceOptions,
         /// IF NOT EXISTS.
         if_not_exists: bool,
-        /// UNLOGGED.
-        unlogged: bool,
+        /// TEMPORARY, UNLOGGED.
+        persistence: Persistence,
     },
     /// ALTER SEQUENCE with options.
     AlterSequence {
@@ -596,6 +631,17 @@ pub enum Utility {
         if_exists: bool,
         /// CASCADE.
         cascade: bool,
+        /// CONCURRENTLY: an index.
+        concurrently: bool,
+    },
+    /// REINDEX.
+    Reindex(Reindex),
+    /// CLUSTER.
+    Cluster {
+        /// The table; none: all that were clustered before.
+        table: Option<Name>,
+        /// The index; none: as before.
+        index: Option<String>,
     },
     /// ALTER TABLE.
     AlterTable {
@@ -788,6 +834,46 @@ pub enum Utility {
     NoOp(Option<String>),
 }
 
+/// REINDEX.
+#[derive(Clone, Debug)]
+pub struct Reindex {
+    /// Which indexes.
+    pub what: ReindexWhat,
+    /// CONCURRENTLY.
+    pub concurrently: bool,
+    /// Says which were built again.
+    pub verbose: bool,
+}
+
+/// What REINDEX builds again.
+#[derive(Clone, Debug)]
+pub enum ReindexWhat {
+    /// One index.
+    Index(Name),
+    /// All indexes of a table.
+    Table(Name),
+    /// All of a schema.
+    Schema(String),
+    /// All of the database with this name.
+    Database(String),
+    /// The system's, which are none.
+    System(String),
+}
+
+impl Reindex {
+    /// Its words, as messages call it.
+    pub fn name(&self) -> &'static str {
+        match self.what {
+            _ if self.concurrently => "REINDEX CONCURRENTLY",
+            ReindexWhat::Index(_) => "REINDEX INDEX",
+            ReindexWhat::Table(_) => "REINDEX TABLE",
+            ReindexWhat::Schema(_) => "REINDEX SCHEMA",
+            ReindexWhat::Database(_) => "REINDEX DATABASE",
+            ReindexWhat::System(_) => "REINDEX SYSTEM",
+        }
+    }
+}
+
 impl Utility {
     /// The EXECUTE that the statement is about: EXPLAIN EXECUTE, CREATE TABLE AS EXECUTE.
     pub fn executes(&self) -> Option<(&str, &[crate::Expr])> {
@@ -834,6 +920,19 @@ impl Utility {
             _ => return None,
         };
         Some(crate::statement::around(utility, plan))
+    }
+
+    /// What the statement is called, if it commits while it goes on: it can't be part of a block.
+    pub fn runs_in_steps(&self) -> Option<&'static str> {
+        match self {
+            Utility::CreateIndex { concurrently: true, .. } => Some("CREATE INDEX CONCURRENTLY"),
+            Utility::Drop { concurrently: true, .. } => Some("DROP INDEX CONCURRENTLY"),
+            Utility::Reindex(reindex) => {
+                let one = matches!(reindex.what, ReindexWhat::Index(_) | ReindexWhat::Table(_));
+                (reindex.concurrently || !one).then(|| reindex.name())
+            }
+            _ => None,
+        }
     }
 }
 

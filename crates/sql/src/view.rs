@@ -14,13 +14,14 @@ use catalog::Snapshot;
 use catalog::definition::quote_ident;
 use pg_query::{NodeEnum, protobuf as pb};
 
-use crate::bind::record::{Part, Record, SelectRecord, address};
+use crate::bind::record::{Part, Record, SelectRecord, WindowNote, WindowSpec, address};
 use crate::bind::{Binder, ast, inner};
-use crate::expr::{Expr, SubqueryExpr, SubqueryKind};
+use crate::expr::{AggCall, Expr, SortKey, SubqueryExpr, SubqueryKind};
 use crate::logical::Col;
 use crate::parse::parse;
 use crate::prepare::PrepareContext;
 use crate::print::{self, Names};
+use crate::window::{self, Exclude, FrameBound, FrameMode, WindowFunction};
 
 /// PostgreSQL's steps of indentation.
 const STD: i32 = 8;
@@ -238,6 +239,7 @@ impl<'p, 'b> Printer<'p, 'b> {
             out.push(&text);
             out.keyword("", 0, 0, 0);
             out.push(")");
+            search_and_cycle(cte, out)?;
         }
         out.indent -= STD;
         out.keyword("", 0, 0, 0);
@@ -249,9 +251,7 @@ impl<'p, 'b> Printer<'p, 'b> {
             return Err(Error::internal("a query that was not recorded"));
         };
         if select.odd {
-            return Err(Error::unsupported(
-                "a view with window functions, grouping sets or WITH TIES",
-            ));
+            return Err(Error::unsupported("a view with grouping sets"));
         }
         self.enter(select.clone());
         out.indent += STD;
@@ -285,6 +285,14 @@ impl<'p, 'b> Printer<'p, 'b> {
             let text = self.expr(having, out.indent);
             out.push(&text);
         }
+        for (n, (name, spec)) in select.named.iter().enumerate() {
+            if n == 0 {
+                out.keyword(" WINDOW ", -STD, STD, 1);
+            } else {
+                out.push(", ");
+            }
+            out.push(&format!("{} AS {}", quote_ident(name), self.window(spec, out.indent)));
+        }
         if !select.order.is_empty() {
             out.keyword(" ORDER BY ", -STD, STD, 1);
             let list: Vec<String> = select
@@ -298,6 +306,65 @@ impl<'p, 'b> Printer<'p, 'b> {
             out.push(&list.join(", "));
         }
         Ok(())
+    }
+
+    /// A window's definition in parentheses.
+    fn window(&self, spec: &WindowSpec, indent: i32) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        if !spec.base.is_empty() {
+            parts.push(quote_ident(&spec.base));
+        }
+        if !spec.partition.is_empty() {
+            let list: Vec<String> =
+                spec.partition.iter().map(|e| self.sort_expression(e, indent)).collect();
+            parts.push(format!("PARTITION BY {}", list.join(", ")));
+        }
+        if !spec.order.is_empty() {
+            let key = |k: &SortKey| {
+                self.sort_expression(&k.expr, indent) + direction(k.descending, k.nulls_first)
+            };
+            let list: Vec<String> = spec.order.iter().map(key).collect();
+            parts.push(format!("ORDER BY {}", list.join(", ")));
+        }
+        if let Some((frame, between)) = &spec.frame {
+            parts.push(self.frame(frame, *between, indent));
+        }
+        format!("({})", parts.join(" "))
+    }
+
+    fn frame(&self, frame: &window::Frame, between: bool, indent: i32) -> String {
+        let mode = match frame.mode {
+            FrameMode::Range => "RANGE",
+            FrameMode::Rows => "ROWS",
+            FrameMode::Groups => "GROUPS",
+        };
+        let bound = |bound: &FrameBound| match bound {
+            FrameBound::First => "UNBOUNDED PRECEDING".to_owned(),
+            FrameBound::Preceding(e) => format!("{} PRECEDING", self.offset(e, indent)),
+            FrameBound::Current => "CURRENT ROW".to_owned(),
+            FrameBound::Following(e) => format!("{} FOLLOWING", self.offset(e, indent)),
+            FrameBound::Last => "UNBOUNDED FOLLOWING".to_owned(),
+        };
+        let start = bound(&frame.start);
+        let reach = match between {
+            true => format!("BETWEEN {start} AND {}", bound(&frame.end)),
+            false => start,
+        };
+        let exclude = match frame.exclude {
+            Exclude::Nothing => "",
+            Exclude::Current => " EXCLUDE CURRENT ROW",
+            Exclude::Group => " EXCLUDE GROUP",
+            Exclude::Ties => " EXCLUDE TIES",
+        };
+        format!("{mode} {reach}{exclude}")
+    }
+
+    /// A frame's offset: small numbers without their type.
+    fn offset(&self, e: &Expr, indent: i32) -> String {
+        match e {
+            Expr::Const(types::Datum::Int8(_), _) => self.limit(e),
+            e => self.expr(e, indent),
+        }
     }
 
     /// A level's names: unlike those outside.
@@ -662,11 +729,18 @@ impl<'p, 'b> Printer<'p, 'b> {
     }
 
     fn limits(&self, stmt: &pb::SelectStmt, out: &mut Out) -> Result<()> {
-        for (part, word) in [(Part::Offset, " OFFSET "), (Part::Limit, " LIMIT ")] {
+        let ties = stmt.limit_option == pb::LimitOption::WithTies as i32;
+        let limit = if ties { " FETCH FIRST " } else { " LIMIT " };
+        for (part, word) in [(Part::Offset, " OFFSET "), (Part::Limit, limit)] {
             if let Some([e]) = self.record.exprs.get(&(address(stmt), part)).map(Vec::as_slice) {
                 out.keyword(word, -STD, STD, 0);
                 let text = self.limit(e);
-                out.push(&text);
+                let plain = matches!(e, Expr::Const(..));
+                match ties && part == Part::Limit {
+                    true if plain => out.push(&format!("{text} ROWS WITH TIES")),
+                    true => out.push(&format!("({text}) ROWS WITH TIES")),
+                    false => out.push(&text),
+                }
             }
         }
         Ok(())
@@ -805,20 +879,9 @@ struct Here<'h, 'p, 'b> {
     indent: i32,
 }
 
-impl Names for Here<'_, '_, '_> {
-    fn column(&self, col: Col) -> Option<String> {
-        if let Some((text, _)) = self.printer.variable(col) {
-            return Some(text);
-        }
-        let agg = {
-            let frames = self.printer.frames.borrow();
-            frames
-                .iter()
-                .rev()
-                .flat_map(|f| &f.select.aggs)
-                .find(|(c, _)| *c == col)
-                .map(|(_, a)| a.clone())
-        }?;
+impl Here<'_, '_, '_> {
+    /// An aggregate's call.
+    fn aggregate(&self, agg: &AggCall) -> String {
         let p = self.printer;
         let args: Vec<String> = agg.args.iter().map(|a| p.expr(a, self.indent)).collect();
         let mut text = match args.is_empty() {
@@ -842,7 +905,45 @@ impl Names for Here<'_, '_, '_> {
         if let Some(filter) = &agg.filter {
             out += &format!(" FILTER (WHERE {})", p.expr(filter, self.indent));
         }
-        Some(out)
+        out
+    }
+
+    /// A call with OVER.
+    fn window_call(&self, note: &WindowNote) -> String {
+        let p = self.printer;
+        let call = match &note.call.function {
+            WindowFunction::Aggregate(agg) => self.aggregate(agg),
+            WindowFunction::Own(row) => {
+                let args: Vec<String> =
+                    note.call.args.iter().map(|a| p.expr(a, self.indent)).collect();
+                format!("{}({})", quote_ident(row.name), args.join(", "))
+            }
+        };
+        match &note.over {
+            Ok(name) => format!("{call} OVER {}", quote_ident(name)),
+            Err(spec) => format!("{call} OVER {}", p.window(spec, self.indent)),
+        }
+    }
+}
+
+impl Names for Here<'_, '_, '_> {
+    fn column(&self, col: Col) -> Option<String> {
+        if let Some((text, _)) = self.printer.variable(col) {
+            return Some(text);
+        }
+        let (agg, window) = {
+            let frames = self.printer.frames.borrow();
+            let aggs = frames.iter().rev().flat_map(|f| &f.select.aggs);
+            let windows = frames.iter().rev().flat_map(|f| &f.select.windows);
+            let mut aggs = aggs.filter(|(c, _)| *c == col).map(|(_, a)| a.clone());
+            let mut windows = windows.filter(|w| w.col == col).cloned();
+            (aggs.next(), windows.next())
+        };
+        match (agg, window) {
+            (Some(agg), _) => Some(self.aggregate(&agg)),
+            (None, Some(window)) => Some(self.window_call(&window)),
+            (None, None) => None,
+        }
     }
 
     fn subquery(&self, subquery: &SubqueryExpr) -> Option<String> {
@@ -870,4 +971,33 @@ impl Names for Here<'_, '_, '_> {
             }
         })
     }
+}
+
+/// SEARCH and CYCLE behind a WITH query.
+fn search_and_cycle(cte: &pb::CommonTableExpr, out: &mut Out) -> Result<()> {
+    let list = |nodes: &[pb::Node]| {
+        ast::strings(nodes).iter().map(|c| quote_ident(c)).collect::<Vec<_>>().join(", ")
+    };
+    if let Some(search) = &cte.search_clause {
+        let how = if search.search_breadth_first { "BREADTH" } else { "DEPTH" };
+        let (by, name) = (list(&search.search_col_list), quote_ident(&search.search_seq_column));
+        out.push(&format!(" SEARCH {how} FIRST BY {by} SET {name}"));
+    }
+    if let Some(cycle) = &cte.cycle_clause {
+        let is = |node: &Option<Box<pb::Node>>, usual: bool| match inner(node) {
+            None => true,
+            Some(NodeEnum::AConst(c)) => {
+                matches!(&c.val, Some(pb::a_const::Val::Boolval(b)) if b.boolval == usual)
+            }
+            Some(_) => false,
+        };
+        if !is(&cycle.cycle_mark_value, true) || !is(&cycle.cycle_mark_default, false) {
+            return Err(Error::unsupported("a view with CYCLE … TO"));
+        }
+        let by = list(&cycle.cycle_col_list);
+        let (mark, path) =
+            (quote_ident(&cycle.cycle_mark_column), quote_ident(&cycle.cycle_path_column));
+        out.push(&format!(" CYCLE {by} SET {mark} USING {path}"));
+    }
+    Ok(())
 }

@@ -167,6 +167,7 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_attrdef" => relations::pg_attrdef,
         "pg_index" => relations::pg_index,
         "pg_constraint" => relations::pg_constraint,
+        "pg_inherits" => relations::pg_inherits,
         "pg_type" => builtin::pg_type,
         "pg_enum" => user_types::pg_enum,
         "domains" => user_types::info_domains,

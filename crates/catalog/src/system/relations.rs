@@ -81,6 +81,7 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
         .set("relpersistence", t.persistence())
         .set("relnatts", t.columns.len() as i16)
         .set("relchecks", checks.count() as i16)
+        .set("relhassubclass", !t.children.is_empty())
         .set("relhastriggers", foreign)
         .set("relreplident", if t.kind == TableKind::View { 'n' } else { 'd' })
         .set("reloptions", options(&view_options(t)))
@@ -105,7 +106,14 @@ fn sequence_class(cx: &SystemCx<'_>, s: &Sequence) -> Vec<Datum> {
         .set("relpages", 1)
         .set("reltuples", 1f32)
         .set("relkind", 'S')
-        .set("relpersistence", if s.unlogged { 'u' } else { 'p' })
+        .set(
+            "relpersistence",
+            match base::Oid(s.oid).is_temporary() {
+                true => 't',
+                false if s.unlogged => 'u',
+                false => 'p',
+            },
+        )
         .set("relnatts", 3i16)
         .set("relacl", stored_acl(cx, AclKind::Sequence, s.oid, 0))
         .done()
@@ -213,6 +221,8 @@ fn table_attributes(cx: &SystemCx<'_>, t: &Table, out: &mut Vec<Vec<Datum>>) {
                 )
                 .set("attgenerated", Datum::Char(if c.generated { b's' } else { 0 }))
                 .set("atthasmissing", c.missing.is_some())
+                .set("attislocal", !c.only_inherited)
+                .set("attinhcount", i32::from(c.inherited))
                 .set("attcollation", oid(cx.catalog.column_collation(c)))
                 .set("attacl", stored_acl(cx, AclKind::Table, t.oid, number as u16))
         };
@@ -414,10 +424,8 @@ pub(super) fn pg_index(cx: &SystemCx<'_>) -> Rows {
             .set("indisunique", i.unique)
             .set("indnullsnotdistinct", i.nulls_equal)
             .set("indisprimary", i.primary)
-            .fill(
-                &["indisexclusion", "indisclustered", "indcheckxmin", "indisreplident"],
-                Datum::Bool(false),
-            )
+            .fill(&["indisexclusion", "indcheckxmin", "indisreplident"], Datum::Bool(false))
+            .set("indisclustered", i.clustered)
             .fill(&["indisready", "indislive"], Datum::Bool(true))
             .set("indimmediate", !deferrable)
             .set("indisvalid", !i.invalid)
@@ -497,8 +505,8 @@ fn constraint(cx: &SystemCx<'_>, t: &Table, c: &Constraint) -> Vec<Datum> {
         .set("conrelid", oid(t.oid))
         .fill(&["contypid", "conindid", "conparentid", "confrelid"], oid(0))
         .fill(&["confupdtype", "confdeltype", "confmatchtype"], Datum::Char(b' '))
-        .set("conislocal", true)
-        .set("coninhcount", 0)
+        .set("conislocal", !c.only_inherited)
+        .set("coninhcount", i32::from(c.inherited))
         .set("connoinherit", true);
     let keyed = |out: Row, letter: char, index: Id| {
         let columns: Vec<u16> = cx
@@ -517,6 +525,23 @@ fn constraint(cx: &SystemCx<'_>, t: &Table, c: &Constraint) -> Vec<Datum> {
         ConstraintKind::ForeignKey(key) => foreign_key(out, key),
     }
     .done()
+}
+
+pub(super) fn pg_inherits(cx: &SystemCx<'_>) -> Rows {
+    let mut out = Vec::new();
+    for t in cx.catalog.tables() {
+        for (n, parent) in t.parents.iter().enumerate() {
+            out.push(
+                row(PG_CATALOG, "pg_inherits")
+                    .set("inhrelid", oid(t.oid))
+                    .set("inhparent", oid(*parent))
+                    .set("inhseqno", n as i32 + 1)
+                    .set("inhdetachpending", false)
+                    .done(),
+            );
+        }
+    }
+    Ok(out)
 }
 
 pub(super) fn pg_constraint(cx: &SystemCx<'_>) -> Rows {

@@ -53,16 +53,17 @@ pub fn run(
     let mut writer = Writer::open(&modify.table, &modify.indexes, cx)?;
     writer.keys.clone_from(&modify.checks.keys);
     writer.references = References::open(&modify.table, Touched::Insert, cx)?;
+    let file = match &options.file {
+        Some(path) => Some(super::file::open(path, cx)?),
+        None => None,
+    };
+    let progress = Reporting::begin(Kind::Copy, "COPY FROM", (cx.database.1, modify.table.oid));
     let mut load = Load {
         modify,
         columns,
         defaults,
         options,
-        input: Input::new(Reporting::begin(
-            Kind::Copy,
-            "COPY FROM",
-            (cx.database.1, modify.table.oid),
-        )),
+        input: Input::new(progress, file, options.latin1),
         line: 0,
         rows: Vec::new(),
         filled: 0,

@@ -1,8 +1,11 @@
-//! The client's bytes, gathered until a whole row is there.
+//! The bytes of the client or a file, gathered until a whole row is there.
+
+use std::fs::File;
 
 use base::Result;
 use sched::observe::progress::{Count, Reporting};
 
+use super::file;
 use crate::context::SessionHooks;
 
 /// Bytes that have come and how many of them are used.
@@ -12,12 +15,15 @@ pub struct Input {
     bytes: Vec<u8>,
     used: usize,
     ended: bool,
+    /// The file that they come from; else the client.
+    file: Option<File>,
+    latin1: bool,
 }
 
 impl Input {
     /// Nothing yet.
-    pub fn new(progress: Reporting) -> Input {
-        Input { progress, bytes: Vec::new(), used: 0, ended: false }
+    pub fn new(progress: Reporting, file: Option<File>, latin1: bool) -> Input {
+        Input { progress, bytes: Vec::new(), used: 0, ended: false, file, latin1 }
     }
 
     /// What is there.
@@ -40,9 +46,16 @@ impl Input {
         }
         self.bytes.drain(..self.used);
         self.used = 0;
-        match hooks.copy_read()? {
-            Some(piece) => {
+        let piece = match &mut self.file {
+            Some(file) => file::read(file)?,
+            None => hooks.copy_read()?,
+        };
+        match piece {
+            Some(mut piece) => {
                 self.progress.add(Count::BytesDone, piece.len() as u64);
+                if self.latin1 {
+                    piece = file::from_latin1(&piece);
+                }
                 if self.bytes.is_empty() {
                     self.bytes = piece;
                 } else {

@@ -1,7 +1,8 @@
-//! COPY FROM STDIN and TO STDOUT in the text, CSV and binary formats (manual, SQL command COPY).
+//! COPY from and to the client or a file of the server, in the text, CSV and binary formats (manual, SQL command COPY).
 
 mod binary;
 mod csv;
+mod file;
 pub mod from;
 mod input;
 mod text;

@@ -7,7 +7,7 @@ use sql::utility::{CopyFormat, CopyOptions};
 use types::{Batch, Datum};
 
 use super::csv::Dialect;
-use super::{SIGNATURE, csv, text};
+use super::{SIGNATURE, csv, file, text};
 use crate::context::{ExecContext, Outcome, RowSink};
 use crate::run::{State, run_with};
 
@@ -53,6 +53,9 @@ impl Writer<'_> {
         self.rows += 1;
         self.progress.set(Count::RowsDone, self.rows);
         self.progress.add(Count::BytesDone, self.line.len() as u64);
+        if self.options.latin1 {
+            self.line = file::to_latin1(&self.line)?;
+        }
         self.sink.copy_data(&self.line)
     }
 
@@ -110,8 +113,22 @@ impl RowSink for Writer<'_> {
     }
 }
 
-/// COPY TO STDOUT, of a table (its oid; 0: of a query).
+/// COPY TO, of a table (its oid; 0: of a query).
 pub fn run(
+    table: u32,
+    query: &Prepared,
+    options: &CopyOptions,
+    cx: &mut ExecContext<'_>,
+    sink: &mut dyn RowSink,
+) -> Result<Outcome> {
+    let Some(path) = &options.file else { return write(table, query, options, cx, sink) };
+    let mut file = file::FileSink::create(path, cx)?;
+    let outcome = write(table, query, options, cx, &mut file)?;
+    file.flush()?;
+    Ok(outcome)
+}
+
+fn write(
     table: u32,
     query: &Prepared,
     options: &CopyOptions,
@@ -160,5 +177,8 @@ fn header(writer: &mut Writer<'_>, query: &Prepared) -> Result<()> {
         }
     }
     line.push(b'\n');
+    if writer.options.latin1 {
+        line = file::to_latin1(&line)?;
+    }
     writer.sink.copy_data(&line)
 }

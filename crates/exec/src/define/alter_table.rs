@@ -3,16 +3,17 @@
 use base::{Error, Oid, Result, err};
 use catalog::snapshot::Relation;
 use catalog::{Column, Object, Table};
-use sql::utility::{AlterTable, ColumnDef, ConstraintDef, Name};
+use sql::utility::{AlterTable, ColumnDef, Name};
 use txn::LockMode;
 
 use super::depend::{self, Item};
-use super::inner::{expression_value, qualified};
+use super::inner::{expression_value, rows_of};
 use super::{
-    constraint, create_table, identity, inner, notice, open_owned, refresh, relation, rewrite,
-    sequence,
+    constraint, create_table, identity, inherit, inner, notice, open_owned, refresh, relation,
+    rewrite, sequence,
 };
 use crate::context::ExecContext;
+use crate::maintain::cluster;
 use crate::rights;
 use crate::session::quote_identifier;
 
@@ -63,7 +64,7 @@ pub fn run(
         )
         .detail("This operation is not supported for views."));
     }
-    steps.iter().try_for_each(|step| run_step(step, table.oid, cx))
+    steps.iter().try_for_each(|step| run_step(step, table.oid, name.only, cx))
 }
 
 /// The name of a step that only tables take.
@@ -80,24 +81,32 @@ pub(super) fn table_action(step: &AlterTable) -> Option<&'static str> {
     })
 }
 
-fn run_step(step: &AlterTable, id: u32, cx: &mut ExecContext<'_>) -> Result<()> {
+fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) -> Result<()> {
     match step {
         AlterTable::AddColumn { column, constraints, if_not_exists } => {
-            add_column(cx, id, column, constraints, *if_not_exists)
+            inherit::add_column(cx, id, column, constraints, *if_not_exists, only)
         }
         AlterTable::DropColumn { name, if_exists, cascade } => {
-            drop_column(cx, id, name, *if_exists, *cascade)
+            inherit::drop_column(cx, id, name, *if_exists, *cascade, only)
         }
         AlterTable::SetDefault { column, default, uses } => {
-            set_default(cx, id, column, default.as_deref(), uses)
+            let default = default.as_deref();
+            inherit::each(cx, id, only, |cx, id| set_default(cx, id, column, default, uses))
         }
-        AlterTable::SetNotNull { column, not_null } => set_not_null(cx, id, column, *not_null),
+        AlterTable::SetNotNull { column, not_null } => {
+            inherit::each(cx, id, only, |cx, id| set_not_null(cx, id, column, *not_null))
+        }
         AlterTable::SetType { column, ty, typmod, collation, using } => {
-            set_type(cx, id, column, (*ty, *typmod, *collation), using.as_deref())
+            let must = format!(
+                "type of inherited column \"{column}\" must be changed in child tables too"
+            );
+            inherit::check_shared(&refresh(cx, id)?, column, only, "alter", &must)?;
+            let using = using.as_deref();
+            inherit::each(cx, id, only, |cx, id| set_type(cx, id, column, (*ty, *typmod, *collation), using))
         }
-        AlterTable::AddConstraint(def) => constraint::add(cx, id, def, false),
+        AlterTable::AddConstraint(def) => inherit::add_constraint(cx, id, def, only),
         AlterTable::DropConstraint { name, if_exists, cascade } => {
-            drop_constraint(cx, id, name, *if_exists, *cascade)
+            inherit::drop_constraint(cx, id, name, *if_exists, *cascade, only)
         }
         AlterTable::SetOptions(options) => {
             let mut table = refresh(cx, id)?;
@@ -122,9 +131,35 @@ fn run_step(step: &AlterTable, id: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             identity::drop(cx, id, column, *if_exists)
         }
         AlterTable::DropExpression { column, if_exists } => {
-            identity::drop_expression(cx, id, column, *if_exists)
+            if only && !refresh(cx, id)?.children.is_empty() {
+                base::bail!(
+                    FEATURE_NOT_SUPPORTED,
+                    "ALTER TABLE / DROP EXPRESSION must be applied to child tables too"
+                );
+            }
+            let table = refresh(cx, id)?;
+            if table.column(column).is_some_and(|(_, c)| c.generated && c.inherited > 0) {
+                base::bail!(
+                    INVALID_TABLE_DEFINITION,
+                    "cannot drop generation expression from inherited column"
+                );
+            }
+            let drop = |cx: &mut ExecContext<'_>, id| {
+                identity::drop_expression(cx, id, column, *if_exists)
+            };
+            inherit::each(cx, id, only, drop)
         }
-        AlterTable::ValidateConstraint(name) => constraint::validate(cx, id, name),
+        AlterTable::ValidateConstraint(name) => inherit::validate(cx, id, name, only),
+        AlterTable::Inherit(parent) => inherit::inherit(cx, id, parent),
+        AlterTable::NoInherit(parent) => inherit::no_inherit(cx, id, parent),
+        AlterTable::ClusterOn(name) => {
+            let table = refresh(cx, id)?;
+            let index = match name {
+                Some(name) => Some(cluster::index_of(cx, &table, name)?.oid),
+                None => None,
+            };
+            cluster::note(cx, id, index)
+        }
         AlterTable::AlterConstraint { name, deferrable, deferred } => {
             constraint::alter(cx, id, name, *deferrable, *deferred)
         }
@@ -196,7 +231,7 @@ fn column_mut<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Column> {
 fn has_rows(cx: &mut ExecContext<'_>, table: &Table) -> Result<bool> {
     let view = cx.catalog_tx.view();
     let mut any = false;
-    inner::query(&format!("SELECT 1 FROM {} LIMIT 1", qualified(&view, table)), cx, &mut |_| {
+    inner::query(&format!("SELECT 1 FROM {} LIMIT 1", rows_of(&view, table)), cx, &mut |_| {
         any = true;
         Ok(())
     })?;
@@ -204,11 +239,13 @@ fn has_rows(cx: &mut ExecContext<'_>, table: &Table) -> Result<bool> {
 }
 
 /// ADD COLUMN. Rows that are there read the default's value of this moment.
-fn add_column(
+///
+/// # Errors
+/// Those of the definition; `23502`.
+pub fn add_column(
     cx: &mut ExecContext<'_>,
     id: u32,
     def: &ColumnDef,
-    constraints: &[ConstraintDef],
     if_not_exists: bool,
 ) -> Result<()> {
     let mut table = refresh(cx, id)?;
@@ -224,8 +261,7 @@ fn add_column(
     }
     let mut column = create_table::column(def);
     if def.generated || def.sequence.is_some() || def.default_volatile {
-        fill_column(cx, table, column, def)?;
-        return constraints.iter().try_for_each(|c| constraint::add(cx, id, c, false));
+        return fill_column(cx, table, column, def);
     }
     if table.row_type[0] != 0
         && super::user_types::has_inside(&cx.catalog_tx.view(), def.ty.0, table.row_type[0])
@@ -263,8 +299,7 @@ fn add_column(
         .column(&def.name));
     }
     table.columns.push(column);
-    put(cx, table)?;
-    constraints.iter().try_for_each(|c| constraint::add(cx, id, c, false))
+    put(cx, table)
 }
 
 /// ADD COLUMN whose value differs from row to row: writes the table anew.
@@ -280,7 +315,7 @@ fn fill_column(
         .iter()
         .map(|c| if c.dropped { "NULL".to_owned() } else { quote_identifier(&c.name) })
         .collect();
-    let from = qualified(&view, &table);
+    let from = rows_of(&view, &table);
     let (name, not_null) = (column.name.clone(), column.not_null);
     table.columns.push(column);
     let number = table.columns.len() as u16;
@@ -303,25 +338,23 @@ fn fill_column(
     Ok(())
 }
 
-/// DROP COLUMN with the constraints and indexes that it is part of.
-fn drop_column(
+/// DROP COLUMN of one that is not there.
+///
+/// # Errors
+/// `42703`, unless IF EXISTS was said.
+pub fn missing_to_drop(
     cx: &mut ExecContext<'_>,
-    id: u32,
+    table: &Table,
     name: &str,
     if_exists: bool,
-    cascade: bool,
 ) -> Result<()> {
-    let table = refresh(cx, id)?;
-    let Some((number, _)) = table.column(name) else {
-        if !if_exists {
-            return Err(missing_column(&table, name));
-        }
-        let message =
-            format!("column \"{name}\" of relation \"{}\" does not exist, skipping", table.name);
-        notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
-        return Ok(());
-    };
-    depend::drop_items(cx, &[Item::Column(id, number)], cascade)
+    if !if_exists {
+        return Err(missing_column(table, name));
+    }
+    let message =
+        format!("column \"{name}\" of relation \"{}\" does not exist, skipping", table.name);
+    notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
+    Ok(())
 }
 
 fn set_not_null(cx: &mut ExecContext<'_>, id: u32, column: &str, not_null: bool) -> Result<()> {
@@ -420,7 +453,7 @@ fn set_type(
         )));
     }
     let view = cx.catalog_tx.view();
-    let from = qualified(&view, &table);
+    let from = rows_of(&view, &table);
     let expression = |n: usize, c: &Column| {
         if c.dropped {
             return "NULL".to_owned();
@@ -453,22 +486,20 @@ fn set_type(
     rewrite(cx, table, &select, None)
 }
 
-fn drop_constraint(
+/// DROP CONSTRAINT of one that is not there.
+///
+/// # Errors
+/// `42704`, unless IF EXISTS was said.
+pub fn missing_constraint(
     cx: &mut ExecContext<'_>,
-    id: u32,
+    table: &Table,
     name: &str,
     if_exists: bool,
-    cascade: bool,
 ) -> Result<()> {
-    let table = refresh(cx, id)?;
-    let Some(constraint) = table.constraints.iter().find(|c| c.name == name).cloned() else {
-        let message =
-            format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
-        if !if_exists {
-            return Err(err!(UNDEFINED_OBJECT, "{message}"));
-        }
-        notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
-        return Ok(());
-    };
-    depend::drop_items(cx, &[Item::Constraint(id, constraint.oid)], cascade)
+    let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
+    if !if_exists {
+        return Err(err!(UNDEFINED_OBJECT, "{message}"));
+    }
+    notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+    Ok(())
 }

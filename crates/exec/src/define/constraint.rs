@@ -11,7 +11,7 @@ use catalog::{
 use sql::utility::{ConstraintDef, ConstraintDefKind};
 use txn::LockMode;
 
-use super::inner::{qualified, query};
+use super::inner::{query, rows_of};
 use super::{create_index, name, refresh};
 use crate::context::ExecContext;
 use crate::rights;
@@ -101,6 +101,7 @@ fn check(
     let mut constraint = Constraint::new(oid, name, ConstraintKind::Check(sql.to_owned()));
     constraint.unvalidated = def.unvalidated;
     constraint.no_inherit = def.no_inherit;
+    (constraint.inherited, constraint.only_inherited) = (def.inherited, def.only_inherited);
     table.constraints.push(constraint);
     put(cx, table)
 }
@@ -108,7 +109,7 @@ fn check(
 /// All rows that are there must satisfy a CHECK.
 fn check_existing(cx: &mut ExecContext<'_>, table: &Table, name: &str, sql: &str) -> Result<()> {
     let view = cx.catalog_tx.view();
-    let from = qualified(&view, table);
+    let from = rows_of(&view, table);
     let text = format!("SELECT 1 FROM {from} WHERE NOT ({sql}) LIMIT 1");
     query(&text, cx, &mut |_| {
         let schema = view.schema(table.schema).map_or("", |s| s.name.as_str());
@@ -334,6 +335,10 @@ fn using_index(
     let mut index = Index::clone(
         &*found.ok_or_else(|| err!(UNDEFINED_OBJECT, "index \"{index_name}\" does not exist"))?,
     );
+    if index.invalid {
+        return Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "index \"{index_name}\" is not valid")
+            .at(def.position));
+    }
     if index.columns.iter().any(|c| c.expression.is_some()) {
         return Err(err!(WRONG_OBJECT_TYPE, "index \"{index_name}\" contains expressions")
             .detail("Cannot create a primary key or unique constraint using such an index."));
@@ -398,6 +403,7 @@ fn referred(
     }
     let fits = |i: &Arc<Index>| {
         i.unique
+            && !i.invalid
             && i.is_plain()
             && i.columns.len() == numbers.len()
             && i.columns.iter().all(|c| numbers.contains(&c.column))
@@ -629,8 +635,8 @@ fn check_rows(
     let text = format!(
         "SELECT {} FROM {} fk LEFT JOIN {} pk ON {} WHERE {} IS NULL AND ({present}) LIMIT 1",
         selected.join(", "),
-        qualified(&view, table),
-        qualified(&view, parent),
+        rows_of(&view, table),
+        rows_of(&view, parent),
         matched.join(" AND "),
         theirs(&key.referenced[0]),
     );

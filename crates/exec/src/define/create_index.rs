@@ -14,6 +14,59 @@ const MAX_KEYS: usize = 32;
 
 /// CREATE INDEX.
 pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
+    let Some((table, index)) = definition(utility, LockMode::Share, cx)? else { return Ok(()) };
+    let index = build(cx, &table, index)?;
+    add_to_table(cx, index)
+}
+
+/// CREATE INDEX CONCURRENTLY, its first transaction: the index is there, empty, to be kept up to date and
+/// not to be read. Returns its oid; None when there is nothing more to do.
+///
+/// # Errors
+/// As [`run`].
+pub fn begin_concurrently(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<Option<u32>> {
+    let mode = LockMode::ShareUpdateExclusive;
+    let Some((table, index)) = definition(utility, mode, cx)? else { return Ok(None) };
+    if table.is_temporary() {
+        // Nobody else works with it.
+        let index = build(cx, &table, index)?;
+        return add_to_table(cx, index).map(|()| None);
+    }
+    make_empty(cx, &table, index).map(Some)
+}
+
+/// Makes an index that is kept up to date from now on, but not valid. Returns its oid.
+///
+/// # Errors
+/// I/O.
+pub fn make_empty(cx: &mut ExecContext<'_>, table: &Table, mut index: Index) -> Result<u32> {
+    index.oid = super::new_oid(cx, table.oid)?;
+    let rel = super::create_table::new_files(cx, table.oid)?;
+    index.rel = rel.0;
+    index.schema = table.schema;
+    index.table = table.oid;
+    index.invalid = true;
+    access::BTree::create(&cx.engine.storage, rel)?;
+    let oid = index.oid;
+    add_to_table(cx, index)?;
+    Ok(oid)
+}
+
+/// Notes an index with its table.
+fn add_to_table(cx: &mut ExecContext<'_>, index: Index) -> Result<()> {
+    let mut table = refresh(cx, index.table)?;
+    table.indexes.push(index.oid);
+    cx.catalog_tx.put(cx.tx, Object::Index(index))?;
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+}
+
+/// The index that a CREATE INDEX asks for, and its table, locked; nothing is made yet. None: there is one
+/// with its name, and that is fine.
+fn definition(
+    utility: &Utility,
+    mode: LockMode,
+    cx: &mut ExecContext<'_>,
+) -> Result<Option<(Table, Index)>> {
     let Utility::CreateIndex {
         name,
         table,
@@ -29,7 +82,7 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
     else {
         return Err(base::Error::internal("not a CREATE INDEX"));
     };
-    let table = open_owned(cx, table, LockMode::Share)?;
+    let table = open_owned(cx, table, mode)?;
     super::expect_checked(cx, &table, "CREATE INDEX")?;
     rights::require_creation(cx, cx.role, table.schema)?;
     if table.kind == catalog::TableKind::View {
@@ -61,7 +114,7 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
             base::bail!(DUPLICATE_TABLE, "{message}");
         }
         notice(cx, base::sqlstate::DUPLICATE_TABLE, format!("{message}, skipping"));
-        return Ok(());
+        return Ok(None);
     }
     let index = Index {
         name,
@@ -73,10 +126,7 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
         options: options.clone(),
         ..Index::default()
     };
-    let index = build(cx, &table, index)?;
-    let mut table = refresh(cx, table.oid)?;
-    table.indexes.push(index.oid);
-    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+    Ok(Some((Table::clone(&table), index)))
 }
 
 /// An index as another table has it (LIKE … INCLUDING INDEXES), under a name of its own.

@@ -16,6 +16,8 @@ pub fn column(def: &ColumnDef) -> Column {
         default_uses: def.default_uses.clone(),
         generated: def.generated,
         collation: def.collation,
+        inherited: def.inherited,
+        only_inherited: def.only_inherited,
         ..Column::new(&def.name, def.ty.0, def.typmod)
     }
 }
@@ -120,10 +122,16 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
         if_not_exists,
         options,
         persistence,
+        inherits,
     } = utility
     else {
         return Err(base::Error::internal("not a CREATE TABLE"));
     };
+    for (message, detail) in &inherits.notices {
+        let merged = base::Error::new(base::sqlstate::SUCCESSFUL_COMPLETION, message.clone());
+        let merged = detail.iter().fold(merged, |e, detail| e.detail(*detail));
+        cx.hooks.notice("NOTICE", merged);
+    }
     check_columns(columns)?;
     let made = columns.iter().map(column).collect();
     let Some(mut table) = create(cx, name, made, options, *persistence, *if_not_exists)? else {
@@ -136,6 +144,9 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
             }
         }
         cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
+    }
+    if !inherits.parents.is_empty() {
+        super::inherit::link(cx, table.oid, &inherits.parents)?;
     }
     // Keys that foreign keys refer to come first.
     let (foreign, own): (Vec<_>, Vec<_>) = constraints

@@ -120,9 +120,10 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<Outcome> {
     };
     let made = columns(query, names)?;
     let name = &name.unplaced();
+    let tag = if view.is_some() { "CREATE MATERIALIZED VIEW" } else { "CREATE TABLE AS" };
     let Some(table) = create_table::create(cx, name, made, &[], *persistence, *if_not_exists)?
     else {
-        return Ok(Outcome::default());
+        return Ok(Outcome { rows: 0, tag: Some(tag) });
     };
     if let Some(view) = view {
         let mut made = table.clone();
@@ -131,7 +132,6 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<Outcome> {
         cx.catalog_tx.put(cx.tx, Object::Table(Box::new(made)))?;
     }
     if *no_data {
-        let tag = if view.is_some() { "CREATE MATERIALIZED VIEW" } else { "CREATE TABLE AS" };
         return Ok(Outcome { rows: 0, tag: Some(tag) });
     }
     let mut writer = Writer::open(&Arc::new(table), &[], cx)?;

@@ -199,6 +199,8 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
             functions_using(view, id, &mut out);
             if let Some(table) = view.table(id) {
                 out.extend(keys_from_others(view, table, |_| true));
+                let child = |id: &u32| (Item::Relation(*id), Tie::Normal);
+                out.extend(table.children.iter().map(child));
                 if table.row_type[0] != 0 {
                     out.push((Item::Type(table.row_type[0]), Tie::Auto));
                 }
@@ -516,6 +518,15 @@ pub fn drop_items(cx: &mut ExecContext<'_>, items: &[Item], cascade: bool) -> Re
     report(cx, items, &doomed, cascade)?;
     let gone: HashSet<Item> = doomed.iter().map(|d| d.item).collect();
     doomed.iter().try_for_each(|d| delete(cx, d.item, &gone))
+}
+
+/// The error of RESTRICT, if something uses the item.
+///
+/// # Errors
+/// `2BP01`.
+pub fn expect_unused(cx: &mut ExecContext<'_>, item: Item) -> Result<()> {
+    let doomed = collect(&cx.catalog_tx.view(), &[item]);
+    report(cx, &[item], &doomed, false)
 }
 
 /// The error of RESTRICT, or the notice of CASCADE.

@@ -185,7 +185,7 @@ fn places(cx: &mut ExecContext<'_>, ty: &UserType) -> Result<Vec<Place>> {
                 column.name
             ));
         }
-        let (relation, name) = (inner::qualified(&view, &table), column.name.clone());
+        let (relation, name) = (inner::rows_of(&view, &table), column.name.clone());
         out.push((table, relation, name));
     }
     Ok(out)

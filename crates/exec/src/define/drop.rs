@@ -25,7 +25,7 @@ pub fn run(
     for name in names {
         let item = match kind {
             "TABLE" | "VIEW" | "MATERIALIZED VIEW" | "SEQUENCE" | "INDEX" => {
-                relation(kind, name, if_exists, cx)?
+                relation(kind, name, if_exists, LockMode::AccessExclusive, cx)?
             }
             "SCHEMA" => schema(name, if_exists, cx)?,
             "COLLATION" => super::collation::find_to_drop(cx, name, if_exists)?,
@@ -45,12 +45,28 @@ pub fn run(
     drop_items(cx, &items, cascade)
 }
 
+/// The index that DROP INDEX CONCURRENTLY names, its table locked against other definitions only.
+///
+/// # Errors
+/// Those of DROP INDEX.
+pub fn index_to_drop(
+    name: &Name,
+    if_exists: bool,
+    cx: &mut ExecContext<'_>,
+) -> Result<Option<u32>> {
+    let item = relation("INDEX", name, if_exists, LockMode::ShareUpdateExclusive, cx)?;
+    if let Some(item) = item {
+        depend::expect_unused(cx, item)?;
+    }
+    Ok(item.map(Item::oid))
+}
+
 fn skipping(cx: &mut ExecContext<'_>, message: String) {
     notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
 }
 
 /// Finds and locks what a name stands for.
-fn find(cx: &mut ExecContext<'_>, name: &Name) -> Result<Option<Relation>> {
+fn find(cx: &mut ExecContext<'_>, name: &Name, mode: LockMode) -> Result<Option<Relation>> {
     loop {
         let found = |cx: &mut ExecContext<'_>| {
             let view = cx.catalog_tx.view();
@@ -59,9 +75,9 @@ fn find(cx: &mut ExecContext<'_>, name: &Name) -> Result<Option<Relation>> {
         let Some(first) = found(cx) else { return Ok(None) };
         check_owner(cx, &first)?;
         if let Relation::Index(index) = &first {
-            lock(cx, index.table, LockMode::AccessExclusive)?;
+            lock(cx, index.table, mode)?;
         }
-        lock(cx, first.oid(), LockMode::AccessExclusive)?;
+        lock(cx, first.oid(), mode)?;
         let again = found(cx);
         if again.as_ref().map(Relation::oid) == Some(first.oid()) {
             return Ok(again);
@@ -103,6 +119,7 @@ fn relation(
     kind: &str,
     name: &Name,
     if_exists: bool,
+    mode: LockMode,
     cx: &mut ExecContext<'_>,
 ) -> Result<Option<Item>> {
     if catalog::system::find(name.schema.as_deref(), &name.name).is_some() && kind == "TABLE" {
@@ -112,7 +129,7 @@ fn relation(
             name.name
         );
     }
-    let Some(found) = find(cx, name)? else {
+    let Some(found) = find(cx, name, mode)? else {
         missing(cx, kind, name, if_exists)?;
         return Ok(None);
     };
@@ -220,9 +237,11 @@ pub fn remove_table(cx: &mut ExecContext<'_>, id: u32, gone: &HashSet<Item>) -> 
             forget_reference(cx, parent, id)?;
         }
     }
-    for index in &table.indexes {
-        remove_index(cx, *index)?;
-    }
+    super::inherit::unlink(cx, &table, |parent| gone.contains(&Item::Relation(parent)))?;
+    // Also one that a DROP INDEX CONCURRENTLY which failed has taken off the table's list.
+    let view = cx.catalog_tx.view();
+    let indexes: Vec<u32> = view.indexes().filter(|i| i.table == id).map(|i| i.oid).collect();
+    indexes.into_iter().try_for_each(|index| remove_index(cx, index))?;
     remove_comments(cx, id)?;
     for constraint in &table.constraints {
         remove_comments(cx, constraint.oid)?;

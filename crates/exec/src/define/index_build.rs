@@ -1,22 +1,24 @@
 //! Fills a new index: keys of all rows that are live now, sorted, into full pages.
 //!
-//! The caller's lock keeps writers out. Rows are indexed by the root of their chain. Versions that
+//! The caller's lock keeps writers out, or (CREATE INDEX CONCURRENTLY, [`fill_beside_writers`]) all who
+//! write know the index. Rows are indexed by the root of their chain. Versions that
 //! only older snapshots see get no entry; a transaction with such a snapshot plans without the index
 //! (`catalog::Index::since`).
 //!
 //! Short keys of equal length are packed with their row id into one 128-bit number, so that ten
 //! million of them sort without touching memory elsewhere.
 
-use access::BTree;
+use access::{BTree, KeyRange, Unique};
 use base::{RelId, Result, TupleId};
 use catalog::{Index, Table};
 use sched::observe::progress::{Count, Kind, Progress, Reporting};
+use sql::expr::Expr;
 use types::{Datum, row};
 
 use super::inner::{with_context, with_run};
 use crate::context::ExecContext;
 use crate::eval;
-use crate::modify::duplicated_in_build;
+use crate::modify::{duplicated_in_build, find_duplicate};
 use crate::rows::Row;
 use crate::table::{KeyCodec, TableHandle};
 
@@ -233,16 +235,42 @@ fn fill_computed(
     handle: &TableHandle,
     codec: &KeyCodec,
 ) -> Result<()> {
-    let texts: Vec<&str> = index.expressions().collect();
-    let exprs = with_context(cx, |context| sql::stored::row_expressions(context, table, &texts))?;
+    let view = cx.catalog_tx.view();
+    // Keys with their rows, to tell which one was there twice.
+    let mut keys: Vec<(Vec<u8>, TupleId, Option<Vec<Datum>>)> = Vec::new();
+    for_each_computed(cx, table, index, handle, codec, &mut |bytes, root, null, row| {
+        let rival = index.unique && (!null || index.nulls_equal);
+        keys.push((bytes, root, rival.then_some(row)));
+    })?;
+    keys.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+    for pair in keys.windows(2) {
+        if let ([(a, _, Some(row)), (b, _, Some(_))], true) = (pair, index.unique)
+            && a == b
+        {
+            return Err(duplicated_in_build(&view, table, index, row, cx.format));
+        }
+    }
+    let mut all = keys.into_iter().map(|(key, root, _)| Ok((key, root)));
+    BTree::build(&cx.engine.storage, RelId(index.rel), &mut all)?;
+    Ok(())
+}
+
+/// Calls `each` with key, root, whether a key column is NULL, and the row with what the index computes,
+/// for all rows that the index holds.
+fn for_each_computed(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    index: &Index,
+    handle: &TableHandle,
+    codec: &KeyCodec,
+    each: &mut dyn FnMut(Vec<u8>, TupleId, bool, Vec<Datum>),
+) -> Result<()> {
+    let exprs = computed_by(cx, table, index)?;
     let wanted: Vec<u16> = (0..table.columns.len() as u16).collect();
     let mut snapshot = cx.tx.latest_snapshot();
     snapshot.command = cx.tx.command() + 1;
-    let view = cx.catalog_tx.view();
     with_run(cx, |run| {
         let mut scan = handle.heap.scan(&snapshot, None);
-        // Keys with their rows, to tell which one was there twice.
-        let mut keys: Vec<(Vec<u8>, TupleId, Option<Vec<Datum>>)> = Vec::new();
         loop {
             sched::check_interrupts()?;
             let (mut page, mut failed) = (Vec::new(), None);
@@ -261,30 +289,96 @@ fn fill_computed(
                     let value = eval::eval(expr, Row::Values(&row[..wanted.len()]), run)?;
                     row.push(value);
                 }
-                if !codec.holds(&row) {
-                    continue;
+                if codec.holds(&row) {
+                    let mut bytes = Vec::new();
+                    let null = codec.encode(&row, &mut bytes)?;
+                    each(bytes, root, null, row);
                 }
-                let mut bytes = Vec::new();
-                let null = codec.encode(&row, &mut bytes)?;
-                let rival = index.unique && (!null || index.nulls_equal);
-                keys.push((bytes, root, rival.then_some(row)));
             }
             if !more {
-                break;
+                return Ok(());
             }
         }
-        keys.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
-        for pair in keys.windows(2) {
-            if let ([(a, _, Some(row)), (b, _, Some(_))], true) = (pair, index.unique)
-                && a == b
-            {
-                return Err(duplicated_in_build(&view, table, index, row, run.cx.format));
-            }
-        }
-        let mut all = keys.into_iter().map(|(key, root, _)| Ok((key, root)));
-        BTree::build(&run.cx.engine.storage, RelId(index.rel), &mut all)?;
-        Ok(())
     })
+}
+
+/// The index's expressions over a row in table order.
+fn computed_by(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<Vec<Expr>> {
+    let texts: Vec<&str> = index.expressions().collect();
+    with_context(cx, |context| sql::stored::row_expressions(context, table, &texts))
+}
+
+/// Adds what an index lacks that has been kept up to date by all who wrote since before the running
+/// transaction began: the rows that this one sees. An entry that a writer has put in meanwhile is met
+/// and left as it is.
+///
+/// Two rows with a unique key are found when all entries are in, since whoever adds one later sees
+/// these: neighbours with equal keys are looked at again, dead ones left aside.
+///
+/// # Errors
+/// As [`fill`].
+pub fn fill_beside_writers(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
+    let shared = std::sync::Arc::new(table.clone());
+    let handle = TableHandle::open(cx.engine, &shared, cx.format)?;
+    let codec = KeyCodec::new(table, index);
+    let progress = Reporting::begin(
+        Kind::CreateIndex,
+        "CREATE INDEX CONCURRENTLY",
+        (cx.database.1, table.oid),
+    );
+    progress.set_phase("building index: scanning table");
+    let mut keys = Keys::Packed(0, Vec::new());
+    if index.is_plain() {
+        keys = collect(cx, &handle, &codec, &mut None, &progress)?;
+    } else {
+        for_each_computed(cx, table, index, &handle, &codec, &mut |bytes, root, _, _| {
+            keys.push(&bytes, root);
+        })?;
+    }
+    progress.set(Count::RowsTotal, keys.len() as u64);
+    progress.set_phase("building index: sorting live tuples");
+    keys.sort();
+    progress.set_phase("building index: loading tuples in tree");
+    let tree = BTree::open(&cx.engine.storage, RelId(index.rel));
+    for entry in keys.into_iter() {
+        sched::check_interrupts()?;
+        let (key, root) = entry?;
+        tree.insert(cx.tx, &key, root, Unique::No)?;
+        progress.add(Count::RowsDone, 1);
+    }
+    if !index.unique {
+        return Ok(());
+    }
+    progress.set_phase("index validation: scanning index");
+    let rivals = equal_entries(cx, &tree)?;
+    let computed = computed_by(cx, table, index)?;
+    let found = with_run(cx, |run| find_duplicate(&shared, index, &computed, &rivals, run))?;
+    match found {
+        Some(row) => {
+            let view = cx.catalog_tx.view();
+            Err(duplicated_in_build(&view, table, index, &row, cx.format))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The rows of entries that have the same key as another one.
+fn equal_entries(cx: &ExecContext<'_>, tree: &BTree) -> Result<Vec<TupleId>> {
+    let mut cursor = tree.scan(KeyRange::default(), false);
+    let mut out = Vec::new();
+    let mut last: Option<(Vec<u8>, TupleId, bool)> = None;
+    while let Some((key, root)) = cursor.next(cx.tx)? {
+        match &mut last {
+            Some((before, first, noted)) if before == key => {
+                if !std::mem::replace(noted, true) {
+                    out.push(*first);
+                }
+                out.push(root);
+            }
+            last => *last = Some((key.to_vec(), root, false)),
+        }
+    }
+    Ok(out)
 }
 
 #[cfg(test)]

@@ -184,6 +184,11 @@ pub fn qualified(view: &Snapshot, table: &Table) -> String {
     format!("{}.{}", quote_identifier(schema), quote_identifier(&table.name))
 }
 
+/// The same for FROM, without the rows of tables that inherit from it.
+pub fn rows_of(view: &Snapshot, table: &Table) -> String {
+    format!("ONLY {}", qualified(view, table))
+}
+
 /// The value of a column's default, NULL without one.
 ///
 /// # Errors

@@ -19,6 +19,7 @@ mod drop;
 mod function;
 mod identity;
 mod index_build;
+mod inherit;
 pub mod inner;
 mod name;
 mod relation;
@@ -28,6 +29,7 @@ mod role;
 mod sequence;
 mod set_constraints;
 mod set_schema;
+mod steps;
 mod truncate;
 mod user_types;
 mod view;
@@ -47,6 +49,7 @@ use crate::{copy, explain, maintain, rights};
 pub use depend::kind_word;
 pub use inner::{check_expressions, default_value};
 pub use rewrite::rewrite;
+pub use steps::Job;
 
 /// Runs the statement.
 ///
@@ -69,11 +72,11 @@ pub fn run(
         Utility::RefreshView { name, concurrently, no_data } => {
             create_table_as::refresh(cx, name, *concurrently, *no_data)?;
         }
-        Utility::CreateView { name, columns, query, replace, options } => {
-            view::create(cx, name, columns, query, *replace, options)?;
+        Utility::CreateView { name, columns, query, replace, options, persistence } => {
+            view::create(cx, name, columns, query, *replace, (options, *persistence))?;
         }
-        Utility::CreateSequence { name, options, if_not_exists, unlogged } => {
-            sequence::create(cx, name, options, *if_not_exists, *unlogged)?;
+        Utility::CreateSequence { name, options, if_not_exists, persistence } => {
+            sequence::create(cx, name, options, *if_not_exists, *persistence)?;
         }
         Utility::AlterSequence { name, options, if_exists } => {
             sequence::alter(cx, name, options, *if_exists)?;
@@ -92,6 +95,10 @@ pub fn run(
         }
         Utility::CreateTableAs { .. } => return create_table_as::run(utility, cx),
         Utility::CreateIndex { .. } => create_index::run(utility, cx)?,
+        Utility::Reindex(reindex) => steps::reindex(reindex, cx)?,
+        Utility::Cluster { table, index } => {
+            maintain::cluster::run(table.as_ref(), index.as_deref(), cx)?;
+        }
         Utility::CreateSchema { name, owner, if_not_exists, elements } => {
             create_schema::run(name, owner.as_ref(), *if_not_exists, elements, cx)?;
         }
@@ -99,7 +106,7 @@ pub fn run(
         Utility::Database(statement) => database::run(statement, cx)?,
         Utility::Type(statement) => user_types::run(statement, cx)?,
         Utility::Collation(statement) => collation::run(statement, cx)?,
-        Utility::Drop { kind, names, if_exists, cascade } => {
+        Utility::Drop { kind, names, if_exists, cascade, .. } => {
             drop::run(kind, names, *if_exists, *cascade, cx)?;
         }
         Utility::AlterTable { kind, table, if_exists, steps } => {
@@ -320,15 +327,29 @@ fn lock_tables(
     for name in tables {
         let check = |cx: &mut ExecContext<'_>, table: &Table| check_lock(cx, table, mode);
         if !nowait {
-            open_if(cx, name, mode, check)?;
+            let table = open_if(cx, name, mode, check)?;
+            if !name.only {
+                inherit::descendants(cx, table.oid, mode)?;
+            }
             continue;
         }
         let table = named_table(cx, name)?;
         check(cx, &table)?;
-        let locks = &cx.tx.manager().locks;
-        let tag = LockTag::Relation(Oid(cx.database.1), Oid(table.oid));
-        if !locks.lock(cx.tx.locks(), tag, mode, LockWait::Try)? {
-            base::bail!(LOCK_NOT_AVAILABLE, "could not obtain lock on relation \"{}\"", table.name);
+        let mut next = vec![table];
+        while let Some(table) = next.pop() {
+            let locks = &cx.tx.manager().locks;
+            let tag = LockTag::Relation(Oid(cx.database.1), Oid(table.oid));
+            if !locks.lock(cx.tx.locks(), tag, mode, LockWait::Try)? {
+                base::bail!(
+                    LOCK_NOT_AVAILABLE,
+                    "could not obtain lock on relation \"{}\"",
+                    table.name
+                );
+            }
+            if !name.only {
+                let view = cx.catalog_tx.view();
+                next.extend(table.children.iter().filter_map(|id| view.table(*id).cloned()));
+            }
         }
     }
     Ok(())

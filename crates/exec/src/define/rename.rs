@@ -8,7 +8,7 @@ use sql::utility::Name;
 use txn::LockMode;
 
 use super::inner::with_context;
-use super::{create_table, lock, name, notice, open_owned, refresh, view};
+use super::{create_table, inherit, lock, name, notice, open_owned, refresh, view};
 use crate::context::ExecContext;
 use crate::rights;
 
@@ -120,8 +120,16 @@ fn schema(old: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
 }
 
 fn rename_column(table: &Name, column: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+    let only = table.only;
     let table = open_owned(cx, table, LockMode::AccessExclusive)?;
     create_table::check_column_name(to)?;
+    let must = format!("inherited column \"{column}\" must be renamed in child tables too");
+    inherit::check_shared(&table, column, only, "rename", &must)?;
+    inherit::each(cx, table.oid, only, |cx, id| rename_one_column(cx, id, column, to))
+}
+
+fn rename_one_column(cx: &mut ExecContext<'_>, id: u32, column: &str, to: &str) -> Result<()> {
+    let table = refresh(cx, id)?;
     let (number, _) = table
         .column(column)
         .ok_or_else(|| err!(UNDEFINED_COLUMN, "column \"{column}\" does not exist"))?;
@@ -194,8 +202,33 @@ fn rename_constraint(
     to: &str,
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
+    let only = table.only;
     let table = open_owned(cx, table, LockMode::AccessExclusive)?;
-    let mut table = refresh(cx, table.oid)?;
+    let found = table.constraints.iter().find(|c| c.name == constraint);
+    let shared = found.is_some_and(|c| c.is_inheritable());
+    if found.is_some_and(|c| c.inherited > 0) {
+        base::bail!(
+            INVALID_TABLE_DEFINITION,
+            "cannot rename inherited constraint \"{constraint}\""
+        );
+    }
+    if only && shared && !table.children.is_empty() {
+        base::bail!(
+            INVALID_TABLE_DEFINITION,
+            "inherited constraint \"{constraint}\" must be renamed in child tables too"
+        );
+    }
+    let rename = |cx: &mut ExecContext<'_>, id| rename_one_constraint(cx, id, constraint, to);
+    inherit::each(cx, table.oid, only || !shared, rename)
+}
+
+fn rename_one_constraint(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    constraint: &str,
+    to: &str,
+) -> Result<()> {
+    let mut table = refresh(cx, id)?;
     if table.constraints.iter().any(|c| c.name == to) {
         base::bail!(
             DUPLICATE_OBJECT,

@@ -62,15 +62,27 @@ pub fn rewrite(
     let view = cx.catalog_tx.view();
     let indexes = view.indexes_of(&table);
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
-    for index in indexes {
-        let mut index = Index::clone(&index);
-        serial.transfer(RelId(index.rel), RelId(table.rel));
-        cx.catalog_tx.drop_files_at_commit(RelId(index.rel));
-        index.rel = new_files(cx, table.oid)?.0;
-        index_build::fill(cx, &table, &index)?;
-        cx.catalog_tx.put(cx.tx, Object::Index(index))?;
+    indexes.iter().try_for_each(|index| rebuild_index(cx, &table, index))
+}
+
+/// Builds an index again, in new files.
+///
+/// # Errors
+/// `23505`; I/O.
+pub fn rebuild_index(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
+    let old = RelId(index.rel);
+    cx.engine.txn.serial.transfer(old, RelId(table.rel));
+    cx.catalog_tx.drop_files_at_commit(old);
+    let rel = new_files(cx, table.oid)?.0;
+    let index = Index { rel, invalid: false, ..index.clone() };
+    index_build::fill(cx, table, &index)?;
+    if !table.indexes.contains(&index.oid) {
+        // DROP INDEX CONCURRENTLY has begun, and failed.
+        let mut table = super::refresh(cx, table.oid)?;
+        table.indexes.push(index.oid);
+        cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))?;
     }
-    Ok(())
+    cx.catalog_tx.put(cx.tx, Object::Index(index))
 }
 
 fn flush(handle: &TableHandle, tx: &txn::Transaction, part: &mut Vec<Vec<u8>>) -> Result<()> {

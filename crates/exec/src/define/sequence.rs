@@ -22,9 +22,9 @@ pub fn create(
     name: &Name,
     options: &SequenceOptions,
     if_not_exists: bool,
-    unlogged: bool,
+    persistence: Persistence,
 ) -> Result<()> {
-    let schema = name::creation_schema(cx, &name.unplaced(), Persistence::Permanent)?;
+    let schema = name::creation_schema(cx, &name.unplaced(), persistence)?;
     name::reserve(cx, schema, &name.name)?;
     if cx.catalog_tx.view().relation_in(schema, &name.name).is_some() {
         let message = format!("relation \"{}\" already exists", name.name);
@@ -38,7 +38,7 @@ pub fn create(
         name: name.name.clone(),
         schema,
         owner: cx.role,
-        unlogged,
+        unlogged: persistence == Persistence::Unlogged,
         ..Sequence::default()
     };
     let start = apply(&mut sequence, options, None)?;
@@ -50,7 +50,7 @@ pub fn create(
 
 /// Files and object of a new sequence that begins at `start`.
 fn make(cx: &mut ExecContext<'_>, mut sequence: Sequence, start: Value) -> Result<Sequence> {
-    sequence.oid = cx.engine.txn.next_oid()?;
+    sequence.oid = super::new_oid(cx, sequence.schema)?;
     sequence.rel = create_table::new_files(cx, sequence.oid)?.0;
     cx.engine.catalog.sequences.create(sequence.rel, start)?;
     cx.catalog_tx.put(cx.tx, Object::Sequence(Box::new(sequence.clone())))?;
@@ -343,9 +343,6 @@ pub fn add_to_column(
     number: u16,
     def: &ColumnSequence,
 ) -> Result<()> {
-    if table.is_temporary() {
-        return Err(Error::unsupported("a sequence of a temporary table"));
-    }
     let at = usize::from(number) - 1;
     let column = table.columns[at].name.clone();
     let view = cx.catalog_tx.view();

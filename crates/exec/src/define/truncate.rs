@@ -27,8 +27,14 @@ pub fn run(names: &[Name], cascade: bool, restart: bool, cx: &mut ExecContext<'_
         if table.kind == catalog::TableKind::Materialized {
             base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", table.name);
         }
-        if !tables.iter().any(|t| t.oid == table.oid) {
-            tables.push(table);
+        let mut all = vec![table.oid];
+        if !name.only {
+            all.extend(super::inherit::descendants(cx, table.oid, LockMode::AccessExclusive)?);
+        }
+        for id in all {
+            if !tables.iter().any(|t| t.oid == id) {
+                tables.push(Arc::new(refresh(cx, id)?));
+            }
         }
     }
     for table in &tables {

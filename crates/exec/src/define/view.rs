@@ -20,13 +20,22 @@ pub fn create(
     columns: &[ColumnDef],
     query: &ViewQuery,
     replace: bool,
-    options: &[(String, String)],
+    (options, mut persistence): (&[(String, String)], Persistence),
 ) -> Result<()> {
-    let schema = name::creation_schema(cx, &view_name.unplaced(), Persistence::Permanent)?;
-    name::reserve(cx, schema, &view_name.name)?;
-    if query.uses.iter().any(|(id, _)| base::Oid(*id).is_temporary()) {
-        return Err(base::Error::unsupported("a view of a temporary table"));
+    let uses_temporary = query.uses.iter().any(|(id, _)| base::Oid(*id).is_temporary());
+    if uses_temporary && persistence == Persistence::Permanent {
+        persistence = Persistence::Temporary(Default::default());
+        let message = format!("view \"{}\" will be a temporary view", view_name.name);
+        super::notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
+        if view_name.schema.is_some() {
+            base::bail!(
+                INVALID_TABLE_DEFINITION,
+                "cannot create temporary relation in non-temporary schema"
+            );
+        }
     }
+    let schema = name::creation_schema(cx, &view_name.unplaced(), persistence)?;
+    name::reserve(cx, schema, &view_name.name)?;
     for column in columns {
         create_table::check_column_name(&column.name)?;
         if types::TypeIo::get(column.ty).is_none_or(|io| io.category == b'P') {
@@ -46,7 +55,7 @@ pub fn create(
             let row_type = super::user_types::row_type(cx, schema)?;
             Table {
                 row_type,
-                oid: cx.engine.txn.next_oid()?,
+                oid: super::new_oid(cx, schema)?,
                 name: view_name.name.clone(),
                 schema,
                 owner: cx.role,

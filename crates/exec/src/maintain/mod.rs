@@ -1,6 +1,7 @@
-//! VACUUM and ANALYZE.
+//! VACUUM, ANALYZE and CLUSTER.
 
 mod analyze;
+pub mod cluster;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -144,7 +145,7 @@ fn vacuum_full(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
         .collect();
     let list = if list.is_empty() { String::new() } else { list.join(", ") };
     let select = format!(
-        "SELECT {list} FROM {}.{}",
+        "SELECT {list} FROM ONLY {}.{}",
         quote_identifier(schema),
         quote_identifier(&table.name)
     );

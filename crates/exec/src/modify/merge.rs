@@ -25,7 +25,7 @@ impl ModifyOp {
         let ModifyAction::Merge { columns, recheck, clauses, .. } = &modify.action else {
             return Ok(());
         };
-        let reread = Reread::new(modify, columns, recheck.as_ref());
+        let reread = Reread::new(&modify.table, columns, recheck.as_ref());
         for n in 0..batch.rows {
             sched::check_interrupts()?;
             let mut input = rows::get(batch, n, types);

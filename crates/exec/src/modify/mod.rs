@@ -8,6 +8,7 @@ mod conflict;
 pub mod deferred;
 mod errors;
 mod foreign_key;
+mod inherited;
 mod merge;
 mod unique;
 mod writer;
@@ -27,6 +28,7 @@ use crate::table::Projection;
 
 pub use errors::{duplicated_in_build, key_text, missing_parent, mixed_nulls};
 pub use foreign_key::{References, Touched};
+pub use unique::find_duplicate;
 use writer::Change;
 pub use writer::{Target, Writer};
 
@@ -34,6 +36,8 @@ pub use writer::{Target, Writer};
 pub struct ModifyOp {
     input: Box<dyn Operator>,
     writer: Writer,
+    /// Those of the children, in their order.
+    children: Vec<Writer>,
     changed: u64,
     done: bool,
     /// What RETURNING gave, last batch first.
@@ -50,14 +54,14 @@ pub struct Reread<'p> {
 impl<'p> Reread<'p> {
     /// For an action's `columns` and `recheck`.
     pub fn new(
-        modify: &Modify,
+        table: &catalog::Table,
         columns: &[(u16, ScanColumn)],
         recheck: Option<&'p Expr>,
     ) -> Reread<'p> {
         let scanned: Vec<ScanColumn> = columns.iter().map(|(_, c)| *c).collect();
         Reread {
             places: columns.iter().map(|(n, _)| *n).collect(),
-            projection: Projection::new(&modify.table, &scanned),
+            projection: Projection::new(table, &scanned),
             recheck,
         }
     }
@@ -142,7 +146,8 @@ pub fn update_row(
             Change::Gone | Change::SelfChanged => return Ok(Changed::Nothing),
             Change::Busy => return Ok(Changed::Busy),
             Change::Newer(newest) => {
-                let reread = reread.get_or_insert_with(|| Reread::new(modify, columns, recheck));
+                let reread =
+                    reread.get_or_insert_with(|| Reread::new(&modify.table, columns, recheck));
                 if !reread.apply(writer, &newest, input, run)? {
                     return Ok(Changed::Nothing);
                 }
@@ -170,7 +175,8 @@ pub fn delete_row(
             Change::Gone | Change::SelfChanged => return Ok(Changed::Nothing),
             Change::Busy => return Ok(Changed::Busy),
             Change::Newer(newest) => {
-                let reread = reread.get_or_insert_with(|| Reread::new(modify, columns, recheck));
+                let reread =
+                    reread.get_or_insert_with(|| Reread::new(&modify.table, columns, recheck));
                 if !reread.apply(writer, &newest, input, run)? {
                     return Ok(Changed::Nothing);
                 }
@@ -196,7 +202,13 @@ impl ModifyOp {
         let input = ops::build(input_plan(&modify.action), run)?;
         let mut writer = Writer::open(&modify.table, &modify.indexes, run.cx)?;
         writer.keys.clone_from(&modify.checks.keys);
-        Ok(ModifyOp { input, writer, changed: 0, done: false, returned: vec![] })
+        let mut children = Vec::with_capacity(modify.children.len());
+        for child in &modify.children {
+            let mut writer = Writer::open(&child.table, &child.indexes, run.cx)?;
+            writer.keys.clone_from(&child.checks.keys);
+            children.push(writer);
+        }
+        Ok(ModifyOp { input, writer, children, changed: 0, done: false, returned: vec![] })
     }
 
     fn run_all(&mut self, modify: &Modify, run: &mut Run<'_, '_>) -> Result<()> {
@@ -204,6 +216,10 @@ impl ModifyOp {
         let types = ops::types(plan, run.prepared);
         self.writer.references =
             References::open(&modify.table, Touched::of(&modify.action), run.cx)?;
+        for (child, writer) in modify.children.iter().zip(&mut self.children) {
+            let touched = inherited::touched(child, &modify.action);
+            writer.references = References::open(&child.table, touched, run.cx)?;
+        }
         while let Some(batch) = self.input.next(plan, run)? {
             sched::check_interrupts()?;
             match &modify.action {
@@ -216,6 +232,7 @@ impl ModifyOp {
             }
         }
         self.writer.finish(run)?;
+        self.children.iter_mut().try_for_each(|writer| writer.finish(run))?;
         self.returned.reverse();
         Ok(())
     }
@@ -253,6 +270,14 @@ impl ModifyOp {
         for n in 0..batch.rows {
             sched::check_interrupts()?;
             let mut input = rows::get(batch, n, types);
+            if let Some(at) = inherited::child_of(modify, &input) {
+                let (child, writer) = (&modify.children[at], &mut self.children[at]);
+                if let Some(row) = inherited::change_row(writer, modify, child, &mut input, run)? {
+                    self.changed += 1;
+                    self.give_back(modify, row, &input, run)?;
+                }
+                continue;
+            }
             let writer = &mut self.writer;
             let result = match &modify.action {
                 ModifyAction::Update { columns, set, recheck, .. } => update_row(

@@ -1,5 +1,6 @@
-//! Unique constraints that are DEFERRABLE: a row goes in beside its rivals, and is looked at again when
-//! the statement or the transaction ends.
+//! Unique keys that are checked after their entry is in the index. With a DEFERRABLE constraint a row goes
+//! in beside its rivals, and is looked at again when the statement or the transaction ends; an index that
+//! is built beside writers gets all entries first.
 //!
 //! Of two sessions that insert the same key at once at least one sees the other: each looks for rivals
 //! after its own entry is in the index.
@@ -9,9 +10,13 @@ use std::sync::Arc;
 use access::{BTree, Heap, Rival};
 use base::{RelId, Result, TupleId, Xid};
 use catalog::{Index, Table};
+use sql::expr::Expr;
 use txn::LockWait;
+use types::Datum;
 
 use super::errors;
+use crate::eval;
+use crate::rows::Row;
 use crate::run::Run;
 use crate::table::{KeyCodec, TableHandle};
 
@@ -67,28 +72,54 @@ pub fn recheck(
     rows: &[TupleId],
     run: &mut Run<'_, '_>,
 ) -> Result<()> {
+    let Some(row) = find_duplicate(table, index, &[], rows, run)? else { return Ok(()) };
+    let view = run.cx.catalog_tx.view();
+    Err(errors::duplicate(&view, table, index, &row, run.cx.format))
+}
+
+/// Of these rows (roots) the first that has a live rival. `computed`: the index's expressions, over a row
+/// in table order.
+///
+/// # Errors
+/// Deadlocks and time-outs of waiting for others to decide; those of the expressions.
+pub fn find_duplicate(
+    table: &Arc<Table>,
+    index: &Index,
+    computed: &[Expr],
+    rows: &[TupleId],
+    run: &mut Run<'_, '_>,
+) -> Result<Option<Vec<Datum>>> {
     let handle = TableHandle::open(run.cx.engine, table, run.cx.format)?;
     let tree = BTree::open(&run.cx.engine.storage, RelId(index.rel));
     let codec = KeyCodec::new(table, index);
     let mut key = Vec::new();
     for root in rows {
         sched::check_interrupts()?;
-        while let Some(version) = handle.heap.live_version(run.cx.tx, *root)? {
-            let row = handle.decode_all(&version.data)?;
+        loop {
+            let tx = run.cx.tx;
+            if let Rival::InProgress(xid) = handle.heap.rival(tx, *root)? {
+                tx.manager().locks.wait_for_xid(tx.locks(), xid, LockWait::Block)?;
+                continue;
+            }
+            let Some(version) = handle.heap.live_version(tx, *root)? else { break };
+            let mut row = handle.decode_all(&version.data)?;
+            let columns = row.len();
+            for expr in computed {
+                let value = eval::eval(expr, Row::Values(&row[..columns]), run)?;
+                row.push(value);
+            }
             key.clear();
-            codec.encode(&row, &mut key)?;
+            if !codec.holds(&row) || codec.encode(&row, &mut key)? && !index.nulls_equal {
+                break;
+            }
             match rival(&handle.heap, &tree, &key, *root, run)? {
                 Found::None => break,
                 Found::Undecided(xid) => {
-                    let tx = run.cx.tx;
                     tx.manager().locks.wait_for_xid(tx.locks(), xid, LockWait::Block)?;
                 }
-                Found::Live => {
-                    let view = run.cx.catalog_tx.view();
-                    return Err(errors::duplicate(&view, table, index, &row, run.cx.format));
-                }
+                Found::Live => return Ok(Some(row)),
             }
         }
     }
-    Ok(())
+    Ok(None)
 }

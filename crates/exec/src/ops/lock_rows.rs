@@ -47,6 +47,11 @@ impl LockRows {
         row: &mut [Datum],
         run: &mut Run<'_, '_>,
     ) -> Result<bool> {
+        if let Some(place) = target.tableoid
+            && row[usize::from(place)] != Datum::Oid(target.table.oid)
+        {
+            return Ok(true);
+        }
         let place = usize::from(target.tid);
         let (Datum::Tid(tid), Datum::Tid(root)) = (&row[place], &row[place + 1]) else {
             return Ok(true);

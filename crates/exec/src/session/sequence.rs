@@ -121,8 +121,8 @@ fn find(id: u32, run: &mut Run<'_, '_>) -> Result<std::sync::Arc<Sequence>> {
     }
 }
 
-fn forbid_read_only(run: &Run<'_, '_>, what: &str) -> Result<()> {
-    if run.cx.tx.read_only() {
+fn forbid_read_only(sequence: &Sequence, run: &Run<'_, '_>, what: &str) -> Result<()> {
+    if run.cx.tx.read_only() && !base::Oid(sequence.oid).is_temporary() {
         bail!(READ_ONLY_SQL_TRANSACTION, "cannot execute {what}() in a read-only transaction");
     }
     Ok(())
@@ -140,7 +140,7 @@ fn permit(sequence: &Sequence, any: u16, run: &mut Run<'_, '_>) -> Result<()> {
 }
 
 fn nextval(sequence: &Sequence, run: &mut Run<'_, '_>) -> Result<i64> {
-    forbid_read_only(run, "nextval")?;
+    forbid_read_only(sequence, run, "nextval")?;
     if let Some(value) = run.cx.hooks.sequences().cached(sequence) {
         return Ok(value);
     }
@@ -188,7 +188,7 @@ fn lastval(run: &mut Run<'_, '_>) -> Result<i64> {
 }
 
 fn setval(sequence: &Sequence, value: i64, is_called: bool, run: &mut Run<'_, '_>) -> Result<i64> {
-    forbid_read_only(run, "setval")?;
+    forbid_read_only(sequence, run, "setval")?;
     if !(sequence.min..=sequence.max).contains(&value) {
         bail!(
             NUMERIC_VALUE_OUT_OF_RANGE,

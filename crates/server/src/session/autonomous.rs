@@ -182,12 +182,15 @@ fn check(prepared: &Prepared) -> Result<()> {
         Statement::Query(_) => true,
         Statement::Empty => false,
         Statement::Utility(utility) if utility.executes().is_some() => false,
+        // What commits while it goes on has no place inside another statement.
+        Statement::Utility(utility) if utility.runs_in_steps().is_some() => false,
         Statement::Utility(utility) => matches!(
             utility,
             Utility::CreateTable { .. }
                 | Utility::CreateTableAs { .. }
                 | Utility::CreateIndex { .. }
                 | Utility::CreateSchema { .. }
+                | Utility::Reindex(_)
                 | Utility::Drop { .. }
                 | Utility::AlterTable { .. }
                 | Utility::Rename { .. }

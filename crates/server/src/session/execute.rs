@@ -200,6 +200,11 @@ impl State {
     pub(super) fn run(&mut self, run: &mut Run<'_>) -> Result<Outcome> {
         self.check_utility(&run.plan.prepared)?;
         let began = self.watch();
+        if let Statement::Utility(utility) = &run.plan.prepared.statement
+            && utility.runs_in_steps().is_some()
+        {
+            return self.run_in_steps(run, began);
+        }
         self.ensure_transaction();
         self.check_read_only(&run.plan.prepared)?;
         self.lock(run)?;
@@ -216,7 +221,9 @@ impl State {
             Statement::Query(_) => context::run(prepared, cx, sink),
             _ => context::run_utility(prepared, cx, sink),
         })?;
-        if let Statement::Utility(Utility::CopyTo { .. }) = &prepared.statement {
+        if let Statement::Utility(Utility::CopyTo { options, .. }) = &prepared.statement
+            && options.file.is_none()
+        {
             wire::copy::done(&mut self.out.get_mut().buffer);
         }
         self.end_command(prepared, outcome.rows);
@@ -225,6 +232,58 @@ impl State {
             self.count_statement(began, prepared, outcome.rows, true);
         }
         Ok(outcome)
+    }
+
+    /// Runs a statement that commits while it goes on ([`exec::Job`]).
+    fn run_in_steps(&mut self, run: &mut Run<'_>, began: Option<u64>) -> Result<Outcome> {
+        self.ensure_transaction();
+        self.lock(run)?;
+        let prepared = run.plan.prepared.clone();
+        let Statement::Utility(utility) = &prepared.statement else {
+            return Err(base::Error::internal("a query does not commit while it goes on"));
+        };
+        let mut job = None;
+        let done = self.steps(run, utility, &mut job);
+        if let Some(mut job) = job {
+            job.release(&self.owner);
+        }
+        done?;
+        if let Some(began) = began {
+            self.count_statement(began, &prepared, 0, true);
+        }
+        Ok(Outcome::default())
+    }
+
+    /// All its transactions; the last one ends as that of any statement.
+    fn steps(
+        &mut self,
+        run: &mut Run<'_>,
+        utility: &Utility,
+        job: &mut Option<exec::Job>,
+    ) -> Result<()> {
+        loop {
+            self.ensure_transaction();
+            self.check_read_only(&run.plan.prepared)?;
+            let snapshot = self.snapshot()?;
+            self.with_context(run, snapshot, |cx, _| match job {
+                Some(job) => job.step(cx),
+                None => {
+                    *job = Some(exec::Job::begin(utility, cx)?);
+                    Ok(())
+                }
+            })?;
+            let prepared = run.plan.prepared.clone();
+            self.end_command(&prepared, 0);
+            let Some(pause) = job.as_ref().and_then(exec::Job::pause) else { return Ok(()) };
+            let block = self.transaction.block;
+            self.commit()?;
+            self.transaction.block = block;
+            if let Some((table, mode)) = pause {
+                let locks = &self.server.engine.txn.locks;
+                let tag = LockTag::Relation(Oid(self.database.1), table);
+                locks.wait_for_holders(&self.owner, tag, mode)?;
+            }
+        }
     }
 
     /// When a statement begins, if anybody wants to know how long it takes.
@@ -454,7 +513,14 @@ impl State {
                 Some(what) => self.prevent_in_block(what),
                 None => Ok(()),
             },
+            Statement::Utility(Utility::Cluster { table: None, .. }) => {
+                self.prevent_in_block("CLUSTER")
+            }
             Statement::Utility(Utility::LockTable { .. }) => self.require_block("LOCK TABLE"),
+            Statement::Utility(utility) => match utility.runs_in_steps() {
+                Some(what) => self.prevent_in_block(what),
+                None => Ok(()),
+            },
             _ => Ok(()),
         }
     }
@@ -465,12 +531,12 @@ impl State {
         let Statement::Utility(utility) = &prepared.statement else { return Ok(()) };
         let out = self.out.get_mut();
         match utility {
-            Utility::CopyFrom { columns, options, .. } => {
+            Utility::CopyFrom { columns, options, .. } if options.file.is_none() => {
                 wire::copy::in_response(&mut out.buffer, options.format == Binary, columns.len());
                 out.complete = out.buffer.len();
                 out.send()
             }
-            Utility::CopyTo { query, options, .. } => {
+            Utility::CopyTo { query, options, .. } if options.file.is_none() => {
                 let binary = options.format == Binary;
                 wire::copy::out_response(&mut out.buffer, binary, query.columns.len());
                 out.pace()

@@ -196,7 +196,17 @@ impl Binder<'_> {
                 };
                 AlterTable::Owner(super::role::role_ref(owner))
             }
-            T::AtSetStorage | T::AtSetStatistics | T::AtSetCompression | T::AtClusterOn => {
+            T::AtAddInherit | T::AtDropInherit => {
+                let Some(NodeEnum::RangeVar(range)) = inner(&cmd.def) else { return Ok(()) };
+                let parent = self.name_of_range(&Some(range.clone()))?;
+                match cmd.subtype == T::AtAddInherit as i32 {
+                    true => AlterTable::Inherit(parent),
+                    false => AlterTable::NoInherit(parent),
+                }
+            }
+            T::AtClusterOn => AlterTable::ClusterOn(Some(column)),
+            T::AtDropCluster => AlterTable::ClusterOn(None),
+            T::AtSetStorage | T::AtSetStatistics | T::AtSetCompression => {
                 return Ok(());
             }
             _ => return Err(base::Error::unsupported("this form of ALTER TABLE")),
@@ -280,7 +290,7 @@ impl Binder<'_> {
             .filter(|(k, _)| !matches!(*k, "DATABASE" | "ROLE" | "TYPE" | "DOMAIN" | "COLLATION"))
             .ok_or_else(|| base::Error::unsupported("RENAME of this kind of object"))?;
         let table = if kind == "SCHEMA" {
-            Name { schema: None, name: stmt.subname.clone(), position: 0 }
+            Name { schema: None, name: stmt.subname.clone(), position: 0, only: false }
         } else {
             self.name_of_range(&stmt.relation)?
         };
@@ -326,7 +336,7 @@ impl Binder<'_> {
             match (object_kind(stmt.object_type), inner(&stmt.object), &stmt.newowner) {
                 (Some((kind, _)), Some(NodeEnum::String(name)), Some(owner)) => {
                     let name = name.sval.clone();
-                    (kind, Name { schema: None, name, position: 0 }, owner)
+                    (kind, Name { schema: None, name, position: 0, only: false }, owner)
                 }
                 (Some((kind, _)), Some(NodeEnum::List(list)), Some(owner)) => {
                     (kind, self.name_of_list(&list.items), owner)
@@ -354,7 +364,8 @@ impl Binder<'_> {
             let (schema, name) = ast::qualified(&names);
             let (schema, name) = (schema.map(str::to_owned), name.to_owned());
             let column = Some(ast::string(constraint).to_owned());
-            let (kind, object) = ("DOMAIN CONSTRAINT", Name { schema, name, position: 0 });
+            let (kind, object) =
+                ("DOMAIN CONSTRAINT", Name { schema, name, position: 0, only: false });
             return Ok(Utility::Comment { kind, object, column, text });
         }
         let (kind, _) = object_kind(stmt.objtype)
@@ -370,7 +381,8 @@ impl Binder<'_> {
             (_, all) => (all, None),
         };
         let (schema, name) = ast::qualified(object);
-        let object = Name { schema: schema.map(str::to_owned), name: name.to_owned(), position: 0 };
+        let schema = schema.map(str::to_owned);
+        let object = Name { schema, name: name.to_owned(), position: 0, only: false };
         Ok(Utility::Comment { kind, object, column, text })
     }
 }

@@ -152,6 +152,7 @@ impl Binder<'_> {
         for index in self.cx.catalog.indexes_of(&table) {
             let plain = |c: &&catalog::IndexColumn| c.expression.is_none();
             let fits = index.unique
+                && !index.invalid
                 && index.columns.iter().filter(plain).all(|c| columns.contains(&c.column))
                 && columns.iter().all(|n| index.columns.iter().any(|c| c.column == *n));
             if fits && self.has_expressions(&index, target, &exprs, &given)? {

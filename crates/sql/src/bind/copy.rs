@@ -24,7 +24,7 @@ pub(crate) enum BoundCopy {
         row: Vec<crate::logical::Col>,
         options: CopyOptions,
     },
-    /// COPY TO STDOUT of a query.
+    /// COPY TO of a query.
     To { query: crate::logical::Query, options: CopyOptions },
     /// COPY TO STDOUT of what a statement that changes data returns.
     Change { change: Box<crate::logical::Change>, output: Vec<OutputColumn>, options: CopyOptions },
@@ -36,10 +36,8 @@ impl Binder<'_> {
         if stmt.is_program {
             return Err(Error::unsupported("COPY with PROGRAM"));
         }
-        if !stmt.filename.is_empty() {
-            return Err(Error::unsupported("COPY with a file on the server"));
-        }
         let mut options = self.copy_options(stmt)?;
+        options.file = (!stmt.filename.is_empty()).then(|| stmt.filename.clone());
         if let Some(query) = inner(&stmt.query) {
             let names = |output: &[OutputColumn]| -> Vec<String> {
                 output.iter().map(|c| c.name.clone()).collect()
@@ -131,6 +129,8 @@ impl Binder<'_> {
             action: ModifyAction::Insert { input: nothing, conflict: None },
             returning: None,
             checks,
+            children: Vec::new(),
+            tableoid: 0,
         };
         let row = (0..defaults.len() as u16).map(|at| target.base + at).collect();
         Ok(BoundCopy::From { modify: Box::new(modify), columns, defaults, filter, row, options })
@@ -193,6 +193,8 @@ impl Binder<'_> {
         columns: &[u16],
     ) -> Result<crate::logical::Query> {
         self.lock_unless_system(table, LockMode::AccessShare);
+        // The table's own rows, not those of its children.
+        let range = &pb::RangeVar { inh: false, ..range.clone() };
         let (rel, _) = self.table_item(table.clone(), range)?;
         let base = match &rel {
             crate::logical::Rel::Table(t) => t.base,
@@ -247,6 +249,8 @@ impl Binder<'_> {
             quote: b'"',
             escape: b'"',
             freeze: false,
+            latin1: false,
+            file: None,
         };
         let mut escape = None;
         let mut seen: Vec<&str> = Vec::new();
@@ -282,7 +286,7 @@ impl Binder<'_> {
                 "header" => options.header = flag()?,
                 "quote" => options.quote = one_byte(&text, "COPY quote")?,
                 "escape" => escape = Some(one_byte(&text, "COPY escape")?),
-                "encoding" => self.copy_encoding(&text, def)?,
+                "encoding" => options.latin1 = self.copy_encoding(&text, format, def)?,
                 "force_quote" | "force_not_null" | "force_null" => {}
                 other => {
                     return Err(err!(SYNTAX_ERROR, "option \"{other}\" not recognized")
@@ -295,12 +299,13 @@ impl Binder<'_> {
         Ok(options)
     }
 
-    /// UTF-8 is what there is; `0A000` for encodings that PostgreSQL has besides.
-    fn copy_encoding(&self, name: &str, def: &pb::DefElem) -> Result<()> {
+    /// Whether the data is LATIN1, not UTF-8; `0A000` for encodings that PostgreSQL has besides.
+    fn copy_encoding(&self, name: &str, format: CopyFormat, def: &pb::DefElem) -> Result<bool> {
         let plain: String =
             name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
         match plain.as_str() {
-            "utf8" | "unicode" | "sqlascii" => Ok(()),
+            "utf8" | "unicode" | "sqlascii" => Ok(false),
+            "latin1" | "iso88591" if format != CopyFormat::Binary => Ok(true),
             other if ENCODINGS.iter().any(|known| other.starts_with(known)) => {
                 Err(self.unsupported(&format!("COPY in encoding {name}"), def.location))
             }

@@ -62,8 +62,9 @@ impl Binder<'_> {
                 )
                 .at(self.at(cte.location)));
             }
-            if cte.search_clause.is_some() || cte.cycle_clause.is_some() {
-                return Err(self.unsupported("SEARCH or CYCLE of a WITH query", cte.location));
+            let clauses = cte.search_clause.is_some() || cte.cycle_clause.is_some();
+            if clauses && !with.recursive {
+                return Err(self.not_recursive(cte));
             }
             let index = match inner(&cte.ctequery) {
                 Some(NodeEnum::SelectStmt(select)) if with.recursive => {
@@ -92,8 +93,13 @@ impl Binder<'_> {
             _ => None,
         };
         let name = cte.ctename.clone();
-        self.ctes.push(Cte { name, query, kind, outer, uses: 0, materialized });
+        let named = (query.output.len(), query.output.len());
+        self.ctes.push(Cte { name, query, kind, outer, uses: 0, materialized, named });
         Ok(self.ctes.len() - 1)
+    }
+
+    fn not_recursive(&self, cte: &pb::CommonTableExpr) -> base::Error {
+        err!(SYNTAX_ERROR, "WITH query is not recursive").at(self.at(cte.location))
     }
 
     fn named_columns(&self, cte: &pb::CommonTableExpr, mut query: Query) -> Result<Query> {
@@ -167,6 +173,9 @@ impl Binder<'_> {
         let (Some(larg), Some(rarg), true) = (&select.larg, &select.rarg, is_union) else {
             self.begin_cte(cte, usize::MAX, Stage::Other);
             let query = self.select(select, parent, true)?;
+            if cte.search_clause.is_some() || cte.cycle_clause.is_some() {
+                return Err(self.not_recursive(cte));
+            }
             return self.new_cte(cte, query, CteKind::Plain);
         };
         if let Some(with) = &select.with_clause {
@@ -180,13 +189,32 @@ impl Binder<'_> {
         let untyped = base.clone();
         self.resolve_output(&mut base)?;
         let index = self.new_cte(cte, base, CteKind::Plain)?;
+        let extras = self.search_and_cycle(cte, &self.ctes[index].query.output)?;
+        if let Some(extras) = &extras {
+            for (leaf, side) in [(larg, "left"), (rarg, "right")] {
+                if leaf.op > pb::SetOperation::SetopNone as i32 {
+                    return Err(err!(
+                        FEATURE_NOT_SUPPORTED,
+                        "with a SEARCH or CYCLE clause, the {side} side of the UNION must be a SELECT"
+                    ));
+                }
+            }
+            let base = self.ctes[index].query.clone();
+            let own = base.output.len();
+            let base = self.extend_base(base, extras)?;
+            self.ctes[index].named = (own, base.output.len() - extras.hidden);
+            self.ctes[index].query = base;
+        }
         self.begin_cte(cte, index, Stage::Step);
-        let step = self.set_leaf(rarg, parent)?;
+        let mut step = self.set_leaf(rarg, parent)?;
         let CteState::Binding { uses, .. } = self.cte_names[name].state else {
             return Err(base::Error::internal("a WITH name was bound twice"));
         };
         self.cte_names.truncate(name);
         if uses == 0 {
+            if extras.is_some() {
+                return Err(self.not_recursive(cte));
+            }
             let both = ((untyped, &**larg), (step, &**rarg));
             let mut query =
                 self.combine(pb::SetOperation::SetopUnion, select.all, both.0, both.1)?;
@@ -198,7 +226,13 @@ impl Binder<'_> {
             return Ok(index);
         }
         self.check_recursion(select)?;
-        let step = self.recursive_step(cte, index, step, (larg, rarg))?;
+        if let Some(extras) = &extras {
+            self.carry_extras(cte, index, &mut step, extras)?;
+        }
+        let mut step = self.recursive_step(cte, index, step, (larg, rarg))?;
+        if let Some(extras) = &extras {
+            step = self.extend_step(step, extras)?;
+        }
         let outer = step.rel.outer_columns();
         let known = &mut self.ctes[index].outer;
         known.extend(outer);
@@ -319,7 +353,8 @@ impl Binder<'_> {
                 *index
             }
         };
-        let (names, cols) = self.columns_of_cte(index)?;
+        let (mut names, cols) = self.columns_of_cte(index)?;
+        names.truncate(self.ctes[index].named.0);
         self.plain_from(Rel::WorkTable { index, cols: cols.clone() }, &names, &cols, range)
             .map(Some)
     }
@@ -348,8 +383,9 @@ impl Binder<'_> {
             .at(self.at(range.location)));
         }
         cte.uses += 1;
-        let outer = cte.outer.clone();
-        let (names, cols) = self.columns_of_cte(index)?;
+        let (outer, named) = (cte.outer.clone(), cte.named.1);
+        let (mut names, cols) = self.columns_of_cte(index)?;
+        names.truncate(named);
         self.plain_from(Rel::Cte { index, cols: cols.clone(), outer }, &names, &cols, range)
     }
 }

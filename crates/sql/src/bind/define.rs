@@ -6,8 +6,8 @@ use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::parse::deparse_expr;
 use crate::utility::{
-    ColumnDef, ColumnSequence, ConstraintDef, ConstraintDefKind, IndexKey, Name, Persistence,
-    SequenceOptions, Utility,
+    ColumnDef, ColumnSequence, ConstraintDef, ConstraintDefKind, IndexKey, Inherits, Name,
+    Persistence, SequenceOptions, Utility,
 };
 
 use super::{Binder, ast, inner};
@@ -23,6 +23,7 @@ impl Binder<'_> {
             name: range.relname.clone(),
             // As in PostgreSQL: errors about tables of such statements have no position.
             position: 0,
+            only: !range.inh,
         })
     }
 
@@ -30,7 +31,8 @@ impl Binder<'_> {
     pub(crate) fn name_of_list(&self, nodes: &[pb::Node]) -> Name {
         let names = ast::strings(nodes);
         let (schema, name) = ast::qualified(&names);
-        Name { schema: schema.map(str::to_owned), name: name.to_owned(), position: 0 }
+        let schema = schema.map(str::to_owned);
+        Name { schema, name: name.to_owned(), position: 0, only: false }
     }
 
     /// CREATE TABLE.
@@ -38,8 +40,8 @@ impl Binder<'_> {
         let mut name = self.name_of_range(&stmt.relation)?;
         let range = stmt.relation.as_ref();
         name.position = range.map_or(0, |r| self.at(r.location));
-        if !stmt.inh_relations.is_empty() || stmt.partbound.is_some() {
-            return Err(base::Error::unsupported("table inheritance"));
+        if stmt.partbound.is_some() {
+            return Err(base::Error::unsupported("a partition"));
         }
         if stmt.partspec.is_some() {
             return Err(base::Error::unsupported("a partitioned table"));
@@ -47,7 +49,9 @@ impl Binder<'_> {
         if stmt.of_typename.is_some() {
             return Err(base::Error::unsupported("a typed table"));
         }
-        self.check_checks(&name.name, &stmt.table_elts)?;
+        let persistence = self.persistence(range, stmt.oncommit)?;
+        let mut inherited = self.inherited(&stmt.inh_relations, persistence)?;
+        self.check_checks(&name.name, &inherited.columns, &stmt.table_elts)?;
         if !matches!(stmt.tablespacename.as_str(), "" | "pg_default") {
             return Err(base::Error::unsupported("tablespaces"));
         }
@@ -89,6 +93,9 @@ impl Binder<'_> {
                 constraints.extend(self.constraint(c, None)?);
             }
         }
+        if !inherited.parents.is_empty() {
+            self.merge_own(&name.name, &mut inherited, &mut columns, &mut constraints)?;
+        }
         self.generated_columns(&name.name, &stmt.table_elts, &mut columns)?;
         self.check_constraints(&name, &columns, &constraints)?;
         for constraint in &constraints {
@@ -105,7 +112,8 @@ impl Binder<'_> {
             if_not_exists: stmt.if_not_exists,
             indexes,
             options: self.options(&stmt.options)?,
-            persistence: self.persistence(range, stmt.oncommit)?,
+            persistence,
+            inherits: Inherits { parents: inherited.parents, notices: inherited.notices },
         })
     }
 
@@ -150,17 +158,14 @@ impl Binder<'_> {
         Ok(if word == "u" { Persistence::Unlogged } else { Persistence::Permanent })
     }
 
-    /// `0A000` for what can't be temporary yet.
-    pub(crate) fn no_temporary(&self, range: Option<&pb::RangeVar>, what: &str) -> Result<()> {
-        match range {
-            Some(r) if r.relpersistence == "t" => Err(self.unsupported(what, r.location)),
-            _ => Ok(()),
-        }
-    }
-
     /// CHECK expressions of a new table: bound over its columns before anything copies them.
-    fn check_checks(&mut self, name: &str, elements: &[pb::Node]) -> Result<()> {
-        let (mut columns, mut checks) = (Vec::new(), Vec::new());
+    fn check_checks(
+        &mut self,
+        name: &str,
+        inherited: &[ColumnDef],
+        elements: &[pb::Node],
+    ) -> Result<()> {
+        let (mut columns, mut checks) = (inherited.to_vec(), Vec::new());
         for node in elements {
             match &node.node {
                 Some(NodeEnum::ColumnDef(def)) => {
@@ -169,7 +174,9 @@ impl Binder<'_> {
                         Some(ty) => (ty, -1),
                         None => self.type_name(ty)?,
                     };
-                    columns.push(ColumnDef::new(&def.colname, ty, typmod));
+                    if !inherited.iter().any(|c| c.name == def.colname) {
+                        columns.push(ColumnDef::new(&def.colname, ty, typmod));
+                    }
                     checks.extend(def.constraints.iter().filter_map(check_of));
                 }
                 _ => checks.extend(check_of(node)),
@@ -619,6 +626,8 @@ impl Binder<'_> {
             deferred: c.initdeferred,
             unvalidated: c.skip_validation,
             no_inherit: c.is_no_inherit,
+            inherited: 0,
+            only_inherited: false,
         }))
     }
 
@@ -827,7 +836,12 @@ impl Binder<'_> {
             .map(|node| match &node.node {
                 Some(NodeEnum::List(list)) => self.name_of_list(&list.items),
                 Some(NodeEnum::TypeName(name)) => self.name_of_list(&name.names),
-                _ => Name { schema: None, name: ast::string(node).to_owned(), position: 0 },
+                _ => Name {
+                    schema: None,
+                    name: ast::string(node).to_owned(),
+                    position: 0,
+                    only: false,
+                },
             })
             .collect();
         Ok(Utility::Drop {
@@ -835,6 +849,7 @@ impl Binder<'_> {
             names,
             if_exists: stmt.missing_ok,
             cascade: stmt.behavior == pb::DropBehavior::DropCascade as i32,
+            concurrently: stmt.concurrent,
         })
     }
 }

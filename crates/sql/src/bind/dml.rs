@@ -11,7 +11,7 @@ use types::Datum;
 use types::oids::*;
 
 use crate::expr::Expr;
-use crate::logical::{Change, ChangeAction, Input, Query, Rel, TableRel};
+use crate::logical::{Change, ChangeAction, ChildTarget, Input, Query, Rel, TableRel};
 use crate::plan::{JoinKind, OutputColumn, RowRules, ScanColumn};
 use crate::walk;
 
@@ -73,7 +73,7 @@ impl Binder<'_> {
             None => {
                 let (table, range) = self.target_table(&stmt.relation)?;
                 let columns = self.insert_columns(&table, &stmt.cols)?;
-                let (rel, item) = self.table_item(table, &range)?;
+                let (rel, item) = self.table_item(table, &pb::RangeVar { inh: false, ..range })?;
                 let Rel::Table(target) = rel else {
                     return Err(err!(INTERNAL_ERROR, "insert into a computed table"));
                 };
@@ -107,7 +107,8 @@ impl Binder<'_> {
         let (returning, output) = self.returning(&stmt.returning_clause, items, true)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Insert { input, conflict };
-        Ok((Change { table: target, action, returning, checks }, output))
+        let children = Vec::new();
+        Ok((Change { table: target, action, returning, checks, children }, output))
     }
 
     /// The columns that are given values, from 1.
@@ -416,7 +417,8 @@ impl Binder<'_> {
         for target in &mut targets {
             let e = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));
             target.expr = walk::substitute(e, &|col| {
-                let table = table.as_ref()?;
+                // Rows of several tables say which one they are in.
+                let table = table.as_ref().filter(|t| t.children.is_none())?;
                 (table.column(col)? == ScanColumn::TableOid)
                     .then(|| Expr::Const(Datum::Oid(table.table.oid), OID))
             });
@@ -427,6 +429,12 @@ impl Binder<'_> {
                 let xmax = table.col(ScanColumn::Xmax);
                 rest = walk::substitute(rest, &|col| {
                     (col == xmax).then(|| Expr::Const(Datum::Oid(0), XID))
+                });
+            }
+            if let Some(table) = &table {
+                let known = table.col(ScanColumn::TableOid);
+                rest = walk::substitute(rest, &|col| {
+                    (col == known).then(|| Expr::Const(Datum::Oid(0), OID))
                 });
             }
             self.no_system_columns(&scope, &rest, "RETURNING")?;
@@ -469,11 +477,12 @@ impl Binder<'_> {
         let set = self.set_list(&scope, &target, assignments)?;
         let written: Vec<u16> = set.iter().map(|(n, _)| *n).collect();
         self.need_change_through(&levels, &target, privilege::UPDATE, &written);
+        let children = self.child_targets(&target, Some(&options))?;
         let checks = RowRules { options, ..self.checks(&target)? };
         let (returning, output) = self.returning(&stmt.returning_clause, scope.items, false)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Update { rel, set, recheck };
-        Ok((Change { table: target, action, returning, checks }, output))
+        Ok((Change { table: target, action, returning, checks, children }, output))
     }
 
     /// DELETE.
@@ -489,8 +498,42 @@ impl Binder<'_> {
         self.need_change_through(&levels, &target, privilege::DELETE, &[]);
         let (returning, output) = self.returning(&stmt.returning_clause, scope.items, false)?;
         self.cte_names.truncate(names);
+        let children = self.child_targets(&target, None)?;
         let action = ChangeAction::Delete { rel, recheck };
-        Ok((Change { table: target, action, returning, checks: RowRules::default() }, output))
+        let checks = RowRules::default();
+        Ok((Change { table: target, action, returning, checks, children }, output))
+    }
+
+    /// The children of a table whose rows are changed, locked. `options`: WITH CHECK OPTION over the
+    /// table's columns; None: rows are deleted, new ones need no rules.
+    fn child_targets(
+        &mut self,
+        target: &TableRel,
+        options: Option<&[(String, Expr)]>,
+    ) -> Result<Vec<ChildTarget>> {
+        let Some(children) = target.children.clone() else { return Ok(Vec::new()) };
+        let mut out = Vec::with_capacity(children.len());
+        for child in &*children {
+            self.lock(child.table.oid, LockMode::RowExclusive);
+            for (_, key) in child.table.foreign_keys() {
+                self.lock(key.table, LockMode::RowShare);
+            }
+            let rel = self.unasked_rel(child.table.clone(), &target.alias)?;
+            let mut checks = RowRules::default();
+            if let Some(options) = options {
+                checks = self.checks(&rel)?;
+                let there = |col: crate::logical::Col| {
+                    let column = child.column(target.column(col)?);
+                    Some(self.column(rel.col(column)))
+                };
+                let moved = |(name, e): &(String, Expr)| {
+                    (name.clone(), walk::substitute(e.clone(), &there))
+                };
+                checks.options = options.iter().map(moved).collect();
+            }
+            out.push(ChildTarget { rel, checks });
+        }
+        Ok(out)
     }
 
     /// The rows to change: the table, joined with FROM or USING, under WHERE.

@@ -10,7 +10,7 @@ use txn::LockMode;
 use types::oids::*;
 
 use crate::expr::Expr;
-use crate::logical::{Col, Rel, SYSTEM_COLUMNS, TableRel, Var};
+use crate::logical::{Child, Col, Rel, SYSTEM_COLUMNS, TableRel, Var};
 use crate::plan::{JoinKind, SampleMethod};
 
 use super::record::Part;
@@ -176,6 +176,14 @@ impl Binder<'_> {
 
     /// Gives a table's columns their numbers.
     pub(crate) fn table_rel(&mut self, table: Arc<Table>, alias: &str) -> Result<TableRel> {
+        let rel = self.unasked_rel(table, alias)?;
+        let count = self.vars.len() - usize::from(rel.base);
+        self.need(&rel.table, rel.base, count);
+        Ok(rel)
+    }
+
+    /// As [`Binder::table_rel`], without asking for rights: whoever may use a table may use its children.
+    pub(crate) fn unasked_rel(&mut self, table: Arc<Table>, alias: &str) -> Result<TableRel> {
         let base = self.vars.len() as Col;
         for (i, column) in table.columns.iter().enumerate() {
             let col = self.new_var(&column.name, base::Oid(column.ty), column.typmod)?;
@@ -188,9 +196,36 @@ impl Binder<'_> {
                 self.new_var(name, ty, -1)?;
             }
         }
-        let count = self.vars.len() - usize::from(base);
-        self.need(&table, base, count);
-        Ok(TableRel { table, base, alias: alias.to_owned() })
+        Ok(TableRel { table, base, alias: alias.to_owned(), children: None })
+    }
+
+    /// The tables that inherit from one, level by level, locked in this mode; None: there are none.
+    pub(crate) fn children_of(&mut self, table: &Table, mode: LockMode) -> Option<Arc<[Child]>> {
+        if table.children.is_empty() {
+            return None;
+        }
+        let mut level = table.children.clone();
+        let mut found: Vec<Child> = Vec::new();
+        while !level.is_empty() {
+            level.sort_unstable();
+            let mut next = Vec::new();
+            for id in level {
+                let Some(child) = self.cx.catalog.table(id) else { continue };
+                if found.iter().any(|c| c.table.oid == id) {
+                    continue;
+                }
+                self.lock(id, mode);
+                let number = |column: &catalog::Column| match column.dropped {
+                    true => 0,
+                    false => child.column(&column.name).map_or(0, |(n, _)| n),
+                };
+                let numbers = table.columns.iter().map(number).collect();
+                next.extend(&child.children);
+                found.push(Child { table: child.clone(), numbers });
+            }
+            level = next;
+        }
+        Some(found.into())
     }
 
     /// A table with its names.
@@ -206,7 +241,10 @@ impl Binder<'_> {
             (None, None) if !range.schemaname.is_empty() => Some(range.schemaname.clone()),
             _ => None,
         };
-        let rel = self.table_rel(table, alias)?;
+        let mut rel = self.table_rel(table, alias)?;
+        if range.inh {
+            rel.children = self.children_of(&rel.table.clone(), LockMode::AccessShare);
+        }
         let columns = self.table_columns(&rel);
         let system = (rel.table.kind == TableKind::System)
             .then(|| catalog::system::by_oid(base::Oid(oid)))

@@ -130,5 +130,7 @@ fn plain(name: Option<String>, kind: ConstraintDefKind) -> ConstraintDef {
         deferred: false,
         unvalidated: false,
         no_inherit: false,
+        inherited: 0,
+        only_inherited: false,
     }
 }

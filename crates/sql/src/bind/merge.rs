@@ -30,6 +30,9 @@ impl Binder<'_> {
         let Rel::Table(target) = rel.clone() else {
             return Err(err!(INTERNAL_ERROR, "change of a computed table"));
         };
+        if target.children.is_some() {
+            return Err(base::Error::unsupported("MERGE into a table with children"));
+        }
         self.need_change(target.base, 0, &[]);
         let mut source = Scope::new(None);
         let Some(node) = &stmt.source_relation else {
@@ -83,7 +86,8 @@ impl Binder<'_> {
         let rel = join(kind, rows, rel, on.clone());
         let checks = self.checks(&target)?;
         let action = ChangeAction::Merge { rel, recheck: on, clauses };
-        Ok((Change { table: target, action, returning: None, checks }, Vec::new()))
+        let children = Vec::new();
+        Ok((Change { table: target, action, returning: None, checks, children }, Vec::new()))
     }
 
     fn merge_clause(

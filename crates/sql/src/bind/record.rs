@@ -7,8 +7,9 @@ use std::collections::HashMap;
 
 use pg_query::protobuf as pb;
 
-use crate::expr::{AggCall, Expr};
+use crate::expr::{AggCall, Expr, SortKey};
 use crate::logical::Col;
+use crate::window::{Frame, WindowCall};
 
 use super::scope::NsItem;
 use super::{Binder, Scope};
@@ -60,10 +61,38 @@ pub(crate) struct SelectRecord {
     pub order: Vec<(usize, bool, bool)>,
     /// DISTINCT (no targets) or DISTINCT ON.
     pub distinct: Option<Vec<usize>>,
-    /// It has window functions, grouping sets or WITH TIES, which are not printed yet.
+    /// It has grouping sets, which are not printed yet.
     pub odd: bool,
+    /// Window functions, which stand as columns.
+    pub windows: Vec<WindowNote>,
+    /// The WINDOW clause.
+    pub named: Vec<(String, WindowSpec)>,
     /// Aggregates, which stand as columns.
     pub aggs: Vec<(Col, AggCall)>,
+}
+
+/// A call with OVER.
+#[derive(Clone)]
+pub(crate) struct WindowNote {
+    /// The column that it stands as.
+    pub col: Col,
+    /// The call.
+    pub call: WindowCall,
+    /// `OVER name`, or `OVER (…)`.
+    pub over: Result<String, WindowSpec>,
+}
+
+/// A window as it is written.
+#[derive(Clone)]
+pub(crate) struct WindowSpec {
+    /// The window that it begins with, if any.
+    pub base: String,
+    /// Its own PARTITION BY.
+    pub partition: Vec<Expr>,
+    /// Its own ORDER BY.
+    pub order: Vec<SortKey>,
+    /// Its frame, if it says one; and whether with BETWEEN.
+    pub frame: Option<(Frame, bool)>,
 }
 
 /// A subquery of an expression.

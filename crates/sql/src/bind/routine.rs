@@ -229,7 +229,7 @@ impl Binder<'_> {
         if function.standard_body {
             self.bind_standard_body(&mut function)?;
         }
-        let name = Name { schema, name, position: 0 };
+        let name = Name { schema, name, position: 0, only: false };
         Ok(Utility::CreateRoutine(Box::new(RoutineDef {
             name,
             function,

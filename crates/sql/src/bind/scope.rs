@@ -8,6 +8,7 @@ use pg_query::protobuf as pb;
 use crate::expr::{AggCall, Expr};
 use crate::logical::{Col, TableRel};
 
+use super::record::{WindowNote, WindowSpec};
 use super::window::Window;
 use super::{Binder, similar};
 
@@ -145,6 +146,10 @@ pub(crate) struct Scope<'p> {
     pub in_aggregate: Cell<bool>,
     /// Window function calls found so far.
     pub windows: RefCell<Vec<Window>>,
+    /// The same for printing, when the query is recorded.
+    pub window_notes: RefCell<Vec<WindowNote>>,
+    /// The WINDOW clause's definitions, likewise.
+    pub window_specs: RefCell<Vec<(String, WindowSpec)>>,
     /// The WINDOW clause, and how many of it are visible.
     pub named_windows: Vec<pb::WindowDef>,
     /// See `named_windows`.
@@ -169,6 +174,8 @@ impl<'p> Scope<'p> {
             aggs: RefCell::new(Vec::new()),
             in_aggregate: Cell::new(false),
             windows: RefCell::new(Vec::new()),
+            window_notes: RefCell::new(Vec::new()),
+            window_specs: RefCell::new(Vec::new()),
             named_windows: Vec::new(),
             named_limit: Cell::new(usize::MAX),
             in_window: Cell::new(false),

@@ -117,10 +117,9 @@ impl Binder<'_> {
             having: having.clone(),
             order: order.iter().map(|o| (o.target, o.descending, o.nulls_first)).collect(),
             distinct: distinct.clone(),
-            odd: !scope.windows.borrow().is_empty()
-                || !scope.groupings.borrow().is_empty()
-                || sets.is_some()
-                || stmt.limit_option == pb::LimitOption::WithTies as i32,
+            odd: !scope.groupings.borrow().is_empty() || sets.is_some(),
+            windows: scope.window_notes.borrow().clone(),
+            named: scope.window_specs.borrow().clone(),
             ..SelectRecord::default()
         });
         let grouped = !groups.is_empty()
@@ -692,6 +691,9 @@ impl Binder<'_> {
                     ));
                 }
                 self.lock(table.table.oid, LockMode::RowShare);
+                if table.children.is_some() {
+                    self.children_of(&table.table, LockMode::RowShare);
+                }
                 if let Some(need) = self.need_at(table.base) {
                     need.required |= catalog::acl::privilege::UPDATE;
                 }

@@ -12,12 +12,14 @@ use super::{Binder, ast, inner};
 impl Binder<'_> {
     /// CREATE SEQUENCE.
     pub(crate) fn create_sequence(&mut self, stmt: &pb::CreateSeqStmt) -> Result<Utility> {
-        self.no_temporary(stmt.sequence.as_ref(), "a temporary sequence")?;
+        let none = pb::OnCommitAction::OncommitNoop as i32;
+        let persistence = self.persistence(stmt.sequence.as_ref(), none);
+        let persistence = persistence.map_err(base::Error::without_position)?;
         Ok(Utility::CreateSequence {
             name: self.name_of_range(&stmt.sequence)?,
             options: self.sequence_options(&stmt.options)?,
             if_not_exists: stmt.if_not_exists,
-            unlogged: stmt.sequence.as_ref().is_some_and(|r| r.relpersistence == "u"),
+            persistence,
         })
     }
 
@@ -81,6 +83,7 @@ impl Binder<'_> {
                                 schema: schema.map(str::to_owned),
                                 name: name.to_owned(),
                                 position: 0,
+                                only: false,
                             },
                             column: (*column).to_owned(),
                         }

@@ -124,7 +124,10 @@ impl Binder<'_> {
         let mut below = if base.kind == TableKind::View {
             self.open_view(&base, name, verb, Some(need))?
         } else {
-            let target = self.table_rel(base.clone(), name)?;
+            let mut target = self.table_rel(base.clone(), name)?;
+            if range.inh && verb != "INSERT" {
+                target.children = self.children_of(&base, LockMode::RowExclusive);
+            }
             self.need_below(Some(target.base), need);
             let item = self.item_of(&target);
             let (conditions, options, levels) = Default::default();

@@ -4,7 +4,7 @@ use base::{Error, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 use txn::LockMode;
 
-use crate::utility::{ExplainOptions, FetchHow, TransactionModes, Utility};
+use crate::utility::{ExplainOptions, FetchHow, Reindex, ReindexWhat, TransactionModes, Utility};
 
 use super::define::{const_text, def_value};
 use super::scope::Place;
@@ -114,6 +114,35 @@ impl Binder<'_> {
             tables.push(self.name_of_range(&rel.relation)?);
         }
         Ok(Utility::Vacuum { tables, vacuum: stmt.is_vacuumcmd, analyze, full })
+    }
+
+    /// REINDEX.
+    pub(crate) fn reindex(&mut self, stmt: &pb::ReindexStmt) -> Result<Utility> {
+        use pb::ReindexObjectType as T;
+        let (mut concurrently, mut verbose) = (false, false);
+        for node in &stmt.params {
+            let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
+            let on = def_value(def).is_none_or(|v| base::settings::parse_bool(&v).unwrap_or(true));
+            match def.defname.as_str() {
+                "concurrently" => concurrently = on,
+                "verbose" => verbose = on,
+                "tablespace" => return Err(Error::unsupported("REINDEX in another tablespace")),
+                other => {
+                    return Err(err!(SYNTAX_ERROR, "unrecognized REINDEX option \"{other}\"")
+                        .at(self.at(def.location)));
+                }
+            }
+        }
+        let what = match T::try_from(stmt.kind).unwrap_or(T::Undefined) {
+            T::ReindexObjectIndex => ReindexWhat::Index(self.name_of_range(&stmt.relation)?),
+            T::ReindexObjectSchema => ReindexWhat::Schema(stmt.name.clone()),
+            T::ReindexObjectDatabase => ReindexWhat::Database(stmt.name.clone()),
+            T::ReindexObjectSystem => ReindexWhat::System(stmt.name.clone()),
+            T::ReindexObjectTable | T::Undefined => {
+                ReindexWhat::Table(self.name_of_range(&stmt.relation)?)
+            }
+        };
+        Ok(Utility::Reindex(Reindex { what, concurrently, verbose }))
     }
 
     /// TRUNCATE.
@@ -300,6 +329,14 @@ impl Binder<'_> {
             }
             NodeEnum::TruncateStmt(s) => self.truncate(s)?,
             NodeEnum::VacuumStmt(s) => self.vacuum(s)?,
+            NodeEnum::ReindexStmt(s) => self.reindex(s)?,
+            NodeEnum::ClusterStmt(s) => Utility::Cluster {
+                table: match &s.relation {
+                    None => None,
+                    Some(_) => Some(self.name_of_range(&s.relation)?),
+                },
+                index: (!s.indexname.is_empty()).then(|| s.indexname.clone()),
+            },
             NodeEnum::LockStmt(s) => self.lock_table(s)?,
             NodeEnum::CheckPointStmt(_) => Utility::Checkpoint,
             NodeEnum::FetchStmt(s) => self.fetch(s)?,

@@ -90,7 +90,9 @@ impl Binder<'_> {
 
     /// CREATE [OR REPLACE] VIEW.
     pub(crate) fn create_view(&mut self, stmt: &pb::ViewStmt) -> Result<Utility> {
-        self.no_temporary(stmt.view.as_ref(), "a temporary view")?;
+        let none = pb::OnCommitAction::OncommitNoop as i32;
+        let persistence = self.persistence(stmt.view.as_ref(), none);
+        let persistence = persistence.map_err(base::Error::without_position)?;
         let name = self.name_of_range(&stmt.view)?;
         let Some(node) = inner(&stmt.query) else {
             return Err(err!(SYNTAX_ERROR, "view without a query"));
@@ -115,7 +117,8 @@ impl Binder<'_> {
             )
             .hint(hint));
         }
-        Ok(Utility::CreateView { name, columns, query, replace: stmt.replace, options })
+        let replace = stmt.replace;
+        Ok(Utility::CreateView { name, columns, query, replace, options, persistence })
     }
 
     /// The options of a view, and the CHECK OPTION among them.

@@ -15,6 +15,7 @@ use crate::walk;
 use crate::window::{Exclude, Frame, FrameBound, FrameMode, RangeKey, WindowCall, WindowFunction};
 
 use super::function::{Callee, Signature};
+use super::record::{WindowNote, WindowSpec};
 use super::scope::Place;
 use super::{Binder, Scope, ast, inner};
 
@@ -32,11 +33,14 @@ struct Definition {
     order: Vec<SortKey>,
     frame: Frame,
     framed: bool,
+    /// Without what it inherits.
+    own: WindowSpec,
 }
 
 mod bits {
     pub const NON_DEFAULT: i32 = 0x1;
     pub const ROWS: i32 = 0x4;
+    pub const BETWEEN: i32 = 0x10;
     pub const GROUPS: i32 = 0x8;
     pub const START_FIRST: i32 = 0x20;
     pub const START_CURRENT: i32 = 0x200;
@@ -128,6 +132,13 @@ impl Binder<'_> {
         if self.collating {
             self.pass_collations(col, ty, &passed)?;
         }
+        if self.record.is_some() {
+            let over = match over.name.as_str() {
+                "" => Err(definition.own),
+                name => Ok(name.to_owned()),
+            };
+            scope.window_notes.borrow_mut().push(WindowNote { col, call: call.clone(), over });
+        }
         let mut windows = scope.windows.borrow_mut();
         let known = windows.iter_mut().find(|w| {
             same_list(&w.partition, &definition.partition) && same_keys(&w.order, &definition.order)
@@ -203,6 +214,7 @@ impl Binder<'_> {
         let partition = self.window_partition(scope, &def.partition_clause);
         scope.place.set(place);
         let (mut order, mut partition) = (order?, partition?);
+        let own = (partition.clone(), order.clone());
         if let Some(inherited) = inherited {
             if !partition.is_empty() {
                 return Err(err!(
@@ -237,7 +249,14 @@ impl Binder<'_> {
         }
         let frame = self.frame(scope, def, &order)?;
         let framed = def.frame_options & bits::NON_DEFAULT != 0;
-        Ok(Definition { partition, order, frame, framed })
+        let between = def.frame_options & bits::BETWEEN != 0;
+        let own = WindowSpec {
+            base: base_name.clone(),
+            partition: own.0,
+            order: own.1,
+            frame: framed.then(|| (frame.clone(), between)),
+        };
+        Ok(Definition { partition, order, frame, framed, own })
     }
 
     /// Every window of the WINDOW clause is checked, used or not.
@@ -245,7 +264,10 @@ impl Binder<'_> {
         for at in 0..scope.named_windows.len() {
             scope.named_limit.set(at);
             let named = scope.named_windows[at].clone();
-            self.holding(|b| b.definition(scope, &named, false))?;
+            let definition = self.holding(|b| b.definition(scope, &named, false))?;
+            if self.record.is_some() {
+                scope.window_specs.borrow_mut().push((named.name.clone(), definition.own));
+            }
         }
         scope.named_limit.set(usize::MAX);
         Ok(())

@@ -6,10 +6,10 @@ use base::Result;
 use catalog::Index;
 
 use crate::expr::Expr;
-use crate::logical::{self, Change, ChangeAction, Col, Rel, RelLock, TableRel};
+use crate::logical::{self, Change, ChangeAction, ChildTarget, Col, Rel, RelLock, TableRel};
 use crate::plan::{
-    Conflict, ConflictUpdate, LockTarget, MergeAction, MergeClause, Modify, ModifyAction, Node,
-    Plan, ScanColumn,
+    Conflict, ConflictUpdate, LockTarget, MergeAction, MergeClause, Modify, ModifyAction,
+    ModifyChild, Node, Plan, ScanColumn,
 };
 
 use super::cols::Cols;
@@ -18,14 +18,15 @@ use super::{Goal, Phys, Planner};
 impl Planner<'_> {
     /// Plans a change of rows.
     pub fn change(&mut self, change: Change) -> Result<Plan> {
-        let Change { table, action, returning, checks } = change;
+        let Change { table, action, returning, checks, children } = change;
         let indexes = self.cx.catalog.indexes_of(&table.table);
         let own = all_columns(&table);
         let checks = checks.map(&mut |e| self.resolve(e, &own))?;
         let mut layout = own.clone();
+        let mut places = Vec::new();
         let (action, estimate) = match action {
             ChangeAction::Insert { mut input, conflict } => {
-                self.inline_ctes(&mut input.rel)?;
+                self.settle(&mut input.rel)?;
                 let need: Cols = input.cols.iter().copied().collect();
                 let phys = self.rel(input.rel, &need, &Goal::default())?;
                 let input = self.arrange(phys, &input.cols)?;
@@ -38,7 +39,7 @@ impl Planner<'_> {
                 (ModifyAction::Insert { input, conflict }, estimate)
             }
             ChangeAction::Update { mut rel, set, recheck } => {
-                self.inline_ctes(&mut rel)?;
+                self.settle(&mut rel)?;
                 let mut used: Vec<&Expr> = set.iter().map(|(_, e)| e).collect();
                 used.extend(&recheck);
                 used.extend(returning.iter().flatten());
@@ -49,11 +50,12 @@ impl Planner<'_> {
                 }
                 let recheck = self.condition(recheck, &cols)?;
                 layout.extend(&cols);
+                places = cols;
                 let estimate = input.estimate;
                 (ModifyAction::Update { input, columns, set: values, recheck }, estimate)
             }
             ChangeAction::Merge { mut rel, recheck, clauses } => {
-                self.inline_ctes(&mut rel)?;
+                self.settle(&mut rel)?;
                 let mut used: Vec<&Expr> = recheck.iter().collect();
                 clauses.iter().for_each(|c| merge_exprs(c, &mut used));
                 let (input, cols, columns) = self.change_input(rel, &table, &used)?;
@@ -63,12 +65,13 @@ impl Planner<'_> {
                 (ModifyAction::Merge { input, columns, recheck, clauses }, estimate)
             }
             ChangeAction::Delete { mut rel, recheck } => {
-                self.inline_ctes(&mut rel)?;
+                self.settle(&mut rel)?;
                 let mut used: Vec<&Expr> = recheck.iter().collect();
                 used.extend(returning.iter().flatten());
                 let (input, cols, columns) = self.change_input(rel, &table, &used)?;
                 let recheck = self.condition(recheck, &cols)?;
                 layout.extend(&cols);
+                places = cols;
                 let estimate = input.estimate;
                 (ModifyAction::Delete { input, columns, recheck }, estimate)
             }
@@ -83,8 +86,41 @@ impl Planner<'_> {
             }
             None => None,
         };
-        let modify = Modify { table: table.table, indexes, action, returning, checks };
+        let children = self.modify_children(&table, children, &action)?;
+        let tableoid = table.col(ScanColumn::TableOid);
+        let tableoid = places.iter().position(|c| *c == tableoid).unwrap_or(0) as u16;
+        let table = table.table;
+        let modify = Modify { table, indexes, action, returning, checks, children, tableoid };
         Ok(Plan { node: Node::Modify(Box::new(modify)), estimate })
+    }
+
+    /// The children of a change's table, for rows that are in them.
+    fn modify_children(
+        &mut self,
+        table: &TableRel,
+        targets: Vec<ChildTarget>,
+        action: &ModifyAction,
+    ) -> Result<Vec<ModifyChild>> {
+        let (columns, set): (&[(u16, ScanColumn)], &[(u16, Expr)]) = match action {
+            ModifyAction::Update { columns, set, .. } => (columns, set),
+            ModifyAction::Delete { columns, .. } => (columns, &[]),
+            _ => return Ok(Vec::new()),
+        };
+        let Some(children) = &table.children else { return Ok(Vec::new()) };
+        let mut out = Vec::with_capacity(targets.len());
+        for (child, target) in children.iter().zip(targets) {
+            let own = all_columns(&target.rel);
+            let number = |n: u16| child.numbers[usize::from(n) - 1];
+            out.push(ModifyChild {
+                table: child.table.clone(),
+                indexes: self.cx.catalog.indexes_of(&child.table),
+                checks: target.checks.map(&mut |e| self.resolve(e, &own))?,
+                numbers: child.numbers.clone(),
+                columns: columns.iter().map(|(at, c)| (*at, child.column(*c))).collect(),
+                set: set.iter().map(|(n, e)| (number(*n), e.clone())).collect(),
+            });
+        }
+        Ok(out)
     }
 
     /// ON CONFLICT: expressions over the existing row and the one that was to be inserted.
@@ -140,6 +176,9 @@ impl Planner<'_> {
     ) -> Result<(Plan, Vec<Col>, Vec<(u16, ScanColumn)>)> {
         let mut wanted = vec![table.col(ScanColumn::Tid), table.col(ScanColumn::Root)];
         wanted.extend(table.table.live_columns().map(|(n, _)| table.col(ScanColumn::Attr(n))));
+        if table.children.is_some() {
+            wanted.push(table.col(ScanColumn::TableOid));
+        }
         let mut others = Cols::default();
         used.iter().for_each(|e| others.add(&Cols::of(e)));
         let output = Cols::output(&rel);
@@ -168,6 +207,9 @@ impl Planner<'_> {
         for target in &targets {
             wanted.push(target.table.col(ScanColumn::Tid));
             wanted.push(target.table.col(ScanColumn::Root));
+            if target.table.children.is_some() {
+                wanted.push(target.table.col(ScanColumn::TableOid));
+            }
         }
         let mut others = need.clone();
         recheck.iter().for_each(|e| others.add(&Cols::of(e)));
@@ -182,17 +224,32 @@ impl Planner<'_> {
         let order = phys.order.clone();
         let plan = self.arrange(phys, &wanted)?;
         let mut out = Vec::with_capacity(targets.len());
-        for (i, target) in targets.into_iter().enumerate() {
-            let columns = table_columns(&target.table, &wanted);
+        for target in targets {
             let recheck = self.condition(recheck.clone(), &wanted)?;
-            out.push(LockTarget {
+            let place = |c: ScanColumn| {
+                let col = target.table.col(c);
+                wanted.iter().position(|w| *w == col).unwrap_or(0) as u16
+            };
+            let own = LockTarget {
                 table: target.table.table.clone(),
-                tid: i as u16 * 2,
+                tid: place(ScanColumn::Tid),
                 mode: target.mode,
                 wait: target.wait,
-                columns,
+                columns: table_columns(&target.table, &wanted),
                 recheck,
-            });
+                tableoid: None,
+            };
+            let Some(children) = &target.table.children else {
+                out.push(own);
+                continue;
+            };
+            let own = LockTarget { tableoid: Some(place(ScanColumn::TableOid)), ..own };
+            out.extend(children.iter().map(|child| LockTarget {
+                table: child.table.clone(),
+                columns: own.columns.iter().map(|(at, c)| (*at, child.column(*c))).collect(),
+                ..own.clone()
+            }));
+            out.push(own);
         }
         let estimate = plan.estimate;
         let node = Node::LockRows { input: Box::new(plan), targets: out };

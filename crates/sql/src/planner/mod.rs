@@ -21,6 +21,7 @@ use crate::walk;
 
 pub(crate) mod bitmap;
 pub(crate) mod change;
+pub(crate) mod children;
 pub(crate) mod cols;
 pub(crate) mod cost;
 pub(crate) mod graph;
@@ -106,19 +107,19 @@ impl<'a> Planner<'a> {
         planner
     }
 
-    /// Puts WITH queries that are used once in place in the subqueries of expressions.
+    /// Makes the subqueries of expressions ready: they may become part of the query around them.
     fn inline_subqueries(&mut self) {
         let mut subqueries = std::mem::take(&mut self.subqueries);
         for query in &mut subqueries {
             // A query nested too deeply fails again, with its error, when it is planned.
-            let _ = self.inline_ctes(&mut query.rel);
+            let _ = self.settle(&mut query.rel);
         }
         self.subqueries = subqueries;
     }
 
     /// Plans a query; its output is the query's columns.
     pub fn query(&mut self, mut query: Query, goal: &Goal) -> Result<Plan> {
-        self.inline_ctes(&mut query.rel)?;
+        self.settle(&mut query.rel)?;
         let need: Cols = query.cols.iter().copied().collect();
         let phys = self.rel(query.rel, &need, goal)?;
         self.arrange(phys, &query.cols)
@@ -268,7 +269,7 @@ impl<'a> Planner<'a> {
             Rel::Distinct { input, keys, sorted } => {
                 self.distinct(*input, keys, sorted, need, goal)
             }
-            Rel::Append { inputs, cols } => self.append(inputs, cols, goal),
+            Rel::Append { inputs, cols } => self.append(inputs, cols, need, goal),
             Rel::SetOp { left, right, except, all, cols } => {
                 let left = self.input(*left)?;
                 let right = self.input(*right)?;
@@ -318,7 +319,21 @@ impl<'a> Planner<'a> {
         Ok(leaf(Node::Values(out), cols, estimate))
     }
 
-    fn append(&mut self, inputs: Vec<Input>, cols: Vec<Col>, goal: &Goal) -> Result<Phys> {
+    fn append(
+        &mut self,
+        mut inputs: Vec<Input>,
+        mut cols: Vec<Col>,
+        need: &Cols,
+        goal: &Goal,
+    ) -> Result<Phys> {
+        if inputs.iter().all(|i| reads_table(&i.rel)) {
+            // What nobody asks for is not read.
+            let wanted: Vec<bool> = cols.iter().map(|c| need.contains(*c)).collect();
+            for list in inputs.iter_mut().map(|i| &mut i.cols).chain([&mut cols]) {
+                let mut wanted = wanted.iter();
+                list.retain(|_| wanted.next() == Some(&true));
+            }
+        }
         let mut plans = Vec::with_capacity(inputs.len());
         for input in inputs {
             let need: Cols = input.cols.iter().copied().collect();
@@ -424,6 +439,15 @@ impl<'a> Planner<'a> {
     /// Average width of a row with these columns.
     pub fn width(&self, cols: &[Col]) -> i32 {
         cols.iter().map(|c| cost::type_width(&self.vars[usize::from(*c)])).sum()
+    }
+}
+
+/// A table's rows, perhaps under a condition.
+fn reads_table(rel: &Rel) -> bool {
+    match rel {
+        Rel::Table(_) | Rel::Sample { .. } => true,
+        Rel::Filter { input, .. } => reads_table(input),
+        _ => false,
     }
 }
 

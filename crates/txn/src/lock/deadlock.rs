@@ -191,6 +191,11 @@ impl Graph<'_> {
                 _ => Vec::new(),
             };
         }
+        if let Some(watched) =
+            self.partition(info.tag).get(info.tag).and_then(|entry| entry.watched_by(waiter))
+        {
+            return watched.iter().map(|blocker| edge(*blocker, true)).collect();
+        }
         let Some(place) = self.place(info.tag, waiter) else { return Vec::new() };
         let Some(entry) = self.partition(info.tag).get(info.tag) else { return Vec::new() };
         let conflicts = info.mode.conflict_set();

@@ -211,6 +211,36 @@ impl LockManager {
         Ok(true)
     }
 
+    /// Waits until those who hold now what conflicts with `mode` have given it up. Others, who come
+    /// meanwhile, are neither waited for nor held up.
+    ///
+    /// # Errors
+    /// As [`LockManager::lock`].
+    pub fn wait_for_holders(&self, owner: &LockOwner, tag: LockTag, mode: LockMode) -> Result<()> {
+        // While the counter is up, everybody comes and goes by the shared table.
+        self.strong(tag).fetch_add(1, Ordering::SeqCst);
+        self.transfer_weak_locks(tag);
+        let watch = {
+            let mut partition = self.partition(tag);
+            let over = partition.entry(tag).watch(owner.number(), mode, sched::current());
+            partition.forget_if_unused(tag);
+            over
+        };
+        let result = match watch {
+            None => Ok(()),
+            Some(over) => {
+                let done = || over.load(Ordering::Acquire);
+                let result = self.wait_until(owner, tag, mode, false, &done);
+                if let Some(entry) = self.partition(tag).get_mut(tag) {
+                    entry.unwatch(owner.number());
+                }
+                result
+            }
+        };
+        self.lower_strong(tag);
+        result
+    }
+
     /// Moves the weak locks on a relation that sessions hold by the fast path into the shared table.
     fn transfer_weak_locks(&self, tag: LockTag) {
         for (number, slot) in self.core.registry.slots() {

@@ -7,6 +7,7 @@
 //!   other is granted at once. So nobody is passed by a request that conflicts with his.
 //! * The one exception is PostgreSQL's: who holds this lock already, and would queue behind somebody
 //!   who waits for *him*, goes in front of that one, as the two would otherwise wait for each other.
+//! * Who watches a lock waits for those who held it when the watch began, and stands in nobody's way.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,6 +34,16 @@ impl Request {
     pub(super) fn granted(&self) -> bool {
         self.granted.load(Ordering::Acquire)
     }
+}
+
+/// Somebody waits for those who held conflicting modes when the watch began.
+struct Watch {
+    owner: u32,
+    conflicts: ModeSet,
+    /// Those who have not given them up since.
+    left: Vec<u32>,
+    over: Arc<AtomicBool>,
+    task: TaskRef,
 }
 
 /// What became of a new request.
@@ -62,6 +73,7 @@ pub(super) struct Entry {
     queue: VecDeque<Arc<Request>>,
     /// How many wait for each mode.
     waiting: [u32; 9],
+    watches: Vec<Watch>,
 }
 
 impl Entry {
@@ -163,7 +175,55 @@ impl Entry {
                 self.holders.remove(at);
             }
         }
-        self.advance()
+        let mut woken = self.advance();
+        if !self.watches.is_empty() {
+            self.tell_watches(owner, &mut woken);
+        }
+        woken
+    }
+
+    /// Begins to watch those who hold what conflicts with a mode. The flag says when all of them have
+    /// given it up; None: nobody holds such a mode.
+    pub(super) fn watch(
+        &mut self,
+        owner: u32,
+        mode: LockMode,
+        task: TaskRef,
+    ) -> Option<Arc<AtomicBool>> {
+        let conflicts = mode.conflict_set();
+        let rival = |h: &&Holder| h.owner != owner && h.modes & conflicts != 0;
+        let left: Vec<u32> = self.holders.iter().filter(rival).map(|h| h.owner).collect();
+        if left.is_empty() {
+            return None;
+        }
+        let over = Arc::new(AtomicBool::new(false));
+        self.watches.push(Watch { owner, conflicts, left, over: over.clone(), task });
+        Some(over)
+    }
+
+    /// Ends a session's watch.
+    pub(super) fn unwatch(&mut self, owner: u32) {
+        self.watches.retain(|w| w.owner != owner);
+    }
+
+    /// Whom a session that watches the lock waits for.
+    pub(super) fn watched_by(&self, owner: u32) -> Option<&[u32]> {
+        self.watches.iter().find(|w| w.owner == owner).map(|w| &w.left[..])
+    }
+
+    /// A session has given something up: adds those to wake whose watch is over.
+    fn tell_watches(&mut self, owner: u32, woken: &mut Vec<TaskRef>) {
+        let modes = self.modes(owner);
+        self.watches.retain_mut(|watch| {
+            if modes & watch.conflicts == 0 {
+                watch.left.retain(|left| *left != owner);
+            }
+            if watch.left.is_empty() {
+                watch.over.store(true, Ordering::Release);
+                woken.push(watch.task.clone());
+            }
+            !watch.left.is_empty()
+        });
     }
 
     /// Puts a request at a place of the queue.
@@ -288,6 +348,25 @@ mod tests {
         assert_eq!(s.ask(1, RowExclusive), Admission::Granted);
         s.ask(3, RowShare);
         assert_eq!(s.waiting(), [2, 3]);
+    }
+
+    #[test]
+    fn who_watches_waits_for_the_holders_of_the_moment_and_lets_others_by() {
+        let mut s = Script::new();
+        s.ask(1, RowExclusive);
+        s.ask(2, AccessShare);
+        let over = s.entry.watch(9, Share, sched::Task::new("test")).expect("1 is in the way");
+        assert_eq!(s.ask(3, RowExclusive), Admission::Granted);
+        assert_eq!(s.entry.watched_by(9), Some(&[1][..]));
+        assert!(s.entry.release(2, AccessShare).is_empty());
+        assert_eq!(s.entry.release(1, RowExclusive).len(), 1, "the watcher");
+        assert!(over.load(Ordering::Acquire), "though 3 has come meanwhile");
+        assert!(
+            s.entry.watch(3, Share, sched::Task::new("test")).is_none(),
+            "one's own don't count"
+        );
+        s.entry.release(3, RowExclusive);
+        assert!(s.entry.is_unused());
     }
 
     #[test]

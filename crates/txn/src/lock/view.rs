@@ -100,6 +100,9 @@ impl LockManager {
     fn first_blocker(&self, tag: LockTag, waiter: u32, mode: LockMode) -> Option<u32> {
         let partition = self.partition(tag);
         let entry = partition.get(tag)?;
+        if let Some(watched) = entry.watched_by(waiter) {
+            return watched.first().copied();
+        }
         let conflicts = mode.conflict_set();
         let mut holders = entry.holders();
         let holder = holders.find(|&(owner, modes)| owner != waiter && modes & conflicts != 0);
@@ -140,6 +143,9 @@ impl LockManager {
     fn lock_blockers(&self, tag: LockTag, waiter: u32, mode: LockMode) -> Vec<u32> {
         let partition = self.partition(tag);
         let Some(entry) = partition.get(tag) else { return Vec::new() };
+        if let Some(watched) = entry.watched_by(waiter) {
+            return watched.to_vec();
+        }
         if !entry.queue().iter().any(|request| request.owner == waiter) {
             return Vec::new();
         }
@@ -161,6 +167,9 @@ impl LockManager {
 /// Who holds what the waiter wants, and who waits ahead of it, back to the first one whose conflicts
 /// include all of the waiter's own: what lies further ahead, that one waits for.
 fn next_blockers(entry: &Entry, waiter: u32, mode: LockMode) -> Vec<u32> {
+    if let Some(watched) = entry.watched_by(waiter) {
+        return watched.to_vec();
+    }
     let Some(place) = entry.queue().iter().position(|r| r.owner == waiter) else {
         return Vec::new();
     };

@@ -1,0 +1,165 @@
+//! COPY with a file of the server, and data in LATIN1.
+
+use std::fs::File;
+use std::io::{Read, Write};
+
+use base::{Error, Result, WaitEvent, err, sqlstate};
+use catalog::object::ids;
+use types::Batch;
+use types::Datum;
+
+use crate::context::{ExecContext, RowSink};
+use crate::rights;
+
+/// Bytes that are read at once, and gathered before they are written.
+const PIECE: usize = 64 << 10;
+
+/// `42501` unless the session's role may use the server's files. `way`: `from` or `to`.
+fn permit(cx: &mut ExecContext<'_>, role: u32, name: &str, way: &str) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let known = rights::of(cx, &view);
+    if known.is_superuser(cx.role) || known.has_rights_of(cx.role, role) {
+        return Ok(());
+    }
+    Err(err!(
+        INSUFFICIENT_PRIVILEGE,
+        "must be superuser or have privileges of the {name} role to COPY {way} a file"
+    )
+    .hint("Anyone can COPY to stdout or from stdin. psql's \\copy command also works for anyone."))
+}
+
+fn failed(path: &str, purpose: &str, error: &std::io::Error) -> Error {
+    let code = match error.kind() {
+        std::io::ErrorKind::NotFound => sqlstate::UNDEFINED_FILE,
+        std::io::ErrorKind::PermissionDenied => sqlstate::INSUFFICIENT_PRIVILEGE,
+        std::io::ErrorKind::IsADirectory => sqlstate::WRONG_OBJECT_TYPE,
+        _ => sqlstate::IO_ERROR,
+    };
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let error = Error::new(code, format!("could not open file \"{path}\" for {purpose}: {text}"));
+    if code == sqlstate::IO_ERROR || code == sqlstate::WRONG_OBJECT_TYPE {
+        return error;
+    }
+    let (way, word) = if purpose == "reading" { ("FROM", "read") } else { ("TO", "write") };
+    error.hint(format!(
+        "COPY {way} instructs the PostgreSQL server process to {word} a file. You may want a client-side facility such as psql's \\copy."
+    ))
+}
+
+/// Opens a file to load.
+///
+/// # Errors
+/// `42501`, `58P01`, `42809`.
+pub fn open(path: &str, cx: &mut ExecContext<'_>) -> Result<File> {
+    permit(cx, ids::READ_SERVER_FILES, "pg_read_server_files", "from")?;
+    let opened = sched::io_wait(WaitEvent::IOCopyFileRead, || File::open(path));
+    let file = opened.map_err(|e| failed(path, "reading", &e))?;
+    if file.metadata().is_ok_and(|m| m.is_dir()) {
+        base::bail!(WRONG_OBJECT_TYPE, "\"{path}\" is a directory");
+    }
+    Ok(file)
+}
+
+/// The next bytes of a file; None at its end.
+///
+/// # Errors
+/// I/O.
+pub fn read(file: &mut File) -> Result<Option<Vec<u8>>> {
+    let mut piece = vec![0; PIECE];
+    let count = sched::io_wait(WaitEvent::IOCopyFileRead, || file.read(&mut piece));
+    let count = count.map_err(|e| Error::io("read from COPY file", &e))?;
+    piece.truncate(count);
+    Ok((count > 0).then_some(piece))
+}
+
+/// A file in place of the client.
+pub struct FileSink {
+    file: File,
+    pending: Vec<u8>,
+}
+
+impl FileSink {
+    /// Makes the file, or empties the one that is there.
+    ///
+    /// # Errors
+    /// `42602` for a relative path; `42501`, `42809`; I/O.
+    pub fn create(path: &str, cx: &mut ExecContext<'_>) -> Result<FileSink> {
+        permit(cx, ids::WRITE_SERVER_FILES, "pg_write_server_files", "to")?;
+        if !path.starts_with('/') {
+            base::bail!(INVALID_NAME, "relative path not allowed for COPY to file");
+        }
+        let made = sched::io_wait(WaitEvent::IOCopyFileWrite, || File::create(path));
+        let file = made.map_err(|e| failed(path, "writing", &e))?;
+        Ok(FileSink { file, pending: Vec::with_capacity(PIECE) })
+    }
+
+    /// Writes what is left.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn flush(&mut self) -> Result<()> {
+        let (file, pending) = (&mut self.file, &self.pending);
+        sched::io_wait(WaitEvent::IOCopyFileWrite, || file.write_all(pending))
+            .map_err(|e| Error::io("write to COPY file", &e))?;
+        self.pending.clear();
+        Ok(())
+    }
+}
+
+impl RowSink for FileSink {
+    fn batch(&mut self, _batch: &Batch) -> Result<()> {
+        Err(Error::internal("rows for a COPY file"))
+    }
+
+    fn row(&mut self, _row: &[Datum]) -> Result<()> {
+        Err(Error::internal("a row for a COPY file"))
+    }
+
+    fn copy_data(&mut self, bytes: &[u8]) -> Result<()> {
+        self.pending.extend_from_slice(bytes);
+        if self.pending.len() >= PIECE {
+            self.flush()?;
+        }
+        Ok(())
+    }
+}
+
+/// Text in LATIN1 as UTF-8: each byte is the character with its number.
+pub fn from_latin1(bytes: &[u8]) -> Vec<u8> {
+    bytes.iter().map(|b| char::from(*b)).collect::<String>().into_bytes()
+}
+
+/// The other way round.
+///
+/// # Errors
+/// `22P05` for characters that LATIN1 has not.
+pub fn to_latin1(text: &[u8]) -> Result<Vec<u8>> {
+    let text = String::from_utf8_lossy(text);
+    let byte = |c: char| {
+        u8::try_from(u32::from(c)).map_err(|_| {
+            let mut utf8 = [0; 4];
+            let bytes: Vec<String> =
+                c.encode_utf8(&mut utf8).bytes().map(|b| format!("0x{b:02x}")).collect();
+            err!(
+                UNTRANSLATABLE_CHARACTER,
+                "character with byte sequence {} in encoding \"UTF8\" has no equivalent in encoding \"LATIN1\"",
+                bytes.join(" ")
+            )
+        })
+    };
+    text.chars().map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latin1_has_the_first_256_characters() {
+        assert_eq!(from_latin1(b"a\xe9\xff"), "a\u{e9}\u{ff}".as_bytes());
+        assert_eq!(to_latin1("a\u{e9}".as_bytes()), Ok(b"a\xe9".to_vec()));
+        let error = to_latin1("\u{20ac}".as_bytes()).unwrap_err();
+        assert!(error.message().contains("0xe2 0x82 0xac"), "{}", error.message());
+    }
+}
