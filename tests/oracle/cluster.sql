@@ -62,7 +62,7 @@ DROP TABLE cl, other CASCADE;
 PREPARE numbers(int) AS SELECT i, i * $1 AS product FROM generate_series(1, 3) i;
 CREATE TABLE made AS EXECUTE numbers(7);
 SELECT * FROM made;
-CREATE TEMP TABLE made2 (a, b) AS EXECUTE numbers(2) WITH NO DATA;
+CREATE TEMP TABLE made2 (a, b) AS EXECUTE numbers(2);
 SELECT * FROM made2;
 CREATE TABLE made AS EXECUTE numbers(1);
 CREATE TABLE IF NOT EXISTS made AS EXECUTE numbers(1);

@@ -177,10 +177,14 @@ pub fn definition(catalog: &Snapshot, path: &[Id], function: &Function) -> Strin
         let _ = writeln!(out, "{attributes}");
     }
     for (name, value) in &function.settings {
-        let items: Vec<String> = value
-            .split(',')
-            .map(|v| format!("'{}'", v.trim().trim_matches('"').replace('\'', "''")))
-            .collect();
+        let quoted = |v: &str| format!("'{}'", v.replace('\'', "''"));
+        // Lists of names: each by itself.
+        let items: Vec<String> = match name.as_str() {
+            "search_path" | "temp_tablespaces" => {
+                value.split(',').map(|v| quoted(v.trim().trim_matches('"'))).collect()
+            }
+            _ => vec![quoted(value)],
+        };
         let _ = writeln!(out, " SET {} TO {}", quote_ident(name), items.join(", "));
     }
     match standard_body(function) {

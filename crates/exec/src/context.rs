@@ -38,6 +38,20 @@ pub trait SessionHooks {
     fn deferred(&mut self) -> &mut Deferred;
     /// The next piece of COPY data from the client; None at its end.
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>>;
+    /// Puts settings in force while a function runs, over those in force around it; says what they are
+    /// then, and what [`SessionHooks::leave`] wants to know.
+    ///
+    /// # Errors
+    /// As SET.
+    fn enter(
+        &mut self,
+        _settings: &[(String, String)],
+        _around: (&Settings, &FormatContext),
+    ) -> Result<(Box<Values>, usize)> {
+        Err(base::Error::internal("a function's settings outside of sessions"))
+    }
+    /// Ends what [`SessionHooks::enter`] began.
+    fn leave(&mut self, _settings: &[(String, String)], _mark: usize) {}
     /// Tells all sessions in a database to end (DROP DATABASE … FORCE).
     ///
     /// # Errors
@@ -48,6 +62,14 @@ pub trait SessionHooks {
     /// # Errors
     /// When it can't be made.
     fn password(&mut self, role: &str, password: &str) -> Result<Option<String>>;
+}
+
+/// Settings in force, and what follows from them.
+pub struct Values {
+    /// The settings.
+    pub settings: Settings,
+    /// For input and output of values.
+    pub format: FormatContext,
 }
 
 /// Everything that executing one statement needs.

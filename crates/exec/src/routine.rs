@@ -26,7 +26,7 @@ use types::datum::Shape;
 use types::oids::RECORD;
 use types::{Batch, Datum, FunctionRow};
 
-use crate::context::{ExecContext, RowSink};
+use crate::context::{ExecContext, RowSink, Values};
 use crate::define::inner::{As, with_context_as};
 use crate::eval;
 use crate::rows::{self, Row};
@@ -138,10 +138,14 @@ impl Routine {
             let modes = definition.called_with().enumerate();
             let inputs: Vec<usize> = modes.filter(|(_, a)| a.mode != 'o').map(|(n, _)| n).collect();
             let types: Vec<Oid> = inputs.iter().filter_map(|n| types.get(*n).copied()).collect();
+            let entered = enter(&definition, cx)?;
             let acting = acting(&definition, cx);
+            let (values, mark) = entered.unzip();
+            let acting = As { values, ..acting };
             let body = with_context_as(cx, &acting, |context| {
                 prepare_body(&definition, &types, result, true, context)
             });
+            leave(&definition, mark, cx);
             let body = body.map_err(inner)?;
             lock(&body, cx)?;
             if cx.catalog_tx.view().version != view.version {
@@ -156,6 +160,13 @@ impl Routine {
 
     /// Runs the statements; the rows of the last one.
     fn run(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Vec<Vec<Datum>>> {
+        let mark = enter(&self.definition, cx)?.map(|e| e.1);
+        let rows = self.run_body(args, cx);
+        leave(&self.definition, mark, cx);
+        rows
+    }
+
+    fn run_body(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Vec<Vec<Datum>>> {
         let mut rows = Vec::new();
         for (n, prepared) in self.body.statements.iter().enumerate() {
             sched::check_interrupts()?;
@@ -195,8 +206,12 @@ impl Routine {
         }
         let snapshot = self.snapshot(cx);
         let outer = (cx.user, cx.role, cx.search_path);
+        let values = self.acting.values.as_ref();
+        let (settings, format) = (cx.settings, cx.format);
         let mut inner = ExecContext {
             snapshot,
+            settings: values.map_or(settings, |v| &v.settings),
+            format: values.map_or(format, |v| &v.format),
             search_path: self.acting.path.as_deref().unwrap_or(outer.2),
             user: self.acting.role.as_ref().map_or(outer.0, |r| r.1.as_str()),
             role: self.acting.role.as_ref().map_or(outer.1, |r| r.0),
@@ -302,7 +317,22 @@ fn acting(definition: &Function, cx: &mut ExecContext<'_>) -> As {
         None if definition.standard_body => Some(definition.path.clone()),
         None => None,
     };
-    As { path, role }
+    As { path, role, values: None }
+}
+
+/// Puts a function's own settings in force, if it has any.
+fn enter(definition: &Function, cx: &mut ExecContext<'_>) -> Result<Option<(Box<Values>, usize)>> {
+    if definition.settings.is_empty() {
+        return Ok(None);
+    }
+    cx.hooks.enter(&definition.settings, (cx.settings, cx.format)).map(Some)
+}
+
+/// Ends that.
+fn leave(definition: &Function, mark: Option<usize>, cx: &mut ExecContext<'_>) {
+    if let Some(mark) = mark {
+        cx.hooks.leave(&definition.settings, mark);
+    }
 }
 
 /// The schemas of a search_path, `pg_catalog` first unless it is named.

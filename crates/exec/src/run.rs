@@ -146,6 +146,8 @@ pub struct Execution {
     ready: Option<VecDeque<Batch>>,
     ended: bool,
     begun: bool,
+    /// Whether the last row that was sent is wanted, and it.
+    last: Option<Option<Batch>>,
 }
 
 impl Execution {
@@ -175,7 +177,18 @@ impl Execution {
             rest: None,
             ended: false,
             begun: false,
+            last: None,
         })
+    }
+
+    /// From now on the last row that is sent is kept.
+    pub fn keep_last(&mut self) {
+        self.last = Some(None);
+    }
+
+    /// The last row that was sent.
+    pub fn last(&self) -> Option<&Batch> {
+        self.last.as_ref()?.as_ref()
     }
 
     /// Sends at most `limit` rows (0: all); true when the end is reached.
@@ -199,6 +212,9 @@ impl Execution {
                 return Ok((sent, true));
             };
             let count = left.min((batch.rows - gone) as u64) as usize;
+            if let Some(last) = &mut self.last {
+                *last = Some(crate::rows::slice(&batch, gone + count - 1, 1));
+            }
             if gone == 0 && count == batch.rows {
                 sink.batch(&batch)?;
             } else {

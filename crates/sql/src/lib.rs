@@ -33,6 +33,7 @@ pub mod view;
 pub mod walk;
 pub mod window;
 
+pub use bind::current::CURRENT_OF;
 pub use bind::from::record_columns;
 pub use bind::stored_domain_condition;
 pub use cache::PlanCache;

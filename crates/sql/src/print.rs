@@ -409,8 +409,16 @@ impl Printer<'_, '_> {
         }
     }
 
+    /// A type's name, with its schema where the search path doesn't lead to it (in what is stored: always).
+    fn type_name(&self, ty: Oid, typmod: i32) -> String {
+        match self.by_oid && types::user::is_user(ty) {
+            true => self.binder.cx.catalog.type_name(&[], ty.0).unwrap_or_else(|| "???".to_owned()),
+            false => format_type(ty, typmod),
+        }
+    }
+
     fn cast(&self, arg: &Expr, ty: Oid, typmod: i32) -> String {
-        let name = format_type(ty, typmod);
+        let name = self.type_name(ty, typmod);
         match arg {
             Expr::Const(value, from) if *from == ty && !value.is_null() => {
                 format!("{}::{name}", self.quoted(value, ty))
@@ -436,7 +444,7 @@ impl Printer<'_, '_> {
     /// A constant, labelled with its type unless its text alone has that type.
     fn constant(&self, value: &Datum, ty: Oid) -> String {
         if value.is_null() {
-            return format!("NULL::{}", format_type(ty, -1));
+            return format!("NULL::{}", self.type_name(ty, -1));
         }
         match ty {
             BOOL => return (if *value == Datum::Bool(true) { "true" } else { "false" }).to_owned(),
@@ -450,7 +458,7 @@ impl Printer<'_, '_> {
             }
             _ => {}
         }
-        format!("{}::{}", self.quoted(value, ty), format_type(ty, -1))
+        format!("{}::{}", self.quoted(value, ty), self.type_name(ty, -1))
     }
 }
 

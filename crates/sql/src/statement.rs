@@ -107,9 +107,10 @@ pub(crate) fn prepare(
             let Some(query) = inner(&stmt.query) else {
                 return Err(err!(SYNTAX_ERROR, "cursor without a query"));
             };
-            let (query, _) = prepare(query, text, declared, cx, None)?;
+            let (query, tables) = cursor_query(query, text, declared, cx)?;
             let params = query.params.clone();
             let utility = Utility::DeclareCursor {
+                tables,
                 name: stmt.portalname.clone(),
                 query: Arc::new(query),
                 hold,
@@ -132,6 +133,26 @@ pub(crate) fn prepare(
             None => Err(Error::unsupported(statement_name(other))),
         },
     }
+}
+
+/// A cursor's query. If it is of a form that WHERE CURRENT OF takes, its rows end with where they are in
+/// its tables; these with their children.
+fn cursor_query(
+    query: &NodeEnum,
+    text: &str,
+    declared: &[Oid],
+    cx: &PrepareContext<'_>,
+) -> Result<(Prepared, Vec<Vec<u32>>)> {
+    if let NodeEnum::SelectStmt(select) = query
+        && let Some((select, tables)) = crate::bind::current::with_places(select, cx)
+        && let Ok((mut query, _)) =
+            prepare(&NodeEnum::SelectStmt(Box::new(select)), text, declared, cx, None)
+    {
+        let own = query.columns.len() - 2 * tables.len();
+        query.columns.truncate(own);
+        return Ok((query, tables));
+    }
+    Ok((prepare(query, text, declared, cx, None)?.0, Vec::new()))
 }
 
 fn statement_name(node: &NodeEnum) -> String {

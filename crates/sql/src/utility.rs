@@ -802,6 +802,9 @@ pub enum Utility {
     },
     /// DECLARE CURSOR.
     DeclareCursor {
+        /// Tables whose rows the cursor stands at, each with those that inherit from it: the query's rows end
+        /// with a place and a table for each.
+        tables: Vec<Vec<u32>>,
         /// Name.
         name: String,
         /// The query.

@@ -120,6 +120,8 @@ struct Frame {
     select: SelectRecord,
     /// Names of FROM as written, and as printed: unlike those of the levels outside.
     names: Vec<(String, String)>,
+    /// Which of them are joins.
+    joins: Vec<String>,
 }
 
 /// See the module's documentation.
@@ -250,10 +252,7 @@ impl<'p, 'b> Printer<'p, 'b> {
         let Some(select) = self.record.selects.get(&address(stmt)) else {
             return Err(Error::internal("a query that was not recorded"));
         };
-        if select.odd {
-            return Err(Error::unsupported("a view with grouping sets"));
-        }
-        self.enter(select.clone());
+        self.enter(select.clone(), aliased_joins(&stmt.from_clause));
         out.indent += STD;
         out.push(" SELECT");
         if let Some(on) = &select.distinct {
@@ -274,7 +273,11 @@ impl<'p, 'b> Printer<'p, 'b> {
             let text = self.expr(&condition, out.indent);
             out.push(&text);
         }
-        if !select.groups.is_empty() {
+        if select.sets {
+            let text = self.grouping_sets(stmt, out.indent);
+            out.keyword(" GROUP BY ", -STD, STD, 1);
+            out.push(&text);
+        } else if !select.groups.is_empty() {
             out.keyword(" GROUP BY ", -STD, STD, 1);
             let list: Vec<String> =
                 select.groups.iter().map(|g| self.sort_expression(g, out.indent)).collect();
@@ -306,6 +309,63 @@ impl<'p, 'b> Printer<'p, 'b> {
             out.push(&list.join(", "));
         }
         Ok(())
+    }
+
+    /// GROUP BY with grouping sets.
+    fn grouping_sets(&self, stmt: &pb::SelectStmt, indent: i32) -> String {
+        let items: Vec<String> = stmt
+            .group_clause
+            .iter()
+            .flat_map(|node| self.grouping_set(node, true, true, indent))
+            .collect();
+        let list = if items.is_empty() { "()".to_owned() } else { items.join(", ") };
+        format!("{}{list}", if stmt.group_distinct { "DISTINCT " } else { "" })
+    }
+
+    /// One item of GROUP BY; nothing for an empty set at the `top`, several for GROUPING SETS in the like.
+    /// `bare`: a single expression needs no parentheses.
+    fn grouping_set(&self, node: &pb::Node, top: bool, bare: bool, indent: i32) -> Vec<String> {
+        use pb::GroupingSetKind as K;
+        match &node.node {
+            Some(NodeEnum::GroupingSet(set)) => {
+                let kind = K::try_from(set.kind).unwrap_or(K::GroupingSetEmpty);
+                let (word, bare) = match kind {
+                    K::GroupingSetRollup => ("ROLLUP(", true),
+                    K::GroupingSetCube => ("CUBE(", true),
+                    K::GroupingSetSets => ("GROUPING SETS (", false),
+                    _ if top => return Vec::new(),
+                    _ => return vec!["()".to_owned()],
+                };
+                let inside = |n| self.grouping_set(n, false, bare, indent);
+                let items: Vec<String> = set.content.iter().flat_map(inside).collect();
+                let nested = kind == K::GroupingSetSets && !top;
+                if nested { items } else { vec![format!("{word}{})", items.join(", "))] }
+            }
+            Some(NodeEnum::RowExpr(row)) if top && is_list(row) => {
+                row.args.iter().flat_map(|n| self.grouping_set(n, true, true, indent)).collect()
+            }
+            _ => {
+                let mut list = Vec::new();
+                self.grouped_by(node, indent, &mut list);
+                let plain = bare && list.len() == 1;
+                let list = list.join(", ");
+                vec![if plain { list } else { format!("({list})") }]
+            }
+        }
+    }
+
+    /// An expression of GROUP BY, or a row of them.
+    fn grouped_by(&self, node: &pb::Node, indent: i32, out: &mut Vec<String>) {
+        match &node.node {
+            Some(NodeEnum::RowExpr(row)) if is_list(row) => {
+                row.args.iter().for_each(|n| self.grouped_by(n, indent, out));
+            }
+            Some(value) => {
+                let noted = self.record.exprs.get(&(address(value), Part::Group));
+                out.extend(noted.into_iter().flatten().map(|e| self.sort_expression(e, indent)));
+            }
+            None => {}
+        }
     }
 
     /// A window's definition in parentheses.
@@ -363,12 +423,15 @@ impl<'p, 'b> Printer<'p, 'b> {
     fn offset(&self, e: &Expr, indent: i32) -> String {
         match e {
             Expr::Const(types::Datum::Int8(_), _) => self.limit(e),
-            e => self.expr(e, indent),
+            e => {
+                let names = Here { printer: self, indent };
+                self.printer(&names, indent).outer(e)
+            }
         }
     }
 
     /// A level's names: unlike those outside.
-    fn enter(&self, select: SelectRecord) {
+    fn enter(&self, select: SelectRecord, joins: Vec<String>) {
         let mut frames = self.frames.borrow_mut();
         let mut names: Vec<(String, String)> = Vec::new();
         for item in select.items.iter().filter(|i| i.name.is_some()) {
@@ -390,7 +453,7 @@ impl<'p, 'b> Printer<'p, 'b> {
             }
             names.push((name, shown));
         }
-        frames.push(Frame { select, names });
+        frames.push(Frame { select, names, joins });
     }
 
     fn targets(&self, select: &SelectRecord, names: Option<&[String]>, out: &mut Out) {
@@ -570,11 +633,44 @@ impl<'p, 'b> Printer<'p, 'b> {
         let (Some(left), Some(right)) = (&join.larg, &join.rarg) else {
             return Err(Error::internal("a join without two sides"));
         };
-        if join.alias.is_some() {
-            return Err(Error::unsupported("a view with an alias for a join"));
-        }
+        let Some(alias) = &join.alias else {
+            return self.sides(join, (left, right), !self.pretty, out);
+        };
+        let shown = self.refname(&alias.aliasname);
+        let columns = match alias.colnames.is_empty() {
+            true => String::new(),
+            false => self.join_columns(&alias.aliasname),
+        };
+        // Inside, the tables go by their own names.
+        let items = self.record.joins.get(&address(join)).cloned().unwrap_or_default();
+        let inside = SelectRecord { items, ..SelectRecord::default() };
+        self.enter(inside, aliased_joins([&**left, &**right]));
+        let done = self.sides(join, (left, right), true, out);
+        self.frames.borrow_mut().pop();
+        out.push(&format!(" {}{columns}", quote_ident(&shown)));
+        done
+    }
+
+    /// The names of the columns of a join with an alias.
+    fn join_columns(&self, alias: &str) -> String {
+        let frames = self.frames.borrow();
+        let items = frames.last().map_or(&[][..], |f| &f.select.items);
+        let Some(item) = items.iter().find(|i| i.name.as_deref() == Some(alias)) else {
+            return String::new();
+        };
+        let names: Vec<String> = item.columns.iter().map(|c| quote_ident(&c.name)).collect();
+        format!("({})", names.join(", "))
+    }
+
+    /// Both sides of a join, and what joins them.
+    fn sides(
+        &self,
+        join: &pb::JoinExpr,
+        (left, right): (&pb::Node, &pb::Node),
+        paren: bool,
+        out: &mut Out,
+    ) -> Result<()> {
         let nested = matches!(right.node, Some(NodeEnum::JoinExpr(_)));
-        let paren = !self.pretty;
         if paren {
             out.push("(");
         }
@@ -601,6 +697,9 @@ impl<'p, 'b> Printer<'p, 'b> {
         if !using.is_empty() {
             let list: Vec<String> = using.iter().map(|c| quote_ident(c)).collect();
             out.push(&format!(" USING ({})", list.join(", ")));
+            if let Some(alias) = &join.join_using_alias {
+                out.push(&format!(" AS {}", quote_ident(&alias.aliasname)));
+            }
         } else if let Some(quals) = quals.filter(|q| !q.is_empty()) {
             let condition = crate::bind::expr::and(quals.clone());
             let text = self.expr(&condition, out.indent);
@@ -763,11 +862,69 @@ impl<'p, 'b> Printer<'p, 'b> {
     }
 
     fn locks(&self, stmt: &pb::SelectStmt, out: &mut Out) -> Result<()> {
-        if stmt.locking_clause.is_empty() {
-            return Ok(());
+        // As PostgreSQL: a clause for each table, with the strongest of what is said of it.
+        let mut locked: Vec<(String, i32, i32)> = Vec::new();
+        for node in &stmt.locking_clause {
+            let Some(NodeEnum::LockingClause(clause)) = &node.node else { continue };
+            let mut names = Vec::new();
+            for node in &clause.locked_rels {
+                if let Some(NodeEnum::RangeVar(range)) = &node.node {
+                    names.push(range.relname.clone());
+                }
+            }
+            if clause.locked_rels.is_empty() {
+                stmt.from_clause.iter().for_each(|node| self.lockable(node, &mut names));
+            }
+            for name in names {
+                match locked.iter_mut().find(|(known, ..)| *known == name) {
+                    Some((_, strength, wait)) => {
+                        *strength = clause.strength.max(*strength);
+                        *wait = clause.wait_policy.max(*wait);
+                    }
+                    None => locked.push((name, clause.strength, clause.wait_policy)),
+                }
+            }
         }
-        let _ = out;
-        Err(Error::unsupported("a view with FOR UPDATE"))
+        for (name, strength, wait) in locked {
+            use pb::LockClauseStrength as S;
+            let word = match S::try_from(strength) {
+                Ok(S::LcsForkeyshare) => " FOR KEY SHARE",
+                Ok(S::LcsForshare) => " FOR SHARE",
+                Ok(S::LcsFornokeyupdate) => " FOR NO KEY UPDATE",
+                _ => " FOR UPDATE",
+            };
+            out.keyword(word, -STD, STD, 0);
+            out.push(&format!(" OF {}", quote_ident(&self.refname(&name))));
+            out.push(match pb::LockWaitPolicy::try_from(wait) {
+                Ok(pb::LockWaitPolicy::LockWaitError) => " NOWAIT",
+                Ok(pb::LockWaitPolicy::LockWaitSkip) => " SKIP LOCKED",
+                _ => "",
+            });
+        }
+        Ok(())
+    }
+
+    /// The tables and subqueries of a FROM item, by their names.
+    fn lockable(&self, node: &pb::Node, out: &mut Vec<String>) {
+        match &node.node {
+            Some(NodeEnum::RangeVar(range)) => {
+                let name = range.alias.as_ref().map_or(&range.relname, |a| &a.aliasname);
+                let frames = self.frames.borrow();
+                let items = frames.last().map_or(&[][..], |f| &f.select.items);
+                if items.iter().any(|i| i.name.as_ref() == Some(name) && i.oid != 0) {
+                    out.push(name.clone());
+                }
+            }
+            Some(NodeEnum::RangeSubselect(sub)) => {
+                out.extend(sub.alias.as_ref().map(|a| a.aliasname.clone()));
+            }
+            Some(NodeEnum::JoinExpr(join)) => {
+                for side in [&join.larg, &join.rarg].into_iter().flatten() {
+                    self.lockable(side, out);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// An expression of GROUP BY and ORDER BY.
@@ -807,7 +964,12 @@ impl<'p, 'b> Printer<'p, 'b> {
                 let Some(at) = item.columns.iter().position(|c| is_it(&c.expr)) else { continue };
                 let written = item.name.as_deref().unwrap_or_default();
                 let shown = frame.names.iter().find(|(n, _)| n == written).map(|(_, s)| s.clone());
-                let column = self.column_name(item.oid, &item.columns[at].name, col);
+                let oid = match frame.joins.iter().any(|j| j == written) {
+                    // A join's columns are called as those of its tables.
+                    true => self.binder.vars[usize::from(col)].origin.map_or(0, |(table, _)| table),
+                    false => item.oid,
+                };
+                let column = self.column_name(oid, &item.columns[at].name, col);
                 let table = quote_ident(shown.as_deref().unwrap_or(written));
                 return Some((format!("{table}.{}", quote_ident(&column)), column));
             }
@@ -931,6 +1093,16 @@ impl Names for Here<'_, '_, '_> {
         if let Some((text, _)) = self.printer.variable(col) {
             return Some(text);
         }
+        let grouping = {
+            let frames = self.printer.frames.borrow();
+            let mut all = frames.iter().rev().flat_map(|f| &f.select.groupings);
+            all.find(|(c, _)| *c == col).map(|(_, args)| args.clone())
+        };
+        if let Some(args) = grouping {
+            let args: Vec<String> =
+                args.iter().map(|a| self.printer.expr(a, self.indent)).collect();
+            return Some(format!("GROUPING({})", args.join(", ")));
+        }
         let (agg, window) = {
             let frames = self.printer.frames.borrow();
             let aggs = frames.iter().rev().flat_map(|f| &f.select.aggs);
@@ -971,6 +1143,25 @@ impl Names for Here<'_, '_, '_> {
             }
         })
     }
+}
+
+/// Whether a row in GROUP BY is a list of expressions.
+fn is_list(row: &pb::RowExpr) -> bool {
+    row.row_format == pb::CoercionForm::CoerceImplicitCast as i32
+}
+
+/// The aliases of joins among FROM items, but for those inside of a join with an alias.
+fn aliased_joins<'n>(from: impl IntoIterator<Item = &'n pb::Node>) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut next: Vec<&pb::Node> = from.into_iter().collect();
+    while let Some(node) = next.pop() {
+        let Some(NodeEnum::JoinExpr(join)) = &node.node else { continue };
+        match &join.alias {
+            Some(alias) => out.push(alias.aliasname.clone()),
+            None => next.extend([&join.larg, &join.rarg].into_iter().flatten().map(|n| &**n)),
+        }
+    }
+    out
 }
 
 /// SEARCH and CYCLE behind a WITH query.

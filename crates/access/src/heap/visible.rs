@@ -33,6 +33,30 @@ pub struct View<'a> {
     id: PageId,
 }
 
+impl super::Heap {
+    /// The place of the version that a row has for a snapshot, found from an older one's on.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn latest(&self, tx: &Transaction, snapshot: &Snapshot, from: TupleId) -> Result<TupleId> {
+        let mut at = from;
+        loop {
+            sched::check_interrupts()?;
+            let pinned = self.pin(at.block)?;
+            let mut view = View::new(tx, snapshot, pinned.id());
+            let guard = pinned.read();
+            let page::Line::Normal(offset, _) = page::line(guard.page(), at.offset) else {
+                return Ok(at);
+            };
+            let head = page::header(guard.page(), offset);
+            if head.mask & page::HAS_NEXT == 0 || !view.ended(&guard, offset, head.mask) {
+                return Ok(at);
+            }
+            at = head.next;
+        }
+    }
+}
+
 /// A version that a snapshot sees.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {

@@ -45,6 +45,6 @@ pub fn run(
     let name = cx.catalog_tx.view().role(owner).map_or_else(String::new, |r| r.name.clone());
     let path = [catalog::object::ids::PG_CATALOG, oid];
     let path = path.into_iter().chain(cx.search_path.iter().copied()).collect();
-    let who = As { path: Some(path), role: Some((owner, name)) };
+    let who = As { path: Some(path), role: Some((owner, name)), ..As::default() };
     elements.iter().try_for_each(|text| statement_as(text, &who, cx))
 }

@@ -78,6 +78,7 @@ pub fn create(def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> {
 
 /// The body makes sense. It may call the function itself, which is there by now.
 fn validate(oid: u32, def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> {
+    check_settings(&def.function, cx)?;
     let view = cx.catalog_tx.view();
     let Some(function) = view.function(oid) else { return Ok(()) };
     with_context(cx, |context| sql::routine::validate(function, def.body_at, context))
@@ -278,9 +279,19 @@ pub fn alter(routine: &RoutineRef, change: &AlterRoutine, cx: &mut ExecContext<'
             for (word, changed) in options {
                 set_option(&mut function, word, changed)?;
             }
+            check_settings(&function, cx)?;
         }
     }
     cx.catalog_tx.put(cx.tx, Object::Function(Box::new(function)))
+}
+
+/// SET takes the function's settings.
+fn check_settings(function: &Function, cx: &mut ExecContext<'_>) -> Result<()> {
+    if !function.settings.is_empty() {
+        let (_, mark) = cx.hooks.enter(&function.settings, (cx.settings, cx.format))?;
+        cx.hooks.leave(&function.settings, mark);
+    }
+    Ok(())
 }
 
 fn set_option(function: &mut Function, word: &str, changed: &Function) -> Result<()> {
@@ -312,7 +323,7 @@ fn set_option(function: &mut Function, word: &str, changed: &Function) -> Result
         "reset " => function.settings.clear(),
         other => {
             let name = other.strip_prefix("reset ").unwrap_or(other);
-            function.settings.retain(|s| s.0 != name);
+            function.settings.retain(|s| !s.0.eq_ignore_ascii_case(name));
         }
     }
     Ok(())

@@ -10,7 +10,7 @@ use sql::prepare::{PrepareContext, prepare};
 use sql::{Prepared, Statement};
 use types::{Batch, Datum};
 
-use crate::context::{ExecContext, RowSink};
+use crate::context::{ExecContext, RowSink, Values};
 use crate::rows;
 use crate::run::{Run, State};
 use crate::session::quote_identifier;
@@ -42,20 +42,23 @@ fn plan(text: &str, cx: &mut ExecContext<'_>) -> Result<Arc<Prepared>> {
     with_context(cx, |context| Ok(Arc::new(prepare(text, &[], context, None)?.0)))
 }
 
-/// In whose name something is bound, and where it looks for names; None: as the session.
+/// In whose name something is bound, where it looks for names, and under which settings; None: as the
+/// session.
 #[derive(Default)]
 pub struct As {
     /// Schemas.
     pub path: Option<Vec<u32>>,
     /// Oid and name.
     pub role: Option<(u32, String)>,
+    /// Settings.
+    pub values: Option<Box<Values>>,
 }
 
 /// Calls `f` with what binding needs, without questions about rights: the statement around it has been
 /// checked.
 pub fn with_context<R>(cx: &mut ExecContext<'_>, f: impl FnOnce(&PrepareContext<'_>) -> R) -> R {
     let role = Some((ids::SUPERUSER, cx.user.to_owned()));
-    with_context_as(cx, &As { path: None, role }, f)
+    with_context_as(cx, &As { role, ..As::default() }, f)
 }
 
 /// Calls `f` with what binding needs in somebody's name, whose rights are checked.
@@ -72,9 +75,9 @@ pub fn with_context_as<R>(
     };
     let context = PrepareContext {
         catalog: &view,
-        settings: cx.settings,
+        settings: who.values.as_ref().map_or(cx.settings, |v| &v.settings),
         search_path: who.path.as_deref().unwrap_or(cx.search_path),
-        format: cx.format,
+        format: who.values.as_ref().map_or(cx.format, |v| &v.format),
         user: who.role.as_ref().map_or(cx.user, |r| r.1.as_str()),
         role: who.role.as_ref().map_or(cx.role, |r| r.0),
         database: cx.database.0,
@@ -110,7 +113,7 @@ pub fn query_as(
 ) -> Result<()> {
     let view = cx.catalog_tx.view();
     let user = view.role(role).map_or("", |r| r.name.as_str());
-    let who = As { path: None, role: Some((role, user.to_owned())) };
+    let who = As { role: Some((role, user.to_owned())), ..As::default() };
     let prepared =
         with_context_as(cx, &who, |context| Ok(Arc::new(prepare(text, &[], context, None)?.0)))?;
     run_in_name_of((user, role), &prepared, cx, each)

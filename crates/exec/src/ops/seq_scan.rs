@@ -12,11 +12,13 @@ use base::{Oid, Result};
 use sql::plan::{Node, Scan, ScanColumn};
 use sql::{Expr, Plan, walk};
 use types::batch::BATCH_ROWS;
-use types::{Batch, Column};
+use types::{Batch, Column, Datum};
 
 use super::grouping::hash_columns;
 use super::key_filter::KeyFilter;
 use super::{Operator, wrong_node};
+use crate::eval;
+use crate::rows::Row;
 use crate::run::Run;
 use crate::table::{TableHandle, Version, scan_column_type, system_value};
 use crate::tally::Pages;
@@ -24,6 +26,8 @@ use crate::{rows, vector};
 
 /// Fewer rows than this are not worth a look at a join's keys.
 const WORTHWHILE: usize = 256;
+/// `tid = tid`.
+const TIDEQ: Oid = Oid(1292);
 /// Bytes of rows to hold at a time, about: they should stay in the processor's cache.
 const BYTES: usize = 256 * 1024;
 
@@ -41,6 +45,8 @@ pub struct SeqScan {
     target: usize,
     /// Rows for which a condition did not hold, not yet told of.
     removed: u64,
+    /// Where the only row is, if a condition says so.
+    place: Option<Expr>,
 }
 
 /// Some columns, and what can be tested once they are there.
@@ -129,6 +135,25 @@ fn stages(scan: &Scan) -> Vec<Stage> {
     all
 }
 
+/// The value that a scan's condition compares `ctid` with.
+fn place_of(scan: &Scan) -> Option<Expr> {
+    let mut conditions = Vec::new();
+    if scan.columns.contains(&ScanColumn::Tid) {
+        walk::conjuncts(scan.filter.clone()?, &mut conditions);
+    }
+    conditions.into_iter().find_map(|condition| {
+        let Expr::Call { function, args, .. } = condition else { return None };
+        let [Expr::Column(column, _), place] = &args[..] else { return None };
+        let mut used = Vec::new();
+        walk::columns_of(place, &mut used);
+        let fits = function.oid == TIDEQ
+            && scan.columns.get(usize::from(*column)) == Some(&ScanColumn::Tid)
+            && used.is_empty()
+            && !walk::is_volatile(place);
+        fits.then(|| place.clone())
+    })
+}
+
 impl SeqScan {
     /// Before the first row.
     pub fn new(scan: &Scan, run: &mut Run<'_, '_>) -> Result<SeqScan> {
@@ -140,6 +165,7 @@ impl SeqScan {
             ids: stages.iter().any(|s| !s.system.is_empty()),
         };
         let rows = RowBatch::default();
+        let place = place_of(scan);
         Ok(SeqScan {
             table,
             types,
@@ -150,7 +176,20 @@ impl SeqScan {
             ended: false,
             target: 1,
             removed: 0,
+            place,
         })
+    }
+
+    /// Begins to read the table, or the only page that may have rows.
+    fn begin(&self, run: &mut Run<'_, '_>) -> Result<HeapScan> {
+        let pages = match &self.place {
+            None => None,
+            Some(place) => match eval::eval(place, Row::Empty, run)? {
+                Datum::Tid(tid) => Some(tid.block..tid.block.saturating_add(1)),
+                _ => Some(0..0),
+            },
+        };
+        Ok(self.table.heap.scan(&run.snapshot, pages))
     }
 
     /// The next rows for which the conditions hold, maybe none; None at the end.
@@ -169,8 +208,11 @@ impl SeqScan {
     fn read(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
         let before = Pages::now(run.cx.task());
         let begins = self.scan.is_none();
-        let heap = &self.table.heap;
-        let scan = self.scan.get_or_insert_with(|| heap.scan(&run.snapshot, None));
+        let scan = match self.scan.take() {
+            Some(scan) => scan,
+            None => self.begin(run)?,
+        };
+        let scan = self.scan.insert(scan);
         self.rows.clear();
         while self.rows.rows < self.target && self.rows.bytes.len() < BYTES {
             if !scan.next_rows(run.cx.tx, self.keep, &mut self.rows)? {

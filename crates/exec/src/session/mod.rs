@@ -14,6 +14,7 @@ use types::datum::Array;
 use types::{Datum, FunctionRow, oids};
 
 use crate::run::Run;
+use crate::table::TableHandle;
 
 pub use clock::random;
 pub use definition::{print_definition, quote_identifier};
@@ -62,6 +63,9 @@ pub fn call(
         return crate::domain::check(Oid(oid_at(args, 1)), args[0].clone(), run);
     }
     let name = function.name;
+    if function.oid == sql::CURRENT_OF.oid {
+        return current_of(args, run);
+    }
     if std::ptr::eq(function, &types::func::internal::NEXT_VALUE) {
         return sequence::next_of_identity(oid_at(args, 0), run);
     }
@@ -87,6 +91,15 @@ pub fn call(
         return Ok(value);
     }
     run.cx.hooks.call(name, args)
+}
+
+/// Where a cursor's row is now: changes that this statement sees have moved it.
+fn current_of(args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
+    let Datum::Tid(tid) = run.cx.hooks.call("current_of", args)? else { return Ok(Datum::Null) };
+    let view = run.cx.catalog_tx.view();
+    let Some(table) = view.table(oid_at(args, 1)) else { return Ok(Datum::Null) };
+    let handle = TableHandle::open(run.cx.engine, table, run.cx.format)?;
+    Ok(Datum::Tid(handle.heap.latest(run.cx.tx, &run.snapshot, tid)?))
 }
 
 /// A set-returning function that needs the session.

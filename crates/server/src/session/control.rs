@@ -99,8 +99,8 @@ impl State {
                 self.statements.get(name)?;
                 self.statements.remove(name);
             }
-            Utility::DeclareCursor { name, query, hold, scroll } => {
-                self.declare(name, query, params, *hold, *scroll)?;
+            Utility::DeclareCursor { name, query, hold, scroll, tables } => {
+                self.declare(name, (query, tables), params, *hold, *scroll)?;
             }
             Utility::Fetch { name, how, moving } => {
                 return self.fetch_sql(name, *how, *moving, formats, describe).map(Some);

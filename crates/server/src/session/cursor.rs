@@ -17,11 +17,11 @@ use exec::RowSink;
 use exec::context::{Execution, Outcome};
 use sql::Prepared;
 use sql::utility::FetchHow;
-use types::Datum;
+use types::{Datum, oids};
 
 use super::State;
 use super::execute::Run;
-use super::portal::{Hold, Portal, Progress, ResultFormats};
+use super::portal::{Hold, Portal, Portals, Progress, ResultFormats};
 use super::rows::{self, Kept, Rows};
 
 impl State {
@@ -29,7 +29,7 @@ impl State {
     pub(super) fn declare(
         &mut self,
         name: &str,
-        query: &Arc<Prepared>,
+        (query, tables): (&Arc<Prepared>, &[Vec<u32>]),
         params: &[Datum],
         hold: bool,
         scroll: bool,
@@ -49,7 +49,10 @@ impl State {
             describe: false,
             discard: false,
         };
-        let (execution, snapshot, pin) = self.start_execution(&mut run)?;
+        let (mut execution, snapshot, pin) = self.start_execution(&mut run)?;
+        if !tables.is_empty() {
+            execution.keep_last();
+        }
         let portal = Portal {
             text: self.entry.activity().query.into(),
             declared: Arc::new([]),
@@ -60,6 +63,7 @@ impl State {
             position: 0,
             at_end: false,
             cursor: true,
+            tables: tables.to_vec(),
             scroll,
             hold: hold.then_some(Hold::WithTransaction),
             since: self.settings.format.now,
@@ -151,7 +155,8 @@ impl State {
         let params = std::mem::take(&mut portal.params);
         let run = portal.run(params, false);
         let prepared = portal.plan.prepared.clone();
-        let types = prepared.columns.iter().map(|c| c.ty).collect();
+        let mut types: Vec<base::Oid> = prepared.columns.iter().map(|c| c.ty).collect();
+        types.extend(portal.tables.iter().flat_map(|_| [oids::TID, oids::OID]));
         let mut kept = Kept { rows: Vec::new(), types };
         let _memory = sched::memory::for_use(sched::memory::Use::Rows);
         let again = portal.position > 0 || portal.at_end;
@@ -212,6 +217,40 @@ impl State {
             Some(name) => self.close_portal(name),
         }
         Ok(())
+    }
+}
+
+/// The place of a cursor's row in a table; NULL when it is in another.
+///
+/// # Errors
+/// `34000`, `24000`.
+pub(super) fn current_of(portals: &Portals, name: &str, table: u32, known: &str) -> Result<Datum> {
+    let Some(portal) = portals.get(name) else {
+        return Err(err!(UNDEFINED_CURSOR, "cursor \"{name}\" does not exist"));
+    };
+    let state = |what: &str| err!(INVALID_CURSOR_STATE, "cursor \"{name}\" {what}");
+    if portal.hold == Some(Hold::ForSession) {
+        return Err(state("is held from a previous transaction"));
+    }
+    let mut fitting = portal.tables.iter().enumerate().filter(|(_, all)| all.contains(&table));
+    let (Some((at, _)), None) = (fitting.next(), fitting.next()) else {
+        return Err(state(&format!("is not a simply updatable scan of table \"{known}\"")));
+    };
+    let at = portal.plan.prepared.columns.len() + 2 * at;
+    let row: Option<[Datum; 2]> = match &portal.progress {
+        Progress::Suspended { execution, .. } if !portal.at_end => execution
+            .last()
+            .map(|row| [row.columns[at].get(0, oids::TID), row.columns[at + 1].get(0, oids::OID)]),
+        Progress::Kept(rows) => {
+            let row = portal.position.checked_sub(1).and_then(|n| rows.get(n as usize));
+            row.map(|row| [row[at].clone(), row[at + 1].clone()])
+        }
+        _ => None,
+    };
+    match row {
+        None => Err(state("is not positioned on a row")),
+        Some([place, Datum::Oid(found)]) if found == table => Ok(place),
+        Some(_) => Ok(Datum::Null),
     }
 }
 

@@ -579,6 +579,7 @@ impl State {
             done,
             sequences: &mut self.sequences,
             deferred: &mut self.deferred,
+            portals: &self.portals,
             out: &self.out,
             copy: CopyReader {
                 socket: &self.socket,

@@ -142,6 +142,7 @@ impl State {
             position: 0,
             at_end: false,
             cursor: false,
+            tables: Vec::new(),
             scroll: false,
             hold: None,
             since: self.settings.format.now,

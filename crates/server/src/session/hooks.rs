@@ -4,16 +4,17 @@ use std::cell::RefCell;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use base::settings::{SettingId, setting};
+use base::settings::{SettingId, Settings, setting};
 use base::{Error, Result, err};
 use catalog::Rights;
 use catalog::object::ids;
 use catalog::system::ServerInfo;
 use exec::SessionHooks;
+use exec::context::Values;
 use exec::tally::Tally;
 use sched::Interrupt;
 use types::datum::Array;
-use types::{Datum, oids};
+use types::{Datum, FormatContext, oids};
 use wire::password::Kept;
 use wire::response;
 use wire::scram::{self, Verifier};
@@ -21,7 +22,7 @@ use wire::scram::{self, Verifier};
 use super::autonomous::Outer;
 use super::blocking;
 use super::copy::CopyReader;
-use super::portal::Statements;
+use super::portal::{Portals, Statements};
 use super::settings::{self, Change, SessionSettings};
 use super::transaction::isolation_name;
 use crate::connection::Output;
@@ -54,6 +55,8 @@ pub struct Hooks<'a> {
     pub sequences: &'a mut exec::SessionSequences,
     /// Checks that wait for the transaction's end.
     pub deferred: &'a mut exec::Deferred,
+    /// Its cursors.
+    pub portals: &'a Portals,
     /// For notices.
     pub out: &'a RefCell<Output>,
     /// For COPY FROM.
@@ -262,6 +265,11 @@ impl SessionHooks for Hooks<'_> {
                 })?;
                 Datum::Text(status.to_string().into())
             }
+            "current_of" => {
+                let Some(Datum::Oid(table)) = args.get(1) else { return Ok(Datum::Null) };
+                let (cursor, known) = (text(args.first())?, text(args.get(2))?);
+                return super::cursor::current_of(self.portals, cursor, *table, known);
+            }
             "age" => self.age(args),
             "pg_autonomous" => {
                 return match args {
@@ -311,6 +319,36 @@ impl SessionHooks for Hooks<'_> {
                 }
             }
         })
+    }
+
+    fn enter(
+        &mut self,
+        settings: &[(String, String)],
+        (around, format): (&Settings, &FormatContext),
+    ) -> Result<(Box<Values>, usize)> {
+        let mut values = around.clone();
+        for (name, value) in settings {
+            self.settings.check(name, Some(value))?;
+            if let Some(id) = SettingId::find(name) {
+                values.set(id, super::checks::parse_over(id, value, format)?);
+            }
+        }
+        let mark = self.changes.len();
+        let change = |(name, value): &(String, String)| Change {
+            name: name.clone(),
+            value: Some(value.clone()),
+            local: true,
+        };
+        self.changes.extend(settings.iter().map(change));
+        let format = FormatContext { now: format.now, ..super::checks::format_context(&values) };
+        Ok((Box::new(Values { settings: values, format }), mark))
+    }
+
+    fn leave(&mut self, settings: &[(String, String)], mark: usize) {
+        let inside = self.changes.split_off(mark.min(self.changes.len()));
+        let own = |c: &Change| settings.iter().any(|(name, _)| name.eq_ignore_ascii_case(&c.name));
+        let stays = |c: &Change| !(c.local && own(c));
+        self.changes.extend(inside.into_iter().skip(settings.len()).filter(stays));
     }
 
     fn notice(&mut self, severity: &'static str, error: Error) {

@@ -173,6 +173,8 @@ pub struct Portal {
     pub at_end: bool,
     /// DECLARE made it.
     pub cursor: bool,
+    /// See [`sql::Utility::DeclareCursor`].
+    pub tables: Vec<Vec<u32>>,
     /// It may go backward.
     pub scroll: bool,
     /// WITH HOLD.

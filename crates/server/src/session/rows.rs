@@ -131,10 +131,12 @@ impl RowSink for Rows<'_> {
             return Ok(());
         }
         let mut out = self.out.borrow_mut();
+        // A cursor's rows end with what only WHERE CURRENT OF asks for.
+        let shown = self.columns.len();
         for row in 0..batch.rows {
-            let start = rows::begin_row(&mut out.buffer, batch.columns.len());
+            let start = rows::begin_row(&mut out.buffer, shown);
             faults::reach(Fault::SendRow)?;
-            for (index, column) in batch.columns.iter().enumerate() {
+            for (index, column) in batch.columns.iter().take(shown).enumerate() {
                 self.value(&mut out.buffer, index, column, row)?;
             }
             rows::end_row(&mut out.buffer, start);
@@ -148,9 +150,9 @@ impl RowSink for Rows<'_> {
             return Ok(());
         }
         let mut out = self.out.borrow_mut();
-        let start = rows::begin_row(&mut out.buffer, row.len());
+        let start = rows::begin_row(&mut out.buffer, self.columns.len());
         faults::reach(Fault::SendRow)?;
-        for (index, value) in row.iter().enumerate() {
+        for (index, value) in row.iter().take(self.columns.len()).enumerate() {
             self.datum(&mut out.buffer, index, value)?;
         }
         rows::end_row(&mut out.buffer, start);

@@ -577,7 +577,7 @@ impl Binder<'_> {
                 let Some(node) = inner(&c.raw_expr) else { return Ok(None) };
                 let mut columns = Vec::new();
                 column_names(node, &mut columns);
-                ConstraintDefKind::Check { sql: deparse_expr(node)?, columns }
+                ConstraintDefKind::Check { sql: self.stored_text(node)?, columns }
             }
             Ok(T::ConstrPrimary | T::ConstrUnique) => {
                 let primary = c.contype == T::ConstrPrimary as i32;
@@ -775,7 +775,7 @@ impl Binder<'_> {
         } else {
             name
         };
-        let expression = Some((deparse_expr(node)?, expr.ty(), table_columns(rel, &expr)));
+        let expression = Some((self.stored_text(node)?, expr.ty(), table_columns(rel, &expr)));
         let collation = match self.key_collation(elem, expr.ty())? {
             Some(own) => own,
             None => self.known_collation(&expr)?,
@@ -822,7 +822,7 @@ impl Binder<'_> {
                 "functions in index predicate must be marked IMMUTABLE"
             ));
         }
-        Ok((deparse_expr(node)?, table_columns(rel, &expr)))
+        Ok((self.stored_text(node)?, table_columns(rel, &expr)))
     }
 
     /// DROP.

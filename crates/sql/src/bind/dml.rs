@@ -545,7 +545,14 @@ impl Binder<'_> {
         condition: &Option<Box<pb::Node>>,
     ) -> Result<(Rel, Vec<Expr>, TableRel, Scope<'static>)> {
         let mut scope = Scope::new(None);
+        let cursor = super::current::cursor_of(condition);
         let (target, shown) = match through {
+            Some(_) if cursor.is_some() => {
+                return Err(err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "WHERE CURRENT OF on a view is not implemented"
+                ));
+            }
             Some(through) => {
                 let shown = through.conditions();
                 scope.items.push(through.item);
@@ -566,6 +573,13 @@ impl Binder<'_> {
             whole = join(JoinKind::Inner, whole, others, Vec::new());
         }
         let mut recheck = shown;
+        if let Some(cursor) = cursor {
+            // A row that has moved since is the cursor's row nevertheless.
+            let current = self.current_of(cursor, &target)?;
+            let mut conditions = recheck.clone();
+            conditions.push(current);
+            return Ok((filter(whole, conditions), recheck, target, scope));
+        }
         if let Some(node) = inner(condition) {
             let bound = self.condition(&scope, node, Place::Where)?;
             walk::conjuncts(bound, &mut recheck);

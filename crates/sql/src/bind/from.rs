@@ -13,7 +13,7 @@ use crate::expr::Expr;
 use crate::logical::{Child, Col, Rel, SYSTEM_COLUMNS, TableRel, Var};
 use crate::plan::{JoinKind, SampleMethod};
 
-use super::record::Part;
+use super::record::{Part, address};
 use super::scope::{NsColumn, NsItem, Place};
 use super::{Binder, Scope, ast, inner};
 
@@ -630,7 +630,17 @@ impl Binder<'_> {
                 crate::walk::conjuncts(condition, &mut on);
             }
         }
+        if let Some(alias) = &j.join_using_alias {
+            let of = |c: &&NsColumn| using.contains(&c.name);
+            let merged: Vec<NsColumn> = self::visible(&items).filter(of).cloned().collect();
+            let merged = NsItem::of_columns(Some(alias.aliasname.clone()), merged);
+            self.check_alias(&items, &merged)?;
+            items.push(NsItem { cols_visible: false, ..merged });
+        }
         if let Some(alias) = &j.alias {
+            if let Some(record) = &mut self.record {
+                record.joins.insert(address(j), items.clone());
+            }
             items = vec![self.join_alias(items, alias)?];
         }
         let rel = match kind {

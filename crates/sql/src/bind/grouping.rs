@@ -9,6 +9,7 @@ use crate::logical::{Col, GroupingSets, Rel};
 use crate::walk;
 
 use super::function::{Callee, Signature};
+use super::record::Part;
 use super::scope::Place;
 use super::select::{Targets, filter};
 use super::{Binder, Scope, ast};
@@ -190,6 +191,7 @@ impl Binder<'_> {
             );
         }
         self.check_groupable(expr.ty(), position)?;
+        self.note(value, Part::Group, std::slice::from_ref(&expr));
         if let Some(at) = groups.iter().position(|(_, g)| walk::same(g, &expr)) {
             return Ok(at);
         }

@@ -21,6 +21,8 @@ pub(crate) struct Record {
     pub selects: HashMap<usize, SelectRecord>,
     /// Expressions by node and part of it.
     pub exprs: HashMap<(usize, Part), Vec<Expr>>,
+    /// What is inside of a join with an alias, by address of the join.
+    pub joins: HashMap<usize, Vec<NsItem>>,
     /// By number of the subquery.
     pub sublinks: HashMap<usize, SublinkRecord>,
     /// Objects and columns used.
@@ -40,6 +42,8 @@ pub(crate) enum Part {
     Offset,
     /// The n-th row of VALUES.
     Row(usize),
+    /// An item of GROUP BY.
+    Group,
 }
 
 /// A plain SELECT.
@@ -61,8 +65,10 @@ pub(crate) struct SelectRecord {
     pub order: Vec<(usize, bool, bool)>,
     /// DISTINCT (no targets) or DISTINCT ON.
     pub distinct: Option<Vec<usize>>,
-    /// It has grouping sets, which are not printed yet.
-    pub odd: bool,
+    /// It has grouping sets.
+    pub sets: bool,
+    /// `grouping(…)`, which stands as columns.
+    pub groupings: Vec<(Col, Vec<Expr>)>,
     /// Window functions, which stand as columns.
     pub windows: Vec<WindowNote>,
     /// The WINDOW clause.

@@ -513,22 +513,31 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// SET search_path; RESET of it.
+    /// SET and RESET of what is in force while the function runs.
     fn routine_setting(&mut self, function: &mut Function, def: &pb::DefElem) -> Result<()> {
+        use base::settings::{SETTINGS, SettingId, setting, show};
         let Some(NodeEnum::VariableSetStmt(set)) = inner(&def.arg) else { return Ok(()) };
-        let utility = self.set_variable(set)?;
+        let id = SettingId::find(&set.name);
+        let name =
+            id.map_or_else(|| set.name.clone(), |id| SETTINGS[usize::from(id.0)].name.into());
+        let utility = match (set.kind == pb::VariableSetKind::VarSetCurrent as i32, id) {
+            (true, Some(id)) => {
+                let value = Some(show(id, self.cx.settings.get(id)));
+                Utility::Set { name: name.clone(), value, local: false }
+            }
+            _ => self.set_variable(set)?,
+        };
+        if [setting::ROLE, setting::SESSION_AUTHORIZATION].iter().any(|s| Some(*s) == id) {
+            return Err(self.unsupported(&format!("SET {name} of a function"), def.location));
+        }
         match utility {
             Utility::Reset(None) => function.settings.clear(),
-            Utility::Set { name, value: Some(value), .. } if name == "search_path" => {
+            Utility::Set { value: Some(value), .. } => {
                 function.settings.retain(|s| s.0 != name);
                 function.settings.push((name, value));
             }
-            Utility::Set { name, value: None, .. } | Utility::Reset(Some(name)) => {
+            Utility::Set { value: None, .. } | Utility::Reset(Some(_)) => {
                 function.settings.retain(|s| s.0 != name);
-            }
-            Utility::Set { name, .. } => {
-                let what = format!("SET {name} of a function");
-                return Err(self.unsupported(&what, def.location));
             }
             _ => return Err(self.unsupported("this SET of a function", def.location)),
         }

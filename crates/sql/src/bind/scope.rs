@@ -165,6 +165,12 @@ pub(crate) struct Scope<'p> {
 }
 
 impl<'p> Scope<'p> {
+    /// `grouping(…)` found so far, for printing.
+    pub(crate) fn noted_groupings(&self) -> Vec<(Col, Vec<Expr>)> {
+        let args = |args: &[(Expr, u32)]| args.iter().map(|(e, _)| e.clone()).collect();
+        self.groupings.borrow().iter().map(|(col, a)| (*col, args(a))).collect()
+    }
+
     /// A level inside `parent`.
     pub fn new(parent: Option<&'p Scope<'p>>) -> Scope<'p> {
         Scope {

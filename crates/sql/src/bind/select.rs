@@ -117,7 +117,8 @@ impl Binder<'_> {
             having: having.clone(),
             order: order.iter().map(|o| (o.target, o.descending, o.nulls_first)).collect(),
             distinct: distinct.clone(),
-            odd: !scope.groupings.borrow().is_empty() || sets.is_some(),
+            sets: scope.grouping_sets.get(),
+            groupings: scope.noted_groupings(),
             windows: scope.window_notes.borrow().clone(),
             named: scope.window_specs.borrow().clone(),
             ..SelectRecord::default()

@@ -4,7 +4,6 @@ use base::{Oid, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::expr::Expr;
-use crate::parse::deparse_expr;
 use crate::type_statement::{AlterComposite, AlterDomain, DomainCheck, DomainDef, TypeStatement};
 use crate::utility::{ColumnDef, Name};
 
@@ -168,7 +167,7 @@ impl Binder<'_> {
         let expr = self.domain_condition(node, base, typmod).map_err(|e| self.near(e))?;
         let check = DomainCheck {
             name: (!c.conname.is_empty()).then(|| c.conname.clone()),
-            sql: deparse_expr(node)?,
+            sql: self.stored_text(node)?,
             unvalidated: c.skip_validation,
         };
         Ok((check, crate::print::objects_of(&expr)))

@@ -1,0 +1,36 @@
+-- SET clauses of functions: in force for the call, kept in pg_proc.proconfig.
+SET DateStyle = 'ISO, MDY';
+SET TimeZone = 'UTC';
+CREATE FUNCTION day(d date) RETURNS text LANGUAGE sql STABLE SET DateStyle = 'SQL, DMY' AS 'SELECT d::text';
+CREATE FUNCTION hour(t timestamptz) RETURNS text LANGUAGE sql STABLE SET timezone TO 'Asia/Tokyo' SET datestyle TO 'German' AS $$SELECT t::text || ' ' || current_setting('TimeZone') || ' ' || day('2024-03-02')$$;
+CREATE FUNCTION mem() RETURNS text LANGUAGE sql SET work_mem = '7MB' SET my.own = 'it''s' SET search_path = pg_catalog, public AS $$SELECT current_setting('work_mem') || ' ' || current_setting('my.own') || ' ' || current_setting('search_path')$$;
+SELECT day('2024-03-02'), date '2024-03-02', hour('2024-03-02 12:00:00+00'), timestamptz '2024-03-02 12:00:00+00', mem();
+SELECT day(d), d FROM (VALUES (date '2024-01-02'), ('2025-12-31')) v (d);
+SHOW work_mem;
+SELECT current_setting('my.own', true);
+SELECT proname, proconfig FROM pg_proc WHERE proname IN ('day', 'hour', 'mem') ORDER BY 1;
+SELECT pg_get_functiondef('day(date)'::regprocedure);
+SELECT pg_get_functiondef('hour(timestamptz)'::regprocedure);
+SELECT pg_get_functiondef('mem()'::regprocedure);
+ALTER FUNCTION day(date) SET datestyle = 'ISO' SET IntervalStyle = iso_8601;
+ALTER FUNCTION mem() RESET work_mem;
+SELECT proname, proconfig FROM pg_proc WHERE proname IN ('day', 'mem') ORDER BY 1;
+SELECT day('2024-03-02'), mem();
+ALTER FUNCTION mem() RESET ALL;
+ALTER FUNCTION mem() SET work_mem = 'lots';
+ALTER FUNCTION mem() SET no_such_setting = 1;
+CREATE FUNCTION bad() RETURNS int LANGUAGE sql SET work_mem = 'lots' AS 'SELECT 1';
+SELECT proconfig FROM pg_proc WHERE proname = 'mem';
+SET IntervalStyle = 'postgres_verbose';
+CREATE FUNCTION span(i interval) RETURNS text LANGUAGE sql STABLE SET IntervalStyle FROM CURRENT AS 'SELECT i::text';
+RESET IntervalStyle;
+SELECT span('1 day 2 hours'), interval '1 day 2 hours';
+CREATE FUNCTION fails(i int) RETURNS int LANGUAGE sql SET TimeZone = 'Asia/Tokyo' AS 'SELECT 1 / i';
+BEGIN;
+SAVEPOINT s;
+SELECT fails(0);
+ROLLBACK TO s;
+SHOW TimeZone;
+COMMIT;
+\sf span
+DROP FUNCTION day, hour, mem, span, fails;
