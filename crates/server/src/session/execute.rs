@@ -55,6 +55,7 @@ impl State {
         f: impl FnOnce(&sql::PlanCache, &PrepareContext<'_>) -> Result<R>,
     ) -> Result<(R, u64)> {
         clock::keep_recent(0); // planning takes its time
+        let before = self.open.version();
         let catalog = self.take_view(text);
         faults::reach(Fault::Plan)?;
         let temporary = self.catalog_tx.temporary_schema();
@@ -80,7 +81,12 @@ impl State {
             f(&self.server.plans, &cx)
         };
         let private = old.is_some() || self.catalog_tx.changed();
-        let version = if private { u64::MAX } else { self.catalog_tx.published().version };
+        // Another version may be published by now, with which the plan has nothing to do.
+        let version = match catalog.version {
+            _ if private => u64::MAX,
+            0 => before,
+            version => version,
+        };
         if catalog.version != 0 {
             self.catalog = Some(catalog);
         }
