@@ -122,7 +122,7 @@ fn indexes_come_and_go_while_others_write() {
         }
     });
     agree(&mut client);
-    let left = "SELECT string_agg(indexname, ' ' ORDER BY 1) FROM pg_indexes WHERE tablename = 'items'";
+    let left = "SELECT string_agg(indexname, ' ' ORDER BY indexname) FROM pg_indexes WHERE tablename = 'items'";
     assert_eq!(one(&mut client, left), "by_both by_value items_pkey");
     assert_eq!(one(&mut client, "SELECT count(*) FROM pg_index WHERE NOT indisvalid"), "0");
     assert!(server.stop());

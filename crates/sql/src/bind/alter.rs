@@ -249,7 +249,7 @@ impl Binder<'_> {
         let rel = self.table_rel(std::sync::Arc::new(whole), &table.name)?;
         let expr = self.generated_expr(&rel, node, number)?;
         column.default_uses = crate::print::objects_of(&expr);
-        column.default = Some(super::define::default_text(node, column.ty)?);
+        column.default = Some(self.stored_text(node)?);
         Ok(())
     }
 

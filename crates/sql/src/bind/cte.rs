@@ -231,6 +231,8 @@ impl Binder<'_> {
         }
         let mut step = self.recursive_step(cte, index, step, (larg, rarg))?;
         if let Some(extras) = &extras {
+            let names = self.ctes[index].query.output.iter().map(|c| c.name.clone());
+            step.output.iter_mut().zip(names).for_each(|(column, name)| column.name = name);
             step = self.extend_step(step, extras)?;
         }
         let outer = step.rel.outer_columns();

@@ -210,7 +210,7 @@ impl Binder<'_> {
             let Some(at) = columns.iter().position(|c| c.name == def.colname) else { continue };
             let expr = self.generated_expr(&rel, node, at as u16 + 1)?;
             columns[at].default_uses = crate::print::objects_of(&expr);
-            columns[at].default = Some(default_text(node, columns[at].ty)?);
+            columns[at].default = Some(self.stored_text(node)?);
         }
         Ok(())
     }
