@@ -147,3 +147,103 @@ fn nothing_acknowledged_is_lost_and_nothing_is_half_there() {
     assert!(server.stop());
     check(&data);
 }
+
+/// Transaction `k` makes types and a table over them, changes those of the one before and drops those before it.
+fn types_step(k: u64) -> Vec<String> {
+    let mut all = vec![
+        "BEGIN".to_owned(),
+        format!("CREATE TYPE e{k} AS ENUM ('a{k}', 'b')"),
+        format!("CREATE DOMAIN d{k} AS int CHECK (VALUE > {k})"),
+        format!("CREATE TYPE c{k} AS (x int, y e{k}[])"),
+        format!("CREATE TABLE t{k} (e e{k} PRIMARY KEY, d d{k}, c c{k})"),
+        format!("INSERT INTO t{k} VALUES ('b', {k} + 1, ROW({k} + 2, '{{a{k},b}}'))"),
+    ];
+    if let Some(j) = k.checked_sub(1) {
+        all.extend([
+            format!("ALTER TYPE e{j} RENAME VALUE 'b' TO 'late{j}'"),
+            format!("ALTER TYPE e{j} ADD VALUE 'first{j}' BEFORE 'a{j}'"),
+            format!("ALTER DOMAIN d{j} ADD CONSTRAINT small CHECK (VALUE < {j} + 100)"),
+            format!("ALTER TYPE c{j} RENAME ATTRIBUTE x TO was_x"),
+        ]);
+    }
+    if let Some(i) = k.checked_sub(2) {
+        all.extend([
+            format!("DROP TABLE t{i}"),
+            format!("DROP TYPE c{i}, e{i}"),
+            format!("DROP DOMAIN d{i}"),
+        ]);
+    }
+    all.extend([format!("INSERT INTO done VALUES ({k})"), "COMMIT".to_owned()]);
+    all
+}
+
+/// Steps until the connection breaks; the last one that was acknowledged.
+fn define_types(port: u16, mut k: u64, acknowledged: &AtomicU64) {
+    let Ok(mut client) = Client::connect(port) else { return };
+    loop {
+        for sql in types_step(k) {
+            match client.query(&sql) {
+                Err(_) => return,
+                Ok(answer) => assert!(answer.error.is_none(), "{sql}: {:?}", answer.error),
+            }
+        }
+        acknowledged.store(k, Ordering::Relaxed);
+        k += 1;
+    }
+}
+
+/// What the last two steps left, and nothing else.
+fn verify_types(server: &Server, k: u64) {
+    let j = k - 1;
+    let names = "SELECT string_agg(typname, ' ' ORDER BY typname) FROM pg_type WHERE typname ~ '^[edct]\\d+$'";
+    let mut wanted: Vec<String> =
+        "cdet".chars().flat_map(|c| [format!("{c}{j}"), format!("{c}{k}")]).collect();
+    wanted.sort();
+    assert_eq!(server.query(names), wanted.join(" "));
+    let (x, y) = (k + 1, k + 2);
+    let row = server.query(&format!("SELECT e, d, (c).x, (c).y FROM t{k} WHERE e = 'b'"));
+    assert_eq!(row, format!("b|{x}|{y}|{{a{k},b}}"));
+    let labels = format!("SELECT enum_range(NULL::e{j})");
+    assert_eq!(server.query(&labels), format!("{{first{j},a{j},late{j}}}"));
+    let row = format!("SELECT e > 'first{j}', d, (c).was_x, (c).y FROM t{j} WHERE e = 'late{j}'");
+    assert_eq!(server.query(&row), format!("t|{k}|{x}|{{a{j},late{j}}}"));
+    let checked = format!("INSERT INTO t{j} VALUES ('a{j}', {j} + 100)");
+    let refused = server.psql(&["-q"], &checked);
+    assert!(refused.contains("violates check constraint \"small\""), "{refused}");
+}
+
+#[test]
+fn types_of_users_are_made_changed_and_dropped_as_a_whole() {
+    let seed = seed();
+    println!("CRASH_SEED={seed}");
+    let mut random = Random::new(seed);
+    let dir = TempDir::new("crash-types");
+    let data = dir.path().join("data");
+    let settings = ["max_wal_size=8MB", "checkpoint_timeout=1s"];
+    let mut server = Server::start(&data, &settings);
+    server.query("CREATE TABLE done (k bigint)");
+    let acknowledged = AtomicU64::new(0);
+    let mut next = 0;
+    for _ in 0..8 {
+        let port = server.port;
+        std::thread::scope(|scope| {
+            let client = scope.spawn(|| define_types(port, next, &acknowledged));
+            let least = acknowledged.load(Ordering::Relaxed) + 3;
+            while acknowledged.load(Ordering::Relaxed) < least && !client.is_finished() {
+                std::thread::yield_now();
+            }
+            std::thread::sleep(Duration::from_millis(random.below(200)));
+            server.kill();
+            client.join().expect("the client saw an error");
+        });
+        server = Server::start(&data, &settings);
+        let last: u64 = server.query("SELECT max(k) FROM done").parse().expect("a number");
+        let known = acknowledged.load(Ordering::Relaxed);
+        assert!(last == known || last == known + 1, "{last} is there, {known} was acknowledged");
+        verify_types(&server, last);
+        next = last + 1;
+    }
+    println!("{next} transactions");
+    assert!(server.stop());
+    check(&data);
+}

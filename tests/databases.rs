@@ -252,6 +252,35 @@ fn a_database_with_sessions_inside_is_not_dropped_under_them() {
 }
 
 #[test]
+fn a_background_vacuum_makes_way_for_who_wants_the_database_alone() {
+    let dir = TempDir::new("databases-vacuum");
+    // One that would take a minute, and begins at once.
+    let settings = [
+        "autovacuum_vacuum_threshold=1",
+        "autovacuum_naptime=1",
+        "vacuum_cost_delay=100",
+        "vacuum_cost_limit=1",
+    ];
+    let server = Server::start(&dir.path().join("data"), &settings);
+    let mut home = enter(&server, "postgres");
+    for round in ["first", "second"] {
+        ask(&mut home, "CREATE DATABASE passing");
+        let mut passing = enter(&server, "passing");
+        ask(
+            &mut passing,
+            "CREATE TABLE big AS SELECT n, repeat('x', 1000) AS t FROM generate_series(1, 5000) n",
+        );
+        ask(&mut passing, "DELETE FROM big WHERE n % 2 = 0");
+        until(&mut home, "SELECT count(*) FROM pg_stat_progress_vacuum", "1");
+        drop(passing);
+        // It gives up after five seconds, long before the vacuum would end.
+        assert_eq!(ask(&mut home, "DROP DATABASE passing"), "", "{round}");
+    }
+    assert_eq!(ask(&mut home, "SELECT count(*) FROM pg_stat_progress_vacuum"), "0");
+    assert!(server.stop());
+}
+
+#[test]
 fn a_new_database_is_there_as_a_whole_or_not_at_all() {
     let dir = TempDir::new("databases-crash");
     let data = dir.path().join("data");

@@ -7,6 +7,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 
+use support::client::Client;
 use support::http::{get, talk};
 use support::{BIN, Server, TempDir, free_port};
 
@@ -88,8 +89,24 @@ fn strangers_and_nonsense_are_refused() {
     let head = talk(port, "HEAD / HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n");
     assert_eq!((head.status, head.body.as_str()), (200, ""));
     assert!(head.head.contains("content-security-policy: default-src 'none'"), "{}", head.head);
+    assert_eq!(get(port, "/api/views/pg_stat_user_tables.json?database=no").status, 404);
     let settings = get(port, "/api/views/pg_file_settings.json");
     assert!(settings.body.contains("\"name\":\"http_port\""), "{}", settings.body);
+}
+
+#[test]
+fn views_are_about_the_database_that_is_asked_for() {
+    let dir = TempDir::new("views");
+    let (server, port) = serve(&dir);
+    server.query("CREATE TABLE here (a int)");
+    server.query("CREATE DATABASE other");
+    let mut other = Client::connect_to(server.port, "postgres", "other").expect("it is there");
+    assert!(other.query("CREATE TABLE there (a int)").expect("an answer").error.is_none());
+    let tables =
+        |query: &str| get(port, &format!("/api/views/pg_stat_user_tables.json{query}")).body;
+    let (own, others) = (tables(""), tables("?database=other"));
+    assert!(own.contains("\"here\"") && !own.contains("\"there\""), "{own}");
+    assert!(others.contains("\"there\"") && !others.contains("\"here\""), "{others}");
 }
 
 #[test]

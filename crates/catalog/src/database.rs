@@ -12,7 +12,7 @@
 //!   belongs. Versions are numbers of the server: no two databases ever have the same one, and a plan that
 //!   was made for a version is of one database.
 //! * Who changes a database as a whole (DROP, RENAME, a copy of it) closes the door and waits until the
-//!   others have left; who comes meanwhile waits. One transaction closes a door at a time: it holds a
+//!   others have left; who comes meanwhile waits. Background threads inside are told to cancel what they do. One transaction closes a door at a time: it holds a
 //!   heavyweight lock on the database, so that deadlocks are found.
 
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub struct OpenDatabase {
 struct Door {
     sessions: u32,
     /// Background threads at work inside.
-    helpers: u32,
+    helpers: Vec<TaskRef>,
     closed: bool,
     /// The database has been dropped.
     gone: bool,
@@ -69,7 +69,8 @@ pub enum NoSeat {
 /// A place in a database; dropping it leaves.
 pub struct Seat {
     database: Arc<OpenDatabase>,
-    helper: bool,
+    /// The background thread that sits here; None: a session.
+    helper: Option<TaskRef>,
 }
 
 /// A closed door; dropping it opens it, unless the database has gone.
@@ -153,7 +154,7 @@ impl OpenDatabase {
                         return Ok(Err(NoSeat::Full));
                     }
                     door.sessions += 1;
-                    return Ok(Ok(Seat { database: self.clone(), helper: false }));
+                    return Ok(Ok(Seat { database: self.clone(), helper: None }));
                 }
                 door.comers.push(sched::current());
             }
@@ -162,21 +163,29 @@ impl OpenDatabase {
         }
     }
 
-    /// A background thread comes in; None while the door is closed.
+    /// A background thread comes in; None while the door is closed. When it closes, the thread has
+    /// [`sched::Interrupt::Cancel`] set, maybe just after it has left.
     pub fn help(self: &Arc<Self>) -> Option<Seat> {
+        let task = sched::current();
         let mut door = self.door.lock();
         if door.closed {
             return None;
         }
-        door.helpers += 1;
-        Some(Seat { database: self.clone(), helper: true })
+        door.helpers.push(task.clone());
+        Some(Seat { database: self.clone(), helper: Some(task) })
     }
 
-    /// Closes the door to those who come; who is inside stays. The caller has the database locked.
+    /// Closes the door to those who come; sessions that are inside stay, background threads are told to
+    /// leave. The caller has the database locked.
     pub fn close(self: &Arc<Self>) -> Closed {
-        let mut door = self.door.lock();
-        door.closed = true;
-        door.closer = Some(sched::current());
+        let closer = sched::current();
+        let helpers = {
+            let mut door = self.door.lock();
+            door.closed = true;
+            door.closer = Some(closer);
+            door.helpers.clone()
+        };
+        helpers.iter().for_each(|task| task.interrupt(sched::Interrupt::Cancel));
         Closed(self.clone())
     }
 
@@ -200,10 +209,13 @@ impl OpenDatabase {
         comers.iter().for_each(|task| task.unpark());
     }
 
-    fn leave(&self, helper: bool) {
+    fn leave(&self, helper: Option<&TaskRef>) {
         let closer = {
             let mut door = self.door.lock();
-            *(if helper { &mut door.helpers } else { &mut door.sessions }) -= 1;
+            match helper {
+                Some(task) => door.helpers.retain(|h| !Arc::ptr_eq(h, task)),
+                None => door.sessions -= 1,
+            }
             door.closer.clone()
         };
         if let Some(closer) = closer {
@@ -223,7 +235,7 @@ impl Closed {
         loop {
             let others = {
                 let door = self.0.door.lock();
-                (door.sessions + door.helpers).saturating_sub(own)
+                (door.sessions + door.helpers.len() as u32).saturating_sub(own)
             };
             if others == 0 || Instant::now() >= until {
                 return Ok(others);
@@ -236,7 +248,7 @@ impl Closed {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.database.leave(self.helper);
+        self.database.leave(self.helper.as_ref());
     }
 }
 

@@ -73,12 +73,16 @@ pub fn standard_body(function: &Function) -> Option<String> {
     })
 }
 
-/// Functions with a name, built in or users', in a schema or along the path.
+/// Functions with a name, built in (also such as only stand behind a type) or users', in a schema or along the
+/// path.
 pub fn named(catalog: &Snapshot, path: &[Id], schema: Option<&str>, name: &str) -> Vec<Id> {
     let mut out = Vec::new();
     if schema.is_none_or(|s| s == "pg_catalog") {
         out.extend(types::func::functions_named(name).iter().map(|f| f.oid.0));
         out.extend(types::func::aggregates_named(name).iter().map(|a| a.oid.0));
+        if out.is_empty() {
+            out = crate::system::facts::named(name);
+        }
     }
     let schemas = match schema {
         Some(schema) => catalog.schema_named(schema).map(|s| s.oid).into_iter().collect(),

@@ -28,7 +28,7 @@ pub fn work(server: &Arc<Server>) {
     sched::with_current(|task| types::user::install(task, types.clone()));
     loop {
         sched::park(WaitEvent::ActivityAutoVacuumMain, None);
-        if sched::check_interrupts().is_err() {
+        if told_to_end() {
             return;
         }
         if live_bool(setting::AUTOVACUUM) {
@@ -38,7 +38,7 @@ pub fn work(server: &Arc<Server>) {
         let until = Instant::now() + nap;
         while Instant::now() < until {
             sched::park(WaitEvent::ActivityAutoVacuumMain, Some(until));
-            if sched::check_interrupts().is_err() {
+            if told_to_end() {
                 return;
             }
         }
@@ -47,6 +47,11 @@ pub fn work(server: &Arc<Server>) {
             round(server, &types);
         }
     }
+}
+
+/// Takes notice of interrupts. A cancel is for a vacuum that is over by now.
+fn told_to_end() -> bool {
+    sched::check_interrupts().is_err_and(|error| error.code() == sqlstate::ADMIN_SHUTDOWN)
 }
 
 /// One look at all tables that changed, in all databases.
@@ -84,6 +89,10 @@ fn round(server: &Arc<Server>, types: &SessionTypes) {
                 // The vacuum has taken notice of the request to end; this thread must, too.
                 return sched::current().interrupt(sched::Interrupt::Terminate);
             }
+            Err(error) if error.code() == sqlstate::QUERY_CANCELED => log::info(format_args!(
+                "automatic vacuum of table \"{}\" canceled: somebody wants the database alone",
+                table.name
+            )),
             Err(error) => {
                 let doing = format!("automatic vacuum of table \"{}\"", table.name);
                 log::error(0, &error.context(doing), None);

@@ -494,7 +494,7 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
             true,
         ),
         Utility::CommentRoutine { .. } => ("COMMENT", true),
-        Utility::CreateExtension(_) => ("CREATE EXTENSION", true),
+        Utility::Nothing { tag, .. } => (tag, true),
         Utility::CreateIndex { .. } => ("CREATE INDEX", true),
         Utility::Reindex(_) => ("REINDEX", true),
         Utility::Cluster { .. } => ("CLUSTER", true),

@@ -735,8 +735,13 @@ pub enum Utility {
         /// Text; None removes it.
         text: Option<String>,
     },
-    /// CREATE EXTENSION of one that is there: the notice.
-    CreateExtension(String),
+    /// CREATE IF NOT EXISTS of what is always there, DROP IF EXISTS of what never is: a tag and notices.
+    Nothing {
+        /// The command's.
+        tag: &'static str,
+        /// One for each object.
+        notices: Vec<base::Error>,
+    },
     /// COPY FROM STDIN: rows for these columns; `template` has for each table column the default
     /// for columns that are not in the list.
     CopyFrom {

@@ -157,6 +157,12 @@ pub(super) fn is_here(function: Fact) -> bool {
             && function.ids(field::ARGUMENTS).all(typed)
 }
 
+/// Functions with a name that the server has, called by statements or not.
+pub fn named(name: &str) -> Vec<Id> {
+    let all = functions().iter().filter(|f| f.text(field::NAME) == name && is_here(*f));
+    all.map(|f| f.id(0)).collect()
+}
+
 /// A built-in function's name, whether or not it runs here.
 pub fn function_name(id: Id) -> Option<&'static str> {
     let own = || func::function(base::Oid(id)).map(|f| f.name);

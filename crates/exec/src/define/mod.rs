@@ -90,8 +90,8 @@ pub fn run(
             let oid = function::oid_of(routine, cx)?;
             comment::on_function(oid, text.as_deref(), cx)?;
         }
-        Utility::CreateExtension(text) => {
-            notice(cx, base::sqlstate::DUPLICATE_OBJECT, text.clone());
+        Utility::Nothing { notices, .. } => {
+            notices.iter().for_each(|one| cx.hooks.notice("NOTICE", one.clone()));
         }
         Utility::CreateTableAs { .. } => return create_table_as::run(utility, cx),
         Utility::CreateIndex { .. } => create_index::run(utility, cx)?,

@@ -152,8 +152,16 @@ fn round(value: f32) -> f64 {
     (f64::from(value) * 1000.0).round() / 1000.0
 }
 
-/// One statistics view.
-pub fn view(server: &Server, name: &str) -> Option<Value> {
-    let rows = view::rows(server, name)?;
+/// One statistics view, as a session in this database sees it (a name or an oid; None: `postgres`).
+pub fn view(server: &Server, database: Option<&str>, name: &str) -> Option<Value> {
+    let database = match database {
+        None => catalog::object::ids::POSTGRES_DB,
+        Some(wanted) => {
+            let all = server.engine.catalog.databases();
+            let mut known = all.iter().filter_map(|d| d.current().database(d.oid()).cloned());
+            known.find(|d| d.name == wanted || d.oid.to_string() == wanted)?.oid
+        }
+    };
+    let rows = view::rows_in(server, database, name)?;
     Some(rows.into_iter().map(Value::Object).collect())
 }

@@ -109,8 +109,10 @@ fn page(server: &Server, request: &Request<'_>) -> Response {
         "/api/figures.json" => Response::json(&api::figures(server)),
         "/api/waits.json" => Response::json(&api::waits(server)),
         path => match path.strip_prefix("/api/views/").and_then(|p| p.strip_suffix(".json")) {
-            Some(name) => api::view(server, name)
-                .map_or_else(|| Response::fail(404, "no such view"), |v| Response::json(&v)),
+            Some(name) => api::view(server, request.parameter("database"), name).map_or_else(
+                || Response::fail(404, "no such view or database"),
+                |v| Response::json(&v),
+            ),
             None => Response::fail(404, "there is nothing here; / is the page"),
         },
     }

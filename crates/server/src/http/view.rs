@@ -18,13 +18,18 @@ pub fn time_ms(micros: i64) -> f64 {
 /// A view's rows, each an object by column name; None: there is no such view. Those about one database
 /// are about `postgres`.
 pub fn rows(server: &Server, name: &str) -> Option<Vec<Map<String, Value>>> {
+    rows_in(server, catalog::object::ids::POSTGRES_DB, name)
+}
+
+/// The same, about a database.
+pub fn rows_in(server: &Server, database: u32, name: &str) -> Option<Vec<Map<String, Value>>> {
     let view = catalog::system::find(None, name)?;
     let format = FormatContext::default();
     let object = |row: Vec<Datum>| {
         let cells = view.columns.iter().zip(row);
         cells.map(|(c, v)| (c.name.clone(), value(Oid(c.ty), &v, &format))).collect()
     };
-    let rows = views::rows(server, catalog::object::ids::POSTGRES_DB, name);
+    let rows = views::rows(server, database, name);
     Some(rows.into_iter().map(object).collect())
 }
 

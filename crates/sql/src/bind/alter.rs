@@ -209,6 +209,17 @@ impl Binder<'_> {
             T::AtSetStorage | T::AtSetStatistics | T::AtSetCompression => {
                 return Ok(());
             }
+            // So it is already: no rows are replicated, there are no triggers but those of foreign keys, no
+            // policies, no oids, and unlogged tables are logged.
+            T::AtReplicaIdentity if !is_by_index(cmd) => return Ok(()),
+            T::AtSetLogged
+            | T::AtDropCluster
+            | T::AtDropOids
+            | T::AtEnableTrigAll
+            | T::AtEnableTrigUser
+            | T::AtDisableTrigUser
+            | T::AtDisableRowSecurity
+            | T::AtNoForceRowSecurity => return Ok(()),
             _ => return Err(base::Error::unsupported("this form of ALTER TABLE")),
         };
         steps.push(step);
@@ -385,4 +396,9 @@ impl Binder<'_> {
         let object = Name { schema, name: name.to_owned(), position: 0, only: false };
         Ok(Utility::Comment { kind, object, column, text })
     }
+}
+
+/// REPLICA IDENTITY USING INDEX.
+fn is_by_index(cmd: &pb::AlterTableCmd) -> bool {
+    matches!(inner(&cmd.def), Some(NodeEnum::ReplicaIdentityStmt(s)) if s.identity_type == "i")
 }

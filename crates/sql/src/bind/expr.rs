@@ -790,6 +790,9 @@ impl Binder<'_> {
     pub(super) fn field(&mut self, row: Expr, name: &str, location: i32) -> Result<Expr> {
         let columns = super::from::columns_of_row(&row, &self.vars);
         let Some(columns) = columns else {
+            if row.ty() == RECORD && matches!(row, Expr::Column(..)) {
+                base::bail!(WRONG_OBJECT_TYPE, "record type has not been registered");
+            }
             let error = match row.ty() {
                 RECORD => {
                     err!(

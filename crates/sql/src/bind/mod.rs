@@ -16,6 +16,7 @@ use crate::logical::{Col, Cte, Query, Var};
 use crate::parse::Positions;
 use crate::prepare::{Lift, Lifted, LiteralKind, PrepareContext};
 
+mod absent;
 pub(crate) mod aggregate;
 pub(crate) mod alter;
 pub(crate) mod ast;

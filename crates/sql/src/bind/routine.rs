@@ -663,7 +663,8 @@ impl Binder<'_> {
         if !stmt.if_not_exists {
             base::bail!(DUPLICATE_OBJECT, "{message}");
         }
-        Ok(Utility::CreateExtension(format!("{message}, skipping")))
+        let notices = vec![err!(DUPLICATE_OBJECT, "{message}, skipping")];
+        Ok(Utility::Nothing { tag: "CREATE EXTENSION", notices })
     }
 }
 
@@ -695,6 +696,19 @@ fn blank() -> Function {
     }
 }
 
+/// Without FROM a lone name is a parameter's, and PostgreSQL shows its column with a name.
+fn name_parameters(select: &mut pb::SelectStmt) {
+    for node in &mut select.target_list {
+        let Some(NodeEnum::ResTarget(target)) = &mut node.node else { continue };
+        if let Some(NodeEnum::ColumnRef(column)) = inner(&target.val)
+            && target.name.is_empty()
+            && let Some(name) = ast::owned_strings(&column.fields).pop()
+        {
+            target.name = name;
+        }
+    }
+}
+
 /// `RETURN expression`, or the statements of BEGIN ATOMIC.
 fn standard_body(node: &NodeEnum) -> Result<String> {
     let statement = |node: &NodeEnum| match node {
@@ -702,6 +716,11 @@ fn standard_body(node: &NodeEnum) -> Result<String> {
             Some(value) => Ok(format!("SELECT {}", deparse_expr(value)?)),
             None => Err(bad("no function body specified")),
         },
+        NodeEnum::SelectStmt(select) if select.from_clause.is_empty() => {
+            let mut select = select.clone();
+            name_parameters(&mut select);
+            deparse_statement(&NodeEnum::SelectStmt(select))
+        }
         other => deparse_statement(other),
     };
     match node {

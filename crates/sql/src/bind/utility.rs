@@ -313,7 +313,10 @@ impl Binder<'_> {
             NodeEnum::CreateExtensionStmt(s) => self.create_extension(s)?,
             NodeEnum::DropStmt(s) => match self.drop_routines(s)? {
                 Some(utility) => utility,
-                None => self.drop_objects(s)?,
+                None => match self.drop_absent(s)? {
+                    Some(utility) => utility,
+                    None => self.drop_objects(s)?,
+                },
             },
             NodeEnum::AlterTableStmt(s) => self.alter_table(s)?,
             NodeEnum::RenameStmt(s) => self.rename(s)?,

@@ -4,7 +4,7 @@
 use base::{Result, err};
 
 use super::int::division_by_zero;
-use super::{NamedBody, S};
+use super::{NamedBody, S, degrees};
 use crate::datum::Datum;
 
 #[cold]
@@ -165,38 +165,6 @@ fn angle(x: f64, f: fn(f64) -> f64) -> Result<Datum> {
     Ok(Datum::Float8(f(x)))
 }
 
-fn sine_of_degrees(x: f64) -> f64 {
-    let x = x % 360.0;
-    match x.abs() {
-        0.0 | 180.0 => 0.0,
-        30.0 | 150.0 => 0.5_f64.copysign(x),
-        210.0 | 330.0 => -0.5_f64.copysign(x),
-        90.0 => 1.0_f64.copysign(x),
-        270.0 => -1.0_f64.copysign(x),
-        _ => x.to_radians().sin(),
-    }
-}
-
-fn cosine_of_degrees(x: f64) -> f64 {
-    match x.abs() % 360.0 {
-        0.0 => 1.0,
-        60.0 | 300.0 => 0.5,
-        90.0 | 270.0 => 0.0,
-        120.0 | 240.0 => -0.5,
-        180.0 => -1.0,
-        x => x.to_radians().cos(),
-    }
-}
-
-fn tangent_of_degrees(x: f64) -> f64 {
-    match x % 180.0 {
-        45.0 | -135.0 => 1.0,
-        -45.0 | 135.0 => -1.0,
-        0.0 => 0.0,
-        _ => sine_of_degrees(x) / cosine_of_degrees(x),
-    }
-}
-
 /// The bodies of this family.
 pub(super) fn bodies() -> Vec<NamedBody> {
     let mut all: Vec<NamedBody> = Vec::new();
@@ -263,18 +231,18 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         ("dcos", S(|a, _| angle(a[0].as_float8(), f64::cos))),
         ("dtan", S(|a, _| angle(a[0].as_float8(), f64::tan))),
         ("dcot", S(|a, _| angle(a[0].as_float8(), |x| 1.0 / x.tan()))),
-        ("dsind", S(|a, _| angle(a[0].as_float8(), sine_of_degrees))),
-        ("dcosd", S(|a, _| angle(a[0].as_float8(), cosine_of_degrees))),
-        ("dtand", S(|a, _| angle(a[0].as_float8(), tangent_of_degrees))),
-        ("dcotd", S(|a, _| angle(a[0].as_float8(), |x| cosine_of_degrees(x) / sine_of_degrees(x)))),
+        ("dsind", S(|a, _| angle(a[0].as_float8(), degrees::sine))),
+        ("dcosd", S(|a, _| angle(a[0].as_float8(), degrees::cosine))),
+        ("dtand", S(|a, _| angle(a[0].as_float8(), degrees::tangent))),
+        ("dcotd", S(|a, _| angle(a[0].as_float8(), degrees::cotangent))),
         ("dasin", S(|a, _| bounded(a[0].as_float8(), -1.0, 1.0, f64::asin))),
         ("dacos", S(|a, _| bounded(a[0].as_float8(), -1.0, 1.0, f64::acos))),
         ("datan", S(|a, _| Ok(a[0].as_float8().atan().into()))),
         ("datan2", S(|a, _| Ok(a[0].as_float8().atan2(a[1].as_float8()).into()))),
-        ("dasind", S(|a, _| bounded(a[0].as_float8(), -1.0, 1.0, |x| x.asin().to_degrees()))),
-        ("dacosd", S(|a, _| bounded(a[0].as_float8(), -1.0, 1.0, |x| x.acos().to_degrees()))),
-        ("datand", S(|a, _| Ok(a[0].as_float8().atan().to_degrees().into()))),
-        ("datan2d", S(|a, _| Ok(a[0].as_float8().atan2(a[1].as_float8()).to_degrees().into()))),
+        ("dasind", S(|a, _| bounded(a[0].as_float8(), -1.0, 1.0, degrees::arc_sine))),
+        ("dacosd", S(|a, _| bounded(a[0].as_float8(), -1.0, 1.0, degrees::arc_cosine))),
+        ("datand", S(|a, _| Ok(degrees::of_arc_tangent(a[0].as_float8().atan()).into()))),
+        ("datan2d", S(|a, _| Ok(degrees::of_arc_tangent(a[0].as_float8().atan2(a[1].as_float8())).into()))),
         ("dsinh", S(|a, _| Ok(a[0].as_float8().sinh().into()))),
         ("dcosh", S(|a, _| Ok(a[0].as_float8().cosh().into()))),
         ("dtanh", S(|a, _| Ok(a[0].as_float8().tanh().into()))),

@@ -59,6 +59,7 @@ fn matches(text: &[u8], pattern: &[u8], bytes: bool) -> Result<bool> {
                 p += dp;
             }
             (None, Some((after, from))) if from < text.len() => {
+                sched::check_interrupts()?;
                 let from = from + char_len(text, from, bytes);
                 retry = Some((after, from));
                 (t, p) = (from, after);

@@ -13,6 +13,7 @@ mod bits;
 mod cast;
 mod compare;
 mod datetime;
+mod degrees;
 mod encode;
 mod enums;
 mod float;

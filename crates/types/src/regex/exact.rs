@@ -8,7 +8,9 @@
 //! it goes back and tries the next whole.
 //!
 //! Time and memory grow with the product of the pattern's size and the square of the text's at worst; beyond
-//! a limit the answer is an error. The `regex` crate answers where it gives the same ([`super`]).
+//! a limit the answer is an error, and each step can be interrupted. Recursion is as deep as the pattern has parts that
+//! may end in several places (`54001`); letters that follow each other are one part.
+//! The `regex` crate answers where it gives the same ([`super`]).
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -30,6 +32,8 @@ enum Part {
     Char(char),
     Set(Set),
     Assert(Assert),
+    /// Letters, sets and assertions, one after the other: at most one place where they end.
+    Run(Vec<u32>),
     Group(u32, Option<usize>),
     /// First one, then the other.
     Pair(u32, u32),
@@ -90,7 +94,7 @@ impl Program {
                 self.put(Part::Group(inner, *number), greedy, messy || number.is_some())
             }
             Node::Concat(all) => {
-                let ids: Vec<u32> = all.iter().map(|n| self.add(n)).collect();
+                let ids = self.add_all(all);
                 let last =
                     ids.last().copied().unwrap_or_else(|| self.put(Part::Empty, None, false));
                 let earlier = &ids[..ids.len().saturating_sub(1)];
@@ -124,6 +128,31 @@ impl Program {
                 let part = self.add(node);
                 self.put(Part::Look { part, behind: *behind, negated: *negated }, None, false)
             }
+        }
+    }
+
+    /// Adds what stands in a row, plain parts that are neighbours as one.
+    fn add_all(&mut self, all: &[Node]) -> Vec<u32> {
+        let mut ids: Vec<u32> = Vec::new();
+        let mut run: Vec<u32> = Vec::new();
+        for node in all {
+            let id = self.add(node);
+            if matches!(node, Node::Char(_) | Node::Set(_) | Node::Assert(_)) {
+                run.push(id);
+                continue;
+            }
+            self.end_run(&mut run, &mut ids);
+            ids.push(id);
+        }
+        self.end_run(&mut run, &mut ids);
+        ids
+    }
+
+    fn end_run(&mut self, run: &mut Vec<u32>, ids: &mut Vec<u32>) {
+        match run.len() {
+            0 => {}
+            1 => ids.append(run),
+            _ => ids.push(self.put(Part::Run(std::mem::take(run)), None, false)),
         }
     }
 
@@ -206,6 +235,11 @@ impl<'p> Matcher<'p> {
     /// # Errors
     /// As [`Matcher::find`].
     pub(super) fn find_at(&mut self, start: u32) -> Result<Option<Spans>> {
+        if self.kept > KEPT_MAX / 2 {
+            // What is known of earlier places helps little here.
+            self.known = HashMap::new();
+            self.kept = 0;
+        }
         let root = self.program.root;
         let ends = self.ends(root, start)?;
         let longest = self.program.greedy[root as usize] != Some(false);
@@ -254,6 +288,8 @@ impl<'p> Matcher<'p> {
 
     /// Where a match of a part from a place on can end.
     fn ends(&mut self, id: u32, from: u32) -> Result<Places> {
+        sched::check_interrupts()?;
+        sched::check_stack()?;
         if let Some(known) = self.known.get(&(id, from)) {
             return Ok(known.clone());
         }
@@ -265,6 +301,13 @@ impl<'p> Matcher<'p> {
             }
             Part::Assert(assert) => {
                 return Ok(if self.holds(*assert, from) { one(from) } else { none() });
+            }
+            Part::Run(parts) => {
+                let end = parts.iter().try_fold(from, |at, id| match &program.parts[*id as usize] {
+                    Part::Assert(assert) => self.holds(*assert, at).then_some(at),
+                    part => self.fits(part, at).then_some(at + 1),
+                });
+                return Ok(end.map_or_else(none, one));
             }
             Part::Group(inner, _) => return self.ends(*inner, from),
             Part::Pair(first, rest) => {
@@ -307,7 +350,7 @@ impl<'p> Matcher<'p> {
     fn repeat_ends(&mut self, part: u32, min: u32, max: Option<u32>, from: u32) -> Result<Places> {
         let program = self.program;
         if matches!(program.parts[part as usize], Part::Char(_) | Part::Set(_)) {
-            let run = self.run(part)[from as usize];
+            let run = self.run(part)?[from as usize];
             let most = max.map_or(run, |max| run.min(from.saturating_add(max)));
             return Ok(if from + min <= most { Rc::new([(from + min, most)]) } else { none() });
         }
@@ -337,25 +380,28 @@ impl<'p> Matcher<'p> {
     }
 
     /// For each place the end of the run of letters of a set that begins there.
-    fn run(&mut self, id: u32) -> Rc<[u32]> {
+    fn run(&mut self, id: u32) -> Result<Rc<[u32]>> {
         if let Some(run) = self.runs.get(&id) {
-            return run.clone();
+            return Ok(run.clone());
         }
         let program = self.program;
         let len = self.text.len();
         let mut run = vec![len as u32; len + 1];
         for at in (0..len).rev() {
+            sched::check_interrupts()?;
             let fits = self.fits(&program.parts[id as usize], at as u32);
             run[at] = if fits { run[at + 1] } else { at as u32 };
         }
         let run: Rc<[u32]> = run.into();
         self.runs.insert(id, run.clone());
-        run
+        Ok(run)
     }
 
     /// Finds the groups of a part that matches from one place to another. False only on account of
     /// back references.
     fn dissect(&mut self, id: u32, from: u32, to: u32, spans: &mut Spans) -> Result<bool> {
+        sched::check_interrupts()?;
+        sched::check_stack()?;
         let program = self.program;
         if !program.messy[id as usize] {
             return Ok(true);
@@ -459,6 +505,7 @@ impl<'p> Matcher<'p> {
         let mut turns: Vec<(u32, Vec<u32>)> =
             vec![(from, self.turns_from(part, from, to, greedy)?)];
         while let Some((_, choices)) = turns.last_mut() {
+            sched::check_interrupts()?;
             let Some(end) = choices.pop() else {
                 if let Some((start, _)) = turns.pop() {
                     failed.insert((start, (turns.len() as u32).min(min)));

@@ -8,6 +8,9 @@
 //! The crate runs in linear time but takes the first of several alternatives, where PostgreSQL takes the longest match.
 //! Where a match begins is the same for both, and for patterns that leave no choice ([`is_plain`])
 //! all else, too. Back references and look-around are beyond the crate: such patterns run on [`exact`] alone.
+//!
+//! The crate can't be interrupted. At worst it visits each of the pattern's letters at each of the text's; where
+//! that is too much ([`WORK_MAX`]) [`exact`] searches, which can be.
 
 mod exact;
 mod parse;
@@ -21,12 +24,20 @@ use parse::{Assert, Class, Item, Node, Set};
 
 pub(crate) use parse::Flags;
 
+/// Letters of the pattern (repeated ones counted so often) times bytes of the text that the crate is asked for.
+/// A visit takes some nanoseconds, and seldom is there more than one for a byte.
+const WORK_MAX: usize = 2_000_000_000;
+
 /// A compiled pattern.
 pub(crate) struct Regex {
     /// The pattern for the crate, if it has a way to say it.
     fast: Option<regex::Regex>,
-    /// The same for the engine here, unless the crate's answer is all that is to be known.
-    exact: Option<Program>,
+    /// The same for the engine here.
+    exact: Program,
+    /// Whether the crate's answer is all that is to be known.
+    plain: bool,
+    /// Bytes of text that the crate is asked for, at most.
+    fast_max: usize,
     /// Groups that capture.
     groups: usize,
 }
@@ -40,6 +51,11 @@ impl Regex {
     /// # Errors
     /// `2201B`.
     pub(crate) fn new(pattern: &str, flags: Flags) -> Result<Regex> {
+        // Trees are as deep as patterns are nested, and so are the crate's calls.
+        sched::on_native_stack(|| Regex::compile(pattern, flags))
+    }
+
+    fn compile(pattern: &str, flags: Flags) -> Result<Regex> {
         let parsed = parse::parse(pattern, flags)?;
         let any_case = parsed.flags.ignore_case;
         let mut text = String::with_capacity(pattern.len() + 16);
@@ -50,9 +66,18 @@ impl Regex {
                 builder.case_insensitive(any_case).nest_limit(1000).build().ok()
             }
         };
-        let plain = fast.is_some() && is_plain(&parsed.node);
-        let exact = (!plain).then(|| Program::new(&parsed.node, parsed.groups, any_case));
-        Ok(Regex { fast, exact, groups: parsed.groups })
+        Ok(Regex {
+            plain: fast.is_some() && is_plain(&parsed.node),
+            fast,
+            exact: Program::new(&parsed.node, parsed.groups, any_case),
+            fast_max: WORK_MAX / letters(&parsed.node).max(1),
+            groups: parsed.groups,
+        })
+    }
+
+    /// The pattern for the crate, if this text is for it.
+    fn fast(&self, s: &str) -> Option<&regex::Regex> {
+        self.fast.as_ref().filter(|_| s.len() <= self.fast_max)
     }
 
     /// The number of groups that capture.
@@ -65,10 +90,9 @@ impl Regex {
     /// # Errors
     /// `2201B` for what is too much work.
     pub(crate) fn is_match(&self, s: &str) -> Result<bool> {
-        match (&self.fast, &self.exact) {
-            (Some(fast), _) => Ok(fast.is_match(s)),
-            (None, Some(program)) => Ok(Matcher::new(program, s).find(0)?.is_some()),
-            (None, None) => Ok(false),
+        match self.fast(s) {
+            Some(fast) => Ok(fast.is_match(s)),
+            None => Ok(Matcher::new(&self.exact, s).find(0)?.is_some()),
         }
     }
 
@@ -78,10 +102,13 @@ impl Regex {
     /// # Errors
     /// `2201B` for what is too much work.
     pub(crate) fn all(&self, s: &str, from: usize, most: usize) -> Result<Vec<Found>> {
-        let mut exact = self.exact.as_ref().map(|program| Exact::new(program, s));
+        let fast = self.fast(s);
+        let plain = self.plain && fast.is_some();
+        let mut exact = (!plain).then(|| Exact::new(&self.exact, s));
         let (mut all, mut at) = (Vec::new(), from);
         while at <= s.len() && all.len() < most {
-            let found = match (&mut exact, &self.fast) {
+            sched::check_interrupts()?;
+            let found = match (&mut exact, fast) {
                 (None, Some(fast)) => fast.captures_at(s, at).map(|captures| {
                     captures.iter().map(|group| group.map(|m| m.range())).collect()
                 }),
@@ -153,6 +180,21 @@ fn is_plain(node: &Node) -> bool {
         Node::Concat(all) => all.iter().all(is_plain),
         Node::Repeat { node, greedy: true, .. } => matches!(**node, Node::Char(_) | Node::Set(_)),
         _ => false,
+    }
+}
+
+/// Letters of a pattern, repeated ones as often as they may stand there.
+fn letters(node: &Node) -> usize {
+    match node {
+        Node::Char(_) | Node::Set(_) => 1,
+        Node::Empty | Node::Assert(_) | Node::Back(_) => 0,
+        Node::Group(inner, _) | Node::Look { node: inner, .. } => letters(inner),
+        Node::Concat(all) | Node::Alternatives(all) => {
+            all.iter().fold(0, |sum: usize, node| sum.saturating_add(letters(node)))
+        }
+        Node::Repeat { node, min, max, .. } => {
+            letters(node).saturating_mul(max.unwrap_or(*min).max(1) as usize)
+        }
     }
 }
 
@@ -346,6 +388,38 @@ mod tests {
             assert_eq!(Regex::new(pattern, Flags::default()).unwrap().first(text).unwrap(), exact);
             assert!(exact.is_some());
         }
+    }
+
+    #[test]
+    fn long_and_deep_patterns_stay_within_the_stack() {
+        // As a coroutine has it.
+        let run = || {
+            let letters = "a".repeat(100_000);
+            assert_eq!(shown(&format!("{letters}|b"), "", &letters), letters);
+            let parts = "(?:a|b)?".repeat(20_000);
+            assert_eq!(shown(&parts, "", "a"), "stack depth limit exceeded");
+            let deep = format!("{}a{}", "(".repeat(200), ")".repeat(200));
+            assert!(shown(&deep, "", "a").starts_with("a|a|a"));
+            let deep = format!("{}a{}", "((?:".repeat(90), ")*|b)".repeat(90));
+            assert!(shown(&deep, "", "a").starts_with("a|"));
+        };
+        let thread = std::thread::Builder::new().stack_size(1 << 20).spawn(run).unwrap();
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn what_would_take_the_crate_too_long_can_be_interrupted() {
+        let regex = Regex::new("((a?){200}){200}b", flags("")).unwrap();
+        assert!(regex.fast_max < 60_000, "{}", regex.fast_max);
+        assert!(regex.fast(&"a".repeat(1 << 20)).is_none());
+        assert!(Regex::new("foo.*bar", flags("")).unwrap().fast_max > 200_000_000);
+    }
+
+    #[test]
+    fn a_text_with_many_matches_is_no_matter_of_memory() {
+        let text = "ab".repeat(700_000);
+        let all = Regex::new("(a|ab)(b|c)?", flags("")).unwrap().all(&text, 0, usize::MAX).unwrap();
+        assert_eq!(all.len(), 700_000);
     }
 
     #[test]

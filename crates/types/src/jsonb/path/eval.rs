@@ -480,10 +480,15 @@ impl Context<'_> {
             })?,
             Head::LikeRegex { of, pattern, flags } => {
                 let regex = regex(pattern, flags).map_err(Stop::Hard)?;
-                self.pairs(of, None, |a, _| match a {
-                    Json::String(s) => regex.is_match(s).ok(),
+                let mut failed = None;
+                let held = self.pairs(of, None, |a, _| match a {
+                    Json::String(s) => regex.is_match(s).map_err(|e| failed = Some(e)).ok(),
                     _ => None,
-                })?
+                })?;
+                match failed {
+                    Some(error) => return Err(Stop::Hard(error)),
+                    None => held,
+                }
             }
             _ => {
                 let mut found = Vec::new();
@@ -502,7 +507,7 @@ impl Context<'_> {
         &mut self,
         l: &Expr,
         r: Option<&Expr>,
-        test: impl Fn(&Json, Option<&Json>) -> Option<bool>,
+        mut test: impl FnMut(&Json, Option<&Json>) -> Option<bool>,
     ) -> Run<Option<bool>> {
         let quiet = |found: Run<Vec<Json>>| match found {
             Ok(found) => Ok(Some(found)),

@@ -1,0 +1,102 @@
+//! DROP of objects of kinds that the server does not have (triggers, rules, policies, extensions, …): there is
+//! no such object, and that is the answer. What is always there can't be dropped: `0A000`.
+
+use base::{Error, Result, SqlState, err, sqlstate};
+use pg_query::{NodeEnum, protobuf as pb};
+use pb::ObjectType as T;
+
+use crate::utility::Utility;
+
+use super::{Binder, ast};
+
+/// What belongs to the server, by kind.
+const ALWAYS_THERE: [(T, &[&str]); 3] = [
+    (T::ObjectLanguage, &["c", "internal", "plpgsql", "sql"]),
+    (T::ObjectExtension, &["plpgsql", "pg_stat_statements"]),
+    (T::ObjectTablespace, &["pg_default", "pg_global"]),
+];
+
+/// Kinds that are named as such: the command tag and the noun.
+fn kind(kind: T) -> Option<(&'static str, &'static str)> {
+    Some(match kind {
+        T::ObjectLanguage => ("DROP LANGUAGE", "language"),
+        T::ObjectExtension => ("DROP EXTENSION", "extension"),
+        T::ObjectTablespace => ("DROP TABLESPACE", "tablespace"),
+        T::ObjectFdw => ("DROP FOREIGN DATA WRAPPER", "foreign-data wrapper"),
+        T::ObjectForeignServer => ("DROP SERVER", "server"),
+        T::ObjectForeignTable => ("DROP FOREIGN TABLE", "foreign table"),
+        T::ObjectPublication => ("DROP PUBLICATION", "publication"),
+        T::ObjectSubscription => ("DROP SUBSCRIPTION", "subscription"),
+        T::ObjectEventTrigger => ("DROP EVENT TRIGGER", "event trigger"),
+        T::ObjectStatisticExt => ("DROP STATISTICS", "statistics object"),
+        T::ObjectTsconfiguration => {
+            ("DROP TEXT SEARCH CONFIGURATION", "text search configuration")
+        }
+        T::ObjectTsdictionary => ("DROP TEXT SEARCH DICTIONARY", "text search dictionary"),
+        T::ObjectTrigger => ("DROP TRIGGER", "trigger"),
+        T::ObjectRule => ("DROP RULE", "rule"),
+        T::ObjectPolicy => ("DROP POLICY", "policy"),
+        _ => return None,
+    })
+}
+
+impl Binder<'_> {
+    /// The answer; None for kinds that may be there.
+    pub(crate) fn drop_absent(&self, stmt: &pb::DropStmt) -> Result<Option<Utility>> {
+        let Ok(of) = T::try_from(stmt.remove_type) else { return Ok(None) };
+        let Some((tag, noun)) = kind(of) else { return Ok(None) };
+        let mut notices = Vec::with_capacity(stmt.objects.len());
+        for node in &stmt.objects {
+            let (code, missing) = self.absent(of, noun, node, stmt.missing_ok)?;
+            if !stmt.missing_ok {
+                return Err(Error::new(code, missing));
+            }
+            notices.push(err!(SUCCESSFUL_COMPLETION, "{missing}, skipping"));
+        }
+        Ok(Some(Utility::Nothing { tag, notices }))
+    }
+
+    /// How it is said that an object is not there. `lenient`: in a notice.
+    fn absent(
+        &self,
+        of: T,
+        noun: &str,
+        node: &pb::Node,
+        lenient: bool,
+    ) -> Result<(SqlState, String)> {
+        let names = match &node.node {
+            Some(NodeEnum::List(list)) => ast::owned_strings(&list.items),
+            _ => vec![ast::string(node).to_owned()],
+        };
+        if matches!(of, T::ObjectTrigger | T::ObjectRule | T::ObjectPolicy)
+            && let [table @ .., name] = &names[..]
+        {
+            return Ok(self.absent_of_table(of, noun, table, name, lenient));
+        }
+        let name = names.join(".");
+        let there = ALWAYS_THERE.iter().find(|(kind, _)| *kind == of);
+        if there.is_some_and(|(_, names)| names.contains(&name.as_str())) {
+            return Err(Error::unsupported(format_args!("DROP of {noun} {name}")));
+        }
+        Ok((sqlstate::UNDEFINED_OBJECT, format!("{noun} \"{name}\" does not exist")))
+    }
+
+    fn absent_of_table(
+        &self,
+        of: T,
+        noun: &str,
+        table: &[String],
+        name: &str,
+        lenient: bool,
+    ) -> (SqlState, String) {
+        let parts: Vec<&str> = table.iter().map(String::as_str).collect();
+        let (schema, relation) = ast::qualified(&parts);
+        if self.find_relation(schema, relation).is_none() {
+            let missing = self.cx.catalog.missing_relation(schema, relation);
+            return (sqlstate::UNDEFINED_TABLE, missing.message().to_owned());
+        }
+        let class = if lenient || of == T::ObjectRule { "relation" } else { "table" };
+        let text = format!("{noun} \"{name}\" for {class} \"{relation}\" does not exist");
+        (sqlstate::UNDEFINED_OBJECT, text)
+    }
+}
