@@ -156,7 +156,7 @@ fn types_step(k: u64) -> Vec<String> {
         format!("CREATE DOMAIN d{k} AS int CHECK (VALUE > {k})"),
         format!("CREATE TYPE c{k} AS (x int, y e{k}[])"),
         format!("CREATE TABLE t{k} (e e{k} PRIMARY KEY, d d{k}, c c{k})"),
-        format!("INSERT INTO t{k} VALUES ('b', {k} + 1, ROW({k} + 2, '{{a{k},b}}'))"),
+        format!("INSERT INTO t{k} VALUES ('b', {k} + 1, ROW({k} + 2, ARRAY['a{k}', 'b']::e{k}[]))"),
     ];
     if let Some(j) = k.checked_sub(1) {
         all.extend([

@@ -57,6 +57,11 @@ fn each_timeout_ends_what_it_is_for() {
     waiting.query("SET transaction_timeout = '50ms'; SET statement_timeout = '1h'");
     waiting.send(&query("SELECT * FROM t"));
     ends_with(waiting, "25P04");
+    // Of a constant's computation, which is tried when the statement is planned, in vain.
+    let mut client = Raw::connect(server.port);
+    client.query("SET statement_timeout = '100ms'");
+    let lines = client.query("SELECT repeat('ab', 50000) ~ '(a|ab)(c|bcd)*\\1x'");
+    assert!(lines.iter().any(|l| l.starts_with("E ERROR 57014")), "{lines:?}");
     // Of the statement and of the lock: the session lives on, and may try again.
     let mut client = Raw::connect(server.port);
     let statement = "E ERROR 57014 canceling statement due to statement timeout";

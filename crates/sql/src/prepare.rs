@@ -105,7 +105,13 @@ fn with_parameters(
     let mut fixed = Vec::new();
     loop {
         let lift = Lift { literals, fixed: &fixed };
-        let done = statement::prepare(node, text, param_types, cx, Some(&lift)).ok()?;
+        let done = match statement::prepare(node, text, param_types, cx, Some(&lift)) {
+            Ok(done) => done,
+            Err(error) => {
+                keep_interrupt(&error);
+                return None;
+            }
+        };
         let relied = done.1.iter().filter(|l| l.relied).map(|l| l.literal);
         let before = fixed.len();
         let relied: Vec<usize> = relied.filter(|l| !fixed.contains(l)).collect();
@@ -113,6 +119,26 @@ fn with_parameters(
         if fixed.len() == before {
             return Some(done);
         }
+    }
+}
+
+/// For code that goes on after an error: one that an interrupt raised is raised again at the next check.
+pub(crate) fn keep_interrupt(error: &Error) {
+    use sched::Interrupt as I;
+    let known = [
+        I::Terminate,
+        I::ClientGone,
+        I::IdleSessionTimeout,
+        I::IdleInTransactionTimeout,
+        I::StatementTimeout,
+        I::Cancel,
+    ];
+    let same = |i: &I| {
+        let own = i.error();
+        own.code() == error.code() && own.message() == error.message()
+    };
+    if let Some(interrupt) = known.into_iter().find(same) {
+        sched::current().interrupt(interrupt);
     }
 }
 

@@ -10,10 +10,9 @@ use crate::utility::Utility;
 use super::{Binder, ast};
 
 /// What belongs to the server, by kind.
-const ALWAYS_THERE: [(T, &[&str]); 3] = [
+const ALWAYS_THERE: [(T, &[&str]); 2] = [
     (T::ObjectLanguage, &["c", "internal", "plpgsql", "sql"]),
     (T::ObjectExtension, &["plpgsql", "pg_stat_statements"]),
-    (T::ObjectTablespace, &["pg_default", "pg_global"]),
 ];
 
 /// Kinds that are named as such: the command tag and the noun.
@@ -21,7 +20,6 @@ fn kind(kind: T) -> Option<(&'static str, &'static str)> {
     Some(match kind {
         T::ObjectLanguage => ("DROP LANGUAGE", "language"),
         T::ObjectExtension => ("DROP EXTENSION", "extension"),
-        T::ObjectTablespace => ("DROP TABLESPACE", "tablespace"),
         T::ObjectFdw => ("DROP FOREIGN DATA WRAPPER", "foreign-data wrapper"),
         T::ObjectForeignServer => ("DROP SERVER", "server"),
         T::ObjectForeignTable => ("DROP FOREIGN TABLE", "foreign table"),

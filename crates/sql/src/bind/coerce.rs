@@ -132,7 +132,13 @@ fn fold(
     }
     let types: Vec<Oid> = args.iter().map(Expr::ty).collect();
     let types = CallTypes { args: &types, result };
-    function.body.run(&values, types, format)?.ok()
+    match function.body.run(&values, types, format)? {
+        Ok(value) => Some(value),
+        Err(error) => {
+            crate::prepare::keep_interrupt(&error);
+            None
+        }
+    }
 }
 
 impl Binder<'_> {
