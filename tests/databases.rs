@@ -257,6 +257,7 @@ fn a_background_vacuum_makes_way_for_who_wants_the_database_alone() {
     // One that would take a minute, and begins at once.
     let settings = [
         "autovacuum_vacuum_threshold=1",
+        "autovacuum_vacuum_scale_factor=0",
         "autovacuum_naptime=1",
         "vacuum_cost_delay=100",
         "vacuum_cost_limit=1",

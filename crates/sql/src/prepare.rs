@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use base::settings::Settings;
-use base::{Oid, Result, err};
+use base::{Error, Oid, Result, err};
 use catalog::Snapshot;
 use types::FormatContext;
 

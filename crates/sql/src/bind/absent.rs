@@ -2,8 +2,8 @@
 //! no such object, and that is the answer. What is always there can't be dropped: `0A000`.
 
 use base::{Error, Result, SqlState, err, sqlstate};
-use pg_query::{NodeEnum, protobuf as pb};
 use pb::ObjectType as T;
+use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::utility::Utility;
 
@@ -27,9 +27,7 @@ fn kind(kind: T) -> Option<(&'static str, &'static str)> {
         T::ObjectSubscription => ("DROP SUBSCRIPTION", "subscription"),
         T::ObjectEventTrigger => ("DROP EVENT TRIGGER", "event trigger"),
         T::ObjectStatisticExt => ("DROP STATISTICS", "statistics object"),
-        T::ObjectTsconfiguration => {
-            ("DROP TEXT SEARCH CONFIGURATION", "text search configuration")
-        }
+        T::ObjectTsconfiguration => ("DROP TEXT SEARCH CONFIGURATION", "text search configuration"),
         T::ObjectTsdictionary => ("DROP TEXT SEARCH DICTIONARY", "text search dictionary"),
         T::ObjectTrigger => ("DROP TRIGGER", "trigger"),
         T::ObjectRule => ("DROP RULE", "rule"),

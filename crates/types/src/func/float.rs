@@ -242,7 +242,10 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         ("dasind", S(|a, _| bounded(a[0].as_float8(), -1.0, 1.0, degrees::arc_sine))),
         ("dacosd", S(|a, _| bounded(a[0].as_float8(), -1.0, 1.0, degrees::arc_cosine))),
         ("datand", S(|a, _| Ok(degrees::of_arc_tangent(a[0].as_float8().atan()).into()))),
-        ("datan2d", S(|a, _| Ok(degrees::of_arc_tangent(a[0].as_float8().atan2(a[1].as_float8())).into()))),
+        (
+            "datan2d",
+            S(|a, _| Ok(degrees::of_arc_tangent(a[0].as_float8().atan2(a[1].as_float8())).into())),
+        ),
         ("dsinh", S(|a, _| Ok(a[0].as_float8().sinh().into()))),
         ("dcosh", S(|a, _| Ok(a[0].as_float8().cosh().into()))),
         ("dtanh", S(|a, _| Ok(a[0].as_float8().tanh().into()))),

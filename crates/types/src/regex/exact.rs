@@ -303,10 +303,11 @@ impl<'p> Matcher<'p> {
                 return Ok(if self.holds(*assert, from) { one(from) } else { none() });
             }
             Part::Run(parts) => {
-                let end = parts.iter().try_fold(from, |at, id| match &program.parts[*id as usize] {
-                    Part::Assert(assert) => self.holds(*assert, at).then_some(at),
-                    part => self.fits(part, at).then_some(at + 1),
-                });
+                let end =
+                    parts.iter().try_fold(from, |at, id| match &program.parts[*id as usize] {
+                        Part::Assert(assert) => self.holds(*assert, at).then_some(at),
+                        part => self.fits(part, at).then_some(at + 1),
+                    });
                 return Ok(end.map_or_else(none, one));
             }
             Part::Group(inner, _) => return self.ends(*inner, from),
