@@ -213,7 +213,6 @@ impl Binder<'_> {
             // policies, no oids, and unlogged tables are logged.
             T::AtReplicaIdentity if !is_by_index(cmd) => return Ok(()),
             T::AtSetLogged
-            | T::AtDropCluster
             | T::AtDropOids
             | T::AtEnableTrigAll
             | T::AtEnableTrigUser

@@ -22,7 +22,7 @@ impl Binder<'_> {
         let is = |kind: i32| kind == pb::ObjectType::ObjectCollation as i32;
         let listed = |object: &Option<Box<pb::Node>>| match inner(object) {
             Some(NodeEnum::List(list)) => self.name_of_list(&list.items),
-            _ => Name { schema: None, name: String::new(), position: 0 },
+            _ => Name { schema: None, name: String::new(), position: 0, only: false },
         };
         Ok(Some(match node {
             NodeEnum::DefineStmt(s) if is(s.kind) => CollationStatement::Create {

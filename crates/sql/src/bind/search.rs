@@ -251,6 +251,7 @@ impl Binder<'_> {
         let mut output = query.output[..own].to_vec();
         for (col, column) in query.cols.iter().zip(&output) {
             let new = self.new_var(&column.name, column.ty, column.typmod)?;
+            self.vars[usize::from(new)].collation = self.vars[usize::from(*col)].collation;
             exprs.push((new, self.column(*col)));
         }
         for (extra, text) in extras.columns.iter().zip(texts) {
@@ -258,7 +259,7 @@ impl Binder<'_> {
             let ty = value.ty();
             exprs.push((self.new_var(&extra.name, ty, -1)?, value));
             let (name, table) = (extra.name.clone(), base::Oid(0));
-            output.push(OutputColumn { name, ty, typmod: -1, table, column: 0 });
+            output.push(OutputColumn { name, ty, typmod: -1, table, column: 0, collation: 0 });
         }
         let cols: Vec<Col> = exprs.iter().map(|(c, _)| *c).collect();
         let rel = Rel::Project { input: Box::new(query.rel), exprs, set: false };

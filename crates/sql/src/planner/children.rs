@@ -94,6 +94,7 @@ impl Planner<'_> {
             position: 0,
             read: false,
             row: Vec::new(),
+            collation: 0,
         };
         for (i, c) in table.columns.iter().enumerate() {
             let origin = Some((table.oid, i as u16 + 1));
