@@ -125,10 +125,34 @@ fn indexes_come_and_go_while_others_write() {
     let left = "SELECT string_agg(indexname, ' ' ORDER BY indexname) FROM pg_indexes WHERE tablename = 'items'";
     assert_eq!(one(&mut client, left), "by_both by_value items_pkey");
     assert_eq!(one(&mut client, "SELECT count(*) FROM pg_index WHERE NOT indisvalid"), "0");
+    check(server, &data);
+}
+
+/// Stops the server and has its files checked.
+fn check(server: Server, data: &std::path::Path) {
     assert!(server.stop());
-    let check = std::process::Command::new(BIN).args(["check", "-D"]).arg(&data).output();
+    let check = std::process::Command::new(BIN).args(["check", "-D"]).arg(data).output();
     let check = check.expect("the binary was built");
     assert!(check.status.success(), "{}", support::text_of(&check));
+}
+
+#[test]
+fn rows_that_were_deleted_before_an_index_was_made_need_not_be_in_it() {
+    let dir = TempDir::new("index-deleted");
+    let data = dir.path().join("data");
+    let server = Server::start(&data, &["autovacuum=off"]);
+    let [mut reader, mut writer] =
+        [(); 2].map(|()| Client::connect(server.port).expect("the server takes connections"));
+    ok(&mut writer, "CREATE TABLE items (id int)");
+    ok(&mut writer, "INSERT INTO items SELECT generate_series(1, 100)");
+    // Its snapshot keeps the versions.
+    ok(&mut reader, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+    assert_eq!(one(&mut reader, "SELECT count(*) FROM items"), "100");
+    ok(&mut writer, "DELETE FROM items WHERE id <= 50");
+    ok(&mut writer, "CREATE INDEX by_id ON items (id)");
+    assert_eq!(one(&mut reader, "SELECT count(*) FROM items WHERE id > 0"), "100");
+    ok(&mut reader, "COMMIT");
+    check(server, &data);
 }
 
 #[test]

@@ -5,8 +5,8 @@
 //!   somewhere and are not circular;
 //! * indexes: order inside and across pages, upper bounds, links in both directions, that each page
 //!   has its entry in its parent;
-//! * both: every row that is not rolled back is in each index with its key, and each index entry
-//!   leads to a line pointer that is in use, whose row has that key.
+//! * both: every row that lives is in each index with its key (one that was deleted may be older than the
+//!   index), and each index entry leads to a line pointer that is in use, whose row has that key.
 
 use std::collections::HashSet;
 
@@ -59,6 +59,14 @@ pub fn check(
     Ok(checker.findings)
 }
 
+/// A row's versions on its page.
+struct Chain {
+    /// Those that are not rolled back.
+    rows: Vec<Vec<u8>>,
+    /// The last of them was deleted, or followed by one elsewhere.
+    dead: bool,
+}
+
 impl Checker<'_> {
     fn say(&mut self, finding: String) {
         if self.findings.len() < FINDINGS_MAX {
@@ -87,9 +95,10 @@ impl Checker<'_> {
             }
             let tid = TupleId { block, offset: root };
             // Older versions may lack the key of an index that was made after them.
-            if let Some(row) = self.chain(page, tid).pop() {
+            let chain = self.chain(page, tid);
+            if let Some(row) = chain.rows.last().filter(|_| !chain.dead) {
                 for ((index, key_of), found) in indexes.iter().zip(entries) {
-                    if let Some(key) = key_of(&row)
+                    if let Some(key) = key_of(row)
                         && !found.contains(&(key, tid))
                     {
                         self.say(format!("row {tid} is not in index {}", index.rel.0));
@@ -100,38 +109,39 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// The rows of a chain's versions that are not rolled back.
-    fn chain(&mut self, page: &Page, root: TupleId) -> Vec<Vec<u8>> {
-        let mut rows = Vec::new();
+    /// The versions of a row.
+    fn chain(&mut self, page: &Page, root: TupleId) -> Chain {
+        let mut chain = Chain { rows: Vec::new(), dead: false };
         let Some((_, mut offset, mut len)) = page::first_of_chain(page, root.offset) else {
             self.say(format!("row {root} redirects to nothing"));
-            return rows;
+            return chain;
         };
         for _ in 0..=page::line_count(page) {
             let head = page::header(page, offset);
             if self.manager.status(Xid(head.xmin)) == XidStatus::Aborted {
-                return rows;
+                return chain;
             }
-            rows.push(page::row(page, offset, len).to_vec());
+            chain.rows.push(page::row(page, offset, len).to_vec());
             let ended = head.xmax != 0
                 && head.mask & page::LOCK_ONLY == 0
                 && self.manager.status(Xid(head.xmax)) != XidStatus::Aborted;
             if !ended || head.mask & NEXT_IN_CHAIN == 0 {
-                return rows;
+                chain.dead = ended;
+                return chain;
             }
             let next = page::line(page, head.next.offset);
             let Line::Normal(at, length) = next else {
                 self.say(format!("the chain of row {root} leads to {next:?}"));
-                return rows;
+                return chain;
             };
             if page::mask(page, at) & IN_CHAIN == 0 || page::xmin(page, at) != head.xmax {
                 self.say(format!("the chain of row {root} leads to another row's version"));
-                return rows;
+                return chain;
             }
             (offset, len) = (at, length);
         }
         self.say(format!("the chain of row {root} is circular"));
-        rows
+        chain
     }
 
     /// Whether an index entry leads to a row with its key.
@@ -146,7 +156,7 @@ impl Checker<'_> {
         match page::first_of_chain(guard.page(), row.offset) {
             Some((_, offset, len)) => {
                 let first = page::row(guard.page(), offset, len).to_vec();
-                let mut rows = self.chain(guard.page(), row);
+                let mut rows = self.chain(guard.page(), row).rows;
                 rows.push(first);
                 if !rows.iter().any(|r| key_of(r).as_deref() == Some(key)) {
                     self.say(format!("index {rel}: the key of {row} is not its row's"));

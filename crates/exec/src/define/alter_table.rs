@@ -102,7 +102,9 @@ fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) ->
             );
             inherit::check_shared(&refresh(cx, id)?, column, only, "alter", &must)?;
             let using = using.as_deref();
-            inherit::each(cx, id, only, |cx, id| set_type(cx, id, column, (*ty, *typmod, *collation), using))
+            inherit::each(cx, id, only, |cx, id| {
+                set_type(cx, id, column, (*ty, *typmod, *collation), using)
+            })
         }
         AlterTable::AddConstraint(def) => inherit::add_constraint(cx, id, def, only),
         AlterTable::DropConstraint { name, if_exists, cascade } => {
