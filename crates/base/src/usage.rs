@@ -67,6 +67,30 @@ impl Usage {
     }
 }
 
+/// What came since a reading: few of the counts change from one reading to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// The counts.
+    pub counts: Usage,
+    /// Bits of those that are not zero.
+    pub changed: u32,
+}
+
+impl Used {
+    /// Adds them to a sum.
+    #[inline]
+    pub fn add_to(&self, sum: &mut Usage) {
+        let mut changed = self.changed;
+        while changed != 0 {
+            let i = changed.trailing_zeros() as usize % 32;
+            changed &= changed - 1;
+            if let (Some(sum), Some(count)) = (sum.0.get_mut(i), self.counts.0.get(i)) {
+                *sum += count;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,5 +106,18 @@ mod tests {
         assert_eq!((between.get(Use::BufferHit), between.get(Use::TempRead)), (7, 1));
         early.add(&between);
         assert_eq!(early, late);
+    }
+
+    #[test]
+    fn only_what_changed_is_added() {
+        let mut sum = Usage([1; USES]);
+        let mut used = Used::default();
+        used.counts.0[Use::BufferHit as usize] = 3;
+        used.counts.0[Use::TempRead as usize] = 4;
+        used.changed = 1 << Use::BufferHit as u32 | 1 << Use::TempRead as u32;
+        used.add_to(&mut sum);
+        let mut expected = Usage([1; USES]);
+        expected.add(&used.counts);
+        assert_eq!(sum, expected);
     }
 }

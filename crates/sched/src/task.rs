@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use base::settings::{live_bool, setting};
-use base::usage::{USES, Usage, Use};
+use base::usage::{USES, Usage, Use, Used};
 use base::{Error, Result, WaitEvent, err};
 
 use crate::clock::{self, NEVER, now_ns};
@@ -207,15 +207,15 @@ impl Task {
     /// What it has used since `reading`, which becomes the reading of now. Few counts change from one
     /// reading to the next, so it is for one reader that looks often, the task itself: others miss
     /// what that one has seen.
-    pub fn usage_since(&self, reading: &mut Usage) -> Usage {
-        let mut passed = Usage::default();
+    pub fn usage_since(&self, reading: &mut Usage) -> Used {
         let mut changed = self.used.load(Ordering::Relaxed);
+        let mut passed = Used { changed, ..Used::default() };
         self.used.store(0, Ordering::Relaxed);
         while changed != 0 {
             let i = changed.trailing_zeros() as usize;
             changed &= changed - 1;
             let now = self.usage[i].load(Ordering::Relaxed);
-            passed.0[i] = now - reading.0[i];
+            passed.counts.0[i] = now - reading.0[i];
             reading.0[i] = now;
         }
         passed

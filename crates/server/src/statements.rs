@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::usage::Usage;
+use base::usage::{Usage, Used};
 use rustc_hash::FxHashMap;
 
 /// Whose statement, in which database, and which.
@@ -36,7 +36,7 @@ pub struct Sample<'a> {
     /// Rows returned or changed.
     pub rows: u64,
     /// What it used.
-    pub usage: &'a Usage,
+    pub usage: &'a Used,
 }
 
 /// Times in milliseconds: how many, and how they are spread.
@@ -164,7 +164,7 @@ impl Statement {
             self.plannings.add(planning.as_secs_f64() * 1e3);
         }
         self.rows += sample.rows;
-        self.usage.add(sample.usage);
+        sample.usage.add_to(&mut self.usage);
     }
 
     /// Adds what another worker has of the same statement.

@@ -5,7 +5,7 @@
 //! Which rows of a transaction's changes live is known when it ends, or when a savepoint is rolled
 //! back to; until then they are pending.
 
-use base::usage::Usage;
+use base::usage::{Usage, Used};
 use exec::tally::Tally;
 use sched::Task;
 
@@ -133,9 +133,9 @@ impl Account {
     }
 
     /// What the task has used since this was last asked, which is then passed on, too.
-    pub fn measure(&mut self, task: &Task) -> Usage {
+    pub fn measure(&mut self, task: &Task) -> Used {
         let used = task.usage_since(&mut self.used);
-        self.report.usage.add(&used);
+        used.add_to(&mut self.report.usage);
         used
     }
 
