@@ -239,6 +239,10 @@ fn background_threads_and_transactions_are_shown() {
     let ids = "SELECT backend_xid IS NULL, backend_xmin IS NULL, usename, leader_pid IS NULL \
                FROM pg_stat_activity WHERE pid = pg_backend_pid()";
     assert_eq!(one(&mut client, ids), "f|f|postgres|t");
+    let address = "SELECT client_addr << '127.0.0.0/8', client_addr = inet_client_addr(), \
+                   pg_stat_get_backend_client_addr(pid) <> '10.0.0.1' \
+                   FROM pg_stat_activity WHERE pid = pg_backend_pid()";
+    assert_eq!(one(&mut client, address), "t|t|t");
     let file = "SELECT count(*) FROM pg_ls_waldir() \
                 WHERE name = pg_walfile_name(pg_current_wal_lsn())";
     assert_eq!(one(&mut client, file), "1");

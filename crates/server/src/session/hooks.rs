@@ -228,9 +228,7 @@ pub fn transaction_setting(
 }
 
 fn address(ip: Option<(IpAddr, u16)>) -> Datum {
-    let Some((ip, _)) = ip else { return Datum::Null };
-    let text = ip.to_string();
-    types::io::input(types::oids::INET, -1, &text, &Default::default()).unwrap_or(Datum::Null)
+    ip.map_or(Datum::Null, |(ip, _)| crate::views::inet(ip))
 }
 
 fn port(ip: Option<(IpAddr, u16)>) -> Datum {

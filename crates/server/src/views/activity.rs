@@ -16,7 +16,7 @@ use crate::server::Server;
 
 fn address(peer: Option<(IpAddr, u16)>) -> (Datum, Datum) {
     match peer {
-        Some((ip, port)) => (text(&ip.to_string()), Datum::Int4(i32::from(port))),
+        Some((ip, port)) => (super::inet(ip), Datum::Int4(i32::from(port))),
         None => (Datum::Null, Datum::Int4(-1)),
     }
 }

@@ -31,6 +31,12 @@ pub use session::{cursors, prepared_statements};
 pub use tables::{pages, transaction};
 pub use trace::trace;
 
+/// An address as a value.
+pub(crate) fn inet(ip: std::net::IpAddr) -> Datum {
+    let text = ip.to_string();
+    types::io::input(types::oids::INET, -1, &text, &Default::default()).unwrap_or(Datum::Null)
+}
+
 /// A database's catalog as it is committed; what all share when there is no such database.
 fn catalog_of(server: &Server, database: u32) -> Arc<Snapshot> {
     let catalog = &server.engine.catalog;
