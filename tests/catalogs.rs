@@ -1,6 +1,6 @@
 //! Every relation of `pg_catalog` and `information_schema` that PostgreSQL 15 has is here, with the
 //! same columns in the same order, of the same types, NOT NULL and indexed as there; and every
-//! relation here can be read.
+//! relation here can be read, and its values are of its columns' types.
 
 mod support;
 
@@ -79,5 +79,58 @@ fn system_tables_are_postgresqls() {
         differ.extend(answer.error.map(|e| format!("{sql}: {e:?}")));
     }
     assert!(differ.is_empty(), "{}", differ.join("\n"));
+    assert!(server.stop());
+}
+
+/// A value of each type that is compared with all values of such columns.
+const VALUES: &[(&str, &str)] = &[
+    ("\"char\"", "x"),
+    ("bigint", "1"),
+    ("boolean", "t"),
+    ("bytea", "x"),
+    ("character varying", "x"),
+    ("double precision", "1"),
+    ("inet", "1.1.1.1"),
+    ("integer", "1"),
+    ("interval", "1 s"),
+    ("name", "x"),
+    ("numeric", "1"),
+    ("oid", "1"),
+    ("pg_lsn", "0/1"),
+    ("real", "1"),
+    ("regproc", "now"),
+    ("regtype", "int4"),
+    ("smallint", "1"),
+    ("text", "x"),
+    ("timestamp with time zone", "2020-01-01"),
+    ("xid", "1"),
+];
+
+#[test]
+fn values_are_of_their_columns_types() {
+    let dir = TempDir::new("catalog-types");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    let columns = "SELECT c.oid::regclass, string_agg(quote_ident(a.attname) || ':' \
+            || format_type(a.atttypid, -1), ',' ORDER BY a.attnum) \
+        FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid \
+        WHERE n.nspname IN ('pg_catalog', 'information_schema') AND c.relkind IN ('r', 'v') AND a.attnum > 0 \
+        GROUP BY c.oid";
+    let (mut compared, mut failed) = (0, Vec::new());
+    for (relation, columns) in ask(&mut client, columns) {
+        let comparison = |column: &str| {
+            let (name, ty) = column.split_once(':')?;
+            let known = VALUES.iter().find(|(known, _)| *known == ty).map(|(_, value)| *value);
+            let value = known.or_else(|| ty.ends_with("[]").then_some("{}"))?;
+            Some(format!("count({name} = '{value}'::{ty})"))
+        };
+        let all: Vec<String> = columns.split(',').filter_map(comparison).collect();
+        compared += all.len();
+        let sql = format!("SELECT {} FROM {relation}", all.join(", "));
+        let answer = client.query(&sql).expect("the connection holds");
+        failed.extend(answer.error.map(|e| format!("{sql}: {e:?}")));
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert!(compared > 2000, "{compared}");
     assert!(server.stop());
 }

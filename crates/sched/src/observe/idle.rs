@@ -80,6 +80,9 @@ pub(super) fn forget_idle_sums() {
 
 #[cfg(test)]
 mod tests {
+    use base::WaitEvent;
+
+    use super::super::profile::sums_by_event;
     use super::*;
 
     #[test]
@@ -94,5 +97,9 @@ mod tests {
         sums.add(9);
         let read = sums.read();
         assert_eq!((read.count, read.total_ns, read.classes[9]), (1, 9, 0));
+        let task = crate::Task::new("test");
+        task.idle_sums().add(5);
+        let of_event = &sums_by_event()[WaitEvent::ClientClientRead as usize];
+        assert!(of_event.count >= 1 && of_event.total_ns >= 5, "{of_event:?}");
     }
 }
