@@ -77,17 +77,42 @@ pub struct Used {
 }
 
 impl Used {
+    /// The counts that are not zero, by number.
+    #[inline]
+    fn each(changed: u32, mut of: impl FnMut(usize)) {
+        let mut changed = changed;
+        while changed != 0 {
+            of(changed.trailing_zeros() as usize % 32);
+            changed &= changed - 1;
+        }
+    }
+
     /// Adds them to a sum.
     #[inline]
     pub fn add_to(&self, sum: &mut Usage) {
-        let mut changed = self.changed;
-        while changed != 0 {
-            let i = changed.trailing_zeros() as usize % 32;
-            changed &= changed - 1;
+        Used::each(self.changed, |i| {
             if let (Some(sum), Some(count)) = (sum.0.get_mut(i), self.counts.0.get(i)) {
                 *sum += count;
             }
-        }
+        });
+    }
+
+    /// Adds what came later.
+    #[inline]
+    pub fn add(&mut self, later: &Used) {
+        later.add_to(&mut self.counts);
+        self.changed |= later.changed;
+    }
+
+    /// Adds them to a sum and begins anew.
+    #[inline]
+    pub fn move_to(&mut self, sum: &mut Usage) {
+        self.add_to(sum);
+        Used::each(std::mem::take(&mut self.changed), |i| {
+            if let Some(count) = self.counts.0.get_mut(i) {
+                *count = 0;
+            }
+        });
     }
 }
 
@@ -119,5 +144,11 @@ mod tests {
         let mut expected = Usage([1; USES]);
         expected.add(&used.counts);
         assert_eq!(sum, expected);
+        let mut both = used;
+        both.add(&Used { changed: 1, ..Used::default() });
+        both.add(&used);
+        assert_eq!((both.counts.get(Use::TempRead), both.changed), (8, used.changed | 1));
+        both.move_to(&mut sum);
+        assert_eq!((both, sum.get(Use::TempRead)), (Used::default(), 13));
     }
 }

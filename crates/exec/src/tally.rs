@@ -31,6 +31,12 @@ pub struct RelationCounts {
 }
 
 impl RelationCounts {
+    /// Whether rows were changed.
+    #[inline]
+    pub fn changed(&self) -> bool {
+        self.inserted | self.updated | self.deleted != 0
+    }
+
     /// Adds another's counts.
     pub fn add(&mut self, other: &RelationCounts) {
         self.scans += other.scans;

@@ -81,5 +81,5 @@ pub use {
         io_wait, next_pid, park, park_uninterruptible, spawn_task, spawn_thread, used,
         with_current, yield_now,
     },
-    worker::{Doorkeeper, Readiness, Source, Workers, wait_readable, wait_writable},
+    worker::{Doorkeeper, Lines, Readiness, Source, Workers, uses, wait_readable, wait_writable},
 };

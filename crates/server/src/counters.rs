@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use base::WaitEvent;
 use base::settings::{live_int, setting};
-use base::usage::Usage;
+use base::usage::{Usage, Used};
 use crossbeam_utils::CachePadded;
 use exec::tally::{RelationCounts, Tally};
 use rustc_hash::FxHashMap;
@@ -135,7 +135,7 @@ pub struct Report {
     /// Of the database.
     pub database: DatabaseCounts,
     /// Of the buffers, the log and files.
-    pub usage: Usage,
+    pub used: Used,
 }
 
 /// A table or index in a stripe.
@@ -279,7 +279,7 @@ impl Counters {
             let mut stripe = self.stripes[own_stripe()].lock();
             let (counts, usage) = stripe.database(database);
             counts.add(&std::mem::take(&mut report.database));
-            usage.add(&std::mem::take(&mut report.usage));
+            report.used.move_to(usage);
             for (oid, counts) in report.tally.iter() {
                 let relation = stripe.relations.entry((database, *oid)).or_default();
                 relation.counts.add(counts);

@@ -66,10 +66,18 @@ pub fn complete(out: &mut Vec<u8>, tag: &str) {
 
 /// CommandComplete with a number of rows; an INSERT has the historical 0 before it.
 pub fn complete_rows(out: &mut Vec<u8>, tag: &str, rows: u64) {
-    let mut message = Message::new(out, b'C');
-    message.bytes(tag.as_bytes()).bytes(if tag == "INSERT" { b" 0 " } else { b" " });
     let mut digits = [0; 20];
-    message.bytes(decimal(rows, &mut digits)).byte(0).end();
+    let digits = decimal(rows, &mut digits);
+    let between: &[u8] = if tag == "INSERT" { b" 0 " } else { b" " };
+    let length = 5 + tag.len() + between.len() + digits.len();
+    out.reserve(1 + length);
+    out.push(b'C');
+    out.extend_from_slice(&(length as u32).to_be_bytes());
+    for part in [tag.as_bytes(), between, digits] {
+        // Byte by byte: they are too few for a call.
+        part.iter().for_each(|b| out.push(*b));
+    }
+    out.push(0);
 }
 
 /// The number's decimal digits.

@@ -24,13 +24,27 @@ pub struct Field<'a> {
     pub binary: bool,
 }
 
+impl Field<'_> {
+    /// What follows the name, with the zero byte that ends it.
+    fn fixed(&self) -> [u8; 19] {
+        let mut all = [0; 19];
+        all[1..5].copy_from_slice(&self.table.0.to_be_bytes());
+        all[5..7].copy_from_slice(&self.column.to_be_bytes());
+        all[7..11].copy_from_slice(&self.ty.0.to_be_bytes());
+        all[11..13].copy_from_slice(&self.len.to_be_bytes());
+        all[13..17].copy_from_slice(&self.typmod.to_be_bytes());
+        all[18] = u8::from(self.binary);
+        all
+    }
+}
+
 /// RowDescription.
 pub fn description<'a>(out: &mut Vec<u8>, fields: impl ExactSizeIterator<Item = Field<'a>>) {
     let mut message = Message::new(out, b'T');
     message.int16(fields.len() as i16);
     for f in fields {
-        message.string(f.name).int32(f.table.0 as i32).int16(f.column).int32(f.ty.0 as i32);
-        message.int16(f.len).int32(f.typmod).int16(i16::from(f.binary));
+        // No identifier of SQL has a zero byte.
+        message.bytes(f.name.as_bytes()).bytes(&f.fixed());
     }
     message.end();
 }

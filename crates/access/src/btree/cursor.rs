@@ -9,7 +9,7 @@ use base::{Result, TupleId};
 use storage::{Page, ReadGuard};
 use txn::Transaction;
 
-use super::node::{LOWEST, Node};
+use super::node::{LOWEST, Node, Probe};
 use super::search::MAX_LEVELS;
 use super::{BTree, KeyRange};
 use crate::heap::Heap;
@@ -169,9 +169,9 @@ impl Cursor {
             (_, Some(came_from)) => (right != came_from && right != 0).then_some(right),
             (Place::Start, None) => {
                 let beyond = match (&self.range.to, self.backward) {
-                    (Some(to), true) => node.is_beyond(to, &LOWEST),
+                    (Some(to), true) => node.is_beyond(&Probe::new(to, &LOWEST)),
                     (None, true) => right != 0,
-                    (_, false) => node.is_beyond(&self.range.from, &LOWEST),
+                    (_, false) => node.is_beyond(&Probe::new(&self.range.from, &LOWEST)),
                 };
                 beyond.then_some(right)
             }
@@ -182,9 +182,9 @@ impl Cursor {
     /// Copies the leaf's entries that are in the range, and notes where to go on.
     fn copy(&mut self, guard: &ReadGuard<'_>, block: u32) {
         let node = Node(guard.page());
-        let first = node.lower_bound(&self.range.from, &LOWEST).unwrap_or(0);
+        let first = node.lower_bound(&Probe::new(&self.range.from, &LOWEST)).unwrap_or(0);
         let end = match &self.range.to {
-            Some(to) => node.lower_bound(to, &LOWEST).unwrap_or(0),
+            Some(to) => node.lower_bound(&Probe::new(to, &LOWEST)).unwrap_or(0),
             None => node.count(),
         };
         for index in first..end {

@@ -11,7 +11,7 @@ use base::{Result, TupleId, Xid, err};
 use storage::{Page, WriteGuard};
 use txn::{LockWait, Transaction};
 
-use super::node::{self, LOWEST, MAX_KEY, Node, Tid};
+use super::node::{self, LOWEST, MAX_KEY, Node, Probe, Tid};
 use super::search::{MAX_LEVELS, Path};
 use super::{BTree, Inserted, Rival, Unique};
 
@@ -85,7 +85,7 @@ impl BTree {
         }
         // The first leaf stays latched while the entry's place is looked for further right.
         let mut first = None;
-        while Node(leaf.page()).is_beyond(key, tid) {
+        while Node(leaf.page()).is_beyond(&Probe::new(key, tid)) {
             let right = self.pin(Node(leaf.page()).right())?.write();
             let left = std::mem::replace(&mut leaf, right);
             first.get_or_insert(left);
@@ -163,7 +163,7 @@ impl BTree {
     ) -> Result<Attempt> {
         let block = leaf.id().block;
         let node = Node(leaf.page());
-        let index = node.lower_bound(key, tid).ok_or_else(|| self.corrupted(block))?;
+        let index = node.lower_bound(&Probe::new(key, tid)).ok_or_else(|| self.corrupted(block))?;
         if node.entry(index).is_some_and(|e| index < node.count() && (e.key, e.tid) == (key, tid)) {
             return Ok(Attempt::Done(Inserted::Done));
         }
@@ -215,7 +215,7 @@ fn check_node(
     check: &mut dyn FnMut(TupleId) -> Result<Rival>,
     gone: &mut Vec<usize>,
 ) -> Result<Option<Check>> {
-    let first = node.lower_bound(key, &LOWEST).unwrap_or(node.count());
+    let first = node.lower_bound(&Probe::new(key, &LOWEST)).unwrap_or(node.count());
     for index in first..node.count() {
         let Some(entry) = node.entry(index).filter(|e| e.key == key) else { break };
         match check(entry.row())? {

@@ -82,6 +82,48 @@ impl Entry<'_> {
     }
 }
 
+/// Where somebody wants to go: a key and a row id.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// The row id.
+    pub tid: &'a [u8],
+    /// The first eight bytes of both in a row, as a number; None: they are fewer. Most entries differ
+    /// from the probe in these.
+    head: Option<u64>,
+}
+
+impl<'a> Probe<'a> {
+    /// For this key and row id.
+    #[inline]
+    pub fn new(key: &'a [u8], tid: &'a [u8]) -> Probe<'a> {
+        let head = match key.first_chunk() {
+            Some(chunk) => Some(u64::from_be_bytes(*chunk)),
+            None if key.len() + tid.len() >= HEAD => {
+                let bytes = key.iter().chain(tid).take(HEAD);
+                Some(bytes.fold(0, |head, b| head << 8 | u64::from(*b)))
+            }
+            None => None,
+        };
+        Probe { key, tid, head }
+    }
+
+    /// The order of a cell's beginning and the probe's, if it is that of the whole: keys of one length
+    /// with their row ids compare as strings, and so do keys that are longer than the beginning.
+    #[inline]
+    fn order_of_heads<P: Bytes>(&self, page: P, at: usize, len: usize) -> Option<Ordering> {
+        let own = self.key.len();
+        if len != own && len.min(own) < HEAD || at + len > PAGE_SIZE {
+            return None;
+        }
+        Some(page.head(at)?.cmp(&self.head?)).filter(|order| order.is_ne())
+    }
+}
+
+/// Bytes of [`Probe`]'s head.
+const HEAD: usize = 8;
+
 /// Where a node's bytes are: in a latched page, or in one that may change while it is read. What
 /// lies beyond the page is zero, or None.
 pub trait Bytes: Copy {
@@ -93,6 +135,8 @@ pub trait Bytes: Copy {
     fn compare(self, at: usize, len: usize, other: &[u8]) -> Option<Ordering>;
     /// A row id's bytes.
     fn tid_at(self, at: usize) -> Option<Tid>;
+    /// Eight bytes, as a big-endian number.
+    fn head(self, at: usize) -> Option<u64>;
 }
 
 impl Bytes for &Page {
@@ -110,6 +154,10 @@ impl Bytes for &Page {
     }
     fn tid_at(self, at: usize) -> Option<Tid> {
         self.get(at..at + 6).and_then(|b| b.try_into().ok())
+    }
+    #[inline]
+    fn head(self, at: usize) -> Option<u64> {
+        self.get(at..)?.first_chunk().map(|b| u64::from_be_bytes(*b))
     }
 }
 
@@ -129,6 +177,10 @@ impl Bytes for PageView<'_> {
     #[inline]
     fn tid_at(self, at: usize) -> Option<Tid> {
         self.copy(at)
+    }
+    #[inline]
+    fn head(self, at: usize) -> Option<u64> {
+        self.copy(at).map(u64::from_be_bytes)
     }
 }
 
@@ -196,11 +248,18 @@ impl<P: Bytes> Node<P> {
         (at + 2, usize::from(self.0.u16_at(at)))
     }
 
-    /// How the cell compares with (key, tid); None when it makes no sense.
+    /// How the cell compares with the probe; None when it makes no sense.
     #[inline]
-    fn order_at(self, (at, len): (usize, usize), key: &[u8], tid: &[u8]) -> Option<Ordering> {
-        match self.0.compare(at, len, key)? {
-            Ordering::Equal => self.0.compare(at + len, tid.len(), tid),
+    fn order_at(self, (at, len): (usize, usize), probe: &Probe<'_>) -> Option<Ordering> {
+        match probe.order_of_heads(self.0, at, len) {
+            Some(unequal) => Some(unequal),
+            None => self.order_of_all(at, len, probe),
+        }
+    }
+
+    fn order_of_all(self, at: usize, len: usize, probe: &Probe<'_>) -> Option<Ordering> {
+        match self.0.compare(at, len, probe.key)? {
+            Ordering::Equal => self.0.compare(at + len, probe.tid.len(), probe.tid),
             unequal => Some(unequal),
         }
     }
@@ -222,20 +281,20 @@ impl<P: Bytes> Node<P> {
         order.is_some_and(|o| o != Ordering::Greater)
     }
 
-    /// Whether (key, tid) belongs to a page further right.
+    /// Whether the probe belongs to a page further right.
     #[inline]
-    pub fn is_beyond(self, key: &[u8], tid: &[u8]) -> bool {
-        let order = self.high_place().and_then(|place| self.order_at(place, key, tid));
+    pub fn is_beyond(self, probe: &Probe<'_>) -> bool {
+        let order = self.high_place().and_then(|place| self.order_at(place, probe));
         order.is_some_and(|o| o != Ordering::Greater) && self.right() != 0
     }
 
-    /// Index of the first entry at or above (key, tid).
+    /// Index of the first entry at or above the probe.
     #[inline]
-    pub fn lower_bound(self, key: &[u8], tid: &[u8]) -> Option<usize> {
+    pub fn lower_bound(self, probe: &Probe<'_>) -> Option<usize> {
         let (mut low, mut high) = (0, self.count());
         while low < high {
             let middle = (low + high) / 2;
-            if self.order_at(self.place(middle), key, tid)? == Ordering::Less {
+            if self.order_at(self.place(middle), probe)? == Ordering::Less {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -244,14 +303,14 @@ impl<P: Bytes> Node<P> {
         Some(low)
     }
 
-    /// The child to go to for (key, tid): of the last entry at or below it. The first entry counts
+    /// The child to go to for the probe: of the last entry at or below it. The first entry counts
     /// as below everything.
     #[inline]
-    pub fn child_for(self, key: &[u8], tid: &[u8]) -> Option<u32> {
+    pub fn child_for(self, probe: &Probe<'_>) -> Option<u32> {
         let (mut low, mut high) = (1, self.count());
         while low < high {
             let middle = (low + high) / 2;
-            if self.order_at(self.place(middle), key, tid)? == Ordering::Greater {
+            if self.order_at(self.place(middle), probe)? == Ordering::Greater {
                 high = middle;
             } else {
                 low = middle + 1;
@@ -505,13 +564,36 @@ mod tests {
     }
 
     #[test]
+    fn a_probe_compares_as_key_and_row_id_do() {
+        // Few different bytes and all lengths around the head's.
+        let mut x = 5_u64;
+        let mut random = |below: u64| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (x >> 33) % below
+        };
+        let mut page: Box<Page> = vec![0; PAGE_SIZE].into_boxed_slice().try_into().unwrap();
+        for _ in 0..20_000 {
+            let bytes: [u8; 40] = std::array::from_fn(|_| random(2) as u8);
+            let (own, other) = (random(12) as usize, random(12) as usize);
+            let (key, tid) = (&bytes[..own], &bytes[12..18]);
+            let at = PAGE_SIZE - own - 6 - random(2) as usize;
+            page[at..at + own].copy_from_slice(key);
+            page[at + own..at + own + 6].copy_from_slice(tid);
+            let probe = Probe::new(&bytes[18..18 + other], &bytes[30..36]);
+            let expected = entry(key, tid).order(probe.key, probe.tid);
+            assert_eq!(Node(&*page).order_at((at, own), &probe), Some(expected));
+        }
+    }
+
+    #[test]
     fn a_node_of_garbage_is_survived() {
         let mut page: Box<Page> = vec![0xff; PAGE_SIZE].into_boxed_slice().try_into().unwrap();
         let node = Node(&*page);
-        assert_eq!(node.child_for(b"x", &LOWEST), None);
-        assert_eq!(node.lower_bound(b"x", &LOWEST), None);
-        assert!(!node.is_beyond(b"x", &LOWEST));
+        let x = Probe::new(b"x", &LOWEST);
+        assert_eq!(node.child_for(&x), None);
+        assert_eq!(node.lower_bound(&x), None);
+        assert!(!node.is_beyond(&x));
         page.fill(0);
-        assert_eq!(Node(&*page).lower_bound(b"x", &LOWEST), Some(0));
+        assert_eq!(Node(&*page).lower_bound(&x), Some(0));
     }
 }

@@ -13,7 +13,7 @@ use storage::{PageView, Pinned, WriteGuard};
 use txn::Transaction;
 
 use super::BTree;
-use super::node::{self, Bytes, LOWEST, Node};
+use super::node::{self, Bytes, LOWEST, Node, Probe};
 
 /// Tries to read a page without a latch before taking the shared one.
 const OPTIMISTIC_TRIES: usize = 4;
@@ -49,18 +49,18 @@ impl BTree {
 
     /// Where to go from an inner page; and whether nobody could see that it was read.
     #[inline]
-    fn step(&self, block: u32, key: &[u8], tid: &[u8]) -> Result<(Step, bool)> {
+    fn step(&self, block: u32, probe: &Probe<'_>) -> Result<(Step, bool)> {
         if live_enum(setting::BTREE_DESCENT) == 0 {
             let id = PageId::main(self.rel, block);
             for _ in 0..OPTIMISTIC_TRIES {
-                let seen = self.storage.pool.read_optimistic(id, |p| step_from(Node(p), key, tid));
+                let seen = self.storage.pool.read_optimistic(id, |p| step_from(Node(p), probe));
                 if let Some(Some(step)) = seen {
                     return Ok((step, true));
                 }
             }
         }
         let pinned = self.pin(block)?;
-        let step = self.peek(&pinned, |page| step_from(Node(page), key, tid))?;
+        let step = self.peek(&pinned, |page| step_from(Node(page), probe))?;
         Ok((step, false))
     }
 
@@ -104,13 +104,14 @@ impl BTree {
             (block, at) = self.read_root()?;
         }
         let mut unseen = 0;
+        let probe = Probe::new(key, tid);
         loop {
             path[usize::from(at) % MAX_LEVELS] = block;
             if at <= level {
                 self.storage.pool.count_optimistic(unseen);
                 return self.pin(block);
             }
-            let (step, without_trace) = self.step(block, key, tid)?;
+            let (step, without_trace) = self.step(block, &probe)?;
             unseen += u64::from(without_trace);
             match step {
                 Step::Right(right) => block = right,
@@ -122,12 +123,13 @@ impl BTree {
     /// Latches a page exclusively and moves right to the one where (key, tid) belongs.
     pub(super) fn latch_for(&self, pinned: Pinned, key: &[u8], tid: &[u8]) -> Result<WriteGuard> {
         let mut guard = pinned.write();
+        let probe = Probe::new(key, tid);
         loop {
             let node = Node(guard.page());
             if !node.is_node() {
                 return Err(self.corrupted(guard.id().block));
             }
-            if !node.is_beyond(key, tid) {
+            if !node.is_beyond(&probe) {
                 return Ok(guard);
             }
             let right = node.right();
@@ -148,7 +150,8 @@ impl BTree {
         let mut from = LOWEST;
         loop {
             tx.reads_page(self.rel, pinned.id().block);
-            let found = self.peek(&pinned, |page| read_equal(Node(page), key, &from))?;
+            let probe = Probe::new(key, &from);
+            let found = self.peek(&pinned, |page| read_equal(Node(page), &probe))?;
             for row in &found.rows[..found.count] {
                 if !f(*row) {
                     return Ok(());
@@ -166,16 +169,16 @@ impl BTree {
     }
 }
 
-/// Where (key, tid) leads from an inner page.
+/// Where the probe leads from an inner page.
 #[inline]
-fn step_from<P: Bytes>(node: Node<P>, key: &[u8], tid: &[u8]) -> Option<Step> {
+fn step_from<P: Bytes>(node: Node<P>, probe: &Probe<'_>) -> Option<Step> {
     if !node.is_node() {
         return None;
     }
-    if node.is_beyond(key, tid) {
+    if node.is_beyond(probe) {
         return Some(Step::Right(node.right()));
     }
-    node.child_for(key, tid).map(Step::Child)
+    node.child_for(probe).map(Step::Child)
 }
 
 /// Row ids with one key, from one leaf.
@@ -192,18 +195,18 @@ enum Next {
     Right(u32),
 }
 
-/// Copies the row ids at or above `from` that have exactly this key.
-fn read_equal<P: Bytes>(node: Node<P>, key: &[u8], from: &[u8]) -> Option<Equal> {
+/// Copies the row ids at or above the probe's that have exactly its key.
+fn read_equal<P: Bytes>(node: Node<P>, probe: &Probe<'_>) -> Option<Equal> {
     if !node.is_node() {
         return None;
     }
     let mut found = Equal { rows: [TupleId::INVALID; BATCH], count: 0, next: Next::End };
-    if node.is_beyond(key, from) {
+    if node.is_beyond(probe) {
         found.next = Next::Right(node.right());
         return Some(found);
     }
-    for index in node.lower_bound(key, from)?..node.count() {
-        let Some(row) = node.row_with(index, key)? else { return Some(found) };
+    for index in node.lower_bound(probe)?..node.count() {
+        let Some(row) = node.row_with(index, probe.key)? else { return Some(found) };
         if found.count == BATCH {
             found.next = Next::More;
             return Some(found);
@@ -211,7 +214,7 @@ fn read_equal<P: Bytes>(node: Node<P>, key: &[u8], from: &[u8]) -> Option<Equal>
         found.rows[found.count] = row;
         found.count += 1;
     }
-    if node.ends_within(key) {
+    if node.ends_within(probe.key) {
         found.next = Next::Right(node.right());
     }
     Some(found)

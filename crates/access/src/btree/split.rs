@@ -10,7 +10,7 @@ use storage::{Page, WriteGuard};
 use txn::Transaction;
 
 use super::insert::Attempt;
-use super::node::{self, Body, CAPACITY, Entry, LOWEST, Node, Tid};
+use super::node::{self, Body, CAPACITY, Entry, LOWEST, Node, Probe, Tid};
 use super::search::{MAX_LEVELS, Path};
 use super::{BTree, Inserted};
 use crate::extension::{Extension, timed};
@@ -167,7 +167,7 @@ impl BTree {
             }
             page = self.latch_parent(level + 1, &pending, path)?;
             index = Node(page.page())
-                .lower_bound(&pending.key, &pending.tid)
+                .lower_bound(&Probe::new(&pending.key, &pending.tid))
                 .ok_or_else(|| self.corrupted(page.id().block))?;
         };
         let new_leaf = splits[0].new.id().block;

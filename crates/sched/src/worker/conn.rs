@@ -14,6 +14,7 @@ use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
 
+use super::ahead::Ahead;
 use super::pool::Pool;
 use super::queue::{Item, Shared};
 use super::{Readiness, Source};
@@ -62,6 +63,8 @@ pub(crate) struct Conn {
     /// Counts the connections that this memory served.
     pub(super) generation: AtomicU32,
     hangup_runs: AtomicU32,
+    /// What its runs use.
+    pub(super) ahead: Ahead,
     /// Its place in the pool's list of connections.
     pub(super) place: AtomicUsize,
     /// Written by `open` and `free`, when nobody else knows the connection; read in between.
@@ -140,6 +143,7 @@ impl Conn {
             timer_at: AtomicU64::new(NEVER),
             generation: AtomicU32::new(0),
             hangup_runs: AtomicU32::new(0),
+            ahead: Ahead::default(),
             place: AtomicUsize::new(0),
             body: UnsafeCell::default(),
             coro: UnsafeCell::new(None),

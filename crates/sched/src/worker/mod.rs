@@ -20,6 +20,7 @@
 //! 5. Who changes the number of workers or the listening sockets counts the change before waking the
 //!    workers; a worker looks at the count after it has said that it sleeps. So none sleeps through one.
 
+mod ahead;
 mod conn;
 mod io;
 mod listen;
@@ -31,6 +32,7 @@ mod timers;
 
 use std::os::fd::RawFd;
 
+pub use ahead::{Lines, uses};
 pub use io::{wait_readable, wait_writable};
 pub use listen::Doorkeeper;
 pub use pool::Workers;

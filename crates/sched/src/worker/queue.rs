@@ -114,6 +114,11 @@ impl Ready {
         self.streak = 0;
         self.others.pop_front()
     }
+
+    /// The one after the next, as long as no others come.
+    fn second(&self) -> Option<&'static Conn> {
+        self.others.get(1).copied()
+    }
 }
 
 static USED: SpinLock<Vec<&'static Shared>> = SpinLock::new(Vec::new());
@@ -203,9 +208,15 @@ impl Shared {
         if self.ready_len.load(Ordering::SeqCst) == 0 {
             return None;
         }
-        let mut ready = self.ready.lock();
-        let conn = ready.pop();
-        self.ready_len.store(ready.len(), Ordering::SeqCst);
+        let (conn, second) = {
+            let mut ready = self.ready.lock();
+            let conn = ready.pop();
+            self.ready_len.store(ready.len(), Ordering::SeqCst);
+            (conn, ready.second())
+        };
+        if let Some(second) = second {
+            second.ahead.fetch();
+        }
         conn
     }
 

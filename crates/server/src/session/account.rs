@@ -75,16 +75,12 @@ impl Account {
 
     /// As [`Account::absorb`] at a transaction's end.
     fn absorb_last(&mut self) {
-        for (oid, counts) in self.tally.iter() {
-            self.report.tally.of(*oid).add(counts);
+        for (oid, counts) in self.tally.iter().filter(|(_, c)| c.changed()) {
             let changes = Changes {
                 inserted: counts.inserted,
                 updated: counts.updated,
                 deleted: counts.deleted,
             };
-            if changes == Changes::default() {
-                continue;
-            }
             match self.pending.iter_mut().find(|(known, _)| known == oid) {
                 Some((_, sum)) => {
                     sum.inserted += changes.inserted;
@@ -93,6 +89,13 @@ impl Account {
                 }
                 None => self.pending.push((*oid, changes)),
             }
+        }
+        if self.report.tally.is_empty() {
+            std::mem::swap(&mut self.report.tally, &mut self.tally);
+            return;
+        }
+        for (oid, counts) in self.tally.iter() {
+            self.report.tally.of(*oid).add(counts);
         }
         self.tally.clear();
     }
@@ -135,7 +138,7 @@ impl Account {
     /// What the task has used since this was last asked, which is then passed on, too.
     pub fn measure(&mut self, task: &Task) -> Used {
         let used = task.usage_since(&mut self.used);
-        used.add_to(&mut self.report.usage);
+        self.report.used.add(&used);
         used
     }
 

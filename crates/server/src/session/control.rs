@@ -353,9 +353,8 @@ impl State {
     ) -> Result<Outcome> {
         let Executed { text, declared, plan, params } = self.executed(name, args)?;
         self.identify_statement(&plan.prepared);
-        let prepared = plan.prepared.clone();
-        let tag = prepared.tag;
-        if let Statement::Utility(utility) = &prepared.statement
+        let tag = plan.prepared.tag;
+        if let Statement::Utility(utility) = &plan.prepared.statement
             && let Some(outcome) = self.control(utility, &text, &params, formats, rest, describe)?
         {
             return Ok(Outcome { tag: Some(outcome.tag.unwrap_or(tag)), ..outcome });
@@ -444,7 +443,7 @@ impl State {
 
     /// A cursor's query as a plan of its own.
     pub(super) fn plan_of(&self, prepared: &Arc<Prepared>) -> PlanOf {
-        PlanOf { prepared: prepared.clone(), version: u64::MAX, epoch: self.plan_epoch() }
+        PlanOf::new(prepared.clone(), u64::MAX, self.plan_epoch())
     }
 }
 

@@ -53,7 +53,7 @@ impl State {
         if !tables.is_empty() {
             execution.keep_last();
         }
-        let portal = Portal {
+        let portal = Box::new(Portal {
             text: self.entry.activity().query.into(),
             declared: Arc::new([]),
             plan: run.plan,
@@ -68,7 +68,7 @@ impl State {
             hold: hold.then_some(Hold::WithTransaction),
             since: self.settings.format.now,
             number: 0,
-        };
+        });
         self.portals.add(name, portal)
     }
 
@@ -154,7 +154,8 @@ impl State {
         };
         let params = std::mem::take(&mut portal.params);
         let run = portal.run(params, false);
-        let prepared = portal.plan.prepared.clone();
+        let plan = portal.plan.clone();
+        let prepared = &plan.prepared;
         let mut types: Vec<base::Oid> = prepared.columns.iter().map(|c| c.ty).collect();
         types.extend(portal.tables.iter().flat_map(|_| [oids::TID, oids::OID]));
         let mut kept = Kept { rows: Vec::new(), types };
@@ -162,11 +163,11 @@ impl State {
         let again = portal.position > 0 || portal.at_end;
         self.with_context(&run, snapshot, |cx, _| {
             if again {
-                execution = Box::new(Execution::start(&prepared, cx)?);
+                execution = Box::new(Execution::start(prepared, cx)?);
             }
             execution.fetch(cx, 0, &mut kept)
         })?;
-        self.end_command(&prepared, 0);
+        self.end_command(prepared, 0);
         if let Some(tx) = &self.transaction.current {
             tx.unpin_snapshot(pin);
         }

@@ -97,7 +97,7 @@ impl State {
     pub(super) fn plan(&mut self, text: &str, declared: &[Oid]) -> Result<PlanOf> {
         let (prepared, version) =
             self.with_prepare_context(text, |plans, cx| plans.prepare(text, declared, cx))?;
-        Ok(PlanOf { prepared, version, epoch: self.plan_epoch() })
+        Ok(PlanOf::new(prepared, version, self.plan_epoch()))
     }
 
     /// The plan of a statement of the simple protocol, and its literals.
@@ -114,7 +114,7 @@ impl State {
             let position = text[..at].chars().count() as u32 + 1;
             return Err(err!(UNDEFINED_PARAMETER, "there is no parameter ${number}").at(position));
         }
-        Ok((PlanOf { prepared, version, epoch: self.plan_epoch() }, params))
+        Ok((PlanOf::new(prepared, version, self.plan_epoch()), params))
     }
 
     /// Changes whenever one of the session's settings or temporary objects does: both numbers only
@@ -244,7 +244,8 @@ impl State {
     fn run_in_steps(&mut self, run: &mut Run<'_>, began: Option<u64>) -> Result<Outcome> {
         self.ensure_transaction();
         self.lock(run)?;
-        let prepared = run.plan.prepared.clone();
+        let plan = run.plan.clone();
+        let prepared = &plan.prepared;
         let Statement::Utility(utility) = &prepared.statement else {
             return Err(base::Error::internal("a query does not commit while it goes on"));
         };
@@ -255,7 +256,7 @@ impl State {
         }
         done?;
         if let Some(began) = began {
-            self.count_statement(began, &prepared, 0, true);
+            self.count_statement(began, prepared, 0, true);
         }
         Ok(Outcome::default())
     }
@@ -302,16 +303,16 @@ impl State {
     pub(super) fn count_control(
         &mut self,
         began: Option<u64>,
-        prepared: &Arc<Prepared>,
+        plan: &PlanOf,
         outcome: Option<&Outcome>,
     ) {
         let (Some(began), Some(outcome)) = (began, outcome) else { return };
-        match &prepared.statement {
+        match &plan.prepared.statement {
             Statement::Utility(Utility::Execute { .. }) => {}
             Statement::Utility(Utility::Commit { .. }) => {
-                self.committing = Some((began, prepared.clone()));
+                self.committing = Some((began, plan.clone()));
             }
-            _ => self.count_statement(began, prepared, outcome.rows, true),
+            _ => self.count_statement(began, &plan.prepared, outcome.rows, true),
         }
     }
 
@@ -398,7 +399,7 @@ impl State {
     /// As [`State::run`], but the rows are kept.
     pub(super) fn run_kept(&mut self, prepared: &Arc<Prepared>) -> Result<Vec<Vec<Datum>>> {
         self.ensure_transaction();
-        let plan = PlanOf { prepared: prepared.clone(), version: u64::MAX, epoch: 0 };
+        let plan = PlanOf::new(prepared.clone(), u64::MAX, 0);
         let formats = ResultFormats::default();
         let params = Vec::new();
         let run = Run {

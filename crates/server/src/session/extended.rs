@@ -132,7 +132,7 @@ impl State {
         let formats =
             if binary { bind.results.iter().map(|f| f == 1).collect() } else { Vec::new() };
         let formats = ResultFormats(formats);
-        let portal_state = Portal {
+        let portal_state = Box::new(Portal {
             text,
             declared,
             plan,
@@ -147,7 +147,7 @@ impl State {
             hold: None,
             since: self.settings.format.now,
             number: 0,
-        };
+        });
         self.portals.add(portal, portal_state)?;
         response::bind_complete(&mut self.out.get_mut().buffer);
         Ok(())
@@ -168,6 +168,10 @@ impl State {
                 Some(bytes) if bind.formats.binary(index) => io::receive(*ty, -1, bytes, format)
                     .map_err(|e| e.context(format!("unnamed portal parameter ${}", index + 1)))?,
                 Some(bytes) => {
+                    if let Some(value) = io::input_digits(*ty, bytes) {
+                        params.push(value);
+                        continue;
+                    }
                     let text = utf8(bytes)?;
                     let path = self.settings.path();
                     match catalog.and_then(|c| super::names::lookup(*ty, text, c, path)) {
@@ -187,8 +191,8 @@ impl State {
             Target::Statement => self.describe_statement(name),
             Target::Portal => {
                 let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
-                let prepared = portal.plan.prepared.clone();
-                let columns = self.columns_of(&prepared)?;
+                let plan = portal.plan.clone();
+                let columns = self.columns_of(&plan.prepared)?;
                 let out = self.out.get_mut();
                 match self.portals.get(name) {
                     Some(p) if !columns.is_empty() => {
@@ -254,7 +258,8 @@ impl State {
 
     /// Runs a portal on; false when the portal has gone with its transaction.
     fn run_portal(&mut self, portal: &mut Portal, limit: u64, rest: &[u8]) -> Result<bool> {
-        let prepared = portal.plan.prepared.clone();
+        let plan = portal.plan.clone();
+        let prepared = &plan.prepared;
         if let Statement::Empty = prepared.statement {
             response::empty_query(&mut self.out.get_mut().buffer);
             return Ok(true);
@@ -272,7 +277,7 @@ impl State {
             && let Some(outcome) =
                 self.control(utility, &portal.text, &params, &portal.formats, rest, false)?
         {
-            self.count_control(began, &prepared, Some(&outcome));
+            self.count_control(began, &plan, Some(&outcome));
             portal.progress = Progress::Done;
             self.complete(prepared.tag, &outcome)?;
             return Ok(self.transaction.begun());
@@ -280,7 +285,7 @@ impl State {
         let mut run = Run {
             text: &portal.text,
             declared: Some(&portal.declared),
-            plan: portal.plan.clone(),
+            plan: plan.clone(),
             params,
             formats: &portal.formats,
             rest,

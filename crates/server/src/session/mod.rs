@@ -46,7 +46,7 @@ use base::error::Severity;
 use base::settings::{live_int, setting};
 use base::{Error, Result, err};
 use catalog::{CatalogTx, OpenDatabase, Seat, Snapshot};
-use sched::{Interrupt, Readiness, Source, SpinLock, TaskRef, clock};
+use sched::{Interrupt, Lines, Readiness, Source, SpinLock, TaskRef, clock};
 use txn::LockOwner;
 use wire::response::{self, TransactionStatus};
 
@@ -130,7 +130,7 @@ pub struct State {
     deferred: exec::Deferred,
     account: Account,
     /// A COMMIT that is to be counted when it is durable.
-    committing: Option<(u64, Arc<sql::Prepared>)>,
+    committing: Option<(u64, portal::PlanOf)>,
     /// An error ended the message sequence: everything up to Sync is ignored.
     skip_to_sync: bool,
     /// The client waits for what is in the output.
@@ -189,7 +189,18 @@ impl Session {
         match stage {
             Stage::Resting(state) => Some(state),
             Stage::Away => None,
-            Stage::New => Some(Box::new(State::begin(self))),
+            Stage::New => {
+                let state = Box::new(State::begin(self));
+                let entry = &*self.entry;
+                let objects = [
+                    Lines::of(&*state),
+                    Lines::of(entry),
+                    Lines::of(&*entry.task),
+                    Lines::of(self),
+                ];
+                sched::uses(&entry.task, objects);
+                Some(state)
+            }
         }
     }
 }
@@ -580,8 +591,8 @@ impl State {
             TransactionStatus::InBlock => registry::State::IdleInTransaction,
             TransactionStatus::Failed => registry::State::IdleInFailed,
         };
-        if let Some((began, prepared)) = self.committing.take() {
-            self.count_statement(began, &prepared, 0, true);
+        if let Some((began, plan)) = self.committing.take() {
+            self.count_statement(began, &plan.prepared, 0, true);
         }
         let now = server::at(clock::recent_ns());
         self.account.begin_waiting(now);

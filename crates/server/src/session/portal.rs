@@ -1,5 +1,6 @@
 //! Prepared statements and portals of a session.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use base::{Oid, Result, err};
@@ -27,15 +28,35 @@ pub struct PreparedStatement {
     pub plan: PlanOf,
 }
 
-/// A plan, and what it was made under. While both numbers are the same it needs no check.
+/// A plan, and what it was made under. While both numbers are the same it needs no check. A session's
+/// own: the plan itself is shared by all, and a reference count that all workers change with each
+/// statement would cost them time.
 #[derive(Clone)]
-pub struct PlanOf {
+pub struct PlanOf(Arc<Planned>);
+
+/// See [`PlanOf`].
+pub struct Planned {
     /// The plan.
     pub prepared: Arc<Prepared>,
     /// The catalog's version; `u64::MAX`: of a transaction's own, always to be checked.
     pub version: u64,
     /// The settings' epoch.
     pub epoch: u64,
+}
+
+impl PlanOf {
+    /// A plan that was made under these.
+    pub fn new(prepared: Arc<Prepared>, version: u64, epoch: u64) -> PlanOf {
+        PlanOf(Arc::new(Planned { prepared, version, epoch }))
+    }
+}
+
+impl Deref for PlanOf {
+    type Target = Planned;
+
+    fn deref(&self) -> &Planned {
+        &self.0
+    }
 }
 
 /// A session's prepared statements.
@@ -99,7 +120,10 @@ impl Statements {
     /// DISCARD PLANS: each is planned anew when it is next run.
     pub fn forget_plans(&mut self) {
         let unnamed = self.unnamed.iter_mut();
-        self.named.values_mut().chain(unnamed).for_each(|s| s.plan.epoch = u64::MAX);
+        for statement in self.named.values_mut().chain(unnamed) {
+            let plan = &statement.plan;
+            statement.plan = PlanOf::new(plan.prepared.clone(), plan.version, u64::MAX);
+        }
     }
 
     /// The named ones.
@@ -222,14 +246,14 @@ impl Portals {
     ///
     /// # Errors
     /// `42P03`.
-    pub fn add(&mut self, name: &str, mut portal: Portal) -> Result<()> {
+    pub fn add(&mut self, name: &str, mut portal: Box<Portal>) -> Result<()> {
         portal.number = self.made;
         self.made += 1;
         if name.is_empty() {
-            self.unnamed = Some(Box::new(portal));
+            self.unnamed = Some(portal);
         } else {
             self.check_new(name)?;
-            self.named.insert(name.to_owned(), Box::new(portal));
+            self.named.insert(name.to_owned(), portal);
         }
         Ok(())
     }

@@ -68,7 +68,7 @@ impl State {
             Statement::Utility(utility) => {
                 let began = self.watch();
                 let done = self.control(utility, text, &params, formats, rest, true)?;
-                self.count_control(began, &plan.prepared, done.as_ref());
+                self.count_control(began, &plan, done.as_ref());
                 done
             }
             Statement::Query(_) => None,

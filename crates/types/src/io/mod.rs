@@ -120,6 +120,33 @@ pub(crate) fn trim_blanks(text: &str) -> &str {
     text.trim_matches(|c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\x0b' | '\x0c'))
 }
 
+/// Reads a plain number of some digits for an integer type: what most parameters are. None: it must be
+/// read as text ([`input`]), which also finds what is wrong with it.
+#[inline]
+pub fn input_digits(ty: Oid, bytes: &[u8]) -> Option<Datum> {
+    if !matches!(ty, oids::INT4 | oids::INT8) {
+        return None;
+    }
+    let (negative, digits) = match bytes.strip_prefix(b"-") {
+        Some(digits) => (true, digits),
+        None => (false, bytes),
+    };
+    // Nine digits fit both types.
+    if digits.is_empty() || digits.len() > 9 {
+        return None;
+    }
+    let mut value = 0;
+    for byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + i32::from(digit);
+    }
+    let value = if negative { -value } else { value };
+    Some(if ty == oids::INT4 { Datum::Int4(value) } else { Datum::Int8(value.into()) })
+}
+
 /// Reads a value from text; `typmod` as in PostgreSQL (-1: none) is applied.
 ///
 /// # Errors
