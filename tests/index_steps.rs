@@ -6,6 +6,7 @@ mod support;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use support::client::{Answer, Client};
+use support::raw::{Raw, bind, execute, parse, sync};
 use support::{BIN, Server, TempDir};
 
 fn ok(client: &mut Client, sql: &str) -> Answer {
@@ -232,4 +233,177 @@ fn what_fails_leaves_an_index_that_is_not_read() {
     ok(&mut client, "REINDEX DATABASE CONCURRENTLY postgres");
     ok(&mut client, "DROP INDEX CONCURRENTLY by_id");
     assert_eq!(code(&mut client, valid), "42P01");
+}
+
+/// A statement by the extended protocol, without a Sync.
+fn extended(sql: &str) -> Vec<u8> {
+    [parse("", sql, &[]), bind("", "", &[], false), execute("", 0)].concat()
+}
+
+#[test]
+fn the_extended_protocol_takes_the_same_steps() {
+    let dir = TempDir::new("index-extended");
+    let data = dir.path().join("data");
+    let server = Server::start(&data, &[]);
+    let [mut early, mut watch] =
+        [(); 2].map(|()| Client::connect(server.port).expect("the server takes connections"));
+    ok(&mut watch, "CREATE TABLE items (id int PRIMARY KEY, value int)");
+    ok(&mut watch, "INSERT INTO items SELECT n, n % 50 FROM generate_series(1, 500) n");
+    let mut raw = Raw::connect(server.port);
+    ok(&mut early, "BEGIN; UPDATE items SET value = 10 WHERE id = 1");
+    raw.send(&[extended("CREATE INDEX CONCURRENTLY by_value ON items (value)"), sync()].concat());
+    until_waiting(&mut watch, 1);
+    ok(&mut watch, "INSERT INTO items VALUES (501, 7)");
+    ok(&mut early, "COMMIT");
+    let end = |line: &str| line.starts_with("Z ");
+    assert_eq!(raw.until(end), ["1", "2", "C CREATE INDEX", "Z I"]);
+    agree(&mut watch);
+    // Prepared once, run twice.
+    raw.talk(&[parse("again", "REINDEX TABLE CONCURRENTLY items", &[]), sync()].concat());
+    for _ in 0..2 {
+        let lines = raw.talk(&[bind("", "again", &[], false), execute("", 0), sync()].concat());
+        assert_eq!(lines, ["2", "C REINDEX", "Z I"]);
+        agree(&mut watch);
+    }
+    // In a pipeline and in a block these have no place; nothing of the pipeline is done then.
+    let drop = "DROP INDEX CONCURRENTLY by_value";
+    let lines = raw.talk(&[extended("DELETE FROM items"), extended(drop), sync()].concat());
+    let refused = "E ERROR 25001 DROP INDEX CONCURRENTLY cannot be executed within a pipeline";
+    assert!(lines.contains(&refused.to_owned()), "{lines:?}");
+    let lines = raw.talk(&[extended("BEGIN"), extended(drop), sync()].concat());
+    let refused = "E ERROR 25001 DROP INDEX CONCURRENTLY cannot run inside a transaction block";
+    assert!(lines.contains(&refused.to_owned()), "{lines:?}");
+    raw.query("ROLLBACK");
+    let lines = raw.talk(&[extended("VACUUM items"), extended("VACUUM items"), sync()].concat());
+    assert!(lines.iter().any(|line| line.starts_with("E ERROR 25001 VACUUM")), "{lines:?}");
+    assert_eq!(one(&mut watch, "SELECT count(*) FROM items"), "501");
+    agree(&mut watch);
+    // What fails after it in the pipeline undoes its last step: the index is there, and not valid.
+    let make = "CREATE INDEX CONCURRENTLY by_id ON items (id, value)";
+    let lines = raw.talk(&[extended(make), extended("SELECT 1 / 0"), sync()].concat());
+    assert!(lines.iter().any(|line| line.starts_with("E ERROR 22012")), "{lines:?}");
+    let valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'by_id'::regclass";
+    assert_eq!(one(&mut watch, valid), "f");
+    let lines = raw.talk(&[extended("DROP INDEX CONCURRENTLY by_id"), sync()].concat());
+    assert_eq!(lines, ["1", "2", "C DROP INDEX", "Z I"]);
+    assert_eq!(code(&mut watch, valid), "42P01");
+    check(server, &data);
+}
+
+/// Has the server fail at a point, at its passage with this number.
+fn arm(client: &mut Client, faults: &str) {
+    ok(client, &format!("ALTER SYSTEM SET debug_faults = '{faults}'"));
+    ok(client, "SELECT pg_reload_conf()");
+}
+
+#[test]
+fn a_crash_in_the_middle_leaves_an_index_that_is_not_read_or_none() {
+    let dir = TempDir::new("index-crash");
+    let data = dir.path().join("data");
+    let server = Server::start_crashing(&data, &["autovacuum=off"]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    ok(&mut client, "CREATE TABLE items (id int PRIMARY KEY, value int)");
+    ok(&mut client, "INSERT INTO items SELECT n, n % 50 FROM generate_series(1, 1000) n");
+    let states = "SELECT string_agg(relname || CASE WHEN indisvalid THEN '' ELSE ' not valid' END, \
+                  ', ' ORDER BY relname) FROM pg_index JOIN pg_class c ON c.oid = indexrelid \
+                  WHERE relname <> 'items_pkey' AND indrelid = 'items'::regclass";
+    let make = "CREATE INDEX CONCURRENTLY by_value ON items (value)";
+    let again = "REINDEX INDEX CONCURRENTLY by_value";
+    let drop = "DROP INDEX CONCURRENTLY by_value";
+    for (sql, fault, left) in [
+        // Pages are written, nothing is committed.
+        ("CREATE INDEX by_value ON items (value)", "page_changed=panic/5", ""),
+        ("CREATE INDEX by_value ON items (value)", "commit=panic", ""),
+        // In the first transaction, among the rows, and with all of them in it.
+        (make, "commit=panic", ""),
+        (make, "page_changed=panic/500", "by_value not valid"),
+        (make, "index_insert=error/500", "by_value not valid"),
+        (make, "commit=panic/2", "by_value not valid"),
+        (make, "", "by_value"),
+        (again, "page_changed=panic/500", "by_value, by_value_ccnew not valid"),
+        (again, "commit=panic/2", "by_value, by_value_ccnew not valid"),
+        (again, "commit=panic/3", "by_value, by_value_ccnew not valid"),
+        (again, "commit=panic/4", "by_value, by_value_ccnew not valid"),
+        (drop, "commit=panic", "by_value"),
+        (drop, "commit=panic/2", "by_value not valid"),
+        (drop, "commit=panic/3", "by_value not valid"),
+        (make, "page_logged=panic/700", "by_value not valid"),
+    ] {
+        if !sql.starts_with("CREATE") && one(&mut client, states) != "by_value" {
+            ok(&mut client, make);
+        }
+        if !fault.is_empty() {
+            arm(&mut client, fault);
+        }
+        let ended = client.query(sql);
+        client = Client::connect(server.port).expect("it is started again");
+        arm(&mut client, "");
+        let crashed = fault.contains("panic");
+        assert_eq!(ended.is_err(), crashed, "{sql} with {fault}: {ended:?}");
+        assert_eq!(one(&mut client, states), left, "{sql} with {fault}");
+        // It is kept up to date, or no longer; what it may lack is not read.
+        for change in [
+            "UPDATE items SET value = 49 - value WHERE id % 10 = 0",
+            "DELETE FROM items WHERE id = 77; INSERT INTO items VALUES (77, 77)",
+        ] {
+            ok(&mut client, change);
+        }
+        let plan = ok(&mut client, "EXPLAIN SELECT * FROM items WHERE value = 77").rows;
+        let valid = left.split(", ").any(|index| index == "by_value");
+        assert!(valid || !format!("{plan:?}").contains("by_value"), "{plan:?}");
+        if left.contains("ccnew") {
+            ok(&mut client, "DROP INDEX by_value_ccnew");
+        }
+        match left.ends_with("by_value not valid") {
+            // By turns what is to be done about it.
+            true if fault.contains("page_changed") => drop_it(&mut client, "DROP INDEX by_value"),
+            true if fault.contains("/2") => drop_it(&mut client, drop),
+            true if fault.contains("page_logged") => {}
+            true => {
+                ok(&mut client, "REINDEX INDEX by_value");
+                agree(&mut client);
+                drop_it(&mut client, drop);
+            }
+            false if valid => agree(&mut client),
+            false => {}
+        }
+    }
+    check(server, &data);
+}
+
+fn drop_it(client: &mut Client, sql: &str) {
+    ok(client, sql);
+    assert_eq!(code(client, "SELECT 'by_value'::regclass"), "42P01", "{sql}");
+}
+
+#[test]
+fn the_checker_computes_what_an_index_computes() {
+    let dir = TempDir::new("index-computed");
+    let data = dir.path().join("data");
+    let server = Server::start(&data, &[]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    let twice = "CREATE OR REPLACE FUNCTION twice(x int) RETURNS int IMMUTABLE LANGUAGE sql AS ";
+    for sql in [
+        "CREATE TYPE mood AS ENUM ('low', 'high')",
+        "CREATE TABLE items (id int, name text, mood mood)",
+        &format!("{twice} 'SELECT x * 2'"),
+        "INSERT INTO items SELECT n, 'Name ' || n, CASE n % 2 WHEN 0 THEN 'low' ELSE 'high' END::mood \
+         FROM generate_series(1, 300) n",
+        "CREATE INDEX by_twice ON items (twice(id))",
+        "CREATE INDEX by_name ON items (lower(name)) WHERE id % 3 = 0",
+        "CREATE UNIQUE INDEX by_mood ON items (mood, id) WHERE mood > 'low'",
+        "UPDATE items SET name = upper(name), mood = 'low' WHERE id % 5 = 0",
+        "UPDATE items SET id = id + 1000 WHERE id % 7 = 0",
+        "DELETE FROM items WHERE id % 11 = 0",
+    ] {
+        ok(&mut client, sql);
+    }
+    check(server, &data);
+    let server = Server::start(&data, &[]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    ok(&mut client, &format!("{twice} 'SELECT x * 3'"));
+    assert!(server.stop());
+    let found = std::process::Command::new(BIN).args(["check", "-D"]).arg(&data).output();
+    let found = support::text_of(&found.expect("the binary was built"));
+    assert!(found.contains("table items: index") && found.contains("is not its row's"), "{found}");
 }

@@ -26,6 +26,13 @@ const SCHEMA: &str = "
     CREATE TABLE k (id int PRIMARY KEY, v text);
     INSERT INTO k SELECT g, 'v' || g FROM generate_series(1, 9) g;
     CREATE VIEW v AS SELECT id, i, d, ts, ok, j, r FROM n WHERE i < 100;
+    CREATE VIEW gv AS SELECT i, ok, grouping(i, ok) AS g, count(*) AS c, sum(d) AS s
+        FROM n GROUP BY GROUPING SETS ((i), (ok), (i, ok), ());
+    CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+    CREATE TABLE parent (id int, v text, m int4multirange);
+    CREATE TABLE child (extra int) INHERITS (parent);
+    INSERT INTO parent VALUES (1, 'a', '{[1,3)}'), (2, NULL, NULL);
+    INSERT INTO child VALUES (3, 'A', '{}', 7), (1, 'b', '{(,5),[9,)}', NULL);
     SET statement_timeout = '2s';";
 
 /// Levels of the grammar before the first alternatives are taken.

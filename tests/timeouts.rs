@@ -4,7 +4,7 @@
 #[path = "support/mod.rs"]
 mod support;
 
-use support::raw::{Raw, query};
+use support::raw::{Raw, bind, execute, parse, query, sync};
 use support::{Server, TempDir};
 
 /// A session in a transaction that holds the lock on `t`.
@@ -73,6 +73,15 @@ fn each_timeout_ends_what_it_is_for() {
         }
         client.query(&format!("RESET {setting}"));
     }
+    // Statements that come together have their own time each.
+    client.query("SET statement_timeout = '1s'");
+    let statement =
+        |sql: &str| [parse("", sql, &[]), bind("", "", &[], false), execute("", 0)].concat();
+    let lines = client.talk(
+        &[statement("SET statement_timeout = 0"), statement("SELECT pg_sleep(1.1)"), sync()]
+            .concat(),
+    );
+    assert!(lines.contains(&"C SELECT 1".to_owned()), "{lines:?}");
     // A transaction that ends in time is not ended later.
     client.query("SET transaction_timeout = '1h'; SET statement_timeout = '1h'");
     drop(first);

@@ -1,6 +1,7 @@
 //! What the command line does to a data directory from outside: init, stop, status, reload.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base::settings::{Settings, setting};
@@ -11,6 +12,7 @@ use storage::Storage;
 
 use crate::config;
 use crate::signals::Stop;
+use crate::user_types::SessionTypes;
 
 /// Whether the directory is missing or empty.
 ///
@@ -60,7 +62,9 @@ pub fn check(dir: &Path) -> Result<Vec<String>> {
     txn.attach(&storage);
     let catalog = catalog::Catalog::open(&storage, &txn)?;
     let engine = exec::Engine { storage, txn, catalog };
-    let findings = exec::check::check(&engine)?;
+    let types = Arc::new(SessionTypes::default());
+    types::user::install(&sched::current(), types.clone());
+    let findings = exec::check::check(&engine, &|catalog| types.see(catalog, &[]))?;
     engine.storage.shutdown()?;
     Ok(findings)
 }

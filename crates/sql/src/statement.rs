@@ -108,7 +108,7 @@ pub(crate) fn prepare(
                 return Err(err!(SYNTAX_ERROR, "cursor without a query"));
             };
             let (query, tables) = cursor_query(query, text, declared, cx)?;
-            let params = query.params.clone();
+            let (params, locks) = (query.params.clone(), query.locks.clone());
             let utility = Utility::DeclareCursor {
                 tables,
                 name: stmt.portalname.clone(),
@@ -117,7 +117,7 @@ pub(crate) fn prepare(
                 scroll,
             };
             let mut prepared = plain(binder, utility);
-            prepared.params = params;
+            (prepared.params, prepared.locks) = (params, locks);
             Ok((prepared, Vec::new()))
         }
         other => match binder.plain_utility(other)? {

@@ -303,7 +303,10 @@ fn for_each_computed(
 }
 
 /// The index's expressions over a row in table order.
-fn computed_by(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<Vec<Expr>> {
+///
+/// # Errors
+/// When one can't be bound: a function is gone.
+pub fn computed_by(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<Vec<Expr>> {
     let texts: Vec<&str> = index.expressions().collect();
     with_context(cx, |context| sql::stored::row_expressions(context, table, &texts))
 }

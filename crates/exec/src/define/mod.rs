@@ -47,6 +47,7 @@ use crate::context::{ExecContext, Outcome, RowSink};
 use crate::{copy, explain, maintain, rights};
 
 pub use depend::kind_word;
+pub(crate) use index_build::computed_by;
 pub use inner::{check_expressions, default_value};
 pub use rewrite::rewrite;
 pub use steps::Job;

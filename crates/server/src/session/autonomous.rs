@@ -130,9 +130,7 @@ impl State {
             discard: true,
         };
         self.check_utility(&run.plan.prepared)?;
-        self.ensure_transaction();
-        self.check_read_only(&run.plan.prepared)?;
-        self.lock(&mut run)?;
+        self.begin_run(&mut run)?;
         let prepared = run.plan.prepared.clone();
         let snapshot = self.snapshot()?;
         let types: Vec<Oid> = prepared.columns.iter().map(|c| c.ty).collect();

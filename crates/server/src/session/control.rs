@@ -32,22 +32,13 @@ struct Executed {
 }
 
 impl State {
-    /// Runs the statement if it is the session's own; None if it is the executor's. `describe`:
-    /// rows are described before they are sent (simple protocol).
-    pub(super) fn control(
-        &mut self,
-        utility: &Utility,
-        text: &str,
-        params: &[Datum],
-        formats: &ResultFormats,
-        rest: &[u8],
-        describe: bool,
-    ) -> Result<Option<Outcome>> {
+    /// Runs the statement, which is `run`'s, if it is the session's own; None if it is the executor's.
+    pub(super) fn control(&mut self, utility: &Utility, run: &Run<'_>) -> Result<Option<Outcome>> {
         let mut outcome = Outcome::default();
         match utility {
             Utility::Begin(modes) => {
                 self.begin_block(modes)?;
-                let word = text.trim_start().get(..5);
+                let word = run.text.trim_start().get(..5);
                 if word.is_some_and(|w| w.eq_ignore_ascii_case("start")) {
                     outcome.tag = Some("START TRANSACTION");
                 }
@@ -63,7 +54,7 @@ impl State {
             Utility::Set { name, value, local } => {
                 self.set_setting(name, value.as_deref(), *local)?;
             }
-            Utility::Show(name) => self.show(name.as_deref(), formats, describe)?,
+            Utility::Show(name) => self.show(name.as_deref(), run.formats, run.describe)?,
             Utility::Reset(Some(name)) => self.set_setting(name, None, false)?,
             Utility::Reset(None) => {
                 self.ensure_transaction();
@@ -92,18 +83,16 @@ impl State {
             Utility::Discard(what) => self.discard(what)?,
             Utility::Prepare { name, params, text } => self.prepare_sql(name, params, text)?,
             Utility::Execute { name, args } => {
-                return self.execute_sql(name, args, formats, rest, describe).map(Some);
+                return self.execute_sql(name, args, run).map(Some);
             }
             Utility::Deallocate(None) => self.statements.clear(),
             Utility::Deallocate(Some(name)) => {
                 self.statements.get(name)?;
                 self.statements.remove(name);
             }
-            Utility::DeclareCursor { name, query, hold, scroll, tables } => {
-                self.declare(name, (query, tables), params, *hold, *scroll)?;
-            }
+            Utility::DeclareCursor { .. } => self.declare(run)?,
             Utility::Fetch { name, how, moving } => {
-                return self.fetch_sql(name, *how, *moving, formats, describe).map(Some);
+                return self.fetch_sql(name, *how, *moving, run.formats, run.describe).map(Some);
             }
             Utility::ClosePortal(name) => self.close_sql(name.as_deref())?,
             Utility::NoOp(notice) => {
@@ -118,9 +107,7 @@ impl State {
             }
             _ => match utility.executes() {
                 Some((name, args)) => {
-                    return self
-                        .about_executed(utility, name, args, formats, rest, describe)
-                        .map(Some);
+                    return self.about_executed(utility, name, args, run).map(Some);
                 }
                 None => return Ok(None),
             },
@@ -134,29 +121,21 @@ impl State {
         utility: &Utility,
         name: &str,
         args: &[Expr],
-        formats: &ResultFormats,
-        rest: &[u8],
-        describe: bool,
+        run: &Run<'_>,
     ) -> Result<Outcome> {
         let Executed { text, declared, plan, params } = self.executed(name, args)?;
         let query = plan.prepared.tag == "SELECT";
         if !query && matches!(utility, Utility::CreateTableAs { .. }) {
             return Err(err!(WRONG_OBJECT_TYPE, "prepared statement is not a SELECT"));
         }
-        let about = utility.about(&plan.prepared);
+        let mut run = Run { text: &text, declared: Some(&declared), plan, params, ..*run };
+        self.lock(&mut run)?;
+        let about = utility.about(&run.plan.prepared);
         let about = about.ok_or_else(|| base::Error::internal("a statement without EXECUTE"))?;
-        let mut run = Run {
-            text: &text,
-            declared: Some(&declared),
-            plan: self.plan_of(&Arc::new(about)),
-            params,
-            formats,
-            rest,
-            describe,
-            discard: false,
-        };
-        let tag = run.plan.prepared.tag;
-        let outcome = self.run(&mut run)?;
+        self.check_read_only(&about)?;
+        let tag = about.tag;
+        run.plan = PlanOf::new(Arc::new(about), run.plan.version, run.plan.epoch);
+        let outcome = self.run_locked(&run, None)?;
         Ok(Outcome { tag: Some(outcome.tag.unwrap_or(tag)), ..outcome })
     }
 
@@ -343,32 +322,16 @@ impl State {
     }
 
     /// EXECUTE.
-    fn execute_sql(
-        &mut self,
-        name: &str,
-        args: &[Expr],
-        formats: &ResultFormats,
-        rest: &[u8],
-        describe: bool,
-    ) -> Result<Outcome> {
+    fn execute_sql(&mut self, name: &str, args: &[Expr], run: &Run<'_>) -> Result<Outcome> {
         let Executed { text, declared, plan, params } = self.executed(name, args)?;
         self.identify_statement(&plan.prepared);
         let tag = plan.prepared.tag;
-        if let Statement::Utility(utility) = &plan.prepared.statement
-            && let Some(outcome) = self.control(utility, &text, &params, formats, rest, describe)?
+        let mut run = Run { text: &text, declared: Some(&declared), plan, params, ..*run };
+        if let Statement::Utility(utility) = &run.plan.prepared.statement
+            && let Some(outcome) = self.control(utility, &run)?
         {
             return Ok(Outcome { tag: Some(outcome.tag.unwrap_or(tag)), ..outcome });
         }
-        let mut run = Run {
-            text: &text,
-            declared: Some(&declared),
-            plan,
-            params,
-            formats,
-            rest,
-            describe,
-            discard: false,
-        };
         let outcome = self.run(&mut run)?;
         Ok(Outcome { tag: Some(outcome.tag.unwrap_or(tag)), ..outcome })
     }
@@ -439,11 +402,6 @@ impl State {
         });
         let mut rows = self.run_kept(&prepared)?;
         rows.pop().ok_or_else(|| base::Error::internal("the arguments gave no row"))
-    }
-
-    /// A cursor's query as a plan of its own.
-    pub(super) fn plan_of(&self, prepared: &Arc<Prepared>) -> PlanOf {
-        PlanOf::new(prepared.clone(), u64::MAX, self.plan_epoch())
     }
 }
 

@@ -15,41 +15,33 @@ use std::sync::Arc;
 use base::{Result, err};
 use exec::RowSink;
 use exec::context::{Execution, Outcome};
-use sql::Prepared;
 use sql::utility::FetchHow;
+use sql::{Statement, Utility};
 use types::{Datum, oids};
 
 use super::State;
 use super::execute::Run;
-use super::portal::{Hold, Portal, Portals, Progress, ResultFormats};
+use super::portal::{Hold, PlanOf, Portal, Portals, Progress, ResultFormats};
 use super::rows::{self, Kept, Rows};
 
 impl State {
     /// DECLARE CURSOR.
-    pub(super) fn declare(
-        &mut self,
-        name: &str,
-        (query, tables): (&Arc<Prepared>, &[Vec<u32>]),
-        params: &[Datum],
-        hold: bool,
-        scroll: bool,
-    ) -> Result<()> {
+    pub(super) fn declare(&mut self, run: &Run<'_>) -> Result<()> {
+        let mut run = Run { plan: run.plan.clone(), params: run.params.clone(), ..*run };
+        self.begin_run(&mut run)?;
+        let declaration = run.plan.clone();
+        let Statement::Utility(Utility::DeclareCursor { name, query, hold, scroll, tables }) =
+            &declaration.prepared.statement
+        else {
+            return Err(base::Error::internal("another plan of a DECLARE declares nothing"));
+        };
         if !hold {
             self.require_block("DECLARE CURSOR")?;
         }
         self.portals.check_new(name)?;
-        let formats = ResultFormats::default();
-        let mut run = Run {
-            text: "",
-            declared: None,
-            plan: self.plan_of(query),
-            params: params.to_vec(),
-            formats: &formats,
-            rest: &[],
-            describe: false,
-            discard: false,
-        };
-        let (mut execution, snapshot, pin) = self.start_execution(&mut run)?;
+        self.check_read_only(query)?;
+        run.plan = PlanOf::new(query.clone(), declaration.version, declaration.epoch);
+        let (mut execution, snapshot, pin) = self.start_execution(&run)?;
         if !tables.is_empty() {
             execution.keep_last();
         }
@@ -63,8 +55,8 @@ impl State {
             position: 0,
             at_end: false,
             cursor: true,
-            tables: tables.to_vec(),
-            scroll,
+            tables: tables.clone(),
+            scroll: *scroll,
             hold: hold.then_some(Hold::WithTransaction),
             since: self.settings.format.now,
             number: 0,

@@ -19,7 +19,7 @@ use super::State;
 use super::autonomous::Outer;
 use super::copy::CopyReader;
 use super::hooks::{Hooks, Info};
-use super::portal::{PlanOf, ResultFormats};
+use super::portal::{NEVER_FRESH, PlanOf, ResultFormats};
 use super::rows::{self, Kept, Rows};
 use super::transaction::Block;
 use crate::counters::Relid;
@@ -48,12 +48,13 @@ pub struct Run<'a> {
 }
 
 impl State {
-    /// Calls `f` with what planning depends on.
+    /// Calls `f` with what planning depends on. Returns its result with the version and the epoch of a
+    /// plan made so.
     fn with_prepare_context<R>(
         &mut self,
         text: &str,
         f: impl FnOnce(&sql::PlanCache, &PrepareContext<'_>) -> Result<R>,
-    ) -> Result<(R, u64)> {
+    ) -> Result<(R, u64, u64)> {
         clock::keep_recent(0); // planning takes its time
         let before = self.open.version();
         let catalog = self.take_view(text);
@@ -82,22 +83,19 @@ impl State {
         };
         let private = old.is_some() || self.catalog_tx.changed();
         // Another version may be published by now, with which the plan has nothing to do.
-        let version = match catalog.version {
-            _ if private => u64::MAX,
-            0 => before,
-            version => version,
-        };
+        let version = if catalog.version == 0 { before } else { catalog.version };
         if catalog.version != 0 {
             self.catalog = Some(catalog);
         }
-        result.map(|r| (r, version))
+        let epoch = if private { NEVER_FRESH } else { self.plan_epoch() };
+        result.map(|r| (r, version, epoch))
     }
 
     /// The plan of a statement with parameters.
     pub(super) fn plan(&mut self, text: &str, declared: &[Oid]) -> Result<PlanOf> {
-        let (prepared, version) =
+        let (prepared, version, epoch) =
             self.with_prepare_context(text, |plans, cx| plans.prepare(text, declared, cx))?;
-        Ok(PlanOf::new(prepared, version, self.plan_epoch()))
+        Ok(PlanOf::new(prepared, version, epoch))
     }
 
     /// The plan of a statement of the simple protocol, and its literals.
@@ -105,7 +103,7 @@ impl State {
         if is_transaction_control(text) {
             return Ok((self.plan(text, &[])?, Vec::new()));
         }
-        let ((prepared, params), version) =
+        let ((prepared, params), version, epoch) =
             self.with_prepare_context(text, |plans, cx| plans.prepare_simple(text, cx))?;
         let statement = &prepared.statement;
         if prepared.params.len() > params.len() && !matches!(statement, Statement::Utility(_)) {
@@ -114,7 +112,7 @@ impl State {
             let position = text[..at].chars().count() as u32 + 1;
             return Err(err!(UNDEFINED_PARAMETER, "there is no parameter ${number}").at(position));
         }
-        Ok((PlanOf::new(prepared, version, self.plan_epoch()), params))
+        Ok((PlanOf::new(prepared, version, epoch), params))
     }
 
     /// Changes whenever one of the session's settings or temporary objects does: both numbers only
@@ -177,8 +175,7 @@ impl State {
                     self.server.engine.txn.locks.lock(tx.locks(), tag, *mode, LockWait::Block)?;
                 }
             }
-            let version = self.open.version();
-            if run.plan.version == version || run.plan.version == u64::MAX {
+            if run.plan.version == self.open.version() {
                 return Ok(());
             }
             match run.declared {
@@ -211,10 +208,19 @@ impl State {
         {
             return self.run_in_steps(run, began);
         }
+        self.begin_run(run)?;
+        self.run_locked(run, began)
+    }
+
+    /// What comes before a plan is run: its transaction, and [`State::lock`].
+    pub(super) fn begin_run(&mut self, run: &mut Run<'_>) -> Result<()> {
         self.ensure_transaction();
         self.check_read_only(&run.plan.prepared)?;
-        self.lock(run)?;
-        let run = &*run;
+        self.lock(run)
+    }
+
+    /// The rest of [`State::run`] for a plan that has its locks.
+    pub(super) fn run_locked(&mut self, run: &Run<'_>, began: Option<u64>) -> Result<Outcome> {
         let prepared = &run.plan.prepared;
         self.begin_copy(prepared)?;
         if run.describe && !prepared.columns.is_empty() && !is_copy(&prepared.statement) {
@@ -399,7 +405,7 @@ impl State {
     /// As [`State::run`], but the rows are kept.
     pub(super) fn run_kept(&mut self, prepared: &Arc<Prepared>) -> Result<Vec<Vec<Datum>>> {
         self.ensure_transaction();
-        let plan = PlanOf::new(prepared.clone(), u64::MAX, 0);
+        let plan = PlanOf::new(prepared.clone(), 0, NEVER_FRESH);
         let formats = ResultFormats::default();
         let params = Vec::new();
         let run = Run {
@@ -419,16 +425,13 @@ impl State {
         Ok(kept.rows)
     }
 
-    /// Begins a query that can stop after some rows. Returns it with what it sees, pinned.
+    /// Begins a query that can stop after some rows and has its locks. Returns it with what it sees,
+    /// pinned.
     pub(super) fn start_execution(
         &mut self,
-        run: &mut Run<'_>,
+        run: &Run<'_>,
     ) -> Result<(Execution, txn::Snapshot, u64)> {
-        self.ensure_transaction();
-        self.check_read_only(&run.plan.prepared)?;
-        self.lock(run)?;
         let snapshot = self.snapshot()?;
-        let run = &*run;
         let prepared = &run.plan.prepared;
         let execution = self.with_context(run, snapshot, |cx, _| Execution::start(prepared, cx))?;
         let pin = self.transaction.current.as_ref().map_or(0, |tx| tx.pin_snapshot(&snapshot));

@@ -247,6 +247,10 @@ impl State {
         let logged = logs && self.log_before(&how(), &portal.text, plan, &portal.params);
         let clock = self.duration_clock();
         let again = self.run_portal(&mut portal, limit, rest)?;
+        if !matches!(portal.progress, Progress::Suspended { .. }) {
+            self.disarm_timeout(); // the next statement of the pipeline has its own time
+        }
+        self.transaction.pipelined = self.transaction.block == Block::Pipeline;
         if clock.is_some() {
             self.log_duration(clock, logged, &how(), &portal.text);
         }
@@ -273,15 +277,6 @@ impl State {
         }
         let params = std::mem::take(&mut portal.params);
         let began = self.watch();
-        if let Statement::Utility(utility) = &prepared.statement
-            && let Some(outcome) =
-                self.control(utility, &portal.text, &params, &portal.formats, rest, false)?
-        {
-            self.count_control(began, &plan, Some(&outcome));
-            portal.progress = Progress::Done;
-            self.complete(prepared.tag, &outcome)?;
-            return Ok(self.transaction.begun());
-        }
         let mut run = Run {
             text: &portal.text,
             declared: Some(&portal.declared),
@@ -292,8 +287,17 @@ impl State {
             describe: false,
             discard: false,
         };
+        if let Statement::Utility(utility) = &prepared.statement
+            && let Some(outcome) = self.control(utility, &run)?
+        {
+            self.count_control(began, &plan, Some(&outcome));
+            portal.progress = Progress::Done;
+            self.complete(prepared.tag, &outcome)?;
+            return Ok(self.transaction.begun());
+        }
         if limit > 0 && !prepared.columns.is_empty() && is_query(&prepared.statement) {
-            let (execution, snapshot, pin) = self.start_execution(&mut run)?;
+            self.begin_run(&mut run)?;
+            let (execution, snapshot, pin) = self.start_execution(&run)?;
             (portal.plan, portal.params) = (run.plan, run.params);
             let execution = Box::new(execution);
             portal.progress = Progress::Suspended { execution, snapshot, pin };

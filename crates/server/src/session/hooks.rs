@@ -122,6 +122,9 @@ impl Hooks<'_> {
     }
 
     fn set_config(&mut self, args: &[Datum]) -> Result<Datum> {
+        if args.first().is_none_or(Datum::is_null) {
+            return Err(err!(NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"));
+        }
         let name = text(args.first())?;
         let value = match args.get(1) {
             Some(Datum::Text(value)) => Some(value.to_string()),

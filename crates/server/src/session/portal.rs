@@ -28,6 +28,9 @@ pub struct PreparedStatement {
     pub plan: PlanOf,
 }
 
+/// The epoch of plans that are made anew when they are next used.
+pub const NEVER_FRESH: u64 = u64::MAX;
+
 /// A plan, and what it was made under. While both numbers are the same it needs no check. A session's
 /// own: the plan itself is shared by all, and a reference count that all workers change with each
 /// statement would cost them time.
@@ -38,9 +41,9 @@ pub struct PlanOf(Arc<Planned>);
 pub struct Planned {
     /// The plan.
     pub prepared: Arc<Prepared>,
-    /// The catalog's version; `u64::MAX`: of a transaction's own, always to be checked.
+    /// The version of the catalog that was published then.
     pub version: u64,
-    /// The settings' epoch.
+    /// The settings' epoch; [`NEVER_FRESH`] for a plan that only its transaction can use.
     pub epoch: u64,
 }
 
@@ -122,7 +125,7 @@ impl Statements {
         let unnamed = self.unnamed.iter_mut();
         for statement in self.named.values_mut().chain(unnamed) {
             let plan = &statement.plan;
-            statement.plan = PlanOf::new(plan.prepared.clone(), plan.version, u64::MAX);
+            statement.plan = PlanOf::new(plan.prepared.clone(), plan.version, NEVER_FRESH);
         }
     }
 

@@ -42,6 +42,11 @@ impl State {
             if count > 1 && self.transaction.block == Block::None {
                 self.transaction.block = Block::Implicit;
             }
+            if index > 0 {
+                // Each has its own time, by the settings that it begins with.
+                self.disarm_timeout();
+                self.arm_timeout();
+            }
             let before = text[..range.start].chars().count() as u32;
             self.run_text(&text[range], index + 1 == count, rest)
                 .map_err(|e: Error| e.shift(before))?;
@@ -59,32 +64,33 @@ impl State {
         self.identify_statement(&plan.prepared);
         let logged = self.log_before("statement", text, &plan.prepared, &[]);
         let clock = self.duration_clock();
-        let (formats, tag) = (&ResultFormats::default(), plan.prepared.tag);
-        let outcome = match &plan.prepared.statement {
+        let tag = plan.prepared.tag;
+        let mut run = Run {
+            text,
+            declared: None,
+            plan,
+            params,
+            formats: &ResultFormats::default(),
+            rest,
+            describe: true,
+            discard: false,
+        };
+        let outcome = match &run.plan.prepared.statement {
             Statement::Empty => {
                 wire::response::empty_query(&mut self.out.get_mut().buffer);
                 return if last { self.end_implicit() } else { Ok(()) };
             }
             Statement::Utility(utility) => {
                 let began = self.watch();
-                let done = self.control(utility, text, &params, formats, rest, true)?;
-                self.count_control(began, &plan, done.as_ref());
+                let done = self.control(utility, &run)?;
+                self.count_control(began, &run.plan, done.as_ref());
                 done
             }
             Statement::Query(_) => None,
         };
         let outcome = match outcome {
             Some(outcome) => outcome,
-            None => self.run(&mut Run {
-                text,
-                declared: None,
-                plan,
-                params,
-                formats,
-                rest,
-                describe: true,
-                discard: false,
-            })?,
+            None => self.run(&mut run)?,
         };
         if last {
             self.end_implicit()?;

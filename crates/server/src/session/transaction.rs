@@ -79,6 +79,8 @@ pub struct TransactionState {
     pub current: Option<Transaction>,
     /// A snapshot was taken: isolation can't change any more.
     pub has_snapshot: bool,
+    /// An Execute of the pipeline is done, which only the Sync commits.
+    pub pipelined: bool,
     /// When it ends, if it has not ended before.
     pub deadline: Option<Instant>,
     /// How many log records the session had written when it began.
@@ -122,7 +124,7 @@ impl State {
     fn start(&mut self, (isolation, read_only, deferrable): Modes) {
         let now = server::at(sched::clock::recent_ns());
         self.settings.format.now = now;
-        self.transaction.has_snapshot = false;
+        (self.transaction.has_snapshot, self.transaction.pipelined) = (false, false);
         let timeout = self.settings.transaction_timeout;
         if timeout > 0 && self.nesting == 0 {
             let deadline = Instant::now() + Duration::from_millis(timeout);
@@ -147,12 +149,15 @@ impl State {
         Err(err!(NO_ACTIVE_SQL_TRANSACTION, "{what} can only be used in transaction blocks"))
     }
 
-    /// `25001` inside a block.
+    /// `25001` inside a block, and after other statements of a pipeline.
     pub(super) fn prevent_in_block(&self, what: &str) -> Result<()> {
-        if matches!(self.transaction.block, Block::None | Block::Pipeline) {
-            return Ok(());
-        }
-        Err(err!(ACTIVE_SQL_TRANSACTION, "{what} cannot run inside a transaction block"))
+        let how = match self.transaction.block {
+            Block::None => return Ok(()),
+            Block::Pipeline if !self.transaction.pipelined => return Ok(()),
+            Block::Pipeline => "be executed within a pipeline",
+            Block::Implicit | Block::Explicit | Block::Failed => "run inside a transaction block",
+        };
+        Err(err!(ACTIVE_SQL_TRANSACTION, "{what} cannot {how}"))
     }
 
     fn warn_no_transaction(&mut self) {

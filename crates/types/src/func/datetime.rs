@@ -243,7 +243,10 @@ fn from_epoch(seconds: f64) -> Result<i64> {
 fn overlaps(a: &[Datum], cx: &FormatContext) -> Result<Datum> {
     let period = |from: &Datum, to: &Datum| -> Result<(Datum, Datum)> {
         let (from, to) = match (from, to) {
-            (Datum::Null, Datum::Null) => return Ok((Datum::Null, Datum::Null)),
+            // An interval after no start has no end either.
+            (Datum::Null, Datum::Null | Datum::Interval(_)) => {
+                return Ok((Datum::Null, Datum::Null));
+            }
             (from, Datum::Interval(i)) if !from.is_null() => (from.clone(), plus(from, **i, cx)?),
             (Datum::Null, to) => (to.clone(), Datum::Null),
             (from, to) => (from.clone(), to.clone()),
