@@ -4,15 +4,20 @@
 //! its worker's pool, suspended at the top of its loop with an all but empty stack.
 //!
 //! ```text
+//!                | never touched: the stack's colour               |
 //!   base (high)  | loop frame | Source::run ... statement ... park |
 //!                |   grows down                                    |
 //!   limit        | first usable byte                               |
 //!                | guard page: a touch kills the server            |
 //! ```
+//! Mappings of one size lie at distances at which their lines share the sets of a cache: eight waiting
+//! statements would fill them. So stacks begin at different distances from their mappings' ends.
+//!
 //! `check_stack` turns an approaching end into an error long before the guard page.
 
 use std::io;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use corosensei::stack::{Stack, StackPointer};
 use corosensei::{Coroutine, CoroutineResult};
@@ -39,26 +44,35 @@ pub(crate) enum Step {
 /// The way out of a running coroutine. None goes in only once, when the coroutine is made.
 pub(crate) type Yielder = corosensei::Yielder<Option<&'static Conn>, Step>;
 
-/// Virtual size of a coroutine's stack, guard page included.
+/// Virtual size of a coroutine's stack, guard page included, without its colour.
 const STACK_BYTES: usize = 1 << 20;
+/// Different distances of a stack's base from its mapping's end.
+const COLOURS: usize = 120;
+/// Between two of them: an odd number of cache lines, so that all sets have their turn.
+const COLOUR_BYTES: usize = 17 * 64;
+const MAPPED_BYTES: usize = STACK_BYTES + (128 << 10);
 /// The part nearest the base that a returned stack keeps; the rest goes back to the system.
 const KEPT_BYTES: usize = 64 << 10;
 /// How many runs may pass between two returns of a stack's unused part.
 const RUNS_BETWEEN_TRIMS: u32 = 1024;
 const PAGE: usize = 4096;
 
+const _: () = assert!(STACK_BYTES + COLOURS * COLOUR_BYTES <= MAPPED_BYTES);
+
 /// A private mapping with a guard page at its low end.
 struct CoroStack {
     low: *mut libc::c_void,
+    colour: usize,
 }
 
 impl CoroStack {
     fn new() -> io::Result<CoroStack> {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
         // SAFETY: a fresh anonymous mapping; its lowest page is then made inaccessible.
         unsafe {
             let low = libc::mmap(
                 std::ptr::null_mut(),
-                STACK_BYTES,
+                MAPPED_BYTES,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK,
                 -1,
@@ -67,7 +81,8 @@ impl CoroStack {
             if low == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }
-            let stack = CoroStack { low };
+            let colour = NEXT.fetch_add(1, Ordering::Relaxed) % COLOURS;
+            let stack = CoroStack { low, colour };
             if libc::mprotect(low, PAGE, libc::PROT_NONE) != 0 {
                 return Err(io::Error::last_os_error());
             }
@@ -75,24 +90,30 @@ impl CoroStack {
         }
     }
 
-    /// The lowest usable address.
+    /// The highest address.
+    fn top(&self) -> usize {
+        self.low as usize + MAPPED_BYTES - self.colour * COLOUR_BYTES
+    }
+
+    /// The lowest address that is used: all stacks have one length.
     fn first(&self) -> usize {
-        self.low as usize + PAGE
+        self.top() - STACK_BYTES + PAGE
     }
 }
 
 impl Drop for CoroStack {
     fn drop(&mut self) {
         // SAFETY: the mapping is this value's own, and nothing runs on it any more.
-        unsafe { libc::munmap(self.low, STACK_BYTES) };
+        unsafe { libc::munmap(self.low, MAPPED_BYTES) };
     }
 }
 
-// SAFETY: the mapping has a guard page, is larger than the minimum, and both ends are page aligned.
+// SAFETY: the mapping has a guard page, is larger than the minimum, and both ends are aligned as a stack
+// pointer has to be.
 unsafe impl Stack for CoroStack {
     fn base(&self) -> StackPointer {
         // A mapping never ends at address 0.
-        NonZeroUsize::new(self.low as usize + STACK_BYTES).unwrap_or(NonZeroUsize::MAX)
+        NonZeroUsize::new(self.top()).unwrap_or(NonZeroUsize::MAX)
     }
     fn limit(&self) -> StackPointer {
         NonZeroUsize::new(self.low as usize).unwrap_or(NonZeroUsize::MIN)
@@ -149,9 +170,27 @@ impl Coro {
             return;
         }
         self.runs = 0;
-        let bytes = STACK_BYTES - PAGE - KEPT_BYTES;
+        let from = self.stack_limit.next_multiple_of(PAGE);
+        let bytes = STACK_BYTES - 2 * PAGE - KEPT_BYTES;
         // SAFETY: the range lies inside the coroutine's own mapping, below everything that the
         // suspended loop frame uses (it is within KEPT_BYTES of the base).
-        unsafe { libc::madvise(self.stack_limit as *mut _, bytes, libc::MADV_DONTNEED) };
+        unsafe { libc::madvise(from as *mut _, bytes, libc::MADV_DONTNEED) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_are_of_one_length_and_share_no_cache_sets() {
+        let stacks: Vec<CoroStack> = (0..COLOURS).map(|_| CoroStack::new().unwrap()).collect();
+        let set = |stack: &CoroStack| stack.top() / 64 % 2048;
+        let sets: std::collections::HashSet<usize> = stacks.iter().map(set).collect();
+        assert!(sets.len() > COLOURS / 2, "{}", sets.len());
+        for stack in &stacks {
+            assert_eq!(stack.top() - stack.first(), STACK_BYTES - PAGE);
+            assert!(stack.first() >= stack.low as usize + PAGE, "the guard page is below");
+        }
     }
 }

@@ -33,19 +33,41 @@ impl Lines {
     }
 }
 
+/// Lines of a suspended run's stack: what it returns through first.
+const STACK_LINES: usize = 40;
+
 /// A connection's.
 #[derive(Default)]
-pub(super) struct Ahead([AtomicUsize; MOST]);
+pub(super) struct Ahead {
+    objects: [AtomicUsize; MOST],
+    /// Where its run is suspended.
+    stack: AtomicUsize,
+}
 
 impl Ahead {
     pub(super) fn set(&self, objects: [Lines; MOST]) {
-        for (known, lines) in self.0.iter().zip(objects) {
+        for (known, lines) in self.objects.iter().zip(objects) {
             known.store(lines.0, Ordering::Relaxed);
         }
     }
 
+    /// Its run is suspended here.
+    #[inline]
+    pub(super) fn suspended(&self) {
+        let here = 0_u8;
+        let at = std::ptr::from_ref(&here) as usize & !(LINE - 1);
+        self.stack.store(at | STACK_LINES, Ordering::Relaxed);
+    }
+
+    /// It is about to run.
     pub(super) fn fetch(&self) {
-        self.0.iter().for_each(|lines| Lines(lines.load(Ordering::Relaxed)).fetch());
+        self.objects.iter().for_each(|lines| Lines(lines.load(Ordering::Relaxed)).fetch());
+    }
+
+    /// It is about to run on.
+    pub(super) fn fetch_suspended(&self) {
+        Lines(self.stack.load(Ordering::Relaxed)).fetch();
+        self.fetch();
     }
 }
 

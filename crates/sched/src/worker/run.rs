@@ -142,7 +142,7 @@ impl Worker {
     fn run_some(&self) -> bool {
         let mut ran = 0;
         while ran < SWITCHES_BETWEEN_POLLS && !self.background_is_due() {
-            let resumed = self.resumable.borrow_mut().pop_front();
+            let resumed = self.next_resumable();
             if let Some(conn) = resumed {
                 self.resume(conn, 0);
             } else if let Some(conn) = self.shared.pop_ready() {
@@ -158,6 +158,16 @@ impl Worker {
             self.run_background();
         }
         self.has_work()
+    }
+
+    /// Takes the coroutine whose turn it is; the one after it is made ready.
+    fn next_resumable(&self) -> Option<&'static Conn> {
+        let mut resumable = self.resumable.borrow_mut();
+        let conn = resumable.pop_front()?;
+        if let Some(next) = resumable.front() {
+            next.ahead.fetch_suspended();
+        }
+        Some(conn)
     }
 
     /// Whether something is runnable here.
@@ -459,6 +469,7 @@ pub(crate) fn suspend_parked(local: &Local, limit: u64) {
         conn.park_deadline.store(limit, Ordering::SeqCst);
         worker.arm(conn, limit);
     }
+    conn.ahead.suspended();
     suspend(local, Step::Parked);
     if limit != NEVER {
         conn.park_deadline.store(NEVER, Ordering::SeqCst);
