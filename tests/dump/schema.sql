@@ -14,6 +14,7 @@ CREATE DOMAIN shop.small AS shop.positive DEFAULT 1 NOT NULL CHECK (VALUE < 100)
 COMMENT ON TYPE shop.mood IS 'how one feels';
 COMMENT ON COLUMN shop.place.street IS 'its name';
 COMMENT ON CONSTRAINT above_zero ON DOMAIN shop.positive IS 'not nothing';
+COMMENT ON DOMAIN shop.small IS 'few';
 ALTER TYPE shop.place OWNER TO keeper;
 GRANT USAGE ON TYPE shop.mood TO clerk;
 REVOKE USAGE ON TYPE shop.small FROM PUBLIC;

@@ -78,10 +78,11 @@ pub fn index(
         .map(|c| index_column((catalog, path), table, c, &|sql| expression(sql, true)))
         .collect();
     let mut out = format!(
-        "CREATE {}INDEX {} ON {} USING btree ({})",
+        "CREATE {}INDEX {} ON {} USING {} ({})",
         if index.unique { "UNIQUE " } else { "" },
         quote_ident(&index.name),
         qualified(catalog, table.schema, &table.name),
+        quote_ident("btree"),
         keys.join(", "),
     );
     if !index.include.is_empty() {

@@ -233,6 +233,10 @@ pub struct Comment {
     /// The object belongs to all databases.
     #[serde(default)]
     pub shared: bool,
+    /// The object's class (the oid of its catalog) when users don't make such objects, or it is built in: oids are
+    /// unique among those that users make. Else 0.
+    #[serde(default)]
+    pub class: Id,
 }
 
 /// What ANALYZE found.

@@ -134,7 +134,7 @@ fn plain(oid: Id, name: &str, array: Id) -> TypeIo {
     TypeIo {
         oid: Oid(oid),
         name: name.into(),
-        sql_name: types::func::quote_ident(name).into(),
+        sql_name: types::func::quote_name(name).into(),
         array: Oid(array),
         element: Oid::INVALID,
         len: -1,

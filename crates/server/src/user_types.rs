@@ -1,6 +1,7 @@
 //! What tasks know of the types that users made: see `types::user`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::Oid;
 use catalog::{Snapshot, TypeView};
@@ -9,7 +10,7 @@ use types::user::{Directory, UserType};
 
 /// A session's or background thread's directory of types: what its statement sees of the catalog.
 #[derive(Default)]
-pub struct SessionTypes(SpinLock<Option<Arc<TypeView>>>);
+pub struct SessionTypes(SpinLock<Option<Arc<TypeView>>>, AtomicBool);
 
 impl SessionTypes {
     /// The session sees this from now on.
@@ -23,6 +24,11 @@ impl SessionTypes {
             drop(seen);
             drop(old);
         }
+    }
+
+    /// Whether all names are printed in quotes from now on.
+    pub fn quote_all(&self, quotes: bool) {
+        self.1.store(quotes, Ordering::Relaxed);
     }
 
     /// What it sees now, for [`SessionTypes::restore`].
@@ -44,5 +50,9 @@ impl Directory for SessionTypes {
 
     fn name(&self, ty: Oid) -> Option<String> {
         self.seen()?.name(ty)
+    }
+
+    fn quotes_all(&self) -> bool {
+        self.1.load(Ordering::Relaxed)
     }
 }

@@ -8,6 +8,7 @@
 mod bind;
 pub mod cache;
 pub mod collation_statement;
+pub mod comment_statement;
 pub mod database;
 pub mod expr;
 mod identity;

@@ -21,8 +21,8 @@ use crate::prepare::PrepareContext;
 /// A type's name in an expression: `character` without a length would mean one letter.
 pub(crate) fn format_type(ty: Oid, typmod: i32) -> String {
     match (ty, typmod) {
-        (BPCHAR, ..0) => "bpchar".to_owned(),
-        (BPCHAR_ARRAY, ..0) => "bpchar[]".to_owned(),
+        (BPCHAR, ..0) => quote_ident("bpchar"),
+        (BPCHAR_ARRAY, ..0) => format!("{}[]", quote_ident("bpchar")),
         _ => types::io::format_type(ty, typmod),
     }
 }
@@ -170,6 +170,30 @@ fn collect_objects(expr: &Expr, out: &mut Vec<u32>) {
         out.push(ty.0);
     }
     crate::walk::for_children(expr, &mut |child| collect_objects(child, out));
+}
+
+/// The objects that stored expressions over a table's row name.
+///
+/// # Errors
+/// An expression that can't be bound.
+pub fn objects_in<'s>(
+    cx: &PrepareContext<'_>,
+    table: &Table,
+    all: impl IntoIterator<Item = &'s str>,
+) -> Result<Vec<u32>> {
+    let mut out = Vec::new();
+    for sql in all {
+        let node = parse_expr(sql)?;
+        let mut binder = Binder::new(cx, sql, &[]);
+        binder.unfolded = true;
+        let rel = binder.table_rel(Arc::new(table.clone()), &table.name)?;
+        collect_objects(&binder.row_expr(&rel, &node)?, &mut out);
+    }
+    // The row's own type is the table.
+    out.retain(|id| !table.row_type.contains(id));
+    out.sort_unstable();
+    out.dedup();
+    Ok(out)
 }
 
 /// A relation's name, with its schema where the search path doesn't lead to it.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base::Oid;
 
 use crate::collation_statement::CollationStatement;
+use crate::comment_statement::CommentStatement;
 use crate::database::DatabaseStatement;
 use crate::plan::{Plan, Prepared, Statement};
 use crate::role::{RoleRef, RoleStatement};
@@ -728,13 +729,6 @@ pub enum Utility {
         /// What.
         change: AlterRoutine,
     },
-    /// COMMENT ON FUNCTION, PROCEDURE, ROUTINE.
-    CommentRoutine {
-        /// Which.
-        routine: RoutineRef,
-        /// Text; None removes it.
-        text: Option<String>,
-    },
     /// CREATE IF NOT EXISTS of what is always there, DROP IF EXISTS of what never is: a tag and notices.
     Nothing {
         /// The command's.
@@ -794,17 +788,8 @@ pub enum Utility {
     },
     /// CHECKPOINT.
     Checkpoint,
-    /// COMMENT ON TABLE, COLUMN, …
-    Comment {
-        /// `TABLE`, `COLUMN`, …
-        kind: &'static str,
-        /// Object.
-        object: Name,
-        /// Column.
-        column: Option<String>,
-        /// Text; None removes it.
-        text: Option<String>,
-    },
+    /// COMMENT ON.
+    Comment(CommentStatement),
     /// DECLARE CURSOR.
     DeclareCursor {
         /// Tables whose rows the cursor stands at, each with those that inherit from it: the query's rows end

@@ -14,6 +14,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::{Oid, Result, err};
 
@@ -60,6 +61,29 @@ pub trait Directory: Send + Sync + 'static {
     fn get(&self, ty: Oid) -> Option<Arc<UserType>>;
     /// Its name as `format_type` prints it: with its schema unless the search path finds it.
     fn name(&self, ty: Oid) -> Option<String>;
+    /// `quote_all_identifiers`: names are printed in quotes, whether they need them or not.
+    fn quotes_all(&self) -> bool {
+        false
+    }
+}
+
+/// Some session has turned `quote_all_identifiers` on since the server started. The others don't ask.
+static QUOTING: AtomicBool = AtomicBool::new(false);
+
+/// To be called before a directory says that it quotes all names.
+pub fn some_quote_all() {
+    QUOTING.store(true, Ordering::Relaxed);
+}
+
+/// Whether tasks have to be asked.
+#[inline]
+pub fn any_quotes_all() -> bool {
+    QUOTING.load(Ordering::Relaxed)
+}
+
+/// Whether the running task prints all names in quotes.
+pub fn quotes_all() -> bool {
+    any_quotes_all() && with(|d| Some(d.quotes_all())).unwrap_or_default()
 }
 
 struct Holder(Arc<dyn Directory>);

@@ -27,6 +27,9 @@ pub struct Index {
     /// WHERE of a partial index, as SQL.
     #[serde(default)]
     pub predicate: Option<String>,
+    /// Sequences, types, functions and collations that its expressions name.
+    #[serde(default)]
+    pub uses: Vec<Id>,
     /// NULLS NOT DISTINCT.
     #[serde(default)]
     pub nulls_equal: bool,

@@ -189,6 +189,9 @@ pub struct Constraint {
     /// The table's own definition does not name it.
     #[serde(default)]
     pub only_inherited: bool,
+    /// Sequences, types, functions and collations that a CHECK names.
+    #[serde(default)]
+    pub uses: Vec<Id>,
 }
 
 impl Constraint {
@@ -204,6 +207,7 @@ impl Constraint {
             no_inherit: false,
             inherited: 0,
             only_inherited: false,
+            uses: Vec::new(),
         }
     }
 

@@ -272,7 +272,7 @@ pub(super) fn pg_operator(_cx: &SystemCx<'_>) -> Rows {
 }
 
 /// PostgreSQL's oid of a cast.
-fn cast_oid(c: &func::CastRow) -> Id {
+pub(super) fn cast_oid(c: &func::CastRow) -> Id {
     static OIDS: OnceLock<HashMap<(Id, Id), Id>> = OnceLock::new();
     let oids =
         OIDS.get_or_init(|| facts::casts().iter().map(|f| ((f.id(1), f.id(2)), f.id(0))).collect());
@@ -342,7 +342,7 @@ pub(super) fn pg_aggregate(_cx: &SystemCx<'_>) -> Rows {
 }
 
 /// Whether the server has a type; the polymorphic ones stand for many.
-fn has_type(id: Id) -> bool {
+pub(super) fn has_type(id: Id) -> bool {
     TypeIo::get(Oid(id)).is_some()
 }
 
@@ -364,7 +364,7 @@ pub(super) fn pg_opclass(_cx: &SystemCx<'_>) -> Rows {
 }
 
 /// Whether a family has a class of a type that there is.
-fn has_family(id: Id) -> bool {
+pub(super) fn has_family(id: Id) -> bool {
     facts::classes().iter().any(|f| f.id(2) == id && has_type(f.id(3)))
 }
 

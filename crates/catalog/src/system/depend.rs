@@ -38,6 +38,7 @@ pub(super) fn pg_depend(cx: &SystemCx<'_>) -> Result<Vec<Vec<Datum>>> {
         for id in i.columns.iter().filter_map(|c| Some(c.collation.as_ref()?.oid)) {
             ties.add_collation((class::RELATION, i.oid, 0), id);
         }
+        ties.add_uses((class::RELATION, i.oid, 0), i.uses.iter().map(|id| (*id, 0)));
     });
     Ok(ties.rows)
 }
@@ -122,7 +123,10 @@ impl Ties<'_, '_> {
                     }
                     self.add(from, (class::RELATION, key.index, 0), 'n');
                 }
-                ConstraintKind::Check(_) => self.add(from, (class::RELATION, t.oid, 0), 'a'),
+                ConstraintKind::Check(_) => {
+                    self.add(from, (class::RELATION, t.oid, 0), 'a');
+                    self.add_uses(from, constraint.uses.iter().map(|id| (*id, 0)));
+                }
             }
         }
     }

@@ -10,6 +10,7 @@ mod collations;
 mod depend;
 pub mod facts;
 mod information;
+pub mod named;
 mod relations;
 mod roles;
 pub mod row;
@@ -20,6 +21,9 @@ mod views;
 
 pub(crate) use facts::icu_locales;
 pub use facts::{description, descriptions};
+pub use relations::rule_id;
+pub use schema::{commented_class, is_shared_class};
+pub use sequences::class;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

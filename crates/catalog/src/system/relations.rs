@@ -316,7 +316,7 @@ fn default_oid(table: Id, column: u16) -> Datum {
 }
 
 /// The oid of a view's rule, which is no object here.
-pub(super) fn rule_id(view: Id) -> Id {
+pub fn rule_id(view: Id) -> Id {
     view | 1 << 29
 }
 

@@ -1,5 +1,7 @@
 //! Schemas, databases, roles and the other small tables.
 
+use std::collections::HashSet;
+
 use base::Result;
 use types::Datum;
 
@@ -8,7 +10,8 @@ use super::row::{oid, row};
 use super::sequences::class;
 use super::{SystemCx, facts};
 use crate::object::ids::{BTREE_AM, HEAP_AM, PG_CATALOG, PG_DEFAULT, PG_GLOBAL, SUPERUSER};
-use crate::object::{AclKind, Id};
+use crate::object::{AclKind, Comment, Id};
+use crate::snapshot::Snapshot;
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -46,6 +49,18 @@ pub(super) fn pg_database(cx: &SystemCx<'_>) -> Rows {
     Ok(cx.catalog.databases().map(|d| one(d)).collect())
 }
 
+/// Oid and name.
+pub(super) const TABLESPACES: [(Id, &str); 2] =
+    [(PG_DEFAULT, "pg_default"), (PG_GLOBAL, "pg_global")];
+
+/// Oid, name, handler, kind.
+pub(super) const ACCESS_METHODS: [(Id, &str, Id, char); 2] =
+    [(HEAP_AM, "heap", 3, 't'), (BTREE_AM, "btree", 330, 'i')];
+
+/// Oid, name, trusted, validator.
+pub(super) const LANGUAGES: [(Id, &str, bool, Id); 2] =
+    [(12, "internal", false, 2246), (14, "sql", true, 2248)];
+
 pub(super) fn pg_tablespace(_cx: &SystemCx<'_>) -> Rows {
     let one = |(id, name): &(u32, &str)| {
         row(PG_CATALOG, "pg_tablespace")
@@ -54,7 +69,7 @@ pub(super) fn pg_tablespace(_cx: &SystemCx<'_>) -> Rows {
             .set("spcowner", oid(SUPERUSER))
             .done()
     };
-    Ok([(PG_DEFAULT, "pg_default"), (PG_GLOBAL, "pg_global")].iter().map(one).collect())
+    Ok(TABLESPACES.iter().map(one).collect())
 }
 
 pub(super) fn pg_am(_cx: &SystemCx<'_>) -> Rows {
@@ -66,7 +81,7 @@ pub(super) fn pg_am(_cx: &SystemCx<'_>) -> Rows {
             .set("amtype", *kind)
             .done()
     };
-    Ok([(HEAP_AM, "heap", 3, 't'), (BTREE_AM, "btree", 330, 'i')].iter().map(one).collect())
+    Ok(ACCESS_METHODS.iter().map(one).collect())
 }
 
 pub(super) fn pg_language(_cx: &SystemCx<'_>) -> Rows {
@@ -81,12 +96,15 @@ pub(super) fn pg_language(_cx: &SystemCx<'_>) -> Rows {
             .set("lanvalidator", oid(*validator))
             .done()
     };
-    Ok([(12, "internal", false, 2246), (14, "sql", true, 2248)].iter().map(one).collect())
+    Ok(LANGUAGES.iter().map(one).collect())
 }
 
 /// The class of an object that a user made.
 pub(crate) fn class_of(cx: &SystemCx<'_>, id: Id) -> Id {
-    let catalog = cx.catalog;
+    kind_of(cx.catalog, id)
+}
+
+fn kind_of(catalog: &Snapshot, id: Id) -> Id {
     if catalog.schema(id).is_some() {
         class::SCHEMA
     } else if catalog.type_id(id).is_some() {
@@ -106,8 +124,16 @@ pub(crate) fn class_of(cx: &SystemCx<'_>, id: Id) -> Id {
     }
 }
 
+/// The class of what a comment is about.
+pub fn commented_class(catalog: &Snapshot, comment: &Comment) -> Id {
+    match comment.class {
+        0 => kind_of(catalog, comment.object),
+        class => class,
+    }
+}
+
 /// Whether objects of this class belong to all databases.
-fn is_shared(class: Id) -> bool {
+pub fn is_shared_class(class: Id) -> bool {
     matches!(class, class::ROLE | class::DATABASE | class::TABLESPACE)
 }
 
@@ -120,13 +146,22 @@ pub(super) fn pg_description(cx: &SystemCx<'_>) -> Rows {
             .set("description", text)
             .done()
     };
-    let builtin = facts::descriptions().filter(|(class, _, _)| !is_shared(*class));
-    let comments = cx.catalog.comments().filter(|c| !c.shared);
-    let comments = comments.map(|c| (c, class_of(cx, c.object)));
+    let builtin = facts::descriptions().filter(|(class, _, _)| !is_shared_class(*class));
+    let own = comments(cx, false);
+    let hidden: HashSet<(Id, Id)> =
+        own.iter().filter(|(c, _)| c.column == 0).map(|(c, class)| (*class, c.object)).collect();
+    let builtin = builtin.filter(|(class, object, _)| !hidden.contains(&(*class, *object)));
+    let own = own.iter().filter(|(c, _)| !c.text.is_empty());
     Ok(builtin
         .map(|(class, object, text)| one(object, class, 0, text))
-        .chain(comments.map(|(c, class)| one(c.object, class, c.column, &c.text)))
+        .chain(own.map(|(c, class)| one(c.object, *class, c.column, &c.text)))
         .collect())
+}
+
+/// Comments with their objects' classes. An empty one takes the place of a description that is built in.
+fn comments<'c>(cx: &SystemCx<'c>, shared: bool) -> Vec<(&'c Comment, Id)> {
+    let all = cx.catalog.comments().filter(|c| c.shared == shared);
+    all.map(|c| (&**c, commented_class(cx.catalog, c))).collect()
 }
 
 pub(super) fn pg_shdescription(cx: &SystemCx<'_>) -> Rows {
@@ -137,11 +172,13 @@ pub(super) fn pg_shdescription(cx: &SystemCx<'_>) -> Rows {
             .set("description", text)
             .done()
     };
-    let builtin = facts::descriptions().filter(|(class, _, _)| is_shared(*class));
-    let comments = cx.catalog.comments().filter(|c| c.shared);
-    let comments = comments.map(|c| (c, class_of(cx, c.object)));
+    let builtin = facts::descriptions().filter(|(class, _, _)| is_shared_class(*class));
+    let own = comments(cx, true);
+    let builtin = builtin
+        .filter(|(class, object, _)| !own.iter().any(|(c, of)| (of, c.object) == (class, *object)));
+    let shown = own.iter().filter(|(c, _)| !c.text.is_empty());
     Ok(builtin
         .map(|(class, object, text)| one(object, class, text))
-        .chain(comments.map(|(c, class)| one(c.object, class, &c.text)))
+        .chain(shown.map(|(c, class)| one(c.object, *class, &c.text)))
         .collect())
 }

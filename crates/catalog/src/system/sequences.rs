@@ -13,19 +13,42 @@ use crate::object::{AclKind, Sequence};
 type Rows = Result<Vec<Vec<Datum>>>;
 
 /// Classes, as `pg_depend` and `pg_description` name them.
-pub(super) mod class {
+pub mod class {
     use crate::object::Id;
+    /// `pg_class`.
     pub const RELATION: Id = 1259;
+    /// `pg_type`.
     pub const TYPE: Id = 1247;
+    /// `pg_proc`.
     pub const FUNCTION: Id = 1255;
+    /// `pg_constraint`.
     pub const CONSTRAINT: Id = 2606;
+    /// `pg_attrdef`.
     pub const DEFAULT: Id = 2604;
+    /// `pg_namespace`.
     pub const SCHEMA: Id = 2615;
+    /// `pg_rewrite`.
     pub const REWRITE: Id = 2618;
+    /// `pg_authid`.
     pub const ROLE: Id = 1260;
+    /// `pg_database`.
     pub const DATABASE: Id = 1262;
+    /// `pg_tablespace`.
     pub const TABLESPACE: Id = 1213;
+    /// `pg_collation`.
     pub const COLLATION: Id = 3456;
+    /// `pg_am`.
+    pub const ACCESS_METHOD: Id = 2601;
+    /// `pg_cast`.
+    pub const CAST: Id = 2605;
+    /// `pg_language`.
+    pub const LANGUAGE: Id = 2612;
+    /// `pg_opclass`.
+    pub const OPERATOR_CLASS: Id = 2616;
+    /// `pg_operator`.
+    pub const OPERATOR: Id = 2617;
+    /// `pg_opfamily`.
+    pub const OPERATOR_FAMILY: Id = 2753;
 }
 
 pub(super) fn pg_sequence(cx: &SystemCx<'_>) -> Rows {

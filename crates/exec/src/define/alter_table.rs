@@ -29,6 +29,9 @@ pub fn run(
     if let Some(found) = named {
         relation::require_owner(cx, &found)?;
         relation::expect(kind, &found)?;
+        if let Relation::Index(index) = &found {
+            return alter_index(index.oid, steps, cx);
+        }
         if let Relation::Sequence(sequence) = found {
             let mut steps = steps.iter();
             return steps.try_for_each(|step| sequence::alter_as_table(cx, sequence.oid, step));
@@ -65,6 +68,43 @@ pub fn run(
         .detail("This operation is not supported for views."));
     }
     steps.iter().try_for_each(|step| run_step(step, table.oid, name.only, cx))
+}
+
+/// ALTER INDEX (or TABLE) of an index: SET and RESET of its parameters.
+fn alter_index(id: u32, steps: &[AlterTable], cx: &mut ExecContext<'_>) -> Result<()> {
+    for step in steps {
+        let view = cx.catalog_tx.view();
+        let Some(index) = view.index(id) else { return Ok(()) };
+        let table = index.table;
+        super::lock(cx, table, LockMode::ShareUpdateExclusive)?;
+        let view = cx.catalog_tx.view();
+        let Some(mut index) = view.index(id).map(|i| catalog::Index::clone(i)) else {
+            return Ok(());
+        };
+        match step {
+            AlterTable::SetOptions(options) => {
+                for (name, value) in options {
+                    index.options.retain(|(n, _)| n != name);
+                    index.options.push((name.clone(), value.clone()));
+                }
+            }
+            AlterTable::ResetOptions(names) => index.options.retain(|(n, _)| !names.contains(n)),
+            AlterTable::Owner(_) => continue,
+            step => {
+                let Some(action) = table_action(step) else {
+                    return Err(Error::unsupported("this form of ALTER for an index"));
+                };
+                return Err(err!(
+                    WRONG_OBJECT_TYPE,
+                    "ALTER action {action} cannot be performed on relation \"{}\"",
+                    index.name
+                )
+                .detail("This operation is not supported for indexes."));
+            }
+        }
+        cx.catalog_tx.put(cx.tx, catalog::Object::Index(index))?;
+    }
+    Ok(())
 }
 
 /// The name of a step that only tables take.
@@ -475,6 +515,7 @@ fn set_type(
     if let Some(default) = &column.default {
         column.default = Some(format!("CAST(({default}) AS {target})"));
     }
+    check_key_collation(&view, &table, number)?;
     // Indexes follow, but for those with a collation of their own.
     for index in view.indexes_of(&table) {
         let mut index = catalog::Index::clone(&index);
@@ -486,6 +527,23 @@ fn set_type(
         cx.catalog_tx.put(cx.tx, Object::Index(index))?;
     }
     rewrite(cx, table, &select, None)
+}
+
+/// Columns of foreign keys, on either side, are compared byte by byte.
+fn check_key_collation(view: &catalog::Snapshot, table: &Table, number: u16) -> Result<()> {
+    let key = view.column_key(table, number);
+    if key.slot()?.is_deterministic() {
+        return Ok(());
+    }
+    let own = table.foreign_keys().any(|(_, key)| key.columns.contains(&number));
+    let others = table.referenced_by.iter().filter_map(|id| view.table(*id));
+    let referenced = others.into_iter().any(|t| {
+        t.foreign_keys().any(|(_, k)| k.table == table.oid && k.referenced.contains(&number))
+    });
+    if own || referenced {
+        return Err(super::constraint::no_deterministic_key());
+    }
+    Ok(())
 }
 
 /// DROP CONSTRAINT of one that is not there.

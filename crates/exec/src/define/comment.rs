@@ -1,12 +1,18 @@
 //! COMMENT ON.
+//!
+//! Users comment on what they made, superusers on what is PostgreSQL's own as well ([`comment_builtin`]). Such a
+//! comment says its object's class ([`Comment::class`]); an empty one hides the description that is built in.
 
-use base::{Error, Result, err};
+use base::{Oid, Result, err};
 use catalog::object::Comment;
 use catalog::snapshot::Relation;
+use catalog::system::{self, class};
 use catalog::{AclKind, Object, Snapshot};
+use sql::comment_statement::{CommentStatement, CommentTarget};
 use sql::utility::Name;
 
-use super::relation;
+use super::comment_builtin::{self, BuiltIn};
+use super::{function, relation};
 use crate::context::ExecContext;
 use crate::rights;
 
@@ -66,19 +72,6 @@ fn target(
             })?;
             Ok((schema.oid, 0))
         }
-        "TYPE" | "DOMAIN" => {
-            let ty = view.type_oid(path, object.schema.as_deref(), &object.name);
-            let ty = ty
-                .filter(|ty| view.user_type(*ty).is_some())
-                .ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}\" does not exist", object.name))?;
-            let is_domain = view
-                .user_type(ty)
-                .is_some_and(|t| matches!(t.kind, catalog::UserTypeKind::Domain { .. }));
-            if kind == "DOMAIN" && !is_domain {
-                base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a domain", object.name);
-            }
-            Ok((ty, 0))
-        }
         "COLLATION" => {
             let schema = object.schema.as_deref();
             match view.collation_named(path, schema, &object.name) {
@@ -98,7 +91,12 @@ fn target(
                 .ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", object.name))?;
             Ok((role.oid, 0))
         }
-        other => Err(Error::unsupported(format!("COMMENT ON {other}"))),
+        // A view's own: all others are found before.
+        "RULE" => {
+            let table = view.expect_table(path, object.schema.as_deref(), &object.name)?;
+            Ok((system::rule_id(table.oid), 0))
+        }
+        other => Err(base::Error::unsupported(format!("COMMENT ON {other}"))),
     }
 }
 
@@ -160,7 +158,7 @@ fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             let name = view.collation(object).map_or("", |c| c.name.as_str());
             (AclKind::Collation, object, "collation", name)
         }
-        "TYPE" | "DOMAIN" => {
+        "TYPE" => {
             let name = view.user_type(object).map_or("", |t| t.name.as_str());
             (AclKind::Type, object, "type", name)
         }
@@ -180,6 +178,7 @@ fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             }
             let has = |t: &&std::sync::Arc<catalog::Table>| {
                 t.oid == object
+                    || kind == "RULE" && system::rule_id(t.oid) == object
                     || t.indexes.contains(&object)
                     || t.constraints.iter().any(|c| c.oid == object)
             };
@@ -189,7 +188,7 @@ fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             }
             let Some(table) = view.tables().find(has) else { return Ok(()) };
             let word = match kind {
-                "COLUMN" | "CONSTRAINT" => "relation",
+                "COLUMN" | "CONSTRAINT" | "RULE" => "relation",
                 "INDEX" => "index",
                 _ => super::kind_word(table),
             };
@@ -213,15 +212,47 @@ fn check_role(role: u32, cx: &mut ExecContext<'_>) -> Result<()> {
 }
 
 /// COMMENT ON.
-pub fn run(
+///
+/// # Errors
+/// `42704` and kin for what isn't there; `42809`, `42501`.
+pub fn run(statement: &CommentStatement, cx: &mut ExecContext<'_>) -> Result<()> {
+    let text = statement.text.as_deref();
+    match &statement.target {
+        CommentTarget::Named { kind, object, part } => {
+            on_named(kind, object, part.as_deref(), text, cx)
+        }
+        CommentTarget::Type { domain, ty } => on_type(*ty, domain.as_deref(), text, cx),
+        CommentTarget::Routine(routine) => match comment_builtin::routine(routine)? {
+            Some(found) => on_builtin(&found, text, cx),
+            None => {
+                let found = function::find(routine, cx)?;
+                let (oid, name) = (found.oid, &found.name);
+                rights::require_owner(cx, AclKind::Function, oid, "function", name)?;
+                put(oid, 0, 0, text, cx)
+            }
+        },
+        CommentTarget::Cast(source, target) => {
+            on_builtin(&comment_builtin::cast(*source, *target)?, text, cx)
+        }
+        CommentTarget::Operator { name, left, right } => {
+            on_builtin(&comment_builtin::operator(name, *left, *right)?, text, cx)
+        }
+        CommentTarget::Transform(ty, language) => Err(comment_builtin::no_transform(*ty, language)),
+    }
+}
+
+fn on_named(
     kind: &str,
     object: &Name,
-    column: Option<&str>,
+    part: Option<&str>,
     text: Option<&str>,
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
     let view = cx.catalog_tx.view();
-    let (object, column) = match target(&view, cx.search_path, kind, object, column) {
+    if let Some(found) = comment_builtin::named(&view, cx.search_path, kind, object, part)? {
+        return on_builtin(&found, text, cx);
+    }
+    let (object, column) = match target(&view, cx.search_path, kind, object, part) {
         // As in PostgreSQL: scripts that name a database of another name go on.
         Err(error) if error.code() == base::sqlstate::UNDEFINED_DATABASE => {
             cx.hooks.notice("WARNING", error);
@@ -230,22 +261,63 @@ pub fn run(
         found => found?,
     };
     check_owner(kind, object, cx)?;
-    put(object, column, text, cx)
+    put(object, column, if kind == "RULE" { class::REWRITE } else { 0 }, text, cx)
 }
 
-/// COMMENT ON FUNCTION.
-pub fn on_function(oid: u32, text: Option<&str>, cx: &mut ExecContext<'_>) -> Result<()> {
+/// A type, also one that is a table's row.
+fn on_type(
+    ty: Oid,
+    domain: Option<&str>,
+    text: Option<&str>,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
     let view = cx.catalog_tx.view();
-    let name = view.function(oid).map_or("", |f| f.name.as_str());
-    rights::require_owner(cx, AclKind::Function, oid, "function", name)?;
-    put(oid, 0, text, cx)
+    let is_domain = |t: &catalog::UserType| matches!(t.kind, catalog::UserTypeKind::Domain { .. });
+    if let Some(name) = domain
+        && !view.user_type(ty.0).is_some_and(|t| is_domain(t))
+    {
+        base::bail!(WRONG_OBJECT_TYPE, "\"{name}\" is not a domain");
+    }
+    if ty < Oid::FIRST_USER {
+        return on_builtin(&comment_builtin::type_of(ty), text, cx);
+    }
+    match view.tables().find(|t| t.row_type.contains(&ty.0)) {
+        Some(table) => {
+            let (oid, name) = (table.oid, table.name.clone());
+            rights::require_owner(cx, AclKind::Table, oid, "type", &name)?;
+        }
+        None => {
+            let element = view.user_types().find(|t| t.array == ty.0).map_or(ty.0, |t| t.oid);
+            check_owner("TYPE", element, cx)?;
+        }
+    }
+    put(ty.0, 0, 0, text, cx)
+}
+
+fn on_builtin(found: &BuiltIn, text: Option<&str>, cx: &mut ExecContext<'_>) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    if !rights::of(cx, &view).is_superuser(cx.role) {
+        return Err(match found.class {
+            class::ACCESS_METHOD => err!(INSUFFICIENT_PRIVILEGE, "must be superuser"),
+            _ => err!(INSUFFICIENT_PRIVILEGE, "must be owner of {} {}", found.word, found.name),
+        });
+    }
+    put(found.oid, found.column, found.class, text, cx)
 }
 
 /// Puts a comment in the place of the one that is there.
-fn put(object: u32, column: u16, text: Option<&str>, cx: &mut ExecContext<'_>) -> Result<()> {
+fn put(
+    object: u32,
+    column: u16,
+    class: u32,
+    text: Option<&str>,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
     let view = cx.catalog_tx.view();
-    let old = view.comments().find(|c| c.object == object && c.column == column);
-    match (text.filter(|t| !t.is_empty()), old) {
+    let same = |c: &Comment| (c.object, c.column, c.class) == (object, column, class);
+    let old = view.comments().find(|c| same(c));
+    let described = column == 0 && system::description(class, object).is_some();
+    match (text.or(described.then_some("")), old) {
         (None, None) => Ok(()),
         (None, Some(old)) => cx.catalog_tx.remove(cx.tx, old.oid),
         (Some(text), old) => {
@@ -253,8 +325,10 @@ fn put(object: u32, column: u16, text: Option<&str>, cx: &mut ExecContext<'_>) -
                 Some(old) => old.oid,
                 None => super::new_oid(cx, object)?,
             };
-            let shared = view.database(object).is_some() || view.role(object).is_some();
-            let comment = Comment { oid, object, column, text: text.to_owned(), shared };
+            let shared = system::is_shared_class(class)
+                || class == 0 && (view.database(object).is_some() || view.role(object).is_some());
+            let text = text.to_owned();
+            let comment = Comment { oid, object, column, text, shared, class };
             cx.catalog_tx.put(cx.tx, Object::Comment(comment))
         }
     }

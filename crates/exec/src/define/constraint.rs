@@ -98,7 +98,9 @@ fn check(
         check_existing(cx, &table, &name, sql)?;
     }
     let oid = super::new_oid(cx, table.oid)?;
-    let mut constraint = Constraint::new(oid, name, ConstraintKind::Check(sql.to_owned()));
+    let uses = super::inner::with_context(cx, |cx| sql::print::objects_in(cx, &table, [sql]))?;
+    let kind = ConstraintKind::Check(sql.to_owned());
+    let mut constraint = Constraint { uses, ..Constraint::new(oid, name, kind) };
     constraint.unvalidated = def.unvalidated;
     constraint.no_inherit = def.no_inherit;
     (constraint.inherited, constraint.only_inherited) = (def.inherited, def.only_inherited);
@@ -548,9 +550,7 @@ fn foreign_key(
     }
     for part in &index.columns {
         if !part.slot()?.is_deterministic() {
-            return Err(base::Error::unsupported(
-                "a foreign key over texts with a collation that is not deterministic",
-            ));
+            return Err(no_deterministic_key());
         }
     }
     let key = ForeignKey {
@@ -585,6 +585,12 @@ fn foreign_key(
         put(cx, parent)?;
     }
     Ok(())
+}
+
+/// The error for a foreign key over texts that are equal when their bytes aren't.
+pub fn no_deterministic_key() -> base::Error {
+    let what = "a foreign key over texts with a collation that is not deterministic";
+    base::Error::unsupported(what)
 }
 
 /// Actions that would write a generated column.

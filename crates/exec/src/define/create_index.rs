@@ -179,6 +179,10 @@ pub fn build(cx: &mut ExecContext<'_>, table: &Table, mut index: Index) -> Resul
     index.rel = super::create_table::new_files(cx, table.oid)?.0;
     index.schema = table.schema;
     index.table = table.oid;
+    if !index.is_plain() {
+        let all: Vec<&str> = index.expressions().collect();
+        index.uses = super::inner::with_context(cx, |cx| sql::print::objects_in(cx, table, all))?;
+    }
     index_build::fill(cx, table, &index)?;
     cx.catalog_tx.put(cx.tx, Object::Index(index.clone()))?;
     Ok(index)

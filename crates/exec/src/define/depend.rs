@@ -223,14 +223,14 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
                 out.push((Item::Index(*index), Tie::Auto));
             }
         }
-        Item::Sequence(id) => default_users(view, id, &mut out),
+        Item::Sequence(id) => expression_users(view, id, &mut out),
         Item::Type(id) => {
             type_users(view, id, &mut out);
-            default_users(view, id, &mut out);
+            expression_users(view, id, &mut out);
             out.extend(array_over(view, id).map(|array| (Item::Type(array), Tie::Auto)));
         }
         Item::Function(id) => {
-            default_users(view, id, &mut out);
+            expression_users(view, id, &mut out);
             views_using(view, id, None, &mut out);
             functions_using(view, id, &mut out);
         }
@@ -342,12 +342,22 @@ fn column_users(view: &Snapshot, id: u32, n: u16, out: &mut Vec<(Item, Tie)>) {
     }
 }
 
-/// Defaults that use a sequence, type or function.
-fn default_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
+/// Defaults, conditions and indexes whose expressions name a sequence, type, function or collation.
+fn expression_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
+    for index in view.indexes().filter(|i| i.uses.contains(&id)) {
+        out.push((Item::Index(index.oid), Tie::Normal));
+    }
     for table in view.tables() {
+        for constraint in table.constraints.iter().filter(|c| c.uses.contains(&id)) {
+            out.push((Item::Constraint(table.oid, constraint.oid), Tie::Normal));
+        }
         for (n, column) in table.live_columns() {
             if column.default_uses.contains(&id) {
-                out.push((Item::Default(table.oid, n), Tie::Normal));
+                let item = match column.generated {
+                    true => Item::Column(table.oid, n),
+                    false => Item::Default(table.oid, n),
+                };
+                out.push((item, Tie::Normal));
             }
         }
     }
@@ -420,7 +430,7 @@ fn collation_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
         }
     }
     views_using(view, id, None, out);
-    default_users(view, id, out);
+    expression_users(view, id, out);
 }
 
 /// An item on the list of what goes.
@@ -596,11 +606,20 @@ fn put(cx: &mut ExecContext<'_>, table: Table) -> Result<()> {
 fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<()> {
     match item {
         Item::Attribute(id, n) => super::composite::drop_attribute(cx, id, n),
-        // A table's row type is no object of its own.
-        Item::Type(id) if view_has_no_type(cx, id) => Ok(()),
+        // A table's row type is no object of its own, nor is an array's.
+        Item::Type(id) if view_has_no_type(cx, id) => super::drop::remove_comments(cx, id),
         Item::Type(id) => {
             crate::rights::forget(cx, id)?;
-            super::drop::remove_comments(cx, id)?;
+            let parts: Vec<u32> = match cx.catalog_tx.view().user_type(id) {
+                Some(t) => match &t.kind {
+                    UserTypeKind::Domain { checks, .. } => checks.iter().map(|c| c.oid).collect(),
+                    _ => vec![t.class],
+                },
+                None => Vec::new(),
+            };
+            for part in [id].into_iter().chain(parts).filter(|part| *part != 0) {
+                super::drop::remove_comments(cx, part)?;
+            }
             cx.catalog_tx.remove(cx.tx, id)
         }
         Item::Collation(id) => {

@@ -243,6 +243,9 @@ pub fn remove_table(cx: &mut ExecContext<'_>, id: u32, gone: &HashSet<Item>) -> 
     let indexes: Vec<u32> = view.indexes().filter(|i| i.table == id).map(|i| i.oid).collect();
     indexes.into_iter().try_for_each(|index| remove_index(cx, index))?;
     remove_comments(cx, id)?;
+    if table.kind == TableKind::View {
+        remove_comments(cx, catalog::system::rule_id(id))?;
+    }
     for constraint in &table.constraints {
         remove_comments(cx, constraint.oid)?;
     }

@@ -181,6 +181,9 @@ pub fn find(routine: &RoutineRef, cx: &mut ExecContext<'_>) -> Result<Arc<Functi
         [one] if routine.kind == "PROCEDURE" && !one.procedure => {
             Err(err!(WRONG_OBJECT_TYPE, "{full} is not a procedure"))
         }
+        [_] if routine.kind == "AGGREGATE" => {
+            Err(err!(WRONG_OBJECT_TYPE, "function {full} is not an aggregate"))
+        }
         [one] if routine.kind == "FUNCTION" && one.procedure => {
             Err(err!(WRONG_OBJECT_TYPE, "{full} is not a function"))
         }
@@ -374,12 +377,4 @@ pub fn reassign(function: &Function, owner: u32, cx: &mut ExecContext<'_>) -> Re
     let function = Function { owner, ..function.clone() };
     cx.catalog_tx.put(cx.tx, Object::Function(Box::new(function)))?;
     rights::change_owner(cx, AclKind::Function, oid, old, owner)
-}
-
-/// `42883` in the words of COMMENT: the function's oid.
-///
-/// # Errors
-/// As [`find`].
-pub fn oid_of(routine: &RoutineRef, cx: &mut ExecContext<'_>) -> Result<u32> {
-    find(routine, cx).map(|f| f.oid)
 }

@@ -6,6 +6,7 @@
 mod alter_table;
 mod collation;
 mod comment;
+mod comment_builtin;
 mod composite;
 mod constraint;
 mod create_index;
@@ -87,10 +88,6 @@ pub fn run(
             function::drop(routines, *if_exists, *cascade, cx)?;
         }
         Utility::AlterRoutine { routine, change } => function::alter(routine, change, cx)?,
-        Utility::CommentRoutine { routine, text } => {
-            let oid = function::oid_of(routine, cx)?;
-            comment::on_function(oid, text.as_deref(), cx)?;
-        }
         Utility::Nothing { notices, .. } => {
             notices.iter().for_each(|one| cx.hooks.notice("NOTICE", one.clone()));
         }
@@ -119,9 +116,7 @@ pub fn run(
         Utility::Truncate { tables, cascade, restart } => {
             truncate::run(tables, *cascade, *restart, cx)?;
         }
-        Utility::Comment { kind, object, column, text } => {
-            comment::run(kind, object, column.as_deref(), text.as_deref(), cx)?;
-        }
+        Utility::Comment(statement) => comment::run(statement, cx)?,
         Utility::CopyFrom { .. } => return copy::from::run(utility, prepared, cx),
         Utility::CopyTo { table, query, options } => {
             return copy::to::run(*table, query, options, cx, sink);

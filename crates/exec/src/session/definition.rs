@@ -51,10 +51,13 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             });
             match (args.len(), class) {
                 (2.., None) => Datum::Null,
-                _ => description(&view, id, 0, class),
+                _ => description(&view, id, 0, class, name == "shobj_description"),
             }
         }
-        "col_description" => description(&view, id, int_at(args, 1) as u16, None),
+        "col_description" => {
+            let class = Some(catalog::system::class::RELATION);
+            description(&view, id, int_at(args, 1) as u16, class, false)
+        }
         "pg_relation_size" => {
             let fork = if args.len() > 1 { text_at(args, 1) } else { "main" };
             size(&[(id, fork)], &view, run)?
@@ -160,6 +163,10 @@ pub fn print_definition(table: &str, row: &mut [Datum], run: &mut Run<'_, '_>) {
         }
         return;
     }
+    if table == "columns" {
+        print_column(row, run);
+        return;
+    }
     // Where the schema, the name and the text are.
     let (schema, name, place) = match table {
         "pg_views" => (0, 1, 3),
@@ -187,6 +194,27 @@ pub fn print_definition(table: &str, row: &mut [Datum], run: &mut Run<'_, '_>) {
     };
     if let (Some(printed), Some(cell)) = (printed, row.get_mut(place)) {
         *cell = text(printed);
+    }
+}
+
+/// A row of `information_schema.columns`: the default or generation expression.
+fn print_column(row: &mut [Datum], run: &mut Run<'_, '_>) {
+    let Some(columns) = catalog::system::find(Some("information_schema"), "columns") else {
+        return;
+    };
+    for place in ["column_default", "generation_expression"] {
+        let at = columns.column(place).map_or(0, |(n, _)| usize::from(n) - 1);
+        let (Some(Datum::Text(schema)), Some(Datum::Text(name)), Some(Datum::Text(sql))) =
+            (row.get(1), row.get(2), row.get(at))
+        else {
+            continue;
+        };
+        let view = run.cx.catalog_tx.view();
+        let Some(schema) = view.schema_named(schema) else { return };
+        if let Some(found) = view.relation_in(schema.oid, name) {
+            let printed = stored_expression(sql, found.oid(), false, run);
+            row[at] = text(printed);
+        }
     }
 }
 
@@ -311,16 +339,28 @@ fn domain_constraint(
     None
 }
 
-/// The comment on an object, of this class if one is named, or on one of its columns.
-fn description(view: &Snapshot, object: u32, column: u16, class: Option<u32>) -> Datum {
-    let found = view.comments().find(|c| c.object == object && c.column == column);
-    if let Some(comment) = found {
-        return text(comment.text.as_str());
+/// The comment on an object, of this class if one is named, or on one of its columns; of one that all databases
+/// share, or of another.
+fn description(
+    view: &Snapshot,
+    object: u32,
+    column: u16,
+    class: Option<u32>,
+    shared: bool,
+) -> Datum {
+    let is = |c: &&std::sync::Arc<catalog::object::Comment>| {
+        c.object == object
+            && (c.column, c.shared) == (column, shared)
+            && class.is_none_or(|class| catalog::system::commented_class(view, c) == class)
+    };
+    if let Some(comment) = view.comments().find(is) {
+        return if comment.text.is_empty() { Datum::Null } else { text(comment.text.as_str()) };
     }
+    let fits = |of: u32| catalog::system::is_shared_class(of) == shared;
     let builtin = match class {
         _ if column != 0 => None,
-        Some(class) => facts::description(class, object),
-        None => facts::descriptions().find(|d| d.1 == object).map(|d| d.2),
+        Some(class) => facts::description(class, object).filter(|_| fits(class)),
+        None => facts::descriptions().find(|d| d.1 == object && fits(d.0)).map(|d| d.2),
     };
     builtin.map_or(Datum::Null, text)
 }

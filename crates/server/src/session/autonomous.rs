@@ -193,7 +193,7 @@ fn check(prepared: &Prepared) -> Result<()> {
                 | Utility::AlterTable { .. }
                 | Utility::Rename { .. }
                 | Utility::Truncate { .. }
-                | Utility::Comment { .. }
+                | Utility::Comment(_)
                 | Utility::Vacuum { .. }
                 | Utility::Checkpoint
         ),

@@ -64,6 +64,10 @@ impl State {
         let old = self.older_than_an_index().map(|csn| Arc::new(catalog.for_snapshot(csn)));
         let engine = &self.server.engine;
         self.entry.types.see(old.as_ref().unwrap_or(&catalog), self.settings.path());
+        if types::user::any_quotes_all() {
+            let quotes = self.settings.get().bool(base::settings::setting::QUOTE_ALL_IDENTIFIERS);
+            self.entry.types.quote_all(quotes);
+        }
         let size = |table: &Table| table_size(engine, &catalog, table);
         let cx = PrepareContext {
             catalog: old.as_ref().unwrap_or(&catalog),

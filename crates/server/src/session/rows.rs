@@ -77,7 +77,7 @@ impl Rows<'_> {
         match value {
             Datum::Null => rows::null(out),
             Datum::Int4(v) => rows::decimal_value(out, i64::from(*v)),
-            Datum::Int8(v) => rows::decimal_value(out, *v),
+            Datum::Int8(v) if column.ty == oids::INT8 => rows::decimal_value(out, *v),
             Datum::Text(v) => rows::value(out, v.as_bytes()),
             Datum::Oid(oid) if io::is_reg(column.ty) => {
                 let text = self.reg_name(column.ty, *oid);

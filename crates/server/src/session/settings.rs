@@ -213,6 +213,9 @@ impl SessionSettings {
         let now = self.format.now;
         let settings = &self.current.settings;
         self.format = FormatContext { now, ..checks::format_context(settings) };
+        if settings.bool(setting::QUOTE_ALL_IDENTIFIERS) {
+            types::user::some_quote_all();
+        }
         self.statement_timeout = settings.int(setting::STATEMENT_TIMEOUT) as u64;
         self.lock_timeout = settings.int(setting::LOCK_TIMEOUT) as u64;
         self.deadlock_timeout = settings.int(setting::DEADLOCK_TIMEOUT) as u64;

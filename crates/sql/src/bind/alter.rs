@@ -9,7 +9,7 @@ use crate::role::RoleStatement;
 use crate::utility::{AlterRoutine, AlterTable, Name, Utility};
 
 use super::define::object_kind;
-use super::{Binder, ast, inner};
+use super::{Binder, inner};
 
 impl Binder<'_> {
     /// ALTER TABLE (and ALTER INDEX … SET).
@@ -258,7 +258,7 @@ impl Binder<'_> {
         let number = whole.columns.len() as u16;
         let rel = self.table_rel(std::sync::Arc::new(whole), &table.name)?;
         let expr = self.generated_expr(&rel, node, number)?;
-        column.default_uses = crate::print::objects_of(&expr);
+        column.default_uses = self.objects_of(&expr, |b| b.generated_expr(&rel, node, number))?;
         column.default = Some(self.stored_text(node)?);
         Ok(())
     }
@@ -355,45 +355,6 @@ impl Binder<'_> {
             };
         let owner = super::role::role_ref(owner);
         Ok(Utility::Role(RoleStatement::Owner { kind, object, owner }))
-    }
-
-    /// COMMENT ON.
-    pub(crate) fn comment(&mut self, stmt: &pb::CommentStmt) -> Result<Utility> {
-        if let Some(NodeEnum::ObjectWithArgs(object)) = inner(&stmt.object) {
-            let routine = self.routine_ref(stmt.objtype, object)?;
-            let text = (!stmt.comment.is_empty()).then(|| stmt.comment.clone());
-            return Ok(Utility::CommentRoutine { routine, text });
-        }
-        let text = (!stmt.comment.is_empty()).then(|| stmt.comment.clone());
-        if stmt.objtype == pb::ObjectType::ObjectDomconstraint as i32
-            && let Some(NodeEnum::List(list)) = inner(&stmt.object)
-            && let [domain, constraint] = list.items.as_slice()
-            && let Some(NodeEnum::TypeName(domain)) = &domain.node
-        {
-            let names = ast::strings(&domain.names);
-            let (schema, name) = ast::qualified(&names);
-            let (schema, name) = (schema.map(str::to_owned), name.to_owned());
-            let column = Some(ast::string(constraint).to_owned());
-            let (kind, object) =
-                ("DOMAIN CONSTRAINT", Name { schema, name, position: 0, only: false });
-            return Ok(Utility::Comment { kind, object, column, text });
-        }
-        let (kind, _) = object_kind(stmt.objtype)
-            .ok_or_else(|| base::Error::unsupported("COMMENT on this kind of object"))?;
-        let names: Vec<&str> = match inner(&stmt.object) {
-            Some(NodeEnum::List(list)) => ast::strings(&list.items),
-            Some(NodeEnum::String(s)) => vec![s.sval.as_str()],
-            Some(NodeEnum::TypeName(name)) => ast::strings(&name.names),
-            _ => return Err(base::Error::unsupported("COMMENT on this kind of object")),
-        };
-        let (object, column) = match (kind, names.as_slice()) {
-            ("COLUMN" | "CONSTRAINT", [rest @ .., part]) => (rest, Some((*part).to_owned())),
-            (_, all) => (all, None),
-        };
-        let (schema, name) = ast::qualified(object);
-        let schema = schema.map(str::to_owned);
-        let object = Name { schema, name: name.to_owned(), position: 0, only: false };
-        Ok(Utility::Comment { kind, object, column, text })
     }
 }
 

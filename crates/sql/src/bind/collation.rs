@@ -287,6 +287,26 @@ impl Binder<'_> {
         })
     }
 
+    /// `COLLATION FOR (value)`: known before anything runs. NULL for what has none, as of two that differ.
+    ///
+    /// # Errors
+    /// `42804` for a type without collations, `42P21`.
+    pub(crate) fn collation_for(&self, of: &Expr) -> Result<Expr> {
+        let ty = of.ty();
+        if ty != UNKNOWN && self.cx.catalog.type_collation(ty.0) == 0 {
+            let ty = types::io::format_type(ty, -1);
+            return Err(err!(DATATYPE_MISMATCH, "collations are not supported by type {ty}"));
+        }
+        let name = match self.derived(of)? {
+            Derived::Implicit(oid, _) | Derived::Explicit(oid, _) if ty != UNKNOWN => {
+                self.cx.catalog.shown_collation(self.cx.search_path, oid)
+            }
+            _ => None,
+        };
+        let value = name.map_or(Datum::Null, |name| Datum::Text(name.as_str().into()));
+        Ok(Expr::Const(value, TEXT))
+    }
+
     fn collation_name(&self, oid: u32) -> String {
         self.cx.catalog.collation(oid).map_or_else(|| oid.to_string(), |c| c.name.clone())
     }

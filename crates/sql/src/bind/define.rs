@@ -209,7 +209,8 @@ impl Binder<'_> {
             let Some(node) = generation_of(def) else { continue };
             let Some(at) = columns.iter().position(|c| c.name == def.colname) else { continue };
             let expr = self.generated_expr(&rel, node, at as u16 + 1)?;
-            columns[at].default_uses = crate::print::objects_of(&expr);
+            columns[at].default_uses =
+                self.objects_of(&expr, |b| b.generated_expr(&rel, node, at as u16 + 1))?;
             columns[at].default = Some(self.stored_text(node)?);
         }
         Ok(())
@@ -554,7 +555,7 @@ impl Binder<'_> {
         name: &str,
     ) -> Result<(String, Vec<u32>)> {
         let expr = self.default_expr(node, ty, typmod, name)?;
-        let uses = crate::print::objects_of(&expr);
+        let uses = self.objects_of(&expr, |b| b.default_expr(node, ty, typmod, name))?;
         if uses.is_empty() {
             return Ok((default_text(node, ty)?, uses));
         }

@@ -267,6 +267,12 @@ impl Binder<'_> {
         mut args: Vec<Expr>,
         position: u32,
     ) -> Result<Expr> {
+        if row.name == "pg_collation_for"
+            && !self.unfolded
+            && let [of] = args.as_slice()
+        {
+            return self.collation_for(of);
+        }
         let mut declared = declared_for(row, args.len()).unwrap_or_else(|| row.args.to_vec());
         if !row.variadic {
             let missing = row.args.len() - args.len();

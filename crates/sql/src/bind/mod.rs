@@ -22,6 +22,7 @@ pub(crate) mod alter;
 pub(crate) mod ast;
 pub(crate) mod coerce;
 pub(crate) mod collation;
+mod comment;
 pub(crate) mod conflict;
 pub(crate) mod copy;
 pub(crate) mod cte;

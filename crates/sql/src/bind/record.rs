@@ -149,4 +149,24 @@ impl Binder<'_> {
             record.uses.push((object, column));
         }
     }
+
+    /// The objects that an expression names. Binding computes constants and takes COLLATE for comparisons of keys, so
+    /// it is bound again without.
+    ///
+    /// # Errors
+    /// Those of binding it.
+    pub(crate) fn objects_of(
+        &mut self,
+        expr: &Expr,
+        again: impl FnOnce(&mut Self) -> base::Result<Expr>,
+    ) -> base::Result<Vec<u32>> {
+        let before = std::mem::replace(&mut self.unfolded, true);
+        let written = again(self);
+        self.unfolded = before;
+        let mut all = crate::print::objects_of(expr);
+        all.extend(crate::print::objects_of(&written?));
+        all.sort_unstable();
+        all.dedup();
+        Ok(all)
+    }
 }

@@ -550,6 +550,7 @@ impl Binder<'_> {
             Ok(pb::ObjectType::ObjectProcedure) => "PROCEDURE",
             Ok(pb::ObjectType::ObjectRoutine) => "ROUTINE",
             Ok(pb::ObjectType::ObjectFunction) => "FUNCTION",
+            Ok(pb::ObjectType::ObjectAggregate) => "AGGREGATE",
             _ => return Err(base::Error::unsupported("this kind of object")),
         };
         let mut args = Vec::with_capacity(object.objargs.len());

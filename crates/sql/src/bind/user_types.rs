@@ -170,7 +170,8 @@ impl Binder<'_> {
             sql: self.stored_text(node)?,
             unvalidated: c.skip_validation,
         };
-        Ok((check, crate::print::objects_of(&expr)))
+        let uses = self.objects_of(&expr, |b| b.domain_condition(node, base, typmod))?;
+        Ok((check, uses))
     }
 
     /// A condition over VALUE: the only column, number 0, of what it is evaluated over.

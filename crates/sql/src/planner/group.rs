@@ -11,6 +11,7 @@ use crate::walk;
 
 use super::cols::Cols;
 use super::cost::{self, Costs};
+use super::order::By;
 use super::{Goal, OrderKey, Phys, Planner, merge, order};
 
 /// Rows to group, and whether they come sorted by the groups.
@@ -181,7 +182,7 @@ impl Planner<'_> {
         let arg = Expr::Column(*col, *ty);
         let not_null = Expr::IsNull { arg: Box::new(arg), negated: true };
         let known = Rel::Filter { input: Box::new(input), conditions: vec![not_null] };
-        let order = vec![(*col, name == "max", name == "max")];
+        let order = vec![(By::values(*col), name == "max", name == "max")];
         let first = self.rel(known, need, &Goal { order: order.clone(), rows: Some(1.0) })?;
         let limited = cost::limit(&first.plan.estimate, Some(1.0), 0.0);
         if !order::satisfies(&first.order, &order) || limited.total >= whole.plan.estimate.total {
@@ -231,16 +232,15 @@ fn until(e: &Estimate, goal: &Goal) -> f64 {
 
 /// The order in which rows are grouped: first as it is wanted above. None when a group is no column.
 fn group_order(exprs: &[Expr], goal: &Goal) -> Option<Vec<OrderKey>> {
-    let mut cols = Vec::with_capacity(exprs.len());
+    let mut groups = Vec::with_capacity(exprs.len());
     for e in exprs {
-        let Expr::Column(col, _) = e else { return None };
-        cols.push(*col);
+        groups.push(By::of(e)?);
     }
-    let wanted = goal.order.iter().filter(|(c, ..)| cols.contains(c)).copied();
+    let wanted = goal.order.iter().filter(|(by, ..)| groups.contains(by)).copied();
     let mut out: Vec<OrderKey> = wanted.collect();
-    for col in cols {
-        if !out.iter().any(|(c, ..)| *c == col) {
-            out.push((col, false, false));
+    for group in groups {
+        if !out.iter().any(|(by, ..)| *by == group) {
+            out.push((group, false, false));
         }
     }
     Some(out)
@@ -250,8 +250,8 @@ fn group_order(exprs: &[Expr], goal: &Goal) -> Option<Vec<OrderKey>> {
 fn sort_keys(exprs: &[Expr], goal: &Goal) -> Vec<SortKey> {
     let plain = |e: &Expr| SortKey { expr: e.clone(), descending: false, nulls_first: false };
     let Some(order) = group_order(exprs, goal) else { return exprs.iter().map(plain).collect() };
-    let key = |(col, descending, nulls_first): &OrderKey| {
-        let is = |e: &&Expr| matches!(e, Expr::Column(c, _) if c == col);
+    let key = |(by, descending, nulls_first): &OrderKey| {
+        let is = |e: &&Expr| By::of(e) == Some(*by);
         let expr = exprs.iter().find(is)?.clone();
         Some(SortKey { expr, descending: *descending, nulls_first: *nulls_first })
     };
@@ -260,8 +260,8 @@ fn sort_keys(exprs: &[Expr], goal: &Goal) -> Vec<SortKey> {
 
 /// Whether rows in this order have those of one group together.
 fn is_grouped(order: &[OrderKey], exprs: &[Expr]) -> bool {
-    let is = |col: Col| exprs.iter().any(|e| matches!(e, Expr::Column(c, _) if *c == col));
-    let first = order.iter().take_while(|(col, ..)| is(*col)).map(|(col, ..)| *col);
-    let first: Cols = first.collect();
-    exprs.iter().all(|e| matches!(e, Expr::Column(c, _) if first.contains(*c)))
+    let is = |by: &By| exprs.iter().any(|e| By::of(e) == Some(*by));
+    let first = order.iter().take_while(|(by, ..)| is(by)).count();
+    let first = &order[..first];
+    exprs.iter().all(|e| By::of(e).is_some_and(|by| first.iter().any(|(f, ..)| *f == by)))
 }

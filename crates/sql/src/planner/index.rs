@@ -17,6 +17,7 @@ use crate::bind::operator::comparison;
 
 use super::OrderKey;
 use super::cols::Cols;
+use super::order::By;
 use super::selectivity::{as_comparison, comparison_name, flipped, plain_column};
 
 /// What an index can do for a list of conditions. Expressions are not resolved yet.
@@ -82,14 +83,21 @@ pub(crate) fn match_index(
         && found.bounds.equal.len() == index.columns.len();
     found.used.extend(&found.proved);
     let order = |from: usize| {
-        let bytes = |k: &catalog::IndexColumn| k.slot().is_ok_and(|slot| slot == Slot::BYTES);
-        let plain = |k: &&catalog::IndexColumn| k.expression.is_none() && bytes(k);
-        let keys = index.columns[from..].iter().take_while(plain);
-        keys.map(|k| (table.col(ScanColumn::Attr(k.column)), k.descending, k.nulls_first)).collect()
+        let key = |k: &catalog::IndexColumn| key_order(table, k);
+        index.columns[from..].iter().map_while(key).collect()
     };
     found.order = order(found.bounds.equal.len());
     found.whole_order = order(0);
     found
+}
+
+/// What an index's column sorts rows by; None: an expression.
+pub(crate) fn key_order(table: &TableRel, key: &catalog::IndexColumn) -> Option<OrderKey> {
+    if key.expression.is_some() {
+        return None;
+    }
+    let col = table.col(ScanColumn::Attr(key.column));
+    Some((By { col, slot: key.slot().ok()? }, key.descending, key.nulls_first))
 }
 
 /// A key column of an index.

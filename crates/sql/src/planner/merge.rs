@@ -16,6 +16,7 @@ use crate::walk;
 use super::cols::Cols;
 use super::cost::{self, Costs};
 use super::join::outer_rows;
+use super::order::By;
 use super::{Goal, OrderKey, Phys, Planner, order};
 
 /// A side of a join: planned, and what it was planned from if it can be planned again.
@@ -124,8 +125,8 @@ impl Planner<'_> {
     /// Orders of the keys that are worth trying.
     fn orders(&self, left: &Side, right: &Side, keys: &[(Expr, Expr)]) -> Vec<Vec<Turn>> {
         let of = |order: &[OrderKey], first: bool| -> Option<Vec<Turn>> {
-            let turn = |(col, descending, nulls_first): &OrderKey| {
-                let is = |(l, r): &(Expr, Expr)| matches!(if first { l } else { r }, Expr::Column(c, _) if c == col);
+            let turn = |(by, descending, nulls_first): &OrderKey| {
+                let is = |(l, r): &(Expr, Expr)| By::of(if first { l } else { r }) == Some(*by);
                 Some((keys.iter().position(is)?, *descending, *nulls_first))
             };
             let turns: Vec<Turn> = order.iter().map_while(turn).take(keys.len()).collect();
@@ -157,12 +158,7 @@ impl Planner<'_> {
             },
             _ => return Vec::new(),
         };
-        let key = |k: &catalog::IndexColumn| {
-            // An expression has no column.
-            let col = || table.col(crate::plan::ScanColumn::Attr(k.column));
-            let bytes = k.slot().is_ok_and(|slot| slot == types::collation::Slot::BYTES);
-            (k.column > 0 && bytes).then(|| (col(), k.descending, k.nulls_first))
-        };
+        let key = |k: &catalog::IndexColumn| super::index::key_order(table, k);
         let indexes = self.cx.catalog.indexes_of(&table.table);
         indexes.iter().map(|i| i.columns.iter().map_while(key).collect()).collect()
     }

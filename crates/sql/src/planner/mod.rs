@@ -40,9 +40,10 @@ pub(crate) mod window;
 pub(crate) mod with;
 
 use cols::Cols;
+use order::By;
 
-/// One key of an order: column, DESC, NULLS FIRST.
-pub(crate) type OrderKey = (Col, bool, bool);
+/// One key of an order: what, DESC, NULLS FIRST.
+pub(crate) type OrderKey = (By, bool, bool);
 
 /// What the step above wants.
 #[derive(Clone, Default)]

@@ -1,18 +1,51 @@
 //! Orders: what a sort wants, what an operator gives.
 
+use types::Datum;
+use types::collation::Slot;
+use types::func::internal;
+
 use crate::expr::{Expr, SortKey};
 use crate::logical::Col;
 
 use super::{Goal, OrderKey, Phys};
 
-/// The order of plain columns; None when a key is an expression.
-pub(crate) fn of_keys(keys: &[SortKey]) -> Option<Vec<OrderKey>> {
-    keys.iter()
-        .map(|k| match &k.expr {
-            Expr::Column(col, _) => Some((*col, k.descending, k.nulls_first)),
+/// What rows are sorted by: a column's values, or their keys under a collation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct By {
+    /// The column.
+    pub col: Col,
+    /// The collation: [`Slot::BYTES`] for the values as they are.
+    pub slot: Slot,
+}
+
+impl By {
+    /// A column's values.
+    pub fn values(col: Col) -> By {
+        By { col, slot: Slot::BYTES }
+    }
+
+    /// What an expression is, if it is such a thing.
+    pub fn of(e: &Expr) -> Option<By> {
+        if let Expr::Column(col, _) = e {
+            return Some(By::values(*col));
+        }
+        match e {
+            Expr::Call { function, args, .. } if function.oid == internal::SORT_KEY.oid => {
+                match (&args[0], &args[1]) {
+                    (Expr::Column(col, _), Expr::Const(Datum::Oid(slot), _)) => {
+                        Some(By { col: *col, slot: Slot(u16::try_from(*slot).ok()?) })
+                    }
+                    _ => None,
+                }
+            }
             _ => None,
-        })
-        .collect()
+        }
+    }
+}
+
+/// The order of columns; None when a key is another expression.
+pub(crate) fn of_keys(keys: &[SortKey]) -> Option<Vec<OrderKey>> {
+    keys.iter().map(|k| Some((By::of(&k.expr)?, k.descending, k.nulls_first))).collect()
 }
 
 /// Whether rows in one order are in the wanted order too.
@@ -28,12 +61,15 @@ pub(crate) fn common(given: &[OrderKey], wanted: &[OrderKey]) -> usize {
 /// The goal below a projection: the order in terms of the input's columns.
 pub(crate) fn through(goal: &Goal, exprs: &[(Col, Expr)]) -> Goal {
     let mut order = Vec::with_capacity(goal.order.len());
-    for (col, descending, nulls_first) in &goal.order {
-        match exprs.iter().find(|(c, _)| c == col) {
-            Some((_, Expr::Column(below, _))) => order.push((*below, *descending, *nulls_first)),
+    for (by, descending, nulls_first) in &goal.order {
+        let e = exprs.iter().find(|(c, _)| *c == by.col).map(|(_, e)| e);
+        let below = match (e, e.and_then(By::of)) {
+            (Some(Expr::Column(col, _)), _) => By { col: *col, slot: by.slot },
+            (_, Some(below)) if by.slot == Slot::BYTES => below,
             // It is sorted above: all rows are read.
             _ => return Goal::default(),
-        }
+        };
+        order.push((below, *descending, *nulls_first));
     }
     Goal { order, rows: goal.rows }
 }
@@ -41,10 +77,13 @@ pub(crate) fn through(goal: &Goal, exprs: &[(Col, Expr)]) -> Goal {
 /// The order above a projection, as far as its columns are passed on.
 pub(crate) fn after(order: &[OrderKey], exprs: &[(Col, Expr)]) -> Vec<OrderKey> {
     let mut out = Vec::with_capacity(order.len());
-    for (col, descending, nulls_first) in order {
-        let above = exprs.iter().find(|(_, e)| matches!(e, Expr::Column(c, _) if c == col));
+    for (by, descending, nulls_first) in order {
+        let above = exprs.iter().find_map(|(above, e)| match e {
+            Expr::Column(col, _) if *col == by.col => Some(By { col: *above, slot: by.slot }),
+            e => (By::of(e)? == *by).then(|| By::values(*above)),
+        });
         match above {
-            Some((above, _)) => out.push((*above, *descending, *nulls_first)),
+            Some(above) => out.push((above, *descending, *nulls_first)),
             None => break,
         }
     }

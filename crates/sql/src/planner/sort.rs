@@ -76,7 +76,7 @@ impl Planner<'_> {
         if presorted == 0 || presorted == goal.order.len() || !costs.incremental_sort {
             return (whole, 0);
         }
-        let distinct = |(col, ..): &OrderKey| self.distinct_values(&self.column(*col), input.rows);
+        let distinct = |(by, ..): &OrderKey| self.distinct_values(&self.column(by.col), input.rows);
         let groups: f64 = goal.order[..presorted].iter().map(distinct).product();
         let partly = cost::sort_groups(input, groups.min(input.rows), &costs);
         let until = |e: &Estimate| match goal.rows {

@@ -46,7 +46,7 @@ pub use table::{
     aggregates, aggregates_named, cast, casts, function, functions, functions_named, operator,
     operators, operators_named,
 };
-pub use text::{quote_ident, quote_literal};
+pub use text::{quote_ident, quote_literal, quote_name};
 
 use base::{Oid, Result};
 

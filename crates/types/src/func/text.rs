@@ -170,11 +170,20 @@ fn is_plain_identifier(s: &str) -> bool {
     first && chars.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }
 
-/// An identifier, in double quotes where it must be.
+/// An identifier, in double quotes where it must be, or where the session wants them everywhere.
 pub fn quote_ident(s: &str) -> String {
+    if crate::user::quotes_all() { in_quotes(s) } else { quote_name(s) }
+}
+
+/// The same whatever the session wants.
+pub fn quote_name(s: &str) -> String {
     if is_plain_identifier(s) && !super::keywords::is_reserved(s) {
         return s.to_owned();
     }
+    in_quotes(s)
+}
+
+fn in_quotes(s: &str) -> String {
     format!("\"{}\"", s.replace('"', "\"\""))
 }
 

@@ -494,6 +494,9 @@ pub fn format_type(ty: Oid, typmod: i32) -> String {
     if t.element != Oid::INVALID && ty != oids::INT2VECTOR && ty != oids::OIDVECTOR {
         return format!("{}[]", format_type(t.element, typmod));
     }
+    if user::quotes_all() && t.name == t.sql_name && !is_keyword(ty) {
+        return crate::func::quote_ident(&t.name);
+    }
     if typmod < 0 {
         return t.sql_name.to_string();
     }
@@ -512,6 +515,11 @@ pub fn format_type(ty: Oid, typmod: i32) -> String {
         oids::BPCHAR => "bpchar".to_owned(),
         _ => t.sql_name.to_string(),
     }
+}
+
+/// Types whose name is a word of SQL and that have no other.
+fn is_keyword(ty: Oid) -> bool {
+    matches!(ty, oids::NUMERIC | oids::INTERVAL | oids::BIT)
 }
 
 #[cfg(test)]

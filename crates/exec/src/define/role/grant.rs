@@ -203,7 +203,7 @@ fn function(name: &Name, args: Option<&[base::Oid]>, cx: &mut ExecContext<'_>) -
     if cx.catalog_tx.view().has_functions_named(&name.name) {
         let args = args.map(<[base::Oid]>::to_vec);
         let routine = sql::utility::RoutineRef { kind: "ROUTINE", name: name.clone(), args };
-        return crate::define::function::oid_of(&routine, cx);
+        return crate::define::function::find(&routine, cx).map(|f| f.oid);
     }
     let all = types::func::functions_named(&name.name);
     let fits = |f: &&types::FunctionRow| args.is_none_or(|args| f.args == args);
