@@ -1,7 +1,7 @@
 //! The server is killed with SIGKILL at random moments under a load like TPC-B. After each restart
-//! every acknowledged transaction is there, none is half there, the balances agree, an index in the order
-//! of a user's collation finds what it should, and a checker
-//! that walks heap and indexes finds nothing.
+//! every acknowledged transaction is there, none is half there, the balances agree, no sequence gives a value
+//! again that a client has got, an index in the order of a user's collation finds what it should, and a
+//! checker that walks heap and indexes finds nothing.
 //!
 //! Rounds: `CRASH_ROUNDS` (50 when not set); the random moments come from `CRASH_SEED`, which is
 //! printed.
@@ -37,6 +37,9 @@ const SCHEMA: &str = "
     CREATE INDEX history_aid ON history (aid, id);
     CREATE COLLATION by_number (provider = icu, locale = 'sv-u-kn-true');
     CREATE TABLE names (name text COLLATE by_number PRIMARY KEY);
+    CREATE SEQUENCE one;
+    CREATE SEQUENCE ahead INCREMENT -3 CACHE 5;
+    CREATE TABLE numbered (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
     INSERT INTO names VALUES ('z'), ('ä'), ('a10'), ('å'), ('a9');
     INSERT INTO branches SELECT n, 0 FROM generate_series(1, 5) n;
     INSERT INTO accounts SELECT n, 1 + n % 5, 0, 'account' FROM generate_series(1, 20000) n;
@@ -46,6 +49,8 @@ const SCHEMA: &str = "
 #[derive(Default)]
 struct Known {
     acknowledged: Mutex<HashSet<u64>>,
+    /// Values of each sequence that a client has got.
+    values: Mutex<HashSet<(usize, String)>>,
     next: AtomicU64,
     stop: AtomicBool,
 }
@@ -74,6 +79,25 @@ fn load(port: u16, known: &Known, mut random: Random) {
                         known.acknowledged.lock().expect("no client panics").insert(id);
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Takes values of sequences until the connection breaks: what a client has got never comes again.
+fn count(port: u16, known: &Known) {
+    let Ok(mut client) = Client::connect(port) else { return };
+    while !known.stop.load(Ordering::Relaxed) {
+        for sql in [
+            "SELECT nextval('one'), nextval('ahead')",
+            "INSERT INTO numbered SELECT FROM generate_series(1, 3)",
+        ] {
+            let Ok(answer) = client.query(sql) else { return };
+            assert!(answer.error.is_none(), "{sql}: {:?}", answer.error);
+            let mut values = known.values.lock().expect("no client panics");
+            for (sequence, value) in answer.rows.into_iter().flatten().flatten().enumerate() {
+                let fresh = values.insert((sequence, value.clone()));
+                assert!(fresh, "sequence {sequence} gave {value} again");
             }
         }
     }
@@ -130,9 +154,15 @@ fn nothing_acknowledged_is_lost_and_nothing_is_half_there() {
                 std::thread::spawn(move || load(port, &known, random))
             })
             .collect();
+        let counting: Vec<_> = (0..3)
+            .map(|_| {
+                let known = known.clone();
+                std::thread::spawn(move || count(port, &known))
+            })
+            .collect();
         std::thread::sleep(Duration::from_millis(random.below(700)));
         server.kill();
-        for client in clients {
+        for client in clients.into_iter().chain(counting) {
             client.join().expect("a client saw an error");
         }
         if round % 10 == 9 {

@@ -10,7 +10,7 @@ use super::depend::{self, Item};
 use super::inner::{expression_value, rows_of};
 use super::{
     constraint, create_table, identity, inherit, inner, notice, open_owned, refresh, relation,
-    rewrite, sequence,
+    rewrite, rewrite_with, sequence,
 };
 use crate::context::ExecContext;
 use crate::maintain::cluster;
@@ -517,6 +517,7 @@ fn set_type(
     }
     check_key_collation(&view, &table, number)?;
     // Indexes follow, but for those with a collation of their own.
+    let mut indexes = Vec::new();
     for index in view.indexes_of(&table) {
         let mut index = catalog::Index::clone(&index);
         for key in index.columns.iter_mut().filter(|k| k.column == number) {
@@ -524,9 +525,9 @@ fn set_type(
                 key.collation = view.column_key(&table, number).collation;
             }
         }
-        cx.catalog_tx.put(cx.tx, Object::Index(index))?;
+        indexes.push(index);
     }
-    rewrite(cx, table, &select, None)
+    rewrite_with(cx, table, &select, None, indexes)
 }
 
 /// Columns of foreign keys, on either side, are compared byte by byte.

@@ -50,7 +50,7 @@ use crate::{copy, explain, maintain, rights};
 pub use depend::kind_word;
 pub(crate) use index_build::computed_by;
 pub use inner::{check_expressions, default_value};
-pub use rewrite::rewrite;
+pub use rewrite::{rewrite, rewrite_with};
 pub use steps::Job;
 
 /// Runs the statement.

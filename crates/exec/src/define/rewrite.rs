@@ -22,9 +22,24 @@ const PART: usize = 1000;
 /// The query's; `23505`; I/O.
 pub fn rewrite(
     cx: &mut ExecContext<'_>,
+    table: Table,
+    select: &str,
+    role: Option<u32>,
+) -> Result<()> {
+    rewrite_with(cx, table, select, role, Vec::new())
+}
+
+/// As [`rewrite`]; `indexes` are those whose definitions change with the table's. Until the query is done
+/// they are what they were: it may read them.
+///
+/// # Errors
+/// As there.
+pub fn rewrite_with(
+    cx: &mut ExecContext<'_>,
     mut table: Table,
     select: &str,
     role: Option<u32>,
+    indexes: Vec<Index>,
 ) -> Result<()> {
     let old = RelId(table.rel);
     table.rel = new_files(cx, table.oid)?.0;
@@ -59,6 +74,9 @@ pub fn rewrite(
     let serial = &cx.engine.txn.serial;
     serial.transfer(old, RelId(table.rel));
     cx.catalog_tx.drop_files_at_commit(old);
+    for index in indexes {
+        cx.catalog_tx.put(cx.tx, Object::Index(index))?;
+    }
     let view = cx.catalog_tx.view();
     let indexes = view.indexes_of(&table);
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
