@@ -108,8 +108,8 @@ fn random_statements_meet_no_internal_error() {
         let mut sql = String::new();
         let depth = random.index(DEPTH_MAX - 3);
         expand(&grammar, "statement", depth, &mut random, &mut sql);
-        let state = match client.query(&sql) {
-            Ok(answer) => answer.error.map_or("00000".to_owned(), |(code, _)| code),
+        let (state, message) = match client.query(&sql) {
+            Ok(answer) => answer.error.unwrap_or_else(|| ("00000".to_owned(), String::new())),
             Err(error) => {
                 failures.push(format!("{error}: {sql}"));
                 client = connect(server.port);
@@ -117,7 +117,7 @@ fn random_statements_meet_no_internal_error() {
             }
         };
         if state.starts_with("XX") {
-            failures.push(format!("{state}: {sql}"));
+            failures.push(format!("{state}: {message}: {sql}"));
         }
         if state == "25P02" && client.query("ROLLBACK").is_err() {
             client = connect(server.port);

@@ -36,6 +36,10 @@ pub trait SessionHooks {
     fn sequences(&mut self) -> &mut SessionSequences;
     /// Checks that wait for the transaction's end.
     fn deferred(&mut self) -> &mut Deferred;
+    /// Whether a cursor of the transaction reads the table.
+    fn is_read(&self, _table: u32) -> bool {
+        false
+    }
     /// The next piece of COPY data from the client; None at its end.
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>>;
     /// Puts settings in force while a function runs, over those in force around it; says what they are

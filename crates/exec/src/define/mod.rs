@@ -265,11 +265,19 @@ pub fn refresh(cx: &mut ExecContext<'_>, id: u32) -> Result<Table> {
         .ok_or_else(|| base::err!(UNDEFINED_TABLE, "relation with OID {id} does not exist"))
 }
 
-/// `55006` when checks wait for what the transaction did to a table. `what`: the statement.
+/// `55006` when a cursor reads a table, or checks wait for what the transaction did to it. `what`: the
+/// statement.
 ///
 /// # Errors
 /// See above.
 pub fn expect_checked(cx: &mut ExecContext<'_>, table: &Table, what: &str) -> Result<()> {
+    if cx.hooks.is_read(table.oid) {
+        base::bail!(
+            OBJECT_IN_USE,
+            "cannot {what} \"{}\" because it is being used by active queries in this session",
+            table.name
+        );
+    }
     if cx.hooks.deferred().concerns(table.oid) {
         base::bail!(
             OBJECT_IN_USE,

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use base::settings::{SettingId, Settings, setting};
-use base::{Error, Result, err};
+use base::{Error, Oid, Result, err};
 use catalog::Rights;
 use catalog::object::ids;
 use catalog::system::ServerInfo;
@@ -239,6 +239,10 @@ fn port(ip: Option<(IpAddr, u16)>) -> Datum {
 }
 
 impl SessionHooks for Hooks<'_> {
+    fn is_read(&self, table: u32) -> bool {
+        self.portals.read(Oid(table))
+    }
+
     fn call(&mut self, name: &str, args: &[Datum]) -> Result<Datum> {
         let peer = self.entry.peer;
         Ok(match name {

@@ -293,6 +293,16 @@ impl Portals {
         }
     }
 
+    /// Whether one of the transaction's that has begun reads a table.
+    pub fn read(&self, table: Oid) -> bool {
+        let open = |p: &Portal| {
+            matches!(p.progress, Progress::Suspended { .. } | Progress::Kept(_))
+                && p.hold != Some(Hold::ForSession)
+        };
+        let locks = |p: &Portal| p.plan.prepared.locks.iter().any(|(known, _)| *known == table);
+        self.iter().any(|(_, p)| open(p) && locks(p))
+    }
+
     /// Cursors that the commit of this transaction has to keep.
     pub fn to_be_held(&self) -> Vec<String> {
         let wanted = |p: &Portal| p.hold == Some(Hold::WithTransaction);
