@@ -1022,9 +1022,16 @@ pub(crate) fn not(expr: Expr) -> Expr {
         Expr::Not(inner) => *inner,
         Expr::Const(Datum::Bool(b), ty) => Expr::Const(Datum::Bool(!b), ty),
         Expr::Const(Datum::Null, ty) => Expr::Const(Datum::Null, ty),
-        Expr::IsNull { arg, negated } => Expr::IsNull { arg, negated: !negated },
+        // A row can be neither: of its fields some are NULL.
+        Expr::IsNull { arg, negated } if !is_row(arg.ty()) => {
+            Expr::IsNull { arg, negated: !negated }
+        }
         other => Expr::Not(Box::new(other)),
     }
+}
+
+fn is_row(ty: Oid) -> bool {
+    ty == RECORD || types::user::shape(ty).is_some()
 }
 
 /// A node's kind, for messages.
