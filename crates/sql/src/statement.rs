@@ -103,7 +103,7 @@ pub(crate) fn prepare(
             Ok((plain(binder, utility), Vec::new()))
         }
         NodeEnum::DeclareCursorStmt(stmt) => {
-            let (hold, scroll) = binder.cursor_options(stmt);
+            let (hold, scroll) = binder.cursor_options(stmt)?;
             let Some(query) = inner(&stmt.query) else {
                 return Err(err!(SYNTAX_ERROR, "cursor without a query"));
             };

@@ -268,9 +268,11 @@ fn forward_only(portal: &Portal, how: FetchHow) -> Option<(u64, u64)> {
     }
 }
 
-/// Which rows lie on the way, by their numbers in that order, and where it ends.
+/// Which rows lie on the way, by their numbers in that order, and where it ends. There may be fewer rows
+/// than on the way there: the query was run again, and need not give the same.
 fn walk(how: FetchHow, at: u64, count: u64) -> (Vec<u64>, u64) {
     let end = count + 1;
+    let at = at.min(end);
     let one = |row: Option<u64>, otherwise: u64| match row {
         Some(row) if (1..=count).contains(&row) => (vec![row], row),
         _ => (Vec::new(), otherwise),
@@ -321,6 +323,8 @@ mod tests {
             (Relative(-1), 4, vec![3], 3),
             (Relative(-4), 4, vec![], 0),
             (Relative(i64::MIN), 4, vec![], 0),
+            (Backward(Some(1)), 9, vec![3], 3),
+            (Forward(None), 9, vec![], 4),
         ] {
             assert_eq!(walk(how, at, 3), (rows, end), "{how:?} from {at}");
         }

@@ -358,10 +358,37 @@ impl Binder<'_> {
     }
 
     /// DECLARE's options.
-    pub(crate) fn cursor_options(&self, stmt: &pb::DeclareCursorStmt) -> (bool, bool) {
+    pub(crate) fn cursor_options(&self, stmt: &pb::DeclareCursorStmt) -> Result<(bool, bool)> {
+        const SCROLL: i32 = 0x2;
         const NO_SCROLL: i32 = 0x4;
         const HOLD: i32 = 0x20;
-        (stmt.options & HOLD != 0, stmt.options & NO_SCROLL == 0)
+        let hold = stmt.options & HOLD != 0;
+        let clause = match inner(&stmt.query) {
+            Some(NodeEnum::SelectStmt(query)) => query.locking_clause.first(),
+            _ => None,
+        };
+        let strength = clause.and_then(|c| match &c.node {
+            Some(NodeEnum::LockingClause(clause)) => Some(clause.strength()),
+            _ => None,
+        });
+        let locks = strength.map(|strength| match strength {
+            pb::LockClauseStrength::LcsForkeyshare => "FOR KEY SHARE",
+            pb::LockClauseStrength::LcsForshare => "FOR SHARE",
+            pb::LockClauseStrength::LcsFornokeyupdate => "FOR NO KEY UPDATE",
+            _ => "FOR UPDATE",
+        });
+        // Going back would lock, or find changed, other rows.
+        let refused = |kind: &str, locks: &str, kinds: &str| {
+            err!(FEATURE_NOT_SUPPORTED, "DECLARE {kind} ... {locks} is not supported")
+                .detail(format!("{kinds} cursors must be READ ONLY."))
+        };
+        match locks {
+            Some(locks) if hold => Err(refused("CURSOR WITH HOLD", locks, "Holdable")),
+            Some(locks) if stmt.options & SCROLL != 0 => {
+                Err(refused("SCROLL CURSOR", locks, "Scrollable"))
+            }
+            locks => Ok((hold, locks.is_none() && stmt.options & NO_SCROLL == 0)),
+        }
     }
 }
 
