@@ -81,5 +81,7 @@ pub use {
         io_wait, next_pid, park, park_uninterruptible, spawn_task, spawn_thread, used,
         with_current, yield_now,
     },
-    worker::{Doorkeeper, Lines, Readiness, Source, Workers, uses, wait_readable, wait_writable},
+    worker::{
+        Doorkeeper, Lines, Readiness, Source, Workers, leave, uses, wait_readable, wait_writable,
+    },
 };

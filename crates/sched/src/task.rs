@@ -386,7 +386,6 @@ impl Task {
         let total = self.waited_ns.load(Ordering::Relaxed) + duration_ns;
         self.waited_ns.store(total, Ordering::Relaxed);
         Some(WaitRecord {
-            seq: 0,
             task: self.id,
             pid: self.pid(),
             event,
@@ -435,8 +434,8 @@ impl Task {
             clock::keep_recent(now);
             now
         });
-        if let Some(mut record) = record {
-            observe::idle_finished(&self.idle_sums, &mut record);
+        if let Some(record) = record {
+            observe::idle_finished(&self.idle_sums, &record);
         }
     }
 
@@ -691,7 +690,7 @@ pub fn io_wait<R>(waiting: impl Into<Waiting>, f: impl FnOnce() -> R) -> R {
     let task = local.current();
     task.begin_wait(waiting.into());
     let _end = End(task);
-    worker::share_before_blocking(local);
+    worker::before_blocking(local);
     f()
 }
 

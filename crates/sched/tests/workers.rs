@@ -3,8 +3,8 @@
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base::WaitEvent;
@@ -20,6 +20,7 @@ struct Echo {
     socket: UnixStream,
     task: TaskRef,
     run: Box<Run>,
+    unsent: Mutex<Vec<u8>>,
     dropped: Arc<AtomicUsize>,
 }
 
@@ -29,6 +30,9 @@ impl Source for Echo {
     }
     fn run(&self, ready: Readiness) -> bool {
         (self.run)(self, ready)
+    }
+    fn unsent(&self, answer: &[u8]) {
+        self.unsent.lock().unwrap().extend_from_slice(answer);
     }
 }
 
@@ -70,7 +74,8 @@ impl Server {
         socket.set_nonblocking(true).unwrap();
         let (fd, task) = (socket.as_raw_fd(), Task::new("test"));
         let dropped = Arc::clone(&self.dropped);
-        let source = Echo { socket, task: task.clone(), run: Box::new(run), dropped };
+        let (run, unsent) = (Box::new(run), Mutex::default());
+        let source = Echo { socket, task: task.clone(), run, unsent, dropped };
         self.workers.add(fd, Arc::new(source)).unwrap();
         (client, task)
     }
@@ -107,6 +112,97 @@ fn clients_are_answered_and_ended() {
     assert_eq!(server.workers.sources(), 100);
     drop(clients);
     assert_eq!(server.end(), 100);
+}
+
+/// Has a server's only worker wait until all of `clients` have sent a byte.
+fn all_at_once(server: &Server, clients: &mut [UnixStream]) {
+    let gate = Arc::new(AtomicUsize::new(0));
+    let (mut keeper, _) = server.connect({
+        let gate = Arc::clone(&gate);
+        move |_, _| {
+            gate.store(1, Ordering::SeqCst);
+            while gate.load(Ordering::SeqCst) == 1 {
+                std::hint::spin_loop();
+            }
+            false
+        }
+    });
+    keeper.write_all(b"x").unwrap();
+    while gate.load(Ordering::SeqCst) == 0 {
+        std::thread::yield_now();
+    }
+    clients.iter_mut().for_each(|client| client.write_all(b"x").unwrap());
+    gate.store(2, Ordering::SeqCst);
+}
+
+#[test]
+fn answers_that_were_left_are_sent() {
+    const CLIENTS: usize = 50;
+    let server = Server::new(1);
+    let left = Arc::new(AtomicUsize::new(0));
+    let connect = |_| {
+        let left = Arc::clone(&left);
+        let run = move |source: &Echo, _: Readiness| {
+            let mut buffer = [0; 8];
+            match (&source.socket).read(&mut buffer) {
+                Ok(0) => return false,
+                Ok(n) if sched::leave(&buffer[..n]) => drop(left.fetch_add(1, Ordering::SeqCst)),
+                Ok(n) => (&source.socket).write_all(&buffer[..n]).unwrap(),
+                Err(_) => {}
+            }
+            true
+        };
+        server.connect(run).0
+    };
+    let mut clients: Vec<_> = (0..CLIENTS).map(connect).collect();
+    all_at_once(&server, &mut clients);
+    clients.iter_mut().for_each(|client| client.read_exact(&mut [0]).unwrap());
+    assert!(left.load(Ordering::SeqCst) >= CLIENTS - 1, "all but the last are not alone");
+    clients.iter_mut().for_each(|client| ask(client, b"again"));
+    drop(clients);
+    assert_eq!(server.end(), CLIENTS + 1);
+}
+
+#[test]
+fn what_a_full_socket_does_not_take_is_sent_later() {
+    const ANSWER: &[u8] = b"the answer";
+    let server = Server::new(1);
+    let filled = Arc::new(AtomicUsize::new(0));
+    let run = {
+        let filled = Arc::clone(&filled);
+        move |source: &Echo, _: Readiness| {
+            let mut socket = &source.socket;
+            let unsent = std::mem::take(&mut *source.unsent.lock().unwrap());
+            if !unsent.is_empty() {
+                assert_eq!(unsent, ANSWER);
+                while socket.write(&unsent).is_err() {
+                    wait_writable(socket.as_raw_fd(), WaitEvent::ClientClientWrite).unwrap();
+                }
+                return true;
+            }
+            match socket.read(&mut [0]) {
+                Ok(0) => return false,
+                Ok(_) => {}
+                Err(_) => return true,
+            }
+            while let Ok(n) = socket.write(&[0; 64]) {
+                filled.fetch_add(n, Ordering::SeqCst);
+            }
+            assert!(sched::leave(ANSWER), "the other client is ready");
+            true
+        }
+    };
+    let mut clients = [server.connect(run).0, server.connect(echo).0];
+    all_at_once(&server, &mut clients);
+    let [mut client, mut other] = clients;
+    other.read_exact(&mut [0]).unwrap();
+    let mut all = vec![1; filled.load(Ordering::SeqCst) + ANSWER.len()];
+    client.read_exact(&mut all).unwrap();
+    let (zeros, answer) = all.split_at(all.len() - ANSWER.len());
+    assert!(zeros.iter().all(|byte| *byte == 0));
+    assert_eq!(answer, ANSWER);
+    drop((client, other));
+    assert_eq!(server.end(), 3);
 }
 
 #[test]

@@ -454,6 +454,29 @@ impl Output {
         result
     }
 
+    /// As [`Output::send`], for the last that a run sends: the worker may do it when the run is over.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn leave(&mut self) -> Result<()> {
+        let plain = !self.broken && !matches!(*self.socket, Socket::Tls(..));
+        if !self.buffer.is_empty() && plain {
+            self.wait_durable()?;
+            if sched::leave(&self.buffer) {
+                self.buffer.clear();
+                self.complete = 0;
+                return Ok(());
+            }
+        }
+        self.send()
+    }
+
+    /// What was left and could not be sent is the next to be sent.
+    pub fn take_back(&mut self, answer: &[u8]) {
+        self.buffer.splice(0..0, answer.iter().copied());
+        self.complete += answer.len();
+    }
+
     /// Waits until what is in the buffer may leave.
     ///
     /// # Errors

@@ -80,10 +80,17 @@ impl Source for Null {
         }
         go_on
     }
+
+    fn unsent(&self, answer: &[u8]) {
+        if let Some(state) = &mut *self.state.lock() {
+            state.out.take_back(answer);
+        }
+    }
 }
 
 impl State {
     fn serve(&mut self, ready: Readiness) -> Result<bool> {
+        self.out.send()?;
         loop {
             let fill = self.input.fill(&self.socket)?;
             match fill {
@@ -98,10 +105,11 @@ impl State {
             if !go_on? {
                 return Ok(false);
             }
-            self.out.send()?;
             if fill == Fill::Drained && !ready.hangup {
+                self.out.leave()?;
                 break;
             }
+            self.out.send()?;
         }
         self.input.rest();
         self.out.rest();

@@ -18,22 +18,68 @@ use crate::spin::{SpinLock, SpinLockGuard};
 const CHUNK: usize = 32;
 const RINGS_MAX: usize = 64;
 
-const EMPTY: WaitRecord = WaitRecord {
-    seq: 0,
-    task: 0,
-    pid: 0,
-    event: WaitEvent::ExtensionExtension,
-    object: WaitObject::None,
-    blocker: 0,
-    blocker_pid: 0,
-    statement: 0,
-    began_ns: 0,
-    duration_ns: 0,
-};
+/// A record as a ring keeps it: one cache line, since it is one that is in no cache.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Kept {
+    /// The event above [`CLOCK_BITS`] bits of when it began.
+    event_began: u64,
+    duration_ns: u64,
+    task: u64,
+    blocker: u64,
+    statement: u64,
+    object: [u64; 2],
+    pid: i32,
+    blocker_pid: i32,
+}
+
+const CLOCK_BITS: u32 = 56;
+const _: () = assert!(size_of::<Kept>() == 64);
+
+impl Kept {
+    const EMPTY: Kept = Kept {
+        event_began: 0,
+        duration_ns: 0,
+        task: 0,
+        blocker: 0,
+        statement: 0,
+        object: [0; 2],
+        pid: 0,
+        blocker_pid: 0,
+    };
+
+    fn of(record: &WaitRecord) -> Kept {
+        Kept {
+            event_began: (record.event as u64) << CLOCK_BITS | record.began_ns,
+            duration_ns: record.duration_ns,
+            task: record.task,
+            blocker: record.blocker,
+            statement: record.statement,
+            object: record.object.encode(),
+            pid: record.pid,
+            blocker_pid: record.blocker_pid,
+        }
+    }
+
+    fn record(self) -> WaitRecord {
+        let event = WaitEvent::from_u8((self.event_began >> CLOCK_BITS) as u8);
+        WaitRecord {
+            task: self.task,
+            pid: self.pid,
+            event: event.unwrap_or(WaitEvent::ExtensionExtension),
+            object: WaitObject::decode(self.object),
+            blocker: self.blocker,
+            blocker_pid: self.blocker_pid,
+            statement: self.statement,
+            began_ns: self.event_began & ((1 << CLOCK_BITS) - 1),
+            duration_ns: self.duration_ns,
+        }
+    }
+}
 
 /// Record number `n` is in slot `n % slots.len()`.
 struct Slots {
-    slots: Vec<WaitRecord>,
+    slots: Vec<Kept>,
     /// The setting for which it has that many.
     made_for: usize,
     /// The slot of the next record, so that nobody divides.
@@ -58,11 +104,11 @@ fn rings() -> &'static [[Ring; 2]] {
 }
 
 impl Slots {
-    fn of(slots: Vec<WaitRecord>) -> Slots {
+    fn of(slots: Vec<Kept>) -> Slots {
         Slots { slots, made_for: 0, at: 0, next: 0, first: 0 }
     }
 
-    fn push(&mut self, record: WaitRecord) {
+    fn push(&mut self, record: Kept) {
         self.slots[self.at] = record;
         self.at = if self.at + 1 == self.slots.len() { 0 } else { self.at + 1 };
         self.next += 1;
@@ -70,7 +116,7 @@ impl Slots {
     }
 
     /// Moves what fits into `slots`; returns the old ones, to be freed outside of the lock.
-    fn resize(&mut self, mut slots: Vec<WaitRecord>) -> Vec<WaitRecord> {
+    fn resize(&mut self, mut slots: Vec<Kept>) -> Vec<Kept> {
         let (old, new) = (self.slots.len() as u64, slots.len() as u64);
         self.first = self.first.max(self.next.saturating_sub(new));
         for number in self.first..self.next {
@@ -81,8 +127,8 @@ impl Slots {
     }
 }
 
-/// Appends a record, whose `seq` is set.
-pub(super) fn push(record: &mut WaitRecord) {
+/// Appends a record.
+pub(super) fn push(record: &WaitRecord) {
     let rings = rings();
     let mut index = local().ring_index();
     if index >= rings.len() {
@@ -98,15 +144,14 @@ pub(super) fn push(record: &mut WaitRecord) {
     }
     // Another thread of this ring may have changed the size again.
     if !slots.slots.is_empty() {
-        record.seq = slots.next * (2 * RINGS_MAX) as u64 + (index * 2 + kind) as u64;
-        slots.push(*record);
+        slots.push(Kept::of(record));
     }
 }
 
 /// Gives a ring its part of `wanted` records. Memory is asked for and given back outside of the lock.
 #[cold]
 fn resized(ring: &SpinLock<Slots>, wanted: usize) -> SpinLockGuard<'_, Slots> {
-    let fresh = vec![EMPTY; wanted.div_ceil(rings().len())];
+    let fresh = vec![Kept::EMPTY; wanted.div_ceil(rings().len())];
     let mut slots = ring.lock();
     let old = slots.resize(fresh);
     slots.made_for = wanted;
@@ -149,7 +194,7 @@ fn read(ring: &SpinLock<Slots>, next: &mut u64, into: &mut Vec<WaitRecord>) -> u
     let end = ring.lock().next;
     let mut missed = 0;
     while *next < end {
-        let mut chunk = [EMPTY; CHUNK];
+        let mut chunk = [Kept::EMPTY; CHUNK];
         let mut copied = 0;
         {
             let slots = ring.lock();
@@ -167,7 +212,7 @@ fn read(ring: &SpinLock<Slots>, next: &mut u64, into: &mut Vec<WaitRecord>) -> u
         if copied == 0 {
             break;
         }
-        into.extend_from_slice(&chunk[..copied]);
+        into.extend(chunk[..copied].iter().map(|kept| kept.record()));
     }
     missed
 }
@@ -177,17 +222,33 @@ mod tests {
     use super::*;
 
     fn slots(len: usize) -> Slots {
-        Slots::of(vec![EMPTY; len])
+        Slots::of(vec![Kept::EMPTY; len])
     }
 
-    fn record(n: u64) -> WaitRecord {
-        WaitRecord { began_ns: n, ..EMPTY }
+    fn record(n: u64) -> Kept {
+        Kept { event_began: n, ..Kept::EMPTY }
     }
 
     fn all(ring: &SpinLock<Slots>, from: u64) -> (Vec<u64>, u64) {
         let (mut next, mut records) = (from, Vec::new());
         let missed = read(ring, &mut next, &mut records);
         (records.iter().map(|r| r.began_ns).collect(), missed)
+    }
+
+    #[test]
+    fn a_record_comes_back_as_it_was() {
+        let record = WaitRecord {
+            task: 1,
+            pid: -2,
+            event: WaitEvent::LockTransactionid,
+            object: WaitObject::AdvisoryPair(base::Oid(3), -4, 5),
+            blocker: 6,
+            blocker_pid: 7,
+            statement: u64::MAX,
+            began_ns: (1 << CLOCK_BITS) - 1,
+            duration_ns: 8,
+        };
+        assert_eq!(Kept::of(&record).record(), record);
     }
 
     #[test]
@@ -204,11 +265,11 @@ mod tests {
     fn a_ring_changes_its_size_and_keeps_what_fits() {
         let ring = SpinLock::new(slots(10));
         (0..25).for_each(|n| ring.lock().push(record(n)));
-        ring.lock().resize(vec![EMPTY; 40]);
+        ring.lock().resize(vec![Kept::EMPTY; 40]);
         assert_eq!(all(&ring, 0).0, (15..25).collect::<Vec<_>>());
         (25..60).for_each(|n| ring.lock().push(record(n)));
         assert_eq!(all(&ring, 0).0, (20..60).collect::<Vec<_>>());
-        ring.lock().resize(vec![EMPTY; 3]);
+        ring.lock().resize(vec![Kept::EMPTY; 3]);
         assert_eq!(all(&ring, 0), ((57..60).collect(), 57));
         ring.lock().resize(Vec::new());
         assert_eq!(all(&ring, 0), (vec![], 60));

@@ -55,8 +55,6 @@ pub use trace::{TraceEvent, TraceLog, TraceTarget, is_traced, trace, trace_plan}
 /// A wait that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitRecord {
-    /// Tells records apart and ascends for each thread; not dense.
-    pub seq: u64,
     /// [`crate::Task::id`] of who waited.
     pub task: u64,
     /// Its number to users; see [`crate::Task::pid`].
@@ -123,7 +121,7 @@ pub(crate) fn finished(record: &mut WaitRecord) {
 }
 
 /// A session's wait for its client is over.
-pub(crate) fn idle_finished(sums: &IdleSums, record: &mut WaitRecord) {
+pub(crate) fn idle_finished(sums: &IdleSums, record: &WaitRecord) {
     if live_int(setting::WAIT_PROFILE_SIZE) == 0 {
         profile::add(record);
     } else {
@@ -137,7 +135,7 @@ pub(crate) fn session_ends(pid: i32, sums: &IdleSums) {
     profile::add_idle(pid, &sums.read());
 }
 
-fn tell(record: &mut WaitRecord) {
+fn tell(record: &WaitRecord) {
     history::push(record);
     trace::waited(record);
     let observer = OBSERVER.load(Ordering::Acquire);

@@ -96,22 +96,86 @@ pub struct ProfileRow {
     pub sums: WaitSums,
 }
 
+/// A row but for its histogram: what a wait looks at and changes is one cache line here and one there.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Row {
+    key: ProfileKey,
+    count: u64,
+    total_ns: u64,
+    longest_ns: u64,
+}
+
+const _: () = assert!(size_of::<Row>() == 64);
+
+type Classes = [u64; CLASSES];
+
 struct Shard {
     /// The rows' hashes, side by side to be looked through quickly.
     hashes: Vec<u32>,
-    rows: Vec<(ProfileKey, WaitSums)>,
+    rows: Vec<Row>,
+    /// The rows' histograms.
+    classes: Vec<Classes>,
+}
+
+/// What a row is changed by.
+enum Change<'a> {
+    /// A wait of so many nanoseconds.
+    Wait(u64),
+    /// Those of another row.
+    Sums(&'a WaitSums),
+}
+
+impl Change<'_> {
+    #[inline]
+    fn apply(&self, row: &mut Row, classes: &mut Classes) {
+        match *self {
+            Change::Wait(ns) => {
+                row.count += 1;
+                row.total_ns += ns;
+                row.longest_ns = row.longest_ns.max(ns);
+                classes[class_of(ns)] += 1;
+            }
+            Change::Sums(sums) => {
+                row.count += sums.count;
+                row.total_ns += sums.total_ns;
+                row.longest_ns = row.longest_ns.max(sums.longest_ns);
+                classes.iter_mut().zip(&sums.classes).for_each(|(a, b)| *a += b);
+            }
+        }
+    }
+
+    fn to_sums(&self, sums: &mut WaitSums) {
+        match *self {
+            Change::Wait(ns) => sums.add(ns),
+            Change::Sums(more) => sums.merge(more),
+        }
+    }
+}
+
+impl Row {
+    fn new(key: ProfileKey) -> Row {
+        Row { key, count: 0, total_ns: 0, longest_ns: 0 }
+    }
+
+    fn sums(&self, classes: &Classes) -> WaitSums {
+        let (count, total_ns, longest_ns) = (self.count, self.total_ns, self.longest_ns);
+        WaitSums { count, total_ns, longest_ns, classes: *classes }
+    }
 }
 
 #[repr(align(128))]
 struct Padded(SpinLock<Shard>);
 
 static PROFILE: [Padded; SHARDS] =
-    [const { Padded(SpinLock::new(Shard { hashes: Vec::new(), rows: Vec::new() })) }; SHARDS];
+    [const { Padded(SpinLock::new(Shard::EMPTY)) }; SHARDS];
 
 static OTHERS: [SpinLock<WaitSums>; WAITS.len()] =
     [const { SpinLock::new(WaitSums::ZERO) }; WAITS.len()];
 
 impl Shard {
+    const EMPTY: Shard = Shard { hashes: Vec::new(), rows: Vec::new(), classes: Vec::new() };
+
     /// Changes the key's sums; `most` rows may be there, for which there is room. A row that had to go is
     /// returned.
     fn put(
@@ -119,27 +183,41 @@ impl Shard {
         key: &ProfileKey,
         hash: u32,
         most: usize,
-        change: impl Fn(&mut WaitSums),
+        change: &Change<'_>,
     ) -> Option<(ProfileKey, WaitSums)> {
         let mut at = 0;
         while let Some(found) = self.hashes[at..].iter().position(|h| *h == hash) {
             at += found;
-            if self.rows[at].0 == *key {
-                change(&mut self.rows[at].1);
+            if self.rows[at].key == *key {
+                change.apply(&mut self.rows[at], &mut self.classes[at]);
                 return None;
             }
             at += 1;
         }
-        let mut row = (*key, WaitSums::ZERO);
-        change(&mut row.1);
+        let (mut row, mut classes) = (Row::new(*key), [0; CLASSES]);
+        change.apply(&mut row, &mut classes);
         if self.rows.len() < most {
             self.hashes.push(hash);
             self.rows.push(row);
+            self.classes.push(classes);
             return None;
         }
-        let least = (0..self.rows.len()).min_by_key(|i| self.rows[*i].1.total_ns)?;
+        let least = (0..self.rows.len()).min_by_key(|i| self.rows[*i].total_ns)?;
         self.hashes[least] = hash;
-        Some(std::mem::replace(&mut self.rows[least], row))
+        let gone = std::mem::replace(&mut self.rows[least], row);
+        let its = std::mem::replace(&mut self.classes[least], classes);
+        Some((gone.key, gone.sums(&its)))
+    }
+
+    /// The rows with their sums.
+    fn sums(&self) -> impl Iterator<Item = (ProfileKey, WaitSums)> {
+        self.rows.iter().zip(&self.classes).map(|(row, classes)| (row.key, row.sums(classes)))
+    }
+
+    fn clear(&mut self) {
+        self.hashes.clear();
+        self.rows.clear();
+        self.classes.clear();
     }
 
     /// A row too many, after the bound was lowered.
@@ -148,24 +226,25 @@ impl Shard {
             return None;
         }
         self.hashes.pop();
-        self.rows.pop()
+        let (row, classes) = (self.rows.pop()?, self.classes.pop()?);
+        Some((row.key, row.sums(&classes)))
     }
 }
 
 /// Adds a wait.
 pub(super) fn add(record: &WaitRecord) {
-    put(&key_of(record), |sums| sums.add(record.duration_ns));
+    put(&key_of(record), &Change::Wait(record.duration_ns));
 }
 
 /// Adds the waits for its client of a session that ends.
 pub(super) fn add_idle(pid: i32, idle: &WaitSums) {
     if idle.count > 0 {
-        put(&idle_key(pid), |sums| sums.merge(idle));
+        put(&idle_key(pid), &Change::Sums(idle));
     }
 }
 
 /// Changes the sums of a key's row.
-fn put(key: &ProfileKey, change: impl Fn(&mut WaitSums)) {
+fn put(key: &ProfileKey, change: &Change<'_>) {
     let hash = hash(key);
     let most = (live_int(setting::WAIT_PROFILE_SIZE) as usize).div_ceil(SHARDS);
     let shard = &PROFILE[hash as usize % SHARDS].0;
@@ -178,7 +257,7 @@ fn put(key: &ProfileKey, change: impl Fn(&mut WaitSums)) {
     }
     if most == 0 {
         drop(held);
-        return change(&mut OTHERS[key.event as usize].lock());
+        return change.to_sums(&mut OTHERS[key.event as usize].lock());
     }
     if held.rows.capacity() < most {
         held = grow(shard, held, most);
@@ -196,11 +275,16 @@ fn grow<'a>(
     most: usize,
 ) -> crate::spin::SpinLockGuard<'a, Shard> {
     drop(held);
-    let mut fresh = Shard { hashes: Vec::with_capacity(most), rows: Vec::with_capacity(most) };
+    let mut fresh = Shard {
+        hashes: Vec::with_capacity(most),
+        rows: Vec::with_capacity(most),
+        classes: Vec::with_capacity(most),
+    };
     let mut held = shard.lock();
     if held.rows.len() <= most {
         fresh.hashes.append(&mut held.hashes);
         fresh.rows.append(&mut held.rows);
+        fresh.classes.append(&mut held.classes);
         std::mem::swap(&mut *held, &mut fresh);
     }
     drop(held);
@@ -264,7 +348,7 @@ pub fn profile() -> Vec<ProfileRow> {
         let len = shard.0.lock().rows.len();
         let mut copy = Vec::with_capacity(len);
         let held = shard.0.lock();
-        copy.extend(held.rows.iter().take(len).cloned());
+        copy.extend(held.sums().take(len));
         drop(held);
         rows.extend(copy.into_iter().map(|(key, mut sums)| {
             if let Some(more) = idle.remove(&key) {
@@ -293,8 +377,8 @@ pub fn sums_by_event() -> Vec<WaitSums> {
     let idle = &mut sums[WaitEvent::ClientClientRead as usize];
     sessions.iter().for_each(|task| idle.merge(&task.idle_sums().read()));
     for shard in &PROFILE {
-        for (key, row) in &shard.0.lock().rows {
-            sums[key.event as usize].merge(row);
+        for (key, row) in shard.0.lock().sums() {
+            sums[key.event as usize].merge(&row);
         }
     }
     sums.iter_mut().zip(&OTHERS).for_each(|(sum, others)| sum.merge(&others.lock()));
@@ -304,9 +388,7 @@ pub fn sums_by_event() -> Vec<WaitSums> {
 /// Forgets all sums.
 pub fn reset_profile() {
     for shard in &PROFILE {
-        let mut held = shard.0.lock();
-        held.hashes.clear();
-        held.rows.clear();
+        shard.0.lock().clear();
     }
     OTHERS.iter().for_each(|others| *others.lock() = WaitSums::ZERO);
     forget_idle_sums();
@@ -332,16 +414,17 @@ mod tests {
 
     #[test]
     fn a_full_shard_gives_up_its_least_row_and_loses_no_time() {
-        let mut shard = Shard { hashes: Vec::new(), rows: Vec::new() };
+        let mut shard = Shard::EMPTY;
         // All with one hash: the keys themselves are compared.
         for (pid, ns) in [(1, 50), (2, 10), (3, 40), (1, 50)] {
-            assert!(shard.put(&key(pid), 7, 3, |sums| sums.add(ns)).is_none());
+            assert!(shard.put(&key(pid), 7, 3, &Change::Wait(ns)).is_none());
         }
-        let gone = shard.put(&key(4), 7, 3, |sums| sums.add(20)).unwrap();
+        let gone = shard.put(&key(4), 7, 3, &Change::Wait(20)).unwrap();
         assert_eq!((gone.0.pid, gone.1.total_ns), (2, 10));
-        let total: u64 = shard.rows.iter().map(|(_, sums)| sums.total_ns).sum();
+        let total: u64 = shard.sums().map(|(_, sums)| sums.total_ns).sum();
         assert_eq!(total + gone.1.total_ns, 170);
-        assert_eq!(shard.rows.iter().find(|(k, _)| k.pid == 1).unwrap().1.count, 2);
+        let first = shard.sums().find(|(k, _)| k.pid == 1).unwrap().1;
+        assert_eq!((first.count, first.classes[5]), (2, 2));
         assert_eq!(shard.shrink(2).unwrap().0.pid, 3);
     }
 
@@ -350,7 +433,7 @@ mod tests {
         const TIMEOUT: WaitEvent = WaitEvent::TimeoutProfileSampling;
         let put_one = |pid, ns| {
             let key = ProfileKey { event: TIMEOUT, ..key(pid) };
-            put(&key, |sums| sums.add(ns));
+            put(&key, &Change::Wait(ns));
         };
         (1..=3).for_each(|pid| put_one(pid, 100));
         evict(Some((ProfileKey { event: TIMEOUT, ..key(9) }, {

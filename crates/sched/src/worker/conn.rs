@@ -297,6 +297,15 @@ impl Conn {
         self.task().set_link(None);
     }
 
+    /// The socket did not take this part of its answer: it will run, to send it. For the holder of ACTIVE.
+    pub(super) fn take_back(&self, answer: &[u8]) {
+        // SAFETY: as in `run_source`.
+        if let Some(source) = unsafe { &(*self.body.get()).source } {
+            source.unsent(answer);
+        }
+        self.flags.fetch_or(WOKEN, Ordering::SeqCst);
+    }
+
     /// Makes an idle connection active, so that the caller may change its home; false when it is
     /// active already.
     pub(super) fn hold(&self) -> bool {

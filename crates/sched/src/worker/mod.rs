@@ -17,15 +17,19 @@
 //!    queue a last time; whoever pushes looks at `sleeping` after the push. One sees the other.
 //! 4. A connection's memory is used again only after its home worker has finished the batch of
 //!    events that could name it.
-//! 5. Who changes the number of workers or the listening sockets counts the change before waking the
+//! 5. A connection whose answer the worker is yet to send is active, and in no queue; before a worker
+//!    sleeps it has sent all.
+//! 6. Who changes the number of workers or the listening sockets counts the change before waking the
 //!    workers; a worker looks at the count after it has said that it sleeps. So none sleeps through one.
 
 mod ahead;
 mod conn;
 mod io;
 mod listen;
+mod outbox;
 mod pool;
 mod queue;
+mod ring;
 mod run;
 mod threads;
 mod timers;
@@ -35,11 +39,12 @@ use std::os::fd::RawFd;
 pub use ahead::{Lines, uses};
 pub use io::{wait_readable, wait_writable};
 pub use listen::Doorkeeper;
+pub use outbox::leave;
 pub use pool::Workers;
 
 pub(crate) use conn::{Conn, nudge};
 pub(crate) use queue::make_runnable;
-pub(crate) use run::{Worker, share_before_blocking, slice_check, suspend_parked, suspend_yielded};
+pub(crate) use run::{Worker, before_blocking, slice_check, suspend_parked, suspend_yielded};
 pub(crate) use threads::look_for_hangup;
 
 use crate::task::TaskRef;
@@ -67,6 +72,15 @@ pub trait Source: Send + Sync + 'static {
     /// the epoll set by its number, which after a close may be another connection's. After a run that was told of a hang-up,
     /// `run` is called again until it returns false.
     fn run(&self, ready: Readiness) -> bool;
+
+    /// Takes back what the socket did not take of an answer that the last run had left ([`leave`]); it is
+    /// run again soon, to send that first. On a worker's own stack: nothing here waits.
+    ///
+    /// # Panics
+    /// Unless it is implemented; sources that leave nothing need not.
+    fn unsent(&self, _answer: &[u8]) {
+        unreachable!("a source that leaves answers takes them back");
+    }
 }
 
 /// What epoll watches a socket for. Writability is added only while somebody waits for it:

@@ -9,6 +9,7 @@ use base::settings::{live_int, setting};
 
 use super::conn::{Conn, HANGUP, READABLE, WOKEN, WRITABLE};
 use super::listen::{Doors, Listening};
+use super::outbox::Outbox;
 use super::pool::Pool;
 use super::queue::{Item, Order, Shared};
 use super::threads;
@@ -46,6 +47,8 @@ pub(crate) struct Worker {
     timers: Timers,
     /// Ended connections of this home, freed between two batches of events.
     ended: RefCell<Vec<&'static Conn>>,
+    /// Answers to be sent.
+    pub(super) outbox: Outbox,
     /// Scratch space, kept for its memory.
     items: RefCell<Vec<Item>>,
     claimed: RefCell<Vec<&'static Conn>>,
@@ -70,6 +73,7 @@ impl Worker {
             trimmed_ns: Cell::new(0),
             timers: Timers::new(),
             ended: RefCell::default(),
+            outbox: Outbox::new(),
             items: RefCell::default(),
             claimed: RefCell::default(),
             events: RefCell::new(vec![libc::epoll_event { events: 0, u64: 0 }; BATCH]),
@@ -154,6 +158,7 @@ impl Worker {
             }
             ran += 1;
         }
+        self.post();
         if ran == 0 || self.background_is_due() {
             self.run_background();
         }
@@ -412,8 +417,27 @@ impl Worker {
         self.idle.borrow_mut().push(coro);
         conn.owner.store(std::ptr::null_mut(), Ordering::SeqCst);
         if !open {
+            self.outbox.drop_left();
             self.bury(conn);
-        } else if conn.release() {
+        } else if self.outbox.take_in(conn) {
+            if self.outbox.is_due() {
+                self.post();
+            }
+        } else {
+            self.release(conn);
+        }
+    }
+
+    /// Sends the answers that were left, after which their connections may run again.
+    fn post(&self) {
+        if !self.outbox.is_empty() {
+            self.outbox.post(|conn| self.release(conn));
+        }
+    }
+
+    /// A connection has nothing more to do until its next event, which may have come.
+    fn release(&self, conn: &'static Conn) {
+        if conn.release() {
             self.ready_soon(conn);
         } else if let Some(home) = conn.home().filter(|h| self.pool.is_retired(h)) {
             home.wake(); // it waits for its connections to become idle
@@ -487,11 +511,12 @@ fn suspend(local: &Local, step: Step) {
     unsafe { (*local.yielder.get()).suspend(step) };
 }
 
-/// The worker is about to block in a system call: what is ready here, another may take.
-pub(crate) fn share_before_blocking(local: &Local) {
-    if let Some(worker) = local.worker()
-        && worker.shared.ready_len() > 0
-    {
+/// The worker is about to block in a system call: what waits to be sent leaves, and what is ready here
+/// another may take.
+pub(crate) fn before_blocking(local: &Local) {
+    let Some(worker) = local.worker() else { return };
+    worker.post();
+    if worker.shared.ready_len() > 0 {
         worker.pool.wake_idle(worker.shared);
     }
 }
@@ -501,6 +526,9 @@ pub(crate) fn slice_check(local: &Local) {
     let session = local.current().link();
     if session.is_none() {
         return; // a background thread
+    }
+    if let Some(worker) = local.worker() {
+        worker.post(); // this run is not a short one
     }
     let now = now_ns();
     let end = local.slice_end.get();

@@ -133,6 +133,8 @@ pub struct State {
     committing: Option<(u64, portal::PlanOf)>,
     /// An error ended the message sequence: everything up to Sync is ignored.
     skip_to_sync: bool,
+    /// The output begins with what the worker could not send.
+    unsent: bool,
     /// The client waits for what is in the output.
     flush: bool,
     /// The statement is over; others are told when its commit is durable.
@@ -227,6 +229,13 @@ impl Source for Session {
         self.server.sessions.remove(&self.entry);
         false
     }
+
+    fn unsent(&self, answer: &[u8]) {
+        if let Stage::Resting(state) = &mut *self.state.lock() {
+            state.out.get_mut().take_back(answer);
+            state.unsent = true;
+        }
+    }
 }
 
 impl Drop for Session {
@@ -281,6 +290,7 @@ impl State {
             account: Account::default(),
             committing: None,
             skip_to_sync: false,
+            unsent: false,
             flush: false,
             ready: false,
             idle_deadline: None,
@@ -298,6 +308,9 @@ impl State {
         if self.phase == Phase::Refused {
             return if ready.hangup { Err(End::Gone) } else { Ok(()) };
         }
+        if std::mem::take(&mut self.unsent) {
+            self.out.get_mut().send()?;
+        }
         if self.notify.is_some() {
             self.deliver_while_idle()?;
         }
@@ -306,7 +319,9 @@ impl State {
             match fill {
                 Fill::End => return Err(End::Gone),
                 Fill::Empty => break,
-                Fill::More | Fill::Drained => self.process()?,
+                Fill::More | Fill::Drained => {
+                    self.process(fill == Fill::Drained && !ready.hangup)?
+                }
             }
             if self.phase == Phase::Refused || fill == Fill::Drained && !ready.hangup {
                 break;
@@ -354,8 +369,8 @@ impl State {
         End::Error(interrupt.error())
     }
 
-    /// Handles the complete messages of the input.
-    fn process(&mut self) -> Result<(), End> {
+    /// Handles the complete messages of the input; `last`: the run ends with them.
+    fn process(&mut self, last: bool) -> Result<(), End> {
         let mut input = std::mem::take(&mut self.input);
         let result = self.process_input(&mut input);
         self.input = input;
@@ -364,7 +379,8 @@ impl State {
             self.flush = false;
             self.out.get_mut().wait_durable()?;
             self.note_idle();
-            self.out.get_mut().send()?;
+            let out = self.out.get_mut();
+            if last { out.leave()? } else { out.send()? }
         }
         Ok(())
     }
