@@ -124,6 +124,13 @@ impl<'a> Probe<'a> {
 /// Bytes of [`Probe`]'s head.
 const HEAD: usize = 8;
 
+/// Entries of a page from which on a search begins with a guess.
+const WORTH_A_GUESS: usize = 32;
+/// How far the first step from a guess goes.
+const FIRST_STEP: usize = 2;
+/// How many times longer each step is than the one before.
+const LONGER: usize = 4;
+
 /// Where a node's bytes are: in a latched page, or in one that may change while it is read. What
 /// lies beyond the page is zero, or None.
 pub trait Bytes: Copy {
@@ -291,10 +298,50 @@ impl<P: Bytes> Node<P> {
     /// Index of the first entry at or above the probe.
     #[inline]
     pub fn lower_bound(self, probe: &Probe<'_>) -> Option<usize> {
-        let (mut low, mut high) = (0, self.count());
+        self.first_not(0, probe, |order| order == Ordering::Less)
+    }
+
+    /// Index of the first entry from `first` on that is not `before` the place that is looked for. Begins
+    /// where the entry would be if all were spread evenly, and takes longer and longer steps from there: in
+    /// a page that is in no cache, each entry that is looked at is a line or two from memory, and of
+    /// even keys two or three are looked at instead of nine. (Interpolation search; Graefe, "B-tree
+    /// indexes, interpolation search, and skew", 2006.)
+    #[inline]
+    fn first_not(
+        self,
+        first: usize,
+        probe: &Probe<'_>,
+        before: impl Fn(Ordering) -> bool,
+    ) -> Option<usize> {
+        let is_before = |at: usize| self.order_at(self.place(at), probe).map(&before);
+        let (mut low, mut high) = (first, self.count());
+        if let Some(mut at) = self.guess(low, high, probe) {
+            let mut step = FIRST_STEP;
+            if is_before(at)? {
+                low = at + 1;
+                while at + step < high {
+                    at += step;
+                    if !is_before(at)? {
+                        high = at;
+                        break;
+                    }
+                    (low, step) = (at + 1, step * LONGER);
+                }
+            } else {
+                high = at;
+                while at >= low + step {
+                    at -= step;
+                    if is_before(at)? {
+                        low = at + 1;
+                        break;
+                    }
+                    (high, step) = (at, step * LONGER);
+                }
+            }
+        }
         while low < high {
             let middle = (low + high) / 2;
-            if self.order_at(self.place(middle), probe)? == Ordering::Less {
+            if is_before(middle)? {
                 low = middle + 1;
             } else {
                 high = middle;
@@ -303,20 +350,29 @@ impl<P: Bytes> Node<P> {
         Some(low)
     }
 
+    /// Which of the entries from `first` on is probably nearest to the probe, if heads can tell.
+    #[inline]
+    fn guess(self, first: usize, count: usize, probe: &Probe<'_>) -> Option<usize> {
+        let many = count.saturating_sub(first);
+        if many < WORTH_A_GUESS {
+            return None;
+        }
+        let own = probe.head?;
+        let lowest = self.0.head(self.place(first).0)?;
+        let highest = self.0.head(self.high_place().unwrap_or_else(|| self.place(count - 1)).0)?;
+        if own <= lowest || own >= highest {
+            return None; // a bound that says nothing, or bytes that make no sense
+        }
+        let share = (own - lowest) as f64 / (highest - lowest) as f64;
+        Some(first + ((share * many as f64) as usize).min(many - 1))
+    }
+
     /// The child to go to for the probe: of the last entry at or below it. The first entry counts
     /// as below everything.
     #[inline]
     pub fn child_for(self, probe: &Probe<'_>) -> Option<u32> {
-        let (mut low, mut high) = (1, self.count());
-        while low < high {
-            let middle = (low + high) / 2;
-            if self.order_at(self.place(middle), probe)? == Ordering::Greater {
-                high = middle;
-            } else {
-                low = middle + 1;
-            }
-        }
-        let (at, len) = self.place(low - 1);
+        let above = self.first_not(1, probe, |order| order != Ordering::Greater)?;
+        let (at, len) = self.place(above - 1);
         Some(self.0.u32_at(at + len + 6)).filter(|&child| child != 0)
     }
 
@@ -582,6 +638,64 @@ mod tests {
             let probe = Probe::new(&bytes[18..18 + other], &bytes[30..36]);
             let expected = entry(key, tid).order(probe.key, probe.tid);
             assert_eq!(Node(&*page).order_at((at, own), &probe), Some(expected));
+        }
+    }
+
+    /// A page with cells of these keys, in an order of their own, and perhaps a high key.
+    fn node_of(keys: &[u64], high: Option<u64>) -> Box<Page> {
+        let mut page: Box<Page> = vec![0; PAGE_SIZE].into_boxed_slice().try_into().unwrap();
+        let mut at = PAGE_SIZE;
+        let mut put = |page: &mut Page, key: u64| {
+            let mut cell = Vec::new();
+            push_cell(&mut cell, &key.to_be_bytes(), &[0, 0, 0, 0, 0, 1], Some(key as u32 | 1));
+            at -= cell.len();
+            page[at..at + cell.len()].copy_from_slice(&cell);
+            (at as u16).to_le_bytes()
+        };
+        for (index, key) in keys.iter().enumerate() {
+            let slot = SLOTS + index * SLOT;
+            let place = put(&mut page, *key);
+            page[slot..slot + SLOT].copy_from_slice(&place);
+        }
+        if let Some(high) = high {
+            let place = put(&mut page, high);
+            page[HIGH..HIGH + 2].copy_from_slice(&place);
+        }
+        page[LOWER..LOWER + 2].copy_from_slice(&((SLOTS + keys.len() * SLOT) as u16).to_le_bytes());
+        page
+    }
+
+    #[test]
+    fn searches_find_what_one_entry_after_the_other_finds() {
+        // Even keys, keys of growing distance, most keys alike, two heaps far apart.
+        let spreads: [fn(u64) -> u64; 4] = [
+            |i| 1_000 + i * 7,
+            |i| (i * i * i) << 20,
+            |i| if i < 150 { 5 } else { i << 32 },
+            |i| if i % 200 < 100 { i } else { u64::MAX - 400 + i },
+        ];
+        for spread in spreads {
+            for count in [0_u64, 1, 2, 31, 32, 33, 200, 300] {
+                let mut keys: Vec<u64> = (0..count).map(spread).collect();
+                keys.sort_unstable();
+                for high in [None, keys.last().map(|last| last.saturating_add(3))] {
+                    let page = node_of(&keys, high);
+                    let node = Node(&*page);
+                    let around =
+                        keys.iter().flat_map(|k| [k.saturating_sub(1), *k, k.saturating_add(1)]);
+                    for wanted in around.chain([0, u64::MAX]) {
+                        let bytes = wanted.to_be_bytes();
+                        let probe = Probe::new(&bytes, &LOWEST);
+                        let expected = keys.iter().filter(|k| **k < wanted).count();
+                        assert_eq!(node.lower_bound(&probe), Some(expected), "{wanted} of {count}");
+                        if count > 0 {
+                            let after = keys.iter().skip(1).filter(|k| **k < wanted).count();
+                            let child = keys[after] as u32 | 1;
+                            assert_eq!(node.child_for(&probe), Some(child), "{wanted} of {count}");
+                        }
+                    }
+                }
+            }
         }
     }
 
