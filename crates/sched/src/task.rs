@@ -5,7 +5,9 @@
 //! (sessions on workers); see `Task::block`.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{
+    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence,
+};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
@@ -39,6 +41,8 @@ pub struct Task {
     idle_sums: observe::IdleSums,
     /// Tasks that wait for it in a [`crate::LongWait`].
     awaited: AtomicI32,
+    /// See [`Task::set_holding`].
+    holding: AtomicBool,
     /// What it does within which waits are of interest only as part of it: event + 1; 0: nothing.
     work: AtomicU8,
     /// When the running statement must end.
@@ -145,6 +149,7 @@ impl Task {
             meter: observe::Meter::default(),
             idle_sums: observe::IdleSums::new(),
             awaited: AtomicI32::new(0),
+            holding: AtomicBool::new(false),
             work: AtomicU8::new(0),
             statement_deadline: AtomicU64::new(NEVER),
             waits: AtomicU64::new(0),
@@ -295,6 +300,19 @@ impl Task {
     #[inline]
     pub(crate) fn is_awaited(&self) -> bool {
         self.awaited.load(Ordering::Relaxed) != 0
+    }
+
+    /// Says whether it holds between its runs what others may come to want, as a session inside a
+    /// transaction does: the fewer do so at a time, the less they wait for each other. Among those that are
+    /// ready it goes before others (`worker/queue.rs`).
+    pub fn set_holding(&self, holding: bool) {
+        self.holding.store(holding, Ordering::Relaxed);
+    }
+
+    /// What [`Task::set_holding`] said.
+    #[inline]
+    pub(crate) fn is_holding(&self) -> bool {
+        self.holding.load(Ordering::Relaxed)
     }
 
     /// One more waits for it, or (-1) one less.

@@ -167,8 +167,7 @@ impl Row {
 #[repr(align(128))]
 struct Padded(SpinLock<Shard>);
 
-static PROFILE: [Padded; SHARDS] =
-    [const { Padded(SpinLock::new(Shard::EMPTY)) }; SHARDS];
+static PROFILE: [Padded; SHARDS] = [const { Padded(SpinLock::new(Shard::EMPTY)) }; SHARDS];
 
 static OTHERS: [SpinLock<WaitSums>; WAITS.len()] =
     [const { SpinLock::new(WaitSums::ZERO) }; WAITS.len()];

@@ -3,7 +3,8 @@
 //! A send wakes whoever waits for it, who on a busy machine then runs in the worker's place: two switches
 //! of the processor for each answer, and what the caches held of the next one's work is gone. So a run may
 //! leave a short last answer to its worker. That sends what was left, in one call (`ring.rs`), when nothing
-//! more is ready to start, when there are [`MOST`] of them, when the oldest is [`OLD_NS`] old, and before it blocks. (Event loops
+//! more is ready to start, when there are [`MOST`] of them, before somebody runs for whom nobody waits when
+//! one of them is of a connection that is waited for (see `queue.rs`), when the oldest is [`OLD_NS`] old, and before it blocks. (Event loops
 //! that answer all who are ready before they look for more do the same.)
 //!
 //! Until its answer is sent a connection stays active: it is in no queue, and nobody runs or moves it.
@@ -37,6 +38,8 @@ pub(super) struct Outbox {
     left: Cell<bool>,
     /// When the oldest letter was left.
     since: Cell<u64>,
+    /// Somebody waits for one of the connections.
+    awaited: Cell<bool>,
     ring: RefCell<Ring>,
 }
 
@@ -48,6 +51,7 @@ impl Outbox {
             letters: RefCell::default(),
             left: Cell::new(false),
             since: Cell::new(0),
+            awaited: Cell::new(false),
             ring: RefCell::new(Ring::new()),
         }
     }
@@ -70,6 +74,7 @@ impl Outbox {
             if letters.is_empty() {
                 self.since.set(now_ns());
             }
+            self.awaited.set(self.awaited.get() || conn.task().is_awaited());
             letters.push(Letter { conn, end: self.bytes.borrow().len() });
         }
         left
@@ -83,6 +88,12 @@ impl Outbox {
         }
     }
 
+    /// Whether letters must not wait for this connection's run: somebody waits for one of theirs, and
+    /// nobody for this one.
+    pub fn goes_before(&self, next: &Conn) -> bool {
+        self.awaited.get() && !next.task().is_awaited()
+    }
+
     /// Whether it is time to send.
     pub fn is_due(&self) -> bool {
         let waiting = self.letters.borrow().len();
@@ -92,6 +103,7 @@ impl Outbox {
     /// Sends all letters; of each its connection is told to `sent`, which may run it again.
     pub fn post(&self, mut sent: impl FnMut(&'static Conn)) {
         // Nothing is left here while it lasts: no run ends, and the one at hand, if there is one, goes on.
+        self.awaited.set(false);
         let mut letters = self.letters.take();
         let mut bytes = self.bytes.take();
         let begin = |at: usize| if at == 0 { 0 } else { letters[at - 1].end };
@@ -113,13 +125,13 @@ impl Outbox {
 
 /// Leaves a run's last bytes to the worker: nothing may be sent after them, and nothing waited for, until
 /// `run` has returned true. What the socket does not take comes back by [`super::Source::unsent`]. False:
-/// the caller sends them itself, now. So it is outside of workers, for long answers, where nobody else is
-/// ready, and for who is waited for (see `queue.rs`).
+/// the caller sends them itself, now. So it is outside of workers, for long answers, and where nobody else
+/// is ready.
 pub fn leave(answer: &[u8]) -> bool {
     let local = local();
     let Some(worker) = local.worker().filter(|_| local.on_coroutine()) else { return false };
     let alone = worker.outbox.is_empty() && worker.shared.ready_len() == 0;
-    if alone || answer.len() > SHORT_BYTES || local.current().is_awaited() {
+    if alone || answer.len() > SHORT_BYTES {
         return false;
     }
     worker.outbox.leave(answer);
@@ -129,15 +141,20 @@ pub fn leave(answer: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::task::Task;
+
+    fn conn() -> &'static Conn {
+        Conn::of_task(Task::new("test"))
+    }
 
     #[test]
     fn what_an_ended_run_left_goes_nowhere() {
         let outbox = Outbox::new();
         outbox.leave(b"one");
-        assert!(outbox.take_in(Conn::unused()));
+        assert!(outbox.take_in(conn()));
         outbox.leave(b"other");
         outbox.drop_left();
-        assert!(!outbox.take_in(Conn::unused()), "nothing was left");
+        assert!(!outbox.take_in(conn()), "nothing was left");
         assert_eq!(outbox.bytes.borrow().as_slice(), b"one");
         let mut sent = 0;
         outbox.post(|_| sent += 1);
@@ -145,11 +162,26 @@ mod tests {
     }
 
     #[test]
+    fn what_others_wait_for_goes_before_the_rest() {
+        let outbox = Outbox::new();
+        let (awaited, other) = (conn(), conn());
+        awaited.task().count_awaiting(1);
+        for (letter, before) in [(other, false), (awaited, true), (other, true)] {
+            outbox.leave(b"x");
+            assert!(outbox.take_in(letter));
+            assert_eq!(outbox.goes_before(other), before);
+            assert!(!outbox.goes_before(awaited));
+        }
+        outbox.post(|_| ());
+        assert!(!outbox.goes_before(other));
+    }
+
+    #[test]
     fn many_letters_are_due() {
         let outbox = Outbox::new();
         for _ in 0..MOST {
             outbox.leave(b"x");
-            assert!(outbox.take_in(Conn::unused()));
+            assert!(outbox.take_in(conn()));
         }
         assert!(outbox.is_due());
     }

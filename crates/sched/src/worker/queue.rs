@@ -3,7 +3,9 @@
 //!
 //! Of the ready connections those go first that hold what others wait for, a row above all: the sooner
 //! they end their transaction the sooner the others run, and a queue behind one row moves as fast as its
-//! holders are served, however many sessions there are.
+//! holders are served, however many sessions there are. After them come those inside a transaction, before
+//! those that would begin one: so of a thousand sessions that all want to work no more than keep the workers
+//! busy are inside one at a time, which lets them meet each other less, and their memory stay in the caches.
 
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -77,47 +79,61 @@ pub(super) struct Shared {
     ready_len: AtomicUsize,
 }
 
-/// Connections that are to start, the longest ready of either kind in front.
+/// Connections that are to start, by rank: those that are waited for, those that hold something, others.
+/// Of each rank the longest ready is in front.
 struct Ready {
-    awaited: VecDeque<&'static Conn>,
-    others: VecDeque<&'static Conn>,
-    /// Awaited ones taken in a row.
-    streak: u32,
+    ranks: [VecDeque<&'static Conn>; RANKS],
+    /// How many of each rank were taken in a row while lower ones waited.
+    streaks: [u32; RANKS],
 }
 
-/// After so many awaited connections another one has its turn, if one is ready.
-const AWAITED_IN_A_ROW: u32 = 8;
+const RANKS: usize = 3;
+/// After so many of a rank a lower one has its turn.
+const IN_A_ROW: u32 = 8;
 
 impl Ready {
     fn new() -> Ready {
-        let others = VecDeque::with_capacity(256);
-        Ready { awaited: VecDeque::with_capacity(16), others, streak: 0 }
+        Ready { ranks: [16, 64, 256].map(VecDeque::with_capacity), streaks: [0; RANKS] }
     }
 
     fn len(&self) -> usize {
-        self.awaited.len() + self.others.len()
+        self.ranks.iter().map(VecDeque::len).sum()
     }
 
     fn push(&mut self, conn: &'static Conn) {
-        match conn.task().is_awaited() {
-            true => self.awaited.push_back(conn),
-            false => self.others.push_back(conn),
-        }
+        let task = conn.task();
+        let rank = if task.is_awaited() { 0 } else { 2 - usize::from(task.is_holding()) };
+        self.ranks[rank].push_back(conn);
     }
 
     fn pop(&mut self) -> Option<&'static Conn> {
-        let turn = self.streak >= AWAITED_IN_A_ROW && !self.others.is_empty();
-        if !turn && let Some(conn) = self.awaited.pop_front() {
-            self.streak += 1;
-            return Some(conn);
+        let mut last = None;
+        for rank in 0..RANKS {
+            if self.ranks[rank].is_empty() {
+                continue;
+            }
+            last = Some(rank);
+            if self.streaks[rank] < IN_A_ROW {
+                break;
+            }
+            // The turn of a lower rank, if any is ready.
+            self.streaks[rank] = 0;
         }
-        self.streak = 0;
-        self.others.pop_front()
+        let rank = last?;
+        self.streaks[rank] += u32::from(rank + 1 < RANKS);
+        self.ranks[rank].pop_front()
     }
 
-    /// The one after the next, as long as no others come.
+    /// The one after the next, as long as no others come and no lower rank has its turn.
     fn second(&self) -> Option<&'static Conn> {
-        self.others.get(1).copied()
+        let mut before = 1;
+        for rank in &self.ranks {
+            match rank.get(before) {
+                Some(conn) => return Some(conn),
+                None => before -= rank.len().min(before),
+            }
+        }
+        None
     }
 }
 
@@ -244,22 +260,23 @@ mod tests {
     use crate::task::Task;
 
     #[test]
-    fn awaited_connections_go_first_but_not_for_ever() {
-        let conn = |number: i32| {
+    fn higher_ranks_go_first_but_not_for_ever() {
+        let mut ready = Ready::new();
+        let mut push = |number: i32, awaited: i32, holding: bool| {
             let task = Task::new("test");
             task.set_pid(number);
-            Conn::of_task(task)
+            task.count_awaiting(awaited);
+            task.set_holding(holding);
+            ready.push(Conn::of_task(task));
         };
-        let mut ready = Ready::new();
-        ready.push(conn(-1));
-        ready.push(conn(-2));
-        for number in 0..10 {
-            let conn = conn(number);
-            conn.task().count_awaiting(1);
-            ready.push(conn);
-        }
-        assert_eq!(ready.len(), 12);
+        (-3..0).for_each(|number| push(number, 0, false));
+        (100..110).for_each(|number| push(number, 0, true));
+        (0..10).for_each(|number| push(number, 1, number % 2 == 0));
+        assert_eq!(ready.len(), 23);
         let order: Vec<i32> = std::iter::from_fn(|| ready.pop()).map(|c| c.task().pid()).collect();
-        assert_eq!(order, [0, 1, 2, 3, 4, 5, 6, 7, -1, 8, 9, -2]);
+        let expected =
+            [0, 1, 2, 3, 4, 5, 6, 7, 100, 8, 9, 101, 102, 103, 104, 105, 106, 107, -3, 108];
+        assert_eq!(order[..20], expected);
+        assert_eq!(order[20..], [109, -2, -1]);
     }
 }

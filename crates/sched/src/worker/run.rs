@@ -150,6 +150,9 @@ impl Worker {
             if let Some(conn) = resumed {
                 self.resume(conn, 0);
             } else if let Some(conn) = self.shared.pop_ready() {
+                if self.outbox.goes_before(conn) {
+                    self.post();
+                }
                 self.start(conn);
             } else if self.shared.has_injected() {
                 self.take_injected();

@@ -607,6 +607,7 @@ impl State {
             TransactionStatus::InBlock => registry::State::IdleInTransaction,
             TransactionStatus::Failed => registry::State::IdleInFailed,
         };
+        self.entry.task.set_holding(state == registry::State::IdleInTransaction);
         if let Some((began, plan)) = self.committing.take() {
             self.count_statement(began, &plan.prepared, 0, true);
         }
