@@ -22,7 +22,7 @@ use crate::sys;
 /// Events taken by one epoll_wait.
 const BATCH: usize = 256;
 /// Switches into coroutines between two looks at epoll while there is work.
-const SWITCHES_BETWEEN_POLLS: usize = 64;
+const SWITCHES_BETWEEN_POLLS: usize = 32;
 /// Coroutines that a worker keeps for ever.
 const KEPT_COROUTINES: usize = 16;
 /// How often a worker gives back half of the coroutines that it did not need since the last time.
