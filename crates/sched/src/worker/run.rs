@@ -195,12 +195,14 @@ impl Worker {
         let yielded = self.yielded.borrow_mut().pop_front();
         if let Some(conn) = yielded {
             self.resume(conn, now_ns() + background_ns());
+            self.post(); // what it may have left; others may take all that is ready
             self.background_ended.set(now_ns());
         }
     }
 
     /// Blocks in epoll until an event, a message or a timer comes.
     fn sleep(&self) {
+        debug_assert!(self.outbox.is_empty(), "answers would wait for the next event");
         self.shared.sleeping.store(true, Ordering::SeqCst);
         let deadline = self.timers.next().min(self.next_trim()).min(self.doors.pause_until());
         let now = if deadline == NEVER { 0 } else { now_ns() };
