@@ -1,4 +1,4 @@
-//! Workers: epoll, run queues, coroutine pool, timers.
+//! Workers: epoll, run queues, coroutine pool, timers, answers to be sent.
 //!
 //! ```text
 //!   epoll event --> Conn.flags --claimed--> ready queue --> coroutine --> Source::run

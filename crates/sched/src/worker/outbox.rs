@@ -17,7 +17,8 @@ use super::ring::{MOST, Ring};
 use crate::clock::now_ns;
 use crate::local::local;
 
-/// No answer waits longer than this for the end of another run, in nanoseconds.
+/// After this time, in nanoseconds, an answer does not wait for one more run. (The one at hand sends it when
+/// it looks at the clock: within its first few rows, but not while it is planned.)
 const OLD_NS: u64 = 500_000;
 /// Longer ones the run sends itself.
 const SHORT_BYTES: usize = 2048;

@@ -83,7 +83,7 @@ pub(super) struct Shared {
 /// Of each rank the longest ready is in front.
 struct Ready {
     ranks: [VecDeque<&'static Conn>; RANKS],
-    /// How many of each rank were taken in a row while lower ones waited.
+    /// How many of each rank were taken since a lower one had its turn.
     streaks: [u32; RANKS],
 }
 

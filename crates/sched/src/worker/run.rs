@@ -532,8 +532,9 @@ pub(crate) fn slice_check(local: &Local) {
     if session.is_none() {
         return; // a background thread
     }
-    if let Some(worker) = local.worker() {
-        worker.post(); // this run is not a short one
+    // This run is not a short one; but who waits for its latch does not wait for that, too.
+    if let Some(worker) = local.worker().filter(|_| local.current().latches_held() <= 0) {
+        worker.post();
     }
     let now = now_ns();
     let end = local.slice_end.get();
