@@ -8,6 +8,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use crate::local::local;
 use crate::sys::monotonic_ns;
 
+/// Bits that a reading takes.
+pub(crate) const BITS: u32 = 56;
+
 /// A deadline that never comes.
 pub const NEVER: u64 = u64::MAX;
 

@@ -275,7 +275,7 @@ impl Task {
     /// The wait in progress and when it began.
     pub fn wait(&self) -> Option<(WaitEvent, Instant)> {
         let word = self.wait.load(Ordering::Acquire);
-        let event = WaitEvent::from_u8(((word >> 56) as u8).checked_sub(1)?)?;
+        let event = WaitEvent::from_u8(((word >> clock::BITS) as u8).checked_sub(1)?)?;
         Some((event, clock::to_instant(word & CLOCK_MASK)))
     }
 
@@ -288,7 +288,7 @@ impl Task {
             let blocker = self.wait_blocker.load(Ordering::Relaxed);
             fence(Ordering::Acquire);
             if self.wait.load(Ordering::Relaxed) == word {
-                let event = WaitEvent::from_u8(((word >> 56) as u8).checked_sub(1)?)?;
+                let event = WaitEvent::from_u8(((word >> clock::BITS) as u8).checked_sub(1)?)?;
                 let object = WaitObject::decode(object);
                 let since = clock::to_instant(word & CLOCK_MASK);
                 return Some((Waiting { event, object, blocker }, since));
@@ -387,7 +387,10 @@ impl Task {
         self.wait_object[0].store(first, Ordering::Relaxed);
         self.wait_object[1].store(second, Ordering::Relaxed);
         self.wait_blocker.store(waiting.blocker, Ordering::Relaxed);
-        self.wait.store((u64::from(waiting.event as u8) + 1) << 56 | began_ns, Ordering::Release);
+        self.wait.store(
+            (u64::from(waiting.event as u8) + 1) << clock::BITS | began_ns,
+            Ordering::Release,
+        );
     }
 
     /// The record of what `begin_wait` began, if it was timed, which is over at the time that `clock` then
@@ -397,7 +400,7 @@ impl Task {
         let word = self.wait.load(Ordering::Relaxed);
         self.wait.store(0, Ordering::Release);
         let began_ns = word & CLOCK_MASK;
-        let event = ((word >> 56) as u8).checked_sub(1).and_then(WaitEvent::from_u8);
+        let event = ((word >> clock::BITS) as u8).checked_sub(1).and_then(WaitEvent::from_u8);
         let event = event.filter(|_| began_ns != 0)?;
         let duration_ns = clock().saturating_sub(began_ns);
         self.waits.store(self.waits.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -806,7 +809,7 @@ pub fn spawn_task(task: TaskRef, f: impl FnOnce() + Send + 'static) -> std::thre
 }
 
 /// The part of a wait's word that says when it began.
-const CLOCK_MASK: u64 = (1 << 56) - 1;
+const CLOCK_MASK: u64 = (1 << clock::BITS) - 1;
 
 /// How often a waiting session of the thread model looks whether its client is gone.
 const HANGUP_CHECK_NS: u64 = 500_000_000;

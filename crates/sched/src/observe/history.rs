@@ -11,6 +11,7 @@ use base::WaitEvent;
 use base::settings::{live_int, setting};
 
 use super::{WaitObject, WaitRecord};
+use crate::clock;
 use crate::local::local;
 use crate::spin::{SpinLock, SpinLockGuard};
 
@@ -22,7 +23,7 @@ const RINGS_MAX: usize = 64;
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Kept {
-    /// The event above [`CLOCK_BITS`] bits of when it began.
+    /// The event above [`clock::BITS`] bits of when it began.
     event_began: u64,
     duration_ns: u64,
     task: u64,
@@ -33,7 +34,6 @@ struct Kept {
     blocker_pid: i32,
 }
 
-const CLOCK_BITS: u32 = 56;
 const _: () = assert!(size_of::<Kept>() == 64);
 
 impl Kept {
@@ -50,7 +50,7 @@ impl Kept {
 
     fn of(record: &WaitRecord) -> Kept {
         Kept {
-            event_began: (record.event as u64) << CLOCK_BITS | record.began_ns,
+            event_began: (record.event as u64) << clock::BITS | record.began_ns,
             duration_ns: record.duration_ns,
             task: record.task,
             blocker: record.blocker,
@@ -62,7 +62,7 @@ impl Kept {
     }
 
     fn record(self) -> WaitRecord {
-        let event = WaitEvent::from_u8((self.event_began >> CLOCK_BITS) as u8);
+        let event = WaitEvent::from_u8((self.event_began >> clock::BITS) as u8);
         WaitRecord {
             task: self.task,
             pid: self.pid,
@@ -71,7 +71,7 @@ impl Kept {
             blocker: self.blocker,
             blocker_pid: self.blocker_pid,
             statement: self.statement,
-            began_ns: self.event_began & ((1 << CLOCK_BITS) - 1),
+            began_ns: self.event_began & ((1 << clock::BITS) - 1),
             duration_ns: self.duration_ns,
         }
     }
@@ -245,7 +245,7 @@ mod tests {
             blocker: 6,
             blocker_pid: 7,
             statement: u64::MAX,
-            began_ns: (1 << CLOCK_BITS) - 1,
+            began_ns: (1 << clock::BITS) - 1,
             duration_ns: 8,
         };
         assert_eq!(Kept::of(&record).record(), record);

@@ -63,19 +63,14 @@ pub struct WaitSums {
 impl WaitSums {
     const ZERO: WaitSums = WaitSums { count: 0, total_ns: 0, longest_ns: 0, classes: [0; CLASSES] };
 
-    fn add(&mut self, ns: u64) {
-        self.count += 1;
-        self.total_ns += ns;
-        self.longest_ns = self.longest_ns.max(ns);
-        self.classes[class_of(ns)] += 1;
-    }
-
     /// Adds another's sums.
     pub fn merge(&mut self, other: &WaitSums) {
-        self.count += other.count;
-        self.total_ns += other.total_ns;
-        self.longest_ns = self.longest_ns.max(other.longest_ns);
-        self.classes.iter_mut().zip(&other.classes).for_each(|(a, b)| *a += b);
+        self.parts().merge(other);
+    }
+
+    fn parts(&mut self) -> Parts<'_> {
+        let WaitSums { count, total_ns, longest_ns, classes } = self;
+        Parts { count, total_ns, longest_ns, classes }
     }
 }
 
@@ -118,44 +113,39 @@ struct Shard {
     classes: Vec<Classes>,
 }
 
-/// What a row is changed by.
-enum Change<'a> {
-    /// A wait of so many nanoseconds.
-    Wait(u64),
-    /// Those of another row.
-    Sums(&'a WaitSums),
+/// Sums where they lie: together, or in a row and its histogram.
+struct Parts<'a> {
+    count: &'a mut u64,
+    total_ns: &'a mut u64,
+    longest_ns: &'a mut u64,
+    classes: &'a mut Classes,
 }
 
-impl Change<'_> {
+impl Parts<'_> {
     #[inline]
-    fn apply(&self, row: &mut Row, classes: &mut Classes) {
-        match *self {
-            Change::Wait(ns) => {
-                row.count += 1;
-                row.total_ns += ns;
-                row.longest_ns = row.longest_ns.max(ns);
-                classes[class_of(ns)] += 1;
-            }
-            Change::Sums(sums) => {
-                row.count += sums.count;
-                row.total_ns += sums.total_ns;
-                row.longest_ns = row.longest_ns.max(sums.longest_ns);
-                classes.iter_mut().zip(&sums.classes).for_each(|(a, b)| *a += b);
-            }
-        }
+    fn add(self, ns: u64) {
+        *self.count += 1;
+        *self.total_ns += ns;
+        *self.longest_ns = ns.max(*self.longest_ns);
+        self.classes[class_of(ns)] += 1;
     }
 
-    fn to_sums(&self, sums: &mut WaitSums) {
-        match *self {
-            Change::Wait(ns) => sums.add(ns),
-            Change::Sums(more) => sums.merge(more),
-        }
+    fn merge(self, other: &WaitSums) {
+        *self.count += other.count;
+        *self.total_ns += other.total_ns;
+        *self.longest_ns = other.longest_ns.max(*self.longest_ns);
+        self.classes.iter_mut().zip(&other.classes).for_each(|(a, b)| *a += b);
     }
 }
 
 impl Row {
     fn new(key: ProfileKey) -> Row {
         Row { key, count: 0, total_ns: 0, longest_ns: 0 }
+    }
+
+    fn parts<'a>(&'a mut self, classes: &'a mut Classes) -> Parts<'a> {
+        let Row { count, total_ns, longest_ns, .. } = self;
+        Parts { count, total_ns, longest_ns, classes }
     }
 
     fn sums(&self, classes: &Classes) -> WaitSums {
@@ -182,19 +172,19 @@ impl Shard {
         key: &ProfileKey,
         hash: u32,
         most: usize,
-        change: &Change<'_>,
+        change: impl Fn(Parts<'_>),
     ) -> Option<(ProfileKey, WaitSums)> {
         let mut at = 0;
         while let Some(found) = self.hashes[at..].iter().position(|h| *h == hash) {
             at += found;
             if self.rows[at].key == *key {
-                change.apply(&mut self.rows[at], &mut self.classes[at]);
+                change(self.rows[at].parts(&mut self.classes[at]));
                 return None;
             }
             at += 1;
         }
         let (mut row, mut classes) = (Row::new(*key), [0; CLASSES]);
-        change.apply(&mut row, &mut classes);
+        change(row.parts(&mut classes));
         if self.rows.len() < most {
             self.hashes.push(hash);
             self.rows.push(row);
@@ -232,18 +222,18 @@ impl Shard {
 
 /// Adds a wait.
 pub(super) fn add(record: &WaitRecord) {
-    put(&key_of(record), &Change::Wait(record.duration_ns));
+    put(&key_of(record), |sums| sums.add(record.duration_ns));
 }
 
 /// Adds the waits for its client of a session that ends.
 pub(super) fn add_idle(pid: i32, idle: &WaitSums) {
     if idle.count > 0 {
-        put(&idle_key(pid), &Change::Sums(idle));
+        put(&idle_key(pid), |sums| sums.merge(idle));
     }
 }
 
 /// Changes the sums of a key's row.
-fn put(key: &ProfileKey, change: &Change<'_>) {
+fn put(key: &ProfileKey, change: impl Fn(Parts<'_>)) {
     let hash = hash(key);
     let most = (live_int(setting::WAIT_PROFILE_SIZE) as usize).div_ceil(SHARDS);
     let shard = &PROFILE[hash as usize % SHARDS].0;
@@ -256,7 +246,7 @@ fn put(key: &ProfileKey, change: &Change<'_>) {
     }
     if most == 0 {
         drop(held);
-        return change.to_sums(&mut OTHERS[key.event as usize].lock());
+        return change(OTHERS[key.event as usize].lock().parts());
     }
     if held.rows.capacity() < most {
         held = grow(shard, held, most);
@@ -406,7 +396,7 @@ mod tests {
     #[test]
     fn waits_fall_into_their_classes() {
         let mut sums = WaitSums::ZERO;
-        [0, 1000, u64::MAX >> 8].into_iter().for_each(|ns| sums.add(ns));
+        [0, 1000, u64::MAX >> 8].into_iter().for_each(|ns| sums.parts().add(ns));
         assert_eq!((sums.count, sums.longest_ns), (3, u64::MAX >> 8));
         assert_eq!((sums.classes[0], sums.classes[9], sums.classes[39]), (1, 1, 1));
     }
@@ -416,9 +406,9 @@ mod tests {
         let mut shard = Shard::EMPTY;
         // All with one hash: the keys themselves are compared.
         for (pid, ns) in [(1, 50), (2, 10), (3, 40), (1, 50)] {
-            assert!(shard.put(&key(pid), 7, 3, &Change::Wait(ns)).is_none());
+            assert!(shard.put(&key(pid), 7, 3, |sums| sums.add(ns)).is_none());
         }
-        let gone = shard.put(&key(4), 7, 3, &Change::Wait(20)).unwrap();
+        let gone = shard.put(&key(4), 7, 3, |sums| sums.add(20)).unwrap();
         assert_eq!((gone.0.pid, gone.1.total_ns), (2, 10));
         let total: u64 = shard.sums().map(|(_, sums)| sums.total_ns).sum();
         assert_eq!(total + gone.1.total_ns, 170);
@@ -432,12 +422,12 @@ mod tests {
         const TIMEOUT: WaitEvent = WaitEvent::TimeoutProfileSampling;
         let put_one = |pid, ns| {
             let key = ProfileKey { event: TIMEOUT, ..key(pid) };
-            put(&key, &Change::Wait(ns));
+            put(&key, |sums| sums.add(ns));
         };
         (1..=3).for_each(|pid| put_one(pid, 100));
         evict(Some((ProfileKey { event: TIMEOUT, ..key(9) }, {
             let mut sums = WaitSums::ZERO;
-            sums.add(7);
+            sums.parts().add(7);
             sums
         })));
         let of_rows = |event| {
