@@ -2,7 +2,9 @@
 //!
 //! Buffers belong to the worker (a thread-local pool) and are lent to a session while it has
 //! something in them: an idle session has none. They are plain memory, so a session that parks with
-//! one in its hands merely makes its worker allocate another.
+//! one in its hands merely makes its worker allocate another. A large one is needed for reading, since
+//! nobody knows how much has come; but of most reads little is kept, in a small one: so hundreds of
+//! sessions that wait for a row have hundreds of small ones.
 //!
 //! Invariant: nothing leaves the server before the log is durable up to [`Output::needs`].
 
@@ -19,8 +21,10 @@ use storage::Storage;
 
 use crate::door::tls::{Tls, TlsInfo, TlsStream};
 
-/// Size of an input buffer; it grows for longer messages.
+/// Size of a large input buffer; it grows for longer messages.
 const INPUT_BYTES: usize = 64 * 1024;
+/// Size of a small one.
+const SMALL_BYTES: usize = 1024;
 /// Output is sent when the buffer exceeds this.
 const OUTPUT_BYTES: usize = 64 * 1024;
 /// Buffers larger than this are freed instead of pooled.
@@ -30,6 +34,7 @@ const POOLED_COUNT: usize = 16;
 
 thread_local! {
     static INPUTS: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
+    static SMALL_INPUTS: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
     static OUTPUTS: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -39,19 +44,27 @@ fn take_input() -> Vec<u8> {
 }
 
 #[inline(never)]
+fn take_small_input() -> Vec<u8> {
+    SMALL_INPUTS.with_borrow_mut(Vec::pop).unwrap_or_else(|| vec![0; SMALL_BYTES])
+}
+
+#[inline(never)]
 fn take_output() -> Vec<u8> {
-    OUTPUTS.with_borrow_mut(Vec::pop).unwrap_or_else(|| Vec::with_capacity(8192))
+    OUTPUTS.with_borrow_mut(Vec::pop).unwrap_or_else(|| Vec::with_capacity(SMALL_BYTES))
 }
 
 #[inline(never)]
 fn give_input(buffer: Vec<u8>) {
-    if buffer.len() >= INPUT_BYTES && buffer.len() <= POOLED_BYTES {
-        INPUTS.with_borrow_mut(|pool| {
-            if pool.len() < POOLED_COUNT {
-                pool.push(buffer);
-            }
-        });
-    }
+    let pool = match buffer.len() {
+        SMALL_BYTES => &SMALL_INPUTS,
+        INPUT_BYTES..=POOLED_BYTES => &INPUTS,
+        _ => return,
+    };
+    pool.with_borrow_mut(|pool| {
+        if pool.len() < POOLED_COUNT {
+            pool.push(buffer);
+        }
+    });
 }
 
 #[inline(never)]
@@ -292,7 +305,8 @@ impl Input {
             let mut larger = take_input();
             let held = self.end - self.start;
             larger[..held].copy_from_slice(self.bytes());
-            (self.buffer, self.start, self.end) = (larger, 0, held);
+            give_input(std::mem::replace(&mut self.buffer, larger));
+            (self.start, self.end) = (0, held);
         }
         if self.start > 0 && self.buffer.len() - self.end < wanted {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -316,6 +330,23 @@ impl Input {
             wire::frame::missing(self.bytes())
         };
         self.reserve(missing);
+        let fill = self.read(socket);
+        self.shrink();
+        fill
+    }
+
+    /// Keeps the little that there is in a small buffer.
+    fn shrink(&mut self) {
+        let held = self.end - self.start;
+        if self.buffer.len() >= INPUT_BYTES && held <= SMALL_BYTES {
+            let mut small = if held > 0 { take_small_input() } else { Vec::new() };
+            small[..held].copy_from_slice(self.bytes());
+            give_input(std::mem::replace(&mut self.buffer, small));
+            (self.start, self.end) = (0, held);
+        }
+    }
+
+    fn read(&mut self, socket: &Socket) -> Result<Fill> {
         let room = self.buffer.len() - self.end;
         loop {
             return match socket.read(&mut self.buffer[self.end..]) {
@@ -343,9 +374,8 @@ impl Input {
     /// Gives the buffer back to the worker; unused bytes move to memory of their own size.
     pub fn rest(&mut self) {
         let left = self.bytes().to_vec();
-        give_input(std::mem::take(&mut self.buffer));
-        (self.start, self.end) = (0, left.len());
-        self.buffer = left;
+        give_input(std::mem::replace(&mut self.buffer, left));
+        (self.start, self.end) = (0, self.buffer.len());
     }
 }
 
@@ -570,6 +600,28 @@ mod tests {
         assert_eq!(input.bytes(), b"S\0\0\0\x04");
         drop(client);
         assert_eq!(input.fill(&socket).unwrap(), Fill::End);
+    }
+
+    #[test]
+    fn a_short_message_is_kept_in_a_small_buffer() {
+        let (socket, mut client) = pair();
+        let mut input = Input::default();
+        for (message, small) in [(SMALL_BYTES, true), (SMALL_BYTES + 1, false), (5, true)] {
+            client.write_all(&vec![b'x'; message]).unwrap();
+            assert_eq!(input.fill(&socket).unwrap(), Fill::Drained);
+            assert_eq!(input.bytes(), vec![b'x'; message]);
+            assert_eq!(input.buffer.len() <= SMALL_BYTES, small, "{message}");
+            input.consume(message);
+        }
+        // The rest of a message joins what was kept.
+        for piece in [&b"Q\0\0"[..], b"\0\x06a", b"\0"] {
+            client.write_all(piece).unwrap();
+            assert_eq!(input.fill(&socket).unwrap(), Fill::Drained);
+        }
+        assert_eq!(input.bytes(), b"Q\0\0\0\x06a\0");
+        input.consume(7);
+        assert_eq!(input.fill(&socket).unwrap(), Fill::Empty);
+        assert!(input.buffer.is_empty(), "nothing is kept for nothing");
     }
 
     #[test]

@@ -886,14 +886,8 @@ impl<'p, 'b> Printer<'p, 'b> {
             }
         }
         for (name, strength, wait) in locked {
-            use pb::LockClauseStrength as S;
-            let word = match S::try_from(strength) {
-                Ok(S::LcsForkeyshare) => " FOR KEY SHARE",
-                Ok(S::LcsForshare) => " FOR SHARE",
-                Ok(S::LcsFornokeyupdate) => " FOR NO KEY UPDATE",
-                _ => " FOR UPDATE",
-            };
-            out.keyword(word, -STD, STD, 0);
+            let (_, words) = crate::bind::select::lock_strength(strength);
+            out.keyword(&format!(" {words}"), -STD, STD, 0);
             out.push(&format!(" OF {}", quote_ident(&self.refname(&name))));
             out.push(match pb::LockWaitPolicy::try_from(wait) {
                 Ok(pb::LockWaitPolicy::LockWaitError) => " NOWAIT",

@@ -14,6 +14,7 @@ use super::{WaitObject, WaitRecord};
 use crate::clock;
 use crate::local::local;
 use crate::spin::{SpinLock, SpinLockGuard};
+use crate::sys;
 
 /// Records copied under one hold of a ring's lock.
 const CHUNK: usize = 32;
@@ -113,6 +114,9 @@ impl Slots {
         self.at = if self.at + 1 == self.slots.len() { 0 } else { self.at + 1 };
         self.next += 1;
         self.first = self.first.max(self.next.saturating_sub(self.slots.len() as u64));
+        // The next record's line was written a ring's length ago and is in no cache: when it is needed a
+        // lock behind the store would wait for it.
+        sys::fetch_line((&raw const self.slots[self.at]).addr());
     }
 
     /// Moves what fits into `slots`; returns the old ones, to be freed outside of the lock.

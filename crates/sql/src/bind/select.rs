@@ -717,7 +717,8 @@ fn not_allowed(name: &str, what: &str) -> base::Error {
     err!(FEATURE_NOT_SUPPORTED, "{name} is not allowed with {what}")
 }
 
-fn lock_strength(strength: i32) -> (RowLockMode, &'static str) {
+/// The mode of a locking clause, and its words.
+pub(crate) fn lock_strength(strength: i32) -> (RowLockMode, &'static str) {
     match pb::LockClauseStrength::try_from(strength) {
         Ok(pb::LockClauseStrength::LcsForkeyshare) => (RowLockMode::KeyShare, "FOR KEY SHARE"),
         Ok(pb::LockClauseStrength::LcsForshare) => (RowLockMode::Share, "FOR SHARE"),

@@ -368,15 +368,10 @@ impl Binder<'_> {
             _ => None,
         };
         let strength = clause.and_then(|c| match &c.node {
-            Some(NodeEnum::LockingClause(clause)) => Some(clause.strength()),
+            Some(NodeEnum::LockingClause(clause)) => Some(clause.strength),
             _ => None,
         });
-        let locks = strength.map(|strength| match strength {
-            pb::LockClauseStrength::LcsForkeyshare => "FOR KEY SHARE",
-            pb::LockClauseStrength::LcsForshare => "FOR SHARE",
-            pb::LockClauseStrength::LcsFornokeyupdate => "FOR NO KEY UPDATE",
-            _ => "FOR UPDATE",
-        });
+        let locks = strength.map(|strength| super::select::lock_strength(strength).1);
         // Going back would lock, or find changed, other rows.
         let refused = |kind: &str, locks: &str, kinds: &str| {
             err!(FEATURE_NOT_SUPPORTED, "DECLARE {kind} ... {locks} is not supported")
