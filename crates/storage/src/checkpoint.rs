@@ -81,6 +81,13 @@ impl Signal {
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
     }
+
+    /// Whether anything that was said is still to be done. Waits for nothing.
+    fn is_told(&self) -> bool {
+        self.is_stopped()
+            || self.volume.load(Ordering::SeqCst)
+            || self.segment.load(Ordering::SeqCst) != 0
+    }
 }
 
 /// Who asked for checkpoints, and how far they are.
@@ -209,7 +216,9 @@ pub(crate) fn run(core: &Core) {
         } else if nothing_logged {
             last = Instant::now();
             sleep_until_logged(core);
-        } else {
+        } else if !core.requests.is_wanted() && !signal.is_told() {
+            // Asked again, and last without a lock: whoever waits for a lock uses up the wake-up of what
+            // was said meanwhile.
             let event = WaitEvent::ActivityCheckpointerMain;
             sched::park_uninterruptible(event, Some(last + timeout()));
         }
@@ -225,8 +234,9 @@ fn sleep_until_logged(core: &Core) {
     let signal = &core.signal;
     signal.idle.store(true, Ordering::SeqCst);
     fence(Ordering::SeqCst);
-    let asked = core.requests.is_wanted() || signal.segment.load(Ordering::Acquire) != 0;
-    if !asked && nothing_logged(core) && !signal.is_stopped() {
+    // The locks first, as above; `idle` is lowered by who has logged something.
+    let due = !nothing_logged(core) || core.requests.is_wanted();
+    if !due && !signal.is_told() && signal.idle.load(Ordering::SeqCst) {
         sched::park_uninterruptible(WaitEvent::ActivityCheckpointerMain, None);
     }
     signal.idle.store(false, Ordering::SeqCst);
