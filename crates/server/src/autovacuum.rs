@@ -27,7 +27,7 @@ pub fn work(server: &Arc<Server>) {
     let types = Arc::new(SessionTypes::default());
     sched::with_current(|task| types::user::install(task, types.clone()));
     loop {
-        sched::park(WaitEvent::ActivityAutoVacuumMain, None);
+        server.autovacuum.await_work(WaitEvent::ActivityAutoVacuumMain, None);
         if told_to_end() {
             return;
         }
@@ -37,7 +37,7 @@ pub fn work(server: &Arc<Server>) {
         let nap = Duration::from_secs(live_int(setting::AUTOVACUUM_NAPTIME) as u64);
         let until = Instant::now() + nap;
         while Instant::now() < until {
-            sched::park(WaitEvent::ActivityAutoVacuumMain, Some(until));
+            server.autovacuum.await_work(WaitEvent::ActivityAutoVacuumMain, Some(until));
             if told_to_end() {
                 return;
             }

@@ -5,11 +5,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use base::WaitEvent;
-use sched::{SpinLock, TaskRef};
+use sched::{SpinLock, TaskRef, Wake};
 
 use crate::log;
 use crate::server::Server;
@@ -21,12 +22,13 @@ const PAUSE: Duration = Duration::from_secs(1);
 pub struct Background {
     kind: &'static str,
     thread: SpinLock<Option<(TaskRef, JoinHandle<()>)>>,
+    told: AtomicBool,
 }
 
 impl Background {
     /// A place for a thread with this `backend_type`.
     pub const fn new(kind: &'static str) -> Background {
-        Background { kind, thread: SpinLock::new(None) }
+        Background { kind, thread: SpinLock::new(None), told: AtomicBool::new(false) }
     }
 
     /// Starts the thread. `work` returns when [`sched::check_interrupts`] tells it to end.
@@ -45,8 +47,21 @@ impl Background {
         *self.thread.lock() = Some((task, thread));
     }
 
+    /// The thread itself waits until there is something to do, for an interrupt or until then. What was
+    /// said since the last time counts, also when a wait for a lock has used up its wake-up.
+    pub fn await_work(&self, event: WaitEvent, until: Option<Instant>) -> Wake {
+        while !self.told.swap(false, Ordering::AcqRel) {
+            match sched::park(event, until) {
+                Wake::Unparked => {}
+                ended => return ended,
+            }
+        }
+        Wake::Unparked
+    }
+
     /// There is something to do.
     pub fn wake(&self) {
+        self.told.store(true, Ordering::Release);
         if let Some((task, _)) = &*self.thread.lock() {
             task.unpark();
         }
@@ -60,5 +75,29 @@ impl Background {
             // It can't have panicked: its work is caught.
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_not_slept_through_when_its_wake_up_was_used_up() {
+        let place = Arc::new(Background::new("test"));
+        let task = sched::Task::new("test");
+        let (seen, saw) = std::sync::mpsc::channel();
+        let sleeper = place.clone();
+        let thread = sched::spawn_task(task.clone(), move || {
+            // As a wait for a lock does, which it then goes on with.
+            sched::park_uninterruptible(WaitEvent::LWLockOther, None);
+            let until = Instant::now() + Duration::from_secs(60);
+            let wake = sleeper.await_work(WaitEvent::ActivityThreadMain, Some(until));
+            seen.send(wake).unwrap();
+        });
+        *place.thread.lock() = Some((task, thread));
+        place.wake();
+        assert_eq!(saw.recv().unwrap(), Wake::Unparked);
+        place.stop();
     }
 }

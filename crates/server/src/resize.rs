@@ -30,7 +30,7 @@ pub fn work(server: &Arc<Server>) {
             | say("buffer_partitions", fit_partitions(server))
             | say("workers", fit_workers(server, &mut workers));
         let until = again.then(|| Instant::now() + PAUSE);
-        sched::park(WaitEvent::ActivityThreadMain, until);
+        server.resizer.await_work(WaitEvent::ActivityThreadMain, until);
         if sched::check_interrupts().is_err() {
             return;
         }

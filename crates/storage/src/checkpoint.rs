@@ -348,3 +348,73 @@ fn recycle(core: &Core, redo: u64, grown: u64) {
         eprintln!("WARNING:  could not recycle log segments: {e}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use base::Lsn;
+
+    use super::*;
+    use crate::{Options, Participant, Storage};
+
+    struct Nobody;
+
+    impl Participant for Nobody {
+        fn restore(&self, _state: &[u8]) -> Result<()> {
+            Ok(())
+        }
+        fn redo(&self, _code: u8, _payload: &[u8], _lsn: Lsn) -> Result<()> {
+            Ok(())
+        }
+        fn recovered(&self, _lsn: Lsn) -> Result<()> {
+            Ok(())
+        }
+        fn checkpoint(&self, _redo: Lsn) -> Result<Vec<u8>> {
+            Ok(Vec::new())
+        }
+    }
+
+    /// Comes back when the condition holds; panics when it doesn't for long.
+    fn eventually(what: &str, condition: impl Fn() -> bool) {
+        let end = Instant::now() + Duration::from_secs(60);
+        while !condition() {
+            assert!(Instant::now() < end, "{what}");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn what_is_said_during_a_wait_for_a_lock_is_not_slept_through() {
+        let dir = std::env::temp_dir().join(format!("storage-checkpointer-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        let options = Options {
+            frames: 24,
+            wal_segment_size: 1 << 20,
+            fsync: Some(false),
+            ..Options::from_settings()
+        };
+        Storage::create_with(&dir, &options).unwrap();
+        let storage = Storage::open_with(&dir, Arc::new(Nobody), options).unwrap();
+        let core = &storage.core;
+        // Something is logged, so the checkpointer does not wait for that.
+        storage.wal.append(200, b"x", |_| ());
+        eventually("the checkpointer begins", || core.signal.task.get().is_some());
+        let task = core.signal.task.get().unwrap();
+        let wait = || task.waiting().map(|(waiting, since)| (waiting.event, since));
+
+        let requests = core.requests.state.lock();
+        core.signal.wake();
+        let waits_for_lock = || wait().is_some_and(|(event, _)| event == WaitEvent::LWLockOther);
+        eventually("it looks at the requests", waits_for_lock);
+        let first = wait();
+        core.signal.prepare_segment(1);
+        // The wake-up is used up: the wait for the lock begins again.
+        eventually("it waits on", || waits_for_lock() && wait() != first);
+        drop(requests);
+        eventually("the segment is prepared", || core.signal.segment.load(Ordering::Acquire) == 0);
+
+        storage.shutdown().unwrap();
+        std::fs::remove_dir_all(&dir).unwrap();
+    }
+}
