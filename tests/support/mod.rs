@@ -13,6 +13,7 @@ use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// The binary under test.
@@ -42,10 +43,19 @@ impl Drop for TempDir {
     }
 }
 
-/// A port that nobody listens on now.
+/// A port that nobody has now and no other test of this process gets. None of those that the system gives
+/// to outgoing connections: one of these could have it when the server binds it, or a connection that waits
+/// for the server find itself at the other end.
 pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has a free port");
-    listener.local_addr().expect("a bound socket has an address").port()
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let begin = std::process::id().wrapping_mul(41);
+    loop {
+        let number = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = 10_000 + (number % 22_000) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// A running server; dropped: stopped at once.

@@ -13,6 +13,7 @@ use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -358,6 +359,23 @@ fn write(path: &Path, text: &str) -> Result<()> {
     written.map_err(|e| Error::file(path, e))
 }
 
-fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+/// A port that nobody has. None of those that the system gives to outgoing connections: one of these could
+/// have it when the server binds it.
+///
+/// # Errors
+/// There is none.
+pub fn free_port() -> Result<u16> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let begin = std::process::id().wrapping_mul(41);
+    for _ in 0..PORTS {
+        let number = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
+        let port = 10_000 + (number % PORTS) as u16;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    Err(Error::new("no port is free"))
 }
+
+/// Of how many ports, from 10000 on, one is chosen.
+const PORTS: u32 = 22_000;

@@ -1,11 +1,12 @@
 //! A server for one part, on a directory that goes with it.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::client::Client;
+use crate::servers::free_port;
 use crate::{Error, Result};
 
 /// See the module.
@@ -22,8 +23,7 @@ impl Server {
     /// # Errors
     /// It does not start.
     pub fn start(settings: &[String]) -> Result<Server> {
-        let free = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr());
-        let port = free.map_err(|e| Error::new(format!("no free port: {e}")))?.port();
+        let port = free_port()?;
         let dir = std::env::temp_dir().join(format!("threadgres-incident-{port}"));
         let program = std::env::current_exe().map_err(|e| Error::new(e.to_string()))?;
         let mut command = Command::new(program);
