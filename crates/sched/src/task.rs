@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use base::settings::{live_bool, setting};
-use base::usage::{USES, Usage, Use, Used};
+use base::usage::{USES, Usage, Use};
 use base::{Error, Result, WaitEvent, err};
 
 use crate::clock::{self, NEVER, now_ns};
@@ -209,21 +209,22 @@ impl Task {
         Usage(std::array::from_fn(|i| self.usage[i].load(Ordering::Relaxed)))
     }
 
-    /// What it has used since `reading`, which becomes the reading of now. Few counts change from one
-    /// reading to the next, so it is for one reader that looks often, the task itself: others miss
-    /// what that one has seen.
-    pub fn usage_since(&self, reading: &mut Usage) -> Used {
+    /// Hands each count that has grown since `reading` over, with its number and by how much, and makes it
+    /// the reading of now. Few counts change from one reading to the next, so it is for one reader that
+    /// looks often, the task itself: others miss what that one has seen.
+    #[inline]
+    pub fn usage_since(&self, reading: &mut Usage, mut grown: impl FnMut(usize, u64)) {
         let mut changed = self.used.load(Ordering::Relaxed);
-        let mut passed = Used { changed, ..Used::default() };
         self.used.store(0, Ordering::Relaxed);
         while changed != 0 {
             let i = changed.trailing_zeros() as usize;
             changed &= changed - 1;
-            let now = self.usage[i].load(Ordering::Relaxed);
-            passed.counts.0[i] = now - reading.0[i];
-            reading.0[i] = now;
+            if let (Some(count), Some(then)) = (self.usage.get(i), reading.0.get_mut(i)) {
+                let now = count.load(Ordering::Relaxed);
+                grown(i, now - *then);
+                *then = now;
+            }
         }
-        passed
     }
 
     /// One of these counts.
@@ -393,30 +394,12 @@ impl Task {
         );
     }
 
-    /// The record of what `begin_wait` began, if it was timed, which is over at the time that `clock` then
-    /// gives and is put down to a statement. Only the task itself writes these counters.
+    /// Adds to the sums of its waits, which only the task itself writes.
     #[inline]
-    fn take_wait(&self, statement: u64, clock: impl FnOnce() -> u64) -> Option<WaitRecord> {
-        let word = self.wait.load(Ordering::Relaxed);
-        self.wait.store(0, Ordering::Release);
-        let began_ns = word & CLOCK_MASK;
-        let event = ((word >> clock::BITS) as u8).checked_sub(1).and_then(WaitEvent::from_u8);
-        let event = event.filter(|_| began_ns != 0)?;
-        let duration_ns = clock().saturating_sub(began_ns);
+    fn add_wait(&self, duration_ns: u64) {
         self.waits.store(self.waits.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         let total = self.waited_ns.load(Ordering::Relaxed) + duration_ns;
         self.waited_ns.store(total, Ordering::Relaxed);
-        Some(WaitRecord {
-            task: self.id,
-            pid: self.pid(),
-            event,
-            object: WaitObject::None,
-            blocker: 0,
-            blocker_pid: 0,
-            statement,
-            began_ns,
-            duration_ns,
-        })
     }
 
     /// Sums of its waits while it is measured.
@@ -431,10 +414,20 @@ impl Task {
 
     /// Ends what `begin_wait` began.
     pub(crate) fn end_wait(&self) {
-        let Some(mut record) = self.take_wait(self.statement(), now_ns) else { return };
+        let word = self.wait.load(Ordering::Relaxed);
+        self.wait.store(0, Ordering::Release);
+        let began_ns = word & CLOCK_MASK;
+        let event = ((word >> clock::BITS) as u8).checked_sub(1).and_then(WaitEvent::from_u8);
+        let Some(event) = event.filter(|_| began_ns != 0) else { return };
+        let duration_ns = now_ns().saturating_sub(began_ns);
+        self.add_wait(duration_ns);
         let object = [0, 1].map(|i| self.wait_object[i].load(Ordering::Relaxed));
-        record.object = WaitObject::decode(object);
-        record.blocker = self.wait_blocker.load(Ordering::Relaxed);
+        let mut record = WaitRecord {
+            object: WaitObject::decode(object),
+            blocker: self.wait_blocker.load(Ordering::Relaxed),
+            statement: self.statement(),
+            ..WaitRecord::of(self.id, self.pid(), event, began_ns, duration_ns)
+        };
         self.meter.add(&record);
         observe::finished(&mut record);
     }
@@ -450,14 +443,16 @@ impl Task {
 
     /// The session is run again, because of what its client sent.
     pub(crate) fn end_idle(&self) {
-        let record = self.take_wait(0, || {
-            let now = clock::recent_ns();
-            clock::keep_recent(now);
-            now
-        });
-        if let Some(record) = record {
-            observe::idle_finished(&self.idle_sums, &record);
+        let began_ns = self.wait.load(Ordering::Relaxed) & CLOCK_MASK;
+        self.wait.store(0, Ordering::Release);
+        if began_ns == 0 {
+            return;
         }
+        let now = clock::recent_ns();
+        clock::keep_recent(now);
+        let duration_ns = now.saturating_sub(began_ns);
+        self.add_wait(duration_ns);
+        observe::idle_finished(self.id, self.pid(), &self.idle_sums, [began_ns, duration_ns]);
     }
 
     /// [`park`] and its kin; called by the running task only. With `part_of`, the beginning of a

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use base::WaitEvent;
 use base::settings::{live_int, setting};
-use base::usage::{Usage, Used};
+use base::usage::Usage;
 use crossbeam_utils::CachePadded;
 use exec::tally::{RelationCounts, Tally};
 use rustc_hash::FxHashMap;
@@ -134,8 +134,6 @@ pub struct Report {
     pub settled: Vec<Settled>,
     /// Of the database.
     pub database: DatabaseCounts,
-    /// Of the buffers, the log and files.
-    pub used: Used,
 }
 
 /// A table or index in a stripe.
@@ -152,9 +150,12 @@ struct Relation {
     fresh: u64,
 }
 
+/// What sessions counted and used, by database.
+type Databases = Vec<(u32, DatabaseCounts, Usage)>;
+
 #[derive(Default)]
 struct Stripe {
-    databases: Vec<(u32, DatabaseCounts, Usage)>,
+    databases: Databases,
     relations: FxHashMap<Relid, Relation>,
     statements: FxHashMap<StatementKey, Statement>,
 }
@@ -258,28 +259,38 @@ impl Default for Counters {
 impl Stripe {
     /// What sessions in a database counted and used.
     fn database(&mut self, oid: u32) -> (&mut DatabaseCounts, &mut Usage) {
-        let at = match self.databases.iter().position(|(known, ..)| *known == oid) {
-            Some(at) => at,
-            None => {
-                self.databases.push((oid, DatabaseCounts::default(), Usage::default()));
-                self.databases.len() - 1
-            }
-        };
-        let (_, counts, usage) = &mut self.databases[at];
-        (counts, usage)
+        of_database(&mut self.databases, oid)
     }
 }
 
+/// See [`Stripe::database`].
+fn of_database(databases: &mut Databases, oid: u32) -> (&mut DatabaseCounts, &mut Usage) {
+    let at = match databases.iter().position(|(known, ..)| *known == oid) {
+        Some(at) => at,
+        None => {
+            databases.push((oid, DatabaseCounts::default(), Usage::default()));
+            databases.len() - 1
+        }
+    };
+    let (_, counts, usage) = &mut databases[at];
+    (counts, usage)
+}
+
 impl Counters {
-    /// Takes what a session in a database has to report, and empties it; true when the vacuum should be
-    /// woken.
-    pub fn take(&self, database: u32, report: &mut Report) -> bool {
+    /// Takes what a session in a database has to report, and empties it; `use_up` adds what the session
+    /// has used. True when the vacuum should be woken.
+    pub fn take(
+        &self,
+        database: u32,
+        report: &mut Report,
+        use_up: impl FnOnce(&mut Usage),
+    ) -> bool {
         let mut portions = Vec::new();
         {
             let mut stripe = self.stripes[own_stripe()].lock();
             let (counts, usage) = stripe.database(database);
             counts.add(&std::mem::take(&mut report.database));
-            report.used.move_to(usage);
+            use_up(usage);
             for (oid, counts) in report.tally.iter() {
                 let relation = stripe.relations.entry((database, *oid)).or_default();
                 relation.counts.add(counts);
@@ -485,22 +496,36 @@ impl Counters {
         }
     }
 
-    /// Counts one execution of a statement.
-    pub fn statement(&self, sample: &Sample<'_>) {
+    /// Counts one execution of a statement; `use_up` adds what it has used, to its database's counts
+    /// and to its own.
+    pub fn statement(&self, sample: &Sample<'_>, use_up: impl FnOnce(&mut Usage, &mut Usage)) {
         let mut stripe = self.stripes[own_stripe()].lock();
-        match stripe.statements.get_mut(&sample.key) {
-            Some(statement) => statement.count(sample),
-            None => {
-                let max = live_int(setting::PG_STAT_STATEMENTS_MAX).max(100) as usize;
-                if stripe.statements.len() >= max {
-                    let gone = crate::statements::make_room(&mut stripe.statements);
-                    self.forgotten.fetch_add(gone as i64, Ordering::Relaxed);
-                }
-                let mut statement = Statement::new(sample.text.clone());
-                statement.count(sample);
-                stripe.statements.insert(sample.key, statement);
-            }
+        let Stripe { databases, statements, .. } = &mut *stripe;
+        let (_, of_database) = of_database(databases, sample.key.database);
+        let count = |statement: &mut Statement| {
+            statement.count(sample);
+            use_up(of_database, &mut statement.usage);
+        };
+        match statements.get_mut(&sample.key) {
+            Some(statement) => count(statement),
+            None => count(self.begin_statement(statements, sample)),
         }
+    }
+
+    /// Makes place for a statement.
+    #[cold]
+    fn begin_statement<'a>(
+        &self,
+        statements: &'a mut FxHashMap<StatementKey, Statement>,
+        sample: &Sample<'_>,
+    ) -> &'a mut Statement {
+        let max = live_int(setting::PG_STAT_STATEMENTS_MAX).max(100) as usize;
+        if statements.len() >= max {
+            let gone = crate::statements::make_room(statements);
+            self.forgotten.fetch_add(gone as i64, Ordering::Relaxed);
+        }
+        let text = sample.text.clone();
+        statements.entry(sample.key).or_insert_with(|| Statement::new(text))
     }
 
     /// All statements.
@@ -546,7 +571,7 @@ mod tests {
         (counts.inserted, counts.updated) = (changes.inserted, changes.updated);
         counts.deleted = changes.deleted;
         report.settled.push(changes.settled(oid, committed));
-        counters.take(5, &mut report)
+        counters.take(5, &mut report, |_| ())
     }
 
     fn updates(updated: u64) -> Changes {
@@ -604,7 +629,7 @@ mod tests {
         let mut report = Report::default();
         report.tally.of(7).updated = 2;
         report.database.commits = 3;
-        counters.take(6, &mut report);
+        counters.take(6, &mut report, |_| ());
         let all = counters.relations();
         assert_eq!((all[&(5, 7)].counts.updated, all[&(6, 7)].counts.updated), (5, 2));
         assert_eq!((counters.database(5).0.commits, counters.database(6).0.commits), (0, 3));

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::usage::{Usage, Used};
+use base::usage::Usage;
 use rustc_hash::FxHashMap;
 
 /// Whose statement, in which database, and which.
@@ -35,8 +35,6 @@ pub struct Sample<'a> {
     pub planning: Option<Duration>,
     /// Rows returned or changed.
     pub rows: u64,
-    /// What it used.
-    pub usage: &'a Used,
 }
 
 /// Times in milliseconds: how many, and how they are spread.
@@ -122,19 +120,20 @@ impl Spread {
     }
 }
 
-/// What is kept of a statement.
+/// What is kept of a statement. What each execution changes comes first.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Statement {
-    /// Its text without constants.
-    pub text: Arc<str>,
     /// Executions.
     pub executions: Spread,
-    /// Plannings.
-    pub plannings: Spread,
     /// Rows returned or changed.
     pub rows: u64,
     /// What they used.
     pub usage: Usage,
+    /// Plannings.
+    pub plannings: Spread,
+    /// Its text without constants.
+    pub text: Arc<str>,
     /// Executions when room was last made.
     before: u64,
 }
@@ -152,7 +151,7 @@ impl Statement {
         }
     }
 
-    /// Counts an execution.
+    /// Counts an execution but for what it used.
     pub fn count(&mut self, sample: &Sample<'_>) {
         let ms = sample.ns as f64 * 1e-6;
         if sample.first {
@@ -164,7 +163,6 @@ impl Statement {
             self.plannings.add(planning.as_secs_f64() * 1e3);
         }
         self.rows += sample.rows;
-        sample.usage.add_to(&mut self.usage);
     }
 
     /// Adds what another worker has of the same statement.

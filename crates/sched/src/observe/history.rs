@@ -133,12 +133,23 @@ impl Slots {
 
 /// Appends a record.
 pub(super) fn push(record: &WaitRecord) {
+    append(usize::from(record.is_idle()), Kept::of(record));
+}
+
+/// Appends a session's wait for its client, which began then and took so long.
+#[inline]
+pub(super) fn push_idle(task: u64, pid: i32, [began_ns, duration_ns]: [u64; 2]) {
+    let event_began = (WaitEvent::ClientClientRead as u64) << clock::BITS | began_ns;
+    append(1, Kept { event_began, duration_ns, task, pid, ..Kept::EMPTY });
+}
+
+#[inline]
+fn append(kind: usize, record: Kept) {
     let rings = rings();
     let mut index = local().ring_index();
     if index >= rings.len() {
         index %= rings.len();
     }
-    let kind = usize::from(record.is_idle());
     let wanted = live_int(setting::PG_WAIT_SAMPLING_HISTORY_SIZE) as usize;
     let ring = &rings[index][kind].0;
     let mut slots = ring.lock();
@@ -148,7 +159,7 @@ pub(super) fn push(record: &WaitRecord) {
     }
     // Another thread of this ring may have changed the size again.
     if !slots.slots.is_empty() {
-        slots.push(Kept::of(record));
+        slots.push(record);
     }
 }
 
@@ -253,6 +264,8 @@ mod tests {
             duration_ns: 8,
         };
         assert_eq!(Kept::of(&record).record(), record);
+        let object = WaitObject::decode(Kept::EMPTY.object);
+        assert_eq!(object, WaitObject::None, "as in the record of a wait for a client");
     }
 
     #[test]

@@ -76,6 +76,27 @@ pub struct WaitRecord {
 }
 
 impl WaitRecord {
+    /// A wait for no object, in no statement.
+    pub(crate) fn of(
+        task: u64,
+        pid: i32,
+        event: WaitEvent,
+        began_ns: u64,
+        duration_ns: u64,
+    ) -> WaitRecord {
+        WaitRecord {
+            task,
+            pid,
+            event,
+            object: WaitObject::None,
+            blocker: 0,
+            blocker_pid: 0,
+            statement: 0,
+            began_ns,
+            duration_ns,
+        }
+    }
+
     /// Whether it was a wait for work: a background thread's main loop, or a session without a
     /// statement.
     pub fn is_idle(&self) -> bool {
@@ -117,15 +138,35 @@ pub(crate) fn finished(record: &mut WaitRecord) {
         record.blocker_pid = task_by_id(record.blocker).map_or(0, |task| task.pid());
     }
     profile::add(record);
+    history::push(record);
     tell(record);
 }
 
-/// A session's wait for its client is over.
-pub(crate) fn idle_finished(sums: &IdleSums, record: &WaitRecord) {
+/// A session's wait for its client is over, which began then and took so long. As [`finished`], but made
+/// for what happens at each statement.
+#[inline]
+pub(crate) fn idle_finished(task: u64, pid: i32, sums: &IdleSums, began_duration: [u64; 2]) {
+    let [began_ns, duration_ns] = began_duration;
+    if live_int(setting::WAIT_PROFILE_SIZE) != 0 {
+        sums.add(duration_ns);
+    }
+    history::push_idle(task, pid, began_duration);
+    let watched = trace::any() || !OBSERVER.load(Ordering::Relaxed).is_null();
+    if watched || live_int(setting::WAIT_PROFILE_SIZE) == 0 {
+        tell_of_idle(&WaitRecord::of(
+            task,
+            pid,
+            WaitEvent::ClientClientRead,
+            began_ns,
+            duration_ns,
+        ));
+    }
+}
+
+#[cold]
+fn tell_of_idle(record: &WaitRecord) {
     if live_int(setting::WAIT_PROFILE_SIZE) == 0 {
         profile::add(record);
-    } else {
-        sums.add(record.duration_ns);
     }
     tell(record);
 }
@@ -136,7 +177,6 @@ pub(crate) fn session_ends(pid: i32, sums: &IdleSums) {
 }
 
 fn tell(record: &WaitRecord) {
-    history::push(record);
     trace::waited(record);
     let observer = OBSERVER.load(Ordering::Acquire);
     if !observer.is_null() {

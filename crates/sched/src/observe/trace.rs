@@ -120,7 +120,8 @@ impl Trace {
     }
 }
 
-fn any() -> bool {
+#[inline]
+pub(super) fn any() -> bool {
     TRACES.load(Ordering::Relaxed) != 0
 }
 

@@ -1,18 +1,22 @@
 //! What a session counts while it works and passes on when it begins to wait for its client: rows
 //! and pages by table ([`crate::counters`]), transactions, times; and what each statement took
-//! ([`crate::statements`]).
+//! ([`crate::statements`]). Between the statements of a transaction that goes well it does so
+//! once a second at most.
 //!
 //! Which rows of a transaction's changes live is known when it ends, or when a savepoint is rolled
 //! back to; until then they are pending.
 
-use base::usage::{Usage, Used};
+use base::usage::Usage;
 use exec::tally::Tally;
 use sched::Task;
 
 use crate::counters::{Changes, Counters, Report};
+use crate::statements::Sample;
 
 /// Entries that are kept room for between statements.
 const KEPT: usize = 8;
+/// For so long a transaction may keep what its statements count to itself, microseconds.
+const PATIENCE_US: i64 = 1_000_000;
 
 /// The changes of a transaction that has not ended, by table.
 pub type Pending = Vec<(u32, Changes)>;
@@ -132,23 +136,33 @@ impl Account {
     /// session that it worked for. True when the vacuum should be woken.
     pub fn pass_on_transaction(&mut self, counters: &Counters, database: u32) -> bool {
         self.absorb();
-        counters.take(database, &mut self.report)
+        counters.take(database, &mut self.report, |_| ())
     }
 
-    /// What the task has used since this was last asked, which is then passed on, too.
-    pub fn measure(&mut self, task: &Task) -> Used {
-        let used = task.usage_since(&mut self.used);
-        self.report.used.add(&used);
-        used
+    /// Counts a statement of the task, with what it has used since this was last asked.
+    pub fn count_statement(&mut self, counters: &Counters, task: &Task, sample: &Sample<'_>) {
+        counters.statement(sample, |of_database, of_statement| {
+            task.usage_since(&mut self.used, |what, grown| {
+                of_database.0[what] += grown;
+                of_statement.0[what] += grown;
+            });
+        });
+    }
+
+    /// Whether what has been counted should be passed on though the transaction goes on.
+    #[inline]
+    pub fn is_due(&self, now: i64) -> bool {
+        now - self.reported >= PATIENCE_US
     }
 
     /// Passes on what has been counted in a database; true when the vacuum should be woken.
     pub fn pass_on(&mut self, counters: &Counters, database: u32, task: &Task, now: i64) -> bool {
         self.absorb();
-        self.measure(task);
         self.report.database.session_time += (now - self.reported).max(0) as u64;
         self.reported = now;
-        let wake = counters.take(database, &mut self.report);
+        let wake = counters.take(database, &mut self.report, |of_database| {
+            task.usage_since(&mut self.used, |what, grown| of_database.0[what] += grown);
+        });
         self.report.settled.shrink_to(KEPT);
         self.pending.shrink_to(KEPT);
         wake

@@ -341,8 +341,7 @@ impl State {
         if wanted && self.settings.compute_query_id && prepared.identity.id != 0 {
             let ended = clock::now_ns();
             clock::keep_recent(ended);
-            let usage = self.account.measure(&self.entry.task);
-            self.server.counters.statement(&Sample {
+            let sample = Sample {
                 key: StatementKey {
                     user: self.role(),
                     database: self.database.1,
@@ -353,8 +352,8 @@ impl State {
                 ns: ended - began,
                 planning: None,
                 rows,
-                usage: &usage,
-            });
+            };
+            self.account.count_statement(&self.server.counters, &self.entry.task, &sample);
         }
     }
 

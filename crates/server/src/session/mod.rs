@@ -613,7 +613,9 @@ impl State {
         }
         let now = server::at(clock::recent_ns());
         self.account.begin_waiting(now);
-        self.pass_on_counts(now);
+        if state != registry::State::IdleInTransaction || self.account.is_due(now) {
+            self.pass_on_counts(now);
+        }
         self.entry.end_statement(state, now);
     }
 
