@@ -10,7 +10,7 @@ pub mod random;
 pub mod raw;
 
 use std::io::{BufRead, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,16 +43,18 @@ impl Drop for TempDir {
     }
 }
 
-/// A port that nobody has now and no other test of this process gets. None of those that the system gives
-/// to outgoing connections: one of these could have it when the server binds it, or a connection that waits
-/// for the server find itself at the other end.
+/// A port that nobody listens on now and no other test of this process gets. None of those that the system
+/// gives to outgoing connections: one of these could have it when the server binds it, or a connection that
+/// waits for the server find itself at the other end. Nothing listens on it to find out: a process that another
+/// test starts at that moment would have a copy of the socket until it has become another program, and who
+/// waits for the server would take that for it.
 pub fn free_port() -> u16 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let begin = std::process::id().wrapping_mul(41);
     loop {
         let number = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
         let port = 10_000 + (number % 22_000) as u16;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        if TcpStream::connect(("127.0.0.1", port)).is_err() {
             return port;
         }
     }

@@ -8,7 +8,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::net::TcpListener;
+use std::net::TcpStream;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -359,8 +359,9 @@ fn write(path: &Path, text: &str) -> Result<()> {
     written.map_err(|e| Error::file(path, e))
 }
 
-/// A port that nobody has. None of those that the system gives to outgoing connections: one of these could
-/// have it when the server binds it.
+/// A port that nobody listens on. None of those that the system gives to outgoing connections: one of these
+/// could have it when the server binds it. Nothing listens on it to find out: a process that is started at
+/// that moment would have a copy of the socket for a while.
 ///
 /// # Errors
 /// There is none.
@@ -370,7 +371,7 @@ pub fn free_port() -> Result<u16> {
     for _ in 0..PORTS {
         let number = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
         let port = 10_000 + (number % PORTS) as u16;
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        if TcpStream::connect(("127.0.0.1", port)).is_err() {
             return Ok(port);
         }
     }
