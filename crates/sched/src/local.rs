@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::coroutine::Yielder;
-use crate::observe::Block;
+use crate::observe::{Block, Late};
 use crate::task::{Task, TaskRef};
 use crate::worker::Worker;
 
@@ -37,6 +37,8 @@ pub(crate) struct Local {
     pub reading: Cell<u64>,
     /// The thread's counts of latches taken; null until it takes one.
     pub counts: Cell<*const Block>,
+    /// Where the thread keeps waits that it records later; null: it doesn't.
+    pub late: Cell<*const Late>,
     /// A number for each thread that waits, given out at its first wait; 0: none yet.
     number: Cell<usize>,
     /// Spin locks held (debug builds).
@@ -57,6 +59,7 @@ thread_local! {
             worker: Cell::new(ptr::null()),
             reading: Cell::new(0),
             counts: Cell::new(ptr::null()),
+            late: Cell::new(ptr::null()),
             number: Cell::new(0),
             spins: Cell::new(0),
         }

@@ -429,7 +429,11 @@ impl Task {
             ..WaitRecord::of(self.id, self.pid(), event, began_ns, duration_ns)
         };
         self.meter.add(&record);
-        observe::finished(&mut record);
+        // SAFETY: the pointer is cleared before what it points to goes.
+        match unsafe { local().late.get().as_ref() } {
+            None => observe::finished(&mut record),
+            Some(late) => late.keep(record),
+        }
     }
 
     /// The session has nothing to run: it waits for its client until it is run again. If its worker

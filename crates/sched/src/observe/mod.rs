@@ -22,6 +22,7 @@
 mod counts;
 mod history;
 mod idle;
+mod late;
 mod meter;
 mod object;
 mod profile;
@@ -41,6 +42,8 @@ pub use counts::lwlock_acquisitions;
 pub(crate) use counts::{Block, count_acquisition};
 pub use history::{HistoryCursor, history_since};
 pub(crate) use idle::IdleSums;
+pub(crate) use late::Late;
+pub use late::{LateRecords, record_late_waits};
 pub(crate) use meter::Meter;
 pub use meter::{Metered, add_metered, meter, metered};
 pub use object::{WaitObject, Waiting};

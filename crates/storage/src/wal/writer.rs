@@ -97,6 +97,7 @@ impl Writer {
     fn run(&mut self) {
         // Only this thread sets it, once.
         let _ = self.log.task.set(sched::current());
+        let _late = sched::observe::LateRecords::begin();
         loop {
             if self.log.is_abandoned() {
                 return self.wake_everybody();
@@ -250,6 +251,7 @@ impl Writer {
         self.log.flushed.store(self.flushed, Ordering::Release);
         self.pop_covered();
         self.covered.drain(..).for_each(|t| t.unpark());
+        sched::observe::record_late_waits();
     }
 
     /// `commit_delay`: waits for more committers when there is more than one already.
@@ -305,6 +307,7 @@ impl Writer {
     }
 
     fn sleep(&mut self, until: Option<Instant>) {
+        sched::observe::record_late_waits();
         self.log.sleeping.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         let due = match self.due() {
