@@ -13,7 +13,6 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// The binary under test.
@@ -43,21 +42,9 @@ impl Drop for TempDir {
     }
 }
 
-/// A port that nobody listens on now and no other test of this process gets. None of those that the system
-/// gives to outgoing connections: one of these could have it when the server binds it, or a connection that
-/// waits for the server find itself at the other end. Nothing listens on it to find out: a process that another
-/// test starts at that moment would have a copy of the socket until it has become another program, and who
-/// waits for the server would take that for it.
+/// A port that nobody listens on now and no other test of this process gets.
 pub fn free_port() -> u16 {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let begin = std::process::id().wrapping_mul(41);
-    loop {
-        let number = begin.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed));
-        let port = 10_000 + (number % 22_000) as u16;
-        if TcpStream::connect(("127.0.0.1", port)).is_err() {
-            return port;
-        }
-    }
+    lab::servers::free_port().expect("a port is free")
 }
 
 /// A running server; dropped: stopped at once.

@@ -359,9 +359,11 @@ fn write(path: &Path, text: &str) -> Result<()> {
     written.map_err(|e| Error::file(path, e))
 }
 
-/// A port that nobody listens on. None of those that the system gives to outgoing connections: one of these
-/// could have it when the server binds it. Nothing listens on it to find out: a process that is started at
-/// that moment would have a copy of the socket for a while.
+/// A port that nobody listens on, another at each call. None of those that the system gives to outgoing
+/// connections: one of these could have it when the server binds it, or a connection that waits for the server
+/// find itself at the other end. Nothing listens on it to find out: a process that is started at that moment
+/// would have a copy of the socket until it has become another program, and who waits for the server would take
+/// that for it.
 ///
 /// # Errors
 /// There is none.

@@ -686,8 +686,9 @@ pub fn next_pid() -> i32 {
 static BACKGROUND: SpinLock<Vec<Weak<Task>>> = SpinLock::new(Vec::new());
 
 /// Waits until unparked, the deadline, or an interrupt. The caller has registered itself where its
-/// waker looks, and checks its condition again afterwards: wake-ups may be spurious. `waiting` is a
-/// [`WaitEvent`], or a [`Waiting`] where the object is known.
+/// waker looks, and checks its condition again afterwards: wake-ups may be spurious. It checks it last
+/// before, too, without a lock: a wait for one would use the wake-up up. `waiting` is a [`WaitEvent`], or a
+/// [`Waiting`] where the object is known.
 pub fn park(waiting: impl Into<Waiting>, deadline: Option<Instant>) -> Wake {
     local().current().park(waiting.into(), deadline.map_or(NEVER, clock::to_ns), true, None)
 }

@@ -497,7 +497,7 @@ impl Counters {
     }
 
     /// Counts one execution of a statement; `use_up` adds what it has used, to its database's counts
-    /// and to its own.
+    /// and to its own. Not inlined: three places count statements, and each copy would have to be fetched.
     #[inline(never)]
     pub fn statement(&self, sample: &Sample<'_>, use_up: impl FnOnce(&mut Usage, &mut Usage)) {
         let mut stripe = self.stripes[own_stripe()].lock();

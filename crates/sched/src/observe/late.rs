@@ -2,7 +2,8 @@
 //!
 //! Who makes others' work durable is waited for by them, and what it records of a wait meanwhile costs them as much
 //! time as it takes. Such a thread keeps its finished waits until it has let the others go on. No worker
-//! does so: its sessions' waits are recorded when they end.
+//! does so: its sessions' waits are recorded when they end. Nothing is lost but at a crash, and of a thread that
+//! keeps records nobody else reads the list.
 
 use std::cell::RefCell;
 use std::ptr;
@@ -39,10 +40,13 @@ impl Drop for LateRecords {
 
 impl Late {
     fn record(&self) {
-        // Nothing here ends a wait, so the list does not grow meanwhile.
-        let mut records = self.0.borrow_mut();
+        // Taken out: should recording have to wait itself, that wait is kept for the next time.
+        let mut records = self.0.take();
         records.iter_mut().for_each(finished);
         records.clear();
+        if self.0.borrow().is_empty() {
+            self.0.replace(records); // with its memory
+        }
     }
 
     /// A wait of the thread is over.

@@ -12,6 +12,7 @@
 //! * Only real waits are watched: a fast path that finds its lock free or its page in memory writes
 //!   nothing here. What is counted there ([`lwlock_acquisitions`]) is counted by thread, in plain
 //!   stores to a cache line that nobody else writes.
+//! * The WAL writer records its waits when it has woken those who waited for it (late.rs).
 //! * Between two statements a session waits for its client: `ClientRead`, though no thread is
 //!   parked for it. That wait ends when a worker begins to run the session.
 //! * [`crate::at_work`] names what a task does where single waits say too little; it is not a wait and
