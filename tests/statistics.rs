@@ -183,6 +183,38 @@ fn statements_are_known_without_their_constants() {
     assert!(server.stop());
 }
 
+/// Workers count what has just run apart, and add it up when something else runs or somebody looks.
+#[test]
+fn a_look_misses_no_statement() {
+    let dir = TempDir::new("statistics-noted");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut client = Client::connect(server.port).expect("the server takes connections");
+    rows(&mut client, "CREATE TABLE t AS SELECT 1 AS v");
+    rows(&mut client, "SELECT pg_stat_statements_reset()");
+    let calls = "SELECT calls, rows FROM pg_stat_statements WHERE query LIKE 'SELECT _1 AS many'";
+    let hits = "SELECT blks_hit FROM pg_stat_database WHERE datname = 'postgres'";
+    for (more, all) in [(1, 1), (2, 3), (500, 503), (20, 523)] {
+        let many = "SELECT 1 AS many;".repeat(more);
+        let text = format!("{many} {calls}; {hits}; SELECT v FROM t; {hits}");
+        let answer = rows(&mut client, &text);
+        let [counted, before, _, after] = &answer[more..] else { panic!("{answer:?}") };
+        assert_eq!(*counted, format!("{all}|{all}"));
+        let [before, after] = [before, after].map(|n| n.parse::<u64>().expect("a number"));
+        assert!(after > before, "{after} after {before}");
+    }
+    // More statements than have a place.
+    let one_to = |n: usize| format!("SELECT {};", vec!["1"; n].join(", "));
+    let twice: String = (1..=300).chain(1..=300).map(one_to).collect();
+    rows(&mut client, &twice);
+    let calls = "SELECT count(*), min(calls), max(calls), sum(rows) FROM pg_stat_statements \
+                 WHERE query ~ '^SELECT .1(, .[0-9]+)*$'";
+    assert_eq!(one(&mut client, calls), "300|2|2|600");
+    rows(&mut client, "SELECT pg_stat_statements_reset()");
+    rows(&mut client, &twice);
+    assert_eq!(one(&mut client, calls), "300|2|2|600");
+    assert!(server.stop());
+}
+
 #[test]
 fn views_have_postgresqls_columns() {
     let dir = TempDir::new("statistics-views");

@@ -39,6 +39,15 @@ pub fn recent_ns() -> u64 {
     }
 }
 
+/// As [`recent_ns`], but the answer stays for the next who asks.
+pub(crate) fn shared_ns() -> u64 {
+    let reading = &local().reading;
+    if reading.get() == 0 {
+        reading.set(now_ns());
+    }
+    reading.get()
+}
+
 /// What follows at once on the moment `ns` need not read the clock again: it is the next
 /// [`recent_ns`], unless the running task waits before.
 pub fn keep_recent(ns: u64) {

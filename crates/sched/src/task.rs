@@ -227,6 +227,26 @@ impl Task {
         }
     }
 
+    /// As [`Task::usage_since`] when none but the first `N` counts have grown: adds by how much to `sums`. Else
+    /// false, and the reading stays.
+    #[inline]
+    pub fn add_first_usage<const N: usize>(
+        &self,
+        reading: &mut Usage,
+        sums: &mut [u64; N],
+    ) -> bool {
+        const { assert!(N <= USES) };
+        let first = self.used.load(Ordering::Relaxed) >> N == 0;
+        if first {
+            self.used.store(0, Ordering::Relaxed);
+            for (i, sum) in sums.iter_mut().enumerate() {
+                let now = self.usage[i].load(Ordering::Relaxed);
+                *sum += now - std::mem::replace(&mut reading.0[i], now);
+            }
+        }
+        first
+    }
+
     /// One of these counts.
     #[inline]
     pub fn used(&self, what: Use) -> u64 {
@@ -452,9 +472,7 @@ impl Task {
         if began_ns == 0 {
             return;
         }
-        let now = clock::recent_ns();
-        clock::keep_recent(now);
-        let duration_ns = now.saturating_sub(began_ns);
+        let duration_ns = clock::shared_ns().saturating_sub(began_ns);
         self.add_wait(duration_ns);
         observe::idle_finished(self.id, self.pid(), &self.idle_sums, [began_ns, duration_ns]);
     }

@@ -13,9 +13,15 @@
 //! its lock is free but for the moment of a look. Only dead rows must be known to all, since one
 //! statement is to wake the vacuum, the one whose rows cross the threshold: a stripe passes them on
 //! in portions of a small part of the threshold.
+//!
+//! Most executions use nothing but pages in memory and the log, and are of a few statements. Those are
+//! counted in a small table of a place by identifier, under a spin lock ([`Recent`]): no search, and no second
+//! sum for the database. Such a place is added to the stripe when another statement wants it, and before
+//! each look, so that a look misses nothing. A statement that has a place is in the stripe.
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 use base::WaitEvent;
@@ -24,14 +30,16 @@ use base::usage::Usage;
 use crossbeam_utils::CachePadded;
 use exec::tally::{RelationCounts, Tally};
 use rustc_hash::FxHashMap;
-use sched::Mutex;
+use sched::{Mutex, MutexGuard, SpinLock};
 
-use crate::statements::{Sample, Statement, StatementKey};
+use crate::statements::{FEW, Recent, Sample, Statement, StatementKey};
 
 /// Workers beyond this share stripes.
 const STRIPES: usize = 128;
 /// A stripe keeps dead rows to itself up to this part of the table's threshold.
 const PORTIONS: u64 = 64;
+/// Places for statements that have just run, in a stripe.
+const PLACES: usize = 64;
 
 /// A table or index: its database's oid and its own.
 pub type Relid = (u32, u32);
@@ -160,6 +168,13 @@ struct Stripe {
     statements: FxHashMap<StatementKey, Statement>,
 }
 
+/// A stripe, and what is yet to be added to it.
+struct Lane {
+    /// By identifier; none until a statement has run. Changed but for their counts only while the stripe is held.
+    recent: SpinLock<Box<[Recent]>>,
+    stripe: Mutex<Stripe>,
+}
+
 /// What all workers share about a table.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
@@ -209,7 +224,7 @@ pub struct Bases {
 
 /// See the module's documentation.
 pub struct Counters {
-    stripes: Box<[CachePadded<Mutex<Stripe>>]>,
+    lanes: Box<[CachePadded<Lane>]>,
     tables: Mutex<HashMap<Relid, Table>>,
     /// Readings at which parts of the statistics were reset.
     bases: Mutex<Bases>,
@@ -243,10 +258,12 @@ fn base_threshold() -> u64 {
 
 impl Default for Counters {
     fn default() -> Counters {
-        let stripe =
-            || CachePadded::new(Mutex::new(WaitEvent::LWLockStatistics, Stripe::default()));
+        let lane = || Lane {
+            recent: SpinLock::default(),
+            stripe: Mutex::new(WaitEvent::LWLockStatistics, Stripe::default()),
+        };
         Counters {
-            stripes: (0..STRIPES).map(|_| stripe()).collect(),
+            lanes: (0..STRIPES).map(|_| CachePadded::new(lane())).collect(),
             tables: Mutex::new(WaitEvent::LWLockStatistics, HashMap::new()),
             bases: Mutex::new(WaitEvent::LWLockStatistics, Bases::default()),
             database_bases: Mutex::new(WaitEvent::LWLockStatistics, HashMap::new()),
@@ -261,6 +278,50 @@ impl Stripe {
     fn database(&mut self, oid: u32) -> (&mut DatabaseCounts, &mut Usage) {
         of_database(&mut self.databases, oid)
     }
+
+    /// Adds executions of a statement that is there.
+    fn add(&mut self, recent: &Recent) {
+        if let Some(statement) = self.statements.get_mut(&recent.key) {
+            statement.take_recent(recent);
+            let (_, of_database) = self.database(recent.key.database);
+            of_database.0.iter_mut().zip(recent.used).for_each(|(sum, amount)| *sum += amount);
+        }
+    }
+}
+
+impl Lane {
+    /// The stripe with all that has been counted.
+    fn all(&self) -> MutexGuard<'_, Stripe> {
+        let mut stripe = self.stripe.lock();
+        self.add_recent(&mut stripe);
+        stripe
+    }
+
+    /// Gives a statement of the stripe a place, and adds what was there.
+    fn give_place(&self, stripe: &mut Stripe, key: StatementKey) {
+        if self.recent.lock().is_empty() {
+            *self.recent.lock() = vec![Recent::default(); PLACES].into();
+        }
+        let place = std::mem::replace(&mut self.recent.lock()[place_of(&key)], Recent::of(key));
+        stripe.add(&place);
+    }
+
+    /// Adds what is in places to the stripe; no statement has one then.
+    fn add_recent(&self, stripe: &mut Stripe) {
+        for place in 0..PLACES {
+            let taken = self.recent.lock().get_mut(place).map(std::mem::take);
+            match taken {
+                Some(recent) => stripe.add(&recent),
+                None => return, // there are none yet
+            }
+        }
+    }
+}
+
+/// Where a statement is in [`Lane::recent`]; identifiers are hashes.
+#[inline]
+fn place_of(key: &StatementKey) -> usize {
+    key.id as usize % PLACES
 }
 
 /// See [`Stripe::database`].
@@ -277,6 +338,12 @@ fn of_database(databases: &mut Databases, oid: u32) -> (&mut DatabaseCounts, &mu
 }
 
 impl Counters {
+    /// The calling thread's.
+    #[inline]
+    fn own(&self) -> &Lane {
+        &self.lanes[own_stripe()]
+    }
+
     /// Takes what a session in a database has to report, and empties it; `use_up` adds what the session
     /// has used. True when the vacuum should be woken.
     pub fn take(
@@ -287,7 +354,7 @@ impl Counters {
     ) -> bool {
         let mut portions = Vec::new();
         {
-            let mut stripe = self.stripes[own_stripe()].lock();
+            let mut stripe = self.own().stripe.lock();
             let (counts, usage) = stripe.database(database);
             counts.add(&std::mem::take(&mut report.database));
             use_up(usage);
@@ -327,7 +394,7 @@ impl Counters {
                 sizes.push((*oid, (table.threshold / PORTIONS).max(1)));
             }
         }
-        let mut stripe = self.stripes[own_stripe()].lock();
+        let mut stripe = self.own().stripe.lock();
         for (oid, portion) in sizes {
             if let Some(relation) = stripe.relations.get_mut(&oid) {
                 relation.portion = portion;
@@ -338,7 +405,7 @@ impl Counters {
 
     /// Adds to a database's counts from outside of a session's report.
     pub fn database_event(&self, database: u32, change: impl FnOnce(&mut DatabaseCounts)) {
-        change(self.stripes[own_stripe()].lock().database(database).0);
+        change(self.own().stripe.lock().database(database).0);
     }
 
     /// A database's counts and what its sessions used.
@@ -353,8 +420,8 @@ impl Counters {
 
     fn sum(&self, which: impl Fn(u32) -> bool) -> (DatabaseCounts, Usage) {
         let (mut counts, mut usage) = (DatabaseCounts::default(), Usage::default());
-        for stripe in &self.stripes {
-            let stripe = stripe.lock();
+        for lane in &self.lanes {
+            let stripe = lane.all();
             for (_, of, used) in stripe.databases.iter().filter(|(oid, ..)| which(*oid)) {
                 counts.add(of);
                 usage.add(used);
@@ -366,8 +433,8 @@ impl Counters {
     /// All tables and indexes that something happened to.
     pub fn relations(&self) -> HashMap<Relid, RelationStats> {
         let mut all: HashMap<Relid, RelationStats> = HashMap::new();
-        for stripe in &self.stripes {
-            for (oid, relation) in &stripe.lock().relations {
+        for lane in &self.lanes {
+            for (oid, relation) in &lane.stripe.lock().relations {
                 let sum = all.entry(*oid).or_default();
                 sum.counts.add(&relation.counts);
                 sum.table.live += relation.live;
@@ -400,8 +467,8 @@ impl Counters {
 
     /// Changes what is known of a table in all stripes.
     fn each_stripe(&self, oid: Relid, change: impl Fn(&mut Relation)) {
-        for stripe in &self.stripes {
-            if let Some(relation) = stripe.lock().relations.get_mut(&oid) {
+        for lane in &self.lanes {
+            if let Some(relation) = lane.stripe.lock().relations.get_mut(&oid) {
                 change(relation);
             }
         }
@@ -439,8 +506,8 @@ impl Counters {
     /// Forgets databases and relations that are no more. What was used in a database stays part of what
     /// the server used.
     pub fn retain(&self, is_database: impl Fn(u32) -> bool, exists: impl Fn(Relid) -> bool) {
-        for stripe in &self.stripes {
-            let mut stripe = stripe.lock();
+        for lane in &self.lanes {
+            let mut stripe = lane.all();
             stripe.relations.retain(|id, _| exists(*id));
             let mut gone = Usage::default();
             stripe.databases.retain(|(oid, _, used)| {
@@ -459,8 +526,8 @@ impl Counters {
     /// `pg_stat_reset`: everything of a database and its relations begins anew. What the
     /// background vacuum goes by stays.
     pub fn reset(&self, database: u32, now: i64) {
-        for stripe in &self.stripes {
-            let mut stripe = stripe.lock();
+        for lane in &self.lanes {
+            let mut stripe = lane.stripe.lock();
             *stripe.database(database).0 = DatabaseCounts::default();
             for (_, relation) in stripe.relations.iter_mut().filter(|(id, _)| id.0 == database) {
                 *relation = Relation { dead: relation.dead, ..Relation::default() };
@@ -496,44 +563,54 @@ impl Counters {
         }
     }
 
-    /// Counts one execution of a statement; `use_up` adds what it has used, to its database's counts
-    /// and to its own. Not inlined: three places count statements, and each copy would have to be fetched.
-    #[inline(never)]
-    pub fn statement(&self, sample: &Sample<'_>, use_up: impl FnOnce(&mut Usage, &mut Usage)) {
-        let mut stripe = self.stripes[own_stripe()].lock();
-        let Stripe { databases, statements, .. } = &mut *stripe;
-        let (_, of_database) = of_database(databases, sample.key.database);
-        let count = |statement: &mut Statement| {
-            statement.count(sample);
-            use_up(of_database, &mut statement.usage);
-        };
-        match statements.get_mut(&sample.key) {
-            Some(statement) => count(statement),
-            None => count(self.begin_statement(statements, sample)),
+    /// Has a statement that has a place counted there; false if it has none.
+    #[inline]
+    pub fn in_place(&self, key: &StatementKey, count: impl FnOnce(&mut Recent) -> bool) -> bool {
+        let mut recent = self.own().recent.lock();
+        match recent.get_mut(place_of(key)) {
+            Some(place) if place.key == *key => count(place),
+            _ => false,
         }
     }
 
-    /// Makes place for a statement.
+    /// Counts one execution of a statement that used this; if that was no more than usual, the next ones
+    /// have a place. `text`: without constants.
+    pub fn statement(&self, key: StatementKey, sample: Sample, used: &Usage, text: &Arc<str>) {
+        let lane = self.own();
+        let mut stripe = lane.stripe.lock();
+        stripe.database(key.database).1.add(used);
+        match stripe.statements.get_mut(&key) {
+            Some(statement) => statement.count(sample, used),
+            None => self.begin_statement(lane, &mut stripe, key, text).count(sample, used),
+        }
+        if used.0[FEW..].iter().all(|amount| *amount == 0) {
+            lane.give_place(&mut stripe, key);
+        }
+    }
+
+    /// Makes room for a statement in a stripe.
     #[cold]
     fn begin_statement<'a>(
         &self,
-        statements: &'a mut FxHashMap<StatementKey, Statement>,
-        sample: &Sample<'_>,
+        lane: &Lane,
+        stripe: &'a mut Stripe,
+        key: StatementKey,
+        text: &Arc<str>,
     ) -> &'a mut Statement {
         let max = live_int(setting::PG_STAT_STATEMENTS_MAX).max(100) as usize;
-        if statements.len() >= max {
-            let gone = crate::statements::make_room(statements);
+        if stripe.statements.len() >= max {
+            lane.add_recent(stripe);
+            let gone = crate::statements::make_room(&mut stripe.statements);
             self.forgotten.fetch_add(gone as i64, Ordering::Relaxed);
         }
-        let text = sample.text.clone();
-        statements.entry(sample.key).or_insert_with(|| Statement::new(text))
+        stripe.statements.entry(key).or_insert_with(|| Statement::new(text.clone()))
     }
 
     /// All statements.
     pub fn statements(&self) -> HashMap<StatementKey, Statement> {
         let mut all: HashMap<StatementKey, Statement> = HashMap::new();
-        for stripe in &self.stripes {
-            for (key, statement) in &stripe.lock().statements {
+        for lane in &self.lanes {
+            for (key, statement) in &lane.all().statements {
                 match all.get_mut(key) {
                     Some(sum) => sum.merge(statement),
                     None => drop(all.insert(*key, statement.clone())),
@@ -545,8 +622,8 @@ impl Counters {
 
     /// Forgets statements.
     pub fn reset_statements(&self, which: impl Fn(&StatementKey) -> bool, now: i64) {
-        for stripe in &self.stripes {
-            stripe.lock().statements.retain(|key, _| !which(key));
+        for lane in &self.lanes {
+            lane.all().statements.retain(|key, _| !which(key));
         }
         self.statements_reset.store(now, Ordering::Relaxed);
     }

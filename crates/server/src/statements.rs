@@ -5,13 +5,15 @@
 //! form that can be added: sums of differences to the first time (Chan, Golub and LeVeque, 1983).
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use base::usage::Usage;
+use base::usage::{Usage, Use};
 use rustc_hash::FxHashMap;
 
+/// Amounts of which most statements use something, the first of all.
+pub const FEW: usize = Use::WalImages as usize + 1;
+
 /// Whose statement, in which database, and which.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StatementKey {
     /// The role's oid.
     pub user: u32,
@@ -22,19 +24,28 @@ pub struct StatementKey {
 }
 
 /// One execution.
-pub struct Sample<'a> {
-    /// Of this statement.
-    pub key: StatementKey,
-    /// Its text without constants.
-    pub text: &'a Arc<str>,
+#[derive(Clone, Copy)]
+pub struct Sample {
     /// False for the later pieces of a query that was fetched in pieces.
     pub first: bool,
-    /// How long it took to execute, in nanoseconds.
-    pub ns: u64,
-    /// How long it took to plan, if that was measured.
-    pub planning: Option<Duration>,
+    /// How long it took, in nanoseconds.
+    pub ns: i64,
     /// Rows returned or changed.
     pub rows: u64,
+}
+
+impl Sample {
+    /// Counts it.
+    #[inline]
+    fn count(self, executions: &mut Spread, rows: &mut u64) {
+        let ms = self.ns as f64 * 1e-6;
+        if self.first {
+            executions.add(ms);
+        } else {
+            executions.total += ms;
+        }
+        *rows += self.rows;
+    }
 }
 
 /// Times in milliseconds: how many, and how they are spread.
@@ -69,8 +80,13 @@ impl Spread {
         self.squares += apart * apart;
         self.count += 1;
         self.total += value;
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
+        // No time is NaN.
+        if value < self.min {
+            self.min = value;
+        }
+        if value > self.max {
+            self.max = value;
+        }
     }
 
     fn one(value: f64) -> Spread {
@@ -130,8 +146,6 @@ pub struct Statement {
     pub rows: u64,
     /// What they used.
     pub usage: Usage,
-    /// Plannings.
-    pub plannings: Spread,
     /// Its text without constants.
     pub text: Arc<str>,
     /// Executions when room was last made.
@@ -144,33 +158,56 @@ impl Statement {
         Statement {
             text,
             executions: Spread::default(),
-            plannings: Spread::default(),
             rows: 0,
             usage: Usage::default(),
             before: 0,
         }
     }
 
-    /// Counts an execution but for what it used.
-    pub fn count(&mut self, sample: &Sample<'_>) {
-        let ms = sample.ns as f64 * 1e-6;
-        if sample.first {
-            self.executions.add(ms);
-        } else {
-            self.executions.total += ms;
-        }
-        if let Some(planning) = sample.planning {
-            self.plannings.add(planning.as_secs_f64() * 1e3);
-        }
-        self.rows += sample.rows;
+    /// Counts an execution that used this.
+    pub fn count(&mut self, sample: Sample, used: &Usage) {
+        sample.count(&mut self.executions, &mut self.rows);
+        self.usage.add(used);
+    }
+
+    /// Adds executions that were counted apart.
+    pub fn take_recent(&mut self, recent: &Recent) {
+        self.executions.merge(&recent.executions);
+        self.rows += recent.rows;
+        self.usage.0.iter_mut().zip(recent.used).for_each(|(sum, amount)| *sum += amount);
     }
 
     /// Adds what another worker has of the same statement.
     pub fn merge(&mut self, other: &Statement) {
         self.executions.merge(&other.executions);
-        self.plannings.merge(&other.plannings);
         self.rows += other.rows;
         self.usage.add(&other.usage);
+    }
+}
+
+/// A statement's latest executions, counted apart from the others: those that used no more than the first
+/// few of all amounts.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub struct Recent {
+    /// Whose; an identifier of 0: nobody's.
+    pub key: StatementKey,
+    rows: u64,
+    /// How much they used of what.
+    pub used: [u64; FEW],
+    executions: Spread,
+}
+
+impl Recent {
+    /// Nothing happened yet.
+    pub fn of(key: StatementKey) -> Recent {
+        Recent { key, ..Recent::default() }
+    }
+
+    /// Counts an execution but for what it used.
+    #[inline]
+    pub fn count(&mut self, sample: Sample) {
+        sample.count(&mut self.executions, &mut self.rows);
     }
 }
 

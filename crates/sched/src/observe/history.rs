@@ -87,8 +87,8 @@ struct Slots {
     at: usize,
     /// The number of the next record.
     next: u64,
-    /// The oldest record that is kept.
-    first: u64,
+    /// No older record was kept when the size last changed.
+    oldest: u64,
 }
 
 #[repr(align(128))]
@@ -106,14 +106,18 @@ fn rings() -> &'static [[Ring; 2]] {
 
 impl Slots {
     fn of(slots: Vec<Kept>) -> Slots {
-        Slots { slots, made_for: 0, at: 0, next: 0, first: 0 }
+        Slots { slots, made_for: 0, at: 0, next: 0, oldest: 0 }
+    }
+
+    /// The oldest record that is kept.
+    fn first(&self) -> u64 {
+        self.oldest.max(self.next.saturating_sub(self.slots.len() as u64))
     }
 
     fn push(&mut self, record: Kept) {
         self.slots[self.at] = record;
         self.at = if self.at + 1 == self.slots.len() { 0 } else { self.at + 1 };
         self.next += 1;
-        self.first = self.first.max(self.next.saturating_sub(self.slots.len() as u64));
         // The next record's line was written a ring's length ago and is in no cache: when it is needed a
         // lock behind the store would wait for it.
         sys::fetch_line((&raw const self.slots[self.at]).addr());
@@ -122,8 +126,8 @@ impl Slots {
     /// Moves what fits into `slots`; returns the old ones, to be freed outside of the lock.
     fn resize(&mut self, mut slots: Vec<Kept>) -> Vec<Kept> {
         let (old, new) = (self.slots.len() as u64, slots.len() as u64);
-        self.first = self.first.max(self.next.saturating_sub(new));
-        for number in self.first..self.next {
+        self.oldest = self.first().max(self.next.saturating_sub(new));
+        for number in self.oldest..self.next {
             slots[(number % new) as usize] = self.slots[(number % old) as usize];
         }
         self.at = self.next.checked_rem(new).unwrap_or(0) as usize;
@@ -213,9 +217,10 @@ fn read(ring: &SpinLock<Slots>, next: &mut u64, into: &mut Vec<WaitRecord>) -> u
         let mut copied = 0;
         {
             let slots = ring.lock();
-            if *next < slots.first {
-                missed += slots.first - *next;
-                *next = slots.first;
+            let first = slots.first();
+            if *next < first {
+                missed += first - *next;
+                *next = first;
             }
             let len = slots.slots.len() as u64;
             while copied < CHUNK && *next < end.min(slots.next) {

@@ -151,12 +151,12 @@ pub(crate) fn finished(record: &mut WaitRecord) {
 #[inline]
 pub(crate) fn idle_finished(task: u64, pid: i32, sums: &IdleSums, began_duration: [u64; 2]) {
     let [began_ns, duration_ns] = began_duration;
-    if live_int(setting::WAIT_PROFILE_SIZE) != 0 {
+    let profiled = live_int(setting::WAIT_PROFILE_SIZE) != 0;
+    if profiled {
         sums.add(duration_ns);
     }
     history::push_idle(task, pid, began_duration);
-    let watched = trace::any() || !OBSERVER.load(Ordering::Relaxed).is_null();
-    if watched || live_int(setting::WAIT_PROFILE_SIZE) == 0 {
+    if !profiled || trace::any() || !OBSERVER.load(Ordering::Relaxed).is_null() {
         tell_of_idle(&WaitRecord::of(
             task,
             pid,

@@ -6,12 +6,14 @@
 //! Which rows of a transaction's changes live is known when it ends, or when a savepoint is rolled
 //! back to; until then they are pending.
 
+use std::sync::Arc;
+
 use base::usage::Usage;
 use exec::tally::Tally;
 use sched::Task;
 
 use crate::counters::{Changes, Counters, Report};
-use crate::statements::Sample;
+use crate::statements::{Sample, StatementKey};
 
 /// Entries that are kept room for between statements.
 const KEPT: usize = 8;
@@ -139,14 +141,43 @@ impl Account {
         counters.take(database, &mut self.report, |_| ())
     }
 
-    /// Counts a statement of the task, with what it has used since this was last asked.
-    pub fn count_statement(&mut self, counters: &Counters, task: &Task, sample: &Sample<'_>) {
-        counters.statement(sample, |of_database, of_statement| {
-            task.usage_since(&mut self.used, |what, grown| {
-                of_database.0[what] += grown;
-                of_statement.0[what] += grown;
-            });
+    /// Counts a statement of the task, with what it has used since this was last asked. `text`: without
+    /// constants.
+    #[inline]
+    pub fn count_statement(
+        &mut self,
+        counters: &Counters,
+        task: &Task,
+        key: StatementKey,
+        sample: Sample,
+        text: &Arc<str>,
+    ) {
+        let counted = counters.in_place(&key, |place| {
+            let few = task.add_first_usage(&mut self.used, &mut place.used);
+            if few {
+                place.count(sample);
+            }
+            few
         });
+        if !counted {
+            self.count_apart(counters, task, key, sample, text);
+        }
+    }
+
+    /// As [`Account::count_statement`] for a statement that has no place yet, or used more than usual.
+    #[cold]
+    #[inline(never)]
+    fn count_apart(
+        &mut self,
+        counters: &Counters,
+        task: &Task,
+        key: StatementKey,
+        sample: Sample,
+        text: &Arc<str>,
+    ) {
+        let mut used = Usage::default();
+        task.usage_since(&mut self.used, |what, grown| used.0[what] = grown);
+        counters.statement(key, sample, &used, text);
     }
 
     /// Whether what has been counted should be passed on though the transaction goes on.

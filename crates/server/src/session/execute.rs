@@ -326,7 +326,9 @@ impl State {
         }
     }
 
-    /// Counts a statement that is done; `first`: and was not counted before.
+    /// Counts a statement that is done; `first`: and was not counted before. Not inlined: several places do it,
+    /// and each copy would have to be fetched.
+    #[inline(never)]
     pub(super) fn count_statement(
         &mut self,
         began: u64,
@@ -341,19 +343,15 @@ impl State {
         if wanted && self.settings.compute_query_id && prepared.identity.id != 0 {
             let ended = clock::now_ns();
             clock::keep_recent(ended);
-            let sample = Sample {
-                key: StatementKey {
-                    user: self.role(),
-                    database: self.database.1,
-                    id: prepared.identity.id,
-                },
-                text: &prepared.identity.text,
-                first,
-                ns: ended - began,
-                planning: None,
-                rows,
+            let key = StatementKey {
+                user: self.role(),
+                database: self.database.1,
+                id: prepared.identity.id,
             };
-            self.account.count_statement(&self.server.counters, &self.entry.task, &sample);
+            let sample = Sample { first, ns: (ended - began) as i64, rows };
+            let text = &prepared.identity.text;
+            let (counters, task) = (&self.server.counters, &self.entry.task);
+            self.account.count_statement(counters, task, key, sample, text);
         }
     }
 

@@ -29,7 +29,7 @@ fn one(key: &StatementKey, s: &Statement) -> Vec<Datum> {
         .set("toplevel", true)
         .set("queryid", key.id)
         .set("query", &*s.text)
-        .set("plans", s.plannings.count)
+        .set("plans", 0u64)
         .set("calls", s.executions.count)
         .set("rows", s.rows)
         .set("shared_blks_hit", used(Use::BufferHit))
@@ -55,7 +55,8 @@ fn one(key: &StatementKey, s: &Statement) -> Vec<Datum> {
             Datum::Float8(0.0),
         )
         .set("jit_emission_time", 0.0);
-    spread(spread(new, "plan", &s.plannings), "exec", &s.executions).done()
+    // Plannings are not counted (`pg_stat_statements.track_planning` is off).
+    spread(spread(new, "plan", &Spread::default()), "exec", &s.executions).done()
 }
 
 /// `pg_stat_statements`.
