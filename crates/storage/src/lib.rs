@@ -169,7 +169,8 @@ impl Storage {
         segments.prepare(current).map_err(|e| Error::io("prepare a log segment", &e))?;
         log.start_at(end, control.redo);
 
-        let wal_thread = wal::spawn_writer(&log, &segments);
+        let failed = |e| Error::io("start the WAL writer", &e);
+        let wal_thread = wal::spawn_writer(&log, &segments).map_err(failed)?;
         let core = Arc::new(Core::new(
             dir.to_owned(),
             options,

@@ -23,6 +23,7 @@
 //! * A write or a sync that fails stops the server: what the system says later about those bytes
 //!   can't be trusted.
 
+mod blocks;
 pub(crate) mod image;
 pub(crate) mod reader;
 pub(crate) mod record;

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::WaitEvent;
-use base::settings::{live_enum, setting};
+use base::settings::{live_bool, live_enum, setting};
 use sched::{Mutex, io_wait};
 
 /// The directory of segments.
@@ -29,6 +29,13 @@ pub(crate) struct Segments {
     sync: Option<bool>,
     /// Held while a file gets its name.
     naming: Arc<Mutex<()>>,
+}
+
+/// A segment that is written.
+pub(crate) struct Opened {
+    pub(crate) file: File,
+    /// By `O_DIRECT`: it takes whole blocks only.
+    pub(crate) direct: bool,
 }
 
 /// Position of a word in the setting `wal_sync_method`.
@@ -70,20 +77,31 @@ impl Segments {
     }
 
     /// Opens or makes a segment for writing, and makes its name durable.
-    pub(crate) fn open_write(&self, number: u64) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        if live_enum(setting::WAL_SYNC_METHOD) == OPEN_DATASYNC && self.fsync() {
-            options.custom_flags(libc::O_DSYNC);
-        }
+    pub(crate) fn open_write(&self, number: u64) -> io::Result<Opened> {
+        let at_once = live_enum(setting::WAL_SYNC_METHOD) == OPEN_DATASYNC && self.fsync();
+        let flags = if at_once { libc::O_DSYNC } else { 0 };
+        let path = self.path(number);
+        let open = |flags| {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(false).custom_flags(flags);
+            options.open(&path)
+        };
+        // What is not made durable is better off in the system's cache.
+        let wanted = live_bool(setting::WAL_DIRECT_IO) && self.fsync();
         let naming = self.naming.lock();
-        let file = options.open(self.path(number))?;
+        let direct = if wanted { open(flags | libc::O_DIRECT).ok() } else { None };
+        let opened = match direct {
+            Some(file) => Opened { file, direct: true },
+            // Nor does every file system have it.
+            None => Opened { file: open(flags)?, direct: false },
+        };
         drop(naming);
+        let file = &opened.file;
         if file.metadata()?.len() < self.size {
             file.set_len(self.size)?;
         }
         self.sync_dir()?;
-        Ok(file)
+        Ok(opened)
     }
 
     /// Makes a segment's bytes durable.

@@ -19,7 +19,6 @@
 //!
 //! Then it changes the size and moves `limit`. Whoever passes reads the size after `limit`.
 
-use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -31,7 +30,8 @@ use base::faults::{self, Fault};
 use base::settings::{live_int, setting};
 use sched::{TaskRef, io_wait};
 
-use super::segment::Segments;
+use super::blocks::Blocks;
+use super::segment::{Opened, Segments};
 use super::{ABANDONED, FINISH, LSN_MASK, Log, SpaceWaiter};
 use crate::fatal;
 use crate::stats::{add_time, bump};
@@ -48,7 +48,9 @@ const HELD: Duration = Duration::from_micros(200);
 struct Writer {
     log: Arc<Log>,
     segments: Segments,
-    open: Option<(u64, File)>,
+    open: Option<(u64, Opened)>,
+    /// What a segment that is written directly takes.
+    blocks: Blocks,
     written: u64,
     flushed: u64,
     covered: Vec<TaskRef>,
@@ -56,21 +58,25 @@ struct Writer {
 }
 
 /// Starts the thread; records go on from the log's position.
-pub(crate) fn spawn(log: &Arc<Log>, segments: &Segments) -> JoinHandle<()> {
+///
+/// # Errors
+/// When the system has no memory.
+pub(crate) fn spawn(log: &Arc<Log>, segments: &Segments) -> std::io::Result<JoinHandle<()>> {
     let start = log.insert_position().0;
     let mut writer = Writer {
         log: log.clone(),
         segments: segments.clone(),
         open: None,
+        blocks: Blocks::new()?,
         written: start,
         flushed: start,
         covered: Vec::new(),
         last_sync: Instant::now(),
     };
-    sched::spawn_thread("walwriter", move || {
+    Ok(sched::spawn_thread("walwriter", move || {
         let _end = EndOfThread;
         writer.run();
-    })
+    }))
 }
 
 /// Without the writer nothing can be committed: a panic of its thread ends the server.
@@ -200,9 +206,14 @@ impl Writer {
         while !bytes.is_empty() {
             let (number, offset) = (at / self.segments.size, at % self.segments.size);
             let n = bytes.len().min((self.segments.size - offset) as usize);
-            let file = self.segment(number);
+            self.change_segment(number, offset);
+            let Some((_, segment)) = &self.open else { unreachable!("it was opened just now") };
+            let (file, blocks) = (&segment.file, &mut self.blocks);
             let began = Instant::now();
-            let result = io_wait(WaitEvent::IOWALWrite, || file.write_all_at(&bytes[..n], offset));
+            let result = io_wait(WaitEvent::IOWALWrite, || match segment.direct {
+                true => blocks.write(file, offset, &bytes[..n]),
+                false => file.write_all_at(&bytes[..n], offset),
+            });
             add_time(&self.log.counters.wal_write_ns, began);
             if let Err(e) = result {
                 fatal::stop("write to the write-ahead log", &e);
@@ -213,26 +224,29 @@ impl Writer {
         }
     }
 
-    /// The open segment; changes to the next one, having synced the one before.
-    fn segment(&mut self, number: u64) -> &File {
-        if self.open.as_ref().is_none_or(|(n, _)| *n != number) {
-            self.sync_file();
-            match self.segments.open_write(number) {
-                Ok(file) => self.open = Some((number, file)),
-                Err(e) => fatal::stop("open a segment of the write-ahead log", &e),
+    /// Sees to it that this segment is open, which the log goes on in at this offset; the one before is synced.
+    fn change_segment(&mut self, number: u64, offset: u64) {
+        if self.open.as_ref().is_some_and(|(n, _)| *n == number) {
+            return;
+        }
+        self.sync_file();
+        let begun = self.segments.open_write(number).and_then(|segment| {
+            if segment.direct {
+                self.blocks.begin(&segment.file, offset)?;
             }
-            self.log.signal.prepare_segment(number + 1);
+            Ok(segment)
+        });
+        match begun {
+            Ok(segment) => self.open = Some((number, segment)),
+            Err(e) => fatal::stop("open a segment of the write-ahead log", &e),
         }
-        match &self.open {
-            Some((_, file)) => file,
-            None => unreachable!("it was opened just now"),
-        }
+        self.log.signal.prepare_segment(number + 1);
     }
 
     fn sync_file(&self) {
-        if let Some((_, file)) = &self.open {
+        if let Some((_, segment)) = &self.open {
             let began = Instant::now();
-            if let Err(e) = io_wait(WaitEvent::IOWALSync, || self.segments.sync(file)) {
+            if let Err(e) = io_wait(WaitEvent::IOWALSync, || self.segments.sync(&segment.file)) {
                 fatal::stop("sync the write-ahead log", &e);
             }
             add_time(&self.log.counters.wal_sync_ns, began);
