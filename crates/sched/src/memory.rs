@@ -12,10 +12,11 @@
 //! * The limit of the whole server falls on the sessions that hold most: those with at least half of
 //!   what the largest has.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 
 use base::{Error, Result, err};
+use mimalloc::MiMalloc;
 
 use crate::local::local;
 use crate::observe;
@@ -261,7 +262,7 @@ fn with_account<R>(f: impl FnOnce(&Account) -> R) -> Option<R> {
     Some(f(task.memory()))
 }
 
-/// The system's allocator, counted. A program that wants the counts makes it its global allocator.
+/// The allocator, counted. A program that wants the counts makes it its global allocator.
 pub struct Counting;
 
 #[inline]
@@ -269,31 +270,31 @@ fn note(bytes: i64) {
     with_account(|a| a.note(bytes));
 }
 
-// SAFETY: everything is the system allocator's; counting allocates nothing, and the cells it reads
+// SAFETY: everything is mimalloc's; counting allocates nothing, and the cells it reads
 // live as long as their thread.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size() as i64);
         // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
+        unsafe { MiMalloc.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         note(layout.size() as i64);
         // SAFETY: as above.
-        unsafe { System.alloc_zeroed(layout) }
+        unsafe { MiMalloc.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         note(-(layout.size() as i64));
         // SAFETY: as above.
-        unsafe { System.dealloc(place, layout) }
+        unsafe { MiMalloc.dealloc(place, layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         note(new_size as i64 - layout.size() as i64);
         // SAFETY: as above.
-        unsafe { System.realloc(place, layout, new_size) }
+        unsafe { MiMalloc.realloc(place, layout, new_size) }
     }
 }
 

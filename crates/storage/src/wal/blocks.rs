@@ -43,17 +43,14 @@ impl Blocks {
         unsafe { std::slice::from_raw_parts_mut(self.memory.at(0).as_ptr(), SPAN) }
     }
 
-    /// Goes on at this offset of a file: reads what the block there begins with.
+    /// Goes on at this offset of a file: reads the block there.
     ///
     /// # Errors
-    /// Those of the read; a file that ends before the offset.
+    /// Those of the read, after which nothing must be written here; a file that ends before the block does.
     pub fn begin(&mut self, file: &File, offset: u64) -> io::Result<()> {
         self.begun = (offset % BLOCK as u64) as usize;
-        if self.begun > 0 {
-            let begin = offset - self.begun as u64;
-            file.read_exact_at(&mut self.bytes()[..BLOCK], begin)?;
-        }
-        Ok(())
+        let begin = offset - self.begun as u64;
+        file.read_exact_at(&mut self.bytes()[..BLOCK], begin)
     }
 
     /// Writes bytes at this offset, where the last ones ended or [`Blocks::begin`] has been.

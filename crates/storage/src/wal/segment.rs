@@ -76,8 +76,15 @@ impl Segments {
         File::open(self.path(number))
     }
 
-    /// Opens or makes a segment for writing, and makes its name durable.
-    pub(crate) fn open_write(&self, number: u64) -> io::Result<Opened> {
+    /// Whether segments are to be written directly: what is not made durable is better off in the system's
+    /// cache.
+    pub(crate) fn wants_direct(&self) -> bool {
+        live_bool(setting::WAL_DIRECT_IO) && self.fsync()
+    }
+
+    /// Opens or makes a segment for writing, if possible directly where that is wanted, and makes its name
+    /// durable.
+    pub(crate) fn open_write(&self, number: u64, direct: bool) -> io::Result<Opened> {
         let at_once = live_enum(setting::WAL_SYNC_METHOD) == OPEN_DATASYNC && self.fsync();
         let flags = if at_once { libc::O_DSYNC } else { 0 };
         let path = self.path(number);
@@ -86,13 +93,11 @@ impl Segments {
             options.read(true).write(true).create(true).truncate(false).custom_flags(flags);
             options.open(&path)
         };
-        // What is not made durable is better off in the system's cache.
-        let wanted = live_bool(setting::WAL_DIRECT_IO) && self.fsync();
         let naming = self.naming.lock();
-        let direct = if wanted { open(flags | libc::O_DIRECT).ok() } else { None };
+        let direct = if direct { open(flags | libc::O_DIRECT).ok() } else { None };
         let opened = match direct {
             Some(file) => Opened { file, direct: true },
-            // Nor does every file system have it.
+            // Not every file system has it.
             None => Opened { file: open(flags)?, direct: false },
         };
         drop(naming);

@@ -230,13 +230,14 @@ impl Writer {
             return;
         }
         self.sync_file();
-        let begun = self.segments.open_write(number).and_then(|segment| {
-            if segment.direct {
-                self.blocks.begin(&segment.file, offset)?;
-            }
-            Ok(segment)
-        });
-        match begun {
+        let mut opened = self.segments.open_write(number, self.segments.wants_direct());
+        if let Ok(Opened { file, direct: true }) = &opened
+            && self.blocks.begin(file, offset).is_err()
+        {
+            // The file system has it, but wants other blocks.
+            opened = self.segments.open_write(number, false);
+        }
+        match opened {
             Ok(segment) => self.open = Some((number, segment)),
             Err(e) => fatal::stop("open a segment of the write-ahead log", &e),
         }
