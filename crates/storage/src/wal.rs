@@ -15,7 +15,8 @@
 //!   it turns the space into a filler and decides anew. A page is marked dirty before the decision,
 //!   and the checkpoint waits for its latch, so no second checkpoint can end in between: four bits
 //!   are plenty.
-//! * The ring's rules are in [`ring`]; the record's bytes in [`record`]; files in [`segment`].
+//! * The ring's rules are in [`ring`]; the record's bytes in [`record`]; files in [`segment`], and how they
+//!   are written past the system's cache in [`blocks`].
 //! * Whoever waits registers first ([`Log::flush`]: in the heap of waiters, ordered by LSN), then
 //!   looks again, then parks. The writer publishes first, then looks for waiters. It says that it
 //!   sleeps before it looks a last time; who wants something looks whether it sleeps after
