@@ -18,6 +18,7 @@ test:
 	@scripts/need build clients browser isolation
 	cargo xtask tidy
 	cargo test --workspace
+	@$(MAKE) --no-print-directory loom shuttle
 
 # Every statement under tests/slt, on this server and on PostgreSQL 15: make diff DIFF=json
 # Expectations are PostgreSQL's: make diff REWRITE=1 writes them anew (see tests/diff.rs).

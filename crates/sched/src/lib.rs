@@ -21,6 +21,10 @@
 //! Whoever holds an [`LwLock`] or [`Mutex`] does not wait for a heavyweight lock or for the client
 //! (debug builds assert that too, by the type of the wait event).
 
+#[cfg(not(any(loom, shuttle)))]
+pub mod clock;
+#[cfg(any(loom, shuttle))]
+#[path = "clock_model.rs"]
 pub mod clock;
 pub mod lwlock;
 #[cfg(not(loom))]
@@ -38,7 +42,7 @@ mod coroutine;
 mod local;
 #[cfg(not(any(loom, shuttle)))]
 mod long_wait;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub mod memory;
 #[cfg(not(loom))]
 pub mod mutex;
