@@ -170,7 +170,8 @@ struct Stripe {
 
 /// A stripe, and what is yet to be added to it.
 struct Lane {
-    /// By identifier; none until a statement has run. Changed but for their counts only while the stripe is held.
+    /// By identifier; none until a statement has run, and after a look. But for their counts they are changed
+    /// only while the stripe is held.
     recent: SpinLock<Box<[Recent]>>,
     stripe: Mutex<Stripe>,
 }
@@ -306,15 +307,10 @@ impl Lane {
         stripe.add(&place);
     }
 
-    /// Adds what is in places to the stripe; no statement has one then.
+    /// Adds what is in places to the stripe; there are none then.
     fn add_recent(&self, stripe: &mut Stripe) {
-        for place in 0..PLACES {
-            let taken = self.recent.lock().get_mut(place).map(std::mem::take);
-            match taken {
-                Some(recent) => stripe.add(&recent),
-                None => return, // there are none yet
-            }
-        }
+        let places = std::mem::take(&mut *self.recent.lock());
+        places.iter().for_each(|place| stripe.add(place));
     }
 }
 

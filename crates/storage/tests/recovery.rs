@@ -383,7 +383,7 @@ fn a_power_failure_that_mixes_old_and_new_sectors_loses_nothing() {
     for seed in 1..=10_u64 {
         let mut random = Random(seed * 0x1234_5677);
         let dir = TempDir::new("power");
-        let mut options = tiny();
+        let mut options = Options { fsync: Some(seed % 2 == 0), ..tiny() };
         options.max_wal_size = Some(1 << 40);
         let (mut storage, _) = open(&dir, &options);
         make_relation(&storage, REL, 40);

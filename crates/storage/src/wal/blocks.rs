@@ -8,10 +8,15 @@
 //! The log ends anywhere, so the last block is kept here and written again with what follows. What lies after
 //! the log's end in it is zero. Blocks in files are overwritten by themselves with more in them: if the power goes
 //! meanwhile, whatever sectors have reached the disk, those before hold the same bytes as they did.
+//!
+//! What it saves: docs/decisions/0020. What the system asks of such files: open(2), under O_DIRECT.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
+
+use base::WaitEvent;
+use sched::io_wait;
 
 use crate::memory::Region;
 
@@ -50,7 +55,7 @@ impl Blocks {
     pub fn begin(&mut self, file: &File, offset: u64) -> io::Result<()> {
         self.begun = (offset % BLOCK as u64) as usize;
         let begin = offset - self.begun as u64;
-        file.read_exact_at(&mut self.bytes()[..BLOCK], begin)
+        io_wait(WaitEvent::IOWALRead, || file.read_exact_at(&mut self.bytes()[..BLOCK], begin))
     }
 
     /// Writes bytes at this offset, where the last ones ended or [`Blocks::begin`] has been.
