@@ -95,6 +95,7 @@ impl Arena {
         self.headers.commit(made * size_of::<Frame>(), count * size_of::<Frame>())?;
         self.pages.commit(made * PAGE_SIZE, count * PAGE_SIZE)?;
         if (count - made) * PAGE_SIZE >= HUGE_FROM {
+            self.headers.prefer_huge_pages(made * size_of::<Frame>(), count * size_of::<Frame>());
             self.pages.prefer_huge_pages(made * PAGE_SIZE, count * PAGE_SIZE);
         }
         for index in made..count {

@@ -28,6 +28,8 @@ use super::frame::Frame;
 use crate::memory::Region;
 
 const STEPS_MAX: usize = 64;
+/// Buckets that share a cache line, as a power of two.
+const NEIGHBOURS: u32 = 4;
 const PARTITIONS_MAX: usize = 1 << 16;
 
 fn buckets_for(frames: usize, partitions: usize) -> usize {
@@ -153,12 +155,15 @@ impl Mapping {
         &buckets[bucket.0 & (buckets.len() - 1)]
     }
 
-    /// Where a page belongs.
+    /// Where a page belongs. Neighbours in a file have neighbouring buckets, as many as share a cache line:
+    /// of a table that is all in memory one line in so many is then looked at, and those stay in the
+    /// processor's cache. Their partitions are neighbours, too, so they do not share a lock.
     #[inline]
     pub(super) fn bucket(&self, id: PageId) -> Bucket {
-        let name = u64::from(id.rel.0) << 32 | u64::from(id.block);
-        let mixed = (name ^ (id.fork as u64) << 61).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        Bucket((mixed ^ mixed >> 32) as usize)
+        let group = u64::from(id.rel.0) << 32 | u64::from(id.block) >> NEIGHBOURS;
+        let mixed = (group ^ (id.fork as u64) << 61).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let own = id.block as usize & ((1 << NEIGHBOURS) - 1);
+        Bucket(((mixed ^ mixed >> 32) as usize) << NEIGHBOURS | own)
     }
 
     /// A frame that had the page's name when it was looked at, found without a lock.
