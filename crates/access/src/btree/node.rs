@@ -92,7 +92,11 @@ pub struct Probe<'a> {
     /// The first eight bytes of both in a row, as a number; None: they are fewer. Most entries differ
     /// from the probe in these.
     head: Option<u64>,
+    bounds: Option<Bounds>,
 }
+
+/// Heads of a page's lower and upper bound, as its parent has them; the page may have been split since.
+pub type Bounds = [u64; 2];
 
 impl<'a> Probe<'a> {
     /// For this key and row id.
@@ -106,7 +110,14 @@ impl<'a> Probe<'a> {
             }
             None => None,
         };
-        Probe { key, tid, head }
+        Probe { key, tid, head, bounds: None }
+    }
+
+    /// The same, to be looked for in a page with these bounds: the search there begins with a guess that
+    /// needs no look at the page's ends, which are in other lines than all else.
+    #[inline]
+    pub fn within(self, bounds: Option<Bounds>) -> Probe<'a> {
+        Probe { bounds, ..self }
     }
 
     /// The order of a cell's beginning and the probe's, if it is that of the whole: keys of one length
@@ -189,6 +200,15 @@ impl Bytes for PageView<'_> {
     fn head(self, at: usize) -> Option<u64> {
         self.copy(at).map(u64::from_be_bytes)
     }
+}
+
+/// Where a look-up goes from an inner page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// To the page's right neighbour.
+    Right(u32),
+    /// To this child, which has these bounds if they are known.
+    Child(u32, Option<Bounds>),
 }
 
 /// A page seen as a node.
@@ -358,8 +378,13 @@ impl<P: Bytes> Node<P> {
             return None;
         }
         let own = probe.head?;
-        let lowest = self.0.head(self.place(first).0)?;
-        let highest = self.0.head(self.high_place().unwrap_or_else(|| self.place(count - 1)).0)?;
+        let [lowest, highest] = match probe.bounds {
+            Some(bounds) => bounds,
+            None => {
+                let last = self.high_place().unwrap_or_else(|| self.place(count - 1));
+                [self.0.head(self.place(first).0)?, self.0.head(last.0)?]
+            }
+        };
         if own <= lowest || own >= highest {
             return None; // a bound that says nothing, or bytes that make no sense
         }
@@ -367,13 +392,22 @@ impl<P: Bytes> Node<P> {
         Some(first + ((share * many as f64) as usize).min(many - 1))
     }
 
-    /// The child to go to for the probe: of the last entry at or below it. The first entry counts
-    /// as below everything.
+    /// Where to go for the probe from an inner page: to the child of the last entry at or below it (the first
+    /// entry counts as below everything), or to the right.
     #[inline]
-    pub fn child_for(self, probe: &Probe<'_>) -> Option<u32> {
+    pub fn way_to(self, probe: &Probe<'_>) -> Option<Way> {
         let above = self.first_not(1, probe, |order| order != Ordering::Greater)?;
+        // An entry above it would be within the page's upper bound, which need not be looked at then.
+        let is_last = above >= self.count();
+        if is_last && self.is_beyond(probe) {
+            return Some(Way::Right(self.right()));
+        }
         let (at, len) = self.place(above - 1);
-        Some(self.0.u32_at(at + len + 6)).filter(|&child| child != 0)
+        let child = Some(self.0.u32_at(at + len + 6)).filter(|&child| child != 0)?;
+        let own = |i: usize| probe.bounds.map(|bounds| bounds[i]);
+        let low = if above == 1 { own(0) } else { self.0.head(at) };
+        let high = if is_last { own(1) } else { self.0.head(self.place(above).0) };
+        Some(Way::Child(child, low.zip(high).map(|(low, high)| [low, high])))
     }
 
     /// The row id of entry `index`, or None inside if its key is another one; None outside when the
@@ -687,14 +721,43 @@ mod tests {
                         let bytes = wanted.to_be_bytes();
                         let probe = Probe::new(&bytes, &LOWEST);
                         let expected = keys.iter().filter(|k| **k < wanted).count();
-                        assert_eq!(node.lower_bound(&probe), Some(expected), "{wanted} of {count}");
-                        if count > 0 {
-                            let after = keys.iter().skip(1).filter(|k| **k < wanted).count();
-                            let child = keys[after] as u32 | 1;
-                            assert_eq!(node.child_for(&probe), Some(child), "{wanted} of {count}");
+                        let after = keys.iter().skip(1).filter(|k| **k < wanted).count();
+                        // Whatever the way there said of the page's bounds.
+                        let said = [[0, u64::MAX], [wanted - wanted.min(9), wanted | 8], [5, 5]];
+                        for bounds in said.map(Some).into_iter().chain([None]) {
+                            let probe = probe.within(bounds);
+                            let of = format!("{wanted} of {count} within {bounds:?}");
+                            assert_eq!(node.lower_bound(&probe), Some(expected), "{of}");
+                            let Some(child) = keys.get(after) else { continue };
+                            let Some(Way::Child(found, low_high)) = node.way_to(&probe) else {
+                                panic!("{of}");
+                            };
+                            assert_eq!(found, *child as u32 | 1, "{of}");
+                            if let (1.., Some([low, _])) = (after, low_high) {
+                                assert_eq!(low, keys[after], "{of}");
+                            }
+                            if let (Some(next), Some([_, high])) = (keys.get(after + 1), low_high) {
+                                assert_eq!(high, *next, "{of}");
+                            }
                         }
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_beyond_a_page_is_to_its_right() {
+        let keys: Vec<u64> = (0..100).map(|i| i * 10).collect();
+        let mut page = node_of(&keys, Some(995));
+        page[RIGHT..RIGHT + 4].copy_from_slice(&77_u32.to_le_bytes());
+        let node = Node(&*page);
+        for (wanted, beyond) in [(0, false), (500, false), (990, false), (994, false), (996, true)]
+        {
+            let bytes = u64::to_be_bytes(wanted);
+            for bounds in [None, Some([0, 995]), Some([0, 2000])] {
+                let way = node.way_to(&Probe::new(&bytes, &LOWEST).within(bounds));
+                assert_eq!(way == Some(Way::Right(77)), beyond, "{wanted}");
             }
         }
     }
@@ -704,7 +767,7 @@ mod tests {
         let mut page: Box<Page> = vec![0xff; PAGE_SIZE].into_boxed_slice().try_into().unwrap();
         let node = Node(&*page);
         let x = Probe::new(b"x", &LOWEST);
-        assert_eq!(node.child_for(&x), None);
+        assert_eq!(node.way_to(&x), None);
         assert_eq!(node.lower_bound(&x), None);
         assert!(!node.is_beyond(&x));
         page.fill(0);

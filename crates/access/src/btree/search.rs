@@ -13,7 +13,7 @@ use storage::{PageView, Pinned, WriteGuard};
 use txn::Transaction;
 
 use super::BTree;
-use super::node::{self, Bytes, LOWEST, Node, Probe};
+use super::node::{self, Bytes, LOWEST, Node, Probe, Way};
 
 /// Tries to read a page without a latch before taking the shared one.
 const OPTIMISTIC_TRIES: usize = 4;
@@ -24,12 +24,6 @@ pub(super) const MAX_LEVELS: usize = 16;
 
 /// The page visited at each level on the way down, by level; 0: none.
 pub(super) type Path = [u32; MAX_LEVELS];
-
-/// Where to go from a page.
-enum Step {
-    Right(u32),
-    Child(u32),
-}
 
 impl BTree {
     /// Reads a page, without latching it if possible. `f` answers None when what it sees makes no
@@ -49,7 +43,7 @@ impl BTree {
 
     /// Where to go from an inner page; and whether nobody could see that it was read.
     #[inline]
-    fn step(&self, block: u32, probe: &Probe<'_>) -> Result<(Step, bool)> {
+    fn step(&self, block: u32, probe: &Probe<'_>) -> Result<(Way, bool)> {
         if live_enum(setting::BTREE_DESCENT) == 0 {
             let id = PageId::main(self.rel, block);
             for _ in 0..OPTIMISTIC_TRIES {
@@ -90,8 +84,7 @@ impl BTree {
         self.state.tree.root.store((u64::from(block) << 16) | u64::from(level), Release);
     }
 
-    /// Goes down to `level`, to the page where (key, tid) belongs, or one to the left of it if
-    /// splits overtake.
+    /// As [`BTree::find`] for a key and a row id.
     pub(super) fn descend(
         &self,
         key: &[u8],
@@ -99,24 +92,31 @@ impl BTree {
         level: u16,
         path: &mut Path,
     ) -> Result<Pinned> {
+        self.find(&mut Probe::new(key, tid), level, path)
+    }
+
+    /// Goes down to `level`, to the page where the probe belongs, or one to the left of it if
+    /// splits overtake. The probe then has that page's bounds.
+    fn find(&self, probe: &mut Probe<'_>, level: u16, path: &mut Path) -> Result<Pinned> {
         let (mut block, mut at) = self.root()?;
         if at < level {
             (block, at) = self.read_root()?;
         }
         let mut unseen = 0;
-        let probe = Probe::new(key, tid);
         loop {
             path[usize::from(at) % MAX_LEVELS] = block;
             if at <= level {
                 self.storage.pool.count_optimistic(unseen);
                 return self.pin(block);
             }
-            let (step, without_trace) = self.step(block, &probe)?;
+            let (way, without_trace) = self.step(block, probe)?;
             unseen += u64::from(without_trace);
-            match step {
-                Step::Right(right) => block = right,
-                Step::Child(child) => (block, at) = (child, at - 1),
-            }
+            let bounds;
+            (block, at, bounds) = match way {
+                Way::Right(right) => (right, at, None),
+                Way::Child(child, bounds) => (child, at - 1, bounds),
+            };
+            *probe = probe.within(bounds);
         }
     }
 
@@ -146,11 +146,11 @@ impl BTree {
         key: &[u8],
         mut f: impl FnMut(TupleId) -> bool,
     ) -> Result<()> {
-        let mut pinned = self.descend(key, &LOWEST, 0, &mut [0; MAX_LEVELS])?;
-        let mut from = LOWEST;
+        let mut probe = Probe::new(key, &LOWEST);
+        let mut pinned = self.find(&mut probe, 0, &mut [0; MAX_LEVELS])?;
+        let mut from;
         loop {
             tx.reads_page(self.rel, pinned.id().block);
-            let probe = Probe::new(key, &from);
             let found = self.peek(&pinned, |page| read_equal(Node(page), &probe))?;
             for row in &found.rows[..found.count] {
                 if !f(*row) {
@@ -159,10 +159,14 @@ impl BTree {
             }
             match found.next {
                 Next::End => return Ok(()),
-                Next::Right(right) => pinned = self.pin(right)?,
+                Next::Right(right) => {
+                    pinned = self.pin(right)?;
+                    probe = probe.within(None);
+                }
                 Next::More => {
                     let last = found.rows[found.count - 1];
                     from = TupleId { offset: last.offset + 1, ..last }.to_bytes();
+                    probe = Probe::new(key, &from);
                 }
             }
         }
@@ -171,14 +175,8 @@ impl BTree {
 
 /// Where the probe leads from an inner page.
 #[inline]
-fn step_from<P: Bytes>(node: Node<P>, probe: &Probe<'_>) -> Option<Step> {
-    if !node.is_node() {
-        return None;
-    }
-    if node.is_beyond(probe) {
-        return Some(Step::Right(node.right()));
-    }
-    node.child_for(probe).map(Step::Child)
+fn step_from<P: Bytes>(node: Node<P>, probe: &Probe<'_>) -> Option<Way> {
+    if node.is_node() { node.way_to(probe) } else { None }
 }
 
 /// Row ids with one key, from one leaf.
@@ -201,11 +199,13 @@ fn read_equal<P: Bytes>(node: Node<P>, probe: &Probe<'_>) -> Option<Equal> {
         return None;
     }
     let mut found = Equal { rows: [TupleId::INVALID; BATCH], count: 0, next: Next::End };
-    if node.is_beyond(probe) {
+    let first = node.lower_bound(probe)?;
+    // An entry at or above it would be within the page's upper bound, which need not be looked at then.
+    if first == node.count() && node.is_beyond(probe) {
         found.next = Next::Right(node.right());
         return Some(found);
     }
-    for index in node.lower_bound(probe)?..node.count() {
+    for index in first..node.count() {
         let Some(row) = node.row_with(index, probe.key)? else { return Some(found) };
         if found.count == BATCH {
             found.next = Next::More;
