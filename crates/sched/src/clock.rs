@@ -48,6 +48,17 @@ pub(crate) fn shared_ns() -> u64 {
     reading.get()
 }
 
+/// The running session has just noted that at `ns` it had nothing more to do. If that stays so its wait for its
+/// client began then, and the clock need not be read again; 0: it does something.
+pub fn note_idle(ns: u64) {
+    local().idle_since.set(ns);
+}
+
+/// What [`note_idle`] said, once.
+pub(crate) fn idle_since() -> Option<u64> {
+    Some(local().idle_since.replace(0)).filter(|ns| *ns != 0)
+}
+
 /// What follows at once on the moment `ns` need not read the clock again: it is the next
 /// [`recent_ns`], unless the running task waits before.
 pub fn keep_recent(ns: u64) {
@@ -104,11 +115,15 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_makes_a_kept_reading_old() {
+    fn a_wait_makes_kept_readings_old() {
         now_ns();
+        note_idle(1);
+        assert_eq!((idle_since(), idle_since()), (Some(1), None));
         keep_recent(1);
+        note_idle(1);
         crate::task::park(base::WaitEvent::TimeoutPgSleep, Some(Instant::now()));
         assert!(recent_ns() > 1);
+        assert_eq!(idle_since(), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::coroutine::Yielder;
-use crate::observe::{Block, Late};
+use crate::observe::OfThread;
 use crate::task::{Task, TaskRef};
 use crate::worker::Worker;
 
@@ -35,10 +35,10 @@ pub(crate) struct Local {
     /// When that happened which the running task has just noted; 0: too long ago, or nothing. See
     /// [`crate::clock::recent_ns`].
     pub reading: Cell<u64>,
-    /// The thread's counts of latches taken; null until it takes one.
-    pub counts: Cell<*const Block>,
-    /// Where the thread keeps waits that it records later; null: it doesn't.
-    pub late: Cell<*const Late>,
+    /// See [`crate::clock::note_idle`]; 0: nothing.
+    pub idle_since: Cell<u64>,
+    /// What the thread counts and puts down for itself; null until it does.
+    pub own: Cell<*const OfThread>,
     /// A number for each thread that waits, given out at its first wait; 0: none yet.
     number: Cell<usize>,
     /// Spin locks held (debug builds).
@@ -58,8 +58,8 @@ thread_local! {
             native_limit: Cell::new(0),
             worker: Cell::new(ptr::null()),
             reading: Cell::new(0),
-            counts: Cell::new(ptr::null()),
-            late: Cell::new(ptr::null()),
+            idle_since: Cell::new(0),
+            own: Cell::new(ptr::null()),
             number: Cell::new(0),
             spins: Cell::new(0),
         }

@@ -18,7 +18,7 @@ use base::{Error, Result, WaitEvent, err};
 use crate::clock::{self, NEVER, now_ns};
 use crate::local::{self, local};
 use crate::memory::Account;
-use crate::observe::{self, WaitObject, WaitRecord, Waiting};
+use crate::observe::{self, Kept, WaitObject, Waiting};
 use crate::parking::{Begin, DEAF, PARKED, POLLING, Parking};
 use crate::spin::SpinLock;
 use crate::sys;
@@ -397,7 +397,9 @@ impl Task {
     pub(crate) fn begin_wait(&self, waiting: Waiting) {
         let began = if live_bool(setting::TRACK_WAIT_TIMING) { now_ns() } else { 0 };
         self.show_wait(waiting, began);
-        clock::keep_recent(0);
+        let local = local();
+        local.reading.set(0);
+        local.idle_since.set(0);
     }
 
     /// A wait that is seen as going on since `began_ns` (0: no clock was read).
@@ -437,30 +439,30 @@ impl Task {
         let word = self.wait.load(Ordering::Relaxed);
         self.wait.store(0, Ordering::Release);
         let began_ns = word & CLOCK_MASK;
-        let event = ((word >> clock::BITS) as u8).checked_sub(1).and_then(WaitEvent::from_u8);
-        let Some(event) = event.filter(|_| began_ns != 0) else { return };
-        let duration_ns = now_ns().saturating_sub(began_ns);
-        self.add_wait(duration_ns);
-        let object = [0, 1].map(|i| self.wait_object[i].load(Ordering::Relaxed));
-        let mut record = WaitRecord {
-            object: WaitObject::decode(object),
+        if began_ns == 0 {
+            return;
+        }
+        let duration = now_ns().saturating_sub(began_ns);
+        self.add_wait(duration);
+        let kept = Kept {
+            event_began: word - (1 << clock::BITS),
+            duration,
+            task: self.id,
             blocker: self.wait_blocker.load(Ordering::Relaxed),
             statement: self.statement(),
-            ..WaitRecord::of(self.id, self.pid(), event, began_ns, duration_ns)
+            object: [0, 1].map(|i| self.wait_object[i].load(Ordering::Relaxed)),
+            pids: u64::from(self.pid() as u32),
         };
-        self.meter.add(&record);
-        // SAFETY: the pointer is cleared before what it points to goes.
-        match unsafe { local().late.get().as_ref() } {
-            None => observe::finished(&mut record),
-            Some(late) => late.keep(record),
-        }
+        self.meter.add(&kept);
+        observe::finished(kept);
     }
 
     /// The session has nothing to run: it waits for its client until it is run again. If its worker
     /// at once runs another session, that one's wait ends at this moment.
     pub(crate) fn begin_idle(&self) {
+        let noted = clock::idle_since();
         let timed = live_bool(setting::TRACK_WAIT_TIMING);
-        let began = if timed { now_ns() } else { 0 };
+        let began = if timed { noted.unwrap_or_else(now_ns) } else { 0 };
         self.show_wait(WaitEvent::ClientClientRead.into(), began);
         clock::keep_recent(began);
     }

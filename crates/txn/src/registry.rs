@@ -40,7 +40,8 @@ use sched::{Mutex, SpinLock};
 
 use crate::lock::{Local, WaitInfo};
 
-/// One session, as the others see it.
+/// One session, as the others see it. It shares no cache line with another.
+#[repr(align(64))]
 pub(crate) struct Slot {
     /// The oldest snapshot in use; 0: none.
     pub(crate) snapshot: AtomicU64,

@@ -1,82 +1,21 @@
-//! The latest finished waits: rings, one for each core, written by the worker that waited.
+//! The latest finished waits: rings, one for each core, of the worker that waited.
 //!
 //! A ring is under a spin lock that its worker finds free but for the moments in which somebody
-//! reads, and readers copy a few records at a time. Waits for work (idle sessions, background
+//! reads, takes for many records at once (`pending.rs`), and readers copy a few at a time. Waits for work (idle sessions, background
 //! threads' main loops) have rings of their own, so that they don't push out the others.
 //! `pg_wait_sampling.history_size` records are kept of either kind; it may change at any time.
 
 use std::sync::OnceLock;
 
-use base::WaitEvent;
 use base::settings::{live_int, setting};
 
-use super::{WaitObject, WaitRecord};
-use crate::clock;
-use crate::local::local;
+use super::kept::Kept;
+use super::{WaitRecord, is_idle, pending};
 use crate::spin::{SpinLock, SpinLockGuard};
-use crate::sys;
 
 /// Records copied under one hold of a ring's lock.
 const CHUNK: usize = 32;
 const RINGS_MAX: usize = 64;
-
-/// A record as a ring keeps it: one cache line, since it is one that is in no cache.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Kept {
-    /// The event above [`clock::BITS`] bits of when it began.
-    event_began: u64,
-    duration_ns: u64,
-    task: u64,
-    blocker: u64,
-    statement: u64,
-    object: [u64; 2],
-    pid: i32,
-    blocker_pid: i32,
-}
-
-const _: () = assert!(size_of::<Kept>() == 64);
-
-impl Kept {
-    const EMPTY: Kept = Kept {
-        event_began: 0,
-        duration_ns: 0,
-        task: 0,
-        blocker: 0,
-        statement: 0,
-        object: [0; 2],
-        pid: 0,
-        blocker_pid: 0,
-    };
-
-    fn of(record: &WaitRecord) -> Kept {
-        Kept {
-            event_began: (record.event as u64) << clock::BITS | record.began_ns,
-            duration_ns: record.duration_ns,
-            task: record.task,
-            blocker: record.blocker,
-            statement: record.statement,
-            object: record.object.encode(),
-            pid: record.pid,
-            blocker_pid: record.blocker_pid,
-        }
-    }
-
-    fn record(self) -> WaitRecord {
-        let event = WaitEvent::from_u8((self.event_began >> clock::BITS) as u8);
-        WaitRecord {
-            task: self.task,
-            pid: self.pid,
-            event: event.unwrap_or(WaitEvent::ExtensionExtension),
-            object: WaitObject::decode(self.object),
-            blocker: self.blocker,
-            blocker_pid: self.blocker_pid,
-            statement: self.statement,
-            began_ns: self.event_began & ((1 << clock::BITS) - 1),
-            duration_ns: self.duration_ns,
-        }
-    }
-}
 
 /// Record number `n` is in slot `n % slots.len()`.
 struct Slots {
@@ -118,9 +57,6 @@ impl Slots {
         self.slots[self.at] = record;
         self.at = if self.at + 1 == self.slots.len() { 0 } else { self.at + 1 };
         self.next += 1;
-        // The next record's line was written a ring's length ago and is in no cache: when it is needed a
-        // lock behind the store would wait for it.
-        sys::fetch_line((&raw const self.slots[self.at]).addr());
     }
 
     /// Moves what fits into `slots`; returns the old ones, to be freed outside of the lock.
@@ -135,35 +71,26 @@ impl Slots {
     }
 }
 
-/// Appends a record.
-pub(super) fn push(record: &WaitRecord) {
-    append(usize::from(record.is_idle()), Kept::of(record));
-}
-
-/// Appends a session's wait for its client, which began then and took so long.
-#[inline]
-pub(super) fn push_idle(task: u64, pid: i32, [began_ns, duration_ns]: [u64; 2]) {
-    let event_began = (WaitEvent::ClientClientRead as u64) << clock::BITS | began_ns;
-    append(1, Kept { event_began, duration_ns, task, pid, ..Kept::EMPTY });
-}
-
-#[inline]
-fn append(kind: usize, record: Kept) {
+/// Appends records to ring `index`, modulo the number of rings.
+pub(super) fn append(index: usize, records: &[Kept]) {
     let rings = rings();
-    let mut index = local().ring_index();
-    if index >= rings.len() {
-        index %= rings.len();
-    }
-    let wanted = live_int(setting::PG_WAIT_SAMPLING_HISTORY_SIZE) as usize;
-    let ring = &rings[index][kind].0;
-    let mut slots = ring.lock();
-    if slots.made_for != wanted {
-        drop(slots);
-        slots = resized(ring, wanted);
-    }
-    // Another thread of this ring may have changed the size again.
-    if !slots.slots.is_empty() {
-        slots.push(record);
+    let pair = &rings[index % rings.len()];
+    for (kind, ring) in pair.iter().enumerate() {
+        let mut of_kind =
+            records.iter().filter(|r| usize::from(is_idle(r.event())) == kind).peekable();
+        if of_kind.peek().is_none() {
+            continue;
+        }
+        let wanted = live_int(setting::PG_WAIT_SAMPLING_HISTORY_SIZE) as usize;
+        let mut slots = ring.0.lock();
+        if slots.made_for != wanted {
+            drop(slots);
+            slots = resized(&ring.0, wanted);
+        }
+        // Another thread of this ring may have changed the size again.
+        if !slots.slots.is_empty() {
+            of_kind.for_each(|record| slots.push(*record));
+        }
     }
 }
 
@@ -194,6 +121,7 @@ pub fn history_since(cursor: &mut HistoryCursor, idle: bool) -> Vec<WaitRecord> 
     if live_int(setting::PG_WAIT_SAMPLING_HISTORY_SIZE) == 0 {
         return Vec::new(); // what a ring still has goes with its next record
     }
+    pending::settle();
     let rings = rings();
     let fresh = cursor.next.is_empty();
     cursor.next.resize(rings.len(), [0; 2]);
@@ -253,24 +181,6 @@ mod tests {
         let (mut next, mut records) = (from, Vec::new());
         let missed = read(ring, &mut next, &mut records);
         (records.iter().map(|r| r.began_ns).collect(), missed)
-    }
-
-    #[test]
-    fn a_record_comes_back_as_it_was() {
-        let record = WaitRecord {
-            task: 1,
-            pid: -2,
-            event: WaitEvent::LockTransactionid,
-            object: WaitObject::AdvisoryPair(base::Oid(3), -4, 5),
-            blocker: 6,
-            blocker_pid: 7,
-            statement: u64::MAX,
-            began_ns: (1 << clock::BITS) - 1,
-            duration_ns: 8,
-        };
-        assert_eq!(Kept::of(&record).record(), record);
-        let object = WaitObject::decode(Kept::EMPTY.object);
-        assert_eq!(object, WaitObject::None, "as in the record of a wait for a client");
     }
 
     #[test]

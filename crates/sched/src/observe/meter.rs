@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::WaitEvent;
 
-use super::WaitRecord;
+use super::Kept;
 use crate::spin::SpinLock;
 use crate::task::with_current;
 
@@ -29,9 +29,9 @@ pub(crate) struct Meter {
 impl Meter {
     /// A wait of the task is over.
     #[inline]
-    pub fn add(&self, record: &WaitRecord) {
+    pub fn add(&self, kept: &Kept) {
         if self.on.load(Ordering::Relaxed) {
-            add(&mut self.sums.lock(), record.event, 1, record.duration_ns);
+            add(&mut self.sums.lock(), kept.event(), 1, kept.duration);
         }
     }
 }

@@ -4,15 +4,16 @@
 //!   park, io_wait, a latch's slow path
 //!      | begins                          | ends
 //!      v                                 v
-//!   the task's slot                  WaitRecord ──► history.rs   rings of the latest
-//!   (event, object, blocker, since)              ├► profile.rs   exact sums, bounded (idle.rs: waits for a session's client)
-//!                                                ├► trace.rs     if somebody traces the task
-//!      ^ read by others: Task::waiting           └► set_observer called on the waiter's stack
+//!   the task's slot                  pending.rs ──► history.rs   rings of the latest
+//!   (event, object, blocker, since)      |      └► profile.rs   exact sums, bounded (idle.rs: waits for a session's client)
+//!                                        ├► trace.rs     if somebody traces the task
+//!      ^ read by others: Task::waiting   └► set_observer called on the waiter's stack
 //! ```
 //! * Only real waits are watched: a fast path that finds its lock free or its page in memory writes
 //!   nothing here. What is counted there ([`lwlock_acquisitions`]) is counted by thread, in plain
-//!   stores to a cache line that nobody else writes.
-//! * The WAL writer records its waits when it has woken those who waited for it (late.rs).
+//!   stores to a cache line that nobody else writes (thread.rs).
+//! * A wait that ends is put down in the same way; history and profile get dozens at once, and at the
+//!   latest when somebody reads them (pending.rs).
 //! * Between two statements a session waits for its client: `ClientRead`, though no thread is
 //!   parked for it. That wait ends when a worker begins to run the session.
 //! * [`crate::at_work`] names what a task does where single waits say too little; it is not a wait and
@@ -23,12 +24,14 @@
 mod counts;
 mod history;
 mod idle;
-mod late;
+mod kept;
 mod meter;
 mod object;
+mod pending;
 mod profile;
 pub mod progress;
 mod tasks;
+mod thread;
 mod trace;
 
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -39,20 +42,21 @@ use base::settings::{live_int, setting};
 
 use crate::clock::now_ns;
 
+pub(crate) use counts::count_acquisition;
 pub use counts::lwlock_acquisitions;
-pub(crate) use counts::{Block, count_acquisition};
 pub use history::{HistoryCursor, history_since};
 pub(crate) use idle::IdleSums;
-pub(crate) use late::Late;
-pub use late::{LateRecords, record_late_waits};
+pub(crate) use kept::Kept;
 pub(crate) use meter::Meter;
 pub use meter::{Metered, add_metered, meter, metered};
 pub use object::{WaitObject, Waiting};
+pub use pending::settle_waits;
 pub use profile::{
     CLASSES, ProfileKey, ProfileRow, WaitSums, profile, reset_profile, sums_by_event,
 };
 pub use tasks::{TAG_MASK, task_by_id, tasks};
 pub(crate) use tasks::{forget_task, list_task};
+pub(crate) use thread::OfThread;
 pub(crate) use trace::statement_changes;
 pub use trace::{TraceEvent, TraceLog, TraceTarget, is_traced, trace, trace_plan};
 
@@ -80,27 +84,6 @@ pub struct WaitRecord {
 }
 
 impl WaitRecord {
-    /// A wait for no object, in no statement.
-    pub(crate) fn of(
-        task: u64,
-        pid: i32,
-        event: WaitEvent,
-        began_ns: u64,
-        duration_ns: u64,
-    ) -> WaitRecord {
-        WaitRecord {
-            task,
-            pid,
-            event,
-            object: WaitObject::None,
-            blocker: 0,
-            blocker_pid: 0,
-            statement: 0,
-            began_ns,
-            duration_ns,
-        }
-    }
-
     /// Whether it was a wait for work: a background thread's main loop, or a session without a
     /// statement.
     pub fn is_idle(&self) -> bool {
@@ -137,42 +120,40 @@ pub fn set_observer(observer: Option<Observer>) {
 }
 
 /// A wait is over.
-pub(crate) fn finished(record: &mut WaitRecord) {
-    if record.blocker != 0 {
-        record.blocker_pid = task_by_id(record.blocker).map_or(0, |task| task.pid());
+#[inline]
+pub(crate) fn finished(mut kept: Kept) {
+    if kept.blocker != 0 {
+        name_blocker(&mut kept);
     }
-    profile::add(record);
-    history::push(record);
-    tell(record);
+    pending::put(kept);
+    if is_told() {
+        tell(&kept.record());
+    }
 }
 
-/// A session's wait for its client is over, which began then and took so long. As [`finished`], but made
-/// for what happens at each statement.
+#[inline(never)]
+fn name_blocker(kept: &mut Kept) {
+    let pid = task_by_id(kept.blocker).map_or(0, |task| task.pid());
+    kept.pids = kept::pids(kept.pids as i32, pid);
+}
+
+/// A session's wait for its client is over, which began then and took so long.
 #[inline]
 pub(crate) fn idle_finished(task: u64, pid: i32, sums: &IdleSums, began_duration: [u64; 2]) {
-    let [began_ns, duration_ns] = began_duration;
-    let profiled = live_int(setting::WAIT_PROFILE_SIZE) != 0;
-    if profiled {
-        sums.add(duration_ns);
+    sums.add(began_duration[1]);
+    let kept = Kept::idle(task, pid, began_duration);
+    if live_int(setting::PG_WAIT_SAMPLING_HISTORY_SIZE) != 0 {
+        pending::put(kept);
     }
-    history::push_idle(task, pid, began_duration);
-    if !profiled || trace::any() || !OBSERVER.load(Ordering::Relaxed).is_null() {
-        tell_of_idle(&WaitRecord::of(
-            task,
-            pid,
-            WaitEvent::ClientClientRead,
-            began_ns,
-            duration_ns,
-        ));
+    if is_told() {
+        tell(&kept.record());
     }
 }
 
-#[cold]
-fn tell_of_idle(record: &WaitRecord) {
-    if live_int(setting::WAIT_PROFILE_SIZE) == 0 {
-        profile::add(record);
-    }
-    tell(record);
+/// Whether somebody wants to be told of waits.
+#[inline]
+fn is_told() -> bool {
+    trace::any() || !OBSERVER.load(Ordering::Relaxed).is_null()
 }
 
 /// A session with this number ends.
@@ -180,6 +161,7 @@ pub(crate) fn session_ends(pid: i32, sums: &IdleSums) {
     profile::add_idle(pid, &sums.read());
 }
 
+#[cold]
 fn tell(record: &WaitRecord) {
     trace::waited(record);
     let observer = OBSERVER.load(Ordering::Acquire);

@@ -19,7 +19,7 @@ use base::settings::{live_bool, live_int, setting};
 use base::waits::WAITS;
 
 use super::idle::forget_idle_sums;
-use super::{WaitObject, WaitRecord, tasks};
+use super::{WaitObject, WaitRecord, pending, tasks};
 use crate::spin::SpinLock;
 
 /// Classes of a histogram: class `i` counts the waits of at least 2^i and less than 2^(i+1)
@@ -123,7 +123,7 @@ struct Parts<'a> {
 
 impl Parts<'_> {
     #[inline]
-    fn add(self, ns: u64) {
+    fn add(&mut self, ns: u64) {
         *self.count += 1;
         *self.total_ns += ns;
         *self.longest_ns = ns.max(*self.longest_ns);
@@ -220,9 +220,9 @@ impl Shard {
     }
 }
 
-/// Adds a wait.
-pub(super) fn add(record: &WaitRecord) {
-    put(&key_of(record), |sums| sums.add(record.duration_ns));
+/// Adds waits that took so long, all of this one's task, statement, event and object.
+pub(super) fn add(like: &WaitRecord, took_ns: impl Iterator<Item = u64> + Clone) {
+    put(&key_of(like), |mut sums| took_ns.clone().for_each(|ns| sums.add(ns)));
 }
 
 /// Adds the waits for its client of a session that ends.
@@ -324,11 +324,16 @@ fn hash(key: &ProfileKey) -> u64 {
 pub fn profile() -> Vec<ProfileRow> {
     // The sessions first: none of those can end, and be counted twice, while they are kept here.
     let sessions = tasks();
+    pending::settle();
+    let by_session = live_int(setting::WAIT_PROFILE_SIZE) != 0;
     let mut idle: HashMap<ProfileKey, WaitSums> = HashMap::new();
+    let mut all_idle = WaitSums::ZERO;
     for task in &sessions {
         let sums = task.idle_sums().read();
-        if sums.count > 0 {
+        if sums.count > 0 && by_session {
             idle.entry(idle_key(task.pid())).or_default().merge(&sums);
+        } else {
+            all_idle.merge(&sums);
         }
     }
     let mut rows = Vec::new();
@@ -349,7 +354,10 @@ pub fn profile() -> Vec<ProfileRow> {
     let idle = idle.into_iter();
     rows.extend(idle.map(|(key, sums)| ProfileRow { event: key.event, key: Some(key), sums }));
     for wait in WAITS {
-        let sums = OTHERS[wait.event as usize].lock().clone();
+        let mut sums = OTHERS[wait.event as usize].lock().clone();
+        if wait.event == WaitEvent::ClientClientRead {
+            sums.merge(&all_idle);
+        }
         if sums.count > 0 {
             rows.push(ProfileRow { key: None, event: wait.event, sums });
         }
@@ -362,6 +370,7 @@ pub fn profile() -> Vec<ProfileRow> {
 pub fn sums_by_event() -> Vec<WaitSums> {
     // The sessions first, as in `profile`.
     let sessions = tasks();
+    pending::settle();
     let mut sums = vec![WaitSums::ZERO; WAITS.len()];
     let idle = &mut sums[WaitEvent::ClientClientRead as usize];
     sessions.iter().for_each(|task| idle.merge(&task.idle_sums().read()));
@@ -376,6 +385,7 @@ pub fn sums_by_event() -> Vec<WaitSums> {
 
 /// Forgets all sums.
 pub fn reset_profile() {
+    pending::settle();
     for shard in &PROFILE {
         shard.0.lock().clear();
     }
@@ -406,9 +416,9 @@ mod tests {
         let mut shard = Shard::EMPTY;
         // All with one hash: the keys themselves are compared.
         for (pid, ns) in [(1, 50), (2, 10), (3, 40), (1, 50)] {
-            assert!(shard.put(&key(pid), 7, 3, |sums| sums.add(ns)).is_none());
+            assert!(shard.put(&key(pid), 7, 3, |mut sums| sums.add(ns)).is_none());
         }
-        let gone = shard.put(&key(4), 7, 3, |sums| sums.add(20)).unwrap();
+        let gone = shard.put(&key(4), 7, 3, |mut sums| sums.add(20)).unwrap();
         assert_eq!((gone.0.pid, gone.1.total_ns), (2, 10));
         let total: u64 = shard.sums().map(|(_, sums)| sums.total_ns).sum();
         assert_eq!(total + gone.1.total_ns, 170);
@@ -422,7 +432,7 @@ mod tests {
         const TIMEOUT: WaitEvent = WaitEvent::TimeoutProfileSampling;
         let put_one = |pid, ns| {
             let key = ProfileKey { event: TIMEOUT, ..key(pid) };
-            put(&key, |sums| sums.add(ns));
+            put(&key, |mut sums| sums.add(ns));
         };
         (1..=3).for_each(|pid| put_one(pid, 100));
         evict(Some((ProfileKey { event: TIMEOUT, ..key(9) }, {

@@ -9,7 +9,7 @@ use crate::task::Task;
 
 const LINE: usize = 64;
 /// Objects of one connection.
-const MOST: usize = 4;
+const MOST: usize = 6;
 
 /// An object's cache lines: where they begin, and in the low bits how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use std::cell::{Cell, RefCell};
 
 use super::conn::Conn;
 use super::ring::{MOST, Ring};
-use crate::clock::now_ns;
+use crate::clock::shared_ns;
 use crate::local::local;
 
 /// After this time, in nanoseconds, an answer does not wait for one more run. (The one at hand sends it when
@@ -73,7 +73,7 @@ impl Outbox {
         if left {
             let mut letters = self.letters.borrow_mut();
             if letters.is_empty() {
-                self.since.set(now_ns());
+                self.since.set(shared_ns());
             }
             self.awaited.set(self.awaited.get() || conn.task().is_awaited());
             letters.push(Letter { conn, end: self.bytes.borrow().len() });
@@ -95,10 +95,10 @@ impl Outbox {
         self.awaited.get() && !next.task().is_awaited()
     }
 
-    /// Whether it is time to send.
+    /// Whether it is time to send; asked when a run is over.
     pub fn is_due(&self) -> bool {
         let waiting = self.letters.borrow().len();
-        waiting >= MOST || waiting > 0 && now_ns() - self.since.get() >= OLD_NS
+        waiting >= MOST || waiting > 0 && shared_ns() - self.since.get() >= OLD_NS
     }
 
     /// Sends all letters; of each its connection is told to `sent`, which may run it again.
@@ -117,6 +117,7 @@ impl Outbox {
             }
             sent(letter.conn);
         }
+        crate::clock::keep_recent(0); // sending takes its time
         letters.clear();
         bytes.clear();
         self.letters.replace(letters);

@@ -194,11 +194,14 @@ impl Session {
             Stage::New => {
                 let state = Box::new(State::begin(self));
                 let entry = &*self.entry;
+                let [owner, slot] = state.owner.lines();
                 let objects = [
                     Lines::of(&*state),
                     Lines::of(entry),
                     Lines::of(&*entry.task),
                     Lines::of(self),
+                    owner,
+                    slot,
                 ];
                 sched::uses(&entry.task, objects);
                 Some(state)
@@ -371,6 +374,7 @@ impl State {
 
     /// Handles the complete messages of the input; `last`: the run ends with them.
     fn process(&mut self, last: bool) -> Result<(), End> {
+        clock::note_idle(0);
         let mut input = std::mem::take(&mut self.input);
         let result = self.process_input(&mut input);
         self.input = input;
@@ -611,7 +615,9 @@ impl State {
         if let Some((began, plan)) = self.committing.take() {
             self.count_statement(began, &plan.prepared, 0, true);
         }
-        let now = server::at(clock::recent_ns());
+        let ns = clock::recent_ns();
+        clock::note_idle(ns);
+        let now = server::at(ns);
         self.account.begin_waiting(now);
         if state != registry::State::IdleInTransaction || self.account.is_due(now) {
             self.pass_on_counts(now);

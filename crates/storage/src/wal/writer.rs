@@ -103,7 +103,6 @@ impl Writer {
     fn run(&mut self) {
         // Only this thread sets it, once.
         let _ = self.log.task.set(sched::current());
-        let _late = sched::observe::LateRecords::begin();
         loop {
             if self.log.is_abandoned() {
                 return self.wake_everybody();
@@ -266,7 +265,7 @@ impl Writer {
         self.log.flushed.store(self.flushed, Ordering::Release);
         self.pop_covered();
         self.covered.drain(..).for_each(|t| t.unpark());
-        sched::observe::record_late_waits();
+        sched::observe::settle_waits();
     }
 
     /// `commit_delay`: waits for more committers when there is more than one already.
@@ -322,7 +321,7 @@ impl Writer {
     }
 
     fn sleep(&mut self, until: Option<Instant>) {
-        sched::observe::record_late_waits();
+        sched::observe::settle_waits();
         self.log.sleeping.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         let due = match self.due() {

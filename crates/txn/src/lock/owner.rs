@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use base::Oid;
 use base::settings::{live_int, setting};
-use sched::TaskRef;
+use sched::{Lines, TaskRef};
 
 use crate::manager::TxnManager;
 use crate::registry::{NOBODY, Slot};
@@ -90,6 +90,11 @@ impl LockOwner {
     /// The number of the session's slot in the registry.
     pub(crate) fn number(&self) -> u32 {
         self.number
+    }
+
+    /// The memory of its own that each transaction uses.
+    pub fn lines(&self) -> [Lines; 2] {
+        [Lines::of(self), Lines::of(self.slot())]
     }
 
     /// The session's slot in the registry.
