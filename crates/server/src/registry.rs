@@ -1,7 +1,7 @@
 //! All sessions, by number: for cancel requests, `pg_stat_activity` and shutdown.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use sched::{Interrupt, SpinLock, TaskRef, Workers};
@@ -57,10 +57,6 @@ pub struct Activity {
     pub query: String,
     /// When the session began.
     pub session_start: i64,
-    /// When the transaction began.
-    pub transaction_start: i64,
-    /// How many transactions the session has begun.
-    pub transactions: u64,
     /// When the statement began.
     pub query_start: i64,
     /// When `state` changed.
@@ -88,6 +84,10 @@ pub struct Entry {
     /// The oldest transaction that its last snapshot saw running.
     xmin: AtomicU64,
     activity: SpinLock<Activity>,
+    /// When the running transaction began; 0: there is none.
+    transaction_start: AtomicI64,
+    /// How many transactions the session has begun.
+    transactions: AtomicU64,
     /// The types that it knows of.
     pub types: Arc<SessionTypes>,
 }
@@ -98,10 +98,32 @@ impl Entry {
         self.activity.lock().clone()
     }
 
-    /// What it does now and when its transaction began, without copying texts.
-    pub fn look(&self) -> (State, i64) {
-        let activity = self.activity.lock();
-        (activity.state, activity.transaction_start)
+    /// Reads of what it does now, and when its transaction began (0: it has none): the two agree.
+    pub fn look<R>(&self, read: impl Fn(&Activity) -> R) -> (R, i64) {
+        loop {
+            let start = self.transaction_start();
+            let seen = read(&self.activity.lock());
+            if self.transaction_start() == start {
+                return (seen, start);
+            }
+        }
+    }
+
+    /// When its transaction began; 0: it has none.
+    pub fn transaction_start(&self) -> i64 {
+        self.transaction_start.load(Ordering::Acquire)
+    }
+
+    /// Says that the next transaction begins.
+    pub fn begin_transaction(&self, now: i64) {
+        // Only the session counts them. The number first: who sees it run sees which one runs.
+        self.transactions.store(self.transactions.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.set_transaction_start(now);
+    }
+
+    /// Says when the transaction began; 0: it is over.
+    pub fn set_transaction_start(&self, at: i64) {
+        self.transaction_start.store(at, Ordering::Release);
     }
 
     /// Notes that a statement begins; whether the session had waited for it.
@@ -154,8 +176,8 @@ impl Entry {
 
     /// The number of its last transaction, and whether that one is running.
     pub fn transaction(&self) -> (u64, bool) {
-        let activity = self.activity.lock();
-        (activity.transactions, activity.transaction_start != 0)
+        let runs = self.transaction_start() != 0;
+        (self.transactions.load(Ordering::Relaxed), runs)
     }
 
     /// Changes what others see.
@@ -205,8 +227,6 @@ impl Registry {
                 application: String::new(),
                 query: String::new(),
                 session_start: now,
-                transaction_start: 0,
-                transactions: 0,
                 query_start: 0,
                 state_change: now,
                 user_oid: 0,
@@ -221,6 +241,8 @@ impl Registry {
                 query_id: AtomicU64::new(0),
                 xmin: AtomicU64::new(0),
                 activity: SpinLock::new(activity),
+                transaction_start: AtomicI64::new(0),
+                transactions: AtomicU64::new(0),
                 types: Arc::default(),
             });
             shard.insert(pid, entry.clone());

@@ -81,7 +81,7 @@ fn sessions(page: &mut Page, server: &Server) {
     let mut oldest = 0;
     let now = crate::server::now();
     for entry in server.sessions.all() {
-        let (state, transaction) = entry.look();
+        let (state, transaction) = entry.look(|a| a.state);
         counts[STATES.iter().position(|s| *s == state).unwrap_or(0)] += 1;
         if transaction != 0 {
             oldest = oldest.max(now - transaction);

@@ -76,7 +76,7 @@ impl Outer<'_> {
             )
             .detail(format!("At most {NESTING_MAX} may run inside one another.")));
         }
-        let before = (self.entry.activity().transaction_start, self.entry.xmin());
+        let before = (self.entry.transaction_start(), self.entry.xmin());
         let types = self.entry.types.seen();
         let mut inner = self.session(settings);
         let result = inner.guarded(|s| s.run_autonomous(text, params));
@@ -84,7 +84,7 @@ impl Outer<'_> {
         if inner.account.pass_on_transaction(&self.server.counters, self.database.1) {
             self.server.autovacuum.wake();
         }
-        self.entry.update(|a| a.transaction_start = before.0);
+        self.entry.set_transaction_start(before.0);
         self.entry.set_xmin(before.1);
         self.entry.types.restore(types);
         let (notices, durable) = (inner.out.get_mut(), out);
@@ -114,7 +114,7 @@ fn foreign(error: Error, text: &str) -> Error {
 
 impl State {
     fn run_autonomous(&mut self, text: &str, params: &[Datum]) -> Result<Datum> {
-        let plan = self.plan(text, &[])?;
+        let mut plan = self.plan(text, &[])?;
         let prepared = plan.prepared.clone();
         check(&prepared)?;
         let params = self.values_of_parameters(&prepared.params, params)?;
@@ -122,7 +122,7 @@ impl State {
         let mut run = Run {
             text,
             declared: Some(&[]),
-            plan,
+            plan: &mut plan,
             params,
             formats: &formats,
             rest: &[],

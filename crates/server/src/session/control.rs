@@ -17,7 +17,7 @@ use types::{Datum, oids};
 use super::State;
 use super::execute::Run;
 use super::hooks::transaction_setting;
-use super::portal::{PlanOf, PreparedStatement, ResultFormats};
+use super::portal::{PlanOf, PreparedStatement, ResultFormats, Source};
 use super::rows::{self, Rows};
 use super::transaction::Block;
 use crate::connection::Patience;
@@ -25,8 +25,7 @@ use crate::{log, server};
 
 /// A prepared statement with its arguments.
 struct Executed {
-    text: Arc<str>,
-    declared: Arc<[Oid]>,
+    source: Arc<Source>,
     plan: PlanOf,
     params: Vec<Datum>,
 }
@@ -123,18 +122,19 @@ impl State {
         args: &[Expr],
         run: &Run<'_>,
     ) -> Result<Outcome> {
-        let Executed { text, declared, plan, params } = self.executed(name, args)?;
+        let Executed { source, mut plan, params } = self.executed(name, args)?;
         let query = plan.prepared.tag == "SELECT";
         if !query && matches!(utility, Utility::CreateTableAs { .. }) {
             return Err(err!(WRONG_OBJECT_TYPE, "prepared statement is not a SELECT"));
         }
-        let mut run = Run { text: &text, declared: Some(&declared), plan, params, ..*run };
+        let (text, declared) = (&source.text, Some(&*source.declared));
+        let mut run = Run { text, declared, plan: &mut plan, params, ..*run };
         self.lock(&mut run)?;
         let about = utility.about(&run.plan.prepared);
         let about = about.ok_or_else(|| base::Error::internal("a statement without EXECUTE"))?;
         self.check_read_only(&about)?;
         let tag = about.tag;
-        run.plan = PlanOf::new(Arc::new(about), run.plan.version, run.plan.epoch);
+        *run.plan = PlanOf::new(Arc::new(about), run.plan.version, run.plan.epoch);
         let outcome = self.run_locked(&run, None)?;
         Ok(Outcome { tag: Some(outcome.tag.unwrap_or(tag)), ..outcome })
     }
@@ -313,8 +313,7 @@ impl State {
         let plan = self.plan(text, params)?;
         self.statements.add(PreparedStatement {
             name: name.to_owned(),
-            text: text.into(),
-            declared: params.into(),
+            source: Arc::new(Source { text: text.into(), declared: params.into() }),
             from_sql: true,
             since: server::now(),
             plan,
@@ -323,10 +322,11 @@ impl State {
 
     /// EXECUTE.
     fn execute_sql(&mut self, name: &str, args: &[Expr], run: &Run<'_>) -> Result<Outcome> {
-        let Executed { text, declared, plan, params } = self.executed(name, args)?;
+        let Executed { source, mut plan, params } = self.executed(name, args)?;
         self.identify_statement(&plan.prepared);
         let tag = plan.prepared.tag;
-        let mut run = Run { text: &text, declared: Some(&declared), plan, params, ..*run };
+        let (text, declared) = (&source.text, Some(&*source.declared));
+        let mut run = Run { text, declared, plan: &mut plan, params, ..*run };
         if let Statement::Utility(utility) = &run.plan.prepared.statement
             && let Some(outcome) = self.control(utility, &run)?
         {
@@ -340,17 +340,16 @@ impl State {
     fn executed(&mut self, name: &str, args: &[Expr]) -> Result<Executed> {
         self.ensure_transaction();
         let statement = self.statements.get(name)?;
-        let (text, mut plan) = (statement.text.clone(), statement.plan.clone());
-        let declared = statement.declared.clone();
+        let (source, mut plan) = (statement.source.clone(), statement.plan.clone());
         if !self.is_fresh(&plan) {
-            self.refresh(&mut plan, &text, &declared)?;
+            self.refresh(&mut plan, &source.text, &source.declared)?;
             self.statements.get(name)?.plan = plan.clone();
         }
         let params = self.arguments(name, args, &plan.prepared.params)?;
         if let Statement::Utility(Utility::Execute { .. }) = plan.prepared.statement {
             return Err(base::Error::unsupported("EXECUTE of an EXECUTE"));
         }
-        Ok(Executed { text, declared, plan, params })
+        Ok(Executed { source, plan, params })
     }
 
     /// Values of EXECUTE's arguments, as the parameters' types.

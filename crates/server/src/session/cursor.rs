@@ -21,15 +21,16 @@ use types::{Datum, oids};
 
 use super::State;
 use super::execute::Run;
-use super::portal::{Hold, PlanOf, Portal, Portals, Progress, ResultFormats};
+use super::portal::{Hold, PlanOf, Portal, Portals, Progress, ResultFormats, Source};
 use super::rows::{self, Kept, Rows};
 
 impl State {
     /// DECLARE CURSOR.
-    pub(super) fn declare(&mut self, run: &Run<'_>) -> Result<()> {
-        let mut run = Run { plan: run.plan.clone(), params: run.params.clone(), ..*run };
+    pub(super) fn declare(&mut self, given: &Run<'_>) -> Result<()> {
+        let mut declaration = given.plan.clone();
+        let mut run = Run { plan: &mut declaration, params: given.params.clone(), ..*given };
         self.begin_run(&mut run)?;
-        let declaration = run.plan.clone();
+        let params = run.params;
         let Statement::Utility(Utility::DeclareCursor { name, query, hold, scroll, tables }) =
             &declaration.prepared.statement
         else {
@@ -40,16 +41,19 @@ impl State {
         }
         self.portals.check_new(name)?;
         self.check_read_only(query)?;
-        run.plan = PlanOf::new(query.clone(), declaration.version, declaration.epoch);
+        let mut plan = PlanOf::new(query.clone(), declaration.version, declaration.epoch);
+        let run = Run { plan: &mut plan, params, ..*given };
         let (mut execution, snapshot, pin) = self.start_execution(&run)?;
         if !tables.is_empty() {
             execution.keep_last();
         }
         let portal = Box::new(Portal {
-            text: self.entry.activity().query.into(),
-            declared: Arc::new([]),
-            plan: run.plan,
+            source: Arc::new(Source {
+                text: self.entry.activity().query.into(),
+                declared: Box::new([]),
+            }),
             params: run.params,
+            plan,
             formats: ResultFormats::default(),
             progress: Progress::Suspended { execution: Box::new(execution), snapshot, pin },
             position: 0,
@@ -144,15 +148,14 @@ impl State {
             portal.progress = progress;
             return Ok(());
         };
-        let params = std::mem::take(&mut portal.params);
+        let (params, tables) = (std::mem::take(&mut portal.params), portal.tables.len());
+        let again = portal.position > 0 || portal.at_end;
         let run = portal.run(params, false);
-        let plan = portal.plan.clone();
-        let prepared = &plan.prepared;
+        let prepared = &run.plan.prepared;
         let mut types: Vec<base::Oid> = prepared.columns.iter().map(|c| c.ty).collect();
-        types.extend(portal.tables.iter().flat_map(|_| [oids::TID, oids::OID]));
+        types.extend((0..tables).flat_map(|_| [oids::TID, oids::OID]));
         let mut kept = Kept { rows: Vec::new(), types };
         let _memory = sched::memory::for_use(sched::memory::Use::Rows);
-        let again = portal.position > 0 || portal.at_end;
         self.with_context(&run, snapshot, |cx, _| {
             if again {
                 execution = Box::new(Execution::start(prepared, cx)?);

@@ -33,8 +33,8 @@ pub struct Run<'a> {
     /// Declared parameter types; None for the simple protocol, whose parameters are literals of the
     /// text.
     pub declared: Option<&'a [Oid]>,
-    /// Its plan.
-    pub plan: PlanOf,
+    /// Its plan, which may be made anew before it is run.
+    pub plan: &'a mut PlanOf,
     /// Its parameters.
     pub params: Vec<Datum>,
     /// Formats of the result's columns.
@@ -183,8 +183,8 @@ impl State {
                 return Ok(());
             }
             match run.declared {
-                Some(declared) => self.refresh(&mut run.plan, run.text, declared)?,
-                None => (run.plan, run.params) = self.plan_simple(run.text)?,
+                Some(declared) => self.refresh(run.plan, run.text, declared)?,
+                None => (*run.plan, run.params) = self.plan_simple(run.text)?,
             }
         }
     }
@@ -406,13 +406,12 @@ impl State {
     /// As [`State::run`], but the rows are kept.
     pub(super) fn run_kept(&mut self, prepared: &Arc<Prepared>) -> Result<Vec<Vec<Datum>>> {
         self.ensure_transaction();
-        let plan = PlanOf::new(prepared.clone(), 0, NEVER_FRESH);
         let formats = ResultFormats::default();
         let params = Vec::new();
         let run = Run {
             text: "",
             declared: None,
-            plan,
+            plan: &mut PlanOf::new(prepared.clone(), 0, NEVER_FRESH),
             params,
             formats: &formats,
             rest: &[],
@@ -460,12 +459,12 @@ impl State {
 
     /// Does the checks that waited for the transaction's end.
     pub(super) fn fire_deferred(&mut self) -> Result<()> {
-        let plan = self.plan("", &[])?;
+        let mut plan = self.plan("", &[])?;
         let prepared = plan.prepared.clone();
         let run = Run {
             text: "",
             declared: Some(&[]),
-            plan,
+            plan: &mut plan,
             params: Vec::new(),
             formats: &ResultFormats::default(),
             rest: &[],

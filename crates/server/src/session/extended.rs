@@ -4,6 +4,7 @@
 //! everything up to the Sync is ignored.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use base::{Result, err, sqlstate};
 use exec::context::Outcome;
@@ -15,7 +16,7 @@ use wire::response;
 
 use super::cursor::portal_failed;
 use super::execute::Run;
-use super::portal::{Portal, PreparedStatement, Progress, ResultFormats};
+use super::portal::{Portal, PreparedStatement, Progress, ResultFormats, Source};
 use super::settings::LogStatement;
 use super::simple::ends_block;
 use super::transaction::Block;
@@ -81,8 +82,7 @@ impl State {
         self.identify_statement(&plan.prepared);
         self.statements.add(PreparedStatement {
             name: name.to_owned(),
-            text: text.into(),
-            declared: parse.types.into(),
+            source: Arc::new(Source { text: text.into(), declared: parse.types.into() }),
             from_sql: false,
             since: server::now(),
             plan,
@@ -95,9 +95,8 @@ impl State {
     pub(super) fn bind(&mut self, bind: &Bind<'_>) -> Result<()> {
         let (portal, name) = (utf8(bind.portal)?, utf8(bind.statement)?);
         let statement = self.statements.get(name)?;
-        let (text, mut plan) = (statement.text.clone(), statement.plan.clone());
-        let declared = statement.declared.clone();
-        self.check_allowed(&text)?;
+        let (source, mut plan) = (statement.source.clone(), statement.plan.clone());
+        self.check_allowed(&source.text)?;
         self.begin_extended();
         // Binding does not count as running.
         sched::clock::keep_recent(0);
@@ -105,7 +104,7 @@ impl State {
             self.portals.check_new(portal)?;
         }
         if !self.is_fresh(&plan) && self.transaction.block != Block::Failed {
-            self.refresh(&mut plan, &text, &declared)?;
+            self.refresh(&mut plan, &source.text, &source.declared)?;
             self.statements.get(name)?.plan = plan.clone();
         }
         let prepared = &plan.prepared;
@@ -133,8 +132,7 @@ impl State {
             if binary { bind.results.iter().map(|f| f == 1).collect() } else { Vec::new() };
         let formats = ResultFormats(formats);
         let portal_state = Box::new(Portal {
-            text,
-            declared,
+            source,
             plan,
             params,
             formats,
@@ -190,29 +188,31 @@ impl State {
         match target {
             Target::Statement => self.describe_statement(name),
             Target::Portal => {
-                let portal = self.portals.get(name).ok_or_else(|| no_portal(name))?;
-                let plan = portal.plan.clone();
-                let columns = self.columns_of(&plan.prepared)?;
-                let out = self.out.get_mut();
-                match self.portals.get(name) {
-                    Some(p) if !columns.is_empty() => {
-                        rows::describe(&mut out.buffer, &columns, &p.formats);
-                    }
-                    _ => response::no_data(&mut out.buffer),
-                }
-                Ok(())
+                let portal = self.portals.take(name).ok_or_else(|| no_portal(name))?;
+                let described = self.describe_portal(&portal);
+                self.portals.put(name, portal);
+                described
             }
         }
     }
 
+    fn describe_portal(&mut self, portal: &Portal) -> Result<()> {
+        let columns = self.columns_of(&portal.plan.prepared)?;
+        let buffer = &mut self.out.get_mut().buffer;
+        match &*columns {
+            [] => response::no_data(buffer),
+            columns => rows::describe(buffer, columns, &portal.formats),
+        }
+        Ok(())
+    }
+
     fn describe_statement(&mut self, name: &str) -> Result<()> {
         let statement = self.statements.get(name)?;
-        let (text, mut plan) = (statement.text.clone(), statement.plan.clone());
-        let declared = statement.declared.clone();
-        self.check_allowed(&text)?;
+        let (source, mut plan) = (statement.source.clone(), statement.plan.clone());
+        self.check_allowed(&source.text)?;
         self.begin_extended();
         if self.transaction.block != Block::Failed && !self.is_fresh(&plan) {
-            self.refresh(&mut plan, &text, &declared)?;
+            self.refresh(&mut plan, &source.text, &source.declared)?;
             self.statements.get(name)?.plan = plan.clone();
         }
         let columns = self.columns_of(&plan.prepared)?;
@@ -234,9 +234,9 @@ impl State {
             self.portals.put(name, portal);
             return Err(portal_failed(name));
         }
-        self.begin_statement(&portal.text);
+        self.begin_statement(&portal.source.text);
         self.identify_statement(&portal.plan.prepared);
-        self.check_allowed(&portal.text)?;
+        self.check_allowed(&portal.source.text)?;
         self.begin_extended();
         let how = || match name {
             "" => "execute <unnamed>".to_owned(),
@@ -244,7 +244,7 @@ impl State {
         };
         let logs = self.settings.log_statement != LogStatement::None;
         let plan = &portal.plan.prepared;
-        let logged = logs && self.log_before(&how(), &portal.text, plan, &portal.params);
+        let logged = logs && self.log_before(&how(), &portal.source.text, plan, &portal.params);
         let clock = self.duration_clock();
         let again = self.run_portal(&mut portal, limit, rest)?;
         if !matches!(portal.progress, Progress::Suspended { .. }) {
@@ -252,7 +252,7 @@ impl State {
         }
         self.transaction.pipelined = self.transaction.block == Block::Pipeline;
         if clock.is_some() {
-            self.log_duration(clock, logged, &how(), &portal.text);
+            self.log_duration(clock, logged, &how(), &portal.source.text);
         }
         if again {
             self.portals.put(name, portal);
@@ -262,9 +262,7 @@ impl State {
 
     /// Runs a portal on; false when the portal has gone with its transaction.
     fn run_portal(&mut self, portal: &mut Portal, limit: u64, rest: &[u8]) -> Result<bool> {
-        let plan = portal.plan.clone();
-        let prepared = &plan.prepared;
-        if let Statement::Empty = prepared.statement {
+        if let Statement::Empty = portal.plan.prepared.statement {
             response::empty_query(&mut self.out.get_mut().buffer);
             return Ok(true);
         }
@@ -277,35 +275,28 @@ impl State {
         }
         let params = std::mem::take(&mut portal.params);
         let began = self.watch();
-        let mut run = Run {
-            text: &portal.text,
-            declared: Some(&portal.declared),
-            plan: plan.clone(),
-            params,
-            formats: &portal.formats,
-            rest,
-            describe: false,
-            discard: false,
-        };
+        let mut run = Run { rest, ..portal.run(params, false) };
+        let prepared = &run.plan.prepared;
+        let tag = prepared.tag;
         if let Statement::Utility(utility) = &prepared.statement
             && let Some(outcome) = self.control(utility, &run)?
         {
-            self.count_control(began, &plan, Some(&outcome));
+            self.count_control(began, run.plan, Some(&outcome));
             portal.progress = Progress::Done;
-            self.complete(prepared.tag, &outcome)?;
+            self.complete(tag, &outcome)?;
             return Ok(self.transaction.begun());
         }
         if limit > 0 && !prepared.columns.is_empty() && is_query(&prepared.statement) {
             self.begin_run(&mut run)?;
             let (execution, snapshot, pin) = self.start_execution(&run)?;
-            (portal.plan, portal.params) = (run.plan, run.params);
+            portal.params = run.params;
             let execution = Box::new(execution);
             portal.progress = Progress::Suspended { execution, snapshot, pin };
             return self.fetch_portal(portal, limit);
         }
         let outcome = self.run(&mut run)?;
         portal.progress = Progress::Done;
-        self.complete(prepared.tag, &outcome)?;
+        self.complete(tag, &outcome)?;
         Ok(true)
     }
 

@@ -12,14 +12,20 @@ use types::Datum;
 
 use super::execute::Run;
 
+/// What a statement was prepared from.
+pub struct Source {
+    /// Its text.
+    pub text: Box<str>,
+    /// Parameter types as declared.
+    pub declared: Box<[Oid]>,
+}
+
 /// A prepared statement.
 pub struct PreparedStatement {
     /// Its name; empty for the unnamed one.
     pub name: String,
-    /// Its text.
-    pub text: Arc<str>,
-    /// Parameter types as declared.
-    pub declared: Arc<[Oid]>,
+    /// Text and declared types.
+    pub source: Arc<Source>,
     /// Made by PREPARE, not by the protocol.
     pub from_sql: bool,
     /// When it was made.
@@ -182,10 +188,8 @@ pub enum Hold {
 
 /// A statement with its parameters, ready to run.
 pub struct Portal {
-    /// The statement's text.
-    pub text: Arc<str>,
-    /// Parameter types as declared.
-    pub declared: Arc<[Oid]>,
+    /// What the statement was prepared from.
+    pub source: Arc<Source>,
     /// The plan.
     pub plan: PlanOf,
     /// Parameters.
@@ -214,11 +218,11 @@ pub struct Portal {
 
 impl Portal {
     /// Its statement as something to run; `params` are its parameters.
-    pub fn run(&self, params: Vec<Datum>, discard: bool) -> Run<'_> {
+    pub fn run(&mut self, params: Vec<Datum>, discard: bool) -> Run<'_> {
         Run {
-            text: &self.text,
-            declared: Some(&self.declared),
-            plan: self.plan.clone(),
+            text: &self.source.text,
+            declared: Some(&self.source.declared),
+            plan: &mut self.plan,
             params,
             formats: &self.formats,
             rest: &[],

@@ -60,7 +60,7 @@ impl State {
         if self.transaction.block == Block::Failed && !ends_block(text) {
             self.check_not_failed()?;
         }
-        let (plan, params) = self.plan_simple(text)?;
+        let (mut plan, params) = self.plan_simple(text)?;
         self.identify_statement(&plan.prepared);
         let logged = self.log_before("statement", text, &plan.prepared, &[]);
         let clock = self.duration_clock();
@@ -68,7 +68,7 @@ impl State {
         let mut run = Run {
             text,
             declared: None,
-            plan,
+            plan: &mut plan,
             params,
             formats: &ResultFormats::default(),
             rest,
@@ -83,7 +83,7 @@ impl State {
             Statement::Utility(utility) => {
                 let began = self.watch();
                 let done = self.control(utility, &run)?;
-                self.count_control(began, &run.plan, done.as_ref());
+                self.count_control(began, run.plan, done.as_ref());
                 done
             }
             Statement::Query(_) => None,

@@ -135,10 +135,7 @@ impl State {
         let tx = self.server.engine.txn.begin(&self.owner, isolation, read_only);
         tx.set_deferrable(deferrable);
         self.transaction.current = Some(tx);
-        self.entry.update(|a| {
-            a.transaction_start = now;
-            a.transactions += 1;
-        });
+        self.entry.begin_transaction(now);
     }
 
     /// `25P01` outside a block.
@@ -352,7 +349,7 @@ impl State {
         }
         self.catalog_tx.end_temporary(true);
         self.settings.commit();
-        self.entry.update(|a| a.transaction_start = 0);
+        self.entry.set_transaction_start(0);
         Ok(())
     }
 
@@ -382,7 +379,7 @@ impl State {
         if let Some(notify) = &mut self.notify {
             notify.rollback_to(0);
         }
-        self.entry.update(|a| a.transaction_start = 0);
+        self.entry.set_transaction_start(0);
     }
 
     /// A statement failed.

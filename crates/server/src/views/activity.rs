@@ -49,7 +49,7 @@ fn new_row(task: &Task, idle: bool) -> Row {
 }
 
 fn session(entry: &Entry, transactions: &Transactions) -> Vec<Datum> {
-    let a = entry.activity();
+    let (a, xact_start) = entry.look(Clone::clone);
     let (client, port) = address(entry.peer.client);
     let (xid, snapshot) = transactions.get(&entry.pid).copied().unwrap_or_default();
     let mut row = new_row(&entry.task, a.state != State::Active);
@@ -77,7 +77,7 @@ fn session(entry: &Entry, transactions: &Transactions) -> Vec<Datum> {
         .set("client_addr", client)
         .set("client_port", port)
         .set("backend_start", time(a.session_start))
-        .set("xact_start", time(a.transaction_start))
+        .set("xact_start", time(xact_start))
         .set("query_start", time(a.query_start))
         .set("state_change", time(a.state_change))
         .set("query", a.query.as_str())
