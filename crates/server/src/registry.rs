@@ -8,6 +8,7 @@ use sched::{Interrupt, SpinLock, TaskRef, Workers};
 
 use crate::connection::Peer;
 use crate::door::tls::TlsInfo;
+use crate::session::portal::PreparedStatement;
 use crate::user_types::SessionTypes;
 
 /// Longest text of a statement that is kept for `pg_stat_activity`.
@@ -42,6 +43,42 @@ impl State {
     }
 }
 
+/// The statement that runs, or ran last, as others see it.
+pub enum Query {
+    /// Its text.
+    Text(String),
+    /// One that the session keeps: its text is looked at only when somebody asks.
+    Prepared(Arc<PreparedStatement>),
+}
+
+impl Query {
+    /// The text, or its beginning.
+    pub fn text(&self) -> &str {
+        match self {
+            Query::Text(text) => text,
+            Query::Prepared(statement) => cut(&statement.text),
+        }
+    }
+}
+
+/// A statement's text as far as it is shown.
+fn cut(text: &str) -> &str {
+    &text[..text.floor_char_boundary(QUERY_BYTES)]
+}
+
+/// A copy has a text of its own: the session's statements stay the session's.
+impl Clone for Query {
+    fn clone(&self) -> Query {
+        Query::Text(self.text().to_owned())
+    }
+}
+
+impl std::fmt::Debug for Query {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.text().fmt(f)
+    }
+}
+
 /// What others may see of a session. Times are microseconds since 2000-01-01 UTC; 0: none.
 #[derive(Clone, Debug)]
 pub struct Activity {
@@ -54,7 +91,7 @@ pub struct Activity {
     /// `application_name`.
     pub application: String,
     /// The statement that runs, or ran last.
-    pub query: String,
+    pub query: Query,
     /// When the session began.
     pub session_start: i64,
     /// When the statement began.
@@ -128,10 +165,28 @@ impl Entry {
 
     /// Notes that a statement begins; whether the session had waited for it.
     pub fn begin_statement(&self, text: &str, now: i64) -> bool {
-        let mut end = text.len().min(QUERY_BYTES);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
+        let text = cut(text);
+        self.begin(now, |query| match query {
+            Query::Text(known) if *known == text => None,
+            Query::Text(known) => {
+                known.clear();
+                known.push_str(text);
+                None
+            }
+            Query::Prepared(_) => Some(std::mem::replace(query, Query::Text(text.to_owned()))),
+        })
+    }
+
+    /// The same for a prepared one.
+    pub fn begin_prepared(&self, statement: &Arc<PreparedStatement>, now: i64) -> bool {
+        self.begin(now, |query| match query {
+            Query::Prepared(known) if Arc::ptr_eq(known, statement) => None,
+            _ => Some(std::mem::replace(query, Query::Prepared(statement.clone()))),
+        })
+    }
+
+    /// `change` gives what it took out, which ends outside of the lock.
+    fn begin(&self, now: i64, change: impl FnOnce(&mut Query) -> Option<Query>) -> bool {
         self.identify(0);
         let mut activity = self.activity.lock();
         let waited = std::mem::replace(&mut activity.state, State::Active) != State::Active;
@@ -139,10 +194,9 @@ impl Entry {
         if waited {
             activity.state_change = now;
         }
-        if activity.query != text[..end] {
-            activity.query.clear();
-            activity.query.push_str(&text[..end]);
-        }
+        let before = change(&mut activity.query);
+        drop(activity);
+        drop(before);
         waited
     }
 
@@ -225,7 +279,7 @@ impl Registry {
                 user: Arc::default(),
                 database: (Arc::default(), 0),
                 application: String::new(),
-                query: String::new(),
+                query: Query::Text(String::new()),
                 session_start: now,
                 query_start: 0,
                 state_change: now,
@@ -358,6 +412,6 @@ mod tests {
         let entry = registry.add(7, sched::Task::new("client backend"), NOWHERE, 0);
         assert!(entry.begin_statement(&"é".repeat(QUERY_BYTES), 1));
         assert!(!entry.begin_statement(&"é".repeat(QUERY_BYTES), 2), "it was busy");
-        assert_eq!(entry.activity().query, "é".repeat(QUERY_BYTES / 2));
+        assert_eq!(entry.activity().query.text(), "é".repeat(QUERY_BYTES / 2));
     }
 }

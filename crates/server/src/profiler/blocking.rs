@@ -279,7 +279,8 @@ fn key(edge: &Edge) -> Key {
 
 /// The session or thread with this number, and what it runs or ran last.
 fn party(server: &Server, pid: i32, kind: &'static str) -> Party {
-    let query = server.sessions.get(pid).map_or_else(|| "".into(), |e| e.activity().query.into());
+    let query =
+        server.sessions.get(pid).map_or_else(|| "".into(), |e| e.activity().query.text().into());
     Party { pid, kind, query }
 }
 

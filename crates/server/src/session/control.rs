@@ -17,7 +17,7 @@ use types::{Datum, oids};
 use super::State;
 use super::execute::Run;
 use super::hooks::transaction_setting;
-use super::portal::{PlanOf, PreparedStatement, ResultFormats, Source};
+use super::portal::{PlanOf, Planned, PreparedStatement, ResultFormats};
 use super::rows::{self, Rows};
 use super::transaction::Block;
 use crate::connection::Patience;
@@ -25,7 +25,7 @@ use crate::{log, server};
 
 /// A prepared statement with its arguments.
 struct Executed {
-    source: Arc<Source>,
+    statement: Arc<PreparedStatement>,
     plan: PlanOf,
     params: Vec<Datum>,
 }
@@ -122,12 +122,12 @@ impl State {
         args: &[Expr],
         run: &Run<'_>,
     ) -> Result<Outcome> {
-        let Executed { source, mut plan, params } = self.executed(name, args)?;
+        let Executed { statement, mut plan, params } = self.executed(name, args)?;
         let query = plan.prepared.tag == "SELECT";
         if !query && matches!(utility, Utility::CreateTableAs { .. }) {
             return Err(err!(WRONG_OBJECT_TYPE, "prepared statement is not a SELECT"));
         }
-        let (text, declared) = (&source.text, Some(&*source.declared));
+        let (text, declared) = (&*statement.text, Some(&*statement.declared));
         let mut run = Run { text, declared, plan: &mut plan, params, ..*run };
         self.lock(&mut run)?;
         let about = utility.about(&run.plan.prepared);
@@ -312,20 +312,21 @@ impl State {
         self.statements.check_new(name)?;
         let plan = self.plan(text, params)?;
         self.statements.add(PreparedStatement {
-            name: name.to_owned(),
-            source: Arc::new(Source { text: text.into(), declared: params.into() }),
+            name: name.into(),
+            plan: Planned::clone(&plan),
+            text: text.into(),
+            declared: params.into(),
             from_sql: true,
             since: server::now(),
-            plan,
         })
     }
 
     /// EXECUTE.
     fn execute_sql(&mut self, name: &str, args: &[Expr], run: &Run<'_>) -> Result<Outcome> {
-        let Executed { source, mut plan, params } = self.executed(name, args)?;
+        let Executed { statement, mut plan, params } = self.executed(name, args)?;
         self.identify_statement(&plan.prepared);
         let tag = plan.prepared.tag;
-        let (text, declared) = (&source.text, Some(&*source.declared));
+        let (text, declared) = (&*statement.text, Some(&*statement.declared));
         let mut run = Run { text, declared, plan: &mut plan, params, ..*run };
         if let Statement::Utility(utility) = &run.plan.prepared.statement
             && let Some(outcome) = self.control(utility, &run)?
@@ -339,17 +340,16 @@ impl State {
     /// What EXECUTE is to run.
     fn executed(&mut self, name: &str, args: &[Expr]) -> Result<Executed> {
         self.ensure_transaction();
-        let statement = self.statements.get(name)?;
-        let (source, mut plan) = (statement.source.clone(), statement.plan.clone());
-        if !self.is_fresh(&plan) {
-            self.refresh(&mut plan, &source.text, &source.declared)?;
-            self.statements.get(name)?.plan = plan.clone();
+        let mut statement = self.statements.get(name)?.clone();
+        if !self.is_fresh(&statement.plan) {
+            self.renew(&mut statement)?;
         }
-        let params = self.arguments(name, args, &plan.prepared.params)?;
-        if let Statement::Utility(Utility::Execute { .. }) = plan.prepared.statement {
+        let prepared = &statement.plan.prepared;
+        let params = self.arguments(name, args, &prepared.params)?;
+        if let Statement::Utility(Utility::Execute { .. }) = prepared.statement {
             return Err(base::Error::unsupported("EXECUTE of an EXECUTE"));
         }
-        Ok(Executed { source, plan, params })
+        Ok(Executed { plan: PlanOf::Statement(statement.clone()), statement, params })
     }
 
     /// Values of EXECUTE's arguments, as the parameters' types.

@@ -21,8 +21,11 @@ use types::{Datum, oids};
 
 use super::State;
 use super::execute::Run;
-use super::portal::{Hold, PlanOf, Portal, Portals, Progress, ResultFormats, Source};
+use super::portal::{
+    Hold, PlanOf, Planned, Portal, Portals, PreparedStatement, Progress, ResultFormats,
+};
 use super::rows::{self, Kept, Rows};
+use ecow::EcoString;
 
 impl State {
     /// DECLARE CURSOR.
@@ -48,9 +51,13 @@ impl State {
             execution.keep_last();
         }
         let portal = Box::new(Portal {
-            source: Arc::new(Source {
-                text: self.entry.activity().query.into(),
-                declared: Box::new([]),
+            statement: Arc::new(PreparedStatement {
+                name: EcoString::new(),
+                plan: Planned::clone(run.plan),
+                text: self.entry.look(|activity| activity.query.text().into()).0,
+                declared: Arc::new([]),
+                from_sql: true,
+                since: self.settings.format.now,
             }),
             params: run.params,
             plan,

@@ -19,7 +19,7 @@ use super::State;
 use super::autonomous::Outer;
 use super::copy::CopyReader;
 use super::hooks::{Hooks, Info};
-use super::portal::{NEVER_FRESH, PlanOf, ResultFormats};
+use super::portal::{NEVER_FRESH, PlanOf, Planned, PreparedStatement, ResultFormats};
 use super::rows::{self, Kept, Rows};
 use super::transaction::Block;
 use crate::counters::Relid;
@@ -132,7 +132,7 @@ impl State {
     }
 
     /// Whether a plan can be used as it is.
-    pub(super) fn is_fresh(&self, plan: &PlanOf) -> bool {
+    pub(super) fn is_fresh(&self, plan: &Planned) -> bool {
         plan.version == self.open.version()
             && plan.epoch == self.plan_epoch()
             && !self.catalog_tx.changed()
@@ -167,6 +167,17 @@ impl State {
             return Err(err!(FEATURE_NOT_SUPPORTED, "cached plan must not change result type"));
         }
         *plan = new;
+        Ok(())
+    }
+
+    /// Makes a prepared statement's plan anew, for its next runs, too.
+    ///
+    /// # Errors
+    /// As [`State::refresh`].
+    pub(super) fn renew(&mut self, statement: &mut Arc<PreparedStatement>) -> Result<()> {
+        let mut plan = PlanOf::Statement(statement.clone());
+        self.refresh(&mut plan, &statement.text, &statement.declared)?;
+        self.statements.replan(statement, Planned::clone(&plan));
         Ok(())
     }
 

@@ -4,7 +4,6 @@
 //! everything up to the Sync is ignored.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use base::{Result, err, sqlstate};
 use exec::context::Outcome;
@@ -16,7 +15,7 @@ use wire::response;
 
 use super::cursor::portal_failed;
 use super::execute::Run;
-use super::portal::{Portal, PreparedStatement, Progress, ResultFormats, Source};
+use super::portal::{PlanOf, Planned, Portal, PreparedStatement, Progress, ResultFormats};
 use super::settings::LogStatement;
 use super::simple::ends_block;
 use super::transaction::Block;
@@ -39,7 +38,7 @@ impl State {
             Err(error) => {
                 self.skip_to_sync = true;
                 let text = self.entry.activity().query;
-                self.failed(error, Some(&text))
+                self.failed(error, Some(text.text()))
             }
         }
     }
@@ -81,11 +80,12 @@ impl State {
         let plan = self.plan(text, &parse.types)?;
         self.identify_statement(&plan.prepared);
         self.statements.add(PreparedStatement {
-            name: name.to_owned(),
-            source: Arc::new(Source { text: text.into(), declared: parse.types.into() }),
+            name: name.into(),
+            plan: Planned::clone(&plan),
+            text: text.into(),
+            declared: parse.types.into(),
             from_sql: false,
             since: server::now(),
-            plan,
         })?;
         response::parse_complete(&mut self.out.get_mut().buffer);
         Ok(())
@@ -94,20 +94,18 @@ impl State {
     /// Bind.
     pub(super) fn bind(&mut self, bind: &Bind<'_>) -> Result<()> {
         let (portal, name) = (utf8(bind.portal)?, utf8(bind.statement)?);
-        let statement = self.statements.get(name)?;
-        let (source, mut plan) = (statement.source.clone(), statement.plan.clone());
-        self.check_allowed(&source.text)?;
+        let mut statement = self.statements.get(name)?.clone();
+        self.check_allowed(&statement.text)?;
         self.begin_extended();
         // Binding does not count as running.
         sched::clock::keep_recent(0);
         if !portal.is_empty() {
             self.portals.check_new(portal)?;
         }
-        if !self.is_fresh(&plan) && self.transaction.block != Block::Failed {
-            self.refresh(&mut plan, &source.text, &source.declared)?;
-            self.statements.get(name)?.plan = plan.clone();
+        if !self.is_fresh(&statement.plan) && self.transaction.block != Block::Failed {
+            self.renew(&mut statement)?;
         }
-        let prepared = &plan.prepared;
+        let prepared = &statement.plan.prepared;
         if bind.count != prepared.params.len() {
             return Err(err!(
                 PROTOCOL_VIOLATION,
@@ -132,8 +130,8 @@ impl State {
             if binary { bind.results.iter().map(|f| f == 1).collect() } else { Vec::new() };
         let formats = ResultFormats(formats);
         let portal_state = Box::new(Portal {
-            source,
-            plan,
+            plan: PlanOf::Statement(statement.clone()),
+            statement,
             params,
             formats,
             progress: Progress::New,
@@ -207,17 +205,16 @@ impl State {
     }
 
     fn describe_statement(&mut self, name: &str) -> Result<()> {
-        let statement = self.statements.get(name)?;
-        let (source, mut plan) = (statement.source.clone(), statement.plan.clone());
-        self.check_allowed(&source.text)?;
+        let mut statement = self.statements.get(name)?.clone();
+        self.check_allowed(&statement.text)?;
         self.begin_extended();
-        if self.transaction.block != Block::Failed && !self.is_fresh(&plan) {
-            self.refresh(&mut plan, &source.text, &source.declared)?;
-            self.statements.get(name)?.plan = plan.clone();
+        if self.transaction.block != Block::Failed && !self.is_fresh(&statement.plan) {
+            self.renew(&mut statement)?;
         }
-        let columns = self.columns_of(&plan.prepared)?;
+        let prepared = &statement.plan.prepared;
+        let columns = self.columns_of(prepared)?;
         let out = self.out.get_mut();
-        wire::rows::parameters(&mut out.buffer, &plan.prepared.params);
+        wire::rows::parameters(&mut out.buffer, &prepared.params);
         if columns.is_empty() {
             response::no_data(&mut out.buffer);
         } else {
@@ -234,9 +231,9 @@ impl State {
             self.portals.put(name, portal);
             return Err(portal_failed(name));
         }
-        self.begin_statement(&portal.source.text);
+        self.begin_prepared(&portal.statement);
         self.identify_statement(&portal.plan.prepared);
-        self.check_allowed(&portal.source.text)?;
+        self.check_allowed(&portal.statement.text)?;
         self.begin_extended();
         let how = || match name {
             "" => "execute <unnamed>".to_owned(),
@@ -244,7 +241,7 @@ impl State {
         };
         let logs = self.settings.log_statement != LogStatement::None;
         let plan = &portal.plan.prepared;
-        let logged = logs && self.log_before(&how(), &portal.source.text, plan, &portal.params);
+        let logged = logs && self.log_before(&how(), &portal.statement.text, plan, &portal.params);
         let clock = self.duration_clock();
         let again = self.run_portal(&mut portal, limit, rest)?;
         if !matches!(portal.progress, Progress::Suspended { .. }) {
@@ -252,7 +249,7 @@ impl State {
         }
         self.transaction.pipelined = self.transaction.block == Block::Pipeline;
         if clock.is_some() {
-            self.log_duration(clock, logged, &how(), &portal.source.text);
+            self.log_duration(clock, logged, &how(), &portal.statement.text);
         }
         if again {
             self.portals.put(name, portal);

@@ -56,7 +56,7 @@ use crate::notify::Pending;
 use crate::registry::{self, Entry};
 use crate::server::{self, Server};
 use account::Account;
-use portal::{Portals, Statements};
+use portal::{Portals, PreparedStatement, Statements};
 use settings::SessionSettings;
 use transaction::{Block, TransactionState};
 
@@ -154,6 +154,13 @@ enum End {
     Error(Error),
     /// The same; the log knows already.
     Refused(Error),
+}
+
+/// When the statement at hand began, microseconds; the clock is not read again for what follows at once.
+fn statement_time() -> i64 {
+    let ns = clock::recent_ns();
+    clock::keep_recent(ns);
+    server::at(ns)
 }
 
 impl From<Error> for End {
@@ -540,7 +547,7 @@ impl State {
             .lines()
             .filter_map(pid)
             .filter_map(|pid| self.server.sessions.get(pid))
-            .map(|entry| format!("\nProcess {}: {}", entry.pid, entry.activity().query))
+            .map(|entry| format!("\nProcess {}: {}", entry.pid, entry.activity().query.text()))
             .collect();
         error.clone().detail(detail + &statements.concat())
     }
@@ -697,10 +704,20 @@ impl State {
 
     /// Notes that a statement came, and when.
     fn begin_statement(&mut self, text: &str) {
-        let ns = clock::recent_ns();
-        let now = server::at(ns);
-        clock::keep_recent(ns);
-        if self.entry.begin_statement(text, now) {
+        let now = statement_time();
+        let waited = self.entry.begin_statement(text, now);
+        self.account_statement(waited, now);
+    }
+
+    /// The same for a prepared one.
+    fn begin_prepared(&mut self, statement: &Arc<PreparedStatement>) {
+        let now = statement_time();
+        let waited = self.entry.begin_prepared(statement, now);
+        self.account_statement(waited, now);
+    }
+
+    fn account_statement(&mut self, waited: bool, now: i64) {
+        if waited {
             self.account.begin_statement(self.transaction.block != Block::None, now);
         }
     }

@@ -1,49 +1,56 @@
 //! Prepared statements and portals of a session.
 
+use std::hash::BuildHasher;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use base::{Oid, Result, err};
+use ecow::EcoString;
 use exec::context::Execution;
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use rustc_hash::{FxBuildHasher, FxHashMap};
 use sql::Prepared;
 use txn::Snapshot;
 use types::Datum;
 
 use super::execute::Run;
 
-/// What a statement was prepared from.
-pub struct Source {
-    /// Its text.
-    pub text: Box<str>,
-    /// Parameter types as declared.
-    pub declared: Box<[Oid]>,
-}
-
-/// A prepared statement.
+/// A prepared statement, with the plan last used with it: one piece of memory. A session among many has
+/// its statements in no cache when its next message comes, and each piece more would be one more to wait for.
 pub struct PreparedStatement {
     /// Its name; empty for the unnamed one.
-    pub name: String,
-    /// Text and declared types.
-    pub source: Arc<Source>,
+    pub name: EcoString,
+    /// The plan.
+    pub plan: Planned,
+    /// What it was prepared from.
+    pub text: Arc<str>,
+    /// Parameter types as declared.
+    pub declared: Arc<[Oid]>,
     /// Made by PREPARE, not by the protocol.
     pub from_sql: bool,
     /// When it was made.
     pub since: i64,
-    /// The plan last used with it.
-    pub plan: PlanOf,
+}
+
+impl PreparedStatement {
+    /// The same with another plan.
+    fn with_plan(&self, plan: Planned) -> PreparedStatement {
+        PreparedStatement {
+            name: self.name.clone(),
+            plan,
+            text: self.text.clone(),
+            declared: self.declared.clone(),
+            ..*self
+        }
+    }
 }
 
 /// The epoch of plans that are made anew when they are next used.
 pub const NEVER_FRESH: u64 = u64::MAX;
 
-/// A plan, and what it was made under. While both numbers are the same it needs no check. A session's
-/// own: the plan itself is shared by all, and a reference count that all workers change with each
-/// statement would cost them time.
+/// A plan, and what it was made under. While both numbers are the same it needs no check.
 #[derive(Clone)]
-pub struct PlanOf(Arc<Planned>);
-
-/// See [`PlanOf`].
 pub struct Planned {
     /// The plan.
     pub prepared: Arc<Prepared>,
@@ -53,10 +60,20 @@ pub struct Planned {
     pub epoch: u64,
 }
 
+/// A session's own hold on a plan. (The plan itself is shared by all, and a reference count that all
+/// workers change with each statement would cost them time.)
+#[derive(Clone)]
+pub enum PlanOf {
+    /// That of a prepared statement.
+    Statement(Arc<PreparedStatement>),
+    /// One of its own.
+    Alone(Arc<Planned>),
+}
+
 impl PlanOf {
     /// A plan that was made under these.
     pub fn new(prepared: Arc<Prepared>, version: u64, epoch: u64) -> PlanOf {
-        PlanOf(Arc::new(Planned { prepared, version, epoch }))
+        PlanOf::Alone(Arc::new(Planned { prepared, version, epoch }))
     }
 }
 
@@ -64,15 +81,22 @@ impl Deref for PlanOf {
     type Target = Planned;
 
     fn deref(&self) -> &Planned {
-        &self.0
+        match self {
+            PlanOf::Statement(statement) => &statement.plan,
+            PlanOf::Alone(plan) => plan,
+        }
     }
 }
 
 /// A session's prepared statements.
 #[derive(Default)]
 pub struct Statements {
-    unnamed: Option<Box<PreparedStatement>>,
-    named: FxHashMap<String, Box<PreparedStatement>>,
+    unnamed: Option<Arc<PreparedStatement>>,
+    named: HashTable<Arc<PreparedStatement>>,
+}
+
+fn hash(name: &str) -> u64 {
+    FxBuildHasher.hash_one(name)
 }
 
 impl Statements {
@@ -81,43 +105,72 @@ impl Statements {
     /// # Errors
     /// `42P05`.
     pub fn add(&mut self, statement: PreparedStatement) -> Result<()> {
-        if statement.name.is_empty() {
-            self.unnamed = Some(Box::new(statement));
-            return Ok(());
+        if !statement.name.is_empty() {
+            self.check_new(&statement.name)?;
         }
-        self.check_new(&statement.name)?;
-        self.named.insert(statement.name.clone(), Box::new(statement));
+        self.put(Arc::new(statement));
         Ok(())
+    }
+
+    /// Adds one in the place of the one with its name, if there is one.
+    fn put(&mut self, statement: Arc<PreparedStatement>) {
+        if statement.name.is_empty() {
+            self.unnamed = Some(statement);
+            return;
+        }
+        let same = |s: &Arc<PreparedStatement>| s.name == statement.name;
+        match self.named.entry(hash(&statement.name), same, |s| hash(&s.name)) {
+            Entry::Occupied(mut known) => *known.get_mut() = statement,
+            Entry::Vacant(place) => drop(place.insert(statement)),
+        }
     }
 
     /// `42P05` when the name is taken.
     pub fn check_new(&self, name: &str) -> Result<()> {
-        if self.named.contains_key(name) {
+        if self.find(name).is_some() {
             return Err(err!(DUPLICATE_PSTATEMENT, "prepared statement \"{name}\" already exists"));
         }
         Ok(())
+    }
+
+    fn find(&self, name: &str) -> Option<&Arc<PreparedStatement>> {
+        match name {
+            "" => self.unnamed.as_ref(),
+            _ => self.named.find(hash(name), |s| s.name == name),
+        }
     }
 
     /// The one with this name.
     ///
     /// # Errors
     /// `26000`.
-    pub fn get(&mut self, name: &str) -> Result<&mut PreparedStatement> {
-        let found = match name {
-            "" => self.unnamed.as_deref_mut(),
-            _ => self.named.get_mut(name).map(|s| &mut **s),
-        };
-        found.ok_or_else(|| match name {
+    pub fn get(&self, name: &str) -> Result<&Arc<PreparedStatement>> {
+        self.find(name).ok_or_else(|| match name {
             "" => err!(UNDEFINED_PSTATEMENT, "unnamed prepared statement does not exist"),
             _ => err!(UNDEFINED_PSTATEMENT, "prepared statement \"{name}\" does not exist"),
         })
+    }
+
+    /// Puts a statement with this plan in the place of `statement`, if that is still known.
+    pub fn replan(&mut self, statement: &mut Arc<PreparedStatement>, plan: Planned) {
+        let known = self.find(&statement.name).is_some_and(|s| Arc::ptr_eq(s, statement));
+        *statement = Arc::new(statement.with_plan(plan));
+        if known {
+            self.put(statement.clone());
+        }
     }
 
     /// Forgets one; false when there is none.
     pub fn remove(&mut self, name: &str) -> bool {
         match name {
             "" => self.unnamed.take().is_some(),
-            _ => self.named.remove(name).is_some(),
+            _ => match self.named.find_entry(hash(name), |s| s.name == name) {
+                Ok(known) => {
+                    known.remove();
+                    true
+                }
+                Err(_) => false,
+            },
         }
     }
 
@@ -128,16 +181,15 @@ impl Statements {
 
     /// DISCARD PLANS: each is planned anew when it is next run.
     pub fn forget_plans(&mut self) {
-        let unnamed = self.unnamed.iter_mut();
-        for statement in self.named.values_mut().chain(unnamed) {
-            let plan = &statement.plan;
-            statement.plan = PlanOf::new(plan.prepared.clone(), plan.version, NEVER_FRESH);
+        for statement in self.named.iter_mut().chain(&mut self.unnamed) {
+            let plan = Planned { epoch: NEVER_FRESH, ..statement.plan.clone() };
+            *statement = Arc::new(statement.with_plan(plan));
         }
     }
 
     /// The named ones.
     pub fn named(&self) -> impl Iterator<Item = &PreparedStatement> {
-        self.named.values().map(|s| &**s)
+        self.named.iter().map(|s| &**s)
     }
 }
 
@@ -188,9 +240,9 @@ pub enum Hold {
 
 /// A statement with its parameters, ready to run.
 pub struct Portal {
-    /// What the statement was prepared from.
-    pub source: Arc<Source>,
-    /// The plan.
+    /// The statement.
+    pub statement: Arc<PreparedStatement>,
+    /// Its plan, which may have been made anew since.
     pub plan: PlanOf,
     /// Parameters.
     pub params: Vec<Datum>,
@@ -220,8 +272,8 @@ impl Portal {
     /// Its statement as something to run; `params` are its parameters.
     pub fn run(&mut self, params: Vec<Datum>, discard: bool) -> Run<'_> {
         Run {
-            text: &self.source.text,
-            declared: Some(&self.source.declared),
+            text: &self.statement.text,
+            declared: Some(&self.statement.declared),
             plan: &mut self.plan,
             params,
             formats: &self.formats,

@@ -25,8 +25,9 @@ fn edge_row(server: &Server, edge: &Edge) -> Vec<Datum> {
     let activity = |pid: i32| server.sessions.get(pid).map(|entry| entry.activity());
     let waiting = activity(edge.waiting.pid());
     let blocking = activity(edge.blocking.pid());
-    let query =
-        |a: &Option<crate::registry::Activity>| a.as_ref().map_or(Datum::Null, |a| words(&a.query));
+    let query = |a: &Option<crate::registry::Activity>| {
+        a.as_ref().map_or(Datum::Null, |a| words(a.query.text()))
+    };
     let waited = edge.since.elapsed();
     vec![
         pid(edge.waiting.pid()),

@@ -14,7 +14,7 @@ pub fn prepared_statements(statements: &Statements) -> Vec<Vec<Datum>> {
         let names: Vec<String> = types.iter().map(|t| types::io::format_type(*t, -1)).collect();
         vec![
             text(&s.name),
-            text(&s.source.text),
+            text(&s.text),
             Datum::Timestamptz(s.since),
             text(&format!("{{{}}}", names.join(","))),
             Datum::Bool(s.from_sql),
@@ -32,7 +32,7 @@ pub fn cursors(portals: &Portals) -> Vec<Vec<Datum>> {
         let binary = !p.formats.0.is_empty() && p.formats.0.iter().all(|b| *b);
         vec![
             text(name),
-            text(&p.source.text),
+            text(&p.statement.text),
             Datum::Bool(p.hold.is_some()),
             Datum::Bool(binary),
             Datum::Bool(p.scroll),

@@ -92,6 +92,7 @@ impl Mapping {
         let count = buckets_for(frames, partitions);
         let memory = Region::reserve(room * size_of::<AtomicU32>())?;
         memory.commit(0, count * size_of::<AtomicU32>())?;
+        memory.prefer_huge_pages(0, count * size_of::<AtomicU32>());
         Ok(Mapping {
             memory,
             mask: AtomicUsize::new(count - 1),
@@ -115,6 +116,7 @@ impl Mapping {
         }
         let bytes = |n: usize| n * size_of::<AtomicU32>();
         self.memory.commit(0, bytes(count.max(before)))?;
+        self.memory.prefer_huge_pages(0, bytes(count.max(before)));
         let locks = 0..old_partitions.max(partitions);
         let held: Vec<Partition<'_>> = locks.map(|i| self.lock_nth(i)).collect();
         self.partition_mask.store(partitions - 1, Ordering::Release);
