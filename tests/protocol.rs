@@ -479,6 +479,27 @@ fn prepared_statements_survive_changes_of_their_tables() {
 }
 
 #[test]
+fn others_see_what_ran_last_whatever_became_of_it() {
+    let (mut raw, mut other) = (connect(), connect());
+    let pid = raw.query("SELECT pg_backend_pid()")[1][2..].to_owned();
+    let ask = format!("SELECT query FROM pg_stat_activity WHERE pid = {pid}");
+    let mut seen = || other.query(&ask)[1].clone();
+    let long = format!("SELECT 4 -- {}", "é".repeat(1000));
+    for (name, text) in [("a", "SELECT 1 AS a"), ("", "SELECT 2 AS b"), ("c", &*long)] {
+        let run = [parse(name, text, &[]), bind("", name, &[], false), execute("", 0), sync()];
+        raw.send(&run.concat());
+        assert_eq!(raw.until(|l| l == "Z I").last().unwrap(), "Z I");
+        let expected = format!("D {}", &text[..text.floor_char_boundary(1024)]);
+        assert_eq!(seen(), expected);
+        raw.send(&[close('S', name), sync()].concat());
+        raw.until(|l| l == "Z I");
+        assert_eq!(seen(), expected, "it is forgotten, and still what ran last");
+    }
+    raw.query("SELECT 3");
+    assert_eq!(seen(), "D SELECT 3");
+}
+
+#[test]
 fn sql_prepare_and_cursors() {
     let mut raw = connect();
     assert_eq!(raw.query("PREPARE q (int) AS SELECT $1 + 1 AS a"), ["C PREPARE", "Z I"]);
