@@ -86,6 +86,7 @@ pub use {
         with_current, yield_now,
     },
     worker::{
-        Doorkeeper, Lines, Readiness, Source, Workers, leave, uses, wait_readable, wait_writable,
+        Doorkeeper, Lines, Readiness, Source, Workers, is_crowded, leave, uses, wait_readable,
+        wait_while_crowded, wait_writable,
     },
 };

@@ -24,6 +24,7 @@
 
 mod ahead;
 mod conn;
+mod crowd;
 mod io;
 mod listen;
 mod outbox;
@@ -37,6 +38,7 @@ mod timers;
 use std::os::fd::RawFd;
 
 pub use ahead::{Lines, uses};
+pub use crowd::{is_crowded, wait_while_crowded};
 pub use io::{wait_readable, wait_writable};
 pub use listen::Doorkeeper;
 pub use outbox::leave;

@@ -4,7 +4,7 @@
 //! of the processor for each answer, and what the caches held of the next one's work is gone. So a run may
 //! leave a short last answer to its worker. That sends what was left, in one call (`ring.rs`), when nothing
 //! more is ready to start, when there are [`MOST`] of them, before somebody runs for whom nobody waits when
-//! one of them is of a connection that is waited for (see `queue.rs`), when the oldest is [`OLD_NS`] old, and before it blocks. (Event loops
+//! one of them is of a connection that is waited for (see `queue.rs`) unless very many are ready, when the oldest is [`OLD_NS`] old, and before it blocks. (Event loops
 //! that answer all who are ready before they look for more do the same.)
 //!
 //! Until its answer is sent a connection stays active: it is in no queue, and nobody runs or moves it.
@@ -90,9 +90,10 @@ impl Outbox {
     }
 
     /// Whether letters must not wait for this connection's run: somebody waits for one of theirs, and
-    /// nobody for this one.
-    pub fn goes_before(&self, next: &Conn) -> bool {
-        self.awaited.get() && !next.task().is_awaited()
+    /// nobody for this one. While `ready` connections more are many, nobody gains by what another gets
+    /// sooner, and each send of its own makes all slower.
+    pub fn goes_before(&self, next: &Conn, ready: usize) -> bool {
+        ready < MOST && self.awaited.get() && !next.task().is_awaited()
     }
 
     /// Whether it is time to send; asked when a run is over.
@@ -171,11 +172,12 @@ mod tests {
         for (letter, before) in [(other, false), (awaited, true), (other, true)] {
             outbox.leave(b"x");
             assert!(outbox.take_in(letter));
-            assert_eq!(outbox.goes_before(other), before);
-            assert!(!outbox.goes_before(awaited));
+            assert_eq!(outbox.goes_before(other, MOST - 1), before);
+            assert!(!outbox.goes_before(awaited, 0));
         }
+        assert!(!outbox.goes_before(other, MOST), "so many are ready that all wait their turn");
         outbox.post(|_| ());
-        assert!(!outbox.goes_before(other));
+        assert!(!outbox.goes_before(other, 0));
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl Shared {
         let bell = sys::eventfd()?;
         let events = (libc::EPOLLIN | libc::EPOLLET) as u32;
         sys::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, bell, events, 0)?;
-        Ok(Box::leak(Box::new(Shared {
+        let shared: &'static Shared = Box::leak(Box::new(Shared {
             epoll,
             bell,
             index: AtomicUsize::new(index),
@@ -161,7 +161,9 @@ impl Shared {
             injected_len: AtomicUsize::new(0),
             ready: SpinLock::new(Ready::new()),
             ready_len: AtomicUsize::new(0),
-        })))
+        }));
+        super::crowd::know(shared);
+        Ok(shared)
     }
 
     /// The worker ends, unless a message has come: then false.

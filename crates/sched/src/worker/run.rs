@@ -102,7 +102,7 @@ impl Worker {
             }
             if busy {
                 worker.poll(0);
-            } else if retired || !worker.steal() {
+            } else if retired || !(worker.steal() || worker.look_again()) {
                 worker.sleep();
             }
         }
@@ -150,7 +150,7 @@ impl Worker {
             if let Some(conn) = resumed {
                 self.resume(conn, 0);
             } else if let Some(conn) = self.shared.pop_ready() {
-                if self.outbox.goes_before(conn) {
+                if self.outbox.goes_before(conn, self.shared.ready_len()) {
                     self.post();
                 }
                 self.start(conn);
@@ -186,6 +186,27 @@ impl Worker {
             || self.doors.is_due()
     }
 
+    /// Looks for work for a while before it sleeps, if runs are suspended here: what they wait for ends soon,
+    /// and to be woken takes longer than most of these waits. The processor is anybody's who wants it.
+    fn look_again(&self) -> bool {
+        let longest = live_int(setting::WORKER_SPIN_TIME).unsigned_abs() * 1000;
+        if longest == 0 || self.suspended.get() == 0 {
+            return false;
+        }
+        let until = now_ns() + longest;
+        loop {
+            self.poll(0);
+            self.take_injected();
+            if self.has_work() || self.steal() {
+                return true;
+            }
+            if now_ns() >= until {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+    }
+
     fn background_is_due(&self) -> bool {
         !self.yielded.borrow().is_empty()
             && now_ns() >= self.background_ended.get() + background_ns()
@@ -204,6 +225,7 @@ impl Worker {
     fn sleep(&self) {
         debug_assert!(self.outbox.is_empty(), "answers would wait for the next event");
         self.shared.sleeping.store(true, Ordering::SeqCst);
+        super::crowd::eases();
         let deadline = self.timers.next().min(self.next_trim()).min(self.doors.pause_until());
         let now = if deadline == NEVER { 0 } else { now_ns() };
         let mut timeout = sys::timeout_ms(now, deadline);

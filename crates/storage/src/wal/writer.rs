@@ -3,7 +3,9 @@
 //!
 //! One round writes everything that is complete (in chunks, so that inserters who wait for space get
 //! it soon), then syncs if anybody waits for what was written. Those who come during the sync are
-//! the next round's group, which begins at once: the slower the disk, the larger the groups.
+//! the next round's group: the slower the disk, the larger the groups. While the workers have more than
+//! enough to do, records for which nobody waits stay in the ring (to write them by themselves is as much work as
+//! to write them with the commit after them), and a sync waits a little for more commits.
 //!
 //! # Changing the ring's size
 //!
@@ -42,6 +44,9 @@ const CHUNK: u64 = 1 << 20;
 /// Time between two syncs when nobody waits for them (`synchronous_commit = off`).
 const SOON: Duration = Duration::from_millis(10);
 
+/// So many who wait for a sync do not wait for more.
+const MANY: usize = 16;
+
 /// Time between two looks at whether a test still holds the log.
 const HELD: Duration = Duration::from_micros(200);
 
@@ -55,6 +60,8 @@ struct Writer {
     flushed: u64,
     covered: Vec<TaskRef>,
     last_sync: Instant,
+    /// It has waited for others since the last sync.
+    has_let_join: bool,
 }
 
 /// Starts the thread; records go on from the log's position.
@@ -72,6 +79,7 @@ pub(crate) fn spawn(log: &Arc<Log>, segments: &Segments) -> std::io::Result<Join
         flushed: start,
         covered: Vec::new(),
         last_sync: Instant::now(),
+        has_let_join: false,
     };
     Ok(sched::spawn_thread("walwriter", move || {
         let _end = EndOfThread;
@@ -107,14 +115,21 @@ impl Writer {
             if self.log.is_abandoned() {
                 return self.wake_everybody();
             }
-            let progress = self.write_complete();
+            let due = self.due();
+            let now = match due {
+                Due::Sync(_) => true,
+                Due::Soon => self.last_sync.elapsed() >= SOON,
+                Due::Nothing => false,
+            };
+            if let Due::Sync(_) = due {
+                self.let_others_join();
+            }
+            let writes = now || self.is_behind() || !sched::is_crowded();
+            let progress = writes && self.write_complete();
             self.change_size();
-            match self.due() {
-                Due::Sync(upto) if upto <= self.written => {
-                    self.let_others_join();
-                    self.sync();
-                }
-                Due::Soon if self.last_sync.elapsed() >= SOON => self.sync(),
+            match due {
+                Due::Sync(upto) if upto <= self.written => self.sync(),
+                Due::Soon if now => self.sync(),
                 Due::Nothing | Due::Soon if progress => {}
                 Due::Nothing if self.may_end() => return,
                 Due::Nothing if !self.is_behind() => self.sleep(None),
@@ -260,6 +275,7 @@ impl Writer {
             return std::thread::sleep(HELD);
         }
         self.sync_file();
+        self.has_let_join = false;
         self.last_sync = Instant::now();
         self.flushed = self.written;
         self.log.flushed.store(self.flushed, Ordering::Release);
@@ -268,13 +284,22 @@ impl Writer {
         sched::observe::settle_waits();
     }
 
-    /// `commit_delay`: waits for more committers when there is more than one already.
+    /// Waits for more committers: while the workers have more than enough to do anyway, and, with
+    /// `commit_delay`, when there is more than one already. Once before each sync.
     fn let_others_join(&mut self) {
+        let waiting = self.log.waiters.lock().len();
+        if std::mem::replace(&mut self.has_let_join, true) || waiting >= MANY {
+            return;
+        }
         let delay = live_int(setting::COMMIT_DELAY);
-        if delay > 0 && self.log.waiters.lock().len() > 1 {
+        if delay > 0 && waiting > 1 {
             let delay = Duration::from_micros(delay as u64);
-            io_wait(WaitEvent::ActivityWalWriterMain, || std::thread::sleep(delay));
-            self.write_complete();
+            return io_wait(WaitEvent::ActivityWalWriterMain, || std::thread::sleep(delay));
+        }
+        let longest = live_int(setting::COMMIT_GATHER_DELAY);
+        if longest > 0 {
+            let until = Instant::now() + Duration::from_micros(longest as u64);
+            sched::wait_while_crowded(WaitEvent::ActivityWalWriterMain, until);
         }
     }
 
