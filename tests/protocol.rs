@@ -486,8 +486,10 @@ fn others_see_what_ran_last_whatever_became_of_it() {
     let mut seen = || other.query(&ask)[1].clone();
     let long = format!("SELECT 4 -- {}", "é".repeat(1000));
     for (name, text) in [("a", "SELECT 1 AS a"), ("", "SELECT 2 AS b"), ("c", &*long)] {
-        let run = [parse(name, text, &[]), bind("", name, &[], false), execute("", 0), sync()];
-        raw.send(&run.concat());
+        // Another is parsed in between, which others see, too, until this one runs.
+        let parsed = [parse(name, text, &[]), parse("other", "SELECT 0", &[]), close('S', "other")];
+        let run = [bind("", name, &[], false), execute("", 0), sync()];
+        raw.send(&[parsed.concat(), run.concat()].concat());
         assert_eq!(raw.until(|l| l == "Z I").last().unwrap(), "Z I");
         let expected = format!("D {}", &text[..text.floor_char_boundary(1024)]);
         assert_eq!(seen(), expected);

@@ -11,50 +11,76 @@ use base::WaitEvent;
 
 use super::queue::Shared;
 use crate::spin::SpinLock;
-use crate::task::{TaskRef, current, park_uninterruptible};
+use crate::task::{TaskRef, Wake, current, park_uninterruptible};
 
-/// The shared parts of all workers that there ever were.
-static WORKERS: SpinLock<Vec<&'static Shared>> = SpinLock::new(Vec::new());
-/// Who waits in [`wait_while_crowded`], and how many they are.
-static WAITING: SpinLock<Vec<TaskRef>> = SpinLock::new(Vec::new());
-static WAITING_COUNT: AtomicUsize = AtomicUsize::new(0);
+struct Crowd {
+    /// The shared parts of all workers that there ever were.
+    workers: SpinLock<Vec<&'static Shared>>,
+    /// Who waits, and how many they are.
+    waiting: SpinLock<Vec<TaskRef>>,
+    waiting_count: AtomicUsize,
+}
+
+static CROWD: Crowd = Crowd::new();
+
+impl Crowd {
+    const fn new() -> Crowd {
+        Crowd {
+            workers: SpinLock::new(Vec::new()),
+            waiting: SpinLock::new(Vec::new()),
+            waiting_count: AtomicUsize::new(0),
+        }
+    }
+
+    fn exists(&self) -> bool {
+        let workers = self.workers.lock();
+        workers.iter().all(|w| !w.sleeping.load(Ordering::SeqCst))
+            && workers.iter().any(|w| w.ready_len() > 0)
+    }
+
+    /// How the wait ended; None: there was none.
+    fn wait(&self, event: WaitEvent, until: Instant) -> Option<Wake> {
+        if !self.exists() {
+            return None;
+        }
+        let me = current();
+        self.waiting.lock().push(me.clone());
+        self.waiting_count.fetch_add(1, Ordering::SeqCst);
+        // A worker says that it sleeps before it looks who waits: one sees the other.
+        let wake = self.exists().then(|| park_uninterruptible(event, Some(until)));
+        self.waiting_count.fetch_sub(1, Ordering::SeqCst);
+        self.waiting.lock().retain(|task| !std::ptr::eq(&raw const **task, &raw const *me));
+        wake
+    }
+
+    fn eases(&self) {
+        if self.waiting_count.load(Ordering::SeqCst) > 0 {
+            let waiting = self.waiting.lock().clone();
+            waiting.iter().for_each(|task| task.unpark());
+        }
+    }
+}
 
 /// A worker more.
 pub(super) fn know(worker: &'static Shared) {
-    WORKERS.lock().push(worker);
+    CROWD.workers.lock().push(worker);
 }
 
 /// No worker sleeps, and sessions wait for one.
 pub fn is_crowded() -> bool {
-    let workers = WORKERS.lock();
-    workers.iter().all(|w| !w.sleeping.load(Ordering::SeqCst))
-        && workers.iter().any(|w| w.ready_len() > 0)
+    CROWD.exists()
 }
 
 /// Waits until a worker runs out of work, or until that time; not at all while none lacks it, or nobody waits
 /// for one. For background threads.
 pub fn wait_while_crowded(event: WaitEvent, until: Instant) {
-    if !is_crowded() {
-        return;
-    }
-    let me = current();
-    WAITING.lock().push(me.clone());
-    WAITING_COUNT.fetch_add(1, Ordering::SeqCst);
-    // A worker says that it sleeps before it looks who waits: one sees the other.
-    if is_crowded() {
-        park_uninterruptible(event, Some(until));
-    }
-    WAITING_COUNT.fetch_sub(1, Ordering::SeqCst);
-    WAITING.lock().retain(|task| !std::ptr::eq(&raw const **task, &raw const *me));
+    let _ = CROWD.wait(event, until);
 }
 
 /// A worker has said that it sleeps.
 #[inline]
 pub(super) fn eases() {
-    if WAITING_COUNT.load(Ordering::SeqCst) > 0 {
-        let waiting = WAITING.lock().clone();
-        waiting.iter().for_each(|task| task.unpark());
-    }
+    CROWD.eases();
 }
 
 #[cfg(test)]
@@ -65,26 +91,25 @@ mod tests {
     use crate::task::Task;
     use crate::worker::Conn;
 
-    /// Other tests' workers come and go meanwhile: only what holds in any case is asserted.
     #[test]
     fn who_waits_is_woken_when_a_worker_has_nothing_left() {
+        static OWN: Crowd = Crowd::new();
         let worker = Shared::open(0).unwrap();
+        let soon = || Instant::now() + Duration::from_secs(5);
+        let wait = move || OWN.wait(WaitEvent::ActivityWalWriterMain, soon());
+        OWN.workers.lock().push(worker);
+        assert_eq!(wait(), None, "nobody waits for the worker");
         worker.push_ready(&mut vec![Conn::of_task(Task::new("test"))]);
-        let far = Instant::now() + Duration::from_secs(3600);
-        let waiter = std::thread::spawn(move || {
-            wait_while_crowded(WaitEvent::ActivityWalWriterMain, far);
-        });
-        while !waiter.is_finished() {
-            worker.sleeping.store(true, Ordering::SeqCst);
-            eases();
+        let waiter = std::thread::spawn(wait);
+        while OWN.waiting_count.load(Ordering::SeqCst) == 0 {
             std::thread::yield_now();
         }
-        waiter.join().unwrap();
-        assert!(!is_crowded(), "a worker sleeps");
-        assert!(WAITING.lock().is_empty());
+        worker.sleeping.store(true, Ordering::SeqCst);
+        OWN.eases();
+        assert_ne!(waiter.join().unwrap(), Some(Wake::TimedOut), "it was not woken");
+        assert!(OWN.waiting.lock().is_empty());
+        assert_eq!(wait(), None, "a worker sleeps");
         worker.pop_ready();
-        worker.close();
         worker.sleeping.store(false, Ordering::SeqCst);
-        worker.reuse();
     }
 }
