@@ -2,7 +2,10 @@
 //!
 //! Work that can be done once for many, as a sync of the log can, is best done late while there is no lack of
 //! other work: more of it comes together, and nobody's processor stands idle meanwhile. As soon as a worker runs
-//! out of work its time has come.
+//! out of work its time has come. Why, and what it gains: `docs/decisions/0023-gathered-while-busy.md`.
+//!
+//! Invariant: a worker says that it sleeps (`Shared::sleeping`) before it looks who waits here, and who waits
+//! says so before looking at the workers. So nobody waits on while a worker sleeps.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -96,7 +99,7 @@ mod tests {
         static OWN: Crowd = Crowd::new();
         let worker = Shared::open(0).unwrap();
         let soon = || Instant::now() + Duration::from_secs(5);
-        let wait = move || OWN.wait(WaitEvent::ActivityWalWriterMain, soon());
+        let wait = move || OWN.wait(WaitEvent::TimeoutCommitDelay, soon());
         OWN.workers.lock().push(worker);
         assert_eq!(wait(), None, "nobody waits for the worker");
         worker.push_ready(&mut vec![Conn::of_task(Task::new("test"))]);

@@ -4,8 +4,9 @@
 //! of the processor for each answer, and what the caches held of the next one's work is gone. So a run may
 //! leave a short last answer to its worker. That sends what was left, in one call (`ring.rs`), when nothing
 //! more is ready to start, when there are [`MOST`] of them, before somebody runs for whom nobody waits when
-//! one of them is of a connection that is waited for (see `queue.rs`) unless very many are ready, when the oldest is [`OLD_NS`] old, and before it blocks. (Event loops
-//! that answer all who are ready before they look for more do the same.)
+//! one of them is of a connection that is waited for (see `queue.rs`) unless very many are ready, when the
+//! oldest is [`OLD_NS`] old, and before it blocks. (Event loops that answer all who are ready before they look
+//! for more do the same.)
 //!
 //! Until its answer is sent a connection stays active: it is in no queue, and nobody runs or moves it.
 //! Events that come for it meanwhile stay in its flags, as they do while it runs.

@@ -294,12 +294,12 @@ impl Writer {
         let delay = live_int(setting::COMMIT_DELAY);
         if delay > 0 && waiting > 1 {
             let delay = Duration::from_micros(delay as u64);
-            return io_wait(WaitEvent::ActivityWalWriterMain, || std::thread::sleep(delay));
+            return io_wait(WaitEvent::TimeoutCommitDelay, || std::thread::sleep(delay));
         }
         let longest = live_int(setting::COMMIT_GATHER_DELAY);
         if longest > 0 {
             let until = Instant::now() + Duration::from_micros(longest as u64);
-            sched::wait_while_crowded(WaitEvent::ActivityWalWriterMain, until);
+            sched::wait_while_crowded(WaitEvent::TimeoutCommitDelay, until);
         }
     }
 
