@@ -43,6 +43,7 @@ pub fn serve(port: u16, workers: usize) -> Result<()> {
     let address = (std::net::Ipv4Addr::LOCALHOST, port);
     let listener = std::net::TcpListener::bind(address)
         .map_err(|e| Error::io(format_args!("listen on port {port}"), &e))?;
+    crate::listener::spare_congestion_control(&listener);
     crate::run::raise_descriptor_limit(0);
     let workers = Workers::start(workers)?;
     println!("null-server is ready on port {port}");

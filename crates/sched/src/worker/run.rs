@@ -27,6 +27,10 @@ const SWITCHES_BETWEEN_POLLS: usize = 32;
 const KEPT_COROUTINES: usize = 16;
 /// How often a worker gives back half of the coroutines that it did not need since the last time.
 const TRIM_NS: u64 = 1_000_000_000;
+/// Suspended runs for which a worker looks for work for one `worker_spin_time` more before it sleeps.
+const SUSPENDED_A_LOOK: usize = 8;
+/// Most of these.
+const MOST_LOOKS: u64 = 4;
 /// Ready connections beyond the next one from which on an idle worker is woken to take some.
 const READY_TO_SHARE: usize = 4;
 
@@ -187,10 +191,12 @@ impl Worker {
     }
 
     /// Looks for work for a while before it sleeps, if runs are suspended here: what they wait for ends soon,
-    /// and to be woken takes longer than most of these waits. The processor is anybody's who wants it.
+    /// and to be woken takes longer than most of these waits. The processor is anybody's who wants it. Where
+    /// many wait, behind one row say, each wait that ends lets the next begin to end, and it looks for longer.
     fn look_again(&self) -> bool {
         let longest = live_int(setting::WORKER_SPIN_TIME).unsigned_abs() * 1000;
-        if longest == 0 || self.suspended.get() == 0 {
+        let longest = longest * looks(self.suspended.get());
+        if longest == 0 {
             return false;
         }
         let until = now_ns() + longest;
@@ -496,6 +502,11 @@ impl Worker {
     }
 }
 
+/// How many times `worker_spin_time` a worker with so many suspended runs looks for work.
+fn looks(suspended: usize) -> u64 {
+    if suspended == 0 { 0 } else { MOST_LOOKS.min(1 + (suspended / SUSPENDED_A_LOOK) as u64) }
+}
+
 fn flags_of(events: u32) -> u32 {
     let has = |bits: libc::c_int| events & bits as u32 != 0;
     let mut flags = 0;
@@ -581,4 +592,14 @@ fn slice_ns() -> u64 {
 /// How long foreground and background run in turn.
 fn background_ns() -> u64 {
     slice_ns() / 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_look_longer_the_more_runs_wait() {
+        assert_eq!([0, 1, 7, 8, 23, 24, 1000].map(looks), [0, 1, 1, 2, 3, 4, 4]);
+    }
 }

@@ -13,6 +13,7 @@
 use std::sync::Arc;
 
 use base::{Result, err};
+use ecow::EcoString;
 use exec::RowSink;
 use exec::context::{Execution, Outcome};
 use sql::utility::FetchHow;
@@ -25,7 +26,6 @@ use super::portal::{
     Hold, PlanOf, Planned, Portal, Portals, PreparedStatement, Progress, ResultFormats,
 };
 use super::rows::{self, Kept, Rows};
-use ecow::EcoString;
 
 impl State {
     /// DECLARE CURSOR.
