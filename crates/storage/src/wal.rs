@@ -20,7 +20,8 @@
 //! * Whoever waits registers first ([`Log::flush`]: in the heap of waiters, ordered by LSN), then
 //!   looks again, then parks. The writer publishes first, then looks for waiters. It says that it
 //!   sleeps before it looks a last time; who wants something looks whether it sleeps after
-//!   asking. So no wake-up is lost, and nobody makes a system call to wake a writer that is awake.
+//!   asking. So no wake-up is lost, and nobody makes a system call to wake a writer that is awake. While it
+//!   gathers commits, one commit more leaves it alone; who needs the ring's space ends that.
 //! * A write or a sync that fails stops the server: what the system says later about those bytes
 //!   can't be trusted.
 
@@ -34,7 +35,9 @@ mod writer;
 
 use std::cmp::Ordering as Order;
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence};
+#[cfg(debug_assertions)]
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use base::{Error, Lsn, Result, WaitEvent, err};
@@ -67,6 +70,16 @@ const FINISH: u8 = 1;
 /// End at once.
 const ABANDONED: u8 = 2;
 
+/// What the writer is at: writing and syncing.
+const AWAKE: u8 = 0;
+/// It waits for more commits before a sync.
+const GATHERS: u8 = 1;
+/// It waits until somebody wants something.
+const SLEEPS: u8 = 2;
+
+/// So many who wait for a sync do not wait for more.
+const MANY: usize = 16;
+
 /// What inserters, waiters and the writer share.
 pub(crate) struct Log {
     position: CachePadded<AtomicU64>,
@@ -79,7 +92,8 @@ pub(crate) struct Log {
     /// The ring's size that is wanted.
     wanted_size: AtomicU64,
     flushed: CachePadded<AtomicU64>,
-    sleeping: CachePadded<AtomicBool>,
+    /// [`AWAKE`], [`GATHERS`] or [`SLEEPS`].
+    writer: CachePadded<AtomicU8>,
     ring: Ring,
     waiters: SpinLock<BinaryHeap<Waiter>>,
     space_waiters: SpinLock<Vec<SpaceWaiter>>,
@@ -182,7 +196,7 @@ impl Wal {
         let log = &*self.log;
         let wanted = ring::fitting(bytes);
         if log.wanted_size.swap(wanted, Ordering::AcqRel) != wanted {
-            log.wake_writer();
+            log.wake_writer(GATHERS);
         }
     }
 
@@ -201,7 +215,7 @@ impl Wal {
     pub fn request_flush(&self, upto: Lsn) {
         let log = &*self.log;
         if log.requested.fetch_max(upto.0, Ordering::AcqRel) < upto.0 {
-            log.wake_writer();
+            log.wake_writer(SLEEPS);
         }
     }
 }
@@ -224,7 +238,7 @@ impl Log {
             limit: word(0),
             wanted_size,
             flushed: word(LSN_MASK),
-            sleeping: CachePadded::new(AtomicBool::new(false)),
+            writer: CachePadded::new(AtomicU8::new(AWAKE)),
             ring,
             waiters: SpinLock::new(BinaryHeap::new()),
             space_waiters: SpinLock::new(Vec::new()),
@@ -388,7 +402,7 @@ impl Log {
         unsafe { self.ring.copy_in(start, record) };
         let eighth = self.ring.size() / 8;
         if start / eighth != end / eighth {
-            self.wake_writer();
+            self.wake_writer(GATHERS);
         }
     }
 
@@ -403,7 +417,7 @@ impl Log {
             }
             let task = sched::current();
             self.space_waiters.lock().push(SpaceWaiter { start, end, task });
-            self.wake_writer();
+            self.wake_writer(GATHERS);
             if !has_space() && !self.is_abandoned() {
                 sched::park_uninterruptible(WaitEvent::LWLockWALInsert, None);
             }
@@ -428,8 +442,12 @@ impl Log {
             ));
         }
         let task = sched::current();
-        self.waiters.lock().push(Waiter { lsn: upto.0, task });
-        self.wake_writer();
+        let waiting = {
+            let mut waiters = self.waiters.lock();
+            waiters.push(Waiter { lsn: upto.0, task });
+            waiters.len()
+        };
+        self.wake_writer(if waiting < MANY { SLEEPS } else { GATHERS });
         while self.flushed() < upto {
             if self.is_abandoned() {
                 return Err(stopping());
@@ -440,11 +458,11 @@ impl Log {
         Ok(())
     }
 
-    /// After asking for something: wakes the writer if it sleeps.
-    fn wake_writer(&self) {
+    /// After asking for something: wakes the writer if it is at this, or further from work.
+    fn wake_writer(&self, from: u8) {
         fence(Ordering::SeqCst);
-        if self.sleeping.load(Ordering::Relaxed)
-            && self.sleeping.swap(false, Ordering::AcqRel)
+        if self.writer.load(Ordering::Relaxed) >= from
+            && self.writer.swap(AWAKE, Ordering::AcqRel) != AWAKE
             && let Some(task) = self.task.get()
         {
             task.unpark();
@@ -466,7 +484,7 @@ impl Log {
     /// Ends the writer thread: after a last flush, or at once.
     pub(crate) fn stop(&self, abandon: bool) {
         self.stop.store(if abandon { ABANDONED } else { FINISH }, Ordering::SeqCst);
-        self.sleeping.store(false, Ordering::SeqCst);
+        self.writer.store(AWAKE, Ordering::SeqCst);
         if let Some(task) = self.task.get() {
             task.unpark();
         }
@@ -494,6 +512,57 @@ mod tests {
     fn bytes(log: &Log, from: Lsn, to: Lsn) -> Vec<u8> {
         // SAFETY: no writer runs, and the records are complete.
         unsafe { log.ring.pieces(from.0, to.0) }.concat()
+    }
+
+    /// A thread that gathers commits in the writer's place, until somebody ends that (else it says so in the end).
+    fn gathering(log: &Arc<Log>) -> std::thread::JoinHandle<sched::Wake> {
+        let of_thread = log.clone();
+        let thread = std::thread::spawn(move || {
+            let _ = of_thread.task.set(sched::current());
+            of_thread.writer.store(GATHERS, Ordering::SeqCst);
+            let until = std::time::Instant::now() + std::time::Duration::from_secs(5);
+            sched::park_uninterruptible(WaitEvent::TimeoutCommitDelay, Some(until))
+        });
+        while log.writer.load(Ordering::SeqCst) != GATHERS {
+            std::thread::yield_now();
+        }
+        thread
+    }
+
+    #[test]
+    fn who_needs_space_does_not_wait_for_more_commits() {
+        let log = log();
+        let gathering = gathering(&log);
+        let inserter = log.clone();
+        let inserter = std::thread::spawn(move || inserter.await_space(4096, 4096 + (2 << 20)));
+        assert_ne!(gathering.join().unwrap(), sched::Wake::TimedOut, "it was not woken");
+        log.stop(true);
+        log.space_waiters.lock().iter().for_each(|w| w.task.unpark());
+        assert!(!inserter.join().unwrap());
+    }
+
+    #[test]
+    fn one_commit_more_does_not_end_the_gathering_and_many_do() {
+        let log = log();
+        let mut scratch = Scratch::take();
+        scratch.record.extend_from_slice(&[1; 100]);
+        let crc = record::finish(&mut scratch.record, record::CHANGES, 0, 0);
+        assert!(log.insert(&mut scratch.record, crc, None, |_| ()).is_ok());
+        let upto = log.insert_position();
+        let gathering = gathering(&log);
+        let mut commits = Vec::new();
+        for number in 1..=MANY {
+            assert_eq!(log.writer.load(Ordering::SeqCst), GATHERS, "before the commit {number}");
+            let committer = log.clone();
+            commits.push(std::thread::spawn(move || committer.flush(upto)));
+            while log.waiters.lock().len() < number {
+                std::thread::yield_now();
+            }
+        }
+        assert_ne!(gathering.join().unwrap(), sched::Wake::TimedOut, "it was not woken");
+        log.stop(true);
+        log.waiters.lock().iter().for_each(|w| w.task.unpark());
+        commits.into_iter().for_each(|c| assert!(c.join().unwrap().is_err()));
     }
 
     #[test]

@@ -34,7 +34,7 @@ use sched::{TaskRef, io_wait};
 
 use super::blocks::Blocks;
 use super::segment::{Opened, Segments};
-use super::{ABANDONED, FINISH, LSN_MASK, Log, SpaceWaiter};
+use super::{ABANDONED, AWAKE, FINISH, GATHERS, LSN_MASK, Log, MANY, SLEEPS, SpaceWaiter};
 use crate::fatal;
 use crate::stats::{add_time, bump};
 
@@ -43,9 +43,6 @@ const CHUNK: u64 = 1 << 20;
 
 /// Time between two syncs when nobody waits for them (`synchronous_commit = off`).
 const SOON: Duration = Duration::from_millis(10);
-
-/// So many who wait for a sync do not wait for more.
-const MANY: usize = 16;
 
 /// Time between two looks at whether a test still holds the log.
 const HELD: Duration = Duration::from_micros(200);
@@ -285,22 +282,26 @@ impl Writer {
     }
 
     /// Waits for more committers: while the workers have more than enough to do anyway, and, with
-    /// `commit_delay`, when there is more than one already. Once before each sync.
+    /// `commit_delay`, when there is more than one already. Once before each sync, and not while somebody needs
+    /// what is not written yet.
     fn let_others_join(&mut self) {
-        let waiting = self.log.waiters.lock().len();
-        if std::mem::replace(&mut self.has_let_join, true) || waiting >= MANY {
+        if std::mem::replace(&mut self.has_let_join, true) {
             return;
         }
-        let delay = live_int(setting::COMMIT_DELAY);
-        if delay > 0 && waiting > 1 {
-            let delay = Duration::from_micros(delay as u64);
-            return io_wait(WaitEvent::TimeoutCommitDelay, || std::thread::sleep(delay));
+        self.log.writer.store(GATHERS, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let waiting = self.log.waiters.lock().len();
+        let after = |us: i64| Instant::now() + Duration::from_micros(us.unsigned_abs());
+        let (delay, longest) =
+            (live_int(setting::COMMIT_DELAY), live_int(setting::COMMIT_GATHER_DELAY));
+        if waiting >= MANY || self.is_behind() || self.log.stop.load(Ordering::SeqCst) != 0 {
+            // No time to lose.
+        } else if delay > 0 && waiting > 1 {
+            sched::park_uninterruptible(WaitEvent::TimeoutCommitDelay, Some(after(delay)));
+        } else if longest > 0 {
+            sched::wait_while_crowded(WaitEvent::TimeoutCommitDelay, after(longest));
         }
-        let longest = live_int(setting::COMMIT_GATHER_DELAY);
-        if longest > 0 {
-            let until = Instant::now() + Duration::from_micros(longest as u64);
-            sched::wait_while_crowded(WaitEvent::TimeoutCommitDelay, until);
-        }
+        self.log.writer.store(AWAKE, Ordering::SeqCst);
     }
 
     fn pop_covered(&mut self) -> Option<u64> {
@@ -347,7 +348,7 @@ impl Writer {
 
     fn sleep(&mut self, until: Option<Instant>) {
         sched::observe::settle_waits();
-        self.log.sleeping.store(true, Ordering::SeqCst);
+        self.log.writer.store(SLEEPS, Ordering::SeqCst);
         fence(Ordering::SeqCst);
         let due = match self.due() {
             Due::Sync(_) => true,
@@ -358,7 +359,7 @@ impl Writer {
         if idle && self.log.stop.load(Ordering::SeqCst) == 0 {
             sched::park_uninterruptible(WaitEvent::ActivityWalWriterMain, until);
         }
-        self.log.sleeping.store(false, Ordering::SeqCst);
+        self.log.writer.store(AWAKE, Ordering::SeqCst);
     }
 
     fn tell_checkpointer(&self) {
