@@ -87,6 +87,6 @@ pub use {
     },
     worker::{
         Doorkeeper, Lines, Readiness, Source, Workers, is_crowded, leave, uses, wait_readable,
-        wait_while_crowded, wait_writable,
+        wait_while_crowded, wait_writable, will_use,
     },
 };

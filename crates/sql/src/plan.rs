@@ -41,6 +41,26 @@ pub struct Prepared {
     pub executor: ExecCache,
 }
 
+impl Prepared {
+    /// An empty query string's.
+    pub fn empty(catalog_version: u64) -> Prepared {
+        Prepared {
+            statement: Statement::Empty,
+            params: Vec::new(),
+            columns: Vec::new(),
+            subplans: Vec::new(),
+            changes: Vec::new(),
+            slots: 0,
+            locks: Vec::new(),
+            catalog_version,
+            tag: "",
+            writes: false,
+            identity: Default::default(),
+            executor: Default::default(),
+        }
+    }
+}
+
 /// Something that the executor makes of a plan once and keeps with it.
 #[derive(Default)]
 pub struct ExecCache(std::sync::OnceLock<Box<dyn std::any::Any + Send + Sync>>);

@@ -10,7 +10,7 @@ use types::FormatContext;
 
 use crate::Identity;
 use crate::parse::parse;
-use crate::plan::{Prepared, Statement};
+use crate::plan::Prepared;
 use crate::statement;
 
 /// What binding and planning depend on.
@@ -81,7 +81,9 @@ pub fn prepare(
             "cannot insert multiple commands into a prepared statement"
         ));
     }
-    let Some(one) = statements.pop() else { return Ok((empty(cx), Vec::new())) };
+    let Some(one) = statements.pop() else {
+        return Ok((Prepared::empty(cx.catalog.version), Vec::new()));
+    };
     let lifting = literals
         .filter(|l| !l.is_empty())
         .and_then(|literals| with_parameters(&one.node, text, param_types, cx, literals));
@@ -148,23 +150,6 @@ pub(crate) struct Lift<'a> {
     pub literals: &'a [Literal],
     /// Those of them that stay.
     pub fixed: &'a [usize],
-}
-
-fn empty(cx: &PrepareContext<'_>) -> Prepared {
-    Prepared {
-        statement: Statement::Empty,
-        params: Vec::new(),
-        columns: Vec::new(),
-        subplans: Vec::new(),
-        changes: Vec::new(),
-        slots: 0,
-        locks: Vec::new(),
-        catalog_version: cx.catalog.version,
-        tag: "",
-        writes: false,
-        identity: Default::default(),
-        executor: Default::default(),
-    }
 }
 
 /// A literal that the scanner found.

@@ -3,13 +3,16 @@
 //! of its use is what "software prefetching" of group-wise database operators does: Chen, Ailamaki,
 //! Gibbons and Mowry, "Improving hash join performance through prefetching", 2004.)
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::task::Task;
 
 const LINE: usize = 64;
 /// Objects of one connection.
-const MOST: usize = 6;
+const MOST: usize = 7;
+/// Objects that only its next run will use.
+const MOST_ONCE: usize = 4;
 
 /// An object's cache lines: where they begin, and in the low bits how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,8 +23,18 @@ impl Lines {
     /// true, and it may outlive the object.
     pub fn of<T>(object: &T) -> Lines {
         let at = std::ptr::from_ref(object) as usize;
+        Lines::between(at, at + size_of::<T>())
+    }
+
+    /// Those of an object that is shared, with its counts of references, which lie before it.
+    pub fn of_shared<T>(object: &Arc<T>) -> Lines {
+        let at = Arc::as_ptr(object) as usize;
+        Lines::between(at - 2 * size_of::<usize>(), at + size_of::<T>())
+    }
+
+    fn between(at: usize, end: usize) -> Lines {
         let begin = at & !(LINE - 1);
-        let count = (at + size_of::<T>() - begin).div_ceil(LINE);
+        let count = (end - begin).div_ceil(LINE);
         Lines(begin | count.min(LINE - 1))
     }
 
@@ -40,13 +53,14 @@ const STACK_LINES: usize = 40;
 #[derive(Default)]
 pub(super) struct Ahead {
     objects: [AtomicUsize; MOST],
+    once: [AtomicUsize; MOST_ONCE],
     /// Where its run is suspended.
     stack: AtomicUsize,
 }
 
 impl Ahead {
-    pub(super) fn set(&self, objects: [Lines; MOST]) {
-        for (known, lines) in self.objects.iter().zip(objects) {
+    fn set(known: &[AtomicUsize], objects: &[Lines]) {
+        for (known, lines) in known.iter().zip(objects) {
             known.store(lines.0, Ordering::Relaxed);
         }
     }
@@ -61,7 +75,10 @@ impl Ahead {
 
     /// It is about to run.
     pub(super) fn fetch(&self) {
-        self.objects.iter().for_each(|lines| Lines(lines.load(Ordering::Relaxed)).fetch());
+        self.objects
+            .iter()
+            .chain(&self.once)
+            .for_each(|lines| Lines(lines.load(Ordering::Relaxed)).fetch());
     }
 
     /// It is about to run on.
@@ -74,7 +91,14 @@ impl Ahead {
 /// Says which objects each run of the task's connection uses.
 pub fn uses(task: &Task, objects: [Lines; MOST]) {
     if let Some(conn) = task.link() {
-        conn.ahead.set(objects);
+        Ahead::set(&conn.ahead.objects, &objects);
+    }
+}
+
+/// Says which objects the next run of the task's connection will probably use besides.
+pub fn will_use(task: &Task, objects: [Lines; MOST_ONCE]) {
+    if let Some(conn) = task.link() {
+        Ahead::set(&conn.ahead.once, &objects);
     }
 }
 
@@ -91,6 +115,9 @@ mod tests {
         assert_eq!(Lines::of(&object), Lines(at | 3));
         let parts: &[u8; 64] = object.0[63..127].first_chunk().unwrap();
         assert_eq!(Lines::of(parts), Lines(at | 2));
+        let shared = Arc::new([0_u8; 64]);
+        let counts = shared.as_ptr() as usize - 16;
+        assert_eq!(Lines::of_shared(&shared).0 & !(LINE - 1), counts & !(LINE - 1));
         assert_eq!(Lines::of(&[0_u8; 64 * 100]).0 % LINE, 63, "not more than there is room for");
     }
 }

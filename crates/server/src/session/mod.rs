@@ -207,6 +207,7 @@ impl Session {
                     Lines::of(entry),
                     Lines::of(&*entry.task),
                     Lines::of(self),
+                    Lines::of(&*self.socket),
                     owner,
                     slot,
                 ];
@@ -637,6 +638,8 @@ impl State {
         self.input.rest();
         self.out.get_mut().rest();
         self.entry.task.memory().rest();
+        let [place, next, last] = self.statements.likely();
+        sched::will_use(&self.entry.task, [place, next, last, self.portals.likely()]);
         if self.phase != Phase::Serving {
             return;
         }

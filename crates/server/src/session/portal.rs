@@ -1,15 +1,16 @@
 //! Prepared statements and portals of a session.
 
-use std::hash::BuildHasher;
+use std::borrow::Borrow;
+use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
 
 use base::{Oid, Result, err};
 use ecow::EcoString;
 use exec::context::Execution;
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
+use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use sched::Lines;
 use sql::Prepared;
 use txn::Snapshot;
 use types::Datum;
@@ -88,15 +89,40 @@ impl Deref for PlanOf {
     }
 }
 
+/// One among others, known by its name.
+struct Named(Arc<PreparedStatement>);
+
+impl Borrow<str> for Named {
+    fn borrow(&self) -> &str {
+        &self.0.name
+    }
+}
+
+impl Hash for Named {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.name.as_str().hash(state);
+    }
+}
+
+impl PartialEq for Named {
+    fn eq(&self, other: &Named) -> bool {
+        self.0.name == other.0.name
+    }
+}
+
+impl Eq for Named {}
+
 /// A session's prepared statements.
+///
+/// Most programs run them again and again in the order in which they first prepared them, so the one after the
+/// last used is looked at first; and its memory can be asked for before the client asks for it ([`Statements::likely`]).
 #[derive(Default)]
 pub struct Statements {
     unnamed: Option<Arc<PreparedStatement>>,
-    named: HashTable<Arc<PreparedStatement>>,
-}
-
-fn hash(name: &str) -> u64 {
-    FxBuildHasher.hash_one(name)
+    /// As they were prepared, as far as none has been removed.
+    named: IndexSet<Named, FxBuildHasher>,
+    /// The position of the last that was used.
+    last: usize,
 }
 
 impl Statements {
@@ -114,14 +140,9 @@ impl Statements {
 
     /// Adds one in the place of the one with its name, if there is one.
     fn put(&mut self, statement: Arc<PreparedStatement>) {
-        if statement.name.is_empty() {
-            self.unnamed = Some(statement);
-            return;
-        }
-        let same = |s: &Arc<PreparedStatement>| s.name == statement.name;
-        match self.named.entry(hash(&statement.name), same, |s| hash(&s.name)) {
-            Entry::Occupied(mut known) => *known.get_mut() = statement,
-            Entry::Vacant(place) => drop(place.insert(statement)),
+        match statement.name.is_empty() {
+            true => self.unnamed = Some(statement),
+            false => drop(self.named.replace(Named(statement))),
         }
     }
 
@@ -136,19 +157,43 @@ impl Statements {
     fn find(&self, name: &str) -> Option<&Arc<PreparedStatement>> {
         match name {
             "" => self.unnamed.as_ref(),
-            _ => self.named.find(hash(name), |s| s.name == name),
+            _ => self.named.get(name).map(|s| &s.0),
         }
     }
 
-    /// The one with this name.
+    /// The position after the last used.
+    fn next(&self) -> usize {
+        let next = self.last + 1;
+        if next < self.named.len() { next } else { 0 }
+    }
+
+    /// The one with this name, to be used.
     ///
     /// # Errors
     /// `26000`.
-    pub fn get(&self, name: &str) -> Result<&Arc<PreparedStatement>> {
-        self.find(name).ok_or_else(|| match name {
-            "" => err!(UNDEFINED_PSTATEMENT, "unnamed prepared statement does not exist"),
-            _ => err!(UNDEFINED_PSTATEMENT, "prepared statement \"{name}\" does not exist"),
-        })
+    pub fn get(&mut self, name: &str) -> Result<&Arc<PreparedStatement>> {
+        if name.is_empty() {
+            let unnamed = self.unnamed.as_ref();
+            return unnamed.ok_or_else(|| {
+                err!(UNDEFINED_PSTATEMENT, "unnamed prepared statement does not exist")
+            });
+        }
+        let next = self.next();
+        let expected = self.named.get_index(next).filter(|s| s.0.name == name);
+        let (at, found) =
+            expected.map(|s| (next, s)).or_else(|| self.named.get_full(name)).ok_or_else(|| {
+                err!(UNDEFINED_PSTATEMENT, "prepared statement \"{name}\" does not exist")
+            })?;
+        self.last = at;
+        Ok(&found.0)
+    }
+
+    /// What the session's next run is likely to use: the next statement, where it is known from, and the last,
+    /// which others still show until then.
+    pub fn likely(&self) -> [Lines; 3] {
+        let Some(next) = self.named.get_index(self.next()) else { return [Lines::default(); 3] };
+        let last = self.named.get_index(self.last).unwrap_or(next);
+        [Lines::of(next), Lines::of_shared(&next.0), Lines::of_shared(&last.0)]
     }
 
     /// Puts a statement with this plan in the place of `statement`, if that is still known.
@@ -164,13 +209,7 @@ impl Statements {
     pub fn remove(&mut self, name: &str) -> bool {
         match name {
             "" => self.unnamed.take().is_some(),
-            _ => match self.named.find_entry(hash(name), |s| s.name == name) {
-                Ok(known) => {
-                    known.remove();
-                    true
-                }
-                Err(_) => false,
-            },
+            _ => self.named.swap_remove(name),
         }
     }
 
@@ -181,15 +220,17 @@ impl Statements {
 
     /// DISCARD PLANS: each is planned anew when it is next run.
     pub fn forget_plans(&mut self) {
-        for statement in self.named.iter_mut().chain(&mut self.unnamed) {
+        let anew = |statement: &PreparedStatement| {
             let plan = Planned { epoch: NEVER_FRESH, ..statement.plan.clone() };
-            *statement = Arc::new(statement.with_plan(plan));
-        }
+            Arc::new(statement.with_plan(plan))
+        };
+        self.unnamed = self.unnamed.as_deref().map(anew);
+        self.named = self.named.iter().map(|s| Named(anew(&s.0))).collect();
     }
 
     /// The named ones.
     pub fn named(&self) -> impl Iterator<Item = &PreparedStatement> {
-        self.named.iter().map(|s| &**s)
+        self.named.iter().map(|s| &*s.0)
     }
 }
 
@@ -349,6 +390,11 @@ impl Portals {
         }
     }
 
+    /// What the next use of the unnamed one needs, if there is one.
+    pub fn likely(&self) -> Lines {
+        self.unnamed.as_deref().map(Lines::of).unwrap_or_default()
+    }
+
     /// Whether one of the transaction's that has begun reads a table.
     pub fn read(&self, table: Oid) -> bool {
         let open = |p: &Portal| {
@@ -413,5 +459,73 @@ impl Portals {
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Portal)> {
         let named = self.named.iter().map(|(n, p)| (n.as_str(), &**p));
         named.chain(self.unnamed.as_deref().map(|p| ("", p)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statements(names: &[&str]) -> Statements {
+        let mut all = Statements::default();
+        for name in names {
+            all.add(statement(name)).unwrap();
+        }
+        all
+    }
+
+    fn statement(name: &str) -> PreparedStatement {
+        let plan = Planned { prepared: Arc::new(Prepared::empty(0)), version: 0, epoch: 0 };
+        PreparedStatement {
+            name: name.into(),
+            plan,
+            text: name.into(),
+            declared: [].into(),
+            from_sql: false,
+            since: 0,
+        }
+    }
+
+    /// The statement that is expected after one was used.
+    fn expected_after<'a>(all: &'a mut Statements, used: &str) -> &'a str {
+        let used = all.get(used).unwrap().clone();
+        let lines = all.likely();
+        assert_eq!(lines[2], Lines::of_shared(&used));
+        let next = all.named.iter().find(|s| Lines::of_shared(&s.0) == lines[1]).unwrap();
+        assert_eq!(lines[0], Lines::of(next));
+        &next.0.name
+    }
+
+    #[test]
+    fn statements_are_expected_in_the_order_in_which_they_were_prepared() {
+        let mut all = statements(&["a", "b", "c"]);
+        assert_eq!(expected_after(&mut all, "b"), "c");
+        assert_eq!(expected_after(&mut all, "c"), "a");
+        assert_eq!(expected_after(&mut all, "a"), "b");
+        assert!(all.remove("c") && !all.remove("c"));
+        assert_eq!(expected_after(&mut all, "b"), "a");
+        assert!(all.remove("b") && all.remove("a"));
+        assert_eq!(all.likely(), [Lines::default(); 3]);
+        assert_eq!(all.get("a").err().unwrap().code().as_str(), "26000");
+        all.add(statement("d")).unwrap();
+        assert_eq!(expected_after(&mut all, "d"), "d");
+    }
+
+    #[test]
+    fn a_statement_is_found_whatever_is_expected() {
+        let mut all = statements(&["a", "b", "c", ""]);
+        for name in ["a", "c", "c", "", "b", "a", "b", "c", "a"] {
+            assert_eq!(all.get(name).unwrap().name, name);
+        }
+        assert_eq!(all.add(statement("b")).err().unwrap().code().as_str(), "42P05");
+        all.forget_plans();
+        for name in ["b", "c", "", "a"] {
+            assert_eq!(all.get(name).unwrap().plan.epoch, NEVER_FRESH);
+        }
+        let mut again = all.get("b").unwrap().clone();
+        let plan = Planned { epoch: 7, ..again.plan.clone() };
+        all.replan(&mut again, plan);
+        assert_eq!(all.get("b").unwrap().plan.epoch, 7);
+        assert_eq!(all.named().map(|s| s.name.as_str()).collect::<String>(), "abc");
     }
 }
