@@ -115,9 +115,13 @@ mod tests {
         assert_eq!(Lines::of(&object), Lines(at | 3));
         let parts: &[u8; 64] = object.0[63..127].first_chunk().unwrap();
         assert_eq!(Lines::of(parts), Lines(at | 2));
-        let shared = Arc::new([0_u8; 64]);
-        let counts = shared.as_ptr() as usize - 16;
-        assert_eq!(Lines::of_shared(&shared).0 & !(LINE - 1), counts & !(LINE - 1));
+        let shared = Arc::new(object);
+        let at = shared.0.as_ptr() as usize;
+        assert_eq!(
+            Lines::of_shared(&shared),
+            Lines((at - LINE) | 4),
+            "its counts are in the line before"
+        );
         assert_eq!(Lines::of(&[0_u8; 64 * 100]).0 % LINE, 63, "not more than there is room for");
     }
 }
