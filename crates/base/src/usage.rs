@@ -41,10 +41,14 @@ pub enum Use {
     TempWritten,
     /// Bytes read from them.
     TempRead,
+    /// Time of writing them.
+    TempWriteNs,
+    /// Time of reading them.
+    TempReadNs,
 }
 
 /// Number of counts.
-pub const USES: usize = Use::TempRead as usize + 1;
+pub const USES: usize = Use::TempReadNs as usize + 1;
 
 /// A reading of all counts, or the difference between two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -34,6 +34,8 @@ pub mod parking;
 mod seam;
 
 // Under loom only the locks' state machine is built, under shuttle what is made of it, too.
+#[cfg(not(any(loom, shuttle)))]
+mod blocking;
 #[cfg(not(loom))]
 pub mod condvar;
 #[cfg(not(any(loom, shuttle)))]
@@ -68,14 +70,9 @@ pub use lwlock::{LwLock, LwLockReadGuard, LwLockWriteGuard, RawLwLock};
 pub use observe::{WaitObject, Waiting};
 #[cfg(shuttle)]
 pub use seam::scheduled::{Task, TaskRef, Wake, current, park};
-#[cfg(not(loom))]
-pub use {
-    condvar::Condvar,
-    mutex::{Mutex, MutexGuard},
-    spin::{SpinLock, SpinLockGuard},
-};
 #[cfg(not(any(loom, shuttle)))]
 pub use {
+    blocking::{DiskWait, blocking, blocking_unless, limit_disk_waits, read_at, read_exact_at},
     local::{Running, running},
     long_wait::LongWait,
     observe::tasks,
@@ -89,4 +86,10 @@ pub use {
         Doorkeeper, Lines, Readiness, Source, Workers, is_crowded, leave, uses, wait_readable,
         wait_while_crowded, wait_writable, will_use,
     },
+};
+#[cfg(not(loom))]
+pub use {
+    condvar::Condvar,
+    mutex::{Mutex, MutexGuard},
+    spin::{SpinLock, SpinLockGuard},
 };

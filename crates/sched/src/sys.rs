@@ -1,8 +1,9 @@
 //! The system calls of this crate, each in one small function.
 
+use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU32;
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -61,6 +62,18 @@ pub fn futex_wake(word: &AtomicU32) {
             1,
         );
     }
+}
+
+/// Reads what the system has of this in its cache. Where that is nothing it begins to read it from the disk, if
+/// the file system can do so without waiting, and fails.
+pub fn read_cached(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
+    let piece = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    // SAFETY: the kernel writes at most `iov_len` bytes, which are all ours.
+    let read = unsafe {
+        let at = at as libc::off_t;
+        libc::preadv2(file.as_raw_fd(), &raw const piece, 1, at, libc::RWF_NOWAIT)
+    };
+    usize::try_from(read).map_err(|_| io::Error::last_os_error())
 }
 
 /// A non-blocking event counter.

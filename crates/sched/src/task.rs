@@ -416,6 +416,11 @@ impl Task {
         );
     }
 
+    /// Ends what [`Task::show_wait`] showed; nothing is recorded.
+    pub(crate) fn hide_wait(&self) {
+        self.wait.store(0, Ordering::Release);
+    }
+
     /// Adds to the sums of its waits, which only the task itself writes.
     #[inline]
     fn add_wait(&self, duration_ns: u64) {
@@ -479,6 +484,26 @@ impl Task {
         observe::idle_finished(self.id, self.pid(), &self.idle_sums, [began_ns, duration_ns]);
     }
 
+    /// Runs `f` as one wait of this task, the running one.
+    pub(crate) fn within_wait<R>(&self, waiting: Waiting, f: impl FnOnce(&Task) -> R) -> R {
+        struct End<'a>(&'a Task);
+        impl Drop for End<'_> {
+            fn drop(&mut self) {
+                self.0.end_wait();
+            }
+        }
+        self.begin_wait(waiting);
+        let _end = End(self);
+        f(self)
+    }
+
+    /// Parks, whatever interrupts are pending, until whoever unparks it has made this true. Inside a wait.
+    pub(crate) fn sleep_until(&self, is_done: impl Fn() -> bool) {
+        while !is_done() {
+            self.sleep(PARKED | DEAF, NEVER);
+        }
+    }
+
     /// [`park`] and its kin; called by the running task only. With `part_of`, the beginning of a
     /// longer wait, that one is shown, and nothing is recorded.
     pub(crate) fn park(
@@ -512,7 +537,7 @@ impl Task {
         let wake = self.sleep(how, deadline.min(statement));
         match part_of {
             None => self.end_wait(),
-            Some(_) => self.wait.store(0, Ordering::Release),
+            Some(_) => self.hide_wait(),
         }
         wake.unwrap_or_else(|| self.explain(deadline, interruptible))
     }
@@ -718,21 +743,14 @@ pub fn park_uninterruptible(waiting: impl Into<Waiting>, deadline: Option<Instan
     local().current().park(waiting.into(), deadline.map_or(NEVER, clock::to_ns), false, None)
 }
 
-/// Labels a blocking system call (page read, file sync) with its wait event and, as a [`Waiting`],
-/// its object; blocks the thread.
+/// Labels a system call that blocks (a file's sync) with its wait event and, as a [`Waiting`],
+/// its object; blocks the thread. For calls that sessions make see [`crate::blocking`], too.
 pub fn io_wait<R>(waiting: impl Into<Waiting>, f: impl FnOnce() -> R) -> R {
-    struct End<'a>(&'a Task);
-    impl Drop for End<'_> {
-        fn drop(&mut self) {
-            self.0.end_wait();
-        }
-    }
     let local = local();
-    let task = local.current();
-    task.begin_wait(waiting.into());
-    let _end = End(task);
-    worker::before_blocking(local);
-    f()
+    local.current().within_wait(waiting.into(), |_| {
+        worker::before_blocking(local);
+        f()
+    })
 }
 
 /// Names a piece of work of the running task, which may wait for several things and compute in
@@ -813,19 +831,27 @@ pub fn spawn_thread(
 /// # Panics
 /// When the system has no more threads.
 pub fn spawn_task(task: TaskRef, f: impl FnOnce() + Send + 'static) -> std::thread::JoinHandle<()> {
+    match start_thread(task, THREAD_STACK_BYTES, f) {
+        Ok(handle) => handle,
+        Err(error) => panic!("could not start a thread: {error}"),
+    }
+}
+
+/// The same with a stack of this (virtual) size, where a failure is no disaster.
+pub(crate) fn start_thread(
+    task: TaskRef,
+    stack_bytes: usize,
+    f: impl FnOnce() + Send + 'static,
+) -> std::io::Result<std::thread::JoinHandle<()>> {
     if task.pid() == 0 {
         task.set_pid(next_pid());
     }
     list_background(&task);
     let builder = std::thread::Builder::new().name(task.kind().to_owned());
-    let started = builder.stack_size(THREAD_STACK_BYTES).spawn(move || {
+    builder.stack_size(stack_bytes).spawn(move || {
         local::adopt(task);
         f();
-    });
-    match started {
-        Ok(handle) => handle,
-        Err(error) => panic!("could not start a thread: {error}"),
-    }
+    })
 }
 
 /// The part of a wait's word that says when it began.

@@ -1,99 +1,17 @@
 //! Sources on workers: echo servers over socket pairs.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use base::WaitEvent;
-use sched::{
-    Interrupt, Readiness, Source, Task, TaskRef, Workers, check_interrupts, park, wait_readable,
-    wait_writable,
-};
+use sched::{Interrupt, Readiness, check_interrupts, park, wait_readable, wait_writable};
+use support::{Echo, Server, ask, echo};
 
-type Run = dyn Fn(&Echo, Readiness) -> bool + Send + Sync;
-
-/// A source whose `run` is a closure.
-struct Echo {
-    socket: UnixStream,
-    task: TaskRef,
-    run: Box<Run>,
-    unsent: Mutex<Vec<u8>>,
-    dropped: Arc<AtomicUsize>,
-}
-
-impl Source for Echo {
-    fn task(&self) -> &TaskRef {
-        &self.task
-    }
-    fn run(&self, ready: Readiness) -> bool {
-        (self.run)(self, ready)
-    }
-    fn unsent(&self, answer: &[u8]) {
-        self.unsent.lock().unwrap().extend_from_slice(answer);
-    }
-}
-
-impl Drop for Echo {
-    fn drop(&mut self) {
-        self.dropped.fetch_add(1, Ordering::SeqCst);
-    }
-}
-
-/// Sends back what is there; false at the end of the input.
-fn echo(source: &Echo, _ready: Readiness) -> bool {
-    let mut buffer = [0u8; 1024];
-    loop {
-        match (&source.socket).read(&mut buffer) {
-            Ok(0) => return false,
-            Ok(n) => (&source.socket).write_all(&buffer[..n]).unwrap(),
-            Err(e) if e.kind() == ErrorKind::WouldBlock => return true,
-            Err(_) => return false,
-        }
-    }
-}
-
-struct Server {
-    workers: Arc<Workers>,
-    dropped: Arc<AtomicUsize>,
-}
-
-impl Server {
-    fn new(workers: usize) -> Server {
-        let workers = Workers::start(workers).unwrap();
-        Server { workers, dropped: Arc::default() }
-    }
-
-    fn connect(
-        &self,
-        run: impl Fn(&Echo, Readiness) -> bool + Send + Sync + 'static,
-    ) -> (UnixStream, TaskRef) {
-        let (client, socket) = UnixStream::pair().unwrap();
-        socket.set_nonblocking(true).unwrap();
-        let (fd, task) = (socket.as_raw_fd(), Task::new("test"));
-        let dropped = Arc::clone(&self.dropped);
-        let (run, unsent) = (Box::new(run), Mutex::default());
-        let source = Echo { socket, task: task.clone(), run, unsent, dropped };
-        self.workers.add(fd, Arc::new(source)).unwrap();
-        (client, task)
-    }
-
-    /// Ends once all clients are gone; the number of sources that were dropped.
-    fn end(self) -> usize {
-        self.workers.shutdown();
-        self.workers.join();
-        self.dropped.load(Ordering::SeqCst)
-    }
-}
-
-fn ask(client: &mut UnixStream, text: &[u8]) {
-    client.write_all(text).unwrap();
-    let mut answer = vec![0; text.len()];
-    client.read_exact(&mut answer).unwrap();
-    assert_eq!(answer, text);
-}
+mod support;
 
 #[test]
 fn clients_are_answered_and_ended() {

@@ -223,8 +223,8 @@ impl Files {
         let at = u64::from(id.block) * PAGE_SIZE as u64;
         bump(&self.counters.reads);
         let waiting = Waiting::on(WaitEvent::IODataFileRead, WaitObject::Page(id));
-        let read = || file.read_exact_at(into, at);
-        let done = timed(waiting, (Use::BufferRead, 1), Use::ReadNs, read);
+        let read = || sched::read_exact_at(waiting, &file, into, at);
+        let done = counted((Use::BufferRead, 1), Use::ReadNs, read);
         if temporary && matches!(&done, Err(e) if e.kind() == io::ErrorKind::UnexpectedEof) {
             into.fill(0);
             return Ok(());
@@ -372,7 +372,8 @@ impl Files {
         let file = self.file(rel, fork, false)?;
         state.blocks.store(blocks, Ordering::Release);
         let len = u64::from(blocks) * PAGE_SIZE as u64;
-        let cut = io_wait(on(WaitEvent::IODataFileTruncate, rel), || file.set_len(len));
+        let waiting = on(WaitEvent::IODataFileTruncate, rel);
+        let cut = sched::blocking(waiting, || file.set_len(len));
         self.note_change(relation, fork);
         cut.map_err(|e| Error::io(format!("truncate file \"{}\"", self.name(rel, fork)), &e))
     }
@@ -397,7 +398,9 @@ impl Files {
         let _naming = self.naming.lock();
         for fork in FORKS {
             self.descriptors.forget(rel, fork);
-            match fs::remove_file(self.path(rel, fork)) {
+            let path = self.path(rel, fork);
+            let waiting = on(WaitEvent::IODataFileRemove, rel);
+            match sched::blocking(waiting, || fs::remove_file(path)) {
                 Err(e) if e.kind() != io::ErrorKind::NotFound => {
                     let name = self.name(rel, fork);
                     return Err(Error::io(format!("remove file \"{name}\""), &e));
@@ -454,8 +457,13 @@ impl Files {
 
 /// A blocking call on a file, with its count and its time.
 fn timed<R>(waiting: Waiting, count: (Use, u64), time: Use, f: impl FnOnce() -> R) -> R {
+    counted(count, time, || io_wait(waiting, f))
+}
+
+/// A wait with its count and its time.
+fn counted<R>(count: (Use, u64), time: Use, wait: impl FnOnce() -> R) -> R {
     let began = std::time::Instant::now();
-    let result = io_wait(waiting, f);
+    let result = wait();
     sched::used(count.0, count.1);
     sched::used(time, began.elapsed().as_nanos() as u64);
     result

@@ -53,7 +53,7 @@ fn failed(path: &str, purpose: &str, error: &std::io::Error) -> Error {
 /// `42501`, `58P01`, `42809`.
 pub fn open(path: &str, cx: &mut ExecContext<'_>) -> Result<File> {
     permit(cx, ids::READ_SERVER_FILES, "pg_read_server_files", "from")?;
-    let opened = sched::io_wait(WaitEvent::IOCopyFileRead, || File::open(path));
+    let opened = sched::blocking(WaitEvent::IOCopyFileRead, || File::open(path));
     let file = opened.map_err(|e| failed(path, "reading", &e))?;
     if file.metadata().is_ok_and(|m| m.is_dir()) {
         base::bail!(WRONG_OBJECT_TYPE, "\"{path}\" is a directory");
@@ -67,7 +67,7 @@ pub fn open(path: &str, cx: &mut ExecContext<'_>) -> Result<File> {
 /// I/O.
 pub fn read(file: &mut File) -> Result<Option<Vec<u8>>> {
     let mut piece = vec![0; PIECE];
-    let count = sched::io_wait(WaitEvent::IOCopyFileRead, || file.read(&mut piece));
+    let count = sched::blocking(WaitEvent::IOCopyFileRead, || file.read(&mut piece));
     let count = count.map_err(|e| Error::io("read from COPY file", &e))?;
     piece.truncate(count);
     Ok((count > 0).then_some(piece))
@@ -89,7 +89,7 @@ impl FileSink {
         if !path.starts_with('/') {
             base::bail!(INVALID_NAME, "relative path not allowed for COPY to file");
         }
-        let made = sched::io_wait(WaitEvent::IOCopyFileWrite, || File::create(path));
+        let made = sched::blocking(WaitEvent::IOCopyFileWrite, || File::create(path));
         let file = made.map_err(|e| failed(path, "writing", &e))?;
         Ok(FileSink { file, pending: Vec::with_capacity(PIECE) })
     }
@@ -100,7 +100,7 @@ impl FileSink {
     /// I/O.
     pub fn flush(&mut self) -> Result<()> {
         let (file, pending) = (&mut self.file, &self.pending);
-        sched::io_wait(WaitEvent::IOCopyFileWrite, || file.write_all(pending))
+        sched::blocking(WaitEvent::IOCopyFileWrite, || file.write_all(pending))
             .map_err(|e| Error::io("write to COPY file", &e))?;
         self.pending.clear();
         Ok(())

@@ -5,16 +5,15 @@
 //! | row length u32 | row (types::row) | row length u32 | …        places: where each batch begins
 //! ```
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::io::Write;
 
 use base::settings::setting;
 use base::usage::Use;
-use base::{Error, Oid, Result, WaitEvent};
+use base::{Error, Oid, Result};
 use types::Batch;
 use types::row::{self, RowLayout};
 
-use super::spill::{failed, temporary_file};
+use super::spill::{TemporaryFile, failed};
 use crate::rows;
 use crate::run::Run;
 
@@ -28,7 +27,7 @@ pub struct Kept {
 }
 
 struct Spilled {
-    file: File,
+    file: TemporaryFile,
     types: Vec<Oid>,
     layout: RowLayout,
     wanted: Vec<u16>,
@@ -56,7 +55,7 @@ impl Kept {
                 return Ok(());
             }
             self.file = Some(Spilled {
-                file: temporary_file(&run.cx.engine.storage)?,
+                file: TemporaryFile::new(&run.cx.engine.storage)?,
                 types: types.to_vec(),
                 layout: RowLayout::of_types(types),
                 wanted: (0..types.len() as u16).collect(),
@@ -91,8 +90,7 @@ impl Spilled {
         }
         let at = self.places[self.places.len() - 1];
         sched::used(Use::TempWritten, bytes.len() as u64);
-        sched::io_wait(WaitEvent::IOBufFileWrite, || self.file.write_all_at(&bytes, at))
-            .map_err(|e| failed("write", &e))?;
+        self.file.write_all(&bytes).map_err(|e| failed("write", &e))?;
         self.places.push(at + bytes.len() as u64);
         Ok(())
     }
@@ -101,8 +99,7 @@ impl Spilled {
         let (begin, end) = (self.places[number], self.places[number + 1]);
         let mut bytes = vec![0; (end - begin) as usize];
         sched::used(Use::TempRead, bytes.len() as u64);
-        sched::io_wait(WaitEvent::IOBufFileRead, || self.file.read_exact_at(&mut bytes, begin))
-            .map_err(|e| failed("read", &e))?;
+        self.file.read_exact_at(&mut bytes, begin)?;
         let mut batch = rows::empty(&self.types);
         let mut left = &bytes[..];
         while let Some((length, rest)) = left.split_first_chunk::<4>() {

@@ -10,8 +10,10 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use base::usage::Use;
 use base::{Error, Oid, Result, WaitEvent};
@@ -23,33 +25,80 @@ use crate::rows;
 
 const BUFFER: usize = 256 * 1024;
 
-pub(super) fn failed(doing: &str, error: &std::io::Error) -> Error {
+pub(super) fn failed(doing: &str, error: &io::Error) -> Error {
     Error::io(format!("{doing} temporary file"), error)
 }
 
-/// A file without a name in the data directory.
-pub(super) fn temporary_file(storage: &Storage) -> Result<File> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let dir = storage.dir().join("tmp");
-    std::fs::create_dir_all(&dir).map_err(|e| failed("create directory of", &e))?;
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let path = dir.join(format!("sort.{}.{number}", std::process::id()));
-    let mut options = File::options();
-    let file = options
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(&path)
-        .map_err(|e| failed("create", &e))?;
-    std::fs::remove_file(&path).map_err(|e| failed("unlink", &e))?;
-    sched::used(Use::TempFiles, 1);
-    Ok(file)
+/// A file without a name in the data directory, and where it is read or written next. The worker runs
+/// others while it waits for the disk.
+pub(super) struct TemporaryFile {
+    file: File,
+    at: u64,
+}
+
+impl TemporaryFile {
+    pub(super) fn new(storage: &Storage) -> Result<TemporaryFile> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let dir = storage.dir().join("tmp");
+        std::fs::create_dir_all(&dir).map_err(|e| failed("create directory of", &e))?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = dir.join(format!("sort.{}.{number}", std::process::id()));
+        let mut options = File::options();
+        let file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .map_err(|e| failed("create", &e))?;
+        std::fs::remove_file(&path).map_err(|e| failed("unlink", &e))?;
+        sched::used(Use::TempFiles, 1);
+        Ok(TemporaryFile { file, at: 0 })
+    }
+
+    /// Fills `into` from this place.
+    pub(super) fn read_exact_at(&self, into: &mut [u8], at: u64) -> Result<()> {
+        let waiting = WaitEvent::IOBufFileRead;
+        timed(Use::TempReadNs, || sched::read_exact_at(waiting, &self.file, into, at))
+            .map_err(|e| failed("read", &e))
+    }
+}
+
+fn timed<R>(time: Use, call: impl FnOnce() -> R) -> R {
+    let began = Instant::now();
+    let result = call();
+    sched::used(time, began.elapsed().as_nanos() as u64);
+    result
+}
+
+impl Write for TemporaryFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let waiting = WaitEvent::IOBufFileWrite;
+        let nothing_yet = |_: &mut TemporaryFile| None;
+        let write = |this: &mut TemporaryFile| this.file.write_at(bytes, this.at);
+        let written =
+            timed(Use::TempWriteNs, || sched::blocking_unless(waiting, self, nothing_yet, write))?;
+        self.at += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Read for TemporaryFile {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let waiting = WaitEvent::IOBufFileRead;
+        let read = timed(Use::TempReadNs, || sched::read_at(waiting, &self.file, into, self.at))?;
+        self.at += read as u64;
+        Ok(read)
+    }
 }
 
 /// A run in the making.
 pub struct RunWriter {
-    file: BufWriter<File>,
+    file: BufWriter<TemporaryFile>,
     layout: RowLayout,
     row: Vec<u8>,
     buffer: usize,
@@ -69,7 +118,7 @@ impl RunWriter {
     /// # Errors
     /// I/O.
     pub fn one_of_many(storage: &Storage, types: &[Oid], buffer: usize) -> Result<RunWriter> {
-        let file = BufWriter::with_capacity(buffer, temporary_file(storage)?);
+        let file = BufWriter::with_capacity(buffer, TemporaryFile::new(storage)?);
         Ok(RunWriter { file, layout: RowLayout::of_types(types), row: Vec::new(), buffer })
     }
 
@@ -82,13 +131,13 @@ impl RunWriter {
         row::encode(&self.layout, values, &mut self.row)?;
         let (file, row) = (&mut self.file, &self.row);
         sched::used(Use::TempWritten, (8 + key.len() + row.len()) as u64);
-        sched::io_wait(WaitEvent::IOBufFileWrite, || {
+        let mut write = || {
             file.write_all(&(key.len() as u32).to_le_bytes())?;
             file.write_all(key)?;
             file.write_all(&(row.len() as u32).to_le_bytes())?;
             file.write_all(row)
-        })
-        .map_err(|e| failed("write", &e))
+        };
+        write().map_err(|e| failed("write", &e))
     }
 
     /// The run, to be read from its beginning.
@@ -98,14 +147,14 @@ impl RunWriter {
     pub fn finish(self) -> Result<Run> {
         let buffer = self.buffer;
         let mut file = self.file.into_inner().map_err(|e| failed("write", e.error()))?;
-        file.seek(SeekFrom::Start(0)).map_err(|e| failed("seek in", &e))?;
+        file.at = 0;
         Ok(Run { file: BufReader::with_capacity(buffer, file), row: Vec::new() })
     }
 }
 
 /// A run being read; `row` is the front row's bytes.
 pub struct Run {
-    file: BufReader<File>,
+    file: BufReader<TemporaryFile>,
     row: Vec<u8>,
 }
 
@@ -114,9 +163,9 @@ impl Run {
     fn advance(&mut self) -> Result<Option<Vec<u8>>> {
         let mut length = [0; 4];
         let (file, row) = (&mut self.file, &mut self.row);
-        sched::io_wait(WaitEvent::IOBufFileRead, || {
+        let mut read = || {
             match file.read_exact(&mut length) {
-                Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => return Ok(None),
+                Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
                 other => other?,
             }
             let mut key = vec![0; u32::from_le_bytes(length) as usize];
@@ -126,8 +175,8 @@ impl Run {
             file.read_exact(row)?;
             sched::used(Use::TempRead, (8 + key.len() + row.len()) as u64);
             Ok(Some(key))
-        })
-        .map_err(|e| failed("read", &e))
+        };
+        read().map_err(|e| failed("read", &e))
     }
 }
 

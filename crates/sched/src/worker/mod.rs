@@ -46,7 +46,9 @@ pub use pool::Workers;
 
 pub(crate) use conn::{Conn, nudge};
 pub(crate) use queue::make_runnable;
-pub(crate) use run::{Worker, before_blocking, slice_check, suspend_parked, suspend_yielded};
+pub(crate) use run::{
+    Worker, before_blocking, is_alone, slice_check, suspend_parked, suspend_yielded,
+};
 pub(crate) use threads::look_for_hangup;
 
 use crate::task::TaskRef;

@@ -14,6 +14,7 @@ use super::pool::Pool;
 use super::queue::{Item, Order, Shared};
 use super::threads;
 use super::timers::Timers;
+use crate::blocking;
 use crate::clock::{NEVER, now_ns};
 use crate::coroutine::{Coro, Step};
 use crate::local::{CHECKS_BETWEEN_CLOCKS, Local, local};
@@ -153,7 +154,7 @@ impl Worker {
             let resumed = self.next_resumable();
             if let Some(conn) = resumed {
                 self.resume(conn, 0);
-            } else if let Some(conn) = self.shared.pop_ready() {
+            } else if let Some(conn) = self.next_ready() {
                 if self.outbox.goes_before(conn, self.shared.ready_len()) {
                     self.post();
                 }
@@ -172,6 +173,11 @@ impl Worker {
         self.has_work()
     }
 
+    /// Takes a connection that is to begin a run, unless no more may begin.
+    fn next_ready(&self) -> Option<&'static Conn> {
+        if blocking::is_full() { None } else { self.shared.pop_ready() }
+    }
+
     /// Takes the coroutine whose turn it is; the one after it is made ready.
     fn next_resumable(&self) -> Option<&'static Conn> {
         let mut resumable = self.resumable.borrow_mut();
@@ -184,7 +190,7 @@ impl Worker {
 
     /// Whether something is runnable here.
     fn has_work(&self) -> bool {
-        self.shared.ready_len() > 0
+        (self.shared.ready_len() > 0 && !blocking::is_full())
             || !self.resumable.borrow().is_empty()
             || !self.yielded.borrow().is_empty()
             || self.doors.is_due()
@@ -307,7 +313,7 @@ impl Worker {
 
     /// Takes a ready connection from another worker.
     fn steal(&self) -> bool {
-        let stolen = self.pool.steal(self.shared);
+        let stolen = if blocking::is_full() { None } else { self.pool.steal(self.shared) };
         if let Some(conn) = stolen {
             self.start(conn);
         }
@@ -547,6 +553,16 @@ fn suspend(local: &Local, step: Step) {
     // SAFETY: on_coroutine was checked by the caller: the pointer is the running coroutine's, and
     // lies on its stack.
     unsafe { (*local.yielder.get()).suspend(step) };
+}
+
+/// Whether the running coroutine's worker has nobody else to run and no other connection that could have
+/// something to run soon.
+pub(crate) fn is_alone(local: &Local) -> bool {
+    local.worker().is_none_or(|worker| {
+        worker.shared.sources.load(Ordering::Relaxed) <= 1
+            && worker.suspended.get() == 0
+            && !worker.has_work()
+    })
 }
 
 /// The worker is about to block in a system call: what waits to be sent leaves, and what is ready here

@@ -19,6 +19,9 @@ use super::{PAGE_SIZE, Page};
 use crate::memory::Region;
 
 const HUGE_FROM: usize = 64 << 20;
+/// Frames for each run that may wait for the disk: what it has pinned, what is read for it, and as many again
+/// that stay in the pool.
+const FRAMES_OF_A_WAIT: usize = 8;
 
 /// See the module.
 pub(super) struct Arena {
@@ -73,6 +76,7 @@ impl Arena {
         debug_assert!(count <= self.made.load(Ordering::Acquire));
         self.held.fetch_max(count, Ordering::AcqRel);
         self.active.store(count, Ordering::Release);
+        sched::limit_disk_waits((count / FRAMES_OF_A_WAIT).max(2));
     }
 
     /// How many frames may have memory for their pages.

@@ -13,6 +13,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::time::{Duration, Instant};
 
 use base::faults::{self, Fault};
 use base::settings::{live_int, setting};
@@ -33,6 +34,9 @@ use crate::stats::{Counters, bump};
 use crate::wal::Log;
 
 const WAIT_QUEUES: usize = 64;
+/// For how long who finds every frame pinned waits while others read, and how often it looks.
+const FRAME_PATIENCE: Duration = Duration::from_secs(10);
+const FRAME_LOOKS: Duration = Duration::from_millis(1);
 pub(super) const FRAMES_MIN: usize = 16;
 const FRAMES_MAX: usize = 1 << 27;
 
@@ -108,6 +112,7 @@ impl Pool {
             // SAFETY: the pin was taken just now and is the new value's.
             let pinned = unsafe { Pinned::from_pinned(frame) };
             if state & VALID == 0 {
+                let _wait = sched::DiskWait::begin();
                 self.await_valid(frame, load)?;
             }
             self.counters.hits.add(1);
@@ -147,6 +152,7 @@ impl Pool {
 
     #[cold]
     fn pin_missing(&self, id: PageId, bucket: Bucket, load: Load, raise: bool) -> Result<Pinned> {
+        let _wait = sched::DiskWait::begin();
         let mut spare = None;
         loop {
             let partition = self.mapping.lock(bucket);
@@ -255,16 +261,24 @@ impl Pool {
         if let Some(frame) = self.take_free() {
             return Ok(frame);
         }
-        for round in 0..64 {
+        let mut patience = None;
+        for round in 0.. {
             if let Some(frame) = self.sweep(None)? {
                 return Ok(frame);
             }
             if let Some(frame) = self.take_free() {
                 return Ok(frame);
             }
-            // Pins are short: let their holders run.
-            if round > 2 {
+            // Pins are short: let their holders run. Those that wait for the disk take a little longer.
+            if (3..64).contains(&round) {
                 sched::yield_now();
+            } else if round >= 64 {
+                let now = Instant::now();
+                let until = *patience.get_or_insert(now + FRAME_PATIENCE);
+                if now >= until || !sched::DiskWait::are_others() {
+                    break;
+                }
+                sched::park_uninterruptible(WaitEvent::IPCFreeBuffer, Some(now + FRAME_LOOKS));
             }
         }
         Err(err!(OUT_OF_MEMORY, "no unpinned buffers available")

@@ -1,0 +1,91 @@
+//! Sessions that wait for files leave their worker to others.
+
+#[path = "support/mod.rs"]
+mod support;
+
+use std::io::Write;
+use std::process::Command;
+
+use support::client::Client;
+use support::{Server, TempDir};
+
+/// The first column of the first row.
+fn one(client: &mut Client, sql: &str) -> String {
+    let answer = client.query(sql).expect("the server answers");
+    assert!(answer.error.is_none(), "{sql}: {:?}", answer.error);
+    answer.rows.first().and_then(|row| row[0].clone()).unwrap_or_default()
+}
+
+#[test]
+fn a_copy_from_a_pipe_keeps_no_worker() {
+    let dir = TempDir::new("reading-pipe");
+    let server = Server::start(dir.path(), &["workers=1"]);
+    let fifo = dir.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().is_ok_and(|status| status.success()));
+    let connect = || Client::connect(server.port).expect("the server takes connections");
+    let (mut copier, mut other) = (connect(), connect());
+    one(&mut other, "CREATE TABLE lines (line text)");
+    let copy = format!("COPY lines FROM '{}'", fifo.display());
+    let waiting = "SELECT count(*) FROM pg_stat_activity
+                   WHERE query LIKE 'COPY%' AND wait_event = 'CopyFileRead' AND state = 'active'";
+    std::thread::scope(|scope| {
+        let copying = scope.spawn(|| copier.query(&copy).expect("the server answers"));
+        while one(&mut other, waiting) != "1" {}
+        assert_eq!(one(&mut other, "INSERT INTO lines VALUES ('first') RETURNING line"), "first");
+        let mut pipe =
+            std::fs::OpenOptions::new().write(true).open(&fifo).expect("it has a reader");
+        pipe.write_all(b"second\nthird\n").expect("the server reads");
+        while one(&mut other, waiting) != "1" {}
+        drop(pipe);
+        let answer = copying.join().expect("the session's thread ends");
+        assert!(answer.error.is_none(), "{:?}", answer.error);
+    });
+    assert_eq!(
+        one(&mut other, "SELECT string_agg(line, ' ' ORDER BY line) FROM lines"),
+        "first second third"
+    );
+    assert!(server.stop());
+}
+
+/// More sessions than the pool has frames read and change a table that is much larger; under `debug_tiny` each read
+/// of a page gives its worker away.
+#[test]
+fn reads_of_pages_are_waits_of_their_own_and_lose_nothing() {
+    const SESSIONS: usize = 64;
+    const ROUNDS: usize = 40;
+    const FRAMES: usize = 16;
+    let dir = TempDir::new("reading-pages");
+    let settings = ["debug_tiny=on", "shared_buffers=16", "workers=2", "autovacuum=off"];
+    let server = Server::start(dir.path(), &settings);
+    server.query(
+        "CREATE TABLE wide (id int PRIMARY KEY, n int, filler text) WITH (fillfactor = 50);
+         INSERT INTO wide SELECT i, 0, repeat('x', 500) FROM generate_series(1, 3000) i;",
+    );
+    let mut watcher = Client::connect(server.port).expect("the server takes connections");
+    std::thread::scope(|scope| {
+        for session in 0..SESSIONS {
+            let port = server.port;
+            scope.spawn(move || {
+                let mut client = Client::connect(port).expect("the server takes connections");
+                for round in 0..ROUNDS {
+                    let id = (session * 7919 + round * 104_729) % 3000 + 1;
+                    let change = format!("UPDATE wide SET n = n + 1 WHERE id = {id}");
+                    let answer = client.query(&change).expect("the server answers");
+                    assert!(answer.error.is_none(), "{:?}", answer.error);
+                }
+            });
+        }
+    });
+    let sum = one(&mut watcher, "SELECT sum(n) FROM wide");
+    assert_eq!(sum, (SESSIONS * ROUNDS).to_string());
+    let pages = one(&mut watcher, "SELECT pg_relation_size('wide') / 8192");
+    let pages: usize = pages.parse().expect("a number");
+    let explain = "EXPLAIN (ANALYZE, WAITS, COSTS OFF) SELECT sum(n) FROM wide";
+    let plan = watcher.query(explain).expect("the server answers");
+    let lines: Vec<_> = plan.rows.iter().filter_map(|row| row[0].as_deref()).collect();
+    let reads = lines.iter().find_map(|line| line.split_once("IO:DataFileRead "));
+    let reads = reads.and_then(|(_, rest)| rest.split_once(' ')?.0.parse::<usize>().ok());
+    let expected = pages - FRAMES..=pages;
+    assert!(reads.is_some_and(|reads| expected.contains(&reads)), "{expected:?} in {lines:?}");
+    assert!(server.stop());
+}
