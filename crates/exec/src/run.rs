@@ -43,6 +43,8 @@ pub struct State {
     pub measure: Option<Vec<ops::Measure>>,
     /// Waits by plan node, too: the task is metered.
     pub measure_waits: bool,
+    /// What each node uses, too.
+    pub measure_usage: bool,
     /// Bodies of users' functions that it called.
     pub routines: Vec<crate::routine::Known>,
     /// What the domains demand that values were checked against so far.
@@ -59,6 +61,7 @@ impl State {
             started: None,
             measure: sched::observe::is_traced().then(Vec::new),
             measure_waits: false,
+            measure_usage: false,
             routines: Vec::new(),
             domains: Vec::new(),
         }

@@ -1,6 +1,7 @@
 //! Binds and plans one parsed statement of any kind.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use base::{Error, Oid, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
@@ -12,7 +13,7 @@ use crate::logical::{Change, Query};
 use crate::plan::{OutputColumn, Prepared, Statement};
 use crate::planner::{Goal, Planner};
 use crate::prepare::{Lift, Lifted, PrepareContext};
-use crate::utility::{Name, Utility};
+use crate::utility::{ExplainFormat, Name, Utility};
 
 /// Prepares one statement's tree. See [`crate::prepare::prepare`].
 pub(crate) fn prepare(
@@ -313,7 +314,13 @@ fn utility_columns(utility: &Utility) -> Vec<OutputColumn> {
         Utility::Show(None) => {
             vec![text_column("name"), text_column("setting"), text_column("description")]
         }
-        Utility::Explain { .. } => vec![text_column("QUERY PLAN")],
+        Utility::Explain { options, .. } => {
+            let mut column = text_column("QUERY PLAN");
+            if options.format == ExplainFormat::Json {
+                column.ty = types::oids::JSON;
+            }
+            vec![column]
+        }
         _ => Vec::new(),
     }
 }
@@ -328,10 +335,12 @@ fn explain(
     let Some(query) = inner(&stmt.query) else {
         return Err(err!(SYNTAX_ERROR, "EXPLAIN without a statement"));
     };
+    let began = Instant::now();
     let (statement, _) = prepare(query, text, declared, binder.cx, None)?;
+    let planning = began.elapsed();
     let (params, locks) = (statement.params.clone(), statement.locks.clone());
     let writes = statement.writes && options.analyze;
-    let utility = Utility::Explain { statement: Arc::new(statement), options };
+    let utility = Utility::Explain { planning, statement: Arc::new(statement), options };
     let mut prepared = plain(binder, utility);
     prepared.params = params;
     prepared.locks = locks;

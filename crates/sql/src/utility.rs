@@ -1,6 +1,7 @@
 //! Statements that are not queries, bound as far as the catalog allows.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::Oid;
 
@@ -772,6 +773,8 @@ pub enum Utility {
     },
     /// EXPLAIN.
     Explain {
+        /// Time that planning it took.
+        planning: Duration,
         /// The statement.
         statement: Arc<Prepared>,
         /// Options.
@@ -890,8 +893,9 @@ impl Utility {
             _ => None,
         };
         let utility = match self {
-            Utility::Explain { statement, options } => {
-                Utility::Explain { statement: inside(statement)?, options: *options }
+            Utility::Explain { planning, statement, options } => {
+                let (planning, options) = (*planning, *options);
+                Utility::Explain { planning, statement: inside(statement)?, options }
             }
             Utility::CreateTableAs {
                 name,
@@ -959,8 +963,26 @@ pub struct ExplainOptions {
     pub waits: bool,
     /// Show planning and execution time.
     pub summary: bool,
-    /// As JSON.
-    pub json: bool,
+    /// Show what was logged.
+    pub wal: bool,
+    /// Show settings of the planner that are not the defaults.
+    pub settings: bool,
+    /// How to print it.
+    pub format: ExplainFormat,
+}
+
+/// How EXPLAIN prints a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExplainFormat {
+    /// Lines.
+    #[default]
+    Text,
+    /// An array.
+    Json,
+    /// A list.
+    Yaml,
+    /// A document.
+    Xml,
 }
 
 /// Keeps the import of plans local to the statements that have one.

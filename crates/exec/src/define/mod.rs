@@ -124,8 +124,8 @@ pub fn run(
         Utility::Vacuum { tables, vacuum, analyze, full } => {
             maintain::run(tables, *vacuum, *analyze, *full, cx)?;
         }
-        Utility::Explain { statement, options } => {
-            return explain::run(statement, options, cx, sink);
+        Utility::Explain { planning, statement, options } => {
+            return explain::run(statement, *planning, options, cx, sink);
         }
         Utility::LockTable { tables, mode, nowait } => lock_tables(tables, *mode, *nowait, cx)?,
         Utility::Checkpoint => {

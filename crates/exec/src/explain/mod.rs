@@ -1,17 +1,19 @@
-//! EXPLAIN: the plan as a tree of labelled nodes, printed as text or JSON.
+//! EXPLAIN: the plan as a tree of labelled nodes, printed as text, JSON, YAML or XML.
 //!
 //! Projections and conditions have no node of their own in what is shown: they belong to the node
 //! below, as in PostgreSQL.
 
+mod document;
 mod expression;
 mod node;
 mod print;
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use base::Result;
-use sql::utility::{ExplainOptions, Utility};
+use base::settings::{SETTINGS, SettingDef, SettingId, Settings, setting};
+use sql::utility::{ExplainFormat, ExplainOptions, Utility};
 use sql::{Plan, Prepared, Statement};
 use types::{Batch, Datum};
 
@@ -58,7 +60,7 @@ pub(crate) fn measured(
     let Some((plan, prepared)) = inner(prepared) else { return Vec::new() };
     let tree = node::Describe::new(prepared, Some(measures), format).root(plan);
     let options = ExplainOptions { analyze: true, timing: true, ..ExplainOptions::default() };
-    print::text(&tree, &options, None)
+    print::lines(&tree, &options, false)
 }
 
 /// The plan inside a statement.
@@ -70,9 +72,21 @@ fn inner(prepared: &Prepared) -> Option<(&Plan, &Prepared)> {
     }
 }
 
-/// EXPLAIN.
+/// What is said of a statement as a whole.
+struct Whole {
+    planning: Duration,
+    /// None: it was not run.
+    execution: Option<Duration>,
+    /// Settings of the planner that are not the defaults, with their values.
+    settings: Vec<(&'static str, String)>,
+    /// Whether the times of reads and writes are of interest.
+    io_times: bool,
+}
+
+/// EXPLAIN of a statement that took this long to plan.
 pub fn run(
     statement: &Arc<Prepared>,
+    planning: Duration,
     options: &ExplainOptions,
     cx: &mut ExecContext<'_>,
     sink: &mut dyn RowSink,
@@ -81,26 +95,51 @@ pub fn run(
         sink.row(&[Datum::Text("Utility statements have no plan structure".into())])?;
         return Ok(Outcome { rows: 1, tag: None });
     };
+    let mut whole = Whole {
+        planning,
+        execution: None,
+        settings: if options.settings { changed_settings(cx.settings) } else { Vec::new() },
+        io_times: cx.settings.bool(setting::TRACK_IO_TIMING),
+    };
     let mut state = State::new(prepared);
-    let mut seconds = None;
     if options.analyze {
         state.measure = Some(Vec::new());
         state.measure_waits = options.waits;
+        state.measure_usage = options.buffers || options.wal;
         let _metered = options.waits.then(Metered::begin);
         let begin = Instant::now();
         run_with(prepared, cx, &mut state, &mut Nowhere)?;
-        seconds = Some(begin.elapsed().as_secs_f64());
+        whole.execution = Some(begin.elapsed());
     }
     let describe = node::Describe::new(prepared, state.measure.as_deref(), cx.format);
     let tree = describe.root(plan);
-    if options.json {
-        let text = print::json(&tree, options, seconds);
-        sink.row(&[Datum::Text(text.into())])?;
-        return Ok(Outcome { rows: 1, tag: None });
-    }
-    let lines = print::text(&tree, options, seconds);
+    let lines = match options.format {
+        ExplainFormat::Text => print::text(&tree, options, &whole),
+        ExplainFormat::Json => vec![document::json(&print::fields(&tree, options, &whole))],
+        ExplainFormat::Yaml => vec![document::yaml(&print::fields(&tree, options, &whole))],
+        ExplainFormat::Xml => vec![document::xml(&print::fields(&tree, options, &whole))],
+    };
     for line in &lines {
         sink.row(&[Datum::Text(line.as_str().into())])?;
     }
     Ok(Outcome { rows: lines.len() as u64, tag: None })
+}
+
+/// What a session has set of that by which plans are chosen.
+fn changed_settings(settings: &Settings) -> Vec<(&'static str, String)> {
+    const OTHERS: [&str; 6] = [
+        "effective_io_concurrency",
+        "hash_mem_multiplier",
+        "max_parallel_workers",
+        "search_path",
+        "temp_buffers",
+        "work_mem",
+    ];
+    let counts = |def: &SettingDef| def.group == "Query Tuning" || OTHERS.contains(&def.name);
+    let shown = |def: &SettingDef| {
+        let id = SettingId::find(def.name)?;
+        let value = settings.get(id);
+        (*value != def.default.value()).then(|| (def.name, base::settings::show(id, value)))
+    };
+    SETTINGS.iter().filter(|def| counts(def)).filter_map(shown).collect()
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use base::usage::Usage;
 use base::{Error, Oid, Result};
 use sched::observe::{self, Metered};
 use sql::plan::Node;
@@ -108,6 +109,8 @@ pub struct Measure {
     pub total: f64,
     /// Waits of the node and those below it, if they are wanted.
     pub waits: Vec<Metered>,
+    /// What the node and those below it have used, if that is wanted.
+    pub used: Usage,
     /// What the node itself counted, under EXPLAIN's names.
     pub counts: Vec<(&'static str, u64)>,
 }
@@ -278,6 +281,8 @@ impl Measured {
         work: impl FnOnce(&mut dyn Operator, &mut Run<'_, '_>) -> Result<(R, usize)>,
     ) -> Result<R> {
         let waits = run.state.measure_waits.then(observe::metered);
+        let usage = || sched::with_current(|task| task.usage());
+        let used = run.state.measure_usage.then(usage);
         let begin = Instant::now();
         let (result, rows) = work(self.inner.as_mut(), run)?;
         let seconds = begin.elapsed().as_secs_f64();
@@ -287,6 +292,9 @@ impl Measured {
                 measure.startup += seconds;
             }
             measure.rows += rows as u64;
+            if let Some(before) = used {
+                measure.used.add(&usage().since(&before));
+            }
             if let Some(before) = waits {
                 observe::add_metered(&mut measure.waits, &before);
             }

@@ -4,7 +4,9 @@ use base::{Error, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 use txn::LockMode;
 
-use crate::utility::{ExplainOptions, FetchHow, Reindex, ReindexWhat, TransactionModes, Utility};
+use crate::utility::{
+    ExplainFormat, ExplainOptions, FetchHow, Reindex, ReindexWhat, TransactionModes, Utility,
+};
 
 use super::define::{const_text, def_value};
 use super::scope::Place;
@@ -239,20 +241,34 @@ impl Binder<'_> {
                 "timing" => timing = Some(on),
                 "waits" => options.waits = on,
                 "summary" => summary = Some(on),
-                "wal" | "settings" | "generic_plan" | "memory" => {}
-                "format" => match value.as_deref() {
-                    Some("text") => {}
-                    Some("json") => options.json = true,
-                    _ => return Err(self.unsupported("this EXPLAIN format", def.location)),
-                },
+                "wal" => options.wal = on,
+                "settings" => options.settings = on,
+                "format" => {
+                    options.format = match value.as_deref() {
+                        Some("text") => ExplainFormat::Text,
+                        Some("json") => ExplainFormat::Json,
+                        Some("yaml") => ExplainFormat::Yaml,
+                        Some("xml") => ExplainFormat::Xml,
+                        other => {
+                            let other = other.unwrap_or_default();
+                            return Err(err!(
+                                INVALID_PARAMETER_VALUE,
+                                "unrecognized value for EXPLAIN option \"format\": \"{other}\""
+                            )
+                            .at(self.at(def.location)));
+                        }
+                    }
+                }
                 other => {
                     return Err(err!(SYNTAX_ERROR, "unrecognized EXPLAIN option \"{other}\"")
                         .at(self.at(def.location)));
                 }
             }
         }
-        if options.waits && !options.analyze {
-            return Err(err!(INVALID_PARAMETER_VALUE, "EXPLAIN option WAITS requires ANALYZE"));
+        let of_runs =
+            [("WAL", options.wal), ("TIMING", timing == Some(true)), ("WAITS", options.waits)];
+        if let Some((name, _)) = of_runs.iter().find(|(_, on)| *on && !options.analyze) {
+            return Err(err!(INVALID_PARAMETER_VALUE, "EXPLAIN option {name} requires ANALYZE"));
         }
         options.timing = timing.unwrap_or(options.analyze);
         options.summary = summary.unwrap_or(options.analyze);
