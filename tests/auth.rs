@@ -5,7 +5,7 @@ mod support;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use support::raw::{Raw, query};
+use support::raw::{self, Raw, query};
 use support::{Server, TempDir};
 
 /// psql as a user with a password (in the environment) and further connection settings; whether it got
@@ -172,6 +172,46 @@ fn the_last_places_are_for_superusers() {
     drop(inside.split_off(2));
     while !is_in(&enter("app").1) {}
     drop(inside);
+    assert!(server.stop());
+}
+
+/// Whatever a client sends meanwhile, and in however many pieces: it is told in the end why it is not let in, and
+/// one that stops half-way does not stay.
+#[test]
+fn who_is_not_let_in_is_told_so_and_who_says_no_more_is_put_out() {
+    let dir = TempDir::new("told");
+    let settings = ["authentication_failure_delay=300", "authentication_timeout=2"];
+    let server = Server::start(&dir.path().join("data"), &settings);
+    server.query("CREATE ROLE alice LOGIN PASSWORD 'secret'; CREATE ROLE bob LOGIN");
+    rules(
+        &server,
+        &format!(
+            "{BOSS}host all bob 127.0.0.1/32 reject\nhost all all 127.0.0.1/32 scram-sha-256\n"
+        ),
+    );
+    let enter = |user: &str| {
+        let mut client = Raw::open(server.port);
+        client.send(&raw::startup(196_608, &[("user", user), ("database", "postgres")]));
+        client
+    };
+    let mut refused = enter("bob");
+    // Each piece makes the session run again.
+    (0..50).for_each(|_| refused.send(&raw::sync()[..1]));
+    let told = refused.line();
+    assert!(told.starts_with("E FATAL 28000 pg_hba.conf rejects"), "{told}");
+    assert_eq!(refused.line(), "EOF");
+
+    let mut silent = enter("alice");
+    assert!(silent.line().starts_with("R 10"), "a password is wanted");
+    let told = silent.line();
+    assert_eq!(told, "E FATAL 57014 canceling authentication due to timeout");
+    assert_eq!(silent.line(), "EOF");
+
+    // The beginning of a message is no answer either.
+    let mut slow = enter("alice");
+    assert!(slow.line().starts_with("R 10"));
+    slow.send(b"p\0\0");
+    assert_eq!(slow.line(), told);
     assert!(server.stop());
 }
 

@@ -351,6 +351,10 @@ impl State {
                 return Err(self.idle_timeout());
             }
             self.idle_deadline = Some(deadline);
+            if self.phase != Phase::Serving {
+                // A run for another reason has cancelled it; `rest` does this for those that are in.
+                self.server.workers.wake_at(&self.entry.task, Some(deadline));
+            }
         }
         if self.entry.task.interrupted() {
             self.entry.task.clear_interrupt(Interrupt::Cancel);
