@@ -143,3 +143,21 @@ fn changed_settings(settings: &Settings) -> Vec<(&'static str, String)> {
     };
     SETTINGS.iter().filter(|def| counts(def)).filter_map(shown).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use base::settings::Value;
+
+    use super::*;
+
+    #[test]
+    fn settings_that_plans_depend_on_are_shown_when_they_are_changed() {
+        let mut settings = Settings::default();
+        assert_eq!(changed_settings(&settings), []);
+        settings.set(setting::ENABLE_SEQSCAN, Value::Bool(false));
+        settings.set(setting::WORK_MEM, Value::Int(64));
+        settings.set(setting::LOG_DURATION, Value::Bool(true));
+        let shown = [("enable_seqscan", "off".to_owned()), ("work_mem", "64kB".to_owned())];
+        assert_eq!(changed_settings(&settings), shown);
+    }
+}
