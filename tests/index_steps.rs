@@ -20,15 +20,10 @@ fn code(client: &mut Client, sql: &str) -> String {
     answer.error.unwrap_or_else(|| panic!("{sql} has worked")).0
 }
 
-fn one(client: &mut Client, sql: &str) -> String {
-    let answer = ok(client, sql);
-    answer.rows.first().and_then(|r| r[0].clone()).unwrap_or_default()
-}
-
 /// Returns when so many sessions wait for a relation's lock.
 fn until_waiting(client: &mut Client, count: u32) {
     let sql = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'relation'";
-    while one(client, sql) != count.to_string() {
+    while client.one(sql) != count.to_string() {
         std::thread::yield_now();
     }
 }
@@ -41,10 +36,10 @@ fn agree(client: &mut Client) {
     let plan = ok(client, &format!("EXPLAIN (COSTS off) {sum}")).rows;
     let plan: Vec<String> = plan.into_iter().filter_map(|r| r[0].clone()).collect();
     assert!(plan.join("\n").contains("Index"), "{plan:?}");
-    let by_index = one(client, sum);
+    let by_index = client.one(sum);
     ok(client, "SET LOCAL enable_seqscan = on; SET LOCAL enable_indexscan = off");
     ok(client, "SET LOCAL enable_indexonlyscan = off");
-    assert_eq!(by_index, one(client, sum));
+    assert_eq!(by_index, client.one(sum));
     ok(client, "COMMIT");
 }
 
@@ -124,8 +119,8 @@ fn indexes_come_and_go_while_others_write() {
     });
     agree(&mut client);
     let left = "SELECT string_agg(indexname, ' ' ORDER BY indexname) FROM pg_indexes WHERE tablename = 'items'";
-    assert_eq!(one(&mut client, left), "by_both by_value items_pkey");
-    assert_eq!(one(&mut client, "SELECT count(*) FROM pg_index WHERE NOT indisvalid"), "0");
+    assert_eq!(client.one(left), "by_both by_value items_pkey");
+    assert_eq!(client.one("SELECT count(*) FROM pg_index WHERE NOT indisvalid"), "0");
     check(server, &data);
 }
 
@@ -148,10 +143,10 @@ fn rows_that_were_deleted_before_an_index_was_made_need_not_be_in_it() {
     ok(&mut writer, "INSERT INTO items SELECT generate_series(1, 100)");
     // Its snapshot keeps the versions.
     ok(&mut reader, "BEGIN ISOLATION LEVEL REPEATABLE READ");
-    assert_eq!(one(&mut reader, "SELECT count(*) FROM items"), "100");
+    assert_eq!(reader.one("SELECT count(*) FROM items"), "100");
     ok(&mut writer, "DELETE FROM items WHERE id <= 50");
     ok(&mut writer, "CREATE INDEX by_id ON items (id)");
-    assert_eq!(one(&mut reader, "SELECT count(*) FROM items WHERE id > 0"), "100");
+    assert_eq!(reader.one("SELECT count(*) FROM items WHERE id > 0"), "100");
     ok(&mut reader, "COMMIT");
     check(server, &data);
 }
@@ -177,19 +172,17 @@ fn only_those_who_wrote_before_are_waited_for() {
         ok(&mut late, "BEGIN");
         ok(&mut late, "UPDATE items SET value = 20 WHERE id = 2");
         let invalid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'by_value'::regclass";
-        assert_eq!(one(&mut watch, invalid), "f");
+        assert_eq!(watch.one(invalid), "f");
         ok(&mut watch, "SET lock_timeout = 1");
         assert_eq!(code(&mut watch, "DROP TABLE items"), "55P03");
         ok(&mut early, "COMMIT");
         build.join().expect("the index is made");
-        assert_eq!(one(&mut watch, invalid), "t");
+        assert_eq!(watch.one(invalid), "t");
         ok(&mut late, "COMMIT");
     });
     agree(&mut watch);
     assert_eq!(
-        one(
-            &mut watch,
-            "SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND mode = 'ShareUpdateExclusiveLock'"
+        watch.one("SELECT count(*) FROM pg_locks WHERE locktype = 'relation' AND mode = 'ShareUpdateExclusiveLock'"
         ),
         "0"
     );
@@ -205,7 +198,7 @@ fn what_fails_leaves_an_index_that_is_not_read() {
     let make = "CREATE UNIQUE INDEX CONCURRENTLY by_id ON items (id)";
     assert_eq!(code(&mut client, make), "23505");
     let valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'by_id'::regclass";
-    assert_eq!(one(&mut client, valid), "f");
+    assert_eq!(client.one(valid), "f");
     ok(&mut client, "SET enable_seqscan = off");
     let plan = ok(&mut client, "EXPLAIN SELECT * FROM items WHERE id = 7").rows;
     assert!(!format!("{plan:?}").contains("by_id"), "{plan:?}");
@@ -218,8 +211,8 @@ fn what_fails_leaves_an_index_that_is_not_read() {
     assert_eq!(code(&mut client, "REINDEX INDEX by_id"), "23505");
     ok(&mut client, "DELETE FROM items WHERE value = 101");
     ok(&mut client, "REINDEX INDEX by_id");
-    assert_eq!(one(&mut client, valid), "t");
-    assert_eq!(one(&mut client, "SELECT value FROM items WHERE id = 7"), "7");
+    assert_eq!(client.one(valid), "t");
+    assert_eq!(client.one("SELECT value FROM items WHERE id = 7"), "7");
     for sql in [
         "BEGIN; DROP INDEX CONCURRENTLY by_id",
         "BEGIN; REINDEX TABLE CONCURRENTLY items",
@@ -276,14 +269,14 @@ fn the_extended_protocol_takes_the_same_steps() {
     raw.query("ROLLBACK");
     let lines = raw.talk(&[extended("VACUUM items"), extended("VACUUM items"), sync()].concat());
     assert!(lines.iter().any(|line| line.starts_with("E ERROR 25001 VACUUM")), "{lines:?}");
-    assert_eq!(one(&mut watch, "SELECT count(*) FROM items"), "501");
+    assert_eq!(watch.one("SELECT count(*) FROM items"), "501");
     agree(&mut watch);
     // What fails after it in the pipeline undoes its last step: the index is there, and not valid.
     let make = "CREATE INDEX CONCURRENTLY by_id ON items (id, value)";
     let lines = raw.talk(&[extended(make), extended("SELECT 1 / 0"), sync()].concat());
     assert!(lines.iter().any(|line| line.starts_with("E ERROR 22012")), "{lines:?}");
     let valid = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'by_id'::regclass";
-    assert_eq!(one(&mut watch, valid), "f");
+    assert_eq!(watch.one(valid), "f");
     let lines = raw.talk(&[extended("DROP INDEX CONCURRENTLY by_id"), sync()].concat());
     assert_eq!(lines, ["1", "2", "C DROP INDEX", "Z I"]);
     assert_eq!(code(&mut watch, valid), "42P01");
@@ -329,7 +322,7 @@ fn a_crash_in_the_middle_leaves_an_index_that_is_not_read_or_none() {
         (drop, "commit=panic/3", "by_value not valid"),
         (make, "page_logged=panic/700", "by_value not valid"),
     ] {
-        if !sql.starts_with("CREATE") && one(&mut client, states) != "by_value" {
+        if !sql.starts_with("CREATE") && client.one(states) != "by_value" {
             ok(&mut client, make);
         }
         if !fault.is_empty() {
@@ -340,7 +333,7 @@ fn a_crash_in_the_middle_leaves_an_index_that_is_not_read_or_none() {
         arm(&mut client, "");
         let crashed = fault.contains("panic");
         assert_eq!(ended.is_err(), crashed, "{sql} with {fault}: {ended:?}");
-        assert_eq!(one(&mut client, states), left, "{sql} with {fault}");
+        assert_eq!(client.one(states), left, "{sql} with {fault}");
         // It is kept up to date, or no longer; what it may lack is not read.
         for change in [
             "UPDATE items SET value = 49 - value WHERE id % 10 = 0",

@@ -9,13 +9,6 @@ use std::process::Command;
 use support::client::Client;
 use support::{Server, TempDir};
 
-/// The first column of the first row.
-fn one(client: &mut Client, sql: &str) -> String {
-    let answer = client.query(sql).expect("the server answers");
-    assert!(answer.error.is_none(), "{sql}: {:?}", answer.error);
-    answer.rows.first().and_then(|row| row[0].clone()).unwrap_or_default()
-}
-
 #[test]
 fn a_copy_from_a_pipe_keeps_no_worker() {
     let dir = TempDir::new("reading-pipe");
@@ -24,24 +17,24 @@ fn a_copy_from_a_pipe_keeps_no_worker() {
     assert!(Command::new("mkfifo").arg(&fifo).status().is_ok_and(|status| status.success()));
     let connect = || Client::connect(server.port).expect("the server takes connections");
     let (mut copier, mut other) = (connect(), connect());
-    one(&mut other, "CREATE TABLE lines (line text)");
+    other.one("CREATE TABLE lines (line text)");
     let copy = format!("COPY lines FROM '{}'", fifo.display());
     let waiting = "SELECT count(*) FROM pg_stat_activity
                    WHERE query LIKE 'COPY%' AND wait_event = 'CopyFileRead' AND state = 'active'";
     std::thread::scope(|scope| {
         let copying = scope.spawn(|| copier.query(&copy).expect("the server answers"));
-        while one(&mut other, waiting) != "1" {}
-        assert_eq!(one(&mut other, "INSERT INTO lines VALUES ('first') RETURNING line"), "first");
+        other.await_one(waiting, "1");
+        assert_eq!(other.one("INSERT INTO lines VALUES ('first') RETURNING line"), "first");
         let mut pipe =
             std::fs::OpenOptions::new().write(true).open(&fifo).expect("it has a reader");
         pipe.write_all(b"second\nthird\n").expect("the server reads");
-        while one(&mut other, waiting) != "1" {}
+        other.await_one(waiting, "1");
         drop(pipe);
         let answer = copying.join().expect("the session's thread ends");
         assert!(answer.error.is_none(), "{:?}", answer.error);
     });
     assert_eq!(
-        one(&mut other, "SELECT string_agg(line, ' ' ORDER BY line) FROM lines"),
+        other.one("SELECT string_agg(line, ' ' ORDER BY line) FROM lines"),
         "first second third"
     );
     assert!(server.stop());
@@ -76,9 +69,9 @@ fn reads_of_pages_are_waits_of_their_own_and_lose_nothing() {
             });
         }
     });
-    let sum = one(&mut watcher, "SELECT sum(n) FROM wide");
+    let sum = watcher.one("SELECT sum(n) FROM wide");
     assert_eq!(sum, (SESSIONS * ROUNDS).to_string());
-    let pages = one(&mut watcher, "SELECT pg_relation_size('wide') / 8192");
+    let pages = watcher.one("SELECT pg_relation_size('wide') / 8192");
     let pages: usize = pages.parse().expect("a number");
     let explain = "EXPLAIN (ANALYZE, WAITS, COSTS OFF) SELECT sum(n) FROM wide";
     let plan = watcher.query(explain).expect("the server answers");

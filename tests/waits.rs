@@ -13,25 +13,6 @@ fn set(server: &Server, name: &str, value: &str) {
     assert_eq!(server.psql(&["-qAt"], &script), "t\n");
 }
 
-/// The first column of the first row.
-fn one(client: &mut Client, sql: &str) -> String {
-    let answer = client.query(sql).expect("the server answers");
-    assert!(answer.error.is_none(), "{sql}: {:?}", answer.error);
-    answer.rows.first().and_then(|row| row[0].clone()).unwrap_or_default()
-}
-
-/// Asks again until the answer is this.
-fn await_answer(client: &mut Client, sql: &str, wanted: &str) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        let answer = one(client, sql);
-        if answer == wanted {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{sql}: {answer} instead of {wanted}");
-    }
-}
-
 struct Sessions {
     holder: Client,
     waiter: Client,
@@ -43,26 +24,26 @@ struct Sessions {
 fn sessions(server: &Server) -> Sessions {
     let connect = || Client::connect(server.port).expect("the server takes connections");
     let (mut holder, mut waiter, watcher) = (connect(), connect(), connect());
-    let holder_pid = one(&mut holder, "SELECT pg_backend_pid()");
-    let waiter_pid = one(&mut waiter, "SELECT pg_backend_pid()");
+    let holder_pid = holder.one("SELECT pg_backend_pid()");
+    let waiter_pid = waiter.one("SELECT pg_backend_pid()");
     Sessions { holder, waiter, watcher, holder_pid, waiter_pid }
 }
 
 impl Sessions {
     /// The waiter waits for a lock that the holder gives up only when the watcher has seen it.
     fn conflict(&mut self) {
-        one(&mut self.holder, "SELECT pg_advisory_lock(77)");
+        self.holder.one("SELECT pg_advisory_lock(77)");
         let (waiter, watcher) = (&mut self.waiter, &mut self.watcher);
         std::thread::scope(|scope| {
-            scope.spawn(|| one(waiter, "SELECT pg_advisory_lock(77), pg_advisory_unlock(77)"));
+            scope.spawn(|| waiter.one("SELECT pg_advisory_lock(77), pg_advisory_unlock(77)"));
             let current = format!(
                 "SELECT wait_event_type || ':' || wait_event || ' ' || object || ' ' || blocker_pid
                  FROM pg_stat_wait_current WHERE pid = {}",
                 self.waiter_pid
             );
             let wanted = format!("Lock:advisory advisory lock 77 in 5 {}", self.holder_pid);
-            await_answer(watcher, &current, &wanted);
-            assert_eq!(one(&mut self.holder, "SELECT pg_advisory_unlock(77)"), "t");
+            watcher.await_one(&current, &wanted);
+            assert_eq!(self.holder.one("SELECT pg_advisory_unlock(77)"), "t");
         });
     }
 }
@@ -78,9 +59,9 @@ fn waits_are_seen_now_and_afterwards_with_object_blocker_and_exact_counts() {
         "SELECT event FROM pg_wait_sampling_current WHERE pid = {} AND event_type = 'Client'",
         s.holder_pid
     );
-    await_answer(&mut s.watcher, &idle, "ClientRead");
+    s.watcher.await_one(&idle, "ClientRead");
     let activity = format!("SELECT wait_event FROM pg_stat_activity WHERE pid = {}", s.holder_pid);
-    assert_eq!(one(&mut s.watcher, &activity), "ClientRead");
+    assert_eq!(s.watcher.one(&activity), "ClientRead");
 
     (0..3).for_each(|_| s.conflict());
     let history = format!(
@@ -89,36 +70,36 @@ fn waits_are_seen_now_and_afterwards_with_object_blocker_and_exact_counts() {
          WHERE pid = {} AND blocker_pid = {} AND object = 'advisory lock 77 in 5'",
         s.waiter_pid, s.holder_pid
     );
-    assert_eq!(one(&mut s.watcher, &history), "3 true");
+    assert_eq!(s.watcher.one(&history), "3 true");
     let profile = format!(
         "SELECT count || ' ' || (total_ms >= longest_ms AND longest_ms >= mean_ms)
          FROM pg_stat_wait_profile WHERE pid = {} AND wait_event = 'advisory'",
         s.waiter_pid
     );
-    assert_eq!(one(&mut s.watcher, &profile), "3 true");
+    assert_eq!(s.watcher.one(&profile), "3 true");
     let sampled = format!(
         "SELECT count(*) FROM pg_wait_sampling_history WHERE pid = {} AND event = 'advisory'",
         s.waiter_pid
     );
-    assert_eq!(one(&mut s.watcher, &sampled), "3");
+    assert_eq!(s.watcher.one(&sampled), "3");
     let sampled = sampled.replace("_history", "_profile");
-    assert_eq!(one(&mut s.watcher, &sampled), "1");
+    assert_eq!(s.watcher.one(&sampled), "1");
 
-    one(&mut s.watcher, "SELECT pg_stat_wait_reset()");
-    assert_eq!(one(&mut s.watcher, &profile), "");
+    s.watcher.one("SELECT pg_stat_wait_reset()");
+    assert_eq!(s.watcher.one(&profile), "");
 
     // Nothing is recorded while watching is off; then only what fits.
     set(&server, "track_wait_timing", "off");
     s.conflict();
-    assert_eq!(one(&mut s.watcher, &history), "3 true");
+    assert_eq!(s.watcher.one(&history), "3 true");
     set(&server, "track_wait_timing", "on");
     set(&server, "pg_wait_sampling.history_size", "0");
     s.conflict();
-    assert_eq!(one(&mut s.watcher, "SELECT count(*) FROM pg_stat_wait_history"), "0");
-    assert_eq!(one(&mut s.watcher, &profile), "1 true");
+    assert_eq!(s.watcher.one("SELECT count(*) FROM pg_stat_wait_history"), "0");
+    assert_eq!(s.watcher.one(&profile), "1 true");
 
     assert_eq!(
-        one(&mut s.watcher, "SELECT description FROM pg_wait_events WHERE name = 'ClientRead'"),
+        s.watcher.one("SELECT description FROM pg_wait_events WHERE name = 'ClientRead'"),
         "Waiting for the client to send."
     );
 }
@@ -147,14 +128,13 @@ fn a_session_or_a_statement_is_traced_to_a_file_and_a_result() {
     let dir = TempDir::new("traces");
     let server = Server::start(dir.path(), &[]);
     let mut s = sessions(&server);
-    one(&mut s.holder, "CREATE TABLE t (a int)");
-    one(&mut s.holder, "INSERT INTO t VALUES (1)");
+    s.holder.one("CREATE TABLE t (a int)");
+    s.holder.one("INSERT INTO t VALUES (1)");
     let statement = "SELECT a, pg_sleep(0.01) FROM t WHERE a = 1";
-    one(&mut s.waiter, statement);
-    let id = one(
-        &mut s.watcher,
-        &format!("SELECT query_id FROM pg_stat_activity WHERE pid = {}", s.waiter_pid),
-    );
+    s.waiter.one(statement);
+    let id = s
+        .watcher
+        .one(&format!("SELECT query_id FROM pg_stat_activity WHERE pid = {}", s.waiter_pid));
 
     // The next execution, in any session.
     let watcher = &mut s.watcher;
@@ -162,8 +142,8 @@ fn a_session_or_a_statement_is_traced_to_a_file_and_a_result() {
         let sql = format!("SELECT * FROM pg_stat_wait_trace(NULL, 60, {id})");
         let traced = scope.spawn(move || watcher.query(&sql).expect("the server answers"));
         let waits = "SELECT count(*) FROM pg_stat_wait_current WHERE wait_event = 'WaitTrace'";
-        await_answer(&mut s.holder, waits, "1");
-        one(&mut s.waiter, statement);
+        s.holder.await_one(waits, "1");
+        s.waiter.one(statement);
         traced.join().expect("the trace ends with the statement")
     });
     assert!(rows.error.is_none(), "{:?}", rows.error);

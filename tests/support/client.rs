@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 /// A connection.
 pub struct Client {
@@ -47,7 +48,7 @@ impl Client {
     }
 
     /// Makes reads fail that wait longer than this.
-    pub fn give_up_after(&mut self, time: std::time::Duration) -> io::Result<()> {
+    pub fn give_up_after(&mut self, time: Duration) -> io::Result<()> {
         self.stream.set_read_timeout(Some(time))
     }
 
@@ -55,6 +56,27 @@ impl Client {
     /// connection broke, and with it that nobody knows what became of the statement.
     pub fn query(&mut self, sql: &str) -> io::Result<Answer> {
         self.query_with(sql, |_| Vec::new())
+    }
+
+    /// The first column of the first row; a NULL, or no row, is the empty string.
+    #[track_caller]
+    pub fn one(&mut self, sql: &str) -> String {
+        let answer = self.query(sql).expect("the server answers");
+        assert!(answer.error.is_none(), "{sql}: {:?}", answer.error);
+        answer.rows.first().and_then(|row| row[0].clone()).unwrap_or_default()
+    }
+
+    /// Asks again, for a minute at most, until [`Client::one`] is this.
+    #[track_caller]
+    pub fn await_one(&mut self, sql: &str, wanted: &str) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        loop {
+            let answer = self.one(sql);
+            if answer == wanted {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{sql}: {answer} instead of {wanted}");
+        }
     }
 
     /// As [`Client::query`]; `data` gives what COPY FROM STDIN is to read, knowing whether in binary.

@@ -2,7 +2,6 @@
 //! line by line, since there are tools that read it so.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
 
 /// Fields in their order.
 pub type Fields = Vec<(Cow<'static, str>, Value)>;
@@ -29,22 +28,9 @@ impl Value {
 
 /// A JSON string, which is one of YAML, too.
 pub fn quote(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            c if (c as u32) < 32 => {
-                let _ = write!(out, "\\u{:04x}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
+    let mut out = Vec::with_capacity(text.len() + 2);
+    types::json::write_string(text, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// An array of one object.
