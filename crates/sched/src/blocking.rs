@@ -48,6 +48,26 @@ pub fn blocking<R: Send>(waiting: impl Into<Waiting>, call: impl FnOnce() -> R +
     local.current().within_wait(waiting, |task| hand_over(waiting, task, Length::Any, call))
 }
 
+/// Makes a call that blocks for about as long as a disk takes to write a page: mostly not at all, but for
+/// seconds while the system holds back those who write. The worker runs others meanwhile, if it has any.
+pub fn blocking_on_disk<R: Send>(
+    waiting: impl Into<Waiting>,
+    call: impl FnOnce() -> R + Send,
+) -> R {
+    blocking_unless(waiting, &mut (), |()| None, |()| call())
+}
+
+/// Makes a call that consists of some that block as [`blocking_on_disk`] says, and are waits of their own: all
+/// together elsewhere, which takes two wake-ups and not two for each. What it uses counts as the caller's.
+pub fn elsewhere<R: Send>(waiting: impl Into<Waiting>, call: impl FnOnce() -> R + Send) -> R {
+    let local = local();
+    if !may_park(local) || (worker::is_alone(local) && !live_bool(setting::DEBUG_TINY)) {
+        return call();
+    }
+    let waiting = waiting.into();
+    local.current().within_wait(waiting, |task| hand_over(waiting, task, Length::Disk, call))
+}
+
 /// Makes a call that blocks for about as long as a disk takes to read a page, or not at all: `attempt` is what
 /// can be had at once. Both put into `place` what they read. The worker runs others meanwhile, if it has any.
 pub fn blocking_unless<R: Send, T: Send + ?Sized>(
@@ -156,7 +176,11 @@ fn hand_over<R: Send>(
 ) -> R {
     local().assert_may_wait();
     let (mut call, mut result) = (Some(call), None);
-    let mut run = || result = call.take().map(|call| catch_unwind(AssertUnwindSafe(call)));
+    let mut used = None;
+    let mut run = || {
+        result = call.take().map(|call| catch_unwind(AssertUnwindSafe(call)));
+        used = task::take_usage();
+    };
     let run: &mut (dyn FnMut() + Send) = &mut run;
     let done = AtomicBool::new(false);
     // SAFETY: a lifetime is all that changes. The job is used before it says that it is done, and this
@@ -164,6 +188,9 @@ fn hand_over<R: Send>(
     let run = unsafe { std::mem::transmute::<_, &'static mut (dyn FnMut() + Send)>(run) };
     JOBS.add(Job { run, done: &raw const done, length, waiting, task: task::current() });
     task.sleep_until(|| done.load(Ordering::Acquire));
+    if let Some(used) = used {
+        task.add_usage(&used);
+    }
     match result {
         Some(Ok(result)) => result,
         Some(Err(panic)) => resume_unwind(panic),

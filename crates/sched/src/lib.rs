@@ -6,13 +6,14 @@
 //!   own pthread) or a background thread. Every wait goes through [`park`], which takes the wait
 //!   event; [`Task::unpark`] before `park` is remembered.
 //! * A task that has started stays with its worker.
+//! * A call that may wait for a disk goes to an **I/O worker** meanwhile ([`blocking`]).
 //!
 //! ```text
 //!   park, interrupts, wait slot          task.rs
 //!        |                 \
 //!   a coroutine on a worker  a futex (background thread, test, thread model)
 //!   worker/*.rs, coroutine.rs  sys.rs
-//!        |
+//!        |                    blocking.rs: a system call on another thread, its caller parked
 //!   LwLock, Mutex, Condvar               lwlock/*.rs, mutex.rs, condvar.rs: only use park and unpark
 //! ```
 //!
@@ -72,15 +73,18 @@ pub use observe::{WaitObject, Waiting};
 pub use seam::scheduled::{Task, TaskRef, Wake, current, park};
 #[cfg(not(any(loom, shuttle)))]
 pub use {
-    blocking::{DiskWait, blocking, blocking_unless, limit_disk_waits, read_at, read_exact_at},
+    blocking::{
+        DiskWait, blocking, blocking_on_disk, blocking_unless, elsewhere, limit_disk_waits,
+        read_at, read_exact_at,
+    },
     local::{Running, running},
     long_wait::LongWait,
     observe::tasks,
     stack::{check_stack, on_native_stack},
     task::{
-        Interrupt, Task, TaskRef, Wake, at_work, background_tasks, check_interrupts, current,
-        io_wait, next_pid, park, park_uninterruptible, spawn_task, spawn_thread, used,
-        with_current, yield_now,
+        Interrupt, Standing, Task, TaskRef, Wake, at_work, background_tasks, check_interrupts,
+        current, io_wait, next_pid, park, park_uninterruptible, spawn_task, spawn_thread, timed,
+        used, with_current, yield_now,
     },
     worker::{
         Doorkeeper, Lines, Readiness, Source, Workers, is_crowded, leave, uses, wait_readable,

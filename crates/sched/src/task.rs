@@ -5,9 +5,7 @@
 //! (sessions on workers); see `Task::block`.
 
 use std::any::Any;
-use std::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence,
-};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
@@ -41,8 +39,8 @@ pub struct Task {
     idle_sums: observe::IdleSums,
     /// Tasks that wait for it in a [`crate::LongWait`].
     awaited: AtomicI32,
-    /// See [`Task::set_holding`].
-    holding: AtomicBool,
+    /// A [`Standing`].
+    standing: AtomicU8,
     /// What it does within which waits are of interest only as part of it: event + 1; 0: nothing.
     work: AtomicU8,
     /// When the running statement must end.
@@ -66,6 +64,23 @@ pub struct Task {
     memory: Account,
     context: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
+
+/// What a task that is ready stands for: the earlier here go before the later (`worker/queue.rs`). Before
+/// all of them go those that others wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Standing {
+    /// Between its runs it holds what others may come to want, as a session inside a transaction does: the
+    /// fewer do so at a time, the less they wait for each other.
+    Holding = 1,
+    /// All others.
+    Ordinary,
+    /// Nobody has been let in yet.
+    Newcomer,
+}
+
+/// Ranks among those that are ready: the standings, and being waited for.
+pub(crate) const RANKS: usize = 1 + Standing::Newcomer as usize;
 
 /// Shared handle.
 pub type TaskRef = Arc<Task>;
@@ -149,7 +164,7 @@ impl Task {
             meter: observe::Meter::default(),
             idle_sums: observe::IdleSums::new(),
             awaited: AtomicI32::new(0),
-            holding: AtomicBool::new(false),
+            standing: AtomicU8::new(Standing::Ordinary as u8),
             work: AtomicU8::new(0),
             statement_deadline: AtomicU64::new(NEVER),
             waits: AtomicU64::new(0),
@@ -253,6 +268,22 @@ impl Task {
         self.usage[what as usize].load(Ordering::Relaxed)
     }
 
+    /// For the task itself.
+    #[inline]
+    fn count_use(&self, what: usize, amount: u64) {
+        // Only the task itself writes them.
+        let count = &self.usage[what];
+        count.store(count.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
+        self.used.store(self.used.load(Ordering::Relaxed) | 1 << what, Ordering::Relaxed);
+    }
+
+    /// Counts what another has used for it. For the task itself.
+    pub(crate) fn add_usage(&self, used: &[u64; USES]) {
+        for (what, amount) in used.iter().enumerate().filter(|(_, amount)| **amount > 0) {
+            self.count_use(what, *amount);
+        }
+    }
+
     /// Makes the task runnable; if it isn't parked its next `park` returns at once. Any thread.
     pub fn unpark(&self) {
         if let Some(how) = self.parking.unpark() {
@@ -323,17 +354,18 @@ impl Task {
         self.awaited.load(Ordering::Relaxed) != 0
     }
 
-    /// Says whether it holds between its runs what others may come to want, as a session inside a
-    /// transaction does: the fewer do so at a time, the less they wait for each other. Among those that are
-    /// ready it goes before others (`worker/queue.rs`).
-    pub fn set_holding(&self, holding: bool) {
-        self.holding.store(holding, Ordering::Relaxed);
+    /// Says how it stands between its runs. Its first ones are ordinary.
+    pub fn set_standing(&self, standing: Standing) {
+        self.standing.store(standing as u8, Ordering::Relaxed);
     }
 
-    /// What [`Task::set_holding`] said.
+    /// Which of those that are ready go before it: 0 for none, up to [`RANKS`].
     #[inline]
-    pub(crate) fn is_holding(&self) -> bool {
-        self.holding.load(Ordering::Relaxed)
+    pub(crate) fn rank(&self) -> usize {
+        match self.is_awaited() {
+            true => 0,
+            false => self.standing.load(Ordering::Relaxed).into(),
+        }
     }
 
     /// One more waits for it, or (-1) one less.
@@ -696,11 +728,25 @@ pub fn with_current<R>(f: impl FnOnce(&Task) -> R) -> R {
 /// Counts what the running task uses.
 #[inline]
 pub fn used(what: Use, amount: u64) {
+    local().current().count_use(what as usize, amount);
+}
+
+/// What the running task has used, if anything, which then counts as another's ([`Task::add_usage`]).
+pub(crate) fn take_usage() -> Option<[u64; USES]> {
     let task = local().current();
-    let count = &task.usage[what as usize];
-    // Only the task itself writes them.
-    count.store(count.load(Ordering::Relaxed) + amount, Ordering::Relaxed);
-    task.used.store(task.used.load(Ordering::Relaxed) | 1 << what as u32, Ordering::Relaxed);
+    if task.used.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    task.used.store(0, Ordering::Relaxed);
+    Some(std::array::from_fn(|at| task.usage[at].swap(0, Ordering::Relaxed)))
+}
+
+/// Makes a call and counts the time that it takes, in nanoseconds.
+pub fn timed<R>(time: Use, call: impl FnOnce() -> R) -> R {
+    let began = Instant::now();
+    let result = call();
+    used(time, began.elapsed().as_nanos() as u64);
+    result
 }
 
 /// The background threads that run and the listening sockets, in the order in which they were

@@ -8,6 +8,7 @@ use std::thread::{self, ThreadId};
 
 use base::WaitEvent;
 use base::settings::{Settings, Value, publish_live, setting};
+use base::usage::Use;
 use sched::{DiskWait, Interrupt, TaskRef, blocking, blocking_unless};
 use support::{Echo, Server, ask, echo};
 
@@ -97,6 +98,30 @@ fn who_blocks_leaves_the_worker_to_others() {
     assert!(waits(&task));
     pipe.write_all(b"!").unwrap();
     assert_eq!(answer(&mut client), b'!');
+    drop((client, other));
+    assert_eq!(server.end(), 2);
+}
+
+#[test]
+fn what_is_used_elsewhere_counts_as_the_callers() {
+    let _turn = alone();
+    let server = Server::new(1);
+    let (mut client, task, mut pipe) = reader(&server, |pipe| {
+        sched::elsewhere(EVENT, || {
+            sched::used(Use::Evicted, 2);
+            sched::used(Use::Evicted, 1);
+            byte_of(pipe)
+        })
+    });
+    let mut other = server.connect(echo).0;
+    for round in 1..3 {
+        client.write_all(b"x").unwrap();
+        wait_until(|| waits(&task));
+        ask(&mut other, b"meanwhile");
+        pipe.write_all(b"!").unwrap();
+        assert_eq!(answer(&mut client), b'!');
+        assert_eq!((task.used(Use::Evicted), task.used(Use::BufferRead)), (3 * round, 0));
+    }
     drop((client, other));
     assert_eq!(server.end(), 2);
 }

@@ -257,7 +257,9 @@ impl Files {
         let at = u64::from(id.block) * PAGE_SIZE as u64;
         let waiting = Waiting::on(WaitEvent::IODataFileWrite, WaitObject::Page(id));
         let write = || file.write_all_at(page, at);
-        let written = timed(waiting, (Use::BufferWritten, 1), Use::WriteNs, write);
+        let written = counted((Use::BufferWritten, 1), Use::WriteNs, || {
+            sched::blocking_on_disk(waiting, write)
+        });
         bump(&self.counters.writes);
         self.note_change(relation, id.fork);
         written.map_err(|e| {
@@ -332,7 +334,8 @@ impl Files {
         let waiting = on(WaitEvent::IODataFileExtend, rel);
         let pages = (Use::Extended, u64::from(count));
         let add = || allocate(&file, old, new);
-        if let Err(e) = timed(waiting, pages, Use::ExtendNs, add) {
+        let added = counted(pages, Use::ExtendNs, || sched::blocking_on_disk(waiting, add));
+        if let Err(e) = added {
             // What was added in part is cut off again as well as may be: a rest does no harm.
             let _ = file.set_len(old);
             let error = Error::io(format!("extend file \"{}\"", self.name(rel, fork)), &e);
@@ -437,9 +440,9 @@ impl Files {
                 Err(e) => fatal::stop(&format!("sync \"{}\"", self.name(rel, fork)), &e),
                 Ok(file) => file,
             };
+            let sync = || io_wait(on(WaitEvent::IODataFileFlush, rel), || file.sync_data());
             if self.options.fsync()
-                && let waiting = on(WaitEvent::IODataFileFlush, rel)
-                && let Err(e) = timed(waiting, (Use::Synced, 1), Use::SyncNs, || file.sync_data())
+                && let Err(e) = counted((Use::Synced, 1), Use::SyncNs, sync)
             {
                 fatal::stop(&format!("sync \"{}\"", self.name(rel, fork)), &e);
             }
@@ -455,17 +458,10 @@ impl Files {
     }
 }
 
-/// A blocking call on a file, with its count and its time.
-fn timed<R>(waiting: Waiting, count: (Use, u64), time: Use, f: impl FnOnce() -> R) -> R {
-    counted(count, time, || io_wait(waiting, f))
-}
-
 /// A wait with its count and its time.
 fn counted<R>(count: (Use, u64), time: Use, wait: impl FnOnce() -> R) -> R {
-    let began = std::time::Instant::now();
-    let result = wait();
+    let result = sched::timed(time, wait);
     sched::used(count.0, count.1);
-    sched::used(time, began.elapsed().as_nanos() as u64);
     result
 }
 

@@ -13,7 +13,6 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use base::usage::Use;
 use base::{Error, Oid, Result, WaitEvent};
@@ -59,25 +58,16 @@ impl TemporaryFile {
     /// Fills `into` from this place.
     pub(super) fn read_exact_at(&self, into: &mut [u8], at: u64) -> Result<()> {
         let waiting = WaitEvent::IOBufFileRead;
-        timed(Use::TempReadNs, || sched::read_exact_at(waiting, &self.file, into, at))
+        sched::timed(Use::TempReadNs, || sched::read_exact_at(waiting, &self.file, into, at))
             .map_err(|e| failed("read", &e))
     }
-}
-
-fn timed<R>(time: Use, call: impl FnOnce() -> R) -> R {
-    let began = Instant::now();
-    let result = call();
-    sched::used(time, began.elapsed().as_nanos() as u64);
-    result
 }
 
 impl Write for TemporaryFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let waiting = WaitEvent::IOBufFileWrite;
-        let nothing_yet = |_: &mut TemporaryFile| None;
-        let write = |this: &mut TemporaryFile| this.file.write_at(bytes, this.at);
-        let written =
-            timed(Use::TempWriteNs, || sched::blocking_unless(waiting, self, nothing_yet, write))?;
+        let write = || self.file.write_at(bytes, self.at);
+        let written = sched::timed(Use::TempWriteNs, || sched::blocking_on_disk(waiting, write))?;
         self.at += written as u64;
         Ok(written)
     }
@@ -90,7 +80,8 @@ impl Write for TemporaryFile {
 impl Read for TemporaryFile {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let waiting = WaitEvent::IOBufFileRead;
-        let read = timed(Use::TempReadNs, || sched::read_at(waiting, &self.file, into, self.at))?;
+        let read =
+            sched::timed(Use::TempReadNs, || sched::read_at(waiting, &self.file, into, self.at))?;
         self.at += read as u64;
         Ok(read)
     }

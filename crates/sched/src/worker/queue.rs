@@ -6,6 +6,7 @@
 //! holders are served, however many sessions there are. After them come those inside a transaction, before
 //! those that would begin one: so of a thousand sessions that all want to work no more than keep the workers
 //! busy are inside one at a time, which lets them meet each other less, and their memory stay in the caches.
+//! Clients that are still to be let in come last: a burst of them costs the others one run in nine.
 
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
@@ -15,6 +16,7 @@ use super::conn::Conn;
 use crate::local::local;
 use crate::spin::SpinLock;
 use crate::sys;
+use crate::task::RANKS;
 
 /// A message to a worker: a connection's address with a tag in its low bits.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -79,7 +81,7 @@ pub(super) struct Shared {
     ready_len: AtomicUsize,
 }
 
-/// Connections that are to start, by rank: those that are waited for, those that hold something, others.
+/// Connections that are to start, by rank: those that are waited for, those that hold something, others, newcomers.
 /// Of each rank the longest ready is in front.
 struct Ready {
     ranks: [VecDeque<&'static Conn>; RANKS],
@@ -87,13 +89,12 @@ struct Ready {
     streaks: [u32; RANKS],
 }
 
-const RANKS: usize = 3;
 /// After so many of a rank a lower one has its turn.
 const IN_A_ROW: u32 = 8;
 
 impl Ready {
     fn new() -> Ready {
-        Ready { ranks: [16, 64, 256].map(VecDeque::with_capacity), streaks: [0; RANKS] }
+        Ready { ranks: [16, 64, 256, 16].map(VecDeque::with_capacity), streaks: [0; RANKS] }
     }
 
     fn len(&self) -> usize {
@@ -101,9 +102,7 @@ impl Ready {
     }
 
     fn push(&mut self, conn: &'static Conn) {
-        let task = conn.task();
-        let rank = if task.is_awaited() { 0 } else { 2 - usize::from(task.is_holding()) };
-        self.ranks[rank].push_back(conn);
+        self.ranks[conn.task().rank()].push_back(conn);
     }
 
     fn pop(&mut self) -> Option<&'static Conn> {
@@ -259,26 +258,29 @@ pub(crate) fn make_runnable(conn: &'static Conn) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::Task;
+    use crate::task::{Standing, Task};
 
     #[test]
     fn higher_ranks_go_first_but_not_for_ever() {
         let mut ready = Ready::new();
-        let mut push = |number: i32, awaited: i32, holding: bool| {
+        let mut push = |number: i32, awaited: i32, standing: Standing| {
             let task = Task::new("test");
             task.set_pid(number);
             task.count_awaiting(awaited);
-            task.set_holding(holding);
+            task.set_standing(standing);
             ready.push(Conn::of_task(task));
         };
-        (-3..0).for_each(|number| push(number, 0, false));
-        (100..110).for_each(|number| push(number, 0, true));
-        (0..10).for_each(|number| push(number, 1, number % 2 == 0));
-        assert_eq!(ready.len(), 23);
+        let [holding, ordinary, newcomer] =
+            [Standing::Holding, Standing::Ordinary, Standing::Newcomer];
+        (-30..-28).for_each(|number| push(number, 0, newcomer));
+        (-10..0).for_each(|number| push(number, 0, ordinary));
+        (100..110).for_each(|number| push(number, 0, holding));
+        (0..10).for_each(|number| push(number, 1, [holding, newcomer][number as usize % 2]));
+        assert_eq!(ready.len(), 32);
         let order: Vec<i32> = std::iter::from_fn(|| ready.pop()).map(|c| c.task().pid()).collect();
         let expected =
-            [0, 1, 2, 3, 4, 5, 6, 7, 100, 8, 9, 101, 102, 103, 104, 105, 106, 107, -3, 108];
-        assert_eq!(order[..20], expected);
-        assert_eq!(order[20..], [109, -2, -1]);
+            [0, 1, 2, 3, 4, 5, 6, 7, 100, 8, 9, 101, 102, 103, 104, 105, 106, 107, -10, 108, 109];
+        assert_eq!(order[..21], expected);
+        assert_eq!(order[21..], [-9, -8, -7, -6, -5, -4, -3, -30, -2, -1, -29]);
     }
 }

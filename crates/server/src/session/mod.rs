@@ -46,7 +46,7 @@ use base::error::Severity;
 use base::settings::{live_int, setting};
 use base::{Error, Result, err};
 use catalog::{CatalogTx, OpenDatabase, Seat, Snapshot};
-use sched::{Interrupt, Lines, Readiness, Source, SpinLock, TaskRef, clock};
+use sched::{Interrupt, Lines, Readiness, Source, SpinLock, Standing, TaskRef, clock};
 use txn::LockOwner;
 use wire::response::{self, TransactionStatus};
 
@@ -178,6 +178,7 @@ impl Session {
     pub fn start(server: &Arc<Server>, socket: Socket, peer: Peer) -> Result<()> {
         let fd = socket.fd();
         let task = sched::Task::new("client backend");
+        task.set_standing(Standing::Newcomer);
         let entry = server.sessions.add(server.secret(), task, peer, server::now());
         types::user::install(&entry.task, entry.types.clone());
         let timeout = live_int(setting::AUTHENTICATION_TIMEOUT).max(1) as u64;
@@ -623,7 +624,10 @@ impl State {
             TransactionStatus::InBlock => registry::State::IdleInTransaction,
             TransactionStatus::Failed => registry::State::IdleInFailed,
         };
-        self.entry.task.set_holding(state == registry::State::IdleInTransaction);
+        self.entry.task.set_standing(match state {
+            registry::State::IdleInTransaction => Standing::Holding,
+            _ => Standing::Ordinary,
+        });
         if let Some((began, plan)) = self.committing.take() {
             self.count_statement(began, &plan.prepared, 0, true);
         }

@@ -4,8 +4,9 @@
 //!   link it, open it for reading; read without any lock. Who comes meanwhile pins the frame and
 //!   waits until READING is gone. A failed read leaves the frame linked but not VALID: the next
 //!   one tries again.
-//! * **Eviction**: the free list, then the clock. Who evicts may hold latches, so it never waits for one: a dirty victim whose latch is taken is passed by.
-//!   A claimed victim is unlinked under its partition's lock; no two such locks are ever held.
+//! * **Eviction**: the free list, then the clock. Who evicts may hold latches, so it never waits for one: a
+//!   dirty victim whose latch is taken is passed by. Where pages must be written, an I/O worker writes and
+//!   evicts some of them together, so that a session that finds none clean keeps no worker. A claimed victim is unlinked under its partition's lock; no two such locks are ever held.
 //! * **Write-out**: WRITING first, then the shared latch, DIRTY off, copy, latch off; then the log
 //!   is flushed up to the copy's LSN; then the copy gets its checksum and is written. The page can
 //!   be changed meanwhile, which makes it dirty again.
@@ -20,7 +21,7 @@ use base::settings::{live_int, setting};
 use base::usage::Use;
 use base::{Error, Fork, Lsn, PageId, RelId, Result, WaitEvent, err};
 use crossbeam_utils::CachePadded;
-use sched::{Mutex, SpinLock, TaskRef, Waiting};
+use sched::{Mutex, SpinLock, TaskRef, WaitObject, Waiting};
 
 use super::arena::Arena;
 use super::frame::{CLAIMED, DIRTY, Frame, READING, RETIRED, VALID, WRITING};
@@ -37,6 +38,8 @@ const WAIT_QUEUES: usize = 64;
 /// For how long who finds every frame pinned waits while others read, and how often it looks.
 const FRAME_PATIENCE: Duration = Duration::from_secs(10);
 const FRAME_LOOKS: Duration = Duration::from_millis(1);
+/// Pages that are evicted together, if there is none that needs not be written for it.
+const VICTIMS: usize = 16;
 pub(super) const FRAMES_MIN: usize = 16;
 const FRAMES_MAX: usize = 1 << 27;
 
@@ -45,6 +48,22 @@ const FRAMES_MAX: usize = 1 << 27;
 pub(super) enum Load {
     Read,
     Zero,
+}
+
+/// Which pages a sweep may write.
+enum Writes<'a> {
+    None,
+    AtMost(&'a mut i64),
+    Any,
+}
+
+/// What a sweep found.
+enum Swept<'a> {
+    /// A frame, now claimed and without a page.
+    Frame(&'a Frame),
+    /// This page is to be written first, and the sweep may not.
+    Dirty(PageId),
+    Nothing,
 }
 
 /// See the module.
@@ -263,7 +282,7 @@ impl Pool {
         }
         let mut patience = None;
         for round in 0.. {
-            if let Some(frame) = self.sweep(None)? {
+            if let Some(frame) = self.evict()? {
                 return Ok(frame);
             }
             if let Some(frame) = self.take_free() {
@@ -314,7 +333,7 @@ impl Pool {
     pub(super) fn make_room(&self, frames: usize) -> Result<()> {
         let wanted = frames.min(self.arena.active() / 4);
         while self.free_len.load(Ordering::Relaxed) < wanted {
-            match self.sweep(None)? {
+            match self.evict()? {
                 Some(frame) => self.give_back(frame),
                 None => break,
             }
@@ -354,9 +373,9 @@ impl Pool {
     pub(crate) fn refill(&self) -> Result<bool> {
         let mut writes = live_int(setting::BGWRITER_LRU_MAXPAGES);
         while self.free_len.load(Ordering::Relaxed) < 2 * self.low_mark() {
-            match self.sweep(Some(&mut writes))? {
-                Some(frame) => self.give_back(frame),
-                None => {
+            match self.sweep(Writes::AtMost(&mut writes))? {
+                Swept::Frame(frame) => self.give_back(frame),
+                _ => {
                     if writes == 0 {
                         bump(&self.counters.rounds_cut);
                     }
@@ -367,13 +386,38 @@ impl Pool {
         Ok(true)
     }
 
-    /// Moves the clock until it finds a victim; None after some rounds without one. The background
-    /// writer says how many pages it may write.
-    fn sweep(&self, mut background: Option<&mut i64>) -> Result<Option<&Frame>> {
-        let foreground = background.is_none();
+    /// A claimed frame whose page was not needed; None after some rounds of the clock without one. Where
+    /// pages must be written for that, some are, and their frames freed for others.
+    fn evict(&self) -> Result<Option<&Frame>> {
+        let page = match self.sweep(Writes::None)? {
+            Swept::Frame(frame) => return Ok(Some(frame)),
+            Swept::Nothing => return Ok(None),
+            Swept::Dirty(page) => page,
+        };
+        let waiting = Waiting::on(WaitEvent::IODataFileWrite, WaitObject::Page(page));
+        sched::elsewhere(waiting, || self.evict_some())
+    }
+
+    fn evict_some(&self) -> Result<Option<&Frame>> {
+        let Swept::Frame(first) = self.sweep(Writes::Any)? else { return Ok(None) };
+        for _ in 1..VICTIMS {
+            if !self.wants_refill() {
+                break;
+            }
+            match self.sweep(Writes::Any) {
+                Ok(Swept::Frame(frame)) => self.give_back(frame),
+                // Whoever needs one more will find out why.
+                _ => break,
+            }
+        }
+        Ok(Some(first))
+    }
+
+    /// Moves the clock until it finds a victim, for some rounds.
+    fn sweep(&self, mut writes: Writes<'_>) -> Result<Swept<'_>> {
         let count = self.arena.active();
-        // In the foreground it is worth looking a little further for a clean page, but not forever.
-        let mut dirty_to_pass = if foreground { 32.min(count / 4) } else { 0 };
+        // It is worth looking a little further for a clean page, but not forever.
+        let mut dirty_to_pass = 32.min(count / 4);
         for step in 0..count * 7 {
             let at = self.hand.fetch_add(1, Ordering::Relaxed) % count;
             let frame = &self.arena.frames()[at];
@@ -382,17 +426,17 @@ impl Pool {
                 continue;
             }
             if state & DIRTY != 0 {
-                if dirty_to_pass > 0 && step < count {
-                    dirty_to_pass -= 1;
-                    continue;
-                }
-                if let Some(left) = &mut background {
-                    if **left == 0 {
+                match &mut writes {
+                    Writes::None if dirty_to_pass > 0 && step < count => {
+                        dirty_to_pass -= 1;
                         continue;
                     }
-                    **left -= 1;
+                    Writes::None => return Ok(Swept::Dirty(frame.id())),
+                    Writes::AtMost(0) => continue,
+                    Writes::AtMost(left) => **left -= 1,
+                    Writes::Any => {}
                 }
-                if !self.write_victim(frame, foreground)? {
+                if !self.write_victim(frame, matches!(writes, Writes::Any))? {
                     continue;
                 }
             }
@@ -400,10 +444,10 @@ impl Pool {
                 self.unlink(frame);
                 bump(&self.counters.evictions);
                 sched::used(Use::Evicted, 1);
-                return Ok(Some(frame));
+                return Ok(Swept::Frame(frame));
             }
         }
-        Ok(None)
+        Ok(Swept::Nothing)
     }
 
     /// Takes a claimed frame out of the mapping.
