@@ -3,8 +3,6 @@
 #[path = "support/mod.rs"]
 mod support;
 
-use std::time::{Duration, Instant};
-
 use support::client::Client;
 use support::{Server, TempDir};
 
