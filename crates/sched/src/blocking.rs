@@ -14,6 +14,8 @@
 //!   used, so that few stay warm.
 //! * While as many runs wait for pages ([`DiskWait`]) as [`limit_disk_waits`] allows, workers go on with runs that
 //!   have begun and begin no others: each may hold pages, and more would leave no room for what is read.
+//! * A job may be several calls ([`elsewhere`]): their waits are the I/O worker's, the wait for all of them the
+//!   session's, and what they use counts as the session's.
 //! * A job belongs to the I/O worker from when it is queued until `done`; the coroutine does not
 //!   touch it between, nor go on before.
 //! * On a thread that is not a worker's nothing is gained: the call is made right there. So it is while a
@@ -61,7 +63,7 @@ pub fn blocking_on_disk<R: Send>(
 /// together elsewhere, which takes two wake-ups and not two for each. What it uses counts as the caller's.
 pub fn elsewhere<R: Send>(waiting: impl Into<Waiting>, call: impl FnOnce() -> R + Send) -> R {
     let local = local();
-    if !may_park(local) || (worker::is_alone(local) && !live_bool(setting::DEBUG_TINY)) {
+    if !frees_worker(local) {
         return call();
     }
     let waiting = waiting.into();
@@ -77,14 +79,13 @@ pub fn blocking_unless<R: Send, T: Send + ?Sized>(
     call: impl FnOnce(&mut T) -> R + Send,
 ) -> R {
     let local = local();
-    let tiny = live_bool(setting::DEBUG_TINY);
-    if !may_park(local) || (worker::is_alone(local) && !tiny) {
+    if !frees_worker(local) {
         return task::io_wait(waiting, || call(place));
     }
     let waiting = waiting.into();
     local.current().within_wait(waiting, |task| {
         // In tests each read gives its worker away.
-        let had = if tiny { None } else { attempt(place) };
+        let had = if live_bool(setting::DEBUG_TINY) { None } else { attempt(place) };
         had.unwrap_or_else(|| hand_over(waiting, task, Length::Disk, || call(place)))
     })
 }
@@ -162,6 +163,11 @@ struct DiskWaits {
 
 static DISK_WAITS: DiskWaits =
     DiskWaits { now: AtomicUsize::new(0), most: AtomicUsize::new(usize::MAX) };
+
+/// Whether a call that is handed over frees a worker for somebody; in tests it always counts as so.
+fn frees_worker(local: &Local) -> bool {
+    may_park(local) && (!worker::is_alone(local) || live_bool(setting::DEBUG_TINY))
+}
 
 fn may_park(local: &Local) -> bool {
     local.on_coroutine() && !std::thread::panicking()

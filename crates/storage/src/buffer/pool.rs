@@ -6,7 +6,8 @@
 //!   one tries again.
 //! * **Eviction**: the free list, then the clock. Who evicts may hold latches, so it never waits for one: a
 //!   dirty victim whose latch is taken is passed by. Where pages must be written, an I/O worker writes and
-//!   evicts some of them together, so that a session that finds none clean keeps no worker. A claimed victim is unlinked under its partition's lock; no two such locks are ever held.
+//!   evicts some of them together, so that a session that finds none clean keeps no worker. A claimed victim
+//!   is unlinked under its partition's lock; no two such locks are ever held.
 //! * **Write-out**: WRITING first, then the shared latch, DIRTY off, copy, latch off; then the log
 //!   is flushed up to the copy's LSN; then the copy gets its checksum and is written. The page can
 //!   be changed meanwhile, which makes it dirty again.
