@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -169,6 +170,57 @@ fn internet_address(from: &libc::sockaddr_storage) -> Option<SocketAddr> {
         _ => return None,
     };
     Some(SocketAddr::new(ip, u16::from_be(port)))
+}
+
+/// The processor on which the system last handled a packet for this socket; none for a Unix socket.
+pub fn incoming_processor(socket: RawFd) -> Option<usize> {
+    let mut processor: libc::c_int = -1;
+    let mut len = size_of::<libc::c_int>() as libc::socklen_t;
+    let place = (&raw mut processor).cast();
+    // SAFETY: the kernel writes at most `len` bytes of `processor`, and `len`.
+    let known = check(unsafe {
+        libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_INCOMING_CPU, place, &raw mut len)
+    });
+    known.ok().and(usize::try_from(processor).ok())
+}
+
+/// The processor that runs the caller now.
+pub fn processor() -> Option<usize> {
+    // SAFETY: no pointers.
+    usize::try_from(unsafe { libc::sched_getcpu() }).ok()
+}
+
+/// The processors that this process may use: those of the thread that asks first.
+pub fn processors() -> &'static [usize] {
+    static PROCESSORS: OnceLock<Vec<usize>> = OnceLock::new();
+    PROCESSORS.get_or_init(|| {
+        // SAFETY: all zeros are an empty set.
+        let mut set = unsafe { std::mem::zeroed::<libc::cpu_set_t>() };
+        // SAFETY: the kernel writes at most a set.
+        let known = check(unsafe { libc::sched_getaffinity(0, size_of_val(&set), &raw mut set) });
+        let most = if known.is_ok() { libc::CPU_SETSIZE as usize } else { 0 };
+        // SAFETY: below the set's size.
+        (0..most).filter(|p| unsafe { libc::CPU_ISSET(*p, &set) }).collect()
+    })
+}
+
+/// From now on the calling thread, which may have been started by one that is bound, runs on all of
+/// [`processors`].
+pub fn unbind() {
+    // It fails where the system forbids it, and then nobody is bound either.
+    let _ = bind(processors());
+}
+
+/// From now on the calling thread runs on these processors only.
+pub fn bind(processors: &[usize]) -> io::Result<()> {
+    // SAFETY: all zeros are an empty set.
+    let mut set = unsafe { std::mem::zeroed::<libc::cpu_set_t>() };
+    for processor in processors {
+        // SAFETY: they came out of such a set, so they fit into this one.
+        unsafe { libc::CPU_SET(*processor, &mut set) };
+    }
+    // SAFETY: the kernel reads a set.
+    check(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) }).map(drop)
 }
 
 /// Milliseconds from `now` to `deadline` for epoll and poll, rounded up; -1 for no deadline.

@@ -896,6 +896,7 @@ pub(crate) fn start_thread(
     let builder = std::thread::Builder::new().name(task.kind().to_owned());
     builder.stack_size(stack_bytes).spawn(move || {
         local::adopt(task);
+        crate::sys::unbind();
         f();
     })
 }

@@ -1,6 +1,7 @@
 //! Sources on workers: echo servers over socket pairs.
 
 use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -8,7 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use base::WaitEvent;
-use sched::{Interrupt, Readiness, check_interrupts, park, wait_readable, wait_writable};
+use sched::{
+    Interrupt, Readiness, Source, Task, TaskRef, check_interrupts, park, wait_readable,
+    wait_writable,
+};
 use support::{Echo, Server, ask, echo};
 
 mod support;
@@ -422,4 +426,102 @@ fn an_idle_worker_rests() {
     assert!((0..100).any(|_| rests()));
     drop(clients);
     assert_eq!(server.end(), 200);
+}
+
+/// Answers each byte with the number of the worker that has read it.
+struct Where {
+    socket: TcpStream,
+    task: TaskRef,
+}
+
+impl Source for Where {
+    fn task(&self) -> &TaskRef {
+        &self.task
+    }
+
+    fn run(&self, _ready: Readiness) -> bool {
+        let mut byte = [0];
+        if (&self.socket).read(&mut byte).unwrap_or(0) == 0 {
+            return false;
+        }
+        let thread = std::thread::current();
+        let number = thread.name().and_then(|name| name.strip_prefix("worker "));
+        let answer = [number.and_then(|n| n.parse().ok()).unwrap_or(u8::MAX)];
+        (&self.socket).write_all(&answer).is_ok()
+    }
+}
+
+/// The processors that this thread may use.
+fn processors() -> Vec<usize> {
+    // SAFETY: all zeros are an empty set, which the kernel fills.
+    unsafe {
+        let mut set = std::mem::zeroed::<libc::cpu_set_t>();
+        assert_eq!(libc::sched_getaffinity(0, size_of_val(&set), &raw mut set), 0);
+        (0..libc::CPU_SETSIZE as usize).filter(|p| libc::CPU_ISSET(*p, &set)).collect()
+    }
+}
+
+/// Binds this thread.
+fn bind(processors: &[usize]) {
+    // SAFETY: all zeros are an empty set; processors are those of one.
+    unsafe {
+        let mut set = std::mem::zeroed::<libc::cpu_set_t>();
+        processors.iter().for_each(|p| libc::CPU_SET(*p, &mut set));
+        assert_eq!(libc::sched_setaffinity(0, size_of_val(&set), &raw const set), 0);
+    }
+}
+
+#[test]
+fn a_connection_follows_its_client_from_processor_to_processor() {
+    let all = processors();
+    let server = Server::new(0);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (socket, _) = listener.accept().unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let (fd, task) = (socket.as_raw_fd(), Task::new("test"));
+    server.workers.add(fd, Arc::new(Where { socket, task })).unwrap();
+    let mut ask = || {
+        let mut answer = [0];
+        client.write_all(&[1]).unwrap();
+        client.read_exact(&mut answer).unwrap();
+        usize::from(answer[0])
+    };
+    for _ in 0..3 {
+        for (number, processor) in all.iter().enumerate() {
+            bind(&[*processor]);
+            // Now and then another worker may be faster, so it is where it is if it is there several times.
+            let mut there = 0;
+            for asked in 0.. {
+                there = if ask() == number { there + 1 } else { 0 };
+                if there == 5 {
+                    break;
+                }
+                assert!(asked < 10_000, "it did not come to the worker {number}");
+            }
+        }
+    }
+    bind(&all);
+    drop(client);
+    server.end();
+}
+
+#[test]
+fn a_thread_that_a_bound_worker_starts_is_not_bound() {
+    let all = processors();
+    let server = Server::new(0);
+    let (say, heard) = std::sync::mpsc::channel();
+    let (mut client, _) = server.connect(move |source, _| {
+        let say = say.clone();
+        if (&source.socket).read(&mut [0]).unwrap_or(0) == 0 {
+            return false;
+        }
+        let own = processors().len();
+        drop(sched::spawn_thread("test", move || say.send((own, processors().len())).unwrap()));
+        true
+    });
+    client.write_all(&[1]).unwrap();
+    assert_eq!(heard.recv().unwrap(), (1, all.len()));
+    drop(client);
+    server.end();
 }

@@ -15,6 +15,7 @@ use std::sync::atomic::{
 };
 
 use super::ahead::Ahead;
+use super::follow::Trail;
 use super::pool::Pool;
 use super::queue::{Item, Shared};
 use super::{Readiness, Source};
@@ -63,6 +64,7 @@ pub(crate) struct Conn {
     /// Counts the connections that this memory served.
     pub(super) generation: AtomicU32,
     hangup_runs: AtomicU32,
+    pub(super) trail: Trail,
     /// What its runs use.
     pub(super) ahead: Ahead,
     /// Its place in the pool's list of connections.
@@ -143,6 +145,7 @@ impl Conn {
             timer_at: AtomicU64::new(NEVER),
             generation: AtomicU32::new(0),
             hangup_runs: AtomicU32::new(0),
+            trail: Trail::default(),
             ahead: Ahead::default(),
             place: AtomicUsize::new(0),
             body: UnsafeCell::default(),

@@ -25,6 +25,7 @@
 mod ahead;
 mod conn;
 mod crowd;
+mod follow;
 mod io;
 mod listen;
 mod outbox;

@@ -13,6 +13,7 @@ use base::settings::{live_enum, setting};
 use base::{Error, Result, err};
 
 use super::conn::{self, Conn};
+use super::follow;
 use super::listen::{Doorkeeper, Listening};
 use super::queue::{Item, Shared};
 use super::run::Worker;
@@ -41,6 +42,8 @@ pub(super) struct Pool {
     list: SpinLock<Vec<&'static Conn>>,
     shutdown: AtomicBool,
     listening: SpinLock<Vec<&'static Listening>>,
+    /// Those that this process may use.
+    processors: &'static [usize],
     /// Counts changes of `wanted` and `listening`.
     changes: AtomicUsize,
     /// Held while workers come and go and while a connection gets its first home: a worker that
@@ -58,6 +61,7 @@ impl Pool {
             list: SpinLock::default(),
             shutdown: AtomicBool::new(false),
             listening: SpinLock::default(),
+            processors: sys::processors(),
             changes: AtomicUsize::new(1),
             membership: Mutex::default(),
         }
@@ -191,8 +195,37 @@ impl Pool {
         }
     }
 
+    /// The worker on this processor, if it may have a connection of `from`, and then has one more.
+    pub fn adopt(&self, processor: usize, from: &Shared, era: u32) -> Option<&'static Shared> {
+        let fits = |w: &&Shared| w.place.is(processor) && w.place.may_take(&from.place, era);
+        self.workers().find(fits)?;
+        let _membership = self.membership(); // it may have retired
+        let to = self.workers().find(|w| fits(w) && !self.is_retired(w))?;
+        to.sources.fetch_add(1, Ordering::SeqCst);
+        to.place.take(&from.place);
+        Some(to)
+    }
+
+    /// The worker where a connection's packets arrive, else the one that calls.
+    fn near(&self, fd: RawFd) -> Option<&'static Shared> {
+        let processor = match live_enum(setting::WORKER_AFFINITY) {
+            follow::OFF => None,
+            _ => sys::incoming_processor(fd),
+        };
+        let there = processor.and_then(|p| self.workers().find(|w| w.place.is(p)));
+        there.or_else(|| local().worker().map(|w| w.shared))
+    }
+
+    /// The processor that the worker at this position is to be bound to: there are as many workers as
+    /// processors, or none has one of its own.
+    pub fn processor_of(&self, index: usize) -> Option<usize> {
+        let bound = live_enum(setting::WORKER_AFFINITY) == follow::BOUND
+            && self.wanted.load(Ordering::Relaxed) == self.processors.len();
+        if bound { self.processors.get(index).copied() } else { None }
+    }
+
     /// If the new home can't take it, the old one keeps it.
-    fn move_connection(&self, conn: &'static Conn, from: &'static Shared, to: &'static Shared) {
+    pub fn move_connection(&self, conn: &'static Conn, from: &'static Shared, to: &'static Shared) {
         // It fails only when the source has closed the socket: then there is nothing to poll.
         let _ = sys::epoll_ctl(from.epoll, libc::EPOLL_CTL_DEL, conn.fd(), 0, 0);
         conn.home.store(std::ptr::from_ref(to).cast_mut(), Ordering::SeqCst);
@@ -343,7 +376,7 @@ impl Workers {
     }
 
     fn add_pooled(&self, fd: RawFd, source: Arc<dyn Source>, wake_at: u64) -> Result<()> {
-        let near = local().worker().map(|w| w.shared);
+        let near = self.pool.near(fd);
         let Some(home) = self.pool.choose_home(near) else {
             return Err(Error::internal("there is no worker"));
         };

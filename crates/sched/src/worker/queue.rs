@@ -13,6 +13,7 @@ use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::conn::Conn;
+use super::follow::Place;
 use crate::local::local;
 use crate::spin::SpinLock;
 use crate::sys;
@@ -72,6 +73,8 @@ pub(super) struct Shared {
     pub index: AtomicUsize,
     /// It is, or is about to be, blocked in epoll_wait.
     pub sleeping: AtomicBool,
+    /// Where it runs.
+    pub place: Place,
     /// Connections whose socket is in its epoll set.
     pub sources: AtomicUsize,
     /// None once the worker has ended.
@@ -155,6 +158,7 @@ impl Shared {
             bell,
             index: AtomicUsize::new(index),
             sleeping: AtomicBool::new(false),
+            place: Place::new(),
             sources: AtomicUsize::new(0),
             injected: SpinLock::new(Some(Vec::with_capacity(64))),
             injected_len: AtomicUsize::new(0),

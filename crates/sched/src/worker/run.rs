@@ -5,9 +5,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use base::settings::{live_int, setting};
+use base::settings::{live_enum, live_int, setting};
 
 use super::conn::{Conn, HANGUP, READABLE, WOKEN, WRITABLE};
+use super::follow;
 use super::listen::{Doors, Listening};
 use super::outbox::Outbox;
 use super::pool::Pool;
@@ -15,7 +16,7 @@ use super::queue::{Item, Order, Shared};
 use super::threads;
 use super::timers::Timers;
 use crate::blocking;
-use crate::clock::{NEVER, now_ns};
+use crate::clock::{NEVER, now_ns, shared_ns};
 use crate::coroutine::{Coro, Step};
 use crate::local::{CHECKS_BETWEEN_CLOCKS, Local, local};
 use crate::sys;
@@ -63,6 +64,8 @@ pub(crate) struct Worker {
     doors: Doors,
     /// The pool's changes that this worker knows of.
     changes: Cell<usize>,
+    /// The processor that it is bound to.
+    bound: Cell<Option<usize>>,
 }
 
 impl Worker {
@@ -85,6 +88,7 @@ impl Worker {
             suspended: Cell::new(0),
             doors: Doors::new(shared.epoll),
             changes: Cell::new(0),
+            bound: Cell::new(None),
         }
     }
 
@@ -97,6 +101,7 @@ impl Worker {
     pub(super) fn main(shared: &'static Shared, pool: Arc<Pool>) {
         let worker = Worker::new(shared, pool);
         local().worker.set(&raw const worker);
+        sys::unbind();
         while !(worker.may_end() && worker.pool.leave(shared)) {
             worker.take_injected();
             worker.attend();
@@ -139,6 +144,11 @@ impl Worker {
         }
         if self.doors.is_due() {
             self.doors.let_in();
+        }
+        let processor = self.pool.processor_of(self.index());
+        if self.bound.replace(processor) != processor {
+            // Where the system forbids it, the worker runs as before.
+            let _ = sys::bind(processor.as_ref().map_or(sys::processors(), std::slice::from_ref));
         }
     }
 
@@ -279,6 +289,7 @@ impl Worker {
         }
         let mut events = self.events.borrow_mut();
         crate::clock::keep_recent(0);
+        self.shared.place.note(sys::processor()); // it may sleep there for long
         let n = sys::epoll_wait(self.shared.epoll, &mut events, timeout_ms);
         if timeout_ms != 0 || self.shared.sleeping.load(Ordering::Relaxed) {
             self.shared.sleeping.store(false, Ordering::SeqCst);
@@ -455,6 +466,9 @@ impl Worker {
         coro.finished();
         self.idle.borrow_mut().push(coro);
         conn.owner.store(std::ptr::null_mut(), Ordering::SeqCst);
+        if open {
+            self.follow(conn);
+        }
         if !open {
             self.outbox.drop_left();
             self.bury(conn);
@@ -464,6 +478,22 @@ impl Worker {
             }
         } else {
             self.release(conn);
+        }
+    }
+
+    /// Moves a connection whose run is over to where its packets are, if it is time for that.
+    fn follow(&self, conn: &'static Conn) {
+        let off = live_enum(setting::WORKER_AFFINITY) == follow::OFF;
+        let Some(home) = conn.home().filter(|_| !off) else { return };
+        let era = follow::era(shared_ns());
+        if conn.trail.ran(&home.place, era) && std::ptr::eq(home, self.shared) {
+            let processor = sys::incoming_processor(conn.fd());
+            let stray = processor.filter(|p| !home.place.is(*p));
+            if conn.trail.looked(stray.is_none())
+                && let Some(to) = stray.and_then(|p| self.pool.adopt(p, home, era))
+            {
+                self.pool.move_connection(conn, home, to);
+            }
         }
     }
 

@@ -43,6 +43,7 @@ pub(super) fn start(
 
 fn main(conn: &'static Conn, wakeup: RawFd) {
     local::adopt(conn.task_ref());
+    sys::unbind();
     loop {
         if !conn.release() {
             wait_for_work(conn, wakeup);
