@@ -87,7 +87,7 @@ pub use {
         used, with_current, yield_now,
     },
     worker::{
-        Doorkeeper, Lines, Readiness, Source, Workers, is_crowded, leave, uses, wait_readable,
+        Doorkeeper, Lines, Readiness, Source, Workers, leave, uses, wait_readable,
         wait_while_crowded, wait_writable, will_use,
     },
 };

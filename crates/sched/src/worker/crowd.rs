@@ -69,11 +69,6 @@ pub(super) fn know(worker: &'static Shared) {
     CROWD.workers.lock().push(worker);
 }
 
-/// No worker sleeps, and sessions wait for one.
-pub fn is_crowded() -> bool {
-    CROWD.exists()
-}
-
 /// Waits until a worker runs out of work, or until that time; not at all while none lacks it, or nobody waits
 /// for one. For background threads.
 pub fn wait_while_crowded(event: WaitEvent, until: Instant) {

@@ -39,7 +39,7 @@ mod timers;
 use std::os::fd::RawFd;
 
 pub use ahead::{Lines, uses, will_use};
-pub use crowd::{is_crowded, wait_while_crowded};
+pub use crowd::wait_while_crowded;
 pub use io::{wait_readable, wait_writable};
 pub use listen::Doorkeeper;
 pub use outbox::leave;

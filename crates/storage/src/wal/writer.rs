@@ -121,7 +121,7 @@ impl Writer {
             if let Due::Sync(_) = due {
                 self.let_others_join();
             }
-            let writes = now || self.is_behind() || !sched::is_crowded();
+            let writes = now || self.is_behind();
             let progress = writes && self.write_complete();
             self.change_size();
             match due {
@@ -129,7 +129,11 @@ impl Writer {
                 Due::Soon if now => self.sync(),
                 Due::Nothing | Due::Soon if progress => {}
                 Due::Nothing if self.may_end() => return,
-                Due::Nothing if !self.is_behind() => self.sleep(None),
+                Due::Nothing if !self.is_behind() => {
+                    if !self.look_again() {
+                        self.sleep(None);
+                    }
+                }
                 Due::Soon if !self.is_behind() => self.sleep(Some(self.last_sync + SOON)),
                 // An inserter between reservation and completion has been put off its core.
                 _ => std::thread::yield_now(),
@@ -344,6 +348,21 @@ impl Writer {
         }
         let waiting = self.log.insert_position().0 - self.written;
         waiting > self.log.ring.size() / 8 || !self.log.space_waiters.lock().is_empty()
+    }
+
+    /// Looks for something to do for a while before it sleeps: with a few busy clients the next commit comes
+    /// sooner than the writer would be asleep and awake again. The processor is anybody's who wants it.
+    fn look_again(&mut self) -> bool {
+        let longest = Duration::from_micros(live_int(setting::WORKER_SPIN_TIME).unsigned_abs());
+        let until = Instant::now() + longest;
+        while Instant::now() < until {
+            std::thread::yield_now();
+            let stops = self.log.stop.load(Ordering::Acquire) != 0;
+            if stops || self.is_behind() || !matches!(self.due(), Due::Nothing) {
+                return true;
+            }
+        }
+        false
     }
 
     fn sleep(&mut self, until: Option<Instant>) {
