@@ -1,11 +1,12 @@
 //! The WAL writer: one thread that moves complete records from the ring to the files, syncs them
 //! when somebody wants that, and wakes exactly those whose position is covered.
 //!
-//! One round writes everything that is complete (in chunks, so that inserters who wait for space get
+//! One round writes everything that is complete when somebody waits for some of it (in chunks, so that inserters who wait for space get
 //! it soon), then syncs if anybody waits for what was written. Those who come during the sync are
-//! the next round's group: the slower the disk, the larger the groups. While the workers have more than
-//! enough to do, records for which nobody waits stay in the ring (to write them by themselves is as much work as
-//! to write them with the commit after them), and a sync waits a little for more commits.
+//! the next round's group: the slower the disk, the larger the groups. Records for which nobody waits stay in the
+//! ring until they fill an eighth of it (to write them by themselves is as much work as to write them with the
+//! commit after them). While the workers have more than enough to do, a sync waits a little for more commits;
+//! and when there is nothing to do the writer looks for more for a while before it sleeps.
 //!
 //! # Changing the ring's size
 //!
