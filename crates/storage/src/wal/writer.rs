@@ -1,8 +1,8 @@
 //! The WAL writer: one thread that moves complete records from the ring to the files, syncs them
 //! when somebody wants that, and wakes exactly those whose position is covered.
 //!
-//! One round writes everything that is complete when somebody waits for some of it (in chunks, so that inserters who wait for space get
-//! it soon), then syncs if anybody waits for what was written. Those who come during the sync are
+//! One round, when somebody waits for some of it or the ring fills, writes everything that is complete (in
+//! chunks, so that inserters who wait for space get it soon), then syncs if anybody waits for what was written. Those who come during the sync are
 //! the next round's group: the slower the disk, the larger the groups. Records for which nobody waits stay in the
 //! ring until they fill an eighth of it (to write them by themselves is as much work as to write them with the
 //! commit after them). While the workers have more than enough to do, a sync waits a little for more commits;
