@@ -78,6 +78,19 @@ pub fn await_same(server: &Server, asking: &mut Client, before: Footprint) {
     }
 }
 
+/// Looks until the server's resident memory is down to so much, KiB, for a minute at most; what it is then. The
+/// stacks of many that waited at once, and what the allocator has of them, are given back little by little.
+pub fn await_resident_kib(server: &Server, at_most: i64) -> i64 {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let now = resident_kib(server.pid());
+        if now <= at_most || Instant::now() >= deadline {
+            return now;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// Open descriptors of a process.
 pub fn descriptors(pid: u32) -> i64 {
     std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count) as i64
