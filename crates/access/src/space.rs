@@ -1,9 +1,11 @@
 //! Where new rows go: a free space map in memory, and the pages that the workers fill.
 //!
 //! Pages with room are listed by class (room / 256 bytes). A worker *takes* a page out of the lists
-//! and fills it until it is full; then it gives it back with what room is left. So inserters on
-//! different workers fill different pages and don't meet at a latch. Pages fresh from an extension
-//! are kept as ranges.
+//! and fills it until it is full; then it gives it back with what room is left. At first all workers
+//! fill one page: what a single client inserts lies in the order in which it came, whichever worker
+//! ran its statements, and a small table has one page. Each time that inserters have met at its latch
+//! [`MEETINGS`] times, the pages that are filled at the same time double, until those on different
+//! workers fill different pages. Pages fresh from an extension are kept as ranges.
 //!
 //! Nothing of this is on disk. After a start the map is empty; the first insert that needs a page
 //! looks at the last few pages of the file, and vacuum registers all others. What a crash can cost
@@ -18,7 +20,7 @@
 //! rows once the page has been evicted. That holds until the page is in memory: a page that was taken out
 //! of its range and has yet to arrive there is in no list either.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use sched::SpinLock;
 
@@ -27,8 +29,11 @@ use crate::heap::page::EMPTY_PAGE;
 /// Bytes of room per class; the last class is that of empty pages.
 const CLASS_BYTES: usize = 256;
 const CLASSES: usize = 33;
-/// Pages being filled at the same time.
+/// Pages being filled at the same time, at most.
 const TARGETS: usize = 16;
+/// Inserters met so often at the latch of a page that is filled, times the number of such pages: they
+/// fill twice as many. A reader or the checkpointer that holds it counts too: few are chance.
+const MEETINGS: usize = 8;
 /// No page.
 const NONE: u32 = u32::MAX;
 /// Class of a page that is in no list.
@@ -38,6 +43,10 @@ const UNLISTED: u8 = 0;
 pub struct Space {
     map: SpinLock<Map>,
     targets: [AtomicU32; TARGETS],
+    /// How many of the targets are in use: a power of two.
+    spread: AtomicUsize,
+    /// Meetings at the latches of targets since `spread` was last changed.
+    met: AtomicUsize,
     /// Whether the file's last pages have been looked at.
     pub seeded: AtomicBool,
     /// Tasks that wait for the right to extend the file.
@@ -78,6 +87,8 @@ impl Default for Space {
         Space {
             map: SpinLock::new(Map { lists: vec![Vec::new(); CLASSES], ..Map::default() }),
             targets: std::array::from_fn(|_| AtomicU32::new(NONE)),
+            spread: AtomicUsize::new(1),
+            met: AtomicUsize::new(0),
             seeded: AtomicBool::new(false),
             extenders: AtomicU32::new(0),
             rows: AtomicU64::new(0),
@@ -88,7 +99,7 @@ impl Default for Space {
     }
 }
 
-/// The running thread's number among the targets. Never inlined: a task may come back from a wait
+/// The running thread's number below [`TARGETS`]. Never inlined: a task may come back from a wait
 /// on another thread, so no address of a thread-local may be kept across calls.
 #[inline(never)]
 fn slot() -> usize {
@@ -104,20 +115,36 @@ fn slot() -> usize {
 }
 
 impl Space {
+    fn own_target(&self) -> &AtomicU32 {
+        &self.targets[slot() % self.spread.load(Relaxed)]
+    }
+
     /// The page that this worker fills at present.
     pub fn target(&self) -> Option<u32> {
-        let block = self.targets[slot()].load(Relaxed);
+        let block = self.own_target().load(Relaxed);
         (block != NONE).then_some(block)
     }
 
-    /// From now on this worker fills `block`.
-    pub fn set_target(&self, block: u32) {
-        self.targets[slot()].store(block, Relaxed);
+    /// From now on this worker fills `block`, unless what it fills is no longer `seen`.
+    pub fn set_target(&self, seen: Option<u32>, block: u32) -> bool {
+        let seen = seen.unwrap_or(NONE);
+        self.own_target().compare_exchange(seen, block, Relaxed, Relaxed).is_ok()
+    }
+
+    /// Another held the latch of the page that this worker fills.
+    pub fn note_meeting(&self) {
+        let spread = self.spread.load(Relaxed);
+        if spread == TARGETS || self.met.fetch_add(1, Relaxed) + 1 < MEETINGS * spread {
+            return;
+        }
+        if self.spread.compare_exchange(spread, spread * 2, Relaxed, Relaxed).is_ok() {
+            self.met.store(0, Relaxed);
+        }
     }
 
     /// This worker's page is full: it goes back to the map with what room it has left.
     pub fn retire_target(&self, block: u32, room: usize) {
-        let target = &self.targets[slot()];
+        let target = self.own_target();
         if target.compare_exchange(block, NONE, Relaxed, Relaxed).is_ok() {
             self.give(block, room);
         }
@@ -200,6 +227,7 @@ impl Space {
     pub fn reset(&self) {
         *self.map.lock() = Map { lists: vec![Vec::new(); CLASSES], ..Map::default() };
         self.targets.iter().for_each(|t| t.store(NONE, Relaxed));
+        self.spread.store(1, Relaxed);
         self.futile.iter().for_each(|(block, _)| block.store(NONE, Relaxed));
         self.seeded.store(false, Relaxed);
         self.rows.store(0, Relaxed);
@@ -286,6 +314,31 @@ mod tests {
         assert_eq!(space.take(EMPTY_PAGE), None, "the largest row needs an empty page");
         space.give(4, EMPTY_PAGE);
         assert_eq!(space.take(EMPTY_PAGE).map(|t| t.block), Some(4));
+    }
+
+    /// What each of four threads fills.
+    fn targets(space: &Space) -> Vec<Option<u32>> {
+        let look = || std::thread::scope(|s| s.spawn(|| space.target()).join().ok().flatten());
+        (0..4).map(|_| look()).collect()
+    }
+
+    #[test]
+    fn threads_fill_one_page_until_they_have_met_often() {
+        let space = Space::default();
+        assert!(space.set_target(None, 7));
+        assert!(!space.set_target(None, 8), "another was faster");
+        assert_eq!(targets(&space), [Some(7); 4]);
+        (1..MEETINGS).for_each(|_| space.note_meeting());
+        assert_eq!(targets(&space), [Some(7); 4]);
+        space.note_meeting();
+        let apart = targets(&space);
+        assert_eq!(apart.iter().filter(|t| t.is_none()).count(), 2, "{apart:?}");
+        assert!(space.is_target(7));
+        (0..1000).for_each(|_| space.note_meeting());
+        assert_eq!(space.spread.load(Relaxed), TARGETS);
+        space.reset();
+        assert!(space.set_target(None, 7));
+        assert_eq!(targets(&space), [Some(7); 4]);
     }
 
     #[test]

@@ -153,10 +153,20 @@ impl Heap {
     ) -> Result<WriteGuard> {
         let space = &self.state.space;
         loop {
-            if let Some(block) = space.target()
+            let target = space.target();
+            if let Some(block) = target
                 && Some(block) != except
             {
-                let guard = self.pin(block)?.write();
+                let guard = match self.pin(block)?.try_write() {
+                    Ok(guard) => guard,
+                    Err(pinned) => {
+                        space.note_meeting();
+                        if space.target() != Some(block) {
+                            continue;
+                        }
+                        pinned.write()
+                    }
+                };
                 let room = page::room(guard.page());
                 if room >= need {
                     return Ok(guard);
@@ -168,13 +178,14 @@ impl Heap {
                 Some(taken) if Some(taken.block) == except => continue,
                 Some(taken) => {
                     // Bring it in before it becomes the target of others.
-                    let pinned = self.pin_taken(taken)?;
-                    if let Some(old) = space.target() {
-                        space.retire_target(old, 0);
-                    }
-                    space.set_target(taken.block);
-                    let guard = pinned.write();
-                    if page::room(guard.page()) >= need {
+                    let guard = self.pin_taken(taken)?.write();
+                    let room = page::room(guard.page());
+                    let seen = target.filter(|t| Some(*t) == except);
+                    if !space.set_target(seen, taken.block) {
+                        // Another worker was faster: both fill its page.
+                        drop(guard);
+                        space.give(taken.block, room);
+                    } else if room >= need {
                         return Ok(guard);
                     }
                 }
