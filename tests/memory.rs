@@ -51,6 +51,39 @@ fn a_statement_over_its_sessions_limit_ends_and_the_session_lives() {
 }
 
 #[test]
+fn an_indexs_keys_go_to_files_beyond_maintenance_work_mem() {
+    let dir = TempDir::new("memory-index");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut session = Raw::connect(server.port);
+    let has = |answer: &[String], line: &str| answer.iter().any(|l| l.starts_with(line));
+    let answer = session.query(
+        "CREATE TABLE t AS SELECT g AS n, (g::bigint * 7919) % 300000 || ' of the keys, rather long ones' AS k \
+         FROM generate_series(1, 300000) g; SET session_memory_limit = '16MB'",
+    );
+    assert!(!has(&answer, "E "), "{answer:?}");
+    let answer = session.query("CREATE UNIQUE INDEX t_k ON t (k)");
+    assert!(has(&answer, "E ERROR 53200"), "held in memory by default: {answer:?}");
+    session.query("SET maintenance_work_mem = '4MB'");
+    for definition in ["UNIQUE INDEX t_k ON t (k)", "INDEX t_n ON t (lower(k), n) WHERE n % 2 = 0"]
+    {
+        let answer = session.query(&format!("CREATE {definition}"));
+        assert!(!has(&answer, "E "), "{definition}: {answer:?}");
+    }
+    session
+        .query("RESET session_memory_limit; SET enable_seqscan = off; SET enable_bitmapscan = off");
+    let count = "SELECT count(*), sum(n), count(DISTINCT k) FROM t WHERE k >= '0'";
+    assert!(has(&session.query(count), "D 300000|45000150000|300000"));
+    let count = "SELECT count(*), sum(n) FROM t WHERE lower(k) >= '0' AND n % 2 = 0";
+    assert!(has(&session.query(count), "D 150000|22500150000"));
+    let files = "SELECT temp_files >= 2 FROM pg_stat_database WHERE datname = 'postgres'";
+    assert!(has(&session.query(files), "D t"));
+    session.query("DROP INDEX t_k; INSERT INTO t VALUES (0, '7 of the keys, rather long ones')");
+    let answer = session.query("CREATE UNIQUE INDEX t_twice ON t (k)");
+    assert!(has(&answer, "E ERROR 23505"), "{answer:?}");
+    assert!(server.stop());
+}
+
+#[test]
 fn the_servers_limit_falls_on_those_who_hold_most() {
     let dir = TempDir::new("memory-server");
     let server = Server::start(&dir.path().join("data"), &["server_memory_limit=40MB"]);

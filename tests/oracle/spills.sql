@@ -1,4 +1,4 @@
--- Hash joins and hashed aggregates that outgrow work_mem.
+-- Hash joins and hashed aggregates that outgrow work_mem, index keys that outgrow maintenance_work_mem.
 set work_mem = '64kB';
 create table big as select i as id, i % 5000 as g, 'text ' || i as t from generate_series(1, 30000) i;
 create table other as select i as id, i * 2 as v from generate_series(1, 20000) i;
@@ -15,3 +15,27 @@ select count(*) from big a join big b on a.g = b.g and a.id < b.id;
 reset work_mem;
 select count(*) from big a join big b on a.g = b.g and a.id < b.id;
 drop table big, other;
+set maintenance_work_mem = '1MB';
+create table keys as select i as id, nullif((i::bigint * 7919) % 60000, 1) as n, 'key ' || (i::bigint * 7919) % 60000 as k from generate_series(0, 59999) i;
+create unique index keys_n on keys (n);
+create unique index keys_k on keys (k);
+create index keys_both on keys (k desc, id) include (n) where n is not null;
+alter table keys add primary key (id);
+set enable_seqscan = off;
+set enable_bitmapscan = off;
+select count(*), sum(id), min(k collate "C"), max(k collate "C") from keys where n >= 0;
+select k, id from keys where k > 'key 599' order by k limit 3;
+select k, id, n from keys where n is not null order by k desc, id limit 3;
+select count(*) from keys where n is null;
+reset enable_seqscan;
+reset enable_bitmapscan;
+insert into keys values (60000, null, 'null too');
+create unique index keys_n_again on keys (n);
+insert into keys values (60001, 7, 'twice');
+create unique index keys_twice on keys (n, lower('x'));
+create unique index concurrently keys_twice on keys (upper(k), n) where n < 1000;
+delete from keys where id = 60001;
+create unique index keys_nulls on keys (n) nulls not distinct;
+reindex table keys;
+reset maintenance_work_mem;
+drop table keys;

@@ -75,17 +75,24 @@ fn a_built_index_survives() {
     let entries = |count: u32| {
         (0..count).map(|i| {
             let tid = TupleId { block: i / 50, offset: (i % 50 + 1) as u16 };
-            Ok(((u64::from(i) * 3).to_be_bytes().to_vec(), tid))
+            ((u64::from(i) * 3).to_be_bytes().to_vec(), tid)
         })
     };
-    let tree = access::BTree::build(&db.storage, rel, &mut entries(30_000)).unwrap();
+    let mut left = entries(30_000);
+    let mut next = |key: &mut Vec<u8>| {
+        Ok(left.next().map(|(next, tid)| {
+            *key = next;
+            tid
+        }))
+    };
+    let tree = access::BTree::build(&db.storage, rel, &mut next).unwrap();
     drop(tree);
     db.storage.wal.flush(db.storage.wal.insert_position()).unwrap();
     let db = db.crash();
     let tree = access::BTree::open(&db.storage, rel);
     let report = tree.verify().unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
-    let expected: Vec<_> = entries(30_000).map(Result::unwrap).collect();
+    let expected: Vec<_> = entries(30_000).collect();
     assert_eq!(report.entries, expected);
     drop(tree);
     db.destroy();

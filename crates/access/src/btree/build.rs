@@ -38,15 +38,16 @@ struct Builder {
 impl BTree {
     /// Makes the meta page and an empty root. The relation's files exist and are empty.
     pub fn create(storage: &Arc<Storage>, rel: RelId) -> Result<BTree> {
-        BTree::build(storage, rel, &mut std::iter::empty())
+        BTree::build(storage, rel, &mut |_| Ok(None))
     }
 
     /// Fills a new index from entries sorted by (key, row id); writes full pages. The relation's
-    /// files exist and are empty.
+    /// files exist and are empty. `next` puts the next entry's key into the buffer and returns its row
+    /// id, None at the end.
     pub fn build(
         storage: &Arc<Storage>,
         rel: RelId,
-        sorted: &mut dyn Iterator<Item = Result<(Vec<u8>, TupleId)>>,
+        next: &mut dyn FnMut(&mut Vec<u8>) -> Result<Option<TupleId>>,
     ) -> Result<BTree> {
         let tree = BTree::open(storage, rel);
         let first = storage.extend(rel, Fork::Main, 2)?;
@@ -57,8 +58,8 @@ impl BTree {
         *tree.state.tree.extending.lock() = true;
         let mut builder = Builder { tree, levels: Vec::new(), spare: 1..2 };
         builder.open_level(0)?;
-        for entry in sorted {
-            let (key, row) = entry?;
+        let mut key = Vec::new();
+        while let Some(row) = next(&mut key)? {
             check_key(&key)?;
             builder.add(0, &key, row.to_bytes(), 0)?;
         }

@@ -4,127 +4,29 @@
 //! write know the index. Rows are indexed by the root of their chain. Versions that
 //! only older snapshots see get no entry; a transaction with such a snapshot plans without the index
 //! (`catalog::Index::since`).
-//!
-//! Short keys of equal length are packed with their row id into one 128-bit number, so that ten
-//! million of them sort without touching memory elsewhere.
 
 use access::{BTree, KeyRange, Unique};
+use base::settings::setting;
 use base::{RelId, Result, TupleId};
 use catalog::{Index, Table};
+use sched::memory::Use;
 use sched::observe::progress::{Count, Kind, Progress, Reporting};
 use sql::expr::Expr;
 use types::{Datum, row};
 
+use super::index_keys::{KeySorter, Place};
 use super::inner::{with_context, with_run};
 use crate::context::ExecContext;
 use crate::eval;
 use crate::modify::{duplicated_in_build, find_duplicate};
 use crate::rows::Row;
+use crate::run::Run;
 use crate::table::{KeyCodec, TableHandle};
 
-/// Key bytes that fit beside a row id.
-const PACKED: usize = 10;
-
-/// Keys with their row ids.
-enum Keys {
-    /// All keys have this length: key, zeros, row id, as one big-endian number.
-    Packed(usize, Vec<u128>),
-    /// Keys one after the other: (begin, length, row id).
-    Long(Vec<u8>, Vec<(usize, u32, TupleId)>),
-}
-
-fn pack(key: &[u8], root: TupleId) -> u128 {
-    let mut bytes = [0; 16];
-    bytes[..key.len()].copy_from_slice(key);
-    bytes[PACKED..].copy_from_slice(&root.to_bytes());
-    u128::from_be_bytes(bytes)
-}
-
-fn unpack(number: u128, length: usize) -> (Vec<u8>, TupleId) {
-    let bytes = number.to_be_bytes();
-    let mut root = [0; 6];
-    root.copy_from_slice(&bytes[PACKED..]);
-    (bytes[..length].to_vec(), TupleId::from_bytes(root))
-}
-
-impl Keys {
-    fn push(&mut self, key: &[u8], root: TupleId) {
-        match self {
-            Keys::Packed(length, all) if all.is_empty() && key.len() <= PACKED => {
-                *length = key.len();
-                all.push(pack(key, root));
-            }
-            Keys::Packed(length, all) if !all.is_empty() && key.len() == *length => {
-                all.push(pack(key, root));
-            }
-            Keys::Packed(length, all) => {
-                let (mut bytes, mut entries) = (Vec::new(), Vec::with_capacity(all.len() + 1));
-                for number in all.iter() {
-                    let (key, root) = unpack(*number, *length);
-                    entries.push((bytes.len(), key.len() as u32, root));
-                    bytes.extend_from_slice(&key);
-                }
-                *self = Keys::Long(bytes, entries);
-                self.push(key, root);
-            }
-            Keys::Long(bytes, entries) => {
-                entries.push((bytes.len(), key.len() as u32, root));
-                bytes.extend_from_slice(key);
-            }
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Keys::Packed(_, all) => all.len(),
-            Keys::Long(_, entries) => entries.len(),
-        }
-    }
-
-    fn sort(&mut self) {
-        match self {
-            Keys::Packed(_, all) => all.sort_unstable(),
-            Keys::Long(bytes, entries) => {
-                let key = |e: &(usize, u32, TupleId)| &bytes[e.0..e.0 + e.1 as usize];
-                entries.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.2.cmp(&b.2)));
-            }
-        }
-    }
-
-    /// Calls `f` for each pair of neighbours with equal keys.
-    fn equal_neighbours(&self, mut f: impl FnMut(TupleId, TupleId) -> Result<()>) -> Result<()> {
-        match self {
-            Keys::Packed(length, all) => {
-                for pair in all.windows(2) {
-                    if (pair[0] ^ pair[1]) >> (8 * (16 - PACKED)) == 0 {
-                        f(unpack(pair[0], *length).1, unpack(pair[1], *length).1)?;
-                    }
-                }
-            }
-            Keys::Long(bytes, entries) => {
-                let key = |e: &(usize, u32, TupleId)| &bytes[e.0..e.0 + e.1 as usize];
-                for pair in entries.windows(2) {
-                    if key(&pair[0]) == key(&pair[1]) {
-                        f(pair[0].2, pair[1].2)?;
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn into_iter(self) -> Box<dyn Iterator<Item = Result<(Vec<u8>, TupleId)>>> {
-        match self {
-            Keys::Packed(length, all) => {
-                Box::new(all.into_iter().map(move |n| Ok(unpack(n, length))))
-            }
-            Keys::Long(bytes, entries) => {
-                Box::new(entries.into_iter().map(move |(begin, length, root)| {
-                    Ok((bytes[begin..begin + length as usize].to_vec(), root))
-                }))
-            }
-        }
-    }
+/// Sorts keys within `maintenance_work_mem`.
+fn sorter(cx: &ExecContext<'_>) -> KeySorter {
+    let limit = cx.settings.int(setting::MAINTENANCE_WORK_MEM) as usize * 1024;
+    KeySorter::new(cx.engine.storage.dir(), limit)
 }
 
 /// Keys of all rows.
@@ -134,7 +36,7 @@ fn collect(
     codec: &KeyCodec,
     null_in: &mut Option<u16>,
     progress: &Progress,
-) -> Result<Keys> {
+) -> Result<KeySorter> {
     let mut wanted: Vec<u16> = codec.columns.iter().map(|(n, _, _)| *n).collect();
     wanted.sort_unstable();
     wanted.dedup();
@@ -142,7 +44,7 @@ fn collect(
         codec.columns.iter().map(|(n, _, _)| wanted.binary_search(n).unwrap_or_default()).collect();
     let mut snapshot = cx.tx.latest_snapshot();
     snapshot.command = cx.tx.command() + 1;
-    let mut keys = Keys::Packed(0, Vec::new());
+    let mut keys = sorter(cx);
     let (mut values, mut bytes): (Vec<Datum>, Vec<u8>) = (Vec::new(), Vec::new());
     let mut failed = None;
     let mut scan = handle.heap.scan(&snapshot, None);
@@ -159,10 +61,9 @@ fn collect(
             });
             match encoded {
                 Ok(()) => {
-                    if let Some(n) = values.iter().position(Datum::is_null) {
-                        *null_in = Some(wanted[n]);
-                    }
-                    keys.push(&bytes, root);
+                    let null = values.iter().position(Datum::is_null);
+                    *null_in = null.map(|n| wanted[n]).or(*null_in);
+                    keys.push(&bytes, Place { root, null: null.is_some() });
                 }
                 Err(error) => failed = Some(error),
             }
@@ -170,6 +71,7 @@ fn collect(
         if let Some(error) = failed {
             return Err(error);
         }
+        keys.make_room()?;
         if !more {
             return Ok(keys);
         }
@@ -177,13 +79,45 @@ fn collect(
     }
 }
 
-/// The row behind a root, in table order.
-fn row_at(cx: &ExecContext<'_>, handle: &TableHandle, root: TupleId) -> Result<Vec<Datum>> {
+/// Keys of all rows that an index with expressions or a condition holds.
+fn collect_computed(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    index: &Index,
+    handle: &TableHandle,
+    codec: &KeyCodec,
+) -> Result<KeySorter> {
+    let mut keys = sorter(cx);
+    let exprs = computed_by(cx, table, index)?;
+    for_each_computed(cx, &exprs, handle, codec, &mut |key, root, null| {
+        keys.push(key, Place { root, null });
+        keys.make_room()
+    })?;
+    Ok(keys)
+}
+
+/// `23505` for a row whose key is there twice; `root` is that of its chain.
+fn duplicated(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    index: &Index,
+    handle: &TableHandle,
+    root: TupleId,
+) -> base::Error {
     let mut snapshot = cx.tx.latest_snapshot();
     snapshot.command = cx.tx.command() + 1;
-    match handle.heap.fetch(cx.tx, &snapshot, root, |_, data| data.to_vec())? {
-        Some(data) => handle.decode_all(&data),
-        None => Ok(vec![Datum::Null; handle.table.columns.len()]),
+    let row = (|| {
+        let exprs = computed_by(cx, table, index)?;
+        let data = handle.heap.fetch(cx.tx, &snapshot, root, |_, data| data.to_vec())?;
+        let row = data.map_or_else(
+            || Ok(vec![Datum::Null; handle.table.columns.len()]),
+            |data| handle.decode_all(&data),
+        )?;
+        with_run(cx, |run| with_computed(row, &exprs, run))
+    })();
+    match row {
+        Ok(row) => duplicated_in_build(&cx.catalog_tx.view(), table, index, &row, cx.format),
+        Err(error) => error,
     }
 }
 
@@ -192,85 +126,65 @@ fn row_at(cx: &ExecContext<'_>, handle: &TableHandle, root: TupleId) -> Result<V
 /// # Errors
 /// `23505` when a unique key is there twice; I/O; interrupts.
 pub fn fill(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
+    let _memory = sched::memory::for_use(Use::Sort);
     let handle = TableHandle::open(cx.engine, &std::sync::Arc::new(table.clone()), cx.format)?;
     let codec = KeyCodec::new(table, index);
-    if !index.is_plain() {
-        return fill_computed(cx, table, index, &handle, &codec);
-    }
     let progress = Reporting::begin(Kind::CreateIndex, "CREATE INDEX", (cx.database.1, table.oid));
     progress.set_phase("building index: scanning table");
     let mut null_in = None;
-    let mut keys = collect(cx, &handle, &codec, &mut null_in, &progress)?;
-    progress.set(Count::RowsTotal, keys.len() as u64);
+    let keys = if index.is_plain() {
+        collect(cx, &handle, &codec, &mut null_in, &progress)?
+    } else {
+        collect_computed(cx, table, index, &handle, &codec)?
+    };
+    progress.set(Count::RowsTotal, keys.count());
     if let Some(column) = null_in.filter(|_| index.primary) {
         let name = &table.columns[usize::from(column)].name;
         return Err(super::constraint::contains_nulls(cx, table, name));
     }
     progress.set_phase("building index: sorting live tuples");
-    keys.sort();
-    sched::check_interrupts()?;
-    if index.unique {
-        let view = cx.catalog_tx.view();
-        let cx = &*cx;
-        keys.equal_neighbours(|first, _| {
-            let row = row_at(cx, &handle, first)?;
-            let null = codec.columns.iter().any(|(n, _, _)| row[usize::from(*n)].is_null());
-            if null && !index.nulls_equal {
-                return Ok(());
-            }
-            Err(duplicated_in_build(&view, table, index, &row, cx.format))
-        })?;
-    }
+    let mut keys = keys.finish()?;
     progress.set_phase("building index: loading tuples in tree");
-    let mut keys = keys.into_iter().inspect(|_| progress.add(Count::RowsDone, 1));
-    BTree::build(&cx.engine.storage, RelId(index.rel), &mut keys)?;
-    Ok(())
-}
-
-/// As [`fill`], for an index with expressions or a condition. They are evaluated between pages.
-fn fill_computed(
-    cx: &mut ExecContext<'_>,
-    table: &Table,
-    index: &Index,
-    handle: &TableHandle,
-    codec: &KeyCodec,
-) -> Result<()> {
-    let view = cx.catalog_tx.view();
-    // Keys with their rows, to tell which one was there twice.
-    let mut keys: Vec<(Vec<u8>, TupleId, Option<Vec<Datum>>)> = Vec::new();
-    for_each_computed(cx, table, index, handle, codec, &mut |bytes, root, null, row| {
-        let rival = index.unique && (!null || index.nulls_equal);
-        keys.push((bytes, root, rival.then_some(row)));
-    })?;
-    keys.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
-    for pair in keys.windows(2) {
-        if let ([(a, _, Some(row)), (b, _, Some(_))], true) = (pair, index.unique)
-            && a == b
-        {
-            return Err(duplicated_in_build(&view, table, index, row, cx.format));
+    let storage = &cx.engine.storage;
+    let (mut last, mut before): (Vec<u8>, Option<Place>) = (Vec::new(), None);
+    let mut duplicate = None;
+    let built = BTree::build(storage, RelId(index.rel), &mut |key| {
+        let Some(place) = keys.next(key)? else { return Ok(None) };
+        progress.add(Count::RowsDone, 1);
+        if index.unique {
+            if let Some(before) = before
+                && last == *key
+                && (!before.null || index.nulls_equal)
+            {
+                duplicate = Some(before.root);
+                return Ok(None);
+            }
+            last.clone_from(key);
+            before = Some(place);
         }
+        Ok(Some(place.root))
+    });
+    match duplicate {
+        Some(root) => Err(duplicated(cx, table, index, &handle, root)),
+        None => built.map(drop),
     }
-    let mut all = keys.into_iter().map(|(key, root, _)| Ok((key, root)));
-    BTree::build(&cx.engine.storage, RelId(index.rel), &mut all)?;
-    Ok(())
 }
 
-/// Calls `each` with key, root, whether a key column is NULL, and the row with what the index computes,
-/// for all rows that the index holds.
+/// Calls `each` with key, root and whether a key column is NULL, for all rows that the index holds. The
+/// expressions are evaluated between pages.
 fn for_each_computed(
     cx: &mut ExecContext<'_>,
-    table: &Table,
-    index: &Index,
+    exprs: &[Expr],
     handle: &TableHandle,
     codec: &KeyCodec,
-    each: &mut dyn FnMut(Vec<u8>, TupleId, bool, Vec<Datum>),
+    each: &mut dyn FnMut(&[u8], TupleId, bool) -> Result<()>,
 ) -> Result<()> {
-    let exprs = computed_by(cx, table, index)?;
-    let wanted: Vec<u16> = (0..table.columns.len() as u16).collect();
+    let wanted: Vec<u16> = (0..handle.table.columns.len() as u16).collect();
     let mut snapshot = cx.tx.latest_snapshot();
     snapshot.command = cx.tx.command() + 1;
     with_run(cx, |run| {
         let mut scan = handle.heap.scan(&snapshot, None);
+        let mut key = Vec::new();
         loop {
             sched::check_interrupts()?;
             let (mut page, mut failed) = (Vec::new(), None);
@@ -284,15 +198,12 @@ fn for_each_computed(
             if let Some(error) = failed {
                 return Err(error);
             }
-            for (root, mut row) in page {
-                for expr in &exprs {
-                    let value = eval::eval(expr, Row::Values(&row[..wanted.len()]), run)?;
-                    row.push(value);
-                }
+            for (root, row) in page {
+                let row = with_computed(row, exprs, run)?;
                 if codec.holds(&row) {
-                    let mut bytes = Vec::new();
-                    let null = codec.encode(&row, &mut bytes)?;
-                    each(bytes, root, null, row);
+                    key.clear();
+                    let null = codec.encode(&row, &mut key)?;
+                    each(&key, root, null)?;
                 }
             }
             if !more {
@@ -300,6 +211,16 @@ fn for_each_computed(
             }
         }
     })
+}
+
+/// A row in table order with what an index computes behind it.
+fn with_computed(mut row: Vec<Datum>, exprs: &[Expr], run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
+    let columns = row.len();
+    for expr in exprs {
+        let value = eval::eval(expr, Row::Values(&row[..columns]), run)?;
+        row.push(value);
+    }
+    Ok(row)
 }
 
 /// The index's expressions over a row in table order.
@@ -321,6 +242,7 @@ pub fn computed_by(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Re
 /// # Errors
 /// As [`fill`].
 pub fn fill_beside_writers(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
+    let _memory = sched::memory::for_use(Use::Sort);
     let shared = std::sync::Arc::new(table.clone());
     let handle = TableHandle::open(cx.engine, &shared, cx.format)?;
     let codec = KeyCodec::new(table, index);
@@ -330,22 +252,19 @@ pub fn fill_beside_writers(cx: &mut ExecContext<'_>, table: &Table, index: &Inde
         (cx.database.1, table.oid),
     );
     progress.set_phase("building index: scanning table");
-    let mut keys = Keys::Packed(0, Vec::new());
-    if index.is_plain() {
-        keys = collect(cx, &handle, &codec, &mut None, &progress)?;
+    let keys = if index.is_plain() {
+        collect(cx, &handle, &codec, &mut None, &progress)?
     } else {
-        for_each_computed(cx, table, index, &handle, &codec, &mut |bytes, root, _, _| {
-            keys.push(&bytes, root);
-        })?;
-    }
-    progress.set(Count::RowsTotal, keys.len() as u64);
+        collect_computed(cx, table, index, &handle, &codec)?
+    };
+    progress.set(Count::RowsTotal, keys.count());
     progress.set_phase("building index: sorting live tuples");
-    keys.sort();
+    let mut keys = keys.finish()?;
     progress.set_phase("building index: loading tuples in tree");
     let tree = BTree::open(&cx.engine.storage, RelId(index.rel));
-    for entry in keys.into_iter() {
+    let mut key = Vec::new();
+    while let Some(Place { root, .. }) = keys.next(&mut key)? {
         sched::check_interrupts()?;
-        let (key, root) = entry?;
         tree.insert(cx.tx, &key, root, Unique::No)?;
         progress.add(Count::RowsDone, 1);
     }
@@ -382,48 +301,4 @@ fn equal_entries(cx: &ExecContext<'_>, tree: &BTree) -> Result<Vec<TupleId>> {
         }
     }
     Ok(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tid(block: u32) -> TupleId {
-        TupleId { block, offset: 1 }
-    }
-
-    fn sorted(keys: &[(&[u8], u32)]) -> Vec<(Vec<u8>, TupleId)> {
-        let mut all = Keys::Packed(0, vec![]);
-        keys.iter().for_each(|(k, b)| all.push(k, tid(*b)));
-        all.sort();
-        all.into_iter().map(|e| e.unwrap_or_else(|e| panic!("{e}"))).collect()
-    }
-
-    #[test]
-    fn packed_and_long_keys_sort_alike() {
-        let short: [(&[u8], u32); 3] = [(&[2, 1], 1), (&[1, 9], 2), (&[2, 1], 0)];
-        let order: Vec<u32> = sorted(&short).iter().map(|(_, t)| t.block).collect();
-        assert_eq!(order, [2, 0, 1]);
-        let mut mixed = short.to_vec();
-        mixed.push((&[1, 9, 0], 3));
-        let order: Vec<u32> = sorted(&mixed).iter().map(|(_, t)| t.block).collect();
-        assert_eq!(order, [2, 3, 0, 1]);
-    }
-
-    #[test]
-    fn equal_neighbours_are_found_in_both_forms() {
-        for extra in [&b"zz"[..], &b"longer than ten bytes"[..]] {
-            let mut keys = Keys::Packed(0, vec![]);
-            for (key, block) in [(&b"aa"[..], 1), (b"bb", 2), (b"aa", 3), (extra, 4)] {
-                keys.push(key, tid(block));
-            }
-            keys.sort();
-            let mut found = vec![];
-            let result = keys.equal_neighbours(|a, b| {
-                found.push((a.block, b.block));
-                Ok(())
-            });
-            assert_eq!((result, found), (Ok(()), vec![(1, 3)]));
-        }
-    }
 }

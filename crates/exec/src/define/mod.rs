@@ -20,6 +20,7 @@ mod drop;
 mod function;
 mod identity;
 mod index_build;
+mod index_keys;
 mod inherit;
 pub mod inner;
 mod name;

@@ -12,6 +12,7 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::usage::Use;
@@ -24,21 +25,26 @@ use crate::rows;
 
 const BUFFER: usize = 256 * 1024;
 
-pub(super) fn failed(doing: &str, error: &io::Error) -> Error {
+pub(crate) fn failed(doing: &str, error: &io::Error) -> Error {
     Error::io(format!("{doing} temporary file"), error)
 }
 
 /// A file without a name in the data directory, and where it is read or written next. The worker runs
 /// others while it waits for the disk.
-pub(super) struct TemporaryFile {
+pub(crate) struct TemporaryFile {
     file: File,
     at: u64,
 }
 
 impl TemporaryFile {
     pub(super) fn new(storage: &Storage) -> Result<TemporaryFile> {
+        TemporaryFile::under(storage.dir())
+    }
+
+    /// In this data directory.
+    pub(crate) fn under(dir: &Path) -> Result<TemporaryFile> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        let dir = storage.dir().join("tmp");
+        let dir = dir.join("tmp");
         std::fs::create_dir_all(&dir).map_err(|e| failed("create directory of", &e))?;
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = dir.join(format!("sort.{}.{number}", std::process::id()));
@@ -55,8 +61,13 @@ impl TemporaryFile {
         Ok(TemporaryFile { file, at: 0 })
     }
 
+    /// Where it is written next.
+    pub(crate) fn position(&self) -> u64 {
+        self.at
+    }
+
     /// Fills `into` from this place.
-    pub(super) fn read_exact_at(&self, into: &mut [u8], at: u64) -> Result<()> {
+    pub(crate) fn read_exact_at(&self, into: &mut [u8], at: u64) -> Result<()> {
         let waiting = WaitEvent::IOBufFileRead;
         sched::timed(Use::TempReadNs, || sched::read_exact_at(waiting, &self.file, into, at))
             .map_err(|e| failed("read", &e))
