@@ -365,6 +365,7 @@ impl Binder<'_> {
         (link, select): (&pb::SubLink, &pb::SelectStmt),
         position: u32,
     ) -> Result<Expr> {
+        super::sublink::refuse(scope, position)?;
         let left = self.expr_list(scope, &row.args)?;
         let width = self.width_of(scope, select)?;
         if left.len() != width {

@@ -11,25 +11,31 @@ use super::record::{SublinkRecord, address};
 use super::scope::Place;
 use super::{Binder, Scope, ast, coerce, inner};
 
+/// `0A000` where subqueries can't be.
+pub(super) fn refuse(scope: &Scope<'_>, position: u32) -> Result<()> {
+    let place = match scope.place.get() {
+        Place::Check => "check constraint",
+        Place::Default => "DEFAULT expression",
+        Place::Execute => "EXECUTE parameter",
+        Place::Generated => "column generation expression",
+        Place::IndexKey => "index expression",
+        Place::IndexWhere => "index predicate",
+        Place::Transform => "transform expression",
+        Place::CopyWhere => "COPY FROM WHERE condition",
+        _ => "",
+    };
+    if !place.is_empty() {
+        return Err(err!(FEATURE_NOT_SUPPORTED, "cannot use subquery in {place}").at(position));
+    }
+    Ok(())
+}
+
 impl Binder<'_> {
     /// EXISTS, IN, ANY, ALL, scalar and ARRAY subqueries.
     pub(crate) fn sublink(&mut self, scope: &Scope<'_>, s: &pb::SubLink) -> Result<Expr> {
         use pb::SubLinkType as T;
         let position = self.at(s.location);
-        let place = match scope.place.get() {
-            Place::Check => "check constraint",
-            Place::Default => "DEFAULT expression",
-            Place::Execute => "EXECUTE parameter",
-            Place::Generated => "column generation expression",
-            Place::IndexKey => "index expression",
-            Place::IndexWhere => "index predicate",
-            Place::Transform => "transform expression",
-            Place::CopyWhere => "COPY FROM WHERE condition",
-            _ => "",
-        };
-        if !place.is_empty() {
-            return Err(err!(FEATURE_NOT_SUPPORTED, "cannot use subquery in {place}").at(position));
-        }
+        refuse(scope, position)?;
         let Some(select) = inner(&s.subselect) else {
             return Err(err!(SYNTAX_ERROR, "empty subquery").at(position));
         };
