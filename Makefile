@@ -33,7 +33,7 @@ sqlsmith:
 	@scripts/need build clients sqlsmith
 	cargo build --quiet -p threadgres
 	scripts/sqlsmith target/debug/threadgres $$(($(MINUTES) * 40))
-	RANDOM_SECONDS=$$(($(MINUTES) * 20)) cargo test -p threadgres --test random -- --nocapture
+	RANDOM_SEED=$${RANDOM_SEED:-$$(date +%s%N)} RANDOM_SECONDS=$$(($(MINUTES) * 20)) cargo test -p threadgres --test random -- --nocapture
 
 # What of PostgreSQL 15 is here and what is missing, into docs/compatibility.md.
 compatibility:

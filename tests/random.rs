@@ -1,13 +1,14 @@
 //! Random statements from a compact grammar (`tests/random.grammar`): whatever they are, none may
 //! end in an internal error (SQLSTATE class XX), break its connection or the server.
 //!
-//! A run prints its seed; `RANDOM_SEED=n` runs it again, `RANDOM_SECONDS=n` for longer than the few
-//! seconds of `make test` (`make sqlsmith` does). Statements that failed so are printed whole.
+//! A run prints its seed, of which `make test` always takes the same; `RANDOM_SEED=n` takes another one,
+//! `RANDOM_SECONDS=n` is for longer than a few seconds (`make sqlsmith` does both). Statements that failed
+//! so are printed whole.
 
 mod support;
 
 use std::collections::{BTreeMap, HashMap};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use support::client::Client;
 use support::random::Random;
@@ -37,6 +38,9 @@ const SCHEMA: &str = "
 
 /// Levels of the grammar before the first alternatives are taken.
 const DEPTH_MAX: usize = 12;
+
+/// Found the subquery beside a row in an index's expression.
+const SEED: u64 = 1_795_534_119_749_942_301;
 
 /// Failures after which a run ends.
 const FAILURES_MAX: usize = 20;
@@ -91,8 +95,7 @@ fn connect(port: u16) -> Client {
 
 #[test]
 fn random_statements_meet_no_internal_error() {
-    let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let seed = number("RANDOM_SEED").unwrap_or(clock.as_nanos() as u64 | 1);
+    let seed = number("RANDOM_SEED").unwrap_or(SEED);
     let until = Instant::now() + Duration::from_secs(number("RANDOM_SECONDS").unwrap_or(6));
     println!("RANDOM_SEED={seed}");
     let grammar = grammar();

@@ -769,3 +769,75 @@ fn lists_are_sought_among_the_columns_of_an_index() {
     assert_eq!(found, s.sql(&format!("{query} order by a desc, c desc")));
     assert!(!found.is_empty());
 }
+
+/// Each left row has thousands of partners, so what comes of a left batch is handed up in parts.
+#[test]
+fn joins_of_few_keys_come_in_parts_and_are_whole() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql(
+        "create table a (k int, v int); create table b (k int, v int, t text);
+         insert into a select case when n % 50 = 0 then null when n % 7 = 0 then 9 else n % 2 end, n
+             from generate_series(1, 1500) n;
+         insert into b select case when n % 50 = 1 then null when n % 7 = 1 then 8 else n % 2 end, n, 'row ' || n
+             from generate_series(1, 6000) n;
+         analyze a; analyze b",
+    );
+    let from =
+        |join: &str| format!("select count(*), sum(x.v), sum(y.v), count(y.t) from a x {join}");
+    let test = |not: &str, more: &str| {
+        format!(
+            "select count(*), sum(v) from a x where {not} exists (select from b y where x.k = y.k {more})"
+        )
+    };
+    let of_b = |not: &str, more: &str| {
+        format!(
+            "select count(*), sum(v) from b x where {not} exists (select from a y where x.k = y.k {more})"
+        )
+    };
+    let mut queries = Vec::new();
+    for kind in ["", "left", "right", "full"] {
+        queries.push(from(&format!("{kind} join b y on x.k = y.k")));
+        if kind != "full" {
+            queries.push(from(&format!("{kind} join b y on x.k = y.k and x.v + y.v > 7000")));
+        }
+    }
+    for not in ["", "not"] {
+        for more in ["", "and x.v * 2 > y.v + 2990", "and x.v + y.v < 0"] {
+            queries.extend([test(not, more), of_b(not, more)]);
+        }
+    }
+    for query in queries {
+        let mut answers = Vec::new();
+        for off in [["enable_mergejoin", "enable_nestloop"], ["enable_hashjoin", "enable_nestloop"]]
+        {
+            off.iter().for_each(|name| s.set(name, "off"));
+            let how = s.sql(&format!("explain (costs off) {query}")).join("\n");
+            answers.push((how, s.sql(&query)));
+            off.iter().for_each(|name| s.set(name, "on"));
+        }
+        assert!(answers[0].0.contains("Hash "), "{}", answers[0].0);
+        assert!(!answers[1].0.contains("Hash "), "{}", answers[1].0);
+        assert_eq!(answers[0].1, answers[1].1, "{query}");
+    }
+    // Without a key: by nested loops, whose inner side is itself one.
+    let nested = "select count(*), sum(x.v), sum(z.v), count(y.v) from b x
+        left join (a y full join (select v from b where v < 100) z on true) on z.v < x.v - 5950 and y.v < 3";
+    // 50 rows of x have partners: 1 to 49 of z, each with 2 of y.
+    let expected = s.sql(
+        "select sum(greatest(n, 1)), sum(greatest(n, 1) * v), sum(case when n > 0 then n * (n / 2 + 1) / 2 end), sum(n)
+         from (select v, greatest(v - 5951, 0) * 2 as n from b) x",
+    );
+    assert_eq!(s.sql(nested), expected);
+    // Who wants one row has a few thousand made, not all partners of a batch.
+    s.sql("create sequence made");
+    for from in [
+        "a x join b y on x.k = y.k and nextval('made') > 0",
+        "b y full join b x on true where nextval('made') > 0",
+    ] {
+        s.sql("select setval('made', 1)");
+        assert_eq!(s.sql(&format!("select 1 from {from} limit 1")), ["1"]);
+        let made: u64 = s.sql("select nextval('made')")[0].parse().expect("a number");
+        assert!(made < 5000, "{from}: {made}");
+    }
+}

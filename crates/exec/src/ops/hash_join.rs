@@ -17,7 +17,7 @@ use base::{Oid, Result};
 use sched::memory::Use;
 use sql::plan::{JoinKind, Node};
 use sql::{Expr, Plan, walk};
-use types::batch::Vector;
+use types::batch::{BATCH_ROWS, Vector};
 use types::{Batch, Column};
 
 use super::grouping::{hash_columns, same_at};
@@ -30,6 +30,10 @@ use crate::run::Run;
 use crate::vector;
 
 const END: u32 = u32::MAX;
+/// Pairs after which a batch is handed up, be there more for the same left rows or not.
+const PAIRS_MAX: usize = 4 * BATCH_ROWS;
+/// Rows in chains after which interrupts are looked for.
+const STEPS: usize = 1 << 16;
 
 /// The right side.
 struct Built {
@@ -66,14 +70,26 @@ pub struct HashJoin {
     files: Vec<(File, File)>,
     /// The left file being joined; None: the left side itself is read.
     reader: Option<Reader>,
+    /// The left batch of which not all pairs have been handed up.
+    pending: Option<Pending>,
     /// The left side is at its end: right rows without a match follow.
     left_done: bool,
-    padded: bool,
+    /// The right row that is looked at next then.
+    tail_at: usize,
     /// Columns of the left side that rows which find no partner above can be told by; none where right
     /// rows that lose theirs would be handed up instead.
     left_width: usize,
     /// Only right rows are handed up.
     right_only: bool,
+}
+
+/// A left batch being joined.
+struct Pending {
+    batch: Batch,
+    /// The row to go on with, and where in its chain; None: at the chain's beginning.
+    from: (usize, Option<u32>),
+    /// Which rows have a partner; empty for the kinds of join that don't ask.
+    has_match: Vec<bool>,
 }
 
 /// Candidate pairs of one left batch.
@@ -155,11 +171,18 @@ impl Built {
         }
     }
 
-    /// What comes once the left side is at its end: rows with or without a partner.
-    fn tail(&self, kind: JoinKind, left: &[Oid]) -> Batch {
+    /// What comes once the left side is at its end: rows with or without a partner, from row `at` on, of
+    /// which there are so many at most. Goes on with `at`.
+    fn tail(&self, kind: JoinKind, left: &[Oid], at: &mut usize) -> Batch {
         let wanted = kind == JoinKind::RightSemi;
-        let chosen = (0..self.matched.len() as u32).filter(|n| self.matched[*n as usize] == wanted);
-        let chosen = rows::take(&self.rows, &chosen.collect::<Vec<u32>>());
+        let mut chosen: Vec<u32> = Vec::new();
+        while *at < self.matched.len() && chosen.len() < PAIRS_MAX {
+            if self.matched[*at] == wanted {
+                chosen.push(*at as u32);
+            }
+            *at += 1;
+        }
+        let chosen = rows::take(&self.rows, &chosen);
         match kind.gives_left() {
             true => rows::beside(rows::nulls(left, chosen.rows), chosen),
             false => chosen,
@@ -248,8 +271,9 @@ impl HashJoin {
             built: None,
             files: Vec::new(),
             reader: None,
+            pending: None,
             left_done: false,
-            padded: false,
+            tail_at: 0,
         }
     }
 
@@ -314,39 +338,50 @@ impl HashJoin {
         }
         built.finish(*kind);
         self.built = Some(built);
+        self.pending = None;
         self.reader = Some(Reader::new(left_file, &super::types(left, run.prepared))?);
-        (self.left_done, self.padded) = (false, false);
+        (self.left_done, self.tail_at) = (false, 0);
         Ok(true)
     }
 }
 
-/// All pairs with equal keys; with `first` only each left row's first one, with `open` only those of
-/// right rows that have found no partner yet.
+/// Pairs with equal keys, up to [`PAIRS_MAX`] and from `left.from` on, which is moved on; with `first` only
+/// each left row's first one, with `open` only those of right rows that have found no partner yet.
 fn probe(
     built: &Built,
-    batch: &Batch,
+    left: &mut Pending,
     keys: &[(Expr, Expr)],
     (first, open): (bool, bool),
     run: &mut Run<'_, '_>,
 ) -> Result<Pairs> {
     let mut pairs = Pairs::default();
-    let rows = built.rows.rows;
-    if rows == 0 {
+    let (mut row, mut resumed) = left.from;
+    left.from = (left.batch.rows, None);
+    if built.rows.rows == 0 {
         return Ok(pairs);
     }
-    let values = key_columns(keys, Side::Left, batch, run)?;
-    let nulls = null_rows(&values, batch.rows).unwrap_or_default();
+    let values = key_columns(keys, Side::Left, &left.batch, run)?;
+    let nulls = null_rows(&values, left.batch.rows).unwrap_or_default();
     let right: Vec<&Column> = (0..keys.len()).filter_map(|n| built.key(n, keys)).collect();
     let exact = is_exact(&right);
-    let hashes = hash_columns(&values, batch.rows);
-    for (row, (hash, mut at)) in hashes.iter().zip(built.firsts(&hashes)).enumerate() {
+    let hashes = hash_columns(&values, left.batch.rows);
+    let firsts = built.firsts(&hashes);
+    // There are never many first ones.
+    let most = if first { usize::MAX } else { PAIRS_MAX };
+    let mut steps = 0;
+    while row < hashes.len() {
+        let (hash, mut at) = (hashes[row], resumed.take().unwrap_or(firsts[row]));
         if nulls.get(row) == Some(&true) {
-            continue;
+            at = END;
         }
         while at != END {
+            if pairs.left.len() >= most {
+                left.from = (row, Some(at));
+                return Ok(pairs);
+            }
             let other = at as usize;
             let link = built.links[other];
-            let same = link.hash == *hash
+            let same = link.hash == hash
                 && !(open && built.matched[other])
                 && (exact || right.iter().zip(&values).all(|(r, l)| same_at(r, other, l, row)));
             if same {
@@ -357,7 +392,12 @@ fn probe(
                 }
             }
             at = link.next;
+            steps += 1;
+            if steps % STEPS == 0 {
+                sched::check_interrupts()?;
+            }
         }
+        row += 1;
     }
     Ok(pairs)
 }
@@ -373,11 +413,11 @@ fn others(list: &[u32], count: usize) -> Vec<u32> {
     (0..count as u32).filter(|n| list.next_if_eq(n).is_none()).collect()
 }
 
-/// The output for one left batch, by kind of join.
+/// The next output of a left batch, by kind of join; it has more while `left.from` is inside of it.
 fn join_batch(
     plan: &Plan,
     built: &mut Built,
-    batch: &Batch,
+    left: &mut Pending,
     run: &mut Run<'_, '_>,
 ) -> Result<Batch> {
     let Node::HashJoin { right, kind, keys, condition, .. } = &plan.node else {
@@ -385,18 +425,19 @@ fn join_batch(
     };
     let plain = matches!(kind, JoinKind::Inner);
     if matches!(kind, JoinKind::Semi | JoinKind::Anti) && condition.is_none() {
-        let found = probe(built, batch, keys, (true, false), run)?.left;
+        let found = probe(built, left, keys, (true, false), run)?.left;
         return Ok(match kind {
-            JoinKind::Semi => rows::take(batch, &found),
-            _ => rows::take(batch, &others(&found, batch.rows)),
+            JoinKind::Semi => rows::take(&left.batch, &found),
+            _ => rows::take(&left.batch, &others(&found, left.batch.rows)),
         });
     }
     let right_only = !kind.gives_left();
-    let mut pairs = probe(built, batch, keys, (false, right_only), run)?;
+    let mut pairs = probe(built, left, keys, (false, right_only), run)?;
     if right_only && condition.is_none() {
         built.mark(&pairs.right);
         return Ok(Batch::default());
     }
+    let batch = &left.batch;
     let mut joined =
         rows::beside(rows::take(batch, &pairs.left), rows::take(&built.rows, &pairs.right));
     if let Some(condition) = condition
@@ -415,8 +456,18 @@ fn join_batch(
     if right_only {
         return Ok(Batch::default());
     }
-    let mut has_match = vec![false; batch.rows];
-    pairs.left.iter().for_each(|n| has_match[*n as usize] = true);
+    left.has_match.resize(batch.rows, false);
+    pairs.left.iter().for_each(|n| left.has_match[*n as usize] = true);
+    let tests = matches!(kind, JoinKind::Semi | JoinKind::Anti);
+    if left.from.0 < batch.rows {
+        if tests && left.has_match[left.from.0] {
+            left.from = (left.from.0 + 1, None);
+        }
+        if left.from.0 < batch.rows {
+            return Ok(if tests { Batch::default() } else { joined });
+        }
+    }
+    let has_match = &left.has_match;
     let with = |wanted: bool| -> Vec<u32> {
         (0..batch.rows as u32).filter(|n| has_match[*n as usize] == wanted).collect()
     };
@@ -453,23 +504,31 @@ impl Operator for HashJoin {
             };
             while !self.left_done {
                 sched::check_interrupts()?;
-                let batch = match &mut self.reader {
-                    Some(reader) => reader.next()?,
-                    None => self.left.next(left, run)?,
+                let mut pending = match self.pending.take() {
+                    Some(pending) => pending,
+                    None => {
+                        let batch = match &mut self.reader {
+                            Some(reader) => reader.next()?,
+                            None => self.left.next(left, run)?,
+                        };
+                        let Some(batch) = batch else {
+                            self.left_done = true;
+                            break;
+                        };
+                        Pending { batch, from: (0, None), has_match: Vec::new() }
+                    }
                 };
-                let Some(batch) = batch else {
-                    self.left_done = true;
-                    break;
-                };
-                let joined = join_batch(plan, built, &batch, run)?;
+                let joined = join_batch(plan, built, &mut pending, run)?;
+                self.pending = (pending.from.0 < pending.batch.rows).then_some(pending);
                 if joined.rows > 0 {
                     return Ok(Some(joined));
                 }
                 // Nothing more can come of the left side.
                 self.left_done = self.right_only && built.lonely == 0;
             }
-            if !std::mem::replace(&mut self.padded, true) && asks_right(*kind) {
-                let tail = built.tail(*kind, &super::types(left, run.prepared));
+            if asks_right(*kind) {
+                let types = super::types(left, run.prepared);
+                let tail = built.tail(*kind, &types, &mut self.tail_at);
                 if tail.rows > 0 {
                     return Ok(Some(tail));
                 }
@@ -496,7 +555,8 @@ impl Operator for HashJoin {
         };
         (self.built, self.reader) = (None, None);
         self.files.clear();
-        (self.left_done, self.padded) = (false, false);
+        self.pending = None;
+        (self.left_done, self.tail_at) = (false, 0);
         self.left.rescan(left, run)?;
         self.right.rescan(right, run)
     }

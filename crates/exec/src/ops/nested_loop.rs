@@ -22,6 +22,8 @@ pub struct NestedLoop {
     right: Box<dyn Operator>,
     /// The left batch being worked on and its next row.
     current: Option<(Batch, usize)>,
+    /// How far that row has been joined with the kept right side.
+    at: Progress,
     /// The whole right side, when it uses no slots.
     kept: Option<Vec<Batch>>,
     /// Which kept rows had a match (FULL).
@@ -29,11 +31,21 @@ pub struct NestedLoop {
     /// The right side has run at least once.
     ran: bool,
     left_done: bool,
-    tail_done: bool,
+    /// The kept batch whose rows without a match are handed up next (FULL).
+    tail_at: usize,
     is_full: bool,
     /// Types of the output and of the left side.
     types: Vec<Oid>,
     left_types: Vec<Oid>,
+}
+
+/// How far a left row has been joined.
+#[derive(Clone, Copy, Default)]
+struct Progress {
+    /// The number of the next right batch.
+    number: usize,
+    /// A right row has matched.
+    found: bool,
 }
 
 /// Rows of output to gather before handing them up.
@@ -53,11 +65,12 @@ impl NestedLoop {
             left,
             right,
             current: None,
+            at: Progress::default(),
             kept: None,
             matched: vec![],
             ran: false,
             left_done: false,
-            tail_done: false,
+            tail_at: 0,
             types,
             left_types,
         }
@@ -146,7 +159,8 @@ impl NestedLoop {
         Ok(row)
     }
 
-    /// Joins one left row with the kept right side, appending to `out`.
+    /// Joins one left row with the kept right side, appending to `out` until that is large enough; true
+    /// when the row is done.
     fn join_row(
         &mut self,
         plan: &Plan,
@@ -154,7 +168,7 @@ impl NestedLoop {
         row: usize,
         out: &mut Batch,
         run: &mut Run<'_, '_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let Node::NestedLoop { right, kind, condition, .. } = &plan.node else {
             return Err(wrong_node());
         };
@@ -162,9 +176,13 @@ impl NestedLoop {
         let none = Vec::new();
         let all = self.kept.as_ref().unwrap_or(&none);
         let semi = matches!(kind, JoinKind::Semi | JoinKind::Anti);
-        let mut found = false;
-        for (number, right_batch) in all.iter().enumerate() {
+        let Progress { number, mut found } = self.at;
+        for (number, right_batch) in all.iter().enumerate().skip(number) {
             sched::check_interrupts()?;
+            if out.rows >= TARGET {
+                self.at = Progress { number, found };
+                return Ok(false);
+            }
             let repeated = rows::take(batch, &vec![row as u32; right_batch.rows]);
             let joined = rows::beside(repeated, right_batch.clone());
             let kept = match condition {
@@ -190,6 +208,7 @@ impl NestedLoop {
                 None => rows::append(out, &joined),
             }
         }
+        self.at = Progress::default();
         match kind {
             JoinKind::Semi if found => rows::push(out, rows::get(batch, row, &self.left_types)),
             JoinKind::Anti if !found => rows::push(out, rows::get(batch, row, &self.left_types)),
@@ -203,7 +222,7 @@ impl NestedLoop {
             }
             _ => {}
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Right rows without a match (FULL).
@@ -211,21 +230,21 @@ impl NestedLoop {
         let Node::NestedLoop { right, kind, .. } = &plan.node else {
             return Err(wrong_node());
         };
-        if std::mem::replace(&mut self.tail_done, true) || *kind != JoinKind::Full {
+        if *kind != JoinKind::Full {
             return Ok(None);
         }
         self.keep(right, run)?;
-        let mut out = rows::empty(&self.types);
-        let left_width = self.left_types.len();
-        let right_types = super::types(right, run.prepared);
-        for (batch, marks) in self.kept.iter().flatten().zip(&self.matched) {
-            for row in (0..batch.rows).filter(|n| !marks[*n]) {
-                let mut values = vec![Datum::Null; left_width];
-                values.extend(rows::get(batch, row, &right_types));
-                rows::push(&mut out, values);
+        let left_types = &self.types[..self.left_types.len()];
+        for (batch, marks) in self.kept.iter().flatten().zip(&self.matched).skip(self.tail_at) {
+            sched::check_interrupts()?;
+            self.tail_at += 1;
+            let lonely: Vec<u32> = (0..batch.rows as u32).filter(|n| !marks[*n as usize]).collect();
+            if !lonely.is_empty() {
+                let padding = rows::nulls(left_types, lonely.len());
+                return Ok(Some(rows::beside(padding, rows::take(batch, &lonely))));
             }
         }
-        Ok((out.rows > 0).then_some(out))
+        Ok(None)
     }
 }
 
@@ -251,8 +270,7 @@ impl Operator for NestedLoop {
                 continue;
             }
             let next = if slots.is_empty() {
-                self.join_row(plan, &batch, row, &mut out, run)?;
-                row + 1
+                row + usize::from(self.join_row(plan, &batch, row, &mut out, run)?)
             } else {
                 self.join_rows(plan, &batch, row, &mut out, run)?
             };
@@ -274,8 +292,9 @@ impl Operator for NestedLoop {
             return Err(wrong_node());
         };
         self.current = None;
+        self.at = Progress::default();
         self.left_done = false;
-        self.tail_done = false;
+        self.tail_at = 0;
         if slots.is_empty() && self.kept.take().is_some() {
             // It may depend on slots of an outer level.
             self.right.rescan(right, run)?;

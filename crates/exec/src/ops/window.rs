@@ -203,6 +203,7 @@ fn peers(rows: Batch, order: &[SortKey], run: &mut Run<'_, '_>) -> Result<Partit
     let mut starts = vec![0];
     let mut last: Option<Vec<Datum>> = None;
     for n in 0..count {
+        now_and_then(n)?;
         if !order.is_empty() {
             let mut values = Vec::with_capacity(order.len());
             for key in order {
@@ -440,6 +441,7 @@ fn column(
         return ntile(call, part, run);
     }
     for row in 0..count {
+        now_and_then(row)?;
         let (first, end) = part.peers(row);
         out.push(match kind {
             WindowKind::RowNumber => Datum::Int8(row as i64 + 1),
@@ -543,6 +545,11 @@ fn of_frame(
     }
 }
 
+/// Looks for interrupts at every thousandth row or so.
+fn now_and_then(row: usize) -> Result<()> {
+    if row.is_multiple_of(1024) { sched::check_interrupts() } else { Ok(()) }
+}
+
 /// An aggregate over each row's frame.
 fn aggregate(
     call: &AggCall,
@@ -557,6 +564,7 @@ fn aggregate(
             let mut state = AggState::new(call);
             let (first, end) = bounds.of(row);
             for at in (first..end).filter(|at| bounds.keeps(part, row, *at)) {
+                now_and_then(at)?;
                 state.add(call, part.row(at), run)?;
             }
             out.push(state.finish(call)?);
@@ -579,6 +587,7 @@ fn aggregate(
         }
         if end > upto {
             for at in upto..end {
+                now_and_then(at)?;
                 state.add(call, part.row(at), run)?;
             }
             (upto, value) = (end, None);

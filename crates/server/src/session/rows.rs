@@ -59,6 +59,7 @@ impl Rows<'_> {
     fn finish(&self, out: &mut Output) -> Result<()> {
         if out.is_large() {
             out.need_durable(self.tx.durability_needed());
+            sched::check_interrupts()?;
         }
         out.pace()
     }
