@@ -37,6 +37,8 @@ pub struct IndexScan {
 }
 
 const FIRST_TARGET: usize = 16;
+/// Rows with one key that are fetched without looking for interrupts.
+const LOOK_UP_MAX: usize = 4 * BATCH_ROWS;
 
 impl IndexScan {
     /// Before the first row.
@@ -147,11 +149,17 @@ impl IndexScan {
         Ok(more)
     }
 
-    /// Adds all rows with the one key that the bounds give, without filtering them.
-    fn look_up(&mut self, of: &Parts<'_>, batch: &mut Batch, run: &mut Run<'_, '_>) -> Result<()> {
+    /// Adds all rows with the one key that the bounds give, without filtering them; false, and nothing is
+    /// added, when there are too many to do so at once.
+    fn look_up(
+        &mut self,
+        of: &Parts<'_>,
+        batch: &mut Batch,
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
         self.key.clear();
         if !index_bounds::point(&self.codec, &of.bounds.equal, run, &mut self.key)? {
-            return Ok(());
+            return Ok(true);
         }
         let mut roots = std::mem::take(&mut self.roots);
         roots.clear();
@@ -160,8 +168,12 @@ impl IndexScan {
         let pages = Pages::now(task);
         self.tree.lookup(tx, &self.key, |root| {
             roots.push(root);
-            true
+            roots.len() <= LOOK_UP_MAX
         })?;
+        if roots.len() > LOOK_UP_MAX {
+            self.roots = roots;
+            return Ok(false);
+        }
         let counts = run.cx.tally.of(of.index.oid);
         counts.scans += 1;
         counts.returned += roots.len() as u64;
@@ -173,7 +185,7 @@ impl IndexScan {
         self.roots = roots;
         pages.count(task, run.cx.tally.of(of.scan.table.oid));
         run.cx.tally.of(of.index.oid).fetched += (batch.rows - before) as u64;
-        Ok(())
+        Ok(true)
     }
 }
 
@@ -196,29 +208,26 @@ impl Operator for IndexScan {
     fn drain(
         &mut self,
         plan: &Plan,
-        one: bool,
+        (one, most): (bool, usize),
         out: &mut Batch,
         run: &mut Run<'_, '_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let of = parts(plan)?;
         let whole_key = of.bounds.equal.len() == of.index.columns.len() && self.ranges.is_none();
         let Some(filter) = &of.scan.filter else {
-            if whole_key && (of.index.unique || !one) {
-                return self.look_up(&of, out, run);
+            if whole_key && (of.index.unique || !one) && self.look_up(&of, out, run)? {
+                return Ok(true);
             }
-            self.target = if one { out.rows + 1 } else { usize::MAX };
-            return self.fill(&of, out, run).map(drop);
+            self.target = if one { out.rows + 1 } else { most.max(out.rows + 1) };
+            let more = self.fill(&of, out, run)?;
+            return Ok(one || !more);
         };
         let mut rows = std::mem::take(&mut self.unfiltered);
         let mut more = true;
         while more {
             rows.clear();
-            if whole_key {
-                self.look_up(&of, &mut rows, run)?;
-                more = false;
-            } else {
-                more = self.fill(&of, &mut rows, run)?;
-            }
+            more = !(whole_key && self.ranges.is_none() && self.look_up(&of, &mut rows, run)?)
+                && self.fill(&of, &mut rows, run)?;
             let before = out.rows;
             match vector::select(filter, &rows, run)? {
                 None => rows::append(out, &rows),
@@ -229,11 +238,14 @@ impl Operator for IndexScan {
                 }
             }
             if one && out.rows > before {
+                more = false;
+            }
+            if out.rows >= most {
                 break;
             }
         }
         self.unfiltered = rows;
-        Ok(())
+        Ok(!more)
     }
 
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {

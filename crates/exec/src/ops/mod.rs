@@ -61,21 +61,25 @@ pub trait Operator: Send {
     /// The next rows; None at the end. A batch may be empty.
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>>;
 
-    /// Adds all rows that are left to `out`; with `one` it may leave off after the first.
+    /// Adds the rows that are left to `out`, until it has `most` or some more; with `one` it may leave off
+    /// after the first. False when there may be more of them, which are asked for in the same way.
     fn drain(
         &mut self,
         plan: &Plan,
-        one: bool,
+        (one, most): (bool, usize),
         out: &mut Batch,
         run: &mut Run<'_, '_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         while let Some(batch) = self.next(plan, run)? {
             rows::append(out, &batch);
             if one && batch.rows > 0 {
                 break;
             }
+            if out.rows >= most {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Begins again, with what slots hold now.
@@ -315,14 +319,14 @@ impl Operator for Measured {
     fn drain(
         &mut self,
         plan: &Plan,
-        one: bool,
+        how: (bool, usize),
         out: &mut Batch,
         run: &mut Run<'_, '_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let before = out.rows;
         self.measure(run, |inner, run| {
-            inner.drain(plan, one, out, run)?;
-            Ok(((), out.rows - before))
+            let done = inner.drain(plan, how, out, run)?;
+            Ok((done, out.rows - before))
         })
     }
 

@@ -1,6 +1,7 @@
 //! Nested loop: for each left row runs the right side again, with values of the left row in slots.
 //! A right side that uses no slots is kept in memory after the first run; what the runs of one that
-//! does give is gathered for many left rows, and joined with them at once.
+//! does give is gathered for many left rows, and joined with them at once; what a single one gives may
+//! come in parts.
 
 use std::sync::Arc;
 
@@ -46,6 +47,8 @@ struct Progress {
     number: usize,
     /// A right row has matched.
     found: bool,
+    /// With a right side that is run for each left row: it has more for this one.
+    draining: bool,
 }
 
 /// Rows of output to gather before handing them up.
@@ -87,7 +90,7 @@ impl NestedLoop {
     }
 
     /// Joins left rows from `row` on, running the right side for each, until the output is large
-    /// enough. Returns the row after the last one.
+    /// enough. Returns the first row that is not done.
     fn join_rows(
         &mut self,
         plan: &Plan,
@@ -106,16 +109,22 @@ impl NestedLoop {
         let mut owners: Vec<u32> = Vec::new();
         while row < batch.rows && out.rows + gathered.rows < TARGET {
             sched::check_interrupts()?;
-            for (slot, expr) in slots {
-                let value = eval::eval(expr, Row::Batch(batch, row), run)?;
-                run.state.slots[usize::from(*slot)] = value;
-            }
-            if std::mem::replace(&mut self.ran, true) {
-                self.right.rescan(right, run)?;
+            if !self.at.draining {
+                for (slot, expr) in slots {
+                    let value = eval::eval(expr, Row::Batch(batch, row), run)?;
+                    run.state.slots[usize::from(*slot)] = value;
+                }
+                if std::mem::replace(&mut self.ran, true) {
+                    self.right.rescan(right, run)?;
+                }
             }
             let before = gathered.rows;
-            self.right.drain(right, tests && condition.is_none(), &mut gathered, run)?;
+            let how = (tests && condition.is_none(), TARGET);
+            self.at.draining = !self.right.drain(right, how, &mut gathered, run)?;
             owners.extend(std::iter::repeat_n(row as u32, gathered.rows - before));
+            if self.at.draining {
+                break;
+            }
             row += 1;
         }
         let mut joined = if tests && condition.is_none() {
@@ -129,8 +138,17 @@ impl NestedLoop {
             joined = rows::take(&joined, &kept);
             owners = kept.iter().map(|n| owners[*n as usize]).collect();
         }
-        let mut matched = vec![false; row - first];
+        let mut matched = vec![false; row + 1 - first];
         owners.iter().for_each(|n| matched[*n as usize - first] = true);
+        matched[0] |= std::mem::take(&mut self.at.found);
+        if self.at.draining {
+            // One partner is all that a test asks for.
+            (self.at.found, self.at.draining) = match matched[row - first] {
+                true if tests => (false, false),
+                found => (found, true),
+            };
+            row += usize::from(!self.at.draining);
+        }
         let with = |wanted: bool| -> Vec<u32> {
             (first as u32..row as u32).filter(|n| matched[*n as usize - first] == wanted).collect()
         };
@@ -176,11 +194,11 @@ impl NestedLoop {
         let none = Vec::new();
         let all = self.kept.as_ref().unwrap_or(&none);
         let semi = matches!(kind, JoinKind::Semi | JoinKind::Anti);
-        let Progress { number, mut found } = self.at;
+        let Progress { number, mut found, .. } = self.at;
         for (number, right_batch) in all.iter().enumerate().skip(number) {
             sched::check_interrupts()?;
             if out.rows >= TARGET {
-                self.at = Progress { number, found };
+                self.at = Progress { number, found, draining: false };
                 return Ok(false);
             }
             let repeated = rows::take(batch, &vec![row as u32; right_batch.rows]);
