@@ -58,3 +58,15 @@ SELECT encode('abc', 'nosuch');
 SELECT decode('abc', 'hex');
 SELECT upper(NULL), length(NULL), NULL || 'a';
 SELECT random() BETWEEN 0 AND 1, length(gen_random_uuid()::text);
+-- Powers and logarithms at the limits of numeric.
+select 3::numeric ^ 100000.5;
+select left((3::numeric ^ 5000.5)::text, 30), scale(3::numeric ^ 5000.5);
+select 3::numeric ^ 5470.5;
+select left(exp(5999.9::numeric)::text, 30), exp(-5999.9::numeric) = 0, scale(exp(-6001::numeric));
+select exp(6000::numeric);
+select scale(3::numeric ^ -6000.5), 3::numeric ^ -100000.5 = 0, 3::numeric ^ -3000000000 = 0;
+select 1.0000001 ^ 10000000000.5::numeric > 1e434;
+select ln(1e131071), log(1e131071), ln(1e-16000) < -36841, log(2, 1e-300);
+select ln(0.99), ln(1.01), ln(0.9), ln(1.1), ln(9.99999999), ln(10.0), ln(0.1), ln(1.00000000000000000001), ln(0.99999999999999999999), ln(7e300);
+select log(1000.5), log(0.001), log(3, 81), log(0.5, 8), log(1e100, 1e-50);
+select 1.1 ^ 0.5, 12345.678 ^ 1.2345, 0.0001 ^ 2.5, 99999 ^ -1.5, 2.0 ^ -0.5, 1e200 ^ 0.01, 1.000000000001 ^ 123456.5;

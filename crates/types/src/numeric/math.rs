@@ -14,9 +14,12 @@ const MIN_SIGNIFICANT: i64 = 16;
 const MAX_RESULT_SCALE: i64 = 1000;
 /// Decimal digits that the largest result may have before the point, for estimates.
 const MAX_EXPONENT: f64 = 131_072.0;
+/// e to this power and more is too large, as in PostgreSQL; its reciprocal is zero.
+const MAX_NATURAL: f64 = 6000.0;
 /// Digits beyond the result's, against rounding errors.
 const GUARD: u32 = 12;
-const LOG10_E: f64 = std::f64::consts::LOG10_E;
+/// With the digits that PostgreSQL takes, since scales go by it.
+const LOG10_E: f64 = 0.434294481903252;
 
 fn clamp_scale(wanted: i64, shown: &[u32]) -> u32 {
     let least = shown.iter().copied().max().unwrap_or(0);
@@ -73,7 +76,8 @@ impl Numeric {
         let digits = self.to_f64() * LOG10_E;
         let limited = digits.clamp(-2000.0, 2000.0);
         let scale = clamp_scale(MIN_SIGNIFICANT - limited as i64, &[self.scale().unwrap_or(0)]);
-        exp_to(self, digits, scale)
+        let (value, from) = self.parts().unwrap_or_default();
+        exp_to(&value, from, self.to_f64(), scale)
     }
 
     /// Natural logarithm.
@@ -129,20 +133,21 @@ impl Numeric {
         }
         let negative = self.signum() < 0;
         let base = self.abs();
-        let rough = ln_to(&base, (8 - ln_weight(&base)).clamp(0, 1000) as u32)?;
-        let digits = rough.to_f64() * exponent.to_f64() * LOG10_E;
-        if digits > MAX_EXPONENT {
-            return Err(overflow());
-        }
-        if digits < -MAX_EXPONENT {
-            return Numeric::from_big(BigInt::zero(), MAX_RESULT_SCALE as u32);
-        }
+        // Rounded as PostgreSQL does, since the result's scale goes by it.
+        let rough = (8 - ln_weight(&base)).clamp(0, 1000);
+        let natural = ln_to(&base, rough as u32)?.mul(exponent)?.round(rough as i32).to_f64();
+        let digits = (natural * LOG10_E).clamp(-2.0 * MAX_NATURAL, 2.0 * MAX_NATURAL);
         let scale = clamp_scale(MIN_SIGNIFICANT - digits as i64, &shown);
+        let (power, places) = exponent.parts().unwrap_or_default();
+        if natural.abs() >= MAX_NATURAL {
+            return exp_to(&power, places, natural, scale);
+        }
         // The exponential magnifies the logarithm's error by the result's size.
-        let room = digits.max(0.0) as u32
-            + digits_of(&exponent.round(0).parts().unwrap_or_default().0) as u32;
-        let log = ln_to(&base, scale + room + GUARD)?;
-        let result = exp_to(&log.mul(exponent)?, digits, scale)?;
+        let whole_digits = digits_of(&power) - i64::from(places);
+        let room = digits.max(0.0) as u32 + whole_digits.max(0) as u32 + scale + GUARD;
+        let (value, from) = base.parts().unwrap_or_default();
+        let log = ln_fixed(&base, &value, from, room);
+        let result = exp_to(&(log * power), room + places, natural, scale)?;
         Ok(if negative && is_odd(exponent) { result.neg() } else { result })
     }
 }
@@ -279,21 +284,21 @@ fn ln_weight(n: &Numeric) -> i64 {
     ln.abs().log10() as i64
 }
 
-/// e^x for a result of about `digits` digits before the point.
-fn exp_to(x: &Numeric, digits: f64, scale: u32) -> Result<Numeric> {
-    if digits > MAX_EXPONENT {
+/// e^x with `scale` digits after the point; x is `value / 10^from`, and about `natural`.
+fn exp_to(value: &BigInt, from: u32, natural: f64, scale: u32) -> Result<Numeric> {
+    if natural >= MAX_NATURAL {
         return Err(overflow());
     }
-    if digits < -f64::from(scale) - 2.0 {
+    let digits = natural * LOG10_E;
+    if natural <= -MAX_NATURAL || digits < -f64::from(scale) - 2.0 {
         return Numeric::from_big(BigInt::zero(), scale);
     }
-    let Some((value, from)) = x.parts() else { return Ok(NaN) };
     // x is halved until it is small; each squaring back doubles the relative error.
-    let halvings = (x.to_f64().abs().max(1.0).log2() as u32) + 8;
+    let halvings = (natural.abs().max(1.0).log2() as u32) + 8;
     let work = scale + digits.max(0.0) as u32 + halvings / 3 + GUARD;
     let one = pow10(work);
     // The cut of x itself must not hurt: more digits while halving.
-    let reduced = fixed(&value, from, work + halvings) / pow10(halvings);
+    let reduced = fixed(value, from, work + halvings) / pow10(halvings);
     let reduced = (reduced * pow10(halvings)) >> halvings;
     let reduced: BigInt = reduced / pow10(halvings);
     let (mut sum, mut term, mut n) = (one.clone(), one.clone(), 0u32);
@@ -314,21 +319,35 @@ fn exp_to(x: &Numeric, digits: f64, scale: u32) -> Result<Numeric> {
 /// ln(x) with `scale` digits after the point; x is positive and finite.
 fn ln_to(x: &Numeric, scale: u32) -> Result<Numeric> {
     let Some((value, from)) = x.parts() else { return Ok(NaN) };
+    Numeric::from_big(ln_fixed(x, &value, from, scale), scale)
+}
+
+/// ln(x) over `10^scale`, which may be larger than that of any numeric; x is `value / 10^from`.
+fn ln_fixed(x: &Numeric, value: &BigInt, from: u32, scale: u32) -> BigInt {
     if x.compare(&Numeric::ONE).is_eq() {
-        return Numeric::from_big(BigInt::zero(), scale);
+        return BigInt::zero();
     }
-    // Below 1 the reciprocal has more digits in fixed point.
-    let small = x.compare(&Numeric::ONE).is_lt();
-    let magnitude = x.magnitude().unwrap_or(0).unsigned_abs() as u32;
     // Numbers near 1 have small logarithms: their first digits come late.
     let late = (-ln_weight(x)).max(0) as u32;
-    let work = scale + late + GUARD + magnitude / 2 + 8;
-    let one = pow10(work);
-    let mut y = if small {
-        super::arith::divide(&BigInt::one(), 0, &value, from, work)
+    let work = scale + late + GUARD + 8;
+    // x = y * 10^shift, with y near 1 or between 1 and 10.
+    let shift = if late > 0 { 0 } else { x.magnitude().unwrap_or(0) };
+    let places = i64::from(from) + shift;
+    let y = if places >= 0 {
+        fixed(value, places as u32, work)
     } else {
-        fixed(&value, from, work)
+        value * pow10(work + places.unsigned_abs() as u32)
     };
+    let mut sum = ln_near(y, work);
+    if shift != 0 {
+        sum += ln_near(pow10(work + 1), work) * shift;
+    }
+    shrink(&sum, work - scale)
+}
+
+/// ln(y) over `10^work`, as y is; y is not far from 1.
+fn ln_near(mut y: BigInt, work: u32) -> BigInt {
+    let one = pow10(work);
     let mut roots = 0u32;
     let close = &one + &one / 50;
     while y > close {
@@ -348,9 +367,5 @@ fn ln_to(x: &Numeric, scale: u32) -> Result<Numeric> {
         }
         sum += part;
     }
-    sum <<= roots + 1;
-    if small {
-        sum = -sum;
-    }
-    Numeric::from_big(shrink(&sum, work - scale), scale)
+    sum << (roots + 1)
 }
