@@ -88,8 +88,20 @@ struct Pending {
     batch: Batch,
     /// The row to go on with, and where in its chain; None: at the chain's beginning.
     from: (usize, Option<u32>),
+    /// The hashes of the rows' keys, the first rows of their chains, and which keys have a NULL in them;
+    /// made when the batch is begun.
+    hashes: Vec<u64>,
+    firsts: Vec<u32>,
+    nulls: Vec<bool>,
     /// Which rows have a partner; empty for the kinds of join that don't ask.
     has_match: Vec<bool>,
+}
+
+impl Pending {
+    fn new(batch: Batch) -> Pending {
+        let (hashes, firsts, nulls, has_match) = (vec![], vec![], vec![], vec![]);
+        Pending { batch, from: (0, None), hashes, firsts, nulls, has_match }
+    }
 }
 
 /// Candidate pairs of one left batch.
@@ -356,28 +368,37 @@ fn probe(
 ) -> Result<Pairs> {
     let mut pairs = Pairs::default();
     let (mut row, mut resumed) = left.from;
-    left.from = (left.batch.rows, None);
+    let mut from = (left.batch.rows, None);
+    left.from = from;
     if built.rows.rows == 0 {
         return Ok(pairs);
     }
-    let values = key_columns(keys, Side::Left, &left.batch, run)?;
-    let nulls = null_rows(&values, left.batch.rows).unwrap_or_default();
     let right: Vec<&Column> = (0..keys.len()).filter_map(|n| built.key(n, keys)).collect();
     let exact = is_exact(&right);
-    let hashes = hash_columns(&values, left.batch.rows);
-    let firsts = built.firsts(&hashes);
+    let begins = left.hashes.is_empty();
+    let values = if begins || !exact {
+        key_columns(keys, Side::Left, &left.batch, run)?
+    } else {
+        Vec::new()
+    };
+    if begins {
+        left.nulls = null_rows(&values, left.batch.rows).unwrap_or_default();
+        left.hashes = hash_columns(&values, left.batch.rows);
+        left.firsts = built.firsts(&left.hashes);
+    }
+    let Pending { hashes, firsts, nulls, .. } = left;
     // There are never many first ones.
     let most = if first { usize::MAX } else { PAIRS_MAX };
     let mut steps = 0;
-    while row < hashes.len() {
+    'rows: while row < hashes.len() {
         let (hash, mut at) = (hashes[row], resumed.take().unwrap_or(firsts[row]));
         if nulls.get(row) == Some(&true) {
             at = END;
         }
         while at != END {
             if pairs.left.len() >= most {
-                left.from = (row, Some(at));
-                return Ok(pairs);
+                from = (row, Some(at));
+                break 'rows;
             }
             let other = at as usize;
             let link = built.links[other];
@@ -399,6 +420,7 @@ fn probe(
         }
         row += 1;
     }
+    left.from = from;
     Ok(pairs)
 }
 
@@ -515,7 +537,7 @@ impl Operator for HashJoin {
                             self.left_done = true;
                             break;
                         };
-                        Pending { batch, from: (0, None), has_match: Vec::new() }
+                        Pending::new(batch)
                     }
                 };
                 let joined = join_batch(plan, built, &mut pending, run)?;
