@@ -228,6 +228,7 @@ impl Space {
         *self.map.lock() = Map { lists: vec![Vec::new(); CLASSES], ..Map::default() };
         self.targets.iter().for_each(|t| t.store(NONE, Relaxed));
         self.spread.store(1, Relaxed);
+        self.met.store(0, Relaxed);
         self.futile.iter().for_each(|(block, _)| block.store(NONE, Relaxed));
         self.seeded.store(false, Relaxed);
         self.rows.store(0, Relaxed);
