@@ -3,7 +3,7 @@ PORT ?= 5432
 # The status page, http://127.0.0.1:8432/ (0: none).
 HTTP_PORT ?= 8432
 DATA ?= ./data
-# Release builds are laid out by a profile that the repository keeps (docs/decisions/0016).
+# Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
 .PHONY: run test clients diff compatibility sqlsmith bench profile bench-watch bench-sessions bench-tpch storm lab incident locks crash resize fuzz tidy docs loom shuttle

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{docs, root};
 
-/// The crates from the lowest to the highest; each may use only those before it (DESIGN, section 2).
+/// The crates from the lowest to the highest; each may use only those before it (the table in ARCHITECTURE.md).
 const LAYERS: [&str; 13] = [
     "base",
     "sched",

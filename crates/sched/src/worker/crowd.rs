@@ -2,7 +2,7 @@
 //!
 //! Work that can be done once for many, as a sync of the log can, is best done late while there is no lack of
 //! other work: more of it comes together, and nobody's processor stands idle meanwhile. As soon as a worker runs
-//! out of work its time has come. Why, and what it gains: `docs/decisions/0023-gathered-while-busy.md`.
+//! out of work its time has come. Why, and what it gains: `docs/decisions/0017-gathered-while-busy.md`.
 //!
 //! Invariant: a worker says that it sleeps (`Shared::sleeping`) before it looks who waits here, and who waits
 //! says so before looking at the workers. So nobody waits on while a worker sleeps.

@@ -8,7 +8,7 @@
 //! Else each message is an interrupt for another processor, which may have to come out of its sleep first, and its
 //! bytes lie in that one's caches. (Steering packets to the thread that reads them is as old as networks on several
 //! processors; networking/scaling.rst in Linux's documentation. Here the reader comes to the packets, since it is the
-//! one that we have.) What it brings: `docs/decisions/0025-connections-follow-packets.md`.
+//! one that we have.) What it brings: `docs/decisions/0019-connections-follow-packets.md`.
 //!
 //! * With `worker_affinity = bound` each worker stays on a processor of its own, if there are as many workers as
 //!   processors that this process may use; with `follow` the system moves workers as it likes, and each says

@@ -19,7 +19,7 @@
 //! `snapshot` the counter's value when its snapshot was taken. The order in the log, which is the
 //! order of visibility, lies somewhere between the first two: what is `prepared` and not yet
 //! `committed` counts as committed where that is the cautious view and as running where that is. See
-//! decision 0009.
+//! decision 0006.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -8,7 +8,7 @@
 //! * Other isolation levels pay one branch: they have no [`Sxact`].
 //! * **Where the check at commit stands**: before the commit record goes into the log
 //!   ([`Transaction::prepare_commit`]). From then on the transaction can't fail any more, and counts
-//!   as `prepared` until its commit is published. See decision 0009.
+//!   as `prepared` until its commit is published. See decision 0006.
 //! * Committed transactions stay as long as an active one is concurrent with them; beyond a number
 //!   the oldest are kept only in summary.
 //! * A READ ONLY transaction whose concurrent writers all ended without a conflict out to a commit
