@@ -48,11 +48,10 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let _ = fs::remove_dir_all(&dir);
     let table = result?;
     println!("{table}");
-    let stamp = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    let path = root().join("bench/results").join(format!("{stamp}.md"));
+    let path = root().join("bench/results/side-by-side.md");
     fs::create_dir_all(root().join("bench/results")).map_err(|e| e.to_string())?;
     fs::write(&path, table).map_err(|e| format!("{}: {e}", path.display()))?;
-    println!("kept as bench/results/{stamp}.md");
+    println!("kept as bench/results/side-by-side.md");
     Ok(())
 }
 

@@ -54,12 +54,11 @@ pub fn run(args: &[String]) -> Result<(), String> {
     let _ = fs::remove_dir_all(&dir);
     let table = result?;
     println!("{table}");
-    let stamp = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
     let folder = root().join("bench/results");
     fs::create_dir_all(&folder).map_err(|e| e.to_string())?;
-    let path = folder.join(format!("watch-{stamp}.md"));
+    let path = folder.join("watch.md");
     fs::write(&path, table).map_err(|e| format!("{}: {e}", path.display()))?;
-    println!("kept as bench/results/watch-{stamp}.md");
+    println!("kept as bench/results/watch.md");
     Ok(())
 }
 
