@@ -1,4 +1,4 @@
-//! Fault points (docs/faults.md) fail under load, hundreds of times: a panic in a statement ends that
+//! Fault points (docs/internals/fault-points.md) fail under load, hundreds of times: a panic in a statement ends that
 //! statement and nothing else, and leaves nothing behind; a panic in a critical section stops the server,
 //! which its supervisor starts again, with everything that was acknowledged.
 //!

@@ -8,7 +8,7 @@
 //!   reader saw, a key that somebody's row collided with, a commit that a notification told of;
 //! * no transaction is there without all those before it on its rows, and none in part.
 //!
-//! docs/hot-rows.md has the rules that make it so.
+//! docs/internals/hot-rows.md has the rules that make it so.
 
 mod support;
 

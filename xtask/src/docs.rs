@@ -1,4 +1,4 @@
-//! `docs/waits.md`, `docs/settings.md` and `docs/faults.md`, made from the tables of `base`.
+//! `docs/reference/waits.md`, `docs/reference/settings.md` and `docs/internals/fault-points.md`, made from the tables of `base`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -27,9 +27,9 @@ fn all() -> Result<Vec<(String, String)>, String> {
         fs::read_to_string(path).map_err(|e| format!("{name}: {e}"))
     };
     Ok(vec![
-        ("docs/waits.md".to_owned(), waits(&read("waits.txt")?)),
-        ("docs/settings.md".to_owned(), settings(&read("settings.txt")?)),
-        ("docs/faults.md".to_owned(), faults(&read("faults.txt")?)),
+        ("docs/reference/waits.md".to_owned(), waits(&read("waits.txt")?)),
+        ("docs/reference/settings.md".to_owned(), settings(&read("settings.txt")?)),
+        ("docs/internals/fault-points.md".to_owned(), faults(&read("faults.txt")?)),
     ])
 }
 
@@ -39,7 +39,7 @@ fn rows(text: &str) -> impl Iterator<Item = &str> {
 
 fn waits(text: &str) -> String {
     let mut out = String::from(
-        "# Wait events\n\nMade from `crates/base/waits.txt` by `cargo xtask docs`; do not edit. How to look at them:\n[`observability.md`](observability.md).\n\n| type | event | waiting for |\n| --- | --- | --- |\n",
+        "# Wait events\n\nMade from `crates/base/waits.txt` by `cargo xtask docs`; do not edit. How to look at them:\n[monitoring](../guide/monitoring.md).\n\n| type | event | waiting for |\n| --- | --- | --- |\n",
     );
     for row in rows(text) {
         let Some((kind, rest)) = row.split_once(char::is_whitespace) else { continue };

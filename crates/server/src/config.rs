@@ -177,7 +177,7 @@ fn apply(values: &mut Values, name: &str, value: &str) -> Result<()> {
             Ok(())
         }
         None => Err(settings::unrecognized(name)
-            .hint("see the settings in docs/settings.md, or SHOW ALL on a running server")),
+            .hint("see the settings in docs/reference/settings.md, or SHOW ALL on a running server")),
     }
 }
 

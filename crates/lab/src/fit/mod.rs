@@ -7,7 +7,7 @@
 //!                                                 └  warning   what the data can't carry
 //! ```
 //! It draws no random numbers: the same input gives the same output. The models and their sources are
-//! in docs/lab.md.
+//! in docs/guide/laboratory.md.
 
 pub mod analysis;
 pub mod interval;

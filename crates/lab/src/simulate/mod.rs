@@ -13,7 +13,7 @@
 //! ```
 //!
 //! A run is determined by its machine, scenario, variant, number of processors, seed and length.
-//! `docs/simulator.md` says what is modelled, what is not, and where the costs come from.
+//! `docs/internals/simulator.md` says what is modelled, what is not, and where the costs come from.
 
 mod calibrate;
 mod coherence;

@@ -1,4 +1,4 @@
-//! Machines by name, and where their costs come from. `docs/simulator.md` has the sources in full.
+//! Machines by name, and where their costs come from. `docs/internals/simulator.md` has the sources in full.
 //!
 //! What nobody has published is derived, and said to be: `residency` and `directory` from measured
 //! throughput of one contended counter, kernel times from measured hand-overs between parked

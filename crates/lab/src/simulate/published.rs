@@ -1,6 +1,6 @@
 //! What others measured before and after a change, beside what the simulator says of the same
 //! change. The orders must agree; the ratios are shown, since the model has its limits
-//! (`docs/simulator.md`).
+//! (`docs/internals/simulator.md`).
 
 use crate::results::SimulatedPoint;
 

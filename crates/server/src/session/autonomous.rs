@@ -1,6 +1,6 @@
 //! Autonomous transactions: `pg_autonomous(sql)` runs a statement in a second session, which commits
 //! while the transaction that asked for it goes on, and stays committed whatever becomes of that one.
-//! See `docs/autonomous.md` for the rules.
+//! See `docs/guide/autonomous-transactions.md` for the rules.
 //!
 //! ```text
 //!   outer session:  BEGIN ─ INSERT ─ SELECT pg_autonomous(…) ┐        ┌─ … ─ COMMIT or ROLLBACK

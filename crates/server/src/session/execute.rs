@@ -510,7 +510,7 @@ impl State {
 
     /// A statement is over: its changes are visible to the next one, its snapshot isn't needed. Its
     /// answer waits for what it has seen to become durable, unless it is but the number of rows that it
-    /// changed: what those rest on, the transaction's commit waits for (docs/hot-rows.md).
+    /// changed: what those rest on, the transaction's commit waits for (docs/internals/hot-rows.md).
     pub(super) fn end_command(&mut self, prepared: &Prepared, rows: u64) {
         if let Some(tx) = &self.transaction.current {
             tx.end_statement();
