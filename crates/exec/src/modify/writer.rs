@@ -229,6 +229,11 @@ impl Writer {
     ) -> Result<bool> {
         self.buffer.clear();
         row::encode(&self.target.handle.columns, row, &mut self.buffer)?;
+        let mut large = None;
+        if self.buffer.len() > row::TARGET_BYTES {
+            self.target.shrink(&mut self.buffer, run)?;
+            large = Some(self.buffer.clone());
+        }
         let rel = self.target.handle.heap.rel;
         let mut hint = table::insert_hint(rel);
         let before = Pages::now(run.cx.task());
@@ -238,6 +243,7 @@ impl Writer {
         if !self.insert_keys_unless(row, tid, arbiters, run)? {
             let snapshot = run.snapshot;
             self.target.handle.heap.delete(run.cx.tx, &snapshot, tid, tid, RowWait::Block)?;
+            self.target.delete_large(large, &snapshot, run)?;
             return Ok(false);
         }
         run.cx.tally.of(self.target.handle.table.oid).inserted += 1;
