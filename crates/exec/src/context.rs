@@ -11,6 +11,7 @@ use storage::Storage;
 use txn::{Snapshot, Transaction, TxnManager};
 use types::{Batch, Datum, FormatContext};
 
+use crate::language::Languages;
 use crate::modify::deferred::Deferred;
 use crate::session::sequence::SessionSequences;
 use crate::tally::Tally;
@@ -23,6 +24,8 @@ pub struct Engine {
     pub txn: Arc<TxnManager>,
     /// Definitions.
     pub catalog: Arc<Catalog>,
+    /// Languages of functions, beside SQL.
+    pub languages: Languages,
 }
 
 /// What a statement may ask of the session that runs it.

@@ -29,6 +29,7 @@ mod domain;
 mod eval;
 mod explain;
 mod maintain;
+pub mod language;
 mod modify;
 mod ops;
 mod overflow;

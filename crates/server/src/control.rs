@@ -61,7 +61,7 @@ pub fn check(dir: &Path) -> Result<Vec<String>> {
     let storage = Storage::open(dir, txn.participant(None))?;
     txn.attach(&storage);
     let catalog = catalog::Catalog::open(&storage, &txn)?;
-    let engine = exec::Engine { storage, txn, catalog };
+    let engine = exec::Engine { storage, txn, catalog, languages: Default::default() };
     let types = Arc::new(SessionTypes::default());
     types::user::install(&sched::current(), types.clone());
     let findings = exec::check::check(&engine, &|catalog| types.see(catalog, &[]))?;

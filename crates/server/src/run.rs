@@ -82,7 +82,11 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
         .filter(|d| !d.is_empty())
         .map(|d| listener::socket_path(Path::new(d), port))
         .collect();
-    let server = Arc::new(Server::new(Engine { storage, txn, catalog }, workers, config)?);
+    let server = Arc::new(Server::new(
+        Engine { storage, txn, catalog, languages: Default::default() },
+        workers,
+        config,
+    )?);
     server.autovacuum.start(&server, autovacuum::work);
     server.resizer.start(&server, resize::work);
     profiler::start(&server);

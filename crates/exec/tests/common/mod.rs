@@ -40,7 +40,7 @@ impl Db {
         let storage = Storage::open(&dir, txn.participant(None)).expect("open");
         txn.attach(&storage);
         let catalog = Catalog::open(&storage, &txn).expect("catalog");
-        Db { dir, engine: Engine { storage, txn, catalog } }
+        Db { dir, engine: Engine { storage, txn, catalog, languages: Default::default() } }
     }
 
     fn database(&self) -> Arc<OpenDatabase> {

@@ -1,0 +1,218 @@
+//! Procedural languages: the point at which code that users wrote is attached to the executor.
+//!
+//! ```text
+//!   CREATE FUNCTION ──► Language::validate
+//!   a call ──► compiled routines (by function version and types) ──► Routine::call, call_set, …
+//!                  │ the first time: Language::compile
+//!   DO ──► Language::run_block          a trigger ──► Routine::call_trigger
+//! ```
+//!
+//! * A language lies above this crate; the layer that starts the server fills [`Languages`].
+//! * A compiled [`Routine`] is shared by all sessions and never changes; what one call needs of its own
+//!   lies in the call.
+//! * A routine runs in the role and under the settings that its [`ExecContext`] says: SECURITY DEFINER and
+//!   SET are the caller's to put in force.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, err};
+use catalog::{Function, Table};
+use types::{Datum, Text};
+
+use crate::context::ExecContext;
+
+/// The types of one call: polymorphic parameters and results have real ones here.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CallSignature {
+    /// Of the inputs.
+    pub args: Vec<Oid>,
+    /// Of the result; `trigger` when a trigger calls.
+    pub result: Oid,
+}
+
+/// A procedural language.
+pub trait Language: Send + Sync {
+    /// Its name in `pg_language`.
+    fn name(&self) -> &'static str;
+
+    /// Whether a new function's body makes sense; not asked when `check_function_bodies` is off.
+    ///
+    /// # Errors
+    /// Those of the body. `body_at`: where it begins in the statement's text, in characters from 1.
+    fn validate(
+        &self,
+        function: &Arc<Function>,
+        body_at: Option<u32>,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<()>;
+
+    /// Makes a function ready to be called with these types.
+    ///
+    /// # Errors
+    /// Those of the body.
+    fn compile(
+        &self,
+        function: &Arc<Function>,
+        signature: &CallSignature,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Arc<dyn Routine>>;
+
+    /// DO: runs a body without parameters and result.
+    ///
+    /// # Errors
+    /// Those of the body.
+    fn run_block(&self, body: &str, cx: &mut ExecContext<'_>) -> Result<()>;
+}
+
+/// A function that is ready to be called.
+pub trait Routine: Send + Sync {
+    /// The value of a call.
+    ///
+    /// # Errors
+    /// The body's.
+    fn call(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum>;
+
+    /// The rows of a call of a set-returning function. `wanted`: the columns that a column definition
+    /// list names.
+    ///
+    /// # Errors
+    /// The body's.
+    fn call_set(
+        &self,
+        args: &[Datum],
+        wanted: Option<&[(Text, Oid)]>,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Vec<Datum>>;
+
+    /// CALL of a procedure: the row of its output parameters, NULL without any.
+    ///
+    /// # Errors
+    /// The body's.
+    fn call_procedure(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
+        self.call(args, cx)
+    }
+
+    /// Fires it as a trigger.
+    ///
+    /// # Errors
+    /// The body's; `0A000` when the language has no triggers.
+    fn call_trigger(
+        &self,
+        call: &TriggerCall<'_>,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<TriggerResult> {
+        let _ = (call, cx);
+        Err(Error::unsupported("a trigger function in this language"))
+    }
+}
+
+/// What happens to a row, or a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriggerEvent {
+    /// INSERT.
+    Insert,
+    /// UPDATE.
+    Update,
+    /// DELETE.
+    Delete,
+    /// TRUNCATE.
+    Truncate,
+}
+
+impl TriggerEvent {
+    /// `TG_OP`.
+    pub fn word(self) -> &'static str {
+        match self {
+            TriggerEvent::Insert => "INSERT",
+            TriggerEvent::Update => "UPDATE",
+            TriggerEvent::Delete => "DELETE",
+            TriggerEvent::Truncate => "TRUNCATE",
+        }
+    }
+}
+
+/// When a trigger fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriggerTiming {
+    /// BEFORE.
+    Before,
+    /// AFTER.
+    After,
+    /// INSTEAD OF.
+    InsteadOf,
+}
+
+impl TriggerTiming {
+    /// `TG_WHEN`.
+    pub fn word(self) -> &'static str {
+        match self {
+            TriggerTiming::Before => "BEFORE",
+            TriggerTiming::After => "AFTER",
+            TriggerTiming::InsteadOf => "INSTEAD OF",
+        }
+    }
+}
+
+/// A transition table: REFERENCING OLD or NEW TABLE AS `name`.
+#[derive(Clone, Debug)]
+pub struct TransitionTable<'a> {
+    /// Its name in the trigger's queries.
+    pub name: &'a str,
+    /// Its rows, each with one value a column of the table, dropped columns included.
+    pub rows: &'a [Vec<Datum>],
+}
+
+/// One firing of a trigger.
+pub struct TriggerCall<'a> {
+    /// `TG_OP`.
+    pub event: TriggerEvent,
+    /// `TG_WHEN`.
+    pub timing: TriggerTiming,
+    /// FOR EACH ROW (`TG_LEVEL`).
+    pub row_level: bool,
+    /// `TG_NAME`.
+    pub name: &'a str,
+    /// The trigger's table: `TG_RELID`, `TG_TABLE_NAME`, `TG_TABLE_SCHEMA`.
+    pub table: &'a Arc<Table>,
+    /// The row before: one value a column of the table, dropped columns included.
+    pub old: Option<&'a [Datum]>,
+    /// The row after, of the same form.
+    pub new: Option<&'a [Datum]>,
+    /// `TG_ARGV`.
+    pub args: &'a [String],
+    /// REFERENCING OLD TABLE.
+    pub old_table: Option<TransitionTable<'a>>,
+    /// REFERENCING NEW TABLE.
+    pub new_table: Option<TransitionTable<'a>>,
+}
+
+/// What a BEFORE ROW or INSTEAD OF trigger answers; those of others are ignored.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TriggerResult {
+    /// NULL: the row is left alone, and no further trigger fires for it.
+    Skip,
+    /// The row goes on as it came (the new one, or a DELETE's old one).
+    Unchanged,
+    /// The row goes on as this: one value a column of the table, dropped columns included.
+    Row(Vec<Datum>),
+}
+
+/// The languages that the server was started with.
+#[derive(Clone, Default)]
+pub struct Languages(HashMap<&'static str, Arc<dyn Language>>);
+
+impl Languages {
+    /// Adds one.
+    pub fn register(&mut self, language: Arc<dyn Language>) {
+        self.0.insert(language.name(), language);
+    }
+
+    /// The one with this name.
+    ///
+    /// # Errors
+    /// `42704`.
+    pub fn find(&self, name: &str) -> Result<&Arc<dyn Language>> {
+        self.0.get(name).ok_or_else(|| err!(UNDEFINED_OBJECT, "language \"{name}\" does not exist"))
+    }
+}
