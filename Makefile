@@ -6,7 +6,7 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test clients diff compatibility sqlsmith bench profile bench-watch bench-sessions bench-tpch storm lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test docs-test clients diff compatibility sqlsmith bench profile bench-watch bench-sessions bench-tpch storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
 run:
 	@scripts/need build
@@ -19,6 +19,11 @@ test:
 	cargo xtask tidy
 	cargo test --workspace
 	@$(MAKE) --no-print-directory loom shuttle
+
+# Every command of the README, the tutorial and the guide, as a newcomer would type it.
+docs-test:
+	@scripts/need build clients
+	cargo test -p threadgres --test docs -- --ignored --nocapture
 
 # Every statement under tests/slt, on this server and on PostgreSQL 15: make diff DIFF=json
 # Expectations are PostgreSQL's: make diff REWRITE=1 writes them anew (see tests/diff.rs).

@@ -176,8 +176,9 @@ fn apply(values: &mut Values, name: &str, value: &str) -> Result<()> {
             values.custom.insert(name.to_lowercase(), value.to_owned());
             Ok(())
         }
-        None => Err(settings::unrecognized(name)
-            .hint("see the settings in docs/reference/settings.md, or SHOW ALL on a running server")),
+        None => Err(settings::unrecognized(name).hint(
+            "see the settings in docs/reference/settings.md, or SHOW ALL on a running server",
+        )),
     }
 }
 
