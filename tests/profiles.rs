@@ -56,7 +56,7 @@ fn running_stacks_are_seen_under_load() {
             assert!(weight(&all, frame) > 0, "{model}: no {frame} in\n{all}");
         }
         // Stacks are whole: what runs a plan was called by a session.
-        let plans: Vec<&str> = all.lines().filter(|l| l.contains("exec::run")).collect();
+        let plans: Vec<&str> = all.lines().filter(|l| l.contains("exec::execute::run")).collect();
         let whole = plans.iter().filter(|l| l.contains("server::session")).count();
         assert!(
             whole * 10 >= plans.len() * 9,

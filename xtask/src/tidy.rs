@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::{docs, root};
 
 /// The crates from the lowest to the highest; each may use only those before it (the table in ARCHITECTURE.md).
-const LAYERS: [&str; 13] = [
+const LAYERS: [&str; 14] = [
     "base",
     "sched",
     "storage",
@@ -16,6 +16,7 @@ const LAYERS: [&str; 13] = [
     "catalog",
     "sql",
     "exec",
+    "ddl",
     "wire",
     "server",
     "lab",

@@ -7,6 +7,8 @@ use base::settings::Settings;
 use catalog::system::ServerInfo;
 use catalog::{Catalog, CatalogTx};
 use sched::Task;
+use sql::Prepared;
+use sql::utility::Utility;
 use storage::Storage;
 use txn::{Snapshot, Transaction, TxnManager};
 use types::{Batch, Datum, FormatContext};
@@ -26,6 +28,24 @@ pub struct Engine {
     pub catalog: Arc<Catalog>,
     /// Languages of functions, beside SQL.
     pub languages: Languages,
+    /// What runs statements that are not queries.
+    pub utilities: &'static dyn Utilities,
+}
+
+/// Runs statements that are not queries. The crate above implements it, so that bodies of functions
+/// can hold such statements, too.
+pub trait Utilities: Sync {
+    /// Runs one.
+    ///
+    /// # Errors
+    /// Whatever it raises; `0A000` for what isn't supported.
+    fn run(
+        &self,
+        utility: &Utility,
+        prepared: &Arc<Prepared>,
+        cx: &mut ExecContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<Outcome>;
 }
 
 /// What a statement may ask of the session that runs it.
@@ -161,4 +181,4 @@ pub struct Outcome {
     pub tag: Option<&'static str>,
 }
 
-pub use crate::run::{Execution, run, run_utility};
+pub use crate::execute::{Execution, run, run_utility};

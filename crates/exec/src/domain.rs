@@ -14,10 +14,10 @@ use types::Datum;
 use types::datum::Array;
 use types::user::{self, UserKind};
 
-use crate::define::inner::with_context;
 use crate::eval;
 use crate::rows::Row;
 use crate::run::Run;
+use crate::spi::with_context;
 
 /// What a domain demands, with all that the domains below it demand.
 pub struct Rules {

@@ -1,10 +1,10 @@
-//! The executor: one file per operator, expression evaluation, statements that change definitions.
+//! The executor: one file per operator, expression evaluation, COPY, EXPLAIN, SQL inside the server.
 //! Never the protocol.
 //!
 //! ```text
 //! run ── short (one row by key: no batch, no operator)
 //!     └─ ops::build ── a tree of operator states beside the plan's tree; batches go up
-//! run_utility ── define (CREATE, ALTER, DROP …), copy, maintain (VACUUM, ANALYZE), explain
+//! run_utility ── the crate above (context::Utilities); copy and explain are here
 //! ```
 //!
 //! * A plan is shared by all sessions and never changes; what changes while it runs is in an
@@ -21,32 +21,31 @@
 //! * EXPLAIN shows tables by name, not by alias, and no buffers.
 #![forbid(unsafe_code)]
 
-pub mod check;
 pub mod context;
-mod copy;
-mod define;
+pub mod copy;
 mod domain;
-mod eval;
-mod explain;
-mod maintain;
+pub mod eval;
+pub mod execute;
+pub mod explain;
 pub mod language;
-mod modify;
-mod ops;
-mod overflow;
-mod rights;
+pub mod modify;
+pub mod ops;
+pub mod overflow;
+pub mod relation_lock;
+pub mod rights;
 mod routine;
-mod rows;
-mod run;
-mod session;
+pub mod rows;
+pub mod run;
+pub mod session;
 mod short;
+pub mod spi;
 mod subquery;
-mod table;
+pub mod table;
 pub mod tally;
 mod vector;
 
 pub use context::{Engine, ExecContext, Outcome, RowSink, SessionHooks};
-pub use define::Job;
+pub use execute::{Execution, run, run_utility};
 pub use modify::deferred::{Deferred, fire_all};
-pub use run::{Execution, run, run_utility};
 pub use session::sequence::SessionSequences;
 pub use session::split_name;

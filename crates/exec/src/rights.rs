@@ -66,7 +66,7 @@ pub fn require_owner(
 /// # Errors
 /// `42501`.
 pub fn require_table_owner(cx: &mut ExecContext<'_>, table: &Table) -> Result<()> {
-    let word = crate::define::kind_word(table);
+    let word = crate::relation_lock::kind_word(table);
     require_owner(cx, AclKind::Table, table.oid, word, &table.name)
 }
 
@@ -148,7 +148,7 @@ pub fn store(
     }
     let oid = match known {
         Some(oid) => oid,
-        None => crate::define::new_oid(cx, object)?,
+        None => crate::relation_lock::new_oid(cx, object)?,
     };
     cx.catalog_tx.put(cx.tx, Object::Acl(Acl { oid, kind, object, column, items }))
 }

@@ -27,10 +27,10 @@ use types::oids::RECORD;
 use types::{Batch, Datum, FunctionRow};
 
 use crate::context::{ExecContext, RowSink, Values};
-use crate::define::inner::{As, with_context_as};
 use crate::eval;
 use crate::rows::{self, Row};
 use crate::run::Run;
+use crate::spi::{As, with_context_as};
 
 /// Times that a body is planned anew because definitions change under it.
 const ATTEMPTS: usize = 8;
@@ -219,9 +219,9 @@ impl Routine {
             ..cx.inner()
         };
         match &prepared.statement {
-            Statement::Query(_) => drop(crate::run::run(prepared, &mut inner, sink)?),
-            Statement::Utility(utility) if crate::define::is_own(utility) => {
-                crate::run::run_utility(prepared, &mut inner, sink)?;
+            Statement::Query(_) => drop(crate::execute::run(prepared, &mut inner, sink)?),
+            Statement::Utility(utility) if utility.is_own() => {
+                crate::execute::run_utility(prepared, &mut inner, sink)?;
             }
             Statement::Utility(_) => {
                 return Err(Error::unsupported(format!("{} in a function", prepared.tag)));

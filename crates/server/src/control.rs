@@ -61,10 +61,16 @@ pub fn check(dir: &Path) -> Result<Vec<String>> {
     let storage = Storage::open(dir, txn.participant(None))?;
     txn.attach(&storage);
     let catalog = catalog::Catalog::open(&storage, &txn)?;
-    let engine = exec::Engine { storage, txn, catalog, languages: Default::default() };
+    let engine = exec::Engine {
+        storage,
+        txn,
+        catalog,
+        languages: Default::default(),
+        utilities: &ddl::Statements,
+    };
     let types = Arc::new(SessionTypes::default());
     types::user::install(&sched::current(), types.clone());
-    let findings = exec::check::check(&engine, &|catalog| types.see(catalog, &[]))?;
+    let findings = ddl::check::check(&engine, &|catalog| types.see(catalog, &[]))?;
     engine.storage.shutdown()?;
     Ok(findings)
 }

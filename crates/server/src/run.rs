@@ -83,7 +83,13 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
         .map(|d| listener::socket_path(Path::new(d), port))
         .collect();
     let server = Arc::new(Server::new(
-        Engine { storage, txn, catalog, languages: Default::default() },
+        Engine {
+            storage,
+            txn,
+            catalog,
+            languages: Default::default(),
+            utilities: &ddl::Statements,
+        },
         workers,
         config,
     )?);

@@ -871,6 +871,36 @@ impl Reindex {
 }
 
 impl Utility {
+    /// Whether a statement is the executor's (or of the crate above it), not the session's.
+    pub fn is_own(&self) -> bool {
+        !matches!(
+            self,
+            Utility::Begin(_)
+                | Utility::Commit { .. }
+                | Utility::Rollback { .. }
+                | Utility::Savepoint(_)
+                | Utility::Release(_)
+                | Utility::RollbackTo(_)
+                | Utility::SetTransaction { .. }
+                | Utility::Set { .. }
+                | Utility::Show(_)
+                | Utility::Reset(_)
+                | Utility::AlterSystem { .. }
+                | Utility::Listen(_)
+                | Utility::Unlisten(_)
+                | Utility::Notify { .. }
+                | Utility::Discard(_)
+                | Utility::Prepare { .. }
+                | Utility::Execute { .. }
+                | Utility::Deallocate(_)
+                | Utility::DeclareCursor { .. }
+                | Utility::Fetch { .. }
+                | Utility::ClosePortal(_)
+                | Utility::Vacuum { vacuum: true, .. }
+                | Utility::NoOp(_)
+        ) && self.executes().is_none()
+    }
+
     /// The EXECUTE that the statement is about: EXPLAIN EXECUTE, CREATE TABLE AS EXECUTE.
     pub fn executes(&self) -> Option<(&str, &[crate::Expr])> {
         let inner = match self {

@@ -9,7 +9,8 @@ use types::{Batch, Datum};
 use super::csv::Dialect;
 use super::{SIGNATURE, csv, file, text};
 use crate::context::{ExecContext, Outcome, RowSink};
-use crate::run::{State, run_with};
+use crate::execute::run_with;
+use crate::run::State;
 
 /// Formats rows on their way to the client.
 struct Writer<'s> {

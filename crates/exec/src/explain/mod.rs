@@ -18,7 +18,8 @@ use sql::{Plan, Prepared, Statement};
 use types::{Batch, Datum};
 
 use crate::context::{ExecContext, Outcome, RowSink};
-use crate::run::{State, run_with};
+use crate::execute::run_with;
+use crate::run::State;
 
 /// Takes the rows of the statement that is explained.
 struct Nowhere;

@@ -22,9 +22,9 @@ use imbl::{OrdMap, Vector};
 use super::foreign_key::{self, GoneKey};
 use super::unique;
 use crate::context::ExecContext;
-use crate::define::inner::with_run;
 use crate::ops::grouping::RowSet;
 use crate::run::Run;
+use crate::spi::with_run;
 
 /// See the module's documentation.
 #[derive(Clone, Default)]

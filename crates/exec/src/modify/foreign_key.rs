@@ -647,7 +647,7 @@ fn replacement(
         (ForeignKeyAction::SetDefault, _) => {
             let mut values = Vec::new();
             for n in columns {
-                values.push(crate::define::default_value(&fk.child, *n, run.cx)?);
+                values.push(crate::spi::default_value(&fk.child, *n, run.cx)?);
             }
             Some(values)
         }
@@ -669,7 +669,7 @@ fn act(
     let mut writer = Writer::open(table, &indexes, run.cx)?;
     writer.references = References::open(table, Touched::All, run.cx)?;
     let checks = if set.is_some() {
-        crate::define::check_expressions(table, run.cx)?
+        crate::spi::check_expressions(table, run.cx)?
     } else {
         Default::default()
     };

@@ -51,7 +51,7 @@ mod sample_scan;
 mod seq_scan;
 mod set_op;
 pub mod sort;
-pub(crate) mod spill;
+pub mod spill;
 mod system_scan;
 mod values;
 mod window;

@@ -25,24 +25,26 @@ use crate::rows;
 
 const BUFFER: usize = 256 * 1024;
 
-pub(crate) fn failed(doing: &str, error: &io::Error) -> Error {
+/// An I/O error of a temporary file.
+pub fn failed(doing: &str, error: &io::Error) -> Error {
     Error::io(format!("{doing} temporary file"), error)
 }
 
 /// A file without a name in the data directory, and where it is read or written next. The worker runs
 /// others while it waits for the disk.
-pub(crate) struct TemporaryFile {
+pub struct TemporaryFile {
     file: File,
     at: u64,
 }
 
 impl TemporaryFile {
-    pub(super) fn new(storage: &Storage) -> Result<TemporaryFile> {
+    /// In the data directory of this storage.
+    pub fn new(storage: &Storage) -> Result<TemporaryFile> {
         TemporaryFile::under(storage.dir())
     }
 
     /// In this data directory.
-    pub(crate) fn under(dir: &Path) -> Result<TemporaryFile> {
+    pub fn under(dir: &Path) -> Result<TemporaryFile> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let dir = dir.join("tmp");
         std::fs::create_dir_all(&dir).map_err(|e| failed("create directory of", &e))?;
@@ -62,12 +64,12 @@ impl TemporaryFile {
     }
 
     /// Where it is written next.
-    pub(crate) fn position(&self) -> u64 {
+    pub fn position(&self) -> u64 {
         self.at
     }
 
     /// Fills `into` from this place.
-    pub(crate) fn read_exact_at(&self, into: &mut [u8], at: u64) -> Result<()> {
+    pub fn read_exact_at(&self, into: &mut [u8], at: u64) -> Result<()> {
         let waiting = WaitEvent::IOBufFileRead;
         sched::timed(Use::TempReadNs, || sched::read_exact_at(waiting, &self.file, into, at))
             .map_err(|e| failed("read", &e))

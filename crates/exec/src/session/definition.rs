@@ -6,8 +6,8 @@ use catalog::{Snapshot, Table};
 use types::{Datum, oids};
 
 use super::{int_at, oid_at, text, text_at};
-use crate::define::inner::with_context;
 use crate::run::Run;
+use crate::spi::with_context;
 
 pub use catalog::definition::quote_ident as quote_identifier;
 
@@ -410,10 +410,20 @@ fn database_size(args: &[Datum], view: &Snapshot, run: &Run<'_, '_>) -> Result<D
         )?;
     }
     let bytes = match cx.engine.catalog.database(database.oid) {
-        Some(open) => crate::define::database::size(&cx.engine.storage, &open.current())?,
+        Some(open) => bytes_of(&cx.engine.storage, &open.current())?,
         None => return Ok(Datum::Null),
     };
     Ok(Datum::Int8(bytes as i64))
+}
+
+/// Bytes of a database's files.
+fn bytes_of(storage: &storage::Storage, snapshot: &Snapshot) -> Result<u64> {
+    let mut pages = 0;
+    for rel in snapshot.files() {
+        pages += u64::from(storage.block_count(rel, Fork::Main)?);
+        pages += u64::from(storage.block_count(catalog::overflow_rel(rel), Fork::Main)?);
+    }
+    Ok(pages * storage::PAGE_SIZE as u64)
 }
 
 /// A system table or one of its indexes.

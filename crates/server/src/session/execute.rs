@@ -261,7 +261,7 @@ impl State {
         Ok(outcome)
     }
 
-    /// Runs a statement that commits while it goes on ([`exec::Job`]).
+    /// Runs a statement that commits while it goes on ([`ddl::Job`]).
     fn run_in_steps(&mut self, run: &mut Run<'_>, began: Option<u64>) -> Result<Outcome> {
         self.ensure_transaction();
         self.lock(run)?;
@@ -287,7 +287,7 @@ impl State {
         &mut self,
         run: &mut Run<'_>,
         utility: &Utility,
-        job: &mut Option<exec::Job>,
+        job: &mut Option<ddl::Job>,
     ) -> Result<()> {
         loop {
             self.ensure_transaction();
@@ -296,13 +296,13 @@ impl State {
             self.with_context(run, snapshot, |cx, _| match job {
                 Some(job) => job.step(cx),
                 None => {
-                    *job = Some(exec::Job::begin(utility, cx)?);
+                    *job = Some(ddl::Job::begin(utility, cx)?);
                     Ok(())
                 }
             })?;
             let prepared = run.plan.prepared.clone();
             self.end_command(&prepared, 0);
-            let Some(pause) = job.as_ref().and_then(exec::Job::pause) else { return Ok(()) };
+            let Some(pause) = job.as_ref().and_then(ddl::Job::pause) else { return Ok(()) };
             let block = self.transaction.block;
             self.commit()?;
             self.transaction.block = block;

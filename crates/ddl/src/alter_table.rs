@@ -1,0 +1,566 @@
+//! ALTER TABLE: one function a step.
+
+use base::{Error, Oid, Result, err};
+use catalog::snapshot::Relation;
+use catalog::{Column, Object, Table};
+use sql::utility::{AlterTable, ColumnDef, Name};
+use txn::LockMode;
+
+use super::depend::{self, Item};
+use super::{
+    constraint, create_table, identity, inherit, notice, open_owned, refresh, relation, rewrite,
+    rewrite_with, sequence,
+};
+use crate::maintain::cluster;
+use exec::context::ExecContext;
+use exec::rights;
+use exec::session::quote_identifier;
+use exec::spi::{expression_value, rows_of};
+
+/// ALTER TABLE.
+pub fn run(
+    kind: &str,
+    name: &Name,
+    if_exists: bool,
+    steps: &[AlterTable],
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let named = cx.catalog_tx.view().relation(cx.search_path, name.schema.as_deref(), &name.name);
+    if let Some(found) = named {
+        relation::require_owner(cx, &found)?;
+        relation::expect(kind, &found)?;
+        if let Relation::Index(index) = &found {
+            return alter_index(index.oid, steps, cx);
+        }
+        if let Relation::Sequence(sequence) = found {
+            let mut steps = steps.iter();
+            return steps.try_for_each(|step| sequence::alter_as_table(cx, sequence.oid, step));
+        }
+    }
+    let table = match open_owned(cx, name, LockMode::AccessExclusive) {
+        Err(error) if if_exists && error.code() == base::sqlstate::UNDEFINED_TABLE => {
+            let message = format!("relation \"{}\" does not exist, skipping", name.name);
+            notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
+            return Ok(());
+        }
+        other => other?,
+    };
+    super::expect_checked(cx, &table, "ALTER TABLE")?;
+    if table.kind == catalog::TableKind::View
+        && steps.iter().any(|s| {
+            !matches!(
+                s,
+                AlterTable::Owner(_)
+                    | AlterTable::SetOptions(_)
+                    | AlterTable::ResetOptions(_)
+                    | AlterTable::SetDefault { .. }
+            )
+        })
+    {
+        let Some(action) = steps.iter().find_map(table_action) else {
+            return Err(Error::unsupported("this form of ALTER for a view"));
+        };
+        return Err(err!(
+            WRONG_OBJECT_TYPE,
+            "ALTER action {action} cannot be performed on relation \"{}\"",
+            table.name
+        )
+        .detail("This operation is not supported for views."));
+    }
+    steps.iter().try_for_each(|step| run_step(step, table.oid, name.only, cx))
+}
+
+/// ALTER INDEX (or TABLE) of an index: SET and RESET of its parameters.
+fn alter_index(id: u32, steps: &[AlterTable], cx: &mut ExecContext<'_>) -> Result<()> {
+    for step in steps {
+        let view = cx.catalog_tx.view();
+        let Some(index) = view.index(id) else { return Ok(()) };
+        let table = index.table;
+        super::lock(cx, table, LockMode::ShareUpdateExclusive)?;
+        let view = cx.catalog_tx.view();
+        let Some(mut index) = view.index(id).map(|i| catalog::Index::clone(i)) else {
+            return Ok(());
+        };
+        match step {
+            AlterTable::SetOptions(options) => {
+                for (name, value) in options {
+                    index.options.retain(|(n, _)| n != name);
+                    index.options.push((name.clone(), value.clone()));
+                }
+            }
+            AlterTable::ResetOptions(names) => index.options.retain(|(n, _)| !names.contains(n)),
+            AlterTable::Owner(_) => continue,
+            step => {
+                let Some(action) = table_action(step) else {
+                    return Err(Error::unsupported("this form of ALTER for an index"));
+                };
+                return Err(err!(
+                    WRONG_OBJECT_TYPE,
+                    "ALTER action {action} cannot be performed on relation \"{}\"",
+                    index.name
+                )
+                .detail("This operation is not supported for indexes."));
+            }
+        }
+        cx.catalog_tx.put(cx.tx, catalog::Object::Index(index))?;
+    }
+    Ok(())
+}
+
+/// The name of a step that only tables take.
+pub(super) fn table_action(step: &AlterTable) -> Option<&'static str> {
+    Some(match step {
+        AlterTable::AddColumn { .. } => "ADD COLUMN",
+        AlterTable::DropColumn { .. } => "DROP COLUMN",
+        AlterTable::SetNotNull { not_null: true, .. } => "ALTER COLUMN ... SET NOT NULL",
+        AlterTable::SetNotNull { not_null: false, .. } => "ALTER COLUMN ... DROP NOT NULL",
+        AlterTable::SetType { .. } => "ALTER COLUMN ... SET DATA TYPE",
+        AlterTable::AddConstraint(_) => "ADD CONSTRAINT",
+        AlterTable::DropConstraint { .. } => "DROP CONSTRAINT",
+        _ => return None,
+    })
+}
+
+fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) -> Result<()> {
+    match step {
+        AlterTable::AddColumn { column, constraints, if_not_exists } => {
+            inherit::add_column(cx, id, column, constraints, *if_not_exists, only)
+        }
+        AlterTable::DropColumn { name, if_exists, cascade } => {
+            inherit::drop_column(cx, id, name, *if_exists, *cascade, only)
+        }
+        AlterTable::SetDefault { column, default, uses } => {
+            let default = default.as_deref();
+            inherit::each(cx, id, only, |cx, id| set_default(cx, id, column, default, uses))
+        }
+        AlterTable::SetNotNull { column, not_null } => {
+            inherit::each(cx, id, only, |cx, id| set_not_null(cx, id, column, *not_null))
+        }
+        AlterTable::SetType { column, ty, typmod, collation, using } => {
+            let must = format!(
+                "type of inherited column \"{column}\" must be changed in child tables too"
+            );
+            inherit::check_shared(&refresh(cx, id)?, column, only, "alter", &must)?;
+            let using = using.as_deref();
+            inherit::each(cx, id, only, |cx, id| {
+                set_type(cx, id, column, (*ty, *typmod, *collation), using)
+            })
+        }
+        AlterTable::AddConstraint(def) => inherit::add_constraint(cx, id, def, only),
+        AlterTable::DropConstraint { name, if_exists, cascade } => {
+            inherit::drop_constraint(cx, id, name, *if_exists, *cascade, only)
+        }
+        AlterTable::SetOptions(options) => {
+            let mut table = refresh(cx, id)?;
+            for (name, value) in options {
+                table.options.retain(|(n, _)| n != name);
+                table.options.push((name.clone(), value.clone()));
+            }
+            put(cx, table)
+        }
+        AlterTable::ResetOptions(names) => {
+            let mut table = refresh(cx, id)?;
+            table.options.retain(|(n, _)| !names.contains(n));
+            put(cx, table)
+        }
+        AlterTable::AddIdentity { column, always, options } => {
+            identity::add(cx, id, column, *always, options)
+        }
+        AlterTable::SetIdentity { column, always, options } => {
+            identity::set(cx, id, column, *always, options)
+        }
+        AlterTable::DropIdentity { column, if_exists } => {
+            identity::drop(cx, id, column, *if_exists)
+        }
+        AlterTable::DropExpression { column, if_exists } => {
+            if only && !refresh(cx, id)?.children.is_empty() {
+                base::bail!(
+                    FEATURE_NOT_SUPPORTED,
+                    "ALTER TABLE / DROP EXPRESSION must be applied to child tables too"
+                );
+            }
+            let table = refresh(cx, id)?;
+            if table.column(column).is_some_and(|(_, c)| c.generated && c.inherited > 0) {
+                base::bail!(
+                    INVALID_TABLE_DEFINITION,
+                    "cannot drop generation expression from inherited column"
+                );
+            }
+            let drop = |cx: &mut ExecContext<'_>, id| {
+                identity::drop_expression(cx, id, column, *if_exists)
+            };
+            inherit::each(cx, id, only, drop)
+        }
+        AlterTable::ValidateConstraint(name) => inherit::validate(cx, id, name, only),
+        AlterTable::Inherit(parent) => inherit::inherit(cx, id, parent),
+        AlterTable::NoInherit(parent) => inherit::no_inherit(cx, id, parent),
+        AlterTable::ClusterOn(name) => {
+            let table = refresh(cx, id)?;
+            let index = match name {
+                Some(name) => Some(cluster::index_of(cx, &table, name)?.oid),
+                None => None,
+            };
+            cluster::note(cx, id, index)
+        }
+        AlterTable::AlterConstraint { name, deferrable, deferred } => {
+            constraint::alter(cx, id, name, *deferrable, *deferred)
+        }
+        AlterTable::Owner(role) => {
+            let owner = rights::role(cx, role)?;
+            let table = refresh(cx, id)?;
+            if table.owner == owner {
+                return Ok(());
+            }
+            super::role::check_new_owner(owner, table.schema, cx)?;
+            super::role::reassign_table(table, owner, cx)
+        }
+    }
+}
+
+/// SET and DROP DEFAULT.
+fn set_default(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    name: &str,
+    default: Option<&str>,
+    uses: &[u32],
+) -> Result<()> {
+    let mut table = refresh(cx, id)?;
+    let relation = table.name.clone();
+    let column = column_mut(&mut table, name)?;
+    if column.identity.is_some() {
+        let error = err!(
+            SYNTAX_ERROR,
+            "column \"{name}\" of relation \"{relation}\" is an identity column"
+        );
+        return Err(if default.is_none() {
+            error.hint("Use ALTER TABLE ... ALTER COLUMN ... DROP IDENTITY instead.")
+        } else {
+            error
+        });
+    }
+    if column.generated {
+        let error = err!(
+            SYNTAX_ERROR,
+            "column \"{name}\" of relation \"{relation}\" is a generated column"
+        );
+        return Err(if default.is_none() {
+            error.hint("Use ALTER TABLE ... ALTER COLUMN ... DROP EXPRESSION instead.")
+        } else {
+            error
+        });
+    }
+    column.default = default.map(str::to_owned);
+    column.default_uses = uses.to_vec();
+    put(cx, table)
+}
+
+fn put(cx: &mut ExecContext<'_>, table: Table) -> Result<()> {
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+}
+
+fn missing_column(table: &Table, column: &str) -> Error {
+    err!(UNDEFINED_COLUMN, "column \"{column}\" of relation \"{}\" does not exist", table.name)
+}
+
+fn column_mut<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Column> {
+    match table.column(name) {
+        Some((number, _)) => Ok(&mut table.columns[usize::from(number) - 1]),
+        None => Err(missing_column(table, name)),
+    }
+}
+
+fn has_rows(cx: &mut ExecContext<'_>, table: &Table) -> Result<bool> {
+    let view = cx.catalog_tx.view();
+    let mut any = false;
+    exec::spi::query(&format!("SELECT 1 FROM {} LIMIT 1", rows_of(&view, table)), cx, &mut |_| {
+        any = true;
+        Ok(())
+    })?;
+    Ok(any)
+}
+
+/// ADD COLUMN. Rows that are there read the default's value of this moment.
+///
+/// # Errors
+/// Those of the definition; `23502`.
+pub fn add_column(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    def: &ColumnDef,
+    if_not_exists: bool,
+) -> Result<()> {
+    let mut table = refresh(cx, id)?;
+    create_table::check_column_name(&def.name)?;
+    if table.column(&def.name).is_some() {
+        let message =
+            format!("column \"{}\" of relation \"{}\" already exists", def.name, table.name);
+        if !if_not_exists {
+            return Err(err!(DUPLICATE_COLUMN, "{message}"));
+        }
+        notice(cx, base::sqlstate::DUPLICATE_COLUMN, format!("{message}, skipping"));
+        return Ok(());
+    }
+    let mut column = create_table::column(def);
+    if def.generated || def.sequence.is_some() || def.default_volatile {
+        return fill_column(cx, table, column, def);
+    }
+    if table.row_type[0] != 0
+        && super::user_types::has_inside(&cx.catalog_tx.view(), def.ty.0, table.row_type[0])
+    {
+        base::bail!(
+            INVALID_TABLE_DEFINITION,
+            "composite type {} cannot be made a member of itself",
+            types::io::format_type(Oid(table.row_type[0]), -1)
+        );
+    }
+    let default = match &def.default {
+        Some(default) => Some(expression_value(default, def.ty, def.typmod, cx)?),
+        // A domain's default; NULL is checked only where there are rows.
+        None if types::user::is_user(def.ty) => match exec::spi::type_default(def.ty, cx) {
+            Err(error) if has_rows(cx, &table)? => return Err(error),
+            value => value.ok(),
+        },
+        None => None,
+    };
+    if let Some(value) = default {
+        if !value.is_null() {
+            column.missing = Some(types::io::to_text(def.ty, &value, cx.format)?.to_string());
+        }
+    }
+    if column.not_null && column.missing.is_none() && has_rows(cx, &table)? {
+        let view = cx.catalog_tx.view();
+        let schema = view.schema(table.schema).map_or("", |s| s.name.as_str());
+        return Err(err!(
+            NOT_NULL_VIOLATION,
+            "column \"{}\" of relation \"{}\" contains null values",
+            def.name,
+            table.name
+        )
+        .table(schema, &table.name)
+        .column(&def.name));
+    }
+    table.columns.push(column);
+    put(cx, table)
+}
+
+/// ADD COLUMN whose value differs from row to row: writes the table anew.
+fn fill_column(
+    cx: &mut ExecContext<'_>,
+    mut table: Table,
+    column: Column,
+    def: &ColumnDef,
+) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let mut list: Vec<String> = table
+        .columns
+        .iter()
+        .map(|c| if c.dropped { "NULL".to_owned() } else { quote_identifier(&c.name) })
+        .collect();
+    let from = rows_of(&view, &table);
+    let (name, not_null) = (column.name.clone(), column.not_null);
+    table.columns.push(column);
+    let number = table.columns.len() as u16;
+    if let Some(sequence) = &def.sequence {
+        sequence::add_to_column(cx, &mut table, number, sequence)?;
+    }
+    let column = &table.columns[usize::from(number) - 1];
+    let value = match (&column.default, column.identity) {
+        (Some(sql), _) => sql.clone(),
+        (None, Some(identity)) => format!("nextval('{}'::regclass)", identity.sequence),
+        (None, None) => "NULL".to_owned(),
+    };
+    list.push(format!("CAST(({value}) AS {})", types::io::format_type(def.ty, -1)));
+    let select = format!("SELECT {} FROM {from}", list.join(", "));
+    rewrite(cx, table.clone(), &select, None)?;
+    if not_null {
+        let table = refresh(cx, table.oid)?;
+        constraint::check_no_nulls(cx, &table, &name)?;
+    }
+    Ok(())
+}
+
+/// DROP COLUMN of one that is not there.
+///
+/// # Errors
+/// `42703`, unless IF EXISTS was said.
+pub fn missing_to_drop(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    name: &str,
+    if_exists: bool,
+) -> Result<()> {
+    if !if_exists {
+        return Err(missing_column(table, name));
+    }
+    let message =
+        format!("column \"{name}\" of relation \"{}\" does not exist, skipping", table.name);
+    notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
+    Ok(())
+}
+
+fn set_not_null(cx: &mut ExecContext<'_>, id: u32, column: &str, not_null: bool) -> Result<()> {
+    let mut table = refresh(cx, id)?;
+    let Some((number, _)) = table.column(column) else {
+        return Err(missing_column(&table, column));
+    };
+    if not_null {
+        constraint::check_no_nulls(cx, &table, column)?;
+    } else {
+        if table.columns[usize::from(number) - 1].identity.is_some() {
+            base::bail!(
+                SYNTAX_ERROR,
+                "column \"{column}\" of relation \"{}\" is an identity column",
+                table.name
+            );
+        }
+        let view = cx.catalog_tx.view();
+        let in_primary = view
+            .indexes_of(&table)
+            .iter()
+            .any(|i| i.primary && i.columns.iter().any(|c| c.column == number));
+        if in_primary {
+            base::bail!(INVALID_TABLE_DEFINITION, "column \"{column}\" is in a primary key");
+        }
+    }
+    column_mut(&mut table, column)?.not_null = not_null;
+    put(cx, table)
+}
+
+/// ALTER COLUMN TYPE: writes the table anew.
+fn set_type(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    name: &str,
+    (ty, typmod, collation): (Oid, i32, u32),
+    using: Option<&str>,
+) -> Result<()> {
+    let mut table = refresh(cx, id)?;
+    let Some((number, column)) = table.column(name) else {
+        return Err(missing_column(&table, name));
+    };
+    for other in table.columns.iter().filter(|c| c.generated && !c.dropped && c.name != name) {
+        let uses = other.default.as_deref().is_some_and(|sql| super::rename::mentions(sql, name));
+        if uses {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "cannot alter type of a column used by a generated column"
+            )
+            .detail(format!("Column \"{name}\" is used by generated column \"{}\".", other.name)));
+        }
+    }
+    let users = cx.catalog_tx.view();
+    let inside = super::user_types::columns_of(&users, table.row_type[0]);
+    if let Some((other, n, _)) = inside.first().filter(|_| table.row_type[0] != 0) {
+        let other = refresh(cx, *other)?;
+        base::bail!(
+            FEATURE_NOT_SUPPORTED,
+            "cannot alter table \"{}\" because column \"{}.{}\" uses its row type",
+            table.name,
+            other.name,
+            other.columns[usize::from(*n) - 1].name
+        );
+    }
+    for view in users.tables() {
+        let Some(query) = &view.query else { continue };
+        if query.uses.contains(&(id, number)) {
+            let path = cx.search_path;
+            let word = depend::describe(&users, path, Item::Relation(view.oid));
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "cannot alter type of a column used by a view or rule"
+            )
+            .detail(format!("rule _RETURN on {word} depends on column \"{name}\"")));
+        }
+    }
+    // Without a length, so that what is too long is an error and not cut off.
+    let target = match ty {
+        types::oids::BPCHAR => "bpchar".to_owned(),
+        _ => types::io::format_type(ty, -1),
+    };
+    // A domain's values are those of the type below.
+    let base = |ty| types::user::base_type(ty, -1).0;
+    let castable = base(Oid(column.ty)) == base(ty)
+        || types::func::cast(base(Oid(column.ty)), base(ty))
+            .is_some_and(|c| c.context >= types::func::CastContext::Assignment);
+    if using.is_none() && !castable {
+        return Err(err!(
+            DATATYPE_MISMATCH,
+            "column \"{name}\" cannot be cast automatically to type {}",
+            types::io::format_type(ty, -1)
+        )
+        .hint(format!(
+            "You might need to specify \"USING {name}::{}\".",
+            types::io::format_type(ty, -1)
+        )));
+    }
+    let view = cx.catalog_tx.view();
+    let from = rows_of(&view, &table);
+    let expression = |n: usize, c: &Column| {
+        if c.dropped {
+            return "NULL".to_owned();
+        }
+        let plain = quote_identifier(&c.name);
+        if n + 1 != usize::from(number) {
+            return plain;
+        }
+        format!("CAST(({}) AS {target})", using.unwrap_or(&plain))
+    };
+    let list: Vec<String> =
+        table.columns.iter().enumerate().map(|(n, c)| expression(n, c)).collect();
+    let select = format!("SELECT {} FROM {from}", list.join(", "));
+    let column = &mut table.columns[usize::from(number) - 1];
+    let before = view.column_collation(column);
+    (column.ty, column.typmod, column.collation) = (ty.0, typmod, collation);
+    if let Some(default) = &column.default {
+        column.default = Some(format!("CAST(({default}) AS {target})"));
+    }
+    check_key_collation(&view, &table, number)?;
+    // Indexes follow, but for those with a collation of their own.
+    let mut indexes = Vec::new();
+    for index in view.indexes_of(&table) {
+        let mut index = catalog::Index::clone(&index);
+        for key in index.columns.iter_mut().filter(|k| k.column == number) {
+            if key.collation.as_ref().is_none_or(|c| c.oid == before) {
+                key.collation = view.column_key(&table, number).collation;
+            }
+        }
+        indexes.push(index);
+    }
+    rewrite_with(cx, table, &select, None, indexes)
+}
+
+/// Columns of foreign keys, on either side, are compared byte by byte.
+fn check_key_collation(view: &catalog::Snapshot, table: &Table, number: u16) -> Result<()> {
+    let key = view.column_key(table, number);
+    if key.slot()?.is_deterministic() {
+        return Ok(());
+    }
+    let own = table.foreign_keys().any(|(_, key)| key.columns.contains(&number));
+    let others = table.referenced_by.iter().filter_map(|id| view.table(*id));
+    let referenced = others.into_iter().any(|t| {
+        t.foreign_keys().any(|(_, k)| k.table == table.oid && k.referenced.contains(&number))
+    });
+    if own || referenced {
+        return Err(super::constraint::no_deterministic_key());
+    }
+    Ok(())
+}
+
+/// DROP CONSTRAINT of one that is not there.
+///
+/// # Errors
+/// `42704`, unless IF EXISTS was said.
+pub fn missing_constraint(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    name: &str,
+    if_exists: bool,
+) -> Result<()> {
+    let message = format!("constraint \"{name}\" of relation \"{}\" does not exist", table.name);
+    if !if_exists {
+        return Err(err!(UNDEFINED_OBJECT, "{message}"));
+    }
+    notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+    Ok(())
+}

@@ -1,0 +1,335 @@
+//! COMMENT ON.
+//!
+//! Users comment on what they made, superusers on what is PostgreSQL's own as well ([`comment_builtin`]). Such a
+//! comment says its object's class ([`Comment::class`]); an empty one hides the description that is built in.
+
+use base::{Oid, Result, err};
+use catalog::object::Comment;
+use catalog::snapshot::Relation;
+use catalog::system::{self, class};
+use catalog::{AclKind, Object, Snapshot};
+use sql::comment_statement::{CommentStatement, CommentTarget};
+use sql::utility::Name;
+
+use super::comment_builtin::{self, BuiltIn};
+use super::{function, relation};
+use exec::context::ExecContext;
+use exec::rights;
+
+/// The object's oid and the column's number.
+fn target(
+    view: &Snapshot,
+    path: &[u32],
+    kind: &str,
+    object: &Name,
+    column: Option<&str>,
+) -> Result<(u32, u16)> {
+    match kind {
+        "TABLE" | "COLUMN" | "INDEX" | "VIEW" | "MATERIALIZED VIEW" | "SEQUENCE" => {
+            let schema = object.schema.as_deref();
+            match view.relation(path, schema, &object.name) {
+                None => match view.composite_class(path, schema, &object.name) {
+                    Some(class) if kind == "COLUMN" => {
+                        attribute(view, class, column.unwrap_or_default())
+                    }
+                    _ => Err(view.missing_relation(schema, &object.name)),
+                },
+                Some(found) => part_of(&found, kind, column),
+            }
+        }
+        "CONSTRAINT" => {
+            let table = view.expect_table(path, object.schema.as_deref(), &object.name)?;
+            let name = column.unwrap_or_default();
+            let found = table.constraints.iter().find(|c| c.name == name).ok_or_else(|| {
+                err!(
+                    UNDEFINED_OBJECT,
+                    "constraint \"{name}\" for table \"{}\" does not exist",
+                    table.name
+                )
+            })?;
+            Ok((found.oid, 0))
+        }
+        "DOMAIN CONSTRAINT" => {
+            let found = view.type_named(path, object.schema.as_deref(), &object.name);
+            let domain = found
+                .ok_or_else(|| err!(UNDEFINED_OBJECT, "type \"{}\" does not exist", object.name))?;
+            let catalog::UserTypeKind::Domain { checks, .. } = &domain.kind else {
+                base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a domain", object.name);
+            };
+            let name = column.unwrap_or_default();
+            let check = checks.iter().find(|c| c.name == name).ok_or_else(|| {
+                err!(
+                    UNDEFINED_OBJECT,
+                    "constraint \"{name}\" for domain {} does not exist",
+                    object.name
+                )
+            })?;
+            Ok((check.oid, 0))
+        }
+        "SCHEMA" => {
+            let schema = view.schema_named(&object.name).ok_or_else(|| {
+                err!(UNDEFINED_SCHEMA, "schema \"{}\" does not exist", object.name)
+            })?;
+            Ok((schema.oid, 0))
+        }
+        "COLLATION" => {
+            let schema = object.schema.as_deref();
+            match view.collation_named(path, schema, &object.name) {
+                Some(found) => Ok((found.oid, 0)),
+                None => Err(view.missing_collation(schema, &object.name)),
+            }
+        }
+        "DATABASE" => {
+            let database = view.database_named(&object.name).ok_or_else(|| {
+                err!(UNDEFINED_DATABASE, "database \"{}\" does not exist", object.name)
+            })?;
+            Ok((database.oid, 0))
+        }
+        "ROLE" => {
+            let role = view
+                .role_named(&object.name)
+                .ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", object.name))?;
+            Ok((role.oid, 0))
+        }
+        // A view's own: all others are found before.
+        "RULE" => {
+            let table = view.expect_table(path, object.schema.as_deref(), &object.name)?;
+            Ok((system::rule_id(table.oid), 0))
+        }
+        other => Err(base::Error::unsupported(format!("COMMENT ON {other}"))),
+    }
+}
+
+/// A composite type's column.
+fn attribute(view: &Snapshot, class: u32, name: &str) -> Result<(u32, u16)> {
+    let ty = view.composite_of_class(class);
+    let columns = match ty.map(|t| &t.kind) {
+        Some(catalog::UserTypeKind::Composite(columns)) => columns.as_slice(),
+        _ => &[],
+    };
+    match columns.iter().position(|c| !c.dropped && c.name == name) {
+        Some(at) => Ok((class, at as u16 + 1)),
+        None => {
+            let name_of = ty.map_or("", |t| t.name.as_str());
+            Err(err!(
+                UNDEFINED_COLUMN,
+                "column \"{name}\" of relation \"{name_of}\" does not exist"
+            ))
+        }
+    }
+}
+
+/// A relation that is what the statement calls it, or a column of one.
+fn part_of(found: &Relation, kind: &str, column: Option<&str>) -> Result<(u32, u16)> {
+    let (Some(name), Relation::Table(table)) = (column, found) else {
+        let own = relation::word(found);
+        if !kind.eq_ignore_ascii_case(own) {
+            relation::expect(kind, found)?;
+            base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table", relation::name(found));
+        }
+        return Ok((found.oid(), 0));
+    };
+    match table.column(name) {
+        Some((number, _)) => Ok((table.oid, number)),
+        None => {
+            base::bail!(
+                UNDEFINED_COLUMN,
+                "column \"{name}\" of relation \"{}\" does not exist",
+                table.name
+            )
+        }
+    }
+}
+
+/// Only owners comment. A constraint's owner is its table's.
+fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let (kind, object, word, name) = match kind {
+        "SCHEMA" => {
+            let name = view.schema(object).map_or("", |s| s.name.as_str());
+            (AclKind::Schema, object, "schema", name)
+        }
+        "DATABASE" => {
+            let name = view.database(object).map_or("", |d| d.name.as_str());
+            (AclKind::Database, object, "database", name)
+        }
+        "ROLE" => return check_role(object, cx),
+        "COLLATION" => {
+            let name = view.collation(object).map_or("", |c| c.name.as_str());
+            (AclKind::Collation, object, "collation", name)
+        }
+        "TYPE" => {
+            let name = view.user_type(object).map_or("", |t| t.name.as_str());
+            (AclKind::Type, object, "type", name)
+        }
+        "DOMAIN CONSTRAINT" => {
+            let has = |t: &&std::sync::Arc<catalog::UserType>| match &t.kind {
+                catalog::UserTypeKind::Domain { checks, .. } => {
+                    checks.iter().any(|c| c.oid == object)
+                }
+                _ => false,
+            };
+            let Some(domain) = view.user_types().find(has) else { return Ok(()) };
+            (AclKind::Type, domain.oid, "type", domain.name.as_str())
+        }
+        kind => {
+            if let Some(ty) = view.composite_of_class(object) {
+                return rights::require_owner(cx, AclKind::Type, ty.oid, "type", &ty.name);
+            }
+            let has = |t: &&std::sync::Arc<catalog::Table>| {
+                t.oid == object
+                    || kind == "RULE" && system::rule_id(t.oid) == object
+                    || t.indexes.contains(&object)
+                    || t.constraints.iter().any(|c| c.oid == object)
+            };
+            if let Some(sequence) = view.sequence(object) {
+                let name = sequence.name.as_str();
+                return rights::require_owner(cx, AclKind::Sequence, object, "sequence", name);
+            }
+            let Some(table) = view.tables().find(has) else { return Ok(()) };
+            let word = match kind {
+                "COLUMN" | "CONSTRAINT" | "RULE" => "relation",
+                "INDEX" => "index",
+                _ => exec::relation_lock::kind_word(table),
+            };
+            let name = view.index(object).map_or(table.name.as_str(), |i| i.name.as_str());
+            (AclKind::Table, table.oid, word, name)
+        }
+    };
+    rights::require_owner(cx, kind, object, word, name)
+}
+
+fn check_role(role: u32, cx: &mut ExecContext<'_>) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let questions = rights::of(cx, &view);
+    let boss = view.role(role).is_some_and(|r| r.superuser);
+    let creates = view.role(cx.role).is_some_and(|r| r.createrole);
+    if questions.is_superuser(cx.role) || (creates && !boss) || questions.is_admin(cx.role, role) {
+        return Ok(());
+    }
+    let message = if boss { "must be superuser" } else { "must have CREATEROLE privilege" };
+    Err(err!(INSUFFICIENT_PRIVILEGE, "{message}"))
+}
+
+/// COMMENT ON.
+///
+/// # Errors
+/// `42704` and kin for what isn't there; `42809`, `42501`.
+pub fn run(statement: &CommentStatement, cx: &mut ExecContext<'_>) -> Result<()> {
+    let text = statement.text.as_deref();
+    match &statement.target {
+        CommentTarget::Named { kind, object, part } => {
+            on_named(kind, object, part.as_deref(), text, cx)
+        }
+        CommentTarget::Type { domain, ty } => on_type(*ty, domain.as_deref(), text, cx),
+        CommentTarget::Routine(routine) => match comment_builtin::routine(routine)? {
+            Some(found) => on_builtin(&found, text, cx),
+            None => {
+                let found = function::find(routine, cx)?;
+                let (oid, name) = (found.oid, &found.name);
+                rights::require_owner(cx, AclKind::Function, oid, "function", name)?;
+                put(oid, 0, 0, text, cx)
+            }
+        },
+        CommentTarget::Cast(source, target) => {
+            on_builtin(&comment_builtin::cast(*source, *target)?, text, cx)
+        }
+        CommentTarget::Operator { name, left, right } => {
+            on_builtin(&comment_builtin::operator(name, *left, *right)?, text, cx)
+        }
+        CommentTarget::Transform(ty, language) => Err(comment_builtin::no_transform(*ty, language)),
+    }
+}
+
+fn on_named(
+    kind: &str,
+    object: &Name,
+    part: Option<&str>,
+    text: Option<&str>,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    if let Some(found) = comment_builtin::named(&view, cx.search_path, kind, object, part)? {
+        return on_builtin(&found, text, cx);
+    }
+    let (object, column) = match target(&view, cx.search_path, kind, object, part) {
+        // As in PostgreSQL: scripts that name a database of another name go on.
+        Err(error) if error.code() == base::sqlstate::UNDEFINED_DATABASE => {
+            cx.hooks.notice("WARNING", error);
+            return Ok(());
+        }
+        found => found?,
+    };
+    check_owner(kind, object, cx)?;
+    put(object, column, if kind == "RULE" { class::REWRITE } else { 0 }, text, cx)
+}
+
+/// A type, also one that is a table's row.
+fn on_type(
+    ty: Oid,
+    domain: Option<&str>,
+    text: Option<&str>,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let is_domain = |t: &catalog::UserType| matches!(t.kind, catalog::UserTypeKind::Domain { .. });
+    if let Some(name) = domain
+        && !view.user_type(ty.0).is_some_and(|t| is_domain(t))
+    {
+        base::bail!(WRONG_OBJECT_TYPE, "\"{name}\" is not a domain");
+    }
+    if ty < Oid::FIRST_USER {
+        return on_builtin(&comment_builtin::type_of(ty), text, cx);
+    }
+    match view.tables().find(|t| t.row_type.contains(&ty.0)) {
+        Some(table) => {
+            let (oid, name) = (table.oid, table.name.clone());
+            rights::require_owner(cx, AclKind::Table, oid, "type", &name)?;
+        }
+        None => {
+            let element = view.user_types().find(|t| t.array == ty.0).map_or(ty.0, |t| t.oid);
+            check_owner("TYPE", element, cx)?;
+        }
+    }
+    put(ty.0, 0, 0, text, cx)
+}
+
+fn on_builtin(found: &BuiltIn, text: Option<&str>, cx: &mut ExecContext<'_>) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    if !rights::of(cx, &view).is_superuser(cx.role) {
+        return Err(match found.class {
+            class::ACCESS_METHOD => err!(INSUFFICIENT_PRIVILEGE, "must be superuser"),
+            _ => err!(INSUFFICIENT_PRIVILEGE, "must be owner of {} {}", found.word, found.name),
+        });
+    }
+    put(found.oid, found.column, found.class, text, cx)
+}
+
+/// Puts a comment in the place of the one that is there.
+fn put(
+    object: u32,
+    column: u16,
+    class: u32,
+    text: Option<&str>,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let same = |c: &Comment| (c.object, c.column, c.class) == (object, column, class);
+    let old = view.comments().find(|c| same(c));
+    let described = column == 0 && system::description(class, object).is_some();
+    match (text.or(described.then_some("")), old) {
+        (None, None) => Ok(()),
+        (None, Some(old)) => cx.catalog_tx.remove(cx.tx, old.oid),
+        (Some(text), old) => {
+            let oid = match old {
+                Some(old) => old.oid,
+                None => super::new_oid(cx, object)?,
+            };
+            let shared = system::is_shared_class(class)
+                || class == 0 && (view.database(object).is_some() || view.role(object).is_some());
+            let text = text.to_owned();
+            let comment = Comment { oid, object, column, text, shared, class };
+            cx.catalog_tx.put(cx.tx, Object::Comment(comment))
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! CREATE TYPE … AS (…), and ALTER TYPE of its attributes.
+
+use base::{Result, err};
+use catalog::{Column, UserType, UserTypeKind};
+use sql::type_statement::AlterComposite;
+use sql::utility::{ColumnDef, Name};
+
+use super::user_types::{columns_of, open, put};
+use super::{create_table, name, notice, user_types};
+use exec::context::ExecContext;
+
+/// CREATE TYPE … AS (…).
+///
+/// # Errors
+/// `42710`, `42P07`, `3F000`, `42501`.
+pub fn create(cx: &mut ExecContext<'_>, name: &Name, columns: &[ColumnDef]) -> Result<()> {
+    let plain = Name { position: 0, ..name.clone() };
+    let persistence = sql::utility::Persistence::Permanent;
+    let schema = name::creation_schema(cx, &plain, persistence)?;
+    user_types::check_class(cx, schema, &name.name)?;
+    let made = columns.iter().map(create_table::column).collect();
+    let ty = user_types::create(cx, name, UserTypeKind::Composite(made))?;
+    let class = super::new_oid(cx, ty.oid)?;
+    put(cx, UserType { class, ..ty })
+}
+
+fn open_composite(cx: &mut ExecContext<'_>, name: &Name) -> Result<(UserType, Vec<Column>)> {
+    let is_composite = |t: &UserType| matches!(t.kind, UserTypeKind::Composite(_));
+    let wrong = |name: &str| err!(WRONG_OBJECT_TYPE, "{name} is not a composite type");
+    let view = cx.catalog_tx.view();
+    if view.type_oid(cx.search_path, name.schema.as_deref(), &name.name).is_none() {
+        return Err(view.missing_relation(name.schema.as_deref(), &name.name));
+    }
+    let ty = open(cx, name, is_composite, wrong)?;
+    let columns = match &ty.kind {
+        UserTypeKind::Composite(columns) => columns.clone(),
+        _ => Vec::new(),
+    };
+    Ok((ty, columns))
+}
+
+fn find(columns: &[Column], name: &str) -> Option<usize> {
+    columns.iter().position(|c| !c.dropped && c.name == name)
+}
+
+fn missing(ty: &UserType, column: &str) -> base::Error {
+    err!(UNDEFINED_COLUMN, "column \"{column}\" of relation \"{}\" does not exist", ty.name)
+}
+
+/// No table keeps values of the type, whose form is about to change.
+fn check_unused(cx: &mut ExecContext<'_>, ty: &UserType) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let Some((table, n, _)) = columns_of(&view, ty.oid).into_iter().next() else { return Ok(()) };
+    let Some(table) = view.table(table) else { return Ok(()) };
+    let column = table.columns.get(usize::from(n) - 1).map_or("", |c| c.name.as_str());
+    Err(err!(
+        FEATURE_NOT_SUPPORTED,
+        "cannot alter type \"{}\" because column \"{}.{column}\" uses it",
+        ty.name,
+        table.name
+    ))
+}
+
+/// ALTER TYPE … ADD, DROP, ALTER ATTRIBUTE.
+///
+/// # Errors
+/// `42P01`, `42809`, `42701`, `42703`; `0A000` for another type of an attribute while a table has
+/// values of the type.
+pub fn alter(cx: &mut ExecContext<'_>, name: &Name, steps: &[AlterComposite]) -> Result<()> {
+    let (ty, mut columns) = open_composite(cx, name)?;
+    if steps.iter().any(|step| matches!(step, AlterComposite::Type { .. })) {
+        check_unused(cx, &ty)?;
+    }
+    for step in steps {
+        match step {
+            AlterComposite::Add(def) => {
+                if find(&columns, &def.name).is_some() {
+                    return Err(duplicate(&ty, &def.name));
+                }
+                check_member(cx, &ty, def.ty.0)?;
+                columns.push(create_table::column(def));
+            }
+            AlterComposite::Drop { name, if_exists } => match find(&columns, name) {
+                Some(at) => {
+                    let number = at + 1;
+                    columns[at] = Column {
+                        name: format!("........pg.dropped.{number}........"),
+                        dropped: true,
+                        ..columns[at].clone()
+                    };
+                }
+                None if *if_exists => {
+                    let message = format!("{}, skipping", missing(&ty, name).message());
+                    notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
+                }
+                None => return Err(missing(&ty, name)),
+            },
+            AlterComposite::Type { name, ty: new, typmod } => {
+                let at = find(&columns, name).ok_or_else(|| missing(&ty, name))?;
+                check_member(cx, &ty, new.0)?;
+                (columns[at].ty, columns[at].typmod) = (new.0, *typmod);
+            }
+        }
+    }
+    put(cx, UserType { kind: UserTypeKind::Composite(columns), ..ty })
+}
+
+/// A type's attributes have no values of the type inside.
+fn check_member(cx: &mut ExecContext<'_>, ty: &UserType, attribute: u32) -> Result<()> {
+    if user_types::has_inside(&cx.catalog_tx.view(), attribute, ty.oid) {
+        base::bail!(
+            INVALID_TABLE_DEFINITION,
+            "composite type {} cannot be made a member of itself",
+            ty.name
+        );
+    }
+    Ok(())
+}
+
+fn duplicate(ty: &UserType, column: &str) -> base::Error {
+    err!(DUPLICATE_COLUMN, "column \"{column}\" of relation \"{}\" already exists", ty.name)
+}
+
+/// ALTER TYPE … RENAME ATTRIBUTE.
+///
+/// # Errors
+/// `42P01`, `42809`, `42701`, `42703`.
+pub fn rename_attribute(cx: &mut ExecContext<'_>, name: &Name, from: &str, to: &str) -> Result<()> {
+    let (ty, mut columns) = open_composite(cx, name)?;
+    let at = find(&columns, from)
+        .ok_or_else(|| err!(UNDEFINED_COLUMN, "column \"{from}\" does not exist"))?;
+    if find(&columns, to).is_some() {
+        return Err(duplicate(&ty, to));
+    }
+    to.clone_into(&mut columns[at].name);
+    put(cx, UserType { kind: UserTypeKind::Composite(columns), ..ty })
+}
+
+/// A column of a composite type goes, with its type.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn drop_attribute(cx: &mut ExecContext<'_>, ty: u32, n: u16) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let Some(ty) = view.user_type(ty) else { return Ok(()) };
+    let UserTypeKind::Composite(columns) = &ty.kind else { return Ok(()) };
+    let mut columns = columns.clone();
+    if let Some(column) = columns.get_mut(usize::from(n) - 1) {
+        column.name = format!("........pg.dropped.{n}........");
+        column.dropped = true;
+    }
+    put(cx, UserType { kind: UserTypeKind::Composite(columns), ..UserType::clone(ty) })
+}

@@ -1,0 +1,189 @@
+//! CREATE INDEX.
+
+use base::Result;
+use catalog::{Index, IndexColumn, KeyExpression, Object, Table};
+use sql::utility::{IndexKey, Utility};
+use txn::LockMode;
+
+use super::{index_build, name, notice, open_owned, refresh};
+use exec::context::ExecContext;
+use exec::rights;
+
+/// Columns of a key, at most.
+const MAX_KEYS: usize = 32;
+
+/// CREATE INDEX.
+pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
+    let Some((table, index)) = definition(utility, LockMode::Share, cx)? else { return Ok(()) };
+    let index = build(cx, &table, index)?;
+    add_to_table(cx, index)
+}
+
+/// CREATE INDEX CONCURRENTLY, its first transaction: the index is there, empty, to be kept up to date and
+/// not to be read. Returns its oid; None when there is nothing more to do.
+///
+/// # Errors
+/// As [`run`].
+pub fn begin_concurrently(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<Option<u32>> {
+    let mode = LockMode::ShareUpdateExclusive;
+    let Some((table, index)) = definition(utility, mode, cx)? else { return Ok(None) };
+    if table.is_temporary() {
+        // Nobody else works with it.
+        let index = build(cx, &table, index)?;
+        return add_to_table(cx, index).map(|()| None);
+    }
+    make_empty(cx, &table, index).map(Some)
+}
+
+/// Makes an index that is kept up to date from now on, but not valid. Returns its oid.
+///
+/// # Errors
+/// I/O.
+pub fn make_empty(cx: &mut ExecContext<'_>, table: &Table, mut index: Index) -> Result<u32> {
+    index.oid = super::new_oid(cx, table.oid)?;
+    let rel = super::create_table::new_files(cx, table.oid)?;
+    index.rel = rel.0;
+    index.schema = table.schema;
+    index.table = table.oid;
+    index.invalid = true;
+    access::BTree::create(&cx.engine.storage, rel)?;
+    let oid = index.oid;
+    add_to_table(cx, index)?;
+    Ok(oid)
+}
+
+/// Notes an index with its table.
+fn add_to_table(cx: &mut ExecContext<'_>, index: Index) -> Result<()> {
+    let mut table = refresh(cx, index.table)?;
+    table.indexes.push(index.oid);
+    cx.catalog_tx.put(cx.tx, Object::Index(index))?;
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+}
+
+/// The index that a CREATE INDEX asks for, and its table, locked; nothing is made yet. None: there is one
+/// with its name, and that is fine.
+fn definition(
+    utility: &Utility,
+    mode: LockMode,
+    cx: &mut ExecContext<'_>,
+) -> Result<Option<(Table, Index)>> {
+    let Utility::CreateIndex {
+        name,
+        table,
+        columns,
+        include,
+        predicate,
+        nulls_equal,
+        concurrently: _,
+        unique,
+        if_not_exists,
+        options,
+    } = utility
+    else {
+        return Err(base::Error::internal("not a CREATE INDEX"));
+    };
+    let table = open_owned(cx, table, mode)?;
+    super::expect_checked(cx, &table, "CREATE INDEX")?;
+    rights::require_creation(cx, cx.role, table.schema)?;
+    if table.kind == catalog::TableKind::View {
+        return Err(base::err!(
+            WRONG_OBJECT_TYPE,
+            "cannot create index on relation \"{}\"",
+            table.name
+        )
+        .detail("This operation is not supported for views."));
+    }
+    if columns.len() + include.len() > MAX_KEYS {
+        base::bail!(TOO_MANY_COLUMNS, "cannot use more than {MAX_KEYS} columns in an index");
+    }
+    let keys = {
+        let view = cx.catalog_tx.view();
+        columns.iter().map(|key| index_column(&view, &table, key)).collect::<Result<Vec<_>>>()?
+    };
+    let view = cx.catalog_tx.view();
+    let mut names: Vec<&str> = columns.iter().map(|c| c.name.as_str()).collect();
+    names.extend(include.iter().map(String::as_str));
+    let name = match name {
+        Some(name) => name.clone(),
+        None => name::index_name(&view, &table, &names, "idx"),
+    };
+    name::reserve(cx, table.schema, &name)?;
+    if cx.catalog_tx.view().relation_in(table.schema, &name).is_some() {
+        let message = format!("relation \"{name}\" already exists");
+        if !*if_not_exists {
+            base::bail!(DUPLICATE_TABLE, "{message}");
+        }
+        notice(cx, base::sqlstate::DUPLICATE_TABLE, format!("{message}, skipping"));
+        return Ok(None);
+    }
+    let index = Index {
+        name,
+        columns: keys,
+        include: super::constraint::include_numbers(&table, include)?,
+        predicate: predicate.as_ref().map(|p| p.0.clone()),
+        nulls_equal: *nulls_equal,
+        unique: *unique,
+        options: options.clone(),
+        ..Index::default()
+    };
+    Ok(Some((Table::clone(&table), index)))
+}
+
+/// An index as another table has it (LIKE … INCLUDING INDEXES), under a name of its own.
+///
+/// # Errors
+/// As [`build`].
+pub fn copy(cx: &mut ExecContext<'_>, table: u32, index: &Index) -> Result<()> {
+    let mut table = refresh(cx, table)?;
+    let view = cx.catalog_tx.view();
+    let named = |key: &IndexColumn| match &key.expression {
+        Some(e) => e.name.clone(),
+        None => table.columns[usize::from(key.column) - 1].name.clone(),
+    };
+    let names: Vec<String> = index.columns.iter().map(named).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let name = name::index_name(&view, &table, &names, "idx");
+    name::reserve_relation(cx, table.schema, &name)?;
+    let index = build(cx, &table, Index { name, ..index.clone() })?;
+    table.indexes.push(index.oid);
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+}
+
+fn index_column(view: &catalog::Snapshot, table: &Table, key: &IndexKey) -> Result<IndexColumn> {
+    let (descending, nulls_first) = (key.descending, key.nulls_first);
+    if let Some((sql, ty, columns)) = &key.expression {
+        let expression = KeyExpression {
+            sql: sql.clone(),
+            name: key.name.clone(),
+            ty: ty.0,
+            columns: columns.clone(),
+        };
+        let expression = Some(Box::new(expression));
+        let collation = view.key_collation(key.collation, ty.0);
+        return Ok(IndexColumn { column: 0, descending, nulls_first, expression, collation });
+    }
+    let (column, of_table) = table
+        .column(&key.name)
+        .ok_or_else(|| base::err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", key.name))?;
+    let collation = view.key_collation(key.collation, of_table.ty);
+    Ok(IndexColumn { column, descending, nulls_first, expression: None, collation })
+}
+
+/// Makes an index with its files from the table's rows; the table doesn't list it yet. `index` says
+/// all but where it is.
+///
+/// # Errors
+/// `23505`; I/O.
+pub fn build(cx: &mut ExecContext<'_>, table: &Table, mut index: Index) -> Result<Index> {
+    index.oid = super::new_oid(cx, table.oid)?;
+    index.rel = super::create_table::new_files(cx, table.oid)?.0;
+    index.schema = table.schema;
+    index.table = table.oid;
+    if !index.is_plain() {
+        let all: Vec<&str> = index.expressions().collect();
+        index.uses = exec::spi::with_context(cx, |cx| sql::print::objects_in(cx, table, all))?;
+    }
+    index_build::fill(cx, table, &index)?;
+    cx.catalog_tx.put(cx.tx, Object::Index(index.clone()))?;
+    Ok(index)
+}

@@ -1,0 +1,159 @@
+//! CREATE TABLE.
+
+use base::{RelId, Result, err};
+use catalog::{AclKind, Column, Object, Table, TableKind};
+use sql::utility::{ColumnDef, Persistence, Utility};
+use types::row::MAX_COLUMNS;
+
+use super::{constraint, name, notice};
+use exec::context::ExecContext;
+
+/// A column as the catalog keeps it.
+pub fn column(def: &ColumnDef) -> Column {
+    Column {
+        not_null: def.not_null,
+        default: def.default.clone(),
+        default_uses: def.default_uses.clone(),
+        generated: def.generated,
+        collation: def.collation,
+        inherited: def.inherited,
+        only_inherited: def.only_inherited,
+        ..Column::new(&def.name, def.ty.0, def.typmod)
+    }
+}
+
+/// Names of system columns can't be used.
+pub fn check_column_name(name: &str) -> Result<()> {
+    if ["tableoid", "cmax", "xmax", "cmin", "xmin", "ctid"].contains(&name) {
+        base::bail!(DUPLICATE_COLUMN, "column name \"{name}\" conflicts with a system column name");
+    }
+    Ok(())
+}
+
+fn check_columns(columns: &[ColumnDef]) -> Result<()> {
+    if columns.len() > MAX_COLUMNS {
+        base::bail!(TOO_MANY_COLUMNS, "tables can have at most {MAX_COLUMNS} columns");
+    }
+    let mut seen = std::collections::HashSet::new();
+    for column in columns {
+        check_column_name(&column.name)?;
+        if !seen.insert(&column.name) {
+            base::bail!(DUPLICATE_COLUMN, "column \"{}\" specified more than once", column.name);
+        }
+    }
+    Ok(())
+}
+
+/// Makes an empty table's files and its object. None: it exists already, and that is fine.
+///
+/// # Errors
+/// `42P07`, `42701`, `3F000`.
+pub fn create(
+    cx: &mut ExecContext<'_>,
+    table_name: &sql::utility::Name,
+    columns: Vec<Column>,
+    options: &[(String, String)],
+    persistence: Persistence,
+    if_not_exists: bool,
+) -> Result<Option<Table>> {
+    let schema = name::creation_schema(cx, table_name, persistence)?;
+    name::reserve(cx, schema, &table_name.name)?;
+    if cx.catalog_tx.view().relation_in(schema, &table_name.name).is_some() {
+        let message = format!("relation \"{}\" already exists", table_name.name);
+        if !if_not_exists {
+            return Err(err!(DUPLICATE_TABLE, "{message}"));
+        }
+        notice(cx, base::sqlstate::DUPLICATE_TABLE, format!("{message}, skipping"));
+        return Ok(None);
+    }
+    super::user_types::check_row_type(cx, schema, &table_name.name)?;
+    let oid = super::new_oid(cx, schema)?;
+    let row_type = super::user_types::row_type(cx, schema)?;
+    super::lock(cx, oid, txn::LockMode::AccessExclusive)?;
+    let rel = new_files(cx, oid)?;
+    let table = Table {
+        oid,
+        name: table_name.name.clone(),
+        schema,
+        owner: cx.role,
+        kind: TableKind::Table,
+        rel: rel.0,
+        columns,
+        options: options.to_vec(),
+        unlogged: persistence == Persistence::Unlogged,
+        on_commit: match persistence {
+            Persistence::Temporary(on_commit) => on_commit,
+            _ => Default::default(),
+        },
+        row_type,
+        ..Table::default()
+    };
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
+    exec::rights::begin(cx, AclKind::Table, oid, cx.role, schema)?;
+    Ok(Some(table))
+}
+
+/// Empty files for a table or index, which go away if the transaction rolls back.
+///
+/// # Errors
+/// I/O.
+pub fn new_files(cx: &mut ExecContext<'_>, relation: u32) -> Result<RelId> {
+    if base::Oid(relation).is_temporary() {
+        let rel = RelId(cx.catalog_tx.new_temporary_id(true)?);
+        cx.engine.storage.create_relation(rel)?;
+        return Ok(rel);
+    }
+    // A new relation is the transaction's own: it needs an id for the files to be swept after a
+    // crash.
+    cx.tx.xid()?;
+    let rel = RelId(cx.engine.txn.next_oid()?);
+    cx.catalog_tx.drop_files_at_abort(rel);
+    cx.engine.storage.create_relation(rel)?;
+    Ok(rel)
+}
+
+/// CREATE TABLE.
+pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
+    let Utility::CreateTable {
+        name,
+        columns,
+        constraints,
+        indexes,
+        if_not_exists,
+        options,
+        persistence,
+        inherits,
+    } = utility
+    else {
+        return Err(base::Error::internal("not a CREATE TABLE"));
+    };
+    for (message, detail) in &inherits.notices {
+        let merged = base::Error::new(base::sqlstate::SUCCESSFUL_COMPLETION, message.clone());
+        let merged = detail.iter().fold(merged, |e, detail| e.detail(*detail));
+        cx.hooks.notice("NOTICE", merged);
+    }
+    check_columns(columns)?;
+    let made = columns.iter().map(column).collect();
+    let Some(mut table) = create(cx, name, made, options, *persistence, *if_not_exists)? else {
+        return Ok(());
+    };
+    if columns.iter().any(|c| c.sequence.is_some()) {
+        for (n, def) in columns.iter().enumerate() {
+            if let Some(def) = &def.sequence {
+                super::sequence::add_to_column(cx, &mut table, n as u16 + 1, def)?;
+            }
+        }
+        cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
+    }
+    if !inherits.parents.is_empty() {
+        super::inherit::link(cx, table.oid, &inherits.parents)?;
+    }
+    // Keys that foreign keys refer to come first.
+    let (foreign, own): (Vec<_>, Vec<_>) = constraints
+        .iter()
+        .partition(|c| matches!(c.kind, sql::utility::ConstraintDefKind::ForeignKey { .. }));
+    for def in own.into_iter().chain(foreign) {
+        constraint::add(cx, table.oid, def, true)?;
+    }
+    indexes.iter().try_for_each(|index| super::create_index::copy(cx, table.oid, index))
+}

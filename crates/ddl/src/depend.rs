@@ -1,0 +1,699 @@
+//! What depends on what, and the dropping of it all: the order, the messages and the difference
+//! between RESTRICT and CASCADE are PostgreSQL's.
+//!
+//! Nothing is stored: who uses an object is read off the other objects ([`users`]). A definition
+//! statement that drops something names its items; [`drop_items`] finds everything that must go with
+//! them, takes the locks, looks again, and deletes from the far end.
+
+use std::collections::HashSet;
+
+use base::{RelId, Result, err};
+use catalog::snapshot::TypeId;
+use catalog::{ConstraintKind, Object, Snapshot, Table, TableKind, UserTypeKind};
+use txn::LockMode;
+
+use super::{lock, notice, refresh};
+use exec::context::ExecContext;
+use exec::session::quote_identifier;
+
+/// Dependent objects that a message lists, at most.
+const LISTED_MAX: usize = 100;
+
+/// Something that can be dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Item {
+    /// A schema.
+    Schema(u32),
+    /// A table, view or materialized view.
+    Relation(u32),
+    /// An index.
+    Index(u32),
+    /// A sequence.
+    Sequence(u32),
+    /// A table's column, from 1.
+    Column(u32, u16),
+    /// A table's constraint, by its oid.
+    Constraint(u32, u32),
+    /// A column's default.
+    Default(u32, u16),
+    /// A type.
+    Type(u32),
+    /// A composite type's column, from 1.
+    Attribute(u32, u16),
+    /// A function.
+    Function(u32),
+    /// A collation.
+    Collation(u32),
+}
+
+/// How something depends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tie {
+    /// It goes only with CASCADE.
+    Normal,
+    /// It goes along.
+    Auto,
+}
+
+impl Item {
+    /// Its oid; a column's is its table's.
+    pub fn oid(self) -> u32 {
+        match self {
+            Item::Schema(id)
+            | Item::Relation(id)
+            | Item::Index(id)
+            | Item::Sequence(id)
+            | Item::Column(id, _)
+            | Item::Constraint(_, id)
+            | Item::Default(id, _)
+            | Item::Type(id)
+            | Item::Attribute(id, _)
+            | Item::Function(id)
+            | Item::Collation(id) => id,
+        }
+    }
+
+    /// The relation whose lock guards it.
+    fn guard(self, view: &Snapshot) -> Option<u32> {
+        match self {
+            Item::Relation(id)
+            | Item::Sequence(id)
+            | Item::Column(id, _)
+            | Item::Constraint(id, _)
+            | Item::Default(id, _) => Some(id),
+            Item::Index(id) => view.index(id).map(|i| i.table),
+            Item::Schema(_)
+            | Item::Type(_)
+            | Item::Attribute(..)
+            | Item::Function(_)
+            | Item::Collation(_) => None,
+        }
+    }
+}
+
+fn qualified(view: &Snapshot, path: &[u32], schema: u32, name: &str) -> String {
+    let mut path = view.implicit_temporary(path).into_iter().chain(path.iter().copied());
+    let first = path.find(|s| view.relation_in(*s, name).is_some() || *s == schema);
+    match view.schema(schema) {
+        Some(s) if first != Some(schema) => {
+            format!("{}.{}", quote_identifier(&s.name), quote_identifier(name))
+        }
+        _ => quote_identifier(name),
+    }
+}
+
+fn described_table(view: &Snapshot, path: &[u32], id: u32) -> String {
+    match view.table(id) {
+        Some(t) => format!(
+            "{} {}",
+            exec::relation_lock::kind_word(t),
+            qualified(view, path, t.schema, &t.name)
+        ),
+        None => format!("table {id}"),
+    }
+}
+
+/// As PostgreSQL describes an object in messages.
+pub fn describe(view: &Snapshot, path: &[u32], item: Item) -> String {
+    let column = |table: u32, n: u16| {
+        let name = view.table(table).and_then(|t| t.columns.get(usize::from(n) - 1));
+        name.map_or_else(String::new, |c| quote_identifier(&c.name))
+    };
+    match item {
+        Item::Schema(id) => {
+            let name = view.schema(id).map_or("", |s| s.name.as_str());
+            format!("schema {}", quote_identifier(name))
+        }
+        Item::Relation(id) => described_table(view, path, id),
+        Item::Index(id) => match view.index(id) {
+            Some(i) => format!("index {}", qualified(view, path, i.schema, &i.name)),
+            None => format!("index {id}"),
+        },
+        Item::Sequence(id) => match view.sequence(id) {
+            Some(s) => format!("sequence {}", qualified(view, path, s.schema, &s.name)),
+            None => format!("sequence {id}"),
+        },
+        Item::Column(table, n) => {
+            format!("column {} of {}", column(table, n), described_table(view, path, table))
+        }
+        Item::Default(table, n) => format!(
+            "default value for column {} of {}",
+            column(table, n),
+            described_table(view, path, table)
+        ),
+        Item::Constraint(table, id) => {
+            let found = view.table(table).and_then(|t| t.constraints.iter().find(|c| c.oid == id));
+            let name = found.map_or("", |c| c.name.as_str());
+            format!(
+                "constraint {} on {}",
+                quote_identifier(name),
+                described_table(view, path, table)
+            )
+        }
+        Item::Type(id) => match view.type_name(path, id) {
+            Some(name) => format!("type {name}"),
+            None => format!("type {id}"),
+        },
+        Item::Attribute(id, n) => {
+            let column = match view.user_type(id).map(|t| &t.kind) {
+                Some(UserTypeKind::Composite(columns)) => columns.get(usize::from(n) - 1),
+                _ => None,
+            };
+            let column = column.map_or_else(String::new, |c| quote_identifier(&c.name));
+            let name = view.type_name(path, id).unwrap_or_default();
+            format!("column {column} of composite type {name}")
+        }
+        Item::Function(id) => match view.function(id) {
+            // A procedure, too.
+            Some(f) => format!("function {}", super::function::signature(view, path, f)),
+            None => format!("function {id}"),
+        },
+        Item::Collation(id) => match view.shown_collation(path, id) {
+            Some(name) => format!("collation {name}"),
+            None => format!("collation {id}"),
+        },
+    }
+}
+
+/// The array type over a type, which is part of it.
+fn array_over(view: &Snapshot, ty: u32) -> Option<u32> {
+    match view.type_id(ty)? {
+        TypeId::User(id, false) => view.user_type(id).map(|t| t.array),
+        TypeId::Row(id, false) => view.table(id).map(|t| t.row_type[1]),
+        _ => None,
+    }
+}
+
+/// What depends directly on an item.
+fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
+    let mut out = Vec::new();
+    match item {
+        Item::Schema(id) => schema_contents(view, id, &mut out),
+        Item::Relation(id) => {
+            views_using(view, id, None, &mut out);
+            functions_using(view, id, &mut out);
+            if let Some(table) = view.table(id) {
+                out.extend(keys_from_others(view, table, |_| true));
+                let child = |id: &u32| (Item::Relation(*id), Tie::Normal);
+                out.extend(table.children.iter().map(child));
+                if table.row_type[0] != 0 {
+                    out.push((Item::Type(table.row_type[0]), Tie::Auto));
+                }
+            }
+            let owned = view.sequences().filter(|s| s.owned_by.is_some_and(|o| o.0 == id));
+            out.extend(owned.map(|s| (Item::Sequence(s.oid), Tie::Auto)));
+        }
+        Item::Column(id, n) => column_users(view, id, n, &mut out),
+        Item::Index(id) => {
+            if let Some(table) = view.index(id).and_then(|i| view.table(i.table)) {
+                out.extend(keys_from_others_and_self(view, table, |k| k.index == id));
+            }
+        }
+        Item::Constraint(table, id) => {
+            let table = view.table(table);
+            let found = table.and_then(|t| t.constraints.iter().find(|c| c.oid == id));
+            if let Some(ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index }) =
+                found.map(|c| &c.kind)
+            {
+                out.push((Item::Index(*index), Tie::Auto));
+            }
+        }
+        Item::Sequence(id) => expression_users(view, id, &mut out),
+        Item::Type(id) => {
+            type_users(view, id, &mut out);
+            expression_users(view, id, &mut out);
+            out.extend(array_over(view, id).map(|array| (Item::Type(array), Tie::Auto)));
+        }
+        Item::Function(id) => {
+            expression_users(view, id, &mut out);
+            views_using(view, id, None, &mut out);
+            functions_using(view, id, &mut out);
+        }
+        Item::Collation(id) => collation_users(view, id, &mut out),
+        Item::Default(..) | Item::Attribute(..) => {}
+    }
+    // Newer objects go first.
+    out.sort_by_key(|(i, _)| std::cmp::Reverse(i.oid()));
+    out
+}
+
+fn schema_contents(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
+    let tables = view.tables().filter(|t| t.schema == id).map(|t| Item::Relation(t.oid));
+    let sequences = view.sequences().filter(|s| s.schema == id).map(|s| Item::Sequence(s.oid));
+    let types = view.user_types().filter(|t| t.schema == id).map(|t| Item::Type(t.oid));
+    let functions = view.functions().filter(|f| f.schema == id).map(|f| Item::Function(f.oid));
+    let collations =
+        view.user_collations().filter(|c| c.schema == id).map(|c| Item::Collation(c.oid));
+    let all = tables.chain(sequences).chain(types).chain(functions).chain(collations);
+    out.extend(all.map(|item| (item, Tie::Normal)));
+}
+
+/// Views whose query uses an object, or one column of it.
+fn views_using(view: &Snapshot, id: u32, column: Option<u16>, out: &mut Vec<(Item, Tie)>) {
+    for table in view.tables() {
+        let Some(query) = &table.query else { continue };
+        if query.uses.iter().any(|(o, c)| *o == id && column.is_none_or(|n| *c == n)) {
+            out.push((Item::Relation(table.oid), Tie::Normal));
+        }
+    }
+}
+
+/// Functions whose standard body uses an object, or that return a table's rows.
+fn functions_using(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
+    let uses = |f: &&std::sync::Arc<catalog::Function>| {
+        f.row_of == Some(id) || f.uses.iter().any(|(o, _)| *o == id)
+    };
+    out.extend(view.functions().filter(uses).map(|f| (Item::Function(f.oid), Tie::Normal)));
+}
+
+/// Foreign keys of other tables that refer to a table.
+fn keys_from_others(
+    view: &Snapshot,
+    table: &Table,
+    fits: impl Fn(&catalog::ForeignKey) -> bool,
+) -> Vec<(Item, Tie)> {
+    let mut out = keys_from_others_and_self(view, table, fits);
+    out.retain(|(item, _)| !matches!(item, Item::Constraint(t, _) if *t == table.oid));
+    out
+}
+
+fn keys_from_others_and_self(
+    view: &Snapshot,
+    table: &Table,
+    fits: impl Fn(&catalog::ForeignKey) -> bool,
+) -> Vec<(Item, Tie)> {
+    let mut out = Vec::new();
+    for child in table.referenced_by.iter().filter_map(|id| view.table(*id)) {
+        for (constraint, key) in child.foreign_keys() {
+            if key.table == table.oid && fits(key) {
+                out.push((Item::Constraint(child.oid, constraint.oid), Tie::Normal));
+            }
+        }
+    }
+    out
+}
+
+fn column_users(view: &Snapshot, id: u32, n: u16, out: &mut Vec<(Item, Tie)>) {
+    let Some(table) = view.table(id) else { return };
+    let column = &table.columns[usize::from(n) - 1];
+    views_using(view, id, Some(n), out);
+    let owned = view.sequences().filter(|s| s.owned_by == Some((id, n)));
+    out.extend(owned.map(|s| (Item::Sequence(s.oid), Tie::Auto)));
+    out.extend(keys_from_others(view, table, |k| k.referenced.contains(&n)));
+    let indexes = view.indexes_of(table);
+    let index_has = |index: u32| indexes.iter().any(|i| i.oid == index && i.uses_column(n));
+    for constraint in &table.constraints {
+        let about = match &constraint.kind {
+            ConstraintKind::Check(sql) => super::rename::mentions(sql, &column.name),
+            ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index } => {
+                index_has(*index)
+            }
+            ConstraintKind::ForeignKey(key) => {
+                key.columns.contains(&n) || key.table == id && key.referenced.contains(&n)
+            }
+        };
+        if about {
+            out.push((Item::Constraint(id, constraint.oid), Tie::Auto));
+        }
+    }
+    let backs = |index: u32| {
+        table.constraints.iter().any(|c| {
+            matches!(c.kind, ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i } if i == index)
+        })
+    };
+    for index in &indexes {
+        let predicate = index.predicate.as_deref();
+        let about = index.uses_column(n)
+            || predicate.is_some_and(|sql| super::rename::mentions(sql, &column.name));
+        if about && !backs(index.oid) {
+            out.push((Item::Index(index.oid), Tie::Auto));
+        }
+    }
+    for (other, c) in table.live_columns() {
+        let sql = c.default.as_deref().unwrap_or_default();
+        if c.generated && other != n && super::rename::mentions(sql, &column.name) {
+            out.push((Item::Column(id, other), Tie::Normal));
+        }
+    }
+}
+
+/// Defaults, conditions and indexes whose expressions name a sequence, type, function or collation.
+fn expression_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
+    for index in view.indexes().filter(|i| i.uses.contains(&id)) {
+        out.push((Item::Index(index.oid), Tie::Normal));
+    }
+    for table in view.tables() {
+        for constraint in table.constraints.iter().filter(|c| c.uses.contains(&id)) {
+            out.push((Item::Constraint(table.oid, constraint.oid), Tie::Normal));
+        }
+        for (n, column) in table.live_columns() {
+            if column.default_uses.contains(&id) {
+                let item = match column.generated {
+                    true => Item::Column(table.oid, n),
+                    false => Item::Default(table.oid, n),
+                };
+                out.push((item, Tie::Normal));
+            }
+        }
+    }
+}
+
+fn type_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
+    for table in view.tables() {
+        if table.kind == TableKind::View {
+            continue;
+        }
+        for (n, column) in table.live_columns() {
+            if column.ty == id {
+                out.push((Item::Column(table.oid, n), Tie::Normal));
+            }
+        }
+    }
+    views_using(view, id, None, out);
+    for other in view.user_types() {
+        let uses = match &other.kind {
+            UserTypeKind::Domain { base, .. } => *base == id,
+            UserTypeKind::Composite(columns) => {
+                for (n, _) in columns.iter().enumerate().filter(|(_, c)| !c.dropped && c.ty == id) {
+                    out.push((Item::Attribute(other.oid, n as u16 + 1), Tie::Normal));
+                }
+                false
+            }
+            UserTypeKind::Enum(_) => false,
+        };
+        if uses || other.uses.contains(&id) && other.oid != id {
+            out.push((Item::Type(other.oid), Tie::Normal));
+        }
+    }
+    for function in view.functions() {
+        let uses = function.result == id || function.args.iter().any(|a| a.ty == id);
+        if uses {
+            out.push((Item::Function(function.oid), Tie::Normal));
+        }
+    }
+}
+
+/// Columns, indexes and types whose texts are sorted by a collation, and what names it.
+fn collation_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
+    for table in view.tables().filter(|t| t.kind != TableKind::View) {
+        for (n, column) in table.live_columns() {
+            if column.collation == id {
+                out.push((Item::Column(table.oid, n), Tie::Normal));
+            }
+        }
+    }
+    let by = |c: &catalog::IndexColumn| c.collation.as_ref().is_some_and(|c| c.oid == id);
+    for index in view.indexes().filter(|i| i.columns.iter().any(by)) {
+        // An index of a column with this collation goes with the column.
+        let of_column = view.table(index.table).is_some_and(|t| {
+            let own = |c: &&catalog::IndexColumn| by(c) && c.column > 0;
+            index.columns.iter().filter(own).any(|c| {
+                t.columns.get(usize::from(c.column) - 1).is_some_and(|t| t.collation == id)
+            })
+        });
+        if !of_column {
+            out.push((Item::Index(index.oid), Tie::Normal));
+        }
+    }
+    for ty in view.user_types() {
+        let uses = match &ty.kind {
+            UserTypeKind::Domain { collation, .. } => *collation == id,
+            _ => false,
+        };
+        if uses || ty.uses.contains(&id) {
+            out.push((Item::Type(ty.oid), Tie::Normal));
+        }
+    }
+    views_using(view, id, None, out);
+    expression_users(view, id, out);
+}
+
+/// An item on the list of what goes.
+struct Doomed {
+    item: Item,
+    /// What it goes with, and whether that needs CASCADE. None: the statement names it.
+    because: Option<(Item, Tie)>,
+}
+
+/// Everything that goes with the items: dependents before what they depend on.
+fn collect(view: &Snapshot, items: &[Item]) -> Vec<Doomed> {
+    let mut walk = Walk { view, seen: items.iter().copied().collect(), out: Vec::new() };
+    for item in items {
+        walk.add_users(*item);
+        walk.out.push(Doomed { item: *item, because: None });
+    }
+    // What is part of a relation that goes is not named by itself.
+    let whole: HashSet<Item> = walk.out.iter().map(|d| d.item).collect();
+    walk.out.retain(|d| {
+        let owner = match d.item {
+            Item::Column(t, _) | Item::Constraint(t, _) | Item::Default(t, _) => {
+                Some(Item::Relation(t))
+            }
+            Item::Attribute(t, _) => Some(Item::Type(t)),
+            _ => None,
+        };
+        d.because.is_none() || owner.is_none_or(|owner| !whole.contains(&owner))
+    });
+    walk.out
+}
+
+struct Walk<'v> {
+    view: &'v Snapshot,
+    seen: HashSet<Item>,
+    out: Vec<Doomed>,
+}
+
+impl Walk<'_> {
+    fn add_users(&mut self, item: Item) {
+        for (user, tie) in users(self.view, item) {
+            // Part of a relation that goes anyway.
+            let whole = match user {
+                Item::Column(t, _) | Item::Constraint(t, _) | Item::Default(t, _) => {
+                    Some(Item::Relation(t))
+                }
+                Item::Index(i) => self.view.index(i).map(|i| Item::Relation(i.table)),
+                _ => None,
+            };
+            let column = match user {
+                Item::Default(t, n) => Some(Item::Column(t, n)),
+                _ => None,
+            };
+            let gone = |i: Option<Item>| i.is_some_and(|i| self.seen.contains(&i));
+            if gone(whole) || gone(column) || !self.seen.insert(user) {
+                if tie == Tie::Auto {
+                    self.soften(user);
+                }
+                continue;
+            }
+            self.add_users(user);
+            self.out.push(Doomed { item: user, because: Some((item, tie)) });
+        }
+    }
+
+    /// It would go along with something anyhow.
+    fn soften(&mut self, item: Item) {
+        for doomed in self.out.iter_mut().filter(|d| d.item == item) {
+            if let Some((_, tie)) = &mut doomed.because {
+                *tie = Tie::Auto;
+            }
+        }
+    }
+}
+
+/// Drops items and everything that must go with them.
+///
+/// # Errors
+/// `2BP01` when others depend on them and CASCADE wasn't said; those of locking and the catalog.
+pub fn drop_items(cx: &mut ExecContext<'_>, items: &[Item], cascade: bool) -> Result<()> {
+    let mut locked: HashSet<u32> = HashSet::new();
+    let doomed = loop {
+        let view = cx.catalog_tx.view();
+        let doomed = collect(&view, items);
+        let mut fresh = false;
+        for id in doomed.iter().filter_map(|d| d.item.guard(&view)) {
+            if locked.insert(id) {
+                lock(cx, id, LockMode::AccessExclusive)?;
+                fresh = true;
+            }
+        }
+        if !fresh {
+            break doomed;
+        }
+    };
+    report(cx, items, &doomed, cascade)?;
+    let gone: HashSet<Item> = doomed.iter().map(|d| d.item).collect();
+    doomed.iter().try_for_each(|d| delete(cx, d.item, &gone))
+}
+
+/// The error of RESTRICT, if something uses the item.
+///
+/// # Errors
+/// `2BP01`.
+pub fn expect_unused(cx: &mut ExecContext<'_>, item: Item) -> Result<()> {
+    let doomed = collect(&cx.catalog_tx.view(), &[item]);
+    report(cx, &[item], &doomed, false)
+}
+
+/// The error of RESTRICT, or the notice of CASCADE.
+fn report(
+    cx: &mut ExecContext<'_>,
+    items: &[Item],
+    doomed: &[Doomed],
+    cascade: bool,
+) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let path = cx.search_path;
+    let others: Vec<(Item, Item)> = doomed
+        .iter()
+        .rev()
+        .filter_map(|d| match d.because {
+            Some((of, Tie::Normal)) => Some((d.item, of)),
+            _ => None,
+        })
+        .collect();
+    if others.is_empty() {
+        return Ok(());
+    }
+    let line = |(item, of): &(Item, Item)| {
+        if cascade {
+            format!("drop cascades to {}", describe(&view, path, *item))
+        } else {
+            format!("{} depends on {}", describe(&view, path, *item), describe(&view, path, *of))
+        }
+    };
+    let mut lines: Vec<String> = others.iter().take(LISTED_MAX).map(line).collect();
+    if others.len() > LISTED_MAX {
+        lines.push(format!(
+            "and {} other objects (see server log for list)",
+            others.len() - LISTED_MAX
+        ));
+    }
+    if !cascade {
+        let message = match items {
+            [one] => format!(
+                "cannot drop {} because other objects depend on it",
+                describe(&view, path, *one)
+            ),
+            _ => "cannot drop desired object(s) because other objects depend on them".to_owned(),
+        };
+        return Err(err!(DEPENDENT_OBJECTS_STILL_EXIST, "{message}")
+            .detail(lines.join("\n"))
+            .hint("Use DROP ... CASCADE to drop the dependent objects too."));
+    }
+    if let [line] = &lines[..] {
+        notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, line.clone());
+        return Ok(());
+    }
+    let message = format!("drop cascades to {} other objects", others.len());
+    let error = base::Error::new(base::sqlstate::SUCCESSFUL_COMPLETION, message);
+    cx.hooks.notice("NOTICE", error.detail(lines.join("\n")));
+    Ok(())
+}
+
+fn view_has_no_type(cx: &mut ExecContext<'_>, id: u32) -> bool {
+    cx.catalog_tx.view().user_type(id).is_none()
+}
+
+fn put(cx: &mut ExecContext<'_>, table: Table) -> Result<()> {
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+}
+
+fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<()> {
+    match item {
+        Item::Attribute(id, n) => super::composite::drop_attribute(cx, id, n),
+        // A table's row type is no object of its own, nor is an array's.
+        Item::Type(id) if view_has_no_type(cx, id) => super::drop::remove_comments(cx, id),
+        Item::Type(id) => {
+            exec::rights::forget(cx, id)?;
+            let parts: Vec<u32> = match cx.catalog_tx.view().user_type(id) {
+                Some(t) => match &t.kind {
+                    UserTypeKind::Domain { checks, .. } => checks.iter().map(|c| c.oid).collect(),
+                    _ => vec![t.class],
+                },
+                None => Vec::new(),
+            };
+            for part in [id].into_iter().chain(parts).filter(|part| *part != 0) {
+                super::drop::remove_comments(cx, part)?;
+            }
+            cx.catalog_tx.remove(cx.tx, id)
+        }
+        Item::Collation(id) => {
+            super::drop::remove_comments(cx, id)?;
+            cx.catalog_tx.remove(cx.tx, id)
+        }
+        Item::Schema(id) | Item::Function(id) => {
+            super::drop::remove_comments(cx, id)?;
+            exec::rights::forget(cx, id)?;
+            // Default privileges in a schema go with it.
+            let view = cx.catalog_tx.view();
+            for known in view.default_acls().filter(|d| d.schema == id) {
+                cx.catalog_tx.remove(cx.tx, known.oid)?;
+            }
+            cx.catalog_tx.remove(cx.tx, id)
+        }
+        Item::Relation(id) => super::drop::remove_table(cx, id, gone),
+        Item::Sequence(id) => super::sequence::remove(cx, id),
+        Item::Index(id) => {
+            let view = cx.catalog_tx.view();
+            let Some(index) = view.index(id).cloned() else { return Ok(()) };
+            if gone.contains(&Item::Relation(index.table)) {
+                return Ok(());
+            }
+            let mut table = refresh(cx, index.table)?;
+            table.indexes.retain(|i| *i != id);
+            super::drop::remove_index(cx, id)?;
+            put(cx, table)
+        }
+        Item::Constraint(table, id) => {
+            let Ok(mut table) = refresh(cx, table) else { return Ok(()) };
+            let Some(at) = table.constraints.iter().position(|c| c.oid == id) else {
+                return Ok(());
+            };
+            let constraint = table.constraints.remove(at);
+            super::drop::remove_comments(cx, id)?;
+            let child = table.oid;
+            let parent = match &constraint.kind {
+                ConstraintKind::ForeignKey(key) => Some(key.table),
+                _ => None,
+            };
+            let still = table.foreign_keys().any(|(_, key)| Some(key.table) == parent);
+            put(cx, table)?;
+            match parent {
+                Some(parent) if !still && !gone.contains(&Item::Relation(parent)) => {
+                    super::drop::forget_reference(cx, parent, child)
+                }
+                _ => Ok(()),
+            }
+        }
+        Item::Default(table, n) => {
+            let Ok(mut table) = refresh(cx, table) else { return Ok(()) };
+            let column = &mut table.columns[usize::from(n) - 1];
+            column.default = None;
+            column.default_uses.clear();
+            put(cx, table)
+        }
+        Item::Column(table, n) => {
+            exec::rights::forget_column(cx, table, n)?;
+            let mut table = refresh(cx, table)?;
+            let column = &mut table.columns[usize::from(n) - 1];
+            *column = catalog::Column {
+                name: format!("........pg.dropped.{n}........"),
+                ty: column.ty,
+                typmod: column.typmod,
+                dropped: true,
+                ..catalog::Column::default()
+            };
+            super::drop::remove_column_comment(cx, table.oid, n)?;
+            put(cx, table)
+        }
+    }
+}
+
+/// Files that go when the transaction commits.
+pub fn drop_files(cx: &mut ExecContext<'_>, rel: u32) -> Result<()> {
+    if rel != 0 {
+        cx.tx.replaces_relation(RelId(rel))?;
+        cx.catalog_tx.drop_files_at_commit(RelId(rel));
+    }
+    Ok(())
+}

@@ -1,0 +1,312 @@
+//! DROP: names to items; what depends on them is [`super::depend`]'s.
+
+use std::collections::HashSet;
+
+use base::{Error, RelId, Result, err};
+use catalog::snapshot::Relation;
+use catalog::{AclKind, ConstraintKind, Object, TableKind};
+use sql::utility::Name;
+use txn::LockMode;
+
+use super::depend::{self, Item, drop_items};
+use super::{lock, notice, refresh};
+use exec::context::ExecContext;
+use exec::rights;
+
+/// DROP.
+pub fn run(
+    kind: &str,
+    names: &[Name],
+    if_exists: bool,
+    cascade: bool,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let mut items = Vec::new();
+    for name in names {
+        let item = match kind {
+            "TABLE" | "VIEW" | "MATERIALIZED VIEW" | "SEQUENCE" | "INDEX" => {
+                relation(kind, name, if_exists, LockMode::AccessExclusive, cx)?
+            }
+            "SCHEMA" => schema(name, if_exists, cx)?,
+            "COLLATION" => super::collation::find_to_drop(cx, name, if_exists)?,
+            "TYPE" | "DOMAIN" => super::user_types::find_to_drop(kind, name, if_exists, cx)?,
+            other => {
+                let word = other.to_lowercase();
+                let message = format!("{word} \"{}\" does not exist", name.name);
+                if !if_exists {
+                    return Err(Error::new(base::sqlstate::UNDEFINED_OBJECT, message));
+                }
+                skipping(cx, message);
+                None
+            }
+        };
+        items.extend(item.filter(|i| !items.contains(i)));
+    }
+    drop_items(cx, &items, cascade)
+}
+
+/// The index that DROP INDEX CONCURRENTLY names, its table locked against other definitions only.
+///
+/// # Errors
+/// Those of DROP INDEX.
+pub fn index_to_drop(
+    name: &Name,
+    if_exists: bool,
+    cx: &mut ExecContext<'_>,
+) -> Result<Option<u32>> {
+    let item = relation("INDEX", name, if_exists, LockMode::ShareUpdateExclusive, cx)?;
+    if let Some(item) = item {
+        depend::expect_unused(cx, item)?;
+    }
+    Ok(item.map(Item::oid))
+}
+
+fn skipping(cx: &mut ExecContext<'_>, message: String) {
+    notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, format!("{message}, skipping"));
+}
+
+/// Finds and locks what a name stands for.
+fn find(cx: &mut ExecContext<'_>, name: &Name, mode: LockMode) -> Result<Option<Relation>> {
+    loop {
+        let found = |cx: &mut ExecContext<'_>| {
+            let view = cx.catalog_tx.view();
+            view.relation(cx.search_path, name.schema.as_deref(), &name.name)
+        };
+        let Some(first) = found(cx) else { return Ok(None) };
+        check_owner(cx, &first)?;
+        if let Relation::Index(index) = &first {
+            lock(cx, index.table, mode)?;
+        }
+        lock(cx, first.oid(), mode)?;
+        let again = found(cx);
+        if again.as_ref().map(Relation::oid) == Some(first.oid()) {
+            return Ok(again);
+        }
+    }
+}
+
+/// Relations are dropped by their owner or that of their schema.
+fn check_owner(cx: &mut ExecContext<'_>, relation: &Relation) -> Result<()> {
+    let schema = match relation {
+        Relation::Table(t) => t.schema,
+        Relation::Index(i) => i.schema,
+        Relation::Sequence(s) => s.schema,
+    };
+    let view = cx.catalog_tx.view();
+    if rights::of(cx, &view).owns(cx.role, AclKind::Schema, schema) {
+        return Ok(());
+    }
+    super::relation::require_owner(cx, relation)
+}
+
+/// The word for what a relation is, with its article, and the hint of a DROP that took it for
+/// something else.
+fn kind_of(relation: &Relation) -> (&'static str, &'static str) {
+    match relation {
+        Relation::Index(_) => ("INDEX", "Use DROP INDEX to remove an index."),
+        Relation::Sequence(_) => ("SEQUENCE", "Use DROP SEQUENCE to remove a sequence."),
+        Relation::Table(t) => match t.kind {
+            TableKind::View => ("VIEW", "Use DROP VIEW to remove a view."),
+            TableKind::Materialized => {
+                ("MATERIALIZED VIEW", "Use DROP MATERIALIZED VIEW to remove a materialized view.")
+            }
+            _ => ("TABLE", "Use DROP TABLE to remove a table."),
+        },
+    }
+}
+
+fn relation(
+    kind: &str,
+    name: &Name,
+    if_exists: bool,
+    mode: LockMode,
+    cx: &mut ExecContext<'_>,
+) -> Result<Option<Item>> {
+    if catalog::system::find(name.schema.as_deref(), &name.name).is_some() && kind == "TABLE" {
+        base::bail!(
+            INSUFFICIENT_PRIVILEGE,
+            "permission denied: \"{}\" is a system catalog",
+            name.name
+        );
+    }
+    let Some(found) = find(cx, name, mode)? else {
+        missing(cx, kind, name, if_exists)?;
+        return Ok(None);
+    };
+    let (own, hint) = kind_of(&found);
+    if own != kind {
+        let article = if kind == "INDEX" { "an" } else { "a" };
+        return Err(err!(
+            WRONG_OBJECT_TYPE,
+            "\"{}\" is not {article} {}",
+            name.name,
+            kind.to_lowercase()
+        )
+        .hint(hint));
+    }
+    match &found {
+        Relation::Index(index) => check_index(cx, index)?,
+        Relation::Sequence(sequence) => super::sequence::check_free(cx, sequence)?,
+        Relation::Table(_) => {}
+    }
+    Ok(Some(match found {
+        Relation::Table(t) => Item::Relation(t.oid),
+        Relation::Index(i) => Item::Index(i.oid),
+        Relation::Sequence(s) => Item::Sequence(s.oid),
+    }))
+}
+
+fn missing(cx: &mut ExecContext<'_>, kind: &str, name: &Name, if_exists: bool) -> Result<()> {
+    if let Some(schema) = &name.schema
+        && cx.catalog_tx.view().schema_named(schema).is_none()
+    {
+        let message = format!("schema \"{schema}\" does not exist");
+        if if_exists {
+            skipping(cx, message);
+            return Ok(());
+        }
+        return Err(Error::new(base::sqlstate::UNDEFINED_SCHEMA, message));
+    }
+    let message = format!("{} \"{}\" does not exist", kind.to_lowercase(), name.name);
+    if if_exists {
+        skipping(cx, message);
+        return Ok(());
+    }
+    let code = match kind {
+        "INDEX" => base::sqlstate::UNDEFINED_OBJECT,
+        _ => base::sqlstate::UNDEFINED_TABLE,
+    };
+    Err(Error::new(code, message))
+}
+
+/// An index that a constraint rests on goes with it only.
+fn check_index(cx: &mut ExecContext<'_>, index: &catalog::Index) -> Result<()> {
+    let table = refresh(cx, index.table)?;
+    let backed = table.constraints.iter().find(|c| match c.kind {
+        ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i } => {
+            i == index.oid
+        }
+        _ => false,
+    });
+    let Some(constraint) = backed else { return Ok(()) };
+    let view = cx.catalog_tx.view();
+    let path = cx.search_path;
+    let what = depend::describe(&view, path, Item::Index(index.oid));
+    let by = depend::describe(&view, path, Item::Constraint(table.oid, constraint.oid));
+    Err(err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {what} because {by} requires it")
+        .hint(format!("You can drop {by} instead.")))
+}
+
+fn schema(name: &Name, if_exists: bool, cx: &mut ExecContext<'_>) -> Result<Option<Item>> {
+    use catalog::object::ids;
+    let view = cx.catalog_tx.view();
+    let Some(schema) = view.schema_named(&name.name).cloned() else {
+        let message = format!("schema \"{}\" does not exist", name.name);
+        if if_exists {
+            skipping(cx, message);
+            return Ok(None);
+        }
+        return Err(Error::new(base::sqlstate::UNDEFINED_SCHEMA, message));
+    };
+    if [ids::PG_CATALOG, ids::INFORMATION_SCHEMA, ids::PG_TOAST].contains(&schema.oid) {
+        base::bail!(
+            DEPENDENT_OBJECTS_STILL_EXIST,
+            "cannot drop schema {} because it is required by the database system",
+            schema.name
+        );
+    }
+    rights::require_owner(cx, AclKind::Schema, schema.oid, "schema", &schema.name)?;
+    super::name::reserve(cx, 0, &name.name)?;
+    Ok(Some(Item::Schema(schema.oid)))
+}
+
+/// Takes a table or view out of the catalog, with its indexes and constraints. `gone`: what goes
+/// with it.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn remove_table(cx: &mut ExecContext<'_>, id: u32, gone: &HashSet<Item>) -> Result<()> {
+    let table = refresh(cx, id)?;
+    super::expect_checked(cx, &table, "DROP TABLE")?;
+    // Tables that this one refers to forget it.
+    let parents: std::collections::BTreeSet<u32> =
+        table.foreign_keys().map(|(_, key)| key.table).collect();
+    for parent in parents {
+        if parent != id && !gone.contains(&Item::Relation(parent)) {
+            lock(cx, parent, LockMode::AccessExclusive)?;
+            forget_reference(cx, parent, id)?;
+        }
+    }
+    super::inherit::unlink(cx, &table, |parent| gone.contains(&Item::Relation(parent)))?;
+    // Also one that a DROP INDEX CONCURRENTLY which failed has taken off the table's list.
+    let view = cx.catalog_tx.view();
+    let indexes: Vec<u32> = view.indexes().filter(|i| i.table == id).map(|i| i.oid).collect();
+    indexes.into_iter().try_for_each(|index| remove_index(cx, index))?;
+    remove_comments(cx, id)?;
+    if table.kind == TableKind::View {
+        remove_comments(cx, catalog::system::rule_id(id))?;
+    }
+    for constraint in &table.constraints {
+        remove_comments(cx, constraint.oid)?;
+    }
+    let view = cx.catalog_tx.view();
+    if let Some(stats) = view.stats(id) {
+        cx.catalog_tx.remove(cx.tx, Object::Stats(Box::new((**stats).clone())).oid())?;
+    }
+    depend::drop_files(cx, table.rel)?;
+    cx.catalog_tx.remove(cx.tx, id)
+}
+
+/// A table that is referred to no longer by another.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn forget_reference(cx: &mut ExecContext<'_>, parent: u32, child: u32) -> Result<()> {
+    let mut parent = refresh(cx, parent)?;
+    if parent.referenced_by.contains(&child) {
+        parent.referenced_by.retain(|id| *id != child);
+        cx.catalog_tx.put(cx.tx, Object::Table(Box::new(parent)))?;
+    }
+    Ok(())
+}
+
+/// Takes an index and its files out of the catalog (not out of its table's list).
+///
+/// # Errors
+/// Those of the catalog.
+pub fn remove_index(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    if let Some(index) = view.index(id) {
+        if let Some(table) = view.table(index.table) {
+            cx.engine.txn.serial.transfer(RelId(index.rel), RelId(table.rel));
+        }
+        cx.catalog_tx.drop_files_at_commit(RelId(index.rel));
+        remove_comments(cx, id)?;
+        cx.catalog_tx.remove(cx.tx, id)?;
+    }
+    Ok(())
+}
+
+/// Takes the comments on an object and its columns away.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn remove_comments(cx: &mut ExecContext<'_>, object: u32) -> Result<()> {
+    rights::forget(cx, object)?;
+    let view = cx.catalog_tx.view();
+    let ids: Vec<u32> = view.comments().filter(|c| c.object == object).map(|c| c.oid).collect();
+    ids.into_iter().try_for_each(|id| cx.catalog_tx.remove(cx.tx, id))
+}
+
+/// Takes the comment on a column away.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn remove_column_comment(cx: &mut ExecContext<'_>, object: u32, column: u16) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let found = view.comments().find(|c| c.object == object && c.column == column);
+    match found {
+        Some(comment) => cx.catalog_tx.remove(cx.tx, comment.oid),
+        None => Ok(()),
+    }
+}

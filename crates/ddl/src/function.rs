@@ -1,0 +1,380 @@
+//! Functions and procedures that users define: CREATE, ALTER, DROP.
+
+use std::sync::Arc;
+
+use base::{Oid, Result, err};
+use catalog::{AclKind, Function, Object, Snapshot};
+use sql::role::RoleRef;
+use sql::utility::{AlterRoutine, Persistence, RoutineDef, RoutineRef};
+
+use super::depend::{Item, drop_items};
+use super::{name, notice};
+use exec::context::ExecContext;
+use exec::rights;
+use exec::session::quote_identifier;
+use exec::spi::with_context;
+
+/// The lock class of functions' names.
+const NAME_KIND: &str = "function ";
+
+fn type_list(types: &[Oid], separator: &str) -> String {
+    let names: Vec<String> = types.iter().map(|t| types::io::format_type(*t, -1)).collect();
+    names.join(separator)
+}
+
+/// `name(argument types)`, as messages name a function.
+pub fn signature(view: &Snapshot, path: &[u32], function: &Function) -> String {
+    let name = quote_identifier(&function.name);
+    let name = match view.schema(function.schema) {
+        Some(s) if !path.contains(&s.oid) => format!("{}.{name}", quote_identifier(&s.name)),
+        _ => name,
+    };
+    format!("{name}({})", type_list(&function.input_types(), ","))
+}
+
+fn word(function: &Function) -> &'static str {
+    if function.procedure { "procedure" } else { "function" }
+}
+
+/// CREATE [OR REPLACE] FUNCTION and PROCEDURE.
+///
+/// # Errors
+/// `42723`, `42809`, `42P13`, `42501`.
+pub fn create(def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> {
+    let schema = name::creation_schema(cx, &def.name, Persistence::Permanent)?;
+    if Oid(schema).is_temporary() {
+        return Err(base::Error::unsupported("a temporary function"));
+    }
+    name::reserve(cx, schema, &format!("{NAME_KIND}{}", def.name.name))?;
+    let view = cx.catalog_tx.view();
+    let mut function = def.function.clone();
+    function.schema = schema;
+    function.owner = cx.role;
+    let types = function.input_types();
+    let known = view
+        .functions_named(&function.name)
+        .find(|f| f.schema == schema && f.input_types() == types)
+        .cloned();
+    let Some(known) = known else {
+        function.oid = cx.engine.txn.next_oid()?;
+        let oid = function.oid;
+        cx.catalog_tx.put(cx.tx, Object::Function(Box::new(function)))?;
+        rights::begin(cx, AclKind::Function, oid, cx.role, schema)?;
+        return validate(oid, def, cx);
+    };
+    if !def.replace {
+        base::bail!(
+            DUPLICATE_FUNCTION,
+            "function \"{}\" already exists with same argument types",
+            function.name
+        );
+    }
+    check_replacement(&known, &function)?;
+    rights::require_owner(cx, AclKind::Function, known.oid, word(&known), &known.name)?;
+    (function.oid, function.owner) = (known.oid, known.owner);
+    cx.catalog_tx.put(cx.tx, Object::Function(Box::new(function)))?;
+    validate(known.oid, def, cx)
+}
+
+/// The body makes sense. It may call the function itself, which is there by now.
+fn validate(oid: u32, def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> {
+    check_settings(&def.function, cx)?;
+    let view = cx.catalog_tx.view();
+    let Some(function) = view.function(oid) else { return Ok(()) };
+    with_context(cx, |context| sql::routine::validate(function, def.body_at, context))
+}
+
+/// What CREATE OR REPLACE may not change.
+fn check_replacement(old: &Function, new: &Function) -> Result<()> {
+    if old.procedure != new.procedure {
+        return Err(err!(WRONG_OBJECT_TYPE, "cannot change routine kind").detail(format!(
+            "\"{}\" is a {}.",
+            old.name,
+            word(old)
+        )));
+    }
+    let hint = format!(
+        "Use DROP {} {}({}) first.",
+        word(old).to_uppercase(),
+        old.name,
+        type_list(&old.input_types(), ",")
+    );
+    let row = |f: &Function| -> Vec<(String, u32)> {
+        f.outputs().map(|a| (a.name.clone(), a.ty)).collect()
+    };
+    if old.result != new.result || old.set != new.set || old.row_of != new.row_of {
+        return Err(err!(
+            INVALID_FUNCTION_DEFINITION,
+            "cannot change return type of existing function"
+        )
+        .hint(hint));
+    }
+    if row(old) != row(new) {
+        return Err(err!(
+            INVALID_FUNCTION_DEFINITION,
+            "cannot change return type of existing function"
+        )
+        .detail("Row type defined by OUT parameters is different.")
+        .hint(hint));
+    }
+    for (was, is) in old.inputs().zip(new.inputs()) {
+        if !was.name.is_empty() && was.name != is.name {
+            return Err(err!(
+                INVALID_FUNCTION_DEFINITION,
+                "cannot change name of input parameter \"{}\"",
+                was.name
+            )
+            .hint(hint));
+        }
+        if was.default.is_some() && is.default.is_none() {
+            return Err(err!(
+                INVALID_FUNCTION_DEFINITION,
+                "cannot remove parameter defaults from existing function"
+            )
+            .hint(hint));
+        }
+    }
+    Ok(())
+}
+
+/// The function that a statement names; an error when there is none, or several.
+///
+/// # Errors
+/// `42883`, `42725`, `42809`.
+pub fn find(routine: &RoutineRef, cx: &mut ExecContext<'_>) -> Result<Arc<Function>> {
+    let view = cx.catalog_tx.view();
+    let wanted = &routine.name;
+    let in_schema = |schema: u32| {
+        let all = view.functions_named(&wanted.name).filter(move |f| f.schema == schema);
+        let fits = all.filter(|f| match &routine.args {
+            None => true,
+            Some(args) => {
+                let all: Vec<Oid> = f.args.iter().map(|a| Oid(a.ty)).collect();
+                f.input_types() == *args || f.procedure && all == *args
+            }
+        });
+        fits.cloned().collect::<Vec<_>>()
+    };
+    let schemas: Vec<u32> = match &wanted.schema {
+        Some(schema) => match view.schema_named(schema) {
+            Some(s) => vec![s.oid],
+            None => base::bail!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist"),
+        },
+        None => cx.search_path.to_vec(),
+    };
+    let kind = routine.kind.to_lowercase();
+    let mut all: Vec<Arc<Function>> = schemas.into_iter().flat_map(in_schema).collect();
+    if routine.args.is_some() {
+        all.truncate(1);
+    } else if all.len() > 1 && routine.kind != "ROUTINE" {
+        all.retain(|f| f.procedure == (routine.kind == "PROCEDURE"));
+    }
+    let name = match &wanted.schema {
+        Some(schema) => format!("{schema}.{}", wanted.name),
+        None => wanted.name.clone(),
+    };
+    let full = match &routine.args {
+        Some(args) => format!("{name}({})", type_list(args, ", ")),
+        None => name.clone(),
+    };
+    match all.as_slice() {
+        [one] if routine.kind == "PROCEDURE" && !one.procedure => {
+            Err(err!(WRONG_OBJECT_TYPE, "{full} is not a procedure"))
+        }
+        [_] if routine.kind == "AGGREGATE" => {
+            Err(err!(WRONG_OBJECT_TYPE, "function {full} is not an aggregate"))
+        }
+        [one] if routine.kind == "FUNCTION" && one.procedure => {
+            Err(err!(WRONG_OBJECT_TYPE, "{full} is not a function"))
+        }
+        [one] => Ok(one.clone()),
+        [] if routine.args.is_some() => {
+            Err(err!(UNDEFINED_FUNCTION, "{kind} {full} does not exist"))
+        }
+        [] => Err(err!(UNDEFINED_FUNCTION, "could not find a {kind} named \"{name}\"")),
+        _ => Err(err!(AMBIGUOUS_FUNCTION, "{kind} name \"{name}\" is not unique")
+            .hint("Specify the argument list to select the function unambiguously.")),
+    }
+}
+
+/// DROP FUNCTION, PROCEDURE, ROUTINE.
+///
+/// # Errors
+/// As [`find`]; `2BP01`, `42501`.
+pub fn drop(
+    routines: &[RoutineRef],
+    if_exists: bool,
+    cascade: bool,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let mut items = Vec::new();
+    for routine in routines {
+        let function = match find(routine, cx) {
+            Ok(function) => function,
+            Err(error) if if_exists && is_missing(&error) => {
+                let kind = routine.kind.to_lowercase();
+                let message = match &routine.args {
+                    _ if error.code() == base::sqlstate::UNDEFINED_SCHEMA => {
+                        format!("{}, skipping", error.message())
+                    }
+                    Some(args) => format!(
+                        "{kind} {}({}) does not exist, skipping",
+                        routine.name.name,
+                        type_list(args, ",")
+                    ),
+                    None => format!("{kind} {}() does not exist, skipping", routine.name.name),
+                };
+                notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let view = cx.catalog_tx.view();
+        if !rights::of(cx, &view).owns(cx.role, AclKind::Schema, function.schema) {
+            rights::require_owner(
+                cx,
+                AclKind::Function,
+                function.oid,
+                word(&function),
+                &function.name,
+            )?;
+        }
+        let item = Item::Function(function.oid);
+        if !items.contains(&item) {
+            items.push(item);
+        }
+    }
+    drop_items(cx, &items, cascade)
+}
+
+fn is_missing(error: &base::Error) -> bool {
+    [base::sqlstate::UNDEFINED_FUNCTION, base::sqlstate::UNDEFINED_SCHEMA].contains(&error.code())
+}
+
+/// ALTER FUNCTION, PROCEDURE, ROUTINE.
+///
+/// # Errors
+/// As [`find`]; `42501`, `42723`.
+pub fn alter(routine: &RoutineRef, change: &AlterRoutine, cx: &mut ExecContext<'_>) -> Result<()> {
+    let known = find(routine, cx)?;
+    rights::require_owner(cx, AclKind::Function, known.oid, word(&known), &known.name)?;
+    let mut function = Function::clone(&known);
+    match change {
+        AlterRoutine::Rename(to) => {
+            rights::require_creation(cx, cx.role, function.schema)?;
+            to.clone_into(&mut function.name);
+            check_free(&function, cx)?;
+        }
+        AlterRoutine::Schema(to) => {
+            let view = cx.catalog_tx.view();
+            let Some(schema) = view.schema_named(to) else {
+                base::bail!(UNDEFINED_SCHEMA, "schema \"{to}\" does not exist");
+            };
+            if schema.oid == function.schema {
+                return Ok(());
+            }
+            rights::require_creation(cx, cx.role, schema.oid)?;
+            function.schema = schema.oid;
+            check_free(&function, cx)?;
+        }
+        AlterRoutine::Owner(role) => return change_owner(function, role, cx),
+        AlterRoutine::Options(options) => {
+            for (word, changed) in options {
+                set_option(&mut function, word, changed)?;
+            }
+            check_settings(&function, cx)?;
+        }
+    }
+    cx.catalog_tx.put(cx.tx, Object::Function(Box::new(function)))
+}
+
+/// SET takes the function's settings.
+fn check_settings(function: &Function, cx: &mut ExecContext<'_>) -> Result<()> {
+    if !function.settings.is_empty() {
+        let (_, mark) = cx.hooks.enter(&function.settings, (cx.settings, cx.format))?;
+        cx.hooks.leave(&function.settings, mark);
+    }
+    Ok(())
+}
+
+fn set_option(function: &mut Function, word: &str, changed: &Function) -> Result<()> {
+    if function.procedure
+        && !word.starts_with("set")
+        && !word.starts_with("reset")
+        && word != "security"
+    {
+        base::bail!(INVALID_FUNCTION_DEFINITION, "invalid attribute in procedure definition");
+    }
+    match word {
+        "volatility" => function.volatility = changed.volatility,
+        "strict" => function.strict = changed.strict,
+        "security" => function.security_definer = changed.security_definer,
+        "leakproof" => function.leakproof = changed.leakproof,
+        "cost" => function.cost = changed.cost,
+        "rows" if !function.set => base::bail!(
+            INVALID_PARAMETER_VALUE,
+            "ROWS is not applicable when function does not return a set"
+        ),
+        "rows" => function.rows = changed.rows,
+        "parallel" => function.parallel = changed.parallel,
+        "set" => {
+            for (name, value) in &changed.settings {
+                function.settings.retain(|s| s.0 != *name);
+                function.settings.push((name.clone(), value.clone()));
+            }
+        }
+        "reset " => function.settings.clear(),
+        other => {
+            let name = other.strip_prefix("reset ").unwrap_or(other);
+            function.settings.retain(|s| !s.0.eq_ignore_ascii_case(name));
+        }
+    }
+    Ok(())
+}
+
+/// `42723` when a function of this name and these arguments is there.
+fn check_free(function: &Function, cx: &mut ExecContext<'_>) -> Result<()> {
+    name::reserve(cx, function.schema, &format!("{NAME_KIND}{}", function.name))?;
+    let view = cx.catalog_tx.view();
+    let types = function.input_types();
+    let taken = view
+        .functions_named(&function.name)
+        .any(|f| f.schema == function.schema && f.input_types() == types);
+    if !taken {
+        return Ok(());
+    }
+    let schema = view.schema(function.schema).map_or("", |s| s.name.as_str());
+    base::bail!(
+        DUPLICATE_FUNCTION,
+        "function {}({}) already exists in schema \"{schema}\"",
+        function.name,
+        type_list(&types, ", ")
+    )
+}
+
+fn change_owner(mut function: Function, role: &RoleRef, cx: &mut ExecContext<'_>) -> Result<()> {
+    let owner = rights::role(cx, role)?;
+    let old = function.owner;
+    if old == owner {
+        return Ok(());
+    }
+    rights::require_membership(cx, owner)?;
+    if !rights::is_superuser(cx) {
+        rights::require_creation(cx, owner, function.schema)?;
+    }
+    function.owner = owner;
+    let oid = function.oid;
+    cx.catalog_tx.put(cx.tx, Object::Function(Box::new(function)))?;
+    rights::change_owner(cx, AclKind::Function, oid, old, owner)
+}
+
+/// Another owner for a function, as REASSIGN OWNED gives it: no questions.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn reassign(function: &Function, owner: u32, cx: &mut ExecContext<'_>) -> Result<()> {
+    let (oid, old) = (function.oid, function.owner);
+    let function = Function { owner, ..function.clone() };
+    cx.catalog_tx.put(cx.tx, Object::Function(Box::new(function)))?;
+    rights::change_owner(cx, AclKind::Function, oid, old, owner)
+}

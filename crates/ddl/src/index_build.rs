@@ -1,0 +1,304 @@
+//! Fills a new index: keys of all rows that are live now, sorted, into full pages.
+//!
+//! The caller's lock keeps writers out, or (CREATE INDEX CONCURRENTLY, [`fill_beside_writers`]) all who
+//! write know the index. Rows are indexed by the root of their chain. Versions that
+//! only older snapshots see get no entry; a transaction with such a snapshot plans without the index
+//! (`catalog::Index::since`).
+
+use access::{BTree, KeyRange, Unique};
+use base::settings::setting;
+use base::{RelId, Result, TupleId};
+use catalog::{Index, Table};
+use sched::memory::Use;
+use sched::observe::progress::{Count, Kind, Progress, Reporting};
+use sql::expr::Expr;
+use types::{Datum, row};
+
+use super::index_keys::{KeySorter, Place};
+use exec::context::ExecContext;
+use exec::eval;
+use exec::modify::{duplicated_in_build, find_duplicate};
+use exec::rows::Row;
+use exec::run::Run;
+use exec::spi::{with_context, with_run};
+use exec::table::{KeyCodec, TableHandle};
+
+/// Sorts keys within `maintenance_work_mem`.
+fn sorter(cx: &ExecContext<'_>) -> KeySorter {
+    let limit = cx.settings.int(setting::MAINTENANCE_WORK_MEM) as usize * 1024;
+    KeySorter::new(cx.engine.storage.dir(), limit)
+}
+
+/// Keys of all rows.
+fn collect(
+    cx: &ExecContext<'_>,
+    handle: &TableHandle,
+    codec: &KeyCodec,
+    null_in: &mut Option<u16>,
+    progress: &Progress,
+) -> Result<KeySorter> {
+    let mut wanted: Vec<u16> = codec.columns.iter().map(|(n, _, _)| *n).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let places: Vec<usize> =
+        codec.columns.iter().map(|(n, _, _)| wanted.binary_search(n).unwrap_or_default()).collect();
+    let mut snapshot = cx.tx.latest_snapshot();
+    snapshot.command = cx.tx.command() + 1;
+    let mut keys = sorter(cx);
+    let (mut values, mut bytes): (Vec<Datum>, Vec<u8>) = (Vec::new(), Vec::new());
+    let mut failed = None;
+    let mut scan = handle.heap.scan(&snapshot, None);
+    progress.set(Count::BlocksTotal, u64::from(handle.heap.pages()?));
+    loop {
+        sched::check_interrupts()?;
+        let more = scan.next_page(cx.tx, |_, root, data| {
+            values.clear();
+            bytes.clear();
+            let encoded = row::decode(&handle.columns, data, &wanted, &mut values).and_then(|()| {
+                places.iter().zip(&codec.columns).try_for_each(|(place, (_, ty, order))| {
+                    types::key::encode(*ty, &values[*place], *order, &mut bytes)
+                })
+            });
+            match encoded {
+                Ok(()) => {
+                    let null = values.iter().position(Datum::is_null);
+                    *null_in = null.map(|n| wanted[n]).or(*null_in);
+                    keys.push(&bytes, Place { root, null: null.is_some() });
+                }
+                Err(error) => failed = Some(error),
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        keys.make_room()?;
+        if !more {
+            return Ok(keys);
+        }
+        progress.add(Count::BlocksDone, 1);
+    }
+}
+
+/// Keys of all rows that an index with expressions or a condition holds.
+fn collect_computed(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    index: &Index,
+    handle: &TableHandle,
+    codec: &KeyCodec,
+) -> Result<KeySorter> {
+    let mut keys = sorter(cx);
+    let exprs = computed_by(cx, table, index)?;
+    for_each_computed(cx, &exprs, handle, codec, &mut |key, root, null| {
+        keys.push(key, Place { root, null });
+        keys.make_room()
+    })?;
+    Ok(keys)
+}
+
+/// `23505` for a row whose key is there twice; `root` is that of its chain.
+fn duplicated(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    index: &Index,
+    handle: &TableHandle,
+    root: TupleId,
+) -> base::Error {
+    let mut snapshot = cx.tx.latest_snapshot();
+    snapshot.command = cx.tx.command() + 1;
+    let row = (|| {
+        let exprs = computed_by(cx, table, index)?;
+        let data = handle.heap.fetch(cx.tx, &snapshot, root, |_, data| data.to_vec())?;
+        let row = data.map_or_else(
+            || Ok(vec![Datum::Null; handle.table.columns.len()]),
+            |data| handle.decode_all(&data),
+        )?;
+        with_run(cx, |run| with_computed(row, &exprs, run))
+    })();
+    match row {
+        Ok(row) => duplicated_in_build(&cx.catalog_tx.view(), table, index, &row, cx.format),
+        Err(error) => error,
+    }
+}
+
+/// Fills the index's new files.
+///
+/// # Errors
+/// `23505` when a unique key is there twice; I/O; interrupts.
+pub fn fill(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
+    let _memory = sched::memory::for_use(Use::Sort);
+    let handle = TableHandle::open(cx.engine, &std::sync::Arc::new(table.clone()), cx.format)?;
+    let codec = KeyCodec::new(table, index);
+    let progress = Reporting::begin(Kind::CreateIndex, "CREATE INDEX", (cx.database.1, table.oid));
+    progress.set_phase("building index: scanning table");
+    let mut null_in = None;
+    let keys = if index.is_plain() {
+        collect(cx, &handle, &codec, &mut null_in, &progress)?
+    } else {
+        collect_computed(cx, table, index, &handle, &codec)?
+    };
+    progress.set(Count::RowsTotal, keys.count());
+    if let Some(column) = null_in.filter(|_| index.primary) {
+        let name = &table.columns[usize::from(column)].name;
+        return Err(super::constraint::contains_nulls(cx, table, name));
+    }
+    progress.set_phase("building index: sorting live tuples");
+    let mut keys = keys.finish()?;
+    progress.set_phase("building index: loading tuples in tree");
+    let storage = &cx.engine.storage;
+    let (mut last, mut before): (Vec<u8>, Option<Place>) = (Vec::new(), None);
+    let mut duplicate = None;
+    let built = BTree::build(storage, RelId(index.rel), &mut |key| {
+        let Some(place) = keys.next(key)? else { return Ok(None) };
+        progress.add(Count::RowsDone, 1);
+        if index.unique {
+            if let Some(before) = before
+                && last == *key
+                && (!before.null || index.nulls_equal)
+            {
+                duplicate = Some(before.root);
+                return Ok(None);
+            }
+            last.clone_from(key);
+            before = Some(place);
+        }
+        Ok(Some(place.root))
+    });
+    match duplicate {
+        Some(root) => Err(duplicated(cx, table, index, &handle, root)),
+        None => built.map(drop),
+    }
+}
+
+/// Calls `each` with key, root and whether a key column is NULL, for all rows that the index holds. The
+/// expressions are evaluated between pages.
+fn for_each_computed(
+    cx: &mut ExecContext<'_>,
+    exprs: &[Expr],
+    handle: &TableHandle,
+    codec: &KeyCodec,
+    each: &mut dyn FnMut(&[u8], TupleId, bool) -> Result<()>,
+) -> Result<()> {
+    let wanted: Vec<u16> = (0..handle.table.columns.len() as u16).collect();
+    let mut snapshot = cx.tx.latest_snapshot();
+    snapshot.command = cx.tx.command() + 1;
+    with_run(cx, |run| {
+        let mut scan = handle.heap.scan(&snapshot, None);
+        let mut key = Vec::new();
+        loop {
+            sched::check_interrupts()?;
+            let (mut page, mut failed) = (Vec::new(), None);
+            let more = scan.next_page(run.cx.tx, |_, root, data| {
+                let mut row = Vec::with_capacity(wanted.len());
+                match row::decode(&handle.columns, data, &wanted, &mut row) {
+                    Ok(()) => page.push((root, row)),
+                    Err(error) => failed = Some(error),
+                }
+            })?;
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            for (root, row) in page {
+                let row = with_computed(row, exprs, run)?;
+                if codec.holds(&row) {
+                    key.clear();
+                    let null = codec.encode(&row, &mut key)?;
+                    each(&key, root, null)?;
+                }
+            }
+            if !more {
+                return Ok(());
+            }
+        }
+    })
+}
+
+/// A row in table order with what an index computes behind it.
+fn with_computed(mut row: Vec<Datum>, exprs: &[Expr], run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
+    let columns = row.len();
+    for expr in exprs {
+        let value = eval::eval(expr, Row::Values(&row[..columns]), run)?;
+        row.push(value);
+    }
+    Ok(row)
+}
+
+/// The index's expressions over a row in table order.
+///
+/// # Errors
+/// When one can't be bound: a function is gone.
+pub fn computed_by(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<Vec<Expr>> {
+    let texts: Vec<&str> = index.expressions().collect();
+    with_context(cx, |context| sql::stored::row_expressions(context, table, &texts))
+}
+
+/// Adds what an index lacks that has been kept up to date by all who wrote since before the running
+/// transaction began: the rows that this one sees. An entry that a writer has put in meanwhile is met
+/// and left as it is.
+///
+/// Two rows with a unique key are found when all entries are in, since whoever adds one later sees
+/// these: neighbours with equal keys are looked at again, dead ones left aside.
+///
+/// # Errors
+/// As [`fill`].
+pub fn fill_beside_writers(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
+    let _memory = sched::memory::for_use(Use::Sort);
+    let shared = std::sync::Arc::new(table.clone());
+    let handle = TableHandle::open(cx.engine, &shared, cx.format)?;
+    let codec = KeyCodec::new(table, index);
+    let progress = Reporting::begin(
+        Kind::CreateIndex,
+        "CREATE INDEX CONCURRENTLY",
+        (cx.database.1, table.oid),
+    );
+    progress.set_phase("building index: scanning table");
+    let keys = if index.is_plain() {
+        collect(cx, &handle, &codec, &mut None, &progress)?
+    } else {
+        collect_computed(cx, table, index, &handle, &codec)?
+    };
+    progress.set(Count::RowsTotal, keys.count());
+    progress.set_phase("building index: sorting live tuples");
+    let mut keys = keys.finish()?;
+    progress.set_phase("building index: loading tuples in tree");
+    let tree = BTree::open(&cx.engine.storage, RelId(index.rel));
+    let mut key = Vec::new();
+    while let Some(Place { root, .. }) = keys.next(&mut key)? {
+        sched::check_interrupts()?;
+        tree.insert(cx.tx, &key, root, Unique::No)?;
+        progress.add(Count::RowsDone, 1);
+    }
+    if !index.unique {
+        return Ok(());
+    }
+    progress.set_phase("index validation: scanning index");
+    let rivals = equal_entries(cx, &tree)?;
+    let computed = computed_by(cx, table, index)?;
+    let found = with_run(cx, |run| find_duplicate(&shared, index, &computed, &rivals, run))?;
+    match found {
+        Some(row) => {
+            let view = cx.catalog_tx.view();
+            Err(duplicated_in_build(&view, table, index, &row, cx.format))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The rows of entries that have the same key as another one.
+fn equal_entries(cx: &ExecContext<'_>, tree: &BTree) -> Result<Vec<TupleId>> {
+    let mut cursor = tree.scan(KeyRange::default(), false);
+    let mut out = Vec::new();
+    let mut last: Option<(Vec<u8>, TupleId, bool)> = None;
+    while let Some((key, root)) = cursor.next(cx.tx)? {
+        match &mut last {
+            Some((before, first, noted)) if before == key => {
+                if !std::mem::replace(noted, true) {
+                    out.push(*first);
+                }
+                out.push(root);
+            }
+            last => *last = Some((key.to_vec(), root, false)),
+        }
+    }
+    Ok(out)
+}

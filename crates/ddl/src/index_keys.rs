@@ -1,0 +1,444 @@
+//! The keys of a new index, sorted: in memory up to `maintenance_work_mem`, beyond it as sorted runs in
+//! one temporary file that are merged while the index is written (Knuth, The Art of Computer
+//! Programming 3, 5.4.1).
+//!
+//! ```text
+//! key length u32 | row id, 6 bytes | key | …
+//! ```
+//!
+//! Short keys of equal length are packed with their row id into one 128-bit number, so that ten
+//! million of them sort without touching memory elsewhere.
+
+use std::io::{BufWriter, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use base::usage::Use;
+use base::{Result, TupleId};
+
+use exec::ops::spill::{TemporaryFile, failed};
+
+/// Key bytes that fit beside a row id.
+const PACKED: usize = 10;
+/// Most bytes of a run that are written or read at a time.
+const CHUNK: usize = 256 * 1024;
+/// Fewest of them.
+const SMALLEST_CHUNK: usize = 8 * 1024;
+/// Bytes before a key in a run.
+const HEADER: usize = 10;
+/// Set in a row id's line number, which is never that high, when the key has a NULL in it.
+const HAS_NULL: u16 = 0x8000;
+
+/// An entry's row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    /// The root of its chain.
+    pub(super) root: TupleId,
+    /// Whether a column of the key is NULL.
+    pub(super) null: bool,
+}
+
+impl Place {
+    fn to_bytes(self) -> [u8; 6] {
+        let TupleId { block, offset } = self.root;
+        debug_assert!(offset < HAS_NULL);
+        let bit = if self.null { HAS_NULL } else { 0 };
+        TupleId { block, offset: offset | bit }.to_bytes()
+    }
+
+    fn from_bytes(bytes: [u8; 6]) -> Place {
+        let TupleId { block, offset } = TupleId::from_bytes(bytes);
+        let root = TupleId { block, offset: offset & !HAS_NULL };
+        Place { root, null: offset & HAS_NULL != 0 }
+    }
+}
+
+/// Keys with their rows.
+pub(super) enum Keys {
+    /// All keys have this length: key, zeros, place, as one big-endian number.
+    Packed(usize, Vec<u128>),
+    /// Keys one after the other: (begin, length, place).
+    Long(Vec<u8>, Vec<(usize, u32, Place)>),
+}
+
+fn pack(key: &[u8], place: Place) -> u128 {
+    let mut bytes = [0; 16];
+    bytes[..key.len()].copy_from_slice(key);
+    bytes[PACKED..].copy_from_slice(&place.to_bytes());
+    u128::from_be_bytes(bytes)
+}
+
+fn unpack(number: u128, length: usize, key: &mut Vec<u8>) -> Place {
+    let bytes = number.to_be_bytes();
+    key.clear();
+    key.extend_from_slice(&bytes[..length]);
+    let mut place = [0; 6];
+    place.copy_from_slice(&bytes[PACKED..]);
+    Place::from_bytes(place)
+}
+
+impl Keys {
+    fn push(&mut self, key: &[u8], place: Place) {
+        match self {
+            Keys::Packed(length, all) if all.is_empty() && key.len() <= PACKED => {
+                *length = key.len();
+                all.push(pack(key, place));
+            }
+            Keys::Packed(length, all) if !all.is_empty() && key.len() == *length => {
+                all.push(pack(key, place));
+            }
+            Keys::Packed(length, all) => {
+                let (mut bytes, mut entries) = (Vec::new(), Vec::with_capacity(all.len() + 1));
+                let mut key_before = Vec::new();
+                for number in all.iter() {
+                    let place = unpack(*number, *length, &mut key_before);
+                    entries.push((bytes.len(), key_before.len() as u32, place));
+                    bytes.extend_from_slice(&key_before);
+                }
+                *self = Keys::Long(bytes, entries);
+                self.push(key, place);
+            }
+            Keys::Long(bytes, entries) => {
+                entries.push((bytes.len(), key.len() as u32, place));
+                bytes.extend_from_slice(key);
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Keys::Packed(_, all) => all.len(),
+            Keys::Long(_, entries) => entries.len(),
+        }
+    }
+
+    /// Bytes that they take.
+    fn memory(&self) -> usize {
+        match self {
+            Keys::Packed(_, all) => size_of_val(all.as_slice()),
+            Keys::Long(bytes, entries) => bytes.len() + size_of_val(entries.as_slice()),
+        }
+    }
+
+    fn clear(&mut self) {
+        match self {
+            Keys::Packed(_, all) => all.clear(),
+            Keys::Long(bytes, entries) => {
+                bytes.clear();
+                entries.clear();
+            }
+        }
+    }
+
+    fn sort(&mut self) {
+        match self {
+            Keys::Packed(_, all) => all.sort_unstable(),
+            Keys::Long(bytes, entries) => {
+                let key = |e: &(usize, u32, Place)| &bytes[e.0..e.0 + e.1 as usize];
+                entries.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.2.cmp(&b.2)));
+            }
+        }
+    }
+
+    /// Copies the key of entry `n` and returns its row; None past the end.
+    fn get(&self, n: usize, key: &mut Vec<u8>) -> Option<Place> {
+        match self {
+            Keys::Packed(length, all) => Some(unpack(*all.get(n)?, *length, key)),
+            Keys::Long(bytes, entries) => {
+                let (begin, length, place) = *entries.get(n)?;
+                key.clear();
+                key.extend_from_slice(&bytes[begin..begin + length as usize]);
+                Some(place)
+            }
+        }
+    }
+}
+
+/// Takes keys in any order.
+pub(super) struct KeySorter {
+    held: Keys,
+    /// Bytes to hold at most.
+    limit: usize,
+    /// The data directory.
+    dir: PathBuf,
+    spilled: Option<(TemporaryFile, Vec<Range<u64>>)>,
+    count: u64,
+}
+
+impl KeySorter {
+    /// Holds up to `limit` bytes in memory; `dir` is the data directory.
+    pub(super) fn new(dir: &Path, limit: usize) -> KeySorter {
+        let held = Keys::Packed(0, Vec::new());
+        KeySorter { held, limit, dir: dir.to_owned(), spilled: None, count: 0 }
+    }
+
+    /// Adds an entry; never waits.
+    pub(super) fn push(&mut self, key: &[u8], place: Place) {
+        self.held.push(key, place);
+        self.count += 1;
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Writes what is held to the disk if it is too much; may wait, so no latch is held.
+    ///
+    /// # Errors
+    /// I/O, a full disk, interrupts.
+    pub(super) fn make_room(&mut self) -> Result<()> {
+        if self.held.memory() >= self.limit { self.spill() } else { Ok(()) }
+    }
+
+    fn spill(&mut self) -> Result<()> {
+        self.held.sort();
+        let (file, runs) = match &mut self.spilled {
+            Some(spilled) => spilled,
+            none => none.insert((TemporaryFile::under(&self.dir)?, Vec::new())),
+        };
+        let begin = file.position();
+        let mut out = BufWriter::with_capacity(CHUNK, &mut *file);
+        let mut key = Vec::new();
+        for n in 0..self.held.len() {
+            if n % 1024 == 0 {
+                sched::check_interrupts()?;
+            }
+            let Some(place) = self.held.get(n, &mut key) else { break };
+            let write = out
+                .write_all(&(key.len() as u32).to_le_bytes())
+                .and_then(|()| out.write_all(&place.to_bytes()))
+                .and_then(|()| out.write_all(&key));
+            write.map_err(|e| failed("write", &e))?;
+        }
+        out.flush().map_err(|e| failed("write", &e))?;
+        drop(out);
+        sched::used(Use::TempWritten, file.position() - begin);
+        runs.push(begin..file.position());
+        self.held.clear();
+        Ok(())
+    }
+
+    /// All entries in order.
+    ///
+    /// # Errors
+    /// As [`KeySorter::make_room`].
+    pub(super) fn finish(mut self) -> Result<SortedKeys> {
+        if self.spilled.is_some() && self.held.len() > 0 {
+            self.spill()?;
+        }
+        match self.spilled {
+            None => {
+                self.held.sort();
+                sched::check_interrupts()?;
+                Ok(SortedKeys::Held(self.held, 0))
+            }
+            Some((file, runs)) => Ok(SortedKeys::Spilled(Merge::new(file, runs, self.limit)?)),
+        }
+    }
+}
+
+/// Gives entries in the order of (key, row).
+pub(super) enum SortedKeys {
+    /// All in memory, and the number of the next one.
+    Held(Keys, usize),
+    /// From runs.
+    Spilled(Merge),
+}
+
+impl SortedKeys {
+    /// Copies the next key and returns its row; None at the end.
+    ///
+    /// # Errors
+    /// I/O, interrupts.
+    pub(super) fn next(&mut self, key: &mut Vec<u8>) -> Result<Option<Place>> {
+        match self {
+            SortedKeys::Held(keys, n) => {
+                *n += 1;
+                Ok(keys.get(*n - 1, key))
+            }
+            SortedKeys::Spilled(merge) => merge.next(key),
+        }
+    }
+}
+
+/// A run being read.
+struct Front {
+    /// What is still in the file.
+    rest: Range<u64>,
+    buffer: Vec<u8>,
+    /// Bytes of the buffer that have been given out.
+    used: usize,
+    /// The front entry: its key's place in the buffer, and its row.
+    key: Range<usize>,
+    place: Place,
+}
+
+impl Front {
+    fn new(rest: Range<u64>) -> Front {
+        let place = Place { root: TupleId::INVALID, null: false };
+        Front { rest, buffer: Vec::new(), used: 0, key: 0..0, place }
+    }
+
+    fn key(&self) -> &[u8] {
+        &self.buffer[self.key.clone()]
+    }
+
+    /// Goes to the next entry; false at the end.
+    fn advance(&mut self, file: &TemporaryFile, chunk: usize) -> Result<bool> {
+        if self.used == self.buffer.len() && self.rest.is_empty() {
+            return Ok(false);
+        }
+        self.await_bytes(HEADER, file, chunk)?;
+        let header = &self.buffer[self.used..self.used + HEADER];
+        let (mut length, mut place) = ([0; 4], [0; 6]);
+        length.copy_from_slice(&header[..4]);
+        place.copy_from_slice(&header[4..]);
+        let length = u32::from_le_bytes(length) as usize;
+        self.place = Place::from_bytes(place);
+        self.await_bytes(HEADER + length, file, chunk)?;
+        let begin = self.used + HEADER;
+        self.key = begin..begin + length;
+        self.used = begin + length;
+        Ok(true)
+    }
+
+    /// Sees to it that so many bytes are in the buffer.
+    fn await_bytes(&mut self, count: usize, file: &TemporaryFile, chunk: usize) -> Result<()> {
+        let left = self.buffer.len() - self.used;
+        if left >= count {
+            return Ok(());
+        }
+        self.buffer.drain(..self.used);
+        self.used = 0;
+        let more = (chunk.max(count - left) as u64).min(self.rest.end - self.rest.start);
+        self.buffer.resize(left + more as usize, 0);
+        if self.buffer.len() < count {
+            return Err(base::Error::internal("a run of index keys ends too early"));
+        }
+        file.read_exact_at(&mut self.buffer[left..], self.rest.start)?;
+        sched::used(Use::TempRead, more);
+        self.rest.start += more;
+        sched::check_interrupts()
+    }
+}
+
+/// Runs being merged: a heap whose first one has the smallest front entry.
+pub(super) struct Merge {
+    file: TemporaryFile,
+    fronts: Vec<Front>,
+    chunk: usize,
+}
+
+impl Merge {
+    fn new(file: TemporaryFile, runs: Vec<Range<u64>>, memory: usize) -> Result<Merge> {
+        let chunk = (memory / runs.len().max(1)).clamp(SMALLEST_CHUNK, CHUNK);
+        let mut merge = Merge { file, fronts: Vec::with_capacity(runs.len()), chunk };
+        for run in runs {
+            let mut front = Front::new(run);
+            if front.advance(&merge.file, chunk)? {
+                merge.fronts.push(front);
+            }
+        }
+        for n in (0..merge.fronts.len() / 2).rev() {
+            merge.sift_down(n);
+        }
+        Ok(merge)
+    }
+
+    fn less(&self, a: usize, b: usize) -> bool {
+        let (a, b) = (&self.fronts[a], &self.fronts[b]);
+        (a.key(), a.place) < (b.key(), b.place)
+    }
+
+    fn sift_down(&mut self, mut n: usize) {
+        loop {
+            let (left, right) = (2 * n + 1, 2 * n + 2);
+            let mut least = n;
+            for child in [left, right] {
+                if child < self.fronts.len() && self.less(child, least) {
+                    least = child;
+                }
+            }
+            if least == n {
+                return;
+            }
+            self.fronts.swap(n, least);
+            n = least;
+        }
+    }
+
+    fn next(&mut self, key: &mut Vec<u8>) -> Result<Option<Place>> {
+        let Some(first) = self.fronts.first_mut() else { return Ok(None) };
+        key.clear();
+        key.extend_from_slice(first.key());
+        let place = first.place;
+        if !first.advance(&self.file, self.chunk)? {
+            self.fronts.swap_remove(0);
+        }
+        if !self.fronts.is_empty() {
+            self.sift_down(0);
+        }
+        Ok(Some(place))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(block: u32) -> Place {
+        Place { root: TupleId { block, offset: 1 }, null: block.is_multiple_of(5) }
+    }
+
+    fn all(mut sorted: SortedKeys) -> Vec<(Vec<u8>, Place)> {
+        let (mut key, mut out) = (Vec::new(), Vec::new());
+        while let Some(place) = sorted.next(&mut key).unwrap_or_else(|e| panic!("{e}")) {
+            out.push((key.clone(), place));
+        }
+        out
+    }
+
+    /// The entries of keys with their blocks, in order, when `limit` bytes are held.
+    fn sorted(keys: &[(&[u8], u32)], limit: usize) -> Vec<(Vec<u8>, Place)> {
+        let mut sorter = KeySorter::new(&std::env::temp_dir(), limit);
+        for (key, block) in keys {
+            sorter.push(key, place(*block));
+            sorter.make_room().unwrap_or_else(|e| panic!("{e}"));
+        }
+        assert_eq!(sorter.count(), keys.len() as u64);
+        all(sorter.finish().unwrap_or_else(|e| panic!("{e}")))
+    }
+
+    fn blocks(keys: &[(&[u8], u32)], limit: usize) -> Vec<u32> {
+        sorted(keys, limit).iter().map(|(_, p)| p.root.block).collect()
+    }
+
+    #[test]
+    fn packed_and_long_keys_sort_alike_in_memory_and_in_files() {
+        let short: [(&[u8], u32); 3] = [(&[2, 1], 1), (&[1, 9], 2), (&[2, 1], 0)];
+        let mut mixed = short.to_vec();
+        mixed.push((&[1, 9, 0], 3));
+        for limit in [1 << 20, 1, 33] {
+            assert_eq!(blocks(&short, limit), [2, 0, 1], "{limit}");
+            assert_eq!(blocks(&mixed, limit), [2, 3, 0, 1], "{limit}");
+        }
+    }
+
+    #[test]
+    fn many_runs_give_what_memory_gives() {
+        let keys: Vec<(Vec<u8>, u32)> = (0..50_000_u32)
+            .map(|n| {
+                let mixed = n.wrapping_mul(2_654_435_761);
+                (vec![(mixed >> 24) as u8; (mixed >> 8) as usize % 300], n)
+            })
+            .collect();
+        let keys: Vec<(&[u8], u32)> = keys.iter().map(|(k, n)| (k.as_slice(), *n)).collect();
+        let expected = sorted(&keys, usize::MAX);
+        let mut by_hand: Vec<_> = keys.iter().map(|(k, n)| (k.to_vec(), place(*n))).collect();
+        by_hand.sort();
+        assert!(expected == by_hand, "in memory");
+        assert!(sorted(&keys, 60_000) == expected, "runs of less than a chunk");
+        assert!(sorted(&keys, 2_000_000) == expected, "runs of several chunks");
+    }
+}

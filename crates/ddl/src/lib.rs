@@ -1,0 +1,57 @@
+//! Statements that are not queries: definitions, maintenance, the checker. One small file each.
+//! Never a row of a query: what a statement reads or writes of a table goes through `exec`.
+//!
+//! ```text
+//! server ── exec::execute::run_utility ── context::Utilities ── utility::run ── one file's run
+//! ```
+//!
+//! * A definition changes objects through the transaction's [`catalog::CatalogTx`]; nobody else sees
+//!   them before it commits. Locks come first ([`exec::relation_lock`]), then the view is looked at
+//!   (again), then the change.
+//! * `exec` is below: bodies of functions run such statements through [`exec::context::Utilities`],
+//!   which [`Statements`] is.
+#![forbid(unsafe_code)]
+
+mod alter_table;
+pub mod check;
+mod collation;
+mod comment;
+mod comment_builtin;
+mod composite;
+mod constraint;
+mod create_index;
+mod create_schema;
+mod create_table;
+mod create_table_as;
+mod database;
+mod depend;
+mod domain;
+mod drop;
+mod function;
+mod identity;
+mod index_build;
+mod index_keys;
+mod inherit;
+pub mod maintain;
+mod name;
+mod relation;
+mod rename;
+mod rewrite;
+mod role;
+mod sequence;
+mod set_constraints;
+mod set_schema;
+mod steps;
+mod truncate;
+mod user_types;
+mod utility;
+mod view;
+
+use exec::relation_lock::{
+    expect_checked, expect_plain, lock, new_oid, notice, open_if, open_owned, open_table, refresh,
+};
+use index_build::computed_by;
+use rewrite::{rewrite, rewrite_with};
+
+pub use steps::Job;
+pub use utility::Statements;

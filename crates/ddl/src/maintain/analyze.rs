@@ -1,0 +1,241 @@
+//! ANALYZE: statistics from a sample of rows.
+//!
+//! Distinct values are estimated after Haas and Stokes (Duj1), as PostgreSQL does.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use base::{Oid, Result};
+use catalog::object::ColumnStats;
+use catalog::{Object, Table, TableStats};
+use sched::observe::progress::{Count, Kind, Progress, Reporting};
+use types::{Datum, FormatContext};
+
+use exec::context::ExecContext;
+use exec::rows::width;
+use exec::session::random;
+use exec::table::TableHandle;
+
+/// Rows to sample for each unit of the statistics target.
+const ROWS_A_TARGET: usize = 300;
+/// Longer values make no common values or bounds.
+const VALUE_MAX: usize = 256;
+
+/// Rows to look at, and how many there are in all (about).
+///
+/// Blocks are visited at random, in order; of their rows a reservoir keeps as many as are wanted,
+/// undecoded (Vitter 1985, algorithm R).
+fn sample(
+    cx: &ExecContext<'_>,
+    handle: &TableHandle,
+    pages: u32,
+    wanted: usize,
+    progress: &Progress,
+) -> Result<(Vec<Vec<Datum>>, f64)> {
+    let snapshot = cx.tx.latest_snapshot();
+    let mut kept: Vec<(usize, Vec<u8>)> = Vec::new();
+    let (mut seen, mut read) = (0usize, 0u32);
+    let mut left = (pages as usize).min(wanted);
+    progress.set(Count::BlocksTotal, left as u64);
+    for block in 0..pages {
+        if random() * f64::from(pages - block) >= left as f64 {
+            continue;
+        }
+        sched::check_interrupts()?;
+        left -= 1;
+        read += 1;
+        let mut scan = handle.heap.scan(&snapshot, Some(block..block + 1));
+        while scan.next_page(cx.tx, |_, _, data| {
+            if kept.len() < wanted {
+                kept.push((seen, data.to_vec()));
+            } else {
+                let place = (random() * (seen + 1) as f64) as usize;
+                if let Some((position, bytes)) = kept.get_mut(place) {
+                    *position = seen;
+                    bytes.clear();
+                    bytes.extend_from_slice(data);
+                }
+            }
+            seen += 1;
+        })? {}
+        progress.set(Count::BlocksDone, u64::from(read));
+    }
+    kept.sort_unstable_by_key(|(position, _)| *position);
+    let rows: Result<Vec<Vec<Datum>>> =
+        kept.iter().map(|(_, bytes)| handle.decode_all(bytes)).collect();
+    let total = if read == 0 { 0.0 } else { seen as f64 * f64::from(pages) / f64::from(read) };
+    Ok((rows?, total.round()))
+}
+
+/// Runs of equal values of a sorted column: (index of the first, length).
+fn runs(sorted: &[(usize, &Datum)]) -> Vec<(usize, usize)> {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for (n, (_, value)) in sorted.iter().enumerate() {
+        match runs.last_mut() {
+            Some((first, count))
+                if types::io::compare(sorted[*first].1, value) == Ordering::Equal =>
+            {
+                *count += 1;
+            }
+            _ => runs.push((n, 1)),
+        }
+    }
+    runs
+}
+
+/// Distinct values of the whole table; negative: as a share of the rows.
+fn distinct(runs: &[(usize, usize)], sampled: f64, total: f64) -> f64 {
+    let (d, once) = (runs.len() as f64, runs.iter().filter(|r| r.1 == 1).count() as f64);
+    if d == 0.0 {
+        return 0.0;
+    }
+    if once >= d {
+        return -1.0;
+    }
+    let estimate = if once == 0.0 || sampled >= total {
+        d
+    } else {
+        (sampled * d) / (sampled - once + once * sampled / total)
+    };
+    let estimate = estimate.clamp(d, total.max(d)).round();
+    if estimate > 0.1 * total { -(estimate / total) } else { estimate }
+}
+
+/// Physical against logical order.
+fn correlation(sorted: &[(usize, &Datum)]) -> f64 {
+    let n = sorted.len() as f64;
+    if sorted.len() < 2 {
+        return 0.0;
+    }
+    let mean = (n - 1.0) / 2.0;
+    let (mut both, mut square, mut places) = (0.0, 0.0, 0.0);
+    for (rank, (place, _)) in sorted.iter().enumerate() {
+        let (x, y) = (rank as f64 - mean, *place as f64 - mean);
+        both += x * y;
+        square += x * x;
+        places += y * y;
+    }
+    if square == 0.0 || places == 0.0 { 0.0 } else { both / (square * places).sqrt() }
+}
+
+fn column_stats(
+    ty: Oid,
+    values: &[&Datum],
+    total: f64,
+    target: usize,
+    format: &FormatContext,
+) -> Result<ColumnStats> {
+    let mut sorted: Vec<(usize, &Datum)> =
+        values.iter().filter(|v| !v.is_null()).enumerate().map(|(n, v)| (n, *v)).collect();
+    let mut stats = ColumnStats::default();
+    if values.is_empty() {
+        return Ok(stats);
+    }
+    let present = sorted.len() as f64;
+    stats.null_fraction = 1.0 - present / values.len() as f64;
+    if sorted.is_empty() {
+        return Ok(stats);
+    }
+    stats.width = column_width(ty, &sorted);
+    sorted.sort_by(|a, b| types::io::compare(a.1, b.1).then(a.0.cmp(&b.0)));
+    let runs = runs(&sorted);
+    let share = present / values.len() as f64;
+    stats.distinct = distinct(&runs, present, (total * share).max(present));
+    stats.correlation = correlation(&sorted);
+    let text = |n: usize| types::io::to_text(ty, sorted[n].1, format).map(|t| t.to_string());
+    let mut common: Vec<(usize, usize)> = runs.iter().copied().filter(|r| r.1 > 1).collect();
+    common.sort_by_key(|r| std::cmp::Reverse(r.1));
+    let all_fit = common.len() == runs.len() && runs.len() <= target;
+    let average = present / runs.len() as f64;
+    common.truncate(target);
+    common.retain(|r| all_fit || r.1 as f64 > average * 1.25);
+    for (first, count) in &common {
+        let value = text(*first)?;
+        if value.len() <= VALUE_MAX {
+            stats.common.push((value, *count as f64 / values.len() as f64));
+        }
+    }
+    let rest: Vec<usize> = runs
+        .iter()
+        .filter(|r| !common.contains(r))
+        .flat_map(|(first, count)| *first..*first + *count)
+        .collect();
+    let bounds = (target + 1).min(rest.len());
+    if bounds >= 2 {
+        for n in 0..bounds {
+            let value = text(rest[n * (rest.len() - 1) / (bounds - 1)])?;
+            if value.len() <= VALUE_MAX {
+                stats.histogram.push(value);
+            }
+        }
+    }
+    Ok(stats)
+}
+
+fn column_width(ty: Oid, values: &[(usize, &Datum)]) -> i32 {
+    if let Some(io) = types::TypeIo::get(ty)
+        && io.len > 0
+    {
+        return i32::from(io.len);
+    }
+    let bytes = |v: &Datum| match v {
+        Datum::Text(t) | Datum::Bpchar(t) => t.len() + 1,
+        other => width(other),
+    };
+    (values.iter().map(|(_, v)| bytes(v)).sum::<usize>() / values.len().max(1)) as i32
+}
+
+/// Analyzes one table.
+///
+/// # Errors
+/// I/O, interrupts.
+pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
+    let target = match base::settings::SettingId::find("default_statistics_target") {
+        Some(id) => cx.settings.int(id).max(1) as usize,
+        None => 100,
+    };
+    let wanted = target * ROWS_A_TARGET;
+    let handle = TableHandle::open(cx.engine, table, cx.format)?;
+    let pages = super::pages(cx, table)?;
+    let progress = Reporting::begin(Kind::Analyze, "ANALYZE", (cx.database.1, table.oid));
+    progress.set_phase("acquiring sample rows");
+    let (rows, total) = sample(cx, &handle, pages, wanted, &progress)?;
+    progress.set_phase("computing statistics");
+    let mut columns = Vec::with_capacity(table.columns.len());
+    for (n, column) in table.columns.iter().enumerate() {
+        sched::check_interrupts()?;
+        if column.dropped {
+            columns.push(ColumnStats::default());
+            continue;
+        }
+        let values: Vec<&Datum> = rows.iter().map(|row| &row[n]).collect();
+        columns.push(column_stats(Oid(column.ty), &values, total, target, cx.format)?);
+    }
+    progress.set_phase("finalizing analyze");
+    let visible = handle.heap.visible_pages();
+    let stats = TableStats { table: table.oid, rows: total, pages, visible, columns };
+    cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distinct_values_are_estimated_from_runs() {
+        // Every value once: a key.
+        assert_eq!(distinct(&[(0, 1), (1, 1)], 2.0, 100.0), -1.0);
+        // Every value often: all have been seen.
+        assert_eq!(distinct(&[(0, 50), (50, 50)], 100.0, 10_000.0), 2.0);
+        assert_eq!(distinct(&[], 0.0, 0.0), 0.0);
+    }
+
+    #[test]
+    fn correlation_is_one_for_ascending_and_minus_one_for_descending() {
+        let one = Datum::Int4(1);
+        let up: Vec<(usize, &Datum)> = (0..10).map(|n| (n, &one)).collect();
+        let down: Vec<(usize, &Datum)> = (0..10).rev().map(|n| (n, &one)).collect();
+        assert!((correlation(&up) - 1.0).abs() < 1e-9);
+        assert!((correlation(&down) + 1.0).abs() < 1e-9);
+    }
+}

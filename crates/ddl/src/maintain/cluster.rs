@@ -1,0 +1,134 @@
+//! CLUSTER: writes a table anew in the order of an index, and notes the index for the next time.
+
+use base::{Result, err, sqlstate};
+use catalog::{Index, Object, Table};
+use sql::utility::Name;
+use txn::LockMode;
+
+use exec::context::ExecContext;
+use exec::relation_lock;
+use exec::session::quote_identifier;
+
+/// CLUSTER of a table by an index, or by the one that it was clustered by before; of all such tables
+/// that are the session's role's.
+///
+/// # Errors
+/// `42704`, `42809`, `0A000`; those of the rewrite.
+pub fn run(table: Option<&Name>, index: Option<&str>, cx: &mut ExecContext<'_>) -> Result<()> {
+    let Some(name) = table else {
+        let view = cx.catalog_tx.view();
+        let tables: Vec<u32> = view.indexes().filter(|i| i.clustered).map(|i| i.table).collect();
+        for id in tables {
+            sched::check_interrupts()?;
+            let rights = exec::rights::of(cx, &view);
+            if !rights.owns(cx.role, catalog::AclKind::Table, id) {
+                continue;
+            }
+            relation_lock::lock(cx, id, LockMode::AccessExclusive)?;
+            let view = cx.catalog_tx.view();
+            let Some(table) = view.table(id) else { continue };
+            let found = view.indexes_of(table).into_iter().find(|i| i.clustered);
+            if let Some(index) = found {
+                cluster(cx, Table::clone(table), &index)?;
+            }
+        }
+        return Ok(());
+    };
+    let table = relation_lock::open_owned(cx, name, LockMode::AccessExclusive)?;
+    if table.rel == 0 {
+        base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table or materialized view", table.name);
+    }
+    relation_lock::expect_checked(cx, &table, "CLUSTER")?;
+    let index = match index {
+        Some(name) => index_of(cx, &table, name)?,
+        None => {
+            let view = cx.catalog_tx.view();
+            let found = view.indexes_of(&table).into_iter().find(|i| i.clustered);
+            let found = found.ok_or_else(|| {
+                err!(
+                    UNDEFINED_OBJECT,
+                    "there is no previously clustered index for table \"{}\"",
+                    table.name
+                )
+            });
+            Index::clone(&*found?)
+        }
+    };
+    note(cx, table.oid, Some(index.oid))?;
+    let table = relation_lock::refresh(cx, table.oid)?;
+    cluster(cx, table, &index)
+}
+
+/// Writes the table anew.
+fn cluster(cx: &mut ExecContext<'_>, table: Table, index: &Index) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let quoted = |n: u16| quote_identifier(&table.columns[usize::from(n) - 1].name);
+    let key = |c: &catalog::IndexColumn| {
+        let what = match &c.expression {
+            Some(e) => format!("({})", e.sql),
+            None => quoted(c.column),
+        };
+        let way = if c.descending { "DESC" } else { "ASC" };
+        let nulls = if c.nulls_first { "FIRST" } else { "LAST" };
+        format!("{what} {way} NULLS {nulls}")
+    };
+    let order: Vec<String> = index.columns.iter().map(key).collect();
+    let list: Vec<String> = (1..=table.columns.len() as u16)
+        .map(|n| match table.columns[usize::from(n) - 1].dropped {
+            true => "NULL".to_owned(),
+            false => quoted(n),
+        })
+        .collect();
+    let list = if list.is_empty() { String::new() } else { list.join(", ") };
+    let from = exec::spi::rows_of(&view, &table);
+    let select = format!("SELECT {list} FROM {from} ORDER BY {}", order.join(", "));
+    crate::rewrite(cx, table, &select, None)
+}
+
+/// Notes by which index a table is clustered.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn note(cx: &mut ExecContext<'_>, table: u32, index: Option<u32>) -> Result<()> {
+    let table = relation_lock::refresh(cx, table)?;
+    for known in cx.catalog_tx.view().indexes_of(&table) {
+        let clustered = Some(known.oid) == index;
+        if known.clustered != clustered {
+            let known = Index { clustered, ..Index::clone(&known) };
+            cx.catalog_tx.put(cx.tx, Object::Index(known))?;
+        }
+    }
+    Ok(())
+}
+
+/// The index of a table that CLUSTER names.
+///
+/// # Errors
+/// `42704`, `42809`, `0A000`.
+pub fn index_of(cx: &mut ExecContext<'_>, table: &Table, name: &str) -> Result<Index> {
+    use catalog::snapshot::Relation;
+    let view = cx.catalog_tx.view();
+    let index = match view.relation_in(table.schema, name) {
+        Some(Relation::Index(index)) if index.table == table.oid => index,
+        Some(_) => base::bail!(
+            WRONG_OBJECT_TYPE,
+            "\"{name}\" is not an index for table \"{}\"",
+            table.name
+        ),
+        None => base::bail!(
+            UNDEFINED_OBJECT,
+            "index \"{name}\" for table \"{}\" does not exist",
+            table.name
+        ),
+    };
+    if index.predicate.is_some() {
+        base::bail!(FEATURE_NOT_SUPPORTED, "cannot cluster on partial index \"{name}\"");
+    }
+    if index.invalid {
+        return Err(base::Error::new(
+            sqlstate::FEATURE_NOT_SUPPORTED,
+            format!("cannot cluster on invalid index \"{name}\""),
+        ));
+    }
+    Ok(Index::clone(&index))
+}

@@ -1,0 +1,57 @@
+//! Relations that a statement changes: whose they are, and whether they are what it calls them.
+
+use base::{Result, err};
+use catalog::snapshot::Relation;
+use catalog::{AclKind, TableKind};
+
+use exec::context::ExecContext;
+use exec::rights;
+
+/// What a relation is, as statements and messages call it.
+pub fn word(relation: &Relation) -> &'static str {
+    match relation {
+        Relation::Index(_) => "index",
+        Relation::Sequence(_) => "sequence",
+        Relation::Table(table) => match table.kind {
+            TableKind::View => "view",
+            TableKind::Materialized => "materialized view",
+            _ => "table",
+        },
+    }
+}
+
+/// Its name.
+pub fn name(relation: &Relation) -> &str {
+    match relation {
+        Relation::Table(t) => &t.name,
+        Relation::Index(i) => &i.name,
+        Relation::Sequence(s) => &s.name,
+    }
+}
+
+/// `42501` unless it is the session's role's.
+///
+/// # Errors
+/// See above.
+pub fn require_owner(cx: &mut ExecContext<'_>, relation: &Relation) -> Result<()> {
+    let (kind, id) = match relation {
+        Relation::Table(t) => (AclKind::Table, t.oid),
+        Relation::Index(i) => (AclKind::Table, i.table),
+        Relation::Sequence(s) => (AclKind::Sequence, s.oid),
+    };
+    rights::require_owner(cx, kind, id, word(relation), name(relation))
+}
+
+/// `42809` unless a relation is what ALTER calls it (`VIEW`, `SEQUENCE`, …); all of them may be called
+/// tables.
+///
+/// # Errors
+/// See above.
+pub fn expect(kind: &str, relation: &Relation) -> Result<()> {
+    let kind = kind.to_lowercase();
+    if kind == "table" || kind == word(relation) {
+        return Ok(());
+    }
+    let article = if kind == "index" { "an" } else { "a" };
+    Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not {article} {kind}", name(relation)))
+}

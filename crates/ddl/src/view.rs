@@ -1,0 +1,155 @@
+//! CREATE VIEW, and what follows when something that views use gets another name.
+
+use base::{Result, err};
+use catalog::{AclKind, Object, Snapshot, Table, TableKind, ViewQuery};
+use sql::utility::{ColumnDef, Name, Persistence};
+use txn::LockMode;
+
+use super::{create_table, lock, name};
+use exec::context::ExecContext;
+use exec::rights;
+use exec::spi::with_context;
+
+/// CREATE [OR REPLACE] VIEW.
+///
+/// # Errors
+/// `42P07`; `42P16` for a replacement that changes columns.
+pub fn create(
+    cx: &mut ExecContext<'_>,
+    view_name: &Name,
+    columns: &[ColumnDef],
+    query: &ViewQuery,
+    replace: bool,
+    (options, mut persistence): (&[(String, String)], Persistence),
+) -> Result<()> {
+    let uses_temporary = query.uses.iter().any(|(id, _)| base::Oid(*id).is_temporary());
+    if uses_temporary && persistence == Persistence::Permanent {
+        persistence = Persistence::Temporary(Default::default());
+        let message = format!("view \"{}\" will be a temporary view", view_name.name);
+        super::notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
+        if view_name.schema.is_some() {
+            base::bail!(
+                INVALID_TABLE_DEFINITION,
+                "cannot create temporary relation in non-temporary schema"
+            );
+        }
+    }
+    let schema = name::creation_schema(cx, &view_name.unplaced(), persistence)?;
+    name::reserve(cx, schema, &view_name.name)?;
+    for column in columns {
+        create_table::check_column_name(&column.name)?;
+        if types::TypeIo::get(column.ty).is_none_or(|io| io.category == b'P') {
+            base::bail!(
+                INVALID_TABLE_DEFINITION,
+                "column \"{}\" has pseudo-type {}",
+                column.name,
+                types::io::format_type(column.ty, -1)
+            );
+        }
+    }
+    let mut is_new = false;
+    let mut table = match cx.catalog_tx.view().relation_in(schema, &view_name.name) {
+        None => {
+            is_new = true;
+            super::user_types::check_row_type(cx, schema, &view_name.name)?;
+            let row_type = super::user_types::row_type(cx, schema)?;
+            Table {
+                row_type,
+                oid: super::new_oid(cx, schema)?,
+                name: view_name.name.clone(),
+                schema,
+                owner: cx.role,
+                kind: TableKind::View,
+                ..Table::default()
+            }
+        }
+        Some(_) if !replace => {
+            base::bail!(DUPLICATE_TABLE, "relation \"{}\" already exists", view_name.name);
+        }
+        Some(catalog::snapshot::Relation::Table(old)) if old.kind == TableKind::View => {
+            rights::require_table_owner(cx, &old)?;
+            lock(cx, old.oid, LockMode::AccessExclusive)?;
+            check_replacement(&old, columns)?;
+            Table::clone(&old)
+        }
+        Some(_) => base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a view", view_name.name),
+    };
+    table.columns = columns.iter().map(create_table::column).collect();
+    table.query = Some(Box::new(query.clone()));
+    table.options = options.to_vec();
+    let (id, owner) = (table.oid, table.owner);
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))?;
+    if is_new {
+        rights::begin(cx, AclKind::Table, id, owner, schema)?;
+    }
+    Ok(())
+}
+
+/// A replacement keeps the columns and may add some behind them.
+fn check_replacement(old: &Table, columns: &[ColumnDef]) -> Result<()> {
+    if columns.len() < old.columns.len() {
+        base::bail!(INVALID_TABLE_DEFINITION, "cannot drop columns from view");
+    }
+    for (old, new) in old.columns.iter().zip(columns) {
+        if old.name != new.name {
+            return Err(err!(
+                INVALID_TABLE_DEFINITION,
+                "cannot change name of view column \"{}\" to \"{}\"",
+                old.name,
+                new.name
+            )
+            .hint("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead."));
+        }
+        if old.ty != new.ty.0 || old.typmod != new.typmod {
+            let ty = |ty: u32, typmod| types::io::format_type(base::Oid(ty), typmod);
+            base::bail!(
+                INVALID_TABLE_DEFINITION,
+                "cannot change data type of view column \"{}\" from {} to {}",
+                old.name,
+                ty(old.ty, old.typmod),
+                ty(new.ty.0, new.typmod)
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The texts of the views that use an object, as they were before a change of names, for
+/// [`follow`].
+pub fn users(view: &Snapshot, id: u32) -> Vec<u32> {
+    let uses = |t: &&std::sync::Arc<Table>| {
+        t.query.as_ref().is_some_and(|q| q.uses.iter().any(|(o, _)| *o == id))
+    };
+    view.tables().filter(uses).map(|t| t.oid).collect()
+}
+
+/// After a change of names: views that use the object get their text under the new names.
+/// `changed` is the object as it will be.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn follow(cx: &mut ExecContext<'_>, id: u32, changed: Object) -> Result<()> {
+    let old = cx.catalog_tx.view();
+    let affected = users(&old, id);
+    if affected.is_empty() {
+        return cx.catalog_tx.put(cx.tx, changed);
+    }
+    let mut naming = Snapshot::clone(&old);
+    naming.put(changed.clone());
+    let mut texts = Vec::with_capacity(affected.len());
+    for view in affected {
+        lock(cx, view, LockMode::AccessExclusive)?;
+        let Some(table) = old.table(view) else { continue };
+        texts
+            .push((view, with_context(cx, |context| sql::view::renamed(context, table, &naming))?));
+    }
+    cx.catalog_tx.put(cx.tx, changed)?;
+    for (view, sql) in texts {
+        let mut table = super::refresh(cx, view)?;
+        if let Some(query) = &mut table.query {
+            query.sql = sql;
+        }
+        cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))?;
+    }
+    Ok(())
+}
