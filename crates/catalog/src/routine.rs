@@ -78,11 +78,11 @@ pub fn standard_body(function: &Function) -> Option<String> {
 pub fn named(catalog: &Snapshot, path: &[Id], schema: Option<&str>, name: &str) -> Vec<Id> {
     let mut out = Vec::new();
     if schema.is_none_or(|s| s == "pg_catalog") {
-        out.extend(types::func::functions_named(name).iter().map(|f| f.oid.0));
-        out.extend(types::func::aggregates_named(name).iter().map(|a| a.oid.0));
-        if out.is_empty() {
-            out = crate::system::facts::named(name);
-        }
+        out = crate::system::facts::named(name);
+        // Those that PostgreSQL does not have.
+        let own = types::func::functions_named(name).iter().map(|f| f.oid.0);
+        let own: Vec<Id> = own.filter(|id| !out.contains(id)).collect();
+        out.extend(own);
     }
     let schemas = match schema {
         Some(schema) => catalog.schema_named(schema).map(|s| s.oid).into_iter().collect(),
@@ -103,7 +103,10 @@ pub fn with_types(
 ) -> Option<Id> {
     let fits = |id: &Id| match catalog.function(*id) {
         Some(function) => function.input_types() == types,
-        None => types::func::function(Oid(*id)).is_some_and(|f| f.args == types),
+        None => match crate::system::facts::argument_types(*id) {
+            Some(known) => known.iter().eq(types.iter().map(|t| &t.0)),
+            None => types::func::function(Oid(*id)).is_some_and(|f| f.args == types),
+        },
     };
     named(catalog, path, schema, name).into_iter().find(fits)
 }

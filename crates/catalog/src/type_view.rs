@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use base::Oid;
+use base::{Oid, Result};
 use types::datum::Shape;
 use types::user::{Directory, UserKind, UserType};
 use types::{Text, TypeIo};
 
-use crate::object::{Column, Id, Table, UserTypeKind};
+use crate::object::{Column, Id, Table, UserTypeKind, ids};
 use crate::snapshot::{Snapshot, TypeId};
+use crate::system::reg::Names;
 
 /// A view of the catalog with the schemas that names are searched in: a task's directory of types.
 #[derive(Clone)]
@@ -26,6 +27,20 @@ impl Directory for TypeView {
 
     fn name(&self, ty: Oid) -> Option<String> {
         self.catalog.type_name(&self.path, ty.0)
+    }
+
+    fn object_name(&self, kind: Oid, id: Id) -> Option<String> {
+        Some(self.names().shown(kind, id))
+    }
+
+    fn object_named(&self, kind: Oid, text: &str) -> Option<Result<Id>> {
+        Some(self.names().expect(kind, text))
+    }
+}
+
+impl TypeView {
+    fn names(&self) -> Names<'_> {
+        Names { catalog: &self.catalog, path: &self.path, database: None }
     }
 }
 
@@ -75,6 +90,12 @@ impl Snapshot {
 
     /// A type's name as `format_type` prints it, with its schema unless the path finds it.
     pub fn type_name(&self, path: &[Id], ty: Id) -> Option<String> {
+        if let Some((schema, name, array)) = crate::system::facts::type_place(ty) {
+            let name = types::func::quote_ident(name);
+            let found = schema == ids::PG_CATALOG || path.contains(&schema);
+            let schema = if found { "" } else { "information_schema." };
+            return Some(format!("{schema}{name}{}", if array { "[]" } else { "" }));
+        }
         let (schema, name) = match self.type_id(ty)? {
             TypeId::User(id, false) => {
                 self.user_type(id).map(|user| (user.schema, user.name.as_str()))?
@@ -103,7 +124,10 @@ impl Snapshot {
         let found = match self.type_id(ty) {
             Some(TypeId::User(id, array)) => self.user_type(id).map(|u| (&u.name, u.oid, array)),
             Some(TypeId::Row(id, array)) => self.table(id).map(|t| (&t.name, t.row_type[0], array)),
-            None => return TypeIo::get(Oid(ty)).is_some(),
+            None => {
+                let place = crate::system::facts::type_place(ty);
+                return place.is_some_and(|(s, ..)| s == ids::PG_CATALOG || path.contains(&s));
+            }
         };
         found.is_some_and(|(name, oid, _)| self.type_oid(path, None, name) == Some(oid))
     }

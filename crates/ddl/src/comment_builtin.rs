@@ -94,20 +94,38 @@ pub fn named(
         }
         "LARGE OBJECT" => base::bail!(UNDEFINED_OBJECT, "large object {name} does not exist"),
         "CONVERSION"
-        | "STATISTICS OBJECT"
         | "TEXT SEARCH CONFIGURATION"
         | "TEXT SEARCH DICTIONARY"
         | "TEXT SEARCH PARSER"
         | "TEXT SEARCH TEMPLATE" => {
             is_here(view, object)?;
+            let (class, oid, word) = match kind {
+                "CONVERSION" => (class::CONVERSION, named::conversion(name), "conversion"),
+                "TEXT SEARCH CONFIGURATION" => {
+                    let oid = named::text_search("c", name);
+                    (class::TS_CONFIG, oid, "text search configuration")
+                }
+                "TEXT SEARCH DICTIONARY" => {
+                    (class::TS_DICT, named::text_search("d", name), "text search dictionary")
+                }
+                "TEXT SEARCH PARSER" => {
+                    (class::TS_PARSER, named::text_search("p", name), "text search parser")
+                }
+                _ => (class::TS_TEMPLATE, named::text_search("t", name), "text search template"),
+            };
+            found(class, oid.filter(|_| is_system(object)).ok_or_else(missing)?, word, name)
+        }
+        "STATISTICS OBJECT" => {
+            is_here(view, object)?;
             return Err(missing());
         }
-        "EVENT TRIGGER"
-        | "EXTENSION"
-        | "FOREIGN-DATA WRAPPER"
-        | "PUBLICATION"
-        | "SERVER"
-        | "SUBSCRIPTION" => return Err(missing()),
+        "EXTENSION" => {
+            let oid = named::extension(name).ok_or_else(missing)?;
+            found(class::EXTENSION, oid, "extension", name)
+        }
+        "EVENT TRIGGER" | "FOREIGN-DATA WRAPPER" | "PUBLICATION" | "SERVER" | "SUBSCRIPTION" => {
+            return Err(missing());
+        }
         "FOREIGN TABLE" => {
             return match view.relation(path, object.schema.as_deref(), name) {
                 Some(_) => Err(err!(WRONG_OBJECT_TYPE, "\"{name}\" is not a foreign table")),
@@ -147,17 +165,21 @@ fn system_relation(kind: &str, object: &Name, part: Option<&str>) -> Result<Opti
 }
 
 fn operators(view: &Snapshot, kind: &str, object: &Name, method: &str) -> Result<BuiltIn> {
-    if named::access_method(method).is_none() {
+    let Some(method_oid) = named::access_method(method) else {
         base::bail!(UNDEFINED_OBJECT, "access method \"{method}\" does not exist");
-    }
+    };
     is_here(view, object)?;
     let (class, oid, word) = match kind {
         "OPERATOR CLASS" => {
-            (class::OPERATOR_CLASS, named::operator_class(&object.name), "operator class")
+            let oid = named::operator_class(method_oid, &object.name);
+            (class::OPERATOR_CLASS, oid, "operator class")
         }
-        _ => (class::OPERATOR_FAMILY, named::operator_family(&object.name), "operator family"),
+        _ => {
+            let oid = named::operator_family(method_oid, &object.name);
+            (class::OPERATOR_FAMILY, oid, "operator family")
+        }
     };
-    let oid = oid.filter(|_| method == "btree" && is_system(object)).ok_or_else(|| {
+    let oid = oid.filter(|_| is_system(object)).ok_or_else(|| {
         let name = full(object);
         err!(UNDEFINED_OBJECT, "{word} \"{name}\" does not exist for access method \"{method}\"")
     })?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::Oid;
+use base::{Oid, Result};
 use catalog::{Snapshot, TypeView};
 use sched::SpinLock;
 use types::user::{Directory, UserType};
@@ -50,6 +50,14 @@ impl Directory for SessionTypes {
 
     fn name(&self, ty: Oid) -> Option<String> {
         self.seen()?.name(ty)
+    }
+
+    fn object_name(&self, kind: Oid, id: u32) -> Option<String> {
+        self.seen()?.object_name(kind, id)
+    }
+
+    fn object_named(&self, kind: Oid, text: &str) -> Option<Result<u32>> {
+        self.seen()?.object_named(kind, text)
     }
 
     fn quotes_all(&self) -> bool {

@@ -61,6 +61,14 @@ pub trait Directory: Send + Sync + 'static {
     fn get(&self, ty: Oid) -> Option<Arc<UserType>>;
     /// Its name as `format_type` prints it: with its schema unless the search path finds it.
     fn name(&self, ty: Oid) -> Option<String>;
+    /// The name behind an oid of `regclass` or one of its kin (`kind`).
+    fn object_name(&self, _kind: Oid, _id: u32) -> Option<String> {
+        None
+    }
+    /// The oid of what a value of `regclass` or one of its kin names.
+    fn object_named(&self, _kind: Oid, _text: &str) -> Option<Result<u32>> {
+        None
+    }
     /// `quote_all_identifiers`: names are printed in quotes, whether they need them or not.
     fn quotes_all(&self) -> bool {
         false
@@ -112,6 +120,21 @@ pub fn get(ty: Oid) -> Option<Arc<UserType>> {
 /// As `format_type` prints it.
 pub(crate) fn name(ty: Oid) -> Option<String> {
     with(|d| d.name(ty))
+}
+
+/// What `regclass` or one of its kin shows for an oid; None where no catalog is at hand.
+pub(crate) fn object_name(kind: Oid, id: u32) -> Option<String> {
+    with(|d| d.object_name(kind, id))
+}
+
+/// The oid of an object by its name, for `regclass` and kin.
+///
+/// # Errors
+/// What isn't there; `0A000` where no catalog is at hand.
+pub(crate) fn object_named(kind: Oid, text: &str) -> Result<u32> {
+    let unknown =
+        || base::Error::unsupported(format!("{} by name here", crate::io::format_type(kind, -1)));
+    with(|d| d.object_named(kind, text)).ok_or_else(unknown)?
 }
 
 /// The type below a domain, however many domains lie in between, and the typmod that they give it

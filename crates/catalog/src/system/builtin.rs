@@ -1,20 +1,17 @@
 //! Types, functions, operators, casts and aggregates: the tables of `types`, as rows, with what
 //! [`facts`] adds to them; operator classes.
 
-use std::collections::HashMap;
-use std::sync::OnceLock;
-
 use base::{Oid, Result};
-use types::func::{CastContext, CastMethod, Volatility};
+use types::func::Volatility;
 use types::{Datum, TypeIo, func, oids};
 
 use super::SystemCx;
-use super::facts::{self, Fact, field};
+use super::facts::{self, Fact, field, kind, operator};
 use super::roles::acl_datum;
 use super::row::{Row, array, oid, row};
 use crate::acl::Rights;
 use crate::collation::of_built_in;
-use crate::object::ids::{BTREE_AM, INFORMATION_SCHEMA, PG_CATALOG, SUPERUSER};
+use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG, SUPERUSER};
 use crate::object::{AclKind, Id};
 
 type Rows = Result<Vec<Vec<Datum>>>;
@@ -78,8 +75,44 @@ const TYPE_FUNCTIONS: [&str; 8] = [
     "typanalyze",
 ];
 
+/// A type whose values there are not here: by what PostgreSQL's catalog says.
+fn absent_type(f: Fact) -> Vec<Datum> {
+    let schema = match f.text(kind::SCHEMA) {
+        "pg_catalog" => PG_CATALOG,
+        _ => INFORMATION_SCHEMA,
+    };
+    let mut out = row(PG_CATALOG, "pg_type")
+        .set("oid", f.oid(0))
+        .set("typname", f.text(kind::NAME))
+        .set("typnamespace", oid(schema))
+        .set("typowner", oid(SUPERUSER))
+        .set("typlen", f.small(kind::LENGTH))
+        .set("typbyval", f.flag(kind::BY_VALUE))
+        .set("typtype", f.letter(1))
+        .set("typcategory", f.letter(kind::CATEGORY))
+        .set("typispreferred", f.flag(kind::PREFERRED))
+        .set("typisdefined", true)
+        .set("typdelim", f.letter(3))
+        .set("typrelid", f.oid(kind::RELATION))
+        .set("typelem", f.oid(kind::ELEMENT))
+        .set("typarray", f.oid(kind::ARRAY))
+        .set("typalign", f.letter(kind::ALIGNMENT))
+        .set("typstorage", f.letter(2))
+        .set("typnotnull", f.flag(kind::NOT_NULL))
+        .set("typbasetype", f.oid(kind::BASE))
+        .set("typtypmod", f.text(kind::TYPMOD).parse().unwrap_or(-1))
+        .set("typndims", 0)
+        .set("typcollation", f.oid(kind::COLLATION));
+    for (n, column) in TYPE_FUNCTIONS.iter().enumerate() {
+        out = out.set(column, f.oid(n + 4));
+    }
+    out.done()
+}
+
 pub(super) fn pg_type(cx: &SystemCx<'_>) -> Rows {
-    let mut out = TypeIo::all().iter().map(type_row).collect();
+    let absent = facts::kinds().iter().filter(|f| !has_type(f.id(0)) && facts::is_kind_here(*f));
+    let mut out: Vec<_> =
+        TypeIo::all().iter().map(type_row).chain(absent.map(absent_type)).collect();
     super::user_types::pg_type(cx, &mut out);
     Ok(out)
 }
@@ -180,13 +213,19 @@ pub(super) fn pg_proc(cx: &SystemCx<'_>) -> Rows {
         let defaults = f.defaults.len() as i16;
         row.set("pronargdefaults", defaults).set("proacl", function_acl(cx, f.oid.0)).done()
     };
-    let known = facts::functions().iter().filter(|f| facts::is_here(*f)).map(|f| {
+    let one = |f: Fact| {
         let row = builtin_function(f);
         match func::function(Oid(f.id(0))) {
             Some(function) => with_rights(row, function),
             None => row.done(),
         }
-    });
+    };
+    if let Some(id) = cx.wanted_at(0)
+        && let Some(f) = facts::functions().get(id)
+    {
+        return Ok(vec![one(f)]);
+    }
+    let known = facts::functions().iter().map(one);
     let own = func::functions().iter().filter(|f| facts::functions().get(f.oid.0).is_none());
     let mut out: Vec<_> = known.chain(own.map(|f| with_rights(own_function(f), f))).collect();
     out.extend(cx.catalog.functions().map(|f| user_proc(cx, f)));
@@ -248,59 +287,40 @@ fn user_proc(cx: &SystemCx<'_>, f: &crate::Function) -> Vec<Datum> {
 }
 
 pub(super) fn pg_operator(_cx: &SystemCx<'_>) -> Rows {
-    let one = |o: &func::OperatorRow| {
-        let fact = facts::operators().get(o.oid.0);
+    let one = |f: Fact| {
         row(PG_CATALOG, "pg_operator")
-            .set("oid", oid(o.oid.0))
-            .set("oprname", o.name)
+            .set("oid", f.oid(0))
+            .set("oprname", f.text(operator::NAME))
             .set("oprnamespace", oid(PG_CATALOG))
             .set("oprowner", oid(SUPERUSER))
-            .set("oprkind", if o.left.0 == 0 { 'l' } else { 'b' })
-            .set("oprcanmerge", fact.is_some_and(|f| f.flag(1)))
-            .set("oprcanhash", fact.is_some_and(|f| f.flag(2)))
-            .set("oprleft", oid(o.left.0))
-            .set("oprright", oid(o.right.0))
-            .set("oprresult", oid(o.result.0))
-            .set("oprcom", oid(o.commutator.0))
-            .set("oprnegate", oid(o.negator.0))
-            .set("oprcode", oid(o.function.0))
-            .set("oprrest", fact.map_or(oid(0), |f| f.oid(3)))
-            .set("oprjoin", fact.map_or(oid(0), |f| f.oid(4)))
+            .set("oprkind", f.letter(operator::KIND))
+            .set("oprcanmerge", f.flag(1))
+            .set("oprcanhash", f.flag(2))
+            .set("oprleft", f.oid(operator::LEFT))
+            .set("oprright", f.oid(operator::RIGHT))
+            .set("oprresult", f.oid(operator::RESULT))
+            .set("oprcom", f.oid(operator::COMMUTATOR))
+            .set("oprnegate", f.oid(operator::NEGATOR))
+            .set("oprcode", f.oid(operator::FUNCTION))
+            .set("oprrest", f.oid(3))
+            .set("oprjoin", f.oid(4))
             .done()
     };
-    Ok(func::operators().iter().map(one).collect())
-}
-
-/// PostgreSQL's oid of a cast.
-pub(super) fn cast_oid(c: &func::CastRow) -> Id {
-    static OIDS: OnceLock<HashMap<(Id, Id), Id>> = OnceLock::new();
-    let oids =
-        OIDS.get_or_init(|| facts::casts().iter().map(|f| ((f.id(1), f.id(2)), f.id(0))).collect());
-    oids.get(&(c.source.0, c.target.0)).copied().unwrap_or(0)
+    Ok(facts::operators().iter().map(one).collect())
 }
 
 pub(super) fn pg_cast(_cx: &SystemCx<'_>) -> Rows {
-    let one = |c: &func::CastRow| {
-        let (method, function) = match c.method {
-            CastMethod::Function(f) => ('f', f.0),
-            CastMethod::Binary => ('b', 0),
-            CastMethod::InOut => ('i', 0),
-        };
-        let context = match c.context {
-            CastContext::Explicit => 'e',
-            CastContext::Assignment => 'a',
-            CastContext::Implicit => 'i',
-        };
+    let one = |f: Fact| {
         row(PG_CATALOG, "pg_cast")
-            .set("oid", oid(cast_oid(c)))
-            .set("castsource", oid(c.source.0))
-            .set("casttarget", oid(c.target.0))
-            .set("castfunc", oid(function))
-            .set("castcontext", context)
-            .set("castmethod", method)
+            .set("oid", f.oid(0))
+            .set("castsource", f.oid(1))
+            .set("casttarget", f.oid(2))
+            .set("castfunc", f.oid(3))
+            .set("castcontext", f.letter(4))
+            .set("castmethod", f.letter(5))
             .done()
     };
-    Ok(func::casts().iter().map(one).collect())
+    Ok(facts::casts().iter().map(one).collect())
 }
 
 /// The columns of `pg_aggregate` that name functions, in the order of `facts/aggregates.txt`.
@@ -337,8 +357,7 @@ pub(super) fn pg_aggregate(_cx: &SystemCx<'_>) -> Rows {
         }
         out.done()
     };
-    let here = |f: &Fact| facts::functions().get(f.id(0)).is_some_and(facts::is_here);
-    Ok(facts::aggregates().iter().filter(here).map(one).collect())
+    Ok(facts::aggregates().iter().map(one).collect())
 }
 
 /// Whether the server has a type; the polymorphic ones stand for many.
@@ -350,7 +369,7 @@ pub(super) fn pg_opclass(_cx: &SystemCx<'_>) -> Rows {
     let one = |f: Fact| {
         row(PG_CATALOG, "pg_opclass")
             .set("oid", f.oid(0))
-            .set("opcmethod", oid(BTREE_AM))
+            .set("opcmethod", f.oid(6))
             .set("opcname", f.text(1))
             .set("opcnamespace", oid(PG_CATALOG))
             .set("opcowner", oid(SUPERUSER))
@@ -360,25 +379,20 @@ pub(super) fn pg_opclass(_cx: &SystemCx<'_>) -> Rows {
             .set("opckeytype", f.oid(5))
             .done()
     };
-    Ok(facts::classes().iter().filter(|f| has_type(f.id(3))).map(one).collect())
-}
-
-/// Whether a family has a class of a type that there is.
-pub(super) fn has_family(id: Id) -> bool {
-    facts::classes().iter().any(|f| f.id(2) == id && has_type(f.id(3)))
+    Ok(facts::classes().iter().map(one).collect())
 }
 
 pub(super) fn pg_opfamily(_cx: &SystemCx<'_>) -> Rows {
     let one = |f: Fact| {
         row(PG_CATALOG, "pg_opfamily")
             .set("oid", f.oid(0))
-            .set("opfmethod", oid(BTREE_AM))
+            .set("opfmethod", f.oid(2))
             .set("opfname", f.text(1))
             .set("opfnamespace", oid(PG_CATALOG))
             .set("opfowner", oid(SUPERUSER))
             .done()
     };
-    Ok(facts::families().iter().filter(|f| has_family(f.id(0))).map(one).collect())
+    Ok(facts::families().iter().map(one).collect())
 }
 
 pub(super) fn pg_amop(_cx: &SystemCx<'_>) -> Rows {
@@ -389,14 +403,13 @@ pub(super) fn pg_amop(_cx: &SystemCx<'_>) -> Rows {
             .set("amoplefttype", f.oid(2))
             .set("amoprighttype", f.oid(3))
             .set("amopstrategy", f.small(4))
-            .set("amoppurpose", 's')
+            .set("amoppurpose", f.letter(6))
             .set("amopopr", f.oid(5))
-            .set("amopmethod", oid(BTREE_AM))
-            .set("amopsortfamily", oid(0))
+            .set("amopmethod", f.oid(7))
+            .set("amopsortfamily", f.oid(8))
             .done()
     };
-    let here = |f: &Fact| func::operator(Oid(f.id(5))).is_some();
-    Ok(facts::family_operators().iter().filter(here).map(one).collect())
+    Ok(facts::family_operators().iter().map(one).collect())
 }
 
 pub(super) fn pg_amproc(_cx: &SystemCx<'_>) -> Rows {
@@ -410,8 +423,7 @@ pub(super) fn pg_amproc(_cx: &SystemCx<'_>) -> Rows {
             .set("amproc", f.oid(5))
             .done()
     };
-    let here = |f: &Fact| has_type(f.id(2)) && has_type(f.id(3));
-    Ok(facts::family_functions().iter().filter(here).map(one).collect())
+    Ok(facts::family_functions().iter().map(one).collect())
 }
 
 pub(super) fn pg_range(_cx: &SystemCx<'_>) -> Rows {

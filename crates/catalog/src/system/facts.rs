@@ -3,15 +3,16 @@
 //!
 //! One file a catalog in `facts/`, fields separated by tabs, made from PostgreSQL 15's catalogs;
 //! the first comment of each names its fields. A fact is shown only of what the server has:
-//! a function that does not run here is not in `pg_proc`.
+//! a function that does not run here is in `pg_proc` all the same, for those who look it up.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use types::{Datum, TypeIo, func, oids};
 
 use super::row::{array, oid};
 use crate::object::Id;
+use crate::object::ids::{BTREE_AM, INFORMATION_SCHEMA, PG_CATALOG};
 
 /// A line's fields.
 #[derive(Clone, Copy)]
@@ -117,8 +118,44 @@ files! {
     keywords = "facts/keywords.txt";
     /// `pg_collation`, those of ICU.
     collations = "facts/collations.txt";
+    /// `pg_conversion`.
+    conversions = "facts/conversions.txt";
+    /// `pg_ts_parser`, `pg_ts_template`, `pg_ts_dict`, `pg_ts_config`.
+    text_search = "facts/text_search.txt";
+    /// `pg_ts_config_map`.
+    text_search_map = "facts/text_search_map.txt";
     /// `pg_range`.
     ranges = "facts/ranges.txt";
+}
+
+/// Places of the fields in `types.txt`.
+pub(super) mod kind {
+    pub const NAME: usize = 12;
+    pub const SCHEMA: usize = 13;
+    pub const RELATION: usize = 14;
+    pub const LENGTH: usize = 15;
+    pub const BY_VALUE: usize = 16;
+    pub const CATEGORY: usize = 17;
+    pub const PREFERRED: usize = 18;
+    pub const ELEMENT: usize = 19;
+    pub const ARRAY: usize = 20;
+    pub const ALIGNMENT: usize = 21;
+    pub const COLLATION: usize = 22;
+    pub const NOT_NULL: usize = 23;
+    pub const BASE: usize = 24;
+    pub const TYPMOD: usize = 25;
+}
+
+/// Places of the fields in `operators.txt`.
+pub(super) mod operator {
+    pub const NAME: usize = 5;
+    pub const KIND: usize = 6;
+    pub const LEFT: usize = 7;
+    pub const RIGHT: usize = 8;
+    pub const RESULT: usize = 9;
+    pub const COMMUTATOR: usize = 10;
+    pub const NEGATOR: usize = 11;
+    pub const FUNCTION: usize = 12;
 }
 
 /// Places of the fields in `functions.txt`.
@@ -141,26 +178,78 @@ pub(super) mod field {
     pub const SUPPORT: usize = 16;
 }
 
-/// Whether the server has this function: it runs, or it only stands behind a type or an operator.
-pub(super) fn is_here(function: Fact) -> bool {
-    static HERE: OnceLock<HashSet<Id>> = OnceLock::new();
-    let here = HERE.get_or_init(|| {
-        let functions = func::functions().iter().map(|f| f.oid.0);
-        functions.chain(func::aggregates().iter().map(|a| a.oid.0)).collect()
+/// PostgreSQL's functions with a name, whether or not they run here.
+pub fn named(name: &str) -> Vec<Id> {
+    static NAMES: OnceLock<HashMap<&'static str, Vec<Id>>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        let mut names: HashMap<&'static str, Vec<Id>> = HashMap::new();
+        functions()
+            .iter()
+            .for_each(|f| names.entry(f.text(field::NAME)).or_default().push(f.id(0)));
+        names
     });
-    let typed = |id| TypeIo::get(base::Oid(id)).is_some();
-    here.contains(&function.id(0))
-        || function.text(field::ARGUMENTS).is_empty()
-            && super::is_row_function(function.text(field::NAME))
-        || function.text(field::FLAGS).ends_with('x')
-            && typed(function.id(field::RESULT))
-            && function.ids(field::ARGUMENTS).all(typed)
+    names.get(name).cloned().unwrap_or_default()
 }
 
-/// Functions with a name that the server has, called by statements or not.
-pub fn named(name: &str) -> Vec<Id> {
-    let all = functions().iter().filter(|f| f.text(field::NAME) == name && is_here(*f));
-    all.map(|f| f.id(0)).collect()
+/// PostgreSQL's operators with a name, whether or not they run here.
+pub fn operators_named(name: &str) -> impl Iterator<Item = Id> {
+    operators().iter().filter(move |f| f.text(operator::NAME) == name).map(|f| f.id(0))
+}
+
+/// The types of an operator's operands; 0: it has none there.
+pub fn operand_types(id: Id) -> Option<[Id; 2]> {
+    operators().get(id).map(|f| [f.id(operator::LEFT), f.id(operator::RIGHT)])
+}
+
+/// The types of a function's arguments.
+pub fn argument_types(id: Id) -> Option<Vec<Id>> {
+    functions().get(id).map(|f| f.ids(field::ARGUMENTS).collect())
+}
+
+/// One of PostgreSQL's types by schema and name.
+pub fn type_named(schema: Id, name: &str) -> Option<Id> {
+    static NAMES: OnceLock<HashMap<(&'static str, &'static str), Id>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        let key = |f: Fact| ((f.text(kind::SCHEMA), f.text(kind::NAME)), f.id(0));
+        kinds().iter().filter(|f| is_kind_here(*f)).map(key).collect()
+    });
+    let schema = match schema {
+        PG_CATALOG => "pg_catalog",
+        INFORMATION_SCHEMA => "information_schema",
+        _ => return None,
+    };
+    names.get(&(schema, name)).copied()
+}
+
+/// Whether a type is shown: row types need their relation.
+pub(super) fn is_kind_here(f: Fact) -> bool {
+    let of_relation = |f: Fact| {
+        let relation = f.id(kind::RELATION);
+        relation == 0 || super::by_oid(base::Oid(relation)).is_some()
+    };
+    let element = (f.letter(1) == 'b').then(|| kinds().get(f.id(kind::ELEMENT))).flatten();
+    of_relation(f) && element.is_none_or(of_relation)
+}
+
+/// One of PostgreSQL's types, whether or not its values are here: schema and name, and whether it is an array over
+/// the type so named.
+pub fn type_place(id: Id) -> Option<(Id, &'static str, bool)> {
+    let f = kinds().get(id).filter(|f| is_kind_here(*f))?;
+    let array = f.letter(kind::CATEGORY) == 'A';
+    let named = if array { kinds().get(f.id(kind::ELEMENT))? } else { f };
+    let schema = match named.text(kind::SCHEMA) {
+        "pg_catalog" => PG_CATALOG,
+        _ => INFORMATION_SCHEMA,
+    };
+    Some((schema, named.text(kind::NAME), array))
+}
+
+/// The row type of a system table.
+pub fn row_type(relation: Id) -> Id {
+    static TYPES: OnceLock<HashMap<Id, Id>> = OnceLock::new();
+    let types =
+        TYPES.get_or_init(|| kinds().iter().map(|f| (f.id(kind::RELATION), f.id(0))).collect());
+    if relation == 0 { 0 } else { types.get(&relation).copied().unwrap_or(0) }
 }
 
 /// A built-in function's name, whether or not it runs here.
@@ -196,23 +285,30 @@ pub fn regprocedure(id: Id) -> Option<String> {
 }
 
 fn type_name(id: Id) -> String {
-    types::io::format_type(base::Oid(id), -1)
+    if TypeIo::get(base::Oid(id)).is_some() {
+        return types::io::format_type(base::Oid(id), -1);
+    }
+    let Some((schema, name, array)) = type_place(id) else { return "???".to_owned() };
+    let quote = types::func::quote_ident;
+    let schema = if schema == PG_CATALOG { "" } else { "information_schema." };
+    format!("{schema}{}{}", quote(name), if array { "[]" } else { "" })
 }
 
 /// As `regoper` shows an operator: with its schema when others have its name.
 pub fn regoper(id: Id) -> Option<String> {
-    let operator = func::operator(base::Oid(id))?;
-    Some(match func::operators_named(operator.name).len() {
-        2.. => format!("pg_catalog.{}", operator.name),
-        _ => operator.name.to_owned(),
+    let name = operators().get(id)?.text(operator::NAME);
+    Some(match operators_named(name).count() {
+        2.. => format!("pg_catalog.{name}"),
+        _ => name.to_owned(),
     })
 }
 
 /// As `regoperator` shows an operator.
 pub fn regoperator(id: Id) -> Option<String> {
-    let operator = func::operator(base::Oid(id))?;
-    let side = |t: base::Oid| if t.0 == 0 { "NONE".to_owned() } else { type_name(t.0) };
-    Some(format!("{}({},{})", operator.name, side(operator.left), side(operator.right)))
+    let name = operators().get(id)?.text(operator::NAME);
+    let side = |t: Id| if t == 0 { "NONE".to_owned() } else { type_name(t) };
+    let [left, right] = operand_types(id)?;
+    Some(format!("{name}({},{})", side(left), side(right)))
 }
 
 /// A built-in function's arguments as PostgreSQL lists them: modes, names, types and, unless they
@@ -303,14 +399,7 @@ pub(crate) fn icu_locales() -> impl Iterator<Item = (Id, &'static str)> {
 
 /// What PostgreSQL says of its own objects: class, object, text.
 pub fn descriptions() -> impl Iterator<Item = (Id, Id, &'static str)> {
-    let all = described().iter().map(|((class, id), text)| (*class, *id, *text));
-    all.filter(|(class, id, _)| match *class {
-        1255 => functions().get(*id).is_some_and(is_here),
-        1247 => TypeIo::get(base::Oid(*id)).is_some(),
-        2617 => func::operator(base::Oid(*id)).is_some(),
-        2616 => classes().get(*id).is_some(),
-        _ => true,
-    })
+    described().iter().map(|((class, id), text)| (*class, *id, *text))
 }
 
 /// The description of a built-in object.
@@ -334,7 +423,7 @@ fn described() -> &'static HashMap<(Id, Id), &'static str> {
 /// The operator class that a B-tree over values of this type has by default; 0: none.
 pub fn default_class(ty: Id) -> Id {
     let of = |ty: Id| {
-        let fits = |c: &Fact| c.id(3) == ty && c.flag(4);
+        let fits = |c: &Fact| c.id(6) == BTREE_AM && c.id(3) == ty && c.flag(4);
         classes().iter().find(fits).map(|c| c.id(0))
     };
     let t = base::Oid(ty);

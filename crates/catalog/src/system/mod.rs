@@ -11,11 +11,14 @@ mod depend;
 pub mod facts;
 mod information;
 pub mod named;
+pub mod reg;
 mod relations;
 mod roles;
 pub mod row;
 mod schema;
 mod sequences;
+mod text_search;
+mod type_text;
 mod user_types;
 mod views;
 
@@ -50,6 +53,16 @@ pub struct SystemCx<'a> {
     /// Equality conditions on columns known when the scan starts: (column number from 0, value).
     /// A function may use them to compute fewer rows; the scan filters in any case.
     pub equal: &'a [(u16, Datum)],
+}
+
+impl SystemCx<'_> {
+    /// The oid that a column of the first table that is filled must have, if the statement says so.
+    fn wanted_at(&self, column: u16) -> Option<Id> {
+        self.equal.iter().find(|(n, _)| *n == column).and_then(|(_, value)| match value {
+            Datum::Oid(id) => Some(*id),
+            _ => None,
+        })
+    }
 }
 
 /// What only the running server knows: the rows of its statistics views and the like.
@@ -192,6 +205,13 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_indexes" => views::pg_indexes,
         "pg_settings" => views::pg_settings,
         "pg_stats" => views::pg_stats,
+        "pg_extension" => schema::pg_extension,
+        "pg_conversion" => text_search::pg_conversion,
+        "pg_ts_parser" => text_search::pg_ts_parser,
+        "pg_ts_template" => text_search::pg_ts_template,
+        "pg_ts_dict" => text_search::pg_ts_dict,
+        "pg_ts_config" => text_search::pg_ts_config,
+        "pg_ts_config_map" => text_search::pg_ts_config_map,
         "pg_sequence" => sequences::pg_sequence,
         "pg_sequences" => sequences::pg_sequences,
         "pg_sequence_data()" => sequences::data,
@@ -313,11 +333,6 @@ const VIEW_FUNCTIONS: [(&str, &str); 13] = [
     ("pg_timezone_abbrevs", "pg_timezone_abbrevs"),
     ("pg_timezone_names", "pg_timezone_names"),
 ];
-
-/// Whether there is a function of rows of this name, here.
-pub(crate) fn is_row_function(name: &str) -> bool {
-    find_function(name).is_some()
-}
 
 /// What a function returns that has rows of several columns: kept as a computed table with the
 /// function's name and a pair of parentheses, or a view's.

@@ -1,10 +1,9 @@
 //! PostgreSQL's own objects by what statements call them, for those kinds of which users make none.
 
 use base::Oid;
-use types::func;
 
-use super::facts::{self, field};
-use super::{builtin, schema};
+use super::facts::{self, Fact, field};
+use super::schema;
 use crate::object::Id;
 
 /// An access method.
@@ -24,27 +23,42 @@ pub fn tablespace(name: &str) -> Option<Id> {
 
 /// A cast between two types.
 pub fn cast(source: Oid, target: Oid) -> Option<Id> {
-    let found = func::casts().iter().find(|c| (c.source, c.target) == (source, target))?;
-    Some(builtin::cast_oid(found)).filter(|id| *id != 0)
+    let is = |f: &Fact| (f.id(1), f.id(2)) == (source.0, target.0);
+    facts::casts().iter().find(is).map(|f| f.id(0))
 }
 
 /// An operator of these types; none on the left: a prefix operator.
 pub fn operator(name: &str, left: Option<Oid>, right: Oid) -> Option<Id> {
-    let left = left.unwrap_or(Oid::INVALID);
-    let is = |o: &&func::OperatorRow| (o.left, o.right) == (left, right);
-    func::operators_named(name).iter().find(is).map(|o| o.oid.0)
+    let types = [left.unwrap_or(Oid::INVALID).0, right.0];
+    facts::operators_named(name).find(|id| facts::operand_types(*id) == Some(types))
 }
 
-/// An operator class for B-trees.
-pub fn operator_class(name: &str) -> Option<Id> {
-    let is = |f: &facts::Fact| f.text(1) == name && builtin::has_type(f.id(3));
+/// An operator class of an access method.
+pub fn operator_class(method: Id, name: &str) -> Option<Id> {
+    let is = |f: &Fact| f.text(1) == name && f.id(6) == method;
     facts::classes().iter().find(is).map(|f| f.id(0))
 }
 
-/// A family of operators for B-trees.
-pub fn operator_family(name: &str) -> Option<Id> {
-    let is = |f: &facts::Fact| f.text(1) == name && builtin::has_family(f.id(0));
+/// A family of operators of an access method.
+pub fn operator_family(method: Id, name: &str) -> Option<Id> {
+    let is = |f: &Fact| f.text(1) == name && f.id(2) == method;
     facts::families().iter().find(is).map(|f| f.id(0))
+}
+
+/// An extension.
+pub fn extension(name: &str) -> Option<Id> {
+    (name == "plpgsql").then_some(schema::PLPGSQL_EXTENSION)
+}
+
+/// A conversion between encodings.
+pub fn conversion(name: &str) -> Option<Id> {
+    facts::conversions().iter().find(|f| f.text(1) == name).map(|f| f.id(0))
+}
+
+/// An object of text search: a parser (p), template (t), dictionary (d) or configuration (c).
+pub fn text_search(letter: &str, name: &str) -> Option<Id> {
+    let is = |f: &Fact| f.text(0) == letter && f.text(2) == name;
+    facts::text_search().iter().find(is).map(|f| f.id(1))
 }
 
 /// Functions and aggregates with a name, and all of these types if they are given: oid, and whether it is an aggregate.

@@ -54,12 +54,40 @@ pub(super) const TABLESPACES: [(Id, &str); 2] =
     [(PG_DEFAULT, "pg_default"), (PG_GLOBAL, "pg_global")];
 
 /// Oid, name, handler, kind.
-pub(super) const ACCESS_METHODS: [(Id, &str, Id, char); 2] =
-    [(HEAP_AM, "heap", 3, 't'), (BTREE_AM, "btree", 330, 'i')];
+pub(super) const ACCESS_METHODS: [(Id, &str, Id, char); 7] = [
+    (HEAP_AM, "heap", 3, 't'),
+    (BTREE_AM, "btree", 330, 'i'),
+    (405, "hash", 331, 'i'),
+    (783, "gist", 332, 'i'),
+    (2742, "gin", 333, 'i'),
+    (4000, "spgist", 334, 'i'),
+    (3580, "brin", 335, 'i'),
+];
 
-/// Oid, name, trusted, validator.
-pub(super) const LANGUAGES: [(Id, &str, bool, Id); 2] =
-    [(12, "internal", false, 2246), (14, "sql", true, 2248)];
+/// Oid, name, trusted, functions: call handler, handler of DO, validator.
+pub(super) const LANGUAGES: [(Id, &str, bool, [Id; 3]); 4] = [
+    (12, "internal", false, [0, 0, 2246]),
+    (13, "c", false, [0, 0, 2247]),
+    (14, "sql", true, [0, 0, 2248]),
+    (PLPGSQL, "plpgsql", true, [13560, 13561, 13562]),
+];
+
+/// The language PL/pgSQL.
+const PLPGSQL: Id = 13563;
+
+/// The extension of this name, which every database has.
+pub(super) const PLPGSQL_EXTENSION: Id = 13559;
+
+pub(super) fn pg_extension(_cx: &SystemCx<'_>) -> Rows {
+    let row = row(PG_CATALOG, "pg_extension")
+        .set("oid", oid(PLPGSQL_EXTENSION))
+        .set("extname", "plpgsql")
+        .set("extowner", oid(SUPERUSER))
+        .set("extnamespace", oid(PG_CATALOG))
+        .set("extrelocatable", false)
+        .set("extversion", "1.0");
+    Ok(vec![row.done()])
+}
 
 pub(super) fn pg_tablespace(_cx: &SystemCx<'_>) -> Rows {
     let one = |(id, name): &(u32, &str)| {
@@ -85,14 +113,15 @@ pub(super) fn pg_am(_cx: &SystemCx<'_>) -> Rows {
 }
 
 pub(super) fn pg_language(_cx: &SystemCx<'_>) -> Rows {
-    let one = |(id, name, trusted, validator): &(u32, &str, bool, u32)| {
+    let one = |(id, name, trusted, [handler, inline, validator]): &(u32, &str, bool, [u32; 3])| {
         row(PG_CATALOG, "pg_language")
             .set("oid", oid(*id))
             .set("lanname", *name)
             .set("lanowner", oid(SUPERUSER))
-            .set("lanispl", false)
+            .set("lanispl", *id == PLPGSQL)
             .set("lanpltrusted", *trusted)
-            .fill(&["lanplcallfoid", "laninline"], oid(0))
+            .set("lanplcallfoid", oid(*handler))
+            .set("laninline", oid(*inline))
             .set("lanvalidator", oid(*validator))
             .done()
     };

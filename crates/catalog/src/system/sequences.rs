@@ -49,6 +49,20 @@ pub mod class {
     pub const OPERATOR: Id = 2617;
     /// `pg_opfamily`.
     pub const OPERATOR_FAMILY: Id = 2753;
+    /// `pg_conversion`.
+    pub const CONVERSION: Id = 2607;
+    /// `pg_ts_config`.
+    pub const TS_CONFIG: Id = 3602;
+    /// `pg_ts_dict`.
+    pub const TS_DICT: Id = 3600;
+    /// `pg_ts_parser`.
+    pub const TS_PARSER: Id = 3601;
+    /// `pg_ts_template`.
+    pub const TS_TEMPLATE: Id = 3764;
+    /// `pg_extension`.
+    pub const EXTENSION: Id = 3079;
+    /// `pg_largeobject`.
+    pub const LARGE_OBJECT: Id = 2613;
 }
 
 pub(super) fn pg_sequence(cx: &SystemCx<'_>) -> Rows {

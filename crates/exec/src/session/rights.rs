@@ -257,22 +257,8 @@ fn object(kind: AclKind, name: &str, run: &mut Run<'_, '_>) -> Result<u32> {
 
 /// `name(type, …)`.
 pub fn function(signature: &str, run: &mut Run<'_, '_>) -> Result<u32> {
-    let missing = || err!(UNDEFINED_FUNCTION, "function \"{signature}\" does not exist");
-    let Some((name, args)) = signature.trim().strip_suffix(')').and_then(|s| s.split_once('('))
-    else {
-        base::bail!(INVALID_TEXT_REPRESENTATION, "expected a left parenthesis");
-    };
-    let parts = names::split_name(name)?;
-    let schema = parts.len().checked_sub(2).map(|at| parts[at].as_str());
-    let name = parts.last().map_or("", String::as_str);
-    let mut wanted = Vec::new();
-    for arg in args.split(',').map(str::trim).filter(|a| !a.is_empty()) {
-        match names::input(oids::REGTYPE, arg, run)? {
-            Datum::Oid(id) => wanted.push(Oid(id)),
-            _ => return Err(missing()),
-        }
+    match names::input(oids::REGPROCEDURE, signature, run)? {
+        Datum::Oid(id) => Ok(id),
+        _ => Err(err!(UNDEFINED_FUNCTION, "function \"{signature}\" does not exist")),
     }
-    let view = run.cx.catalog_tx.view();
-    catalog::routine::with_types(&view, run.cx.search_path, schema, name, &wanted)
-        .ok_or_else(missing)
 }

@@ -170,8 +170,8 @@ impl State {
                     }
                     let text = utf8(bytes)?;
                     let path = self.settings.path();
-                    match catalog.and_then(|c| super::names::lookup(*ty, text, c, path)) {
-                        Some(oid) => Datum::Oid(oid?),
+                    match catalog.filter(|_| io::is_reg(*ty)) {
+                        Some(c) => Datum::Oid(super::names::lookup(*ty, text, c, path)?),
                         None => io::input(*ty, -1, text, format)?,
                     }
                 }

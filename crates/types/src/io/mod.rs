@@ -272,6 +272,10 @@ pub fn output(ty: Oid, value: &Datum, cx: &FormatContext, out: &mut Vec<u8>) -> 
         Datum::Timestamptz(t) => datetime::write_timestamptz(*t, cx, out),
         Datum::Interval(i) => datetime::write_interval(i, cx.interval_style, out),
         Datum::Oid(0) if is_reg(ty) => out.push(b'-'),
+        Datum::Oid(v) if is_reg(ty) => match user::object_name(ty, *v) {
+            Some(name) => out.extend_from_slice(name.as_bytes()),
+            None => write_unsigned(u64::from(*v), out),
+        },
         Datum::Oid(v) => write_unsigned(u64::from(*v), out),
         Datum::Tid(t) => out.extend_from_slice(t.to_string().as_bytes()),
         Datum::Uuid(u) => bytes::write_uuid(u, out),
@@ -485,7 +489,10 @@ pub fn format_type(ty: Oid, typmod: i32) -> String {
     if ty == Oid::INVALID {
         return "-".to_owned();
     }
-    let Some(t) = TypeIo::get(ty) else { return "???".to_owned() };
+    let Some(t) = TypeIo::get(ty) else {
+        // One that the catalog knows, although its values are not here.
+        return user::name(ty).unwrap_or_else(|| "???".to_owned());
+    };
     if let TypeRef::User(user) = &t
         && !matches!(user.kind, UserKind::Array)
     {

@@ -2,7 +2,7 @@
 
 use base::{Oid, Result, TupleId, err};
 
-use super::{TypeIo, invalid_syntax, trim_blanks};
+use super::{invalid_syntax, trim_blanks};
 
 /// Digits with an optional sign, blanks around; -1 < |value| fits i128 by length.
 fn parse_integer(kind: &str, text: &str, min: i64, max: i64) -> Result<i64> {
@@ -64,12 +64,10 @@ pub(super) fn parse_reg(ty: Oid, text: &str) -> Result<u32> {
     if text == "-" {
         return Ok(0);
     }
-    let io = TypeIo::get(ty);
-    let kind = io.as_ref().map_or("oid", |t| t.name.as_str());
     if text.bytes().all(|b| b.is_ascii_digit()) && !text.is_empty() {
         return parse_oid("oid", text);
     }
-    Err(base::Error::unsupported(format!("{kind} by name here")))
+    crate::user::object_named(ty, text)
 }
 
 pub(super) fn parse_xid8(text: &str) -> Result<i64> {

@@ -1,0 +1,106 @@
+//! Conversions between encodings, and the parsers, templates, dictionaries and configurations of text search:
+//! what PostgreSQL lists, for those who look it up.
+
+use base::Result;
+use types::Datum;
+
+use super::SystemCx;
+use super::facts::{self, Fact};
+use super::row::{Row, oid, row};
+use crate::object::Id;
+use crate::object::ids::{PG_CATALOG, SUPERUSER};
+
+type Rows = Result<Vec<Vec<Datum>>>;
+
+pub(super) fn pg_conversion(_cx: &SystemCx<'_>) -> Rows {
+    let one = |f: Fact| {
+        row(PG_CATALOG, "pg_conversion")
+            .set("oid", f.oid(0))
+            .set("conname", f.text(1))
+            .set("connamespace", oid(PG_CATALOG))
+            .set("conowner", oid(SUPERUSER))
+            .set("conforencoding", i32::from(f.small(2)))
+            .set("contoencoding", i32::from(f.small(3)))
+            .set("conproc", f.oid(4))
+            .set("condefault", f.flag(5))
+            .done()
+    };
+    Ok(facts::conversions().iter().map(one).collect())
+}
+
+/// The lines of a kind.
+fn objects(letter: &'static str) -> impl Iterator<Item = Fact> {
+    facts::text_search().iter().filter(move |f| f.text(0) == letter)
+}
+
+/// Columns that name functions.
+fn with_functions(mut row: Row, f: Fact, columns: &[&str]) -> Row {
+    let functions: Vec<Id> = f.ids(3).collect();
+    for (column, function) in columns.iter().zip(functions) {
+        row = row.set(column, oid(function));
+    }
+    row
+}
+
+pub(super) fn pg_ts_parser(_cx: &SystemCx<'_>) -> Rows {
+    let columns = ["prsstart", "prstoken", "prsend", "prsheadline", "prslextype"];
+    let one = |f: Fact| {
+        let row = row(PG_CATALOG, "pg_ts_parser")
+            .set("oid", f.oid(1))
+            .set("prsname", f.text(2))
+            .set("prsnamespace", oid(PG_CATALOG));
+        with_functions(row, f, &columns).done()
+    };
+    Ok(objects("p").map(one).collect())
+}
+
+pub(super) fn pg_ts_template(_cx: &SystemCx<'_>) -> Rows {
+    let one = |f: Fact| {
+        let row = row(PG_CATALOG, "pg_ts_template")
+            .set("oid", f.oid(1))
+            .set("tmplname", f.text(2))
+            .set("tmplnamespace", oid(PG_CATALOG));
+        with_functions(row, f, &["tmplinit", "tmpllexize"]).done()
+    };
+    Ok(objects("t").map(one).collect())
+}
+
+pub(super) fn pg_ts_dict(_cx: &SystemCx<'_>) -> Rows {
+    let one = |f: Fact| {
+        row(PG_CATALOG, "pg_ts_dict")
+            .set("oid", f.oid(1))
+            .set("dictname", f.text(2))
+            .set("dictnamespace", oid(PG_CATALOG))
+            .set("dictowner", oid(SUPERUSER))
+            .set("dicttemplate", f.oid(3))
+            .set("dictinitoption", f.optional(4))
+            .done()
+    };
+    Ok(objects("d").map(one).collect())
+}
+
+pub(super) fn pg_ts_config(_cx: &SystemCx<'_>) -> Rows {
+    let one = |f: Fact| {
+        row(PG_CATALOG, "pg_ts_config")
+            .set("oid", f.oid(1))
+            .set("cfgname", f.text(2))
+            .set("cfgnamespace", oid(PG_CATALOG))
+            .set("cfgowner", oid(SUPERUSER))
+            .set("cfgparser", f.oid(3))
+            .done()
+    };
+    Ok(objects("c").map(one).collect())
+}
+
+pub(super) fn pg_ts_config_map(_cx: &SystemCx<'_>) -> Rows {
+    let one = |f: Fact, token: Id| {
+        row(PG_CATALOG, "pg_ts_config_map")
+            .set("mapcfg", f.oid(0))
+            .set("maptokentype", token as i32)
+            .set("mapseqno", 1)
+            .set("mapdict", f.oid(1))
+            .done()
+    };
+    let of_line = |f: Fact| f.ids(2).map(move |token| one(f, token)).collect::<Vec<_>>();
+    Ok(facts::text_search_map().iter().flat_map(of_line).collect())
+}
