@@ -220,6 +220,16 @@ impl<'a> Rights<'a> {
         self.is_superuser(member) || self.roles_of(member, false).iter().any(admin)
     }
 
+    /// Whether a role can reach more than what users own and grant: it is a superuser's, a predefined one,
+    /// or has an attribute that only superusers give, itself or by membership.
+    pub fn is_privileged(&self, role: Id) -> bool {
+        let predefined = |id: Id| id < base::Oid::FIRST_USER.0 && id != ids::DATABASE_OWNER;
+        self.roles_of(role, false).into_iter().any(|id| {
+            let known = self.catalog.role(id);
+            predefined(id) || known.is_some_and(|r| r.superuser || r.replication || r.bypassrls)
+        })
+    }
+
     /// Who owns an object; None when it isn't there.
     pub fn owner(&self, kind: AclKind, object: Id) -> Option<Id> {
         let catalog = self.catalog;

@@ -1,5 +1,9 @@
 //! Roles: CREATE, ALTER and DROP ROLE, memberships, settings of roles and databases. Rights are in
 //! [`grant`], owners in [`owned`].
+//!
+//! A role with CREATEROLE manages all roles but those from which more than a user's own rights can be
+//! reached ([`catalog::Rights::is_privileged`]): these ask for the ADMIN option, as every role does from
+//! PostgreSQL 16 on. Every way to a membership asks [`check_admin`].
 
 mod grant;
 mod owned;
@@ -29,7 +33,10 @@ pub fn run(statement: &RoleStatement, cx: &mut ExecContext<'_>) -> Result<()> {
             settings::run(role.as_ref(), database.as_deref(), setting, cx)
         }
         RoleStatement::Drop { roles, if_exists } => drop(roles, *if_exists, cx),
-        RoleStatement::Membership { grant, roles, members, admin, grantor, group: _ } => {
+        RoleStatement::Membership { grant, roles, members, admin, grantor, group } => {
+            if *group && let Some(name) = roles.iter().find(|name| is_reserved(name)) {
+                return Err(reserved(name));
+            }
             membership(*grant, roles, members, *admin, grantor.as_ref(), cx)
         }
         RoleStatement::Grant(statement) => grant::run(statement, cx),
@@ -51,6 +58,10 @@ fn denied(message: &str) -> base::Error {
 
 fn is_reserved(name: &str) -> bool {
     name.starts_with("pg_")
+}
+
+fn reserved(name: &str) -> base::Error {
+    err!(RESERVED_NAME, "role name \"{name}\" is reserved").detail("Cannot alter reserved roles.")
 }
 
 /// Names that mean something else.
@@ -103,8 +114,9 @@ fn create(name: &str, options: &[RoleOption], cx: &mut ExecContext<'_>) -> Resul
         match option {
             RoleOption::InRole(roles) => {
                 for of in roles {
-                    let of = rights::role(cx, of)?;
-                    add_member(cx, of, id, false, cx.role)?;
+                    let of = find(cx, of)?;
+                    check_admin(&of, cx.role, cx)?;
+                    add_member(cx, of.oid, id, false, cx.role)?;
                 }
             }
             RoleOption::Members(members) => add_members(cx, id, members, false)?,
@@ -174,8 +186,7 @@ fn alter(name: &RoleRef, options: &[RoleOption], cx: &mut ExecContext<'_>) -> Re
     if let RoleRef::Named(name) = name
         && is_reserved(name)
     {
-        return Err(err!(RESERVED_NAME, "role name \"{name}\" is reserved")
-            .detail("Cannot alter reserved roles."));
+        return Err(reserved(name));
     }
     let mut role = find(cx, name)?;
     let me = me(cx);
@@ -199,6 +210,9 @@ fn alter(name: &RoleRef, options: &[RoleOption], cx: &mut ExecContext<'_>) -> Re
             role.oid == cx.role && options.iter().all(|o| matches!(o, RoleOption::Password(_)));
         if !me.createrole && !own {
             return Err(denied("permission denied"));
+        }
+        if !own {
+            check_management(&role, "permission denied", cx)?;
         }
     }
     apply(&mut role, options, cx)?;
@@ -228,6 +242,7 @@ fn rename(from: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
     if !me.superuser && !me.createrole {
         return Err(denied("permission denied to rename role"));
     }
+    check_management(&role, "permission denied to rename role", cx)?;
     to.clone_into(&mut role.name);
     // Its hash has the name in it.
     if role.password.as_ref().is_some_and(|p| p.starts_with("md5")) {
@@ -271,6 +286,8 @@ fn drop(roles: &[RoleRef], if_exists: bool, cx: &mut ExecContext<'_>) -> Result<
                 "cannot drop role {name} because it is required by the database system"
             );
         }
+        let role = Role::clone(role);
+        check_management(&role, "permission denied to drop role", cx)?;
         owned::check_nothing_left(role.oid, name, cx)?;
         remove(role.oid, cx)?;
     }
@@ -335,13 +352,28 @@ fn check_admin(role: &Role, grantor: u32, cx: &mut ExecContext<'_>) -> Result<()
         return Err(denied("must be superuser to alter superusers"));
     }
     let view = cx.catalog_tx.view();
-    if !me.createrole && !rights::of(cx, &view).is_admin(cx.role, role.oid) {
+    let questions = rights::of(cx, &view);
+    let may_all = me.createrole && !questions.is_privileged(role.oid);
+    if !may_all && !questions.is_admin(cx.role, role.oid) {
         return Err(denied(&format!("must have admin option on role \"{}\"", role.name)));
     }
     if grantor != cx.role {
         return Err(denied("must be superuser to set grantor"));
     }
     Ok(())
+}
+
+/// Whether the session's role, which has CREATEROLE, may change this role, too; `message` when it may not.
+fn check_management(role: &Role, message: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let questions = rights::of(cx, &view);
+    if !questions.is_privileged(role.oid) || questions.is_admin(cx.role, role.oid) {
+        return Ok(());
+    }
+    Err(denied(message).detail(format!(
+        "Role \"{}\" has privileges of a predefined or superuser role: changing it takes the ADMIN option on it.",
+        role.name
+    )))
 }
 
 fn role_name(cx: &mut ExecContext<'_>, id: u32) -> String {

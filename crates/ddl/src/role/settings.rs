@@ -5,7 +5,7 @@ use base::{Result, err};
 use catalog::{AclKind, Object, SessionDefaults};
 use sql::role::RoleRef;
 
-use super::{denied, find, me};
+use super::{check_management, denied, find, me};
 use exec::context::ExecContext;
 use exec::rights;
 
@@ -37,6 +37,9 @@ pub fn run(
             }
             if !me.superuser && !me.createrole && role.oid != cx.role {
                 return Err(denied("permission denied"));
+            }
+            if role.oid != cx.role {
+                check_management(role, "permission denied", cx)?;
             }
         }
         (None, Some(database)) => {
