@@ -315,12 +315,15 @@ pub fn add_column(
         );
     }
     let default = match &def.default {
-        Some(default) => Some(expression_value(default, def.ty, def.typmod, cx)?),
+        Some(default) => Some(expression_value(default, def.ty, def.typmod, table.owner, cx)?),
         // A domain's default; NULL is checked only where there are rows.
-        None if types::user::is_user(def.ty) => match exec::spi::type_default(def.ty, cx) {
-            Err(error) if has_rows(cx, &table)? => return Err(error),
-            value => value.ok(),
-        },
+        None if types::user::is_user(def.ty) => {
+            let value = |cx: &mut ExecContext<'_>| exec::spi::type_default(def.ty, cx);
+            match exec::security::restricted(cx, table.owner, value) {
+                Err(error) if has_rows(cx, &table)? => return Err(error),
+                value => value.ok(),
+            }
+        }
         None => None,
     };
     if let Some(value) = default {

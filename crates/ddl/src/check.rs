@@ -19,12 +19,12 @@ use txn::Isolation;
 use types::{Datum, FormatContext};
 
 use crate::computed_by;
-use exec::context::{Engine, ExecContext, SessionHooks};
+use exec::context::{Acting, Engine, ExecContext, Guard, SessionHooks};
 use exec::rows::Row;
 use exec::run::Run;
 use exec::spi::with_run;
 use exec::table::{KeyCodec, TableHandle};
-use exec::{Deferred, SessionSequences, eval};
+use exec::{Deferred, SessionSequences, eval, security};
 
 /// Findings of all tables of all databases, each with the table's name; empty when all is well. Nobody may change
 /// anything meanwhile. `see` is told of the catalog of each database, before its tables are read.
@@ -64,6 +64,7 @@ fn check_database(
         search_path: &[ids::PG_CATALOG, ids::PUBLIC],
         user: "",
         role: ids::SUPERUSER,
+        guard: Guard::None,
         session_user: ("", ids::SUPERUSER),
         database: (catalog.database(id).map_or("", |d| d.name.as_str()), id),
         params: &[],
@@ -89,24 +90,28 @@ fn check_table(
     let codecs: Vec<KeyCodec> = indexes.iter().map(|i| KeyCodec::new(table, i)).collect();
     let computed = |index: &Arc<Index>| computed_by(cx, table, index);
     let computed: Vec<Vec<Expr>> = indexes.iter().map(computed).collect::<Result<_>>()?;
-    let found = with_run(cx, |run| {
-        let engine = run.cx.engine;
-        let run = RefCell::new(run);
-        let keys: Vec<_> = codecs
-            .iter()
-            .zip(&computed)
-            .map(|(codec, exprs)| {
-                let (handle, run) = (&handle, &run);
-                move |bytes: &[u8]| key(handle, codec, exprs, bytes, &mut run.borrow_mut()).ok()?
-            })
-            .collect();
-        let trees: Vec<(BTree, KeyOf<'_>)> = indexes
-            .iter()
-            .zip(&keys)
-            .map(|(i, key)| (BTree::open(&engine.storage, RelId(i.rel)), key as KeyOf<'_>))
-            .collect();
-        let heap = Heap::open(&engine.storage, RelId(table.rel));
-        access::check::check(&engine.txn, &heap, &trees)
+    let found = security::restricted(cx, table.owner, |cx| {
+        with_run(cx, |run| {
+            let engine = run.cx.engine;
+            let run = RefCell::new(run);
+            let keys: Vec<_> = codecs
+                .iter()
+                .zip(&computed)
+                .map(|(codec, exprs)| {
+                    let (handle, run) = (&handle, &run);
+                    move |bytes: &[u8]| {
+                        key(handle, codec, exprs, bytes, &mut run.borrow_mut()).ok()?
+                    }
+                })
+                .collect();
+            let trees: Vec<(BTree, KeyOf<'_>)> = indexes
+                .iter()
+                .zip(&keys)
+                .map(|(i, key)| (BTree::open(&engine.storage, RelId(i.rel)), key as KeyOf<'_>))
+                .collect();
+            let heap = Heap::open(&engine.storage, RelId(table.rel));
+            access::check::check(&engine.txn, &heap, &trees)
+        })
     })?;
     findings.extend(found.into_iter().map(|finding| format!("table {}: {finding}", table.name)));
     Ok(())
@@ -146,7 +151,7 @@ fn nobody(what: &str) -> Error {
 }
 
 impl ServerInfo for Nobody {
-    fn rows(&self, _view: &str) -> Vec<Vec<Datum>> {
+    fn rows(&self, _view: &str, _role: u32) -> Vec<Vec<Datum>> {
         Vec::new()
     }
 
@@ -156,7 +161,7 @@ impl ServerInfo for Nobody {
 }
 
 impl SessionHooks for Nobody {
-    fn call(&mut self, name: &str, _args: &[Datum]) -> Result<Datum> {
+    fn call(&mut self, name: &str, _args: &[Datum], _acting: Acting) -> Result<Datum> {
         Err(nobody(name))
     }
 

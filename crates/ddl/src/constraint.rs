@@ -15,7 +15,7 @@ use super::{create_index, name, refresh};
 use exec::context::ExecContext;
 use exec::rights;
 use exec::session::quote_identifier;
-use exec::spi::{query, rows_of};
+use exec::spi::{query, query_of, rows_of};
 use exec::table::TableHandle;
 
 /// Adds a constraint. `fresh`: the table has no rows yet.
@@ -113,7 +113,7 @@ fn check_existing(cx: &mut ExecContext<'_>, table: &Table, name: &str, sql: &str
     let view = cx.catalog_tx.view();
     let from = rows_of(&view, table);
     let text = format!("SELECT 1 FROM {from} WHERE NOT ({sql}) LIMIT 1");
-    query(&text, cx, &mut |_| {
+    query_of(table.owner, &text, cx, &mut |_| {
         let schema = view.schema(table.schema).map_or("", |s| s.name.as_str());
         Err(err!(
             CHECK_VIOLATION,
@@ -646,14 +646,14 @@ fn check_rows(
         matched.join(" AND "),
         theirs(&key.referenced[0]),
     );
-    let format = cx.format;
+    let mut missing = None;
     query(&text, cx, &mut |row| {
-        if row.iter().any(types::Datum::is_null) {
-            return Err(exec::modify::mixed_nulls(&view, table, name));
-        }
-        let values: Vec<_> = row.iter().collect();
-        let columns = key.columns.iter().copied();
-        let text = exec::modify::key_text(table, columns, &values, format);
-        Err(exec::modify::missing_parent(&view, table, parent, name, text))
-    })
+        missing = Some(row.to_vec());
+        Ok(())
+    })?;
+    let Some(row) = missing else { return Ok(()) };
+    if row.iter().any(types::Datum::is_null) {
+        return Err(exec::modify::mixed_nulls(&view, table, name));
+    }
+    Err(exec::modify::missing_parent(cx, table, parent, name, (&key.columns, &row)))
 }

@@ -235,7 +235,7 @@ fn check_values(cx: &mut ExecContext<'_>, ty: &UserType, check: &Constraint) -> 
         let quoted = quote_identifier(&column);
         let text =
             format!("SELECT count(CAST(CAST({quoted} AS {base}) AS {domain})) FROM {relation}");
-        let done = exec::spi::query(&text, cx, &mut |_| Ok(()));
+        let done = exec::spi::query_of(ty.owner, &text, cx, &mut |_| Ok(()));
         if let Err(error) = done {
             if error.code() != base::sqlstate::CHECK_VIOLATION {
                 return Err(error);

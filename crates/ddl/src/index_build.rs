@@ -20,6 +20,7 @@ use exec::eval;
 use exec::modify::{duplicated_in_build, find_duplicate};
 use exec::rows::Row;
 use exec::run::Run;
+use exec::security::restricted;
 use exec::spi::{with_context, with_run};
 use exec::table::{KeyCodec, TableHandle};
 
@@ -116,7 +117,7 @@ fn duplicated(
         with_run(cx, |run| with_computed(row, &exprs, run))
     })();
     match row {
-        Ok(row) => duplicated_in_build(&cx.catalog_tx.view(), table, index, &row, cx.format),
+        Ok(row) => duplicated_in_build(cx, table, index, &row),
         Err(error) => error,
     }
 }
@@ -126,6 +127,10 @@ fn duplicated(
 /// # Errors
 /// `23505` when a unique key is there twice; I/O; interrupts.
 pub fn fill(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
+    restricted(cx, table.owner, |cx| fill_as_owner(cx, table, index))
+}
+
+fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
     let _memory = sched::memory::for_use(Use::Sort);
     let handle = TableHandle::open(cx.engine, &std::sync::Arc::new(table.clone()), cx.format)?;
     let codec = KeyCodec::new(table, index);
@@ -242,6 +247,10 @@ pub fn computed_by(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Re
 /// # Errors
 /// As [`fill`].
 pub fn fill_beside_writers(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
+    restricted(cx, table.owner, |cx| fill_beside_as_owner(cx, table, index))
+}
+
+fn fill_beside_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
     let _memory = sched::memory::for_use(Use::Sort);
     let shared = std::sync::Arc::new(table.clone());
     let handle = TableHandle::open(cx.engine, &shared, cx.format)?;
@@ -276,10 +285,7 @@ pub fn fill_beside_writers(cx: &mut ExecContext<'_>, table: &Table, index: &Inde
     let computed = computed_by(cx, table, index)?;
     let found = with_run(cx, |run| find_duplicate(&shared, index, &computed, &rivals, run))?;
     match found {
-        Some(row) => {
-            let view = cx.catalog_tx.view();
-            Err(duplicated_in_build(&view, table, index, &row, cx.format))
-        }
+        Some(row) => Err(duplicated_in_build(cx, table, index, &row)),
         None => Ok(()),
     }
 }

@@ -99,6 +99,7 @@ fn temporary_schema(
     if !meant {
         return Ok(None);
     }
+    exec::security::expect_unrestricted(cx, "create temporary table")?;
     let owner = cx.role;
     cx.catalog_tx.make_temporary_schema(owner).map(Some)
 }

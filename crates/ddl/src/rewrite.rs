@@ -10,7 +10,7 @@ use types::row;
 use super::create_table::new_files;
 use super::index_build;
 use exec::context::ExecContext;
-use exec::spi::{query, query_as};
+use exec::spi::{query_as, query_of};
 use exec::table::{self, TableHandle};
 
 const PART: usize = 1000;
@@ -68,7 +68,7 @@ pub fn rewrite_with(
     };
     match role {
         Some(role) => query_as(role, select, cx, &mut each)?,
-        None => query(select, cx, &mut each)?,
+        None => query_of(table.owner, select, cx, &mut each)?,
     }
     flush(&handle, tx, &mut part)?;
     let serial = &cx.engine.txn.serial;

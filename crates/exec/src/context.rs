@@ -51,8 +51,9 @@ pub trait Utilities: Sync {
 /// What a statement may ask of the session that runs it.
 pub trait SessionHooks {
     /// A function whose row says [`types::func::Body::Session`] and that the executor does not know
-    /// itself (set_config, pg_backend_pid, pg_cancel_backend, current_setting …).
-    fn call(&mut self, name: &str, args: &[Datum]) -> Result<Datum>;
+    /// itself (set_config, pg_backend_pid, pg_cancel_backend, current_setting …), for code that runs in
+    /// somebody's name.
+    fn call(&mut self, name: &str, args: &[Datum], acting: Acting) -> Result<Datum>;
     /// NOTICE, WARNING and kin.
     fn notice(&mut self, severity: &'static str, error: base::Error);
     /// What the session knows of sequences.
@@ -72,13 +73,21 @@ pub trait SessionHooks {
     /// As SET.
     fn enter(
         &mut self,
-        _settings: &[(String, String)],
-        _around: (&Settings, &FormatContext),
+        settings: &[(String, String)],
+        (around, format): (&Settings, &FormatContext),
     ) -> Result<(Box<Values>, usize)> {
-        Err(base::Error::internal("a function's settings outside of sessions"))
+        let mut values = around.clone();
+        for (name, value) in settings {
+            if let Some(id) = base::settings::SettingId::find(name) {
+                values.set(id, base::settings::parse(id, value)?);
+            }
+        }
+        Ok((Box::new(Values { settings: values, format: format.clone() }), 0))
     }
     /// Ends what [`SessionHooks::enter`] began.
     fn leave(&mut self, _settings: &[(String, String)], _mark: usize) {}
+    /// Takes back all changes of settings since [`SessionHooks::enter`] gave this mark.
+    fn undo(&mut self, _mark: usize) {}
     /// Tells all sessions in a database to end (DROP DATABASE … FORCE).
     ///
     /// # Errors
@@ -89,6 +98,27 @@ pub trait SessionHooks {
     /// # Errors
     /// When it can't be made.
     fn password(&mut self, role: &str, password: &str) -> Result<Option<String>>;
+}
+
+/// How much of the session code may touch that runs in another's name than the session's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Guard {
+    /// It is the session's own.
+    #[default]
+    None,
+    /// A function with SECURITY DEFINER: it can't change who the session is.
+    Definer,
+    /// A security-restricted operation ([`crate::security`]).
+    Restricted,
+}
+
+/// In whose name code runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Acting {
+    /// The role.
+    pub role: u32,
+    /// What it may not touch.
+    pub guard: Guard,
 }
 
 /// Settings in force, and what follows from them.
@@ -123,6 +153,8 @@ pub struct ExecContext<'a> {
     pub user: &'a str,
     /// Its oid.
     pub role: u32,
+    /// What code that runs in that name may not touch.
+    pub guard: Guard,
     /// Who the session is, whatever SET ROLE says (name, oid).
     pub session_user: (&'a str, u32),
     /// The session's database (name, oid).
@@ -140,6 +172,11 @@ impl ExecContext<'_> {
         self.tx.locks().task()
     }
 
+    /// In whose name it runs.
+    pub fn acting(&self) -> Acting {
+        Acting { role: self.role, guard: self.guard }
+    }
+
     /// The same for a statement inside this one, which the caller makes differ where it does.
     pub fn inner(&mut self) -> ExecContext<'_> {
         ExecContext {
@@ -154,6 +191,7 @@ impl ExecContext<'_> {
             search_path: self.search_path,
             user: self.user,
             role: self.role,
+            guard: self.guard,
             session_user: self.session_user,
             database: self.database,
             params: &[],

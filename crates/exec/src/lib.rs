@@ -36,6 +36,7 @@ pub mod rights;
 mod routine;
 pub mod rows;
 pub mod run;
+pub mod security;
 pub mod session;
 mod short;
 pub mod spi;

@@ -26,7 +26,7 @@ use types::datum::Shape;
 use types::oids::RECORD;
 use types::{Batch, Datum, FunctionRow};
 
-use crate::context::{ExecContext, RowSink, Values};
+use crate::context::{Acting, ExecContext, Guard, RowSink, Values};
 use crate::eval;
 use crate::rows::{self, Row};
 use crate::run::Run;
@@ -201,20 +201,24 @@ impl Routine {
         }
         if let Some((name, value, local)) = setting_of(prepared) {
             let value = value.map_or(Datum::Null, |v| Datum::Text(v.into()));
-            let args = [Datum::Text(name.into()), value, Datum::Bool(local)];
-            return cx.hooks.call("set_config", &args).map(drop);
+            let args = [Datum::Text((*name).into()), value, Datum::Bool(local)];
+            let acting = Acting { role: self.role(cx), guard: self.guard(cx) };
+            crate::security::check_setting(acting, name)?;
+            return cx.hooks.call("set_config", &args, acting).map(drop);
         }
         let snapshot = self.snapshot(cx);
-        let outer = (cx.user, cx.role, cx.search_path);
+        let outer = (cx.user, cx.search_path);
+        let (role, guard) = (self.role(cx), self.guard(cx));
         let values = self.acting.values.as_ref();
         let (settings, format) = (cx.settings, cx.format);
         let mut inner = ExecContext {
             snapshot,
             settings: values.map_or(settings, |v| &v.settings),
             format: values.map_or(format, |v| &v.format),
-            search_path: self.acting.path.as_deref().unwrap_or(outer.2),
+            search_path: self.acting.path.as_deref().unwrap_or(outer.1),
             user: self.acting.role.as_ref().map_or(outer.0, |r| r.1.as_str()),
-            role: self.acting.role.as_ref().map_or(outer.1, |r| r.0),
+            role,
+            guard,
             params: args,
             ..cx.inner()
         };
@@ -232,6 +236,18 @@ impl Routine {
             cx.tx.next_command();
         }
         Ok(())
+    }
+
+    /// In whose name it runs.
+    fn role(&self, cx: &ExecContext<'_>) -> u32 {
+        self.acting.role.as_ref().map_or(cx.role, |r| r.0)
+    }
+
+    fn guard(&self, cx: &ExecContext<'_>) -> Guard {
+        match self.acting.role {
+            Some(_) => cx.guard.max(Guard::Definer),
+            None => cx.guard,
+        }
     }
 
     fn snapshot(&self, cx: &ExecContext<'_>) -> Snapshot {
@@ -317,7 +333,7 @@ fn acting(definition: &Function, cx: &mut ExecContext<'_>) -> As {
         None if definition.standard_body => Some(definition.path.clone()),
         None => None,
     };
-    As { path, role, values: None }
+    As { path, role, ..As::default() }
 }
 
 /// Puts a function's own settings in force, if it has any.

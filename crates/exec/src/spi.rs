@@ -13,6 +13,7 @@ use types::{Batch, Datum};
 use crate::context::{ExecContext, RowSink, Values};
 use crate::rows;
 use crate::run::{Run, State};
+use crate::security;
 use crate::session::quote_identifier;
 
 /// Gives each row to a function.
@@ -38,8 +39,13 @@ impl RowSink for Each<'_> {
     }
 }
 
-fn plan(text: &str, cx: &mut ExecContext<'_>) -> Result<Arc<Prepared>> {
-    with_context(cx, |context| Ok(Arc::new(prepare(text, &[], context, None)?.0)))
+/// Plans a statement of the server's own: rights on relations aren't asked for, those on functions are.
+///
+/// # Errors
+/// Those of binding; `42501`.
+pub fn plan(text: &str, cx: &mut ExecContext<'_>) -> Result<Arc<Prepared>> {
+    let own = As { trusted: true, ..As::default() };
+    with_context_as(cx, &own, |context| Ok(Arc::new(prepare(text, &[], context, None)?.0)))
 }
 
 /// In whose name something is bound, where it looks for names, and under which settings; None: as the
@@ -52,6 +58,8 @@ pub struct As {
     pub role: Option<(u32, String)>,
     /// Settings.
     pub values: Option<Box<Values>>,
+    /// [`PrepareContext::trusted`].
+    pub trusted: bool,
 }
 
 /// Calls `f` with what binding needs, without questions about rights: the statement around it has been
@@ -80,6 +88,7 @@ pub fn with_context_as<R>(
         format: who.values.as_ref().map_or(cx.format, |v| &v.format),
         user: who.role.as_ref().map_or(cx.user, |r| r.1.as_str()),
         role: who.role.as_ref().map_or(cx.role, |r| r.0),
+        trusted: who.trusted,
         database: cx.database.0,
         environment: 0,
         arguments: None,
@@ -101,7 +110,22 @@ pub fn query(
     run_prepared(&prepared, cx, each)
 }
 
-/// As [`query`], in the name of a role, whose rights are asked for.
+/// As [`query`], with what the statement around it says in it: planned in the session's name, run as an
+/// operation of the owner of what the expressions belong to.
+///
+/// # Errors
+/// The query's, and `each`'s.
+pub fn query_of(
+    owner: u32,
+    text: &str,
+    cx: &mut ExecContext<'_>,
+    each: &mut dyn FnMut(&[Datum]) -> Result<()>,
+) -> Result<()> {
+    let prepared = plan(text, cx)?;
+    security::restricted(cx, owner, |cx| run_prepared(&prepared, cx, each))
+}
+
+/// As [`query`], as an operation of a role whose rights on everything are asked for.
 ///
 /// # Errors
 /// The query's, and `each`'s.
@@ -111,12 +135,12 @@ pub fn query_as(
     cx: &mut ExecContext<'_>,
     each: &mut dyn FnMut(&[Datum]) -> Result<()>,
 ) -> Result<()> {
-    let view = cx.catalog_tx.view();
-    let user = view.role(role).map_or("", |r| r.name.as_str());
-    let who = As { role: Some((role, user.to_owned())), ..As::default() };
-    let prepared =
-        with_context_as(cx, &who, |context| Ok(Arc::new(prepare(text, &[], context, None)?.0)))?;
-    run_in_name_of((user, role), &prepared, cx, each)
+    security::restricted(cx, role, |cx| {
+        let prepared = with_context_as(cx, &As::default(), |context| {
+            Ok(Arc::new(prepare(text, &[], context, None)?.0))
+        })?;
+        run_prepared(&prepared, cx, each)
+    })
 }
 
 /// As [`query`], for a plan.
@@ -128,18 +152,9 @@ pub fn run_prepared(
     cx: &mut ExecContext<'_>,
     each: &mut dyn FnMut(&[Datum]) -> Result<()>,
 ) -> Result<()> {
-    run_in_name_of((cx.user, cx.role), prepared, cx, each)
-}
-
-fn run_in_name_of(
-    (user, role): (&str, u32),
-    prepared: &Arc<Prepared>,
-    cx: &mut ExecContext<'_>,
-    each: &mut dyn FnMut(&[Datum]) -> Result<()>,
-) -> Result<()> {
     let mut snapshot = cx.tx.latest_snapshot();
     snapshot.command = cx.tx.command() + 1;
-    let mut inner = ExecContext { snapshot, user, role, ..cx.inner() };
+    let mut inner = ExecContext { snapshot, ..cx.inner() };
     let types = prepared.columns.iter().map(|c| c.ty).collect();
     crate::execute::run(prepared, &mut inner, &mut Each { types, f: each })?;
     Ok(())
@@ -201,7 +216,7 @@ pub fn default_value(table: &Table, column: u16, cx: &mut ExecContext<'_>) -> Re
     match &column.default {
         None if types::user::is_user(Oid(column.ty)) => type_default(Oid(column.ty), cx),
         None => Ok(Datum::Null),
-        Some(sql) => expression_value(sql, Oid(column.ty), column.typmod, cx),
+        Some(sql) => expression_value(sql, Oid(column.ty), column.typmod, cx.role, cx),
     }
 }
 
@@ -219,14 +234,14 @@ pub fn type_default(ty: Oid, cx: &mut ExecContext<'_>) -> Result<Datum> {
         view.user_type(at).map(|t| &t.kind)
     {
         if let Some(sql) = default {
-            return expression_value(sql, ty, -1, cx);
+            return expression_value(sql, ty, -1, cx.role, cx);
         }
         at = *base;
     }
-    expression_value("NULL", ty, -1, cx)
+    expression_value("NULL", ty, -1, cx.role, cx)
 }
 
-/// The value of an expression without columns, as a type.
+/// The value of an expression without columns, as a type; computed as an operation of an owner.
 ///
 /// # Errors
 /// The expression's.
@@ -234,11 +249,12 @@ pub fn expression_value(
     sql: &str,
     ty: Oid,
     typmod: i32,
+    owner: u32,
     cx: &mut ExecContext<'_>,
 ) -> Result<Datum> {
     let ty = types::io::format_type(ty, typmod);
     let mut value = Datum::Null;
-    query(&format!("SELECT CAST(({sql}) AS {ty})"), cx, &mut |row| {
+    query_of(owner, &format!("SELECT CAST(({sql}) AS {ty})"), cx, &mut |row| {
         value = row[0].clone();
         Ok(())
     })?;

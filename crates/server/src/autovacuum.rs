@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use base::settings::{live_bool, live_int, setting};
 use base::{Error, Oid, Result, WaitEvent, sqlstate};
 use catalog::{CatalogTx, OpenDatabase, Snapshot, Table};
+use exec::context::{Acting, Guard};
 use exec::{ExecContext, RowSink, SessionHooks};
 use sql::PrepareContext;
 use txn::{Isolation, LockTag};
@@ -139,6 +140,7 @@ fn vacuum(
         format: &settings.format,
         user: "",
         role: catalog::object::ids::SUPERUSER,
+        trusted: false,
         database: name,
         environment: settings.environment,
         arguments: None,
@@ -160,7 +162,7 @@ fn vacuum(
     let done = Default::default();
     let info = Info {
         server,
-        role: (catalog::object::ids::SUPERUSER, id),
+        database: id,
         statements: &statements,
         cursors: Vec::new(),
         done: &done,
@@ -178,6 +180,7 @@ fn vacuum(
         search_path: settings.path(),
         user: "",
         role: catalog::object::ids::SUPERUSER,
+        guard: Guard::None,
         session_user: ("", catalog::object::ids::SUPERUSER),
         database: (name, id),
         params: &[],
@@ -205,7 +208,7 @@ struct Nobody {
 }
 
 impl SessionHooks for Nobody {
-    fn call(&mut self, name: &str, _args: &[Datum]) -> Result<Datum> {
+    fn call(&mut self, name: &str, _args: &[Datum], _acting: Acting) -> Result<Datum> {
         Err(Error::unsupported(format_args!("function {name} in the background")))
     }
 

@@ -609,6 +609,8 @@ pub struct RowRules {
     pub keys: Vec<Expr>,
     /// WITH CHECK OPTION of the views that the row goes through, by the view's name.
     pub options: Vec<(String, Expr)>,
+    /// Columns that the statement gives values, from 1: an error shows them to those who may not read them.
+    pub written: Vec<u16>,
 }
 
 impl RowRules {
@@ -628,6 +630,7 @@ impl RowRules {
             checks: all(self.checks, f)?,
             keys: self.keys.into_iter().map(&mut *f).collect::<base::Result<_>>()?,
             options: all(self.options, f)?,
+            written: self.written,
         })
     }
 }

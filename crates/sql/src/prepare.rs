@@ -27,6 +27,9 @@ pub struct PrepareContext<'a> {
     pub user: &'a str,
     /// Its oid: whose rights are checked.
     pub role: u32,
+    /// A statement of the server's own, about a relation that the statement around it may use: the role's
+    /// rights on relations aren't asked for, those on functions are.
+    pub trusted: bool,
     /// The session's database name.
     pub database: &'a str,
     /// Hash of the settings that planning reads and of the search path: [`environment`].

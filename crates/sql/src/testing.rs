@@ -127,6 +127,7 @@ pub(crate) fn with_context<R>(f: impl FnOnce(&PrepareContext<'_>) -> R) -> R {
         format: &format,
         user: "postgres",
         role: ids::SUPERUSER,
+        trusted: false,
         database: "postgres",
         environment: 0,
         arguments: None,

@@ -67,8 +67,9 @@ impl SystemCx<'_> {
 
 /// What only the running server knows: the rows of its statistics views and the like.
 pub trait ServerInfo: Send + Sync {
-    /// Rows of a view such as `pg_stat_activity`, `pg_locks`; empty when it isn't kept.
-    fn rows(&self, view: &str) -> Vec<Vec<Datum>>;
+    /// Rows of a view such as `pg_stat_activity`, `pg_locks`, as a role may see them; empty when it isn't
+    /// kept.
+    fn rows(&self, view: &str, role: Id) -> Vec<Vec<Datum>>;
     /// Pages of a relation's main fork.
     fn pages(&self, rel: u32) -> u32;
     /// A sequence's value by its file: last, how many more the log covers, is_called.
@@ -285,7 +286,7 @@ fn parse_table(line: &'static str) -> &'static SystemTable {
         of_catalog: rows_of(name).is_some(),
         rows: match rows_of(name) {
             Some(function) => Box::leak(Box::new(function)),
-            None => Box::leak(Box::new(move |cx: &SystemCx<'_>| Ok(cx.server.rows(name)))),
+            None => Box::leak(Box::new(move |cx: &SystemCx<'_>| Ok(cx.server.rows(name, cx.role)))),
         },
     }))
 }
@@ -375,7 +376,7 @@ mod tests {
 
     struct NoServer;
     impl ServerInfo for NoServer {
-        fn rows(&self, _view: &str) -> Vec<Vec<Datum>> {
+        fn rows(&self, _view: &str, _role: Id) -> Vec<Vec<Datum>> {
             Vec::new()
         }
         fn pages(&self, _rel: u32) -> u32 {

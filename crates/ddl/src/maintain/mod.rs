@@ -18,7 +18,7 @@ use txn::LockMode;
 use exec::context::ExecContext;
 use exec::overflow::Overflow;
 use exec::session::quote_identifier;
-use exec::{relation_lock, rights};
+use exec::{relation_lock, rights, security};
 
 /// VACUUM and ANALYZE of some tables, or of all.
 ///
@@ -70,7 +70,7 @@ pub fn run(
             (false, _) => {}
         }
         if analyze {
-            analyze::run(cx, &table)?;
+            security::restricted(cx, table.owner, |cx| analyze::run(cx, &table))?;
         }
     }
     Ok(())

@@ -11,6 +11,7 @@ use base::settings::Settings;
 use base::{Error, Fork, Oid, RelId, Result};
 use catalog::system::ServerInfo;
 use catalog::{Catalog, CatalogTx, OpenDatabase, Table};
+use exec::context::Acting;
 use exec::{Engine, ExecContext, Outcome, RowSink, SessionHooks};
 use sql::prepare::{PrepareContext, prepare, split_statements};
 use sql::{Prepared, Statement};
@@ -85,7 +86,7 @@ impl Drop for Db {
 struct NoServer;
 
 impl ServerInfo for NoServer {
-    fn rows(&self, _view: &str) -> Vec<Vec<Datum>> {
+    fn rows(&self, _view: &str, _role: u32) -> Vec<Vec<Datum>> {
         vec![]
     }
     fn pages(&self, _rel: u32) -> u32 {
@@ -103,7 +104,7 @@ pub struct Hooks {
 }
 
 impl SessionHooks for Hooks {
-    fn call(&mut self, name: &str, _args: &[Datum]) -> Result<Datum> {
+    fn call(&mut self, name: &str, _args: &[Datum], _acting: Acting) -> Result<Datum> {
         Err(Error::unsupported(name))
     }
     fn notice(&mut self, severity: &'static str, error: Error) {
@@ -246,6 +247,7 @@ impl Session<'_> {
             search_path: PATH,
             user: "postgres",
             role: 10,
+            guard: Default::default(),
             session_user: ("postgres", 10),
             database: ("postgres", 5),
             params: &self.params,
@@ -278,6 +280,7 @@ impl Session<'_> {
             format: &self.format,
             user: "postgres",
             role: 10,
+            trusted: false,
             database: "postgres",
             environment: 0,
             arguments: None,

@@ -24,6 +24,7 @@ use super::writer::{Change, Writer};
 use crate::context::ExecContext;
 use crate::ops::grouping::RowSet;
 use crate::run::Run;
+use crate::security::in_name_of;
 use crate::table::{KeyCodec, TableHandle, same_value};
 use crate::tally::Pages;
 
@@ -358,13 +359,12 @@ fn check_keys(
             // Whoever referred to it is gone by now.
             continue;
         }
-        let (view, table) = (run.cx.catalog_tx.view(), &child.table);
+        let table = &child.table;
         if mixed {
-            return Err(errors::mixed_nulls(&view, table, &fk.name));
+            return Err(errors::mixed_nulls(&run.cx.catalog_tx.view(), table, &fk.name));
         }
-        let values: Vec<&Datum> = key.iter().collect();
-        let text = errors::key_text(table, fk.key.columns.iter().copied(), &values, run.cx.format);
-        return Err(errors::missing_parent(&view, table, &fk.parent, &fk.name, text));
+        let key = (&fk.key.columns[..], key);
+        return Err(errors::missing_parent(run.cx, table, &fk.parent, &fk.name, key));
     }
     Ok(())
 }
@@ -609,11 +609,8 @@ fn key_gone(
         return Ok(());
     }
     let still_referenced = |run: &mut Run<'_, '_>| {
-        let (view, table) = (run.cx.catalog_tx.view(), &parent.table);
-        let values: Vec<&Datum> = old.iter().collect();
-        let text =
-            errors::key_text(table, fk.key.referenced.iter().copied(), &values, run.cx.format);
-        Err(errors::still_referenced(&view, table, &fk.child, &fk.name, text))
+        let key = (&fk.key.referenced[..], old);
+        Err(errors::still_referenced(run.cx, &parent.table, &fk.child, &fk.name, key))
     };
     if forbids {
         return still_referenced(run);
@@ -622,7 +619,8 @@ fn key_gone(
         some @ [_, ..] if new.is_none() => some,
         _ => &fk.key.columns,
     };
-    let values = replacement(fk, action, columns, new, run)?;
+    let owner = fk.child.owner;
+    let values = in_name_of(run, owner, |run| replacement(fk, action, columns, new, run))?;
     if action == ForeignKeyAction::SetDefault
         && values.as_deref() == Some(old)
         && find_rows(parent, &fk.key.referenced, old, true, run)?.is_empty()
@@ -630,7 +628,8 @@ fn key_gone(
         // The default is the key that goes away.
         return still_referenced(run);
     }
-    act(&fk.child, &fk.key.columns, old, values.as_deref().map(|v| (columns, v)), rows, run)
+    let set = values.as_deref().map(|v| (columns, v));
+    in_name_of(run, owner, |run| act(&fk.child, &fk.key.columns, old, set, rows, run))
 }
 
 /// What the referring columns become; None: the row is deleted.
@@ -668,12 +667,13 @@ fn act(
     let indexes = run.cx.catalog_tx.view().indexes_of(table);
     let mut writer = Writer::open(table, &indexes, run.cx)?;
     writer.references = References::open(table, Touched::All, run.cx)?;
-    let checks = if set.is_some() {
+    let mut checks = if set.is_some() {
         crate::spi::check_expressions(table, run.cx)?
     } else {
         Default::default()
     };
     writer.keys.clone_from(&checks.keys);
+    checks.written = set.map_or_else(Vec::new, |(columns, _)| columns.to_vec());
     let wanted = as_row(table.columns.len(), columns, old_key);
     let snapshot = everything(run);
     for (mut tid, mut root, mut row) in rows {

@@ -26,10 +26,10 @@ use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::table::Projection;
 
-pub use errors::{duplicated_in_build, key_text, missing_parent, mixed_nulls};
+pub use errors::{duplicated_in_build, missing_parent, mixed_nulls};
 pub use foreign_key::{References, Touched};
 pub use unique::find_duplicate;
-use writer::Change;
+use writer::{Change, Root};
 pub use writer::{Target, Writer};
 
 /// See the module's documentation.
@@ -206,6 +206,8 @@ impl ModifyOp {
         for child in &modify.children {
             let mut writer = Writer::open(&child.table, &child.indexes, run.cx)?;
             writer.keys.clone_from(&child.checks.keys);
+            let (table, numbers) = (modify.table.clone(), child.numbers.clone());
+            writer.root = Some(Root { table, numbers });
             children.push(writer);
         }
         Ok(ModifyOp { input, writer, children, changed: 0, done: false, returned: vec![] })

@@ -73,8 +73,7 @@ pub fn recheck(
     run: &mut Run<'_, '_>,
 ) -> Result<()> {
     let Some(row) = find_duplicate(table, index, &[], rows, run)? else { return Ok(()) };
-    let view = run.cx.catalog_tx.view();
-    Err(errors::duplicate(&view, table, index, &row, run.cx.format))
+    Err(errors::duplicate(run.cx, table, index, &row))
 }
 
 /// Of these rows (roots) the first that has a live rival. `computed`: the index's expressions, over a row

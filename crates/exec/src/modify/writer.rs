@@ -12,7 +12,7 @@ use txn::Snapshot;
 use types::{Datum, row};
 
 use super::deferred::{Check, Waiting};
-use super::errors;
+use super::errors::{self, Written};
 use super::foreign_key::{self, References};
 use super::unique;
 use crate::context::ExecContext;
@@ -41,6 +41,14 @@ pub struct Target {
     pub indexes: Vec<IndexWriter>,
 }
 
+/// The table that a statement names, for a child of it whose rows it changes, too.
+pub struct Root {
+    /// The table.
+    pub table: Arc<Table>,
+    /// The numbers of its columns in the child ([`sql::plan::ModifyChild::numbers`]).
+    pub numbers: Vec<u16>,
+}
+
 /// A table that rows go into.
 pub struct Writer {
     /// The table and its indexes.
@@ -51,6 +59,8 @@ pub struct Writer {
     pub wait: RowWait,
     /// What the indexes compute ([`RowRules::keys`]).
     pub keys: Vec<Expr>,
+    /// The statement's table, when this is a child of it: errors tell of rows as of its own.
+    pub root: Option<Root>,
     /// Which row of the last [`Writer::insert_many`] is (or failed) being indexed, from 0.
     pub at: usize,
     /// Rows that may have a rival in an index of a DEFERRABLE constraint: the index's place, the row's.
@@ -141,6 +151,7 @@ impl Writer {
             references: References::default(),
             wait: RowWait::Block,
             keys: Vec::new(),
+            root: None,
             at: 0,
             rivals: Vec::new(),
             buffer: Vec::with_capacity(256),
@@ -175,22 +186,26 @@ impl Writer {
         let table = &self.target.handle.table;
         for (column, value) in table.columns.iter().zip(&*row) {
             if column.not_null && !column.dropped && value.is_null() {
-                let view = run.cx.catalog_tx.view();
-                return Err(errors::not_null(&view, table, &column.name, row, run.cx.format));
+                return Err(errors::not_null(run.cx, &column.name, &self.written(row, rules)));
             }
         }
         for (name, expr) in &rules.checks {
             if matches!(eval::eval(expr, Row::Values(row), run)?, Datum::Bool(false)) {
-                let view = run.cx.catalog_tx.view();
-                return Err(errors::check(&view, table, name, row, run.cx.format));
+                return Err(errors::check(run.cx, name, &self.written(row, rules)));
             }
         }
         for (name, expr) in &rules.options {
             if !matches!(eval::eval(expr, Row::Values(row), run)?, Datum::Bool(true)) {
-                return Err(errors::check_option(table, name, row, run.cx.format));
+                return Err(errors::check_option(run.cx, name, &self.written(row, rules)));
             }
         }
         Ok(())
+    }
+
+    /// What an error tells of a row.
+    fn written<'a>(&'a self, row: &'a [Datum], rules: &'a RowRules) -> Written<'a> {
+        let (table, root) = (&*self.target.handle.table, self.root.as_ref());
+        Written { table, row, columns: &rules.written, root }
     }
 
     /// Adds a checked row.
@@ -354,9 +369,8 @@ impl Writer {
                 if arbiters.contains(&place) {
                     return Ok(false);
                 }
-                let view = run.cx.catalog_tx.view();
                 let table = &self.target.handle.table;
-                return Err(errors::duplicate(&view, table, &entry.index, row, run.cx.format));
+                return Err(errors::duplicate(run.cx, table, &entry.index, row));
             }
             if entry.index.deferrable
                 && (!null || entry.index.nulls_equal)

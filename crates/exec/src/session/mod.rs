@@ -90,12 +90,12 @@ pub fn call(
     if let Some(value) = plain(name, args, run)? {
         return Ok(value);
     }
-    run.cx.hooks.call(name, args)
+    run.cx.hooks.call(name, args, run.cx.acting())
 }
 
 /// Where a cursor's row is now: changes that this statement sees have moved it.
 fn current_of(args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
-    let Datum::Tid(tid) = run.cx.hooks.call("current_of", args)? else { return Ok(Datum::Null) };
+    let Datum::Tid(tid) = run.cx.hooks.call("current_of", args, run.cx.acting())? else { return Ok(Datum::Null) };
     let view = run.cx.catalog_tx.view();
     let Some(table) = view.table(oid_at(args, 1)) else { return Ok(Datum::Null) };
     let handle = TableHandle::open(run.cx.engine, table, run.cx.format)?;
@@ -219,7 +219,7 @@ pub fn value(name: &str, ty: Oid, run: &mut Run<'_, '_>) -> Result<Datum> {
     }
     match plain(base, &[], run)? {
         Some(value) => Ok(value),
-        None => run.cx.hooks.call(base, &[]),
+        None => run.cx.hooks.call(base, &[], run.cx.acting()),
     }
 }
 

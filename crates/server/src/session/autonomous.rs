@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use base::{Error, Oid, Result, err};
 use catalog::OpenDatabase;
-use exec::context;
+use exec::context::{self, Acting, Guard};
 use sql::{Prepared, Statement, Utility};
 use txn::LockOwner;
 use types::{Datum, io};
@@ -61,14 +61,22 @@ impl Outer<'_> {
     /// row), or the command tag of a statement that returns no rows.
     ///
     /// # Errors
-    /// The statement's, and those of its commit: then it is rolled back. `54001` nested too deeply.
+    /// The statement's, and those of its commit: then it is rolled back. `54001` nested too deeply;
+    /// `42501` within a security-restricted operation.
     pub fn run(
         &self,
         settings: &SessionSettings,
+        acting: Acting,
         out: &RefCell<Output>,
         text: &str,
         params: &[Datum],
     ) -> Result<Datum> {
+        if acting.guard == Guard::Restricted {
+            return Err(err!(
+                INSUFFICIENT_PRIVILEGE,
+                "cannot run an autonomous transaction within security-restricted operation"
+            ));
+        }
         if self.nesting == NESTING_MAX {
             return Err(err!(
                 STATEMENT_TOO_COMPLEX,
@@ -79,6 +87,13 @@ impl Outer<'_> {
         let before = (self.entry.transaction_start(), self.entry.xmin());
         let types = self.entry.types.seen();
         let mut inner = self.session(settings);
+        if acting.role != settings.identity.current.0 {
+            let catalog = self.server.engine.catalog.shared().current();
+            let role = catalog.role(acting.role).ok_or_else(|| {
+                err!(UNDEFINED_OBJECT, "role with OID {} does not exist", acting.role)
+            })?;
+            inner.settings.become_role((role.oid, role.name.as_str().into()), role.superuser);
+        }
         let result = inner.guarded(|s| s.run_autonomous(text, params));
         inner.release();
         if inner.account.pass_on_transaction(&self.server.counters, self.database.1) {

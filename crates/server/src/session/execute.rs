@@ -76,6 +76,7 @@ impl State {
             format: &self.settings.format,
             user: &self.settings.identity.current.1,
             role: self.role(),
+            trusted: false,
             database: &self.database.0,
             environment: self.settings.environment,
             arguments: None,
@@ -584,7 +585,7 @@ impl State {
         let (done, tally) = self.account.begin_tally();
         let info = Info {
             server,
-            role: (self.settings.identity.current.0, self.database.1),
+            database: self.database.1,
             statements: &self.statements,
             cursors: views::cursors(&self.portals),
             done,
@@ -640,6 +641,7 @@ impl State {
             search_path: path,
             user: &self.settings.identity.current.1,
             role: self.settings.identity.current.0,
+            guard: exec::context::Guard::None,
             session_user: (&self.settings.identity.session.1, self.settings.identity.session.0),
             database: (&self.database.0, self.database.1),
             params: &run.params,

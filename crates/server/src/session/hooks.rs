@@ -10,7 +10,7 @@ use catalog::Rights;
 use catalog::object::ids;
 use catalog::system::ServerInfo;
 use exec::SessionHooks;
-use exec::context::Values;
+use exec::context::{Acting, Values};
 use exec::tally::Tally;
 use sched::Interrupt;
 use types::datum::Array;
@@ -121,7 +121,7 @@ impl Hooks<'_> {
         Ok(transaction_setting(name, Some(self.tx), self.settings))
     }
 
-    fn set_config(&mut self, args: &[Datum]) -> Result<Datum> {
+    fn set_config(&mut self, args: &[Datum], acting: Acting) -> Result<Datum> {
         if args.first().is_none_or(Datum::is_null) {
             return Err(err!(NULL_VALUE_NOT_ALLOWED, "SET requires parameter name"));
         }
@@ -131,17 +131,23 @@ impl Hooks<'_> {
             _ => None,
         };
         let local = matches!(args.get(2), Some(Datum::Bool(true)));
-        self.settings.check(name, value.as_deref())?;
+        exec::security::check_setting(acting, name)?;
+        self.settings.check_for(self.is_superuser(acting.role), name, value.as_deref())?;
         self.changes.push(Change { name: name.to_owned(), value, local });
         let name = name.to_owned();
         self.current_setting(&name, true)
     }
 
-    /// `42501` unless the session's role may disturb a session.
-    fn check_signal(&self, entry: &Entry, interrupt: Interrupt) -> Result<()> {
+    fn is_superuser(&self, role: u32) -> bool {
+        let catalog = self.server.engine.catalog.shared().current();
+        catalog.role(role).is_some_and(|r| r.superuser)
+    }
+
+    /// `42501` unless a role may disturb a session.
+    fn check_signal(&self, entry: &Entry, interrupt: Interrupt, me: u32) -> Result<()> {
         let catalog = self.server.engine.catalog.shared().current();
         let rights = Rights { catalog: &catalog, database: self.database };
-        let (me, owner) = (self.settings.identity.current.0, entry.activity().user_oid);
+        let owner = entry.activity().user_oid;
         let (query, process, canceled) = match interrupt {
             Interrupt::Terminate => ("terminate superuser process", "process", "terminated"),
             _ => ("cancel superuser query", "query", "canceled"),
@@ -159,13 +165,13 @@ impl Hooks<'_> {
         Ok(())
     }
 
-    fn signal(&self, pid: i32, interrupt: Interrupt) -> Result<Datum> {
+    fn signal(&self, pid: i32, interrupt: Interrupt, role: u32) -> Result<Datum> {
         let Some(entry) = self.server.sessions.get(pid) else {
             let warning = err!(WARNING, "PID {pid} is not a PostgreSQL backend process");
             self.warn("WARNING", &warning);
             return Ok(Datum::Bool(false));
         };
-        self.check_signal(&entry, interrupt)?;
+        self.check_signal(&entry, interrupt, role)?;
         entry.task.interrupt(interrupt);
         if interrupt == Interrupt::Terminate {
             self.server.workers.wake(&entry.task);
@@ -243,10 +249,10 @@ impl SessionHooks for Hooks<'_> {
         self.portals.read(Oid(table))
     }
 
-    fn call(&mut self, name: &str, args: &[Datum]) -> Result<Datum> {
+    fn call(&mut self, name: &str, args: &[Datum], acting: Acting) -> Result<Datum> {
         let peer = self.entry.peer;
         Ok(match name {
-            "set_config" => return self.set_config(args),
+            "set_config" => return self.set_config(args, acting),
             "current_setting" => {
                 let missing_ok = matches!(args.get(1), Some(Datum::Bool(true)));
                 return self.current_setting(text(args.first())?, missing_ok);
@@ -279,14 +285,14 @@ impl SessionHooks for Hooks<'_> {
             "pg_autonomous" => {
                 return match args {
                     [Datum::Text(sql), params @ ..] => {
-                        self.outer.run(self.settings, self.out, sql, params)
+                        self.outer.run(self.settings, acting, self.out, sql, params)
                     }
                     _ => Ok(Datum::Null),
                 };
             }
             "pg_backend_pid" => Datum::Int4(self.entry.pid),
-            "pg_cancel_backend" => self.signal(pid(args.first())?, Interrupt::Cancel)?,
-            "pg_terminate_backend" => self.signal(pid(args.first())?, Interrupt::Terminate)?,
+            "pg_cancel_backend" => self.signal(pid(args.first())?, Interrupt::Cancel, acting.role)?,
+            "pg_terminate_backend" => self.signal(pid(args.first())?, Interrupt::Terminate, acting.role)?,
             "pg_reload_conf" => self.reload(),
             "pg_notify" => {
                 let (task, database) = (&self.entry.task, self.database);
@@ -356,6 +362,10 @@ impl SessionHooks for Hooks<'_> {
         self.changes.extend(inside.into_iter().skip(settings.len()).filter(stays));
     }
 
+    fn undo(&mut self, mark: usize) {
+        self.changes.truncate(mark);
+    }
+
     fn notice(&mut self, severity: &'static str, error: Error) {
         self.warn(severity, &error);
     }
@@ -376,7 +386,7 @@ impl SessionHooks for Hooks<'_> {
         let all = self.server.sessions.all().into_iter();
         let inside: Vec<_> = all.filter(|entry| entry.activity().database.1 == database).collect();
         for entry in &inside {
-            self.check_signal(entry, Interrupt::Terminate)?;
+            self.check_signal(entry, Interrupt::Terminate, self.settings.identity.current.0)?;
         }
         for entry in &inside {
             entry.task.interrupt(Interrupt::Terminate);
@@ -406,8 +416,8 @@ impl SessionHooks for Hooks<'_> {
 pub struct Info<'a> {
     /// The server.
     pub server: &'a Server,
-    /// In whose name the statement runs, and in which database.
-    pub role: (u32, u32),
+    /// The session's database.
+    pub database: u32,
     /// The session's prepared statements.
     pub statements: &'a Statements,
     /// Rows of `pg_cursors`.
@@ -417,11 +427,11 @@ pub struct Info<'a> {
 }
 
 impl Info<'_> {
-    /// What other roles do is theirs, unless the session's may read all statistics.
-    fn hide(&self, view: &str, rows: &mut [Vec<Datum>]) {
+    /// What other roles do is theirs, unless this one may read all statistics.
+    fn hide(&self, view: &str, role: u32, rows: &mut [Vec<Datum>]) {
         let catalog = self.server.engine.catalog.shared().current();
-        let rights = Rights { catalog: &catalog, database: self.role.1 };
-        if rights.has_rights_of(self.role.0, ids::READ_ALL_STATS) {
+        let rights = Rights { catalog: &catalog, database: self.database };
+        if rights.has_rights_of(role, ids::READ_ALL_STATS) {
             return;
         }
         let Some(table) = catalog::system::find(None, view) else { return };
@@ -450,7 +460,7 @@ impl Info<'_> {
         for row in rows {
             // The server's own threads are nobody's.
             if let Datum::Oid(owner) = row[owner]
-                && rights.has_rights_of(self.role.0, owner)
+                && rights.has_rights_of(role, owner)
             {
                 continue;
             }
@@ -461,25 +471,25 @@ impl Info<'_> {
 }
 
 impl ServerInfo for Info<'_> {
-    fn rows(&self, view: &str) -> Vec<Vec<Datum>> {
+    fn rows(&self, view: &str, role: u32) -> Vec<Vec<Datum>> {
         match view {
             "pg_prepared_statements" => views::prepared_statements(self.statements),
             "pg_cursors" => self.cursors.clone(),
             "pg_stat_activity" | "pg_stat_get_activity()" | "pg_stat_statements" => {
-                let mut rows = views::rows(self.server, self.role.1, view);
-                self.hide(view, &mut rows);
+                let mut rows = views::rows(self.server, self.database, view);
+                self.hide(view, role, &mut rows);
                 rows
             }
             "pg_stat_xact_all_tables" => {
-                views::transaction(self.server, self.role.1, "pg_stat_xact_all_tables", self.done)
+                views::transaction(self.server, self.database, "pg_stat_xact_all_tables", self.done)
             }
             "pg_stat_xact_sys_tables" => {
-                views::transaction(self.server, self.role.1, "pg_stat_xact_sys_tables", self.done)
+                views::transaction(self.server, self.database, "pg_stat_xact_sys_tables", self.done)
             }
             "pg_stat_xact_user_tables" => {
-                views::transaction(self.server, self.role.1, "pg_stat_xact_user_tables", self.done)
+                views::transaction(self.server, self.database, "pg_stat_xact_user_tables", self.done)
             }
-            view => views::rows(self.server, self.role.1, view),
+            view => views::rows(self.server, self.database, view),
         }
     }
 

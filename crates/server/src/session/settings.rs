@@ -19,7 +19,7 @@ use txn::Isolation;
 use types::FormatContext;
 
 use super::checks;
-use super::identity::Identity;
+use super::identity::{Identity, RoleName};
 use super::transaction::isolation;
 use crate::config::Values;
 
@@ -202,6 +202,13 @@ impl SessionSettings {
         inner
     }
 
+    /// Makes the session that of a role, from which there is no way back.
+    pub fn become_role(&mut self, role: RoleName, superuser: bool) {
+        self.set_internal(setting::SESSION_AUTHORIZATION, Value::Str(role.1.clone()));
+        self.set_internal(setting::ROLE, Value::Str("none".into()));
+        self.identity = Identity::of(role, superuser);
+    }
+
     /// The values in force.
     pub fn get(&self) -> &Settings {
         &self.current.settings
@@ -361,12 +368,20 @@ impl SessionSettings {
     /// # Errors
     /// As SET.
     pub fn check(&self, name: &str, value: Option<&str>) -> Result<()> {
+        self.check_for(self.identity.superuser, name, value)
+    }
+
+    /// As [`SessionSettings::check`], for code that runs in a superuser's name or another's.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check_for(&self, superuser: bool, name: &str, value: Option<&str>) -> Result<()> {
         match (SettingId::find(name), value) {
             (Some(id), Some(value)) => {
-                self.changeable(id)?;
+                changeable_by(superuser, id)?;
                 checks::parse_over(id, value, &self.format).map(drop)
             }
-            (Some(id), None) => self.changeable(id),
+            (Some(id), None) => changeable_by(superuser, id),
             (None, _) if name.contains('.') => Ok(()),
             (None, _) => Err(settings::unrecognized(name)),
         }
@@ -542,20 +557,25 @@ impl SessionSettings {
 
     /// Whether the session may change it at all.
     fn changeable(&self, id: SettingId) -> Result<()> {
-        if id.def().context == Context::Superuser && !self.identity.superuser {
-            return Err(err!(
-                INSUFFICIENT_PRIVILEGE,
-                "permission denied to set parameter \"{}\"",
-                id.def().name
-            ));
-        }
-        changeable(id)
+        changeable_by(self.identity.superuser, id)
     }
 
     /// Schemas to search; after [`SessionSettings::resolve_path`].
     pub fn path(&self) -> &[u32] {
         &self.path
     }
+}
+
+/// Whether it can be changed by a superuser, or by others.
+fn changeable_by(superuser: bool, id: SettingId) -> Result<()> {
+    if id.def().context == Context::Superuser && !superuser {
+        return Err(err!(
+            INSUFFICIENT_PRIVILEGE,
+            "permission denied to set parameter \"{}\"",
+            id.def().name
+        ));
+    }
+    changeable(id)
 }
 
 /// Whether any session may change it.

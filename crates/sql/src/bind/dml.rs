@@ -20,6 +20,20 @@ use super::scope::{NsItem, Place};
 use super::select::{Target, filter};
 use super::{Binder, Scope, ast, inner};
 
+/// How many columns an INSERT gives values at most, as far as its syntax says.
+fn given_width(stmt: &pb::InsertStmt) -> usize {
+    match inner(&stmt.select_stmt) {
+        None => 0,
+        Some(NodeEnum::SelectStmt(select)) if is_plain_values(select) => {
+            match select.values_lists.first().and_then(|l| l.node.as_ref()) {
+                Some(NodeEnum::List(list)) => list.items.len(),
+                _ => usize::MAX,
+            }
+        }
+        Some(_) => usize::MAX,
+    }
+}
+
 /// A bound change with the columns that RETURNING gives.
 pub(crate) type BoundChange = (Change, Vec<OutputColumn>);
 
@@ -81,7 +95,8 @@ impl Binder<'_> {
             }
         };
         let table = target.table.clone();
-        self.need_change_through(levels, &target, privilege::INSERT, &columns);
+        let given = &columns[..columns.len().min(given_width(stmt))];
+        self.need_change_through(levels, &target, privilege::INSERT, given);
         let input = match inner(&stmt.select_stmt) {
             None => self.default_row(&table)?,
             Some(NodeEnum::SelectStmt(select)) if is_plain_values(select) => {
@@ -341,6 +356,7 @@ impl Binder<'_> {
             checks: self.check_constraints_of(target)?,
             keys: self.index_expressions(target)?,
             options: Vec::new(),
+            written: self.written(target.base),
         })
     }
 

@@ -201,6 +201,12 @@ impl Binder<'_> {
         }
     }
 
+    /// The columns that the statement gives values in the table whose columns begin at this number.
+    pub(crate) fn written(&mut self, base: Col) -> Vec<u16> {
+        let Some(need) = self.need_at(base) else { return Vec::new() };
+        need.inserted.iter().chain(&need.updated).copied().collect()
+    }
+
     /// The use whose columns begin at this number, or else the one noted last, is a change through a
     /// view.
     pub(crate) fn need_below(&mut self, use_of: Option<Col>, view: usize) {
@@ -246,7 +252,7 @@ impl Binder<'_> {
 
     /// `42501` unless the role may look into a schema that the statement names.
     pub(crate) fn check_schema(&self, name: &str, position: u32) -> Result<()> {
-        if !self.checks || self.view_depth > 0 {
+        if !self.checks || self.cx.trusted || self.view_depth > 0 {
             return Ok(());
         }
         let Some(schema) = self.cx.catalog.schema_named(name) else { return Ok(()) };
@@ -269,7 +275,8 @@ impl Binder<'_> {
             return Ok(());
         }
         let rights = self.rights();
-        for need in &self.needs {
+        let trusted = |need: &Need| self.cx.trusted && need.role == session;
+        for need in self.needs.iter().filter(|n| !trusted(n)) {
             if !self.is_met(&rights, need) {
                 return Err(acl::denied(need.word, &need.name));
             }

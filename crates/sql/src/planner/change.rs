@@ -111,10 +111,12 @@ impl Planner<'_> {
         for (child, target) in children.iter().zip(targets) {
             let own = all_columns(&target.rel);
             let number = |n: u16| child.numbers[usize::from(n) - 1];
+            let mut checks = target.checks.map(&mut |e| self.resolve(e, &own))?;
+            checks.written = set.iter().map(|(n, _)| number(*n)).collect();
             out.push(ModifyChild {
                 table: child.table.clone(),
                 indexes: self.cx.catalog.indexes_of(&child.table),
-                checks: target.checks.map(&mut |e| self.resolve(e, &own))?,
+                checks,
                 numbers: child.numbers.clone(),
                 columns: columns.iter().map(|(at, c)| (*at, child.column(*c))).collect(),
                 set: set.iter().map(|(n, e)| (number(*n), e.clone())).collect(),
