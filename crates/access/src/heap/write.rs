@@ -6,6 +6,8 @@
 //! 1. it releases the latch and joins the row's queue, the heavyweight lock on the chain's root
 //!    (first come, first served; it keeps that lock to the end of its transaction, so each commit
 //!    wakes one waiter and no more);
+//!    A claimer that holds a weaker lock on the row does not queue: those in the queue wait for its
+//!    transaction, so behind them it would wait for itself;
 //! 2. at the head of the queue it waits for the transaction that holds the row, and looks again;
 //! 3. a committed update leads it along the chain to the newest version.
 //!
@@ -315,12 +317,18 @@ impl Heap {
                     return Ok(Claim::Gone);
                 }
                 Verdict::Updated(next) => {
-                    refuse_above_read_committed(tx, "update")?;
-                    if page::mask(guard.page(), offset) & NEXT_IN_CHAIN == 0 {
+                    let mask = page::mask(guard.page(), offset);
+                    // FOR KEY SHARE keeps the key, and so does an update that changes other columns: the
+                    // newest version is locked, the snapshot's is what the statement returns.
+                    if mode != RowLockMode::KeyShare || mask & KEYS != 0 {
+                        refuse_above_read_committed(tx, "update")?;
+                        moved = true;
+                    }
+                    if mask & NEXT_IN_CHAIN == 0 {
                         chain = next;
                     }
                     expected_xmin = Some(page::xmax(guard.page(), offset));
-                    (at, moved) = (next, true);
+                    at = next;
                     continue;
                 }
                 Verdict::Wait(xid) => vec![xid],
@@ -332,11 +340,15 @@ impl Heap {
                     sharers
                 }
             };
+            let holds_lock =
+                locks.shares_row(self.rel, at, tx.locks()) || locks_row(tx, guard.page(), offset);
             drop(guard);
             if wait == RowWait::Try {
                 return Ok(Claim::WouldBlock);
             }
-            queue.join(LockTag::Tuple(self.rel, chain))?;
+            if !holds_lock {
+                queue.join(LockTag::Tuple(self.rel, chain))?;
+            }
             for xid in rivals {
                 locks.wait_for_xid(tx.locks(), xid, LockWait::Block)?;
             }
@@ -532,6 +544,12 @@ impl Heap {
             at = TupleId { offset: line, ..head.next };
         }
     }
+}
+
+/// Whether the version's `xmax` is a row lock of this transaction.
+fn locks_row(tx: &Transaction, page: &Page, offset: usize) -> bool {
+    let mask = page::mask(page, offset);
+    mask & (LOCK_ONLY | XMAX_ABORTED) == LOCK_ONLY && tx.is_mine(Xid(page::xmax(page, offset)))
 }
 
 /// What stands between `tx` and a change of strength `mode` to the version, apart from shared

@@ -144,6 +144,12 @@ impl LockManager {
         sharers.into_iter().map(|s| s.xid).collect()
     }
 
+    /// Whether the session's own transaction holds a shared lock on the row version.
+    pub fn shares_row(&self, rel: RelId, tid: TupleId, me: &LockOwner) -> bool {
+        let sharers = self.rows.of_row(rel, tid);
+        sharers.iter().any(|s| s.owner == me.number() && self.holds(s))
+    }
+
     /// Carries shared row locks over to the next version of the row.
     pub fn copy_row_sharers(&self, rel: RelId, from: TupleId, to: TupleId) {
         for sharer in self.rows.of_row(rel, from) {
