@@ -10,7 +10,8 @@
 //! the search comes to it, it goes on with the innermost one. That one checks as soon as it waits.
 //!
 //! A cycle with a soft edge can be undone without harm: the waiter is moved before the one ahead of
-//! it, if no cycle is left then. Otherwise the detecting session fails with `40P01`.
+//! it. If another cycle is left or closed by that, its soft edges are tried in the same way, until none
+//! is left. When no such moves help, the detecting session fails with `40P01`.
 //!
 //! # Why no cycle is imagined
 //!
@@ -81,6 +82,15 @@ struct Edge {
     info: WaitInfo,
     hard: bool,
 }
+
+/// A waiter that was put before others of its queue.
+struct Move {
+    tag: LockTag,
+    waiter: u32,
+}
+
+/// How many moves of waiters one check tries before the session gives up.
+const MOVES_TRIED_MAX: usize = 200;
 
 struct Graph<'a> {
     core: &'a Core,
@@ -283,21 +293,57 @@ impl Graph<'_> {
         })
     }
 
-    /// Tries to undo the cycle by moving one waiter forward. Returns whom to wake.
+    /// Tries to undo the cycle by moving waiters forward. Returns whom to wake.
     fn resolve(&mut self, start: u32, cycle: &[Edge]) -> Option<Vec<TaskRef>> {
-        for edge in cycle.iter().filter(|edge| !edge.hard) {
-            let tag = edge.info.tag;
-            let (from, to) = (self.place(tag, edge.waiter)?, self.place(tag, edge.blocker)?);
-            self.reorder(tag, from, to);
-            let cured = [start, edge.waiter, edge.blocker]
-                .into_iter()
-                .all(|session| self.cycle_through(session).is_none());
-            if cured {
-                return Some(self.partition(tag).get_mut(tag)?.advance());
+        let (mut moves, mut tries) = (Vec::new(), MOVES_TRIED_MAX);
+        if !self.undo(start, cycle, &mut moves, &mut tries) {
+            return None;
+        }
+        let tags: HashSet<LockTag> = moves.iter().map(|m| m.tag).collect();
+        let mut woken = Vec::new();
+        for tag in tags {
+            if let Some(entry) = self.partition(tag).get_mut(tag) {
+                woken.extend(entry.advance());
             }
+        }
+        Some(woken)
+    }
+
+    /// Moves the waiter of one soft edge before the one ahead of it, beginning with the edge that is
+    /// farthest from the session; when that closes or leaves another
+    /// cycle, goes on with that one. Leaves the queues as they were when nothing helps.
+    fn undo(
+        &mut self,
+        start: u32,
+        cycle: &[Edge],
+        moves: &mut Vec<Move>,
+        tries: &mut usize,
+    ) -> bool {
+        for edge in cycle.iter().rev().filter(|edge| !edge.hard) {
+            let tag = edge.info.tag;
+            let (Some(from), Some(to)) =
+                (self.place(tag, edge.waiter), self.place(tag, edge.blocker))
+            else {
+                continue;
+            };
+            if from < to || *tries == 0 {
+                continue;
+            }
+            *tries -= 1;
+            self.reorder(tag, from, to);
+            moves.push(Move { tag, waiter: edge.waiter });
+            // New edges lead to the waiters that were moved, so new cycles do, too.
+            let mut suspects = vec![start];
+            suspects.extend(moves.iter().map(|m| m.waiter));
+            let left = suspects.into_iter().find_map(|session| self.cycle_through(session));
+            let Some(left) = left else { return true };
+            if self.undo(start, &left, moves, tries) {
+                return true;
+            }
+            moves.pop();
             self.reorder(tag, to, from);
         }
-        None
+        false
     }
 
     fn reorder(&mut self, tag: LockTag, from: usize, to: usize) {
