@@ -37,7 +37,7 @@ pub fn run(
             return steps.try_for_each(|step| sequence::alter_as_table(cx, sequence.oid, step));
         }
     }
-    let table = match open_owned(cx, name, LockMode::AccessExclusive) {
+    let table = match open_owned(cx, name, lock_level(steps)) {
         Err(error) if if_exists && error.code() == base::sqlstate::UNDEFINED_TABLE => {
             let message = format!("relation \"{}\" does not exist, skipping", name.name);
             notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
@@ -68,6 +68,24 @@ pub fn run(
         .detail("This operation is not supported for views."));
     }
     steps.iter().try_for_each(|step| run_step(step, table.oid, name.only, cx))
+}
+
+/// The weakest lock under which all steps may run: the manual's notes on ALTER TABLE. A step that only
+/// says how later statements go on lets readers and writers be.
+fn lock_level(steps: &[AlterTable]) -> LockMode {
+    let level = |step: &AlterTable| match step {
+        AlterTable::SetOptions(_)
+        | AlterTable::ResetOptions(_)
+        | AlterTable::ClusterOn(_)
+        | AlterTable::ValidateConstraint(_) => LockMode::ShareUpdateExclusive,
+        AlterTable::AddConstraint(def)
+            if matches!(def.kind, sql::utility::ConstraintDefKind::ForeignKey { .. }) =>
+        {
+            LockMode::ShareRowExclusive
+        }
+        _ => LockMode::AccessExclusive,
+    };
+    steps.iter().map(level).max().unwrap_or(LockMode::ShareUpdateExclusive)
 }
 
 /// ALTER INDEX (or TABLE) of an index: SET and RESET of its parameters.

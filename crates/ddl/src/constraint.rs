@@ -142,6 +142,7 @@ pub fn validate(cx: &mut ExecContext<'_>, id: u32, name: &str) -> Result<()> {
         }
         ConstraintKind::Check(sql) => check_existing(cx, &table, name, &sql.clone())?,
         ConstraintKind::ForeignKey(key) => {
+            super::lock(cx, key.table, LockMode::RowShare)?;
             let parent = refresh(cx, key.table)?;
             check_rows(cx, &table, &parent, name, key)?;
         }

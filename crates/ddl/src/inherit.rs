@@ -98,13 +98,24 @@ pub fn each(
     cx: &mut ExecContext<'_>,
     id: u32,
     only: bool,
+    step: impl FnMut(&mut ExecContext<'_>, u32) -> Result<()>,
+) -> Result<()> {
+    each_under(cx, id, only, LockMode::AccessExclusive, step)
+}
+
+/// As [`each`]; those that inherit are locked in `mode`.
+fn each_under(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    only: bool,
+    mode: LockMode,
     mut step: impl FnMut(&mut ExecContext<'_>, u32) -> Result<()>,
 ) -> Result<()> {
     step(cx, id)?;
     if only || refresh(cx, id)?.children.is_empty() {
         return Ok(());
     }
-    for child in descendants(cx, id, LockMode::AccessExclusive)? {
+    for child in descendants(cx, id, mode)? {
         let table = refresh(cx, child)?;
         rights::require_table_owner(cx, &table)?;
         super::expect_checked(cx, &table, "ALTER TABLE")?;
@@ -379,7 +390,8 @@ pub fn validate(cx: &mut ExecContext<'_>, id: u32, name: &str, only: bool) -> Re
     if only {
         return Err(refused("constraint must be validated on child tables too".to_owned()));
     }
-    each(cx, id, only, |cx, id| constraint::validate(cx, id, name))
+    let mode = LockMode::ShareUpdateExclusive;
+    each_under(cx, id, only, mode, |cx, id| constraint::validate(cx, id, name))
 }
 
 /// ALTER TABLE … INHERIT.
