@@ -72,6 +72,8 @@ pub struct Fields {
     pub position: u32,
     /// Call stack of what was being done (`CONTEXT`).
     pub context: Option<String>,
+    /// A statement inside the client's (`QUERY`) that the error is in, and where: characters from 1.
+    pub internal: Option<(String, u32)>,
     /// Schema, table, column, data type and constraint that the error names.
     pub object: ObjectNames,
 }
@@ -103,6 +105,7 @@ impl Error {
             hint: None,
             position: 0,
             context: None,
+            internal: None,
             object: ObjectNames::default(),
         }))
     }
@@ -162,6 +165,20 @@ impl Error {
             self.0.position = position;
         }
         self
+    }
+
+    /// A position in the statement becomes one in a statement inside it, whose text is told.
+    pub fn inside(mut self, text: &str) -> Error {
+        let position = std::mem::take(&mut self.0.position);
+        if position > 0 && self.0.internal.is_none() {
+            self.0.internal = Some((text.to_owned(), position));
+        }
+        self
+    }
+
+    /// Makes it another kind of error, with another message, for one that a program raises.
+    pub fn fields_mut(&mut self) -> &mut Fields {
+        &mut self.0
     }
 
     /// Takes the position away: it belongs to another text than the client's.

@@ -8,8 +8,6 @@ use crate::definition::quote_ident;
 use crate::object::{Function, FunctionArg, Id};
 use crate::snapshot::Snapshot;
 
-/// The function is in SQL: its `pg_language` row.
-pub const SQL_LANGUAGE: Id = 14;
 
 fn argument(function: &Function, arg: &FunctionArg, defaults: bool) -> String {
     let mut out = String::new();

@@ -78,6 +78,8 @@ pub struct CatalogTx {
     base: Arc<Snapshot>,
     /// Own changes over it, when there are any.
     private: Option<Arc<Snapshot>>,
+    /// How many such versions there have been.
+    generation: u64,
     changes: Changes,
     /// The session's own objects, once it has made one.
     temp: Option<Box<Temp>>,
@@ -261,6 +263,7 @@ impl CatalogTx {
             database: database.clone(),
             base: database.current(),
             private: None,
+            generation: 0,
             changes: Changes::default(),
             temp: None,
             doors: Vec::new(),
@@ -290,6 +293,7 @@ impl CatalogTx {
         if !self.is_private() {
             return base;
         }
+        self.generation += u64::from(self.private.is_none());
         let (changes, temp, database) = (&self.changes, &self.temp, self.database.oid());
         let private = self.private.get_or_insert_with(|| {
             let mut snapshot = apply(&base, changes, database, 0);
@@ -299,6 +303,16 @@ impl CatalogTx {
             Arc::new(snapshot)
         });
         private.clone()
+    }
+
+    /// What tells one view of this session from another: the published version, and the number of the
+    /// private one over it (0: none).
+    pub fn stamp(&mut self) -> (u64, u64) {
+        if !self.is_private() {
+            return (self.published().version, 0);
+        }
+        drop(self.view());
+        (self.base.version, self.generation)
     }
 
     /// As [`CatalogTx::view`], with the temporary objects of all sessions in the database: what the

@@ -12,7 +12,6 @@ use super::{name, notice};
 use exec::context::ExecContext;
 use exec::rights;
 use exec::session::quote_identifier;
-use exec::spi::with_context;
 
 /// The lock class of functions' names.
 const NAME_KIND: &str = "function ";
@@ -81,7 +80,8 @@ fn validate(oid: u32, def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> 
     check_settings(&def.function, cx)?;
     let view = cx.catalog_tx.view();
     let Some(function) = view.function(oid) else { return Ok(()) };
-    with_context(cx, |context| sql::routine::validate(function, def.body_at, context))
+    let function = function.clone();
+    exec::routine::validate(&function, def.body_at, cx)
 }
 
 /// What CREATE OR REPLACE may not change.

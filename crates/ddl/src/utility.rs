@@ -69,6 +69,11 @@ fn run(
             function::drop(routines, *if_exists, *cascade, cx)?;
         }
         Utility::AlterRoutine { routine, change } => function::alter(routine, change, cx)?,
+        Utility::Do { body, language } => {
+            let nonatomic = cx.nonatomic;
+            let mut inner = ExecContext { nonatomic, ..cx.inner() };
+            exec::routine::run_block(language, body, &mut inner)?;
+        }
         Utility::Nothing { notices, .. } => {
             notices.iter().for_each(|one| cx.hooks.notice("NOTICE", one.clone()));
         }

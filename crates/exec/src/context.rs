@@ -14,6 +14,7 @@ use txn::{Snapshot, Transaction, TxnManager};
 use types::{Batch, Datum, FormatContext};
 
 use crate::language::Languages;
+use crate::routine::{Routines, SessionRoutines};
 use crate::modify::deferred::Deferred;
 use crate::session::sequence::SessionSequences;
 use crate::tally::Tally;
@@ -28,6 +29,10 @@ pub struct Engine {
     pub catalog: Arc<Catalog>,
     /// Languages of functions, beside SQL.
     pub languages: Languages,
+    /// Plans of statements.
+    pub plans: sql::PlanCache,
+    /// Compiled functions.
+    pub routines: Routines,
     /// What runs statements that are not queries.
     pub utilities: &'static dyn Utilities,
 }
@@ -84,6 +89,51 @@ pub trait SessionHooks {
         }
         Ok((Box::new(Values { settings: values, format: format.clone() }), 0))
     }
+    /// Makes the types of a view of the catalog the ones that the task's values are read and printed by.
+    fn see_types(&mut self, _catalog: &Arc<catalog::Snapshot>, _path: &[u32]) {}
+    /// Marks what a rollback to here undoes of the session's own.
+    fn savepoint(&mut self) -> SessionMark {
+        SessionMark::default()
+    }
+    /// Undoes what the session did since.
+    fn rollback_to(&mut self, _mark: &SessionMark, _tx: &Transaction) {}
+    /// Commits (or rolls back) the transaction, and begins the next one in its place, with the same
+    /// modes if it is `chained`.
+    ///
+    /// # Errors
+    /// Those of a commit: then the transaction is rolled back, and the next one has begun.
+    fn end_transaction(
+        &mut self,
+        _end: TransactionEnd,
+        _tx: &Transaction,
+        _catalog_tx: &mut CatalogTx,
+    ) -> Result<()> {
+        Err(base::Error::internal("a transaction ends outside of sessions"))
+    }
+    /// Opens a cursor under a name, or under one that is made up; says which.
+    ///
+    /// # Errors
+    /// `42P03`.
+    fn open_cursor(&mut self, _cursor: OpenCursor) -> Result<String> {
+        Err(base::Error::internal("a cursor outside of sessions"))
+    }
+    /// Takes a cursor out, to fetch from it.
+    fn take_cursor(&mut self, _name: &str) -> Option<Box<dyn SessionCursor>> {
+        None
+    }
+    /// Puts it back.
+    fn put_cursor(&mut self, _name: &str, _cursor: Box<dyn SessionCursor>) {}
+    /// Closes it; false when there is none.
+    fn close_cursor(&mut self, _name: &str) -> bool {
+        false
+    }
+    /// Runs a statement that is the session's own (LISTEN, NOTIFY …).
+    ///
+    /// # Errors
+    /// `0A000` for those that can't stand inside another statement.
+    fn run_own(&mut self, prepared: &sql::Prepared, _acting: Acting) -> Result<()> {
+        Err(base::Error::unsupported(format_args!("{} in a function", prepared.tag)))
+    }
     /// Ends what [`SessionHooks::enter`] began.
     fn leave(&mut self, _settings: &[(String, String)], _mark: usize) {}
     /// Takes back all changes of settings since [`SessionHooks::enter`] gave this mark.
@@ -119,6 +169,69 @@ pub struct Acting {
     pub role: u32,
     /// What it may not touch.
     pub guard: Guard,
+}
+
+/// See [`SessionHooks::savepoint`].
+#[derive(Default)]
+pub struct SessionMark {
+    /// Notifications so far.
+    pub notify: usize,
+    /// Settings changed so far.
+    pub changes: usize,
+    /// Checks that wait.
+    pub deferred: Option<Deferred>,
+    /// Portals so far.
+    pub portals: u64,
+}
+
+/// How a transaction ends inside a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TransactionEnd {
+    /// COMMIT.
+    pub commit: bool,
+    /// AND CHAIN.
+    pub chain: bool,
+}
+
+/// A cursor that a function opens.
+pub struct OpenCursor {
+    /// Its name; None: one is made up.
+    pub name: Option<String>,
+    /// Its query.
+    pub prepared: Arc<sql::Prepared>,
+    /// Its text.
+    pub text: String,
+    /// The query's parameters.
+    pub params: Vec<Datum>,
+    /// The query, begun.
+    pub execution: Box<Execution>,
+    /// What it sees.
+    pub snapshot: Snapshot,
+    /// The snapshot's registration with the transaction.
+    pub pin: u64,
+    /// SCROLL, or NO SCROLL; None: whatever the query allows.
+    pub scroll: Option<bool>,
+    /// Where rows of WHERE CURRENT OF come from: see [`sql::Utility::DeclareCursor`].
+    pub tables: Vec<Vec<u32>>,
+}
+
+/// A cursor of the session.
+pub trait SessionCursor {
+    /// The columns of its rows.
+    fn columns(&self) -> Vec<sql::plan::OutputColumn>;
+    /// Moves it; the rows on the way go to the sink, unless it only `moving`. Says how many there were.
+    ///
+    /// # Errors
+    /// The query's; `55000` when it can't go that way.
+    fn fetch(
+        &mut self,
+        how: sql::utility::FetchHow,
+        moving: bool,
+        cx: &mut ExecContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<u64>;
+    /// For the session, which knows its own.
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any>;
 }
 
 /// Settings in force, and what follows from them.
@@ -163,6 +276,12 @@ pub struct ExecContext<'a> {
     pub params: &'a [Datum],
     /// What it does to each table and index.
     pub tally: &'a mut Tally,
+    /// What plans depend on beside the catalog: [`sql::environment`] of the settings, path and role here.
+    pub environment: u64,
+    /// Whether it may end the transaction: a procedure that a CALL outside of blocks runs, or DO.
+    pub nonatomic: bool,
+    /// What the session knows of functions.
+    pub routines: &'a mut SessionRoutines,
 }
 
 impl ExecContext<'_> {
@@ -196,6 +315,9 @@ impl ExecContext<'_> {
             database: self.database,
             params: &[],
             tally: &mut *self.tally,
+            environment: self.environment,
+            nonatomic: false,
+            routines: &mut *self.routines,
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Running functions that users wrote in SQL.
 //!
 //! ```text
-//!   Expr::Call ──► body: planned once an execution of the outer statement, kept in its State
-//!                    │  statement after statement, parameters as $1, $2, …
+//!   Expr::Call ──► SessionRoutines ──► Routines: compiled once for all sessions, by version and types
+//!                    │
 //!                    ▼
-//!                  rows of the last one ──► what the function returns
+//!                  Routine::call ── SQL: statement after statement, parameters as $1, $2, …;
+//!                                   the rows of the last one are what the function returns
 //! ```
 //!
 //! * A VOLATILE function's statements each see everything that the transaction has done and all that is
@@ -15,44 +16,115 @@
 //!
 //! Source: PostgreSQL's manual, "Query Language (SQL) Functions".
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
-use base::{Error, Oid, Result, err};
+use base::{Oid, Result, err};
 use catalog::Function;
-use sql::routine::{RoutineBody, prepare_body, setting_of};
-use sql::{Expr, Prepared, Statement};
-use txn::{Isolation, LockTag, LockWait, Snapshot};
+use sql::routine::{RoutineBody, prepare_body};
+use sql::{Expr, PrepareContext, Prepared};
 use types::datum::Shape;
 use types::oids::RECORD;
-use types::{Batch, Datum, FunctionRow};
+use types::{Batch, Datum, FunctionRow, Text};
 
-use crate::context::{Acting, ExecContext, Guard, RowSink, Values};
+use crate::context::{ExecContext, Guard, RowSink, Values};
 use crate::eval;
+use crate::language::{CallSignature, Language, Routine, TriggerCall, TriggerResult};
+use crate::nested::{self, ATTEMPTS, PlanKey, PlanSlot, PrivatePlans};
 use crate::rows::{self, Row};
-use crate::run::Run;
-use crate::spi::{As, with_context_as};
+use crate::run::{Run, State};
 
-/// Times that a body is planned anew because definitions change under it.
-const ATTEMPTS: usize = 8;
+/// How many functions, and plans of its own, a session keeps at hand.
+const KNOWN_MAX: usize = 2000;
 
-/// A function that can be run.
-pub struct Routine {
-    definition: Arc<Function>,
-    body: RoutineBody,
-    /// The result is a row of this shape.
-    shape: Option<Arc<Shape>>,
-    /// Which of a call's arguments the body gets: all but a procedure's OUT parameters.
-    inputs: Vec<usize>,
-    /// Who runs it, and where it looks for names, when that differs from the session.
-    acting: As,
+/// All compiled functions, for all sessions.
+#[derive(Default)]
+pub struct Routines {
+    // Held for a look: nothing waits meanwhile.
+    known: RwLock<HashMap<(u32, u32), Vec<Compiled>>>,
+    planned: AtomicU64,
 }
 
-/// What an execution keeps: by function, types of the arguments and of the result.
-pub struct Known {
-    oid: Oid,
-    types: Vec<Oid>,
-    result: Oid,
-    routine: Arc<Routine>,
+struct Compiled {
+    definition: Arc<Function>,
+    signature: CallSignature,
+    routine: Arc<dyn Routine>,
+}
+
+impl Routines {
+    /// How often the body of a function in SQL has been planned.
+    pub fn planned(&self) -> u64 {
+        self.planned.load(Ordering::Relaxed)
+    }
+
+    fn find(
+        &self,
+        key: (u32, u32),
+        definition: &Arc<Function>,
+        signature: &CallSignature,
+    ) -> Option<Arc<dyn Routine>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let fits =
+            |c: &&Compiled| Arc::ptr_eq(&c.definition, definition) && c.signature == *signature;
+        known.get(&key)?.iter().find(fits).map(|c| c.routine.clone())
+    }
+
+    fn add(&self, key: (u32, u32), compiled: Compiled) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() > 10 * KNOWN_MAX {
+            known.clear();
+        }
+        let list = known.entry(key).or_default();
+        list.retain(|c| Arc::ptr_eq(&c.definition, &compiled.definition));
+        list.push(compiled);
+    }
+}
+
+/// What a session keeps at hand of functions.
+#[derive(Default)]
+pub struct SessionRoutines {
+    known: HashMap<u32, Vec<Arc<Known>>>,
+    /// Plans made under definitions of its own.
+    pub private: PrivatePlans,
+    /// Calls that are running, one inside the other.
+    pub depth: u32,
+}
+
+impl SessionRoutines {
+    /// Keeps a plan that was made under the session's own definitions.
+    pub fn keep_private(
+        &mut self,
+        slot: u64,
+        key: PlanKey,
+        plan: Arc<dyn std::any::Any + Send + Sync>,
+    ) {
+        if self.private.len() >= KNOWN_MAX {
+            self.private.clear();
+        }
+        self.private.insert(slot, (key, plan));
+    }
+}
+
+/// A function as a session calls it.
+struct Known {
+    /// While this is the same, nothing about it has changed.
+    key: PlanKey,
+    signature: CallSignature,
+    definition: Arc<Function>,
+    routine: Arc<dyn Routine>,
+    /// Which of a call's arguments the body gets: all but a procedure's OUT parameters.
+    inputs: Option<Vec<usize>>,
+    /// In whose name it runs, and where it looks for names, when that differs from the session.
+    acting: Option<Acting>,
+}
+
+/// See [`Known::acting`].
+struct Acting {
+    path: Option<Vec<u32>>,
+    role: Option<(u32, String)>,
+    /// What plans in its body depend on, when it has no settings of its own.
+    environment: u64,
 }
 
 /// The value of a call.
@@ -72,8 +144,25 @@ pub fn call(
             "set-valued function called in context that cannot accept a set"
         ));
     }
-    let rows = rows_of(function, args, ty, row, run)?;
-    Ok(rows.into_iter().next().unwrap_or_default())
+    let (given, template) = args.split_at(args.len().min(function.args.len()));
+    if !template.is_empty() {
+        let rows = rows_of(function, args, ty, row, run)?;
+        return Ok(rows.into_iter().next().unwrap_or_default());
+    }
+    sched::check_stack()?;
+    let values = eval::eval_all(given, row, run)?;
+    if function.strict && values.iter().any(Datum::is_null) {
+        return Ok(Datum::Null);
+    }
+    let known = known(function, given, ty, run.cx)?;
+    let snapshot = run.snapshot;
+    in_force(&known, snapshot, run.cx, |cx| match &known.inputs {
+        Some(inputs) => {
+            let values: Vec<Datum> = inputs.iter().map(|n| values[*n].clone()).collect();
+            known.routine.call_procedure(&values, cx)
+        }
+        None => known.routine.call(&values, cx),
+    })
 }
 
 /// The rows of a call.
@@ -94,85 +183,286 @@ pub fn rows_of(
     if function.strict && values.iter().any(Datum::is_null) {
         return Ok(vec![]);
     }
-    let types: Vec<Oid> = given.iter().map(Expr::ty).collect();
-    let routine = routine(function, types, ty, run)?;
+    let known = known(function, given, ty, run.cx)?;
     let wanted = match template.first() {
         Some(Expr::Const(Datum::Record(r), _)) => Some(&r.shape.columns[..]),
         _ => None,
     };
-    let values: Vec<Datum> = routine.inputs.iter().map(|n| values[*n].clone()).collect();
-    let rows = routine.run(&values, run.cx)?;
-    routine.results(rows, wanted, run)
-}
-
-fn routine(
-    function: &'static FunctionRow,
-    types: Vec<Oid>,
-    result: Oid,
-    run: &mut Run<'_, '_>,
-) -> Result<Arc<Routine>> {
-    let fits = |k: &&Known| k.oid == function.oid && k.types == types && k.result == result;
-    if let Some(known) = run.state.routines.iter().find(fits) {
-        return Ok(known.routine.clone());
-    }
-    let routine = Arc::new(Routine::plan(function, &types, result, run.cx)?);
-    let known = Known { oid: function.oid, types, result, routine: routine.clone() };
-    run.state.routines.push(known);
-    Ok(routine)
-}
-
-impl Routine {
-    fn plan(
-        function: &'static FunctionRow,
-        types: &[Oid],
-        result: Oid,
-        cx: &mut ExecContext<'_>,
-    ) -> Result<Routine> {
-        let context = format!("SQL function \"{}\" during startup", function.name);
-        let inner = |e: Error| e.without_position().context(context.clone());
-        for _ in 0..ATTEMPTS {
-            let view = cx.catalog_tx.view();
-            let Some(definition) = view.function(function.oid.0).cloned() else {
-                return Err(err!(UNDEFINED_FUNCTION, "function {} does not exist", function.name));
-            };
-            let modes = definition.called_with().enumerate();
-            let inputs: Vec<usize> = modes.filter(|(_, a)| a.mode != 'o').map(|(n, _)| n).collect();
-            let types: Vec<Oid> = inputs.iter().filter_map(|n| types.get(*n).copied()).collect();
-            let entered = enter(&definition, cx)?;
-            let acting = acting(&definition, cx);
-            let (values, mark) = entered.unzip();
-            let acting = As { values, ..acting };
-            let body = with_context_as(cx, &acting, |context| {
-                prepare_body(&definition, &types, result, true, context)
-            });
-            leave(&definition, mark, cx);
-            let body = body.map_err(inner)?;
-            lock(&body, cx)?;
-            if cx.catalog_tx.view().version != view.version {
-                continue;
-            }
-            let shape = (result == RECORD)
-                .then(|| Arc::new(Shape { ty: RECORD, columns: body.columns.clone() }));
-            return Ok(Routine { definition, body, shape, inputs, acting });
+    let snapshot = run.snapshot;
+    in_force(&known, snapshot, run.cx, |cx| match &known.inputs {
+        Some(inputs) => {
+            let values: Vec<Datum> = inputs.iter().map(|n| values[*n].clone()).collect();
+            Ok(vec![known.routine.call_procedure(&values, cx)?])
         }
-        Err(err!(OBJECT_IN_USE, "definitions change too fast for function {}", function.name))
+        None => known.routine.call_set(&values, wanted, cx),
+    })
+}
+
+/// Fires a trigger function.
+///
+/// # Errors
+/// The body's.
+pub fn fire(
+    function: u32,
+    call: &TriggerCall<'_>,
+    cx: &mut ExecContext<'_>,
+) -> Result<TriggerResult> {
+    sched::check_stack()?;
+    let signature = CallSignature { args: vec![], result: types::oids::TRIGGER };
+    let key = PlanKey::now(cx);
+    let known = match find(cx.routines, function, key, |s| *s == signature) {
+        Some(known) => known,
+        None => learn(function, "trigger", signature, key, cx)?,
+    };
+    let snapshot = cx.snapshot;
+    in_force(&known, snapshot, cx, |cx| known.routine.call_trigger(call, cx))
+}
+
+fn find(
+    routines: &SessionRoutines,
+    function: u32,
+    key: PlanKey,
+    fits: impl Fn(&CallSignature) -> bool,
+) -> Option<Arc<Known>> {
+    let list = routines.known.get(&function)?;
+    list.iter().find(|k| k.key == key && fits(&k.signature)).cloned()
+}
+
+fn known(
+    function: &'static FunctionRow,
+    args: &[Expr],
+    result: Oid,
+    cx: &mut ExecContext<'_>,
+) -> Result<Arc<Known>> {
+    let key = PlanKey::now(cx);
+    let fits = |s: &CallSignature| {
+        s.result == result && s.args.len() == args.len() && s.args.iter().zip(args).all(|(t, a)| *t == a.ty())
+    };
+    if let Some(known) = find(cx.routines, function.oid.0, key, fits) {
+        return Ok(known);
+    }
+    let signature = CallSignature { args: args.iter().map(Expr::ty).collect(), result };
+    learn(function.oid.0, function.name, signature, key, cx)
+}
+
+/// Finds out how a function is called, and compiles it if nobody has yet.
+fn learn(
+    function: u32,
+    name: &str,
+    signature: CallSignature,
+    key: PlanKey,
+    cx: &mut ExecContext<'_>,
+) -> Result<Arc<Known>> {
+    let view = cx.catalog_tx.view();
+    let Some(definition) = view.function(function).cloned() else {
+        return Err(err!(UNDEFINED_FUNCTION, "function {name} does not exist"));
+    };
+    let mut inputs = None;
+    let mut own = signature.clone();
+    if definition.procedure {
+        let modes = definition.called_with().enumerate();
+        let numbers: Vec<usize> = modes.filter(|(_, a)| a.mode != 'o').map(|(n, _)| n).collect();
+        own.args = numbers.iter().filter_map(|n| signature.args.get(*n).copied()).collect();
+        inputs = Some(numbers);
+    }
+    let place = (cx.database.1, function);
+    let routine = match cx.engine.routines.find(place, &definition, &own) {
+        Some(routine) => routine,
+        None => {
+            let routine = match definition.language.as_str() {
+                "sql" => SqlLanguage.compile(&definition, &own, cx)?,
+                language => {
+                    let language = cx.engine.languages.find(language)?.clone();
+                    language.compile(&definition, &own, cx)?
+                }
+            };
+            let compiled =
+                Compiled { definition: definition.clone(), signature: own, routine: routine.clone() };
+            cx.engine.routines.add(place, compiled);
+            routine
+        }
+    };
+    let acting = acting(&definition, cx);
+    let known = Arc::new(Known { key, signature, definition, routine, inputs, acting });
+    if cx.routines.known.len() >= KNOWN_MAX {
+        cx.routines.known.clear();
+    }
+    let list = cx.routines.known.entry(function).or_default();
+    list.retain(|k| k.key == key || k.key.environment != key.environment);
+    if list.len() > 8 {
+        list.clear();
+    }
+    list.push(known.clone());
+    Ok(known)
+}
+
+/// Runs a body in the name and under the settings that its function says.
+fn in_force<R>(
+    known: &Known,
+    snapshot: txn::Snapshot,
+    cx: &mut ExecContext<'_>,
+    body: impl FnOnce(&mut ExecContext<'_>) -> Result<R>,
+) -> Result<R> {
+    let nonatomic = cx.nonatomic && known.definition.procedure && known.acting.is_none();
+    let Some(acting) = &known.acting else {
+        let mut inner = ExecContext { snapshot, nonatomic, ..cx.inner() };
+        return body(&mut inner);
+    };
+    let entered = enter(&known.definition, cx)?;
+    let (values, mark) = entered.unzip();
+    let outer = (cx.user, cx.role, cx.search_path);
+    let values: Option<&Values> = values.as_deref();
+    let user = acting.role.as_ref().map_or(outer.0, |r| r.1.as_str());
+    let path = acting.path.as_deref().unwrap_or(outer.2);
+    let (settings, format) = (cx.settings, cx.format);
+    let guard = match acting.role {
+        Some(_) => cx.guard.max(Guard::Definer),
+        None => cx.guard,
+    };
+    let environment = match values {
+        None => acting.environment,
+        Some(v) => sql::environment(&v.settings, path, user, cx.database.1),
+    };
+    let mut inner = ExecContext {
+        snapshot,
+        settings: values.map_or(settings, |v| &v.settings),
+        format: values.map_or(format, |v| &v.format),
+        search_path: path,
+        user,
+        role: acting.role.as_ref().map_or(outer.1, |r| r.0),
+        guard,
+        environment,
+        ..cx.inner()
+    };
+    let result = body(&mut inner);
+    leave(&known.definition, mark, cx);
+    result
+}
+
+/// Functions in SQL.
+struct SqlLanguage;
+
+/// One of them.
+struct SqlRoutine {
+    definition: Arc<Function>,
+    signature: CallSignature,
+    plans: PlanSlot<SqlBody>,
+}
+
+struct SqlBody {
+    body: RoutineBody,
+    /// The result is a row of this shape.
+    shape: Option<Arc<Shape>>,
+}
+
+impl Language for SqlLanguage {
+    fn name(&self) -> &'static str {
+        "sql"
     }
 
-    /// Runs the statements; the rows of the last one.
-    fn run(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Vec<Vec<Datum>>> {
-        let mark = enter(&self.definition, cx)?.map(|e| e.1);
-        let rows = self.run_body(args, cx);
-        leave(&self.definition, mark, cx);
-        rows
+    fn validate(
+        &self,
+        function: &Arc<Function>,
+        body_at: Option<u32>,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        // Rights are asked for when it runs.
+        nested::preparing(cx, None, |_, cx| {
+            let cx = PrepareContext { role: catalog::object::ids::SUPERUSER, ..*cx };
+            sql::routine::validate(function, body_at, &cx)
+        })
     }
 
-    fn run_body(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Vec<Vec<Datum>>> {
+    fn compile(
+        &self,
+        function: &Arc<Function>,
+        signature: &CallSignature,
+        _cx: &mut ExecContext<'_>,
+    ) -> Result<Arc<dyn Routine>> {
+        Ok(Arc::new(SqlRoutine {
+            definition: function.clone(),
+            signature: signature.clone(),
+            plans: PlanSlot::default(),
+        }))
+    }
+
+    fn run_block(&self, _body: &str, _cx: &mut ExecContext<'_>) -> Result<()> {
+        Err(err!(
+            FEATURE_NOT_SUPPORTED,
+            "language \"sql\" does not support inline code execution"
+        ))
+    }
+}
+
+impl Routine for SqlRoutine {
+    fn call(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
+        Ok(self.call_set(args, None, cx)?.into_iter().next().unwrap_or_default())
+    }
+
+    fn call_set(
+        &self,
+        args: &[Datum],
+        wanted: Option<&[(Text, Oid)]>,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Vec<Datum>> {
+        let planned = self.planned(cx)?;
+        let rows = self.run_body(&planned.body, args, cx)?;
+        self.results(&planned, rows, wanted, cx)
+    }
+}
+
+impl SqlRoutine {
+    /// The body's plans, with their locks.
+    fn planned(&self, cx: &mut ExecContext<'_>) -> Result<Arc<SqlBody>> {
+        for _ in 0..ATTEMPTS {
+            let key = PlanKey::now(cx);
+            let planned = match self.plans.get(key, cx.routines, |_| true) {
+                Some(planned) => planned,
+                None => {
+                    let planned = Arc::new(self.plan(cx)?);
+                    self.plans.put(key, cx.routines, planned.clone());
+                    planned
+                }
+            };
+            planned.body.statements.iter().try_for_each(|s| nested::lock(s, cx))?;
+            if PlanKey::now(cx) == key {
+                return Ok(planned);
+            }
+        }
+        let name = &self.definition.name;
+        Err(err!(OBJECT_IN_USE, "definitions change too fast for function {name}"))
+    }
+
+    fn plan(&self, cx: &mut ExecContext<'_>) -> Result<SqlBody> {
+        cx.engine.routines.planned.fetch_add(1, Ordering::Relaxed);
+        let path = self.definition.standard_body.then_some(&self.definition.path);
+        let (types, result) = (&self.signature.args, self.signature.result);
+        let body = nested::preparing(cx, None, |_, cx| {
+            let cx =
+                PrepareContext { search_path: path.map_or(cx.search_path, |p| p), ..*cx };
+            prepare_body(&self.definition, types, result, true, &cx)
+        });
+        let body = body.map_err(|e| {
+            let name = &self.definition.name;
+            e.without_position().context(format!("SQL function \"{name}\" during startup"))
+        })?;
+        let shape = (result == RECORD)
+            .then(|| Arc::new(Shape { ty: RECORD, columns: body.columns.clone() }));
+        Ok(SqlBody { body, shape })
+    }
+
+    fn run_body(
+        &self,
+        body: &RoutineBody,
+        args: &[Datum],
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Vec<Vec<Datum>>> {
         let mut rows = Vec::new();
-        for (n, prepared) in self.body.statements.iter().enumerate() {
+        for (n, prepared) in body.statements.iter().enumerate() {
             sched::check_interrupts()?;
             let mut sink = Collect {
                 types: prepared.columns.iter().map(|c| c.ty).collect(),
-                wanted: n + 1 == self.body.statements.len() && self.body.result.is_some(),
+                wanted: n + 1 == body.statements.len() && body.result.is_some(),
                 first_only: !self.definition.set,
                 rows: Vec::new(),
             };
@@ -192,95 +482,35 @@ impl Routine {
         cx: &mut ExecContext<'_>,
         sink: &mut Collect,
     ) -> Result<()> {
-        if prepared.writes && cx.tx.read_only() {
-            base::bail!(
-                READ_ONLY_SQL_TRANSACTION,
-                "cannot execute {} in a read-only transaction",
-                prepared.tag
-            );
-        }
-        if let Some((name, value, local)) = setting_of(prepared) {
-            let value = value.map_or(Datum::Null, |v| Datum::Text(v.into()));
-            let args = [Datum::Text((*name).into()), value, Datum::Bool(local)];
-            let acting = Acting { role: self.role(cx), guard: self.guard(cx) };
-            crate::security::check_setting(acting, name)?;
-            return cx.hooks.call("set_config", &args, acting).map(drop);
-        }
-        let snapshot = self.snapshot(cx);
-        let outer = (cx.user, cx.search_path);
-        let (role, guard) = (self.role(cx), self.guard(cx));
-        let values = self.acting.values.as_ref();
-        let (settings, format) = (cx.settings, cx.format);
-        let mut inner = ExecContext {
-            snapshot,
-            settings: values.map_or(settings, |v| &v.settings),
-            format: values.map_or(format, |v| &v.format),
-            search_path: self.acting.path.as_deref().unwrap_or(outer.1),
-            user: self.acting.role.as_ref().map_or(outer.0, |r| r.1.as_str()),
-            role,
-            guard,
-            params: args,
-            ..cx.inner()
-        };
-        match &prepared.statement {
-            Statement::Query(_) => drop(crate::execute::run(prepared, &mut inner, sink)?),
-            Statement::Utility(utility) if utility.is_own() => {
-                crate::execute::run_utility(prepared, &mut inner, sink)?;
-            }
-            Statement::Utility(_) => {
-                return Err(Error::unsupported(format!("{} in a function", prepared.tag)));
-            }
-            Statement::Empty => {}
-        }
-        if prepared.writes {
-            cx.tx.next_command();
-        }
+        let snapshot = nested::snapshot(self.definition.volatility == 'v', cx);
+        nested::run(prepared, args, snapshot, cx, sink)?;
         Ok(())
-    }
-
-    /// In whose name it runs.
-    fn role(&self, cx: &ExecContext<'_>) -> u32 {
-        self.acting.role.as_ref().map_or(cx.role, |r| r.0)
-    }
-
-    fn guard(&self, cx: &ExecContext<'_>) -> Guard {
-        match self.acting.role {
-            Some(_) => cx.guard.max(Guard::Definer),
-            None => cx.guard,
-        }
-    }
-
-    fn snapshot(&self, cx: &ExecContext<'_>) -> Snapshot {
-        if self.definition.volatility != 'v' {
-            return cx.snapshot;
-        }
-        cx.tx.next_command();
-        let mut snapshot = match cx.tx.isolation() {
-            Isolation::ReadCommitted => cx.tx.latest_snapshot(),
-            _ => cx.tx.snapshot(),
-        };
-        snapshot.command = cx.tx.command();
-        snapshot
     }
 
     /// What the function returns for the rows of its last statement. `wanted`: the columns that a
     /// column definition list names.
     fn results(
         &self,
+        planned: &SqlBody,
         rows: Vec<Vec<Datum>>,
         wanted: Option<&[(types::Text, Oid)]>,
-        run: &mut Run<'_, '_>,
+        cx: &mut ExecContext<'_>,
     ) -> Result<Vec<Datum>> {
-        let Some(exprs) = &self.body.result else {
+        let Some(exprs) = &planned.body.result else {
             return Ok(vec![]);
         };
         if let Some(wanted) = wanted {
-            self.check_columns(wanted)?;
+            self.check_columns(&planned.body.columns, wanted)?;
         }
+        let nothing = Prepared::empty(0);
+        let prepared = planned.body.statements.last().map_or(&nothing, |s| s);
+        let snapshot = cx.snapshot;
+        let mut state = State::default();
+        let mut run = Run { cx, prepared, params: &[], snapshot, state: &mut state };
         let mut out = Vec::with_capacity(rows.len());
         for row in rows {
-            let mut values = eval::eval_all(exprs, Row::Values(&row), run)?;
-            out.push(match &self.shape {
+            let mut values = eval::eval_all(exprs, Row::Values(&row), &mut run)?;
+            out.push(match &planned.shape {
                 Some(_) if matches!(&values[..], [Datum::Record(_)]) => values.remove(0),
                 Some(shape) => Datum::record(shape.clone(), values),
                 None => values.swap_remove(0),
@@ -290,8 +520,11 @@ impl Routine {
     }
 
     /// `42P13` unless the rows are those that the caller named.
-    fn check_columns(&self, wanted: &[(types::Text, Oid)]) -> Result<()> {
-        let given = &self.body.columns;
+    fn check_columns(
+        &self,
+        given: &[(types::Text, Oid)],
+        wanted: &[(types::Text, Oid)],
+    ) -> Result<()> {
         let mismatch = |detail: String| {
             err!(
                 INVALID_FUNCTION_DEFINITION,
@@ -318,22 +551,29 @@ impl Routine {
     }
 }
 
-/// In whose name a function runs, and where it looks for names.
-fn acting(definition: &Function, cx: &mut ExecContext<'_>) -> As {
+/// In whose name a function runs, and where it looks for names, if that is not as the session does.
+fn acting(definition: &Function, cx: &mut ExecContext<'_>) -> Option<Acting> {
+    if !definition.security_definer && definition.settings.is_empty() && !definition.standard_body {
+        return None;
+    }
     let view = cx.catalog_tx.view();
     let owner = definition.owner;
     let role = definition
         .security_definer
         .then(|| (owner, view.role(owner).map_or_else(String::new, |r| r.name.clone())));
+    let user = role.as_ref().map_or(cx.user, |r| r.1.as_str());
     let set = definition.settings.iter().find(|(name, _)| name == "search_path");
     let path = match set {
-        Some((_, names)) => {
-            Some(path_of(&view, names, role.as_ref().map_or(cx.user, |r| r.1.as_str())))
-        }
+        Some((_, names)) => Some(path_of(&view, names, user)),
         None if definition.standard_body => Some(definition.path.clone()),
         None => None,
     };
-    As { path, role, ..As::default() }
+    let in_path = path.as_deref().unwrap_or(cx.search_path);
+    let environment = match role.is_some() || path.is_some() {
+        true => sql::environment(cx.settings, in_path, user, cx.database.1),
+        false => cx.environment,
+    };
+    Some(Acting { environment, path, role })
 }
 
 /// Puts a function's own settings in force, if it has any.
@@ -362,16 +602,6 @@ fn path_of(view: &catalog::Snapshot, names: &str, user: &str) -> Vec<u32> {
         path.insert(0, catalog::object::ids::PG_CATALOG);
     }
     path
-}
-
-/// Takes the locks that the body needs.
-fn lock(body: &RoutineBody, cx: &ExecContext<'_>) -> Result<()> {
-    let locks = &cx.tx.manager().locks;
-    for (table, mode) in body.statements.iter().flat_map(|s| &s.locks) {
-        let tag = LockTag::Relation(Oid(cx.database.1), *table);
-        locks.lock(cx.tx.locks(), tag, *mode, LockWait::Block)?;
-    }
-    Ok(())
 }
 
 /// Keeps a statement's rows, if they are wanted.
@@ -408,5 +638,41 @@ impl RowSink for Collect {
 
     fn copy_data(&mut self, _bytes: &[u8]) -> Result<()> {
         Ok(())
+    }
+}
+
+/// Whether a new function's body makes sense to its language.
+///
+/// # Errors
+/// Those of the body.
+pub fn validate(
+    function: &Arc<Function>,
+    body_at: Option<u32>,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    match function.language.as_str() {
+        "sql" => SqlLanguage.validate(function, body_at, cx),
+        language => {
+            let language = cx.engine.languages.find(language)?.clone();
+            language.validate(function, body_at, cx)
+        }
+    }
+}
+
+/// DO.
+///
+/// # Errors
+/// `42704`, `0A000`; those of the body.
+pub fn run_block(language: &str, body: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+    match language {
+        "sql" => SqlLanguage.run_block(body, cx),
+        "c" | "internal" => Err(err!(
+            FEATURE_NOT_SUPPORTED,
+            "language \"{language}\" does not support inline code execution"
+        )),
+        language => {
+            let language = cx.engine.languages.find(language)?.clone();
+            language.run_block(body, cx)
+        }
     }
 }

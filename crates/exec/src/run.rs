@@ -41,8 +41,6 @@ pub struct State {
     pub measure_waits: bool,
     /// What each node uses, too.
     pub measure_usage: bool,
-    /// Bodies of users' functions that it called.
-    pub routines: Vec<crate::routine::Known>,
     /// What the domains demand that values were checked against so far.
     pub domains: Vec<(base::Oid, Arc<crate::domain::Rules>)>,
 }
@@ -58,7 +56,6 @@ impl State {
             measure: sched::observe::is_traced().then(Vec::new),
             measure_waits: false,
             measure_usage: false,
-            routines: Vec::new(),
             domains: Vec::new(),
         }
     }

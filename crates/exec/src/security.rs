@@ -47,7 +47,7 @@ pub fn restricted<R>(
     let (values, mark) = cx.hooks.enter(set, (cx.settings, cx.format))?;
     let user = name_of(cx, owner);
     let search_path = if foreign { &[ids::PG_CATALOG][..] } else { cx.search_path };
-    let snapshot = cx.snapshot;
+    let (snapshot, environment) = (cx.snapshot, cx.environment);
     let mut inner = ExecContext {
         snapshot,
         settings: &values.settings,
@@ -56,6 +56,7 @@ pub fn restricted<R>(
         user: &user,
         role: owner,
         guard: Guard::Restricted,
+        environment: environment_of(environment, owner, foreign),
         ..cx.inner()
     };
     let result = f(&mut inner);
@@ -78,7 +79,16 @@ pub fn in_name_of<R>(
     let user = name_of(run.cx, role);
     let (params, snapshot, guard) = (run.cx.params, run.cx.snapshot, run.cx.guard);
     let guard = guard.max(Guard::Definer);
-    let mut inner = ExecContext { params, snapshot, user: &user, role, guard, ..run.cx.inner() };
+    let environment = environment_of(run.cx.environment, role, false);
+    let mut inner = ExecContext {
+        params,
+        snapshot,
+        user: &user,
+        role,
+        guard,
+        environment,
+        ..run.cx.inner()
+    };
     f(&mut Run {
         cx: &mut inner,
         prepared: run.prepared,
@@ -111,6 +121,15 @@ pub fn expect_unrestricted(cx: &ExecContext<'_>, what: &str) -> Result<()> {
         return Ok(());
     }
     Err(err!(INSUFFICIENT_PRIVILEGE, "cannot {what} within security-restricted operation"))
+}
+
+/// What plans depend on that are made in another name than the session's: see
+/// [`ExecContext::environment`].
+fn environment_of(outer: u64, role: u32, safe_path: bool) -> u64 {
+    use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+    let mut hash = DefaultHasher::new();
+    (outer, role, safe_path, "restricted").hash(&mut hash);
+    hash.finish()
 }
 
 fn name_of(cx: &mut ExecContext<'_>, role: u32) -> String {

@@ -92,6 +92,7 @@ pub fn with_context_as<R>(
         database: cx.database.0,
         environment: 0,
         arguments: None,
+        variables: None,
         table_size: &table_size,
     };
     f(&context)

@@ -18,7 +18,7 @@ use types::{Batch, Datum};
 use crate::counters::Relid;
 use crate::log;
 use crate::server::{self, Server};
-use crate::session::execute::table_size;
+use exec::nested::table_size;
 use crate::session::hooks::Info;
 use crate::session::settings::SessionSettings;
 use crate::user_types::SessionTypes;
@@ -144,9 +144,10 @@ fn vacuum(
         database: name,
         environment: settings.environment,
         arguments: None,
+        variables: None,
         table_size: &size,
     };
-    let prepared = server.plans.prepare(&text, &[], &cx)?;
+    let prepared = server.engine.plans.prepare(&text, &[], &cx)?;
     let owner = engine.txn.new_owner(&sched::current(), sched::current().pid());
     owner.set_database(Oid(id));
     let tx = engine.txn.begin(&owner, Isolation::ReadCommitted, false);
@@ -185,6 +186,9 @@ fn vacuum(
         database: (name, id),
         params: &[],
         tally: &mut Default::default(),
+            environment: settings.environment,
+            nonatomic: false,
+            routines: &mut Default::default(),
     };
     let result = exec::context::run_utility(&prepared, &mut cx, &mut Nobody::default());
     tx.end_statement();

@@ -88,6 +88,8 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
             txn,
             catalog,
             languages: Default::default(),
+                plans: Default::default(),
+                routines: Default::default(),
             utilities: &ddl::Statements,
         },
         workers,

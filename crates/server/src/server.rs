@@ -12,7 +12,6 @@ use base::{Error, Result, WaitEvent};
 use exec::Engine;
 use sched::lwlock::{parse_shared_limits, set_shared_limits};
 use sched::{Mutex, Workers, clock};
-use sql::PlanCache;
 
 use crate::background::Background;
 use crate::config::{Config, Values};
@@ -69,8 +68,6 @@ pub fn micros(at: SystemTime) -> i64 {
 pub struct Server {
     /// Storage, transactions, catalog.
     pub engine: Engine,
-    /// The one plan cache.
-    pub plans: PlanCache,
     /// All sessions.
     pub sessions: Registry,
     /// Those who run them.
@@ -129,7 +126,6 @@ impl Server {
         engine.txn.locks.set_log(crate::log::session);
         Ok(Server {
             engine,
-            plans: PlanCache::new(),
             sessions: Registry::default(),
             workers,
             channels: Channels::default(),

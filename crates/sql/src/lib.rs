@@ -11,6 +11,7 @@ pub mod collation_statement;
 pub mod comment_statement;
 pub mod database;
 pub mod expr;
+pub mod embedded;
 mod identity;
 pub mod logical;
 mod nesting;

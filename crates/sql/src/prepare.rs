@@ -9,6 +9,7 @@ use catalog::Snapshot;
 use types::FormatContext;
 
 use crate::Identity;
+use crate::embedded::Variables;
 use crate::parse::parse;
 use crate::plan::Prepared;
 use crate::statement;
@@ -36,6 +37,8 @@ pub struct PrepareContext<'a> {
     pub environment: u64,
     /// When the body of a user's function is bound: its parameters.
     pub arguments: Option<&'a Arguments>,
+    /// When a statement of a procedural language is bound: its variables.
+    pub variables: Option<&'a dyn Variables>,
     /// Pages and rows of a table now, for the planner: (pages, rows).
     pub table_size: &'a dyn Fn(&catalog::Table) -> (u32, f64),
 }

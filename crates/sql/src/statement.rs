@@ -205,7 +205,7 @@ fn has_partial_index(binder: &Binder<'_>) -> bool {
 }
 
 /// Runs the planner over what the binder collected; the statement itself is still to be filled in.
-fn plan_with<R>(
+pub(crate) fn plan_with<R>(
     binder: Binder<'_>,
     lifted: &mut [Lifted],
     f: impl FnOnce(&mut Planner<'_>) -> Result<R>,
@@ -502,6 +502,7 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
             },
             true,
         ),
+        Utility::Do { .. } => ("DO", false),
         Utility::Nothing { tag, .. } => (tag, true),
         Utility::CreateIndex { .. } => ("CREATE INDEX", true),
         Utility::Reindex(_) => ("REINDEX", true),

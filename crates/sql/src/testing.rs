@@ -131,6 +131,7 @@ pub(crate) fn with_context<R>(f: impl FnOnce(&PrepareContext<'_>) -> R) -> R {
         database: "postgres",
         environment: 0,
         arguments: None,
+        variables: None,
         table_size: &size,
     })
 }

@@ -730,6 +730,13 @@ pub enum Utility {
         /// What.
         change: AlterRoutine,
     },
+    /// DO.
+    Do {
+        /// The body.
+        body: String,
+        /// LANGUAGE.
+        language: String,
+    },
     /// CREATE IF NOT EXISTS of what is always there, DROP IF EXISTS of what never is: a tag and notices.
     Nothing {
         /// The command's.

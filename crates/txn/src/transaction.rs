@@ -454,6 +454,26 @@ impl Transaction {
         [top].into_iter().chain(inner.subs.iter().map(|sub| sub.0)).collect()
     }
 
+    /// Begins the next transaction in the place of this one, which has ended: for a procedure that
+    /// commits, around which everything holds this one.
+    pub fn restart(&self, isolation: Isolation, read_only: bool, deferrable: bool) {
+        {
+            let mut inner = self.inner.lock();
+            let last_pin = inner.last_pin;
+            *inner = Inner { last_pin, ..Inner::default() };
+        }
+        for counter in [&self.top, &self.current, &self.csn, &self.xmin] {
+            counter.store(0, Ordering::Release);
+        }
+        self.has_subs.store(false, Ordering::Release);
+        self.publishes.store(false, Ordering::Relaxed);
+        self.command.store(0, Ordering::Relaxed);
+        self.pinned.store(0, Ordering::Release);
+        self.set_modes(isolation, read_only);
+        self.set_deferrable(deferrable);
+        self.ended.store(false, Ordering::Release);
+    }
+
     /// Rolls back. Never waits.
     pub fn abort(&self) {
         if self.ended.swap(true, Ordering::AcqRel) {

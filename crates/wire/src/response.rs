@@ -53,6 +53,10 @@ fn report(mut message: Message<'_>, severity: &str, error: &Error) {
             message.byte(code).string(text);
         }
     }
+    if let Some((text, position)) = &fields.internal {
+        message.byte(b'p').string(&position.to_string());
+        message.byte(b'q').string(text);
+    }
     if fields.position > 0 {
         message.byte(b'P').string(&fields.position.to_string());
     }

@@ -249,7 +249,7 @@ fn user_proc(cx: &SystemCx<'_>, f: &crate::Function) -> Vec<Datum> {
         .set("proargtypes", oid_list(&inputs))
         .set("pronamespace", oid(f.schema))
         .set("proowner", oid(f.owner))
-        .set("prolang", oid(crate::routine::SQL_LANGUAGE))
+        .set("prolang", oid(super::named::language(&f.language).unwrap_or(14)))
         .set("procost", f.cost)
         .set("prorows", f.rows)
         .set("provariadic", oid(variadic))

@@ -48,6 +48,8 @@ impl Db {
                 txn,
                 catalog,
                 languages: Default::default(),
+                plans: Default::default(),
+                routines: Default::default(),
                 utilities: &ddl::Statements,
             },
         }
@@ -252,6 +254,9 @@ impl Session<'_> {
             database: ("postgres", 5),
             params: &self.params,
             tally: &mut Default::default(),
+            environment: 0,
+            nonatomic: false,
+            routines: &mut Default::default(),
         };
         let types = prepared.columns.iter().map(|c| c.ty).collect();
         let mut rows = Rows { types, ..Rows::default() };
@@ -284,6 +289,7 @@ impl Session<'_> {
             database: "postgres",
             environment: 0,
             arguments: None,
+            variables: None,
             table_size: &table_size,
         };
         Ok(Arc::new(prepare(text, &[], &context, None)?.0))

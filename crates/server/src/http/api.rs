@@ -19,7 +19,7 @@ type Object = Map<String, Value>;
 /// Everything that the page and `threadgres top` show, but the timeline.
 pub fn now(server: &Server) -> Value {
     let stats = server.engine.storage.stats();
-    let (plan_hits, plan_misses) = server.plans.counts();
+    let (plan_hits, plan_misses) = server.engine.plans.counts();
     let mut sessions = view::rows(server, "pg_stat_activity").unwrap_or_default();
     let counts = count_states(&sessions);
     sort_sessions(&mut sessions);

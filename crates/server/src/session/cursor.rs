@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use base::{Result, err};
 use ecow::EcoString;
-use exec::RowSink;
-use exec::context::{Execution, Outcome};
+use exec::context::{Execution, OpenCursor, Outcome, SessionCursor};
+use exec::{ExecContext, RowSink};
 use sql::utility::FetchHow;
 use sql::{Statement, Utility};
 use types::{Datum, oids};
@@ -254,6 +254,192 @@ pub(super) fn current_of(portals: &Portals, name: &str, table: u32, known: &str)
         None => Err(state("is not positioned on a row")),
         Some([place, Datum::Oid(found)]) if found == table => Ok(place),
         Some(_) => Ok(Datum::Null),
+    }
+}
+
+/// Opens a function's cursor.
+///
+/// # Errors
+/// `42P03`.
+pub(super) fn open(portals: &mut Portals, cursor: OpenCursor, now: i64) -> Result<String> {
+    let name = match cursor.name {
+        Some(name) => name,
+        None => {
+            let free = |n: &u64| portals.get(&unnamed(*n)).is_none();
+            unnamed((1..).find(free).unwrap_or(1))
+        }
+    };
+    portals.check_new(&name)?;
+    let plan = PlanOf::new(cursor.prepared, 0, super::portal::NEVER_FRESH);
+    let mut execution = cursor.execution;
+    if !cursor.tables.is_empty() {
+        execution.keep_last();
+    }
+    let portal = Box::new(Portal {
+        statement: Arc::new(PreparedStatement {
+            name: EcoString::new(),
+            plan: Planned::clone(&plan),
+            text: cursor.text.into(),
+            declared: Arc::new([]),
+            from_sql: true,
+            since: now,
+        }),
+        params: cursor.params,
+        plan,
+        formats: ResultFormats::default(),
+        progress: Progress::Suspended {
+            execution,
+            snapshot: cursor.snapshot,
+            pin: cursor.pin,
+        },
+        position: 0,
+        at_end: false,
+        cursor: true,
+        tables: cursor.tables,
+        scroll: cursor.scroll.unwrap_or(true),
+        hold: None,
+        since: now,
+        number: 0,
+    });
+    portals.add(&name, portal)?;
+    Ok(name)
+}
+
+fn unnamed(number: u64) -> String {
+    format!("<unnamed portal {number}>")
+}
+
+/// A cursor that a function fetches from.
+pub(super) struct Taken {
+    /// Its name.
+    pub name: String,
+    /// It.
+    pub portal: Box<Portal>,
+}
+
+/// Rows that nobody wants.
+struct Discard;
+
+impl RowSink for Discard {
+    fn batch(&mut self, _batch: &types::Batch) -> Result<()> {
+        Ok(())
+    }
+
+    fn row(&mut self, _row: &[Datum]) -> Result<()> {
+        Ok(())
+    }
+
+    fn copy_data(&mut self, _bytes: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Taken {
+    /// Forward by at most `limit` rows (0: all) in a query that is still running.
+    fn step(
+        &mut self,
+        limit: u64,
+        cx: &mut ExecContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<u64> {
+        let portal = &mut *self.portal;
+        let Progress::Suspended { execution, snapshot, .. } = &mut portal.progress else {
+            return Ok(0);
+        };
+        if portal.at_end {
+            return Ok(0);
+        }
+        let snapshot = *snapshot;
+        let mut inner = ExecContext { snapshot, params: &portal.params, ..cx.inner() };
+        let (rows, end) = execution.fetch(&mut inner, limit, sink)?;
+        portal.position += rows;
+        portal.at_end = end;
+        Ok(rows)
+    }
+
+    /// Collects all rows, wherever the cursor is.
+    fn keep(&mut self, cx: &mut ExecContext<'_>) -> Result<()> {
+        let portal = &mut *self.portal;
+        let progress = std::mem::replace(&mut portal.progress, Progress::Done);
+        let Progress::Suspended { mut execution, snapshot, pin } = progress else {
+            portal.progress = progress;
+            return Ok(());
+        };
+        let prepared = portal.plan.prepared.clone();
+        let mut types: Vec<base::Oid> = prepared.columns.iter().map(|c| c.ty).collect();
+        types.extend((0..portal.tables.len()).flat_map(|_| [oids::TID, oids::OID]));
+        let mut kept = Kept { rows: Vec::new(), types };
+        {
+            let _memory = sched::memory::for_use(sched::memory::Use::Rows);
+            let mut inner = ExecContext { snapshot, params: &portal.params, ..cx.inner() };
+            if portal.position > 0 || portal.at_end {
+                execution = Box::new(Execution::start(&prepared, &mut inner)?);
+            }
+            execution.fetch(&mut inner, 0, &mut kept)?;
+        }
+        cx.tx.unpin_snapshot(pin);
+        portal.position += u64::from(portal.at_end);
+        portal.progress = Progress::Kept(kept.rows);
+        Ok(())
+    }
+
+    fn advance(
+        &mut self,
+        how: FetchHow,
+        moving: bool,
+        cx: &mut ExecContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<u64> {
+        if let Progress::Failed = self.portal.progress {
+            return Err(portal_failed(&self.name));
+        }
+        if let Some((skip, limit)) = forward_only(&self.portal, how) {
+            if skip > 0 {
+                self.step(skip, cx, &mut Discard)?;
+            }
+            return match moving {
+                true => self.step(limit, cx, &mut Discard),
+                false => self.step(limit, cx, sink),
+            };
+        }
+        if !self.portal.scroll {
+            return Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
+                .hint("Declare it with SCROLL option to enable backward scan."));
+        }
+        self.keep(cx)?;
+        let Progress::Kept(kept) = &self.portal.progress else { return Ok(0) };
+        let (way, position) = walk(how, self.portal.position, kept.len() as u64);
+        if !moving {
+            let width = self.portal.plan.prepared.columns.len();
+            way.iter().try_for_each(|n| sink.row(&kept[*n as usize - 1][..width]))?;
+        }
+        self.portal.position = position;
+        Ok(way.len() as u64)
+    }
+}
+
+impl SessionCursor for Taken {
+    fn columns(&self) -> Vec<sql::plan::OutputColumn> {
+        self.portal.plan.prepared.columns.clone()
+    }
+
+    fn fetch(
+        &mut self,
+        how: FetchHow,
+        moving: bool,
+        cx: &mut ExecContext<'_>,
+        sink: &mut dyn RowSink,
+    ) -> Result<u64> {
+        let fetched = self.advance(how, moving, cx, sink);
+        let alive = matches!(self.portal.progress, Progress::Suspended { .. } | Progress::Kept(_));
+        if fetched.is_err() && !alive {
+            self.portal.progress = Progress::Failed;
+        }
+        fetched
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn std::any::Any> {
+        self
     }
 }
 

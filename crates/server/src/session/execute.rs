@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use base::faults::{self, Fault};
-use base::{Fork, Oid, RelId, Result, err};
-use catalog::{Snapshot, Table};
+use base::{Oid, Result, err};
+use catalog::Table;
 use exec::context::{self, Execution, Outcome};
+use exec::nested::table_size;
 use exec::{ExecContext, RowSink};
 use sched::clock;
 use sql::{PrepareContext, Prepared, Statement, Utility};
@@ -80,11 +81,12 @@ impl State {
             database: &self.database.0,
             environment: self.settings.environment,
             arguments: None,
+            variables: None,
             table_size: &size,
         };
         let result = {
             let _memory = sched::memory::for_use(sched::memory::Use::Planning);
-            f(&self.server.plans, &cx)
+            f(&self.server.engine.plans, &cx)
         };
         let private = old.is_some() || self.catalog_tx.changed();
         // Another version may be published by now, with which the plan has nothing to do.
@@ -577,6 +579,9 @@ impl State {
         let columns = &run.plan.prepared.columns;
         let names = columns.iter().any(|c| io::is_reg(c.ty)).then(|| self.view());
         let mut changes = Vec::new();
+        let nonatomic = matches!(run.plan.prepared.tag, "CALL" | "DO")
+            && self.nesting == 0
+            && self.prevent_in_block("CALL").is_ok();
         let server = &self.server;
         let tx: &Transaction = match &self.transaction.current {
             Some(tx) => tx,
@@ -601,7 +606,7 @@ impl State {
             done,
             sequences: &mut self.sequences,
             deferred: &mut self.deferred,
-            portals: &self.portals,
+            portals: &mut self.portals,
             out: &self.out,
             copy: CopyReader {
                 socket: &self.socket,
@@ -646,6 +651,9 @@ impl State {
             database: (&self.database.0, self.database.1),
             params: &run.params,
             tally,
+            environment: self.settings.environment,
+            nonatomic,
+            routines: &mut self.routines,
         };
         let result = f(&mut cx, &mut sink);
         for change in changes {
@@ -698,21 +706,4 @@ fn is_transaction_control(text: &str) -> bool {
         text.as_bytes().get(..word.len()).is_some_and(|t| t.eq_ignore_ascii_case(word.as_bytes()))
     };
     ["BEGIN", "END", "COMMIT", "ROLLBACK", "ABORT", "START"].into_iter().any(starts)
-}
-
-/// Pages and rows of a table now: what ANALYZE found, in proportion; without it a guess from the
-/// width of its columns.
-pub fn table_size(engine: &exec::Engine, catalog: &Snapshot, table: &Table) -> (u32, f64) {
-    let pages = engine.storage.block_count(RelId(table.rel), Fork::Main).unwrap_or(0);
-    if let Some(stats) = catalog.stats(table.oid).filter(|s| s.pages > 0) {
-        return (pages, (stats.rows / f64::from(stats.pages) * f64::from(pages)).max(0.0));
-    }
-    let width = |c: &catalog::Column| match types::TypeIo::get(Oid(c.ty)).map_or(-1, |t| t.len) {
-        len if len > 0 => f64::from(len),
-        _ => 32.0,
-    };
-    let row: f64 = table.live_columns().map(|(_, c)| width(c)).sum::<f64>() + 28.0;
-    // A table that was never analysed may be about to grow.
-    let pages = pages.max(10);
-    (pages, f64::from(pages) * 8168.0 / row)
 }

@@ -10,7 +10,7 @@ use catalog::Rights;
 use catalog::object::ids;
 use catalog::system::ServerInfo;
 use exec::SessionHooks;
-use exec::context::{Acting, Values};
+use exec::context::{Acting, OpenCursor, SessionCursor, SessionMark, TransactionEnd, Values};
 use exec::tally::Tally;
 use sched::Interrupt;
 use types::datum::Array;
@@ -56,7 +56,7 @@ pub struct Hooks<'a> {
     /// Checks that wait for the transaction's end.
     pub deferred: &'a mut exec::Deferred,
     /// Its cursors.
-    pub portals: &'a Portals,
+    pub portals: &'a mut Portals,
     /// For notices.
     pub out: &'a RefCell<Output>,
     /// For COPY FROM.
@@ -189,6 +189,75 @@ impl Hooks<'_> {
                 Datum::Int4((now.0 as u32).wrapping_sub(*xid) as i32)
             }
             _ => Datum::Null,
+        }
+    }
+
+    fn notify_mut(&mut self) -> &mut Pending {
+        let (task, database) = (&self.entry.task, self.database);
+        self.notify.get_or_insert_with(|| Box::new(Pending::new(task, database)))
+    }
+
+    /// Commits as the session does between statements.
+    fn commit(
+        &mut self,
+        tx: &txn::Transaction,
+        catalog_tx: &mut catalog::CatalogTx,
+    ) -> Result<()> {
+        catalog_tx.before_commit();
+        let changed = catalog_tx.has_work();
+        if changed {
+            tx.set_publishes();
+        }
+        let notifying = match &self.notify {
+            Some(notify) => notify.begin_commit(&self.server.channels),
+            None => Ok(None),
+        };
+        let committed = notifying.and_then(|notifying| {
+            let publish = |csn| {
+                if changed {
+                    catalog_tx.publish(csn);
+                }
+            };
+            tx.commit(&[], publish).map(|lsn| (lsn, notifying))
+        });
+        let (lsn, notifying) = match committed {
+            Ok(committed) => committed,
+            Err(error) => {
+                self.roll_back(tx, catalog_tx);
+                return Err(error);
+            }
+        };
+        if let (Some(committing), Some(notify)) = (notifying, self.notify.as_mut()) {
+            let server = self.server;
+            let pid = self.entry.pid;
+            notify.committed(&server.channels, pid, lsn, &server.workers, committing);
+        }
+        {
+            let mut out = self.out.borrow_mut();
+            out.need_durable(tx.durability_needed());
+            if self.settings.synchronous_commit || changed {
+                out.need_durable(lsn);
+            } else if lsn > base::Lsn::ZERO {
+                self.server.engine.storage.wal.request_flush(lsn);
+            }
+        }
+        if changed {
+            self.server.engine.storage.wal.flush(lsn)?;
+            catalog_tx.committed();
+        }
+        catalog_tx.end_temporary(true);
+        Ok(())
+    }
+
+    fn roll_back(&mut self, tx: &txn::Transaction, catalog_tx: &mut catalog::CatalogTx) {
+        self.out.borrow_mut().need_durable(tx.durability_needed());
+        tx.abort();
+        if catalog_tx.has_work() || catalog_tx.changed() {
+            catalog_tx.aborted();
+        }
+        catalog_tx.end_temporary(false);
+        if let Some(notify) = self.notify.as_mut() {
+            notify.rollback_to(0);
         }
     }
 
@@ -364,6 +433,110 @@ impl SessionHooks for Hooks<'_> {
 
     fn undo(&mut self, mark: usize) {
         self.changes.truncate(mark);
+    }
+
+    fn see_types(&mut self, catalog: &Arc<catalog::Snapshot>, path: &[u32]) {
+        self.entry.types.see(catalog, path);
+    }
+
+    fn savepoint(&mut self) -> SessionMark {
+        SessionMark {
+            notify: self.notify.as_ref().map_or(0, |n| n.mark()),
+            changes: self.changes.len(),
+            deferred: Some(self.deferred.clone()),
+            portals: self.portals.made(),
+        }
+    }
+
+    fn rollback_to(&mut self, mark: &SessionMark, tx: &txn::Transaction) {
+        let pins = self.portals.rollback_to(mark.portals);
+        pins.into_iter().for_each(|pin| tx.unpin_snapshot(pin));
+        self.changes.truncate(mark.changes);
+        if let Some(deferred) = &mark.deferred {
+            self.deferred.clone_from(deferred);
+        }
+        if let Some(notify) = self.notify {
+            notify.rollback_to(mark.notify);
+        }
+    }
+
+    fn end_transaction(
+        &mut self,
+        end: TransactionEnd,
+        tx: &txn::Transaction,
+        catalog_tx: &mut catalog::CatalogTx,
+    ) -> Result<()> {
+        if tx.isolation() == txn::Isolation::Serializable {
+            return Err(Error::unsupported("ending a SERIALIZABLE transaction in a procedure"));
+        }
+        self.deferred.clear();
+        let ended = match end.commit {
+            true => {
+                self.portals.commit();
+                self.changes.retain(|c| !c.local);
+                self.commit(tx, catalog_tx)
+            }
+            false => {
+                self.portals.end_transaction();
+                self.changes.clear();
+                self.roll_back(tx, catalog_tx);
+                Ok(())
+            }
+        };
+        let own = self.settings;
+        let modes = match end.chain {
+            true => (tx.isolation(), tx.read_only(), tx.deferrable()),
+            false => (own.isolation, own.read_only, own.deferrable),
+        };
+        tx.restart(modes.0, modes.1, modes.2);
+        ended
+    }
+
+    fn open_cursor(&mut self, cursor: OpenCursor) -> Result<String> {
+        super::cursor::open(self.portals, cursor, self.settings.format.now)
+    }
+
+    fn take_cursor(&mut self, name: &str) -> Option<Box<dyn SessionCursor>> {
+        let portal = self.portals.take(name)?;
+        Some(Box::new(super::cursor::Taken { name: name.to_owned(), portal }))
+    }
+
+    fn put_cursor(&mut self, name: &str, cursor: Box<dyn SessionCursor>) {
+        if let Ok(taken) = cursor.into_any().downcast::<super::cursor::Taken>() {
+            self.portals.put(name, taken.portal);
+        }
+    }
+
+    fn close_cursor(&mut self, name: &str) -> bool {
+        let portal = self.portals.take(name);
+        if let Some(pin) = portal.as_ref().and_then(|p| p.pin()) {
+            self.tx.unpin_snapshot(pin);
+        }
+        portal.is_some()
+    }
+
+    fn run_own(&mut self, prepared: &sql::Prepared, acting: Acting) -> Result<()> {
+        use sql::Utility as U;
+        let sql::Statement::Utility(utility) = &prepared.statement else { return Ok(()) };
+        match utility {
+            U::Reset(Some(name)) => {
+                self.set_config(&[Datum::text(name), Datum::Null, Datum::Bool(false)], acting)?;
+            }
+            U::Listen(channel) => self.notify_mut().listen(channel),
+            U::Unlisten(channel) => self.notify_mut().unlisten(channel.as_deref()),
+            U::Notify { channel, payload } => self.notify_mut().notify(channel, payload)?,
+            U::NoOp(notice) => {
+                if let Some(text) = notice {
+                    self.warn("NOTICE", &err!(SUCCESSFUL_COMPLETION, "{text}"));
+                }
+            }
+            U::Show(_) => {}
+            U::Vacuum { vacuum: true, .. } => {
+                base::bail!(ACTIVE_SQL_TRANSACTION, "VACUUM cannot be executed from a function")
+            }
+            _ => return Err(Error::unsupported(format_args!("{} in a function", prepared.tag))),
+        }
+        Ok(())
     }
 
     fn notice(&mut self, severity: &'static str, error: Error) {

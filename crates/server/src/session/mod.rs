@@ -128,6 +128,8 @@ pub struct State {
     sequences: exec::SessionSequences,
     /// Checks that wait for the transaction's end.
     deferred: exec::Deferred,
+    /// What it knows of functions.
+    routines: exec::routine::SessionRoutines,
     account: Account,
     /// A COMMIT that is to be counted when it is durable.
     committing: Option<(u64, portal::PlanOf)>,
@@ -299,6 +301,7 @@ impl State {
             notify: None,
             sequences: exec::SessionSequences::default(),
             deferred: exec::Deferred::default(),
+            routines: Default::default(),
             account: Account::default(),
             committing: None,
             skip_to_sync: false,

@@ -48,6 +48,9 @@ impl Binder<'_> {
     fn expr_of(&mut self, scope: &Scope<'_>, node: &NodeEnum) -> Result<Expr> {
         match node {
             NodeEnum::AConst(c) => self.constant(c),
+            NodeEnum::ColumnRef(c) if self.cx.variables.is_some() => {
+                self.column_or_variable(scope, c)
+            }
             NodeEnum::ColumnRef(c) => self.column_ref(scope, c),
             NodeEnum::ParamRef(p) => self.param(p.number, p.location),
             NodeEnum::AExpr(e) => self.a_expr(scope, e),
@@ -187,11 +190,14 @@ impl Binder<'_> {
         self.literal(&plain, NUMERIC, self.at(location))
     }
 
-    fn column_ref(&mut self, scope: &Scope<'_>, c: &pb::ColumnRef) -> Result<Expr> {
+    pub(super) fn column_ref(&mut self, scope: &Scope<'_>, c: &pb::ColumnRef) -> Result<Expr> {
         let position = self.at(c.location);
         if matches!(c.fields.last().and_then(|f| f.node.as_ref()), Some(NodeEnum::AStar(_))) {
             let names = ast::strings(&c.fields[..c.fields.len() - 1]);
             let (schema, table) = ast::qualified(&names);
+            if let Some(row) = self.variable_row(scope, &names, c.location)? {
+                return Ok(row);
+            }
             if names.is_empty() {
                 return Err(err!(SYNTAX_ERROR, "row expansion via \"*\" is not supported here")
                     .at(position));

@@ -81,6 +81,9 @@ impl Binder<'_> {
         if let Some(item) = self.cte_item(range)? {
             return Ok(item);
         }
+        if let Some(item) = self.transition_table(range)? {
+            return Ok(item);
+        }
         let schema = (!range.schemaname.is_empty()).then_some(range.schemaname.as_str());
         if let Some(Relation::Sequence(sequence)) = self.find_relation(schema, &range.relname) {
             return self.sequence_item(&sequence, range);

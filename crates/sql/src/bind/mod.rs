@@ -58,6 +58,7 @@ pub(crate) mod sublink;
 mod subscript;
 pub(crate) mod through;
 pub(crate) mod typename;
+mod variable;
 pub(crate) mod user_types;
 pub(crate) mod utility;
 pub(crate) mod view;
@@ -235,6 +236,13 @@ impl<'a> Binder<'a> {
 
     /// A statement's parameter (`$1` is 0).
     pub fn param(&mut self, number: i32, location: i32) -> Result<Expr> {
+        if let Some(variables) = self.cx.variables {
+            return match variables.numbered(number) {
+                Some(variable) => Ok(self.variable(&variable)),
+                None => Err(err!(UNDEFINED_PARAMETER, "there is no parameter ${number}")
+                    .at(self.at(location))),
+            };
+        }
         let Some(index) = usize::try_from(number - 1).ok().filter(|n| *n < 65535) else {
             return Err(
                 err!(UNDEFINED_PARAMETER, "there is no parameter ${number}").at(self.at(location))
@@ -341,7 +349,7 @@ impl<'a> Binder<'a> {
     /// Ends binding: every parameter must have a type. Returns the lifted literals in order.
     pub fn finish_params(&mut self) -> Result<Vec<Lifted>> {
         if let Some(at) = self.params.iter().position(|t| *t == UNKNOWN) {
-            if self.lifting.is_none() {
+            if self.lifting.is_none() && self.cx.variables.is_none() {
                 return Err(err!(
                     INDETERMINATE_DATATYPE,
                     "could not determine data type of parameter ${}",

@@ -18,7 +18,7 @@ use super::scope::Place;
 use super::{Binder, Scope, ast, inner};
 
 /// Languages that a PostgreSQL has from the start.
-const OTHER_LANGUAGES: [&str; 3] = ["plpgsql", "c", "internal"];
+const OTHER_LANGUAGES: [&str; 2] = ["c", "internal"];
 
 /// `42P13`.
 fn bad(message: impl std::fmt::Display) -> base::Error {
@@ -278,7 +278,8 @@ impl Binder<'_> {
                 return Err(bad(format_args!("{what} cannot accept set arguments")));
             }
             let (ty, _) = self.type_name(type_name)?;
-            if matches!(ty, VOID | RECORD | ANY | TRIGGER) || ty == CSTRING {
+            let sql = function.language == "sql";
+            if matches!(ty, VOID | RECORD | ANY | TRIGGER | CSTRING) && sql {
                 return Err(bad(format_args!(
                     "SQL functions cannot have arguments of type {}",
                     types::io::format_type(ty, -1)
@@ -390,7 +391,7 @@ impl Binder<'_> {
             }
         };
         let result = Oid(function.result);
-        if matches!(result, ANY | TRIGGER | CSTRING) {
+        if matches!(result, ANY | TRIGGER | CSTRING) && function.language == "sql" {
             return Err(bad(format_args!(
                 "SQL functions cannot return type {}",
                 types::io::format_type(result, -1)
@@ -437,7 +438,7 @@ impl Binder<'_> {
                     let Some(NodeEnum::List(list)) = inner(&def.arg) else { continue };
                     let parts = ast::owned_strings(&list.items);
                     if parts.len() > 1 {
-                        return Err(bad("only one AS item needed for language \"sql\""));
+                        return Err(bad("only one AS item needed for this language"));
                     }
                     body = parts.into_iter().next().map(|text| (text, def.location));
                 }
@@ -453,7 +454,7 @@ impl Binder<'_> {
         if OTHER_LANGUAGES.contains(&language.as_str()) {
             return Err(base::Error::unsupported(format!("language {language}")));
         }
-        if language != "sql" {
+        if !matches!(language.as_str(), "sql" | "plpgsql") {
             base::bail!(UNDEFINED_OBJECT, "language \"{language}\" does not exist");
         }
         if body.is_some() && sql_body.is_some() {
@@ -608,6 +609,28 @@ impl Binder<'_> {
             _ => def.defname.clone(),
         };
         Ok((reset, Box::new(blank)))
+    }
+
+    /// DO.
+    pub(crate) fn do_block(&self, stmt: &pb::DoStmt) -> Result<Utility> {
+        let (mut body, mut language) = (None, None);
+        for node in &stmt.args {
+            let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
+            let slot = if def.defname == "as" { &mut body } else { &mut language };
+            if slot.is_some() {
+                return Err(err!(SYNTAX_ERROR, "conflicting or redundant options")
+                    .at(self.at(def.location)));
+            }
+            *slot = super::define::def_value(def);
+        }
+        let Some(body) = body else {
+            return Err(err!(SYNTAX_ERROR, "no inline code specified"));
+        };
+        let language = language.unwrap_or_else(|| "plpgsql".to_owned());
+        if !matches!(language.as_str(), "sql" | "plpgsql" | "c" | "internal") {
+            base::bail!(UNDEFINED_OBJECT, "language \"{language}\" does not exist");
+        }
+        Ok(Utility::Do { body, language })
     }
 
     /// CALL: the query that does it.

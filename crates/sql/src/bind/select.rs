@@ -384,6 +384,13 @@ impl Binder<'_> {
             return Ok(());
         }
         let (schema, table) = ast::qualified(&names);
+        if let Some(row) = self.variable_row(scope, &names, c.location)? {
+            let fields = self.spread(row, c.location)?;
+            let target =
+                |(name, expr): (types::Text, Expr)| Target { name: name.into(), expr, typmod: -1 };
+            out.extend(fields.into_iter().map(target));
+            return Ok(());
+        }
         let Some(item) = self.find_item(scope, schema, table, c.location)? else {
             return Err(self.missing_from(scope, schema, table, c.location));
         };

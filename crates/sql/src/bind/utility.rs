@@ -291,6 +291,7 @@ impl Binder<'_> {
         }
         Ok(Some(match node {
             NodeEnum::TransactionStmt(s) => self.transaction(s)?,
+            NodeEnum::DoStmt(s) => self.do_block(s)?,
             NodeEnum::VariableSetStmt(s) => self.set_variable(s)?,
             NodeEnum::VariableShowStmt(s) => {
                 let all = s.name.eq_ignore_ascii_case("all");

@@ -42,6 +42,14 @@ pub static NEXT_VALUE: FunctionRow = FunctionRow {
 pub static SHAPED_ROW: FunctionRow =
     row(9901, "row", true, false, Body::Scalar(|a, _| Ok(shaped(a))));
 
+/// `(row, template)`: the row, whose columns are known to be the template's.
+pub static RECORD_OF: FunctionRow =
+    row(9931, "record", true, false, Body::Scalar(|a, _| Ok(a[0].clone())));
+
+/// `(rows, template)`: the rows of an array of rows, whose columns are the template's.
+pub static RECORDS_OF: FunctionRow =
+    row(9932, "records", true, true, Body::Set(|a, _| Ok(a[0].as_array().items.clone())));
+
 /// `(array, lower, upper, lower, upper, …)`: a slice; a bound that is a text was left out.
 pub static ARRAY_SLICE: FunctionRow =
     row(9902, "array_slice", true, false, Body::Scalar(|a, _| slice(a)));
