@@ -21,7 +21,7 @@ fn rows(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn errcodes(text: &str) -> String {
-    let (mut consts, mut names) = (String::new(), String::new());
+    let (mut consts, mut names, mut all) = (String::new(), String::new(), String::new());
     let mut seen = HashSet::new();
     for row in rows(text) {
         let mut words = row.split_whitespace();
@@ -32,12 +32,13 @@ fn errcodes(text: &str) -> String {
             "/// SQLSTATE `{code}`.\npub const {name}: SqlState = SqlState(*b\"{code}\");"
         )
         .unwrap();
+        writeln!(all, "    (\"{}\", {name}),", name.to_lowercase()).unwrap();
         if seen.insert(code.to_owned()) {
             writeln!(names, "    (SqlState(*b\"{code}\"), \"{}\"),", name.to_lowercase()).unwrap();
         }
     }
     format!(
-        "{consts}\n/// Every code with its condition name.\npub const CONDITION_NAMES: &[(SqlState, &str)] = &[\n{names}];\n"
+        "{consts}\n/// Every code with its condition name.\npub const CONDITION_NAMES: &[(SqlState, &str)] = &[\n{names}];\n\n/// Every condition name with its code.\npub const CONDITIONS: &[(&str, SqlState)] = &[\n{all}];\n"
     )
 }
 

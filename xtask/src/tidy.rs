@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::{docs, root};
 
 /// The crates from the lowest to the highest; each may use only those before it (the table in ARCHITECTURE.md).
-const LAYERS: [&str; 14] = [
+const LAYERS: [&str; 15] = [
     "base",
     "sched",
     "storage",
@@ -16,6 +16,7 @@ const LAYERS: [&str; 14] = [
     "catalog",
     "sql",
     "exec",
+    "plpgsql",
     "ddl",
     "wire",
     "server",

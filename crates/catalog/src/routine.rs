@@ -8,7 +8,6 @@ use crate::definition::quote_ident;
 use crate::object::{Function, FunctionArg, Id};
 use crate::snapshot::Snapshot;
 
-
 fn argument(function: &Function, arg: &FunctionArg, defaults: bool) -> String {
     let mut out = String::new();
     out.push_str(match arg.mode {

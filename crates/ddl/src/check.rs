@@ -69,9 +69,9 @@ fn check_database(
         database: (catalog.database(id).map_or("", |d| d.name.as_str()), id),
         params: &[],
         tally: &mut Default::default(),
-            environment: 0,
-            nonatomic: false,
-            routines: &mut Default::default(),
+        environment: 0,
+        nonatomic: false,
+        routines: &mut Default::default(),
     };
     let mut done = Ok(());
     for table in catalog.tables().filter(|t| t.rel != 0) {

@@ -14,8 +14,8 @@ use txn::{Snapshot, Transaction, TxnManager};
 use types::{Batch, Datum, FormatContext};
 
 use crate::language::Languages;
-use crate::routine::{Routines, SessionRoutines};
 use crate::modify::deferred::Deferred;
+use crate::routine::{Routines, SessionRoutines};
 use crate::session::sequence::SessionSequences;
 use crate::tally::Tally;
 

@@ -125,6 +125,11 @@ impl Execution {
         })
     }
 
+    /// Its parameters.
+    pub fn params(&self) -> &[Datum] {
+        &self.params
+    }
+
     /// From now on the last row that is sent is kept.
     pub fn keep_last(&mut self) {
         self.last = Some(None);

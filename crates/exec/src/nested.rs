@@ -19,14 +19,14 @@ use txn::{Isolation, LockTag, LockWait, Snapshot};
 use types::{Datum, TypeIo};
 
 use crate::context::{Engine, ExecContext, Outcome, RowSink, TransactionEnd};
-use crate::routine::SessionRoutines;
 use crate::execute::Execution;
+use crate::routine::SessionRoutines;
 use crate::run::{Run, State};
 
 /// Times that a statement is planned anew because definitions change under it.
 pub const ATTEMPTS: usize = 8;
 /// Plans of one statement for different environments that are kept.
-const PLANS_MAX: usize = 4;
+const PLANS_MAX: usize = 32;
 
 /// Pages and rows of a table now, as the planner wants to know them.
 pub fn table_size(engine: &Engine, catalog: &Catalog, table: &Table) -> (u32, f64) {

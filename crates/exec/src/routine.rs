@@ -236,7 +236,9 @@ fn known(
 ) -> Result<Arc<Known>> {
     let key = PlanKey::now(cx);
     let fits = |s: &CallSignature| {
-        s.result == result && s.args.len() == args.len() && s.args.iter().zip(args).all(|(t, a)| *t == a.ty())
+        s.result == result
+            && s.args.len() == args.len()
+            && s.args.iter().zip(args).all(|(t, a)| *t == a.ty())
     };
     if let Some(known) = find(cx.routines, function.oid.0, key, fits) {
         return Ok(known);
@@ -276,8 +278,11 @@ fn learn(
                     language.compile(&definition, &own, cx)?
                 }
             };
-            let compiled =
-                Compiled { definition: definition.clone(), signature: own, routine: routine.clone() };
+            let compiled = Compiled {
+                definition: definition.clone(),
+                signature: own,
+                routine: routine.clone(),
+            };
             cx.engine.routines.add(place, compiled);
             routine
         }
@@ -387,10 +392,7 @@ impl Language for SqlLanguage {
     }
 
     fn run_block(&self, _body: &str, _cx: &mut ExecContext<'_>) -> Result<()> {
-        Err(err!(
-            FEATURE_NOT_SUPPORTED,
-            "language \"sql\" does not support inline code execution"
-        ))
+        Err(err!(FEATURE_NOT_SUPPORTED, "language \"sql\" does not support inline code execution"))
     }
 }
 
@@ -438,8 +440,7 @@ impl SqlRoutine {
         let path = self.definition.standard_body.then_some(&self.definition.path);
         let (types, result) = (&self.signature.args, self.signature.result);
         let body = nested::preparing(cx, None, |_, cx| {
-            let cx =
-                PrepareContext { search_path: path.map_or(cx.search_path, |p| p), ..*cx };
+            let cx = PrepareContext { search_path: path.map_or(cx.search_path, |p| p), ..*cx };
             prepare_body(&self.definition, types, result, true, &cx)
         });
         let body = body.map_err(|e| {

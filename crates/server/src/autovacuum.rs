@@ -18,10 +18,10 @@ use types::{Batch, Datum};
 use crate::counters::Relid;
 use crate::log;
 use crate::server::{self, Server};
-use exec::nested::table_size;
 use crate::session::hooks::Info;
 use crate::session::settings::SessionSettings;
 use crate::user_types::SessionTypes;
+use exec::nested::table_size;
 
 /// The thread's work.
 pub fn work(server: &Arc<Server>) {
@@ -186,9 +186,9 @@ fn vacuum(
         database: (name, id),
         params: &[],
         tally: &mut Default::default(),
-            environment: settings.environment,
-            nonatomic: false,
-            routines: &mut Default::default(),
+        environment: settings.environment,
+        nonatomic: false,
+        routines: &mut Default::default(),
     };
     let result = exec::context::run_utility(&prepared, &mut cx, &mut Nobody::default());
     tx.end_statement();

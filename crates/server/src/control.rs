@@ -66,8 +66,8 @@ pub fn check(dir: &Path) -> Result<Vec<String>> {
         txn,
         catalog,
         languages: Default::default(),
-                plans: Default::default(),
-                routines: Default::default(),
+        plans: Default::default(),
+        routines: Default::default(),
         utilities: &ddl::Statements,
     };
     let types = Arc::new(SessionTypes::default());

@@ -87,9 +87,9 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
             storage,
             txn,
             catalog,
-            languages: Default::default(),
-                plans: Default::default(),
-                routines: Default::default(),
+            languages: languages(),
+            plans: Default::default(),
+            routines: Default::default(),
             utilities: &ddl::Statements,
         },
         workers,
@@ -99,6 +99,13 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
     server.resizer.start(&server, resize::work);
     profiler::start(&server);
     Ok((server, sockets))
+}
+
+/// The languages of functions.
+fn languages() -> exec::language::Languages {
+    let mut languages = exec::language::Languages::default();
+    languages.register(Arc::new(plpgsql::PlPgSql));
+    languages
 }
 
 /// One line: how to connect.

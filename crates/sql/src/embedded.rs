@@ -151,10 +151,9 @@ fn plain_value(node: &NodeEnum) -> Option<&NodeEnum> {
         NodeEnum::ColumnRef(c) => {
             matches!(c.fields.last().and_then(|f| f.node.as_ref()), Some(NodeEnum::AStar(_)))
         }
-        NodeEnum::AIndirection(i) => matches!(
-            i.indirection.last().and_then(|n| n.node.as_ref()),
-            Some(NodeEnum::AStar(_))
-        ),
+        NodeEnum::AIndirection(i) => {
+            matches!(i.indirection.last().and_then(|n| n.node.as_ref()), Some(NodeEnum::AStar(_)))
+        }
         _ => false,
     };
     (plain && !star).then_some(value)
@@ -181,11 +180,7 @@ pub fn check_expression(text: &str) -> Result<()> {
 ///
 /// # Errors
 /// When there is none.
-pub fn conversion(
-    from: Oid,
-    (ty, typmod): (Oid, i32),
-    cx: &PrepareContext<'_>,
-) -> Result<Expr> {
+pub fn conversion(from: Oid, (ty, typmod): (Oid, i32), cx: &PrepareContext<'_>) -> Result<Expr> {
     let mut binder = Binder::new(cx, "", &[from]);
     let value = binder.for_variable(Expr::Param(0, from), ty, typmod, 0)?;
     Ok(value)
@@ -197,9 +192,8 @@ pub fn conversion(
 /// `42704`, `42601`.
 pub fn type_by_name(text: &str, cx: &PrepareContext<'_>) -> Result<(Oid, i32)> {
     let full = format!("SELECT NULL::{text}");
-    let statements = parse(&full).map_err(|e| {
-        err!(SYNTAX_ERROR, "invalid type name \"{text}\"").at(e.fields().position)
-    })?;
+    let statements = parse(&full)
+        .map_err(|e| err!(SYNTAX_ERROR, "invalid type name \"{text}\"").at(e.fields().position))?;
     let binder = Binder::new(cx, &full, &[]);
     if let [one] = &statements[..]
         && let Some(NodeEnum::TypeCast(cast)) = plain_value(&one.node)
@@ -236,6 +230,45 @@ fn table_named(names: &[&str], cx: &PrepareContext<'_>) -> Option<Arc<catalog::T
 /// The columns of a type's values; None for types that have none.
 pub fn shape_of(ty: Oid) -> Option<Arc<Shape>> {
     if ty == RECORD { None } else { types::user::shape(ty) }
+}
+
+/// The collation of this name, for a type.
+///
+/// # Errors
+/// `42704`; `42804` for a type that has none.
+pub fn collation(names: &[&str], ty: Oid, cx: &PrepareContext<'_>) -> Result<u32> {
+    let binder = Binder::new(cx, "", &[]);
+    binder.check_collatable(ty, -1)?;
+    binder.collation_named(names).map(|c| c.oid)
+}
+
+/// The function that a CALL's plan calls.
+pub fn called(prepared: &Prepared) -> Option<Oid> {
+    fn of(plan: &crate::plan::Plan) -> Option<Oid> {
+        use crate::plan::Node;
+        let call = |e: &Expr| match e {
+            Expr::Call { function, .. } => Some(function.oid),
+            _ => None,
+        };
+        match &plan.node {
+            Node::FunctionScan { calls, .. } => calls.first().and_then(call),
+            Node::Project { input, exprs } => of(input).or_else(|| exprs.iter().find_map(call)),
+            Node::Values(rows) => rows.first()?.iter().find_map(call),
+            _ => None,
+        }
+    }
+    match &prepared.statement {
+        Statement::Query(plan) => of(plan),
+        _ => None,
+    }
+}
+
+/// Whether an expression calls a function that a user made.
+pub fn calls_users(expr: &Expr) -> bool {
+    crate::walk::any(
+        expr,
+        &|e| matches!(e, Expr::Call { function, .. } if matches!(function.body, types::func::Body::User)),
+    )
 }
 
 /// Whether a statement returns rows to whoever runs it.

@@ -271,7 +271,7 @@ impl Transaction {
     }
 
     /// Whether a savepoint is open.
-    pub(crate) fn in_savepoint(&self) -> bool {
+    pub fn in_savepoint(&self) -> bool {
         !self.inner.lock().levels.is_empty()
     }
 

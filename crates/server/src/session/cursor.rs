@@ -287,11 +287,7 @@ pub(super) fn open(portals: &mut Portals, cursor: OpenCursor, now: i64) -> Resul
         params: cursor.params,
         plan,
         formats: ResultFormats::default(),
-        progress: Progress::Suspended {
-            execution,
-            snapshot: cursor.snapshot,
-            pin: cursor.pin,
-        },
+        progress: Progress::Suspended { execution, snapshot: cursor.snapshot, pin: cursor.pin },
         position: 0,
         at_end: false,
         cursor: true,

@@ -198,11 +198,7 @@ impl Hooks<'_> {
     }
 
     /// Commits as the session does between statements.
-    fn commit(
-        &mut self,
-        tx: &txn::Transaction,
-        catalog_tx: &mut catalog::CatalogTx,
-    ) -> Result<()> {
+    fn commit(&mut self, tx: &txn::Transaction, catalog_tx: &mut catalog::CatalogTx) -> Result<()> {
         catalog_tx.before_commit();
         let changed = catalog_tx.has_work();
         if changed {

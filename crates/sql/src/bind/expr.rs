@@ -858,7 +858,7 @@ impl Binder<'_> {
     }
 
     /// `42804` for a type that has no collation.
-    fn check_collatable(&self, ty: Oid, location: i32) -> Result<()> {
+    pub(crate) fn check_collatable(&self, ty: Oid, location: i32) -> Result<()> {
         let element = types::TypeIo::array_element(ty).unwrap_or(ty);
         if types::TypeIo::get(element).is_some_and(|io| io.category == b'S') || element == UNKNOWN {
             return Ok(());

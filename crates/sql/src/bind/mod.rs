@@ -58,9 +58,9 @@ pub(crate) mod sublink;
 mod subscript;
 pub(crate) mod through;
 pub(crate) mod typename;
-mod variable;
 pub(crate) mod user_types;
 pub(crate) mod utility;
+mod variable;
 pub(crate) mod view;
 pub(crate) mod window;
 

@@ -55,7 +55,8 @@ impl Binder<'_> {
     ) -> Result<Expr> {
         let Some(variables) = self.cx.variables else { return self.column_ref(scope, c) };
         let names = ast::strings(&c.fields);
-        let star = matches!(c.fields.last().and_then(|f| f.node.as_ref()), Some(NodeEnum::AStar(_)));
+        let star =
+            matches!(c.fields.last().and_then(|f| f.node.as_ref()), Some(NodeEnum::AStar(_)));
         if star || names.is_empty() {
             return self.column_ref(scope, c);
         }
@@ -72,9 +73,7 @@ impl Binder<'_> {
                 Conflict::Error if variables.find(&names).is_ok_and(|v| v.is_some()) => {
                     let name = names.join(".");
                     Err(err!(AMBIGUOUS_COLUMN, "column reference \"{name}\" is ambiguous")
-                        .detail(
-                            "It could refer to either a PL/pgSQL variable or a table column.",
-                        )
+                        .detail("It could refer to either a PL/pgSQL variable or a table column.")
                         .at(position))
                 }
                 _ => Ok(column),
@@ -125,8 +124,7 @@ impl Binder<'_> {
         let plain = Shape { ty: RECORD, columns: shape.columns.clone() };
         let nulls = vec![Datum::Null; plain.columns.len()];
         let template = Expr::Const(Datum::record(plain.into(), nulls), RECORD);
-        let call =
-            self.call(&types::func::internal::RECORDS_OF, vec![rows, template], RECORD, 0);
+        let call = self.call(&types::func::internal::RECORDS_OF, vec![rows, template], RECORD, 0);
         let alias = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
         let mut names = Vec::with_capacity(shape.columns.len());
         let mut cols = Vec::with_capacity(shape.columns.len());

@@ -1,0 +1,1230 @@
+//! The interpreter: statements over a frame.
+
+use std::sync::Arc;
+
+use base::{Error, Result, err};
+use exec::ExecContext;
+use exec::context::TransactionEnd;
+use exec::execute::Execution;
+use exec::nested;
+use sql::Statement;
+use types::datum::Shape;
+use types::oids::RECORD;
+use types::{Datum, Text};
+
+use crate::frame::{Frame, located_in};
+use crate::program::*;
+
+/// Rows that a FOR loop takes at a time.
+const ROWS: u64 = 256;
+
+/// Where control goes after a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// To the next one.
+    Next,
+    /// Out of a block or loop.
+    Exit(LabelId),
+    /// To a loop's next round.
+    Continue(LabelId),
+    /// To the caller.
+    Return,
+}
+
+/// What a loop does with what its body says.
+enum Round {
+    Next,
+    Leave(Flow),
+}
+
+fn round(id: LabelId, flow: Flow) -> Round {
+    match flow {
+        Flow::Next => Round::Next,
+        Flow::Continue(to) if to == id => Round::Next,
+        Flow::Exit(from) if from == id => Round::Leave(Flow::Next),
+        other => Round::Leave(other),
+    }
+}
+
+/// What CONTEXT lines call a statement.
+fn word(kind: &StmtKind) -> &'static str {
+    match kind {
+        StmtKind::Block(_) => "at statement block",
+        StmtKind::Assign(..) => "at assignment",
+        StmtKind::If(..) => "at IF",
+        StmtKind::Case(..) => "at CASE",
+        StmtKind::Loop(..) => "at LOOP",
+        StmtKind::While(..) => "at WHILE",
+        StmtKind::ForInteger { .. } => "at FOR with integer loop variable",
+        StmtKind::ForRows { source: Source::Query(_), .. } => "at FOR over SELECT rows",
+        StmtKind::ForRows { source: Source::Execute(..), .. } => "at FOR over EXECUTE statement",
+        StmtKind::ForRows { source: Source::Cursor(..), .. } => "at FOR over cursor",
+        StmtKind::Foreach { .. } => "at FOREACH over array",
+        StmtKind::Leave { exit: true, .. } => "at EXIT",
+        StmtKind::Leave { .. } => "at CONTINUE",
+        StmtKind::Return(_) => "at RETURN",
+        StmtKind::ReturnNext(_) => "at RETURN NEXT",
+        StmtKind::ReturnQuery(_) => "at RETURN QUERY",
+        StmtKind::Raise(_) => "at RAISE",
+        StmtKind::Assert(..) => "at ASSERT",
+        StmtKind::Sql(..) => "at SQL statement",
+        StmtKind::Execute(..) => "at EXECUTE",
+        StmtKind::Perform(_) => "at PERFORM",
+        StmtKind::Call(..) => "at CALL",
+        StmtKind::Do(_) => "at DO",
+        StmtKind::GetDiagnostics(true, _) => "at GET STACKED DIAGNOSTICS",
+        StmtKind::GetDiagnostics(..) => "at GET DIAGNOSTICS",
+        StmtKind::Open(..) | StmtKind::OpenFor(..) => "at OPEN",
+        StmtKind::Fetch(..) => "at FETCH",
+        StmtKind::Move(..) => "at MOVE",
+        StmtKind::Close(_) => "at CLOSE",
+        StmtKind::Commit(_) => "at COMMIT",
+        StmtKind::Rollback(_) => "at ROLLBACK",
+        StmtKind::Null => "at NULL",
+    }
+}
+
+impl Frame<'_> {
+    /// Runs the whole body.
+    ///
+    /// # Errors
+    /// The statements', with this frame's CONTEXT line.
+    pub fn run(&mut self, cx: &mut ExecContext<'_>) -> Result<Flow> {
+        let program = self.program;
+        match self.block(&program.body, cx) {
+            Err(error) if !self.located => {
+                self.located = true;
+                Err(error.context(self.line_of(0, "")))
+            }
+            done => done,
+        }
+    }
+
+    fn statements(&mut self, all: &[Stmt], cx: &mut ExecContext<'_>) -> Result<Flow> {
+        for stmt in all {
+            let flow = match self.statement(&stmt.kind, stmt.line, cx) {
+                Ok(flow) => flow,
+                Err(error) if !self.located => {
+                    self.located = true;
+                    return Err(error.context(self.line_of(stmt.line, word(&stmt.kind))));
+                }
+                Err(error) => return Err(error),
+            };
+            if flow != Flow::Next {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn statement(&mut self, kind: &StmtKind, line: u32, cx: &mut ExecContext<'_>) -> Result<Flow> {
+        sched::check_interrupts()?;
+        match kind {
+            StmtKind::Assign(target, value) => {
+                self.assignment(target, *value, cx)?;
+                Ok(Flow::Next)
+            }
+            StmtKind::If(arms, otherwise) => {
+                for (test, body) in arms {
+                    if self.holds(*test, cx)? {
+                        return self.statements(body, cx);
+                    }
+                }
+                self.statements(otherwise, cx)
+            }
+            StmtKind::Return(value) => self.return_value(*value, cx),
+            StmtKind::Leave { exit, id, when } => {
+                if let Some(test) = when
+                    && !self.holds(*test, cx)?
+                {
+                    return Ok(Flow::Next);
+                }
+                Ok(if *exit { Flow::Exit(*id) } else { Flow::Continue(*id) })
+            }
+            StmtKind::Null => Ok(Flow::Next),
+            StmtKind::Block(block) => self.block(block, cx),
+            StmtKind::Loop(..)
+            | StmtKind::While(..)
+            | StmtKind::ForInteger { .. }
+            | StmtKind::ForRows { .. }
+            | StmtKind::Foreach { .. } => self.loops(kind, cx),
+            StmtKind::Case(search, arms, otherwise) => {
+                self.case(search.as_ref(), arms, otherwise.as_deref(), cx)
+            }
+            _ => {
+                self.at = (line, word(kind));
+                self.other(kind, cx)?;
+                Ok(Flow::Next)
+            }
+        }
+    }
+
+    fn other(&mut self, kind: &StmtKind, cx: &mut ExecContext<'_>) -> Result<()> {
+        match kind {
+            StmtKind::ReturnNext(value) => self.return_next(*value, cx),
+            StmtKind::ReturnQuery(source) => self.return_query(source, cx),
+            StmtKind::Raise(raise) => self.raise(raise, cx),
+            StmtKind::Assert(test, message) => self.assert(*test, *message, cx),
+            StmtKind::Sql(code, into) => self.sql(*code, into.as_ref(), cx),
+            StmtKind::Execute(code, into, using) => self.execute(*code, into.as_ref(), using, cx),
+            StmtKind::Perform(code) => self.perform(*code, cx),
+            StmtKind::Call(code, args) => self.call(*code, args, cx),
+            StmtKind::Do(code) => {
+                let compiled = self.query(*code, cx)?;
+                let What::Query { prepared, .. } = &compiled.what else { return Ok(()) };
+                let shared = &self.program.codes[*code];
+                self.rows_of(prepared, None, 0, cx).map_err(|e| located_in(e, shared))?;
+                Ok(())
+            }
+            StmtKind::GetDiagnostics(stacked, items) => self.diagnostics(*stacked, items, cx),
+            StmtKind::Open(slot, args) => self.open(*slot, args, cx),
+            StmtKind::OpenFor(slot, scroll, source) => self.open_for(*slot, *scroll, source, cx),
+            StmtKind::Fetch(slot, go, targets) => self.fetch(*slot, go, targets, cx),
+            StmtKind::Move(slot, go) => self.move_cursor(*slot, go, cx),
+            StmtKind::Close(slot) => self.close(*slot, cx),
+            StmtKind::Commit(chain) => self.end_transaction(true, *chain, cx),
+            StmtKind::Rollback(chain) => self.end_transaction(false, *chain, cx),
+            _ => Err(Error::internal("a statement without a body")),
+        }
+    }
+
+    fn assignment(
+        &mut self,
+        target: &Target,
+        code: CodeId,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        let program = self.program;
+        let info = &program.slots[usize::from(target.slot)];
+        if target.path.is_empty() && program.codes[code].target.is_some() {
+            // The expression has the variable's type already.
+            let value = self.value(code, cx)?;
+            if info.not_null && value.is_null() {
+                return self.store(target.slot, value, info.ty, cx);
+            }
+            self.slots[usize::from(target.slot)] = value;
+            return Ok(());
+        }
+        let (value, ty) = self.typed_value(code, cx)?;
+        if let [Step::Index(index)] = &target.path[..]
+            && info.kind == SlotKind::Scalar
+            && !value.is_null()
+            && self.assign_element(target.slot, *index, &value, ty, cx)?
+        {
+            return Ok(());
+        }
+        self.assign(target, value, ty, cx)
+    }
+
+    /// Sets FOUND.
+    pub fn set_found(&mut self, found: bool) {
+        self.slots[usize::from(self.program.found)] = Datum::Bool(found);
+    }
+
+    fn block(&mut self, block: &Block, cx: &mut ExecContext<'_>) -> Result<Flow> {
+        sched::check_stack()?;
+        for slot in &block.declares {
+            self.declare(*slot, cx).map_err(|e| {
+                if self.located {
+                    return e;
+                }
+                self.located = true;
+                let line = self.program.slots[usize::from(*slot)].line;
+                e.context(
+                    self.line_of(line, "during statement block local variable initialization"),
+                )
+            })?;
+        }
+        let flow = match &block.handlers {
+            None => self.statements(&block.body, cx)?,
+            Some((state, message, handlers)) => {
+                self.guarded(block, (*state, *message), handlers, cx)?
+            }
+        };
+        Ok(match flow {
+            Flow::Exit(id) if id == block.id => Flow::Next,
+            flow => flow,
+        })
+    }
+
+    fn declare(&mut self, slot: Slot, cx: &mut ExecContext<'_>) -> Result<()> {
+        let program = self.program;
+        let info = &program.slots[usize::from(slot)];
+        if info.cursor.is_some() {
+            self.slots[usize::from(slot)] = Datum::text(&info.name);
+            return Ok(());
+        }
+        match info.default {
+            Some(code) => {
+                let (value, ty) = self.typed_value(code, cx)?;
+                self.store(slot, value, ty, cx)
+            }
+            None if types::user::has_domains(info.ty) => {
+                self.slots[usize::from(slot)] = Datum::Null;
+                self.store(slot, Datum::Null, types::oids::UNKNOWN, cx)
+            }
+            None => {
+                self.slots[usize::from(slot)] = Datum::Null;
+                Ok(())
+            }
+        }
+    }
+
+    /// A block with EXCEPTION: in a subtransaction.
+    fn guarded(
+        &mut self,
+        block: &Block,
+        (state, message): (Slot, Slot),
+        handlers: &[Handler],
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Flow> {
+        self.subtransactions += 1;
+        let done = nested::subtransaction(cx, |cx| self.statements(&block.body, cx));
+        self.subtransactions -= 1;
+        let error = match done {
+            Ok(flow) => return Ok(flow),
+            Err(error) => error,
+        };
+        if error.severity() != base::error::Severity::Error {
+            return Err(error);
+        }
+        let catching = handlers.iter().find(|h| h.catches.iter().any(|c| c.catches(&error)));
+        let Some(handler) = catching else { return Err(error) };
+        self.located = false;
+        self.slots[usize::from(state)] = Datum::text(error.code().as_str());
+        self.slots[usize::from(message)] = Datum::text(error.message());
+        self.errors.push(error);
+        let flow = self.statements(&handler.body, cx);
+        self.errors.pop();
+        flow
+    }
+
+    fn case(
+        &mut self,
+        search: Option<&(CodeId, Slot)>,
+        arms: &[(CodeId, Vec<Stmt>)],
+        otherwise: Option<&[Stmt]>,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Flow> {
+        if let Some((code, slot)) = search {
+            let (value, ty) = self.typed_value(*code, cx)?;
+            let known = match &self.slots[usize::from(*slot)] {
+                Datum::Record(row) if row.shape.columns[0].1 == ty => Some(row.shape.clone()),
+                _ => None,
+            };
+            let shape = known.unwrap_or_else(|| {
+                Arc::new(Shape { ty: RECORD, columns: vec![(Text::from("value"), ty)] })
+            });
+            self.slots[usize::from(*slot)] = Datum::record(shape, vec![value]);
+        }
+        for (test, body) in arms {
+            if self.holds(*test, cx)? {
+                return self.statements(body, cx);
+            }
+        }
+        match otherwise {
+            Some(body) => self.statements(body, cx),
+            None => {
+                Err(err!(CASE_NOT_FOUND, "case not found")
+                    .hint("CASE statement is missing ELSE part."))
+            }
+        }
+    }
+
+    fn loops(&mut self, kind: &StmtKind, cx: &mut ExecContext<'_>) -> Result<Flow> {
+        match kind {
+            StmtKind::Loop(id, body) => loop {
+                sched::check_interrupts()?;
+                if let Round::Leave(flow) = round(*id, self.statements(body, cx)?) {
+                    return Ok(flow);
+                }
+            },
+            StmtKind::While(id, test, body) => {
+                while self.holds(*test, cx)? {
+                    sched::check_interrupts()?;
+                    if let Round::Leave(flow) = round(*id, self.statements(body, cx)?) {
+                        return Ok(flow);
+                    }
+                }
+                Ok(Flow::Next)
+            }
+            StmtKind::ForInteger { .. } => self.for_integer(kind, cx),
+            StmtKind::ForRows { id, targets, source, body } => {
+                self.for_rows(*id, targets, source, body, cx)
+            }
+            StmtKind::Foreach { id, targets, slice, array, body } => {
+                self.foreach(*id, targets, *slice, *array, body, cx)
+            }
+            _ => Err(Error::internal("a loop without a body")),
+        }
+    }
+
+    fn bound(&mut self, code: CodeId, what: &str, cx: &mut ExecContext<'_>) -> Result<i32> {
+        match self.value(code, cx)? {
+            Datum::Int4(value) => Ok(value),
+            _ => Err(err!(NULL_VALUE_NOT_ALLOWED, "{what} of FOR loop cannot be null")),
+        }
+    }
+
+    fn for_integer(&mut self, kind: &StmtKind, cx: &mut ExecContext<'_>) -> Result<Flow> {
+        let StmtKind::ForInteger { id, slot, low, high, step, reverse, body } = kind else {
+            return Ok(Flow::Next);
+        };
+        let mut at = self.bound(*low, "lower bound", cx)?;
+        let end = self.bound(*high, "upper bound", cx)?;
+        let step = match step {
+            Some(step) => self.bound(*step, "BY value", cx)?,
+            None => 1,
+        };
+        if step <= 0 {
+            return Err(err!(
+                INVALID_PARAMETER_VALUE,
+                "BY value of FOR loop must be greater than zero"
+            ));
+        }
+        let mut any = false;
+        let mut left = Flow::Next;
+        while if *reverse { at >= end } else { at <= end } {
+            any = true;
+            sched::check_interrupts()?;
+            self.slots[usize::from(*slot)] = Datum::Int4(at);
+            if let Round::Leave(flow) = round(*id, self.statements(body, cx)?) {
+                left = flow;
+                break;
+            }
+            let next = if *reverse { at.checked_sub(step) } else { at.checked_add(step) };
+            let Some(next) = next else { break };
+            at = next;
+        }
+        self.set_found(any);
+        Ok(left)
+    }
+
+    fn for_rows(
+        &mut self,
+        id: LabelId,
+        targets: &[Target],
+        source: &Source,
+        body: &[Stmt],
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Flow> {
+        if let Source::Cursor(slot, args) = source {
+            return self.for_cursor(id, targets, *slot, args, body, cx);
+        }
+        let started = self.start(source, cx)?;
+        let Started { prepared, shape, mut execution, snapshot, pin, text } = started;
+        let types: Vec<base::Oid> = prepared.columns.iter().map(|c| c.ty).collect();
+        // Rows have to be there before a body that ends the transaction.
+        let all = self.program.ends_transactions && cx.nonatomic;
+        let limit = if all { 0 } else { ROWS };
+        let mut any = false;
+        let mut left = Flow::Next;
+        let result: Result<()> = 'all: loop {
+            let mut rows = Rows { types: &types, rows: Vec::new() };
+            let fetched = {
+                let mut inner = ExecContext { snapshot, ..cx.inner() };
+                execution.fetch(&mut inner, limit, &mut rows)
+            };
+            let end = match fetched {
+                Ok((_, end)) => end,
+                Err(error) => {
+                    let context = format!("SQL statement \"{text}\"");
+                    break Err(error.without_position().context(context));
+                }
+            };
+            for row in rows.rows {
+                any = true;
+                if let Err(error) = sched::check_interrupts()
+                    .and_then(|()| self.move_row(targets, Some(row), &shape, cx))
+                {
+                    break 'all Err(error);
+                }
+                match self.statements(body, cx).map(|flow| round(id, flow)) {
+                    Ok(Round::Next) => {}
+                    Ok(Round::Leave(flow)) => {
+                        left = flow;
+                        break 'all Ok(());
+                    }
+                    Err(error) => break 'all Err(error),
+                }
+            }
+            if end {
+                break Ok(());
+            }
+        };
+        drop(execution);
+        cx.tx.unpin_snapshot(pin);
+        result?;
+        if !any {
+            self.move_row(targets, None, &shape, cx)?;
+        }
+        self.set_found(any);
+        Ok(left)
+    }
+
+    fn foreach(
+        &mut self,
+        id: LabelId,
+        targets: &[Target],
+        slice: u32,
+        array: CodeId,
+        body: &[Stmt],
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Flow> {
+        let (value, ty) = self.typed_value(array, cx)?;
+        if value.is_null() {
+            return Err(err!(NULL_VALUE_NOT_ALLOWED, "FOREACH expression must not be null"));
+        }
+        let Datum::Array(array) = value else {
+            return Err(err!(
+                DATATYPE_MISMATCH,
+                "FOREACH expression must yield an array, not type {}",
+                types::io::format_type(ty, -1)
+            ));
+        };
+        if slice as usize > array.dims.len() {
+            return Err(err!(
+                ARRAY_SUBSCRIPT_ERROR,
+                "slice dimension ({slice}) is out of the valid range 0..{}",
+                array.dims.len()
+            ));
+        }
+        let scalar = targets.first().is_some_and(|t| {
+            let info = &self.program.slots[usize::from(t.slot)];
+            let is_array = types::TypeIo::get(types::user::base_type(info.ty, -1).0)
+                .is_some_and(|io| io.element != base::Oid::INVALID);
+            t.path.is_empty() && info.kind == SlotKind::Scalar && !is_array
+        });
+        if slice > 0 && scalar {
+            return Err(err!(
+                DATATYPE_MISMATCH,
+                "FOREACH ... SLICE loop variable must be of an array type"
+            ));
+        }
+        let array_target = targets.first().is_some_and(|t| {
+            let info = &self.program.slots[usize::from(t.slot)];
+            t.path.is_empty() && info.kind == SlotKind::Scalar && !scalar
+        });
+        if slice == 0 && array_target {
+            return Err(err!(
+                DATATYPE_MISMATCH,
+                "FOREACH loop variable must not be of an array type"
+            ));
+        }
+        let inner_dims = &array.dims[array.dims.len() - slice as usize..];
+        let width: usize = inner_dims.iter().map(|d| d.0 as usize).product();
+        let mut any = false;
+        let mut left = Flow::Next;
+        for items in array.items.chunks(width.max(1)) {
+            any = true;
+            sched::check_interrupts()?;
+            let (value, ty) = if slice == 0 {
+                (items[0].clone(), array.element)
+            } else {
+                let part = types::datum::Array {
+                    element: array.element,
+                    dims: inner_dims.iter().map(|d| (d.0, 1)).collect(),
+                    items: items.to_vec(),
+                };
+                (Datum::Array(Arc::new(part)), ty)
+            };
+            let row = match &value {
+                Datum::Record(r) if slice == 0 => Some((r.fields.to_vec(), r.shape.clone())),
+                _ => None,
+            };
+            match (row, targets) {
+                (Some((fields, shape)), _) => self.move_row(targets, Some(fields), &shape, cx)?,
+                (None, [one]) => self.assign(one, value, ty, cx)?,
+                (None, _) => {
+                    return Err(err!(
+                        DATATYPE_MISMATCH,
+                        "cannot assign a single value to several variables"
+                    ));
+                }
+            }
+            if let Round::Leave(flow) = round(id, self.statements(body, cx)?) {
+                left = flow;
+                break;
+            }
+        }
+        self.set_found(any);
+        Ok(left)
+    }
+
+    /// One round of a loop; where to go when that was the last.
+    pub fn round_of(
+        &mut self,
+        id: LabelId,
+        body: &[Stmt],
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Option<Flow>> {
+        Ok(match round(id, self.statements(body, cx)?) {
+            Round::Next => None,
+            Round::Leave(flow) => Some(flow),
+        })
+    }
+
+    fn assert(
+        &mut self,
+        test: CodeId,
+        message: Option<CodeId>,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        if !cx.settings.bool(base::settings::setting::PLPGSQL_CHECK_ASSERTS) {
+            return Ok(());
+        }
+        if self.holds(test, cx)? {
+            return Ok(());
+        }
+        let text = match message {
+            Some(code) => self.text(code, cx)?,
+            None => None,
+        };
+        Err(err!(ASSERT_FAILURE, "{}", text.as_deref().unwrap_or("assertion failed")))
+    }
+
+    fn end_transaction(
+        &mut self,
+        commit: bool,
+        chain: bool,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        if cx.nonatomic && (self.subtransactions > 0 || cx.tx.in_savepoint()) {
+            let word = if commit { "commit" } else { "roll back" };
+            return Err(err!(
+                INVALID_TRANSACTION_TERMINATION,
+                "cannot {word} while a subtransaction is active"
+            ));
+        }
+        nested::end_transaction(TransactionEnd { commit, chain }, cx)
+    }
+
+    // Statements in SQL.
+
+    fn sql(&mut self, code: CodeId, into: Option<&Into>, cx: &mut ExecContext<'_>) -> Result<()> {
+        let compiled = self.query(code, cx)?;
+        let program = self.program;
+        let shared = &program.codes[code];
+        let What::Query { prepared, shape } = &compiled.what else { return Ok(()) };
+        self.check_plain(prepared)?;
+        if prepared.tag == "CALL" && into.is_none() {
+            self.rows_of(prepared, None, 0, cx).map_err(|e| located_in(e, shared))?;
+            return Ok(());
+        }
+        let is_query = matches!(prepared.statement, Statement::Query(_));
+        let changes = matches!(prepared.tag, "INSERT" | "UPDATE" | "DELETE" | "MERGE");
+        match into {
+            None => {
+                let discarded = is_query && !prepared.columns.is_empty();
+                let (_, rows) =
+                    self.rows_of(prepared, None, 0, cx).map_err(|e| located_in(e, shared))?;
+                if discarded {
+                    let error = err!(SYNTAX_ERROR, "query has no destination for result data");
+                    return Err(match prepared.tag {
+                        "SELECT" => error.hint(
+                            "If you want to discard the results of a SELECT, use PERFORM instead.",
+                        ),
+                        _ => error,
+                    });
+                }
+                self.row_count = rows;
+                if is_query && (changes || prepared.tag == "SELECT") {
+                    self.set_found(rows > 0);
+                }
+            }
+            Some(into) => {
+                if !is_query || prepared.columns.is_empty() {
+                    return Err(err!(
+                        SYNTAX_ERROR,
+                        "INTO used with a command that cannot return data"
+                    ));
+                }
+                let limit = if into.strict || changes { 2 } else { 1 };
+                let (rows, _) =
+                    self.rows_of(prepared, None, limit, cx).map_err(|e| located_in(e, shared))?;
+                self.into(into, rows, shape, changes, Some(code), &[], cx)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What can't stand in a body.
+    fn check_plain(&self, prepared: &sql::Prepared) -> Result<()> {
+        use sql::Utility as U;
+        match &prepared.statement {
+            Statement::Utility(
+                U::Begin(_)
+                | U::Commit { .. }
+                | U::Rollback { .. }
+                | U::Savepoint(_)
+                | U::Release(_)
+                | U::RollbackTo(_),
+            ) => Err(err!(FEATURE_NOT_SUPPORTED, "unsupported transaction command in PL/pgSQL")),
+            Statement::Utility(U::CopyFrom { options, .. }) if options.file.is_none() => {
+                Err(err!(FEATURE_NOT_SUPPORTED, "cannot COPY to/from client in PL/pgSQL"))
+            }
+            Statement::Utility(U::CopyTo { options, .. }) if options.file.is_none() => {
+                Err(err!(FEATURE_NOT_SUPPORTED, "cannot COPY to/from client in PL/pgSQL"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The rows of a statement into INTO's targets.
+    #[allow(clippy::too_many_arguments)]
+    fn into(
+        &mut self,
+        into: &Into,
+        rows: Vec<Vec<Datum>>,
+        shape: &Arc<Shape>,
+        changes: bool,
+        code: Option<CodeId>,
+        params: &[(Datum, base::Oid)],
+        cx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        let count = rows.len();
+        if count == 0 && into.strict {
+            let error = err!(NO_DATA_FOUND, "query returned no rows");
+            return Err(self.with_params(error, code, params, cx));
+        }
+        if count > 1 && (into.strict || changes) {
+            let error = err!(TOO_MANY_ROWS, "query returned more than one row");
+            let error = self.with_params(error, code, params, cx);
+            return Err(error.hint("Make sure the query returns a single row, or use LIMIT 1."));
+        }
+        self.row_count = u64::from(count > 0);
+        self.set_found(count > 0);
+        self.move_row(&into.targets, rows.into_iter().next(), shape, cx)
+    }
+
+    /// The parameters in DETAIL, if `print_strict_params` asks for them.
+    fn with_params(
+        &mut self,
+        error: Error,
+        code: Option<CodeId>,
+        params: &[(Datum, base::Oid)],
+        cx: &mut ExecContext<'_>,
+    ) -> Error {
+        if !self.program.print_strict_params {
+            return error;
+        }
+        let mut shown = Vec::new();
+        match code {
+            Some(code) => {
+                for (name, slot) in self.named_in(code) {
+                    let info = &self.program.slots[usize::from(slot)];
+                    let value = self.slots[usize::from(slot)].clone();
+                    shown.push((name, value, info.ty));
+                }
+            }
+            None => {
+                for (n, (value, ty)) in params.iter().enumerate() {
+                    shown.push((format!("${}", n + 1), value.clone(), *ty));
+                }
+            }
+        }
+        if shown.is_empty() {
+            return error;
+        }
+        let mut texts = Vec::new();
+        for (name, value, ty) in shown {
+            let text = self.text_of(value, ty, cx).ok().flatten();
+            texts.push(match text {
+                Some(text) => format!("{name} = '{}'", text.replace('\'', "''")),
+                None => format!("{name} = NULL"),
+            });
+        }
+        error.detail(format!("parameters: {}", texts.join(", ")))
+    }
+
+    /// The scalar variables that a statement names.
+    fn named_in(&self, code: CodeId) -> Vec<(String, Slot)> {
+        let code = &self.program.codes[code];
+        let Ok(tokens) = crate::scan::scan(&code.text) else { return Vec::new() };
+        let mut out: Vec<(String, Slot)> = Vec::new();
+        for token in tokens.iter().filter(|t| t.is_name()) {
+            let found =
+                lookup(&self.program.names, &self.program.slots, code.scope, &[&token.text]);
+            if let Some(found) = found
+                && self.program.slots[usize::from(found.slot)].kind == SlotKind::Scalar
+                && out.iter().all(|(_, known)| *known != found.slot)
+            {
+                out.push((token.text.clone(), found.slot));
+            }
+        }
+        out
+    }
+
+    fn perform(&mut self, code: CodeId, cx: &mut ExecContext<'_>) -> Result<()> {
+        let compiled = self.query(code, cx)?;
+        let program = self.program;
+        let shared = &program.codes[code];
+        let What::Query { prepared, .. } = &compiled.what else { return Ok(()) };
+        let (_, rows) = self.rows_of(prepared, None, 0, cx).map_err(|e| located_in(e, shared))?;
+        self.row_count = rows;
+        self.set_found(rows > 0);
+        Ok(())
+    }
+
+    fn call(
+        &mut self,
+        code: CodeId,
+        args: &[(Option<String>, Option<Target>)],
+        cx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        let compiled = self.query(code, cx)?;
+        let program = self.program;
+        let shared = &program.codes[code];
+        let What::Query { prepared, shape } = &compiled.what else { return Ok(()) };
+        let targets = self.output_targets(prepared, args, cx)?;
+        let (rows, _) = self.rows_of(prepared, None, 0, cx).map_err(|e| located_in(e, shared))?;
+        if let Some(row) = rows.into_iter().next() {
+            for ((target, value), (_, ty)) in targets.into_iter().zip(row).zip(&shape.columns) {
+                self.assign(target, value, *ty, cx)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The variables that a CALL's output parameters go to.
+    fn output_targets<'t>(
+        &self,
+        prepared: &sql::Prepared,
+        args: &'t [(Option<String>, Option<Target>)],
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Vec<&'t Target>> {
+        let view = cx.catalog_tx.view();
+        let function = sql::embedded::called(prepared).and_then(|oid| view.function(oid.0));
+        let Some(function) = function else { return Ok(Vec::new()) };
+        let mut out = Vec::new();
+        for (n, parameter) in function.called_with().enumerate() {
+            if !matches!(parameter.mode, 'o' | 'b') {
+                continue;
+            }
+            let by_name = |(name, _): &&(Option<String>, Option<Target>)| {
+                name.as_deref() == Some(parameter.name.as_str())
+            };
+            let given = match args.get(n) {
+                Some((None, target)) => Some(target),
+                _ => args.iter().find(by_name).map(|(_, target)| target),
+            };
+            match given {
+                Some(Some(target)) => out.push(target),
+                _ => {
+                    let name = match parameter.name.as_str() {
+                        "" => format!("procedure parameter {}", n + 1),
+                        name => format!("procedure parameter \"{name}\""),
+                    };
+                    return Err(err!(
+                        SYNTAX_ERROR,
+                        "{name} is an output parameter but corresponding argument is not writable"
+                    ));
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// The values of USING.
+    pub fn using(
+        &mut self,
+        using: &[CodeId],
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Vec<(Datum, base::Oid)>> {
+        using.iter().map(|code| self.typed_value(*code, cx)).collect()
+    }
+
+    /// The text of an EXECUTE.
+    pub fn command(&mut self, code: CodeId, cx: &mut ExecContext<'_>) -> Result<String> {
+        match self.value(code, cx)? {
+            Datum::Text(text) => Ok(text.into()),
+            _ => Err(err!(NULL_VALUE_NOT_ALLOWED, "query string argument of EXECUTE is null")),
+        }
+    }
+
+    /// Prepares a text with parameters of these types, with its locks.
+    pub fn prepare_text(
+        &self,
+        text: &str,
+        types: &[base::Oid],
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Arc<sql::Prepared>> {
+        for _ in 0..nested::ATTEMPTS {
+            let key = nested::PlanKey::now(cx);
+            let prepared = nested::preparing(cx, None, |plans, cx| plans.prepare(text, types, cx));
+            let prepared = prepared.map_err(|e| match e.fields().position {
+                0 => e.context(format!("SQL statement \"{text}\"")),
+                _ => e.inside(text),
+            })?;
+            nested::lock(&prepared, cx)?;
+            if nested::PlanKey::now(cx) == key {
+                return Ok(prepared);
+            }
+        }
+        Err(err!(OBJECT_IN_USE, "definitions change too fast for this statement"))
+    }
+
+    fn execute(
+        &mut self,
+        code: CodeId,
+        into: Option<&Into>,
+        using: &[CodeId],
+        cx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        let text = self.command(code, cx)?;
+        let params = self.using(using, cx)?;
+        let types: Vec<base::Oid> = params.iter().map(|p| p.1).collect();
+        let values: Vec<Datum> = params.iter().map(|p| p.0.clone()).collect();
+        let parts = match text.contains(';') {
+            true => sql::split_statements(&text).map_err(|e| e.inside(&text))?,
+            false => vec![0..text.len()],
+        };
+        let count = parts.len();
+        for (n, part) in parts.into_iter().enumerate() {
+            let whole = if count == 1 { text.as_str() } else { &text[part] };
+            let prepared = self.prepare_text(whole, &types, cx)?;
+            if let Statement::Utility(
+                sql::Utility::Begin(_)
+                | sql::Utility::Commit { .. }
+                | sql::Utility::Rollback { .. }
+                | sql::Utility::Savepoint(_)
+                | sql::Utility::Release(_)
+                | sql::Utility::RollbackTo(_),
+            ) = &prepared.statement
+            {
+                return Err(err!(
+                    FEATURE_NOT_SUPPORTED,
+                    "EXECUTE of transaction commands is not implemented"
+                ));
+            }
+            self.check_plain(&prepared)?;
+            let last = n + 1 == count;
+            let changes = matches!(prepared.tag, "INSERT" | "UPDATE" | "DELETE" | "MERGE");
+            let limit = match into {
+                Some(into) if last => {
+                    if into.strict || changes {
+                        2
+                    } else {
+                        1
+                    }
+                }
+                _ => 0,
+            };
+            let wanted = values.get(..prepared.params.len()).unwrap_or(&values).to_vec();
+            let run = self.rows_of(&prepared, Some(&wanted), limit, cx);
+            let (rows, total) = run
+                .map_err(|e| e.without_position().context(format!("SQL statement \"{whole}\"")))?;
+            self.row_count = total;
+            if let (Some(into), true) = (into, last) {
+                if prepared.columns.is_empty() {
+                    return Err(err!(
+                        SYNTAX_ERROR,
+                        "INTO used with a command that cannot return data"
+                    ));
+                }
+                let columns =
+                    prepared.columns.iter().map(|c| (Text::from(c.name.as_str()), c.ty)).collect();
+                let shape = Arc::new(Shape { ty: RECORD, columns });
+                let found = self.slots[usize::from(self.program.found)].clone();
+                self.into(into, rows, &shape, changes, None, &params, cx)?;
+                // EXECUTE leaves FOUND alone.
+                self.slots[usize::from(self.program.found)] = found;
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a query that gives its rows step by step.
+    pub fn start(&mut self, source: &Source, cx: &mut ExecContext<'_>) -> Result<Started> {
+        let (prepared, shape, params, text) = match source {
+            Source::Query(code) => {
+                let compiled = self.query(*code, cx)?;
+                let What::Query { prepared, shape } = &compiled.what else {
+                    return Err(Error::internal("an expression instead of a query"));
+                };
+                let text = self.program.codes[*code].text.clone();
+                (prepared.clone(), shape.clone(), self.slots.clone(), text)
+            }
+            Source::Execute(code, using) => {
+                let text = self.command(*code, cx)?;
+                let params = self.using(using, cx)?;
+                let types: Vec<base::Oid> = params.iter().map(|p| p.1).collect();
+                let prepared = self.prepare_text(&text, &types, cx)?;
+                let columns =
+                    prepared.columns.iter().map(|c| (Text::from(c.name.as_str()), c.ty)).collect();
+                let params = params.into_iter().map(|p| p.0).collect();
+                (prepared, Arc::new(Shape { ty: RECORD, columns }), params, text)
+            }
+            Source::Cursor(..) => return Err(Error::internal("a cursor is opened elsewhere")),
+        };
+        if !sql::embedded::returns_rows(&prepared) {
+            if prepared.tag == "SELECT" || matches!(prepared.statement, Statement::Query(_)) {
+                return Err(err!(
+                    INVALID_CURSOR_DEFINITION,
+                    "cannot open {} query as cursor",
+                    prepared.tag
+                ));
+            }
+            return Err(err!(
+                INVALID_CURSOR_DEFINITION,
+                "cannot open {} query as cursor",
+                prepared.tag
+            ));
+        }
+        let snapshot = nested::snapshot(self.program.volatile, cx);
+        let started = nested::start(&prepared, &params, snapshot, cx);
+        let (execution, pin) = started
+            .map_err(|e| e.without_position().context(format!("SQL statement \"{text}\"")))?;
+        Ok(Started { prepared, shape, execution: Box::new(execution), snapshot, pin, text })
+    }
+
+    // What is returned.
+
+    fn return_value(&mut self, value: Option<CodeId>, cx: &mut ExecContext<'_>) -> Result<Flow> {
+        if let Some(code) = value {
+            (self.result, self.result_type) = self.typed_value(code, cx)?;
+        } else if !self.program.set {
+            self.result = Datum::Null;
+        }
+        Ok(Flow::Return)
+    }
+
+    /// The row of the output parameters, or the one value.
+    pub fn outputs(&mut self, cx: &mut ExecContext<'_>) -> Result<Datum> {
+        let program = self.program;
+        let _ = cx;
+        match (&program.outputs[..], &program.returns) {
+            ([one], Returns::Scalar(_)) => Ok(self.slots[usize::from(*one)].clone()),
+            (all, Returns::Row(shape)) => {
+                let values: Vec<Datum> =
+                    all.iter().map(|s| self.slots[usize::from(*s)].clone()).collect();
+                let shape = match shape {
+                    Some(shape) => shape.clone(),
+                    None => {
+                        let columns = all.iter().map(|s| {
+                            let info = &program.slots[usize::from(*s)];
+                            (Text::from(info.name.as_str()), info.ty)
+                        });
+                        Arc::new(Shape { ty: RECORD, columns: columns.collect() })
+                    }
+                };
+                Ok(Datum::record(shape, values))
+            }
+            ([one], _) => Ok(self.slots[usize::from(*one)].clone()),
+            _ => Ok(Datum::Null),
+        }
+    }
+
+    fn return_next(&mut self, value: Option<CodeId>, cx: &mut ExecContext<'_>) -> Result<()> {
+        let row = match value {
+            None => self.outputs(cx)?,
+            Some(code) => {
+                let (value, ty) = self.typed_value(code, cx)?;
+                match self.program.returns.clone() {
+                    Returns::Scalar(to) => self.convert(value, ty, (to, -1), cx)?,
+                    Returns::Row(shape) => match value {
+                        Datum::Null => {
+                            let shape = shape.or_else(|| self.wanted.clone());
+                            match shape {
+                                Some(shape) => {
+                                    let nulls = vec![Datum::Null; shape.columns.len()];
+                                    Datum::record(shape, nulls)
+                                }
+                                None => Datum::Null,
+                            }
+                        }
+                        value @ Datum::Record(_) => self.as_returned(
+                            value,
+                            "wrong record type supplied in RETURN NEXT",
+                            cx,
+                        )?,
+                        _ => base::bail!(
+                            DATATYPE_MISMATCH,
+                            "cannot return non-composite value from function returning composite type"
+                        ),
+                    },
+                    _ => value,
+                }
+            }
+        };
+        self.rows.push(row);
+        Ok(())
+    }
+
+    /// A row as the function returns it.
+    ///
+    /// # Errors
+    /// `42804` when it has other columns.
+    pub fn as_returned(
+        &mut self,
+        value: Datum,
+        message: &str,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Datum> {
+        let Datum::Record(row) = &value else { return Ok(value) };
+        let wanted = match &self.program.returns {
+            Returns::Row(Some(shape)) => Some(shape.clone()),
+            _ => self.wanted.clone(),
+        };
+        let Some(wanted) = wanted else { return Ok(value) };
+        if Arc::ptr_eq(&wanted, &row.shape) {
+            return Ok(value);
+        }
+        let (given, expected) = (row.shape.columns.len(), wanted.columns.len());
+        if given != expected {
+            return Err(err!(DATATYPE_MISMATCH, "{message}").detail(format!(
+                "Number of returned columns ({given}) does not match expected column count ({expected})."
+            )));
+        }
+        let mut fields = Vec::with_capacity(expected);
+        let strict = matches!(self.program.returns, Returns::Row(None));
+        for (n, ((value, (_, from)), (name, to))) in
+            row.fields.iter().zip(&row.shape.columns).zip(&wanted.columns).enumerate()
+        {
+            if from != to && (strict || *from != types::oids::UNKNOWN) && !same_family(*from, *to) {
+                return Err(err!(DATATYPE_MISMATCH, "{message}").detail(format!(
+                    "Returned type {} does not match expected type {} in column {}.",
+                    types::io::format_type(*from, -1),
+                    types::io::format_type(*to, -1),
+                    position_of(name, n)
+                )));
+            }
+            fields.push(self.convert(value.clone(), *from, (*to, -1), cx)?);
+        }
+        Ok(Datum::record(wanted, fields))
+    }
+
+    fn return_query(&mut self, source: &Source, cx: &mut ExecContext<'_>) -> Result<()> {
+        let Started { prepared, shape, mut execution, snapshot, pin, text } =
+            self.start_returned(source, cx)?;
+        let types: Vec<base::Oid> = prepared.columns.iter().map(|c| c.ty).collect();
+        let mut rows = Rows { types: &types, rows: Vec::new() };
+        let fetched = {
+            let mut inner = ExecContext { snapshot, ..cx.inner() };
+            execution.fetch(&mut inner, 0, &mut rows)
+        };
+        drop(execution);
+        cx.tx.unpin_snapshot(pin);
+        if prepared.writes {
+            cx.tx.next_command();
+        }
+        fetched.map_err(|e| e.without_position().context(format!("SQL statement \"{text}\"")))?;
+        let returns = self.program.returns.clone();
+        let wanted = match &returns {
+            Returns::Row(Some(shape)) => Some(shape.clone()),
+            Returns::Scalar(ty) => {
+                Some(Arc::new(Shape { ty: RECORD, columns: vec![(Text::from("x"), *ty)] }))
+            }
+            _ => self.wanted.clone(),
+        };
+        let message = "structure of query does not match function result type";
+        if let Some(wanted) = &wanted {
+            check_columns(&shape.columns, &wanted.columns, message)?;
+        }
+        let count = rows.rows.len();
+        let scalar = matches!(returns, Returns::Scalar(_));
+        let shape = match wanted {
+            Some(wanted) => wanted,
+            None => shape,
+        };
+        self.rows.reserve(count);
+        for mut row in rows.rows {
+            self.rows.push(match scalar {
+                true => row.pop().unwrap_or_default(),
+                false => Datum::record(shape.clone(), row),
+            });
+        }
+        self.row_count = count as u64;
+        self.set_found(count > 0);
+        Ok(())
+    }
+
+    fn start_returned(&mut self, source: &Source, cx: &mut ExecContext<'_>) -> Result<Started> {
+        self.start(source, cx).map_err(|e| {
+            match e.code() == base::sqlstate::INVALID_CURSOR_DEFINITION {
+                true => err!(SYNTAX_ERROR, "query does not return tuples"),
+                false => e,
+            }
+        })
+    }
+}
+
+fn same_family(a: base::Oid, b: base::Oid) -> bool {
+    types::user::base_type(a, -1).0 == types::user::base_type(b, -1).0
+        || (types::user::shape(a).is_some() && b == RECORD)
+}
+
+fn position_of(name: &str, n: usize) -> String {
+    match name {
+        "" => (n + 1).to_string(),
+        _ => (n + 1).to_string(),
+    }
+}
+
+/// `42804` unless columns are those that are returned.
+fn check_columns(
+    given: &[(Text, base::Oid)],
+    wanted: &[(Text, base::Oid)],
+    message: &str,
+) -> Result<()> {
+    if given.len() != wanted.len() {
+        return Err(err!(DATATYPE_MISMATCH, "{message}").detail(format!(
+            "Number of returned columns ({}) does not match expected column count ({}).",
+            given.len(),
+            wanted.len()
+        )));
+    }
+    for (n, ((_, from), (_, to))) in given.iter().zip(wanted).enumerate() {
+        if from != to && !same_family(*from, *to) {
+            return Err(err!(DATATYPE_MISMATCH, "{message}").detail(format!(
+                "Returned type {} does not match expected type {} in column {}.",
+                types::io::format_type(*from, -1),
+                types::io::format_type(*to, -1),
+                n + 1
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A query that has begun.
+pub struct Started {
+    /// Its plan.
+    pub prepared: Arc<sql::Prepared>,
+    /// Its rows'.
+    pub shape: Arc<Shape>,
+    /// It.
+    pub execution: Box<Execution>,
+    /// What it sees.
+    pub snapshot: txn::Snapshot,
+    /// The registration of that.
+    pub pin: u64,
+    /// Its text.
+    pub text: String,
+}
+
+/// Keeps all rows.
+pub struct Rows<'t> {
+    /// Types of the columns.
+    pub types: &'t [base::Oid],
+    /// The rows.
+    pub rows: Vec<Vec<Datum>>,
+}
+
+impl exec::RowSink for Rows<'_> {
+    fn batch(&mut self, batch: &types::Batch) -> Result<()> {
+        for row in 0..batch.rows {
+            self.rows.push(exec::rows::get(batch, row, self.types));
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, row: &[Datum]) -> Result<()> {
+        self.rows.push(row.to_vec());
+        Ok(())
+    }
+
+    fn copy_data(&mut self, _bytes: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
