@@ -22,6 +22,7 @@ mod names;
 mod parse;
 mod program;
 mod report;
+mod result;
 mod run;
 mod scan;
 
