@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::object::{Constraint, ConstraintKind, ForeignKeyAction, Id, Index, IndexColumn, Table};
+use crate::object::{
+    Constraint, ConstraintKind, ForeignKeyAction, Id, Index, IndexColumn, Table, Trigger,
+};
 use crate::snapshot::Snapshot;
 
 pub use types::func::quote_ident;
@@ -174,6 +176,81 @@ pub fn constraint(
     if constraint.unvalidated {
         out.push_str(" NOT VALID");
     }
+    out
+}
+
+/// `EXECUTE FUNCTION f('a')`. `path`: schemas whose functions need no qualification.
+pub fn trigger_call(catalog: &Snapshot, path: &[Id], trigger: &Trigger) -> String {
+    let name = match catalog.function(trigger.function) {
+        Some(f) if path.contains(&f.schema) => quote_ident(&f.name),
+        Some(f) => qualified(catalog, f.schema, &f.name),
+        None => crate::system::facts::function_name(trigger.function)
+            .map(quote_ident)
+            .unwrap_or_default(),
+    };
+    let args: Vec<String> = trigger.args.iter().map(|a| quote_text(a)).collect();
+    format!("EXECUTE FUNCTION {name}({})", args.join(", "))
+}
+
+/// A text as a literal.
+fn quote_text(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// `CREATE TRIGGER …`. `path`: schemas whose functions need no qualification; the tables' names have their
+/// schema unless `pretty` and in one of them. `when` is the condition as it is printed.
+pub fn trigger(
+    catalog: &Snapshot,
+    path: &[Id],
+    (table, trigger): (&Table, &Trigger),
+    when: Option<&str>,
+    pretty: bool,
+) -> String {
+    let relation = |t: &Table| match pretty && path.contains(&t.schema) {
+        true => quote_ident(&t.name),
+        false => qualified(catalog, t.schema, &t.name),
+    };
+    let mut out = String::from("CREATE ");
+    if trigger.constraint != 0 {
+        out.push_str("CONSTRAINT ");
+    }
+    let events: Vec<String> = trigger
+        .events()
+        .map(|event| match event {
+            "UPDATE" if !trigger.columns.is_empty() => {
+                format!("UPDATE OF {}", column_list(table, trigger.columns.iter().copied()))
+            }
+            event => event.to_owned(),
+        })
+        .collect();
+    let _ = write!(
+        out,
+        "TRIGGER {} {} {} ON {} ",
+        quote_ident(&trigger.name),
+        trigger.timing(),
+        events.join(" OR "),
+        relation(table)
+    );
+    if trigger.constraint != 0 {
+        if let Some(other) = catalog.table(trigger.other) {
+            let _ = write!(out, "FROM {} ", relation(other));
+        }
+        out.push_str(if trigger.deferrable { "DEFERRABLE " } else { "NOT DEFERRABLE " });
+        out.push_str(if trigger.deferred { "INITIALLY DEFERRED " } else { "INITIALLY IMMEDIATE " });
+    }
+    if trigger.old_table.is_some() || trigger.new_table.is_some() {
+        out.push_str("REFERENCING ");
+        for (word, name) in [("OLD", &trigger.old_table), ("NEW", &trigger.new_table)] {
+            if let Some(name) = name {
+                let _ = write!(out, "{word} TABLE AS {} ", quote_ident(name));
+            }
+        }
+    }
+    out.push_str(if trigger.is_row() { "FOR EACH ROW " } else { "FOR EACH STATEMENT " });
+    if let Some(when) = when {
+        let _ = write!(out, "WHEN ({when}) ");
+    }
+    out.push_str(&trigger_call(catalog, path, trigger));
     out
 }
 

@@ -29,7 +29,8 @@ pub use object::{
     Acl, AclItem, AclKind, CheckOption, Collation, Column, Constraint, ConstraintKind, Database,
     DefaultAcl, EnumLabel, ForeignKey, ForeignKeyAction, Function, FunctionArg, Identity, Index,
     IndexColumn, KeyCollation, KeyExpression, Membership, Object, OnCommit, Role, Schema, Sequence,
-    SessionDefaults, Table, TableKind, TableStats, UserType, UserTypeKind, ViewQuery,
+    SessionDefaults, Table, TableKind, TableStats, Trigger, UserType, UserTypeKind, ViewQuery,
+    trigger_type,
 };
 pub use snapshot::Snapshot;
 pub use store::{Catalog, CatalogTx, overflow_rel};

@@ -9,11 +9,13 @@ mod index;
 mod kinds;
 mod role;
 mod table;
+mod trigger;
 
 pub use index::*;
 pub use kinds::*;
 pub use role::*;
 pub use table::*;
+pub use trigger::*;
 
 /// Object ids in the catalog are plain numbers, for serde; see [`base::Oid`].
 pub type Id = u32;

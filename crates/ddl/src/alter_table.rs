@@ -53,6 +53,7 @@ pub fn run(
                 AlterTable::Owner(_)
                     | AlterTable::SetOptions(_)
                     | AlterTable::ResetOptions(_)
+                    | AlterTable::EnableTrigger { .. }
                     | AlterTable::SetDefault { .. }
             )
         })
@@ -141,6 +142,9 @@ pub(super) fn table_action(step: &AlterTable) -> Option<&'static str> {
 
 fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) -> Result<()> {
     match step {
+        AlterTable::EnableTrigger { which, enabled } => {
+            super::trigger::enable(id, which, *enabled, cx)
+        }
         AlterTable::AddColumn { column, constraints, if_not_exists } => {
             inherit::add_column(cx, id, column, constraints, *if_not_exists, only)
         }

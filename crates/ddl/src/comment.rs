@@ -91,6 +91,15 @@ fn target(
                 .ok_or_else(|| err!(UNDEFINED_OBJECT, "role \"{}\" does not exist", object.name))?;
             Ok((role.oid, 0))
         }
+        "TRIGGER" => {
+            let table = view.expect_table(path, object.schema.as_deref(), &object.name)?;
+            let name = column.unwrap_or_default();
+            let found = table.trigger(name).ok_or_else(|| {
+                let table = &table.name;
+                err!(UNDEFINED_OBJECT, "trigger \"{name}\" for table \"{table}\" does not exist")
+            })?;
+            Ok((found.oid, 0))
+        }
         // A view's own: all others are found before.
         "RULE" => {
             let table = view.expect_table(path, object.schema.as_deref(), &object.name)?;
@@ -181,6 +190,7 @@ fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> 
                     || kind == "RULE" && system::rule_id(t.oid) == object
                     || t.indexes.contains(&object)
                     || t.constraints.iter().any(|c| c.oid == object)
+                    || t.triggers.iter().any(|c| c.oid == object)
             };
             if let Some(sequence) = view.sequence(object) {
                 let name = sequence.name.as_str();
@@ -188,7 +198,7 @@ fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             }
             let Some(table) = view.tables().find(has) else { return Ok(()) };
             let word = match kind {
-                "COLUMN" | "CONSTRAINT" | "RULE" => "relation",
+                "COLUMN" | "CONSTRAINT" | "RULE" | "TRIGGER" => "relation",
                 "INDEX" => "index",
                 _ => exec::relation_lock::kind_word(table),
             };

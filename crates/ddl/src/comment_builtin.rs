@@ -89,7 +89,7 @@ pub fn named(
                 _ => return Ok(None),
             }
         }
-        "POLICY" | "TRIGGER" | "RULE" => {
+        "POLICY" | "RULE" => {
             return part_of_table(view, path, kind, object, part.unwrap_or_default());
         }
         "LARGE OBJECT" => base::bail!(UNDEFINED_OBJECT, "large object {name} does not exist"),
@@ -186,7 +186,7 @@ fn operators(view: &Snapshot, kind: &str, object: &Name, method: &str) -> Result
     Ok(found(class, oid, word, &format!("{method}.{}", object.name)))
 }
 
-/// A table has no policies, triggers and rules; a view has one rule, which is its owner's.
+/// A table has no policies and rules; a view has one rule, which is its owner's.
 fn part_of_table(
     view: &Snapshot,
     path: &[u32],

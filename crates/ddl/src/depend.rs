@@ -36,6 +36,8 @@ pub enum Item {
     Constraint(u32, u32),
     /// A column's default.
     Default(u32, u16),
+    /// A table's trigger, by its oid.
+    Trigger(u32, u32),
     /// A type.
     Type(u32),
     /// A composite type's column, from 1.
@@ -65,6 +67,7 @@ impl Item {
             | Item::Sequence(id)
             | Item::Column(id, _)
             | Item::Constraint(_, id)
+            | Item::Trigger(_, id)
             | Item::Default(id, _)
             | Item::Type(id)
             | Item::Attribute(id, _)
@@ -80,6 +83,7 @@ impl Item {
             | Item::Sequence(id)
             | Item::Column(id, _)
             | Item::Constraint(id, _)
+            | Item::Trigger(id, _)
             | Item::Default(id, _) => Some(id),
             Item::Index(id) => view.index(id).map(|i| i.table),
             Item::Schema(_)
@@ -150,6 +154,12 @@ pub fn describe(view: &Snapshot, path: &[u32], item: Item) -> String {
                 described_table(view, path, table)
             )
         }
+        Item::Trigger(table, id) => {
+            let found = view.table(table).and_then(|t| t.triggers.iter().find(|c| c.oid == id));
+            let name = found.map_or("", |c| c.name.as_str());
+            let on = described_table(view, path, table);
+            format!("trigger {name} on {on}")
+        }
         Item::Type(id) => match view.type_name(path, id) {
             Some(name) => format!("type {name}"),
             None => format!("type {id}"),
@@ -192,6 +202,11 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
         Item::Relation(id) => {
             views_using(view, id, None, &mut out);
             functions_using(view, id, &mut out);
+            let from = |t: &catalog::Trigger| t.other == id;
+            for table in view.tables().filter(|t| t.oid != id) {
+                let all = table.triggers.iter().filter(|t| from(t));
+                out.extend(all.map(|t| (Item::Trigger(table.oid, t.oid), Tie::Auto)));
+            }
             if let Some(table) = view.table(id) {
                 out.extend(keys_from_others(view, table, |_| true));
                 let child = |id: &u32| (Item::Relation(*id), Tie::Normal);
@@ -230,7 +245,7 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
             functions_using(view, id, &mut out);
         }
         Item::Collation(id) => collation_users(view, id, &mut out),
-        Item::Default(..) | Item::Attribute(..) => {}
+        Item::Default(..) | Item::Attribute(..) | Item::Trigger(..) => {}
     }
     // Newer objects go first.
     out.sort_by_key(|(i, _)| std::cmp::Reverse(i.oid()));
@@ -300,6 +315,11 @@ fn column_users(view: &Snapshot, id: u32, n: u16, out: &mut Vec<(Item, Tie)>) {
     let owned = view.sequences().filter(|s| s.owned_by == Some((id, n)));
     out.extend(owned.map(|s| (Item::Sequence(s.oid), Tie::Auto)));
     out.extend(keys_from_others(view, table, |k| k.referenced.contains(&n)));
+    for trigger in &table.triggers {
+        if trigger.columns.contains(&n) || trigger.uses.contains(&(id, n)) {
+            out.push((Item::Trigger(id, trigger.oid), Tie::Normal));
+        }
+    }
     let indexes = view.indexes_of(table);
     let index_has = |index: u32| indexes.iter().any(|i| i.oid == index && i.uses_column(n));
     for constraint in &table.constraints {
@@ -339,6 +359,7 @@ fn column_users(view: &Snapshot, id: u32, n: u16, out: &mut Vec<(Item, Tie)>) {
 
 /// Defaults, conditions and indexes whose expressions name a sequence, type, function or collation.
 fn expression_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
+    out.extend(super::trigger::users(view, id).into_iter().map(|item| (item, Tie::Normal)));
     for index in view.indexes().filter(|i| i.uses.contains(&id)) {
         out.push((Item::Index(index.oid), Tie::Normal));
     }
@@ -446,9 +467,10 @@ fn collect(view: &Snapshot, items: &[Item]) -> Vec<Doomed> {
     let whole: HashSet<Item> = walk.out.iter().map(|d| d.item).collect();
     walk.out.retain(|d| {
         let owner = match d.item {
-            Item::Column(t, _) | Item::Constraint(t, _) | Item::Default(t, _) => {
-                Some(Item::Relation(t))
-            }
+            Item::Column(t, _)
+            | Item::Constraint(t, _)
+            | Item::Trigger(t, _)
+            | Item::Default(t, _) => Some(Item::Relation(t)),
             Item::Attribute(t, _) => Some(Item::Type(t)),
             _ => None,
         };
@@ -468,9 +490,10 @@ impl Walk<'_> {
         for (user, tie) in users(self.view, item) {
             // Part of a relation that goes anyway.
             let whole = match user {
-                Item::Column(t, _) | Item::Constraint(t, _) | Item::Default(t, _) => {
-                    Some(Item::Relation(t))
-                }
+                Item::Column(t, _)
+                | Item::Constraint(t, _)
+                | Item::Trigger(t, _)
+                | Item::Default(t, _) => Some(Item::Relation(t)),
                 Item::Index(i) => self.view.index(i).map(|i| Item::Relation(i.table)),
                 _ => None,
             };
@@ -665,6 +688,7 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
                 _ => Ok(()),
             }
         }
+        Item::Trigger(table, id) => super::trigger::remove(cx, table, id),
         Item::Default(table, n) => {
             let Ok(mut table) = refresh(cx, table) else { return Ok(()) };
             let column = &mut table.columns[usize::from(n) - 1];

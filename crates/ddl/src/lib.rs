@@ -42,6 +42,7 @@ mod sequence;
 mod set_constraints;
 mod set_schema;
 mod steps;
+mod trigger;
 mod truncate;
 mod user_types;
 mod utility;

@@ -36,6 +36,7 @@ pub fn run(
         }
         ("SCHEMA", None) => schema(&table.name, to, cx),
         ("COLUMN", Some(column)) => rename_column(table, column, to, cx),
+        ("TRIGGER", Some(trigger)) => super::trigger::rename(table, trigger, to, cx),
         ("CONSTRAINT", Some(constraint)) => rename_constraint(table, constraint, to, cx),
         _ => Err(Error::unsupported(format!("ALTER {kind} ... RENAME"))),
     }
@@ -169,6 +170,11 @@ fn rename_in_expressions(
     for column in table.columns.iter_mut().filter(|c| c.generated) {
         if let Some(sql) = &mut column.default {
             renamed(cx, sql)?;
+        }
+    }
+    for trigger in &mut table.triggers {
+        if let Some(sql) = trigger.when.as_mut().filter(|sql| mentions(sql, from)) {
+            *sql = with_context(cx, |c| sql::trigger::renamed(c, &old, sql, number, to))?;
         }
     }
     let view = cx.catalog_tx.view();

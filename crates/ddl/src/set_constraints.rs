@@ -1,6 +1,9 @@
 //! SET CONSTRAINTS: when the transaction's checks are done.
 
+use std::sync::Arc;
+
 use base::{Result, err};
+use catalog::Table;
 use sql::utility::Name;
 
 use exec::context::ExecContext;
@@ -46,14 +49,19 @@ fn constraints(
     };
     for schema in schemas {
         let tables = view.tables().filter(|t| t.schema == schema);
-        let mut named =
-            tables.flat_map(|t| &t.constraints).filter(|c| c.name == name.name).peekable();
+        let constraints = |t: &Arc<Table>| {
+            let own = t.constraints.iter().map(|c| (c.name.clone(), c.oid, c.deferrable));
+            let triggers = t.triggers.iter().filter(|t| t.constraint != 0);
+            let triggers = triggers.map(|t| (t.name.clone(), t.constraint, t.deferrable));
+            own.chain(triggers).collect::<Vec<_>>()
+        };
+        let mut named = tables.flat_map(constraints).filter(|c| c.0 == name.name).peekable();
         if named.peek().is_none() {
             continue;
         }
-        for constraint in named {
-            if constraint.deferrable {
-                out.push(constraint.oid);
+        for (_, oid, deferrable) in named {
+            if deferrable {
+                out.push(oid);
             } else if deferred {
                 base::bail!(WRONG_OBJECT_TYPE, "constraint \"{}\" is not deferrable", name.name);
             }

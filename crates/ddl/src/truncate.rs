@@ -12,6 +12,8 @@ use txn::LockMode;
 use super::create_table::new_files;
 use super::{lock, notice, open_if, refresh};
 use exec::context::ExecContext;
+use exec::language::TriggerTiming;
+use exec::modify::triggers;
 use exec::rights;
 
 fn check(cx: &mut ExecContext<'_>, table: &Table) -> Result<()> {
@@ -71,10 +73,16 @@ pub fn run(names: &[Name], cascade: bool, restart: bool, cx: &mut ExecContext<'_
         next += 1;
     }
     for table in &tables {
+        triggers::truncated(table, TriggerTiming::Before, cx)?;
+    }
+    for table in &tables {
         truncate(cx, table.oid)?;
         if restart {
             super::sequence::restart_owned(cx, table.oid)?;
         }
+    }
+    for table in &tables {
+        triggers::truncated(&Arc::new(refresh(cx, table.oid)?), TriggerTiming::After, cx)?;
     }
     Ok(())
 }

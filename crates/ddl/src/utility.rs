@@ -16,7 +16,7 @@ use exec::{copy, explain, rights};
 use crate::{
     alter_table, collation, comment, create_index, create_schema, create_table, create_table_as,
     database, drop, function, inherit, maintain, rename, role, sequence, set_constraints,
-    set_schema, steps, truncate, user_types, view,
+    set_schema, steps, trigger, truncate, user_types, view,
 };
 
 /// The executor's way to them.
@@ -55,6 +55,8 @@ fn run(
         Utility::RefreshView { name, concurrently, no_data } => {
             create_table_as::refresh(cx, name, *concurrently, *no_data)?;
         }
+        Utility::CreateTrigger(def) => trigger::create(def, cx)?,
+        Utility::DropTrigger(def) => trigger::drop(def, cx)?,
         Utility::CreateView { name, columns, query, replace, options, persistence } => {
             view::create(cx, name, columns, query, *replace, (options, *persistence))?;
         }

@@ -19,7 +19,8 @@ use types::Datum;
 
 use crate::context::{ExecContext, Outcome, RowSink};
 use crate::eval;
-use crate::modify::{self, Changed, References, Target, Touched, Writer};
+use crate::modify::pipeline::Changed;
+use crate::modify::{self, References, Target, Touched, Writer};
 use crate::ops::index_bounds;
 use crate::rows::Row;
 use crate::run::{Run, State};
@@ -125,6 +126,10 @@ fn compile(prepared: &Prepared, cx: &ExecContext<'_>) -> Result<Short> {
     let Node::Modify(modify) = &plan.node else {
         return Ok(Short::No);
     };
+    // Triggers fire on the general way.
+    if !modify.table.triggers.is_empty() {
+        return Ok(Short::No);
+    }
     let open = || Target::open(&modify.table, &modify.indexes, cx).map(Arc::new);
     match &modify.action {
         ModifyAction::Insert { input, conflict: None } if one_row(input).is_some() => {
@@ -277,8 +282,7 @@ fn insert(
     let mut writer = Writer::new(target.clone());
     writer.keys.clone_from(&modify.checks.keys);
     writer.references = References::open(&modify.table, Touched::of(&modify.action), run.cx)?;
-    writer.check_row(&mut row, &modify.checks, run)?;
-    writer.insert(&row, run)?;
+    modify::pipeline::insert(&mut writer, &mut row, &modify.checks, run)?;
     writer.finish(run)?;
     if modify.returning.is_some() {
         give_back(modify, row, &[Datum::Oid(0)], run, sink)?;
@@ -333,9 +337,9 @@ fn change(
         };
         writer.references = References::open(&modify.table, Touched::of(&modify.action), run.cx)?;
         writer.wait = if attempts > 0 { RowWait::Try } else { RowWait::Block };
-        match change_row(&mut writer, modify, &mut input, run)? {
+        match modify::change_own_row(&mut writer, modify, &mut input, run)? {
             Changed::Row(row) => break (input, row),
-            Changed::Nothing => {
+            Changed::Nothing | Changed::Gone | Changed::SelfChanged => {
                 writer.finish(run)?;
                 return Ok(0);
             }
@@ -345,30 +349,4 @@ fn change(
     writer.finish(run)?;
     give_back(modify, row, &input, run, sink)?;
     Ok(1)
-}
-
-/// Changes the row that was found.
-fn change_row(
-    writer: &mut Writer,
-    modify: &Modify,
-    input: &mut [Datum],
-    run: &mut Run<'_, '_>,
-) -> Result<Changed> {
-    let snapshot = run.snapshot;
-    match &modify.action {
-        ModifyAction::Update { columns, set, recheck, .. } => modify::update_row(
-            writer,
-            modify,
-            columns,
-            set,
-            recheck.as_ref(),
-            &snapshot,
-            input,
-            run,
-        ),
-        ModifyAction::Delete { columns, recheck, .. } => {
-            modify::delete_row(writer, modify, columns, recheck.as_ref(), &snapshot, input, run)
-        }
-        ModifyAction::Insert { .. } | ModifyAction::Merge { .. } => Ok(Changed::Nothing),
-    }
 }

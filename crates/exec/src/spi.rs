@@ -269,6 +269,7 @@ pub fn expression_value(
 pub fn check_expressions(table: &Table, cx: &mut ExecContext<'_>) -> Result<RowRules> {
     let any = table.constraints.iter().any(|c| matches!(c.kind, catalog::ConstraintKind::Check(_)))
         || table.live_columns().any(|(_, c)| c.generated)
+        || table.triggers.iter().any(|t| t.when.is_some())
         || cx.catalog_tx.view().indexes_of(table).iter().any(|i| !i.is_plain());
     if !any {
         return Ok(RowRules::default());

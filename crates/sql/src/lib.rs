@@ -30,6 +30,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 pub mod type_statement;
+pub mod trigger;
 pub mod utility;
 pub mod view;
 pub mod walk;

@@ -611,10 +611,13 @@ pub struct RowRules {
     pub options: Vec<(String, Expr)>,
     /// Columns that the statement gives values, from 1: an error shows them to those who may not read them.
     pub written: Vec<u16>,
+    /// WHEN of the table's triggers by their oids, over a row that has the old row's columns before the new
+    /// one's.
+    pub conditions: Vec<(u32, Expr)>,
 }
 
 impl RowRules {
-    /// The same rules with other expressions.
+    /// The same rules with other expressions; the triggers' conditions stay.
     ///
     /// # Errors
     /// The function's.
@@ -631,6 +634,7 @@ impl RowRules {
             keys: self.keys.into_iter().map(&mut *f).collect::<base::Result<_>>()?,
             options: all(self.options, f)?,
             written: self.written,
+            conditions: self.conditions,
         })
     }
 }

@@ -230,6 +230,10 @@ pub(crate) trait Names {
     fn column(&self, col: crate::logical::Col) -> Option<String>;
     /// A subquery's text.
     fn subquery(&self, subquery: &crate::expr::SubqueryExpr) -> Option<String>;
+    /// What stands for a whole row of these columns; None: it is written out.
+    fn whole(&self, _fields: &[Expr]) -> Option<String> {
+        None
+    }
 }
 
 /// Prints bound expressions.
@@ -275,8 +279,25 @@ impl Printer<'_, '_> {
         args.iter().map(|a| self.print(a)).collect::<Vec<_>>().join(", ")
     }
 
+    /// A whole row of one of the tables, whatever type it is implied to have.
+    fn whole(&self, expr: &Expr) -> Option<String> {
+        match expr {
+            Expr::Relabel(arg, RECORD) => self.whole(arg),
+            Expr::Call { function, args, .. } if function.oid == internal::SHAPED_ROW.oid => {
+                match args.first() {
+                    Some(Expr::Row(fields)) => self.names?.whole(fields),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
     /// An expression's text.
     pub fn print(&self, expr: &Expr) -> String {
+        if let Some(whole) = self.whole(expr) {
+            return whole;
+        }
         match expr {
             Expr::Const(value, ty) => self.constant(value, *ty),
             Expr::Column(col, _) => self

@@ -10,6 +10,7 @@ use crate::comment_statement::CommentStatement;
 use crate::database::DatabaseStatement;
 use crate::plan::{Plan, Prepared, Statement};
 use crate::role::{RoleRef, RoleStatement};
+use crate::trigger::{CreateTrigger, DropTrigger, TriggerSelection};
 use crate::type_statement::TypeStatement;
 
 /// A qualified name as written.
@@ -242,6 +243,13 @@ pub struct IndexKey {
 /// A step of ALTER TABLE.
 #[derive(Clone, Debug)]
 pub enum AlterTable {
+    /// ENABLE and DISABLE TRIGGER.
+    EnableTrigger {
+        /// Which.
+        which: TriggerSelection,
+        /// What `pg_trigger.tgenabled` becomes.
+        enabled: char,
+    },
     /// ADD COLUMN.
     AddColumn {
         /// The column.
@@ -562,6 +570,10 @@ pub enum Utility {
         /// IF EXISTS.
         if_exists: bool,
     },
+    /// CREATE TRIGGER.
+    CreateTrigger(Box<CreateTrigger>),
+    /// DROP TRIGGER.
+    DropTrigger(DropTrigger),
     /// CREATE VIEW.
     CreateView {
         /// Name.

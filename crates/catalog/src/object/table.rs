@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Id, Known};
+use super::{Id, Known, Trigger};
 
 /// What kind of relation a [`Table`] is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,6 +74,9 @@ pub struct Table {
     /// The oids of the type of its rows and of the arrays of that; 0: it has none.
     #[serde(default)]
     pub row_type: [Id; 2],
+    /// Its triggers, in the order of their names: that in which they fire.
+    #[serde(default)]
+    pub triggers: Vec<Trigger>,
     /// What `types` knows of that type, once somebody asked.
     #[serde(skip)]
     pub known: Known,
@@ -324,6 +327,25 @@ impl Table {
     /// The live columns with their numbers from 1.
     pub fn live_columns(&self) -> impl Iterator<Item = (u16, &Column)> {
         self.columns.iter().enumerate().filter(|(_, c)| !c.dropped).map(|(i, c)| (i as u16 + 1, c))
+    }
+
+    /// Whether it has triggers, those of constraints among them.
+    pub fn has_triggers(&self) -> bool {
+        let waits = |c: &Constraint| c.deferrable && !matches!(c.kind, ConstraintKind::Check(_));
+        !self.triggers.is_empty()
+            || self.foreign_keys().next().is_some()
+            || !self.referenced_by.is_empty()
+            || self.constraints.iter().any(waits)
+    }
+
+    /// Its trigger of this name.
+    pub fn trigger(&self, name: &str) -> Option<&Trigger> {
+        self.triggers.iter().find(|t| t.name == name)
+    }
+
+    /// Whether it has an INSTEAD OF trigger for an event ([`super::trigger_type`]).
+    pub fn has_instead(&self, event: i16) -> bool {
+        self.triggers.iter().any(|t| t.has(super::trigger_type::INSTEAD | event))
     }
 
     /// Its foreign keys.

@@ -96,6 +96,7 @@ impl Ties<'_, '_> {
             }
         }
         self.constraints(t);
+        self.triggers(t);
         if let Some(query) = &t.query {
             let rule = (class::REWRITE, super::relations::rule_id(t.oid), 0);
             self.add(rule, own, 'i');
@@ -127,6 +128,26 @@ impl Ties<'_, '_> {
                     self.add(from, (class::RELATION, t.oid, 0), 'a');
                     self.add_uses(from, constraint.uses.iter().map(|id| (*id, 0)));
                 }
+            }
+        }
+    }
+
+    fn triggers(&mut self, t: &Table) {
+        for trigger in &t.triggers {
+            let from = (class::TRIGGER, trigger.oid, 0);
+            self.add(from, (class::RELATION, t.oid, 0), 'a');
+            if trigger.function >= base::Oid::FIRST_USER.0 {
+                self.add(from, (class::FUNCTION, trigger.function, 0), 'n');
+            }
+            for n in &trigger.columns {
+                self.add(from, (class::RELATION, t.oid, *n), 'n');
+            }
+            self.add_uses(from, trigger.uses.iter().copied());
+            if trigger.other != 0 {
+                self.add(from, (class::RELATION, trigger.other, 0), 'a');
+            }
+            if trigger.constraint != 0 {
+                self.add((class::CONSTRAINT, trigger.constraint, 0), from, 'i');
             }
         }
     }

@@ -18,6 +18,7 @@ pub mod row;
 mod schema;
 mod sequences;
 mod text_search;
+mod triggers;
 mod type_text;
 mod user_types;
 mod views;
@@ -186,6 +187,9 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_index" => relations::pg_index,
         "pg_constraint" => relations::pg_constraint,
         "pg_inherits" => relations::pg_inherits,
+        "pg_trigger" => triggers::pg_trigger,
+        "triggers" => triggers::info_triggers,
+        "triggered_update_columns" => triggers::info_update_columns,
         "pg_type" => builtin::pg_type,
         "pg_enum" => user_types::pg_enum,
         "domains" => user_types::info_domains,

@@ -58,7 +58,7 @@ fn options(list: &[(String, String)]) -> Datum {
 
 fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
     let checks = t.constraints.iter().filter(|c| matches!(c.kind, ConstraintKind::Check(_)));
-    let foreign = t.foreign_keys().next().is_some() || !t.referenced_by.is_empty();
+    let triggers = t.has_triggers();
     let rows = cx.catalog.stats(t.oid).map_or(-1.0, |s| s.rows as f32);
     let visible = cx.catalog.stats(t.oid).map_or(0, |s| s.visible as i32);
     class_row(cx, t.oid, &t.name, t.schema, t.rel)
@@ -82,7 +82,7 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
         .set("relnatts", t.columns.len() as i16)
         .set("relchecks", checks.count() as i16)
         .set("relhassubclass", !t.children.is_empty())
-        .set("relhastriggers", foreign)
+        .set("relhastriggers", triggers)
         .set("relreplident", if t.kind == TableKind::View { 'n' } else { 'd' })
         .set("reloptions", options(&view_options(t)))
         .set("relacl", stored_acl(cx, AclKind::Table, t.oid, 0))
@@ -548,6 +548,8 @@ pub(super) fn pg_constraint(cx: &SystemCx<'_>) -> Rows {
     let mut out = Vec::new();
     for t in cx.catalog.tables() {
         out.extend(t.constraints.iter().map(|c| constraint(cx, t, c)));
+        let triggers = t.triggers.iter().filter(|one| one.constraint != 0);
+        out.extend(triggers.map(|one| super::triggers::constraint_row(t, one)));
     }
     out.extend(facts::indexes().iter().filter(|i| i.constraint != 0).map(system_constraint));
     super::user_types::constraints(cx, &mut out);

@@ -148,6 +148,8 @@ fn kind_of(catalog: &Snapshot, id: Id) -> Id {
         class::DATABASE
     } else if catalog.relation_by_oid(id).is_some() || catalog.composite_of_class(id).is_some() {
         class::RELATION
+    } else if catalog.tables().any(|t| t.triggers.iter().any(|one| one.oid == id)) {
+        class::TRIGGER
     } else {
         class::CONSTRAINT
     }

@@ -27,6 +27,8 @@ pub mod class {
     pub const DEFAULT: Id = 2604;
     /// `pg_namespace`.
     pub const SCHEMA: Id = 2615;
+    /// `pg_trigger`.
+    pub const TRIGGER: Id = 2620;
     /// `pg_rewrite`.
     pub const REWRITE: Id = 2618;
     /// `pg_authid`.

@@ -9,6 +9,7 @@ use super::row::{Row, array, row};
 use crate::definition;
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
 use crate::object::{Id, Table, TableKind};
+use crate::trigger_type;
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -36,7 +37,7 @@ pub(super) fn pg_tables(cx: &SystemCx<'_>) -> Rows {
             .set("tableowner", role_name(cx, t.owner))
             .set("hasindexes", !t.indexes.is_empty())
             .fill(&["hasrules", "rowsecurity"], Datum::Bool(false))
-            .set("hastriggers", t.foreign_keys().next().is_some() || !t.referenced_by.is_empty())
+            .set("hastriggers", t.has_triggers())
             .done()
     };
     let system = super::tables().iter().filter(|t| !t.is_view).map(|t| {
@@ -91,14 +92,14 @@ pub(super) fn info_views(cx: &SystemCx<'_>) -> Rows {
         };
         let updatable = t.query.as_ref().is_some_and(|q| q.updatable);
         let yes = text(if updatable { "YES" } else { "NO" });
+        let instead = |event| if t.has_instead(event) { "YES" } else { "NO" };
         info(cx, "views", "table", t.schema, &t.name)
             .set("view_definition", definition_of(t))
             .set("check_option", check)
             .fill(&["is_updatable", "is_insertable_into"], yes)
-            .fill(
-                &["is_trigger_updatable", "is_trigger_deletable", "is_trigger_insertable_into"],
-                text("NO"),
-            )
+            .set("is_trigger_updatable", instead(trigger_type::UPDATE))
+            .set("is_trigger_deletable", instead(trigger_type::DELETE))
+            .set("is_trigger_insertable_into", instead(trigger_type::INSERT))
             .done()
     };
     Ok(cx.catalog.tables().filter(|t| t.kind == TableKind::View).map(|t| one(t)).collect())

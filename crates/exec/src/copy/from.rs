@@ -15,7 +15,8 @@ use super::input::Input;
 use super::{binary, csv, text};
 use crate::context::{ExecContext, Outcome};
 use crate::eval;
-use crate::modify::{References, Touched, Writer};
+use crate::language::{TriggerEvent, TriggerTiming};
+use crate::modify::{References, Touched, Writer, pipeline};
 use crate::rows::Row;
 use crate::run::{Run, State};
 
@@ -70,6 +71,10 @@ pub fn run(
         bytes: 0,
         first_line: 1,
     };
+    writer.open_triggers(&modify.checks, None, cx);
+    // A BEFORE trigger sees the rows before its own.
+    let alone = writer.triggers.as_ref().is_some_and(|t| t.has_before_row(TriggerEvent::Insert));
+    let part = if alone { 1 } else { PART_ROWS };
     let mut state = State::new(prepared);
     let (params, snapshot) = (cx.params, cx.snapshot);
     let mut run = Run { cx, prepared, params, snapshot, state: &mut state };
@@ -77,6 +82,7 @@ pub fn run(
     if options.format == CopyFormat::Binary {
         binary::header(&mut load.input, run.cx.hooks)?;
     }
+    writer.statement_triggers(TriggerEvent::Insert, TriggerTiming::Before, &mut run)?;
     while load.next_row(&mut run)? {
         let (row, line) = (load.filled, load.line);
         if let Some(filter) = filter
@@ -87,18 +93,21 @@ pub fn run(
         {
             continue;
         }
-        writer
-            .check_row(&mut load.rows[row], &modify.checks, &mut run)
-            .map_err(|e| load.row_error(e, line))?;
+        let wanted =
+            pipeline::prepare_insert(&mut writer, &mut load.rows[row], &modify.checks, &mut run);
+        if !wanted.map_err(|e| load.row_error(e, line))? {
+            continue;
+        }
         load.filled += 1;
         count += 1;
         load.input.progress.set(Count::RowsDone, count);
-        if load.filled == PART_ROWS || load.bytes > PART_BYTES {
+        if load.filled == part || load.bytes > PART_BYTES {
             load.flush(&mut writer, &mut run)?;
         }
     }
     load.flush(&mut writer, &mut run)?;
     writer.finish(&mut run)?;
+    writer.statement_triggers(TriggerEvent::Insert, TriggerTiming::After, &mut run)?;
     Ok(Outcome { rows: count, tag: None })
 }
 

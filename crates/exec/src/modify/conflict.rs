@@ -23,7 +23,8 @@ use txn::{Isolation, LockWait, RowLockMode};
 use types::{Batch, Datum};
 
 use super::ModifyOp;
-use super::writer::{Change, Writer};
+use super::pipeline::{self, Changed, Proposal, Source};
+use super::writer::Writer;
 use crate::eval;
 use crate::rows::{self, Row};
 use crate::run::Run;
@@ -54,7 +55,9 @@ impl ModifyOp {
         }
         for n in 0..batch.rows {
             let mut row = rows::get(batch, n, types);
-            self.writer.check_row(&mut row, &modify.checks, run)?;
+            if !pipeline::prepare_insert(&mut self.writer, &mut row, &modify.checks, run)? {
+                continue;
+            }
             if let Some((row, xmax)) = insert_one(&mut self.writer, modify, conflict, row, run)? {
                 self.changed += 1;
                 self.give_back(modify, row, &[Datum::Oid(xmax)], run)?;
@@ -202,10 +205,32 @@ fn resolve(
     for (column, expr) in &update.set {
         new[usize::from(*column) - 1] = eval::eval(expr, Row::Values(&both), run)?;
     }
-    writer.check_row(&mut new, &modify.checks, run)?;
-    match writer.update(found.tid, found.root, &old, &new, &snapshot, run)? {
-        Change::Done => Ok(Resolved::Updated(new)),
-        Change::Gone | Change::SelfChanged | Change::Newer(_) | Change::Busy => Ok(Resolved::Again),
+    let (tid, root) = (found.tid, found.root);
+    let mut row = LockedRow(Some(Proposal { tid, root, old, new: Some(new) }));
+    match pipeline::change(writer, &modify.checks, &mut row, &snapshot, run)? {
+        Changed::Row(new) => Ok(Resolved::Updated(new)),
+        Changed::Nothing if row.0.is_none() => Ok(Resolved::Kept),
+        _ => Ok(Resolved::Again),
+    }
+}
+
+/// The row that is locked already, and what DO UPDATE makes of it; a newer version is a new conflict.
+struct LockedRow(Option<Proposal>);
+
+impl Source for LockedRow {
+    fn propose(&mut self, _writer: &Writer, _run: &mut Run<'_, '_>) -> Result<Option<Proposal>> {
+        Ok(self.0.take())
+    }
+
+    fn follow(
+        &mut self,
+        _writer: &Writer,
+        newest: &HeapTuple,
+        _run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
+        let (tid, root) = (newest.tid, newest.root);
+        self.0 = Some(Proposal { tid, root, old: Vec::new(), new: None });
+        Ok(false)
     }
 }
 

@@ -10,16 +10,16 @@
 //! savepoint's state to come back to is a pointer: a rollback to it takes back checks that were queued
 //! since, modes that were set since, and that checks were done which then had to wait.
 //!
-//! What waits is a key or a row's place, never the row: whether the row is still there is looked at
-//! when the check is done.
+//! What waits is a key or the places of a row's versions, never the row.
 
 use std::sync::Arc;
 
 use base::{Result, TupleId};
-use catalog::{Constraint, ConstraintKind};
+use catalog::{Constraint, ConstraintKind, Trigger};
 use imbl::{OrdMap, Vector};
 
 use super::foreign_key::{self, GoneKey};
+use super::triggers::{self, RowEvent};
 use super::unique;
 use crate::context::ExecContext;
 use crate::ops::grouping::RowSet;
@@ -34,6 +34,8 @@ pub struct Deferred {
     /// SET CONSTRAINTS by name, later than the one of ALL: by the constraint's oid.
     named: OrdMap<u32, bool>,
     waiting: Vector<Arc<Waiting>>,
+    /// How many triggers are running, one inside the other.
+    pub(crate) trigger_depth: u32,
 }
 
 /// One statement's checks for one constraint.
@@ -54,12 +56,19 @@ pub enum Check {
     Referred(Vec<GoneKey>),
     /// Rows of a unique constraint, by the roots of their chains, that had a rival when they came.
     Unique(Vec<TupleId>),
+    /// Rows for which a constraint trigger fires, by its oid.
+    Trigger(u32, Vec<RowEvent>),
 }
 
 impl Deferred {
     /// Whether a constraint's checks wait for the transaction's end.
     pub fn defers(&self, constraint: &Constraint) -> bool {
         constraint.deferrable && self.mode(constraint.oid).unwrap_or(constraint.deferred)
+    }
+
+    /// Whether a constraint trigger waits for the transaction's end.
+    pub fn defers_trigger(&self, trigger: &Trigger) -> bool {
+        trigger.deferrable && self.mode(trigger.constraint).unwrap_or(trigger.deferred)
     }
 
     fn mode(&self, constraint: u32) -> Option<bool> {
@@ -130,17 +139,24 @@ pub fn fire_immediate(cx: &mut ExecContext<'_>) -> Result<()> {
 }
 
 fn fire(cx: &mut ExecContext<'_>, commit: bool) -> Result<()> {
-    let view = cx.catalog_tx.view();
-    // A constraint's own words are those of when it is looked at: ALTER CONSTRAINT may have come since.
-    let defers = |deferred: &Deferred, id: u32| {
-        let constraint = view.tables().flat_map(|t| &t.constraints).find(|c| c.oid == id);
-        constraint.is_some_and(|c| deferred.defers(c))
-    };
-    let checks = cx.hooks.deferred().take(commit, defers);
-    if checks.is_empty() {
-        return Ok(());
+    // What triggers do may have to wait in its turn.
+    loop {
+        let view = cx.catalog_tx.view();
+        // A constraint's own words are those of when it is looked at: ALTER CONSTRAINT may have come since.
+        let defers = |deferred: &Deferred, id: u32| {
+            let constraint = view.tables().flat_map(|t| &t.constraints).find(|c| c.oid == id);
+            let trigger = || view.tables().flat_map(|t| &t.triggers).find(|t| t.constraint == id);
+            match constraint {
+                Some(constraint) => deferred.defers(constraint),
+                None => trigger().is_some_and(|t| deferred.defers_trigger(t)),
+            }
+        };
+        let checks = cx.hooks.deferred().take(commit, defers);
+        if checks.is_empty() {
+            return Ok(());
+        }
+        with_run(cx, |run| checks.iter().try_for_each(|check| check.run(run)))?;
     }
-    with_run(cx, |run| checks.iter().try_for_each(|check| check.run(run)))
 }
 
 impl Waiting {
@@ -161,6 +177,9 @@ impl Waiting {
                     Some(index) => unique::recheck(table, index, rows, run),
                     None => Ok(()),
                 }
+            }
+            Check::Trigger(trigger, events) => {
+                triggers::fire_deferred(table, *trigger, events, run)
             }
             Check::Referring(keys) => {
                 foreign_key::check_deferred_keys(table, self.constraint, keys, run)

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use access::heap::RowWait;
-use access::{BTree, LockResult};
+use access::{BTree, HeapTuple, LockResult};
 use base::{Oid, RelId, Result, TupleId};
 use catalog::{Constraint, ForeignKey, ForeignKeyAction, Index, Table};
 use txn::{LockMode, LockTag, LockWait, RowLockMode, Snapshot};
@@ -20,8 +20,10 @@ use types::Datum;
 
 use super::deferred::{Check, Waiting};
 use super::errors;
-use super::writer::{Change, Writer};
+use super::pipeline::{self, Changed, Proposal, Source};
+use super::writer::Writer;
 use crate::context::ExecContext;
+use crate::language::{TriggerEvent, TriggerTiming};
 use crate::ops::grouping::RowSet;
 use crate::run::Run;
 use crate::security::in_name_of;
@@ -667,40 +669,66 @@ fn act(
     let indexes = run.cx.catalog_tx.view().indexes_of(table);
     let mut writer = Writer::open(table, &indexes, run.cx)?;
     writer.references = References::open(table, Touched::All, run.cx)?;
-    let mut checks = if set.is_some() {
+    let mut checks = if set.is_some() || !table.triggers.is_empty() {
         crate::spi::check_expressions(table, run.cx)?
     } else {
         Default::default()
     };
     writer.keys.clone_from(&checks.keys);
     checks.written = set.map_or_else(Vec::new, |(columns, _)| columns.to_vec());
+    let (event, columns_set) = match set {
+        Some((columns, _)) => (TriggerEvent::Update, columns.to_vec()),
+        None => (TriggerEvent::Delete, Vec::new()),
+    };
+    writer.open_triggers(&checks, Some(columns_set), run.cx);
+    writer.statement_triggers(event, TriggerTiming::Before, run)?;
     let wanted = as_row(table.columns.len(), columns, old_key);
     let snapshot = everything(run);
-    for (mut tid, mut root, mut row) in rows {
-        loop {
-            sched::check_interrupts()?;
-            let change = match set {
-                None => writer.delete(tid, root, &row, &snapshot, run)?,
-                Some((changed, values)) => {
-                    let mut new = row.clone();
-                    for (n, value) in changed.iter().zip(values) {
-                        new[usize::from(*n) - 1] = value.clone();
-                    }
-                    writer.check_row(&mut new, &checks, run)?;
-                    // The default may be the very key that went away.
-                    writer.references.inserted(&new);
-                    writer.update(tid, root, &row, &new, &snapshot, run)?
-                }
-            };
-            let Change::Newer(newest) = change else {
-                break;
-            };
-            (tid, root) = (newest.tid, newest.root);
-            row = writer.target.handle.decode_all(&newest.data)?;
-            if !same_key(&row, &wanted, columns) {
-                break;
-            }
+    for (tid, root, row) in rows {
+        sched::check_interrupts()?;
+        let mut source = ReferringRow { columns, wanted: &wanted, set, tid, root, row };
+        let changed = pipeline::change(&mut writer, &checks, &mut source, &snapshot, run)?;
+        if let (Changed::Row(new), Some(_)) = (changed, set) {
+            // The default may be the very key that went away.
+            writer.references.inserted(&new);
         }
     }
-    writer.finish(run)
+    writer.finish(run)?;
+    writer.statement_triggers(event, TriggerTiming::After, run)
+}
+
+/// A row that refers to a key that is gone.
+struct ReferringRow<'p> {
+    columns: &'p [u16],
+    /// A row with the key that is gone.
+    wanted: &'p [Datum],
+    /// What these columns become; None: it is deleted.
+    set: Option<(&'p [u16], &'p [Datum])>,
+    tid: TupleId,
+    root: TupleId,
+    row: Vec<Datum>,
+}
+
+impl Source for ReferringRow<'_> {
+    fn propose(&mut self, _writer: &Writer, _run: &mut Run<'_, '_>) -> Result<Option<Proposal>> {
+        let new = self.set.map(|(changed, values)| {
+            let mut new = self.row.clone();
+            for (n, value) in changed.iter().zip(values) {
+                new[usize::from(*n) - 1] = value.clone();
+            }
+            new
+        });
+        Ok(Some(Proposal { tid: self.tid, root: self.root, old: self.row.clone(), new }))
+    }
+
+    fn follow(
+        &mut self,
+        writer: &Writer,
+        newest: &HeapTuple,
+        _run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
+        (self.tid, self.root) = (newest.tid, newest.root);
+        self.row = writer.target.handle.decode_all(&newest.data)?;
+        Ok(same_key(&self.row, self.wanted, self.columns))
+    }
 }

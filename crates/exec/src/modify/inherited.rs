@@ -1,11 +1,13 @@
 //! Changes of rows that are in a child of the statement's table. The input has the columns that the child
 //! inherits; its row is read whole from its place, and changed by its own numbers.
 
+use access::HeapTuple;
 use base::Result;
+use sql::Expr;
 use sql::plan::{Modify, ModifyAction, ModifyChild};
 use types::Datum;
 
-use super::writer::Change;
+use super::pipeline::{self, Changed, Proposal, Source};
 use super::{Reread, Touched, target};
 use crate::eval;
 use crate::modify::Writer;
@@ -29,6 +31,45 @@ pub fn touched<'a>(child: &'a ModifyChild, action: &ModifyAction) -> Touched<'a>
     }
 }
 
+/// One row of a child: read whole from its place, changed by the child's own numbers.
+struct ChildRow<'p, 'i> {
+    child: &'p ModifyChild,
+    delete: bool,
+    recheck: Option<&'p Expr>,
+    input: &'i mut [Datum],
+    reread: Option<Reread<'p>>,
+}
+
+impl Source for ChildRow<'_, '_> {
+    fn propose(&mut self, writer: &Writer, run: &mut Run<'_, '_>) -> Result<Option<Proposal>> {
+        let Some((tid, root)) = target(self.input) else { return Ok(None) };
+        let Some(version) = writer.target.handle.heap.fetch_version(tid)? else {
+            return Ok(None);
+        };
+        let old = writer.target.handle.decode_all(&version.data)?;
+        if self.delete {
+            return Ok(Some(Proposal { tid, root, old, new: None }));
+        }
+        let mut new = old.clone();
+        for (column, expr) in &self.child.set {
+            new[usize::from(*column) - 1] = eval::eval(expr, Row::Values(self.input), run)?;
+        }
+        Ok(Some(Proposal { tid, root, old, new: Some(new) }))
+    }
+
+    fn follow(
+        &mut self,
+        writer: &Writer,
+        newest: &HeapTuple,
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
+        let (child, recheck) = (self.child, self.recheck);
+        let reread =
+            self.reread.get_or_insert_with(|| Reread::new(&child.table, &child.columns, recheck));
+        reread.apply(writer, newest, self.input, run)
+    }
+}
+
 /// Updates or deletes one row, following it to newer versions. Returns the new row, or the deleted one,
 /// with the columns and in the order of the statement's table.
 ///
@@ -47,41 +88,16 @@ pub fn change_row(
         _ => return Ok(None),
     };
     let snapshot = run.snapshot;
-    let mut reread = None;
-    while let Some((tid, root)) = target(input) {
-        let Some(version) = writer.target.handle.heap.fetch_version(tid)? else {
-            return Ok(None);
-        };
-        let old = writer.target.handle.decode_all(&version.data)?;
-        let mut row = old.clone();
-        let change = if delete {
-            writer.delete(tid, root, &old, &snapshot, run)?
-        } else {
-            for (column, expr) in &child.set {
-                row[usize::from(*column) - 1] = eval::eval(expr, Row::Values(input), run)?;
-            }
-            writer.check_row(&mut row, &child.checks, run)?;
-            writer.update(tid, root, &old, &row, &snapshot, run)?
-        };
-        match change {
-            Change::Done => return Ok(Some(as_named(child, &row))),
-            Change::Gone | Change::SelfChanged => return Ok(None),
-            // It waits for rows; so this one may just as well be looked at again.
-            Change::Busy => {}
-            Change::Newer(newest) => {
-                let reread = reread
-                    .get_or_insert_with(|| Reread::new(&child.table, &child.columns, recheck));
-                if !reread.apply(writer, &newest, input, run)? {
-                    return Ok(None);
-                }
-            }
-        }
+    let mut source = ChildRow { child, delete, recheck, input, reread: None };
+    match pipeline::change(writer, &child.checks, &mut source, &snapshot, run)? {
+        Changed::Row(row) => Ok(Some(as_named(child, &row))),
+        // It waits for rows, so that none is busy.
+        Changed::Nothing | Changed::Gone | Changed::SelfChanged | Changed::Busy => Ok(None),
     }
-    Ok(None)
 }
 
 /// A child's row as one of the statement's table.
-fn as_named(child: &ModifyChild, row: &[Datum]) -> Vec<Datum> {
+pub fn as_named(child: &ModifyChild, row: &[Datum]) -> Vec<Datum> {
     let value = |n: &u16| match n {
         0 => Datum::Null,
         n => row[usize::from(*n) - 1].clone(),

@@ -3,12 +3,13 @@
 //! A matching row that somebody else has changed meanwhile is looked at again in its newest version:
 //! if it still matches, the WHEN MATCHED clauses are tried anew, else the WHEN NOT MATCHED ones.
 
+use access::HeapTuple;
 use base::{Oid, Result, err};
 use sql::plan::{MergeAction, MergeClause, Modify, ModifyAction, ScanColumn};
 use types::{Batch, Datum};
 
-use super::writer::Change;
-use super::{ModifyOp, Reread, old_row, target};
+use super::pipeline::{self, Changed, Proposal, Source};
+use super::{ModifyOp, Reread, Writer, old_row, target};
 use crate::eval;
 use crate::rows::{self, Row};
 use crate::run::Run;
@@ -47,52 +48,73 @@ impl ModifyOp {
         run: &mut Run<'_, '_>,
     ) -> Result<bool> {
         let snapshot = run.snapshot;
+        let mut source = MergeRow { modify, columns, clauses, reread, input, fits: None };
         loop {
-            let found = target(input);
-            let Some(clause) = first_fitting(clauses, found.is_some(), input, run)? else {
-                return Ok(false);
-            };
-            let old = old_row(modify, columns, input);
-            let change = match (&clause.action, found) {
-                (MergeAction::Nothing, _) => return Ok(false),
-                (MergeAction::Insert(row), _) => {
-                    let mut row = eval::eval_all(row, Row::Values(input), run)?;
-                    self.writer.check_row(&mut row, &modify.checks, run)?;
-                    self.writer.insert(&row, run)?;
-                    return Ok(true);
+            match pipeline::change(&mut self.writer, &modify.checks, &mut source, &snapshot, run)? {
+                Changed::Row(_) => return Ok(true),
+                Changed::Nothing => {
+                    let Some(MergeAction::Insert(row)) = source.fits.map(|c| &c.action) else {
+                        return Ok(false);
+                    };
+                    let mut row = eval::eval_all(row, Row::Values(source.input), run)?;
+                    return pipeline::insert(&mut self.writer, &mut row, &modify.checks, run);
                 }
-                (_, None) => return Ok(false),
-                (MergeAction::Delete, Some((tid, root))) => {
-                    self.writer.delete(tid, root, &old, &snapshot, run)?
-                }
-                (MergeAction::Update(set), Some((tid, root))) => {
-                    let mut new = old.clone();
-                    for (column, expr) in set {
-                        new[usize::from(*column) - 1] = eval::eval(expr, Row::Values(input), run)?;
-                    }
-                    self.writer.check_row(&mut new, &modify.checks, run)?;
-                    self.writer.update(tid, root, &old, &new, &snapshot, run)?
-                }
-            };
-            match change {
-                Change::Done => return Ok(true),
-                Change::SelfChanged => {
+                Changed::SelfChanged => {
                     return Err(err!(
                         CARDINALITY_VIOLATION,
                         "MERGE command cannot affect row a second time"
                     )
                     .hint("Ensure that not more than one source row matches any one target row."));
                 }
-                Change::Newer(newest) => {
-                    if !reread.apply(&self.writer, &newest, input, run)? {
-                        unmatch(columns, input);
-                    }
-                }
-                Change::Gone => unmatch(columns, input),
+                Changed::Gone => unmatch(columns, source.input),
                 // It waits for rows; so this one may just as well be looked at again.
-                Change::Busy => {}
+                Changed::Busy => {}
             }
         }
+    }
+}
+
+/// A source row beside the table's row that matches it.
+struct MergeRow<'p, 'i> {
+    modify: &'p Modify,
+    columns: &'p [(u16, ScanColumn)],
+    clauses: &'p [MergeClause],
+    reread: &'p Reread<'p>,
+    input: &'i mut [Datum],
+    /// The clause that fits it as it is now known.
+    fits: Option<&'p MergeClause>,
+}
+
+impl Source for MergeRow<'_, '_> {
+    fn propose(&mut self, _writer: &Writer, run: &mut Run<'_, '_>) -> Result<Option<Proposal>> {
+        let found = target(self.input);
+        self.fits = first_fitting(self.clauses, found.is_some(), self.input, run)?;
+        let (Some(clause), Some((tid, root))) = (self.fits, found) else { return Ok(None) };
+        let old = old_row(self.modify, self.columns, self.input);
+        let new = match &clause.action {
+            MergeAction::Nothing | MergeAction::Insert(_) => return Ok(None),
+            MergeAction::Delete => None,
+            MergeAction::Update(set) => {
+                let mut new = old.clone();
+                for (column, expr) in set {
+                    new[usize::from(*column) - 1] = eval::eval(expr, Row::Values(self.input), run)?;
+                }
+                Some(new)
+            }
+        };
+        Ok(Some(Proposal { tid, root, old, new }))
+    }
+
+    fn follow(
+        &mut self,
+        writer: &Writer,
+        newest: &HeapTuple,
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
+        if !self.reread.apply(writer, newest, self.input, run)? {
+            unmatch(self.columns, self.input);
+        }
+        Ok(true)
     }
 }
 

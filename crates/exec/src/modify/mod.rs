@@ -10,17 +10,20 @@ mod errors;
 mod foreign_key;
 mod inherited;
 mod merge;
+pub mod pipeline;
+pub mod triggers;
 mod unique;
 mod writer;
 
+use access::HeapTuple;
 use base::{Oid, Result, TupleId};
-use sql::plan::{Modify, ModifyAction, ScanColumn};
+use sql::plan::{MergeAction, Modify, ModifyAction, ScanColumn};
 use sql::{Expr, Plan};
-use txn::Snapshot;
 use types::batch::BATCH_ROWS;
 use types::{Batch, Datum};
 
 use crate::eval;
+use crate::language::{TriggerEvent, TriggerTiming};
 use crate::ops::{self, Operator, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
@@ -28,8 +31,10 @@ use crate::table::Projection;
 
 pub use errors::{duplicated_in_build, missing_parent, mixed_nulls};
 pub use foreign_key::{References, Touched};
+use pipeline::{Changed, Proposal, Source};
+use triggers::Triggers;
 pub use unique::find_duplicate;
-use writer::{Change, Root};
+use writer::Root;
 pub use writer::{Target, Writer};
 
 /// See the module's documentation.
@@ -110,80 +115,111 @@ pub fn target(input: &[Datum]) -> Option<(TupleId, TupleId)> {
     }
 }
 
-/// What became of a row.
-pub enum Changed {
-    /// Changed: the new row, of a delete the old one.
-    Row(Vec<Datum>),
-    /// Left as it is: gone, or its condition holds no longer.
-    Nothing,
-    /// As [`Change::Busy`].
-    Busy,
+/// UPDATE and DELETE of one row of the statement's own table. When it was changed `input` holds the version
+/// that was replaced.
+struct OwnRow<'p, 'i> {
+    modify: &'p Modify,
+    columns: &'p [(u16, ScanColumn)],
+    /// New values; None: it is deleted.
+    set: Option<&'p [(u16, Expr)]>,
+    recheck: Option<&'p Expr>,
+    input: &'i mut [Datum],
+    reread: Option<Reread<'p>>,
 }
 
-/// Updates one row, following it to newer versions. When it was changed `input` holds the version that
-/// was replaced.
-#[allow(clippy::too_many_arguments)]
-pub fn update_row(
+impl Source for OwnRow<'_, '_> {
+    fn propose(&mut self, _writer: &Writer, run: &mut Run<'_, '_>) -> Result<Option<Proposal>> {
+        let Some((tid, root)) = target(self.input) else { return Ok(None) };
+        let old = old_row(self.modify, self.columns, self.input);
+        let new = match self.set {
+            Some(set) => {
+                let mut new = old.clone();
+                for (column, expr) in set {
+                    new[usize::from(*column) - 1] = eval::eval(expr, Row::Values(self.input), run)?;
+                }
+                Some(new)
+            }
+            None => None,
+        };
+        Ok(Some(Proposal { tid, root, old, new }))
+    }
+
+    fn follow(
+        &mut self,
+        writer: &Writer,
+        newest: &HeapTuple,
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
+        let (modify, columns, recheck) = (self.modify, self.columns, self.recheck);
+        let reread =
+            self.reread.get_or_insert_with(|| Reread::new(&modify.table, columns, recheck));
+        reread.apply(writer, newest, self.input, run)
+    }
+}
+
+/// Updates or deletes one row of the statement's own table, following it to newer versions. When it was
+/// changed `input` holds the version that was replaced.
+///
+/// # Errors
+/// As [`pipeline::change`].
+pub fn change_own_row(
     writer: &mut Writer,
     modify: &Modify,
-    columns: &[(u16, ScanColumn)],
-    set: &[(u16, Expr)],
-    recheck: Option<&Expr>,
-    snapshot: &Snapshot,
     input: &mut [Datum],
     run: &mut Run<'_, '_>,
 ) -> Result<Changed> {
-    let mut reread = None;
-    while let Some((tid, root)) = target(input) {
-        let old = old_row(modify, columns, input);
-        let mut new = old.clone();
-        for (column, expr) in set {
-            new[usize::from(*column) - 1] = eval::eval(expr, Row::Values(input), run)?;
-        }
-        writer.check_row(&mut new, &modify.checks, run)?;
-        match writer.update(tid, root, &old, &new, snapshot, run)? {
-            Change::Done => return Ok(Changed::Row(new)),
-            Change::Gone | Change::SelfChanged => return Ok(Changed::Nothing),
-            Change::Busy => return Ok(Changed::Busy),
-            Change::Newer(newest) => {
-                let reread =
-                    reread.get_or_insert_with(|| Reread::new(&modify.table, columns, recheck));
-                if !reread.apply(writer, &newest, input, run)? {
-                    return Ok(Changed::Nothing);
-                }
-            }
-        }
-    }
-    Ok(Changed::Nothing)
+    let (columns, set, recheck) = match &modify.action {
+        ModifyAction::Update { columns, set, recheck, .. } => (columns, Some(&set[..]), recheck),
+        ModifyAction::Delete { columns, recheck, .. } => (columns, None, recheck),
+        ModifyAction::Insert { .. } | ModifyAction::Merge { .. } => return Ok(Changed::Nothing),
+    };
+    let (snapshot, recheck) = (run.snapshot, recheck.as_ref());
+    let mut source = OwnRow { modify, columns, set, recheck, input, reread: None };
+    pipeline::change(writer, &modify.checks, &mut source, &snapshot, run)
 }
 
-/// Deletes one row, following it to newer versions.
-pub fn delete_row(
-    writer: &mut Writer,
-    modify: &Modify,
-    columns: &[(u16, ScanColumn)],
-    recheck: Option<&Expr>,
-    snapshot: &Snapshot,
-    input: &mut [Datum],
-    run: &mut Run<'_, '_>,
-) -> Result<Changed> {
-    let mut reread = None;
-    while let Some((tid, root)) = target(input) {
-        let old = old_row(modify, columns, input);
-        match writer.delete(tid, root, &old, snapshot, run)? {
-            Change::Done => return Ok(Changed::Row(old)),
-            Change::Gone | Change::SelfChanged => return Ok(Changed::Nothing),
-            Change::Busy => return Ok(Changed::Busy),
-            Change::Newer(newest) => {
-                let reread =
-                    reread.get_or_insert_with(|| Reread::new(&modify.table, columns, recheck));
-                if !reread.apply(writer, &newest, input, run)? {
-                    return Ok(Changed::Nothing);
-                }
-            }
+/// What a statement does to its table, in the order in which its BEFORE triggers fire.
+fn events(action: &ModifyAction) -> Vec<TriggerEvent> {
+    match action {
+        ModifyAction::Insert { conflict, .. } => match conflict.as_ref().map(|c| &c.update) {
+            Some(Some(_)) => vec![TriggerEvent::Insert, TriggerEvent::Update],
+            _ => vec![TriggerEvent::Insert],
+        },
+        ModifyAction::Update { .. } => vec![TriggerEvent::Update],
+        ModifyAction::Delete { .. } => vec![TriggerEvent::Delete],
+        ModifyAction::Merge { clauses, .. } => {
+            let does = |event: &TriggerEvent| {
+                clauses.iter().any(|clause| match clause.action {
+                    MergeAction::Insert(_) => *event == TriggerEvent::Insert,
+                    MergeAction::Update(_) => *event == TriggerEvent::Update,
+                    MergeAction::Delete => *event == TriggerEvent::Delete,
+                    MergeAction::Nothing => false,
+                })
+            };
+            let all = [TriggerEvent::Insert, TriggerEvent::Update, TriggerEvent::Delete];
+            all.into_iter().filter(does).collect()
         }
     }
-    Ok(Changed::Nothing)
+}
+
+/// The columns that a statement sets.
+fn columns_set(action: &ModifyAction) -> Vec<u16> {
+    let numbers = |set: &[(u16, Expr)]| set.iter().map(|(n, _)| *n).collect::<Vec<_>>();
+    match action {
+        ModifyAction::Insert { conflict, .. } => conflict
+            .as_ref()
+            .and_then(|c| c.update.as_ref())
+            .map_or_else(Vec::new, |update| numbers(&update.set)),
+        ModifyAction::Update { set, .. } => numbers(set),
+        ModifyAction::Delete { .. } => Vec::new(),
+        ModifyAction::Merge { clauses, .. } => clauses
+            .iter()
+            .flat_map(|clause| match &clause.action {
+                MergeAction::Update(set) => numbers(set),
+                _ => Vec::new(),
+            })
+            .collect(),
+    }
 }
 
 /// The plan of a change's input.
@@ -222,6 +258,7 @@ impl ModifyOp {
             let touched = inherited::touched(child, &modify.action);
             writer.references = References::open(&child.table, touched, run.cx)?;
         }
+        self.open_triggers(modify, run)?;
         while let Some(batch) = self.input.next(plan, run)? {
             sched::check_interrupts()?;
             match &modify.action {
@@ -235,7 +272,48 @@ impl ModifyOp {
         }
         self.writer.finish(run)?;
         self.children.iter_mut().try_for_each(|writer| writer.finish(run))?;
+        self.finish_triggers(modify, run)?;
         self.returned.reverse();
+        Ok(())
+    }
+
+    /// Opens the triggers of the tables, and fires those before the statement.
+    fn open_triggers(&mut self, modify: &Modify, run: &mut Run<'_, '_>) -> Result<()> {
+        let set = columns_set(&modify.action);
+        self.writer.open_triggers(&modify.checks, Some(set), run.cx);
+        let captures = self.writer.triggers.as_ref().map_or(0, |t| t.captures());
+        for (child, writer) in modify.children.iter().zip(&mut self.children) {
+            let set = child.set.iter().map(|(n, _)| *n).collect();
+            writer.open_triggers(&child.checks, Some(set), run.cx);
+            match &mut writer.triggers {
+                Some(triggers) => triggers.capture(captures),
+                None if captures != 0 => {
+                    writer.triggers = Some(Triggers::capturing(&child.table, captures));
+                }
+                None => {}
+            }
+        }
+        if self.writer.triggers.is_some() {
+            for event in events(&modify.action) {
+                self.writer.statement_triggers(event, TriggerTiming::Before, run)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fires the triggers after the statement; transition tables have the children's rows, too.
+    fn finish_triggers(&mut self, modify: &Modify, run: &mut Run<'_, '_>) -> Result<()> {
+        let Some(triggers) = &mut self.writer.triggers else { return Ok(()) };
+        for (child, writer) in modify.children.iter().zip(&mut self.children) {
+            if let Some(other) = &mut writer.triggers {
+                let as_named = |row: &[Datum]| inherited::as_named(child, row);
+                triggers.add_captured(other.take_captured(), &as_named);
+            }
+        }
+        run.cx.tx.next_command();
+        for event in events(&modify.action).into_iter().rev() {
+            triggers.statement(event, TriggerTiming::After, run)?;
+        }
         Ok(())
     }
 
@@ -248,10 +326,7 @@ impl ModifyOp {
     ) -> Result<()> {
         let mut all: Vec<Vec<Datum>> =
             (0..batch.rows).map(|n| rows::get(batch, n, types)).collect();
-        for row in &mut all {
-            self.writer.check_row(row, &modify.checks, run)?;
-        }
-        self.writer.insert_many(&all, run)?;
+        pipeline::insert_many(&mut self.writer, &mut all, &modify.checks, run)?;
         self.changed += all.len() as u64;
         if modify.returning.is_some() {
             for row in &all {
@@ -268,7 +343,6 @@ impl ModifyOp {
         types: &[Oid],
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
-        let snapshot = run.snapshot;
         for n in 0..batch.rows {
             sched::check_interrupts()?;
             let mut input = rows::get(batch, n, types);
@@ -280,29 +354,7 @@ impl ModifyOp {
                 }
                 continue;
             }
-            let writer = &mut self.writer;
-            let result = match &modify.action {
-                ModifyAction::Update { columns, set, recheck, .. } => update_row(
-                    writer,
-                    modify,
-                    columns,
-                    set,
-                    recheck.as_ref(),
-                    &snapshot,
-                    &mut input,
-                    run,
-                )?,
-                ModifyAction::Delete { columns, recheck, .. } => delete_row(
-                    writer,
-                    modify,
-                    columns,
-                    recheck.as_ref(),
-                    &snapshot,
-                    &mut input,
-                    run,
-                )?,
-                ModifyAction::Insert { .. } | ModifyAction::Merge { .. } => Changed::Nothing,
-            };
+            let result = change_own_row(&mut self.writer, modify, &mut input, run)?;
             if let Changed::Row(row) = result {
                 self.changed += 1;
                 self.give_back(modify, row, &input, run)?;

@@ -14,9 +14,11 @@ use types::{Datum, row};
 use super::deferred::{Check, Waiting};
 use super::errors::{self, Written};
 use super::foreign_key::{self, References};
+use super::triggers::Triggers;
 use super::unique;
 use crate::context::ExecContext;
 use crate::eval;
+use crate::language::{TriggerEvent, TriggerTiming};
 use crate::overflow::Overflow;
 use crate::rows::Row;
 use crate::run::Run;
@@ -55,6 +57,8 @@ pub struct Writer {
     pub target: Arc<Target>,
     /// Its foreign keys and those that refer to it, with what is to be checked at the end.
     pub references: References,
+    /// Its triggers, if any fires.
+    pub triggers: Option<Box<Triggers>>,
     /// What an update or delete does when somebody else holds the row.
     pub wait: RowWait,
     /// What the indexes compute ([`RowRules::keys`]).
@@ -149,6 +153,7 @@ impl Writer {
         Writer {
             target,
             references: References::default(),
+            triggers: None,
             wait: RowWait::Block,
             keys: Vec::new(),
             root: None,
@@ -228,6 +233,7 @@ impl Writer {
         table::keep_insert_hint(rel, hint);
         self.insert_keys(row, tid, run)?;
         self.references.inserted(row);
+        self.note_insert(row, tid, run)?;
         Ok(tid)
     }
 
@@ -263,6 +269,7 @@ impl Writer {
         }
         run.cx.tally.of(self.target.handle.table.oid).inserted += 1;
         self.references.inserted(row);
+        self.note_insert(row, tid, run)?;
         Ok(true)
     }
 
@@ -309,11 +316,22 @@ impl Writer {
             self.at = n;
             self.insert_keys(row.as_ref(), tid, run)?;
             self.references.inserted(row.as_ref());
+            self.note_insert(row.as_ref(), tid, run)?;
         }
         if self.references.is_full() {
             foreign_key::check_parents(self, run)?;
         }
         Ok(())
+    }
+
+    /// Notes a new row for the triggers.
+    fn note_insert(&mut self, row: &[Datum], tid: TupleId, run: &mut Run<'_, '_>) -> Result<()> {
+        match &mut self.triggers {
+            Some(triggers) => {
+                triggers.note(TriggerEvent::Insert, (TupleId::INVALID, tid), None, Some(row), run)
+            }
+            None => Ok(()),
+        }
     }
 
     /// A row with what the indexes compute behind it; None when they compute nothing.
@@ -438,14 +456,18 @@ impl Writer {
         let counts = run.cx.tally.of(self.target.handle.table.oid);
         before.count(run.cx.tx.locks().task(), counts);
         match result {
-            WriteResult::Done { tid, in_chain } => {
+            WriteResult::Done { tid: place, in_chain } => {
                 counts.updated += 1;
                 counts.hot_updated += u64::from(in_chain);
                 if !in_chain {
-                    self.insert_keys(new, tid, run)?;
+                    self.insert_keys(new, place, run)?;
                 }
                 self.target.delete_large(large, snapshot, run)?;
                 self.references.updated(old, new);
+                if let Some(triggers) = &mut self.triggers {
+                    let event = TriggerEvent::Update;
+                    triggers.note(event, (tid, place), Some(old), Some(new), run)?;
+                }
                 Ok(Change::Done)
             }
             WriteResult::Changed { newest } => Ok(Change::Newer(newest)),
@@ -477,6 +499,10 @@ impl Writer {
                 counts.deleted += 1;
                 self.target.delete_large(large, snapshot, run)?;
                 self.references.deleted(old);
+                if let Some(triggers) = &mut self.triggers {
+                    let event = TriggerEvent::Delete;
+                    triggers.note(event, (tid, TupleId::INVALID), Some(old), None, run)?;
+                }
                 Ok(Change::Done)
             }
             WriteResult::Changed { newest } => Ok(Change::Newer(newest)),
@@ -486,7 +512,7 @@ impl Writer {
         }
     }
 
-    /// The statement's end: DEFERRABLE unique constraints, foreign keys.
+    /// The statement's end: DEFERRABLE unique constraints, foreign keys, AFTER triggers of the rows.
     ///
     /// # Errors
     /// `23505`, `23503`, and whatever their actions raise.
@@ -494,10 +520,34 @@ impl Writer {
         if !self.rivals.is_empty() {
             self.finish_unique(run)?;
         }
-        if self.references.is_idle() {
-            return Ok(());
+        if !self.references.is_idle() {
+            foreign_key::finish(self, run)?;
         }
-        foreign_key::finish(self, run)
+        match &mut self.triggers {
+            Some(triggers) => triggers.finish(&self.target.handle, run),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens the table's triggers. `set`: columns that the statement sets; None: any.
+    pub fn open_triggers(&mut self, rules: &RowRules, set: Option<Vec<u16>>, cx: &ExecContext<'_>) {
+        self.triggers = Triggers::open(&self.target.handle.table, rules, set, cx);
+    }
+
+    /// Fires the statement-level triggers of an event.
+    ///
+    /// # Errors
+    /// The triggers'.
+    pub fn statement_triggers(
+        &mut self,
+        event: TriggerEvent,
+        timing: TriggerTiming,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        match &mut self.triggers {
+            Some(triggers) => triggers.statement(event, timing, run),
+            None => Ok(()),
+        }
     }
 
     /// Looks again at the rows that had rivals, or puts that off to the transaction's end.

@@ -49,7 +49,7 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             super::text("")
         }
         // There are no triggers, and no standby replays.
-        "pg_trigger_depth" => Datum::Int4(0),
+        "pg_trigger_depth" => Datum::Int4(run.cx.hooks.deferred().trigger_depth as i32),
         "pg_last_wal_receive_lsn" | "pg_last_wal_replay_lsn" | "pg_last_xact_replay_timestamp" => {
             Datum::Null
         }

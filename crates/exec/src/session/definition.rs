@@ -122,8 +122,8 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         },
         "pg_get_functiondef" => function_part(id, &facts::function_definition),
         "pg_get_viewdef" => view_definition(args, run)?,
+        "pg_get_triggerdef" => trigger_definition(id, flag(args, 1), run)?,
         "pg_get_ruledef"
-        | "pg_get_triggerdef"
         | "pg_get_partkeydef"
         | "pg_get_statisticsobjdef"
         | "pg_get_statisticsobjdef_columns"
@@ -136,6 +136,20 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         "pg_column_is_updatable" => Datum::Bool(view.table(id).is_some()),
         _ => return Ok(None),
     }))
+}
+
+/// A trigger as `CREATE TRIGGER` makes it.
+fn trigger_definition(id: u32, pretty: bool, run: &mut Run<'_, '_>) -> Result<Datum> {
+    let view = run.cx.catalog_tx.view();
+    let found = view.tables().find_map(|t| Some((t, t.triggers.iter().find(|c| c.oid == id)?)));
+    let Some((table, trigger)) = found else { return Ok(Datum::Null) };
+    let when = match &trigger.when {
+        Some(sql) => Some(with_context(run.cx, |cx| sql::trigger::print(cx, table, sql, pretty))?),
+        None => None,
+    };
+    let path = run.cx.search_path;
+    let parts = (&**table, trigger);
+    Ok(text(catalog::definition::trigger(&view, path, parts, when.as_deref(), pretty)))
 }
 
 /// A view's query as PostgreSQL prints it; by oid or name.

@@ -6,6 +6,7 @@ use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::parse::deparse_expr;
 use crate::role::RoleStatement;
+use crate::trigger::TriggerSelection;
 use crate::utility::{AlterRoutine, AlterTable, Name, Utility};
 
 use super::define::object_kind;
@@ -209,16 +210,20 @@ impl Binder<'_> {
             T::AtSetStorage | T::AtSetStatistics | T::AtSetCompression => {
                 return Ok(());
             }
-            // So it is already: no rows are replicated, there are no triggers but those of foreign keys, no
-            // policies, no oids, and unlogged tables are logged.
+            T::AtEnableTrig => enable('O', TriggerSelection::Named(column)),
+            T::AtEnableAlwaysTrig => enable('A', TriggerSelection::Named(column)),
+            T::AtEnableReplicaTrig => enable('R', TriggerSelection::Named(column)),
+            T::AtDisableTrig => enable('D', TriggerSelection::Named(column)),
+            T::AtEnableTrigAll => enable('O', TriggerSelection::All),
+            T::AtDisableTrigAll => enable('D', TriggerSelection::All),
+            T::AtEnableTrigUser => enable('O', TriggerSelection::User),
+            T::AtDisableTrigUser => enable('D', TriggerSelection::User),
+            // So it is already: no rows are replicated, there are no policies, no oids, and unlogged tables
+            // are logged.
             T::AtReplicaIdentity if !is_by_index(cmd) => return Ok(()),
-            T::AtSetLogged
-            | T::AtDropOids
-            | T::AtEnableTrigAll
-            | T::AtEnableTrigUser
-            | T::AtDisableTrigUser
-            | T::AtDisableRowSecurity
-            | T::AtNoForceRowSecurity => return Ok(()),
+            T::AtSetLogged | T::AtDropOids | T::AtDisableRowSecurity | T::AtNoForceRowSecurity => {
+                return Ok(());
+            }
             _ => return Err(base::Error::unsupported("this form of ALTER TABLE")),
         };
         steps.push(step);
@@ -304,7 +309,8 @@ impl Binder<'_> {
         } else {
             self.name_of_range(&stmt.relation)?
         };
-        let part = matches!(kind, "COLUMN" | "CONSTRAINT").then(|| stmt.subname.clone());
+        let part =
+            matches!(kind, "COLUMN" | "CONSTRAINT" | "TRIGGER").then(|| stmt.subname.clone());
         Ok(Utility::Rename {
             kind,
             table,
@@ -356,6 +362,11 @@ impl Binder<'_> {
         let owner = super::role::role_ref(owner);
         Ok(Utility::Role(RoleStatement::Owner { kind, object, owner }))
     }
+}
+
+/// ENABLE and DISABLE TRIGGER.
+fn enable(enabled: char, which: TriggerSelection) -> AlterTable {
+    AlterTable::EnableTrigger { which, enabled }
 }
 
 /// REPLICA IDENTITY USING INDEX.

@@ -869,6 +869,7 @@ pub(crate) fn object_kind(kind: i32) -> Option<(&'static str, bool)> {
         T::ObjectCollation => ("COLLATION", false),
         T::ObjectSchema => ("SCHEMA", false),
         T::ObjectColumn => ("COLUMN", true),
+        T::ObjectTrigger => ("TRIGGER", true),
         T::ObjectTabconstraint => ("CONSTRAINT", true),
         T::ObjectDatabase => ("DATABASE", false),
         T::ObjectRole => ("ROLE", false),

@@ -357,7 +357,19 @@ impl Binder<'_> {
             keys: self.index_expressions(target)?,
             options: Vec::new(),
             written: self.written(target.base),
+            conditions: self.trigger_conditions(&target.table)?,
         })
+    }
+
+    /// WHEN of the table's triggers.
+    fn trigger_conditions(&self, table: &Table) -> Result<Vec<(u32, Expr)>> {
+        let mut out = Vec::new();
+        for trigger in &table.triggers {
+            if let Some(sql) = &trigger.when {
+                out.push((trigger.oid, crate::trigger::condition(self.cx, table, sql)?));
+            }
+        }
+        Ok(out)
     }
 
     /// What the table's indexes compute.
@@ -516,7 +528,8 @@ impl Binder<'_> {
         self.cte_names.truncate(names);
         let children = self.child_targets(&target, None)?;
         let action = ChangeAction::Delete { rel, recheck };
-        let checks = RowRules::default();
+        let conditions = self.trigger_conditions(&target.table)?;
+        let checks = RowRules { conditions, ..RowRules::default() };
         Ok((Change { table: target, action, returning, checks, children }, output))
     }
 
@@ -535,7 +548,8 @@ impl Binder<'_> {
                 self.lock(key.table, LockMode::RowShare);
             }
             let rel = self.unasked_rel(child.table.clone(), &target.alias)?;
-            let mut checks = RowRules::default();
+            let conditions = self.trigger_conditions(&child.table)?;
+            let mut checks = RowRules { conditions, ..RowRules::default() };
             if let Some(options) = options {
                 checks = self.checks(&rel)?;
                 let there = |col: crate::logical::Col| {

@@ -909,6 +909,7 @@ impl Binder<'_> {
         let what = match place {
             Place::JoinOn => "JOIN/ON",
             Place::Check => "CHECK",
+            Place::TriggerWhen => "WHEN",
             other => other.name(),
         };
         self.boolean(bound, what, position)

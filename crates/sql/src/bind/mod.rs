@@ -57,6 +57,7 @@ pub(crate) mod similar;
 pub(crate) mod sublink;
 mod subscript;
 pub(crate) mod through;
+mod trigger;
 pub(crate) mod typename;
 pub(crate) mod user_types;
 pub(crate) mod utility;

@@ -93,6 +93,7 @@ pub(crate) enum Place {
     When,
     CopyWhere,
     Transform,
+    TriggerWhen,
 }
 
 impl Place {
@@ -118,6 +119,7 @@ impl Place {
             Place::Execute => "EXECUTE parameters",
             Place::Window => "window definitions",
             Place::When => "MERGE WHEN conditions",
+            Place::TriggerWhen => "trigger WHEN conditions",
             Place::Transform => "transform expressions",
             Place::CopyWhere => "COPY FROM WHERE conditions",
         }

@@ -22,6 +22,7 @@ pub(super) fn refuse(scope: &Scope<'_>, position: u32) -> Result<()> {
         Place::IndexWhere => "index predicate",
         Place::Transform => "transform expression",
         Place::CopyWhere => "COPY FROM WHERE condition",
+        Place::TriggerWhen => "trigger WHEN condition",
         _ => "",
     };
     if !place.is_empty() {

@@ -328,13 +328,16 @@ impl Binder<'_> {
             NodeEnum::CreateFunctionStmt(s) => self.create_routine(s)?,
             NodeEnum::AlterFunctionStmt(s) => self.alter_routine(s)?,
             NodeEnum::CreateExtensionStmt(s) => self.create_extension(s)?,
-            NodeEnum::DropStmt(s) => match self.drop_routines(s)? {
-                Some(utility) => utility,
-                None => match self.drop_absent(s)? {
+            NodeEnum::CreateTrigStmt(s) => self.create_trigger(s)?,
+            NodeEnum::DropStmt(s) => {
+                match self.drop_routines(s)?.or_else(|| self.drop_trigger(s)) {
                     Some(utility) => utility,
-                    None => self.drop_objects(s)?,
-                },
-            },
+                    None => match self.drop_absent(s)? {
+                        Some(utility) => utility,
+                        None => self.drop_objects(s)?,
+                    },
+                }
+            }
             NodeEnum::AlterTableStmt(s) => self.alter_table(s)?,
             NodeEnum::RenameStmt(s) => self.rename(s)?,
             NodeEnum::AlterObjectSchemaStmt(s) => self.set_schema(s)?,

@@ -1,0 +1,232 @@
+//! The way of a row into its table, the same for INSERT, UPDATE, DELETE, MERGE, ON CONFLICT, the actions of
+//! foreign keys, and COPY.
+//!
+//! ```text
+//!   before-row triggers ──► generated columns, NOT NULL, CHECK, CHECK OPTION ──► heap ──► indexes
+//!          │ skipped                                                                        │
+//!          ▼                                                                                ▼
+//!       nothing happens          queue of after-events, keys for foreign keys and unique checks
+//! ```
+//!
+//! * What is particular to a statement is a [`Source`]: what a row's version becomes, and whether a newer version
+//!   is still to be changed. The loop that follows a row to its newest version is [`change`], once.
+//! * A BEFORE trigger sees the row's newest version, which is locked before it fires; so it fires once a row.
+//! * [`Writer::finish`] ends the statement: unique and foreign keys, then the after-events.
+
+use access::{HeapTuple, LockResult};
+use base::{Result, TupleId, err};
+use sql::plan::RowRules;
+use txn::{RowLockMode, Snapshot};
+use types::Datum;
+
+use super::writer::{Change, Writer};
+use crate::language::TriggerEvent;
+use crate::run::Run;
+
+/// A version of a row, and what a statement makes of it.
+pub struct Proposal {
+    /// Its place.
+    pub tid: TupleId,
+    /// Its chain's root.
+    pub root: TupleId,
+    /// Its values, in table order.
+    pub old: Vec<Datum>,
+    /// The new row, not checked yet; None: it is deleted.
+    pub new: Option<Vec<Datum>>,
+}
+
+/// A statement's side of the change of one row.
+pub trait Source {
+    /// What becomes of the row as it is now known; None: it is left alone.
+    ///
+    /// # Errors
+    /// Those of the statement's expressions.
+    fn propose(&mut self, writer: &Writer, run: &mut Run<'_, '_>) -> Result<Option<Proposal>>;
+
+    /// Takes a newer version for the one that was known; false: the row is left alone.
+    ///
+    /// # Errors
+    /// Those of the statement's conditions.
+    fn follow(
+        &mut self,
+        writer: &Writer,
+        newest: &HeapTuple,
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool>;
+}
+
+/// What became of a row.
+pub enum Changed {
+    /// Changed: the new row, of a delete the old one.
+    Row(Vec<Datum>),
+    /// Left as it is: its condition holds no longer, or a trigger says so.
+    Nothing,
+    /// It is gone.
+    Gone,
+    /// This very command has changed it before.
+    SelfChanged,
+    /// As [`Change::Busy`].
+    Busy,
+}
+
+/// The BEFORE INSERT triggers of a row, then its checks; false: a trigger says not to insert it.
+///
+/// # Errors
+/// As [`Writer::check_row`], and the triggers'.
+pub fn prepare_insert(
+    writer: &mut Writer,
+    row: &mut [Datum],
+    rules: &RowRules,
+    run: &mut Run<'_, '_>,
+) -> Result<bool> {
+    if let Some(triggers) = &mut writer.triggers
+        && triggers.has_before_row(TriggerEvent::Insert)
+        && !triggers.before_row(TriggerEvent::Insert, None, Some(row), run)?
+    {
+        return Ok(false);
+    }
+    writer.check_row(row, rules, run)?;
+    Ok(true)
+}
+
+/// Inserts one row; false: a trigger says not to.
+///
+/// # Errors
+/// As [`prepare_insert`] and [`Writer::insert`].
+pub fn insert(
+    writer: &mut Writer,
+    row: &mut [Datum],
+    rules: &RowRules,
+    run: &mut Run<'_, '_>,
+) -> Result<bool> {
+    if !prepare_insert(writer, row, rules, run)? {
+        return Ok(false);
+    }
+    writer.insert(row, run)?;
+    Ok(true)
+}
+
+/// Inserts rows, together where no BEFORE trigger can see the difference; those that triggers leave out are
+/// taken out of the list.
+///
+/// # Errors
+/// As [`insert`].
+pub fn insert_many(
+    writer: &mut Writer,
+    rows: &mut Vec<Vec<Datum>>,
+    rules: &RowRules,
+    run: &mut Run<'_, '_>,
+) -> Result<()> {
+    if writer.triggers.as_ref().is_some_and(|t| t.has_before_row(TriggerEvent::Insert)) {
+        let mut kept = Vec::with_capacity(rows.len());
+        for mut row in rows.drain(..) {
+            sched::check_interrupts()?;
+            if insert(writer, &mut row, rules, run)? {
+                kept.push(row);
+            }
+        }
+        *rows = kept;
+        return Ok(());
+    }
+    for row in rows.iter_mut() {
+        writer.check_row(row, rules, run)?;
+    }
+    writer.insert_many(rows, run)
+}
+
+/// Changes one row, following it to its newest version.
+///
+/// # Errors
+/// Those of the source, the triggers, the checks and the writer.
+pub fn change(
+    writer: &mut Writer,
+    rules: &RowRules,
+    source: &mut dyn Source,
+    snapshot: &Snapshot,
+    run: &mut Run<'_, '_>,
+) -> Result<Changed> {
+    loop {
+        let Some(mut row) = source.propose(writer, run)? else { return Ok(Changed::Nothing) };
+        let event = match row.new {
+            Some(_) => TriggerEvent::Update,
+            None => TriggerEvent::Delete,
+        };
+        let fires = writer.triggers.as_ref().is_some_and(|t| t.has_before_row(event));
+        if fires {
+            match lock(writer, &row, event, snapshot, run)? {
+                LockResult::Locked => {}
+                LockResult::Changed { newest } => {
+                    if !source.follow(writer, &newest, run)? {
+                        return Ok(Changed::Nothing);
+                    }
+                    continue;
+                }
+                LockResult::Gone => return Ok(Changed::Gone),
+                LockResult::WouldBlock => return Ok(Changed::Busy),
+            }
+            if !before_change(writer, event, &mut row, run)? {
+                return Ok(Changed::Nothing);
+            }
+        }
+        if let Some(new) = &mut row.new {
+            writer.check_row(new, rules, run)?;
+        }
+        let Proposal { tid, root, old, new } = row;
+        let result = match &new {
+            Some(new) => writer.update(tid, root, &old, new, snapshot, run)?,
+            None => writer.delete(tid, root, &old, snapshot, run)?,
+        };
+        match result {
+            Change::Done => return Ok(Changed::Row(new.unwrap_or(old))),
+            Change::Gone | Change::SelfChanged if fires => return Err(changed_by_trigger(event)),
+            Change::Gone => return Ok(Changed::Gone),
+            Change::SelfChanged => return Ok(Changed::SelfChanged),
+            Change::Busy => return Ok(Changed::Busy),
+            Change::Newer(newest) => {
+                if !source.follow(writer, &newest, run)? {
+                    return Ok(Changed::Nothing);
+                }
+            }
+        }
+    }
+}
+
+/// The BEFORE triggers of a row that is locked; false: it is left alone.
+///
+/// # Errors
+/// The triggers'.
+pub fn before_change(
+    writer: &mut Writer,
+    event: TriggerEvent,
+    row: &mut Proposal,
+    run: &mut Run<'_, '_>,
+) -> Result<bool> {
+    match &mut writer.triggers {
+        Some(triggers) => triggers.before_row(event, Some(&row.old), row.new.as_deref_mut(), run),
+        None => Ok(true),
+    }
+}
+
+/// Locks the version that BEFORE triggers are about to see.
+fn lock(
+    writer: &Writer,
+    row: &Proposal,
+    event: TriggerEvent,
+    snapshot: &Snapshot,
+    run: &mut Run<'_, '_>,
+) -> Result<LockResult> {
+    let mode = match event {
+        TriggerEvent::Update => RowLockMode::NoKeyUpdate,
+        _ => RowLockMode::Update,
+    };
+    writer.target.handle.heap.lock(run.cx.tx, snapshot, row.tid, row.root, mode, writer.wait)
+}
+
+fn changed_by_trigger(event: TriggerEvent) -> base::Error {
+    let what = if event == TriggerEvent::Update { "updated" } else { "deleted" };
+    err!(
+        TRIGGERED_DATA_CHANGE_VIOLATION,
+        "tuple to be {what} was already modified by an operation triggered by the current command"
+    )
+    .hint("Consider using an AFTER trigger instead of a BEFORE trigger to propagate changes to other rows.")
+}

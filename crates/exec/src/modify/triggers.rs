@@ -1,0 +1,517 @@
+//! Triggers of a table on the way of its rows.
+//!
+//! ```text
+//!   statement begins ──► before_statement
+//!     each row ──► before_row ──► (the row is written) ──► note: the queue of after-events
+//!   statement ends ──► finish: the queue, row by row, trigger by trigger; or deferred to the transaction's
+//!                      end ([`super::deferred`]); then after_statement with the transition tables
+//! ```
+//!
+//! * An after-event holds the places of the old and the new version, not the rows: both versions stay as long as
+//!   the transaction runs.
+//! * WHEN of an AFTER trigger is looked at when the event happens: the event keeps which triggers it fires.
+//! * A table without triggers has no [`Triggers`], so nothing is asked of it row by row.
+//!
+//! Left out: the queue and transition tables are held in memory whatever their size.
+
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, TupleId, err};
+use catalog::{Table, Trigger, trigger_type as kind};
+use sql::Expr;
+use sql::plan::RowRules;
+use types::Datum;
+
+use super::deferred::{Check, Waiting};
+use crate::context::ExecContext;
+use crate::eval;
+use crate::language::{TransitionTable, TriggerCall, TriggerEvent, TriggerResult, TriggerTiming};
+use crate::rows::Row;
+use crate::run::Run;
+use crate::table::TableHandle;
+
+/// The oid of `suppress_redundant_updates_trigger`.
+const SUPPRESS_REDUNDANT: u32 = 1291;
+
+/// A row that was changed: what happened, the places of its old and its new version, and which triggers fire
+/// for it, as bits of their places in the list.
+#[derive(Clone, Copy, Debug)]
+pub struct RowEvent {
+    event: TriggerEvent,
+    old: TupleId,
+    new: TupleId,
+    fires: u64,
+}
+
+/// A trigger that may fire, with its condition.
+struct Ready {
+    trigger: Trigger,
+    condition: Option<Expr>,
+}
+
+/// Rows for transition tables: by what was done to them.
+#[derive(Default)]
+pub struct Captured {
+    inserted: Vec<Vec<Datum>>,
+    /// Before and after.
+    updated: [Vec<Vec<Datum>>; 2],
+    deleted: Vec<Vec<Datum>>,
+}
+
+/// The triggers of a table that a statement changes.
+pub struct Triggers {
+    table: Arc<Table>,
+    list: Vec<Ready>,
+    /// Columns that the statement sets, from 1; None: any.
+    set: Option<Vec<u16>>,
+    /// Kinds of the row-level BEFORE and INSTEAD OF triggers, all together.
+    before: i16,
+    /// Those of the row-level AFTER triggers.
+    after: i16,
+    /// Those of which transition tables must have rows.
+    captures: i16,
+    events: Vec<RowEvent>,
+    captured: Captured,
+}
+
+fn bit(event: TriggerEvent) -> i16 {
+    match event {
+        TriggerEvent::Insert => kind::INSERT,
+        TriggerEvent::Update => kind::UPDATE,
+        TriggerEvent::Delete => kind::DELETE,
+        TriggerEvent::Truncate => kind::TRUNCATE,
+    }
+}
+
+fn timing(trigger: &Trigger) -> TriggerTiming {
+    match trigger.kind & (kind::BEFORE | kind::INSTEAD) {
+        0 => TriggerTiming::After,
+        kind::BEFORE => TriggerTiming::Before,
+        _ => TriggerTiming::InsteadOf,
+    }
+}
+
+/// Whether the session applies what was changed elsewhere (`session_replication_role`).
+pub fn is_replica(cx: &ExecContext<'_>) -> bool {
+    cx.settings.str(base::settings::setting::SESSION_REPLICATION_ROLE) == "replica"
+}
+
+impl Triggers {
+    /// Those that fire in this session; None without any. `conditions`: WHEN by trigger
+    /// ([`RowRules::conditions`]). `set`: columns that the statement sets; None: any.
+    pub fn open(
+        table: &Arc<Table>,
+        rules: &RowRules,
+        set: Option<Vec<u16>>,
+        cx: &ExecContext<'_>,
+    ) -> Option<Box<Triggers>> {
+        if table.triggers.is_empty() {
+            return None;
+        }
+        let replica = is_replica(cx);
+        let ready = |trigger: &Trigger| Ready {
+            trigger: trigger.clone(),
+            condition: rules.conditions.iter().find(|c| c.0 == trigger.oid).map(|c| c.1.clone()),
+        };
+        let enabled = table.triggers.iter().filter(|t| t.is_enabled(replica));
+        let list: Vec<Ready> = enabled.map(ready).collect();
+        (!list.is_empty()).then(|| Box::new(Triggers::of(table, list, set)))
+    }
+
+    /// One without triggers of its own, which only keeps rows for another table's transition tables.
+    pub fn capturing(table: &Arc<Table>, captures: i16) -> Box<Triggers> {
+        let mut triggers = Triggers::of(table, Vec::new(), None);
+        triggers.captures = captures;
+        Box::new(triggers)
+    }
+
+    fn of(table: &Arc<Table>, list: Vec<Ready>, set: Option<Vec<u16>>) -> Triggers {
+        let union = |fits: &dyn Fn(&Trigger) -> bool| {
+            list.iter().filter(|r| fits(&r.trigger)).fold(0, |all, r| all | r.trigger.kind)
+        };
+        Triggers {
+            table: table.clone(),
+            before: union(&|t| t.is_row() && !t.is_after()),
+            after: union(&|t| t.is_row() && t.is_after()),
+            captures: union(&|t| t.old_table.is_some() || t.new_table.is_some()),
+            list,
+            set,
+            events: Vec::new(),
+            captured: Captured::default(),
+        }
+    }
+
+    /// Whether row-level BEFORE or INSTEAD OF triggers may fire for an event.
+    pub fn has_before_row(&self, event: TriggerEvent) -> bool {
+        self.before & bit(event) != 0
+    }
+
+    /// Events whose rows transition tables need.
+    pub fn captures(&self) -> i16 {
+        self.captures
+    }
+
+    /// Also keeps rows for another table's transition tables.
+    pub fn capture(&mut self, events: i16) {
+        self.captures |= events;
+    }
+
+    /// The rows kept so far.
+    pub fn take_captured(&mut self) -> Captured {
+        std::mem::take(&mut self.captured)
+    }
+
+    /// Adds rows of another table; `as_named` makes them this one's.
+    pub fn add_captured(&mut self, other: Captured, as_named: &dyn Fn(&[Datum]) -> Vec<Datum>) {
+        let add = |into: &mut Vec<Vec<Datum>>, rows: Vec<Vec<Datum>>| {
+            into.extend(rows.iter().map(|row| as_named(row)));
+        };
+        let [old, new] = other.updated;
+        add(&mut self.captured.inserted, other.inserted);
+        add(&mut self.captured.updated[0], old);
+        add(&mut self.captured.updated[1], new);
+        add(&mut self.captured.deleted, other.deleted);
+    }
+
+    /// Whether a trigger is for this event, columns included.
+    fn is_for(&self, trigger: &Trigger, event: TriggerEvent) -> bool {
+        trigger.has(bit(event))
+            && (event != TriggerEvent::Update
+                || trigger.columns.is_empty()
+                || self
+                    .set
+                    .as_ref()
+                    .is_none_or(|set| set.iter().any(|n| trigger.columns.contains(n))))
+    }
+
+    fn holds(
+        &self,
+        condition: Option<&Expr>,
+        old: Option<&[Datum]>,
+        new: Option<&[Datum]>,
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
+        let Some(condition) = condition else { return Ok(true) };
+        let width = self.table.columns.len();
+        let mut both = vec![Datum::Null; 2 * width];
+        if let Some(old) = old {
+            both[..width].clone_from_slice(old);
+        }
+        if let Some(new) = new {
+            both[width..].clone_from_slice(new);
+        }
+        eval::holds(condition, Row::Values(&both), run)
+    }
+
+    /// Fires the BEFORE (or INSTEAD OF) triggers of a row. `new` becomes what they make of it. False: the row
+    /// is left alone.
+    ///
+    /// # Errors
+    /// The triggers'.
+    pub fn before_row(
+        &mut self,
+        event: TriggerEvent,
+        old: Option<&[Datum]>,
+        mut new: Option<&mut [Datum]>,
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
+        for n in 0..self.list.len() {
+            let trigger = &self.list[n].trigger;
+            if !trigger.is_row() || trigger.is_after() || !self.is_for(trigger, event) {
+                continue;
+            }
+            let condition = self.list[n].condition.as_ref();
+            if !self.holds(condition, old, new.as_deref(), run)? {
+                continue;
+            }
+            match self.fire(n, event, old, new.as_deref(), [None, None], run)? {
+                TriggerResult::Skip => return Ok(false),
+                TriggerResult::Unchanged => {}
+                TriggerResult::Row(row) => {
+                    if let Some(new) = &mut new {
+                        new.clone_from_slice(&row);
+                    }
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Notes that a row was written.
+    ///
+    /// # Errors
+    /// Those of WHEN.
+    pub fn note(
+        &mut self,
+        event: TriggerEvent,
+        (old_at, new_at): (TupleId, TupleId),
+        old: Option<&[Datum]>,
+        new: Option<&[Datum]>,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        if self.captures & bit(event) != 0 {
+            let captured = &mut self.captured;
+            match (event, old, new) {
+                (TriggerEvent::Insert, _, Some(new)) => captured.inserted.push(new.to_vec()),
+                (TriggerEvent::Update, Some(old), Some(new)) => {
+                    captured.updated[0].push(old.to_vec());
+                    captured.updated[1].push(new.to_vec());
+                }
+                (TriggerEvent::Delete, Some(old), _) => captured.deleted.push(old.to_vec()),
+                _ => {}
+            }
+        }
+        if self.after & bit(event) == 0 {
+            return Ok(());
+        }
+        let mut fires = 0;
+        for (n, ready) in self.list.iter().enumerate() {
+            let trigger = &ready.trigger;
+            if trigger.is_row()
+                && trigger.is_after()
+                && self.is_for(trigger, event)
+                && self.holds(ready.condition.as_ref(), old, new, run)?
+            {
+                fires |= 1 << n.min(63);
+            }
+        }
+        if fires != 0 {
+            self.events.push(RowEvent { event, old: old_at, new: new_at, fires });
+        }
+        Ok(())
+    }
+
+    /// Fires the statement-level triggers.
+    ///
+    /// # Errors
+    /// The triggers'.
+    pub fn statement(
+        &mut self,
+        event: TriggerEvent,
+        when: TriggerTiming,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let captured = std::mem::take(&mut self.captured);
+        let mut result = Ok(());
+        for n in 0..self.list.len() {
+            let trigger = &self.list[n].trigger;
+            if trigger.is_row() || timing(trigger) != when || !self.is_for(trigger, event) {
+                continue;
+            }
+            result =
+                self.holds(self.list[n].condition.as_ref(), None, None, run).and_then(|holds| {
+                    match holds {
+                        true => self.fire(n, event, None, None, captured.of(event), run).map(drop),
+                        false => Ok(()),
+                    }
+                });
+            if result.is_err() {
+                break;
+            }
+        }
+        self.captured = captured;
+        result
+    }
+
+    /// The statement's end: fires the AFTER triggers of the rows, or puts them off to the transaction's end.
+    ///
+    /// # Errors
+    /// The triggers'.
+    pub fn finish(&mut self, handle: &TableHandle, run: &mut Run<'_, '_>) -> Result<()> {
+        let events = std::mem::take(&mut self.events);
+        if events.is_empty() {
+            return Ok(());
+        }
+        run.cx.tx.next_command();
+        let mut waits = 0u64;
+        for (n, ready) in self.list.iter().enumerate() {
+            let trigger = &ready.trigger;
+            if trigger.deferrable && run.cx.hooks.deferred().defers_trigger(trigger) {
+                let mine = 1 << n.min(63);
+                let events: Vec<RowEvent> =
+                    events.iter().filter(|e| e.fires & mine != 0).copied().collect();
+                waits |= mine;
+                if !events.is_empty() {
+                    let what = Check::Trigger(trigger.oid, events);
+                    let waiting =
+                        Waiting { table: self.table.oid, constraint: trigger.constraint, what };
+                    run.cx.hooks.deferred().push(waiting);
+                }
+            }
+        }
+        for event in events {
+            let fires = event.fires & !waits;
+            if fires != 0 {
+                sched::check_interrupts()?;
+                self.fire_row(handle, RowEvent { fires, ..event }, run)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fires the AFTER triggers of one row.
+    fn fire_row(
+        &mut self,
+        handle: &TableHandle,
+        event: RowEvent,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let read = |at: TupleId| -> Result<Option<Vec<Datum>>> {
+            if at == TupleId::INVALID {
+                return Ok(None);
+            }
+            let version = handle.heap.fetch_version(at)?;
+            let version = version.ok_or_else(|| {
+                Error::internal("a trigger's row is gone before its transaction ends")
+            })?;
+            Ok(Some(handle.decode_all(&version.data)?))
+        };
+        let (old, new) = (read(event.old)?, read(event.new)?);
+        for n in 0..self.list.len() {
+            if event.fires & 1 << n.min(63) == 0 || !self.list[n].trigger.is_row() {
+                continue;
+            }
+            let captured = std::mem::take(&mut self.captured);
+            let tables = captured.of(event.event);
+            let result = self.fire(n, event.event, old.as_deref(), new.as_deref(), tables, run);
+            self.captured = captured;
+            result?;
+        }
+        Ok(())
+    }
+
+    /// Calls one trigger's function.
+    fn fire(
+        &self,
+        n: usize,
+        event: TriggerEvent,
+        old: Option<&[Datum]>,
+        new: Option<&[Datum]>,
+        tables: [Option<&[Vec<Datum>]>; 2],
+        run: &mut Run<'_, '_>,
+    ) -> Result<TriggerResult> {
+        sched::check_stack()?;
+        let trigger = &self.list[n].trigger;
+        let transition = |name: &Option<String>, at: usize| {
+            let rows = tables[at].unwrap_or_default();
+            name.as_ref().map(|_| rows)
+        };
+        let rows = [transition(&trigger.old_table, 0), transition(&trigger.new_table, 1)];
+        let table = |name: &'_ Option<String>, at: usize| {
+            let name: Option<&str> = name.as_deref();
+            name.zip(rows[at]).map(|(name, rows)| (name.to_owned(), rows))
+        };
+        let (old_table, new_table) = (table(&trigger.old_table, 0), table(&trigger.new_table, 1));
+        let call = TriggerCall {
+            event,
+            timing: timing(trigger),
+            row_level: trigger.is_row(),
+            name: &trigger.name,
+            table: &self.table,
+            old,
+            new,
+            args: &trigger.args,
+            old_table: old_table.as_ref().map(|(name, rows)| TransitionTable { name, rows }),
+            new_table: new_table.as_ref().map(|(name, rows)| TransitionTable { name, rows }),
+        };
+        let result = match trigger.function < Oid::FIRST_USER.0 {
+            true => call_built_in(trigger.function, &call)?,
+            false => call_user(trigger.function, &call, run.cx)?,
+        };
+        match &result {
+            TriggerResult::Row(row) if row.len() != self.table.columns.len() => {
+                Err(Error::internal("a trigger's row has another width than its table"))
+            }
+            _ => Ok(result),
+        }
+    }
+}
+
+impl Captured {
+    /// The old and the new rows of an event.
+    fn of(&self, event: TriggerEvent) -> [Option<&[Vec<Datum>]>; 2] {
+        match event {
+            TriggerEvent::Insert => [None, Some(&self.inserted)],
+            TriggerEvent::Update => [Some(&self.updated[0]), Some(&self.updated[1])],
+            TriggerEvent::Delete => [Some(&self.deleted), None],
+            TriggerEvent::Truncate => [None, None],
+        }
+    }
+}
+
+/// Calls a user's function, one level deeper.
+fn call_user(
+    function: u32,
+    call: &TriggerCall<'_>,
+    cx: &mut ExecContext<'_>,
+) -> Result<TriggerResult> {
+    let depth = cx.hooks.deferred().trigger_depth;
+    cx.hooks.deferred().trigger_depth = depth + 1;
+    let result = crate::routine::fire(function, call, cx);
+    cx.hooks.deferred().trigger_depth = depth;
+    result
+}
+
+fn call_built_in(function: u32, call: &TriggerCall<'_>) -> Result<TriggerResult> {
+    let name = catalog::system::facts::function_name(function).unwrap_or_default();
+    if function != SUPPRESS_REDUNDANT {
+        return Err(Error::unsupported(format!("the trigger function {name}")));
+    }
+    let wrong = |what: &str| err!(E_R_I_E_TRIGGER_PROTOCOL_VIOLATED, "{name}: {what}");
+    if call.event != TriggerEvent::Update {
+        return Err(wrong("must be called on update"));
+    }
+    if call.timing != TriggerTiming::Before {
+        return Err(wrong("must be called before update"));
+    }
+    if !call.row_level {
+        return Err(wrong("must be called for each row"));
+    }
+    let (Some(old), Some(new)) = (call.old, call.new) else { return Ok(TriggerResult::Unchanged) };
+    let same = old.iter().zip(new).all(|(a, b)| crate::table::same_value(a, b));
+    Ok(if same { TriggerResult::Skip } else { TriggerResult::Unchanged })
+}
+
+/// Fires the TRUNCATE triggers of a table.
+///
+/// # Errors
+/// The triggers'.
+pub fn truncated(
+    table: &Arc<Table>,
+    timing: TriggerTiming,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    if !table.triggers.iter().any(|t| t.has(kind::TRUNCATE)) {
+        return Ok(());
+    }
+    let rules = crate::spi::check_expressions(table, cx)?;
+    let Some(mut triggers) = Triggers::open(table, &rules, None, cx) else { return Ok(()) };
+    if timing == TriggerTiming::After {
+        cx.tx.next_command();
+    }
+    crate::spi::with_run(cx, |run| triggers.statement(TriggerEvent::Truncate, timing, run))
+}
+
+/// Fires a constraint trigger for rows that waited. A trigger that is gone by now does nothing.
+///
+/// # Errors
+/// The trigger's.
+pub fn fire_deferred(
+    table: &Arc<Table>,
+    trigger: u32,
+    events: &[RowEvent],
+    run: &mut Run<'_, '_>,
+) -> Result<()> {
+    // WHEN was looked at when the rows were changed.
+    let Some(mut triggers) = Triggers::open(table, &RowRules::default(), None, run.cx) else {
+        return Ok(());
+    };
+    triggers.list.retain(|ready| ready.trigger.oid == trigger);
+    let handle = TableHandle::open(run.cx.engine, table, run.cx.format)?;
+    run.cx.tx.next_command();
+    for event in events {
+        sched::check_interrupts()?;
+        triggers.fire_row(&handle, RowEvent { fires: 1, ..*event }, run)?;
+    }
+    Ok(())
+}
