@@ -47,6 +47,9 @@ number! {
 pub const TEMPORARY: u32 = 1 << 30;
 
 impl RelId {
+    /// The catalog's own rows, without which nothing can be read.
+    pub const CATALOG: RelId = RelId(1);
+
     /// Whether the relation is temporary: its pages are not logged, its files are gone after a
     /// restart.
     #[inline]

@@ -11,8 +11,8 @@
 //! transactional and recovery needs nothing of this module: it reads the heap when it opens.
 //!
 //! Files: a relation's files are made before the transaction that needs them commits, and removed
-//! after the one that drops them is durable. A crash in between leaves files that no object names;
-//! [`Catalog::open`] removes them.
+//! after the one that drops them is durable. A crash in between leaves files that no object names:
+//! [`Catalog::open`] sets them aside, never without having read a whole catalog first.
 //!
 //! Invariants:
 //! * A database's version grows with each publication; equal versions mean equal snapshots, and no two
@@ -24,7 +24,7 @@
 //! * Nobody is given a version that a crash could take back ([`OpenDatabase::current`] waits): what a session
 //!   learns from the catalog, that a table is there and empty, say, is noted nowhere.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -43,7 +43,7 @@ use crate::snapshot::Snapshot;
 use crate::temp::{self, Temp, TempMark};
 
 /// The internal heap's files.
-pub const CATALOG_REL: RelId = RelId(1);
+pub const CATALOG_REL: RelId = RelId::CATALOG;
 /// Bytes of JSON in one row.
 const PART_BYTES: usize = 4000;
 const PART_HEADER: usize = 12;
@@ -124,20 +124,59 @@ struct Contents {
 pub struct CatalogMark(Changes, Option<TempMark>);
 
 impl Catalog {
-    /// Reads the internal heap; in a new directory writes the initial objects first. Removes files
-    /// that no object names.
+    /// Reads the internal heap and lets storage begin its service; in a new directory writes the initial
+    /// objects first. Sets aside files that no object names.
     ///
     /// # Errors
-    /// I/O errors; `XX001` when a row can't be read.
+    /// I/O errors; `XX001` when a row can't be read; `58P01` when an object's file is missing.
     pub fn open(storage: &Arc<Storage>, txn: &Arc<TxnManager>) -> Result<Arc<Catalog>> {
-        if !storage.relations()?.contains(&CATALOG_REL) {
-            storage.create_relation(CATALOG_REL)?;
+        let (catalog, tx, is_new) = Catalog::load(storage, txn)?;
+        catalog.check_files()?;
+        storage.begin_service()?;
+        if is_new {
+            if !storage.has_files(CATALOG_REL)? {
+                storage.create_relation(CATALOG_REL)?;
+            }
+            catalog.bootstrap(&tx)?;
         }
+        drop(tx);
+        catalog.set_orphans_aside()?;
+        storage.set_filled()?;
+        Ok(catalog)
+    }
+
+    /// Reads the internal heap of a directory that is only looked at.
+    ///
+    /// # Errors
+    /// As [`Catalog::open`]; `55000` when the directory has never been served.
+    pub fn look(storage: &Arc<Storage>, txn: &Arc<TxnManager>) -> Result<Arc<Catalog>> {
+        let (catalog, _, is_new) = Catalog::load(storage, txn)?;
+        if is_new {
+            return Err(err!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "the data directory has never been served: it is empty"
+            ));
+        }
+        Ok(catalog)
+    }
+
+    fn load(
+        storage: &Arc<Storage>,
+        txn: &Arc<TxnManager>,
+    ) -> Result<(Arc<Catalog>, Transaction, bool)> {
         let heap = Heap::open(storage, CATALOG_REL);
         let owner = txn.new_owner(&sched::current(), std::process::id() as i32);
         let tx = txn.begin(&owner, Isolation::ReadCommitted, false);
         let contents = read(&heap, &tx)?;
         let is_new = contents.objects.is_empty();
+        if is_new && !storage.is_new() {
+            return Err(err!(
+                DATA_CORRUPTED,
+                "the catalog in file \"base/{}\" is empty",
+                CATALOG_REL.0
+            )
+            .hint("Restore the data directory from a backup."));
+        }
         let mut versions = 0;
         let mut open = |database, parts: &[Id]| {
             versions += 1;
@@ -160,12 +199,7 @@ impl Catalog {
             places: Mutex::new(WaitEvent::LWLockCatalogSnapshot, contents.places),
             temporary: temp::Shared::default(),
         });
-        if is_new {
-            catalog.bootstrap(&tx)?;
-        }
-        drop(tx);
-        catalog.sweep_orphans()?;
-        Ok(catalog)
+        Ok((catalog, tx, is_new))
     }
 
     fn bootstrap(self: &Arc<Self>, tx: &Transaction) -> Result<()> {
@@ -185,18 +219,40 @@ impl Catalog {
         Ok(())
     }
 
-    fn sweep_orphans(&self) -> Result<()> {
-        let mut known = vec![CATALOG_REL.0];
+    /// Relations that objects name, in order, but for large values.
+    fn known_files(&self) -> Vec<RelId> {
+        let mut known = vec![CATALOG_REL];
         for database in self.databases() {
-            known.extend(database.current().files().map(|rel| rel.0));
+            known.extend(database.current().files());
         }
         known.sort_unstable();
-        for rel in self.storage.relations()? {
-            if known.binary_search(&(rel.0 & !OVERFLOW_BIT)).is_err() {
-                self.storage.drop_relation(rel)?;
+        known
+    }
+
+    /// Whether every relation has its file.
+    fn check_files(&self) -> Result<()> {
+        let known = self.known_files();
+        // A new directory has none yet.
+        if known.len() == 1 {
+            return Ok(());
+        }
+        let there: HashSet<RelId> = self.storage.relations()?.into_iter().collect();
+        for rel in known {
+            if !there.contains(&rel) && !self.storage.has_files(rel)? {
+                return Err(err!(UNDEFINED_FILE, "file \"base/{}\" is missing", rel.0)
+                    .detail("The catalog names it.")
+                    .hint("Restore the data directory from a backup."));
             }
         }
         Ok(())
+    }
+
+    /// The catalog is read: what it does not know is nobody's, and yet it is not removed.
+    fn set_orphans_aside(&self) -> Result<()> {
+        let known = self.known_files();
+        let mut orphans = self.storage.relations()?;
+        orphans.retain(|rel| known.binary_search(&RelId(rel.0 & !OVERFLOW_BIT)).is_err());
+        if orphans.is_empty() { Ok(()) } else { self.storage.set_aside(&orphans) }
     }
 
     /// What all databases share, as a session sees it that is in none of them.
@@ -228,9 +284,12 @@ fn read(heap: &Heap, tx: &Transaction) -> Result<Contents> {
     let snapshot = tx.snapshot();
     let mut scan = heap.scan(&snapshot, None);
     let mut bad = false;
+    let mut counts: HashMap<Key, usize> = HashMap::new();
     while scan.next_page(tx, |tid, root, row| match row_header(row) {
-        Some((key, part, _)) => {
-            drop(parts.insert((key, part), (tid, root, row[PART_HEADER..].to_vec())))
+        Some((key, part, count)) => {
+            let twice = parts.insert((key, part), (tid, root, row[PART_HEADER..].to_vec()));
+            bad |= twice.is_some();
+            counts.insert(key, usize::from(count));
         }
         None => bad = true,
     })? {}
@@ -243,6 +302,7 @@ fn read(heap: &Heap, tx: &Transaction) -> Result<Contents> {
     }
     let mut contents = Contents::default();
     for (key, (json, tids)) in texts {
+        bad |= counts.get(&key) != Some(&tids.len());
         match serde_json::from_slice::<Object>(&json) {
             Ok(object) => contents.objects.entry(key.0).or_default().push(object),
             Err(_) => bad = true,
@@ -644,13 +704,15 @@ impl CatalogTx {
         self.drop_files(changes.drop_at_abort);
     }
 
-    /// A file that can't be removed now is removed when the server starts the next time.
+    /// A file that can't be removed now is set aside when the server starts the next time.
     fn drop_files(&self, rels: imbl::Vector<RelId>) {
+        let mut all = Vec::with_capacity(2 * rels.len());
         for rel in rels {
             self.catalog.sequences.forget(rel.0);
-            if let Err(error) = drop_files(&self.catalog.storage, rel) {
-                eprintln!("WARNING:  could not remove the files of relation {}: {error}", rel.0);
-            }
+            all.extend([overflow_rel(rel), rel]);
+        }
+        if let Err(error) = self.catalog.storage.drop_relations(&all) {
+            eprintln!("WARNING:  could not remove the files of a relation: {error}");
         }
     }
 }
@@ -665,10 +727,7 @@ pub fn overflow_rel(table: RelId) -> RelId {
 
 /// Removes a relation's files, with those of its large values.
 pub(crate) fn drop_files(storage: &Storage, rel: RelId) -> Result<()> {
-    if storage.block_count(overflow_rel(rel), base::Fork::Main)? > 0 {
-        storage.drop_relation(overflow_rel(rel))?;
-    }
-    storage.drop_relation(rel)
+    storage.drop_relations(&[overflow_rel(rel), rel])
 }
 
 /// Notes since when the index can be read: since it has its files, or since it became valid; whether

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use access::check::KeyOf;
 use access::{BTree, Heap};
 use base::settings::Settings;
-use base::{Error, Oid, RelId, Result};
+use base::{Error, Oid, RelId, Result, sqlstate};
 use catalog::object::ids;
 use catalog::system::ServerInfo;
 use catalog::{CatalogTx, Index, OpenDatabase, Snapshot, Table};
@@ -20,6 +20,7 @@ use types::{Datum, FormatContext};
 
 use crate::computed_by;
 use exec::context::{Acting, Engine, ExecContext, Guard, SessionHooks};
+use exec::overflow::Overflow;
 use exec::rows::Row;
 use exec::run::Run;
 use exec::spi::with_run;
@@ -32,7 +33,8 @@ use exec::{Deferred, SessionSequences, eval, security};
 /// # Errors
 /// I/O errors.
 pub fn check(engine: &Engine, see: &dyn Fn(&Arc<Snapshot>)) -> Result<Vec<String>> {
-    let mut findings = access::check::check(&engine.txn, engine.catalog.heap(), &[])?;
+    let mut findings = engine.storage.check_files()?;
+    findings.extend(access::check::check(&engine.txn, engine.catalog.heap(), &[])?);
     for database in engine.catalog.databases() {
         let snapshot = database.current();
         see(&snapshot);
@@ -75,10 +77,65 @@ fn check_database(
     };
     let mut done = Ok(());
     for table in catalog.tables().filter(|t| t.rel != 0) {
-        done = done.and_then(|()| check_table(&mut cx, catalog, table, findings));
+        done = done.and_then(|()| check_or_say(&mut cx, catalog, table, findings));
     }
     tx.abort();
     done
+}
+
+/// A table that can't be read is a finding, too, and the others are read.
+fn check_or_say(
+    cx: &mut ExecContext<'_>,
+    catalog: &Snapshot,
+    table: &Arc<Table>,
+    findings: &mut Vec<String>,
+) -> Result<()> {
+    let checked = check_table(cx, catalog, table, findings)
+        .and_then(|()| check_large_values(cx, table, findings));
+    match checked {
+        Err(e) if is_damage(&e) => {
+            findings.push(format!("table {}: {}", table.name, e.message()));
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+fn is_damage(error: &Error) -> bool {
+    [sqlstate::DATA_CORRUPTED, sqlstate::UNDEFINED_FILE, sqlstate::IO_ERROR].contains(&error.code())
+}
+
+/// Reads every row that lives with its large values.
+fn check_large_values(
+    cx: &mut ExecContext<'_>,
+    table: &Arc<Table>,
+    findings: &mut Vec<String>,
+) -> Result<()> {
+    let large = Overflow::new(&cx.engine.storage, RelId(table.rel));
+    if !large.exists()? {
+        return Ok(());
+    }
+    findings.extend(
+        access::check::check(&cx.engine.txn, &large.heap(), &[])?
+            .into_iter()
+            .map(|finding| format!("large values of table {}: {finding}", table.name)),
+    );
+    let handle = TableHandle::open(cx.engine, table, cx.format)?;
+    let heap = Heap::open(&cx.engine.storage, RelId(table.rel));
+    let mut rows = Vec::new();
+    let mut scan = heap.scan(&cx.snapshot, None);
+    loop {
+        let more = scan.next_page(cx.tx, |tid, _, row| rows.push((tid, row.to_vec())))?;
+        for (tid, row) in rows.drain(..) {
+            sched::check_interrupts()?;
+            if let Err(e) = handle.decode_all(&row) {
+                findings.push(format!("table {}: row {tid}: {}", table.name, e.message()));
+            }
+        }
+        if !more {
+            return Ok(());
+        }
+    }
 }
 
 fn check_table(

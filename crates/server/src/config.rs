@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::settings::{self, Context, SettingId, Settings, setting};
-use base::{Error, Result, err};
+use base::{Error, Lsn, Result, err};
 
 use crate::log;
 use crate::session::checks;
@@ -34,6 +34,8 @@ pub struct Values {
 pub struct Config {
     dir: PathBuf,
     overrides: Overrides,
+    /// Damage of the log at this position is accepted.
+    pub accept_loss_from: Option<Lsn>,
     /// The values in force.
     pub values: Arc<Values>,
 }
@@ -45,7 +47,8 @@ impl Config {
     /// One clear line: an unknown name, a bad value, a line that can't be read.
     pub fn load(dir: &Path, overrides: Overrides) -> Result<Config> {
         let values = read(dir, &overrides)?;
-        Ok(Config { dir: dir.to_owned(), overrides, values: Arc::new(values) })
+        let (dir, values) = (dir.to_owned(), Arc::new(values));
+        Ok(Config { dir, overrides, accept_loss_from: None, values })
     }
 
     /// The data directory.

@@ -50,17 +50,18 @@ pub fn init(dir: &Path) -> Result<()> {
     config::write_default(dir)
 }
 
-/// Opens the directory (with recovery, if the last server did not stop cleanly), walks every table
-/// and index, and returns what is wrong.
+/// Reads the whole directory (as recovery would leave it, if the last server did not stop cleanly), every page
+/// of every file, every table and index, and returns what is wrong. Changes nothing in it.
 ///
 /// # Errors
-/// `55006` when a server has it; `55000` not ours; I/O errors.
+/// `55006` when a server has it; `55000` not ours; what is missing or damaged and keeps the rest from being
+/// read; I/O errors.
 pub fn check(dir: &Path) -> Result<Vec<String>> {
     check_free(dir)?;
     let txn = txn::TxnManager::new(dir);
-    let storage = Storage::open(dir, txn.participant(None))?;
+    let storage = Storage::look(dir, txn.participant(None))?;
     txn.attach(&storage);
-    let catalog = catalog::Catalog::open(&storage, &txn)?;
+    let catalog = catalog::Catalog::look(&storage, &txn)?;
     let engine = exec::Engine {
         storage,
         txn,
@@ -72,9 +73,22 @@ pub fn check(dir: &Path) -> Result<Vec<String>> {
     };
     let types = Arc::new(SessionTypes::default());
     types::user::install(&sched::current(), types.clone());
-    let findings = ddl::check::check(&engine, &|catalog| types.see(catalog, &[]))?;
-    engine.storage.shutdown()?;
-    Ok(findings)
+    ddl::check::check(&engine, &|catalog| types.see(catalog, &[]))
+}
+
+/// Makes a directory that an earlier version left one of this version's format. (So does its first start.)
+///
+/// # Errors
+/// As [`check`]; `55000` for a directory of a later version.
+pub fn upgrade(dir: &Path) -> Result<()> {
+    check_free(dir)?;
+    let txn = txn::TxnManager::new(dir);
+    let storage =
+        Storage::recover_with(dir, txn.participant(None), storage::Options::from_settings())?;
+    txn.attach(&storage);
+    let catalog = catalog::Catalog::open(&storage, &txn)?;
+    catalog.sequences.settle()?;
+    storage.shutdown()
 }
 
 /// `55006` when a server has the directory.

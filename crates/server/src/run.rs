@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base::settings::{publish_live, setting};
-use base::{Error, Result, WaitEvent};
+use base::{Error, Lsn, Result, WaitEvent};
 use catalog::Catalog;
 use exec::Engine;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -20,17 +20,19 @@ use crate::signals::{self, Stop};
 use crate::{autovacuum, control, http, listener, log, profiler, resize, supervisor};
 
 /// Serves a data directory (a missing or empty one is initialised first) until it is told to stop.
-/// Listens where the settings say, unless listening sockets were inherited.
+/// Listens where the settings say, unless listening sockets were inherited. `accept_loss_from`: where the log is
+/// damaged, if what was committed after that may be lost.
 ///
 /// # Errors
 /// Everything that can be wrong before the server is ready, one clear line each; then nothing has
 /// been touched.
-pub fn serve(dir: &Path, overrides: Overrides) -> Result<()> {
+pub fn serve(dir: &Path, overrides: Overrides, accept_loss_from: Option<Lsn>) -> Result<()> {
     signals::block()?;
     let inherited = listener::inherited()?;
     let own_sockets = inherited.is_empty();
     let new = control::is_new(dir)?;
-    let config = Config::load(dir, overrides)?;
+    let mut config = Config::load(dir, overrides)?;
+    config.accept_loss_from = accept_loss_from;
     if !new {
         control::check_free(dir)?;
     }
@@ -69,7 +71,11 @@ pub fn serve(dir: &Path, overrides: Overrides) -> Result<()> {
 /// What is wrong with the directory; `publish_live` comes before.
 pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> {
     let txn = TxnManager::new(dir);
-    let storage = Storage::open(dir, txn.participant(None))?;
+    let options = storage::Options {
+        accept_loss_from: config.accept_loss_from,
+        ..storage::Options::from_settings()
+    };
+    let storage = Storage::recover_with(dir, txn.participant(None), options)?;
     txn.attach(&storage);
     let catalog = Catalog::open(&storage, &txn)?;
     let settings = &config.values.settings;

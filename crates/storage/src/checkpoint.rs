@@ -11,7 +11,8 @@
 //! 4. writes every page that was dirty, spread out when nobody is in a hurry: as far as
 //!    `checkpoint_completion_target` of the way to the next checkpoint, be that in time or in log;
 //! 5. syncs all files that were written, extended, made or removed;
-//! 6. replaces the control file; redo would now start at the new position;
+//! 6. adds to the list of relation files what has changed and replaces the control file; redo would now start
+//!    at the new position;
 //! 7. recycles log segments that nobody needs any more.
 //!
 //! Work goes on meanwhile ("fuzzy"). No checkpoint is made when nothing was logged since the last.
@@ -250,6 +251,22 @@ fn prepare_segment(core: &Core) {
         // The writer makes the file itself then, or says what is wrong.
         eprintln!("WARNING:  could not prepare a log segment: {e}");
     }
+    if number != 0 {
+        note_durable(core);
+    }
+}
+
+/// A segment is full: the control file learns how far the log is durable, so that a segment that gets lost is
+/// missed.
+fn note_durable(core: &Core) {
+    /// Not for every one of the smallest.
+    const WORTH_IT: u64 = 4 << 20;
+    let known = core.control.lock().durable;
+    if core.log.flushed().0.saturating_sub(known.0) >= WORTH_IT
+        && let Err(e) = core.change_control(|_| ())
+    {
+        eprintln!("WARNING:  could not note how far the log is durable: {e}");
+    }
 }
 
 fn attempt(core: &Core, hurry: bool, timed: bool) {
@@ -268,8 +285,8 @@ fn attempt(core: &Core, hurry: bool, timed: bool) {
 
 /// Makes a checkpoint; `last`: nothing runs any more, so the directory is clean afterwards.
 pub(crate) fn make(core: &Core, pace: &Pace, last: bool) -> Result<()> {
-    let mut control = core.control.lock().clone();
-    if core.log.insert_position() == control.redo && control.clean == last {
+    let before = core.control.lock().clone();
+    if core.log.insert_position() == before.redo && before.clean == last {
         return Ok(());
     }
     let redo = core.log.begin_checkpoint();
@@ -277,7 +294,7 @@ pub(crate) fn make(core: &Core, pace: &Pace, last: bool) -> Result<()> {
     core.signal.volume.store(false, Ordering::Release);
     core.log.flush(redo)?;
     let participant = core.participant()?;
-    control.state = participant.checkpoint(redo)?;
+    let state = participant.checkpoint(redo)?;
     let began = Instant::now();
     write_pages(core, pace)?;
     add_time(&core.counters.checkpoint_write_ns, began);
@@ -288,12 +305,12 @@ pub(crate) fn make(core: &Core, pace: &Pace, last: bool) -> Result<()> {
         return Err(stopping());
     }
     faults::reach_critical(Fault::Checkpoint);
-    let needed_from = control.redo;
-    control.clean = last && core.log.insert_position() == redo;
-    control.redo = redo;
-    control.write(&core.dir, core.options.fsync())?;
-    *core.control.lock() = control;
-    let grown = redo.0 - needed_from.0;
+    core.change_control(|control| {
+        control.clean = last && core.log.insert_position() == redo;
+        control.redo = redo;
+        control.state = state;
+    })?;
+    let grown = redo.0 - before.redo.0;
     recycle(core, redo.0, grown);
     Ok(())
 }

@@ -1,14 +1,22 @@
 //! The data directory's own files.
 //!
 //! ```text
-//! threadgres.control   where redo starts; replaced as a whole: written aside, synced, renamed
+//! threadgres.control   where redo starts, what must be there; replaced as a whole: written aside, synced,
+//!                      renamed
+//! threadgres.files.N   the relation files there must be ([`crate::manifest`])
 //! threadgres.lock      locked by the server that has the directory open; holds its process id
 //! base/                relation files
 //! wal/                 log segments
+//! lost/                files that nobody knew, and log that was given up; nothing is read from here
 //!
 //! control file: [magic 8][version u32][page size u32][segment size u64][system id u64]
-//!               [clean u8][redo u64][state's length u32][participant's state][crc u32]
+//!               [flags u8: 1 clean, 2 filled][redo u64][durable u64][list's generation u64, length u64, crc u32]
+//!               [state's length u32][participant's state][crc u32]
+//! format 2 has no [durable … crc]
 //! ```
+//!
+//! docs/internals/data-directory.md draws the whole directory. A directory of format 2 is read, and becomes one of format 3 with
+//! the first control file that is written.
 //!
 //! The control file is written last when a directory is made, so a directory without one is either
 //! foreign or half-made; the latter holds nothing but our own names and is completed.
@@ -22,23 +30,35 @@ use base::{Error, Lsn, Result, WaitEvent, err};
 use sched::io_wait;
 
 use crate::buffer::PAGE_SIZE;
+use crate::manifest::Listed;
 use crate::options::Options;
 use crate::wal::record::Cursor;
 
 const MAGIC: &[u8; 8] = b"THRDGRES";
-const VERSION: u32 = 2;
+/// The format that is written.
+const VERSION: u32 = 3;
+/// The format before: nothing says which files there must be, and records have no durable marks.
+const VERSION_BEFORE: u32 = 2;
 const CONTROL: &str = "threadgres.control";
 const LOCK: &str = "threadgres.lock";
 
 /// The control file's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Control {
+    /// The directory's format.
+    pub version: u32,
     pub segment_size: u64,
     pub system_id: u64,
     /// The last server ended with a checkpoint and logged nothing after it.
     pub clean: bool,
+    /// The layers above have put in what every directory has: without it the directory is damaged.
+    pub filled: bool,
     /// Redo starts here.
     pub redo: Lsn,
+    /// The log is known to have been durable up to here; at least `redo`.
+    pub durable: Lsn,
+    /// The list of relation files.
+    pub files: Listed,
     /// The participant's state at `redo`.
     pub state: Vec<u8>,
 }
@@ -50,8 +70,12 @@ impl Control {
         out.extend_from_slice(&(PAGE_SIZE as u32).to_le_bytes());
         out.extend_from_slice(&self.segment_size.to_le_bytes());
         out.extend_from_slice(&self.system_id.to_le_bytes());
-        out.push(u8::from(self.clean));
+        out.push(u8::from(self.clean) | u8::from(self.filled) << 1);
         out.extend_from_slice(&self.redo.0.to_le_bytes());
+        out.extend_from_slice(&self.durable.0.to_le_bytes());
+        out.extend_from_slice(&self.files.generation.to_le_bytes());
+        out.extend_from_slice(&self.files.length.to_le_bytes());
+        out.extend_from_slice(&self.files.crc.to_le_bytes());
         out.extend_from_slice(&(self.state.len() as u32).to_le_bytes());
         out.extend_from_slice(&self.state);
         let crc = crc32c::crc32c(&out);
@@ -60,49 +84,72 @@ impl Control {
     }
 
     fn decode(bytes: &[u8]) -> Result<Control> {
-        let damaged = || err!(DATA_CORRUPTED, "the control file \"{CONTROL}\" is damaged");
+        let damaged = || {
+            err!(DATA_CORRUPTED, "the control file \"{CONTROL}\" is damaged")
+                .hint("Restore the data directory from a backup.")
+        };
         if !bytes.starts_with(MAGIC) {
             return Err(damaged());
         }
         let mut rest = Cursor(&bytes[MAGIC.len()..]);
-        let (version, page_size) = (rest.u32()?, rest.u32()?);
-        if version != VERSION || page_size != PAGE_SIZE as u32 {
-            return Err(err!(
-                OBJECT_NOT_IN_PREREQUISITE_STATE,
-                "the data directory was made by an incompatible version"
-            )
-            .detail(format!(
-                "It has format {version} with pages of {page_size} bytes; \
-                 this server reads format {VERSION} with pages of {PAGE_SIZE} bytes."
-            ))
-            .hint("Use the server that made it, or another directory."));
-        }
         let body = bytes.len().checked_sub(4).ok_or_else(damaged)?;
+        // Every format begins with its number and ends with this checksum.
         if crc32c::crc32c(&bytes[..body]).to_le_bytes() != bytes[body..] {
             return Err(damaged());
         }
+        let version = rest.u32()?;
+        if !(VERSION_BEFORE..=VERSION).contains(&version) {
+            return Err(other_version(version));
+        }
+        let page_size = rest.u32()?;
+        if page_size != PAGE_SIZE as u32 {
+            return Err(err!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "the data directory has pages of {page_size} bytes"
+            )
+            .detail(format!("This server has pages of {PAGE_SIZE} bytes.")));
+        }
         let (segment_size, system_id) = (rest.u64()?, rest.u64()?);
-        let clean = rest.u8()? != 0;
+        let flags = rest.u8()?;
+        let (clean, filled) = (flags & 1 != 0, flags & 2 != 0);
         let redo = Lsn(rest.u64()?);
+        let (mut durable, mut files) = (redo, Listed::default());
+        if version == VERSION {
+            durable = Lsn(rest.u64()?);
+            files = Listed { generation: rest.u64()?, length: rest.u64()?, crc: rest.u32()? };
+        }
         let len = rest.u32()? as usize;
         let state = rest.bytes(len)?.to_vec();
-        Ok(Control { segment_size, system_id, clean, redo, state })
+        Ok(Control { version, segment_size, system_id, clean, filled, redo, durable, files, state })
+    }
+
+    /// Whether the directory is of the format before.
+    pub(crate) fn is_old(&self) -> bool {
+        self.version < VERSION
     }
 
     /// Reads the directory's control file.
     ///
     /// # Errors
-    /// `55000` when there is none or it is another version's.
+    /// `55000` when there is none or it is another version's; `58P01` when there is none and the directory has
+    /// relation files or log; `XX001` when it is damaged.
     pub(crate) fn read(dir: &Path) -> Result<Control> {
         match fs::read(dir.join(CONTROL)) {
             Ok(bytes) => Control::decode(&bytes),
+            Err(e) if e.kind() == io::ErrorKind::NotFound && has_data(dir) => Err(err!(
+                UNDEFINED_FILE,
+                "the control file \"{}\" is missing",
+                dir.join(CONTROL).display()
+            )
+            .hint("Restore the data directory from a backup.")),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Err(not_ours(dir)),
             Err(e) => Err(Error::io(format!("read \"{}\"", dir.join(CONTROL).display()), &e)),
         }
     }
 
-    /// Replaces the control file, durably.
-    pub(crate) fn write(&self, dir: &Path, sync: bool) -> Result<()> {
+    /// Replaces the control file, durably, in the newest format.
+    pub(crate) fn write(&mut self, dir: &Path, sync: bool) -> Result<()> {
+        self.version = VERSION;
         let replace = || -> io::Result<()> {
             let temporary = dir.join("threadgres.control.tmp");
             let mut file = File::create(&temporary)?;
@@ -115,6 +162,28 @@ impl Control {
         };
         replace().map_err(|e| Error::io("write the control file", &e))
     }
+}
+
+/// Whether a directory without a control file holds what a server has written.
+fn has_data(dir: &Path) -> bool {
+    let has_files = |part: &str| fs::read_dir(dir.join(part)).is_ok_and(|mut d| d.next().is_some());
+    has_files("base") || has_files("wal")
+}
+
+#[cold]
+fn other_version(version: u32) -> Error {
+    let (word, hint) = match version > VERSION {
+        true => ("a later", "Use the server that made it, or a newer one."),
+        false => ("an earlier", "Upgrade it with a server of a version in between."),
+    };
+    err!(
+        OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "the data directory was made by {word} version of Threadgres"
+    )
+    .detail(format!(
+        "It has format {version}; this server reads formats {VERSION_BEFORE} to {VERSION}."
+    ))
+    .hint(hint)
 }
 
 fn sync_dir(dir: &Path) -> io::Result<()> {
@@ -139,12 +208,16 @@ pub(crate) fn create(dir: &Path, options: &Options) -> Result<()> {
         fs::create_dir_all(&part).map_err(doing)?;
     }
     let segment_size = options.wal_segment_size.clamp(64 << 10, 1 << 30).next_power_of_two();
-    let control = Control {
+    let mut control = Control {
+        version: VERSION,
         segment_size,
         system_id: random_id().map_err(doing)?,
         clean: true,
+        filled: false,
         // Position 0 means "none", so the log begins with its second segment.
         redo: Lsn(segment_size),
+        durable: Lsn(segment_size),
+        files: Listed::default(),
         state: Vec::new(),
     };
     control.write(dir, options.fsync())?;
@@ -194,14 +267,14 @@ fn random_id() -> io::Result<u64> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// The directory's lock, held until dropped.
+/// The directory's lock, held until dropped: exclusively by a server, shared by those who only look.
 pub(crate) struct DirLock {
-    _file: File,
+    file: Option<File>,
 }
 
-fn try_lock(file: &File) -> io::Result<bool> {
+fn try_lock(file: &File, how: libc::c_int) -> io::Result<bool> {
     // SAFETY: a system call on an open descriptor.
-    if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
+    if unsafe { libc::flock(file.as_raw_fd(), how | libc::LOCK_NB) } == 0 {
         return Ok(true);
     }
     match io::Error::last_os_error() {
@@ -211,7 +284,7 @@ fn try_lock(file: &File) -> io::Result<bool> {
 }
 
 impl DirLock {
-    /// Takes the directory.
+    /// Takes the directory; [`DirLock::sign`] says by whom.
     ///
     /// # Errors
     /// `55006` when somebody has it.
@@ -221,14 +294,45 @@ impl DirLock {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(&path).map_err(doing)?;
-        if !try_lock(&file).map_err(doing)? {
-            let who = read_pid(&mut file).map_or(String::new(), |p| format!(" by process {p}"));
-            return Err(err!(OBJECT_IN_USE, "data directory \"{}\" is in use{who}", dir.display())
-                .hint("Stop that server first, or name another directory."));
+        if try_lock(&file, libc::LOCK_EX).map_err(doing)? {
+            return Ok(DirLock { file: Some(file) });
         }
+        if try_lock(&file, libc::LOCK_SH).map_err(doing)? {
+            return Err(err!(
+                OBJECT_IN_USE,
+                "data directory \"{}\" is being checked",
+                dir.display()
+            )
+            .hint("Wait for the end of the check."));
+        }
+        let who = read_pid(&mut file).map_or(String::new(), |p| format!(" by process {p}"));
+        Err(err!(OBJECT_IN_USE, "data directory \"{}\" is in use{who}", dir.display())
+            .hint("Stop that server first, or name another directory."))
+    }
+
+    /// Writes this process's number into the file.
+    pub(crate) fn sign(&self, dir: &Path) -> Result<()> {
+        let Some(mut file) = self.file.as_ref() else { return Ok(()) };
+        let doing = |e: io::Error| Error::io(format!("lock \"{}\"", dir.join(LOCK).display()), &e);
         file.set_len(0).map_err(doing)?;
-        file.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(doing)?;
-        Ok(DirLock { _file: file })
+        file.write_all(format!("{}\n", std::process::id()).as_bytes()).map_err(doing)
+    }
+
+    /// Takes the directory to look at it: no server may have it, and nothing is written.
+    ///
+    /// # Errors
+    /// `55006` when a server has it.
+    pub(crate) fn share(dir: &Path) -> Result<DirLock> {
+        let path = dir.join(LOCK);
+        let doing = |e: io::Error| Error::io(format!("lock \"{}\"", path.display()), &e);
+        let file = match File::open(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(DirLock { file: None }),
+            opened => opened.map_err(doing)?,
+        };
+        if !try_lock(&file, libc::LOCK_SH).map_err(doing)? {
+            return Err(err!(OBJECT_IN_USE, "data directory \"{}\" is in use", dir.display()));
+        }
+        Ok(DirLock { file: Some(file) })
     }
 
     /// The process that has the directory open, if any.
@@ -240,7 +344,7 @@ impl DirLock {
             Err(e) => return Err(doing(e)),
             Ok(file) => file,
         };
-        if try_lock(&file).map_err(doing)? {
+        if try_lock(&file, libc::LOCK_SH).map_err(doing)? {
             return Ok(None);
         }
         Ok(Some(read_pid(&mut file).unwrap_or(0)))
@@ -260,10 +364,14 @@ mod tests {
     #[test]
     fn a_control_file_comes_back_and_damage_is_seen() {
         let control = Control {
+            version: VERSION,
             segment_size: 65536,
             system_id: 42,
             clean: true,
+            filled: true,
             redo: Lsn(77),
+            durable: Lsn(80),
+            files: Listed { generation: 3, length: 56, crc: 9 },
             state: b"abc".to_vec(),
         };
         let bytes = control.encode();
@@ -273,8 +381,16 @@ mod tests {
             bad[at] ^= 1;
             assert!(Control::decode(&bad).is_err(), "byte {at}");
         }
+        for len in 0..bytes.len() {
+            assert!(Control::decode(&bytes[..len]).is_err(), "{len} bytes");
+        }
         let mut newer = bytes;
         newer[8] = 9;
-        assert_eq!(Control::decode(&newer).unwrap_err().code().as_str(), "55000");
+        let body = newer.len() - 4;
+        let crc = crc32c::crc32c(&newer[..body]);
+        newer[body..].copy_from_slice(&crc.to_le_bytes());
+        let error = Control::decode(&newer).unwrap_err();
+        assert_eq!(error.code().as_str(), "55000");
+        assert!(error.message().contains("a later version"), "{}", error.message());
     }
 }

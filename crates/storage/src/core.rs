@@ -66,6 +66,20 @@ impl Core {
         self.participant.lock().clone().ok_or_else(stopping)
     }
 
+    /// Replaces the control file, with the list of relation files that goes with it.
+    pub(crate) fn change_control(&self, change: impl FnOnce(&mut Control)) -> Result<()> {
+        let mut control = self.control.lock();
+        let mut changed = control.clone();
+        change(&mut changed);
+        let files = self.files.write_manifest()?;
+        changed.files = files.listed;
+        changed.durable = self.log.flushed().max(changed.redo);
+        changed.write(&self.dir, self.options.fsync())?;
+        self.files.settle_manifest(&files);
+        *control = changed;
+        Ok(())
+    }
+
     /// Lets go of the participant, which may hold the storage.
     pub(crate) fn release_participant(&self) {
         let participant = self.participant.lock().take();

@@ -8,12 +8,17 @@
 //! * A temporary relation has no file until one of its pages leaves the pool: what was never written
 //!   reads as zeros. Its id may come back ([`Files::begin_temporary`]) when the one that had it is
 //!   gone; its files are never synced, and removed when the directory is opened.
+//! * A relation that the list of the last checkpoint names ([`crate::manifest`]) has its files, at least as long
+//!   as it says: else every use of it is an error.
+//! * While the directory is only looked at, everything that would be written goes into an [`overlay`].
 //! * A write marks its fork as needing a sync *after* it is done, so that a checkpoint which takes
 //!   the mark away syncs what was written.
 
 mod descriptors;
+mod overlay;
 mod table;
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
@@ -29,9 +34,11 @@ use sched::{Mutex, SpinLock, WaitObject, Waiting, io_wait};
 
 use crate::buffer::{PAGE_SIZE, Page};
 use crate::fatal;
+use crate::manifest::{Manifest, Written};
 use crate::options::Options;
 use crate::stats::{Counters, bump};
 use descriptors::Descriptors;
+use overlay::Overlay;
 use table::Table;
 
 /// All forks.
@@ -45,6 +52,11 @@ pub(crate) struct Files {
     /// Held while an entry is made or a file comes or goes.
     naming: Mutex<()>,
     to_sync: SpinLock<Vec<(RelId, Fork)>>,
+    /// Files that were made and are not in the manifest yet.
+    made: SpinLock<Vec<(RelId, Fork)>>,
+    manifest: Mutex<Manifest>,
+    /// Where changes go while the directory is only looked at.
+    overlay: Option<Overlay>,
     /// A file was made or removed since the directory was synced.
     names_changed: AtomicBool,
     options: Options,
@@ -71,13 +83,23 @@ impl Relation {
 }
 
 impl Files {
-    pub(crate) fn new(dir: &Path, options: &Options, counters: &Arc<Counters>) -> Files {
+    /// `looks`: nothing is to be changed on disk.
+    pub(crate) fn new(
+        dir: &Path,
+        options: &Options,
+        counters: &Arc<Counters>,
+        manifest: Manifest,
+        looks: bool,
+    ) -> Files {
         Files {
             dir: dir.join("base"),
             table: Table::new(),
             descriptors: Descriptors::new(),
             naming: Mutex::new(WaitEvent::LWLockFdCache, ()),
             to_sync: SpinLock::new(Vec::new()),
+            made: SpinLock::new(Vec::new()),
+            manifest: Mutex::new(WaitEvent::LWLockFdCache, manifest),
+            overlay: looks.then(Overlay::default),
             names_changed: AtomicBool::new(false),
             options: options.clone(),
             counters: counters.clone(),
@@ -103,12 +125,21 @@ impl Files {
     fn relation(&self, rel: RelId) -> Result<&Relation> {
         match self.table.get(rel) {
             Some(relation) => Ok(relation),
-            None => self.load(rel),
+            None => self.load(rel, true),
         }
     }
 
+    /// The relation's entry, even if its files are not what they should be: it is being dropped.
+    fn relation_to_drop(&self, rel: RelId) -> Result<&Relation> {
+        match self.table.get(rel) {
+            Some(relation) => Ok(relation),
+            None => self.load(rel, false),
+        }
+    }
+
+    /// Makes the relation's entry. `checks`: its files must be as the manifest says.
     #[cold]
-    fn load(&self, rel: RelId) -> Result<&Relation> {
+    fn load(&self, rel: RelId, checks: bool) -> Result<&Relation> {
         let _naming = self.naming.lock();
         if let Some(relation) = self.table.get(rel) {
             return Ok(relation);
@@ -127,6 +158,10 @@ impl Files {
                     return Err(Error::io(format!("stat file \"{name}\""), &e));
                 }
             };
+            if checks {
+                let expected = self.manifest.lock().expected(rel, fork);
+                self.compare(rel, fork, blocks, expected)?;
+            }
             forks.push(blocks);
         }
         let state = |fork: Fork| ForkState {
@@ -138,13 +173,121 @@ impl Files {
         Ok(self.table.insert(rel, Relation { rel, dropped: AtomicBool::new(false), forks }))
     }
 
+    /// Whether a file is as long as the last checkpoint left it.
+    fn compare(
+        &self,
+        rel: RelId,
+        fork: Fork,
+        blocks: Option<u32>,
+        expected: Option<u32>,
+    ) -> Result<()> {
+        let Some(expected) = expected else { return Ok(()) };
+        let error = match blocks {
+            None => err!(UNDEFINED_FILE, "file \"{}\" is missing", self.name(rel, fork)),
+            Some(blocks) if blocks < expected => err!(
+                DATA_CORRUPTED,
+                "file \"{}\" is too short: block {blocks} and those after it are missing",
+                self.name(rel, fork)
+            ),
+            Some(_) => return Ok(()),
+        };
+        Err(error
+            .detail(format!("It had {expected} blocks at the last checkpoint."))
+            .hint("Restore the data directory from a backup."))
+    }
+
+    /// Takes over what the log says of files since the manifest was written.
+    pub(crate) fn expect_less(
+        &self,
+        cuts: impl IntoIterator<Item = ((RelId, Fork), u32)>,
+        dropped: impl IntoIterator<Item = RelId>,
+    ) {
+        let mut manifest = self.manifest.lock();
+        cuts.into_iter().for_each(|((rel, fork), blocks)| manifest.note_cut(rel, fork, blocks));
+        dropped.into_iter().for_each(|rel| manifest.forget(rel));
+    }
+
+    /// Whether all files that there must be are there, and these relations' are as long as they must be.
+    ///
+    /// # Errors
+    /// `58P01` and `XX001`, with the file.
+    pub(crate) fn check_listed(&self, rels: impl IntoIterator<Item = RelId>) -> Result<()> {
+        let present = self.names()?;
+        let listed = self.manifest.lock().all();
+        for (rel, fork) in listed {
+            if !present.contains(&(rel, fork)) {
+                let expected = self.manifest.lock().expected(rel, fork);
+                self.compare(rel, fork, None, expected)?;
+            }
+        }
+        rels.into_iter().try_for_each(|rel| self.relation(rel).map(drop))
+    }
+
+    /// Files in the folder.
+    fn names(&self) -> Result<HashSet<(RelId, Fork)>> {
+        let read = || -> io::Result<HashSet<(RelId, Fork)>> {
+            let mut names = HashSet::new();
+            for entry in fs::read_dir(&self.dir)? {
+                names.extend(entry?.file_name().to_str().and_then(parse_name));
+            }
+            Ok(names)
+        };
+        read().map_err(|e| Error::io("read directory \"base\"", &e))
+    }
+
+    /// Every file that is there or must be, with what is wrong with its length.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub(crate) fn survey(&self) -> Result<Vec<(RelId, Fork, Result<u32>)>> {
+        let mut all: Vec<_> = self.names()?.into_iter().collect();
+        all.extend(self.manifest.lock().all());
+        all.retain(|(rel, _)| !rel.is_temporary());
+        all.sort_unstable();
+        all.dedup();
+        Ok(all.into_iter().map(|(rel, fork)| (rel, fork, self.block_count(rel, fork))).collect())
+    }
+
+    /// Whether the list of the last checkpoint has the relation, so that it would be missed.
+    pub(crate) fn is_listed(&self, rel: RelId) -> bool {
+        self.manifest.lock().lists(rel)
+    }
+
+    /// Whether the relation has a file.
+    pub(crate) fn has_file(&self, rel: RelId) -> Result<bool> {
+        let relation = self.relation_to_drop(rel)?;
+        Ok(relation.forks.iter().any(|f| f.exists.load(Ordering::Acquire)))
+    }
+
+    /// Lists every file that there is: of a directory that has no list yet.
+    pub(crate) fn list_all(&self) -> Result<()> {
+        for (rel, fork) in self.names()? {
+            if !rel.is_temporary() {
+                let blocks = self.block_count(rel, fork)?;
+                self.manifest.lock().note(rel, fork, blocks);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the list for the control file that is about to be written.
+    pub(crate) fn write_manifest(&self) -> Result<Written> {
+        self.manifest.lock().write(self.options.fsync())
+    }
+
+    /// A control file counts what was written.
+    pub(crate) fn settle_manifest(&self, written: &Written) {
+        self.manifest.lock().settle(written);
+    }
+
     /// An open file of the fork.
     fn file(&self, rel: RelId, fork: Fork, create: bool) -> Result<Arc<File>> {
         let limit = self.options.max_files();
+        let changes = self.overlay.is_none();
         let opened = self.descriptors.get(rel, fork, limit, || {
             fs::OpenOptions::new()
                 .read(true)
-                .write(true)
+                .write(changes)
                 .create(create)
                 .truncate(false)
                 .open(self.path(rel, fork))
@@ -177,8 +320,11 @@ impl Files {
         if relation.dropped.load(Ordering::Acquire) {
             return Err(gone(&self.name(rel, fork)));
         }
-        self.file(rel, fork, true)?;
-        self.names_changed.store(true, Ordering::Release);
+        if self.overlay.is_none() {
+            self.file(rel, fork, true)?;
+            self.made.lock().push((rel, fork));
+            self.names_changed.store(true, Ordering::Release);
+        }
         relation.fork(fork).exists.store(true, Ordering::Release);
         Ok(())
     }
@@ -219,6 +365,11 @@ impl Files {
             into.fill(0);
             return Ok(());
         }
+        if let Some(overlay) = &self.overlay
+            && overlay.read(id, into)?
+        {
+            return Ok(());
+        }
         let file = self.file(id.rel, id.fork, false)?;
         let at = u64::from(id.block) * PAGE_SIZE as u64;
         bump(&self.counters.reads);
@@ -244,6 +395,9 @@ impl Files {
 
     /// Writes a sealed page's bytes.
     pub(crate) fn write(&self, id: PageId, page: &Page) -> Result<()> {
+        if let Some(overlay) = &self.overlay {
+            return overlay.write(id, page);
+        }
         let relation = self.relation(id.rel)?;
         let temporary = id.rel.is_temporary();
         if temporary && !relation.fork(id.fork).exists.load(Ordering::Acquire) {
@@ -323,7 +477,10 @@ impl Files {
                 u32::MAX - 1
             ));
         };
-        if rel.is_temporary() {
+        if let Some(overlay) = &self.overlay {
+            overlay.limit(rel, fork, first);
+        }
+        if rel.is_temporary() || self.overlay.is_some() {
             relation.fork(fork).blocks.store(blocks, Ordering::Release);
             sched::used(Use::Extended, u64::from(count));
             return Ok(first);
@@ -368,6 +525,11 @@ impl Files {
         if state.blocks.load(Ordering::Acquire) <= blocks {
             return Ok(());
         }
+        if let Some(overlay) = &self.overlay {
+            overlay.cut(rel, fork, blocks);
+            state.blocks.store(blocks, Ordering::Release);
+            return Ok(());
+        }
         if rel.is_temporary() && !state.exists.load(Ordering::Acquire) {
             state.blocks.store(blocks, Ordering::Release);
             return Ok(());
@@ -381,21 +543,61 @@ impl Files {
         cut.map_err(|e| Error::io(format!("truncate file \"{}\"", self.name(rel, fork)), &e))
     }
 
-    /// Marks the relation as gone, so that nothing is written to it any more.
-    pub(crate) fn mark_dropped(&self, rel: RelId) -> Result<()> {
+    /// The fork's length is to be noted by the next checkpoint.
+    pub(crate) fn note_length(&self, rel: RelId, fork: Fork) -> Result<()> {
         let relation = self.relation(rel)?;
-        relation.dropped.store(true, Ordering::Release);
-        for state in &relation.forks {
-            state.blocks.store(0, Ordering::Release);
+        if relation.fork(fork).exists.load(Ordering::Acquire) && self.overlay.is_none() {
+            self.note_change(relation, fork);
         }
+        Ok(())
+    }
+
+    /// Marks the relation as gone, so that nothing is written to it any more.
+    /// Answers how many pages each fork had.
+    pub(crate) fn mark_dropped(&self, rel: RelId) -> Result<[(Fork, u32); 3]> {
+        let relation = self.relation_to_drop(rel)?;
+        relation.dropped.store(true, Ordering::Release);
+        self.manifest.lock().forget(rel);
+        Ok(FORKS.map(|fork| (fork, relation.fork(fork).blocks.swap(0, Ordering::AcqRel))))
+    }
+
+    /// Moves the files of a relation marked as gone into a directory.
+    pub(crate) fn set_aside(&self, rel: RelId, into: &Path) -> Result<()> {
+        let relation = self.relation(rel)?;
+        let _naming = self.naming.lock();
+        for fork in FORKS {
+            self.descriptors.forget(rel, fork);
+            let name = self.name(rel, fork);
+            let from = self.path(rel, fork);
+            let mut to = into.join(from.file_name().unwrap_or_default());
+            let mut number = 1;
+            while to.exists() {
+                number += 1;
+                let another =
+                    format!("{}.{number}", from.file_name().unwrap_or_default().display());
+                to = into.join(another);
+            }
+            match fs::rename(&from, &to) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                    return Err(Error::io(format!("move file \"{name}\""), &e));
+                }
+                Err(_) => {}
+                Ok(()) => eprintln!(
+                    "LOG:  file \"{name}\" belongs to no relation; it is now \"{}\"",
+                    to.display()
+                ),
+            }
+            relation.fork(fork).exists.store(false, Ordering::Release);
+        }
+        self.names_changed.store(true, Ordering::Release);
         Ok(())
     }
 
     /// Removes the files of a relation marked as gone.
     pub(crate) fn remove(&self, rel: RelId) -> Result<()> {
-        let relation = self.relation(rel)?;
+        let relation = self.relation_to_drop(rel)?;
         let made = relation.forks.iter().any(|f| f.exists.load(Ordering::Acquire));
-        if rel.is_temporary() && !made {
+        if (rel.is_temporary() && !made) || self.overlay.is_some() {
             return Ok(());
         }
         let _naming = self.naming.lock();
@@ -417,15 +619,11 @@ impl Files {
 
     /// Relations with a main file.
     pub(crate) fn list(&self) -> Result<Vec<RelId>> {
-        let read = || -> io::Result<Vec<RelId>> {
-            let mut rels = Vec::new();
-            for entry in fs::read_dir(&self.dir)? {
-                rels.extend(entry?.file_name().to_str().and_then(|n| n.parse().ok()).map(RelId));
-            }
-            rels.sort_unstable();
-            Ok(rels)
-        };
-        read().map_err(|e| Error::io("read directory \"base\"", &e))
+        let names = self.names()?;
+        let mut rels: Vec<RelId> =
+            names.into_iter().filter(|(_, fork)| *fork == Fork::Main).map(|(rel, _)| rel).collect();
+        rels.sort_unstable();
+        Ok(rels)
     }
 
     /// Makes all that was written, extended, made or removed so far durable. A sync that fails
@@ -435,6 +633,8 @@ impl Files {
         for (rel, fork) in forks {
             let relation = self.relation(rel)?;
             relation.fork(fork).needs_sync.swap(false, Ordering::AcqRel);
+            // The file is at least as long when it is synced, but for a cut, which is in the log.
+            let blocks = relation.fork(fork).blocks.load(Ordering::Acquire);
             let file = match self.file(rel, fork, false) {
                 Err(_) if relation.dropped.load(Ordering::Acquire) => continue,
                 Err(e) => fatal::stop(&format!("sync \"{}\"", self.name(rel, fork)), &e),
@@ -447,6 +647,17 @@ impl Files {
                 fatal::stop(&format!("sync \"{}\"", self.name(rel, fork)), &e);
             }
             bump(&self.counters.file_syncs);
+            let mut manifest = self.manifest.lock();
+            if !relation.dropped.load(Ordering::Acquire) {
+                manifest.note(rel, fork, blocks);
+            }
+        }
+        for (rel, fork) in std::mem::take(&mut *self.made.lock()) {
+            let relation = self.relation(rel)?;
+            let mut manifest = self.manifest.lock();
+            if !relation.dropped.load(Ordering::Acquire) {
+                manifest.note_made(rel, fork);
+            }
         }
         if self.names_changed.swap(false, Ordering::AcqRel)
             && self.options.fsync()
@@ -456,6 +667,17 @@ impl Files {
         }
         Ok(())
     }
+}
+
+/// The relation and the fork whose file has this name.
+fn parse_name(name: &str) -> Option<(RelId, Fork)> {
+    let (number, fork) = match name.split_once('_') {
+        None => (name, Fork::Main),
+        Some((number, "fsm")) => (number, Fork::Fsm),
+        Some((number, "vm")) => (number, Fork::Vm),
+        Some(_) => return None,
+    };
+    Some((RelId(number.parse().ok()?), fork))
 }
 
 /// A wait with its count and its time.

@@ -25,12 +25,14 @@
 #![allow(rustdoc::private_intra_doc_links)]
 
 pub mod buffer;
+mod check;
 mod checkpoint;
 mod control;
 mod copy;
 mod core;
 mod fatal;
 mod files;
+mod manifest;
 mod memory;
 #[cfg(test)]
 mod model;
@@ -44,7 +46,7 @@ pub mod wal;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use base::{Error, Fork, Lsn, RelId, Result, WaitEvent};
@@ -54,9 +56,12 @@ use crate::checkpoint::{Pace, Signal};
 use crate::control::{Control, DirLock};
 use crate::core::Core;
 use crate::files::Files;
+use crate::manifest::Manifest;
 use crate::stats::Counters;
+use crate::wal::reader::LogReader;
 use crate::wal::record;
 use crate::wal::segment::Segments;
+use crate::wal::survey::Survey;
 
 pub use buffer::{BufferPool, FrameInfo, PAGE_SIZE, Page, PageView, Pinned, ReadGuard, WriteGuard};
 pub use memory::memory_of_machine;
@@ -72,11 +77,14 @@ pub const PAGE_HEADER: usize = 16;
 /// A layer above that has state to recover: it is told of its own log records in order, and its
 /// state is kept with each checkpoint.
 pub trait Participant: Send + Sync {
-    /// Recovery begins: the state that [`Participant::checkpoint`] returned for the checkpoint
+    /// Recovery begins, and nothing is changed on disk yet: the state that [`Participant::checkpoint`] returned for the checkpoint
     /// from which redo starts (empty for a new directory).
     fn restore(&self, state: &[u8]) -> Result<()>;
     /// A record with a payload, in log order; `lsn` is the record's end.
     fn redo(&self, code: u8, payload: &[u8], lsn: Lsn) -> Result<()>;
+    /// Part of the log was given up: ids may have been handed out that it does not tell of. Comes before
+    /// [`Participant::recovered`].
+    fn lost(&self) {}
     /// Redo is at its end; `lsn` is the end of the log.
     fn recovered(&self, lsn: Lsn) -> Result<()>;
     /// A checkpoint: make everything up to `redo` durable in own files, and return the small state
@@ -97,6 +105,22 @@ pub struct Storage {
     threads: Mutex<Vec<JoinHandle<()>>>,
     wal_thread: Mutex<Option<JoinHandle<()>>>,
     lock: Mutex<Option<DirLock>>,
+    /// Whether changes may be made; before that the directory is as it was.
+    serves: AtomicBool,
+    /// What recovery is to make durable.
+    recovered: Mutex<Option<Recovered>>,
+}
+
+/// What recovery found and did, until service begins.
+struct Recovered {
+    /// The log ends here; what lies behind is wiped.
+    end: Lsn,
+    /// From where on the log goes on.
+    goes_on: Lsn,
+    /// Something was redone, or the directory was not left cleanly.
+    must_write: bool,
+    /// What to say.
+    tail: Option<String>,
 }
 
 /// What a data directory says about itself without being opened.
@@ -145,32 +169,83 @@ impl Storage {
         participant: Arc<dyn Participant>,
         options: Options,
     ) -> Result<Arc<Storage>> {
+        let storage = Storage::recover_with(dir, participant, options)?;
+        storage.begin_service()?;
+        Ok(storage)
+    }
+
+    /// Opens a directory that nobody serves to look at it; nothing in it is changed. What recovery would
+    /// change is in memory, or in a temporary file elsewhere.
+    ///
+    /// # Errors
+    /// As [`Storage::open`].
+    pub fn look(dir: &Path, participant: Arc<dyn Participant>) -> Result<Arc<Storage>> {
+        let lock = DirLock::share(dir)?;
+        Storage::recover(dir, participant, Options::from_settings(), lock, true)
+    }
+
+    /// As [`Storage::open`], but nothing is changed that was there, before [`Storage::begin_service`]: the
+    /// caller looks at its own data first.
+    ///
+    /// # Errors
+    /// As [`Storage::open`].
+    pub fn recover_with(
+        dir: &Path,
+        participant: Arc<dyn Participant>,
+        options: Options,
+    ) -> Result<Arc<Storage>> {
         Control::read(dir)?;
         let lock = DirLock::take(dir)?;
+        lock.sign(dir)?;
+        Storage::recover(dir, participant, options, lock, false)
+    }
+
+    fn recover(
+        dir: &Path,
+        participant: Arc<dyn Participant>,
+        options: Options,
+        lock: DirLock,
+        looks: bool,
+    ) -> Result<Arc<Storage>> {
         let control = Control::read(dir)?;
+        let manifest = Manifest::load(dir, control.system_id, control.files)?;
         let counters = Arc::new(Counters::new());
         let signal = Arc::new(Signal::new());
         let log = Arc::new(wal::Log::new(&options, &signal, &counters)?);
         let segments = Segments::new(dir, control.segment_size, options.fsync);
-        let files = Arc::new(Files::new(dir, &options, &counters));
-        files.sweep_temporary()?;
+        let survey = Survey::make(&segments, &control, options.accept_loss_from)?;
+        let files = Arc::new(Files::new(dir, &options, &counters, manifest, looks));
+        files.expect_less(
+            survey.cuts.iter().map(|(key, blocks)| (*key, *blocks)),
+            survey.dropped.iter().copied(),
+        );
+        let touched = survey.touched.difference(&survey.dropped).copied();
+        files.check_listed(touched.chain([RelId::CATALOG]))?;
+        participant.restore(&control.state)?;
+        // Until here everything was only read.
         let pool = Arc::new(buffer::pool::Pool::new(&options, &files, &log, &counters)?);
         let buffers = BufferPool { pool: pool.clone() };
 
-        participant.restore(&control.state)?;
-        let mut redo = recovery::Redo::new(&files, &buffers, &*participant);
-        let mut reader = wal::reader::LogReader::new(segments.clone(), control.redo);
-        let (end, records) = redo.run(&mut reader)?;
-        let must_write = records > 0 || !control.clean;
-        if must_write {
-            segments.cut_at(end.0).map_err(|e| Error::io("clear the end of the log", &e))?;
+        let mut redo = recovery::Redo::new(&files, &buffers, &*participant, &survey);
+        let mut reader = match looks {
+            true => LogReader::to_look(segments.clone(), control.redo),
+            false => LogReader::new(segments.clone(), control.redo),
+        };
+        redo.run(&mut reader, &survey)?;
+        let goes_on = match survey.gives_up {
+            true => segments.far_behind(survey.end).map_err(|e| Error::io("list the log", &e))?,
+            false => survey.end,
+        };
+        let recovered = Recovered {
+            end: survey.end,
+            goes_on,
+            must_write: survey.records > 0 || survey.gives_up || !control.clean,
+            tail: survey.tail,
+        };
+        log.start_at(goes_on, control.redo);
+        if looks {
+            log.discard_all();
         }
-        let current = end.0 / segments.size;
-        segments.prepare(current).map_err(|e| Error::io("prepare a log segment", &e))?;
-        log.start_at(end, control.redo);
-
-        let failed = |e| Error::io("start the WAL writer", &e);
-        let wal_thread = wal::spawn_writer(&log, &segments).map_err(failed)?;
         let core = Arc::new(Core::new(
             dir.to_owned(),
             options,
@@ -189,27 +264,68 @@ impl Storage {
             dir: dir.to_owned(),
             core,
             threads: Mutex::new(WaitEvent::LWLockOther, Vec::new()),
-            wal_thread: Mutex::new(WaitEvent::LWLockOther, Some(wal_thread)),
+            wal_thread: Mutex::new(WaitEvent::LWLockOther, None),
             lock: Mutex::new(WaitEvent::LWLockOther, Some(lock)),
+            serves: AtomicBool::new(false),
+            recovered: Mutex::new(WaitEvent::LWLockOther, Some(recovered)),
         });
-        participant.recovered(end)?;
-        storage.begin_service(must_write)?;
+        if survey.gives_up {
+            participant.lost();
+        }
+        participant.recovered(goes_on)?;
         Ok(storage)
     }
 
-    /// After recovery: makes its result durable, or at least says that the directory is in use,
-    /// and starts the threads.
-    fn begin_service(&self, recovered: bool) -> Result<()> {
+    /// Whether the directory may lack what every directory has, since nobody has put it in yet.
+    pub fn is_new(&self) -> bool {
+        !self.core.control.lock().filled
+    }
+
+    /// The directory has what every directory has, durably: from now on it is never taken for a new one.
+    ///
+    /// # Errors
+    /// What went wrong with the checkpoint.
+    pub fn set_filled(&self) -> Result<()> {
+        if !self.is_new() {
+            return Ok(());
+        }
+        self.checkpoint()?;
+        self.core.change_control(|control| control.filled = true)
+    }
+
+    /// Whether service has begun. Before that nobody changes a page.
+    #[inline]
+    pub fn serves(&self) -> bool {
+        self.serves.load(Ordering::Relaxed)
+    }
+
+    /// Recovery is over and what it left is good: makes its result durable, or at least says that the
+    /// directory is in use, and starts the threads. Does nothing when service has begun.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn begin_service(&self) -> Result<()> {
         let core = &self.core;
-        if recovered {
+        let Some(recovered) = self.recovered.lock().take() else { return Ok(()) };
+        self.put_log_in_order(&recovered)?;
+        core.files.sweep_temporary()?;
+        let failed = |e| Error::io("start the WAL writer", &e);
+        let wal_thread = wal::spawn_writer(&core.log, &core.segments).map_err(failed)?;
+        *self.wal_thread.lock() = Some(wal_thread);
+        self.serves.store(true, Ordering::Release);
+        let (is_old, clean) = {
+            let control = core.control.lock();
+            (control.is_old(), control.clean)
+        };
+        if is_old {
+            core.files.list_all()?;
+        }
+        if recovered.must_write {
             checkpoint::make(core, &Pace::HURRY, false)?;
         }
-        let mut control = core.control.lock();
-        if control.clean {
-            control.clean = false;
-            control.write(&core.dir, core.options.fsync())?;
+        if clean || is_old {
+            core.change_control(|control| control.clean = false)?;
         }
-        drop(control);
         let for_checkpoints = core.clone();
         let for_writing = core.clone();
         let mut threads = self.threads.lock();
@@ -219,6 +335,34 @@ impl Storage {
             core::run_background_writer(&for_writing);
         }));
         Ok(())
+    }
+
+    /// Wipes what lies behind the log's end, and says where that is.
+    fn put_log_in_order(&self, recovered: &Recovered) -> Result<()> {
+        let (core, segments) = (&self.core, &self.core.segments);
+        debug_assert_eq!(core.log.insert_position(), recovered.goes_on, "nothing is logged yet");
+        let at = recovered.end;
+        if recovered.goes_on != at {
+            let lost = core.dir.join("lost");
+            segments
+                .keep_rest(at.0, &lost)
+                .map_err(|e| Error::io("keep the rest of the log", &e))?;
+            eprintln!(
+                "WARNING:  everything that was committed after {at} is given up, as asked for; the rest \
+                 of the log is in \"{}\"",
+                lost.display()
+            );
+        }
+        match &recovered.tail {
+            Some(tail) => eprintln!("LOG:  the write-ahead log ends at {at}: {tail}"),
+            None if recovered.must_write => eprintln!("LOG:  the write-ahead log ends at {at}"),
+            None => {}
+        }
+        if recovered.must_write {
+            segments.cut_at(at.0).map_err(|e| Error::io("clear the end of the log", &e))?;
+        }
+        let current = recovered.goes_on.0 / segments.size;
+        segments.prepare(current).map_err(|e| Error::io("prepare a log segment", &e))
     }
 
     /// Reads the control file and the lock.
@@ -267,15 +411,69 @@ impl Storage {
     /// # Errors
     /// I/O errors.
     pub fn drop_relation(&self, rel: RelId) -> Result<()> {
-        let mut forks = Vec::with_capacity(files::FORKS.len());
-        for fork in files::FORKS {
-            forks.push((fork, self.core.files.block_count(rel, fork)?));
+        self.drop_relations(&[rel])
+    }
+
+    /// As [`Storage::drop_relation`], for several; those without files are passed by. The log is flushed once,
+    /// if a checkpoint has seen any of them: a file that the last checkpoint lists may only be missing when
+    /// the log says why.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn drop_relations(&self, rels: &[RelId]) -> Result<()> {
+        const AT_ONCE: usize = 64;
+        let (files, log) = (&self.core.files, &self.core.log);
+        let mut logged = Vec::with_capacity(rels.len());
+        for &rel in rels {
+            if rel.is_temporary() {
+                self.remove_files(rel)?;
+            } else if files.has_file(rel)? || files.is_listed(rel) {
+                logged.push(rel);
+            }
         }
-        self.core.files.mark_dropped(rel)?;
-        for (fork, blocks) in forks {
+        for some in logged.chunks(AT_ONCE) {
+            log.within_one_checkpoint(|| {
+                let mut missed = Lsn::ZERO;
+                for rel in some {
+                    let mut scratch = mtr::scratch::Scratch::take();
+                    scratch.record.extend_from_slice(&rel.0.to_le_bytes());
+                    let end = log.append(&mut scratch.record, record::DROPPED, |_| ());
+                    scratch.give_back();
+                    if files.is_listed(*rel) {
+                        missed = end;
+                    }
+                }
+                log.flush(missed)?;
+                some.iter().try_for_each(|rel| self.remove_files(*rel))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn remove_files(&self, rel: RelId) -> Result<()> {
+        for (fork, blocks) in self.core.files.mark_dropped(rel)? {
             self.core.pool.forget(rel, fork, 0..blocks);
         }
         self.core.files.remove(rel)
+    }
+
+    /// Moves the files of relations that nobody knows into the directory `lost`, with a line in the log for
+    /// each, after a checkpoint whose list does without them.
+    ///
+    /// # Errors
+    /// I/O errors.
+    pub fn set_aside(&self, rels: &[RelId]) -> Result<()> {
+        let core = &self.core;
+        for rel in rels {
+            for (fork, blocks) in core.files.mark_dropped(*rel)? {
+                core.pool.forget(*rel, fork, 0..blocks);
+            }
+        }
+        core.change_control(|_| ())?;
+        let lost = core.dir.join("lost");
+        let made = std::fs::create_dir_all(&lost);
+        made.map_err(|e| Error::io(format!("create directory \"{}\"", lost.display()), &e))?;
+        rels.iter().try_for_each(|rel| core.files.set_aside(*rel, &lost))
     }
 
     /// Relations that have files (for the sweep of orphans after recovery).

@@ -1,5 +1,6 @@
 //! Sizes that are fixed while a directory is open.
 
+use base::Lsn;
 use base::settings::{live_bool, live_int, setting};
 
 use crate::buffer::PAGE_SIZE;
@@ -22,6 +23,8 @@ pub struct Options {
     pub fsync: Option<bool>,
     /// Open relation files; None: the live setting.
     pub max_files: Option<usize>,
+    /// Damage of the log at this position, and at no other, is accepted: what was committed after it is lost.
+    pub accept_loss_from: Option<Lsn>,
 }
 
 impl Options {
@@ -38,6 +41,7 @@ impl Options {
             max_wal_size: None,
             fsync: None,
             max_files: None,
+            accept_loss_from: None,
         }
     }
 

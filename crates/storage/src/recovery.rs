@@ -12,27 +12,37 @@
 //!   logged but that has no page yet, too.
 //! * **A file that was cut**: a cut is logged and the log flushed before the file is cut, and no
 //!   checkpoint takes its redo position in between; redo cuts again.
-//! * **A relation that was dropped**: its records make files again that nobody knows; the layer
-//!   above, which knows its relations, sweeps them.
+//! * **A file that the last checkpoint's list names and that is missing or shorter**: a removal or a cut that
+//!   is in the log explains it; anything else is damage, which stops the start before anything is written.
+//! * **A relation that was dropped**: its records are passed by, and what is left of its files is removed.
+//!   Where the record of that is lost, its files are made again by records before it, and nobody knows
+//!   them; the layer above, which knows its relations, has them set aside.
 //! * **The log's last record half written**, or one missing before others that reached the disk: the
-//!   log ends at the first place without a valid record; nothing from there on was acknowledged. The
-//!   rest is wiped before anything new is logged, so that no record of the lost part can ever
-//!   follow a new one ([`crate::wal::segment::Segments::cut_at`]).
+//!   log ends at the first place without a valid record; nothing from there on was acknowledged, which
+//!   [`crate::wal::survey`] has made sure of. The rest is wiped before anything new is logged, so that no
+//!   record of the lost part can ever follow a new one ([`crate::wal::segment::Segments::cut_at`]).
+//! * **A page that is newer than the log's end**: the log was durable up to there once, so some of it is
+//!   missing.
 //! * **A crash during recovery**: the control file is as before, and redo starts again. Pages
 //!   written meanwhile carry the LSNs of records that were synced before they were applied.
 //! * **A crash during a checkpoint**: the control file names the one before until the new one is
 //!   complete.
+//!
+//! When the user has given up what lies behind a damaged place, pages may be newer than the log, and ids may
+//! have been given out that it does not tell of: the log goes on far behind every position that there was,
+//! and so do ids ([`crate::Participant::lost`]).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use base::{Error, Lsn, Result, err};
+use base::{Error, Lsn, PageId, RelId, Result, err};
 
 use crate::buffer::WriteGuard;
 use crate::files::Files;
 use crate::wal::reader::LogReader;
 use crate::wal::record::{
-    self, CHANGES, CREATED, CUT, FILLER, IMAGE, INIT, LAST_PART, PART, PageEntry, Record,
+    self, CHANGES, CREATED, CUT, DROPPED, FILLER, IMAGE, INIT, LAST_PART, PART, PageEntry, Record,
 };
+use crate::wal::survey::Survey;
 use crate::{BufferPool, Participant, page};
 
 /// What redo works on.
@@ -42,6 +52,10 @@ pub(crate) struct Redo<'a> {
     participant: &'a dyn Participant,
     /// Large payloads of which not all parts have come.
     parts: HashMap<u64, Vec<u8>>,
+    /// Relations whose files are going to be removed.
+    dropped: &'a HashSet<RelId>,
+    /// The newest page that was found newer than a record.
+    newest: (Lsn, Option<PageId>),
 }
 
 impl<'a> Redo<'a> {
@@ -49,19 +63,32 @@ impl<'a> Redo<'a> {
         files: &'a Files,
         pool: &'a BufferPool,
         participant: &'a dyn Participant,
+        survey: &'a Survey,
     ) -> Redo<'a> {
-        Redo { files, pool, participant, parts: HashMap::new() }
+        let (dropped, newest) = (&survey.dropped, (Lsn::ZERO, None));
+        Redo { files, pool, participant, parts: HashMap::new(), dropped, newest }
     }
 
-    /// Applies all records; returns where the log ends and how many there were.
-    pub(crate) fn run(&mut self, reader: &mut LogReader) -> Result<(Lsn, u64)> {
-        let mut records = 0;
-        while let Some((start, bytes)) = reader.next()? {
+    /// Applies the records that the survey has seen.
+    pub(crate) fn run(&mut self, reader: &mut LogReader, survey: &Survey) -> Result<()> {
+        while reader.position() < survey.end
+            && let Some((start, bytes)) = reader.next()?
+        {
             let record = Record::parse(bytes, start)?;
             self.apply(&record).map_err(|e| in_record(e, &record))?;
-            records += 1;
         }
-        Ok((reader.position(), records))
+        match self.newest {
+            (lsn, Some(page)) if lsn > survey.end && !survey.gives_up => Err(err!(
+                DATA_CORRUPTED,
+                "the write-ahead log is damaged at {}: it ends there, and block {} of file \
+                 \"base/{}\" was changed at {lsn}",
+                survey.end,
+                page.block,
+                page.rel.0
+            )
+            .hint(crate::wal::survey::choices(survey.end))),
+            _ => Ok(()),
+        }
     }
 
     fn apply(&mut self, record: &Record<'_>) -> Result<()> {
@@ -70,14 +97,27 @@ impl<'a> Redo<'a> {
             CHANGES => self.apply_changes(record),
             CREATED => {
                 let (_, mut body) = record.pages()?;
-                self.files.create(base::RelId(body.u32()?), base::Fork::Main)
+                match RelId(body.u32()?) {
+                    rel if self.dropped.contains(&rel) => Ok(()),
+                    rel => self.files.create(rel, base::Fork::Main),
+                }
             }
             CUT => {
                 let (_, mut body) = record.pages()?;
-                let (rel, fork, blocks) = (base::RelId(body.u32()?), body.fork()?, body.u32()?);
+                let (rel, fork, blocks) = (RelId(body.u32()?), body.fork()?, body.u32()?);
+                if self.dropped.contains(&rel) {
+                    return Ok(());
+                }
                 let before = self.files.block_count(rel, fork)?;
                 self.pool.pool.forget(rel, fork, blocks..before.max(blocks));
-                self.files.cut(rel, fork, blocks)
+                self.files.cut(rel, fork, blocks)?;
+                self.files.note_length(rel, fork)
+            }
+            DROPPED => {
+                let (_, mut body) = record.pages()?;
+                let rel = RelId(body.u32()?);
+                self.files.mark_dropped(rel)?;
+                self.files.remove(rel)
             }
             PART => {
                 let (_, mut body) = record.pages()?;
@@ -100,7 +140,7 @@ impl<'a> Redo<'a> {
         }
     }
 
-    fn apply_changes(&self, record: &Record<'_>) -> Result<()> {
+    fn apply_changes(&mut self, record: &Record<'_>) -> Result<()> {
         let (pages, mut payloads) = record.pages()?;
         for (index, entry) in pages.iter().enumerate() {
             if entry.flags & record::UNCHANGED == 0 {
@@ -114,12 +154,23 @@ impl<'a> Redo<'a> {
         Ok(())
     }
 
-    fn apply_page(&self, record: &Record<'_>, index: usize, entry: &PageEntry<'_>) -> Result<()> {
+    fn apply_page(
+        &mut self,
+        record: &Record<'_>,
+        index: usize,
+        entry: &PageEntry<'_>,
+    ) -> Result<()> {
+        if self.dropped.contains(&entry.id.rel) {
+            return Ok(());
+        }
         self.files.ensure(entry.id)?;
         let whole = entry.flags & (INIT | IMAGE) != 0;
         let pinned = if whole { self.pool.pin_new(entry.id)? } else { self.pool.pin(entry.id)? };
         let mut guard: WriteGuard = pinned.write();
         if !whole && guard.lsn() >= record.end {
+            if guard.lsn() > self.newest.0 {
+                self.newest = (guard.lsn(), Some(entry.id));
+            }
             return Ok(());
         }
         guard.make_dirty();

@@ -31,6 +31,7 @@ pub(crate) mod reader;
 pub(crate) mod record;
 pub(crate) mod ring;
 pub(crate) mod segment;
+pub(crate) mod survey;
 mod writer;
 
 use std::cmp::Ordering as Order;
@@ -274,6 +275,17 @@ impl Log {
         Lsn(self.flushed.load(Ordering::Acquire))
     }
 
+    /// Up to where the log is known to be durable by the one who has reserved `start`.
+    fn durable(&self, start: u64) -> u64 {
+        self.flushed.load(Ordering::Relaxed).min(start)
+    }
+
+    /// From here on records are taken and forgotten: the directory is only looked at.
+    pub(crate) fn discard_all(&self) {
+        self.limit.store(u64::MAX, Ordering::Release);
+        self.flushed.store(LSN_MASK, Ordering::Release);
+    }
+
     /// Bytes logged since the directory was opened.
     pub(crate) fn bytes(&self) -> u64 {
         self.insert_position().0.saturating_sub(self.opened_at.load(Ordering::Relaxed))
@@ -374,12 +386,12 @@ impl Log {
         if let Some(redo) = decided_by
             && redo.epoch != old >> EPOCH_SHIFT
         {
-            self.copy_in(start, end, &record::filler(record.len(), start));
+            self.copy_in(start, end, &record::filler(record.len(), start, self.durable(start)));
             self.await_redo(old >> EPOCH_SHIFT);
             return Err(EpochChanged);
         }
         on_reserved(Lsn(end));
-        record::place(record, body_crc, start);
+        record::place(record, body_crc, start, self.durable(start));
         self.copy_in(start, end, record);
         self.counters.wal_records.add(1);
         sched::used(base::usage::Use::WalRecords, 1);

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use base::Lsn;
 use server::Overrides;
 use server::signals::Stop;
 
@@ -12,8 +13,10 @@ Threadgres: a threaded server that speaks PostgreSQL.
 
 Usage:
   threadgres serve -D DIR [-h ADDRESS] [-p PORT] [-k SOCKETDIR] [-c NAME=VALUE]… [--single-process]
+                   [--accept-loss-from LSN]
       serves the data directory in the foreground; a missing or empty one is initialised first.
-      A supervisor process starts the server again after a crash; with --single-process there is none
+      A supervisor process starts the server again after a crash; with --single-process there is none.
+      --accept-loss-from gives up what was committed after the position at which the log is damaged
   threadgres init -D DIR
       makes a new data directory
   threadgres stop -D DIR [-m smart|fast|immediate] [-t SECONDS]
@@ -23,7 +26,10 @@ Usage:
   threadgres reload -D DIR
       makes the directory's server read its settings again
   threadgres check -D DIR
-      walks the tables and indexes of a directory that nobody serves and says where they disagree
+      reads every file, table and index of a directory that nobody serves and says what is damaged;
+      changes nothing
+  threadgres upgrade -D DIR
+      makes a directory that an earlier version left one of this version's format (as serve does)
   threadgres top -D DIR | --url URL [-d SECONDS] [--once]
       shows in the terminal what a server does: sessions, waits, who blocks whom
   threadgres lab COMMAND [OPTION]…
@@ -36,6 +42,9 @@ Settings are in DIR/threadgres.conf; -c overrides them.
 
 /// Says that `serve` is to work without a supervisor.
 pub const SINGLE_PROCESS: &str = "--single-process";
+
+/// Names the damaged place after which everything may be lost.
+const ACCEPT_LOSS: &str = "--accept-loss-from";
 
 /// One invocation.
 #[derive(Debug, PartialEq)]
@@ -52,6 +61,8 @@ pub enum Command {
         settings: Overrides,
         /// Without a supervisor.
         single: bool,
+        /// Where the log is damaged, if that is accepted.
+        accept_loss_from: Option<Lsn>,
     },
     /// `init`.
     Init {
@@ -82,6 +93,11 @@ pub enum Command {
         /// Data directory.
         dir: PathBuf,
     },
+    /// `upgrade`.
+    Upgrade {
+        /// Data directory.
+        dir: PathBuf,
+    },
     /// `null-server`, for benchmarks.
     NullServer {
         /// Port on 127.0.0.1.
@@ -99,6 +115,7 @@ struct Options {
     timeout_s: Option<u64>,
     settings: Overrides,
     single: bool,
+    accept_loss_from: Option<Lsn>,
 }
 
 /// Reads the arguments after the program's name.
@@ -115,7 +132,7 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, String> {
         "--help" | "-h" | "help" => return Ok(Command::Help),
         "--version" | "-V" => return Ok(Command::Version),
         "serve" => "Dhpkc1",
-        "init" | "status" | "reload" | "check" => "D",
+        "init" | "status" | "reload" | "check" | "upgrade" => "D",
         "stop" => "Dmt",
         "null-server" => "pc",
         other => return Err(format!("unknown command \"{other}\"")),
@@ -132,6 +149,12 @@ fn read_options(
     while let Some(arg) = args.next().transpose()? {
         if arg == SINGLE_PROCESS && allowed.contains('1') {
             options.single = true;
+            continue;
+        }
+        if arg == ACCEPT_LOSS && allowed.contains('1') {
+            let value =
+                args.next().transpose()?.ok_or(format!("option {ACCEPT_LOSS} needs a value"))?;
+            options.accept_loss_from = Some(position(&value)?);
             continue;
         }
         let mut chars = arg.chars();
@@ -164,6 +187,15 @@ fn read_options(
     Ok(options)
 }
 
+/// A position in the log, as messages write it.
+fn position(text: &str) -> Result<Lsn, String> {
+    let halves = text.split_once('/').and_then(|(high, low)| {
+        let half = |digits| u32::from_str_radix(digits, 16).ok();
+        Some(u64::from(half(high)?) << 32 | u64::from(half(low)?))
+    });
+    halves.map(Lsn).ok_or(format!("{ACCEPT_LOSS} {text} is not a position such as 0/1A2B3C8"))
+}
+
 fn mode(word: &str) -> Result<Stop, String> {
     match word {
         "smart" | "s" => Ok(Stop::Smart),
@@ -185,7 +217,13 @@ fn build(command: &str, options: Options) -> Result<Command, String> {
     }
     let dir = options.dir.ok_or("option -D DIR is missing")?;
     Ok(match command {
-        "serve" => Command::Serve { dir, settings: options.settings, single: options.single },
+        "serve" => Command::Serve {
+            dir,
+            settings: options.settings,
+            single: options.single,
+            accept_loss_from: options.accept_loss_from,
+        },
+        "upgrade" => Command::Upgrade { dir },
         "init" => Command::Init { dir },
         "check" => Command::Check { dir },
         "status" => Command::Status { dir },
@@ -211,11 +249,18 @@ mod tests {
         let settings = [("port", "7"), ("listen_addresses", "::1"), ("work_mem", "1MB")]
             .map(|(n, v)| (n.to_owned(), v.to_owned()))
             .to_vec();
-        let want = Command::Serve { dir: "x".into(), settings, single: false };
+        let want =
+            Command::Serve { dir: "x".into(), settings, single: false, accept_loss_from: None };
         assert_eq!(get("serve -D x -p7 -h ::1 -c work_mem=1MB").unwrap(), want);
         let stop = Command::Stop { dir: "x".into(), mode: Stop::Immediate, timeout_s: 5 };
         assert_eq!(get("stop -Dx -m immediate -t 5").unwrap(), stop);
         assert_eq!(get("--version").unwrap(), Command::Version);
+        match get("serve -D x --accept-loss-from 1/A0").unwrap() {
+            Command::Serve { accept_loss_from, .. } => {
+                assert_eq!(accept_loss_from, Some(Lsn(0x1_0000_00A0)));
+            }
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]
@@ -231,6 +276,9 @@ mod tests {
             ("stop -D x -t soon", "soon"),
             ("serve -D x extra", "extra"),
             ("stop -D x --single-process", "--single-process"),
+            ("serve -D x --accept-loss-from", "--accept-loss-from"),
+            ("serve -D x --accept-loss-from 77", "0/1A2B3C8"),
+            ("check -D x --accept-loss-from 0/10", "--accept-loss-from"),
         ] {
             assert!(get(line).unwrap_err().contains(word), "{line}");
         }

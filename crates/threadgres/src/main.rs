@@ -48,11 +48,11 @@ fn run(command: Command) -> base::Result<ExitCode> {
     match command {
         Command::Help => print!("{HELP}"),
         Command::Version => println!("threadgres {}", env!("CARGO_PKG_VERSION")),
-        Command::Serve { dir, settings, single: true } => {
+        Command::Serve { dir, settings, single: true, accept_loss_from } => {
             server::supervisor::follow_supervisor()?;
-            server::serve(&dir, settings)?;
+            server::serve(&dir, settings, accept_loss_from)?;
         }
-        Command::Serve { dir, settings, single: false } => {
+        Command::Serve { dir, settings, single: false, .. } => {
             // They were read as text before.
             let mut arguments: Vec<String> = std::env::args().skip(1).collect();
             arguments.push(SINGLE_PROCESS.to_owned());
@@ -75,6 +75,10 @@ fn run(command: Command) -> base::Result<ExitCode> {
                 return Ok(ExitCode::from(FAILED));
             }
             println!("no damage found");
+        }
+        Command::Upgrade { dir } => {
+            control::upgrade(&dir)?;
+            println!("the directory has this version's format");
         }
         Command::Reload { dir } => control::reload(&dir)?,
         Command::Status { dir } => {

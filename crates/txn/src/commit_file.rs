@@ -15,7 +15,10 @@
 //! which recovery starts, never one whose record might be missing from the log.
 //!
 //! Crash cases: before the rename, the old file and redo of the commit records since the old checkpoint
-//! give the same bits; after it, redo sets bits that are set already; a left-over `.new` file is removed.
+//! give the same bits; after it, redo sets bits that are set already; a left-over `.new` file is ignored.
+//!
+//! Files are numbered without a gap from 0. How many there must be is in the checkpoint's state
+//! ([`crate::recovery`]): a missing one would read as transactions that did not commit.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -97,9 +100,18 @@ fn failed(doing: &str, path: &Path, error: &std::io::Error) -> Error {
     Error::io(format_args!("{doing} \"{}\"", path.display()), error)
 }
 
-/// Reads all files and gives each chunk's bits to `take`.
-pub(crate) fn read(dir: &Path, mut take: impl FnMut(u64, &Bits)) -> Result<()> {
+/// Reads all files, of which there must be `count` at least, and gives each chunk's bits to `take`. Changes
+/// nothing.
+///
+/// # Errors
+/// `58P01` when one is missing, `XX001` when one is damaged.
+pub(crate) fn read(dir: &Path, count: u64, mut take: impl FnMut(u64, &Bits)) -> Result<()> {
     let folder = folder(dir);
+    if let Some(number) = (0..count).find(|number| !path(dir, *number).exists()) {
+        let path = path(dir, number);
+        return Err(err!(UNDEFINED_FILE, "commit log file \"{}\" is missing", path.display())
+            .hint("Restore the data directory from a backup."));
+    }
     if !folder.exists() {
         return Ok(());
     }
@@ -107,9 +119,7 @@ pub(crate) fn read(dir: &Path, mut take: impl FnMut(u64, &Bits)) -> Result<()> {
     for entry in entries {
         let path = entry.map_err(|e| failed("read directory", &folder, &e))?.path();
         let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
-        if name.ends_with(".new") {
-            fs::remove_file(&path).map_err(|e| failed("remove file", &path, &e))?;
-        } else if let Ok(number) = name.parse() {
+        if let Ok(number) = name.parse() {
             let bytes = io_wait(WaitEvent::IOCommitLogRead, || fs::read(&path))
                 .map_err(|e| failed("read file", &path, &e))?;
             decode(&path, number, &bytes, &mut take)?;
@@ -156,13 +166,15 @@ mod tests {
         write(dir.path(), 0..=1, sample).unwrap();
         fs::write(folder(dir.path()).join("0000000001.new"), b"half").unwrap();
         let mut count = 0;
-        read(dir.path(), |chunk, bits| {
+        read(dir.path(), 2, |chunk, bits| {
             assert_eq!(bits, &sample(chunk));
             count += 1;
         })
         .unwrap();
         assert_eq!(count, 2 * FILE_CHUNKS);
-        assert_eq!(fs::read_dir(folder(dir.path())).unwrap().count(), 2);
+        let missing = read(dir.path(), 3, |_, _| ()).unwrap_err();
+        assert_eq!(missing.code().as_str(), "58P01");
+        assert!(missing.message().contains("commitlog/0000000002"));
     }
 
     #[test]
@@ -175,11 +187,11 @@ mod tests {
             let mut bad = good.clone();
             bad[damage] ^= 4;
             fs::write(&file, bad).unwrap();
-            assert!(read(dir.path(), |_, _| ()).is_err(), "byte {damage}");
+            assert!(read(dir.path(), 1, |_, _| ()).is_err(), "byte {damage}");
         }
         fs::write(&file, &good[..1000]).unwrap();
-        assert!(read(dir.path(), |_, _| ()).is_err());
+        assert!(read(dir.path(), 1, |_, _| ()).is_err());
         fs::write(&file, &good).unwrap();
-        read(dir.path(), |_, _| ()).unwrap();
+        read(dir.path(), 1, |_, _| ()).unwrap();
     }
 }

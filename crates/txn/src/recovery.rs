@@ -4,8 +4,10 @@
 //! later ones come back by redo of their records. Its state is small:
 //!
 //! ```text
-//! version (1) | first id never handed out (8) | first oid never handed out (4) | the upper layers' state
+//! version (1) | first id never handed out (8) | first oid never handed out (4) | files of the commit log (8) |
+//! the upper layers' state
 //! ```
+//! Version 1 has no number of files.
 //!
 //! * A record that precedes R was reserved after its transaction had been marked `committing`; the
 //!   checkpoint waits until those have been published. It then asks the upper layers for their state,
@@ -25,7 +27,12 @@ use crate::commit_log::CHUNK;
 use crate::log::{self, Commit};
 use crate::manager::{Core, TxnManager};
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+
+/// When part of the log was given up, ids go on as far beyond those that it tells of: more than can have been
+/// handed out in it.
+const LOST_XIDS: u64 = 1 << 24;
+const LOST_OIDS: u32 = 1 << 20;
 
 pub(crate) struct Recovery {
     manager: Weak<TxnManager>,
@@ -76,7 +83,8 @@ impl Recovery {
         }
     }
 
-    fn write_files(&self, manager: &TxnManager, redo: Lsn) -> Result<()> {
+    /// Answers how many files there are.
+    fn write_files(&self, manager: &TxnManager, redo: Lsn) -> Result<u64> {
         let core = &manager.core;
         let mut written = self.written.lock();
         if written.csn.0 <= redo.0 {
@@ -93,22 +101,26 @@ impl Recovery {
         let bits = |chunk| core.commits.bits(chunk, Csn(redo.0));
         commit_file::write(&manager.dir, file(written.upto)..=file(next), bits)?;
         (written.ended, written.csn) = (ended, csn);
-        Ok(())
+        Ok(file(next) + 1)
     }
 }
 
 impl Participant for Recovery {
     fn restore(&self, mut state: &[u8]) -> Result<()> {
         let manager = self.manager()?;
+        let mut files = 0;
         if let Some((&version, rest)) = state.split_first() {
-            if version != VERSION {
+            if version == 0 || version > VERSION {
                 return Err(Error::internal(format!("transaction state of version {version}")));
             }
             state = rest;
             self.next_xid.store(log::take_u64(&mut state)?, Ordering::Relaxed);
             self.next_oid.store(log::take_u32(&mut state)?, Ordering::Relaxed);
+            if version > 1 {
+                files = log::take_u64(&mut state)?;
+            }
         }
-        commit_file::read(&manager.dir, |chunk, bits| {
+        commit_file::read(&manager.dir, files, |chunk, bits| {
             manager.core.commits.restore_bits(chunk, bits);
         })?;
         self.upper.as_ref().map_or(Ok(()), |upper| upper.restore(state))
@@ -133,6 +145,17 @@ impl Participant for Recovery {
         }
     }
 
+    fn lost(&self) {
+        // The files are written from here on, so that they have no gap.
+        let known = self.next_xid.fetch_add(LOST_XIDS, Ordering::Relaxed);
+        self.lowest_redone.fetch_min(known, Ordering::Relaxed);
+        let oid = self.next_oid.load(Ordering::Relaxed);
+        self.next_oid.store(oid.saturating_add(LOST_OIDS), Ordering::Relaxed);
+        if let Some(upper) = &self.upper {
+            upper.lost();
+        }
+    }
+
     fn recovered(&self, lsn: Lsn) -> Result<()> {
         let (xid, oid) = (&self.next_xid, &self.next_oid);
         let (xid, oid) = (xid.load(Ordering::Relaxed), oid.load(Ordering::Relaxed));
@@ -148,10 +171,11 @@ impl Participant for Recovery {
             log.flush(redo)?;
         }
         let (next_xid, next_oid) = manager.core.announced();
-        self.write_files(&manager, redo)?;
+        let files = self.write_files(&manager, redo)?;
         let mut state = vec![VERSION];
         state.extend(next_xid.to_le_bytes());
         state.extend(next_oid.to_le_bytes());
+        state.extend(files.to_le_bytes());
         if let Some(upper) = &self.upper {
             state.extend(upper.checkpoint(redo)?);
         }

@@ -190,6 +190,9 @@ impl Heap {
     fn prune_if_useful(&self, tx: &Transaction, pinned: Pinned, root: u16) {
         let block = pinned.id().block;
         let mut judge = Judge::new(tx.manager());
+        if !self.storage.serves() {
+            return;
+        }
         if self.state.space.prune_is_futile(block, judge.horizon().0) {
             return;
         }

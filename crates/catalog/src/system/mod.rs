@@ -74,8 +74,11 @@ pub trait ServerInfo: Send + Sync {
     /// Pages of a relation's main fork.
     fn pages(&self, rel: u32) -> u32;
     /// A sequence's value by its file: last, how many more the log covers, is_called.
-    fn sequence(&self, _rel: u32) -> Option<(i64, i64, bool)> {
-        None
+    ///
+    /// # Errors
+    /// Damage of the file, I/O errors.
+    fn sequence(&self, _rel: u32) -> Result<Option<(i64, i64, bool)>> {
+        Ok(None)
     }
 }
 

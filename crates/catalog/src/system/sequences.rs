@@ -100,12 +100,12 @@ pub(super) fn pg_sequences(cx: &SystemCx<'_>) -> Rows {
             .set("increment_by", s.increment)
             .set("cycle", s.cycle)
             .set("cache_size", s.cache);
-        match cx.server.sequence(s.rel) {
+        Ok(match cx.server.sequence(s.rel)? {
             Some((last, _, true)) if may(s) => out.set("last_value", last).done(),
             _ => out.done(),
-        }
+        })
     };
-    Ok(cx.catalog.sequences().map(|s| one(s)).collect())
+    cx.catalog.sequences().map(|s| one(s)).collect()
 }
 
 /// What `SELECT … FROM sequence` shows, of all sequences.
@@ -115,18 +115,18 @@ pub(super) fn data(cx: &SystemCx<'_>) -> Rows {
         _ => None,
     });
     let one = |s: &Sequence| {
-        let (last, covered, called) = cx.server.sequence(s.rel)?;
-        Some(
+        let value = cx.server.sequence(s.rel)?;
+        Ok(value.map(|(last, covered, called)| {
             row(PG_CATALOG, "pg_sequence_data()")
                 .set("seqrelid", oid(s.oid))
                 .set("last_value", last)
                 .set("log_cnt", covered)
                 .set("is_called", called)
-                .done(),
-        )
+                .done()
+        }))
     };
     let all = cx.catalog.sequences().filter(|s| wanted.is_none_or(|w| w == s.oid));
-    Ok(all.filter_map(|s| one(s)).collect())
+    all.filter_map(|s| one(s).transpose()).collect()
 }
 
 pub(super) fn info_sequences(cx: &SystemCx<'_>) -> Rows {

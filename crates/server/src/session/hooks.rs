@@ -666,8 +666,8 @@ impl ServerInfo for Info<'_> {
         views::pages(self.server, rel)
     }
 
-    fn sequence(&self, rel: u32) -> Option<(i64, i64, bool)> {
-        let (value, covered) = self.server.engine.catalog.sequences.peek(rel).ok()?;
-        Some((value.last, covered, value.is_called))
+    fn sequence(&self, rel: u32) -> Result<Option<(i64, i64, bool)>> {
+        let (value, covered) = self.server.engine.catalog.sequences.peek(rel)?;
+        Ok(Some((value.last, covered, value.is_called)))
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the log from its files, record by record, for recovery.
+//! Reads the log from its files, record by record, for recovery and for the survey before it.
 
 use std::fs::File;
 use std::io;
@@ -20,11 +20,19 @@ pub(crate) struct LogReader {
     /// How many of them are used up.
     used: usize,
     at: u64,
+    /// Whether a file is made durable before it is read.
+    syncs: bool,
 }
 
 impl LogReader {
+    /// For redo.
     pub(crate) fn new(segments: Segments, from: Lsn) -> LogReader {
-        LogReader { segments, file: None, buffer: Vec::new(), used: 0, at: from.0 }
+        LogReader { segments, file: None, buffer: Vec::new(), used: 0, at: from.0, syncs: true }
+    }
+
+    /// For who only looks.
+    pub(crate) fn to_look(segments: Segments, from: Lsn) -> LogReader {
+        LogReader { syncs: false, ..LogReader::new(segments, from) }
     }
 
     /// Where the next record would begin.
@@ -40,7 +48,8 @@ impl LogReader {
             return Ok(None);
         }
         let header = &self.buffer[self.used..];
-        let len = u32::from_le_bytes([header[0], header[1], header[2], header[3]]) as usize;
+        let word = u32::from_le_bytes([header[0], header[1], header[2], header[3]]);
+        let len = record::len_of(word) as usize;
         let in_place = header[8..16] == at.to_le_bytes();
         if !in_place || len < HEADER || !len.is_multiple_of(8) || !self.fill(len)? {
             return Ok(None);
@@ -76,7 +85,9 @@ impl LogReader {
                 Ok(file) => {
                     // What redo is about to rely on has to be durable first: a page written from
                     // it must never be ahead of the log on disk.
-                    self.segments.sync(&file)?;
+                    if self.syncs {
+                        self.segments.sync(&file)?;
+                    }
                     Some((number, file))
                 }
                 Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),

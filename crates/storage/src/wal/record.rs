@@ -1,10 +1,12 @@
 //! Log records as bytes.
 //!
 //! ```text
-//!  0   len u32      all of the record, a multiple of 8
+//!  0   len u24      all of the record, a multiple of 8
+//!  3   durable u8   how far the log was durable when the record was placed; see [`durable_mark`]
 //!  4   crc u32      CRC-32C of bytes 16..len, then 8..16, then 0..4
 //!  8   lsn u64      where the record begins
-//! 16   kind u8      0 filler, 1 changes, 2 relation created, 3 relation cut, 4 part, 5 last part
+//! 16   kind u8      0 filler, 1 changes, 2 relation created, 3 relation cut, 4 part, 5 last part,
+//!                  6 relation dropped
 //! 17   pages u8     entries in the page table
 //! 18   pad u8       zero bytes at the end (0..=7)
 //! 19   0
@@ -22,10 +24,13 @@
 //!              flags 4, unchanged: an entry that only keeps its number
 //! ```
 //!
-//! * The length is the last word to be written, so that it tells the WAL writer that the record is
+//! * The first word, with the length, is the last to be written, so that it tells the WAL writer that the record is
 //!   complete (see [`super::ring`]).
 //! * A record that is not at the place it says it is at is the rest of an older log.
 //! * Of a filler only the header counts: its CRC covers bytes 16..24 in place of 16..len.
+//! * The durable mark tells a torn tail from damage: a valid record behind an invalid place that was
+//!   placed when the log was durable beyond that place proves that the place was whole once. Records of
+//!   format 2 have no mark (0).
 //! * A payload too large for one record is in several, with records of others in between:
 //!   [id u64][first u8][bytes] in each part, [id u64][code u8][bytes] in the last.
 //! * Offsets are below 8192 (13 bits). A page with an image has no operations.
@@ -49,6 +54,32 @@ pub const CUT: u8 = 3;
 pub const PART: u8 = 4;
 /// Its last piece; body: [id u64][code u8][bytes].
 pub const LAST_PART: u8 = 5;
+
+/// A relation's files are about to be removed; body: [rel u32].
+pub const DROPPED: u8 = 6;
+
+/// Bytes of the longest record that the length has room for.
+const LEN_MASK: u32 = 0xff_ffff;
+
+/// The length in a record's first word.
+pub fn len_of(word: u32) -> u32 {
+    word & LEN_MASK
+}
+
+/// What a record at `lsn` notes of how far the log is durable: 0 nothing, else `n` when fewer than
+/// `2^(n - 1)` times 8 bytes before the record were not.
+fn durable_mark(lsn: u64, durable: u64) -> u8 {
+    let units = lsn.saturating_sub(durable) / 8;
+    1 + (u64::BITS - units.leading_zeros()) as u8
+}
+
+/// Up to where the log was durable, at least, when the record at `lsn` with this first word was placed;
+/// None: it does not say.
+pub fn durable_before(word: u32, lsn: u64) -> Option<u64> {
+    let mark = word >> 24;
+    let units = 1_u64.checked_shl(mark.checked_sub(1)?)? - 1;
+    Some(lsn.saturating_sub(units.saturating_mul(8)))
+}
 
 /// Redo starts from a zero page.
 pub const INIT: u8 = 1;
@@ -75,21 +106,27 @@ pub fn finish(record: &mut Vec<u8>, kind: u8, pages: u8, ops: usize) -> u32 {
     crc32c::crc32c(&record[16..])
 }
 
-/// Fills in LSN, CRC and length of a finished record.
-pub fn place(record: &mut [u8], body_crc: u32, lsn: u64) {
-    let len = record.len() as u32;
+/// The first word of a record of `len` bytes at `lsn`.
+fn first_word(len: usize, lsn: u64, durable: u64) -> [u8; 4] {
+    debug_assert!(len as u32 <= LEN_MASK);
+    (len as u32 | u32::from(durable_mark(lsn, durable)) << 24).to_le_bytes()
+}
+
+/// Fills in LSN, CRC, length and mark of a finished record. The log is `durable` up to there.
+pub fn place(record: &mut [u8], body_crc: u32, lsn: u64, durable: u64) {
+    let word = first_word(record.len(), lsn, durable);
     record[8..16].copy_from_slice(&lsn.to_le_bytes());
-    record[..4].copy_from_slice(&len.to_le_bytes());
+    record[..4].copy_from_slice(&word);
     let crc = crc32c::crc32c_append(body_crc, &record[8..16]);
     let crc = crc32c::crc32c_append(crc, &record[..4]);
     record[4..8].copy_from_slice(&crc.to_le_bytes());
 }
 
 /// The header of a filler of `len` bytes.
-pub fn filler(len: usize, lsn: u64) -> [u8; HEADER] {
+pub fn filler(len: usize, lsn: u64, durable: u64) -> [u8; HEADER] {
     let mut header = [0; HEADER];
     header[8..16].copy_from_slice(&lsn.to_le_bytes());
-    header[..4].copy_from_slice(&(len as u32).to_le_bytes());
+    header[..4].copy_from_slice(&first_word(len, lsn, durable));
     let crc = crc32c::crc32c(&header[16..]);
     let crc = crc32c::crc32c_append(crc, &header[8..16]);
     let crc = crc32c::crc32c_append(crc, &header[..4]);
@@ -178,10 +215,10 @@ pub struct PageEntry<'a> {
 /// the length says.
 pub fn is_valid(bytes: &[u8], lsn: u64) -> bool {
     let mut header = Cursor(bytes);
-    let (Ok(len), Ok(crc), Ok(own)) = (header.u32(), header.u32(), header.u64()) else {
+    let (Ok(word), Ok(crc), Ok(own)) = (header.u32(), header.u32(), header.u64()) else {
         return false;
     };
-    if own != lsn || len as usize != bytes.len() || bytes.len() < HEADER {
+    if own != lsn || len_of(word) as usize != bytes.len() || bytes.len() < HEADER {
         return false;
     }
     let body = if bytes[16] == FILLER { &bytes[16..HEADER] } else { &bytes[16..] };
@@ -336,7 +373,7 @@ mod tests {
         push_entry(&mut record, PageId::main(RelId(71), 0), INIT);
         push_payload(&mut record, 33, b"hello");
         let crc = finish(&mut record, CHANGES, 2, ops);
-        place(&mut record, crc, 4096);
+        place(&mut record, crc, 4096, 4000);
         (record, page)
     }
 
@@ -368,10 +405,23 @@ mod tests {
             bad[at] ^= 16;
             assert!(!is_valid(&bad, 4096), "byte {at}");
         }
-        let header = filler(64, 800);
+        let header = filler(64, 800, 800);
         let mut bytes = [0xAA; 64];
         bytes[..HEADER].copy_from_slice(&header);
         assert!(is_valid(&bytes, 800));
+    }
+
+    #[test]
+    fn a_record_tells_how_far_the_log_was_durable_at_least() {
+        for (lsn, durable) in
+            [(4096, 4096), (4096, 4088), (1 << 40, 8), (1 << 40, (1 << 40) - 4104)]
+        {
+            let word = u32::from_le_bytes(first_word(64, lsn, durable));
+            let told = durable_before(word, lsn).unwrap();
+            assert!(told <= durable && lsn - told <= 2 * (lsn - durable), "{lsn} {durable} {told}");
+            assert_eq!(len_of(word), 64);
+        }
+        assert_eq!(durable_before(64, 4096), None, "format 2 says nothing");
     }
 
     #[test]

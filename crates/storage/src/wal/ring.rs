@@ -24,6 +24,7 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::record;
 use crate::memory::Region;
 
 /// See the module.
@@ -87,7 +88,7 @@ impl Ring {
 
     /// Length of the record at `position`; 0 while it isn't complete.
     pub(crate) fn complete_len(&self, position: u64) -> u32 {
-        self.length_word(position).load(Ordering::Acquire)
+        record::len_of(u32::from_le(self.length_word(position).load(Ordering::Acquire)))
     }
 
     /// Copies a record (whole, or a filler's header) to its place and completes it.

@@ -4,7 +4,8 @@
 //! A segment is used when the log gets there. Better that its bytes exist by then (written, not
 //! just promised by the file system), since then a sync has no metadata to write: so the
 //! checkpointer prepares the next segment ahead, and renames segments that are no longer needed to
-//! numbers to come. When nothing was prepared in time the writer makes a sparse file and goes on.
+//! numbers to come. When nothing was prepared in time the writer makes a sparse file and goes on. Either
+//! way a file has its whole length before it has a segment's name, so that one of another length is damaged.
 //!
 //! Both threads give files names under one lock, and a file is put in place by `rename` only where
 //! there is none. (A link followed by an unlink never overwrites either, but a crash in between
@@ -16,8 +17,8 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::WaitEvent;
 use base::settings::{live_bool, live_enum, setting};
+use base::{Lsn, WaitEvent};
 use sched::{Mutex, io_wait};
 
 /// The directory of segments.
@@ -71,6 +72,20 @@ impl Segments {
         Ok(numbers)
     }
 
+    /// The segment's name in messages.
+    pub(crate) fn name(number: u64) -> String {
+        format!("wal/{number:016X}")
+    }
+
+    /// Bytes in the segment's file; None: there is none.
+    pub(crate) fn length(&self, number: u64) -> io::Result<Option<u64>> {
+        match fs::metadata(self.path(number)) {
+            Ok(meta) => Ok(Some(meta.len())),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
     /// Opens a segment for reading.
     pub(crate) fn open_read(&self, number: u64) -> io::Result<File> {
         File::open(self.path(number))
@@ -90,10 +105,16 @@ impl Segments {
         let path = self.path(number);
         let open = |flags| {
             let mut options = OpenOptions::new();
-            options.read(true).write(true).create(true).truncate(false).custom_flags(flags);
+            options.read(true).write(true).custom_flags(flags);
             options.open(&path)
         };
         let naming = self.naming.lock();
+        if !path.exists() {
+            // The checkpointer has a file of its own under way.
+            let sparse = self.dir.join("sparse.tmp");
+            File::create(&sparse)?.set_len(self.size)?;
+            fs::rename(&sparse, &path)?;
+        }
         let direct = if direct { open(flags | libc::O_DIRECT).ok() } else { None };
         let opened = match direct {
             Some(file) => Opened { file, direct: true },
@@ -101,10 +122,6 @@ impl Segments {
             None => Opened { file: open(flags)?, direct: false },
         };
         drop(naming);
-        let file = &opened.file;
-        if file.metadata()?.len() < self.size {
-            file.set_len(self.size)?;
-        }
         self.sync_dir()?;
         Ok(opened)
     }
@@ -175,6 +192,24 @@ impl Segments {
             }
         }
         self.sync_dir()
+    }
+
+    /// A position behind every one that the log can have had: where it goes on when its end is lost.
+    pub(crate) fn far_behind(&self, end: Lsn) -> io::Result<Lsn> {
+        const FAR: u64 = 1 << 40;
+        let last = self.list()?.last().copied().unwrap_or(0).max(end.0 / self.size);
+        Ok(Lsn((last + 1) * self.size + FAR))
+    }
+
+    /// Copies what is left of the log from a position on, which is about to be given up, into a directory.
+    pub(crate) fn keep_rest(&self, from: u64, into: &Path) -> io::Result<()> {
+        fs::create_dir_all(into)?;
+        for number in self.list()?.into_iter().filter(|n| *n >= from / self.size) {
+            let copy = into.join(format!("wal-{number:016X}"));
+            fs::copy(self.path(number), &copy)?;
+            File::open(&copy)?.sync_all()?;
+        }
+        File::open(into)?.sync_all()
     }
 
     /// After recovery: nothing may follow the log's end that could ever be taken for a record that

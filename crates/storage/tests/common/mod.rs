@@ -64,6 +64,7 @@ pub fn tiny() -> Options {
         max_wal_size: Some(16 << 20),
         fsync: Some(false),
         max_files: Some(16),
+        accept_loss_from: None,
     }
 }
 

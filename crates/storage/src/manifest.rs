@@ -1,0 +1,336 @@
+//! Which relation files there must be, and how long they were at the last checkpoint: what a missing or
+//! shortened file is compared with, so that it never reads as an empty or shorter one.
+//!
+//! ```text
+//! DIR/threadgres.files.<generation>
+//!
+//!  0         8         12     16          24           32
+//!  +---------+---------+------+-----------+------------+----------------------------------------+
+//!  |TG FILES |version  |  0   | system id | generation | entries of 12 bytes                    |
+//!  +---------+---------+------+-----------+------------+----------------------------------------+
+//!
+//!  entry:  [relation u32][fork u8][0; 3][blocks u32]     blocks 0xFFFF_FFFF: the file is gone
+//! ```
+//!
+//! A checkpoint appends what has changed since the one before, syncs the file and then replaces the control
+//! file, which says how many bytes of which generation count and what their CRC-32C is. Bytes behind them
+//! are the rest of a checkpoint that did not end. When more than half of the entries are outdated a new
+//! generation is written as a whole beside the old one. So a checkpoint costs what has changed, not what
+//! there is, and a start reads one file.
+//!
+//! * An entry's length was durable before the control file that counts it. It is a lower bound: files grow
+//!   without a word here, and a cut or a removal after the checkpoint is in the log ([`crate::wal::survey`]).
+//! * A relation is listed here before any control file counts it, and leaves the list under the same lock
+//!   under which it is marked as dropped, so that no checkpoint lists it anew.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use base::{Error, Fork, RelId, Result, WaitEvent, err};
+use sched::io_wait;
+
+const MAGIC: &[u8; 8] = b"TG FILES";
+const VERSION: u32 = 1;
+const HEADER: usize = 32;
+const ENTRY: usize = 12;
+/// Blocks of a file that is gone.
+const GONE: u32 = u32::MAX;
+/// A generation may have so many outdated entries, and as many again as it has others.
+const OUTDATED: usize = 4096;
+
+/// What the control file says of the list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Listed {
+    /// 0: there is none yet.
+    pub generation: u64,
+    pub length: u64,
+    pub crc: u32,
+}
+
+/// See the module.
+pub(crate) struct Manifest {
+    dir: PathBuf,
+    system_id: u64,
+    entries: HashMap<(RelId, Fork), u32>,
+    /// Changes that no control file counts yet.
+    pending: Vec<u8>,
+    counted: Listed,
+}
+
+/// What a checkpoint has written.
+pub(crate) struct Written {
+    pub listed: Listed,
+    /// Bytes of `pending` that are in it.
+    taken: usize,
+}
+
+fn name(generation: u64) -> String {
+    format!("threadgres.files.{generation}")
+}
+
+fn entry(rel: RelId, fork: Fork, blocks: u32) -> [u8; ENTRY] {
+    let mut bytes = [0; ENTRY];
+    bytes[..4].copy_from_slice(&rel.0.to_le_bytes());
+    bytes[4] = fork as u8;
+    bytes[8..].copy_from_slice(&blocks.to_le_bytes());
+    bytes
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..at + 4].iter().rev().fold(0, |n, b| n << 8 | u32::from(*b))
+}
+
+impl Manifest {
+    /// An empty list, of a directory that has none yet.
+    pub(crate) fn new(dir: &Path, system_id: u64) -> Manifest {
+        Manifest {
+            dir: dir.to_owned(),
+            system_id,
+            entries: HashMap::new(),
+            pending: Vec::new(),
+            counted: Listed::default(),
+        }
+    }
+
+    /// Reads the list that the control file names.
+    ///
+    /// # Errors
+    /// `58P01` when it is missing; `XX001` when it is damaged.
+    pub(crate) fn load(dir: &Path, system_id: u64, listed: Listed) -> Result<Manifest> {
+        let mut manifest = Manifest { counted: listed, ..Manifest::new(dir, system_id) };
+        if listed.generation == 0 {
+            return Ok(manifest);
+        }
+        let name = name(listed.generation);
+        let bytes = fs::read(dir.join(&name)).map_err(|e| {
+            Error::io(format!("read file \"{name}\""), &e)
+                .hint("Restore the data directory from a backup.")
+        })?;
+        let counted = usize::try_from(listed.length).ok().and_then(|len| bytes.get(..len));
+        let decoded = counted
+            .filter(|bytes| crc32c::crc32c(bytes) == listed.crc)
+            .and_then(|bytes| manifest.decode(bytes, listed.generation));
+        decoded.ok_or_else(|| {
+            err!(DATA_CORRUPTED, "file \"{name}\" is damaged")
+                .detail("It lists the relation files of the last checkpoint.")
+                .hint("Restore the data directory from a backup.")
+        })?;
+        Ok(manifest)
+    }
+
+    fn decode(&mut self, bytes: &[u8], generation: u64) -> Option<()> {
+        let entries = bytes.strip_prefix(&self.header(generation))?;
+        for entry in entries.chunks(ENTRY) {
+            let entry: &[u8; ENTRY] = entry.try_into().ok()?;
+            let fork = *crate::files::FORKS.get(usize::from(entry[4]))?;
+            match (RelId(word(entry, 0)), word(entry, 8)) {
+                (rel, GONE) => drop(self.entries.remove(&(rel, fork))),
+                (rel, blocks) => drop(self.entries.insert((rel, fork), blocks)),
+            }
+        }
+        Some(())
+    }
+
+    fn header(&self, generation: u64) -> [u8; HEADER] {
+        let mut header = [0; HEADER];
+        header[..8].copy_from_slice(MAGIC);
+        header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        header[16..24].copy_from_slice(&self.system_id.to_le_bytes());
+        header[24..].copy_from_slice(&generation.to_le_bytes());
+        header
+    }
+
+    /// Blocks that the fork's file must have at least; None: there may be none.
+    pub(crate) fn expected(&self, rel: RelId, fork: Fork) -> Option<u32> {
+        self.entries.get(&(rel, fork)).copied()
+    }
+
+    /// Whether the relation is listed.
+    pub(crate) fn lists(&self, rel: RelId) -> bool {
+        crate::files::FORKS.iter().any(|fork| self.entries.contains_key(&(rel, *fork)))
+    }
+
+    /// All that are listed, in order.
+    pub(crate) fn all(&self) -> Vec<(RelId, Fork)> {
+        let mut all: Vec<_> = self.entries.keys().copied().collect();
+        all.sort_unstable();
+        all
+    }
+
+    /// The fork's file has so many blocks now, and that is durable.
+    pub(crate) fn note(&mut self, rel: RelId, fork: Fork, blocks: u32) {
+        if self.entries.insert((rel, fork), blocks) != Some(blocks) {
+            self.pending.extend_from_slice(&entry(rel, fork, blocks));
+        }
+    }
+
+    /// The fork's file has been made.
+    pub(crate) fn note_made(&mut self, rel: RelId, fork: Fork) {
+        if !self.entries.contains_key(&(rel, fork)) {
+            self.note(rel, fork, 0);
+        }
+    }
+
+    /// A cut that is in the log: the file may be as short as this.
+    pub(crate) fn note_cut(&mut self, rel: RelId, fork: Fork, blocks: u32) {
+        if self.expected(rel, fork).is_some_and(|expected| expected > blocks) {
+            self.note(rel, fork, blocks);
+        }
+    }
+
+    /// The relation's files are going.
+    pub(crate) fn forget(&mut self, rel: RelId) {
+        for fork in crate::files::FORKS {
+            if self.entries.remove(&(rel, fork)).is_some() {
+                self.pending.extend_from_slice(&entry(rel, fork, GONE));
+            }
+        }
+    }
+
+    /// Writes what no control file counts yet and makes it durable.
+    ///
+    /// # Errors
+    /// I/O errors; the next attempt writes it again.
+    pub(crate) fn write(&self, sync: bool) -> Result<Written> {
+        let written =
+            if self.wants_new_generation() { self.rewrite(sync) } else { self.append(sync) };
+        let listed = written.map_err(|e| Error::io("write the list of relation files", &e))?;
+        Ok(Written { listed, taken: self.pending.len() })
+    }
+
+    fn wants_new_generation(&self) -> bool {
+        let written = (self.counted.length as usize).saturating_sub(HEADER) + self.pending.len();
+        self.counted.generation == 0 || written / ENTRY > 2 * self.entries.len() + OUTDATED
+    }
+
+    fn append(&self, sync: bool) -> io::Result<Listed> {
+        let counted = self.counted;
+        if self.pending.is_empty() {
+            return Ok(counted);
+        }
+        let file = OpenOptions::new().write(true).open(self.dir.join(name(counted.generation)))?;
+        put(&file, &self.pending, counted.length, sync)?;
+        Ok(Listed {
+            length: counted.length + self.pending.len() as u64,
+            crc: crc32c::crc32c_append(counted.crc, &self.pending),
+            ..counted
+        })
+    }
+
+    fn rewrite(&self, sync: bool) -> io::Result<Listed> {
+        let generation = self.counted.generation + 1;
+        let mut bytes = self.header(generation).to_vec();
+        for key in self.all() {
+            bytes.extend_from_slice(&entry(key.0, key.1, self.entries[&key]));
+        }
+        let file = File::create(self.dir.join(name(generation)))?;
+        put(&file, &bytes, 0, sync)?;
+        if sync {
+            File::open(&self.dir)?.sync_all()?;
+        }
+        Ok(Listed { generation, length: bytes.len() as u64, crc: crc32c::crc32c(&bytes) })
+    }
+
+    /// A control file counts what was written.
+    pub(crate) fn settle(&mut self, written: &Written) {
+        self.pending.drain(..written.taken);
+        let before = std::mem::replace(&mut self.counted, written.listed);
+        if before.generation != 0 && before.generation != written.listed.generation {
+            // One that stays is in nobody's way.
+            let _ = fs::remove_file(self.dir.join(name(before.generation)));
+        }
+    }
+}
+
+fn put(file: &File, bytes: &[u8], at: u64, sync: bool) -> io::Result<()> {
+    io_wait(WaitEvent::IOControlFileWrite, || file.write_all_at(bytes, at))?;
+    if sync { io_wait(WaitEvent::IOControlFileSync, || file.sync_data()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: RelId = RelId(16384);
+    const B: RelId = RelId(16385);
+
+    fn dir(name: &str) -> PathBuf {
+        let dir =
+            std::env::temp_dir().join(format!("storage-manifest-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).unwrap();
+        dir
+    }
+
+    fn checkpoint(manifest: &mut Manifest) -> Listed {
+        let written = manifest.write(false).unwrap();
+        manifest.settle(&written);
+        written.listed
+    }
+
+    #[test]
+    fn changes_are_appended_and_come_back_and_what_is_not_counted_does_not() {
+        let dir = dir("append");
+        let mut manifest = Manifest::new(&dir, 7);
+        manifest.note(A, Fork::Main, 3);
+        manifest.note_made(B, Fork::Main);
+        let first = checkpoint(&mut manifest);
+        manifest.note(A, Fork::Main, 5);
+        manifest.note(A, Fork::Fsm, 1);
+        manifest.forget(B);
+        let second = checkpoint(&mut manifest);
+        assert_eq!((second.generation, second.length), (1, first.length + 36));
+        manifest.note(A, Fork::Main, 9);
+        manifest.write(false).unwrap();
+
+        let back = Manifest::load(&dir, 7, second).unwrap();
+        assert_eq!(back.all(), [(A, Fork::Main), (A, Fork::Fsm)]);
+        assert_eq!((back.expected(A, Fork::Main), back.expected(B, Fork::Main)), (Some(5), None));
+        let before = Manifest::load(&dir, 7, first).unwrap();
+        assert_eq!((before.expected(A, Fork::Main), before.lists(B)), (Some(3), true));
+        assert!(Manifest::load(&dir, 8, second).is_err(), "of another directory");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn outdated_entries_make_a_new_generation() {
+        let dir = dir("generation");
+        let mut manifest = Manifest::new(&dir, 7);
+        let mut listed = Listed::default();
+        for blocks in 0..3 * OUTDATED as u32 {
+            manifest.note(A, Fork::Main, blocks);
+            if blocks % 512 == 0 {
+                listed = checkpoint(&mut manifest);
+            }
+        }
+        assert!(listed.generation > 1 && listed.length < (2 * OUTDATED * ENTRY) as u64);
+        assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "the old ones are gone");
+        assert!(Manifest::load(&dir, 7, listed).unwrap().lists(A));
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_flipped_bit_and_a_cut_file_are_noticed() {
+        let dir = dir("damage");
+        let mut manifest = Manifest::new(&dir, 7);
+        (0..50).for_each(|n| manifest.note(RelId(16384 + n), Fork::Main, n));
+        let listed = checkpoint(&mut manifest);
+        let file = dir.join(name(listed.generation));
+        let good = fs::read(&file).unwrap();
+        let code = || Manifest::load(&dir, 7, listed).err().map(|e| e.code().as_str().to_owned());
+        for at in [0, 9, 20, 40, good.len() - 1] {
+            let mut bad = good.clone();
+            bad[at] ^= 1;
+            fs::write(&file, bad).unwrap();
+            assert_eq!(code().as_deref(), Some("XX001"), "byte {at}");
+        }
+        fs::write(&file, &good[..good.len() / 2]).unwrap();
+        assert_eq!(code().as_deref(), Some("XX001"));
+        fs::remove_file(&file).unwrap();
+        assert_eq!(code().as_deref(), Some("58P01"));
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}
