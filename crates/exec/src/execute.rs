@@ -58,10 +58,10 @@ pub(crate) fn run_with(
     let mut run = Run { cx, prepared, params, snapshot, state };
     let mut root = ops::build(plan, &mut run)?;
     let mut rows = 0;
-    let silent = prepared.columns.is_empty();
+    let silent = !prepared.returns_rows();
     while let Some(batch) = root.next(plan, &mut run)? {
         rows += batch.rows as u64;
-        if !(silent && prepared.writes) {
+        if !silent {
             sink.batch(&batch)?;
         }
         sched::check_interrupts()?;

@@ -31,6 +31,8 @@ pub struct SubqueryState {
     /// Rows of a WITH query as far as they were asked for, and whether that is all.
     kept: Kept,
     ended: bool,
+    /// Outer values with which those rows were computed.
+    outer: Option<Vec<Datum>>,
     /// The first column's values and whether NULL is among them.
     set: Option<(RowSet, bool)>,
 }
@@ -197,11 +199,21 @@ pub fn kept_batch(number: usize, at: usize, run: &mut Run<'_, '_>) -> Result<Opt
     }
 }
 
-/// Forgets a WITH query's rows: they depend on outer values that have changed.
+/// Forgets a WITH query's rows if the outer values in `slots`, which it uses, have changed since.
 ///
 /// # Errors
 /// Those of beginning again.
-pub fn forget_kept(number: usize, run: &mut Run<'_, '_>) -> Result<()> {
+pub fn refresh_kept(number: usize, slots: &[u16], run: &mut Run<'_, '_>) -> Result<()> {
+    if slots.is_empty() {
+        return Ok(());
+    }
+    let values: Vec<Datum> =
+        slots.iter().map(|s| run.state.slots[usize::from(*s)].clone()).collect();
+    let known = run.state.subqueries[number].outer.replace(values.clone());
+    if known.is_some_and(|known| known == values) { Ok(()) } else { forget_kept(number, run) }
+}
+
+fn forget_kept(number: usize, run: &mut Run<'_, '_>) -> Result<()> {
     let state = &mut run.state.subqueries[number];
     state.kept = Kept::default();
     state.ended = false;
@@ -209,6 +221,16 @@ pub fn forget_kept(number: usize, run: &mut Run<'_, '_>) -> Result<()> {
     let begun = tree.rescan(&run.prepared.subplans[number], run);
     run.state.subqueries[number].tree = Some(tree);
     begun
+}
+
+/// Forgets all that was computed of a subplan: what it reads has changed.
+///
+/// # Errors
+/// Those of beginning again.
+pub fn begin_again(number: usize, run: &mut Run<'_, '_>) -> Result<()> {
+    let state = &mut run.state.subqueries[number];
+    (state.value, state.memo, state.rows, state.set) = (None, None, None, None);
+    forget_kept(number, run)
 }
 
 /// Runs a WITH query to its end.

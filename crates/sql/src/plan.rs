@@ -18,7 +18,7 @@ pub struct Prepared {
     pub statement: Statement,
     /// Types of the parameters.
     pub params: Vec<Oid>,
-    /// Columns of the result; empty when it returns no rows.
+    /// Columns of the result. A result may have none: see [`Prepared::returns_rows`].
     pub columns: Vec<OutputColumn>,
     /// Plans of subqueries; [`crate::expr::SubqueryExpr`] and [`Plan::Cte`] refer to them by number.
     pub subplans: Vec<Plan>,
@@ -42,6 +42,15 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// Whether it has a result, maybe one whose rows have no columns (`SELECT`).
+    pub fn returns_rows(&self) -> bool {
+        match &self.statement {
+            Statement::Query(Plan { node: Node::Modify(modify), .. }) => modify.returning.is_some(),
+            Statement::Query(_) => true,
+            Statement::Utility(_) | Statement::Empty => !self.columns.is_empty(),
+        }
+    }
+
     /// An empty query string's.
     pub fn empty(catalog_version: u64) -> Prepared {
         Prepared {
@@ -472,8 +481,8 @@ pub enum Node {
         plan: usize,
         /// The WITH query's name.
         name: String,
-        /// It uses outer values, so that a rescan computes it anew.
-        correlated: bool,
+        /// Slots of the outer values that it uses: where these have changed, it is computed anew.
+        slots: Vec<u16>,
     },
     /// A recursive WITH query: the base's rows, then the step's again and again, each over the rows
     /// of the round before, until a round gives none.
@@ -486,6 +495,8 @@ pub enum Node {
         all: bool,
         /// Number of its work table.
         table: usize,
+        /// Subplans that read the work table: each round computes them anew.
+        anew: Vec<usize>,
     },
     /// The rows of the last round of a RecursiveUnion.
     WorkTable {

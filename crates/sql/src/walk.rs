@@ -178,6 +178,14 @@ pub fn any(e: &Expr, test: &dyn Fn(&Expr) -> bool) -> bool {
     found
 }
 
+/// Calls `f` with each subquery in it.
+pub fn for_subqueries<'e>(e: &'e Expr, f: &mut dyn FnMut(&'e SubqueryExpr)) {
+    if let Expr::Subquery(query) = e {
+        f(query);
+    }
+    for_children(e, &mut |child| for_subqueries(child, f));
+}
+
 /// Whether it uses columns.
 pub fn has_columns(e: &Expr) -> bool {
     any(e, &|x| matches!(x, Expr::Column(..)))

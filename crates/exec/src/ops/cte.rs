@@ -14,25 +14,27 @@ use crate::subquery;
 #[derive(Default)]
 pub struct Cte {
     next: usize,
+    begun: bool,
 }
 
 impl Operator for Cte {
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
-        let Node::Cte { plan: number, .. } = &plan.node else {
+        let Node::Cte { plan: number, slots, .. } = &plan.node else {
             return Err(wrong_node());
         };
+        if !std::mem::replace(&mut self.begun, true) {
+            subquery::refresh_kept(*number, slots, run)?;
+        }
         let batch = subquery::kept_batch(*number, self.next, run)?;
         self.next += 1;
         Ok(batch)
     }
 
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
-        let Node::Cte { plan: number, correlated, .. } = &plan.node else {
+        let Node::Cte { plan: number, slots, .. } = &plan.node else {
             return Err(wrong_node());
         };
-        if *correlated {
-            subquery::forget_kept(*number, run)?;
-        }
+        subquery::refresh_kept(*number, slots, run)?;
         self.next = 0;
         Ok(())
     }

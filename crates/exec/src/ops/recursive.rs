@@ -12,6 +12,7 @@ use super::grouping::RowSet;
 use super::{Operator, wrong_node};
 use crate::rows;
 use crate::run::Run;
+use crate::subquery;
 
 /// See the module's documentation.
 pub struct RecursiveUnion {
@@ -59,7 +60,7 @@ impl RecursiveUnion {
 
 impl Operator for RecursiveUnion {
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
-        let Node::RecursiveUnion { base, step, all, table } = &plan.node else {
+        let Node::RecursiveUnion { base, step, all, table, anew } = &plan.node else {
             return Err(wrong_node());
         };
         loop {
@@ -74,6 +75,9 @@ impl Operator for RecursiveUnion {
                     }
                     run.state.work_tables[*table] = round;
                     if std::mem::replace(&mut self.stepped, true) {
+                        for number in anew {
+                            subquery::begin_again(*number, run)?;
+                        }
                         self.step.rescan(step, run)?;
                     }
                     self.phase = Phase::Step;

@@ -241,7 +241,7 @@ impl State {
     pub(super) fn run_locked(&mut self, run: &Run<'_>, began: Option<u64>) -> Result<Outcome> {
         let prepared = &run.plan.prepared;
         self.begin_copy(prepared)?;
-        if run.describe && !prepared.columns.is_empty() && !is_copy(&prepared.statement) {
+        if run.describe && prepared.returns_rows() && !is_copy(&prepared.statement) {
             let out = self.out.get_mut();
             rows::describe(&mut out.buffer, &prepared.columns, run.formats);
             out.complete = out.buffer.len();
@@ -521,7 +521,7 @@ impl State {
                 tx.next_command();
             }
             let changes = matches!(prepared.tag, "INSERT" | "UPDATE" | "DELETE" | "MERGE");
-            if !(changes && prepared.columns.is_empty() && rows > 0) {
+            if !(changes && !prepared.returns_rows() && rows > 0) {
                 self.out.get_mut().need_durable(tx.durability_needed());
             }
         }

@@ -197,9 +197,9 @@ impl State {
     fn describe_portal(&mut self, portal: &Portal) -> Result<()> {
         let columns = self.columns_of(&portal.plan.prepared)?;
         let buffer = &mut self.out.get_mut().buffer;
-        match &*columns {
-            [] => response::no_data(buffer),
-            columns => rows::describe(buffer, columns, &portal.formats),
+        match columns {
+            None => response::no_data(buffer),
+            Some(columns) => rows::describe(buffer, &columns, &portal.formats),
         }
         Ok(())
     }
@@ -215,10 +215,11 @@ impl State {
         let columns = self.columns_of(prepared)?;
         let out = self.out.get_mut();
         wire::rows::parameters(&mut out.buffer, &prepared.params);
-        if columns.is_empty() {
-            response::no_data(&mut out.buffer);
-        } else {
-            rows::describe(&mut out.buffer, &columns, &ResultFormats::default());
+        match columns {
+            None => response::no_data(&mut out.buffer),
+            Some(columns) => {
+                rows::describe(&mut out.buffer, &columns, &ResultFormats::default());
+            }
         }
         Ok(())
     }
@@ -283,7 +284,7 @@ impl State {
             self.complete(tag, &outcome)?;
             return Ok(self.transaction.begun());
         }
-        if limit > 0 && !prepared.columns.is_empty() && is_query(&prepared.statement) {
+        if limit > 0 && is_query(&prepared.statement) && prepared.returns_rows() {
             self.begin_run(&mut run)?;
             let (execution, snapshot, pin) = self.start_execution(&run)?;
             portal.params = run.params;
@@ -300,7 +301,7 @@ impl State {
     /// A portal at its end has no more rows; other statements don't run twice.
     fn run_again(&mut self, portal: &Portal) -> Result<bool> {
         let prepared = &portal.plan.prepared;
-        if prepared.columns.is_empty() || prepared.tag != "SELECT" {
+        if !prepared.returns_rows() || prepared.tag != "SELECT" {
             return Err(base::Error::new(
                 sqlstate::OBJECT_NOT_IN_PREREQUISITE_STATE,
                 "portal cannot be run any more",
@@ -372,27 +373,25 @@ impl State {
         }
     }
 
-    /// Columns of a statement's result. Those of EXECUTE and FETCH are another statement's.
+    /// Columns of a statement's result, if it has one. Those of EXECUTE and FETCH are another statement's.
     pub(super) fn columns_of<'a>(
         &mut self,
         prepared: &'a sql::Prepared,
-    ) -> Result<Cow<'a, [sql::plan::OutputColumn]>> {
+    ) -> Result<Option<Cow<'a, [sql::plan::OutputColumn]>>> {
         use sql::Utility;
+        let of = |other: &sql::Prepared| other.returns_rows().then(|| other.columns.clone().into());
         Ok(match &prepared.statement {
             Statement::Utility(Utility::Execute { name, .. }) => {
-                self.statements.get(name)?.plan.prepared.columns.clone().into()
+                of(&self.statements.get(name)?.plan.prepared)
             }
             Statement::Utility(Utility::Fetch { name, moving: false, .. }) => {
-                let portal = self.portals.get(name);
-                portal.map(|p| p.plan.prepared.columns.clone()).unwrap_or_default().into()
+                self.portals.get(name).and_then(|portal| of(&portal.plan.prepared))
             }
             Statement::Utility(Utility::Show(name)) => {
-                super::control::show_columns(name.as_deref()).into()
+                Some(super::control::show_columns(name.as_deref()).into())
             }
-            Statement::Utility(Utility::CopyTo { .. } | Utility::CopyFrom { .. }) => {
-                Cow::Borrowed(&[])
-            }
-            _ => Cow::Borrowed(&prepared.columns),
+            Statement::Utility(Utility::CopyTo { .. } | Utility::CopyFrom { .. }) => None,
+            _ => prepared.returns_rows().then_some(Cow::Borrowed(&prepared.columns)),
         })
     }
 }

@@ -19,6 +19,14 @@ pub(crate) struct CteName {
     state: CteState,
 }
 
+/// A WITH query that is not bound yet, or is being bound.
+pub(crate) struct PendingCte {
+    name: String,
+    /// Its WITH is RECURSIVE.
+    recursive: bool,
+    position: u32,
+}
+
 enum CteState {
     /// The query by this number.
     Bound(usize),
@@ -51,9 +59,28 @@ impl Binder<'_> {
         parent: Option<&Scope<'_>>,
         top: bool,
     ) -> Result<()> {
+        let pending = self.pending_ctes.len();
+        let bound = self.with_queries(with, parent, top);
+        self.pending_ctes.truncate(pending);
+        bound
+    }
+
+    fn with_queries(
+        &mut self,
+        with: &pb::WithClause,
+        parent: Option<&Scope<'_>>,
+        top: bool,
+    ) -> Result<()> {
         let first = self.cte_names.len();
-        for node in &with.ctes {
-            let Some(NodeEnum::CommonTableExpr(cte)) = &node.node else { continue };
+        let in_order = in_order(with);
+        let pending = self.pending_ctes.len();
+        for cte in in_order.iter().rev() {
+            let position = self.at(cte.location);
+            let name = cte.ctename.clone();
+            self.pending_ctes.push(PendingCte { name, recursive: with.recursive, position });
+        }
+        for (n, cte) in in_order.iter().enumerate() {
+            self.pending_ctes.truncate(pending + in_order.len() - n);
             if self.cte_names[first..].iter().any(|n| n.name == cte.ctename) {
                 return Err(err!(
                     DUPLICATE_ALIAS,
@@ -81,6 +108,28 @@ impl Binder<'_> {
                 .push(CteName { name: cte.ctename.clone(), state: CteState::Bound(index) });
         }
         Ok(())
+    }
+
+    /// For a table's name that was not found: the WITH query that is not visible from where it stands.
+    pub(crate) fn hidden_cte(&self, range: &pb::RangeVar, error: base::Error) -> base::Error {
+        let named = |p: &&PendingCte| p.name == range.relname;
+        let Some(found) = self.pending_ctes.iter().rev().find(named) else { return error };
+        if !range.schemaname.is_empty() {
+            return error;
+        }
+        if found.recursive {
+            return err!(
+                FEATURE_NOT_SUPPORTED,
+                "mutual recursion between WITH items is not implemented"
+            )
+            .at(self.pending_ctes.last().map_or(found.position, |bound| bound.position));
+        }
+        error
+            .detail(format!(
+                "There is a WITH item named \"{}\", but it cannot be referenced from this part of the query.",
+                range.relname
+            ))
+            .hint("Use WITH RECURSIVE, or re-order the WITH items to remove forward references.")
     }
 
     /// Keeps a bound WITH query under its column names.
@@ -390,6 +439,46 @@ impl Binder<'_> {
         names.truncate(named);
         self.plain_from(Rel::Cte { index, cols: cols.clone(), outer }, &names, &cols, range)
     }
+}
+
+/// The queries of a WITH clause, of WITH RECURSIVE in an order in which each stands behind those that it
+/// reads, as far as there is one.
+fn in_order(with: &pb::WithClause) -> Vec<&pb::CommonTableExpr> {
+    let mut left: Vec<&pb::CommonTableExpr> = with
+        .ctes
+        .iter()
+        .filter_map(|node| match &node.node {
+            Some(NodeEnum::CommonTableExpr(cte)) => Some(&**cte),
+            _ => None,
+        })
+        .collect();
+    if !with.recursive || left.len() < 2 {
+        return left;
+    }
+    let mut reads: Vec<Vec<&str>> = left.iter().map(|cte| names_read(cte)).collect();
+    let mut sorted = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let is_ready = |n: &usize| {
+            let waits = |name: &&str| left.iter().any(|c| c.ctename == *name);
+            !reads[*n].iter().filter(|name| **name != left[*n].ctename).any(waits)
+        };
+        let next = (0..left.len()).find(is_ready).unwrap_or(0);
+        reads.remove(next);
+        sorted.push(left.remove(next));
+    }
+    sorted
+}
+
+/// Names without a schema that stand in a WITH query's FROM clauses.
+fn names_read(cte: &pb::CommonTableExpr) -> Vec<&str> {
+    let Some(query) = inner(&cte.ctequery) else { return Vec::new() };
+    let tables = query.nodes().into_iter().filter_map(|(node, ..)| match node {
+        pg_query::NodeRef::RangeVar(range) if range.schemaname.is_empty() => {
+            Some(range.relname.as_str())
+        }
+        _ => None,
+    });
+    tables.collect()
 }
 
 fn refused(range: &pb::RangeVar, how: &str) -> String {

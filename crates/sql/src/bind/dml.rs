@@ -440,6 +440,12 @@ impl Binder<'_> {
             let e = std::mem::replace(&mut target.expr, Expr::Row(Vec::new()));
             target.expr = self.resolve_unknown(e)?;
         }
+        if targets.is_empty() {
+            let at = clause.exprs.first().and_then(|e| e.node.as_ref()).map_or(-1, ast::location);
+            return Err(
+                err!(SYNTAX_ERROR, "RETURNING must have at least one column").at(self.at(at))
+            );
+        }
         let output = self.describe_targets(&targets)?;
         let table = scope.items.first().and_then(|i| i.table.clone());
         for target in &mut targets {

@@ -88,7 +88,7 @@ impl Binder<'_> {
         if let Some(Relation::Sequence(sequence)) = self.find_relation(schema, &range.relname) {
             return self.sequence_item(&sequence, range);
         }
-        let table = self.find_table(range)?;
+        let table = self.find_table(range).map_err(|error| self.hidden_cte(range, error))?;
         if table.query.is_some() && table.kind == TableKind::View {
             return self.view_item(&table, range);
         }

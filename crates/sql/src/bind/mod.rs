@@ -102,6 +102,8 @@ pub(crate) struct Binder<'a> {
     pub ctes: Vec<Cte>,
     /// WITH names in force, innermost last.
     pub(crate) cte_names: Vec<cte::CteName>,
+    /// WITH queries that are not bound yet, the next one last.
+    pending_ctes: Vec<cte::PendingCte>,
     /// Queries that are being bound, one inside the other.
     pub(crate) queries: u32,
     /// Subqueries of expressions that are being bound, one inside the other.
@@ -152,6 +154,7 @@ impl<'a> Binder<'a> {
             lifting: None,
             ctes: Vec::new(),
             cte_names: Vec::new(),
+            pending_ctes: Vec::new(),
             queries: 0,
             sublinks: 0,
             locks: Vec::new(),

@@ -49,7 +49,7 @@ impl Binder<'_> {
         if stmt.into_clause.is_some() && !std::mem::take(&mut self.into_allowed) {
             return Err(err!(SYNTAX_ERROR, "SELECT ... INTO is not allowed here"));
         }
-        let outer_names = self.cte_names.len();
+        let (outer_names, outer_ctes) = (self.cte_names.len(), self.ctes.len());
         self.queries += 1;
         if let Some(with) = &stmt.with_clause {
             self.with_clause(with, parent, self.queries == 1)?;
@@ -63,7 +63,15 @@ impl Binder<'_> {
         };
         self.cte_names.truncate(outer_names);
         self.queries -= 1;
-        query
+        let mut query = query?;
+        // All readers of a WITH query that uses outer values must see the same ones, so that the joins
+        // around it may not come between its readers.
+        let shared = |cte: &crate::logical::Cte| cte.uses > 1 && !cte.outer.is_empty();
+        if parent.is_some() && self.ctes[outer_ctes..].iter().any(shared) {
+            let input = Box::new(query.rel);
+            query.rel = Rel::Limit { input, count: None, offset: None, ties: Vec::new() };
+        }
+        Ok(query)
     }
 
     fn plain_select(

@@ -72,6 +72,10 @@ pub(crate) struct Planner<'a> {
     subqueries: Vec<Query>,
     ctes: Vec<Cte>,
     cte_plans: Vec<Option<usize>>,
+    /// Recursive WITH queries whose step is being planned, outermost first.
+    stepping: Vec<usize>,
+    /// Recursive WITH queries and the subplans whose rows each of their rounds changes.
+    by_round: Vec<(usize, usize)>,
     /// Finished plans of subqueries.
     pub subplans: Vec<Plan>,
     /// Number of slots given out.
@@ -98,6 +102,8 @@ impl<'a> Planner<'a> {
             subqueries,
             ctes,
             cte_plans,
+            stepping: Vec::new(),
+            by_round: Vec::new(),
             subplans: Vec::new(),
             slots: 0,
             env: Vec::new(),
@@ -178,7 +184,8 @@ impl<'a> Planner<'a> {
 
     /// Plans a subquery of an expression.
     fn subquery(&mut self, s: SubqueryExpr, layout: &[Col], base: Option<u16>) -> Result<Expr> {
-        let query = self.subqueries[s.plan].clone();
+        let number = s.plan;
+        let query = self.subqueries[number].clone();
         let memo = matches!(s.kind, SubqueryKind::Scalar | SubqueryKind::Exists)
             && !s.slots.is_empty()
             && s.slots.iter().all(|(_, value)| is_exact(value.ty()))
@@ -202,6 +209,9 @@ impl<'a> Planner<'a> {
         self.env.truncate(mark);
         self.subplans.push(plan?);
         let plan = self.subplans.len() - 1;
+        let rel = &self.subqueries[number].rel;
+        let rounds = self.rounds_of(&|of| with::RoundReaders::new(self, of).is_rel(rel));
+        self.by_round.extend(rounds.into_iter().map(|of| (of, plan)));
         let kind = match s.kind {
             SubqueryKind::Compare { test, all, hash_left, .. } => {
                 let first_slot = self.slots;

@@ -50,6 +50,50 @@ fn inline(rel: &mut Rel, ctes: &[Cte], column: &dyn Fn(Col) -> Expr) -> Result<(
     failure.map_or(Ok(()), Err)
 }
 
+/// Finds what reads the last round's rows of one recursive WITH query: itself, through other WITH
+/// queries, or in subqueries of expressions.
+pub(super) struct RoundReaders<'p> {
+    planner: &'p Planner<'p>,
+    /// The recursive query.
+    of: usize,
+    /// WITH queries that were looked at.
+    seen: Vec<bool>,
+}
+
+impl<'p> RoundReaders<'p> {
+    /// For the recursive WITH query `of`.
+    pub fn new(planner: &'p Planner<'p>, of: usize) -> RoundReaders<'p> {
+        RoundReaders { planner, of, seen: vec![false; planner.ctes.len()] }
+    }
+
+    /// Whether a WITH query is among them.
+    pub fn is_cte(&mut self, index: usize) -> bool {
+        if index == self.of || std::mem::replace(&mut self.seen[index], true) {
+            return false;
+        }
+        let cte = &self.planner.ctes[index];
+        let in_step = match &cte.kind {
+            CteKind::Recursive { step, .. } => self.is_rel(&step.rel),
+            CteKind::Plain | CteKind::Change(_) => false,
+        };
+        in_step || self.is_rel(&cte.query.rel)
+    }
+
+    /// Whether a query's rows are among them.
+    pub fn is_rel(&mut self, rel: &Rel) -> bool {
+        let mut found = match rel {
+            Rel::WorkTable { index, .. } => *index == self.of,
+            Rel::Cte { index, .. } => self.is_cte(*index),
+            _ => false,
+        };
+        let mut subqueries = Vec::new();
+        rel.for_exprs(&mut |e| walk::for_subqueries(e, &mut |s| subqueries.push(s.plan)));
+        found = found || subqueries.iter().any(|n| self.is_rel(&self.planner.subqueries[*n].rel));
+        rel.for_inputs(&mut |input| found = found || self.is_rel(input));
+        found
+    }
+}
+
 impl Planner<'_> {
     /// Puts WITH queries that are used once in place, below `rel`.
     pub fn inline_ctes(&self, rel: &mut Rel) -> Result<()> {
@@ -63,9 +107,11 @@ impl Planner<'_> {
     pub fn cte(&mut self, index: usize, cols: Vec<Col>) -> Result<Phys> {
         let plan = self.cte_plan(index)?;
         let cte = &self.ctes[index];
-        let (name, correlated) = (cte.name.clone(), !cte.outer.is_empty());
+        let name = cte.name.clone();
+        let slot_of = |col: &Col| self.env.iter().rev().find(|(c, _)| c == col).map(|e| e.1);
+        let slots = cte.outer.iter().filter_map(slot_of).collect();
         let estimate = cost::cte(&self.subplans[plan].estimate);
-        Ok(leaf(Node::Cte { plan, name, correlated }, cols, estimate))
+        Ok(leaf(Node::Cte { plan, name, slots }, cols, estimate))
     }
 
     /// The number of a WITH query's subplan, made at the first call.
@@ -79,7 +125,10 @@ impl Planner<'_> {
             CteKind::Change(change) => self.change(*change)?,
             CteKind::Recursive { step, all } => {
                 let base = self.query(query, &Goal::default())?;
-                let step = self.query(step, &Goal::default())?;
+                self.stepping.push(index);
+                let step = self.query(step, &Goal::default());
+                self.stepping.pop();
+                let step = step?;
                 let (b, s) = (&base.estimate, &step.estimate);
                 let estimate = Estimate {
                     startup: b.startup,
@@ -88,13 +137,25 @@ impl Planner<'_> {
                     width: b.width,
                 };
                 let (base, step) = (Box::new(base), Box::new(step));
-                Plan { node: Node::RecursiveUnion { base, step, all, table: index }, estimate }
+                let anew = self.by_round.iter().filter(|(of, _)| *of == index);
+                let anew = anew.map(|(_, plan)| *plan).collect();
+                Plan {
+                    node: Node::RecursiveUnion { base, step, all, table: index, anew },
+                    estimate,
+                }
             }
         };
         self.subplans.push(plan);
         let plan = self.subplans.len() - 1;
+        let rounds = self.rounds_of(&|of| RoundReaders::new(self, of).is_cte(index));
+        self.by_round.extend(rounds.into_iter().map(|of| (of, plan)));
         self.cte_plans[index] = Some(plan);
         Ok(plan)
+    }
+
+    /// Of the recursive WITH queries whose step is being planned, those for which `reads` holds.
+    pub fn rounds_of(&self, reads: &dyn Fn(usize) -> bool) -> Vec<usize> {
+        self.stepping.iter().copied().filter(|index| reads(*index)).collect()
     }
 
     /// The last round's rows of a recursive WITH query.
