@@ -101,9 +101,7 @@ impl State {
             return Err(portal_failed(name));
         }
         let fetched = self.advance(&mut portal, how, moving);
-        if fetched.is_err()
-            && !matches!(portal.progress, Progress::Suspended { .. } | Progress::Kept(_))
-        {
+        if fetched.is_err() {
             portal.progress = Progress::Failed;
         }
         self.portals.put(name, portal);
@@ -117,17 +115,37 @@ impl State {
         how: FetchHow,
         moving: bool,
     ) -> Result<u64> {
+        if !portal.scroll {
+            return match Forward::of(how, moving, portal)? {
+                Forward::Stay(rows) => Ok(rows),
+                Forward::Go { skip, rows } => {
+                    if skip > 0 {
+                        self.forward(portal, Some(skip), true)?;
+                    }
+                    self.forward(portal, rows, moving)
+                }
+            };
+        }
         if let Some((skip, limit)) = forward_only(portal, how) {
             if skip > 0 {
                 self.step(portal, skip, true)?;
             }
             return self.step(portal, limit, moving);
         }
-        if !portal.scroll {
-            return Err(err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
-                .hint("Declare it with SCROLL option to enable backward scan."));
-        }
         self.keep(portal)?;
+        self.walk_kept(portal, how, moving)
+    }
+
+    /// Forward by at most `rows` rows (None: all), in a running query or over rows that are kept.
+    fn forward(&mut self, portal: &mut Portal, rows: Option<u64>, moving: bool) -> Result<u64> {
+        if !matches!(portal.progress, Progress::Kept(_)) {
+            return self.step(portal, rows.unwrap_or(0), moving);
+        }
+        let rows = rows.map(|rows| i64::try_from(rows).unwrap_or(i64::MAX));
+        self.walk_kept(portal, FetchHow::Forward(rows), moving)
+    }
+
+    fn walk_kept(&mut self, portal: &mut Portal, how: FetchHow, moving: bool) -> Result<u64> {
         let Progress::Kept(kept) = &portal.progress else { return Ok(0) };
         let (way, position) = walk(how, portal.position, kept.len() as u64);
         if !moving {
@@ -442,6 +460,60 @@ impl SessionCursor for Taken {
 /// `55000` for a portal that an error ended.
 pub(super) fn portal_failed(name: &str) -> base::Error {
     err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "portal \"{name}\" cannot be run")
+}
+
+/// A move of a cursor that can't go back.
+enum Forward {
+    /// It moves nowhere; that many rows count.
+    Stay(u64),
+    /// Past some rows, then to the next `rows` (None: all).
+    Go { skip: u64, rows: Option<u64> },
+}
+
+impl Forward {
+    /// The move that FETCH or MOVE asks for. As in PostgreSQL, the row where the cursor stands can't be
+    /// fetched again, though MOVE counts it.
+    ///
+    /// # Errors
+    /// `55000`
+    fn of(how: FetchHow, moving: bool, portal: &Portal) -> Result<Forward> {
+        let backward = || {
+            err!(OBJECT_NOT_IN_PREREQUISITE_STATE, "cursor can only scan forward")
+                .hint("Declare it with SCROLL option to enable backward scan.")
+        };
+        let (count, at_end) = match &portal.progress {
+            Progress::Kept(rows) => (rows.len() as u64, portal.position > rows.len() as u64),
+            _ => (u64::MAX, portal.at_end),
+        };
+        let passed = portal.position.min(count);
+        let untouched = passed == 0 && !at_end;
+        let on_row = passed > 0 && !at_end;
+        let next = |skip: u64| Forward::Go { skip, rows: Some(1) };
+        Ok(match how {
+            FetchHow::Forward(Some(0)) | FetchHow::Backward(Some(0)) | FetchHow::Relative(0)
+                if moving =>
+            {
+                Forward::Stay(u64::from(on_row))
+            }
+            FetchHow::Forward(Some(0)) | FetchHow::Relative(0) if !on_row => Forward::Stay(0),
+            FetchHow::Backward(None) if moving && untouched => Forward::Stay(0),
+            FetchHow::Absolute(0) if untouched => Forward::Stay(0),
+            FetchHow::Forward(None) => Forward::Go { skip: 0, rows: None },
+            FetchHow::Forward(Some(rows)) if rows > 0 => {
+                Forward::Go { skip: 0, rows: Some(rows as u64) }
+            }
+            FetchHow::Relative(rows) if rows > 0 => next(rows as u64 - 1),
+            FetchHow::Absolute(row) if row > 0 => {
+                let before = row as u64 - 1;
+                let gone = passed + u64::from(at_end);
+                match before.checked_sub(gone) {
+                    Some(skip) if before > passed / 2 || untouched => next(skip),
+                    _ => return Err(backward()),
+                }
+            }
+            _ => return Err(backward()),
+        })
+    }
 }
 
 /// For a move that a running query can make: how many rows to skip, and how many to fetch then
