@@ -18,10 +18,7 @@ pub fn parse(id: SettingId, text: &str) -> Result<Value> {
             Ok(Value::Str(date_style_text(style, order).into()))
         }
         setting::CLIENT_ENCODING => client_encoding(text),
-        setting::TIMEZONE => match time_zone(text) {
-            Some(_) => Ok(value),
-            None => Err(invalid(id, text)),
-        },
+        setting::TIMEZONE => time_zone(text).map(|zone| Value::Str(zone.name().into())),
         setting::APPLICATION_NAME | setting::CLUSTER_NAME => {
             let clean: String =
                 text.chars().map(|c| if (' '..='~').contains(&c) { c } else { '?' }).collect();
@@ -59,9 +56,15 @@ fn client_encoding(text: &str) -> Result<Value> {
     }
 }
 
-/// The zone that a name means.
-pub fn time_zone(name: &str) -> Option<TimeZone> {
-    TimeZone::parse(name)
+/// The zone that a value of `TimeZone` means.
+pub fn time_zone(text: &str) -> Result<TimeZone> {
+    TimeZone::parse_setting(text, &Default::default()).map_err(|detail| {
+        let error = invalid(setting::TIMEZONE, text);
+        match detail {
+            Some(detail) => error.detail(detail),
+            None => error,
+        }
+    })
 }
 
 /// Reads `DateStyle`: words in any order; what isn't said stays as `now`. None when it contradicts

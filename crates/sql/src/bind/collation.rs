@@ -406,6 +406,13 @@ impl Binder<'_> {
             (Use::Search(what, _), By::Keys(slot, _)) if !slot.is_deterministic() => {
                 return Err(not_for(what));
             }
+            (Use::Search("ILIKE", _), By::Keys(slot, name)) if function.args == [TEXT, TEXT] => {
+                self.like_in_lower_case(function, args, slot, &name, position)?
+            }
+            (Use::Search("ILIKE", _), By::Ascii) if function.args == [TEXT, TEXT] => {
+                let name = types::Text::from("\"C\"");
+                self.like_in_lower_case(function, args, Slot::ASCII, &name, position)?
+            }
             (Use::Compare(_), _) => {
                 // Once it is known how, COLLATE is not in the way of indexes.
                 let args = args.into_iter().map(plain).collect();
@@ -413,6 +420,23 @@ impl Binder<'_> {
             }
             _ => self.call(function, args, ty, position),
         })
+    }
+
+    /// ILIKE by a collation's lower case: LIKE of both sides in it.
+    fn like_in_lower_case(
+        &mut self,
+        function: &FunctionRow,
+        args: Vec<Expr>,
+        slot: Slot,
+        name: &types::Text,
+        position: u32,
+    ) -> Result<Expr> {
+        let op = if function.name.contains("icn") { "!~~" } else { "~~" };
+        let like = exact(op, TEXT, TEXT).and_then(|o| types::func::function(o.function));
+        let like = like.ok_or_else(|| base::Error::internal("LIKE of texts is missing"))?;
+        let lower = |a| with_slot(&internal::LOWER, plain(a), slot, name, TEXT);
+        let args = args.into_iter().map(lower).collect();
+        Ok(self.call(like, args, BOOL, position))
     }
 
     /// The function behind a comparison's operator over keys.

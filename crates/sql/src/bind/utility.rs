@@ -35,9 +35,11 @@ impl Binder<'_> {
         use pb::VariableSetKind as K;
         let name = stmt.name.clone();
         Ok(match K::try_from(stmt.kind).unwrap_or(K::Undefined) {
-            K::VarSetValue => {
-                Utility::Set { name, value: Some(set_value(&stmt.args)?), local: stmt.is_local }
-            }
+            K::VarSetValue => Utility::Set {
+                name,
+                value: Some(self.set_value(&stmt.args)?),
+                local: stmt.is_local,
+            },
             K::VarSetDefault => Utility::Set { name, value: None, local: stmt.is_local },
             K::VarReset => Utility::Reset(Some(name)),
             K::VarResetAll => Utility::Reset(None),
@@ -55,6 +57,34 @@ impl Binder<'_> {
         })
     }
 
+    /// The value of SET as text; several become a list.
+    pub(crate) fn set_value(&self, args: &[pb::Node]) -> Result<String> {
+        let mut parts = Vec::with_capacity(args.len());
+        for arg in args {
+            parts.push(match &arg.node {
+                Some(NodeEnum::AConst(c)) => {
+                    let text = const_text(c).unwrap_or_default();
+                    let quote = args.len() > 1 && !is_plain_identifier(&text);
+                    if quote { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+                }
+                Some(NodeEnum::TypeCast(c)) => self.set_interval(c)?,
+                _ => return Err(Error::unsupported("this value in SET")),
+            });
+        }
+        Ok(parts.join(", "))
+    }
+
+    /// SET TIME ZONE INTERVAL '…', the only cast that a value of SET can be.
+    fn set_interval(&self, cast: &pb::TypeCast) -> Result<String> {
+        let (Some(NodeEnum::AConst(c)), Some(name)) = (inner(&cast.arg), &cast.type_name) else {
+            return Err(Error::unsupported("this value in SET"));
+        };
+        let (ty, typmod) = self.type_name(name)?;
+        let cx = types::FormatContext::default();
+        let value = types::io::input(ty, typmod, &const_text(c).unwrap_or_default(), &cx)?;
+        Ok(format!("INTERVAL '{}'", &*types::io::to_text(ty, &value, &cx)?))
+    }
+
     /// ALTER SYSTEM.
     pub(crate) fn alter_system(&mut self, stmt: &pb::AlterSystemStmt) -> Result<Utility> {
         use pb::VariableSetKind as K;
@@ -64,7 +94,7 @@ impl Binder<'_> {
         Ok(match K::try_from(set.kind).unwrap_or(K::Undefined) {
             K::VarSetValue => Utility::AlterSystem {
                 name: Some(set.name.clone()),
-                value: Some(set_value(&set.args)?),
+                value: Some(self.set_value(&set.args)?),
             },
             K::VarResetAll => Utility::AlterSystem { name: None, value: None },
             _ => Utility::AlterSystem { name: Some(set.name.clone()), value: None },
@@ -439,27 +469,6 @@ fn text_behind_as(text: &str) -> Option<&str> {
 
 fn is_word(b: u8) -> bool {
     b.is_ascii_alphanumeric() || b == b'_' || b >= 0x80
-}
-
-/// The value of SET as text; several become a list.
-pub(crate) fn set_value(args: &[pb::Node]) -> Result<String> {
-    let mut parts = Vec::with_capacity(args.len());
-    for arg in args {
-        parts.push(match &arg.node {
-            Some(NodeEnum::AConst(c)) => {
-                let text = const_text(c).unwrap_or_default();
-                let quote = args.len() > 1 && !is_plain_identifier(&text);
-                if quote { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
-            }
-            // SET TIME ZONE INTERVAL '…' is the only cast.
-            Some(NodeEnum::TypeCast(c)) => match inner(&c.arg) {
-                Some(NodeEnum::AConst(c)) => const_text(c).unwrap_or_default(),
-                _ => return Err(Error::unsupported("this value in SET")),
-            },
-            _ => return Err(Error::unsupported("this value in SET")),
-        });
-    }
-    Ok(parts.join(", "))
 }
 
 fn is_plain_identifier(text: &str) -> bool {

@@ -6,6 +6,9 @@ use std::sync::{Arc, OnceLock};
 use jiff::tz::AmbiguousOffset;
 
 use super::{DAY, EPOCH_DAYS, SECOND, civil_of, days_of, split};
+use crate::FormatContext;
+
+mod posix;
 
 /// The session's `TimeZone`: a cheap handle.
 #[derive(Clone, Debug)]
@@ -13,17 +16,26 @@ pub struct TimeZone(Zone);
 
 #[derive(Clone, Debug)]
 enum Zone {
-    /// Seconds east, and the name if it has one of its own.
-    Fixed(i32, Option<Arc<str>>),
+    /// Seconds east, and how the zone and its time are called if they have names of their own.
+    Fixed(i32, Option<FixedName>),
     Rules(jiff::tz::TimeZone, Arc<str>),
+}
+
+#[derive(Clone, Debug)]
+struct FixedName {
+    zone: Arc<str>,
+    abbreviation: Arc<str>,
 }
 
 impl Default for TimeZone {
     /// `Etc/UTC`.
     fn default() -> TimeZone {
-        static UTC: OnceLock<Arc<str>> = OnceLock::new();
-        let name = UTC.get_or_init(|| Arc::from("Etc/UTC")).clone();
-        TimeZone(Zone::Fixed(0, Some(name)))
+        static UTC: OnceLock<FixedName> = OnceLock::new();
+        let name = UTC.get_or_init(|| FixedName {
+            zone: Arc::from("Etc/UTC"),
+            abbreviation: Arc::from("UTC"),
+        });
+        TimeZone(Zone::Fixed(0, Some(name.clone())))
     }
 }
 
@@ -109,16 +121,45 @@ impl TimeZone {
         {
             let known = Arc::from(zone.iana_name().unwrap_or(name));
             return Some(TimeZone(match zone.to_fixed_offset() {
-                Ok(offset) => Zone::Fixed(offset.seconds(), Some(known)),
+                Ok(offset) => {
+                    let info = zone.to_offset_info(jiff::Timestamp::UNIX_EPOCH);
+                    let abbreviation = Arc::from(info.abbreviation());
+                    Zone::Fixed(offset.seconds(), Some(FixedName { zone: known, abbreviation }))
+                }
                 Err(_) => Zone::Rules(zone, known),
             }));
         }
-        let zone = jiff::tz::TimeZone::posix(name).ok()?;
-        let name = Arc::from(name);
-        Some(TimeZone(match zone.to_fixed_offset() {
-            Ok(offset) => Zone::Fixed(offset.seconds(), Some(name)),
-            Err(_) => Zone::Rules(zone, name),
-        }))
+        posix::parse(name).map(TimeZone)
+    }
+
+    /// `SET TimeZone`: hours east (`-3.5`), `INTERVAL '…'`, or as [`TimeZone::parse`].
+    ///
+    /// # Errors
+    /// What is wrong with it, where there is more to say than that no such zone is known.
+    pub fn parse_setting(text: &str, cx: &FormatContext) -> Result<TimeZone, Option<&'static str>> {
+        let trimmed = text.trim_start();
+        let seconds = if let Some(rest) = strip_word(trimmed, "interval") {
+            let quoted = rest.trim_start().strip_prefix('\'').and_then(|r| r.strip_suffix('\''));
+            let interval = super::parse_interval(quoted.ok_or(None)?, -1, cx).map_err(|_| None)?;
+            if interval.months != 0 {
+                return Err(Some("Cannot specify months in time zone interval."));
+            }
+            if interval.days != 0 {
+                return Err(Some("Cannot specify days in time zone interval."));
+            }
+            interval.micros / SECOND
+        } else if let Ok(hours) = trimmed.parse::<f64>() {
+            (hours * 3600.0) as i64
+        } else {
+            return TimeZone::parse(text).ok_or(None);
+        };
+        let too_far = Some("UTC timezone offset is out of range.");
+        let seconds = i32::try_from(seconds).map_err(|_| too_far)?;
+        if seconds.abs() < posix::OFFSET_LIMIT {
+            Ok(TimeZone::fixed(seconds))
+        } else {
+            Err(too_far)
+        }
     }
 
     /// A zone at a fixed distance, in seconds east of Greenwich.
@@ -142,15 +183,14 @@ impl TimeZone {
     /// The name, as `SHOW TimeZone` prints it.
     pub fn name(&self) -> String {
         match &self.0 {
-            Zone::Fixed(_, Some(name)) | Zone::Rules(_, name) => name.to_string(),
+            Zone::Fixed(_, Some(FixedName { zone: name, .. })) | Zone::Rules(_, name) => {
+                name.to_string()
+            }
             Zone::Fixed(seconds, None) => {
                 // POSIX counts westward.
-                let text = |s: i32| {
-                    let (h, m) = (s.abs() / 3600, s.abs() / 60 % 60);
-                    let sign = if s < 0 { '-' } else { '+' };
-                    if m == 0 { format!("{sign}{h:02}") } else { format!("{sign}{h:02}:{m:02}") }
-                };
-                format!("<{}>{}", text(*seconds), text(-*seconds))
+                let (east, west) = if *seconds < 0 { ('-', '+') } else { ('+', '-') };
+                let text = long_offset(*seconds);
+                format!("<{east}{text}>{west}{text}")
             }
         }
     }
@@ -168,12 +208,12 @@ impl TimeZone {
         match &self.0 {
             Zone::Fixed(seconds, name) => Offset {
                 seconds: *seconds,
-                abbreviation: match name.as_deref() {
-                    Some("Etc/UTC" | "UTC" | "Etc/UCT" | "UCT" | "Zulu" | "Etc/Zulu") => {
-                        "UTC".to_owned()
+                abbreviation: match name {
+                    Some(name) => name.abbreviation.to_string(),
+                    None => {
+                        let sign = if *seconds < 0 { '-' } else { '+' };
+                        format!("{sign}{}", long_offset(*seconds))
                     }
-                    Some("Etc/GMT" | "GMT" | "Greenwich") => "GMT".to_owned(),
-                    _ => short_offset(*seconds),
                 },
             },
             Zone::Rules(zone, _) => {
@@ -214,11 +254,20 @@ impl TimeZone {
     }
 }
 
-/// `+03`, `-03:30`: the abbreviation of zones that have none.
-fn short_offset(seconds: i32) -> String {
-    let (h, m) = (seconds.abs() / 3600, seconds.abs() / 60 % 60);
-    let sign = if seconds < 0 { '-' } else { '+' };
-    if m == 0 { format!("{sign}{h:02}") } else { format!("{sign}{h:02}{m:02}") }
+/// Hours, and minutes and seconds if there are any, without a sign: `03`, `03:30`.
+fn long_offset(seconds: i32) -> String {
+    let (h, m, s) = (seconds.abs() / 3600, seconds.abs() / 60 % 60, seconds.abs() % 60);
+    match (m, s) {
+        (0, 0) => format!("{h:02}"),
+        (_, 0) => format!("{h:02}:{m:02}"),
+        _ => format!("{h:02}:{m:02}:{s:02}"),
+    }
+}
+
+/// What follows a word (in any case).
+fn strip_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
+    let head = text.get(..word.len())?;
+    head.eq_ignore_ascii_case(word).then(|| &text[word.len()..])
 }
 
 /// A year that the library knows, with the same calendar.

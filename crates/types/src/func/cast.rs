@@ -163,7 +163,7 @@ fn strings() -> Vec<NamedBody> {
                 other => Ok(other),
             }),
         ),
-        ("text_char", S(|a, _| Ok(Datum::Char(a[0].as_str().bytes().next().unwrap_or(0))))),
+        ("text_char", S(|a, _| Ok(Datum::Char(io::parse_char(a[0].as_str()))))),
         ("name_text", S(|a, _| Ok(a[0].clone()))),
         ("text_name", S(|a, _| Ok(Datum::text(io::cut_name(a[0].as_str()))))),
         ("name_bpchar", S(|a, _| Ok(Datum::Bpchar(a[0].as_str().into())))),

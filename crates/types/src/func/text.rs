@@ -290,11 +290,6 @@ fn concat_all(args: &[Datum], separator: &str, cx: &io::FormatContext) -> Result
     Ok(Datum::Text(out))
 }
 
-/// Characters of a single-byte type stand for its text.
-fn char_text(c: u8) -> String {
-    if c == 0 { String::new() } else { String::from_utf8_lossy(&[c]).into_owned() }
-}
-
 /// The bodies of this family.
 pub(super) fn bodies() -> Vec<NamedBody> {
     let mut all: Vec<NamedBody> = basic();
@@ -592,7 +587,9 @@ impl Spec {
 
 /// `"char"` to text and back stand with the casts; they share this.
 pub(super) fn text_of_char(c: u8) -> Datum {
-    Datum::from(char_text(c))
+    let mut out = Vec::with_capacity(1);
+    crate::io::write_char(c, &mut out);
+    Datum::text(&String::from_utf8_lossy(&out))
 }
 
 #[cfg(test)]

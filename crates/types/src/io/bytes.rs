@@ -136,3 +136,22 @@ pub(super) fn write_uuid(uuid: &[u8; 16], out: &mut Vec<u8>) {
         write_hex(&uuid[part], out);
     }
 }
+
+/// A `"char"`: the first byte, or `\ooo`.
+pub(crate) fn parse_char(text: &str) -> u8 {
+    match text.as_bytes() {
+        [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7'] => {
+            (a - b'0') << 6 | (b - b'0') << 3 | (c - b'0')
+        }
+        bytes => bytes.first().copied().unwrap_or(0),
+    }
+}
+
+/// A `"char"` as text: nothing for 0, `\ooo` for what is not ASCII.
+pub(crate) fn write_char(c: u8, out: &mut Vec<u8>) {
+    match c {
+        0 => {}
+        0x80.. => out.extend_from_slice(format!("\\{c:03o}").as_bytes()),
+        _ => out.push(c),
+    }
+}

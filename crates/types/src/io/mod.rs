@@ -25,6 +25,7 @@ pub use crate::datetime::TimeZone;
 pub use crate::order::{compare, hash};
 pub use array::check_dimensions;
 pub use binary::{receive, send};
+pub(crate) use bytes::{parse_char, write_char};
 pub use number::{parse_float8, parse_int2, parse_int4, parse_int8};
 pub use types::{TypeIo, TypeRef};
 
@@ -166,7 +167,7 @@ pub fn input(ty: Oid, typmod: i32, text: &str, cx: &FormatContext) -> Result<Dat
         oids::FLOAT4 => Datum::Float4(number::parse_float4(text)?),
         oids::FLOAT8 => Datum::Float8(parse_float8(text)?),
         oids::NUMERIC => Datum::Numeric(Numeric::parse(text)?.apply_typmod(typmod)?),
-        oids::CHAR => Datum::Char(text.bytes().next().unwrap_or(0)),
+        oids::CHAR => Datum::Char(bytes::parse_char(text)),
         oids::BYTEA => Datum::Bytea(parse_bytea(text)?.into()),
         oids::OID => Datum::Oid(number::parse_oid("oid", text)?),
         oids::XID => Datum::Oid(number::parse_oid("xid", text)?),
@@ -264,8 +265,7 @@ pub fn output(ty: Oid, value: &Datum, cx: &FormatContext, out: &mut Vec<u8>) -> 
         Datum::Numeric(n) => n.write(out),
         Datum::Text(s) | Datum::Bpchar(s) => out.extend_from_slice(s.as_bytes()),
         Datum::Bytea(b) => bytes::write_bytea(b, cx.bytea_hex, out),
-        Datum::Char(0) => {}
-        Datum::Char(c) => out.push(*c),
+        Datum::Char(c) => bytes::write_char(*c, out),
         Datum::Date(d) => datetime::write_date(*d, cx, out),
         Datum::Time(t) => datetime::write_time(*t, out),
         Datum::Timestamp(t) => datetime::write_timestamp(*t, cx, out),

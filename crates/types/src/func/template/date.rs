@@ -338,10 +338,13 @@ fn field(key: &str, upper: bool, capital: bool, fill: bool, m: &Moment) -> Resul
             }
         }
         "RM" => {
-            if m.month == 0 {
-                return Ok(String::new());
-            }
-            let month = if m.month < 0 { m.month + 13 } else { m.month };
+            let month = match (m.month, m.year) {
+                (0, 0) => return Ok(String::new()),
+                (0, 1..) => 12,
+                (0, _) => 1,
+                (1.., _) => m.month,
+                _ => m.month + 13,
+            };
             let width = pad(4);
             name(&roman(month), upper, false, width)
         }
