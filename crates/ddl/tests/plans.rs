@@ -310,8 +310,8 @@ fn an_index_over_rows_that_are_there() {
     assert_eq!(index.name, "accounts_note_idx");
     let scan = Scan { table, columns: vec![ScanColumn::Attr(1)], filter: None };
     let bounds = IndexBounds {
-        lower: Some((text("note 10"), true)),
-        upper: Some((text("note 101"), true)),
+        lower: Some((vec![text("note 10")], true)),
+        upper: Some((vec![text("note 101")], true)),
         ..IndexBounds::default()
     };
     let node = Node::IndexScan { scan, index, bounds, backward: true };

@@ -71,9 +71,7 @@ fn point_plan(plan: &Plan) -> Option<PointPlan<'_>> {
     let full = index.unique
         && !index.deferrable
         && bounds.equal.len() == index.columns.len()
-        && bounds.any.is_none()
-        && bounds.lower.is_none()
-        && bounds.upper.is_none();
+        && bounds.is_plain();
     full.then_some(PointPlan { scan, equal: &bounds.equal, index, project })
 }
 

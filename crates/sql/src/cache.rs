@@ -36,8 +36,9 @@ const SIZE_CHECK_EVERY: u64 = 64;
 const SIZE_FACTOR: u32 = 4;
 /// Texts up to this length are worth keeping though they have no shape.
 const SHORT_TEXT: usize = 64;
-/// A plan that costs more (some ten milliseconds) is made anew each time, for its own literals.
-const EXPENSIVE: f64 = 5_000.0;
+/// A plan that costs more (about a millisecond, ten times what planning takes) is made anew each time, for
+/// its own literals.
+const EXPENSIVE: f64 = 500.0;
 /// Below this many pages a table's size changes no plan.
 const SMALL_PAGES: u32 = 8;
 

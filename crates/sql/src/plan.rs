@@ -223,20 +223,53 @@ impl JoinKind {
     }
 }
 
-/// How far an index scan goes: values for the first columns, one list at most among them, then at most
-/// one range.
+/// How far an index scan goes: values for the first columns, then one range. All expressions are over
+/// slots and parameters, of the columns' types or of related ones ([`types::cross`]).
 #[derive(Clone, Default)]
 pub struct IndexBounds {
-    /// The first key columns equal these (over slots and parameters, no columns). NULL: no rows.
+    /// The first key columns equal these. NULL: no rows.
     pub equal: Vec<Expr>,
-    /// Lower bound of the next column and whether it is included.
-    pub lower: Option<(Expr, bool)>,
+    /// What the columns behind them are.
+    pub steps: Vec<KeyStep>,
+    /// Lower bound of the columns behind those and whether it is included; several values are compared as
+    /// a row.
+    pub lower: Option<(Vec<Expr>, bool)>,
     /// Upper bound likewise.
-    pub upper: Option<(Expr, bool)>,
-    /// The column behind `equal` is one of this array's values (IN list), each sought in turn…
-    pub any: Option<Expr>,
-    /// …together with these values of the columns behind it. Then the range.
-    pub after: Vec<Expr>,
+    pub upper: Option<(Vec<Expr>, bool)>,
+    /// The text behind them begins as this LIKE pattern does, or (false) with this text.
+    pub begins: Option<(Expr, bool)>,
+    /// The column behind them is not NULL.
+    pub not_null: bool,
+    /// In place of all that: what any of these gives.
+    pub either: Vec<IndexBounds>,
+}
+
+/// What a key column is.
+#[derive(Clone)]
+pub enum KeyStep {
+    /// This value.
+    Equal(Expr),
+    /// One of this array's values.
+    Any(Expr),
+    /// NULL.
+    Null,
+}
+
+impl IndexBounds {
+    /// Whether there is nothing but values that the first columns equal.
+    pub fn is_plain(&self) -> bool {
+        self.steps.is_empty()
+            && self.lower.is_none()
+            && self.upper.is_none()
+            && self.begins.is_none()
+            && !self.not_null
+            && self.either.is_empty()
+    }
+
+    /// How many key columns stand before the range.
+    pub fn fixed(&self) -> usize {
+        self.equal.len() + self.steps.len()
+    }
 }
 
 /// Operators.

@@ -195,15 +195,6 @@ fn plan_change(
     Ok((prepared, lifted))
 }
 
-/// Whether a table of the statement has a partial index: whether that is of use may depend on literals.
-fn has_partial_index(binder: &Binder<'_>) -> bool {
-    let catalog = &binder.cx.catalog;
-    let tables = binder.locks.iter().filter_map(|(oid, _)| catalog.table(oid.0));
-    tables
-        .into_iter()
-        .any(|t| t.indexes.iter().any(|i| catalog.index(*i).is_some_and(|i| i.predicate.is_some())))
-}
-
 /// Runs the planner over what the binder collected; the statement itself is still to be filled in.
 pub(crate) fn plan_with<R>(
     binder: Binder<'_>,
@@ -212,10 +203,7 @@ pub(crate) fn plan_with<R>(
 ) -> Result<(R, Prepared)> {
     binder.check_rights()?;
     let cx = binder.cx;
-    let known = match has_partial_index(&binder) {
-        true => binder.lifted_values(lifted),
-        false => Vec::new(),
-    };
+    let known = binder.lifted_values(lifted);
     let mut planner = Planner::new(cx, binder.vars, binder.subqueries, binder.ctes);
     planner.known = known;
     let result = f(&mut planner)?;

@@ -10,7 +10,9 @@ use types::oids::*;
 use types::{Datum, FormatContext};
 
 use crate::expr::{Expr, SubqueryKind};
-use crate::plan::{IndexBounds, ModifyAction, Node, Plan, Prepared, ScanColumn, Statement};
+use crate::plan::{
+    IndexBounds, KeyStep, ModifyAction, Node, Plan, Prepared, ScanColumn, Statement,
+};
 use crate::prepare::{Lifted, Literal, PrepareContext, normalize, prepare};
 
 fn column(name: &str, ty: Oid, typmod: i32) -> Column {
@@ -197,21 +199,32 @@ fn columns(table: &Table, list: &[ScanColumn]) -> String {
 }
 
 fn bounds_text(bounds: &IndexBounds) -> String {
+    if !bounds.either.is_empty() {
+        let arms: Vec<String> = bounds.either.iter().map(bounds_text).collect();
+        return format!(" either{}", arms.join(" or"));
+    }
     let mut out = String::new();
     if !bounds.equal.is_empty() {
         out.push_str(&format!(" = {}", list(&bounds.equal)));
     }
-    if let Some(e) = &bounds.any {
-        out.push_str(&format!(" any {}", expr(e)));
+    for step in &bounds.steps {
+        out.push_str(&match step {
+            KeyStep::Equal(e) => format!(" = {}", expr(e)),
+            KeyStep::Any(e) => format!(" any {}", expr(e)),
+            KeyStep::Null => " null".to_owned(),
+        });
     }
-    if !bounds.after.is_empty() {
-        out.push_str(&format!(" = {}", list(&bounds.after)));
+    if let Some((row, included)) = &bounds.lower {
+        out.push_str(&format!(" {} {}", if *included { ">=" } else { ">" }, list(row)));
     }
-    if let Some((e, included)) = &bounds.lower {
-        out.push_str(&format!(" {} {}", if *included { ">=" } else { ">" }, expr(e)));
+    if let Some((row, included)) = &bounds.upper {
+        out.push_str(&format!(" {} {}", if *included { "<=" } else { "<" }, list(row)));
     }
-    if let Some((e, included)) = &bounds.upper {
-        out.push_str(&format!(" {} {}", if *included { "<=" } else { "<" }, expr(e)));
+    if let Some((e, _)) = &bounds.begins {
+        out.push_str(&format!(" begins {}", expr(e)));
+    }
+    if bounds.not_null {
+        out.push_str(" not null");
     }
     out
 }

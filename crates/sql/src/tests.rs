@@ -89,7 +89,7 @@ fn ranges_lists_and_orders_use_the_index() {
            bitmap u (x, y) [(int4eq(#0, 1) and int4gt(#1, 2))]
              bits u_pkey = 1 > 2",
     );
-    check("select a from t where a = 5000000000", "seq t (a) filter int48eq(#0, 5000000000)");
+    check("select a from t where a = 5000000000", "index t_pkey (a) = 5000000000");
     check("select a from t where a = 5::int8", "index t_pkey (a) = 5");
     check(
         "select max(a) from t",

@@ -190,6 +190,17 @@ fn escape(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
 
+/// What the keys of all texts have in common that begin with these bytes, where texts sort by bytes.
+pub fn text_beginning(bytes: &[u8], order: KeyOrder) -> Vec<u8> {
+    let mut out = vec![VALUE];
+    escape(bytes, &mut out);
+    out.truncate(out.len() - 2);
+    if order.descending {
+        out[1..].iter_mut().for_each(|b| *b = !*b);
+    }
+    out
+}
+
 /// Reads one column back (index-only scans); returns the value and the bytes used. None for types
 /// whose encoding loses something (numeric's scale, bpchar's blanks).
 pub fn decode(ty: Oid, bytes: &[u8], order: KeyOrder) -> Option<(Datum, usize)> {

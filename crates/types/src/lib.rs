@@ -9,6 +9,7 @@
 
 pub mod batch;
 pub mod collation;
+pub mod cross;
 pub mod datetime;
 pub mod datum;
 pub mod func;

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use catalog::Table;
 use sql::plan::{
-    Conflict, IndexBounds, JoinKind, Modify, ModifyAction, Node, SampleMethod, Scan, ScanColumn,
+    Conflict, IndexBounds, JoinKind, KeyStep, Modify, ModifyAction, Node, SampleMethod, Scan,
+    ScanColumn,
 };
 use sql::{AggCall, Expr, Plan, Prepared};
 use types::FormatContext;
@@ -569,6 +570,11 @@ impl<'p> Describe<'p> {
         bounds: &IndexBounds,
         slots: &HashMap<u16, String>,
     ) -> String {
+        if !bounds.either.is_empty() {
+            let arm = |arm: &IndexBounds| self.bounds(table, index, arm, slots);
+            let arms: Vec<String> = bounds.either.iter().map(arm).collect();
+            return format!("({})", arms.join(" OR "));
+        }
         let column = |n: usize| match index.columns.get(n) {
             Some(key) => match &key.expression {
                 Some(e) if is_call(&e.sql) => e.sql.clone(),
@@ -584,23 +590,33 @@ impl<'p> Describe<'p> {
             .enumerate()
             .map(|(n, e)| format!("({} = {})", column(n), names.text(e)))
             .collect();
-        let mut place = bounds.equal.len();
-        if let Some(any) = &bounds.any {
-            parts.push(format!("({} = ANY ({}))", column(place), names.text(any)));
-            place += 1;
+        for (n, step) in bounds.steps.iter().enumerate() {
+            let column = column(bounds.equal.len() + n);
+            parts.push(match step {
+                KeyStep::Equal(e) => format!("({column} = {})", names.text(e)),
+                KeyStep::Any(e) => format!("({column} = ANY ({}))", names.text(e)),
+                KeyStep::Null => format!("({column} IS NULL)"),
+            });
         }
-        for e in &bounds.after {
-            parts.push(format!("({} = {})", column(place), names.text(e)));
-            place += 1;
+        let place = bounds.fixed();
+        for (bound, op) in [(&bounds.lower, '>'), (&bounds.upper, '<')] {
+            let Some((row, included)) = bound else { continue };
+            let values: Vec<String> = row.iter().map(|e| names.text(e)).collect();
+            let columns: Vec<String> = (place..place + row.len()).map(column).collect();
+            let equals = if *included { "=" } else { "" };
+            parts.push(match row.len() {
+                1 => format!("({} {op}{equals} {})", columns[0], values[0]),
+                _ => {
+                    format!("(ROW({}) {op}{equals} ROW({}))", columns.join(", "), values.join(", "))
+                }
+            });
         }
-        let next = column(place);
-        if let Some((expr, included)) = &bounds.lower {
-            let op = if *included { ">=" } else { ">" };
-            parts.push(format!("({next} {op} {})", names.text(expr)));
+        if let Some((text, is_pattern)) = &bounds.begins {
+            let op = if *is_pattern { "~~" } else { "^@" };
+            parts.push(format!("({} {op} {})", column(place), names.text(text)));
         }
-        if let Some((expr, included)) = &bounds.upper {
-            let op = if *included { "<=" } else { "<" };
-            parts.push(format!("({next} {op} {})", names.text(expr)));
+        if bounds.not_null {
+            parts.push(format!("({} IS NOT NULL)", column(place)));
         }
         together(parts)
     }

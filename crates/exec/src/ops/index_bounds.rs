@@ -2,55 +2,33 @@
 
 use access::KeyRange;
 use base::{Oid, Result};
-use sql::plan::IndexBounds;
+use sql::Expr;
+use sql::plan::{IndexBounds, KeyStep};
+use types::Datum;
+use types::cross::{self, Place};
 use types::key::{self, KeyOrder};
-use types::{Datum, oids};
 
 use crate::eval;
 use crate::rows::Row;
 use crate::run::Run;
 use crate::table::{KeyCodec, KeyColumn};
 
-/// Whether a value fits the column's type.
-enum Fit {
-    Value(Datum),
-    /// Beyond the type's smallest or largest value.
-    Below,
-    Above,
-    /// Nothing equals or bounds it.
-    Null,
-}
-
-/// Brings an integer to the column's width; other values are of the column's type already.
-fn fit(ty: Oid, value: Datum) -> Fit {
-    let wide = match value {
-        Datum::Null => return Fit::Null,
-        Datum::Int2(v) => i64::from(v),
-        Datum::Int4(v) => i64::from(v),
-        Datum::Int8(v) => v,
-        value => return Fit::Value(value),
-    };
-    let below = |min: i64| if wide < min { Fit::Below } else { Fit::Above };
-    match ty {
-        oids::INT2 => i16::try_from(wide)
-            .map_or_else(|_| below(i64::from(i16::MIN)), |v| Fit::Value(Datum::Int2(v))),
-        oids::INT4 => i32::try_from(wide)
-            .map_or_else(|_| below(i64::from(i32::MIN)), |v| Fit::Value(Datum::Int4(v))),
-        oids::OID => u32::try_from(wide).map_or_else(|_| below(0), |v| Fit::Value(Datum::Oid(v))),
-        _ => Fit::Value(Datum::Int8(wide)),
-    }
+/// A value's place among those of the column.
+fn place(expr: &Expr, ty: Oid, run: &mut Run<'_, '_>) -> Result<Place> {
+    let value = eval::eval(expr, Row::Empty, run)?;
+    cross::place(ty, value, run.cx.format)
 }
 
 /// Appends the key bytes of values; false when nothing equals one of them.
 fn append<'c>(
-    exprs: &[sql::Expr],
-    columns: &mut impl Iterator<Item = &'c KeyColumn>,
+    exprs: &[Expr],
+    columns: impl Iterator<Item = &'c KeyColumn>,
     run: &mut Run<'_, '_>,
     key: &mut Vec<u8>,
 ) -> Result<bool> {
     for (expr, (_, ty, order)) in exprs.iter().zip(columns) {
-        match fit(*ty, eval::eval(expr, Row::Empty, run)?) {
-            Fit::Value(value) => key::encode(*ty, &value, *order, key)?,
+        match place(expr, *ty, run)? {
+            Place::At(value) => key::encode(*ty, &value, *order, key)?,
             _ => return Ok(false),
         }
     }
@@ -66,21 +44,35 @@ enum End {
     Never,
 }
 
+/// The end of a range that a row of values makes, over so many columns of one direction. Behind a value
+/// that is none of its column's, the further ones say nothing.
 fn end(
-    bound: Option<&(sql::Expr, bool)>,
+    bound: Option<&(Vec<Expr>, bool)>,
     is_lower: bool,
-    (_, ty, order): &KeyColumn,
+    columns: &[KeyColumn],
     run: &mut Run<'_, '_>,
 ) -> Result<End> {
-    let Some((expr, included)) = bound else { return Ok(End::Open) };
-    let value = match fit(*ty, eval::eval(expr, Row::Empty, run)?) {
-        Fit::Value(value) => value,
-        Fit::Below if is_lower => return Ok(End::Open),
-        Fit::Above if !is_lower => return Ok(End::Open),
-        Fit::Null | Fit::Below | Fit::Above => return Ok(End::Never),
-    };
+    let Some((row, included)) = bound else { return Ok(End::Open) };
     let mut bytes = Vec::with_capacity(16);
-    key::encode(*ty, &value, *order, &mut bytes)?;
+    for (n, (expr, (_, ty, order))) in row.iter().zip(columns).enumerate() {
+        let (value, included) = match (place(expr, *ty, run)?, is_lower) {
+            (Place::At(value), _) => {
+                key::encode(*ty, &value, *order, &mut bytes)?;
+                continue;
+            }
+            (Place::Behind(value), _) => (value, !is_lower),
+            (Place::Near(low, _), true) => (low, true),
+            (Place::Near(_, high), false) => (high, true),
+            // What is equal so far is within, or is not.
+            (Place::Below, true) | (Place::Above, false) if n == 0 => return Ok(End::Open),
+            (Place::Below, true) | (Place::Above, false) => return Ok(End::At(bytes, true)),
+            (Place::Null, _) if n > 0 => return Ok(End::At(bytes, true)),
+            (Place::Null | Place::Below | Place::Above, _) if n == 0 => return Ok(End::Never),
+            (Place::Null | Place::Below | Place::Above, _) => return Ok(End::At(bytes, false)),
+        };
+        key::encode(*ty, &value, *order, &mut bytes)?;
+        return Ok(End::At(bytes, included));
+    }
     Ok(End::At(bytes, *included))
 }
 
@@ -94,73 +86,161 @@ pub fn ranges(
     backward: bool,
     run: &mut Run<'_, '_>,
 ) -> Result<Vec<KeyRange>> {
-    let mut columns = codec.columns.iter();
+    let mut out = Vec::new();
+    match bounds.either.is_empty() {
+        true => add_ranges(codec, bounds, run, &mut out)?,
+        false => {
+            for arm in &bounds.either {
+                sched::check_interrupts()?;
+                add_ranges(codec, arm, run, &mut out)?;
+            }
+            out = united(out);
+        }
+    }
+    if backward {
+        out.reverse();
+    }
+    Ok(out)
+}
+
+/// Ranges in order, those that meet as one.
+fn united(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+    ranges.sort_unstable_by(|a, b| a.from.cmp(&b.from));
+    let mut out: Vec<KeyRange> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match out.last_mut() {
+            Some(last) if last.to.as_ref().is_none_or(|to| *to >= range.from) => {
+                let further = match (&last.to, &range.to) {
+                    (Some(a), Some(b)) => a < b,
+                    (to, _) => to.is_some(),
+                };
+                if further {
+                    last.to = range.to;
+                }
+            }
+            _ => out.push(range),
+        }
+    }
+    out
+}
+
+/// Adds the ranges of bounds that are no union, in the index's order.
+fn add_ranges(
+    codec: &KeyCodec,
+    bounds: &IndexBounds,
+    run: &mut Run<'_, '_>,
+    out: &mut Vec<KeyRange>,
+) -> Result<()> {
     let mut prefix = Vec::with_capacity(32);
-    if !append(&bounds.equal, &mut columns.by_ref().take(bounds.equal.len()), run, &mut prefix)? {
-        return Ok(vec![]);
+    if !append(&bounds.equal, codec.columns.iter(), run, &mut prefix)? {
+        return Ok(());
     }
     let mut prefixes = vec![prefix];
-    if let Some(list) = &bounds.any
-        && let Some((_, ty, order)) = columns.next()
-    {
-        let values = eval::eval(list, Row::Empty, run)?;
-        let mut tail = Vec::new();
-        if !append(&bounds.after, &mut columns.by_ref().take(bounds.after.len()), run, &mut tail)? {
-            return Ok(vec![]);
-        }
-        prefixes = any_of(&prefixes[0], values, *ty, *order)?;
-        prefixes.iter_mut().for_each(|key| key.extend_from_slice(&tail));
-        if backward {
-            prefixes.reverse();
-        }
+    for (step, (_, ty, order)) in bounds.steps.iter().zip(&codec.columns[bounds.equal.len()..]) {
+        let tails = match step {
+            KeyStep::Equal(e) => match place(e, *ty, run)? {
+                Place::At(value) => vec![encoded(*ty, &value, *order)?],
+                _ => return Ok(()),
+            },
+            KeyStep::Any(list) => any_of(list, *ty, *order, run)?,
+            KeyStep::Null => vec![encoded(*ty, &Datum::Null, *order)?],
+        };
+        prefixes = prefixes
+            .iter()
+            .flat_map(|prefix| tails.iter().map(|tail| [&prefix[..], &tail[..]].concat()))
+            .collect();
     }
-    let Some(column) = columns.next() else {
-        return Ok(prefixes.iter().map(|key| KeyRange::prefix(key)).collect());
+    let columns = &codec.columns[bounds.fixed()..];
+    let unbounded = bounds.lower.is_none()
+        && bounds.upper.is_none()
+        && bounds.begins.is_none()
+        && !bounds.not_null;
+    let (Some((_, ty, order)), false) = (columns.first(), unbounded) else {
+        out.extend(prefixes.iter().map(|key| KeyRange::prefix(key)));
+        return Ok(());
     };
-    if bounds.lower.is_none() && bounds.upper.is_none() {
-        return Ok(prefixes.iter().map(|key| KeyRange::prefix(key)).collect());
-    }
     let ends = [
-        (end(bounds.lower.as_ref(), true, column, run)?, true),
-        (end(bounds.upper.as_ref(), false, column, run)?, false),
+        (end(bounds.lower.as_ref(), true, columns, run)?, true),
+        (end(bounds.upper.as_ref(), false, columns, run)?, false),
     ];
-    let (_, ty, order) = column;
-    let mut out = Vec::with_capacity(prefixes.len());
+    let begins = bounds.begins.as_ref().map(|b| beginning(b, *order, run)).transpose()?;
     for prefix in prefixes {
         let mut range = not_null(&prefix, *ty, *order)?;
         for (end, is_lower) in &ends {
             match end {
                 End::Open => {}
-                End::Never => return Ok(vec![]),
+                End::Never => return Ok(()),
                 End::At(value, included) => {
-                    let mut bytes = prefix.clone();
-                    bytes.extend_from_slice(value);
+                    let bytes = [&prefix[..], &value[..]].concat();
                     narrow(&mut range, &bytes, *is_lower != order.descending, *included);
                 }
+            }
+        }
+        match &begins {
+            None => {}
+            Some(None) => return Ok(()),
+            Some(Some(text)) => {
+                let with = KeyRange::prefix(&[&prefix[..], &text[..]].concat());
+                narrow(&mut range, &with.from, true, true);
+                range.to = match (range.to, with.to) {
+                    (Some(a), Some(b)) => Some(a.min(b)),
+                    (a, b) => a.or(b),
+                };
             }
         }
         if !is_empty(&range) {
             out.push(range);
         }
     }
-    Ok(out)
+    Ok(())
+}
+
+fn encoded(ty: Oid, value: &Datum, order: KeyOrder) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(16);
+    key::encode(ty, value, order, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The key bytes that all texts have which begin so; None: nothing does.
+fn beginning(
+    (text, is_pattern): &(Expr, bool),
+    order: KeyOrder,
+    run: &mut Run<'_, '_>,
+) -> Result<Option<Vec<u8>>> {
+    let Datum::Text(text) = eval::eval(text, Row::Empty, run)? else { return Ok(None) };
+    Ok(Some(match is_pattern {
+        true => key::text_beginning(&types::func::like_beginning(&text), order),
+        false => key::text_beginning(text.as_bytes(), order),
+    }))
 }
 
 fn is_empty(range: &KeyRange) -> bool {
     range.to.as_ref().is_some_and(|to| *to <= range.from)
 }
 
-/// Moves one end of the range: `from_below` is the end with the smaller bytes.
+/// Moves one end of the range inwards: `from_below` is the end with the smaller bytes.
 fn narrow(range: &mut KeyRange, bytes: &[u8], from_below: bool, included: bool) {
     let after = || KeyRange::prefix(bytes).to;
-    match (from_below, included) {
-        (true, true) => range.from = bytes.to_vec(),
-        (true, false) => match after() {
-            Some(after) => range.from = after,
-            None => range.to = Some(range.from.clone()),
-        },
-        (false, true) => range.to = after(),
-        (false, false) => range.to = Some(bytes.to_vec()),
+    if from_below {
+        let from = match included {
+            true => bytes.to_vec(),
+            false => match after() {
+                Some(after) => after,
+                None => {
+                    range.to = Some(range.from.clone());
+                    return;
+                }
+            },
+        };
+        if from > range.from {
+            range.from = from;
+        }
+    } else {
+        let to = if included { after() } else { Some(bytes.to_vec()) };
+        range.to = match (range.to.take(), to) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
     }
 }
 
@@ -179,17 +259,15 @@ fn not_null(prefix: &[u8], ty: Oid, order: KeyOrder) -> Result<KeyRange> {
     Ok(range)
 }
 
-/// The prefix with each distinct value of an array, in order.
-fn any_of(prefix: &[u8], values: Datum, ty: Oid, order: KeyOrder) -> Result<Vec<Vec<u8>>> {
-    let Datum::Array(array) = values else {
+/// The keys of an array's distinct values, in order.
+fn any_of(list: &Expr, ty: Oid, order: KeyOrder, run: &mut Run<'_, '_>) -> Result<Vec<Vec<u8>>> {
+    let Datum::Array(array) = eval::eval(list, Row::Empty, run)? else {
         return Ok(vec![]);
     };
     let mut keys = Vec::with_capacity(array.items.len());
     for item in &array.items {
-        if let Fit::Value(value) = fit(ty, item.clone()) {
-            let mut bytes = prefix.to_vec();
-            key::encode(ty, &value, order, &mut bytes)?;
-            keys.push(bytes);
+        if let Place::At(value) = cross::place(ty, item.clone(), run.cx.format)? {
+            keys.push(encoded(ty, &value, order)?);
         }
     }
     keys.sort_unstable();
@@ -203,15 +281,9 @@ fn any_of(prefix: &[u8], values: Datum, ty: Oid, order: KeyOrder) -> Result<Vec<
 /// Those of the expressions.
 pub fn point(
     codec: &KeyCodec,
-    equal: &[sql::Expr],
+    equal: &[Expr],
     run: &mut Run<'_, '_>,
     key: &mut Vec<u8>,
 ) -> Result<bool> {
-    for (expr, (_, ty, order)) in equal.iter().zip(&codec.columns) {
-        match fit(*ty, eval::eval(expr, Row::Empty, run)?) {
-            Fit::Value(value) => key::encode(*ty, &value, *order, key)?,
-            _ => return Ok(false),
-        }
-    }
-    Ok(true)
+    append(equal, codec.columns.iter(), run, key)
 }

@@ -419,22 +419,27 @@ impl Binder<'_> {
             );
         }
         let mut fields = Vec::with_capacity(left.len());
+        let mut each = Vec::new();
         for (l, r) in left.into_iter().zip(right) {
             self.pin(&l);
             self.pin(&r);
-            // What is compared by keys is so for both; equality alone may need none.
-            let (less, equal, l, r) = if matches!(op, RowOp::Eq | RowOp::Ne) {
-                let (equal, l, r) = self.compare("=", l, r, position)?;
-                let (less, _, _) = self.compare("<", l.clone(), r.clone(), position)?;
-                (less, equal, l, r)
-            } else {
-                let (less, l, r) = self.compare("<", l, r, position)?;
-                let (equal, l, r) = self.compare("=", l, r, position)?;
-                (less, equal, l, r)
-            };
+            if matches!(op, RowOp::Eq | RowOp::Ne) {
+                let (function, l, r) = self.compare(name, l, r, position)?;
+                each.push(Expr::Call { function, args: Box::new([l, r]), ty: BOOL, position });
+                continue;
+            }
+            // What is compared by keys is so for both.
+            let (less, l, r) = self.compare("<", l, r, position)?;
+            let (equal, l, r) = self.compare("=", l, r, position)?;
             fields.push((l, r, equal, less));
         }
-        Ok(Expr::RowCompare { op, fields })
+        // Rows are equal where all their fields are.
+        Ok(match op {
+            _ if each.len() == 1 => each.remove(0),
+            RowOp::Eq => Expr::And(each),
+            RowOp::Ne => Expr::Or(each),
+            _ => Expr::RowCompare { op, fields },
+        })
     }
 
     fn in_list(
@@ -584,8 +589,13 @@ impl Binder<'_> {
         position: u32,
     ) -> Result<Expr> {
         let (first, second) = if negated { ("<", ">") } else { (">=", "<=") };
-        let a = self.binary(first, value.clone(), low.clone(), position)?;
-        let b = self.binary(second, value.clone(), high.clone(), position)?;
+        let mut compare = |name, bound: &Expr| match (value, bound) {
+            (Expr::Row(value), Expr::Row(bound)) => {
+                self.compare_rows(name, value.clone(), bound.clone(), position)
+            }
+            _ => self.binary(name, value.clone(), bound.clone(), position),
+        };
+        let (a, b) = (compare(first, low)?, compare(second, high)?);
         Ok(if negated { or(vec![a, b]) } else { and(vec![a, b]) })
     }
 

@@ -1,16 +1,17 @@
-//! Which conditions an index can answer: equal values for the first key columns, then one range
-//! or one list, behind which it goes on. An index compares values of the column's own type (of the
-//! type below a domain), so the other side is cast to it where that changes nothing.
+//! Which conditions an index can answer: values and lists of values for the first key columns, then one
+//! range, or a union of such bounds for the arms of an OR. The other side of a comparison is of the
+//! column's own type (of the type below a domain), or of one that the column's family compares with it
+//! ([`types::cross`]); the executor finds its place among the column's values.
 
 use catalog::Index;
 use types::collation::Slot;
 use types::func::{CastMethod, internal};
 use types::oids::*;
-use types::{Datum, TypeIo};
+use types::{Datum, TypeIo, cross};
 
-use crate::expr::Expr;
+use crate::expr::{Expr, RowOp};
 use crate::logical::TableRel;
-use crate::plan::{IndexBounds, ScanColumn};
+use crate::plan::{IndexBounds, KeyStep, ScanColumn};
 use crate::walk;
 
 use crate::bind::operator::comparison;
@@ -18,7 +19,10 @@ use crate::bind::operator::comparison;
 use super::OrderKey;
 use super::cols::Cols;
 use super::order::By;
-use super::selectivity::{as_comparison, comparison_name, flipped, plain_column};
+use super::selectivity::{array_length, comparison_name, flipped, plain_column};
+
+/// Ranges that the lists of several columns may make together.
+const LISTED_MAX: f64 = 4096.0;
 
 /// What an index can do for a list of conditions. Expressions are not resolved yet.
 #[derive(Clone, Default)]
@@ -48,40 +52,10 @@ pub(crate) fn match_index(
     list: &[Expr],
     computed: &[Expr],
 ) -> Match {
-    let mut found = Match::default();
-    let mut next = 0;
-    let mut computed = computed.iter();
-    while let Some(key) = index.columns.get(next) {
-        let of = match &key.expression {
-            Some(_) => match computed.next() {
-                Some(e) => KeyValue::Computed(e),
-                None => break,
-            },
-            None => KeyValue::Column(table.col(ScanColumn::Attr(key.column))),
-        };
-        let Ok(slot) = key.slot() else { break };
-        let part = KeyPart { of, slot };
-        let equal = list.iter().enumerate().find_map(|(i, e)| {
-            let (op, value) = part.comparison(e, table, own)?;
-            (op == "=").then_some((i, value))
-        });
-        if let Some((i, value)) = equal {
-            match found.bounds.any {
-                None => found.bounds.equal.push(value),
-                Some(_) => found.bounds.after.push(value),
-            }
-            found.proved.push(i);
-        } else if found.bounds.any.is_some() || !list_of_values(&mut found, list, &part, own) {
-            range(&mut found, list, table, &part, own);
-            break;
-        }
-        next += 1;
-    }
-    found.one_row = index.unique
-        && !index.deferrable
-        && found.bounds.any.is_none()
-        && found.bounds.equal.len() == index.columns.len();
-    found.used.extend(&found.proved);
+    let parts = key_parts(index, table, computed);
+    let mut found = match_parts(&parts, own, list);
+    found.one_row =
+        index.unique && !index.deferrable && found.bounds.equal.len() == index.columns.len();
     let order = |from: usize| {
         let key = |k: &catalog::IndexColumn| key_order(table, k);
         index.columns[from..].iter().map_while(key).collect()
@@ -89,6 +63,114 @@ pub(crate) fn match_index(
     found.order = order(found.bounds.equal.len());
     found.whole_order = order(0);
     found
+}
+
+/// Matches an index with a list of which the condition at `place` is an OR: every arm gives bounds of its
+/// own. None when one of them gives none.
+pub(crate) fn match_arms(
+    index: &Index,
+    table: &TableRel,
+    own: &Cols,
+    list: &[Expr],
+    place: usize,
+    computed: &[Expr],
+) -> Option<Match> {
+    let Expr::Or(arms) = &list[place] else { return None };
+    let parts = key_parts(index, table, computed);
+    let others: Vec<(usize, &Expr)> =
+        list.iter().enumerate().filter(|(n, e)| *n != place && !walk::has_subquery(e)).collect();
+    let mut found = Match::default();
+    let mut whole = true;
+    let mut proved: Option<Vec<usize>> = None;
+    let mut used = vec![place];
+    for arm in arms {
+        let mut both = Vec::new();
+        walk::conjuncts(arm.clone(), &mut both);
+        let of_arm = both.len();
+        both.extend(others.iter().map(|(_, e)| (*e).clone()));
+        let one = match_parts(&parts, own, &both);
+        if !one.used.iter().any(|n| *n < of_arm) {
+            return None;
+        }
+        whole &= (0..of_arm).all(|n| one.proved.contains(&n));
+        let outside = |list: &[usize]| -> Vec<usize> {
+            list.iter().filter(|n| **n >= of_arm).map(|n| others[*n - of_arm].0).collect()
+        };
+        for n in outside(&one.used) {
+            if !used.contains(&n) {
+                used.push(n);
+            }
+        }
+        let now = outside(&one.proved);
+        proved = Some(match proved {
+            None => now,
+            Some(before) => before.into_iter().filter(|n| now.contains(n)).collect(),
+        });
+        found.bounds.either.push(one.bounds);
+    }
+    found.proved = proved?;
+    if whole {
+        found.proved.push(place);
+    }
+    found.used = used;
+    let (first, rest) = found.bounds.either.split_first()?;
+    let common = rest.iter().fold(first.equal.len(), |most, arm| {
+        let same = first.equal.iter().zip(&arm.equal).take_while(|(a, b)| walk::same(a, b));
+        most.min(same.count())
+    });
+    let order = |from: usize| {
+        let key = |k: &catalog::IndexColumn| key_order(table, k);
+        index.columns[from..].iter().map_while(key).collect()
+    };
+    found.order = order(common);
+    found.whole_order = order(0);
+    Some(found)
+}
+
+fn match_parts(parts: &[KeyPart<'_>], own: &Cols, list: &[Expr]) -> Match {
+    let mut found = Match::default();
+    let mut ranges = 1.0;
+    for (n, part) in parts.iter().enumerate() {
+        let equal = list.iter().enumerate().find_map(|(i, e)| {
+            let c = part.comparison(e, own)?;
+            (c.op == "=" && c.exact).then_some((i, c.value))
+        });
+        if let Some((i, value)) = equal {
+            match found.bounds.steps.is_empty() {
+                true => found.bounds.equal.push(value),
+                false => found.bounds.steps.push(KeyStep::Equal(value)),
+            }
+            found.proved.push(i);
+        } else if let Some(i) = list.iter().position(|e| part.is_null(e, false)) {
+            found.bounds.steps.push(KeyStep::Null);
+            found.proved.push(i);
+        } else if !list_of_values(&mut found, &mut ranges, list, part, own) {
+            range(&mut found, list, &parts[n..], own);
+            break;
+        }
+    }
+    found.used.extend(&found.proved);
+    found.used.sort_unstable();
+    found.used.dedup();
+    found
+}
+
+/// The key's columns, up to the first that nothing is known of.
+fn key_parts<'e>(index: &Index, table: &TableRel, computed: &'e [Expr]) -> Vec<KeyPart<'e>> {
+    let mut computed = computed.iter();
+    let part = |key: &catalog::IndexColumn| {
+        let of = match &key.expression {
+            Some(_) => KeyValue::Computed(computed.next()?),
+            None => {
+                let col = table.col(ScanColumn::Attr(key.column));
+                let declared = table.table.columns[usize::from(key.column) - 1].ty;
+                let (ty, _) = types::user::base_type(base::Oid(declared), -1);
+                KeyValue::Column(col, ty)
+            }
+        };
+        Some(KeyPart { of, slot: key.slot().ok()?, descending: key.descending })
+    };
+    index.columns.iter().map_while(part).collect()
 }
 
 /// What an index's column sorts rows by; None: an expression.
@@ -104,45 +186,92 @@ pub(crate) fn key_order(table: &TableRel, key: &catalog::IndexColumn) -> Option<
 struct KeyPart<'e> {
     of: KeyValue<'e>,
     slot: Slot,
+    descending: bool,
 }
 
 /// What it has the values of.
 enum KeyValue<'e> {
-    Column(u16),
+    /// A column, and its type below domains.
+    Column(u16, base::Oid),
     Computed(&'e Expr),
 }
 
+/// A comparison of a key column with something known.
+struct KeyComparison {
+    op: &'static str,
+    value: Expr,
+    /// The value's place among the column's is known ([`cross::relation`]).
+    exact: bool,
+}
+
 impl KeyPart<'_> {
-    /// A comparison of it with something known, of its own type. A collation of ICU must be the
-    /// comparison's, but for equality of bytes, which all that are deterministic have in common.
-    fn comparison(&self, e: &Expr, table: &TableRel, own: &Cols) -> Option<(&'static str, Expr)> {
-        if self.slot == Slot::BYTES {
-            return self.compared(e, table, own);
-        }
-        if let Expr::Call { function, args, .. } = e
-            && let [a, b] = &**args
-            && let (Some(a), Some(b)) = (by_keys(a, self.slot), by_keys(b, self.slot))
-        {
-            let over_values = comparison(comparison_name(function)?, a.ty())?;
-            let args = Box::new([a.clone(), b.clone()]);
-            let e = Expr::Call { function: over_values, args, ty: BOOL, position: 0 };
-            return self.compared(&e, table, own);
-        }
-        let equal = self.slot.is_deterministic();
-        self.compared(e, table, own).filter(|(op, _)| equal && *op == "=")
+    /// A comparison of it with something known. A collation of ICU must be the comparison's, but for
+    /// equality of bytes, which all that are deterministic have in common.
+    fn comparison(&self, e: &Expr, own: &Cols) -> Option<KeyComparison> {
+        let Expr::Call { function, args, .. } = e else { return None };
+        let [a, b] = &**args else { return None };
+        self.compared(comparison_name(function)?, a, b, own)
     }
 
-    fn compared(&self, e: &Expr, table: &TableRel, own: &Cols) -> Option<(&'static str, Expr)> {
-        match self.of {
-            KeyValue::Column(col) => comparison_with(e, table, col, own),
-            KeyValue::Computed(key) => compared(e, key, own),
+    fn compared(&self, op: &'static str, a: &Expr, b: &Expr, own: &Cols) -> Option<KeyComparison> {
+        if self.slot == Slot::BYTES {
+            return self.sides_of(op, a, b, own);
         }
+        if let (Some(a), Some(b)) = (by_keys(a, self.slot), by_keys(b, self.slot)) {
+            comparison(op, a.ty())?;
+            return self.sides_of(op, a, b, own);
+        }
+        let equal = op == "=" && self.slot.is_deterministic();
+        equal.then(|| self.sides_of(op, a, b, own)).flatten()
+    }
+
+    fn sides_of(&self, op: &'static str, a: &Expr, b: &Expr, own: &Cols) -> Option<KeyComparison> {
+        let (op, other) = if self.is(a) {
+            (op, b)
+        } else if self.is(b) {
+            (flipped(op), a)
+        } else {
+            return None;
+        };
+        let exact = cross::relation(self.ty(), type_of(other))?;
+        known_before(other, own).then(|| KeyComparison { op, value: other.clone(), exact })
     }
 
     fn is(&self, e: &Expr) -> bool {
         match self.of {
-            KeyValue::Column(col) => plain_column(e) == Some(col) && same_kind(e),
+            KeyValue::Column(col, _) => plain_column(e) == Some(col) && same_kind(e),
             KeyValue::Computed(key) => walk::same(e, key),
+        }
+    }
+
+    /// The type of its values.
+    fn ty(&self) -> base::Oid {
+        match self.of {
+            KeyValue::Column(_, ty) => ty,
+            KeyValue::Computed(key) => types::user::base_type(key.ty(), -1).0,
+        }
+    }
+
+    /// Whether the condition is that it is NULL (or, `negated`, that it is not).
+    fn is_null(&self, e: &Expr, wanted: bool) -> bool {
+        matches!(e, Expr::IsNull { arg, negated } if *negated == wanted && self.is(arg))
+    }
+
+    /// The text that it begins with, and whether that is a LIKE pattern.
+    fn begins(&self, e: &Expr, own: &Cols) -> Option<(Expr, bool)> {
+        let Expr::Call { function, args, .. } = e else { return None };
+        let [text, with] = &**args else { return None };
+        if self.slot != Slot::BYTES || !self.is(text) || !matches!(self.ty(), TEXT | VARCHAR | NAME)
+        {
+            return None;
+        }
+        match (function.name, with) {
+            ("textlike", Expr::Const(Datum::Text(pattern), _)) => {
+                let known = !types::func::like_beginning(pattern).is_empty();
+                known.then(|| (with.clone(), true))
+            }
+            ("starts_with", with) if known_before(with, own) => Some((with.clone(), false)),
+            _ => None,
         }
     }
 
@@ -158,6 +287,11 @@ impl KeyPart<'_> {
     }
 }
 
+/// An expression's type, below domains.
+fn type_of(e: &Expr) -> base::Oid {
+    types::user::base_type(e.ty(), -1).0
+}
+
 /// The value whose key under a collation this is.
 fn by_keys(e: &Expr, slot: Slot) -> Option<&Expr> {
     match e {
@@ -169,49 +303,127 @@ fn by_keys(e: &Expr, slot: Slot) -> Option<&Expr> {
     }
 }
 
-/// A comparison of an index's expression with something known.
-fn compared(e: &Expr, key: &Expr, own: &Cols) -> Option<(&'static str, Expr)> {
-    let Expr::Call { function, args, .. } = e else { return None };
-    let [a, b] = &**args else { return None };
-    let op = comparison_name(function)?;
-    let (op, other) = if walk::same(a, key) {
-        (op, b)
-    } else if walk::same(b, key) {
-        (flipped(op), a)
-    } else {
-        return None;
-    };
-    (a.ty() == b.ty() && known_before(other, own)).then(|| (op, other.clone()))
-}
-
-/// Bounds of a column. A range never holds NULLs, so that it proves what it uses.
-fn range(found: &mut Match, list: &[Expr], table: &TableRel, part: &KeyPart<'_>, own: &Cols) {
+/// Bounds of the first of the columns; rows of values may bound several. A range never holds NULLs, so
+/// that what compares a single value is proved by it.
+fn range(found: &mut Match, list: &[Expr], parts: &[KeyPart<'_>], own: &Cols) {
+    let Some(part) = parts.first() else { return };
     for (i, e) in list.iter().enumerate() {
-        let Some((op, value)) = part.comparison(e, table, own) else { continue };
-        let included = op.ends_with('=');
-        if op.starts_with('>') && found.bounds.lower.is_none() {
-            found.bounds.lower = Some((value, included));
-            found.proved.push(i);
-        } else if op.starts_with('<') && found.bounds.upper.is_none() {
-            found.bounds.upper = Some((value, included));
+        let Some(c) = part.comparison(e, own) else { continue };
+        let included = c.op.ends_with('=');
+        let takes = |bound: &Option<(Vec<Expr>, bool)>| bound.is_none();
+        let bounds = &mut found.bounds;
+        let (lower, upper) = (c.op.starts_with(['>', '=']), c.op.starts_with(['<', '=']));
+        if (!lower || takes(&bounds.lower)) && (!upper || takes(&bounds.upper)) {
+            if lower {
+                bounds.lower = Some((vec![c.value.clone()], included));
+            }
+            if upper {
+                bounds.upper = Some((vec![c.value], included));
+            }
+            if c.exact {
+                found.proved.push(i);
+            } else {
+                found.used.push(i);
+            }
+        }
+    }
+    for (i, e) in list.iter().enumerate() {
+        let Some((op, values, whole)) = row_bound(e, parts, own) else { continue };
+        // The further columns may decide where the first one is at the bound.
+        let bound = (values, !whole || op.ends_with('='));
+        let place = match op.starts_with('>') {
+            true => &mut found.bounds.lower,
+            false => &mut found.bounds.upper,
+        };
+        if place.is_none() {
+            *place = Some(bound);
+            found.used.push(i);
+        }
+    }
+    for (i, e) in list.iter().enumerate() {
+        if found.bounds.begins.is_none()
+            && let Some(begins) = part.begins(e, own)
+        {
+            if !begins.1 {
+                found.proved.push(i);
+            }
+            found.bounds.begins = Some(begins);
+            found.used.push(i);
+        }
+    }
+    let bounds = &mut found.bounds;
+    let bounded = bounds.lower.is_some() || bounds.upper.is_some() || bounds.begins.is_some();
+    for (i, e) in list.iter().enumerate() {
+        if part.is_null(e, true) {
+            bounds.not_null = !bounded;
             found.proved.push(i);
         }
     }
 }
 
-fn list_of_values(found: &mut Match, list: &[Expr], part: &KeyPart<'_>, own: &Cols) -> bool {
+/// A comparison of a row that begins with these columns: operator, the values that bound as many of them
+/// as come in one direction, and whether these are all.
+fn row_bound(
+    e: &Expr,
+    parts: &[KeyPart<'_>],
+    own: &Cols,
+) -> Option<(&'static str, Vec<Expr>, bool)> {
+    let Expr::RowCompare { op, fields } = e else { return None };
+    let op = row_operator(*op)?;
+    let mut first = None;
+    let mut values = Vec::with_capacity(fields.len());
+    for ((left, right, ..), part) in fields.iter().zip(parts) {
+        let Some(c) = part.compared(op, left, right, own) else { break };
+        if part.descending != parts[0].descending || *first.get_or_insert(c.op) != c.op {
+            break;
+        }
+        values.push(c.value);
+    }
+    let whole = values.len() == fields.len();
+    Some((first?, values, whole))
+}
+
+/// A row comparison as an operator of B-trees.
+pub(crate) fn row_operator(op: RowOp) -> Option<&'static str> {
+    Some(match op {
+        RowOp::Lt => "<",
+        RowOp::Le => "<=",
+        RowOp::Gt => ">",
+        RowOp::Ge => ">=",
+        RowOp::Eq | RowOp::Ne => return None,
+    })
+}
+
+/// A list for this column, unless it would make too many ranges together with those before it.
+fn list_of_values(
+    found: &mut Match,
+    ranges: &mut f64,
+    list: &[Expr],
+    part: &KeyPart<'_>,
+    own: &Cols,
+) -> bool {
     for (i, e) in list.iter().enumerate() {
         let Expr::ArrayOp { function, left, array, all: false } = e else { continue };
         let Some((left, array)) = part.sides(left, array) else { continue };
         let fits = part.is(left)
             && walk::is_equality(function)
             && known_before(array, own)
-            && element_type(array) == Some(left.ty());
-        if fits {
-            found.bounds.any = Some(array.clone());
-            found.proved.push(i);
-            return true;
+            && element_type(array).is_some_and(|of| cross::relation(part.ty(), of) == Some(true));
+        if !fits {
+            continue;
         }
+        let length = match array {
+            Expr::Const(..) | Expr::Array { .. } => array_length(array),
+            // Nobody knows: only the first list may be such.
+            _ => LISTED_MAX,
+        };
+        if *ranges > 1.0 && *ranges * length > LISTED_MAX {
+            continue;
+        }
+        *ranges *= length.max(1.0);
+        found.bounds.steps.push(KeyStep::Any(array.clone()));
+        found.proved.push(i);
+        return true;
     }
     false
 }
@@ -241,25 +453,6 @@ fn same_kind(e: &Expr) -> bool {
     }
 }
 
-/// A comparison of this column with something known, cast to the column's type.
-fn comparison_with(
-    e: &Expr,
-    table: &TableRel,
-    col: u16,
-    own: &Cols,
-) -> Option<(&'static str, Expr)> {
-    let c = as_comparison(e, table)?;
-    if plain_column(c.column) != Some(col) || !same_kind(c.column) {
-        // Both sides may be columns of the table.
-        return None;
-    }
-    if !known_before(c.value, own) {
-        return None;
-    }
-    let value = as_type(c.value, c.column.ty(), c.op)?;
-    Some((c.op, value))
-}
-
 /// Both sides of a comparison as one type, if they are or are integers of two widths.
 pub(crate) fn of_one_type(a: &Expr, b: &Expr) -> Option<(Expr, Expr)> {
     let (of_a, of_b) = (a.ty(), b.ty());
@@ -271,76 +464,6 @@ pub(crate) fn of_one_type(a: &Expr, b: &Expr) -> Option<(Expr, Expr)> {
         true => Some((call_cast(a.clone(), of_a, of_b)?, b.clone())),
         false => Some((a.clone(), call_cast(b.clone(), of_b, of_a)?)),
     }
-}
-
-/// The value as the column's type; None when that could change the comparison's result.
-fn as_type(value: &Expr, ty: base::Oid, op: &str) -> Option<Expr> {
-    let from = value.ty();
-    if from == ty {
-        return Some(value.clone());
-    }
-    let rank = |t| match t {
-        INT2 => Some(2),
-        INT4 => Some(4),
-        INT8 => Some(8),
-        _ => None,
-    };
-    if let (Some(a), Some(b)) = (rank(from), rank(ty)) {
-        return integer_as(value, from, ty, a < b, op);
-    }
-    match (from, ty) {
-        (VARCHAR, TEXT) | (TEXT, VARCHAR) => Some(Expr::Relabel(Box::new(value.clone()), ty)),
-        (TEXT | VARCHAR, NAME) if matches!(value, Expr::Const(..)) => {
-            Some(Expr::Relabel(Box::new(value.clone()), ty))
-        }
-        _ => None,
-    }
-}
-
-fn integer_as(value: &Expr, from: base::Oid, ty: base::Oid, wider: bool, op: &str) -> Option<Expr> {
-    if let Expr::Const(datum, _) = value {
-        let number = match datum {
-            Datum::Int2(v) => i64::from(*v),
-            Datum::Int4(v) => i64::from(*v),
-            Datum::Int8(v) => *v,
-            Datum::Null => return Some(Expr::Const(Datum::Null, ty)),
-            _ => return None,
-        };
-        let cast = match ty {
-            INT2 => Datum::Int2(i16::try_from(number).ok()?),
-            INT4 => Datum::Int4(i32::try_from(number).ok()?),
-            _ => Datum::Int8(number),
-        };
-        return Some(Expr::Const(cast, ty));
-    }
-    let cast = call_cast(value.clone(), from, ty)?;
-    if wider {
-        return Some(cast);
-    }
-    if op != "=" {
-        return None;
-    }
-    // A value outside of the column's range equals nothing: NULL says so.
-    let (low, high) = match ty {
-        INT2 => (i64::from(i16::MIN), i64::from(i16::MAX)),
-        _ => (i64::from(i32::MIN), i64::from(i32::MAX)),
-    };
-    let bound = |name: &str, n: i64| {
-        let limit = match from {
-            INT4 => Expr::Const(Datum::Int4(n as i32), INT4),
-            _ => Expr::Const(Datum::Int8(n), INT8),
-        };
-        let row = crate::bind::operator::exact(name, from, from)?;
-        let function = types::func::function(row.function)?;
-        let args = vec![value.clone(), limit].into_boxed_slice();
-        Some(Expr::Call { function, args, ty: BOOL, position: 0 })
-    };
-    let test = Expr::And(vec![bound(">=", low)?, bound("<=", high)?]);
-    Some(Expr::Case {
-        arms: vec![(test, cast)],
-        default: Box::new(Expr::Const(Datum::Null, ty)),
-        ty,
-    })
 }
 
 fn call_cast(value: Expr, from: base::Oid, to: base::Oid) -> Option<Expr> {

@@ -54,6 +54,14 @@ pub(crate) struct Goal {
     pub rows: Option<f64>,
 }
 
+impl Goal {
+    /// The goal of the rows of which this share is left.
+    pub fn below(&self, share: f64) -> Goal {
+        let rows = self.rows.map(|rows| rows / share.max(0.0001));
+        Goal { order: self.order.clone(), rows }
+    }
+}
+
 /// A planned step.
 #[derive(Clone)]
 pub(crate) struct Phys {
@@ -84,6 +92,8 @@ pub(crate) struct Planner<'a> {
     pub env: Vec<(Col, u16)>,
     /// Values of literals that became parameters, where knowing them may help.
     pub known: Vec<Option<Datum>>,
+    /// Leaves within leaves that are planned for their estimates alone.
+    pub depth: usize,
     /// Parameters whose values the plan relies on.
     pub bound: RefCell<Vec<u16>>,
 }
@@ -108,6 +118,7 @@ impl<'a> Planner<'a> {
             slots: 0,
             env: Vec::new(),
             known: Vec::new(),
+            depth: 0,
             bound: RefCell::default(),
         };
         planner.inline_subqueries();
@@ -130,6 +141,11 @@ impl<'a> Planner<'a> {
         let need: Cols = query.cols.iter().copied().collect();
         let phys = self.rel(query.rel, &need, goal)?;
         self.arrange(phys, &query.cols)
+    }
+
+    /// How many WITH queries are planned.
+    pub fn planned_ctes(&self) -> usize {
+        self.cte_plans.iter().flatten().count()
     }
 
     /// A slot for a value.
@@ -400,7 +416,9 @@ impl<'a> Planner<'a> {
     ) -> Result<Phys> {
         let rows = match (&count, &offset) {
             (None, _) => goal.rows,
-            (Some(count), offset) => Some(guess(count) + offset.as_ref().map_or(0.0, guess)),
+            (Some(count), offset) => {
+                Some(self.guess(count) + offset.as_ref().map_or(0.0, |e| self.guess(e)))
+            }
         };
         let inner_goal = Goal { order: goal.order.clone(), rows };
         let mut wanted = need.clone();
@@ -412,8 +430,8 @@ impl<'a> Planner<'a> {
         }
         let estimate = cost::limit(
             &phys.plan.estimate,
-            count.as_ref().map(guess),
-            offset.as_ref().map_or(0.0, guess),
+            count.as_ref().map(|e| self.guess(e)),
+            offset.as_ref().map_or(0.0, |e| self.guess(e)),
         );
         let count = count.map(|e| self.resolve(e, &[])).transpose()?;
         let offset = offset.map(|e| self.resolve(e, &[])).transpose()?;
@@ -425,6 +443,14 @@ impl<'a> Planner<'a> {
     /// A column as an expression.
     pub fn column(&self, col: Col) -> Expr {
         Expr::Column(col, self.vars[usize::from(col)].ty)
+    }
+
+    /// A row count from an expression; ten where nothing is known.
+    fn guess(&self, e: &Expr) -> f64 {
+        match self.estimated(e) {
+            Some(Datum::Int8(n)) => n as f64,
+            _ => 10.0,
+        }
     }
 
     /// Brings columns into this order, by the scan itself or by a projection.
@@ -521,13 +547,5 @@ fn renumber(e: Expr, moved: &dyn Fn(Col) -> Option<Col>) -> Expr {
             let kept = other.clone();
             walk::map_children(other, &mut |c| Ok(renumber(c, moved))).unwrap_or(kept)
         }
-    }
-}
-
-/// A row count from an expression; a tenth of usual for what isn't known.
-fn guess(e: &Expr) -> f64 {
-    match e {
-        Expr::Const(Datum::Int8(n), _) => *n as f64,
-        _ => 10.0,
     }
 }

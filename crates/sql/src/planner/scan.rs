@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use crate::expr::Expr;
 use crate::logical::{Col, TableRel};
-use crate::plan::{Estimate, IndexBounds, Node, Plan, Scan, ScanColumn};
+use crate::plan::{Estimate, IndexBounds, KeyStep, Node, Plan, Scan, ScanColumn};
 
 use super::bitmap::BitmapPath;
 use super::cols::Cols;
 use super::cost::{self, Costs};
-use super::index::{Match, match_index};
+use super::index::{Match, match_arms, match_index};
 use super::{Goal, OrderKey, Phys, Planner, order};
 
 /// A way to read a table, before it is built.
@@ -126,36 +126,45 @@ impl Planner<'_> {
                 continue;
             }
             let Some(found) = self.match_conditions(&index, &source, conditions) else { continue };
-            let only = costs.indexonlyscan
-                && !(found.one_row && is_point(&found))
-                && covers(&index, &source, &found, need);
-            let part = self.index_cost(&source, conditions, &found, &costs);
-            let estimate = self.with_heap(&source, &found, &index, part, only, &costs);
             // A whole unique key: the executor's short path, better than any scan of even one page.
             if found.one_row && costs.indexscan {
+                let only = costs.indexonlyscan
+                    && !is_point(&found)
+                    && covers(&index, &source, &found, need);
+                let part = self.index_cost(&source, conditions, &found, &costs);
+                let estimate = self.with_heap(&source, &found, &index, part, only, &costs);
                 let order = found.order.clone();
                 let way = Way::Index { index: index.clone(), found, backward: false, only };
                 return Path { way, estimate, order };
             }
-            for backward in [false, true] {
-                let (order, fits) = order_for(&found, backward, goal);
-                let wanted = fits || (!backward && (only || !found.used.is_empty()));
-                if !wanted {
-                    continue;
+            let arms = self.match_ors(&index, &source, conditions);
+            for (found, single) in std::iter::once((found, true)).chain(arms.map(|f| (f, false))) {
+                let only = costs.indexonlyscan && covers(&index, &source, &found, need);
+                let part = self.index_cost(&source, conditions, &found, &costs);
+                let estimate = self.with_heap(&source, &found, &index, part, only, &costs);
+                for backward in [false, true] {
+                    let (order, fits) = order_for(&found, backward, goal);
+                    let wanted = fits || (!backward && (only || !found.used.is_empty()));
+                    if !wanted {
+                        continue;
+                    }
+                    let found = found.clone();
+                    let way = Way::Index { index: index.clone(), found, backward, only };
+                    let path = Path { way, estimate, order };
+                    let cost = self.effective(&path, goal);
+                    if cost < best_cost {
+                        (best_cost, best) = (cost, path);
+                    }
                 }
-                let way = Way::Index { index: index.clone(), found: found.clone(), backward, only };
-                let path = Path { way, estimate, order };
-                let cost = self.effective(&path, goal);
-                if cost < best_cost {
-                    (best_cost, best) = (cost, path);
+                if !found.used.is_empty() && single {
+                    bits.push((index.clone(), found, part));
                 }
-            }
-            if !found.used.is_empty() {
-                bits.push((index, found, part));
             }
         }
+        // Of ways that cost about the same, the one wins that gives the first row at once.
+        const CLEARLY: f64 = 0.99;
         if let Some(path) = self.bitmap_path(&source, bits, &costs)
-            && self.effective(&path, goal) < best_cost
+            && self.effective(&path, goal) < best_cost * CLEARLY
         {
             best = path;
         }
@@ -186,14 +195,41 @@ impl Planner<'_> {
         }
         let (computed, given) = self.index_computes(index, source)?;
         let mut found = match_index(index, source.table, &source.own, conditions, &computed);
-        if index.predicate.is_some() {
-            // What the index's condition says need not be asked again.
-            let stated = |(_, e): &(usize, &Expr)| given.iter().any(|g| crate::walk::same(g, e));
-            let stated = conditions.iter().enumerate().filter(stated).map(|(i, _)| i);
-            found.implied = stated.collect();
-            found.proved.extend(&found.implied);
-        }
+        self.state_predicate(&mut found, &given, conditions);
         Some(found)
+    }
+
+    /// What an index can do for each OR among the conditions, with the others beside it.
+    fn match_ors<'s>(
+        &'s self,
+        index: &'s Index,
+        source: &'s Source<'_>,
+        conditions: &'s [Expr],
+    ) -> impl Iterator<Item = Match> + 's {
+        let is_or = |e: &Expr| {
+            matches!(e, Expr::Or(_))
+                && !crate::walk::has_subquery(e)
+                && !crate::walk::is_volatile(e)
+        };
+        let places = conditions.iter().enumerate().filter(move |(_, e)| is_or(e)).map(|(n, _)| n);
+        places.filter_map(move |place| {
+            let (computed, given) = match index.is_plain() {
+                true => (Vec::new(), Vec::new()),
+                false => self.index_computes(index, source)?,
+            };
+            let (table, own) = (source.table, &source.own);
+            let mut found = match_arms(index, table, own, conditions, place, &computed)?;
+            self.state_predicate(&mut found, &given, conditions);
+            Some(found)
+        })
+    }
+
+    /// What the index's condition says need not be asked again.
+    fn state_predicate(&self, found: &mut Match, given: &[Expr], conditions: &[Expr]) {
+        let stated = |(_, e): &(usize, &Expr)| given.iter().any(|g| crate::walk::same(g, e));
+        let stated = conditions.iter().enumerate().filter(stated).map(|(i, _)| i);
+        found.implied = stated.collect();
+        found.proved.extend(&found.implied);
     }
 
     /// The index's expressions over the table's columns, and the parts of its condition; None when it
@@ -232,7 +268,7 @@ impl Planner<'_> {
         let share = partial * self.selectivity(Some(source.table), &used);
         let rows = if found.one_row { 1.0 } else { (source.rows * share).round().max(1.0) };
         let entries = (source.rows * partial).max(2.0);
-        let visits = found.bounds.any.as_ref().map_or(1.0, super::selectivity::array_length);
+        let visits = visits(&found.bounds);
         let leaves = (rows / ENTRIES_PER_PAGE).ceil().max(visits.min(rows));
         let levels = (entries.ln() / ENTRIES_PER_PAGE.ln()).ceil().max(1.0);
         let descent = costs.operator * entries.log2().ceil() + costs.operator * 50.0 * levels;
@@ -360,23 +396,50 @@ impl Planner<'_> {
     }
 
     pub fn resolve_bounds(&mut self, bounds: IndexBounds) -> Result<IndexBounds> {
-        let equal = self.resolve_all(bounds.equal, &[])?;
-        let any = bounds.any.map(|e| self.resolve(e, &[])).transpose()?;
-        let after = self.resolve_all(bounds.after, &[])?;
-        let lower = bounds.lower.map(|(e, i)| Ok((self.resolve(e, &[])?, i))).transpose()?;
-        let upper = bounds.upper.map(|(e, i)| Ok((self.resolve(e, &[])?, i))).transpose()?;
-        Ok(IndexBounds { equal, any, after, lower, upper })
+        let mut steps = Vec::with_capacity(bounds.steps.len());
+        for step in bounds.steps {
+            steps.push(match step {
+                KeyStep::Equal(e) => KeyStep::Equal(self.resolve(e, &[])?),
+                KeyStep::Any(e) => KeyStep::Any(self.resolve(e, &[])?),
+                KeyStep::Null => KeyStep::Null,
+            });
+        }
+        let mut either = Vec::with_capacity(bounds.either.len());
+        for arm in bounds.either {
+            either.push(self.resolve_bounds(arm)?);
+        }
+        let mut row = |bound: Option<(Vec<Expr>, bool)>| {
+            bound.map(|(row, included)| Ok((self.resolve_all(row, &[])?, included))).transpose()
+        };
+        let (lower, upper) = (row(bounds.lower)?, row(bounds.upper)?);
+        Ok(IndexBounds {
+            equal: self.resolve_all(bounds.equal, &[])?,
+            steps,
+            lower,
+            upper,
+            begins: bounds.begins.map(|(e, p)| Ok((self.resolve(e, &[])?, p))).transpose()?,
+            not_null: bounds.not_null,
+            either,
+        })
     }
 
     /// What a path costs for this goal: with a sort if it isn't in order, with only the part that is
     /// read.
     fn effective(&self, path: &Path, goal: &Goal) -> f64 {
-        let e = self.sorted_estimate(&path.estimate, &path.order, goal);
-        match goal.rows {
-            Some(rows) => e.startup + (e.total - e.startup) * (rows / e.rows.max(1.0)).min(1.0),
-            None => e.total,
-        }
+        self.goal_cost(&path.estimate, &path.order, goal)
     }
+}
+
+/// How many ranges bounds make.
+fn visits(bounds: &IndexBounds) -> f64 {
+    if !bounds.either.is_empty() {
+        return bounds.either.iter().map(visits).sum();
+    }
+    let of_step = |step: &KeyStep| match step {
+        KeyStep::Any(array) => super::selectivity::array_length(array).max(1.0),
+        KeyStep::Equal(_) | KeyStep::Null => 1.0,
+    };
+    bounds.steps.iter().map(of_step).product()
 }
 
 /// Whether the bounds are known before anything is read: no join gives them.

@@ -2,7 +2,8 @@
 
 use catalog::object::{ColumnStats, TableStats};
 use types::Datum;
-use types::func::Body;
+use types::cross::{self, Place};
+use types::func::{Body, CallTypes, CastMethod, Volatility};
 use types::oids::*;
 
 use crate::expr::Expr;
@@ -53,11 +54,19 @@ pub(crate) fn plain_column(e: &Expr) -> Option<u16> {
     }
 }
 
-/// Reads a condition as a comparison of a column of `table`.
+/// Reads a condition as a comparison of a column of `table`; rows by their first fields.
 pub(crate) fn as_comparison<'e>(e: &'e Expr, table: &TableRel) -> Option<Comparison<'e>> {
-    let Expr::Call { function, args, .. } = e else { return None };
-    let [left, right] = &**args else { return None };
-    let op = comparison_name(function)?;
+    let (op, left, right) = match e {
+        Expr::Call { function, args, .. } => {
+            let [left, right] = &**args else { return None };
+            (comparison_name(function)?, left, right)
+        }
+        Expr::RowCompare { op, fields } => {
+            let (left, right, ..) = fields.first()?;
+            (super::index::row_operator(*op)?, left, right)
+        }
+        _ => return None,
+    };
     let own = |e: &Expr| plain_column(e).is_some_and(|c| table.column(c).is_some());
     if own(left) {
         return Some(Comparison { op, column: left, value: right });
@@ -126,7 +135,7 @@ impl Planner<'_> {
         match e {
             Expr::Const(Datum::Bool(true), _) => 1.0,
             Expr::Const(..) => 0.0,
-            Expr::And(items) => items.iter().map(|i| self.one(table, i)).product(),
+            Expr::And(items) => self.selectivity(table, items),
             Expr::Or(items) => {
                 1.0 - items.iter().map(|i| 1.0 - self.one(table, i)).product::<f64>()
             }
@@ -136,15 +145,36 @@ impl Planner<'_> {
                 if *negated { 1.0 - null } else { null }
             }
             Expr::Column(_, BOOL) => 0.5,
-            Expr::ArrayOp { left, array, all: false, .. } => {
-                (self.equal_share(table, left, None) * array_length(array)).min(1.0)
+            Expr::ArrayOp { function, left, array, all } => {
+                let of_one = |item: Option<&Expr>| self.equal_share(table, left, item);
+                let any = match array {
+                    _ if array_length(array) > 100.0 => of_one(None) * array_length(array),
+                    array => match &**array {
+                        Expr::Array { items, .. } => items.iter().map(|i| of_one(Some(i))).sum(),
+                        Expr::Const(Datum::Array(a), _) => {
+                            let one = |d: &Datum| Expr::Const(d.clone(), a.element);
+                            a.items.iter().map(|d| of_one(Some(&one(d)))).sum()
+                        }
+                        array => of_one(None) * array_length(array),
+                    },
+                }
+                .min(1.0);
+                match (all, walk::is_equality(function), walk::is_operator(function, "<>")) {
+                    (false, true, _) => any,
+                    (true, _, true) => 1.0 - any,
+                    _ => 0.5,
+                }
             }
-            Expr::ArrayOp { .. } => 0.5,
-            Expr::Call { .. } => match table.and_then(|t| as_comparison(e, t)) {
-                Some(c) if c.op == "=" => self.equal_share(table, c.column, Some(c.value)),
-                Some(c) => self.histogram_share(table, &c).unwrap_or(DEFAULT_RANGE),
-                None => self.pattern_share(table, e).unwrap_or_else(|| self.other_call(e)),
-            },
+            Expr::Call { .. } | Expr::RowCompare { .. } => {
+                match table.and_then(|t| as_comparison(e, t)) {
+                    Some(c) if c.op == "=" => self.equal_share(table, c.column, Some(c.value)),
+                    Some(c) => self.histogram_share(table, &c).unwrap_or(DEFAULT_RANGE),
+                    None => match self.pattern_share(table, e) {
+                        Some(share) => share,
+                        None => self.computed_share(table, e).unwrap_or_else(|| self.other_call(e)),
+                    },
+                }
+            }
             Expr::Subquery(_) => 0.5,
             _ => 0.5,
         }
@@ -159,8 +189,8 @@ impl Planner<'_> {
         else {
             return None;
         };
-        let (Expr::Const(pattern @ Datum::Text(_), _), Body::Scalar(body)) =
-            (pattern, function.body)
+        let (pattern @ Datum::Text(_), Body::Scalar(body)) =
+            (self.estimated(pattern)?, function.body)
         else {
             return None;
         };
@@ -181,6 +211,15 @@ impl Planner<'_> {
         let found = stats.histogram.iter().filter(|text| holds(text)).count() as f64;
         // None of a hundred may still be one of two hundred.
         Some((common + rest * found.max(0.5) / bounds).clamp(0.0001, 1.0))
+    }
+
+    /// Share of rows where what is computed of a column, with as many different values, equals something.
+    fn computed_share(&self, table: Option<&TableRel>, e: &Expr) -> Option<f64> {
+        let Expr::Call { function, args, .. } = e else { return None };
+        let [a, b] = &**args else { return None };
+        let inner = same_distinct(a).or_else(|| same_distinct(b))?;
+        let own = plain_column(inner).is_some_and(|c| table.is_some_and(|t| t.column(c).is_some()));
+        (own && walk::is_equality(function)).then(|| self.equal_share(table, inner, None))
     }
 
     fn other_call(&self, e: &Expr) -> f64 {
@@ -221,6 +260,9 @@ impl Planner<'_> {
         value: Option<&Expr>,
     ) -> f64 {
         let Some(table) = table else { return DEFAULT_EQUAL };
+        if let Some(inner) = same_distinct(column) {
+            return self.equal_share(Some(table), inner, None);
+        }
         let rows = (self.cx.table_size)(&table.table).1.max(1.0);
         if let Some(col) = plain_column(column)
             && let Some(ScanColumn::Attr(n)) = table.column(col)
@@ -231,9 +273,17 @@ impl Planner<'_> {
         let Some(stats) = self.column_stats(Some(table), column) else {
             return (1.0 / DEFAULT_DISTINCT).max(1.0 / rows);
         };
-        if let Some(Expr::Const(value, ty)) = value {
+        let known = value.and_then(|v| self.estimated(v));
+        if let Some(value) = &known {
+            let ty = types::user::base_type(column.ty(), -1).0;
+            let related = cross::relation(ty, value_type(value, ty)).is_some();
+            let own = match cross::place(ty, value.clone(), self.cx.format) {
+                Ok(Place::At(own)) if related => own,
+                Ok(Place::Below | Place::Above | Place::Behind(_)) if related => return 0.0,
+                _ => value.clone(),
+            };
             let mut text = Vec::new();
-            if types::io::output(*ty, value, self.cx.format, &mut text).is_ok()
+            if types::io::output(ty, &own, self.cx.format, &mut text).is_ok()
                 && let Some((_, share)) =
                     stats.common.iter().find(|(v, _)| v.as_bytes() == text.as_slice())
             {
@@ -242,7 +292,7 @@ impl Planner<'_> {
         }
         let common: f64 = stats.common.iter().map(|(_, s)| s).sum();
         let distinct = distinct_count(stats, rows) - stats.common.len() as f64;
-        if value.is_none_or(|v| !matches!(v, Expr::Const(..))) {
+        if known.is_none() {
             return ((1.0 - stats.null_fraction) / distinct_count(stats, rows).max(1.0)).min(1.0);
         }
         ((1.0 - common - stats.null_fraction) / distinct.max(1.0)).clamp(0.0, 1.0)
@@ -254,30 +304,105 @@ impl Planner<'_> {
         })
     }
 
-    /// Share of a range, from the histogram.
+    /// Share of a range, from the common values and the histogram of the others.
     fn histogram_share(&self, table: Option<&TableRel>, c: &Comparison<'_>) -> Option<f64> {
-        let Expr::Const(value, ty) = c.value else { return None };
+        let value = self.estimated(c.value)?;
         let stats = self.column_stats(table, c.column)?;
-        if stats.histogram.len() < 2 || value.is_null() {
+        if stats.histogram.len() < 2 && stats.common.is_empty() || value.is_null() {
             return None;
         }
-        let mut below = 0.0;
-        let buckets = (stats.histogram.len() - 1) as f64;
-        let bounds: Vec<Datum> = stats
-            .histogram
-            .iter()
-            .map(|text| types::io::input(*ty, -1, text, self.cx.format).ok())
-            .collect::<Option<_>>()?;
-        for pair in bounds.windows(2) {
-            if types::io::compare(&pair[1], value).is_le() {
-                below += 1.0;
-            } else if types::io::compare(&pair[0], value).is_lt() {
-                below += fraction(&pair[0], &pair[1], value);
+        let ty = types::user::base_type(c.column.ty(), -1).0;
+        if cross::relation(ty, value_type(&value, ty)).is_none() {
+            return None;
+        }
+        let value = match cross::place(ty, value, self.cx.format).ok()? {
+            Place::At(value) | Place::Behind(value) | Place::Near(value, _) => value,
+            Place::Null | Place::Below if c.op.starts_with('<') => return Some(0.0001),
+            Place::Above if c.op.starts_with('>') => return Some(0.0001),
+            _ => return Some((1.0 - stats.null_fraction).max(0.0001)),
+        };
+        let read = |text: &String| types::io::input(ty, -1, text, self.cx.format).ok();
+        let mut common_below = 0.0;
+        let mut common = 0.0;
+        for (text, share) in &stats.common {
+            let order = types::io::compare(&read(text)?, &value);
+            common += share;
+            // The bound itself belongs to the lower side of `<=` and `>`.
+            if order.is_lt() || order.is_eq() && matches!(c.op, "<=" | ">") {
+                common_below += share;
             }
         }
-        let share = below / buckets;
-        let share = if c.op.starts_with('<') { share } else { 1.0 - share };
-        Some((share * (1.0 - stats.null_fraction)).clamp(0.0001, 1.0))
+        let bounds: Vec<Datum> = stats.histogram.iter().map(read).collect::<Option<_>>()?;
+        let mut below = 0.0;
+        for pair in bounds.windows(2) {
+            if types::io::compare(&pair[1], &value).is_le() {
+                below += 1.0;
+            } else if types::io::compare(&pair[0], &value).is_lt() {
+                below += fraction(&pair[0], &pair[1], &value);
+            }
+        }
+        let buckets = bounds.len().saturating_sub(1).max(1) as f64;
+        let rest = (1.0 - common - stats.null_fraction).max(0.0);
+        let rest = if bounds.len() < 2 { 0.0 } else { rest };
+        let share = common_below + rest * below / buckets;
+        let all = common + rest;
+        let share = if c.op.starts_with('<') { share } else { all - share };
+        Some(share.clamp(0.0001, 1.0))
+    }
+
+    /// A value as far as it is known when planning: a constant, a literal that became a parameter, what
+    /// functions that don't change within a statement make of such. Only estimates may rely on it.
+    pub fn estimated(&self, e: &Expr) -> Option<Datum> {
+        match e {
+            Expr::Const(value, _) => Some(value.clone()),
+            Expr::Param(n, _) => self.known.get(usize::from(*n))?.clone(),
+            Expr::Relabel(inner, _) => self.estimated(inner),
+            Expr::SessionValue(name, DATE) if name.as_bytes() == b"current_date" => {
+                let cast = types::func::cast(TIMESTAMPTZ, DATE)?;
+                let CastMethod::Function(oid) = cast.method else { return None };
+                let Body::Scalar(body) = types::func::function(oid)?.body else { return None };
+                body(&[Datum::Timestamptz(self.cx.format.now)], self.cx.format).ok()
+            }
+            Expr::SessionValue(name, TIMESTAMPTZ) if name.as_bytes() == b"current_timestamp" => {
+                Some(Datum::Timestamptz(self.cx.format.now))
+            }
+            Expr::Call { function, args, ty, .. } => {
+                let plain = function.volatility != Volatility::Volatile && !function.returns_set;
+                if !plain || !matches!(function.body, Body::Scalar(_) | Body::Typed(_)) {
+                    return None;
+                }
+                let values: Vec<Datum> =
+                    args.iter().map(|a| self.estimated(a)).collect::<Option<_>>()?;
+                if function.strict && values.iter().any(Datum::is_null) {
+                    return Some(Datum::Null);
+                }
+                let types: Vec<base::Oid> = args.iter().map(Expr::ty).collect();
+                let types = CallTypes { args: &types, result: *ty };
+                match function.body.run(&values, types, self.cx.format)? {
+                    Ok(value) => Some(value),
+                    Err(error) => {
+                        crate::prepare::keep_interrupt(&error);
+                        None
+                    }
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// A LIKE pattern that is a literal of the statement is part of the plan: what it begins with decides
+    /// how a table is read.
+    pub fn with_pattern(&self, mut e: Expr) -> Expr {
+        if let Expr::Call { function, args, .. } = &mut e
+            && matches!(function.name, "textlike" | "bpcharlike")
+            && let [_, pattern] = &mut **args
+            && let Expr::Param(n, ty) = *pattern
+            && let Some(Some(value)) = self.known.get(usize::from(n))
+        {
+            self.bound.borrow_mut().push(n);
+            *pattern = Expr::Const(value.clone(), ty);
+        }
+        e
     }
 
     /// Number of different values of an expression over a rowset.
@@ -315,6 +440,31 @@ impl Planner<'_> {
             _ => true,
         };
         by_keys * UNKNOWN.powi(rest.iter().filter(is_rare).count() as i32)
+    }
+}
+
+/// What has about as many different values as this expression of it.
+fn same_distinct(e: &Expr) -> Option<&Expr> {
+    let Expr::Call { function, args, .. } = e else { return None };
+    let keeps = ["lower", "upper", "btrim", "md5", "reverse", "text", "int8", "float8", "numeric"];
+    match &**args {
+        [inner] if keeps.contains(&function.name) && walk::has_columns(inner) => Some(inner),
+        _ => None,
+    }
+}
+
+/// The type of a value that is compared with one of type `ty`.
+fn value_type(value: &Datum, ty: base::Oid) -> base::Oid {
+    match value {
+        Datum::Int2(_) => INT2,
+        Datum::Int4(_) => INT4,
+        Datum::Int8(_) if matches!(ty, INT2 | INT4 | INT8) => INT8,
+        Datum::Float4(_) => FLOAT4,
+        Datum::Float8(_) => FLOAT8,
+        Datum::Date(_) => DATE,
+        Datum::Timestamp(_) => TIMESTAMP,
+        Datum::Timestamptz(_) => TIMESTAMPTZ,
+        _ => ty,
     }
 }
 

@@ -60,6 +60,15 @@ impl Planner<'_> {
         Ok(Phys { plan: Plan { node, estimate }, cols: phys.cols, order: goal.order })
     }
 
+    /// What is spent for the rows that the goal asks for, in its order.
+    pub fn goal_cost(&self, input: &Estimate, given: &[OrderKey], goal: &Goal) -> f64 {
+        let e = self.sorted_estimate(input, given, goal);
+        match goal.rows {
+            Some(rows) => e.startup + (e.total - e.startup) * (rows / e.rows.max(1.0)).min(1.0),
+            None => e.total,
+        }
+    }
+
     /// What rows that come in one order cost in the goal's.
     pub fn sorted_estimate(&self, input: &Estimate, given: &[OrderKey], goal: &Goal) -> Estimate {
         if order::satisfies(given, &goal.order) {

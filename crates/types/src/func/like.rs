@@ -77,6 +77,22 @@ pub fn like(text: &str, pattern: &str) -> Result<bool> {
     matches(text.as_bytes(), pattern.as_bytes(), false)
 }
 
+/// What every text begins with that matches a pattern.
+pub fn like_beginning(pattern: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(pattern.len());
+    let mut bytes = pattern.bytes();
+    loop {
+        match bytes.next() {
+            None | Some(b'%' | b'_') => return out,
+            Some(b'\\') => match bytes.next() {
+                Some(b) => out.push(b),
+                None => return out,
+            },
+            Some(b) => out.push(b),
+        }
+    }
+}
+
 fn ilike(text: &str, pattern: &str) -> Result<bool> {
     like(&super::text::lower(text), &super::text::lower(pattern))
 }

@@ -40,6 +40,7 @@ mod timetz;
 
 pub use aggregate::is_ordered_set;
 pub(crate) use int::{division_by_zero, out_of_range};
+pub use like::like_beginning;
 pub(crate) use regex::xquery_regex;
 pub use statistics::stack_arrays;
 pub use table::{
