@@ -125,6 +125,7 @@ fn scalar(number: usize, tree: &mut dyn Operator, run: &mut Run<'_, '_>) -> Resu
 fn exists(number: usize, tree: &mut dyn Operator, run: &mut Run<'_, '_>) -> Result<Datum> {
     let plan = &run.prepared.subplans[number];
     tree.bound(1);
+    tree.hasten();
     while let Some(batch) = tree.next(plan, run)? {
         sched::check_interrupts()?;
         if batch.rows > 0 {

@@ -30,6 +30,10 @@ impl Operator for Append {
         Ok(None)
     }
 
+    fn hasten(&mut self) {
+        self.inputs.iter_mut().for_each(|input| input.hasten());
+    }
+
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::Append(plans) = &plan.node else {
             return Err(wrong_node());

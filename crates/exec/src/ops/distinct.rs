@@ -62,6 +62,10 @@ impl Operator for Distinct {
         Ok(None)
     }
 
+    fn hasten(&mut self) {
+        self.input.hasten();
+    }
+
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::Distinct { input, .. } = &plan.node else {
             return Err(wrong_node());

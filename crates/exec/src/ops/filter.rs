@@ -36,6 +36,10 @@ impl Operator for Filter {
         self.input.restrict(keys, filter);
     }
 
+    fn hasten(&mut self) {
+        self.input.hasten();
+    }
+
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::Filter { input, .. } = &plan.node else {
             return Err(wrong_node());

@@ -143,6 +143,10 @@ impl Operator for GroupSorted {
         Ok((out.rows > 0).then_some(out))
     }
 
+    fn hasten(&mut self) {
+        self.input.hasten();
+    }
+
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::Aggregate { input, .. } = &plan.node else {
             return Err(wrong_node());

@@ -571,6 +571,10 @@ impl Operator for HashJoin {
         }
     }
 
+    fn hasten(&mut self) {
+        self.left.hasten();
+    }
+
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::HashJoin { left, right, .. } = &plan.node else {
             return Err(wrong_node());

@@ -150,6 +150,10 @@ impl Operator for IncrementalSort {
         }
     }
 
+    fn hasten(&mut self) {
+        self.input.hasten();
+    }
+
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::IncrementalSort { input, .. } = &plan.node else {
             return Err(wrong_node());

@@ -97,6 +97,7 @@ impl Operator for Limit {
                 if ties.is_empty() {
                     self.input.bound(skip.saturating_add(left));
                 }
+                self.input.hasten();
                 (skip, left)
             }
         };

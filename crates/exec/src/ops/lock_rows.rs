@@ -125,6 +125,10 @@ impl Operator for LockRows {
         Ok(None)
     }
 
+    fn hasten(&mut self) {
+        self.input.hasten();
+    }
+
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::LockRows { input, .. } = &plan.node else {
             return Err(wrong_node());

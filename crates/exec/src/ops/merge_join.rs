@@ -372,6 +372,11 @@ impl Operator for MergeJoin {
         }
     }
 
+    fn hasten(&mut self) {
+        self.left.hasten();
+        self.right.hasten();
+    }
+
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let Node::MergeJoin { left, right, .. } = &plan.node else {
             return Err(wrong_node());

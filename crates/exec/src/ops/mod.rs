@@ -92,6 +92,9 @@ pub trait Operator: Send {
     /// No more than the first `rows` rows will be asked for.
     fn bound(&mut self, _rows: u64) {}
 
+    /// The first rows are wanted soon, and perhaps no others: they are not kept back until there are more.
+    fn hasten(&mut self) {}
+
     /// Rows that a data-changing operator has changed.
     fn changed(&self) -> Option<u64> {
         None
@@ -218,7 +221,7 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         Node::SampleScan { scan, .. } => Box::new(sample_scan::SampleScan::new(scan, run)?),
         Node::FunctionScan { .. } => Box::new(function_scan::FunctionScan::default()),
         Node::Filter { input, .. } => Box::new(filter::Filter { input: build(input, run)? }),
-        Node::Project { input, .. } => Box::new(project::Project { input: build(input, run)? }),
+        Node::Project { input, .. } => Box::new(project::Project::new(build(input, run)?)),
         Node::ProjectSet { input, .. } => {
             Box::new(project_set::ProjectSet { input: build(input, run)? })
         }
@@ -344,6 +347,10 @@ impl Operator for Measured {
 
     fn bound(&mut self, rows: u64) {
         self.inner.bound(rows);
+    }
+
+    fn hasten(&mut self) {
+        self.inner.hasten();
     }
 
     fn changed(&self) -> Option<u64> {

@@ -35,6 +35,10 @@ pub struct NestedLoop {
     /// The kept batch whose rows without a match are handed up next (FULL).
     tail_at: usize,
     is_full: bool,
+    /// Rows of output to gather before handing them up.
+    target: usize,
+    /// What that may grow to.
+    most: usize,
     /// Types of the output and of the left side.
     types: Vec<Oid>,
     left_types: Vec<Oid>,
@@ -51,7 +55,7 @@ struct Progress {
     draining: bool,
 }
 
-/// Rows of output to gather before handing them up.
+/// Rows of output to gather at most before handing them up.
 const TARGET: usize = types::batch::BATCH_ROWS;
 
 impl NestedLoop {
@@ -65,6 +69,8 @@ impl NestedLoop {
     ) -> NestedLoop {
         NestedLoop {
             is_full: kind == JoinKind::Full,
+            target: TARGET,
+            most: TARGET,
             left,
             right,
             current: None,
@@ -107,7 +113,7 @@ impl NestedLoop {
         let mut gathered = rows::empty(&super::types(right, run.prepared));
         // The left row of each gathered one.
         let mut owners: Vec<u32> = Vec::new();
-        while row < batch.rows && out.rows + gathered.rows < TARGET {
+        while row < batch.rows && out.rows + gathered.rows < self.target {
             sched::check_interrupts()?;
             if !self.at.draining {
                 for (slot, expr) in slots {
@@ -119,7 +125,7 @@ impl NestedLoop {
                 }
             }
             let before = gathered.rows;
-            let how = (tests && condition.is_none(), TARGET);
+            let how = (tests && condition.is_none(), self.target);
             self.at.draining = !self.right.drain(right, how, &mut gathered, run)?;
             owners.extend(std::iter::repeat_n(row as u32, gathered.rows - before));
             if self.at.draining {
@@ -197,7 +203,7 @@ impl NestedLoop {
         let Progress { number, mut found, .. } = self.at;
         for (number, right_batch) in all.iter().enumerate().skip(number) {
             sched::check_interrupts()?;
-            if out.rows >= TARGET {
+            if out.rows >= self.target {
                 self.at = Progress { number, found, draining: false };
                 return Ok(false);
             }
@@ -272,7 +278,7 @@ impl Operator for NestedLoop {
             return Err(wrong_node());
         };
         let mut out = rows::empty(&self.types);
-        while !self.left_done && out.rows < TARGET {
+        while !self.left_done && out.rows < self.target {
             sched::check_interrupts()?;
             let (batch, row) = match self.current.take() {
                 Some(current) => current,
@@ -294,7 +300,18 @@ impl Operator for NestedLoop {
             };
             self.current = Some((batch, next));
         }
+        self.target = self.target.saturating_mul(4).min(self.most);
         if out.rows > 0 { Ok(Some(out)) } else { self.tail(plan, run) }
+    }
+
+    fn bound(&mut self, rows: u64) {
+        self.most = usize::try_from(rows).map_or(TARGET, |rows| rows.clamp(1, TARGET));
+        self.target = self.target.min(self.most);
+    }
+
+    fn hasten(&mut self) {
+        self.target = 1;
+        self.left.hasten();
     }
 
     fn restrict(&mut self, keys: &[Expr], filter: &Arc<KeyFilter>) {
@@ -313,6 +330,7 @@ impl Operator for NestedLoop {
         self.at = Progress::default();
         self.left_done = false;
         self.tail_at = 0;
+        (self.target, self.most) = (TARGET, TARGET);
         if slots.is_empty() && self.kept.take().is_some() {
             // It may depend on slots of an outer level.
             self.right.rescan(right, run)?;

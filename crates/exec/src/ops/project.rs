@@ -1,4 +1,4 @@
-//! Computes the output columns.
+//! Computes the output columns, of no more rows than will be asked for.
 
 use base::Result;
 use sql::Plan;
@@ -6,13 +6,22 @@ use sql::plan::Node;
 use types::Batch;
 
 use super::{Operator, wrong_node};
+use crate::rows;
 use crate::run::Run;
 use crate::vector;
 
 /// See the module's documentation.
 pub struct Project {
-    /// Rows.
-    pub input: Box<dyn Operator>,
+    input: Box<dyn Operator>,
+    /// Rows that may still be asked for.
+    left: u64,
+}
+
+impl Project {
+    /// Over an input.
+    pub fn new(input: Box<dyn Operator>) -> Project {
+        Project { input, left: u64::MAX }
+    }
 }
 
 impl Operator for Project {
@@ -20,9 +29,13 @@ impl Operator for Project {
         let Node::Project { input, exprs } = &plan.node else {
             return Err(wrong_node());
         };
-        let Some(batch) = self.input.next(input, run)? else {
+        let Some(mut batch) = self.input.next(input, run)? else {
             return Ok(None);
         };
+        if batch.rows as u64 > self.left {
+            batch = rows::slice(&batch, 0, self.left as usize);
+        }
+        self.left -= batch.rows as u64;
         let columns: Result<Vec<_>> =
             exprs.iter().map(|e| vector::column(e, &batch, run)).collect();
         Ok(Some(Batch { columns: columns?, rows: batch.rows }))
@@ -32,10 +45,16 @@ impl Operator for Project {
         let Node::Project { input, .. } = &plan.node else {
             return Err(wrong_node());
         };
+        self.left = u64::MAX;
         self.input.rescan(input, run)
     }
 
     fn bound(&mut self, rows: u64) {
+        self.left = rows;
         self.input.bound(rows);
+    }
+
+    fn hasten(&mut self) {
+        self.input.hasten();
     }
 }

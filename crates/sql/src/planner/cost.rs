@@ -267,7 +267,7 @@ pub(crate) fn loop_join(
     let pairs = runs * right.rows;
     let forbidden = if costs.nestloop { 0.0 } else { DISABLED };
     Estimate {
-        startup: left.startup + right.startup,
+        startup: left.startup + if rerun { right.startup } else { right.total },
         total: left.total + inner + pairs * OPERATOR + rows * TUPLE + forbidden,
         rows: at_least_one(rows),
         width: left.width + right.width,

@@ -4,6 +4,9 @@
 //! The order is found greedily from each possible first leaf: always the next leaf that makes the
 //! cheapest join. A step is a join by keys (hash, or merge: [`super::merge`]), a nested loop whose
 //! right side is read through an index with values of the left row, or a plain nested loop.
+//!
+//! When only the first rows will be read ([`Goal::rows`]), what counts is the cost until then: nested loops
+//! over a first leaf that is read in the wanted order may then win over joins that read everything.
 
 use base::Result;
 use base::settings::setting;
@@ -19,7 +22,7 @@ use super::graph::Graph;
 use super::leaf::{Leaf, infer_equal_constants, infer_from_arms};
 use super::merge::{Side, one_table};
 use super::scan::Path;
-use super::{Goal, Phys, Planner, filtered};
+use super::{Goal, OrderKey, Phys, Planner, filtered, order};
 
 /// How the next leaf is joined.
 enum Method {
@@ -30,6 +33,37 @@ enum Method {
     Index(Path),
     /// Every pair; the right side again for each left row if it depends on it.
     Loop,
+}
+
+/// What is asked of an order of joins.
+struct Wish<'g> {
+    /// Share of the rows that will be read.
+    share: f64,
+    /// The first leaf is to be read in this order, which the joins keep.
+    order: &'g [OrderKey],
+}
+
+impl Wish<'_> {
+    fn cost(&self, e: &Estimate) -> f64 {
+        e.startup + (e.total - e.startup) * self.share
+    }
+}
+
+/// An order of joins.
+struct Steps {
+    steps: Vec<(usize, Method)>,
+    estimate: Estimate,
+    /// Of the rows, from the first leaf.
+    order: Vec<OrderKey>,
+    /// What it was chosen for.
+    share: f64,
+}
+
+/// A leaf that is ready to be joined.
+struct Ready {
+    leaf: Leaf,
+    /// Planned already, where that depends on nothing else.
+    phys: Option<Phys>,
 }
 
 impl Planner<'_> {
@@ -80,13 +114,15 @@ impl Planner<'_> {
         if graph.conditions.iter().any(never) {
             return Ok(self.nothing(need));
         }
+        let conditions = std::mem::take(&mut graph.conditions);
+        graph.conditions = conditions.into_iter().map(|e| self.with_pattern(e)).collect();
         let semi = self.take_semi_joins(&mut graph)?;
         let semi = self.semi_as_inner(&mut graph, semi);
         if !semi.is_empty() {
             // Subqueries that are run for each row wait until the joins have left few rows.
             let (late, early) = graph.conditions.into_iter().partition(walk::has_subquery);
             graph.conditions = early;
-            return self.semi_joins_then(graph, semi, late, need);
+            return self.semi_joins_then(graph, semi, late, need, goal);
         }
         if graph.leaves.is_empty() {
             let condition = self.condition(graph.conditions, &[])?;
@@ -99,11 +135,11 @@ impl Planner<'_> {
         {
             return self.leaf(leaf, graph.conditions, need, goal);
         }
-        self.join_leaves(graph, need)
+        self.join_leaves(graph, need, goal)
     }
 
     /// Joins several leaves.
-    fn join_leaves(&mut self, graph: Graph, need: &Cols) -> Result<Phys> {
+    fn join_leaves(&mut self, graph: Graph, need: &Cols, goal: &Goal) -> Result<Phys> {
         let outputs: Vec<Cols> = graph.leaves.iter().map(Cols::output).collect();
         let mut all = Cols::default();
         outputs.iter().for_each(|o| all.add(o));
@@ -144,17 +180,26 @@ impl Planner<'_> {
         joins.iter().for_each(|e| infer_from_arms(&mut leaves, e));
         joins.iter().for_each(|e| total_need.add(&Cols::of(e)));
         leaves.iter().for_each(|l| total_need.add(&l.depends));
+        let mut planned: Vec<Option<Phys>> = Vec::with_capacity(leaves.len());
         for leaf in &mut leaves {
             leaf.need = total_need.iter().filter(|c| leaf.cols.contains(*c)).collect();
             leaf.estimate = self.leaf_estimate(leaf);
+            planned.push(self.planned_leaf(leaf, &total_need)?);
         }
-        let steps = self.choose_order(&leaves, &joins);
-        let mut slots: Vec<Option<Leaf>> = leaves.into_iter().map(Some).collect();
+        let kept = self.selectivity(None, &constant).max(0.01);
+        let goal = Goal { order: goal.order.clone(), rows: goal.rows.map(|rows| rows / kept) };
+        let Steps { steps, order: first_order, share: read, .. } =
+            self.choose_order(&leaves, &joins, &goal);
+        let mut slots: Vec<Option<Ready>> = leaves
+            .into_iter()
+            .zip(planned)
+            .map(|(leaf, phys)| Some(Ready { leaf, phys }))
+            .collect();
         let mut joined: Option<Side> = None;
         let mut pending = joins;
         let mut covered = Cols::default();
         for (at, method) in steps {
-            let Some(leaf) = slots[at].take() else { continue };
+            let Some(Ready { leaf, phys }) = slots[at].take() else { continue };
             covered.add(&leaf.cols);
             let (ready, later): (Vec<Expr>, Vec<Expr>) = pending.into_iter().partition(|e| {
                 let used: Cols = Cols::of(e).iter().filter(|c| all.contains(*c)).collect();
@@ -162,9 +207,26 @@ impl Planner<'_> {
             });
             pending = later;
             joined = Some(match joined {
-                None => self.leaf_side(leaf, &total_need)?,
+                None if read < 1.0 => {
+                    let rows = Some((leaf.estimate.rows * read).max(1.0));
+                    let goal = Goal { order: first_order.clone(), rows };
+                    Side::planned(match phys {
+                        Some(phys) if goal.order.is_empty() => phys,
+                        _ => self.leaf(leaf.rel, leaf.conditions, &total_need, &goal)?,
+                    })
+                }
+                None => self.leaf_side(leaf, phys, &total_need)?,
                 Some(left) => {
-                    Side::planned(self.join_step(left, leaf, ready, &total_need, method)?)
+                    let ready_leaf = Ready { leaf, phys };
+                    let streams = read < 1.0;
+                    Side::planned(self.join_step(
+                        left,
+                        ready_leaf,
+                        ready,
+                        &total_need,
+                        method,
+                        streams,
+                    )?)
                 }
             });
         }
@@ -177,28 +239,101 @@ impl Planner<'_> {
         Ok(phys)
     }
 
+    /// Plans a leaf that is a query of its own before the joins are ordered: nothing else tells as well
+    /// what it costs. Where it depends on other leaves the plan serves for that alone.
+    fn planned_leaf(&mut self, leaf: &mut Leaf, need: &Cols) -> Result<Option<Phys>> {
+        /// Queries in queries are planned again and again: further in, a guess must do.
+        const DEPTH_MAX: usize = 2;
+        if matches!(
+            leaf.rel,
+            Rel::Table(_) | Rel::System { .. } | Rel::Function { .. } | Rel::Values { .. }
+        ) {
+            return Ok(None);
+        }
+        let (rel, conditions) = (leaf.rel.clone(), leaf.conditions.clone());
+        if leaf.depends.is_empty() {
+            let phys = self.leaf(rel, conditions, need, &Goal::default())?;
+            leaf.estimate = phys.plan.estimate;
+            return Ok(Some(phys));
+        }
+        if self.depth >= DEPTH_MAX {
+            return Ok(None);
+        }
+        let (mark, slots) = (self.env.len(), self.slots);
+        let (subplans, ctes) = (self.subplans.len(), self.planned_ctes());
+        for col in leaf.depends.iter() {
+            let slot = self.new_slot()?;
+            self.env.push((col, slot));
+        }
+        self.depth += 1;
+        let phys = self.leaf(rel, conditions, need, &Goal::default());
+        self.depth -= 1;
+        self.env.truncate(mark);
+        if self.planned_ctes() == ctes {
+            self.slots = slots;
+            self.subplans.truncate(subplans);
+        }
+        leaf.estimate = phys?.plan.estimate;
+        Ok(None)
+    }
+
     /// The order of joining, and how each leaf is joined.
-    fn choose_order(&self, leaves: &[Leaf], joins: &[Expr]) -> Vec<(usize, Method)> {
-        let mut best: Option<(f64, Vec<(usize, Method)>)> = None;
+    fn choose_order(&self, leaves: &[Leaf], joins: &[Expr], goal: &Goal) -> Steps {
+        let all = Wish { share: 1.0, order: &[] };
+        let whole = self.cheapest(leaves, joins, &all).unwrap_or_else(|| Steps {
+            steps: (0..leaves.len()).map(|i| (i, Method::Loop)).collect(),
+            estimate: Estimate { total: f64::INFINITY, rows: 1.0, ..Estimate::default() },
+            order: Vec::new(),
+            share: 1.0,
+        });
+        let share = goal.rows.map_or(1.0, |rows| rows / whole.estimate.rows.max(1.0));
+        if share >= 1.0 {
+            return whole;
+        }
+        let early = self.cheapest(leaves, joins, &Wish { share, order: &goal.order });
+        let cost = |steps: &Steps| self.goal_cost(&steps.estimate, &steps.order, goal);
+        match early {
+            Some(early) if cost(&early) < cost(&whole) => early,
+            _ => whole,
+        }
+    }
+
+    fn cheapest(&self, leaves: &[Leaf], joins: &[Expr], wish: &Wish<'_>) -> Option<Steps> {
+        let mut best: Option<Steps> = None;
         // More than a dozen relations: only the smallest may come first.
         let mut starts: Vec<usize> = (0..leaves.len()).collect();
         starts.sort_by(|a, b| leaves[*a].estimate.rows.total_cmp(&leaves[*b].estimate.rows));
-        starts.truncate(if leaves.len() > 12 { 2 } else { 12 });
+        if wish.order.is_empty() {
+            starts.truncate(if leaves.len() > 12 { 2 } else { 12 });
+        }
         for start in starts {
             if !leaves[start].depends.is_empty() {
                 continue;
             }
-            let limit = best.as_ref().map_or(f64::INFINITY, |b| b.0);
-            if let Some((cost, steps)) = self.greedy(leaves, joins, start, limit)
-                && cost < limit
+            let limit = best.as_ref().map_or(f64::INFINITY, |b| wish.cost(&b.estimate));
+            if let Some(steps) = self.greedy(leaves, joins, start, limit, wish)
+                && wish.cost(&steps.estimate) < limit
             {
-                best = Some((cost, steps));
+                best = Some(steps);
             }
         }
-        match best {
-            Some((_, steps)) => steps,
-            None => (0..leaves.len()).map(|i| (i, Method::Loop)).collect(),
+        best
+    }
+
+    /// The first leaf, in the wanted order as far as that is its own; None when it can't give that.
+    fn first_leaf(&self, leaf: &Leaf, wish: &Wish<'_>) -> Option<(Estimate, Vec<OrderKey>)> {
+        if wish.order.is_empty() {
+            return Some((leaf.estimate, Vec::new()));
         }
+        let own = |(by, ..): &&OrderKey| leaf.cols.contains(by.col);
+        let order: Vec<OrderKey> = wish.order.iter().take_while(own).copied().collect();
+        let (Rel::Table(table), false) = (&leaf.rel, order.is_empty()) else { return None };
+        let rows = Some((leaf.estimate.rows * wish.share).max(1.0));
+        let goal = Goal { order, rows };
+        let path = self.best_path(table, &leaf.conditions, &leaf.need, &goal);
+        let common = order::common(&path.order, &goal.order);
+        let width = leaf.estimate.width;
+        (common > 0).then(|| (Estimate { width, ..path.estimate }, goal.order[..common].to_vec()))
     }
 
     fn greedy(
@@ -207,10 +342,11 @@ impl Planner<'_> {
         joins: &[Expr],
         start: usize,
         limit: f64,
-    ) -> Option<(f64, Vec<(usize, Method)>)> {
+        wish: &Wish<'_>,
+    ) -> Option<Steps> {
+        let (mut current, order) = self.first_leaf(&leaves[start], wish)?;
         let mut steps = vec![(start, Method::Loop)];
         let mut covered = leaves[start].cols.clone();
-        let mut current = leaves[start].estimate;
         let mut left: Vec<usize> = (0..leaves.len()).filter(|i| *i != start).collect();
         while !left.is_empty() {
             let mut best: Option<(usize, Method, Estimate, bool)> = None;
@@ -229,11 +365,11 @@ impl Planner<'_> {
                             && used.iter().all(|c| both.contains(c) || !is_any(leaves, c))
                     })
                     .collect();
-                let (method, estimate) = self.best_method(&current, leaf, &ready, &covered);
+                let (method, estimate) = self.best_method(&current, leaf, &ready, &covered, wish);
                 let linked = !ready.is_empty() || !leaf.depends.is_empty();
-                let better = best
-                    .as_ref()
-                    .is_none_or(|(_, _, e, l)| (linked, -estimate.total) > (*l, -e.total));
+                let better = best.as_ref().is_none_or(|(_, _, e, l)| {
+                    (linked, -wish.cost(&estimate)) > (*l, -wish.cost(e))
+                });
                 if better {
                     best = Some((place, method, estimate, linked));
                 }
@@ -243,11 +379,11 @@ impl Planner<'_> {
             covered.add(&leaves[at].cols);
             current = estimate;
             steps.push((at, method));
-            if current.total >= limit {
+            if wish.cost(&current) >= limit {
                 return None;
             }
         }
-        Some((current.total, steps))
+        Some(Steps { steps, estimate: current, order, share: wish.share })
     }
 
     fn best_method(
@@ -256,6 +392,7 @@ impl Planner<'_> {
         leaf: &Leaf,
         ready: &[&Expr],
         covered: &Cols,
+        wish: &Wish<'_>,
     ) -> (Method, Estimate) {
         let costs = Costs::of(self.cx.settings);
         let share = self.joint_share(ready, left.rows, leaf);
@@ -263,17 +400,19 @@ impl Planner<'_> {
         let lateral = !leaf.depends.is_empty();
         let estimate = cost::loop_join(left, &leaf.estimate, rows, lateral, &costs);
         let mut best = (Method::Loop, estimate);
-        if !lateral && ready.iter().any(|e| equi_sides(e, covered, &leaf.cols).is_some()) {
+        let by_keys = || ready.iter().any(|e| equi_sides(e, covered, &leaf.cols).is_some());
+        // What is hashed may go to a file in parts, and comes in no order then.
+        if !lateral && wish.order.is_empty() && by_keys() {
             for flipped in [false, true] {
                 let (probe, build) =
                     if flipped { (&leaf.estimate, left) } else { (left, &leaf.estimate) };
                 let estimate = cost::hash_join(probe, build, rows, &costs);
-                if estimate.total < best.1.total {
+                if wish.cost(&estimate) < wish.cost(&best.1) {
                     best = (Method::Hash { flipped }, estimate);
                 }
             }
             let merged = cost::merge_sorted(left, &leaf.estimate, rows, &costs);
-            if merged.total < best.1.total {
+            if wish.share >= 1.0 && merged.total < best.1.total {
                 best = (Method::Hash { flipped: false }, merged);
             }
         }
@@ -286,7 +425,7 @@ impl Planner<'_> {
             if path.uses_from(leaf.conditions.len()) {
                 let mut estimate = cost::loop_join(left, &path.estimate, rows, true, &costs);
                 estimate.total = self.index_loop_cost(left, table, &path);
-                if estimate.total < best.1.total {
+                if wish.cost(&estimate) < wish.cost(&best.1) {
                     best = (Method::Index(path), estimate);
                 }
             }
@@ -376,26 +515,34 @@ impl Planner<'_> {
     }
 
     /// Plans a leaf that may be planned in another order yet.
-    fn leaf_side(&mut self, leaf: Leaf, need: &Cols) -> Result<Side> {
+    fn leaf_side(&mut self, leaf: Leaf, phys: Option<Phys>, need: &Cols) -> Result<Side> {
+        if let Some(phys) = phys {
+            return Ok(Side::planned(phys));
+        }
         let again = one_table(&leaf.rel, &leaf.conditions);
         let phys = self.leaf(leaf.rel, leaf.conditions, need, &Goal::default())?;
         Ok(Side { phys, again })
     }
 
+    /// `streams`: the first rows are wanted soon.
     fn join_step(
         &mut self,
         left: Side,
-        leaf: Leaf,
+        Ready { leaf, phys }: Ready,
         ready: Vec<Expr>,
         need: &Cols,
         method: Method,
+        streams: bool,
     ) -> Result<Phys> {
         let share = {
             let ready: Vec<&Expr> = ready.iter().collect();
             self.joint_share(&ready, left.phys.plan.estimate.rows, &leaf)
         };
         match method {
-            Method::Hash { flipped } => self.join_by_keys(left, leaf, ready, need, flipped, share),
+            Method::Hash { flipped } => {
+                let leaf = Ready { leaf, phys };
+                self.join_by_keys(left, leaf, ready, need, flipped, share, streams)
+            }
             Method::Index(path) => {
                 let left = left.phys;
                 let Rel::Table(table) = leaf.rel else {
@@ -410,7 +557,10 @@ impl Planner<'_> {
                 let mark = self.env.len();
                 let lateral = !leaf.depends.is_empty();
                 let slots = self.bind_slots(&leaf.depends, &left)?;
-                let right = self.leaf(leaf.rel, leaf.conditions, need, &Goal::default())?;
+                let right = match phys {
+                    Some(phys) => phys,
+                    None => self.leaf(leaf.rel, leaf.conditions, need, &Goal::default())?,
+                };
                 self.env.truncate(mark);
                 let mut layout = left.cols.clone();
                 layout.extend(&right.cols);
@@ -421,21 +571,26 @@ impl Planner<'_> {
     }
 
     /// A hash or merge join.
+    #[allow(clippy::too_many_arguments)]
     fn join_by_keys(
         &mut self,
         left: Side,
-        leaf: Leaf,
+        Ready { leaf, phys }: Ready,
         ready: Vec<Expr>,
         need: &Cols,
         flipped: bool,
         share: f64,
+        streams: bool,
     ) -> Result<Phys> {
         let covered: Cols = left.phys.cols.iter().copied().collect();
         let (keys, rest) = split_equi(ready, &covered, &leaf.cols);
         let mut wanted = need.clone();
         rest.iter().for_each(|e| wanted.add(&Cols::of(e)));
-        let right = self.leaf_side(leaf, &wanted)?;
+        let right = self.leaf_side(leaf, phys, &wanted)?;
         let kind = JoinKind::Inner;
+        if streams {
+            return self.hash_join_of(left.phys, right.phys, kind, keys, rest, share, flipped);
+        }
         let (l, r) = (&left.phys.plan.estimate, &right.phys.plan.estimate);
         let (hashed, _) = self.hash_cost(kind, l, r, share);
         let (left, right) =

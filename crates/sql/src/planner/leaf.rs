@@ -93,7 +93,7 @@ impl Planner<'_> {
                 Ok(Phys { plan: Plan { node, estimate }, cols, order: Vec::new() })
             }
             Rel::Join { kind, left, right, on } => {
-                self.outer_join(kind, *left, *right, on, conditions, need)
+                self.outer_join(kind, *left, *right, on, conditions, need, goal)
             }
             Rel::Append { mut inputs, cols } if !conditions.is_empty() => {
                 // UNION ALL: each branch filters for itself.
@@ -164,9 +164,9 @@ impl Planner<'_> {
         conditions.iter().for_each(|e| wanted.add(&Cols::of(e)));
         let output = Cols::output(&rel);
         let wanted: Cols = wanted.iter().filter(|c| output.contains(*c)).collect();
-        let goal = if conditions.is_empty() { goal.clone() } else { Goal::default() };
-        let phys = self.rel(rel, &wanted, &goal)?;
         let share = self.selectivity(None, &conditions);
+        let goal = goal.below(share);
+        let phys = self.rel(rel, &wanted, &goal)?;
         let condition = self.condition(conditions, &phys.cols)?;
         Ok(filtered(phys, condition, share))
     }

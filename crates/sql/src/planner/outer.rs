@@ -20,6 +20,7 @@ use super::scan::Path;
 use super::{Goal, Phys, Planner, filtered};
 
 /// A join that only tests for matches.
+#[derive(Clone)]
 pub(crate) struct SemiJoin {
     kind: JoinKind,
     right: Rel,
@@ -141,6 +142,7 @@ impl Planner<'_> {
         on: Vec<Expr>,
         conditions: Vec<Expr>,
         need: &Cols,
+        goal: &Goal,
     ) -> Result<Phys> {
         let (left_cols, right_cols) = (Cols::output(&left), Cols::output(&right));
         let mut total_need = need.clone();
@@ -158,27 +160,48 @@ impl Planner<'_> {
             kind != JoinKind::Full && !Cols::of(e).intersects(&left_cols) && !walk::is_volatile(e)
         });
         let left = crate::bind::select::filter(left, below);
-        let again = one_table(&left, &[]);
-        let phys = self.side(left, &left_cols, &total_need)?;
-        let phys = self.join_sides(
-            kind,
-            Side { phys, again },
-            &left_cols,
-            right,
-            &right_cols,
-            on_right,
-            on,
-            &lateral,
-            &total_need,
-        )?;
         let share = self.selectivity(None, &above);
-        let condition = self.condition(above, &phys.cols)?;
-        Ok(filtered(phys, condition, share))
+        let build = |planner: &mut Self, goal: &Goal| {
+            let again = if goal.rows.is_none() { one_table(&left, &[]) } else { None };
+            let phys = planner.side(left.clone(), &left_cols, &total_need, goal)?;
+            let sides = planner.join_sides(
+                kind,
+                Side { phys, again },
+                &left_cols,
+                right.clone(),
+                &right_cols,
+                on_right.clone(),
+                on.clone(),
+                &lateral,
+                &total_need,
+                goal,
+            )?;
+            let condition = planner.condition(above.clone(), &sides.cols)?;
+            Ok(filtered(sides, condition, share))
+        };
+        let whole = build(self, &Goal::default())?;
+        let early = match kind {
+            JoinKind::Left => early_goal(goal, &left_cols, share),
+            _ => None,
+        };
+        match early {
+            Some(early) => {
+                let first = build(self, &early)?;
+                Ok(self.cheaper(whole, first, goal))
+            }
+            None => Ok(whole),
+        }
     }
 
-    fn side(&mut self, rel: Rel, cols: &Cols, need: &Cols) -> Result<Phys> {
+    /// The plan that costs less until the goal is reached.
+    fn cheaper(&self, whole: Phys, early: Phys, goal: &Goal) -> Phys {
+        let cost = |phys: &Phys| self.goal_cost(&phys.plan.estimate, &phys.order, goal);
+        if cost(&early) < cost(&whole) { early } else { whole }
+    }
+
+    fn side(&mut self, rel: Rel, cols: &Cols, need: &Cols, goal: &Goal) -> Result<Phys> {
         let wanted: Cols = need.iter().filter(|c| cols.contains(*c)).collect();
-        self.rel(rel, &wanted, &Goal::default())
+        self.rel(rel, &wanted, goal)
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -193,6 +216,7 @@ impl Planner<'_> {
         on: Vec<Expr>,
         lateral: &Cols,
         need: &Cols,
+        goal: &Goal,
     ) -> Result<Phys> {
         let wanted: Cols = need.iter().filter(|c| right_cols.contains(*c)).collect();
         let (right, on_right) = bare_table(right, on_right);
@@ -215,7 +239,9 @@ impl Planner<'_> {
             let share = 1.0 / found.whole.rows.max(l.rows).max(1.0);
             let partners = self.partner_share(&split.0, &split.1, found.whole.rows);
             let cost = found.cost(self, kind, &l, table, partners);
-            if cost < self.unsorted_cost(kind, &l, &found.whole, &split.0, share) {
+            // Who wants the first rows only doesn't wait for a table to be hashed.
+            let soon = goal.rows.is_some();
+            if soon || cost < self.unsorted_cost(kind, &l, &found.whole, &split.0, share) {
                 let mut all = on_right;
                 all.extend(on);
                 let mut phys = self.look_up(left.phys, table, kind, all, found.path, &wanted)?;
@@ -384,21 +410,36 @@ impl Planner<'_> {
                 }
                 let test = with_columns((**test).clone(), &query.cols);
                 if sub.slots.is_empty() {
+                    let mut on = Vec::new();
                     let column = match query.cols.as_slice() {
                         [col] => Some(*col),
                         _ => None,
                     };
-                    let right = query.rel.clone();
-                    return Ok(Some(SemiJoin { kind, right, on: vec![test], column }));
+                    // A plain subquery is read as what it joins, which an index may give.
+                    let Some((right, _, exprs)) = plain_rows(query.rel.clone(), &[])? else {
+                        let right = query.rel.clone();
+                        walk::conjuncts(test, &mut on);
+                        return Ok(Some(SemiJoin { kind, right, on, column }));
+                    };
+                    let below =
+                        |col: Col| exprs.iter().find(|(c, _)| *c == col).map(|(_, e)| e.clone());
+                    let column = column.and_then(|col| match below(col) {
+                        Some(Expr::Column(col, _)) => Some(col),
+                        Some(_) => None,
+                        None => Some(col),
+                    });
+                    walk::conjuncts(walk::substitute(test, &below), &mut on);
+                    return Ok(Some(SemiJoin { kind, right, on, column }));
                 }
                 let Some((right, mut on, exprs)) =
                     decorrelated_with(query.rel.clone(), &sub.slots)?
                 else {
                     return Ok(None);
                 };
-                on.push(walk::substitute(test, &|col| {
+                let test = walk::substitute(test, &|col| {
                     exprs.iter().find(|(c, _)| *c == col).map(|(_, e)| e.clone())
-                }));
+                });
+                walk::conjuncts(test, &mut on);
                 Ok(Some(SemiJoin { kind, right, on, column: None }))
             }
             _ => Ok(None),
@@ -412,11 +453,12 @@ impl Planner<'_> {
         joins: Vec<SemiJoin>,
         late: Vec<Expr>,
         need: &Cols,
+        goal: &Goal,
     ) -> Result<Phys> {
         let mut total = need.clone();
         late.iter().for_each(|e| total.add(&Cols::of(e)));
-        let phys = self.semi_joins(graph, joins, &total)?;
         let share = self.selectivity(None, &late);
+        let phys = self.semi_joins(graph, joins, &total, &goal.below(share))?;
         let condition = self.condition(late, &phys.cols)?;
         Ok(filtered(phys, condition, share))
     }
@@ -434,6 +476,7 @@ impl Planner<'_> {
         graph: Graph,
         mut joins: Vec<SemiJoin>,
         need: &Cols,
+        goal: &Goal,
     ) -> Result<Phys> {
         let mut total = need.clone();
         for join in &joins {
@@ -447,30 +490,52 @@ impl Planner<'_> {
             self.share_left(a, &left_cols).total_cmp(&self.share_left(b, &left_cols))
         });
         let rebuilt = rebuild(graph);
-        let mut again = one_table(&rebuilt, &[]);
-        let mut phys = self.rel(rebuilt, &left_need, &Goal::default())?;
-        for join in joins {
-            let right_cols = Cols::output(&join.right);
-            let (on_right, on): (Vec<Expr>, Vec<Expr>) = join
-                .on
-                .into_iter()
-                .partition(|e| !Cols::of(e).intersects(&left_cols) && !walk::is_volatile(e));
-            debug_assert!(!join.kind.gives_right());
-            let left = Side { phys, again: again.take() };
-            phys = self.join_sides(
-                join.kind,
-                left,
-                &left_cols,
-                join.right,
-                &right_cols,
-                on_right,
-                on,
-                &Cols::default(),
-                &total,
-            )?;
+        let share = joins.iter().map(|join| self.share_left(join, &left_cols)).product();
+        let build = |planner: &mut Self, goal: &Goal| -> Result<Phys> {
+            let mut again = if goal.rows.is_none() { one_table(&rebuilt, &[]) } else { None };
+            let mut phys = planner.rel(rebuilt.clone(), &left_need, goal)?;
+            for join in joins.iter().cloned() {
+                let right_cols = Cols::output(&join.right);
+                let (on_right, on): (Vec<Expr>, Vec<Expr>) = join
+                    .on
+                    .into_iter()
+                    .partition(|e| !Cols::of(e).intersects(&left_cols) && !walk::is_volatile(e));
+                debug_assert!(!join.kind.gives_right());
+                let left = Side { phys, again: again.take() };
+                phys = planner.join_sides(
+                    join.kind,
+                    left,
+                    &left_cols,
+                    join.right,
+                    &right_cols,
+                    on_right,
+                    on,
+                    &Cols::default(),
+                    &total,
+                    goal,
+                )?;
+            }
+            Ok(phys)
+        };
+        let whole = build(self, &Goal::default())?;
+        match early_goal(goal, &left_cols, share) {
+            Some(early) => {
+                let first = build(self, &early)?;
+                Ok(self.cheaper(whole, first, goal))
+            }
+            None => Ok(whole),
         }
-        Ok(phys)
     }
+}
+
+/// The goal of a join's left side when the joined rows, of which this share is left, have one: the order
+/// as far as it is by the left side's columns.
+fn early_goal(goal: &Goal, left: &Cols, share: f64) -> Option<Goal> {
+    goal.rows?;
+    let mut early = goal.below(share);
+    let own = early.order.iter().take_while(|(by, ..)| left.contains(by.col)).count();
+    early.order.truncate(own);
+    (own > 0 || goal.order.is_empty()).then_some(early)
 }
 
 /// Whether the condition is that something equals the column as it is.
@@ -524,6 +589,12 @@ fn decorrelated(rel: Rel, slots: &[(Col, Expr)]) -> Result<Option<Decorrelated>>
 type DecorrelatedWith = (Rel, Vec<Expr>, Vec<(Col, Expr)>);
 
 fn decorrelated_with(rel: Rel, slots: &[(Col, Expr)]) -> Result<Option<DecorrelatedWith>> {
+    let plain = plain_rows(rel, slots)?;
+    Ok(plain.filter(|(_, on, _)| !on.is_empty() || !slots.is_empty()))
+}
+
+/// [`decorrelated_with`], or what is not correlated.
+fn plain_rows(rel: Rel, slots: &[(Col, Expr)]) -> Result<Option<DecorrelatedWith>> {
     let mut graph = Graph::default();
     graph.add(rel)?;
     let outer: Cols = slots.iter().map(|(c, _)| *c).collect();
@@ -548,9 +619,6 @@ fn decorrelated_with(rel: Rel, slots: &[(Col, Expr)]) -> Result<Option<Decorrela
         } else {
             own.push(condition);
         }
-    }
-    if on.is_empty() && slots.is_empty() {
-        return Ok(None);
     }
     graph.conditions = own;
     let exprs = graph.pulled.iter().map(|(c, e)| (*c, over_outer(e.clone()))).collect();
