@@ -6,7 +6,7 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test docs-test clients diff compatibility sqlsmith bench profile bench-watch bench-sessions bench-tpch storm lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test docs-test clients diff compatibility sqlsmith bench profile bench-watch bench-sessions bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
 run:
 	@scripts/need build
@@ -63,6 +63,12 @@ SCALE ?= 1
 bench-tpch:
 	@scripts/need build clients
 	SCALE=$(SCALE) $(RELEASE) test --release --quiet -p threadgres --test tpch -- --ignored --nocapture
+
+# Random queries over four ordinary tables beside PostgreSQL 15: ratios of times by class, and each query
+# that takes more than twice PostgreSQL's. Others: make race SEED=2 QUERIES=5000
+race:
+	@scripts/need build clients
+	QUERIES=$(QUERIES) SEED=$(SEED) $(RELEASE) test --release --quiet -p threadgres --test race -- --ignored --nocapture
 
 # What sessions cost, idle and at work: one table, about ten minutes. Shorter: make bench-sessions SESSIONS=--quick
 bench-sessions:
