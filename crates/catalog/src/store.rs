@@ -540,7 +540,10 @@ impl CatalogTx {
         }
         let shared = self.view().is_shared(id);
         let key = (if shared { SHARED } else { self.database.oid() }, id);
-        self.claim(tx, key)?;
+        // Whatever the object has become meanwhile (new statistics of a table that is dropped) goes away.
+        if self.lock(tx, key)? && !self.catalog.places.lock().contains_key(&key) {
+            return Err(Error::internal("tuple concurrently deleted"));
+        }
         self.delete_rows(tx, key)?;
         self.record(key, None, Arc::from([]));
         Ok(())
@@ -548,17 +551,25 @@ impl CatalogTx {
 
     /// Locks the object for this transaction and checks that it is still the one in the view.
     fn claim(&mut self, tx: &Transaction, key: Key) -> Result<()> {
-        if self.changes.objects.contains_key(&key) {
+        let seen = self.base.version;
+        if !self.lock(tx, key)? {
             return Ok(());
         }
-        let seen = self.base.version;
-        let tag = LockTag::Object(Oid(1259), u64::from(key.0) << 32 | u64::from(key.1));
-        tx.manager().locks.lock(tx.locks(), tag, LockMode::Exclusive, LockWait::Block)?;
         let now = self.database.current();
         if now.version != seen && !self.base.same_object(&now, key.1) {
             return Err(Error::internal("tuple concurrently updated"));
         }
         Ok(())
+    }
+
+    /// Locks the object for this transaction; false when it has changed the object before.
+    fn lock(&self, tx: &Transaction, key: Key) -> Result<bool> {
+        if self.changes.objects.contains_key(&key) {
+            return Ok(false);
+        }
+        let tag = LockTag::Object(Oid(1259), u64::from(key.0) << 32 | u64::from(key.1));
+        tx.manager().locks.lock(tx.locks(), tag, LockMode::Exclusive, LockWait::Block)?;
+        Ok(true)
     }
 
     fn delete_rows(&mut self, tx: &Transaction, key: Key) -> Result<()> {

@@ -427,6 +427,27 @@ fn a_waiting_update_goes_on_with_the_newest_row() {
 }
 
 #[test]
+fn statistics_that_changed_meanwhile_can_be_dropped() {
+    let db = Db::new();
+    let mut first = db.session();
+    first.sql("create table t (id int); insert into t values (1); analyze t");
+    first.begin();
+    first.change_statistics("t", false).expect("nobody else has them");
+    std::thread::scope(|scope| {
+        let dropping = scope.spawn(|| {
+            let mut second = db.session();
+            second.begin();
+            second.change_statistics("t", true).map(|()| second.commit())
+        });
+        while db.engine.txn.locks.blocking_pids(1).is_empty() {
+            std::thread::yield_now();
+        }
+        first.commit();
+        dropping.join().expect("the thread does not panic").expect("a newer version may go, too");
+    });
+}
+
+#[test]
 fn serialization_failures_above_read_committed() {
     let db = Db::new();
     let (mut a, mut b) = (db.session(), db.session());
