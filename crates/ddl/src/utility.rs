@@ -71,10 +71,13 @@ fn run(
             function::drop(routines, *if_exists, *cascade, cx)?;
         }
         Utility::AlterRoutine { routine, change } => function::alter(routine, change, cx)?,
-        Utility::Do { body, language } => {
+        Utility::Do { body, language, body_at } => {
             let nonatomic = cx.nonatomic;
             let mut inner = ExecContext { nonatomic, ..cx.inner() };
-            exec::routine::run_block(language, body, &mut inner)?;
+            exec::routine::run_block(language, body, &mut inner).map_err(|e| match body_at {
+                Some(at) => e.shift(at - 1),
+                None => e.inside(body),
+            })?;
         }
         Utility::Nothing { notices, .. } => {
             notices.iter().for_each(|one| cx.hooks.notice("NOTICE", one.clone()));

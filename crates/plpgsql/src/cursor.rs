@@ -77,7 +77,7 @@ impl Frame<'_> {
         scroll: Option<bool>,
         cx: &mut ExecContext<'_>,
     ) -> Result<()> {
-        let Started { prepared, execution, snapshot, pin, text, .. } = started;
+        let Started { prepared, execution, snapshot, pin, text, tables, .. } = started;
         let name = self.cursor_name(slot).ok();
         let params = execution.params().to_vec();
         let cursor = OpenCursor {
@@ -89,7 +89,7 @@ impl Frame<'_> {
             snapshot,
             pin,
             scroll,
-            tables: Vec::new(),
+            tables,
         };
         let name = match cx.hooks.open_cursor(cursor) {
             Ok(name) => name,

@@ -118,18 +118,21 @@ impl<'p> Frame<'p> {
         };
         let what = nested::preparing(cx, Some(&names), |_, cx| match code.kind {
             CodeKind::Statement => {
-                sql::prepare(&code.text, &[], cx, None).map(|(p, _)| query(Arc::new(p)))
+                sql::prepare(&code.text, &[], cx, None).map(|(p, _)| query(Arc::new(p), vec![]))
             }
+            CodeKind::Cursor => sql::embedded::prepare_cursor(&code.text, &[], cx)
+                .map(|(p, tables)| query(Arc::new(p), tables)),
             _ => {
                 let expression = sql::embedded::prepare_expression(&code.text, code.target, cx)?;
                 Ok(match expression {
                     Expression::Value(expr, prepared) => What::Value {
                         reads: !prepared.locks.is_empty() || !prepared.subplans.is_empty(),
+                        constant: sql::embedded::is_constant(&expr),
                         calls: sql::embedded::calls_users(&expr),
                         expr,
                         prepared: Box::new(prepared),
                     },
-                    Expression::Query(prepared) => query(Arc::new(prepared)),
+                    Expression::Query(prepared) => query(Arc::new(prepared), vec![]),
                 })
             }
         });
@@ -144,7 +147,8 @@ impl<'p> Frame<'p> {
     #[inline]
     pub fn value(&mut self, id: CodeId, cx: &mut ExecContext<'_>) -> Result<Datum> {
         if let Some(compiled) = &self.cache[id]
-            && let What::Value { expr, prepared, reads: false, calls: false } = &compiled.what
+            && let What::Value { expr, prepared, reads: false, calls: false, constant: false } =
+                &compiled.what
             && (compiled.guard.is_empty() || self.fits(&compiled.guard))
         {
             let snapshot = cx.snapshot;
@@ -163,7 +167,7 @@ impl<'p> Frame<'p> {
         for _ in 0..nested::ATTEMPTS {
             let compiled = self.compiled(id, cx)?;
             let (value, ty) = match &compiled.what {
-                What::Value { expr, prepared, reads, calls } => {
+                What::Value { expr, prepared, reads, calls, constant } => {
                     if *reads {
                         nested::lock(prepared, cx)?;
                         if PlanKey::now(cx) != compiled.key {
@@ -180,7 +184,7 @@ impl<'p> Frame<'p> {
                         let mut state = State::new(prepared);
                         nested::value(expr, prepared, &self.slots, snapshot, &mut state, cx)
                     };
-                    let value = match *reads {
+                    let value = match *reads || *constant {
                         true => value.map_err(|e| located_in(e, code))?,
                         false => value?,
                     };
@@ -267,6 +271,13 @@ impl<'p> Frame<'p> {
         cx: &mut ExecContext<'_>,
     ) -> Result<(Vec<Vec<Datum>>, u64)> {
         let snapshot = nested::snapshot(self.program.volatile, cx);
+        if prepared.writes && !self.program.volatile {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "{} is not allowed in a non-volatile function",
+                prepared.tag
+            ));
+        }
         let stops = limit > 0 && !prepared.writes;
         let mut sink = Collect {
             types: prepared.columns.iter().map(|c| c.ty).collect(),
@@ -344,6 +355,9 @@ impl<'p> Frame<'p> {
         if value.is_null() {
             return Ok(None);
         }
+        if !types::io::is_reg(ty) && !types::user::is_user(ty) {
+            return types::io::to_text(ty, &value, cx.format).map(|t| Some(t.into()));
+        }
         let text = types::oids::TEXT;
         Ok(match self.convert(value, ty, (text, -1), cx)? {
             Datum::Text(text) | Datum::Bpchar(text) => Some(text.into()),
@@ -362,9 +376,9 @@ impl<'p> Frame<'p> {
     }
 }
 
-fn query(prepared: Arc<Prepared>) -> What {
+fn query(prepared: Arc<Prepared>, tables: Vec<Vec<u32>>) -> What {
     let columns = prepared.columns.iter().map(|c| (Text::from(c.name.as_str()), c.ty)).collect();
-    What::Query { prepared, shape: Arc::new(Shape { ty: RECORD, columns }) }
+    What::Query { prepared, shape: Arc::new(Shape { ty: RECORD, columns }), tables }
 }
 
 fn changes_too_fast() -> Error {
@@ -388,7 +402,7 @@ pub fn located_in(error: Error, code: &Code) -> Error {
     let what = match code.kind {
         CodeKind::Expression => "SQL expression",
         CodeKind::Assignment => "PL/pgSQL assignment",
-        CodeKind::Statement => "SQL statement",
+        CodeKind::Statement | CodeKind::Cursor => "SQL statement",
     };
     error.without_position().context(format!("{what} \"{}{}\"", code.lead, code.text))
 }

@@ -108,7 +108,7 @@ impl Language for PlPgSql {
             volatile: true,
             check: false,
         };
-        let program = parse::parse(body, heading, cx).map_err(|e| e.inside(body))?;
+        let program = parse::parse(body, heading, cx)?;
         Frame::new(&program).run(cx).map(drop)
     }
 }
@@ -148,7 +148,8 @@ fn check_types(function: &Function) -> Result<()> {
         )
         .hint(
             "The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead.",
-        ));
+        )
+        .context(format!("compilation of PL/pgSQL function \"{}\" near line 1", function.name)));
     }
     Ok(())
 }

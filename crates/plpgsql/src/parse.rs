@@ -392,7 +392,7 @@ impl Parser<'_, '_> {
         let text = self.text[from..to].trim_end().to_owned();
         if self.check {
             let checked = match kind {
-                CodeKind::Statement => sql::embedded::check_statement(&text),
+                CodeKind::Statement | CodeKind::Cursor => sql::embedded::check_statement(&text),
                 _ => sql::embedded::check_expression(&text),
             };
             checked.map_err(|e| match e.fields().position {
@@ -440,7 +440,7 @@ impl Parser<'_, '_> {
                     if depth != 0 {
                         return Err(self.error("mismatched parentheses"));
                     }
-                    return Err(self.missing(ends, what));
+                    return Err(self.syntax_error());
                 }
                 Kind::Sign if token.text == ";" => {
                     if depth != 0 {

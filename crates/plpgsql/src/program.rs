@@ -80,6 +80,8 @@ pub enum CodeKind {
     Assignment,
     /// A statement.
     Statement,
+    /// A cursor's query.
+    Cursor,
 }
 
 /// A piece of SQL.
@@ -118,6 +120,8 @@ pub enum What {
         prepared: Box<Prepared>,
         /// It reads tables.
         reads: bool,
+        /// It depends on nothing.
+        constant: bool,
         /// It may call something that needs a snapshot of its own.
         calls: bool,
     },
@@ -127,6 +131,8 @@ pub enum What {
         prepared: Arc<Prepared>,
         /// Its rows'.
         shape: Arc<Shape>,
+        /// A cursor's: the tables that WHERE CURRENT OF can change.
+        tables: Vec<Vec<u32>>,
     },
 }
 

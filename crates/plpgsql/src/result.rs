@@ -20,6 +20,13 @@ impl Frame<'_> {
     pub fn return_value(&mut self, value: Option<CodeId>, cx: &mut ExecContext<'_>) -> Result<Flow> {
         if let Some(code) = value {
             (self.result, self.result_type) = self.typed_value(code, cx)?;
+            let row = matches!(self.program.returns, Returns::Row(_) | Returns::Trigger);
+            if row && !matches!(self.result, Datum::Null | Datum::Record(_)) {
+                base::bail!(
+                    DATATYPE_MISMATCH,
+                    "cannot return non-composite value from function returning composite type"
+                );
+            }
         } else if !self.program.set {
             self.result = Datum::Null;
         }
@@ -140,7 +147,7 @@ impl Frame<'_> {
     /// # Errors
     /// The query's; `42804`.
     pub fn return_query(&mut self, source: &Source, cx: &mut ExecContext<'_>) -> Result<()> {
-        let Started { prepared, shape, mut execution, snapshot, pin, text } =
+        let Started { prepared, shape, mut execution, snapshot, pin, text, .. } =
             self.start_returned(source, cx)?;
         let types: Vec<base::Oid> = prepared.columns.iter().map(|c| c.ty).collect();
         let mut rows = Rows { types: &types, rows: Vec::new() };
@@ -164,7 +171,8 @@ impl Frame<'_> {
         };
         let message = "structure of query does not match function result type";
         if let Some(wanted) = &wanted {
-            check_columns(&shape.columns, &wanted.columns, message)?;
+            check_columns(&shape.columns, &wanted.columns, message)
+                .map_err(|e| e.context(format!("SQL statement \"{text}\"")))?;
         }
         let count = rows.rows.len();
         let scalar = matches!(returns, Returns::Scalar(_));

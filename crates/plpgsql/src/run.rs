@@ -412,7 +412,7 @@ impl Frame<'_> {
             return self.for_cursor(id, targets, *slot, args, body, cx);
         }
         let started = self.start(source, cx)?;
-        let Started { prepared, shape, mut execution, snapshot, pin, text } = started;
+        let Started { prepared, shape, mut execution, snapshot, pin, .. } = started;
         let types: Vec<base::Oid> = prepared.columns.iter().map(|c| c.ty).collect();
         // Rows have to be there before a body that ends the transaction.
         let all = self.program.ends_transactions && cx.nonatomic;
@@ -427,10 +427,7 @@ impl Frame<'_> {
             };
             let end = match fetched {
                 Ok((_, end)) => end,
-                Err(error) => {
-                    let context = format!("SQL statement \"{text}\"");
-                    break Err(error.without_position().context(context));
-                }
+                Err(error) => break Err(error.without_position()),
             };
             for row in rows.rows {
                 any = true;
@@ -605,7 +602,7 @@ impl Frame<'_> {
         let compiled = self.query(code, cx)?;
         let program = self.program;
         let shared = &program.codes[code];
-        let What::Query { prepared, shape } = &compiled.what else { return Ok(()) };
+        let What::Query { prepared, shape, .. } = &compiled.what else { return Ok(()) };
         self.check_plain(prepared)?;
         if prepared.tag == "CALL" && into.is_none() {
             self.rows_of(prepared, None, 0, cx).map_err(|e| located_in(e, shared))?;
@@ -775,7 +772,7 @@ impl Frame<'_> {
         let compiled = self.query(code, cx)?;
         let program = self.program;
         let shared = &program.codes[code];
-        let What::Query { prepared, shape } = &compiled.what else { return Ok(()) };
+        let What::Query { prepared, shape, .. } = &compiled.what else { return Ok(()) };
         let targets = self.output_targets(prepared, args, cx)?;
         let (rows, _) = self.rows_of(prepared, None, 0, cx).map_err(|e| located_in(e, shared))?;
         if let Some(row) = rows.into_iter().next() {
@@ -936,12 +933,14 @@ impl Frame<'_> {
 
     /// Begins a query that gives its rows step by step.
     pub fn start(&mut self, source: &Source, cx: &mut ExecContext<'_>) -> Result<Started> {
+        let mut tables = Vec::new();
         let (prepared, shape, params, text) = match source {
             Source::Query(code) => {
                 let compiled = self.query(*code, cx)?;
-                let What::Query { prepared, shape } = &compiled.what else {
+                let What::Query { prepared, shape, tables: known } = &compiled.what else {
                     return Err(Error::internal("an expression instead of a query"));
                 };
+                tables.clone_from(known);
                 let text = self.program.codes[*code].text.clone();
                 (prepared.clone(), shape.clone(), self.slots.clone(), text)
             }
@@ -975,7 +974,7 @@ impl Frame<'_> {
         let started = nested::start(&prepared, &params, snapshot, cx);
         let (execution, pin) = started
             .map_err(|e| e.without_position().context(format!("SQL statement \"{text}\"")))?;
-        Ok(Started { prepared, shape, execution: Box::new(execution), snapshot, pin, text })
+        Ok(Started { prepared, shape, execution: Box::new(execution), snapshot, pin, text, tables })
     }
 }
 
@@ -993,6 +992,8 @@ pub struct Started {
     pub pin: u64,
     /// Its text.
     pub text: String,
+    /// What WHERE CURRENT OF can change.
+    pub tables: Vec<Vec<u32>>,
 }
 
 /// Keeps all rows.

@@ -105,6 +105,7 @@ fn prepare_selected(
     };
     if let Some(node) = plain_value(&one.node) {
         let mut binder = Binder::new(cx, full, &[]);
+        binder.variables = cx.variables;
         let scope = Scope::new(None);
         scope.place.set(Place::Target);
         let value = binder.expr(&scope, node)?;
@@ -157,6 +158,33 @@ fn plain_value(node: &NodeEnum) -> Option<&NodeEnum> {
         _ => false,
     };
     (plain && !star).then_some(value)
+}
+
+/// Prepares a cursor's query: with the places of its rows behind its columns where WHERE CURRENT OF can
+/// use it, and the tables that these are of.
+///
+/// # Errors
+/// Everything that parse and bind can find.
+pub fn prepare_cursor(
+    text: &str,
+    types: &[Oid],
+    cx: &PrepareContext<'_>,
+) -> Result<(Prepared, Vec<Vec<u32>>)> {
+    let statements = parse(text)?;
+    match &statements[..] {
+        [one] => statement::cursor_query(&one.node, text, types, cx),
+        _ => Err(err!(SYNTAX_ERROR, "a cursor has one query")),
+    }
+}
+
+/// Whether an expression depends on nothing: PostgreSQL computes such a one when it plans.
+pub fn is_constant(expr: &Expr) -> bool {
+    !matches!(expr, Expr::Const(..))
+        && !crate::walk::any(expr, &|e| {
+            matches!(e, Expr::Param(..) | Expr::Subquery(_) | Expr::SessionValue(..))
+                || matches!(e, Expr::Call { function, .. }
+                    if function.volatility != types::func::Volatility::Immutable)
+        })
 }
 
 /// Whether a statement or expression is well formed.

@@ -25,6 +25,7 @@ pub(crate) fn prepare(
 ) -> Result<(Prepared, Vec<Lifted>)> {
     sched::check_stack()?;
     let mut binder = Binder::new(cx, text, declared);
+    binder.variables = cx.variables;
     if let Some(lift) = lift {
         binder.lift(lift);
     }
@@ -138,7 +139,7 @@ pub(crate) fn prepare(
 
 /// A cursor's query. If it is of a form that WHERE CURRENT OF takes, its rows end with where they are in
 /// its tables; these with their children.
-fn cursor_query(
+pub(crate) fn cursor_query(
     query: &NodeEnum,
     text: &str,
     declared: &[Oid],

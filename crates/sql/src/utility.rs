@@ -748,6 +748,8 @@ pub enum Utility {
         body: String,
         /// LANGUAGE.
         language: String,
+        /// Where the body begins in the statement, in characters from 1.
+        body_at: Option<u32>,
     },
     /// CREATE IF NOT EXISTS of what is always there, DROP IF EXISTS of what never is: a tag and notices.
     Nothing {

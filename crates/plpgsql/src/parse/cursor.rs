@@ -53,6 +53,9 @@ impl Parser<'_, '_> {
         };
         self.expect("for")?;
         let source = self.source(&[";"])?;
+        if let Source::Query(code) = source {
+            self.codes[code].kind = CodeKind::Cursor;
+        }
         self.expect_sign(";")?;
         Ok(StmtKind::OpenFor(slot, scroll, source))
     }
@@ -116,6 +119,7 @@ impl Parser<'_, '_> {
     }
 
     pub(super) fn fetch(&mut self) -> Result<StmtKind> {
+        let position = self.here();
         self.at += 1;
         let go = self.direction()?;
         let slot = self.cursor_variable()?;
@@ -130,7 +134,7 @@ impl Parser<'_, '_> {
         };
         if many {
             return Err(err!(FEATURE_NOT_SUPPORTED, "FETCH statement cannot return multiple rows")
-                .at(self.here()));
+                .at(position));
         }
         self.expect_sign(";")?;
         Ok(StmtKind::Fetch(slot, go, targets))

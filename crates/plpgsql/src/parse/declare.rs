@@ -58,7 +58,8 @@ impl Parser<'_, '_> {
         let (position, line) = (self.here(), self.token().line);
         let name = self.identifier()?;
         if self.is_declared(&name) {
-            return Err(err!(SYNTAX_ERROR, "duplicate declaration").at(position));
+            self.at -= 1;
+            return Err(self.error_near("duplicate declaration"));
         }
         if self.skip("alias") {
             self.expect("for")?;
@@ -159,7 +160,8 @@ impl Parser<'_, '_> {
             loop {
                 let name = self.identifier()?;
                 if self.is_declared(&name) {
-                    return Err(self.error("duplicate declaration"));
+                    self.at -= 1;
+                    return Err(self.error_near("duplicate declaration"));
                 }
                 let (ty, typmod) = self.data_type(&[",", ")"])?;
                 params.push(self.variable(&name, ty, typmod, 0)?);
@@ -173,7 +175,7 @@ impl Parser<'_, '_> {
             return Err(self.syntax_error());
         }
         let (from, to) = self.until(&[";"], "SQL statement")?;
-        let query = self.add_code(from, to, CodeKind::Statement, None)?;
+        let query = self.add_code(from, to, CodeKind::Cursor, None)?;
         self.expect_sign(";")?;
         self.scope = outer;
         let slot = self.variable(name, oids::REFCURSOR, -1, 0)?;
@@ -211,7 +213,6 @@ impl Parser<'_, '_> {
     }
 
     fn catch(&mut self, catches: &mut Vec<Catch>) -> Result<()> {
-        let position = self.here();
         let name = self.identifier()?;
         if name == "sqlstate" {
             catches.push(Catch::State(self.state_literal()?));
@@ -225,7 +226,7 @@ impl Parser<'_, '_> {
         let named = CONDITIONS.iter().filter(|(known, _)| *known == name);
         catches.extend(named.map(|(_, code)| Catch::State(*code)));
         if catches.len() == before {
-            return Err(unknown_condition(&name).at(position));
+            return Err(unknown_condition(&name));
         }
         Ok(())
     }

@@ -51,7 +51,7 @@ impl Parser<'_, '_> {
     }
 
     fn format(&mut self, raise: &mut Raise) -> Result<()> {
-        let (position, token) = (self.here(), self.token());
+        let token = self.token();
         let text = string_value(&self.text[token.start..token.end]);
         self.at += 1;
         while self.skip_sign(",") {
@@ -62,7 +62,7 @@ impl Parser<'_, '_> {
         if wanted != given {
             let word = if wanted < given { "many" } else { "few" };
             return Err(
-                err!(SYNTAX_ERROR, "too {word} parameters specified for RAISE").at(position)
+                err!(SYNTAX_ERROR, "too {word} parameters specified for RAISE")
             );
         }
         raise.format = Some(parts);
@@ -70,7 +70,6 @@ impl Parser<'_, '_> {
     }
 
     fn raised_condition(&mut self, raise: &mut Raise) -> Result<()> {
-        let position = self.here();
         let name = self.identifier()?;
         if name == "sqlstate" {
             let state = self.state_literal()?;
@@ -78,7 +77,7 @@ impl Parser<'_, '_> {
             return Ok(());
         }
         let Some((_, code)) = CONDITIONS.iter().find(|(known, _)| *known == name) else {
-            return Err(unknown_condition(&name).at(position));
+            return Err(unknown_condition(&name));
         };
         raise.condition = Some((name, *code));
         Ok(())

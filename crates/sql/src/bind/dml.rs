@@ -185,7 +185,8 @@ impl Binder<'_> {
         name: &str,
     ) -> Result<Expr> {
         let node = crate::parse::parse_expr(sql)?;
-        self.default_expr(&node, ty, typmod, name).map_err(|e| self.near(e))
+        let bound = self.without_variables(|b| b.default_expr(&node, ty, typmod, name));
+        bound.map_err(|e| self.near(e))
     }
 
     /// Binds a default's expression.

@@ -48,7 +48,7 @@ impl Binder<'_> {
     fn expr_of(&mut self, scope: &Scope<'_>, node: &NodeEnum) -> Result<Expr> {
         match node {
             NodeEnum::AConst(c) => self.constant(c),
-            NodeEnum::ColumnRef(c) if self.cx.variables.is_some() => {
+            NodeEnum::ColumnRef(c) if self.variables().is_some() => {
                 self.column_or_variable(scope, c)
             }
             NodeEnum::ColumnRef(c) => self.column_ref(scope, c),

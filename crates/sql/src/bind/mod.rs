@@ -138,6 +138,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) collating: bool,
     /// Collations of the subquery's columns, in the test that is being bound.
     pub(crate) slot_collations: Vec<u32>,
+    /// Variables of the program whose statement is bound.
+    pub(crate) variables: Option<&'a dyn crate::embedded::Variables>,
     /// How many views deep the query is that is being bound.
     pub(crate) view_depth: u32,
 }
@@ -172,6 +174,7 @@ impl<'a> Binder<'a> {
             calling: false,
             collating: false,
             slot_collations: Vec::new(),
+            variables: None,
             view_depth: 0,
         }
     }
@@ -240,7 +243,7 @@ impl<'a> Binder<'a> {
 
     /// A statement's parameter (`$1` is 0).
     pub fn param(&mut self, number: i32, location: i32) -> Result<Expr> {
-        if let Some(variables) = self.cx.variables {
+        if let Some(variables) = self.variables() {
             return match variables.numbered(number) {
                 Some(variable) => Ok(self.variable(&variable)),
                 None => Err(err!(UNDEFINED_PARAMETER, "there is no parameter ${number}")
@@ -338,6 +341,19 @@ impl<'a> Binder<'a> {
         self.into_allowed = true;
     }
 
+    /// Variables of the program, where its own text is bound.
+    pub(crate) fn variables(&self) -> Option<&'a dyn crate::embedded::Variables> {
+        self.variables.filter(|_| self.unseen == 0)
+    }
+
+    /// Runs `f` over text that is not the program's: a view's query, a default.
+    pub(crate) fn without_variables<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
+        let variables = self.variables.take();
+        let result = f(self);
+        self.variables = variables;
+        result
+    }
+
     /// Runs `f` with literals kept as they are.
     pub fn holding<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> R {
         if let Some(lifting) = &mut self.lifting {
@@ -353,7 +369,7 @@ impl<'a> Binder<'a> {
     /// Ends binding: every parameter must have a type. Returns the lifted literals in order.
     pub fn finish_params(&mut self) -> Result<Vec<Lifted>> {
         if let Some(at) = self.params.iter().position(|t| *t == UNKNOWN) {
-            if self.lifting.is_none() && self.cx.variables.is_none() {
+            if self.lifting.is_none() && self.variables.is_none() {
                 return Err(err!(
                     INDETERMINATE_DATATYPE,
                     "could not determine data type of parameter ${}",

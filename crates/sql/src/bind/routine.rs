@@ -171,7 +171,7 @@ impl Binder<'_> {
                 None => {
                     let node = parse_expr(default)?;
                     let scope = Scope::new(None);
-                    let expr = self.holding(|b| b.expr(&scope, &node));
+                    let expr = self.without_variables(|b| b.holding(|b| b.expr(&scope, &node)));
                     expr.map_err(|e| self.near(e))?
                 }
             });
@@ -630,7 +630,13 @@ impl Binder<'_> {
         if !matches!(language.as_str(), "sql" | "plpgsql" | "c" | "internal") {
             base::bail!(UNDEFINED_OBJECT, "language \"{language}\" does not exist");
         }
-        Ok(Utility::Do { body, language })
+        let body_at = stmt.args.iter().find_map(|node| match &node.node {
+            Some(NodeEnum::DefElem(def)) if def.defname == "as" => {
+                self.place_of_body(&body, def.location)
+            }
+            _ => None,
+        });
+        Ok(Utility::Do { body, language, body_at })
     }
 
     /// CALL: the query that does it.

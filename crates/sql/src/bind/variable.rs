@@ -53,7 +53,7 @@ impl Binder<'_> {
         scope: &Scope<'_>,
         c: &pb::ColumnRef,
     ) -> Result<Expr> {
-        let Some(variables) = self.cx.variables else { return self.column_ref(scope, c) };
+        let Some(variables) = self.variables() else { return self.column_ref(scope, c) };
         let names = ast::strings(&c.fields);
         let star =
             matches!(c.fields.last().and_then(|f| f.node.as_ref()), Some(NodeEnum::AStar(_)));
@@ -61,7 +61,7 @@ impl Binder<'_> {
             return self.column_ref(scope, c);
         }
         let position = self.at(c.location);
-        let known = || variables.find(&names).map_err(|e| e.at(position));
+        let known = || variables.find(&names);
         let no_columns = scope.items.is_empty() && scope.parent.is_none();
         if (no_columns || variables.conflict() == Conflict::Variable)
             && let Some(variable) = known()?
@@ -98,18 +98,18 @@ impl Binder<'_> {
         names: &[&str],
         location: i32,
     ) -> Result<Option<Expr>> {
-        let Some(variables) = self.cx.variables else { return Ok(None) };
+        let Some(variables) = self.variables() else { return Ok(None) };
         let (schema, table) = ast::qualified(names);
         if names.is_empty() || self.find_item(scope, schema, table, location)?.is_some() {
             return Ok(None);
         }
-        let found = variables.find(names).map_err(|e| e.at(self.at(location)))?;
+        let found = variables.find(names)?;
         Ok(found.map(|v| self.variable(&v)))
     }
 
     /// A transition table of the trigger that the statement is part of.
     pub(super) fn transition_table(&mut self, range: &pb::RangeVar) -> Result<Option<FromItem>> {
-        let Some(variables) = self.cx.variables else { return Ok(None) };
+        let Some(variables) = self.variables() else { return Ok(None) };
         if !range.schemaname.is_empty() {
             return Ok(None);
         }

@@ -59,7 +59,7 @@ impl Binder<'_> {
             return Err(base::Error::internal("a view without a query"));
         };
         let need = self.need_view(view);
-        let bound = self.within_view(view, |b| b.view_query(query))?;
+        let bound = self.without_variables(|b| b.within_view(view, |b| b.view_query(query)))?;
         let names: Vec<String> = view.columns.iter().map(|c| c.name.clone()).collect();
         let alias = range.alias.as_ref().map_or(range.relname.as_str(), |a| &a.aliasname);
         let mut item = self.plain_item(Some(alias), &names, &bound.cols);

@@ -1,0 +1,126 @@
+-- RAISE, handlers, diagnostics, contexts.
+CREATE TABLE et (a int PRIMARY KEY, b int CHECK (b > 0));
+CREATE FUNCTION e1(i int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN 10 / i;
+END $$;
+CREATE FUNCTION e2(i int) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE x int;
+BEGIN
+  x := e1(i);
+  RETURN x;
+END $$;
+CREATE FUNCTION e3(i int) RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM e2(i);
+  RETURN (SELECT e2(i) FROM generate_series(1, 1));
+END $$;
+SELECT e2(0); SELECT e3(0);
+DO $$ BEGIN RAISE EXCEPTION 'plain'; END $$;
+DO $$ BEGIN RAISE EXCEPTION 'n % %', 1, NULL USING DETAIL = 'd', HINT = 'h', ERRCODE = 'unique_violation', COLUMN = 'c', CONSTRAINT = 'k', DATATYPE = 'y', TABLE = 't', SCHEMA = 's'; END $$;
+DO $$ BEGIN RAISE division_by_zero; END $$;
+DO $$ BEGIN RAISE SQLSTATE '12345'; END $$;
+DO $$ BEGIN RAISE unique_violation USING MESSAGE = 'mine'; END $$;
+DO $$ BEGIN RAISE USING MESSAGE = 'only'; END $$;
+DO $$ BEGIN RAISE WARNING 'w'; RAISE INFO 'i'; RAISE LOG 'l'; RAISE DEBUG 'd'; RAISE NOTICE 'a%%b'; END $$;
+DO $$ BEGIN RAISE; END $$;
+DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = 'nosuch'; END $$;
+DO $$ BEGIN RAISE EXCEPTION 'x' USING MESSAGE = 'y'; END $$;
+DO $$ BEGIN RAISE EXCEPTION 'x' USING HINT = NULL; END $$;
+DO $$
+DECLARE a text; b text; c text; d text; e text; f text; g text; h text;
+BEGIN
+  BEGIN
+    INSERT INTO et VALUES (1, 1); INSERT INTO et VALUES (1, 2);
+  EXCEPTION WHEN unique_violation THEN
+    GET STACKED DIAGNOSTICS a = RETURNED_SQLSTATE, b = MESSAGE_TEXT, c = PG_EXCEPTION_DETAIL, d = PG_EXCEPTION_HINT, e = CONSTRAINT_NAME, f = TABLE_NAME, g = SCHEMA_NAME, h = PG_EXCEPTION_CONTEXT;
+    RAISE NOTICE '%|%|%|%|%|%|%|%', a, b, c, d, e, f, g, h;
+    RAISE NOTICE '% %', SQLSTATE, SQLERRM;
+  END;
+  RAISE NOTICE 'rows %', (SELECT count(*) FROM et);
+  BEGIN
+    INSERT INTO et VALUES (2, -1);
+  EXCEPTION WHEN check_violation OR not_null_violation THEN RAISE NOTICE 'check';
+  END;
+  BEGIN PERFORM e1(0); EXCEPTION WHEN data_exception THEN RAISE NOTICE 'class %', SQLERRM; END;
+  BEGIN PERFORM e1(0); EXCEPTION WHEN SQLSTATE '22012' THEN RAISE NOTICE 'state'; END;
+  BEGIN
+    BEGIN PERFORM e1(0); EXCEPTION WHEN unique_violation THEN RAISE NOTICE 'no'; END;
+  EXCEPTION WHEN OTHERS THEN RAISE NOTICE 'outer %', SQLERRM;
+  END;
+  BEGIN
+    BEGIN RAISE EXCEPTION 'first'; EXCEPTION WHEN OTHERS THEN RAISE EXCEPTION 'second from %', SQLERRM; END;
+  EXCEPTION WHEN OTHERS THEN RAISE NOTICE '%', SQLERRM;
+  END;
+  BEGIN
+    BEGIN RAISE EXCEPTION 'again'; EXCEPTION WHEN OTHERS THEN RAISE; END;
+  EXCEPTION WHEN OTHERS THEN RAISE NOTICE '% %', SQLSTATE, SQLERRM;
+  END;
+END $$;
+DO $$ BEGIN BEGIN RAISE EXCEPTION 'again'; EXCEPTION WHEN OTHERS THEN RAISE; END; END $$;
+DO $$ BEGIN ASSERT 1 = 1; ASSERT 1 = 2; END $$;
+DO $$ BEGIN ASSERT false, 'told ' || 1; END $$;
+DO $$ BEGIN ASSERT NULL; EXCEPTION WHEN OTHERS THEN RAISE NOTICE 'not caught'; END $$;
+DO $$ BEGIN ASSERT false; EXCEPTION WHEN assert_failure THEN RAISE NOTICE 'caught'; END $$;
+DO $$ DECLARE x text; BEGIN GET DIAGNOSTICS x = PG_CONTEXT; RAISE NOTICE '%', x; END $$;
+DO $$ DECLARE x text; BEGIN GET STACKED DIAGNOSTICS x = MESSAGE_TEXT; END $$;
+DO $$
+DECLARE x int := 0;
+BEGIN
+  BEGIN x := 1; INSERT INTO et VALUES (5, 5); RAISE EXCEPTION 'undo'; EXCEPTION WHEN raise_exception THEN NULL; END;
+  RAISE NOTICE 'x % rows %', x, (SELECT count(*) FROM et WHERE a = 5);
+END $$;
+CREATE FUNCTION e_init() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+  a int := 1;
+  b int := 1 / 0;
+BEGIN RETURN a; END $$;
+SELECT e_init();
+CREATE FUNCTION e_dyn() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE 'SELECT 1 / 0';
+END $$;
+SELECT e_dyn();
+CREATE FUNCTION e_dyn2() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE 'SELEC 1';
+END $$;
+SELECT e_dyn2();
+CREATE FUNCTION e_sql() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO et VALUES (100, 1), (100, 2);
+END $$;
+SELECT e_sql();
+CREATE FUNCTION e_late() RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO nosuch VALUES (1);
+END $$;
+SELECT e_late();
+CREATE FUNCTION e_late2() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE x int;
+BEGIN
+  x := nosuchcol + 1;
+  RETURN x;
+END $$;
+SELECT e_late2();
+CREATE FUNCTION e_if() RETURNS int LANGUAGE plpgsql AS $$
+BEGIN
+  IF 1 / 0 = 1 THEN RETURN 1; END IF;
+  RETURN 2;
+END $$;
+SELECT e_if();
+CREATE FUNCTION e_for() RETURNS int LANGUAGE plpgsql AS $$
+DECLARE r record;
+BEGIN
+  FOR r IN SELECT 1 / (2 - g) AS q FROM generate_series(1, 3) g LOOP RAISE NOTICE '%', r.q; END LOOP;
+  RETURN 2;
+END $$;
+SELECT e_for();
+SELECT 1;
+BEGIN;
+DO $$ BEGIN RAISE EXCEPTION 'in block'; END $$;
+SELECT 1;
+ROLLBACK;
+CREATE FUNCTION e_strict(p int) RETURNS int LANGUAGE plpgsql AS $$ #print_strict_params on
+DECLARE x int; BEGIN SELECT a INTO STRICT x FROM et WHERE a = p; RETURN x; END $$;
+SELECT e_strict(77);

@@ -1,0 +1,78 @@
+-- Parameters and results of functions in PL/pgSQL.
+CREATE TABLE ft (a int, b text);
+INSERT INTO ft VALUES (1, 'x'), (2, 'y'), (3, NULL);
+CREATE TYPE pair AS (l int, r text);
+CREATE DOMAIN pos AS int CHECK (VALUE > 0);
+CREATE FUNCTION f_out(IN a int, OUT b int, OUT c text) LANGUAGE plpgsql AS $$ BEGIN b := a * 2; c := 'c' || a; END $$;
+SELECT f_out(1); SELECT * FROM f_out(2); SELECT (f_out(3)).b;
+CREATE FUNCTION f_inout(INOUT x int) LANGUAGE plpgsql AS $$ BEGIN x := x + 1; END $$;
+SELECT f_inout(1);
+CREATE FUNCTION f_table(n int) RETURNS TABLE (i int, sq int) LANGUAGE plpgsql AS $$ BEGIN FOR k IN 1..n LOOP i := k; sq := k * k; RETURN NEXT; END LOOP; END $$;
+SELECT * FROM f_table(3); SELECT f_table(2);
+CREATE FUNCTION f_setof(n int) RETURNS SETOF int LANGUAGE plpgsql AS $$ BEGIN FOR k IN 1..n LOOP RETURN NEXT k; END LOOP; RETURN QUERY SELECT 100 + g FROM generate_series(1, 2) g; RETURN; END $$;
+SELECT * FROM f_setof(2); SELECT f_setof(1) + 1;
+CREATE FUNCTION f_rows() RETURNS SETOF ft LANGUAGE plpgsql AS $$ DECLARE r ft; BEGIN FOR r IN SELECT * FROM ft ORDER BY a LOOP r.b := coalesce(r.b, '?'); RETURN NEXT r; END LOOP; RETURN QUERY EXECUTE 'SELECT * FROM ft WHERE a = $1' USING 2; END $$;
+SELECT * FROM f_rows(); SELECT (f_rows()).b;
+CREATE FUNCTION f_record() RETURNS record LANGUAGE plpgsql AS $$ DECLARE r record; BEGIN SELECT 1, 'a'::text INTO r; RETURN r; END $$;
+SELECT f_record(); SELECT * FROM f_record() AS (x int, y text); SELECT * FROM f_record() AS (x int); SELECT * FROM f_record() AS (x text, y text);
+CREATE FUNCTION f_setrec() RETURNS SETOF record LANGUAGE plpgsql AS $$ BEGIN RETURN QUERY SELECT a, b FROM ft ORDER BY a; END $$;
+SELECT * FROM f_setrec() AS (x int, y text); SELECT * FROM f_setrec() AS (x int, y int);
+CREATE FUNCTION f_pair(a int) RETURNS pair LANGUAGE plpgsql AS $$ DECLARE p pair; BEGIN p.l := a; p.r := 'r'; RETURN p; END $$;
+SELECT f_pair(4), (f_pair(5)).l; SELECT * FROM f_pair(6);
+CREATE FUNCTION f_pair2() RETURNS pair LANGUAGE plpgsql AS $$ BEGIN RETURN (7, 'seven')::pair; END $$;
+SELECT f_pair2();
+CREATE FUNCTION f_pair3() RETURNS pair LANGUAGE plpgsql AS $$ BEGIN RETURN ROW(8, 'eight'::text); END $$;
+SELECT f_pair3();
+CREATE FUNCTION f_pair4() RETURNS pair LANGUAGE plpgsql AS $$ BEGIN RETURN 1; END $$;
+SELECT f_pair4();
+CREATE FUNCTION f_any(a anyelement, b anyelement) RETURNS anyelement LANGUAGE plpgsql AS $$ BEGIN IF a > b THEN RETURN a; END IF; RETURN b; END $$;
+SELECT f_any(1, 2), f_any('a'::text, 'b'), f_any(1.5, 2);
+CREATE FUNCTION f_anyarr(a anyarray) RETURNS anyelement LANGUAGE plpgsql AS $$ DECLARE x a%TYPE; BEGIN x := a; RETURN x[1]; END $$;
+SELECT f_anyarr(ARRAY[3,4]), f_anyarr(ARRAY['p','q']);
+CREATE FUNCTION f_toarr(a anyelement) RETURNS anyarray LANGUAGE plpgsql AS $$ BEGIN RETURN ARRAY[a, a]; END $$;
+SELECT f_toarr(3), f_toarr('t'::text);
+CREATE FUNCTION f_var(VARIADIC v int[]) RETURNS int LANGUAGE plpgsql AS $$ DECLARE s int := 0; x int; BEGIN FOREACH x IN ARRAY v LOOP s := s + x; END LOOP; RETURN s; END $$;
+SELECT f_var(1, 2, 3), f_var(VARIADIC ARRAY[4, 5]);
+CREATE FUNCTION f_def(a int, b int DEFAULT 10, c text DEFAULT 'z') RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN a || ' ' || b || ' ' || c; END $$;
+SELECT f_def(1), f_def(1, 2), f_def(1, c => 'named');
+CREATE FUNCTION f_num(int, text) RETURNS text LANGUAGE plpgsql AS $$ DECLARE q ALIAS FOR $2; BEGIN RETURN $1 || q || $2; END $$;
+SELECT f_num(1, 'x');
+CREATE FUNCTION f_strict(a int) RETURNS text LANGUAGE plpgsql STRICT AS $$ BEGIN RETURN 'called'; END $$;
+SELECT f_strict(NULL), f_strict(1);
+CREATE FUNCTION f_void() RETURNS void LANGUAGE plpgsql AS $$ BEGIN NULL; END $$;
+SELECT f_void();
+CREATE FUNCTION f_noreturn() RETURNS int LANGUAGE plpgsql AS $$ BEGIN NULL; END $$;
+SELECT f_noreturn();
+CREATE FUNCTION f_pos(x int) RETURNS pos LANGUAGE plpgsql AS $$ DECLARE p pos := 1; BEGIN p := x; RETURN x; END $$;
+SELECT f_pos(3); SELECT f_pos(-3);
+CREATE FUNCTION f_cast() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN '12'; END $$;
+SELECT f_cast();
+CREATE FUNCTION f_cast2() RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN 'x12'; END $$;
+SELECT f_cast2();
+CREATE FUNCTION f_rec(n int) RETURNS numeric LANGUAGE plpgsql AS $$ BEGIN IF n <= 1 THEN RETURN 1; END IF; RETURN n * f_rec(n - 1); END $$;
+SELECT f_rec(20);
+CREATE FUNCTION f_inf(n int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RETURN f_inf(n + 1); END $$;
+\set SHOW_CONTEXT never
+\set VERBOSITY terse
+SELECT f_inf(1);
+\set VERBOSITY verbose
+\set SHOW_CONTEXT always
+CREATE FUNCTION f_row(r ft) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RETURN r.a || coalesce(r.b, '-'); END $$;
+SELECT f_row(ft) FROM ft ORDER BY a; SELECT f_row(ft.*) FROM ft WHERE a = 1;
+CREATE FUNCTION f_stable() RETURNS bigint LANGUAGE plpgsql STABLE AS $$ BEGIN RETURN (SELECT count(*) FROM ft); END $$;
+CREATE FUNCTION f_insert() RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN INSERT INTO ft VALUES (9, 'n'); RETURN f_stable(); END $$;
+SELECT f_insert(), f_stable();
+CREATE FUNCTION f_stable2() RETURNS void LANGUAGE plpgsql STABLE AS $$ BEGIN INSERT INTO ft VALUES (1); END $$;
+SELECT f_stable2();
+CREATE OR REPLACE FUNCTION f_void() RETURNS void LANGUAGE plpgsql AS $$ BEGIN RAISE NOTICE 'replaced'; END $$;
+SELECT f_void();
+SELECT pg_get_functiondef('f_def'::regproc); SELECT prosrc, l.lanname FROM pg_proc p JOIN pg_language l ON l.oid = prolang WHERE proname = 'f_out';
+\df f_*
+CREATE FUNCTION f_bad1(a cstring) RETURNS int LANGUAGE plpgsql AS $$ BEGIN END $$;
+CREATE FUNCTION f_bad2() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$;
+SELECT f_bad2();
+CREATE FUNCTION f_bad3(a int) RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NEW; END $$;
+SELECT * FROM f_setof(2) WITH ORDINALITY;
+SELECT a, f_out(a) FROM ft ORDER BY a;
+SELECT x.* FROM ft, LATERAL f_table(a) x WHERE a < 3 ORDER BY a, i;
+DROP FUNCTION f_out(int), f_inout;
