@@ -244,7 +244,7 @@ impl<'a> Rights<'a> {
             AclKind::Database => catalog.database(object).map(|d| d.owner),
             AclKind::Function => match catalog.function(object) {
                 Some(own) => Some(own.owner),
-                None => types::func::function(base::Oid(object)).map(|_| ids::SUPERUSER),
+                None => crate::system::facts::function_name(object).map(|_| ids::SUPERUSER),
             },
             AclKind::Type => Some(catalog.type_place(object).map_or(ids::SUPERUSER, |p| p.1)),
             AclKind::Collation => catalog.collation(object).map(|c| c.owner),
@@ -264,15 +264,28 @@ impl<'a> Rights<'a> {
     pub fn first_items(&self, kind: AclKind, object: Id) -> Vec<AclItem> {
         let owner = self.owner(kind, object).unwrap_or(ids::SUPERUSER);
         let mut items = default_items(kind, owner);
-        let read = match kind {
-            AclKind::Table => crate::system::by_oid(base::Oid(object)).map(|t| !t.is_secret()),
-            _ => None,
+        let mut give = |roles: &[Id], privileges: u16| {
+            let item = |grantee: &Id| AclItem {
+                grantee: *grantee,
+                grantor: owner,
+                privileges,
+                grantable: 0,
+            };
+            items.extend(roles.iter().map(item));
         };
-        if read == Some(true) {
-            items.push(AclItem { grantee: 0, grantor: owner, privileges: SELECT, grantable: 0 });
-        }
-        if kind == AclKind::Function && is_restricted(object) {
-            items.retain(|i| i.grantee != 0);
+        match kind {
+            AclKind::Table => {
+                if let Some(table) = crate::system::by_oid(base::Oid(object)) {
+                    give(table.readers(), SELECT);
+                }
+            }
+            AclKind::Function => {
+                if let Some(roles) = callers(object) {
+                    give(roles, EXECUTE);
+                    items.retain(|i| i.grantee != 0);
+                }
+            }
+            _ => {}
         }
         items
     }
@@ -427,47 +440,78 @@ fn predefined(kind: AclKind, roles: &[Id]) -> u16 {
     }
 }
 
-/// Functions of the system that only superusers may call unless somebody grants it.
-const RESTRICTED: &[&str] = &[
-    "pg_reload_conf",
-    "pg_rotate_logfile",
-    "pg_current_logfile",
-    "pg_stat_reset",
-    "pg_stat_reset_shared",
-    "pg_stat_reset_slru",
-    "pg_stat_reset_single_table_counters",
-    "pg_stat_reset_single_function_counters",
-    "pg_stat_reset_subscription_stats",
-    "pg_stat_statements_reset",
-    "pg_stat_wait_reset",
-    "pg_stat_wait_trace",
-    "pg_wait_sampling_reset_profile",
-    "pg_hba_file_rules",
-    "pg_show_all_file_settings",
-    "pg_ls_dir",
-    "pg_ls_logdir",
-    "pg_ls_waldir",
-    "pg_ls_archive_statusdir",
-    "pg_ls_tmpdir",
-    "pg_read_file",
-    "pg_read_binary_file",
-    "pg_stat_file",
-    "pg_switch_wal",
-    "pg_create_restore_point",
-    "pg_backup_start",
-    "pg_backup_stop",
-    "pg_promote",
-    "pg_config",
-    "pg_log_backend_memory_contexts",
-    "pg_get_backend_memory_contexts",
-    "pg_get_shmem_allocations",
-    "lo_import",
-    "lo_export",
+/// Functions of the system that not everybody may call: superusers may, and these predefined roles, unless
+/// somebody grants it. PostgreSQL's by its catalog; ours that show or undo what other sessions do.
+const RESTRICTED: &[(&str, &[Id])] = &[
+    ("lo_export", &[]),
+    ("lo_import", &[]),
+    ("pg_backup_start", &[]),
+    ("pg_backup_stop", &[]),
+    ("pg_config", &[]),
+    ("pg_create_restore_point", &[]),
+    ("pg_current_logfile", &[]),
+    ("pg_flamegraph", &[ids::MONITOR]),
+    ("pg_get_backend_memory_contexts", &[ids::READ_ALL_STATS]),
+    ("pg_get_shmem_allocations", &[ids::READ_ALL_STATS]),
+    ("pg_hba_file_rules", &[]),
+    ("pg_ident_file_mappings", &[]),
+    ("pg_log_backend_memory_contexts", &[]),
+    ("pg_ls_archive_statusdir", &[ids::MONITOR]),
+    ("pg_ls_dir", &[]),
+    ("pg_ls_logdir", &[ids::MONITOR]),
+    ("pg_ls_logicalmapdir", &[ids::MONITOR]),
+    ("pg_ls_logicalsnapdir", &[ids::MONITOR]),
+    ("pg_ls_replslotdir", &[ids::MONITOR]),
+    ("pg_ls_tmpdir", &[ids::MONITOR]),
+    ("pg_ls_waldir", &[ids::MONITOR]),
+    ("pg_promote", &[]),
+    ("pg_read_binary_file", &[]),
+    ("pg_read_file", &[]),
+    ("pg_reload_conf", &[]),
+    ("pg_replication_origin_advance", &[]),
+    ("pg_replication_origin_create", &[]),
+    ("pg_replication_origin_drop", &[]),
+    ("pg_replication_origin_oid", &[]),
+    ("pg_replication_origin_progress", &[]),
+    ("pg_replication_origin_session_is_setup", &[]),
+    ("pg_replication_origin_session_progress", &[]),
+    ("pg_replication_origin_session_reset", &[]),
+    ("pg_replication_origin_session_setup", &[]),
+    ("pg_replication_origin_xact_reset", &[]),
+    ("pg_replication_origin_xact_setup", &[]),
+    ("pg_rotate_logfile", &[]),
+    ("pg_server_status", &[ids::MONITOR]),
+    ("pg_show_all_file_settings", &[]),
+    ("pg_show_replication_origin_status", &[]),
+    ("pg_stacks", &[ids::MONITOR]),
+    ("pg_stat_file", &[]),
+    ("pg_stat_have_stats", &[]),
+    ("pg_stat_reset", &[]),
+    ("pg_stat_reset_replication_slot", &[]),
+    ("pg_stat_reset_shared", &[]),
+    ("pg_stat_reset_single_function_counters", &[]),
+    ("pg_stat_reset_single_table_counters", &[]),
+    ("pg_stat_reset_slru", &[]),
+    ("pg_stat_reset_subscription_stats", &[]),
+    ("pg_stat_statements_reset", &[]),
+    ("pg_stat_wait_reset", &[]),
+    ("pg_stat_wait_trace", &[]),
+    ("pg_switch_wal", &[]),
+    ("pg_wait_sampling_reset_profile", &[]),
+    ("pg_wal_replay_pause", &[]),
+    ("pg_wal_replay_resume", &[]),
 ];
 
-/// Whether only superusers may call a function of the system.
+/// Which predefined roles may call a function that not everybody may call.
+fn callers(function: Id) -> Option<&'static [Id]> {
+    let name = crate::system::facts::function_name(function)?;
+    let at = RESTRICTED.binary_search_by(|r| r.0.cmp(name)).ok()?;
+    Some(RESTRICTED[at].1)
+}
+
+/// Whether only some roles may call a function of the system.
 pub fn is_restricted(function: Id) -> bool {
-    types::func::function(base::Oid(function)).is_some_and(|f| RESTRICTED.contains(&f.name))
+    callers(function).is_some()
 }
 
 /// `42501`: the role lacks a right.
@@ -641,6 +685,11 @@ impl Acl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn restricted_functions_are_in_order() {
+        assert!(RESTRICTED.is_sorted_by_key(|r| r.0));
+    }
     use crate::object::{Database, Membership, Object, Role};
 
     const OWNER: Id = 100;

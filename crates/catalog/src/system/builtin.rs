@@ -217,7 +217,7 @@ pub(super) fn pg_proc(cx: &SystemCx<'_>) -> Rows {
         let row = builtin_function(f);
         match func::function(Oid(f.id(0))) {
             Some(function) => with_rights(row, function),
-            None => row.done(),
+            None => row.set("proacl", function_acl(cx, f.id(0))).done(),
         }
     };
     if let Some(id) = cx.wanted_at(0)

@@ -132,25 +132,25 @@ impl SystemTable {
         SHARED.contains(&self.name)
     }
 
-    /// Whether only superusers may read it unless somebody grants it.
-    pub fn is_secret(&self) -> bool {
-        matches!(
-            self.name,
+    /// Who may read it besides superusers: everybody (0), or these roles.
+    pub fn readers(&self) -> &'static [Id] {
+        match self.name {
             "pg_authid"
-                | "pg_shadow"
-                | "pg_hba_file_rules"
-                | "pg_ident_file_mappings"
-                | "pg_file_settings"
-                | "pg_config"
-                | "pg_statistic"
-                | "pg_statistic_ext_data"
-                | "pg_largeobject"
-                | "pg_user_mapping"
-                | "pg_subscription"
-                | "pg_replication_origin_status"
-                | "pg_backend_memory_contexts"
-                | "pg_shmem_allocations"
-        )
+            | "pg_shadow"
+            | "pg_hba_file_rules"
+            | "pg_ident_file_mappings"
+            | "pg_file_settings"
+            | "pg_config"
+            | "pg_statistic"
+            | "pg_statistic_ext_data"
+            | "pg_largeobject"
+            | "pg_user_mapping"
+            | "pg_subscription"
+            | "pg_replication_origin_status" => &[],
+            "pg_backend_memory_contexts" | "pg_shmem_allocations" => &[ids::READ_ALL_STATS],
+            "pg_buffercache" => &[ids::MONITOR],
+            _ => &[0],
+        }
     }
 }
 

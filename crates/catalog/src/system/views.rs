@@ -6,9 +6,10 @@ use types::{Datum, oids};
 
 use super::SystemCx;
 use super::row::{Row, array, row};
+use crate::acl::{Rights, privilege};
 use crate::definition;
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
-use crate::object::{Id, Table, TableKind};
+use crate::object::{AclKind, Id, Table, TableKind};
 use crate::trigger_type;
 
 type Rows = Result<Vec<Vec<Datum>>>;
@@ -165,10 +166,17 @@ pub(super) fn pg_settings(cx: &SystemCx<'_>) -> Rows {
 }
 
 pub(super) fn pg_stats(cx: &SystemCx<'_>) -> Rows {
+    let rights = Rights { catalog: cx.catalog, database: cx.database };
     let mut out = Vec::new();
     for t in cx.catalog.tables() {
         let Some(stats) = cx.catalog.stats(t.oid) else { continue };
-        for ((_, column), s) in t.live_columns().zip(&stats.columns) {
+        let whole = rights.held(cx.role, AclKind::Table, t.oid).privileges;
+        for (n, column) in t.live_columns() {
+            let Some(s) = stats.columns.get(usize::from(n) - 1) else { continue };
+            let own = || rights.held_on_column(cx.role, t.oid, n).privileges;
+            if (whole | own()) & privilege::SELECT == 0 {
+                continue;
+            }
             out.push(
                 row(PG_CATALOG, "pg_stats")
                     .set("schemaname", schema_name(cx, t.schema))

@@ -205,25 +205,39 @@ fn function(name: &Name, args: Option<&[base::Oid]>, cx: &mut ExecContext<'_>) -
         let routine = sql::utility::RoutineRef { kind: "ROUTINE", name: name.clone(), args };
         return crate::function::find(&routine, cx).map(|f| f.oid);
     }
-    let all = types::func::functions_named(&name.name);
-    let fits = |f: &&types::FunctionRow| args.is_none_or(|args| f.args == args);
-    let mut found = all.iter().filter(fits);
-    match (found.next(), found.next(), args) {
-        (Some(function), None, _) => Ok(function.oid.0),
-        (Some(_), Some(_), None) => {
+    // Those that don't run here have rights, too.
+    let found = match name.schema.as_deref() {
+        None | Some("pg_catalog") => known_functions(&name.name, args),
+        Some(_) => Vec::new(),
+    };
+    match (&found[..], args) {
+        ([function], _) | ([function, ..], Some(_)) => Ok(*function),
+        ([_, ..], None) => {
             Err(err!(AMBIGUOUS_FUNCTION, "function name \"{}\" is not unique", name.name)
                 .hint("Specify the argument list to select the function unambiguously."))
         }
-        (Some(function), Some(_), Some(_)) => Ok(function.oid.0),
-        (None, _, Some(args)) => {
+        ([], Some(args)) => {
             let args: Vec<String> = args.iter().map(|a| types::io::format_type(*a, -1)).collect();
             let args = args.join(", ");
             Err(err!(UNDEFINED_FUNCTION, "function {}({args}) does not exist", name.name))
         }
-        (None, _, None) => {
+        ([], None) => {
             Err(err!(UNDEFINED_FUNCTION, "could not find a function named \"{}\"", name.name))
         }
     }
+}
+
+/// The system's functions with a name, and with these arguments if they are given.
+fn known_functions(name: &str, args: Option<&[base::Oid]>) -> Vec<u32> {
+    let fits = |f: &&types::FunctionRow| args.is_none_or(|args| f.args == args);
+    let mut found: Vec<u32> =
+        types::func::functions_named(name).iter().filter(fits).map(|f| f.oid.0).collect();
+    for (id, _) in catalog::system::named::routines(name, args) {
+        if !found.contains(&id) {
+            found.push(id);
+        }
+    }
+    found
 }
 
 /// The rights of a statement on the object as a whole; None: the statement is about columns only.

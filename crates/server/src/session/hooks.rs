@@ -356,8 +356,12 @@ impl SessionHooks for Hooks<'_> {
                 };
             }
             "pg_backend_pid" => Datum::Int4(self.entry.pid),
-            "pg_cancel_backend" => self.signal(pid(args.first())?, Interrupt::Cancel, acting.role)?,
-            "pg_terminate_backend" => self.signal(pid(args.first())?, Interrupt::Terminate, acting.role)?,
+            "pg_cancel_backend" => {
+                self.signal(pid(args.first())?, Interrupt::Cancel, acting.role)?
+            }
+            "pg_terminate_backend" => {
+                self.signal(pid(args.first())?, Interrupt::Terminate, acting.role)?
+            }
             "pg_reload_conf" => self.reload(),
             "pg_notify" => {
                 let (task, database) = (&self.entry.task, self.database);
@@ -639,6 +643,38 @@ impl Info<'_> {
     }
 }
 
+impl Info<'_> {
+    /// Statements of who waits and who blocks: of other roles' sessions, and of sessions that are gone, they
+    /// are theirs.
+    fn hide_queries(&self, view: &str, role: u32, rows: &mut [Vec<Datum>]) {
+        let catalog = self.server.engine.catalog.shared().current();
+        let rights = Rights { catalog: &catalog, database: self.database };
+        if rights.has_rights_of(role, ids::READ_ALL_STATS) {
+            return;
+        }
+        let Some(table) = catalog::system::find(None, view) else { return };
+        let at = |name: &str| table.columns.iter().position(|c| c.name == name);
+        for side in ["waiting", "blocking"] {
+            let (Some(pid), Some(query)) =
+                (at(&format!("{side}_pid")), at(&format!("{side}_query")))
+            else {
+                continue;
+            };
+            for row in rows.iter_mut().filter(|row| !row[query].is_null()) {
+                let owner = match row[pid] {
+                    Datum::Int4(pid) if view == "pg_stat_blocking" => {
+                        self.server.sessions.get(pid).map(|entry| entry.activity().user_oid)
+                    }
+                    _ => None,
+                };
+                if owner.is_none_or(|owner| !rights.has_rights_of(role, owner)) {
+                    row[query] = Datum::Text("<insufficient privilege>".into());
+                }
+            }
+        }
+    }
+}
+
 impl ServerInfo for Info<'_> {
     fn rows(&self, view: &str, role: u32) -> Vec<Vec<Datum>> {
         match view {
@@ -649,15 +685,23 @@ impl ServerInfo for Info<'_> {
                 self.hide(view, role, &mut rows);
                 rows
             }
+            "pg_stat_blocking" | "pg_stat_blocking_history" => {
+                let mut rows = views::rows(self.server, self.database, view);
+                self.hide_queries(view, role, &mut rows);
+                rows
+            }
             "pg_stat_xact_all_tables" => {
                 views::transaction(self.server, self.database, "pg_stat_xact_all_tables", self.done)
             }
             "pg_stat_xact_sys_tables" => {
                 views::transaction(self.server, self.database, "pg_stat_xact_sys_tables", self.done)
             }
-            "pg_stat_xact_user_tables" => {
-                views::transaction(self.server, self.database, "pg_stat_xact_user_tables", self.done)
-            }
+            "pg_stat_xact_user_tables" => views::transaction(
+                self.server,
+                self.database,
+                "pg_stat_xact_user_tables",
+                self.done,
+            ),
             view => views::rows(self.server, self.database, view),
         }
     }

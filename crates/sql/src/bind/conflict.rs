@@ -118,7 +118,13 @@ impl Binder<'_> {
     ) -> Result<Vec<u32>> {
         let table = target.table.clone();
         if !infer.conname.is_empty() {
-            return self.arbiter_constraint(&table, &infer.conname).map(|index| vec![index]);
+            let index = self.arbiter_constraint(&table, &infer.conname)?;
+            let index_columns = self.cx.catalog.index(index).map(|i| i.columns.clone());
+            for key in index_columns.iter().flatten().filter(|c| c.expression.is_none()) {
+                let key = self.column(target.col(ScanColumn::Attr(key.column)));
+                self.note_read(&key);
+            }
+            return Ok(vec![index]);
         }
         let mut scope = Scope::new(None);
         scope.items.push(item.clone());
@@ -135,6 +141,8 @@ impl Binder<'_> {
                 return Err(err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", elem.name)
                     .at(self.at(infer.location)));
             };
+            // Whether there is such a key is told by what becomes of the row.
+            self.note_column(column);
             match &column.expr {
                 Expr::Column(col, _) => match target.column(*col) {
                     Some(ScanColumn::Attr(n)) if !columns.contains(&n) => columns.push(n),

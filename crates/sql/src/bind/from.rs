@@ -388,7 +388,11 @@ impl Binder<'_> {
         let around = lateral_scope(scope, left, lateral_ok);
         around.place.set(Place::From);
         if let Some(range) = function_table(node, f) {
-            return self.range_var(&range);
+            let item = self.range_var(&range)?;
+            if let NodeEnum::FuncCall(call) = node {
+                self.need_call_instead(&super::select::column_name(node), call.args.len());
+            }
+            return Ok(item);
         }
         if let Some(select) = function_by_pid(node, f) {
             return self.range_subselect(scope, left, lateral_ok, &select);

@@ -10,6 +10,7 @@ use crate::utility::{
 
 use super::Binder;
 use super::define::unplaced;
+use super::rights::kind_word;
 
 const CONSTRAINTS: u32 = 1 << 2;
 const DEFAULTS: u32 = 1 << 3;
@@ -31,6 +32,13 @@ impl Binder<'_> {
         };
         let with = |bit: u32| like.options & bit != 0;
         let table = self.find_table(&unplaced(range)).map_err(|e| e.at(self.at(range.location)))?;
+        let (role, select) = (self.cx.role, catalog::acl::privilege::SELECT);
+        let rights = self.rights();
+        if !rights.is_superuser(role)
+            && !rights.may(role, catalog::AclKind::Table, table.oid, select)
+        {
+            return Err(catalog::acl::denied(kind_word(&table), &table.name));
+        }
         let first = columns.len();
         for (_, column) in table.live_columns() {
             if columns.iter().any(|c| c.name == column.name) {

@@ -92,6 +92,17 @@ impl Level {
     }
 }
 
+/// What a message about rights calls a relation.
+pub(crate) fn kind_word(table: &Table) -> &'static str {
+    let system = catalog::system::by_oid(base::Oid(table.oid));
+    match table.kind {
+        TableKind::View => "view",
+        TableKind::Materialized => "materialized view",
+        TableKind::System if system.is_some_and(|s| s.is_view) => "view",
+        _ => "table",
+    }
+}
+
 impl Binder<'_> {
     /// Notes the use of a table: reading, until [`Binder::need_at`] says otherwise.
     pub(crate) fn need(&mut self, table: &Table, base: Col, count: usize) {
@@ -105,13 +116,7 @@ impl Binder<'_> {
     }
 
     fn note_need(&mut self, table: &Table, columns: Columns) {
-        let system = catalog::system::by_oid(base::Oid(table.oid));
-        let word = match table.kind {
-            TableKind::View => "view",
-            TableKind::Materialized => "materialized view",
-            TableKind::System if system.is_some_and(|s| s.is_view) => "view",
-            _ => "table",
-        };
+        let word = kind_word(table);
         self.needs.push(Need {
             kind: AclKind::Table,
             object: table.oid,
@@ -133,6 +138,22 @@ impl Binder<'_> {
             need.object = sequence.oid;
             need.name.clone_from(&sequence.name);
             need.word = "sequence";
+        }
+    }
+
+    /// The use noted last is that of a function whose rows are a computed table's: it needs the right to
+    /// call it, and no other.
+    pub(crate) fn need_call_instead(&mut self, name: &str, args: usize) {
+        self.needs.pop();
+        let known = types::func::functions_named(name).iter();
+        let known = known.map(|f| (f.oid, f.args.len())).chain(
+            catalog::system::facts::named(name).into_iter().map(|id| {
+                (base::Oid(id), catalog::system::facts::argument_types(id).map_or(0, |a| a.len()))
+            }),
+        );
+        let function = known.into_iter().find(|(_, count)| *count == args);
+        if let Some((oid, _)) = function {
+            self.note_call(oid);
         }
     }
 
@@ -291,7 +312,7 @@ impl Binder<'_> {
     pub(crate) fn check_calls(&self) -> Result<()> {
         for function in &self.called {
             let own = self.cx.catalog.function(function.0).map(|f| f.name.as_str());
-            let builtin = || types::func::function(*function).map_or("", |f| f.name);
+            let builtin = || catalog::system::facts::function_name(function.0).unwrap_or("");
             let name = own.unwrap_or_else(builtin);
             let (role, kind) = (self.cx.role, AclKind::Function);
             self.rights().require(role, kind, function.0, privilege::EXECUTE, name)?;
