@@ -8,11 +8,14 @@ RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.pro
 
 .PHONY: run test docs-test clients diff compatibility sqlsmith bench profile bench-watch bench-sessions bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
+# Root must say that root is meant.
+ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
+
 run:
 	@scripts/need build
 	$(RELEASE) build --release --quiet -p threadgres
 	@mkdir -p $(dir $(DATA))
-	exec target/release/threadgres serve -D $(DATA) -h 127.0.0.1 -p $(PORT) -c http_port=$(HTTP_PORT)
+	exec target/release/threadgres serve $(ALLOW_ROOT) -D $(DATA) -h 127.0.0.1 -p $(PORT) -c http_port=$(HTTP_PORT)
 
 test:
 	@scripts/need build clients browser isolation

@@ -3,8 +3,13 @@
 
 mod support;
 
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
 use support::client::Client;
-use support::{Server, TempDir};
+use support::{BIN, Server, TempDir, text_of};
 
 /// A server of its own, and its superuser.
 struct Place {
@@ -306,4 +311,119 @@ fn a_function_of_another_name_cannot_change_who_the_session_is() {
     let mut second = place.role("postgres");
     let pid = second.one("SELECT pg_backend_pid()");
     refused(&mut place.boss, &format!("SELECT owned.ends({pid})"), "42501");
+}
+
+/// The program's answer, with or without leave to run as root.
+fn program(args: &[&str], root: bool) -> (bool, String) {
+    let mut command = Command::new(BIN);
+    command.args(args).env_remove("THREADGRES_ALLOW_ROOT");
+    if root {
+        command.env("THREADGRES_ALLOW_ROOT", "1");
+    }
+    let out = command.output().expect("the binary was built with the tests");
+    (out.status.success(), text_of(&out))
+}
+
+/// Everything below a directory, with its mode.
+fn modes(dir: &Path, out: &mut Vec<(PathBuf, bool, u32)>) {
+    let about = std::fs::metadata(dir).expect("it is there");
+    out.push((dir.to_owned(), about.is_dir(), about.permissions().mode() & 0o777));
+    if about.is_dir() {
+        for entry in std::fs::read_dir(dir).expect("it can be read").flatten() {
+            modes(&entry.path(), out);
+        }
+    }
+}
+
+#[test]
+fn nobody_else_reads_the_data_directory() {
+    let dir = TempDir::new("modes");
+    let work = |data: &Path, settings: &[&str]| {
+        let server = Server::start(data, settings);
+        server.query(
+            "CREATE TABLE t (a int PRIMARY KEY, b text); ALTER SYSTEM SET work_mem = '5MB';
+             INSERT INTO t SELECT n, repeat(md5(n::text), 400) FROM generate_series(1, 50) n;
+             CREATE DATABASE other; CHECKPOINT",
+        );
+        assert!(server.stop());
+    };
+    let data = dir.path().join("private");
+    let path = data.to_str().expect("a path in UTF-8");
+    // A directory that is there, empty and open, is closed.
+    std::fs::create_dir(&data).expect("the folder is new");
+    std::fs::set_permissions(&data, Permissions::from_mode(0o755)).expect("it is ours");
+    work(&data, &[]);
+    let mut found = Vec::new();
+    modes(&data, &mut found);
+    assert!(found.len() > 10);
+    for (path, is_dir, mode) in found {
+        assert_eq!(mode, if is_dir { 0o700 } else { 0o600 }, "{}", path.display());
+    }
+    for mode in [0o755, 0o707, 0o770] {
+        std::fs::set_permissions(&data, Permissions::from_mode(mode)).expect("it is ours");
+        let (ok, text) = program(&["serve", "-D", path], true);
+        assert!(!ok && text.contains("invalid permissions"), "{mode:o}: {text}");
+    }
+
+    let data = dir.path().join("shared");
+    let path = data.to_str().expect("a path in UTF-8");
+    let (ok, text) = program(&["init", "-D", path, "--allow-group-access"], true);
+    assert!(ok, "{text}");
+    work(&data, &[]);
+    let mut found = Vec::new();
+    modes(&data, &mut found);
+    for (path, is_dir, mode) in found {
+        assert_eq!(mode, if is_dir { 0o750 } else { 0o640 }, "{}", path.display());
+    }
+}
+
+#[test]
+fn root_serves_only_when_root_is_meant() {
+    let dir = TempDir::new("root");
+    let data = dir.path().join("data");
+    let path = data.to_str().expect("a path in UTF-8");
+    let root = std::fs::metadata("/proc/self").expect("there is a /proc").uid() == 0;
+    if !root {
+        return;
+    }
+    for command in ["serve", "init"] {
+        let (ok, text) = program(&[command, "-D", path], false);
+        assert!(!ok && text.contains("\"root\"") && !data.exists(), "{command}: {text}");
+    }
+    let (ok, text) = program(&["init", "-D", path, "--allow-root"], false);
+    assert!(ok, "{text}");
+    // What belongs to somebody else isn't served.
+    std::os::unix::fs::chown(&data, Some(65534), None).expect("root may give files away");
+    let (ok, text) = program(&["serve", "-D", path, "--allow-root"], false);
+    assert!(!ok && text.contains("wrong ownership"), "{text}");
+}
+
+#[test]
+fn a_new_directory_may_ask_for_a_password_from_its_first_moment() {
+    let dir = TempDir::new("pwfile");
+    let data = dir.path().join("data");
+    let path = data.to_str().expect("a path in UTF-8");
+    let (ok, text) = program(&["init", "-D", path, "--auth", "scram-sha-256"], true);
+    assert!(!ok && text.contains("must specify a password") && !data.exists(), "{text}");
+    let (ok, text) = program(&["init", "-D", path, "-A", "nonsense"], true);
+    assert!(!ok && text.contains("nonsense") && !data.exists(), "{text}");
+    let file = dir.path().join("password");
+    std::fs::write(&file, "first secret\nsecond line\n").expect("the folder is writable");
+    let file = file.to_str().expect("a path in UTF-8");
+    let (ok, text) = program(&["init", "-D", path, "-A", "scram-sha-256", "--pwfile", file], true);
+    assert!(ok, "{text}");
+    let server = Server::start(&data, &[]);
+    let ask = |password: &str| {
+        let out = Command::new("psql")
+            .args(["-XAtwc", "SELECT current_user", "-h", "127.0.0.1", "-U", "postgres"])
+            .args(["-p", &server.port.to_string(), "postgres"])
+            .env("PGPASSWORD", password)
+            .output()
+            .expect("psql is installed");
+        text_of(&out)
+    };
+    assert_eq!(ask("first secret"), "postgres\n");
+    for wrong in ["", "first secre", "second line"] {
+        assert!(!ask(wrong).contains("postgres\n"), "{wrong:?}");
+    }
 }

@@ -473,7 +473,7 @@ fn other_machines_reach_it_only_when_there_is_a_password() {
     let data = dir.path().join("data");
     let start = |address: &str| {
         Command::new(support::BIN)
-            .args(["serve", "--single-process", "-p", &support::free_port().to_string()])
+            .args(["serve", "--allow-root", "--single-process", "-p", &support::free_port().to_string()])
             .args(["-c", &format!("listen_addresses={address}"), "-D"])
             .arg(&data)
             .output()

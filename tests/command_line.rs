@@ -9,7 +9,9 @@ use std::process::{Command, Output};
 use support::{BIN, Server, TempDir, free_port};
 
 fn run(args: &[&str]) -> Output {
-    Command::new(BIN).args(args).output().expect("the binary was built with the tests")
+    let mut command = Command::new(BIN);
+    command.args(args).env("THREADGRES_ALLOW_ROOT", "1");
+    command.output().expect("the binary was built with the tests")
 }
 
 /// The one line of a failure.

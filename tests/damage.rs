@@ -110,6 +110,8 @@ fn write(dir: &Path, files: &Files) {
         std::fs::create_dir_all(path.parent().expect("it is in a folder")).expect("writable");
         std::fs::write(path, bytes).expect("writable");
     }
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(dir, private).expect("it is ours");
 }
 
 /// The answer to each question: rows, or the error's message.
@@ -139,7 +141,7 @@ impl Attempt {
         let (port, log) = (free_port(), dir.with_extension("log"));
         let file = std::fs::File::create(&log).expect("writable");
         let child = Command::new(BIN)
-            .args(["serve", "--single-process", "-c", "shared_buffers=8MB", "-c", "fsync=off"])
+            .args(["serve", "--allow-root", "--single-process", "-c", "shared_buffers=8MB", "-c", "fsync=off"])
             .args(["-c", "autovacuum=off", "-p", &port.to_string(), "-D"])
             .arg(dir)
             .stdin(Stdio::null())
@@ -506,6 +508,7 @@ fn damage_in_the_middle_of_the_log_is_accepted_only_when_its_place_is_said() {
         let mut child = Command::new(BIN)
             .args([
                 "serve",
+                "--allow-root",
                 "--single-process",
                 "-p",
                 &port.to_string(),

@@ -38,12 +38,16 @@ fn unpack(temp: &TempDir, name: &str) -> PathBuf {
     let packed = archive.with_extension("tar.gz");
     let done = Command::new("tar").arg("xzf").arg(packed).arg("-C").arg(temp.path()).status();
     assert!(done.is_ok_and(|s| s.success()), "{name} can be unpacked");
-    temp.path().join(name)
+    let dir = temp.path().join(name);
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&dir, private).expect("it is ours");
+    dir
 }
 
 /// Exit code, and what was said.
 fn run(command: &str, dir: &Path) -> (Option<i32>, String) {
     let out = Command::new(BIN)
+        .env("THREADGRES_ALLOW_ROOT", "1")
         .args([command, "-D"])
         .arg(dir)
         .args(if command == "serve" { &["--single-process", "-p", "1"][..] } else { &[] })

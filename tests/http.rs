@@ -175,7 +175,7 @@ fn what_cannot_be_served_is_said_before_anything_is_touched() {
         (&["http_port=1", "http_address=elsewhere"], "http_address"),
     ] {
         let mut command = Command::new(BIN);
-        command.args(["serve", "-D"]).arg(&data).args(["-p", &free_port().to_string()]);
+        command.args(["serve", "--allow-root", "-D"]).arg(&data).args(["-p", &free_port().to_string()]);
         command.args(settings.iter().flat_map(|s| ["-c", s]));
         let out = command.output().unwrap();
         let text = String::from_utf8_lossy(&out.stderr);

@@ -107,7 +107,7 @@ impl Machine {
         std::fs::create_dir(&data).expect("the folder is there");
         let config = Config::load(&data, settings.into()).expect("the settings are good");
         publish_live(&config.values.settings);
-        control::init(&data).expect("a new directory");
+        server::init::init(&data, &Default::default()).expect("a new directory");
         let config =
             Config::load(&data, config.overrides().clone()).expect("the settings are good");
         let listeners = listener::open(&config.values.settings).expect("the port is free");

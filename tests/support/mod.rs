@@ -62,21 +62,21 @@ impl Server {
 
     pub fn start_on(dir: &Path, port: u16, settings: &[&str]) -> Server {
         let mut command = Command::new(BIN);
-        command.args(["serve", "--single-process"]);
+        command.args(["serve", "--single-process", "--allow-root"]);
         Server::launch(command, dir, port, settings)
     }
 
     /// As [`Server::start`], with the supervisor process, whose number [`Server::pid`] then is.
     pub fn start_supervised(dir: &Path, environment: &[(&str, &str)]) -> Server {
         let mut command = Command::new(BIN);
-        command.arg("serve").envs(environment.iter().copied());
+        command.args(["serve", "--allow-root"]).envs(environment.iter().copied());
         Server::launch(command, dir, free_port(), &[])
     }
 
     /// As [`Server::start_supervised`], with settings; a crash is followed by a start at once.
     pub fn start_crashing(dir: &Path, settings: &[&str]) -> Server {
         let mut command = Command::new(BIN);
-        command.args(["serve", "-c", "debug_tiny=on"]);
+        command.args(["serve", "--allow-root", "-c", "debug_tiny=on"]);
         Server::launch(command, dir, free_port(), settings)
     }
 

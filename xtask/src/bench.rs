@@ -194,6 +194,7 @@ fn start_all(dir: &Path) -> Result<Vec<Server>, String> {
             &ours,
             &[
                 "serve",
+                "--allow-root",
                 "--single-process",
                 "-D",
                 &data,

@@ -179,7 +179,7 @@ pub fn threadgres(dir: &Path, model: &str, size: Size) -> Result<Server> {
     let name = format!("threadgres-{model}");
     let port = free_port()?;
     let mut command = Account::own().command(&program, Signal::SIGINT);
-    command.args(["serve", "-D"]).arg(dir.join(&name)).args([
+    command.args(["serve", "--allow-root", "-D"]).arg(dir.join(&name)).args([
         "-h",
         "127.0.0.1",
         "-p",

@@ -32,24 +32,6 @@ pub fn is_new(dir: &Path) -> Result<bool> {
     Storage::status(dir).map(|_| false)
 }
 
-/// Makes a new data directory.
-///
-/// # Errors
-/// `55000` when it holds anything; I/O errors.
-pub fn init(dir: &Path) -> Result<()> {
-    if !is_new(dir)? {
-        return Err(err!(
-            OBJECT_NOT_IN_PREREQUISITE_STATE,
-            "directory \"{}\" is already initialised",
-            dir.display()
-        )
-        .hint("serve it, or choose another directory"));
-    }
-    Storage::create(dir)?;
-    crate::door::write_default(dir)?;
-    config::write_default(dir)
-}
-
 /// Reads the whole directory (as recovery would leave it, if the last server did not stop cleanly), every page
 /// of every file, every table and index, and returns what is wrong. Changes nothing in it.
 ///
@@ -58,6 +40,7 @@ pub fn init(dir: &Path) -> Result<()> {
 /// read; I/O errors.
 pub fn check(dir: &Path) -> Result<Vec<String>> {
     check_free(dir)?;
+    crate::directory::follow_mode(dir);
     let txn = txn::TxnManager::new(dir);
     let storage = Storage::look(dir, txn.participant(None))?;
     txn.attach(&storage);
@@ -82,6 +65,7 @@ pub fn check(dir: &Path) -> Result<Vec<String>> {
 /// As [`check`]; `55000` for a directory of a later version.
 pub fn upgrade(dir: &Path) -> Result<()> {
     check_free(dir)?;
+    crate::directory::follow_mode(dir);
     let txn = txn::TxnManager::new(dir);
     let storage =
         Storage::recover_with(dir, txn.participant(None), storage::Options::from_settings())?;

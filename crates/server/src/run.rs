@@ -15,9 +15,10 @@ use storage::Storage;
 use txn::TxnManager;
 
 use crate::config::{Config, Overrides};
+use crate::init::{self, InitOptions};
 use crate::server::Server;
 use crate::signals::{self, Stop};
-use crate::{autovacuum, control, http, listener, log, profiler, resize, supervisor};
+use crate::{autovacuum, control, directory, http, listener, log, profiler, resize, supervisor};
 
 /// Serves a data directory (a missing or empty one is initialised first) until it is told to stop.
 /// Listens where the settings say, unless listening sockets were inherited. `accept_loss_from`: where the log is
@@ -34,6 +35,7 @@ pub fn serve(dir: &Path, overrides: Overrides, accept_loss_from: Option<Lsn>) ->
     let mut config = Config::load(dir, overrides)?;
     config.accept_loss_from = accept_loss_from;
     if !new {
+        directory::check(dir)?;
         control::check_free(dir)?;
     }
     let listeners = if own_sockets { listener::open(&config.values.settings)? } else { inherited };
@@ -41,7 +43,7 @@ pub fn serve(dir: &Path, overrides: Overrides, accept_loss_from: Option<Lsn>) ->
     publish_live(&config.values.settings);
     raise_descriptor_limit(config.values.settings.int(setting::MAX_CONNECTIONS) as u64);
     if new {
-        control::init(dir)?;
+        init::init(dir, &InitOptions::default())?;
     }
     install_panic_hook();
     let (server, socket_paths) = start(dir, config)?;

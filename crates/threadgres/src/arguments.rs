@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use base::Lsn;
 use server::Overrides;
+use server::init::InitOptions;
 use server::signals::Stop;
 
 /// What `--help` prints.
@@ -13,12 +14,14 @@ Threadgres: a threaded server that speaks PostgreSQL.
 
 Usage:
   threadgres serve -D DIR [-h ADDRESS] [-p PORT] [-k SOCKETDIR] [-c NAME=VALUE]… [--single-process]
-                   [--accept-loss-from LSN]
+                  [--accept-loss-from LSN] [--allow-root]
       serves the data directory in the foreground; a missing or empty one is initialised first.
       A supervisor process starts the server again after a crash; with --single-process there is none.
       --accept-loss-from gives up what was committed after the position at which the log is damaged
-  threadgres init -D DIR
-      makes a new data directory
+  threadgres init -D DIR [-A|--auth METHOD] [-W|--pwprompt | --pwfile FILE] [-g|--allow-group-access]
+                  [--allow-root]
+      makes a new data directory; METHOD (trust, peer, scram-sha-256, …) is how clients on this machine
+      log in, and the first role gets the password. The owner's group may read the files with -g
   threadgres stop -D DIR [-m smart|fast|immediate] [-t SECONDS]
       stops the directory's server and waits until it has gone (default: fast, 60 seconds)
   threadgres status -D DIR
@@ -38,6 +41,7 @@ Usage:
   threadgres --help
 
 Settings are in DIR/threadgres.conf; -c overrides them.
+As root serve and init run with --allow-root only, or with THREADGRES_ALLOW_ROOT=1 in the environment.
 ";
 
 /// Says that `serve` is to work without a supervisor.
@@ -45,6 +49,12 @@ pub const SINGLE_PROCESS: &str = "--single-process";
 
 /// Names the damaged place after which everything may be lost.
 const ACCEPT_LOSS: &str = "--accept-loss-from";
+/// Says that `serve` and `init` may run as root.
+const ALLOW_ROOT: &str = "--allow-root";
+
+/// Long options and the letters that stand for them.
+const LONG: [(&str, char); 4] =
+    [("--auth", 'A'), ("--pwprompt", 'W'), ("--pwfile", 'F'), ("--allow-group-access", 'g')];
 
 /// One invocation.
 #[derive(Debug, PartialEq)]
@@ -63,11 +73,17 @@ pub enum Command {
         single: bool,
         /// Where the log is damaged, if that is accepted.
         accept_loss_from: Option<Lsn>,
+        /// As root, too.
+        allow_root: bool,
     },
     /// `init`.
     Init {
         /// Data directory.
         dir: PathBuf,
+        /// What else is said.
+        options: InitOptions,
+        /// As root, too.
+        allow_root: bool,
     },
     /// `stop`.
     Stop {
@@ -116,6 +132,8 @@ struct Options {
     settings: Overrides,
     single: bool,
     accept_loss_from: Option<Lsn>,
+    allow_root: bool,
+    init: InitOptions,
 }
 
 /// Reads the arguments after the program's name.
@@ -131,8 +149,9 @@ pub fn parse(args: impl Iterator<Item = OsString>) -> Result<Command, String> {
     let allowed = match command.as_str() {
         "--help" | "-h" | "help" => return Ok(Command::Help),
         "--version" | "-V" => return Ok(Command::Version),
-        "serve" => "Dhpkc1",
-        "init" | "status" | "reload" | "check" | "upgrade" => "D",
+        "serve" => "Dhpkc1r",
+        "init" => "DAWgrF",
+        "status" | "reload" | "check" | "upgrade" => "D",
         "stop" => "Dmt",
         "null-server" => "pc",
         other => return Err(format!("unknown command \"{other}\"")),
@@ -157,6 +176,28 @@ fn read_options(
             options.accept_loss_from = Some(position(&value)?);
             continue;
         }
+        if arg == ALLOW_ROOT && allowed.contains('r') {
+            options.allow_root = true;
+            continue;
+        }
+        let arg = match LONG.iter().find(|(long, _)| arg.split('=').next() == Some(long)) {
+            Some((long, letter)) if allowed.contains(*letter) => {
+                let value = arg[long.len()..].strip_prefix('=').unwrap_or_default();
+                format!("-{letter}{value}")
+            }
+            _ => arg,
+        };
+        match arg.as_str() {
+            "-W" if allowed.contains('W') => {
+                options.init.prompt = true;
+                continue;
+            }
+            "-g" if allowed.contains('g') => {
+                options.init.group_access = true;
+                continue;
+            }
+            _ => {}
+        }
         let mut chars = arg.chars();
         let letter = match (chars.next(), chars.next()) {
             (Some('-'), Some(letter @ 'A'..='z')) if allowed.contains(letter) => letter,
@@ -176,6 +217,8 @@ fn read_options(
                 Some((name, value)) => set(name.trim(), value.trim().to_owned()),
                 None => return Err(format!("-c {value} lacks a value: use -c name=value")),
             },
+            'A' => options.init.auth = Some(value),
+            'F' => options.init.password_file = Some(value.into()),
             'm' => options.mode = Some(mode(&value)?),
             _ => {
                 let seconds = value.parse();
@@ -222,9 +265,16 @@ fn build(command: &str, options: Options) -> Result<Command, String> {
             settings: options.settings,
             single: options.single,
             accept_loss_from: options.accept_loss_from,
+            allow_root: options.allow_root,
         },
         "upgrade" => Command::Upgrade { dir },
-        "init" => Command::Init { dir },
+        "init" => {
+            let (options, allow_root) = (options.init, options.allow_root);
+            if options.prompt && options.password_file.is_some() {
+                return Err("--pwprompt and --pwfile exclude each other".to_owned());
+            }
+            Command::Init { dir, options, allow_root }
+        }
         "check" => Command::Check { dir },
         "status" => Command::Status { dir },
         "reload" => Command::Reload { dir },
@@ -249,9 +299,28 @@ mod tests {
         let settings = [("port", "7"), ("listen_addresses", "::1"), ("work_mem", "1MB")]
             .map(|(n, v)| (n.to_owned(), v.to_owned()))
             .to_vec();
-        let want =
-            Command::Serve { dir: "x".into(), settings, single: false, accept_loss_from: None };
+        let want = Command::Serve {
+            dir: "x".into(),
+            settings,
+            single: false,
+            accept_loss_from: None,
+            allow_root: false,
+        };
         assert_eq!(get("serve -D x -p7 -h ::1 -c work_mem=1MB").unwrap(), want);
+        let options = InitOptions {
+            auth: Some("md5".into()),
+            password_file: Some("f".into()),
+            group_access: true,
+            ..InitOptions::default()
+        };
+        let init = Command::Init { dir: "x".into(), options, allow_root: true };
+        for line in [
+            "init -Dx --auth=md5 --pwfile f -g --allow-root",
+            "init -D x -A md5 --pwfile=f \
+             --allow-group-access --allow-root",
+        ] {
+            assert_eq!(get(line).unwrap(), init);
+        }
         let stop = Command::Stop { dir: "x".into(), mode: Stop::Immediate, timeout_s: 5 };
         assert_eq!(get("stop -Dx -m immediate -t 5").unwrap(), stop);
         assert_eq!(get("--version").unwrap(), Command::Version);
@@ -275,6 +344,9 @@ mod tests {
             ("stop -D x -m hard", "hard"),
             ("stop -D x -t soon", "soon"),
             ("serve -D x extra", "extra"),
+            ("serve -D x --pwprompt", "--pwprompt"),
+            ("init -D x -W --pwfile y", "exclude"),
+            ("stop -D x --allow-root", "--allow-root"),
             ("stop -D x --single-process", "--single-process"),
             ("serve -D x --accept-loss-from", "--accept-loss-from"),
             ("serve -D x --accept-loss-from 77", "0/1A2B3C8"),

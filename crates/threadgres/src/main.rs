@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use arguments::{Command, HELP, SINGLE_PROCESS, parse};
+use server::directory::refuse_root;
 use server::run::explain;
 use server::{control, null_server};
 
@@ -48,18 +49,21 @@ fn run(command: Command) -> base::Result<ExitCode> {
     match command {
         Command::Help => print!("{HELP}"),
         Command::Version => println!("threadgres {}", env!("CARGO_PKG_VERSION")),
-        Command::Serve { dir, settings, single: true, accept_loss_from } => {
+        Command::Serve { dir, settings, single: true, accept_loss_from, allow_root } => {
+            refuse_root(allow_root)?;
             server::supervisor::follow_supervisor()?;
             server::serve(&dir, settings, accept_loss_from)?;
         }
-        Command::Serve { dir, settings, single: false, .. } => {
+        Command::Serve { dir, settings, single: false, allow_root, .. } => {
+            refuse_root(allow_root)?;
             // They were read as text before.
             let mut arguments: Vec<String> = std::env::args().skip(1).collect();
             arguments.push(SINGLE_PROCESS.to_owned());
             return Ok(ExitCode::from(server::supervise(&dir, settings, &arguments)?));
         }
-        Command::Init { dir } => {
-            control::init(&dir)?;
+        Command::Init { dir, options, allow_root } => {
+            refuse_root(allow_root)?;
+            server::init::init(&dir, &options)?;
             println!("initialised; serve it with: threadgres serve -D {}", dir.display());
         }
         Command::Stop { dir, mode, timeout_s } => {

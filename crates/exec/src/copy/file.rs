@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 
 use base::{Error, Result, WaitEvent, err, sqlstate};
 use catalog::object::ids;
@@ -89,7 +90,7 @@ impl FileSink {
         if !path.starts_with('/') {
             base::bail!(INVALID_NAME, "relative path not allowed for COPY to file");
         }
-        let made = sched::blocking(WaitEvent::IOCopyFileWrite, || File::create(path));
+        let made = sched::blocking(WaitEvent::IOCopyFileWrite, || make(path));
         let file = made.map_err(|e| failed(path, "writing", &e))?;
         Ok(FileSink { file, pending: Vec::with_capacity(PIECE) })
     }
@@ -104,6 +105,18 @@ impl FileSink {
             .map_err(|e| Error::io("write to COPY file", &e))?;
         self.pending.clear();
         Ok(())
+    }
+}
+
+/// Makes a file that everybody may read, unlike those of the data directory, or empties one.
+fn make(path: &str) -> std::io::Result<File> {
+    match File::options().write(true).create_new(true).open(path) {
+        Ok(file) => {
+            file.set_permissions(std::fs::Permissions::from_mode(0o644))?;
+            Ok(file)
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => File::create(path),
+        Err(e) => Err(e),
     }
 }
 

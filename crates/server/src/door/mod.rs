@@ -57,14 +57,29 @@ pub fn hba(dir: &Path) -> Result<Hba> {
     Ok(Hba::parse(&text.map_err(failed)?))
 }
 
-/// Writes the rules of a new data directory: everybody on this machine, nobody else.
+/// Writes the rules of a new data directory: everybody on this machine by this method, nobody else. By
+/// `peer`, which asks the system, who comes over TCP needs a password.
 ///
 /// # Errors
 /// I/O errors.
-pub fn write_default(dir: &Path) -> Result<()> {
+pub fn write_rules(dir: &Path, method: &str) -> Result<()> {
     let path = dir.join(HBA_FILE);
     let failed = |e| Error::io(format_args!("write file \"{}\"", path.display()), &e);
-    std::fs::write(&path, DEFAULT).map_err(failed)
+    std::fs::write(&path, rules(method)).map_err(failed)
+}
+
+fn rules(method: &str) -> String {
+    let over_tcp = if method == "peer" { "scram-sha-256" } else { method };
+    let line = |kind: &str, address: &str, method: &str| {
+        format!("{kind:<8}all       all   {address:<15}{method}\n")
+    };
+    [
+        DEFAULT.to_owned(),
+        line("local", "", method),
+        line("host", "127.0.0.1/32", over_tcp),
+        line("host", "::1/128", over_tcp),
+    ]
+    .concat()
 }
 
 const DEFAULT: &str = "\
@@ -78,9 +93,6 @@ const DEFAULT: &str = "\
 # METHOD   trust, reject, scram-sha-256, md5, password, peer (local), cert (hostssl)
 #
 # TYPE  DATABASE  USER  ADDRESS        METHOD
-local   all       all                  trust
-host    all       all   127.0.0.1/32   trust
-host    all       all   ::1/128        trust
 ";
 
 #[cfg(test)]
@@ -89,8 +101,10 @@ mod tests {
 
     #[test]
     fn the_rules_of_a_new_directory_are_sound() {
-        let hba = Hba::parse(DEFAULT);
-        assert!(hba.first_error().is_none());
-        assert_eq!(hba.rules().count(), 3);
+        for method in ["trust", "scram-sha-256", "peer"] {
+            let hba = Hba::parse(&rules(method));
+            assert!(hba.first_error().is_none());
+            assert_eq!(hba.rules().count(), 3);
+        }
     }
 }

@@ -89,15 +89,28 @@ fn certificates(what: &str, path: &PathBuf) -> Result<Vec<CertificateDer<'static
 fn private_key(path: &PathBuf) -> Result<PrivateKeyDer<'static>> {
     let failed = |e: &dyn std::fmt::Display| unreadable("private key", path, e);
     let about = fs::metadata(path).map_err(|e| failed(&e))?;
-    // Root may own it, and then its group may read it.
-    let allowed = if about.uid() == 0 { 0o740 } else { 0o700 };
-    if about.mode() & 0o777 & !allowed != 0 {
+    let name = path.display();
+    if !about.is_file() {
+        base::bail!(CONFIG_FILE_ERROR, "private key file \"{name}\" is not a regular file");
+    }
+    let me = nix::unistd::geteuid().as_raw();
+    if about.uid() != me && about.uid() != 0 {
+        base::bail!(
+            CONFIG_FILE_ERROR,
+            "private key file \"{name}\" must be owned by the database user or root"
+        );
+    }
+    // Root may own it for several servers, and then its group may read it.
+    let forbidden = if about.uid() == me { 0o077 } else { 0o037 };
+    if about.mode() & forbidden != 0 {
         return Err(err!(
             CONFIG_FILE_ERROR,
-            "private key file \"{}\" has group or world access",
-            path.display()
+            "private key file \"{name}\" has group or world access"
         )
-        .hint("chmod 600 it"));
+        .detail(
+            "File must have permissions u=rw (0600) or less if owned by the database user, or \
+             permissions u=rw,g=r (0640) or less if owned by root.",
+        ));
     }
     let pem = fs::read(path).map_err(|e| failed(&e))?;
     PrivateKeyDer::from_pem_slice(&pem).map_err(|e| failed(&e))
