@@ -15,6 +15,7 @@ use access::heap::RowWait;
 use access::{BTree, HeapTuple, LockResult};
 use base::{Oid, RelId, Result, TupleId};
 use catalog::{Constraint, ForeignKey, ForeignKeyAction, Index, Table};
+use sql::plan::RowRules;
 use txn::{LockMode, LockTag, LockWait, RowLockMode, Snapshot};
 use types::Datum;
 
@@ -681,20 +682,40 @@ fn act(
         None => (TriggerEvent::Delete, Vec::new()),
     };
     writer.open_triggers(&checks, Some(columns_set), run.cx);
+    // BEFORE triggers fire inside of the foreign key's, as PostgreSQL counts.
+    let depth = run.cx.hooks.deferred().trigger_depth;
+    run.cx.hooks.deferred().trigger_depth = depth + 1;
+    let result =
+        change_referring(&mut writer, &checks, (columns, old_key), (event, set), rows, run);
+    run.cx.hooks.deferred().trigger_depth = depth;
+    result?;
+    writer.finish(run)?;
+    writer.statement_triggers(event, TriggerTiming::After, run)
+}
+
+/// The changes themselves.
+fn change_referring(
+    writer: &mut Writer,
+    checks: &RowRules,
+    (columns, old_key): (&[u16], &[Datum]),
+    (event, set): (TriggerEvent, Option<(&[u16], &[Datum])>),
+    rows: Vec<(TupleId, TupleId, Vec<Datum>)>,
+    run: &mut Run<'_, '_>,
+) -> Result<()> {
+    let table = writer.target.handle.table.clone();
     writer.statement_triggers(event, TriggerTiming::Before, run)?;
     let wanted = as_row(table.columns.len(), columns, old_key);
     let snapshot = everything(run);
     for (tid, root, row) in rows {
         sched::check_interrupts()?;
         let mut source = ReferringRow { columns, wanted: &wanted, set, tid, root, row };
-        let changed = pipeline::change(&mut writer, &checks, &mut source, &snapshot, run)?;
+        let changed = pipeline::change(writer, checks, &mut source, &snapshot, run)?;
         if let (Changed::Row(new), Some(_)) = (changed, set) {
             // The default may be the very key that went away.
             writer.references.inserted(&new);
         }
     }
-    writer.finish(run)?;
-    writer.statement_triggers(event, TriggerTiming::After, run)
+    Ok(())
 }
 
 /// A row that refers to a key that is gone.

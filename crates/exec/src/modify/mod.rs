@@ -259,8 +259,13 @@ impl ModifyOp {
             writer.references = References::open(&child.table, touched, run.cx)?;
         }
         self.open_triggers(modify, run)?;
+        let instead = modify.table.kind == catalog::TableKind::View;
         while let Some(batch) = self.input.next(plan, run)? {
             sched::check_interrupts()?;
+            if instead {
+                self.fire_instead(modify, &batch, &types, run)?;
+                continue;
+            }
             match &modify.action {
                 ModifyAction::Insert { conflict: Some(conflict), .. } => {
                     self.insert_or_resolve(modify, conflict, &batch, &types, run)?;
@@ -357,6 +362,49 @@ impl ModifyOp {
             let result = change_own_row(&mut self.writer, modify, &mut input, run)?;
             if let Changed::Row(row) = result {
                 self.changed += 1;
+                self.give_back(modify, row, &input, run)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives rows of a view to the triggers that change it.
+    fn fire_instead(
+        &mut self,
+        modify: &Modify,
+        batch: &Batch,
+        types: &[Oid],
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        for n in 0..batch.rows {
+            sched::check_interrupts()?;
+            let input = rows::get(batch, n, types);
+            let (event, old, mut new) = match &modify.action {
+                ModifyAction::Update { columns, set, .. } => {
+                    let old = old_row(modify, columns, &input);
+                    let mut new = old.clone();
+                    for (column, expr) in set {
+                        new[usize::from(*column) - 1] = eval::eval(expr, Row::Values(&input), run)?;
+                    }
+                    (TriggerEvent::Update, Some(old), Some(new))
+                }
+                ModifyAction::Delete { columns, .. } => {
+                    (TriggerEvent::Delete, Some(old_row(modify, columns, &input)), None)
+                }
+                ModifyAction::Insert { .. } | ModifyAction::Merge { .. } => {
+                    (TriggerEvent::Insert, None, Some(input.clone()))
+                }
+            };
+            let Some(triggers) = &mut self.writer.triggers else { continue };
+            if !triggers.before_row(event, old.as_deref(), new.as_deref_mut(), run)? {
+                continue;
+            }
+            self.changed += 1;
+            let input = match event {
+                TriggerEvent::Insert => vec![Datum::Oid(0)],
+                _ => input,
+            };
+            if let Some(row) = new.or(old) {
                 self.give_back(modify, row, &input, run)?;
             }
         }

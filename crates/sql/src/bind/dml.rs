@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::{Oid, Result, err};
 use catalog::acl::privilege;
-use catalog::{ConstraintKind, Table, TableKind};
+use catalog::{ConstraintKind, Table, TableKind, trigger_type};
 use pg_query::{NodeEnum, protobuf as pb};
 use txn::LockMode;
 use types::Datum;
@@ -16,6 +16,7 @@ use crate::plan::{JoinKind, OutputColumn, RowRules, ScanColumn};
 use crate::walk;
 
 use super::from::join;
+use super::instead::Instead;
 use super::scope::{NsItem, Place};
 use super::select::{Target, filter};
 use super::{Binder, Scope, ast, inner};
@@ -76,15 +77,23 @@ impl Binder<'_> {
             self.with_clause(with, None, self.queries == 0)?;
         }
         self.overriding = stmt.r#override;
-        let through = self.through(&stmt.relation, "INSERT")?;
+        let instead = self.instead(&stmt.relation, trigger_type::INSERT)?;
+        let through = match &instead {
+            Some(_) => None,
+            None => self.through(&stmt.relation, "INSERT")?,
+        };
         let levels = through.as_ref().map_or(&[][..], |t| t.levels.as_slice());
-        let (columns, target, item, options) = match &through {
-            Some(through) => {
+        let (columns, target, item, options) = match (&through, instead) {
+            (None, Some(Instead { target, item })) => {
+                let columns = self.insert_columns(&target.table, &stmt.cols)?;
+                (columns, target, item, Vec::new())
+            }
+            (Some(through), _) => {
                 let columns = self.view_columns(through, &stmt.cols)?;
                 let options = through.options.clone();
                 (columns, through.target.clone(), through.item.clone(), options)
             }
-            None => {
+            (None, None) => {
                 let (table, range) = self.target_table(&stmt.relation)?;
                 let columns = self.insert_columns(&table, &stmt.cols)?;
                 let (rel, item) = self.table_item(table, &pb::RangeVar { inh: false, ..range })?;
@@ -499,15 +508,23 @@ impl Binder<'_> {
         if let Some(with) = &stmt.with_clause {
             self.with_clause(with, None, self.queries == 0)?;
         }
-        let mut through = self.through(&stmt.relation, "UPDATE")?;
+        let instead = self.instead(&stmt.relation, trigger_type::UPDATE)?;
+        let mut through = match &instead {
+            Some(_) => None,
+            None => self.through(&stmt.relation, "UPDATE")?,
+        };
         let options = through.as_ref().map(|t| t.options.clone()).unwrap_or_default();
         let levels = through.as_mut().map(|t| std::mem::take(&mut t.levels)).unwrap_or_default();
         let assignments = match &through {
             Some(through) => Some(self.view_assignments(through, &stmt.target_list)?),
             None => None,
         };
-        let (rel, recheck, target, scope) =
-            self.changed_rows(through, &stmt.relation, &stmt.from_clause, &stmt.where_clause)?;
+        let (rel, recheck, target, scope) = self.changed_rows(
+            (through, instead),
+            &stmt.relation,
+            &stmt.from_clause,
+            &stmt.where_clause,
+        )?;
         let assignments = assignments.as_ref().unwrap_or(&stmt.target_list);
         let set = self.set_list(&scope, &target, assignments)?;
         let written: Vec<u16> = set.iter().map(|(n, _)| *n).collect();
@@ -526,10 +543,18 @@ impl Binder<'_> {
         if let Some(with) = &stmt.with_clause {
             self.with_clause(with, None, self.queries == 0)?;
         }
-        let mut through = self.through(&stmt.relation, "DELETE")?;
+        let instead = self.instead(&stmt.relation, trigger_type::DELETE)?;
+        let mut through = match &instead {
+            Some(_) => None,
+            None => self.through(&stmt.relation, "DELETE")?,
+        };
         let levels = through.as_mut().map(|t| std::mem::take(&mut t.levels)).unwrap_or_default();
-        let (rel, recheck, target, scope) =
-            self.changed_rows(through, &stmt.relation, &stmt.using_clause, &stmt.where_clause)?;
+        let (rel, recheck, target, scope) = self.changed_rows(
+            (through, instead),
+            &stmt.relation,
+            &stmt.using_clause,
+            &stmt.where_clause,
+        )?;
         self.need_change_through(&levels, &target, privilege::DELETE, &[]);
         let (returning, output) = self.returning(&stmt.returning_clause, scope.items, false)?;
         self.cte_names.truncate(names);
@@ -576,26 +601,32 @@ impl Binder<'_> {
     /// The rows to change: the table, joined with FROM or USING, under WHERE.
     fn changed_rows(
         &mut self,
-        through: Option<super::through::Through>,
+        (through, instead): (Option<super::through::Through>, Option<Instead>),
         range: &Option<pb::RangeVar>,
         others: &[pb::Node],
         condition: &Option<Box<pb::Node>>,
     ) -> Result<(Rel, Vec<Expr>, TableRel, Scope<'static>)> {
         let mut scope = Scope::new(None);
         let cursor = super::current::cursor_of(condition);
-        let (target, shown) = match through {
-            Some(_) if cursor.is_some() => {
+        let mut rows = None;
+        let (target, shown) = match (through, instead, range) {
+            (Some(_), ..) | (_, Some(_), _) if cursor.is_some() => {
                 return Err(err!(
                     FEATURE_NOT_SUPPORTED,
                     "WHERE CURRENT OF on a view is not implemented"
                 ));
             }
-            Some(through) => {
+            (Some(through), ..) => {
                 let shown = through.conditions();
                 scope.items.push(through.item);
                 (through.target, shown)
             }
-            None => {
+            (None, Some(Instead { target, item }), Some(range)) => {
+                rows = Some(self.instead_rows(&target, range)?);
+                scope.items.push(item);
+                (target, Vec::new())
+            }
+            (None, ..) => {
                 let (table, range) = self.target_table(range)?;
                 let (rel, item) = self.table_item(table, &range)?;
                 let Rel::Table(target) = rel else {
@@ -605,7 +636,7 @@ impl Binder<'_> {
                 (target, Vec::new())
             }
         };
-        let mut whole = Rel::Table(target.clone());
+        let mut whole = rows.unwrap_or_else(|| Rel::Table(target.clone()));
         if let Some(others) = self.from_clause(&mut scope, others)? {
             whole = join(JoinKind::Inner, whole, others, Vec::new());
         }

@@ -37,6 +37,7 @@ pub(crate) mod function;
 pub(crate) mod generated;
 pub(crate) mod grouping;
 pub(crate) mod inherit;
+mod instead;
 pub(crate) mod like;
 pub(crate) mod merge;
 pub(crate) mod object;

@@ -183,6 +183,13 @@ impl Binder<'_> {
         }
     }
 
+    /// The use noted at this place, if it is of this object, needs no right by itself.
+    pub(crate) fn need_nothing(&mut self, at: usize, object: u32) {
+        if let Some(need) = self.needs.get_mut(at).filter(|need| need.object == object) {
+            need.required = 0;
+        }
+    }
+
     /// As [`Binder::need_change`], of a table and of the views that it is changed through.
     pub(crate) fn need_change_through(
         &mut self,
