@@ -55,6 +55,10 @@ clients:
 	$(RELEASE) build --release --quiet -p threadgres
 	tests/clients/run $(CLIENTS)
 
+# PL/pgSQL beside PostgreSQL 15; both servers run already: make bench-plpgsql PG=5433 TG=5432
+bench-plpgsql:
+	bench/plpgsql/run $(PG) $(TG) $(ROUNDS)
+
 # Side by side with PostgreSQL 15 and a server that does nothing; see bench/README.md.
 bench:
 	@scripts/need build clients

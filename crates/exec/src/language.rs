@@ -67,6 +67,12 @@ pub trait Language: Send + Sync {
 
 /// A function that is ready to be called.
 pub trait Routine: Send + Sync {
+    /// Whether what it was compiled for is still so: asked when definitions have changed.
+    fn is_current(&self, cx: &mut ExecContext<'_>) -> bool {
+        let _ = cx;
+        true
+    }
+
     /// The value of a call.
     ///
     /// # Errors

@@ -76,7 +76,9 @@ impl Routines {
             known.clear();
         }
         let list = known.entry(key).or_default();
-        list.retain(|c| Arc::ptr_eq(&c.definition, &compiled.definition));
+        list.retain(|c| {
+            Arc::ptr_eq(&c.definition, &compiled.definition) && c.signature != compiled.signature
+        });
         list.push(compiled);
     }
 }
@@ -87,8 +89,19 @@ pub struct SessionRoutines {
     known: HashMap<u32, Vec<Arc<Known>>>,
     /// Plans made under definitions of its own.
     pub private: PrivatePlans,
-    /// Calls that are running, one inside the other.
-    pub depth: u32,
+    /// Calls of programs that are running, outermost first, for those who show where they are.
+    pub calls: Vec<CallPlace>,
+}
+
+/// Where a running program is.
+#[derive(Clone)]
+pub struct CallPlace {
+    /// As CONTEXT lines name the function.
+    pub signature: Arc<str>,
+    /// The line, and what stands there (`at RAISE`).
+    pub at: (u32, &'static str),
+    /// The SQL statement that it runs there.
+    pub statement: Option<Arc<str>>,
 }
 
 impl SessionRoutines {
@@ -268,7 +281,8 @@ fn learn(
         inputs = Some(numbers);
     }
     let place = (cx.database.1, function);
-    let routine = match cx.engine.routines.find(place, &definition, &own) {
+    let found = cx.engine.routines.find(place, &definition, &own);
+    let routine = match found.filter(|routine| routine.is_current(cx)) {
         Some(routine) => routine,
         None => {
             let routine = match definition.language.as_str() {

@@ -8,7 +8,7 @@ use types::Datum;
 use types::datum::{Array, Shape};
 use types::oids::{INT4, RECORD};
 
-use crate::frame::Frame;
+use crate::frame::{Frame, extra};
 use crate::names::{no_field, unassigned};
 use crate::program::*;
 
@@ -327,6 +327,45 @@ impl Frame<'_> {
         }
     }
 
+    /// The check `strict_multi_assignment`.
+    fn check_count(
+        &mut self,
+        targets: &[Target],
+        row: &Option<Vec<Datum>>,
+        shape: &Arc<Shape>,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<()> {
+        let Some(fails) = extra(cx, "strict_multi_assignment").filter(|_| row.is_some()) else {
+            return Ok(());
+        };
+        let info = targets.first().map(|t| &self.program.slots[usize::from(t.slot)]);
+        let wanted = match (targets, info) {
+            ([one], Some(info)) if one.path.is_empty() && info.kind == SlotKind::Record => {
+                return Ok(());
+            }
+            ([one], Some(info)) if one.path.is_empty() && info.kind == SlotKind::Row => {
+                types::user::shape(info.ty).map_or(0, |s| s.columns.len())
+            }
+            (all, _) => all.len(),
+        };
+        if wanted == shape.columns.len() {
+            return Ok(());
+        }
+        let which = if fails { "extra_errors" } else { "extra_warnings" };
+        let error = err!(
+            DATATYPE_MISMATCH,
+            "number of source and target fields in assignment does not match"
+        )
+        .detail(format!("strict_multi_assignment check of {which} is active."))
+        .hint("Make sure the query returns the exact list of columns.");
+        if fails {
+            return Err(error);
+        }
+        let context = self.context(cx);
+        cx.hooks.notice("WARNING", error.context(context));
+        Ok(())
+    }
+
     /// A row of a query (None: there was none) into variables.
     ///
     /// # Errors
@@ -338,6 +377,7 @@ impl Frame<'_> {
         shape: &Arc<Shape>,
         cx: &mut ExecContext<'_>,
     ) -> Result<()> {
+        self.check_count(targets, &row, shape, cx)?;
         if let [one] = targets
             && one.path.is_empty()
             && self.program.slots[usize::from(one.slot)].kind != SlotKind::Scalar

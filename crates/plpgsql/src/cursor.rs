@@ -80,17 +80,8 @@ impl Frame<'_> {
         let Started { prepared, execution, snapshot, pin, text, tables, .. } = started;
         let name = self.cursor_name(slot).ok();
         let params = execution.params().to_vec();
-        let cursor = OpenCursor {
-            name,
-            prepared,
-            text,
-            params,
-            execution,
-            snapshot,
-            pin,
-            scroll,
-            tables,
-        };
+        let cursor =
+            OpenCursor { name, prepared, text, params, execution, snapshot, pin, scroll, tables };
         let name = match cx.hooks.open_cursor(cursor) {
             Ok(name) => name,
             Err(error) => {

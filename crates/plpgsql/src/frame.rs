@@ -365,6 +365,26 @@ impl<'p> Frame<'p> {
         })
     }
 
+    /// Notes which SQL statement is about to run.
+    pub fn note_statement(&self, code: CodeId, cx: &mut ExecContext<'_>) {
+        if let Some(place) = cx.routines.calls.last_mut() {
+            place.statement = Some(self.program.codes[code].text.clone());
+        }
+    }
+
+    /// The CONTEXT of what runs here: this frame's line and those around it.
+    pub fn context(&self, cx: &ExecContext<'_>) -> String {
+        let mut lines = Vec::new();
+        for (n, place) in cx.routines.calls.iter().rev().enumerate() {
+            if let (Some(text), true) = (&place.statement, n > 0) {
+                lines.push(format!("SQL statement \"{text}\""));
+            }
+            let (line, what) = place.at;
+            lines.push(format!("PL/pgSQL function {} line {line} {what}", place.signature));
+        }
+        lines.join("\n")
+    }
+
     /// This frame's CONTEXT line.
     pub fn line_of(&self, line: u32, what: &str) -> String {
         let signature = &self.program.signature;
@@ -374,6 +394,18 @@ impl<'p> Frame<'p> {
             _ => format!("PL/pgSQL function {signature} line {line} {what}"),
         }
     }
+}
+
+/// Whether `plpgsql.extra_errors` (true) or `extra_warnings` (false) asks for a check.
+pub fn extra(cx: &ExecContext<'_>, check: &str) -> Option<bool> {
+    use base::settings::setting;
+    let asked = |list: &str| {
+        list != "none" && list.split(',').map(str::trim).any(|word| word == "all" || word == check)
+    };
+    if asked(cx.settings.str(setting::PLPGSQL_EXTRA_ERRORS)) {
+        return Some(true);
+    }
+    asked(cx.settings.str(setting::PLPGSQL_EXTRA_WARNINGS)).then_some(false)
 }
 
 fn query(prepared: Arc<Prepared>, tables: Vec<Vec<u32>>) -> What {

@@ -70,7 +70,7 @@ impl Language for PlPgSql {
             args: function.inputs().map(|a| real(a.ty)).collect(),
             result: real(function.result),
         };
-        let heading = heading(function, &signature, true, cx);
+        let heading = Heading { body_at, ..heading(function, &signature, true, cx) };
         let parsed = parse::parse(&function.body, heading, cx).map(drop);
         parsed.map_err(|error| match (error.fields().position, body_at) {
             (0, _) => error,
@@ -103,10 +103,12 @@ impl Language for PlPgSql {
             signature: "inline_code_block".to_owned(),
             params: Vec::new(),
             returns: Returns::Void,
+            row_of: None,
             set: false,
             procedure: false,
             volatile: true,
             check: false,
+            body_at: None,
         };
         let program = parse::parse(body, heading, cx)?;
         Frame::new(&program).run(cx).map(drop)
@@ -146,9 +148,7 @@ fn check_types(function: &Function) -> Result<()> {
             INVALID_FUNCTION_DEFINITION,
             "trigger functions cannot have declared arguments"
         )
-        .hint(
-            "The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead.",
-        )
+        .hint("The arguments of the trigger can be accessed through TG_NARGS and TG_ARGV instead.")
         .context(format!("compilation of PL/pgSQL function \"{}\" near line 1", function.name)));
     }
     Ok(())
@@ -168,7 +168,7 @@ fn heading(
     for arg in &function.args {
         let ty = match arg.mode {
             'i' | 'b' | 'v' => given.next().copied().unwrap_or(Oid(arg.ty)),
-            _ => real_output(function, signature, Oid(arg.ty)),
+            _ => sql::routine::real_type(function, &signature.args, Oid(arg.ty)),
         };
         params.push((arg.name.clone(), ty, arg.mode));
     }
@@ -184,7 +184,9 @@ fn heading(
     } else if result == RECORD {
         let columns = sql::routine::columns(&view, function);
         let shape = (!columns.is_empty()).then(|| {
-            let columns = columns.into_iter().map(|(name, ty)| (Text::from(name), ty)).collect();
+            let real = |ty| sql::routine::real_type(function, &signature.args, ty);
+            let columns =
+                columns.into_iter().map(|(name, ty)| (Text::from(name), real(ty))).collect();
             Arc::new(Shape { ty: RECORD, columns })
         });
         Returns::Row(shape)
@@ -204,44 +206,13 @@ fn heading(
         ),
         params,
         returns,
+        row_of: function.row_of,
         set: function.set,
         procedure: function.procedure,
         volatile: function.volatility == 'v',
         check,
+        body_at: None,
     }
-}
-
-/// The real type of an output parameter: polymorphic ones follow the inputs.
-fn real_output(function: &Function, signature: &CallSignature, ty: Oid) -> Oid {
-    let name = types::io::format_type(ty, -1);
-    if !name.starts_with("any") {
-        return ty;
-    }
-    if ty == Oid(function.result) {
-        return signature.result;
-    }
-    let family = if name.starts_with("anycompatible") { "anycompatible" } else { "any" };
-    for (arg, real) in function.inputs().zip(&signature.args) {
-        let declared = types::io::format_type(Oid(arg.ty), -1);
-        let same = declared.starts_with("anycompatible") == (family == "anycompatible");
-        if !declared.starts_with("any") || !same {
-            continue;
-        }
-        if declared == name {
-            return *real;
-        }
-        let (from_array, to_array) = (
-            declared.ends_with("array") && !declared.ends_with("nonarray"),
-            name.ends_with("array") && !name.ends_with("nonarray"),
-        );
-        let io = types::TypeIo::get(*real);
-        return match (from_array, to_array) {
-            (true, false) => io.map_or(ty, |io| io.element),
-            (false, true) => io.map_or(ty, |io| io.array),
-            _ => *real,
-        };
-    }
-    ty
 }
 
 impl Program {
@@ -310,6 +281,25 @@ impl Program {
 }
 
 impl Routine for Program {
+    fn is_current(&self, cx: &mut ExecContext<'_>) -> bool {
+        let view = cx.catalog_tx.view();
+        cx.hooks.see_types(&view, cx.search_path);
+        let same = |(ty, shape): &(Oid, Arc<Shape>)| {
+            types::user::shape(*ty).is_some_and(|now| Arc::ptr_eq(&now, shape) || now == *shape)
+        };
+        let rows = match (&self.returns, self.row_of) {
+            (Returns::Row(Some(shape)), Some(table)) => view.table(table).is_some_and(|table| {
+                let columns = table.live_columns().map(|(_, c)| (c.name.as_str(), Oid(c.ty)));
+                columns.eq(shape.columns.iter().map(|(n, t)| (n.as_str(), *t)))
+            }),
+            (Returns::Row(Some(shape)), None) if shape.ty != RECORD => {
+                same(&(shape.ty, shape.clone()))
+            }
+            _ => true,
+        };
+        rows && self.shapes.iter().all(same)
+    }
+
     fn call(&self, args: &[Datum], cx: &mut ExecContext<'_>) -> Result<Datum> {
         match self.returns {
             Returns::Void => {

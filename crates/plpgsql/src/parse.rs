@@ -32,6 +32,8 @@ pub struct Heading {
     pub params: Vec<(String, Oid, char)>,
     /// What it returns.
     pub returns: Returns,
+    /// The table whose rows those are.
+    pub row_of: Option<u32>,
     /// SETOF.
     pub set: bool,
     /// A procedure.
@@ -40,6 +42,8 @@ pub struct Heading {
     pub volatile: bool,
     /// Whether SQL text is parsed now, for its syntax.
     pub check: bool,
+    /// Where the body begins in the client's statement, for warnings.
+    pub body_at: Option<u32>,
 }
 
 /// The parser's state.
@@ -49,6 +53,7 @@ pub struct Parser<'a, 'c> {
     tokens: Vec<Token>,
     at: usize,
     check: bool,
+    body_at: Option<u32>,
     slots: Vec<SlotInfo>,
     names: Vec<NameEntry>,
     /// The last name in force.
@@ -81,6 +86,7 @@ pub fn parse(text: &str, heading: Heading, cx: &mut ExecContext<'_>) -> Result<P
         tokens,
         at: 0,
         check: heading.check,
+        body_at: heading.body_at,
         slots: Vec::new(),
         names: Vec::new(),
         scope: 0,
@@ -150,8 +156,11 @@ impl Parser<'_, '_> {
         if self.token().kind != Kind::End {
             return Err(self.syntax_error());
         }
+        let composite = self.slots.iter().filter(|s| s.kind == SlotKind::Row);
+        let shapes = composite.filter_map(|s| Some((s.ty, types::user::shape(s.ty)?))).collect();
         Ok(Program {
-            signature: heading.signature,
+            shapes,
+            signature: heading.signature.into(),
             name: heading.name,
             slots: std::mem::take(&mut self.slots),
             names: std::mem::take(&mut self.names),
@@ -162,6 +171,7 @@ impl Parser<'_, '_> {
             numbered,
             found: self.found,
             returns: heading.returns,
+            row_of: heading.row_of,
             set: heading.set,
             procedure: heading.procedure,
             volatile: heading.volatile,
@@ -359,6 +369,27 @@ impl Parser<'_, '_> {
         lookup(&self.names, &self.slots, self.scope, parts)
     }
 
+    /// `plpgsql.extra_warnings` and `extra_errors` about a name that hides another.
+    fn check_shadow(&mut self, name: &str, position: u32) -> Result<()> {
+        if !self.check || self.lookup(&[name]).is_none() {
+            return Ok(());
+        }
+        let message = format!("variable \"{name}\" shadows a previously defined variable");
+        let error = base::Error::new(base::sqlstate::DUPLICATE_ALIAS, message).at(position);
+        match crate::frame::extra(self.cx, "shadowed_variables") {
+            Some(true) => Err(error),
+            Some(false) => {
+                let error = match self.body_at {
+                    Some(at) => error.shift(at - 1),
+                    None => error.without_position(),
+                };
+                self.cx.hooks.notice("WARNING", error);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The variable that the next tokens name (`a`, `l.a`, `r.f`), how many tokens that takes, and the
     /// fields.
     fn variable_here(&self) -> Option<(Slot, usize, Vec<String>)> {
@@ -401,7 +432,7 @@ impl Parser<'_, '_> {
             })?;
         }
         self.codes.push(Code {
-            text,
+            text: text.into(),
             lead: String::new(),
             kind,
             scope: self.scope,
@@ -412,7 +443,7 @@ impl Parser<'_, '_> {
     }
 
     fn code_of(&mut self, text: &str, kind: CodeKind) -> CodeId {
-        let (text, scope) = (text.to_owned(), self.scope);
+        let (text, scope) = (text.into(), self.scope);
         let lead = String::new();
         self.codes.push(Code { text, lead, kind, scope, target: None, plans: Default::default() });
         self.codes.len() - 1

@@ -87,7 +87,7 @@ pub enum CodeKind {
 /// A piece of SQL.
 pub struct Code {
     /// The text.
-    pub text: String,
+    pub text: Arc<str>,
     /// What stands before it where errors show it: `x := `.
     pub lead: String,
     /// What it is.
@@ -457,7 +457,7 @@ pub enum Returns {
 /// A compiled body.
 pub struct Program {
     /// As CONTEXT lines name it: `f(integer)`.
-    pub signature: String,
+    pub signature: Arc<str>,
     /// The function's name.
     pub name: String,
     /// Variables.
@@ -478,6 +478,8 @@ pub struct Program {
     pub found: Slot,
     /// What it returns.
     pub returns: Returns,
+    /// The table whose rows those are.
+    pub row_of: Option<u32>,
     /// SETOF.
     pub set: bool,
     /// A procedure.
@@ -492,6 +494,8 @@ pub struct Program {
     pub ends_transactions: bool,
     /// A trigger's variables.
     pub trigger: Option<TriggerSlots>,
+    /// The columns of the composite types that it names.
+    pub shapes: Vec<(Oid, Arc<Shape>)>,
     /// Conversions between types.
     pub conversions: RwLock<HashMap<(Oid, Oid, i32), Arc<Expr>>>,
 }

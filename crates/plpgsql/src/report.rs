@@ -88,7 +88,7 @@ impl Frame<'_> {
             return Err(error);
         }
         let level = if raise.level == "DEBUG" { "DEBUG1" } else { raise.level };
-        let context = self.line_of(self.at.0, "at RAISE");
+        let context = self.context(cx);
         cx.hooks.notice(level, error.context(context));
         Ok(())
     }
@@ -130,9 +130,7 @@ impl Frame<'_> {
         for (item, target) in items {
             let (value, ty) = match item {
                 Diagnostic::RowCount => (Datum::Int8(self.row_count as i64), INT8),
-                Diagnostic::Context => {
-                    (Datum::from(self.line_of(self.at.0, "at GET DIAGNOSTICS")), TEXT)
-                }
+                Diagnostic::Context => (Datum::from(self.context(cx)), TEXT),
                 other => {
                     let text = error.as_ref().and_then(|e| stacked_item(e, *other));
                     (Datum::from(text.unwrap_or_default()), TEXT)

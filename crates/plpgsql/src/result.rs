@@ -17,7 +17,11 @@ impl Frame<'_> {
     ///
     /// # Errors
     /// The expression's.
-    pub fn return_value(&mut self, value: Option<CodeId>, cx: &mut ExecContext<'_>) -> Result<Flow> {
+    pub fn return_value(
+        &mut self,
+        value: Option<CodeId>,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Flow> {
         if let Some(code) = value {
             (self.result, self.result_type) = self.typed_value(code, cx)?;
             let row = matches!(self.program.returns, Returns::Row(_) | Returns::Trigger);
@@ -239,4 +243,3 @@ fn check_columns(
     }
     Ok(())
 }
-

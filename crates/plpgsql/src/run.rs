@@ -7,14 +7,17 @@ use exec::ExecContext;
 use exec::context::TransactionEnd;
 use exec::execute::Execution;
 use exec::nested;
+use exec::routine::CallPlace;
 use sql::Statement;
 use types::datum::Shape;
 use types::oids::RECORD;
 use types::{Datum, Text};
 
-use crate::frame::{Frame, located_in};
+use crate::frame::{Frame, extra, located_in};
 use crate::program::*;
 
+/// What to do about several rows.
+const ONE_ROW: &str = "Make sure the query returns a single row, or use LIMIT 1.";
 /// Rows that a FOR loop takes at a time.
 const ROWS: u64 = 256;
 
@@ -91,7 +94,11 @@ impl Frame<'_> {
     /// The statements', with this frame's CONTEXT line.
     pub fn run(&mut self, cx: &mut ExecContext<'_>) -> Result<Flow> {
         let program = self.program;
-        match self.block(&program.body, cx) {
+        let signature = program.signature.clone();
+        cx.routines.calls.push(CallPlace { signature, at: (0, ""), statement: None });
+        let done = self.block(&program.body, cx);
+        cx.routines.calls.pop();
+        match done {
             Err(error) if !self.located => {
                 self.located = true;
                 Err(error.context(self.line_of(0, "")))
@@ -119,6 +126,10 @@ impl Frame<'_> {
 
     fn statement(&mut self, kind: &StmtKind, line: u32, cx: &mut ExecContext<'_>) -> Result<Flow> {
         sched::check_interrupts()?;
+        if let Some(place) = cx.routines.calls.last_mut() {
+            place.at = (line, word(kind));
+            place.statement = None;
+        }
         match kind {
             StmtKind::Assign(target, value) => {
                 self.assignment(target, *value, cx)?;
@@ -209,6 +220,7 @@ impl Frame<'_> {
         if let [Step::Index(index)] = &target.path[..]
             && info.kind == SlotKind::Scalar
             && !value.is_null()
+            && !types::user::is_user(info.ty)
             && self.assign_element(target.slot, *index, &value, ty, cx)?
         {
             return Ok(());
@@ -604,6 +616,7 @@ impl Frame<'_> {
         let shared = &program.codes[code];
         let What::Query { prepared, shape, .. } = &compiled.what else { return Ok(()) };
         self.check_plain(prepared)?;
+        self.note_statement(code, cx);
         if prepared.tag == "CALL" && into.is_none() {
             self.rows_of(prepared, None, 0, cx).map_err(|e| located_in(e, shared))?;
             return Ok(());
@@ -636,7 +649,10 @@ impl Frame<'_> {
                         "INTO used with a command that cannot return data"
                     ));
                 }
-                let limit = if into.strict || changes { 2 } else { 1 };
+                let limit = match into.strict || changes {
+                    true => 2,
+                    false => 1 + usize::from(extra(cx, "too_many_rows").is_some()),
+                };
                 let (rows, _) =
                     self.rows_of(prepared, None, limit, cx).map_err(|e| located_in(e, shared))?;
                 self.into(into, rows, shape, changes, Some(code), &[], cx)?;
@@ -687,7 +703,21 @@ impl Frame<'_> {
         if count > 1 && (into.strict || changes) {
             let error = err!(TOO_MANY_ROWS, "query returned more than one row");
             let error = self.with_params(error, code, params, cx);
-            return Err(error.hint("Make sure the query returns a single row, or use LIMIT 1."));
+            return Err(match code {
+                Some(_) => error.hint(ONE_ROW),
+                None => error,
+            });
+        }
+        if count > 1 && code.is_some() {
+            let error = err!(TOO_MANY_ROWS, "query returned more than one row").hint(ONE_ROW);
+            match extra(cx, "too_many_rows") {
+                Some(true) => return Err(error),
+                Some(false) => {
+                    let context = self.context(cx);
+                    cx.hooks.notice("WARNING", error.context(context));
+                }
+                None => {}
+            }
         }
         self.row_count = u64::from(count > 0);
         self.set_found(count > 0);
@@ -757,6 +787,7 @@ impl Frame<'_> {
         let program = self.program;
         let shared = &program.codes[code];
         let What::Query { prepared, .. } = &compiled.what else { return Ok(()) };
+        self.note_statement(code, cx);
         let (_, rows) = self.rows_of(prepared, None, 0, cx).map_err(|e| located_in(e, shared))?;
         self.row_count = rows;
         self.set_found(rows > 0);
@@ -774,6 +805,7 @@ impl Frame<'_> {
         let shared = &program.codes[code];
         let What::Query { prepared, shape, .. } = &compiled.what else { return Ok(()) };
         let targets = self.output_targets(prepared, args, cx)?;
+        self.note_statement(code, cx);
         let (rows, _) = self.rows_of(prepared, None, 0, cx).map_err(|e| located_in(e, shared))?;
         if let Some(row) = rows.into_iter().next() {
             for ((target, value), (_, ty)) in targets.into_iter().zip(row).zip(&shape.columns) {
@@ -896,10 +928,9 @@ impl Frame<'_> {
             }
             self.check_plain(&prepared)?;
             let last = n + 1 == count;
-            let changes = matches!(prepared.tag, "INSERT" | "UPDATE" | "DELETE" | "MERGE");
             let limit = match into {
                 Some(into) if last => {
-                    if into.strict || changes {
+                    if into.strict {
                         2
                     } else {
                         1
@@ -923,7 +954,7 @@ impl Frame<'_> {
                     prepared.columns.iter().map(|c| (Text::from(c.name.as_str()), c.ty)).collect();
                 let shape = Arc::new(Shape { ty: RECORD, columns });
                 let found = self.slots[usize::from(self.program.found)].clone();
-                self.into(into, rows, &shape, changes, None, &params, cx)?;
+                self.into(into, rows, &shape, false, None, &params, cx)?;
                 // EXECUTE leaves FOUND alone.
                 self.slots[usize::from(self.program.found)] = found;
             }
@@ -941,7 +972,8 @@ impl Frame<'_> {
                     return Err(Error::internal("an expression instead of a query"));
                 };
                 tables.clone_from(known);
-                let text = self.program.codes[*code].text.clone();
+                let text = self.program.codes[*code].text.to_string();
+                self.note_statement(*code, cx);
                 (prepared.clone(), shape.clone(), self.slots.clone(), text)
             }
             Source::Execute(code, using) => {

@@ -183,7 +183,8 @@ pub fn is_constant(expr: &Expr) -> bool {
         && !crate::walk::any(expr, &|e| {
             matches!(e, Expr::Param(..) | Expr::Subquery(_) | Expr::SessionValue(..))
                 || matches!(e, Expr::Call { function, .. }
-                    if function.volatility != types::func::Volatility::Immutable)
+                    if function.volatility != types::func::Volatility::Immutable
+                        || function.oid == types::func::internal::DOMAIN_CHECK.oid)
         })
 }
 

@@ -46,7 +46,8 @@ impl Prepared {
     pub fn returns_rows(&self) -> bool {
         match &self.statement {
             Statement::Query(Plan { node: Node::Modify(modify), .. }) => modify.returning.is_some(),
-            Statement::Query(_) => true,
+            // A CALL has a row only where there are output parameters.
+            Statement::Query(_) => self.tag != "CALL" || !self.columns.is_empty(),
             Statement::Utility(_) | Statement::Empty => !self.columns.is_empty(),
         }
     }

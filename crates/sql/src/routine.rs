@@ -92,6 +92,12 @@ pub fn columns(catalog: &Snapshot, function: &Function) -> Vec<(String, Oid)> {
     outputs.iter().enumerate().map(|(n, a)| (unnamed(n, &a.name), Oid(a.ty))).collect()
 }
 
+/// What a type of a function's signature is in a call with inputs of these types.
+pub fn real_type(function: &Function, types: &[Oid], ty: Oid) -> Oid {
+    let given = function.inputs().map(|a| Oid(a.ty)).zip(types.iter().copied());
+    crate::bind::function::real_in_call(ty, given)
+}
+
 /// A body that can be run.
 pub struct RoutineBody {
     /// Its statements.
@@ -145,7 +151,7 @@ pub fn prepare_body(
         }
         statements.push(prepared);
     }
-    let (result, columns) = returned(function, result, statements.last(), cx)?;
+    let (result, columns) = returned(function, types, result, statements.last(), cx)?;
     let statements = statements.into_iter().map(std::sync::Arc::new).collect();
     Ok(RoutineBody { statements, result, columns })
 }
@@ -210,6 +216,7 @@ fn mismatch(function: &Function, result: Oid, catalog: &Snapshot, detail: String
 #[allow(clippy::type_complexity)]
 fn returned(
     function: &Function,
+    types: &[Oid],
     result: Oid,
     last: Option<&Prepared>,
     cx: &PrepareContext<'_>,
@@ -238,7 +245,8 @@ fn returned(
             convert(0, result)?.ok_or_else(|| wrong(format!("Actual return type is {actual}.")))?;
         return Ok((Some(vec![expr]), vec![(given[0].name.as_str().into(), result)]));
     }
-    let wanted = columns(cx.catalog, function);
+    let real = |(name, ty): (String, Oid)| (name, real_type(function, types, ty));
+    let wanted: Vec<_> = columns(cx.catalog, function).into_iter().map(real).collect();
     if wanted.is_empty() {
         let columns = given.iter().map(|c| (c.name.as_str().into(), c.ty)).collect();
         let exprs = given.iter().enumerate().map(|(n, c)| Expr::Column(n as u16, c.ty)).collect();

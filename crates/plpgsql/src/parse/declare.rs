@@ -122,6 +122,7 @@ impl Parser<'_, '_> {
             )
             .at(position));
         }
+        self.check_shadow(&name, position)?;
         let slot = self.variable(&name, ty, typmod, collation)?;
         let info = &mut self.slots[usize::from(slot)];
         info.constant = constant;
@@ -163,7 +164,11 @@ impl Parser<'_, '_> {
                     self.at -= 1;
                     return Err(self.error_near("duplicate declaration"));
                 }
+                self.at -= 1;
+                let position = self.here();
+                self.at += 1;
                 let (ty, typmod) = self.data_type(&[",", ")"])?;
+                self.check_shadow(&name, position)?;
                 params.push(self.variable(&name, ty, typmod, 0)?);
                 if self.skip_sign(")") {
                     break;

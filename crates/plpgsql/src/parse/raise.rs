@@ -61,9 +61,7 @@ impl Parser<'_, '_> {
         let (wanted, given) = (parts.len() - 1, raise.params.len());
         if wanted != given {
             let word = if wanted < given { "many" } else { "few" };
-            return Err(
-                err!(SYNTAX_ERROR, "too {word} parameters specified for RAISE")
-            );
+            return Err(err!(SYNTAX_ERROR, "too {word} parameters specified for RAISE"));
         }
         raise.format = Some(parts);
         Ok(())

@@ -457,11 +457,11 @@ impl Parser<'_, '_> {
 
     fn return_statement(&mut self) -> Result<StmtKind> {
         self.expect("return")?;
-        if self.is("next") && !self.ahead(1).is_sign("(") {
+        if self.is("next") {
             self.at += 1;
             return self.return_next();
         }
-        if self.is("query") && !self.ahead(1).is_sign("(") {
+        if self.is("query") {
             self.at += 1;
             return self.return_query();
         }
@@ -831,7 +831,13 @@ impl Parser<'_, '_> {
         self.expect("diagnostics")?;
         let mut items = Vec::new();
         loop {
+            let position = self.here();
             let target = self.target(true)?;
+            let info = &self.slots[usize::from(target.slot)];
+            if target.path.is_empty() && info.kind != SlotKind::Scalar {
+                let name = &info.name;
+                return Err(err!(SYNTAX_ERROR, "\"{name}\" is not a scalar variable").at(position));
+            }
             if !(self.skip_sign(":=") || self.skip_sign("=")) {
                 return Err(self.syntax_error());
             }

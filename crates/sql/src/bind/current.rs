@@ -10,7 +10,7 @@ use catalog::snapshot::Relation;
 use pg_query::{NodeEnum, protobuf as pb};
 use types::Datum;
 use types::func::{Body, FunctionRow, Volatility};
-use types::oids::{OID, TEXT, TID};
+use types::oids::{OID, REFCURSOR, TEXT, TID};
 
 use crate::expr::Expr;
 use crate::logical::TableRel;
@@ -154,7 +154,13 @@ impl Binder<'_> {
             None => Expr::Const(Datum::Oid(target.table.oid), OID),
             Some(_) => self.column(target.col(ScanColumn::TableOid)),
         };
-        let args = vec![constant(&cursor.cursor_name), table, constant(&target.table.name)];
+        // The cursor may be the one whose name a variable of the program holds.
+        let named = self.variables().and_then(|v| v.find(&[&cursor.cursor_name]).ok().flatten());
+        let name = match named.filter(|v| v.ty == REFCURSOR && v.field.is_none()) {
+            Some(variable) => Expr::Relabel(Box::new(self.variable(&variable)), TEXT),
+            None => constant(&cursor.cursor_name),
+        };
+        let args = vec![name, table, constant(&target.table.name)];
         let place = self.call(&CURRENT_OF, args, TID, 0);
         let own = self.column(target.col(ScanColumn::Tid));
         self.equals(own, place, 0)

@@ -861,10 +861,9 @@ pub fn record_columns(call: &Expr) -> Vec<(types::Text, base::Oid)> {
         return shape.columns.clone();
     }
     let Expr::Call { function, args, .. } = call else { return Vec::new() };
-    // The one polymorphic column there is has the type of the argument's elements.
-    let real = |ty: base::Oid| match (ty, args.first()) {
-        (ANYELEMENT, Some(array)) => super::coerce::element_of(array.ty()),
-        _ => ty,
+    let real = |ty: base::Oid| {
+        let given = function.args.iter().copied().zip(args.iter().map(Expr::ty));
+        super::function::real_in_call(ty, given)
     };
     match args.last() {
         // The row that a column definition list asks for.

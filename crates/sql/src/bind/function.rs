@@ -477,6 +477,45 @@ pub(crate) fn element_behind(placeholder: Oid, input: Oid) -> Oid {
     }
 }
 
+/// What a placeholder stands for where its family has this type in common.
+fn real_type(ty: Oid, element: Oid) -> Oid {
+    match ty {
+        ANYARRAY | ANYCOMPATIBLEARRAY => array_of(element),
+        ANYRANGE | ANYCOMPATIBLERANGE => types::range::over(element).unwrap_or(ty),
+        ANYMULTIRANGE | ANYCOMPATIBLEMULTIRANGE => {
+            types::range::over(element).and_then(types::range::multirange_of).unwrap_or(ty)
+        }
+        ANYELEMENT | ANYCOMPATIBLE | ANYCOMPATIBLENONARRAY | ANYNONARRAY | ANYENUM => element,
+        other => other,
+    }
+}
+
+/// Whether a placeholder is of the family of `anycompatible`.
+pub(crate) fn is_compatible(ty: Oid) -> bool {
+    matches!(
+        ty,
+        ANYCOMPATIBLE
+            | ANYCOMPATIBLEARRAY
+            | ANYCOMPATIBLENONARRAY
+            | ANYCOMPATIBLERANGE
+            | ANYCOMPATIBLEMULTIRANGE
+    )
+}
+
+/// What a placeholder stands for in a call with arguments of these types.
+pub(crate) fn real_in_call(ty: Oid, arguments: impl Iterator<Item = (Oid, Oid)>) -> Oid {
+    if !is_polymorphic(ty) {
+        return ty;
+    }
+    let mut family = arguments.filter(|(declared, _)| {
+        is_polymorphic(*declared) && is_compatible(*declared) == is_compatible(ty)
+    });
+    match family.next() {
+        Some((declared, given)) => real_type(ty, element_behind(declared, given)),
+        None => ty,
+    }
+}
+
 /// Real types for the placeholders of a signature.
 fn resolve_polymorphic(
     signature: &Signature<'_>,
@@ -525,15 +564,7 @@ fn resolve_polymorphic(
             .at(position));
         }
     }
-    let real = |ty: Oid| match ty {
-        ANYARRAY | ANYCOMPATIBLEARRAY => array_of(element),
-        ANYRANGE | ANYCOMPATIBLERANGE => types::range::over(element).unwrap_or(ty),
-        ANYMULTIRANGE | ANYCOMPATIBLEMULTIRANGE => {
-            types::range::over(element).and_then(types::range::multirange_of).unwrap_or(ty)
-        }
-        ANYELEMENT | ANYCOMPATIBLE | ANYCOMPATIBLENONARRAY | ANYNONARRAY | ANYENUM => element,
-        other => other,
-    };
+    let real = |ty: Oid| real_type(ty, element);
     let targets = declared
         .iter()
         .zip(inputs)

@@ -101,8 +101,16 @@ impl Binder<'_> {
                     })
                 };
                 let Some(args) = args else { continue };
-                if known.iter().all(|c| c.args != args) {
-                    known.push(Candidate { args, item: Callee::Function(row) });
+                let packed = |row: &FunctionRow| row.variadic && !spread && names.is_empty();
+                match known.iter_mut().find(|c| c.args == args) {
+                    None => known.push(Candidate { args, item: Callee::Function(row) }),
+                    // One that takes the arguments as they are comes before one that packs them up.
+                    Some(Candidate { item: Callee::Function(other), .. })
+                        if packed(other) && !packed(row) =>
+                    {
+                        *other = row;
+                    }
+                    Some(_) => {}
                 }
             }
         }
@@ -350,9 +358,6 @@ impl Binder<'_> {
             [one] if !function.procedure => Some(*one),
             _ => Some(RECORD),
         };
-        if required == Some(RECORD) && outputs.iter().any(|t| is_polymorphic(*t)) {
-            return Err(base::Error::unsupported("polymorphic types in a row that is returned"));
-        }
         function.result = match (&stmt.return_type, required) {
             (None, Some(required)) => required.0,
             (None, None) if function.procedure => VOID.0,
@@ -397,9 +402,8 @@ impl Binder<'_> {
                 types::io::format_type(result, -1)
             )));
         }
-        if is_polymorphic(result) && !function.inputs().any(|a| is_polymorphic(Oid(a.ty))) {
-            let detail = "A result of type anyelement requires at least one input of type anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange.";
-            return Err(bad("cannot determine result data type").detail(detail));
+        for ty in outputs.into_iter().chain([result]).filter(|ty| is_polymorphic(*ty)) {
+            check_deducible(function, ty)?;
         }
         Ok(())
     }
@@ -696,6 +700,34 @@ impl Binder<'_> {
         let notices = vec![err!(DUPLICATE_OBJECT, "{message}, skipping")];
         Ok(Utility::Nothing { tag: "CREATE EXTENSION", notices })
     }
+}
+
+/// `42P13` when no input says what a polymorphic output is.
+fn check_deducible(function: &Function, ty: Oid) -> Result<()> {
+    let range = |ty: Oid| {
+        matches!(ty, ANYRANGE | ANYMULTIRANGE | ANYCOMPATIBLERANGE | ANYCOMPATIBLEMULTIRANGE)
+    };
+    let compatible = super::function::is_compatible(ty);
+    let says = |a: &FunctionArg| {
+        let input = Oid(a.ty);
+        is_polymorphic(input)
+            && super::function::is_compatible(input) == compatible
+            && (!range(ty) || range(input))
+    };
+    if function.inputs().any(says) {
+        return Ok(());
+    }
+    let inputs = match (range(ty), compatible) {
+        (true, false) => "anyrange or anymultirange",
+        (true, true) => "anycompatiblerange or anycompatiblemultirange",
+        (false, false) => "anyelement, anyarray, anynonarray, anyenum, anyrange, or anymultirange",
+        (false, true) => {
+            "anycompatible, anycompatiblearray, anycompatiblenonarray, anycompatiblerange, or anycompatiblemultirange"
+        }
+    };
+    let name = types::io::format_type(ty, -1);
+    Err(bad("cannot determine result data type")
+        .detail(format!("A result of type {name} requires at least one input of type {inputs}.")))
 }
 
 /// A function that says nothing.

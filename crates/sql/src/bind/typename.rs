@@ -11,10 +11,13 @@ use super::{Binder, ast};
 impl Binder<'_> {
     /// A type name's oid and typmod.
     pub(crate) fn type_name(&self, name: &pb::TypeName) -> Result<(Oid, i32)> {
-        if name.pct_type || name.setof {
-            return Err(self.unsupported("%TYPE and SETOF in type names", name.location));
-        }
         let names = ast::strings(&name.names);
+        if name.pct_type && !name.setof {
+            return self.column_type_name(&names, name.location);
+        }
+        if name.setof {
+            return Err(self.unsupported("SETOF in type names", name.location));
+        }
         let (schema, plain) = ast::qualified(&names);
         let position = self.at(name.location);
         let built_in = match schema {
@@ -57,6 +60,33 @@ impl Binder<'_> {
             .at(position));
         }
         Ok((io.array, typmod))
+    }
+
+    /// `[schema.]table.column%TYPE`.
+    fn column_type_name(&self, names: &[&str], location: i32) -> Result<(Oid, i32)> {
+        let position = self.at(location);
+        let Some((column, table)) = names.split_last().filter(|(_, table)| !table.is_empty())
+        else {
+            return Err(err!(
+                SYNTAX_ERROR,
+                "improper %TYPE reference (too few dotted names): {}",
+                names.join(".")
+            )
+            .at(position));
+        };
+        let (schema, plain) = ast::qualified(table);
+        let Some(catalog::snapshot::Relation::Table(found)) = self.find_relation(schema, plain)
+        else {
+            return Err(self.cx.catalog.missing_relation(schema, plain).at(position));
+        };
+        match found.column(column) {
+            Some((_, column)) => Ok((Oid(column.ty), column.typmod)),
+            None => Err(err!(
+                UNDEFINED_COLUMN,
+                "column \"{column}\" of relation \"{plain}\" does not exist"
+            )
+            .at(position)),
+        }
     }
 
     fn type_modifier(&self, ty: Oid, mods: &[pb::Node]) -> Result<i32> {
