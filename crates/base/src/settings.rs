@@ -214,6 +214,35 @@ impl SettingId {
             .map(|i| SettingId(i as u16))
     }
 
+    /// Whether only those may see the value who may read all settings: where files are, and the like.
+    pub fn is_secret(self) -> bool {
+        use setting::*;
+        matches!(
+            self,
+            CONFIG_FILE
+                | DATA_DIRECTORY
+                | DYNAMIC_LIBRARY_PATH
+                | EXTENSION_DESTDIR
+                | EXTERNAL_PID_FILE
+                | HBA_FILE
+                | IDENT_FILE
+                | JIT_PROVIDER
+                | KRB_SERVER_KEYFILE
+                | LOG_DIRECTORY
+                | LOG_FILENAME
+                | PRIMARY_CONNINFO
+                | SESSION_PRELOAD_LIBRARIES
+                | SHARED_PRELOAD_LIBRARIES
+                | SSL_CIPHERS
+                | SSL_DH_PARAMS_FILE
+                | SSL_ECDH_CURVE
+                | SSL_MAX_PROTOCOL_VERSION
+                | SSL_MIN_PROTOCOL_VERSION
+                | SSL_PASSPHRASE_COMMAND
+                | UNIX_SOCKET_DIRECTORIES
+        )
+    }
+
     /// The setting's row.
     pub fn def(self) -> &'static SettingDef {
         &SETTINGS[usize::from(self.0)]
@@ -387,6 +416,9 @@ fn parse_number(text: &str, unit: Unit) -> Option<f64> {
     if let Some(hex) = hex {
         return i64::from_str_radix(hex, 16).ok().map(|v| v as f64);
     }
+    if text.len() > 1 && text.starts_with('0') && text.bytes().all(|b| (b'0'..b'8').contains(&b)) {
+        return i64::from_str_radix(text, 8).ok().map(|v| v as f64);
+    }
     let bytes = text.as_bytes();
     let mut end = 0;
     while end < bytes.len() {
@@ -428,8 +460,17 @@ pub fn show(id: SettingId, value: &Value) -> String {
         Value::Bool(v) => if *v { "on" } else { "off" }.to_owned(),
         Value::Str(v) => v.to_string(),
         Value::Real(v) => format!("{v}"),
+        Value::Int(v) if is_mode(id) => format!("{v:04o}"),
         Value::Int(v) => show_int(*v, id.def().unit),
     }
+}
+
+/// Whether a number is the mode of a file or directory, which is shown in octal.
+pub fn is_mode(id: SettingId) -> bool {
+    matches!(
+        id,
+        setting::DATA_DIRECTORY_MODE | setting::LOG_FILE_MODE | setting::UNIX_SOCKET_PERMISSIONS
+    )
 }
 
 fn show_int(value: i64, unit: Unit) -> String {

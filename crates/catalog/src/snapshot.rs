@@ -494,6 +494,17 @@ impl Snapshot {
         }
     }
 
+    /// The table behind `pg_largeobject` or `pg_largeobject_metadata`, once a large object was made.
+    pub fn large_object_table(&self, name: &str) -> Option<&Arc<Table>> {
+        if !matches!(name, "pg_largeobject" | "pg_largeobject_metadata") {
+            return None;
+        }
+        match self.relation_in(crate::object::ids::PG_TOAST, name)? {
+            Relation::Table(table) => self.table(table.oid),
+            _ => None,
+        }
+    }
+
     /// All types that users made.
     pub fn user_types(&self) -> impl Iterator<Item = &Arc<UserType>> {
         self.types.values()

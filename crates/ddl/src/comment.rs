@@ -258,6 +258,11 @@ fn on_named(
     text: Option<&str>,
     cx: &mut ExecContext<'_>,
 ) -> Result<()> {
+    if kind == "LARGE OBJECT" {
+        let id = object.name.parse().unwrap_or_default();
+        exec::session::large_object::require_owner(id, cx)?;
+        return put(id, 0, class::LARGE_OBJECT, text, cx);
+    }
     let view = cx.catalog_tx.view();
     if let Some(found) = comment_builtin::named(&view, cx.search_path, kind, object, part)? {
         return on_builtin(&found, text, cx);

@@ -92,7 +92,6 @@ pub fn named(
         "POLICY" | "RULE" => {
             return part_of_table(view, path, kind, object, part.unwrap_or_default());
         }
-        "LARGE OBJECT" => base::bail!(UNDEFINED_OBJECT, "large object {name} does not exist"),
         "CONVERSION"
         | "TEXT SEARCH CONFIGURATION"
         | "TEXT SEARCH DICTIONARY"

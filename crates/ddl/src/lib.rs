@@ -32,6 +32,7 @@ mod identity;
 mod index_build;
 mod index_keys;
 mod inherit;
+mod large_object;
 pub mod maintain;
 mod name;
 mod relation;

@@ -325,9 +325,8 @@ pub fn enable(
     {
         return Err(missing(name, &table));
     }
-    let constraints = table.foreign_keys().next().is_some() || !table.referenced_by.is_empty();
-    if matches!(which, TriggerSelection::All) && constraints && enabled == 'D' {
-        return Err(Error::unsupported("DISABLE TRIGGER ALL of a table with foreign keys"));
+    if matches!(which, TriggerSelection::All) {
+        enable_system(&mut table, enabled != 'D', cx)?;
     }
     let chosen = |one: &Trigger| match which {
         TriggerSelection::Named(name) => one.name == *name,
@@ -335,6 +334,26 @@ pub fn enable(
     };
     table.triggers.iter_mut().filter(|one| chosen(one)).for_each(|one| one.enabled = enabled);
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+}
+
+/// The triggers of a table's foreign keys, and of those that refer to it: they are the system's, and a
+/// superuser's to enable or disable.
+fn enable_system(table: &mut Table, enabled: bool, cx: &mut ExecContext<'_>) -> Result<()> {
+    if table.triggers_off != enabled {
+        return Ok(());
+    }
+    let key = table.foreign_keys().next().map(|(c, _)| c.oid);
+    let view = cx.catalog_tx.view();
+    if let Some(key) = key.or(table.referenced_by.first().copied())
+        && !exec::rights::of(cx, &view).is_superuser(cx.role)
+    {
+        base::bail!(
+            INSUFFICIENT_PRIVILEGE,
+            "permission denied: \"RI_ConstraintTrigger_a_{key}\" is a system trigger"
+        );
+    }
+    table.triggers_off = !enabled;
+    Ok(())
 }
 
 /// Triggers that call a function or name an object in their condition.

@@ -15,8 +15,8 @@ use exec::{copy, explain, rights};
 
 use crate::{
     alter_table, collation, comment, create_index, create_schema, create_table, create_table_as,
-    database, drop, function, inherit, maintain, rename, role, sequence, set_constraints,
-    set_schema, steps, trigger, truncate, user_types, view,
+    database, drop, function, inherit, large_object, maintain, rename, role, sequence,
+    set_constraints, set_schema, steps, trigger, truncate, user_types, view,
 };
 
 /// The executor's way to them.
@@ -108,12 +108,19 @@ fn run(
             truncate::run(tables, *cascade, *restart, cx)?;
         }
         Utility::Comment(statement) => comment::run(statement, cx)?,
+        Utility::LargeObject(statement) => large_object::run(statement, cx)?,
         Utility::CopyFrom { .. } => return copy::from::run(utility, prepared, cx),
         Utility::CopyTo { table, query, options } => {
             return copy::to::run(*table, query, options, cx, sink);
         }
-        Utility::Vacuum { tables, vacuum, analyze, full } => {
-            maintain::run(tables, *vacuum, *analyze, *full, cx)?;
+        Utility::Vacuum { tables, vacuum, analyze, full, verbose } => {
+            let work = maintain::Work {
+                vacuum: *vacuum,
+                analyze: *analyze,
+                full: *full,
+                verbose: *verbose,
+            };
+            maintain::run(tables, work, cx)?;
         }
         Utility::Explain { planning, statement, options } => {
             return explain::run(statement, *planning, options, cx, sink);

@@ -16,6 +16,7 @@ use types::{Batch, Datum, FormatContext};
 use crate::language::Languages;
 use crate::modify::deferred::Deferred;
 use crate::routine::{Routines, SessionRoutines};
+use crate::session::large_object::LargeObjects;
 use crate::session::sequence::SessionSequences;
 use crate::tally::Tally;
 
@@ -65,6 +66,10 @@ pub trait SessionHooks {
     fn sequences(&mut self) -> &mut SessionSequences;
     /// Checks that wait for the transaction's end.
     fn deferred(&mut self) -> &mut Deferred;
+    /// The transaction's open large objects; None where there is no session.
+    fn large_objects(&mut self) -> Option<&mut LargeObjects> {
+        None
+    }
     /// Whether a cursor of the transaction reads the table.
     fn is_read(&self, _table: u32) -> bool {
         false

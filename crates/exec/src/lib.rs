@@ -49,5 +49,6 @@ mod vector;
 pub use context::{Engine, ExecContext, Outcome, RowSink, SessionHooks};
 pub use execute::{Execution, run, run_utility};
 pub use modify::deferred::{Deferred, fire_all};
+pub use session::large_object::LargeObjects;
 pub use session::sequence::SessionSequences;
 pub use session::split_name;

@@ -155,6 +155,15 @@ fn read(dir: &Path, overrides: &Overrides) -> Result<Values> {
     for (name, value) in overrides {
         apply(&mut values, name, value)?;
     }
+    let full = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    for (id, path) in [
+        (setting::DATA_DIRECTORY, full.clone()),
+        (setting::CONFIG_FILE, full.join(FILE)),
+        (setting::HBA_FILE, full.join(crate::door::HBA_FILE)),
+        (setting::IDENT_FILE, full.join("pg_ident.conf")),
+    ] {
+        values.settings.set(id, settings::Value::Str(path.display().to_string().into()));
+    }
     Ok(values)
 }
 

@@ -27,6 +27,7 @@ pub mod control;
 pub mod counters;
 pub mod directory;
 pub mod door;
+pub mod exports;
 pub mod http;
 pub mod init;
 pub mod listener;

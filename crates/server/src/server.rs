@@ -74,6 +74,8 @@ pub struct Server {
     pub workers: Arc<Workers>,
     /// Who listens to what.
     pub channels: Channels,
+    /// Snapshots for others to take over.
+    pub exports: crate::exports::Exports,
     /// What happens to each table.
     pub counters: Counters,
     /// The background vacuum.
@@ -129,6 +131,7 @@ impl Server {
             sessions: Registry::default(),
             workers,
             channels: Channels::default(),
+            exports: crate::exports::Exports::default(),
             counters: Counters::default(),
             autovacuum: Background::new("autovacuum launcher"),
             resizer: Background::new("resizer"),

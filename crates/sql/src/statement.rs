@@ -13,7 +13,7 @@ use crate::logical::{Change, Query};
 use crate::plan::{OutputColumn, Prepared, Statement};
 use crate::planner::{Goal, Planner};
 use crate::prepare::{Lift, Lifted, PrepareContext};
-use crate::utility::{ExplainFormat, Name, Utility};
+use crate::utility::{ExplainFormat, LargeObjectStatement, Name, Utility};
 
 /// Prepares one statement's tree. See [`crate::prepare::prepare`].
 pub(crate) fn prepare(
@@ -132,7 +132,7 @@ pub(crate) fn prepare(
                 }
                 Ok((plain_with_subqueries(binder, utility)?, Vec::new()))
             }
-            None => Err(Error::unsupported(statement_name(other))),
+            None => Err(Error::unsupported(crate::bind::words::statement(other))),
         },
     }
 }
@@ -155,19 +155,6 @@ pub(crate) fn cursor_query(
         return Ok((query, tables));
     }
     Ok((prepare(query, text, declared, cx, None)?.0, Vec::new()))
-}
-
-fn statement_name(node: &NodeEnum) -> String {
-    let debug = format!("{node:?}");
-    let name = debug.split('(').next().unwrap_or_default().trim_end_matches("Stmt").to_owned();
-    let mut words = String::new();
-    for c in name.chars() {
-        if c.is_ascii_uppercase() && !words.is_empty() {
-            words.push(' ');
-        }
-        words.push(c.to_ascii_uppercase());
-    }
-    words
 }
 
 fn plan_query(mut binder: Binder<'_>, query: Query) -> Result<(Prepared, Vec<Lifted>)> {
@@ -429,7 +416,12 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::Rollback { .. } | Utility::RollbackTo(_) => ("ROLLBACK", false),
         Utility::Savepoint(_) => ("SAVEPOINT", false),
         Utility::Release(_) => ("RELEASE", false),
-        Utility::SetTransaction { .. } | Utility::Set { .. } => ("SET", false),
+        Utility::LargeObject(LargeObjectStatement::Owner(..)) => ("ALTER LARGE OBJECT", true),
+        Utility::LargeObject(LargeObjectStatement::Grant { grant: true, .. }) => ("GRANT", true),
+        Utility::LargeObject(LargeObjectStatement::Grant { .. }) => ("REVOKE", true),
+        Utility::SetTransaction { .. } | Utility::ImportSnapshot(_) | Utility::Set { .. } => {
+            ("SET", false)
+        }
         Utility::SetConstraints { .. } => ("SET CONSTRAINTS", false),
         Utility::Show(_) => ("SHOW", false),
         Utility::Reset(_) => ("RESET", false),

@@ -44,6 +44,26 @@ pub struct TransactionModes {
     pub deferrable: Option<bool>,
 }
 
+/// A statement about large objects, which are named by their oids.
+#[derive(Clone, Debug)]
+pub enum LargeObjectStatement {
+    /// ALTER LARGE OBJECT … OWNER TO.
+    Owner(u32, RoleRef),
+    /// GRANT (true) or REVOKE.
+    Grant {
+        /// GRANT.
+        grant: bool,
+        /// The large objects.
+        objects: Vec<u32>,
+        /// The rights' words; none: all.
+        privileges: Vec<String>,
+        /// To whom, or from whom.
+        grantees: Vec<RoleRef>,
+        /// WITH GRANT OPTION, or GRANT OPTION FOR.
+        option: bool,
+    },
+}
+
 /// A column definition.
 #[derive(Clone, Debug)]
 pub struct ColumnDef {
@@ -475,6 +495,10 @@ pub enum Utility {
     Release(String),
     /// ROLLBACK TO.
     RollbackTo(String),
+    /// ALTER LARGE OBJECT, GRANT and REVOKE ON LARGE OBJECT.
+    LargeObject(LargeObjectStatement),
+    /// SET TRANSACTION SNAPSHOT.
+    ImportSnapshot(String),
     /// SET TRANSACTION / SET SESSION CHARACTERISTICS.
     SetTransaction {
         /// Modes.
@@ -791,6 +815,8 @@ pub enum Utility {
         analyze: bool,
         /// FULL.
         full: bool,
+        /// VERBOSE.
+        verbose: bool,
     },
     /// EXPLAIN.
     Explain {
@@ -903,6 +929,7 @@ impl Utility {
                 | Utility::Release(_)
                 | Utility::RollbackTo(_)
                 | Utility::SetTransaction { .. }
+                | Utility::ImportSnapshot(_)
                 | Utility::Set { .. }
                 | Utility::Show(_)
                 | Utility::Reset(_)

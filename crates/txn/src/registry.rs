@@ -181,6 +181,8 @@ pub(crate) struct Horizon {
     bound: CachePadded<AtomicU64>,
     published: CachePadded<AtomicU64>,
     computing: AtomicBool,
+    /// Computations under way.
+    running: AtomicU32,
     /// Nanoseconds since `epoch` before which it is not computed again.
     due_ns: AtomicU64,
     epoch: Instant,
@@ -198,6 +200,7 @@ impl Horizon {
             bound: CachePadded::new(AtomicU64::new(0)),
             published: CachePadded::new(AtomicU64::new(0)),
             computing: AtomicBool::new(false),
+            running: AtomicU32::new(0),
             due_ns: AtomicU64::new(0),
             epoch: Instant::now(),
         }
@@ -246,6 +249,7 @@ impl Horizon {
 
     /// Computes the horizon now. Any number of threads may do so at once.
     pub(crate) fn compute(&self, registry: &Registry) -> Csn {
+        self.running.fetch_add(1, Ordering::SeqCst);
         let newest = self.last_csn.load(Ordering::SeqCst);
         self.bound.fetch_max(newest, Ordering::SeqCst);
         let oldest = registry
@@ -253,7 +257,17 @@ impl Horizon {
             .map(|(_, slot)| slot.snapshot.load(Ordering::SeqCst))
             .filter(|&csn| csn != 0)
             .fold(newest, u64::min);
-        Csn(self.published.fetch_max(oldest, Ordering::SeqCst).max(oldest))
+        let horizon = self.published.fetch_max(oldest, Ordering::SeqCst).max(oldest);
+        self.running.fetch_sub(1, Ordering::SeqCst);
+        Csn(horizon)
+    }
+
+    /// Waits until no computation is under way: those that begin later see what stands in the slots now.
+    /// (One takes microseconds.)
+    pub(crate) fn settle(&self) {
+        while self.running.load(Ordering::SeqCst) != 0 {
+            std::thread::yield_now();
+        }
     }
 }
 

@@ -270,6 +270,18 @@ impl Transaction {
         self.csn.store(snapshot.csn.0, Ordering::Release);
     }
 
+    /// Takes a snapshot over that another session's transaction holds, as the one that all statements here
+    /// share. The caller sees to it that the other one holds it until this returns.
+    pub fn adopt_snapshot(&self, snapshot: &Snapshot) {
+        let slot = &self.owner.slot().snapshot;
+        let held = slot.load(Ordering::Relaxed);
+        if held == 0 || held > snapshot.csn.0 {
+            slot.store(snapshot.csn.0, Ordering::SeqCst);
+        }
+        self.core().horizon.settle();
+        self.keep_snapshot(snapshot);
+    }
+
     /// Whether a savepoint is open.
     pub fn in_savepoint(&self) -> bool {
         !self.inner.lock().levels.is_empty()

@@ -119,6 +119,44 @@ pub fn bind(body: &[u8]) -> Result<Bind<'_>> {
     Ok(Bind { portal, statement, formats, count, values, results })
 }
 
+/// A function called by its oid. The arguments stand as a Bind's values do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionCall<'a> {
+    /// The function's oid.
+    pub function: u32,
+    /// Its arguments, and the format of its result.
+    pub arguments: Bind<'a>,
+}
+
+/// Reads a FunctionCall.
+///
+/// # Errors
+/// `08P01`.
+pub fn function_call(body: &[u8]) -> Result<FunctionCall<'_>> {
+    let mut r = Reader::new(body);
+    let function = r.int32()? as u32;
+    let formats = Formats::read(&mut r)?;
+    let count = r.count(4)?;
+    if formats.len() > 1 && formats.len() != count {
+        return Err(violation(format!(
+            "function call message contains {} argument formats but {count} arguments",
+            formats.len()
+        )));
+    }
+    let values = r.rest();
+    let mut r = Reader::new(values);
+    for _ in 0..count {
+        r.value()?;
+    }
+    let results = Formats(r.bytes(2)?);
+    if results.0[0] != 0 || results.0[1] > 1 {
+        return Err(violation("unsupported format code"));
+    }
+    r.end()?;
+    let arguments = Bind { portal: &[], statement: &[], formats, count, values, results };
+    Ok(FunctionCall { function, arguments })
+}
+
 /// Reads the target and name of a Describe or Close.
 pub fn target(body: &[u8]) -> Result<(Target, &[u8])> {
     let mut r = Reader::new(body);

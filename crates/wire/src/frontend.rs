@@ -2,7 +2,7 @@
 
 use base::Result;
 
-use crate::extended::{self, Bind, Parse, Target};
+use crate::extended::{self, Bind, FunctionCall, Parse, Target};
 use crate::frame::Frame;
 use crate::reader::{Reader, violation};
 use crate::{copy, query};
@@ -32,8 +32,8 @@ pub enum Frontend<'a> {
     CopyDone,
     /// `f`, with the reason.
     CopyFail(&'a [u8]),
-    /// `F`: a function call by oid; not supported, but well formed.
-    FunctionCall,
+    /// `F`: a function call by oid.
+    FunctionCall(FunctionCall<'a>),
     /// `p`: a password when none was asked for.
     Password,
     /// `X`.
@@ -58,7 +58,7 @@ pub fn decode(frame: Frame<'_>) -> Result<Frontend<'_>> {
         b'd' => Frontend::CopyData(body),
         b'c' => empty(body, Frontend::CopyDone)?,
         b'f' => Frontend::CopyFail(copy::fail(body)?),
-        b'F' => Frontend::FunctionCall,
+        b'F' => Frontend::FunctionCall(extended::function_call(body)?),
         b'p' => Frontend::Password,
         b'X' => empty(body, Frontend::Terminate)?,
         tag => return Err(violation(format!("invalid frontend message type {tag}"))),

@@ -127,6 +127,15 @@ pub fn portal_suspended(out: &mut Vec<u8>) {
     out.extend_from_slice(b"s\0\0\0\x04");
 }
 
+/// FunctionCallResponse: a value, or NULL.
+pub fn function_result(out: &mut Vec<u8>, value: Option<&[u8]>) {
+    let mut message = Message::new(out, b'V');
+    match value {
+        Some(bytes) => message.int32(bytes.len() as i32).bytes(bytes).end(),
+        None => message.int32(-1).end(),
+    }
+}
+
 /// NoData.
 pub fn no_data(out: &mut Vec<u8>) {
     out.extend_from_slice(b"n\0\0\0\x04");

@@ -68,6 +68,9 @@ pub struct Table {
     /// ON COMMIT, of a temporary table.
     #[serde(skip)]
     pub on_commit: OnCommit,
+    /// DISABLE TRIGGER ALL: its foreign keys, and those that refer to it, are not looked at.
+    #[serde(default)]
+    pub triggers_off: bool,
     /// What a view's rows are.
     #[serde(default)]
     pub query: Option<Box<ViewQuery>>,

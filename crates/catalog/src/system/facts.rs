@@ -196,6 +196,16 @@ pub fn operators_named(name: &str) -> impl Iterator<Item = Id> {
     operators().iter().filter(move |f| f.text(operator::NAME) == name).map(|f| f.id(0))
 }
 
+/// An operator's name.
+pub(super) fn operator_name(id: Id) -> Option<&'static str> {
+    operators().get(id).map(|f| f.text(operator::NAME))
+}
+
+/// Whether a function is an aggregate.
+pub(super) fn is_aggregate(id: Id) -> bool {
+    functions().get(id).is_some_and(|f| f.text(field::KIND) == "a")
+}
+
 /// The types of an operator's operands; 0: it has none there.
 pub fn operand_types(id: Id) -> Option<[Id; 2]> {
     operators().get(id).map(|f| [f.id(operator::LEFT), f.id(operator::RIGHT)])

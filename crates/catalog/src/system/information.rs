@@ -180,6 +180,7 @@ fn each_use(cx: &SystemCx<'_>, f: &mut dyn FnMut(&Table, &Constraint, &Table, &[
                     Some(other) => (other, key.referenced.clone()),
                     None => continue,
                 },
+                ConstraintKind::Check(sql) => (t, super::checked::columns(t, sql)),
                 _ => (t, key_columns(cx, c)),
             };
             if rights.has_rights_of(cx.role, used.owner) {

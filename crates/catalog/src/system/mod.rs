@@ -5,7 +5,9 @@
 //! knows (`pg_stat_activity`, `pg_locks`, …) comes from [`ServerInfo::rows`]. To add a table: a
 //! line in `tables.txt`, a function, a line in [`rows_of`].
 
+pub mod address;
 mod builtin;
+mod checked;
 mod collations;
 mod depend;
 pub mod facts;
@@ -127,6 +129,18 @@ const SHARED: [&str; 11] = [
 ];
 
 impl SystemTable {
+    /// The query that a view shows as its own. Rows of such views are computed; the query reads them.
+    pub fn definition(&self) -> String {
+        let quote = types::func::quote_ident;
+        let columns: Vec<String> =
+            self.columns.iter().map(|c| format!("{}.{}", self.name, quote(c.0))).collect();
+        let schema = match self.schema {
+            ids::PG_CATALOG => "pg_catalog",
+            _ => "information_schema",
+        };
+        format!(" SELECT {}\n   FROM {schema}.{};", columns.join(",\n    "), self.name)
+    }
+
     /// Whether it belongs to all databases.
     pub fn is_shared(&self) -> bool {
         SHARED.contains(&self.name)

@@ -62,7 +62,7 @@ impl Names<'_> {
             _ => {}
         }
         let name = self.qualified(split_name(text)?, text, ty == oids::REGCLASS)?;
-        if ty != oids::REGCLASS && !may_be_missing {
+        if !may_be_missing {
             self.require_schema(&name)?;
         }
         Ok(match ty {
@@ -296,7 +296,7 @@ impl Names<'_> {
     }
 
     /// A relation's schema and name.
-    fn relation_parts(&self, id: Id) -> Option<(Id, String)> {
+    pub(super) fn relation_parts(&self, id: Id) -> Option<(Id, String)> {
         if let Some(table) = self.catalog.table(id) {
             return Some((table.schema, table.name.clone()));
         }

@@ -134,6 +134,7 @@ fn system_class(cx: &SystemCx<'_>, t: &SystemTable) -> Vec<Datum> {
     class_row(cx, t.oid.0, t.name, t.schema, 0)
         .set("relam", oid(if t.is_view { 0 } else { HEAP_AM }))
         .set("relkind", if t.is_view { 'v' } else { 'r' })
+        .set("reltype", oid(facts::row_type(t.oid.0)))
         .set("relacl", system_acl(cx, t.oid.0))
         .set("relnatts", t.columns.len() as i16)
         .set("relhasindex", facts::indexes().iter().any(|i| i.table == t.oid.0))
@@ -321,17 +322,20 @@ pub fn rule_id(view: Id) -> Id {
 }
 
 pub(super) fn pg_rewrite(cx: &SystemCx<'_>) -> Rows {
-    let one = |t: &Table| {
+    let one = |view: Id| {
         row(PG_CATALOG, "pg_rewrite")
-            .set("oid", oid(rule_id(t.oid)))
+            .set("oid", oid(rule_id(view)))
             .set("rulename", "_RETURN")
-            .set("ev_class", oid(t.oid))
+            .set("ev_class", oid(view))
+            .fill(&["ev_qual", "ev_action"], Datum::Text("<>".into()))
             .set("ev_type", '1')
             .set("ev_enabled", 'O')
             .set("is_instead", true)
             .done()
     };
-    Ok(cx.catalog.tables().filter(|t| t.query.is_some()).map(|t| one(t)).collect())
+    let system = super::tables().iter().filter(|t| t.is_view).map(|t| one(t.oid.0));
+    let own = cx.catalog.tables().filter(|t| t.query.is_some()).map(|t| one(t.oid));
+    Ok(system.chain(own).collect())
 }
 
 pub(super) fn pg_attrdef(cx: &SystemCx<'_>) -> Rows {
@@ -518,6 +522,8 @@ fn constraint(cx: &SystemCx<'_>, t: &Table, c: &Constraint) -> Vec<Datum> {
     };
     match &c.kind {
         ConstraintKind::Check(sql) => {
+            let columns = super::checked::columns(t, sql);
+            let out = if columns.is_empty() { out } else { out.set("conkey", numbers(&columns)) };
             out.set("contype", 'c').set("connoinherit", c.no_inherit).set("conbin", sql.as_str())
         }
         ConstraintKind::PrimaryKey { index } => keyed(out, 'p', *index),

@@ -1,14 +1,14 @@
 //! Views of PostgreSQL over the tables of the other files, and `information_schema`.
 
 use base::Result;
-use base::settings::{Kind, SETTINGS, SettingId, Value, show};
+use base::settings::{Kind, SETTINGS, SettingId, Unit, Value, is_mode, show};
 use types::{Datum, oids};
 
 use super::SystemCx;
 use super::row::{Row, array, row};
 use crate::acl::{Rights, privilege};
 use crate::definition;
-use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
+use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG, READ_ALL_SETTINGS, SUPERUSER};
 use crate::object::{AclKind, Id, Table, TableKind};
 use crate::trigger_type;
 
@@ -67,7 +67,16 @@ pub(super) fn pg_views(cx: &SystemCx<'_>) -> Rows {
             .set("definition", definition_of(t))
             .done()
     };
-    Ok(cx.catalog.tables().filter(|t| t.kind == TableKind::View).map(|t| one(t)).collect())
+    let system = super::tables().iter().filter(|t| t.is_view).map(|t| {
+        row(PG_CATALOG, "pg_views")
+            .set("schemaname", schema_name(cx, t.schema))
+            .set("viewname", t.name)
+            .set("viewowner", role_name(cx, SUPERUSER))
+            .set("definition", t.definition().as_str())
+            .done()
+    });
+    let own = cx.catalog.tables().filter(|t| t.kind == TableKind::View).map(|t| one(t));
+    Ok(own.chain(system).collect())
 }
 
 pub(super) fn pg_matviews(cx: &SystemCx<'_>) -> Rows {
@@ -103,7 +112,19 @@ pub(super) fn info_views(cx: &SystemCx<'_>) -> Rows {
             .set("is_trigger_insertable_into", instead(trigger_type::INSERT))
             .done()
     };
-    Ok(cx.catalog.tables().filter(|t| t.kind == TableKind::View).map(|t| one(t)).collect())
+    let system = super::tables().iter().filter(|t| t.is_view).map(|t| {
+        info(cx, "views", "table", t.schema, t.name)
+            .set("view_definition", t.definition().as_str())
+            .set("check_option", "NONE")
+            .fill(&["is_updatable", "is_insertable_into"], text("NO"))
+            .fill(
+                &["is_trigger_updatable", "is_trigger_deletable", "is_trigger_insertable_into"],
+                text("NO"),
+            )
+            .done()
+    });
+    let own = info_visible(cx).filter(|t| t.kind == TableKind::View).map(|t| one(t));
+    Ok(own.chain(system).collect())
 }
 
 pub(super) fn pg_indexes(cx: &SystemCx<'_>) -> Rows {
@@ -121,14 +142,24 @@ pub(super) fn pg_indexes(cx: &SystemCx<'_>) -> Rows {
                 .done(),
         )
     };
-    Ok(cx.catalog.indexes().filter_map(|i| one(i)).collect())
+    let system = super::facts::indexes().iter().filter_map(|i| {
+        Some(
+            row(PG_CATALOG, "pg_indexes")
+                .set("schemaname", "pg_catalog")
+                .set("tablename", super::by_oid(base::Oid(i.table))?.name)
+                .set("indexname", i.name)
+                .set("indexdef", i.definition().as_str())
+                .done(),
+        )
+    });
+    Ok(cx.catalog.indexes().filter_map(|i| one(i)).chain(system).collect())
 }
 
 pub(super) fn pg_settings(cx: &SystemCx<'_>) -> Rows {
     let one = |n: usize| {
         let (id, def) = (SettingId(n as u16), &SETTINGS[n]);
         let plain = |value: &Value| match value {
-            Value::Int(v) => v.to_string(),
+            Value::Int(v) if !is_mode(id) => v.to_string(),
             other => show(id, other),
         };
         let value = plain(cx.settings.get(id));
@@ -137,7 +168,7 @@ pub(super) fn pg_settings(cx: &SystemCx<'_>) -> Rows {
             Kind::Bool => ("bool", None, None),
             Kind::String => ("string", None, None),
             Kind::Int { min, max } => ("integer", Some((min.to_string(), max.to_string())), None),
-            Kind::Real { min, max } => ("real", Some((min.to_string(), max.to_string())), None),
+            Kind::Real { min, max } => ("real", Some((bound(min), bound(max))), None),
             Kind::Enum(words) => ("enum", None, Some(words)),
         };
         let mut out = row(PG_CATALOG, "pg_settings")
@@ -150,7 +181,8 @@ pub(super) fn pg_settings(cx: &SystemCx<'_>) -> Rows {
             .set("source", if value == boot { "default" } else { "configuration file" })
             .fill(&["boot_val", "reset_val"], text(&boot))
             .set("pending_restart", false);
-        if !def.unit.suffix().is_empty() {
+        // PostgreSQL has no unit below a millisecond.
+        if !matches!(def.unit, Unit::None | Unit::Us) {
             out = out.set("unit", def.unit.suffix());
         }
         if let Some((min, max)) = range {
@@ -162,7 +194,23 @@ pub(super) fn pg_settings(cx: &SystemCx<'_>) -> Rows {
         }
         out.done()
     };
-    Ok((0..SETTINGS.len()).map(one).collect())
+    // Where files are is told to those only who may read all settings.
+    let rights = Rights { catalog: cx.catalog, database: cx.database };
+    let all = rights.has_rights_of(cx.role, READ_ALL_SETTINGS);
+    let shown = |n: &usize| all || !SettingId(*n as u16).is_secret();
+    Ok((0..SETTINGS.len()).filter(shown).map(one).collect())
+}
+
+/// A real number's least or greatest value, as `%g` prints it.
+fn bound(value: f64) -> String {
+    if value.abs() < 1e15 {
+        return value.to_string();
+    }
+    let text = format!("{value:.5e}");
+    match text.split_once('e') {
+        Some((digits, exponent)) => format!("{digits}e+{exponent}"),
+        None => text,
+    }
 }
 
 pub(super) fn pg_stats(cx: &SystemCx<'_>) -> Rows {
@@ -288,6 +336,22 @@ pub(super) fn info_columns(cx: &SystemCx<'_>) -> Rows {
                 let place = if c.generated { "generation_expression" } else { "column_default" };
                 one = one.set(place, default.as_str());
             }
+            out.push(super::user_types::type_facts(one, what.base).done());
+        }
+    }
+    for t in super::tables() {
+        for (n, (name, ty)) in t.columns.iter().enumerate() {
+            let what = super::user_types::described(cx, ty.0, -1);
+            let one = info(cx, "columns", "table", t.schema, t.name)
+                .set("column_name", *name)
+                .set("ordinal_position", n as i32 + 1)
+                .set("is_nullable", if t.marks[n].not_null { "NO" } else { "YES" })
+                .set("data_type", what.data_type.as_str())
+                .set("udt_catalog", database_name(cx))
+                .set("udt_schema", what.schema.as_str())
+                .set("udt_name", what.name.as_str())
+                .fill(&["is_updatable", "is_identity", "identity_cycle"], text("NO"))
+                .set("is_generated", "NEVER");
             out.push(super::user_types::type_facts(one, what.base).done());
         }
     }

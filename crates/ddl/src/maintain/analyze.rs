@@ -185,11 +185,11 @@ fn column_width(ty: Oid, values: &[(usize, &Datum)]) -> i32 {
     (values.iter().map(|(_, v)| bytes(v)).sum::<usize>() / values.len().max(1)) as i32
 }
 
-/// Analyzes one table.
+/// Analyzes one table; says what it read.
 ///
 /// # Errors
 /// I/O, interrupts.
-pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
+pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<String> {
     let target = match base::settings::SettingId::find("default_statistics_target") {
         Some(id) => cx.settings.int(id).max(1) as usize,
         None => 100,
@@ -214,7 +214,15 @@ pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
     progress.set_phase("finalizing analyze");
     let visible = handle.heap.visible_pages();
     let stats = TableStats { table: table.oid, rows: total, pages, visible, columns };
-    cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))
+    cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))?;
+    let scanned = (pages as usize).min(wanted);
+    let live = if pages == 0 { 0.0 } else { total * scanned as f64 / f64::from(pages) };
+    Ok(format!(
+        "\"{}\": scanned {scanned} of {pages} pages, containing {live:.0} live rows and 0 dead rows; \
+         {} rows in sample, {total:.0} estimated total rows",
+        table.name,
+        rows.len()
+    ))
 }
 
 #[cfg(test)]

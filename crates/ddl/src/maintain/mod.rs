@@ -20,17 +20,25 @@ use exec::overflow::Overflow;
 use exec::session::quote_identifier;
 use exec::{relation_lock, rights, security};
 
+/// What VACUUM and ANALYZE are to do.
+#[derive(Clone, Copy)]
+pub struct Work {
+    /// VACUUM.
+    pub vacuum: bool,
+    /// ANALYZE.
+    pub analyze: bool,
+    /// FULL.
+    pub full: bool,
+    /// VERBOSE: say what was done.
+    pub verbose: bool,
+}
+
 /// VACUUM and ANALYZE of some tables, or of all.
 ///
 /// # Errors
 /// I/O, interrupts, `42P01`.
-pub fn run(
-    names: &[Name],
-    vacuum: bool,
-    analyze: bool,
-    full: bool,
-    cx: &mut ExecContext<'_>,
-) -> Result<()> {
+pub fn run(names: &[Name], work: Work, cx: &mut ExecContext<'_>) -> Result<()> {
+    let Work { vacuum, analyze, full, verbose } = work;
     let mode = if full { LockMode::AccessExclusive } else { LockMode::ShareUpdateExclusive };
     let mut tables = Vec::new();
     let what = if vacuum { "vacuum" } else { "analyze" };
@@ -42,6 +50,9 @@ pub fn run(
         }
     }
     for name in names {
+        if is_system(cx, name, what) {
+            continue;
+        }
         let table = relation_lock::named_table(cx, name)?;
         if !is_allowed(cx, &table, what) {
             continue;
@@ -65,15 +76,62 @@ pub fn run(
             continue;
         };
         match (vacuum, full) {
-            (true, true) => vacuum_full(cx, &table)?,
-            (true, false) => vacuum_plain(cx, &table)?,
+            (true, true) => {
+                let message = format!("vacuuming \"{}\"", full_name(cx, &table));
+                tell(cx, verbose, message);
+                vacuum_full(cx, &table)?;
+            }
+            (true, false) => vacuum_plain(cx, &table, verbose)?,
             (false, _) => {}
         }
         if analyze {
-            security::restricted(cx, table.owner, |cx| analyze::run(cx, &table))?;
+            let message = format!("analyzing \"{}\"", qualified(cx, &table));
+            tell(cx, verbose, message);
+            let found =
+                security::restricted(cx, table.owner, |cx| analyze::run(cx, &table))?;
+            tell(cx, verbose, found);
         }
     }
     Ok(())
+}
+
+/// Whether a name is a table of the catalog, which is computed and wants no maintenance; warns where it would
+/// not be allowed, or is no table.
+fn is_system(cx: &mut ExecContext<'_>, name: &Name, what: &str) -> bool {
+    let view = cx.catalog_tx.view();
+    let schema = name.schema.as_deref();
+    if schema.is_none() && view.relation(cx.search_path, None, &name.name).is_some() {
+        return false;
+    }
+    let Some(found) = catalog::system::find(schema, &name.name) else { return false };
+    let (name, oid) = (&found.name, base::Oid(found.oid));
+    let message = if catalog::system::by_oid(oid).is_some_and(|t| t.is_view) {
+        format!("skipping \"{name}\" --- cannot {what} non-tables or special system tables")
+    } else if !rights::of(cx, &view).is_superuser(cx.role) {
+        format!("skipping \"{name}\" --- only superuser can {what} it")
+    } else {
+        return true;
+    };
+    cx.hooks.notice("WARNING", base::err!(WARNING, "{message}"));
+    true
+}
+
+/// What VERBOSE says.
+fn tell(cx: &mut ExecContext<'_>, verbose: bool, message: String) {
+    if verbose {
+        cx.hooks.notice("INFO", base::Error::new(base::sqlstate::SUCCESSFUL_COMPLETION, message));
+    }
+}
+
+fn qualified(cx: &mut ExecContext<'_>, table: &Table) -> String {
+    let view = cx.catalog_tx.view();
+    let schema = view.schema(table.schema).map_or("", |s| s.name.as_str());
+    format!("{schema}.{}", table.name)
+}
+
+fn full_name(cx: &mut ExecContext<'_>, table: &Table) -> String {
+    let name = qualified(cx, table);
+    format!("{}.{name}", cx.database.0)
 }
 
 /// Whether the session's role may; warns if not. The owner of the database may, too.
@@ -91,7 +149,10 @@ fn is_allowed(cx: &mut ExecContext<'_>, table: &Table, what: &str) -> bool {
     false
 }
 
-fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
+fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>, verbose: bool) -> Result<()> {
+    let name = full_name(cx, table);
+    tell(cx, verbose, format!("vacuuming \"{name}\""));
+    let before = pages(cx, table)?;
     let storage = &cx.engine.storage;
     let heap = Heap::open(storage, RelId(table.rel));
     let view = cx.catalog_tx.view();
@@ -115,6 +176,21 @@ fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<()> {
         stats.pages = done.pages;
         stats.visible = visible;
         cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))?;
+    }
+    if verbose {
+        let after = pages(cx, table)?;
+        let message = format!(
+            "finished vacuuming \"{name}\": index scans: {}\n\
+             pages: {} removed, {after} remain, {} scanned (100.00% of total)\n\
+             tuples: {} removed, {} remain, {} are dead but not yet removable",
+            u32::from(done.removed > 0 && !indexes.is_empty()),
+            before.saturating_sub(after),
+            done.pages,
+            done.removed,
+            done.live,
+            done.kept,
+        );
+        tell(cx, true, message);
     }
     Ok(())
 }

@@ -188,6 +188,9 @@ impl References {
         cx: &mut ExecContext<'_>,
     ) -> Result<References> {
         let mut references = References::default();
+        if table.triggers_off || super::triggers::is_replica(cx) {
+            return Ok(references);
+        }
         for (constraint, key) in table.foreign_keys() {
             if !touched.outgoing(&key.columns) {
                 continue;

@@ -123,8 +123,7 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         "pg_get_functiondef" => function_part(id, &facts::function_definition),
         "pg_get_viewdef" => view_definition(args, run)?,
         "pg_get_triggerdef" => trigger_definition(id, flag(args, 1), run)?,
-        "pg_get_ruledef"
-        | "pg_get_partkeydef"
+        "pg_get_partkeydef"
         | "pg_get_statisticsobjdef"
         | "pg_get_statisticsobjdef_columns"
         | "pg_get_partition_constraintdef"
@@ -161,7 +160,8 @@ fn view_definition(args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
     let pretty = flag(args, 1) || matches!(args.get(1), Some(Datum::Int4(_)));
     let view = run.cx.catalog_tx.view();
     let Some(table) = view.table(id).filter(|t| t.query.is_some()) else {
-        return Ok(Datum::Null);
+        let system = catalog::system::by_oid(base::Oid(id)).filter(|t| t.is_view);
+        return Ok(system.map_or(Datum::Null, |t| text(t.definition())));
     };
     let printed = with_context(run.cx, |cx| sql::view::print(cx, table, pretty))?;
     Ok(text(format!("{printed};")))
@@ -431,7 +431,7 @@ fn database_size(args: &[Datum], view: &Snapshot, run: &Run<'_, '_>) -> Result<D
 }
 
 /// Bytes of a database's files.
-fn bytes_of(storage: &storage::Storage, snapshot: &Snapshot) -> Result<u64> {
+pub(super) fn bytes_of(storage: &storage::Storage, snapshot: &Snapshot) -> Result<u64> {
     let mut pages = 0;
     for rel in snapshot.files() {
         pages += u64::from(storage.block_count(rel, Fork::Main)?);

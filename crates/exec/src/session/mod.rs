@@ -2,8 +2,10 @@
 
 mod clock;
 mod definition;
+pub mod large_object;
 mod locks;
 mod names;
+mod objects;
 mod rights;
 pub mod sequence;
 
@@ -76,6 +78,14 @@ pub fn call(
         return Ok(value);
     }
     if let Some(value) = sequence::call(name, args, run)? {
+        return Ok(value);
+    }
+    if name.starts_with("lo")
+        && let Some(value) = large_object::call(name, args, run)?
+    {
+        return Ok(value);
+    }
+    if let Some(value) = objects::call(function, args, run)? {
         return Ok(value);
     }
     if let Some(value) = definition::call(name, args, run)? {

@@ -24,6 +24,10 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             let owner = oid_at(args, 1);
             let items = match (letter, AclKind::of_letter(letter)) {
                 ('c', _) => Vec::new(),
+                ('L', _) => {
+                    let privileges = privilege::SELECT | privilege::UPDATE;
+                    vec![AclItem { grantee: owner, grantor: owner, privileges, grantable: 0 }]
+                }
                 (_, Some(kind)) => acl::default_items(kind, owner),
                 _ => base::bail!(
                     INVALID_PARAMETER_VALUE,

@@ -30,6 +30,15 @@ struct Executed {
     params: Vec<Datum>,
 }
 
+/// `42501`: the setting's value is not for everybody.
+pub(super) fn secret_setting(name: &str) -> base::Error {
+    let name = SettingId::find(name).map_or(name, |id| id.def().name);
+    base::err!(
+        INSUFFICIENT_PRIVILEGE,
+        "must be superuser or have privileges of pg_read_all_settings to examine \"{name}\""
+    )
+}
+
 impl State {
     /// Runs the statement, which is `run`'s, if it is the session's own; None if it is the executor's.
     pub(super) fn control(&mut self, utility: &Utility, run: &Run<'_>) -> Result<Option<Outcome>> {
@@ -50,6 +59,7 @@ impl State {
             Utility::SetTransaction { modes, session } => {
                 self.set_transaction(modes, *session)?;
             }
+            Utility::ImportSnapshot(name) => self.import_snapshot(name)?,
             Utility::Set { name, value, local } => {
                 self.set_setting(name, value.as_deref(), *local)?;
             }
@@ -160,6 +170,22 @@ impl State {
         }
     }
 
+    /// SET TRANSACTION SNAPSHOT.
+    fn import_snapshot(&mut self, name: &str) -> Result<()> {
+        self.warn_outside("SET TRANSACTION");
+        self.ensure_transaction();
+        if self.transaction.has_snapshot {
+            return Err(base::err!(
+                ACTIVE_SQL_TRANSACTION,
+                "SET TRANSACTION SNAPSHOT must be called before any query"
+            ));
+        }
+        let Some(tx) = &self.transaction.current else { return Ok(()) };
+        self.server.exports.import(name, tx, self.database.1)?;
+        self.transaction.has_snapshot = true;
+        Ok(())
+    }
+
     fn set_transaction(&mut self, modes: &TransactionModes, session: bool) -> Result<()> {
         if !session {
             self.warn_outside("SET TRANSACTION");
@@ -241,12 +267,28 @@ impl State {
         }
     }
 
+    /// `42501` for the value of a setting that not everybody may see.
+    fn may_see(&mut self, name: &str) -> Result<()> {
+        if !SettingId::find(name).is_some_and(SettingId::is_secret) {
+            return Ok(());
+        }
+        let (view, role) = (self.view(), self.settings.identity.current.0);
+        let rights = catalog::Rights { catalog: &view, database: self.database.1 };
+        if rights.has_rights_of(role, catalog::object::ids::READ_ALL_SETTINGS) {
+            return Ok(());
+        }
+        Err(secret_setting(name))
+    }
+
     fn show(&mut self, name: Option<&str>, formats: &ResultFormats, describe: bool) -> Result<()> {
         self.check_not_failed()?;
         let text = |s: &str| Datum::Text(s.into());
         let columns = show_columns(name);
         let rows = match name {
-            Some(name) => vec![vec![text(&self.show_value(name)?)]],
+            Some(name) => {
+                self.may_see(name)?;
+                vec![vec![text(&self.show_value(name)?)]]
+            }
             None => {
                 let row = |(i, def): (usize, &base::settings::SettingDef)| {
                     let value = self.settings.get().get(SettingId(i as u16));

@@ -606,6 +606,7 @@ impl State {
             done,
             sequences: &mut self.sequences,
             deferred: &mut self.deferred,
+            large_objects: &mut self.large_objects,
             portals: &mut self.portals,
             out: &self.out,
             copy: CopyReader {

@@ -150,7 +150,7 @@ impl State {
     }
 
     /// The values; those of `regclass` and kin are looked up in `catalog`.
-    fn parameters(
+    pub(super) fn parameters(
         &self,
         bind: &Bind<'_>,
         types: &[base::Oid],

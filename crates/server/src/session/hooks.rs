@@ -55,6 +55,8 @@ pub struct Hooks<'a> {
     pub sequences: &'a mut exec::SessionSequences,
     /// Checks that wait for the transaction's end.
     pub deferred: &'a mut exec::Deferred,
+    /// The transaction's open large objects.
+    pub large_objects: &'a mut exec::LargeObjects,
     /// Its cursors.
     pub portals: &'a mut Portals,
     /// For notices.
@@ -98,6 +100,15 @@ impl Hooks<'_> {
     fn current_setting(&self, name: &str, missing_ok: bool) -> Result<Datum> {
         if let Some(value) = self.show(name)? {
             return Ok(Datum::Text(value.into()));
+        }
+        let secret = SettingId::find(name).is_some_and(SettingId::is_secret);
+        if secret && !self.settings.identity.superuser {
+            let catalog = self.server.engine.catalog.shared().current();
+            let rights = Rights { catalog: &catalog, database: self.database };
+            let role = self.settings.identity.current.0;
+            if !rights.has_rights_of(role, ids::READ_ALL_SETTINGS) {
+                return Err(super::control::secret_setting(name));
+            }
         }
         match self.settings.show(name) {
             Ok(value) => Ok(Datum::Text(value.into())),
@@ -355,6 +366,10 @@ impl SessionHooks for Hooks<'_> {
                     _ => Ok(Datum::Null),
                 };
             }
+            "pg_export_snapshot" => {
+                let (exports, pid) = (&self.server.exports, self.entry.pid);
+                Datum::Text(exports.export(self.tx, self.database, pid)?.into())
+            }
             "pg_backend_pid" => Datum::Int4(self.entry.pid),
             "pg_cancel_backend" => {
                 self.signal(pid(args.first())?, Interrupt::Cancel, acting.role)?
@@ -549,6 +564,10 @@ impl SessionHooks for Hooks<'_> {
 
     fn deferred(&mut self) -> &mut exec::Deferred {
         self.deferred
+    }
+
+    fn large_objects(&mut self) -> Option<&mut exec::LargeObjects> {
+        Some(self.large_objects)
     }
 
     fn copy_read(&mut self) -> Result<Option<Vec<u8>>> {

@@ -24,6 +24,7 @@ mod copy;
 mod cursor;
 pub mod execute;
 mod extended;
+mod fastpath;
 pub mod hooks;
 pub mod identity;
 mod known;
@@ -130,6 +131,8 @@ pub struct State {
     deferred: exec::Deferred,
     /// What it knows of functions.
     routines: exec::routine::SessionRoutines,
+    /// Its open large objects.
+    large_objects: exec::LargeObjects,
     account: Account,
     /// A COMMIT that is to be counted when it is durable.
     committing: Option<(u64, portal::PlanOf)>,
@@ -302,6 +305,7 @@ impl State {
             sequences: exec::SessionSequences::default(),
             deferred: exec::Deferred::default(),
             routines: Default::default(),
+            large_objects: exec::LargeObjects::default(),
             account: Account::default(),
             committing: None,
             skip_to_sync: false,
@@ -457,10 +461,7 @@ impl State {
             F::Sync => self.sync()?,
             // What is left of a COPY that failed.
             F::CopyData(_) | F::CopyDone | F::CopyFail(_) => {}
-            F::FunctionCall => {
-                self.failed(Error::unsupported("the function call protocol"), None)?;
-                self.ready()?;
-            }
+            F::FunctionCall(call) => self.function_call(&call)?,
             F::Password => return Err(wire::violation("unexpected password message").into()),
             F::Terminate => return Err(End::Quiet),
         }

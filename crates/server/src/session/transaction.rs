@@ -285,6 +285,7 @@ impl State {
             return Err(error);
         }
         self.deferred.clear();
+        self.large_objects.clear();
         self.portals.commit();
         self.transaction.savepoints.clear();
         self.transaction.block = Block::None;
@@ -293,6 +294,7 @@ impl State {
             self.settings.commit();
             return Ok(());
         };
+        self.server.exports.end(self.entry.pid);
         self.catalog_tx.before_commit();
         let changed = self.catalog_tx.has_work();
         // Changes to temporary tables leave nothing in the log that anybody has to wait for.
@@ -356,6 +358,7 @@ impl State {
     /// Rolls back, whatever there is.
     pub(super) fn abort(&mut self) {
         self.deferred.clear();
+        self.large_objects.clear();
         self.portals.end_transaction();
         self.transaction.savepoints.clear();
         self.transaction.block = Block::None;
@@ -363,6 +366,7 @@ impl State {
         if let Some(tx) = self.transaction.current.take() {
             // An error may tell of another one's commit: a key that is there, a row that has changed.
             self.out.get_mut().need_durable(tx.durability_needed());
+            self.server.exports.end(self.entry.pid);
             tx.abort();
             self.after_abort();
         }

@@ -7,7 +7,7 @@ use pg_query::{NodeEnum, protobuf as pb};
 use crate::parse::deparse_expr;
 use crate::role::RoleStatement;
 use crate::trigger::TriggerSelection;
-use crate::utility::{AlterRoutine, AlterTable, Name, Utility};
+use crate::utility::{AlterRoutine, AlterTable, LargeObjectStatement, Name, Utility};
 
 use super::define::object_kind;
 use super::{Binder, inner};
@@ -224,7 +224,7 @@ impl Binder<'_> {
             T::AtSetLogged | T::AtDropOids | T::AtDisableRowSecurity | T::AtNoForceRowSecurity => {
                 return Ok(());
             }
-            _ => return Err(base::Error::unsupported("this form of ALTER TABLE")),
+            _ => return Err(base::Error::unsupported(super::words::alter_table(cmd))),
         };
         steps.push(step);
         Ok(())
@@ -348,6 +348,12 @@ impl Binder<'_> {
             let change = AlterRoutine::Owner(super::role::role_ref(owner));
             return Ok(Utility::AlterRoutine { routine, change });
         }
+        if stmt.object_type == pb::ObjectType::ObjectLargeobject as i32
+            && let (Some(object), Some(owner)) = (inner(&stmt.object), &stmt.newowner)
+        {
+            let (id, owner) = (super::role::large_object(object)?, super::role::role_ref(owner));
+            return Ok(Utility::LargeObject(LargeObjectStatement::Owner(id, owner)));
+        }
         let (kind, object, owner) =
             match (object_kind(stmt.object_type), inner(&stmt.object), &stmt.newowner) {
                 (Some((kind, _)), Some(NodeEnum::String(name)), Some(owner)) => {
@@ -357,7 +363,12 @@ impl Binder<'_> {
                 (Some((kind, _)), Some(NodeEnum::List(list)), Some(owner)) => {
                     (kind, self.name_of_list(&list.items), owner)
                 }
-                _ => return Err(base::Error::unsupported("ALTER … OWNER of this kind of object")),
+                _ => {
+                    return Err(base::Error::unsupported(format!(
+                        "ALTER {} … OWNER TO",
+                        super::words::object(stmt.object_type)
+                    )));
+                }
             };
         let owner = super::role::role_ref(owner);
         Ok(Utility::Role(RoleStatement::Owner { kind, object, owner }))

@@ -91,7 +91,7 @@ impl Binder<'_> {
                     .at(self.at(d.location)))
             }
             NodeEnum::GroupingFunc(g) => self.grouping_call(scope, g),
-            other => Err(self.unsupported(&node_name(other), ast::location(other))),
+            other => Err(self.unsupported(&super::words::expression(other), ast::location(other))),
         }
     }
 
@@ -1050,10 +1050,4 @@ pub(crate) fn not(expr: Expr) -> Expr {
 
 fn is_row(ty: Oid) -> bool {
     ty == RECORD || types::user::shape(ty).is_some()
-}
-
-/// A node's kind, for messages.
-fn node_name(node: &NodeEnum) -> String {
-    let debug = format!("{node:?}");
-    debug.split('(').next().unwrap_or("expression").to_owned()
 }

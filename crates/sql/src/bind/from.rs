@@ -153,7 +153,10 @@ impl Binder<'_> {
 
     /// A table or index by name, computed tables included.
     pub(crate) fn find_relation(&self, schema: Option<&str>, name: &str) -> Option<Relation> {
-        let system = |schema: &str| catalog::system::find(Some(schema), name).map(Relation::Table);
+        let system = |schema: &str| match self.cx.catalog.large_object_table(name) {
+            Some(table) if schema == "pg_catalog" => Some(Relation::Table(table.clone())),
+            _ => catalog::system::find(Some(schema), name).map(Relation::Table),
+        };
         match schema {
             Some(schema @ ("pg_catalog" | "information_schema")) => system(schema),
             Some(schema) => self.cx.catalog.relation(&[], Some(schema), name),

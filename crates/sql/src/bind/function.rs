@@ -387,7 +387,11 @@ impl Binder<'_> {
                     Some(schema) => format!("{schema}.{name}"),
                     None => name.to_owned(),
                 };
-                Err(self.missing_function(&call_text(&full, &inputs, named), position))
+                let call = call_text(&full, &inputs, named);
+                if schema.is_none_or(|s| s == "pg_catalog") && is_only_listed(name) {
+                    return Err(Error::unsupported(format!("function {call}")).at(position));
+                }
+                Err(self.missing_function(&call, position))
             }
         }
     }
@@ -578,4 +582,11 @@ fn resolve_polymorphic(
         })
         .collect();
     Ok((targets, real(signature.result)))
+}
+
+/// Whether PostgreSQL has functions with this name, and none of them runs here.
+fn is_only_listed(name: &str) -> bool {
+    let runs = !types::func::functions_named(name).is_empty()
+        || !types::func::aggregates_named(name).is_empty();
+    !runs && !catalog::system::facts::named(name).is_empty()
 }

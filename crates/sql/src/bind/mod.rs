@@ -65,6 +65,7 @@ pub(crate) mod utility;
 mod variable;
 pub(crate) mod view;
 pub(crate) mod window;
+pub(crate) mod words;
 
 pub(crate) use scope::Scope;
 pub use user_types::stored_domain_condition;

@@ -4,7 +4,6 @@ use base::{Oid, Result};
 use catalog::system::reg::Names;
 use types::Datum;
 
-
 use crate::expr::Expr;
 
 use super::Binder;

@@ -5,7 +5,7 @@ use catalog::AclKind;
 use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::role::{Grant, RoleOption, RoleRef, RoleStatement, Target};
-use crate::utility::Name;
+use crate::utility::{LargeObjectStatement, Name};
 
 use super::define::def_value;
 use super::{Binder, ast, inner};
@@ -35,6 +35,19 @@ fn role_refs(nodes: &[pb::Node]) -> Vec<RoleRef> {
 
 fn optional(spec: &Option<pb::RoleSpec>) -> Result<RoleRef> {
     spec.as_ref().map(role_ref).ok_or_else(|| err!(SYNTAX_ERROR, "statement without a role"))
+}
+
+/// The number of a large object.
+pub(crate) fn large_object(node: &NodeEnum) -> Result<u32> {
+    let text = match node {
+        NodeEnum::Integer(i) => i.ival.to_string(),
+        NodeEnum::Float(f) => f.fval.clone(),
+        NodeEnum::AConst(c) => super::define::const_text(c).unwrap_or_default(),
+        _ => String::new(),
+    };
+    let invalid =
+        || err!(INVALID_TEXT_REPRESENTATION, "invalid input syntax for type oid: \"{text}\"");
+    text.parse().map_err(|_| invalid())
 }
 
 fn flag(def: &pb::DefElem) -> bool {
@@ -68,6 +81,10 @@ impl Binder<'_> {
                 RoleStatement::Drop { roles: role_refs(&s.roles), if_exists: s.missing_ok }
             }
             NodeEnum::GrantRoleStmt(s) => self.grant_role(s)?,
+            // Large objects are no objects of the catalog.
+            NodeEnum::GrantStmt(s) if s.objtype == pb::ObjectType::ObjectLargeobject as i32 => {
+                return Ok(None);
+            }
             NodeEnum::GrantStmt(s) => RoleStatement::Grant(self.grant(s)?),
             NodeEnum::AlterDefaultPrivilegesStmt(s) => RoleStatement::Grant(self.defaults(s)?),
             NodeEnum::ReassignOwnedStmt(s) => {
@@ -232,6 +249,27 @@ impl Binder<'_> {
         })
     }
 
+    /// GRANT and REVOKE ON LARGE OBJECT.
+    pub(crate) fn grant_large_objects(&self, s: &pb::GrantStmt) -> Result<LargeObjectStatement> {
+        let mut privileges = Vec::new();
+        for node in &s.privileges {
+            if let Some(NodeEnum::AccessPriv(one)) = &node.node {
+                privileges.push(one.priv_name.clone());
+            }
+        }
+        let id = |node: &pb::Node| match &node.node {
+            Some(node) => large_object(node),
+            None => Err(err!(SYNTAX_ERROR, "a large object without its number")),
+        };
+        Ok(LargeObjectStatement::Grant {
+            grant: s.is_grant,
+            objects: s.objects.iter().map(id).collect::<Result<_>>()?,
+            privileges,
+            grantees: role_refs(&s.grantees),
+            option: s.grant_option,
+        })
+    }
+
     fn defaults(&mut self, s: &pb::AlterDefaultPrivilegesStmt) -> Result<Grant> {
         let (mut roles, mut schemas) = (Vec::new(), Vec::new());
         for node in &s.options {
@@ -257,7 +295,9 @@ impl Binder<'_> {
             Ok(T::ObjectFunction | T::ObjectProcedure | T::ObjectRoutine) => AclKind::Function,
             Ok(T::ObjectSchema) => AclKind::Schema,
             Ok(T::ObjectType | T::ObjectDomain) => AclKind::Type,
-            _ => return Err(Error::unsupported("GRANT on this kind of object")),
+            _ => {
+                return Err(Error::unsupported(format!("GRANT ON {}", super::words::object(kind))));
+            }
         })
     }
 
@@ -287,7 +327,12 @@ impl Binder<'_> {
                 }
                 Target::Functions(functions)
             }
-            _ => return Err(Error::unsupported("GRANT on this kind of object")),
+            _ => {
+                return Err(Error::unsupported(format!(
+                    "GRANT ON {}",
+                    super::words::object(s.objtype)
+                )));
+            }
         })
     }
 

@@ -688,10 +688,8 @@ impl Binder<'_> {
         let name = &stmt.extname;
         if !matches!(name.as_str(), "plpgsql" | "pg_stat_statements") {
             return Err(err!(FEATURE_NOT_SUPPORTED, "extension \"{name}\" is not available")
-                .detail(format!(
-                    "Could not open extension control file \"/usr/share/postgresql/15/extension/{name}.control\": No such file or directory."
-                ))
-                .hint("The extension must first be installed on the system where PostgreSQL is running."));
+                .detail("Extensions cannot be installed; what the server has is part of it.")
+                .hint("The extensions that are here: plpgsql, pg_stat_statements."));
         }
         let message = format!("extension \"{name}\" already exists");
         if !stmt.if_not_exists {

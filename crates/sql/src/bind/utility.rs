@@ -51,6 +51,7 @@ impl Binder<'_> {
                 "SESSION CHARACTERISTICS" => {
                     Utility::SetTransaction { modes: transaction_modes(&stmt.args)?, session: true }
                 }
+                "TRANSACTION SNAPSHOT" => Utility::ImportSnapshot(self.set_value(&stmt.args)?),
                 other => return Err(Error::unsupported(format!("SET {other}"))),
             },
             _ => return Err(Error::unsupported("SET … FROM CURRENT")),
@@ -103,15 +104,15 @@ impl Binder<'_> {
 
     /// VACUUM and ANALYZE.
     pub(crate) fn vacuum(&mut self, stmt: &pb::VacuumStmt) -> Result<Utility> {
-        let (mut analyze, mut full) = (!stmt.is_vacuumcmd, false);
+        let (mut analyze, mut full, mut verbose) = (!stmt.is_vacuumcmd, false, false);
         for node in &stmt.options {
             let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
             let on = def_value(def).is_none_or(|v| base::settings::parse_bool(&v).unwrap_or(true));
             match def.defname.as_str() {
                 "analyze" => analyze = on,
                 "full" => full = on,
-                "verbose"
-                | "freeze"
+                "verbose" => verbose = on,
+                "freeze"
                 | "skip_locked"
                 | "disable_page_skipping"
                 | "truncate"
@@ -145,7 +146,7 @@ impl Binder<'_> {
             }
             tables.push(self.name_of_range(&rel.relation)?);
         }
-        Ok(Utility::Vacuum { tables, vacuum: stmt.is_vacuumcmd, analyze, full })
+        Ok(Utility::Vacuum { tables, vacuum: stmt.is_vacuumcmd, analyze, full, verbose })
     }
 
     /// REINDEX.
@@ -372,6 +373,9 @@ impl Binder<'_> {
             NodeEnum::RenameStmt(s) => self.rename(s)?,
             NodeEnum::AlterObjectSchemaStmt(s) => self.set_schema(s)?,
             NodeEnum::AlterOwnerStmt(s) => self.alter_owner(s)?,
+            NodeEnum::GrantStmt(s) if s.objtype == pb::ObjectType::ObjectLargeobject as i32 => {
+                Utility::LargeObject(self.grant_large_objects(s)?)
+            }
             NodeEnum::CommentStmt(s) => self.comment(s)?,
             NodeEnum::CreateSchemaStmt(s) => {
                 let owner = s.authrole.as_ref().map(super::role::role_ref);

@@ -4,6 +4,8 @@
 
 const NAMES: &[&str] = &[
     "aclcontains",
+    "loread",
+    "lowrite",
     "acldefault",
     "makeaclitem",
     "clock_timestamp",
@@ -48,7 +50,7 @@ const NAMES: &[&str] = &[
 const BODIES: &[&str] = &["xid_age"];
 
 /// Beginnings of names whose functions are all the session's.
-const PREFIXES: &[&str] = &["has_", "pg_", "to_reg"];
+const PREFIXES: &[&str] = &["has_", "lo_", "pg_", "to_reg"];
 
 /// Functions that return sets and are the session's.
 const SETS: &[&str] = &[
@@ -59,6 +61,13 @@ const SETS: &[&str] = &[
     "pg_partition_tree",
     "pg_partition_ancestors",
     "pg_options_to_table",
+    "aclexplode",
+    "pg_tablespace_databases",
+    "pg_listening_channels",
+    "pg_prepared_xact",
+    "pg_extension_update_paths",
+    "pg_get_multixact_members",
+    "pg_get_catalog_foreign_keys",
 ];
 
 /// Whether the executor has the body with this key of the function.

@@ -1,0 +1,329 @@
+//! Any object by its address, rights taken apart, files and sizes: functions that applications ask about
+//! objects of all kinds.
+
+use std::sync::Arc;
+
+use base::{Result, err};
+use catalog::acl::privilege;
+use catalog::system::address::{Address, Identity};
+use catalog::system::reg::Names;
+use catalog::{AclItem, Snapshot};
+use types::datum::Shape;
+use types::{Datum, FunctionRow, oids};
+
+use super::{int_at, oid_at, text, text_at};
+use crate::run::Run;
+
+/// Functions of this file.
+///
+/// # Errors
+/// `42704` and kin for what is missing.
+pub fn call(
+    function: &'static FunctionRow,
+    args: &[Datum],
+    run: &mut Run<'_, '_>,
+) -> Result<Option<Datum>> {
+    let view = run.cx.catalog_tx.view();
+    let id = oid_at(args, 0);
+    let record = |fields: Vec<Datum>| record(function, fields);
+    Ok(Some(match function.name {
+        "pg_describe_object" => match identify(&view, args, run) {
+            Some(found) => text(found.description),
+            None => Datum::Null,
+        },
+        "pg_identify_object" => {
+            let found = identify(&view, args, run).unwrap_or_default();
+            let kind = if found.kind.is_empty() { Datum::Null } else { text(found.kind) };
+            let identity = if kind.is_null() { Datum::Null } else { text(found.identity) };
+            record(vec![kind, optional(found.schema), optional(found.name), identity])
+        }
+        "pg_identify_object_as_address" => match identify(&view, args, run) {
+            Some(found) => record(vec![text(found.kind), list(found.names), list(found.args)]),
+            None => record(vec![Datum::Null, Datum::Null, Datum::Null]),
+        },
+        "pg_get_object_address" => {
+            let (words, types) = (words(args.get(1)), words(args.get(2)));
+            let found = names(&view, run).address(text_at(args, 0), &words, &types)?;
+            record(vec![
+                Datum::Oid(found.class),
+                Datum::Oid(found.object),
+                Datum::Int4(found.column),
+            ])
+        }
+        "aclexplode" => {
+            let rows = match args.first() {
+                Some(Datum::Array(items)) => exploded(&items.items, &view)?,
+                _ => Vec::new(),
+            };
+            Datum::array(oids::RECORD, rows.into_iter().map(record).collect())
+        }
+        "pg_options_to_table" => {
+            let one = |option: &String| {
+                let (name, value) = match option.split_once('=') {
+                    Some((name, value)) => (name, text(value)),
+                    None => (option.as_str(), Datum::Null),
+                };
+                record(vec![text(name), value])
+            };
+            let rows: Vec<Datum> = words(args.first()).iter().map(one).collect();
+            Datum::array(oids::RECORD, rows)
+        }
+        "pg_sequence_parameters" => {
+            let missing = || err!(UNDEFINED_TABLE, "could not open relation with OID {id}");
+            let s = view.sequence(id).ok_or_else(missing)?;
+            record(vec![
+                Datum::Int8(s.start),
+                Datum::Int8(s.min),
+                Datum::Int8(s.max),
+                Datum::Int8(s.increment),
+                Datum::Bool(s.cycle),
+                Datum::Int8(s.cache),
+                Datum::Oid(s.ty),
+            ])
+        }
+        "pg_relation_filepath" => match file_of(&view, id) {
+            Some(rel) => text(format!("base/{rel}")),
+            None => Datum::Null,
+        },
+        "pg_filenode_relation" => {
+            let node = oid_at(args, 1);
+            let own = view.tables().map(|t| (t.rel, t.oid));
+            let own = own.chain(view.indexes().map(|i| (i.rel, i.oid)));
+            let mut own = own.chain(view.sequences().map(|s| (s.rel, s.oid)));
+            own.find(|(rel, _)| *rel == node && node != 0).map_or(Datum::Null, |f| Datum::Oid(f.1))
+        }
+        "pg_tablespace_size" => tablespace_size(args, &view, run)?,
+        "pg_tablespace_databases" => {
+            let all = if id == catalog::object::ids::PG_DEFAULT { Some(&view) } else { None };
+            let databases = all.into_iter().flat_map(|v| v.databases());
+            Datum::array(oids::OID, databases.map(|d| Datum::Oid(d.oid)).collect())
+        }
+        "pg_get_replica_identity_index" => match view.table(id) {
+            Some(table) => view
+                .indexes_of(table)
+                .iter()
+                .find(|i| i.primary)
+                .map_or(Datum::Null, |i| Datum::Oid(i.oid)),
+            None => Datum::Null,
+        },
+        "pg_indexam_has_property" => am_property(id, text_at(args, 1)),
+        "pg_index_has_property" => index_property(text_at(args, 1)),
+        "pg_index_column_has_property" => {
+            let at = usize::try_from(int_at(args, 1)).unwrap_or_default().wrapping_sub(1);
+            match view.index(id) {
+                Some(index) => column_property(index, at, text_at(args, 2)),
+                None => Datum::Null,
+            }
+        }
+        "pg_get_ruledef" => rule_definition(&view, id, run),
+        "pg_settings_get_flags" => match base::settings::SettingId::find(text_at(args, 0)) {
+            Some(_) => Datum::array(oids::TEXT, Vec::new()),
+            None => Datum::Null,
+        },
+        "pg_jit_available" => Datum::Bool(false),
+        "pg_current_logfile" | "pg_get_statisticsobjdef_expressions" => Datum::Null,
+        "pg_prepared_xact"
+        | "pg_extension_update_paths"
+        | "pg_get_multixact_members"
+        | "pg_get_catalog_foreign_keys" => Datum::array(oids::RECORD, Vec::new()),
+        "pg_xact_commit_timestamp"
+        | "pg_xact_commit_timestamp_origin"
+        | "pg_last_committed_xact" => {
+            return Err(err!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "could not get commit timestamp data"
+            )
+            .hint("Make sure the configuration parameter \"track_commit_timestamp\" is set."));
+        }
+        "pg_collation_actual_version" | "pg_database_collation_actual_version" if id == 0 => {
+            Datum::Null
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn names<'a>(view: &'a Snapshot, run: &'a Run<'_, '_>) -> Names<'a> {
+    Names { catalog: view, path: run.cx.search_path, database: None }
+}
+
+/// What the object at the address in the first three arguments is.
+fn identify(view: &Snapshot, args: &[Datum], run: &Run<'_, '_>) -> Option<Identity> {
+    let (class, object) = (oid_at(args, 0), oid_at(args, 1));
+    names(view, run).identify(Address { class, object, column: int_at(args, 2) as i32 })
+}
+
+/// A row of the function's columns.
+fn record(function: &'static FunctionRow, fields: Vec<Datum>) -> Datum {
+    let columns = function.columns.iter().map(|(name, ty)| ((*name).into(), *ty)).collect();
+    Datum::record(Arc::new(Shape { ty: oids::RECORD, columns }), fields)
+}
+
+fn optional(value: Option<String>) -> Datum {
+    value.map_or(Datum::Null, text)
+}
+
+fn list(words: Vec<String>) -> Datum {
+    Datum::array(oids::TEXT, words.into_iter().map(text).collect())
+}
+
+/// The texts of an array.
+fn words(value: Option<&Datum>) -> Vec<String> {
+    let Some(Datum::Array(array)) = value else { return Vec::new() };
+    let word = |d: &Datum| match d {
+        Datum::Text(word) => word.to_string(),
+        _ => String::new(),
+    };
+    array.items.iter().map(word).collect()
+}
+
+/// A grant by its text.
+pub fn item(text: &str, view: &Snapshot) -> Option<AclItem> {
+    let (grantee, rest) = role_before(text, '=', view);
+    let (letters, grantor) = rest.split_once('/')?;
+    let (grantor, _) = role_before(grantor, '\0', view);
+    let (mut privileges, mut grantable) = (0, 0);
+    let mut letters = letters.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let bit = privilege::ALL.iter().find(|p| p.2 == letter).map_or(0, |p| p.1);
+        privileges |= bit;
+        if letters.next_if_eq(&'*').is_some() {
+            grantable |= bit;
+        }
+    }
+    Some(AclItem { grantee, grantor, privileges, grantable })
+}
+
+/// Each right of each grant: grantor, grantee, the right, and whether it may be granted on.
+fn exploded(items: &[Datum], view: &Snapshot) -> Result<Vec<Vec<Datum>>> {
+    let mut out = Vec::new();
+    for item in items {
+        let Datum::Text(item) = item else {
+            return Err(err!(NULL_VALUE_NOT_ALLOWED, "ACL arrays must not contain null values"));
+        };
+        let (grantee, rest) = role_before(item, '=', view);
+        let (letters, grantor) = rest.split_once('/').unwrap_or((rest, ""));
+        let (grantor, _) = role_before(grantor, '\0', view);
+        let mut letters = letters.chars().peekable();
+        while let Some(letter) = letters.next() {
+            let grantable = letters.next_if_eq(&'*').is_some();
+            let Some((word, ..)) = privilege::ALL.iter().find(|p| p.2 == letter) else { continue };
+            out.push(vec![
+                Datum::Oid(grantor),
+                Datum::Oid(grantee),
+                text(*word),
+                Datum::Bool(grantable),
+            ]);
+        }
+    }
+    Ok(out)
+}
+
+/// A role's name, perhaps in quotes, up to a character, and what follows that; nothing is everybody.
+fn role_before<'a>(text: &'a str, end: char, view: &Snapshot) -> (u32, &'a str) {
+    let mut quoted = false;
+    let at = text.find(|c| {
+        quoted ^= c == '"';
+        c == end && !quoted
+    });
+    let (name, rest) = match at {
+        Some(at) => (&text[..at], &text[at + end.len_utf8()..]),
+        None => (text, ""),
+    };
+    let name = match name.strip_prefix('"').and_then(|n| n.strip_suffix('"')) {
+        Some(inner) => inner.replace("\"\"", "\""),
+        None => name.to_owned(),
+    };
+    let role = view.role_named(&name).map(|r| r.oid);
+    // A role that is gone is shown by its number.
+    (role.or_else(|| name.parse().ok()).unwrap_or(0), rest)
+}
+
+/// The number of a relation's file.
+fn file_of(view: &Snapshot, id: u32) -> Option<u32> {
+    let table = view.table(id).map(|t| t.rel);
+    let rel = table.or_else(|| view.index(id).map(|i| i.rel));
+    rel.or_else(|| view.sequence(id).map(|s| s.rel)).filter(|rel| *rel != 0)
+}
+
+/// Bytes of a tablespace, by name or oid: `pg_default` has all there is.
+fn tablespace_size(args: &[Datum], view: &Snapshot, run: &Run<'_, '_>) -> Result<Datum> {
+    let id = match args.first() {
+        Some(Datum::Text(name)) => {
+            let missing = || err!(UNDEFINED_OBJECT, "tablespace \"{name}\" does not exist");
+            catalog::system::named::tablespace(name).ok_or_else(missing)?
+        }
+        _ => oid_at(args, 0),
+    };
+    if id != catalog::object::ids::PG_DEFAULT {
+        let known = id == catalog::object::ids::PG_GLOBAL;
+        return Ok(if known { Datum::Int8(0) } else { Datum::Null });
+    }
+    let mut bytes = 0;
+    for database in view.databases() {
+        if let Some(open) = run.cx.engine.catalog.database(database.oid) {
+            bytes += super::definition::bytes_of(&run.cx.engine.storage, &open.current())?;
+        }
+    }
+    Ok(Datum::Int8(bytes as i64))
+}
+
+/// What an access method can do; there is one whose indexes can be made.
+fn am_property(method: u32, property: &str) -> Datum {
+    if method != catalog::object::ids::BTREE_AM {
+        return Datum::Null;
+    }
+    match property.to_ascii_lowercase().as_str() {
+        "can_order" | "can_unique" | "can_multi_col" | "can_exclude" | "can_include" => {
+            Datum::Bool(true)
+        }
+        _ => Datum::Null,
+    }
+}
+
+fn index_property(property: &str) -> Datum {
+    match property.to_ascii_lowercase().as_str() {
+        "clusterable" | "index_scan" | "bitmap_scan" | "backward_scan" => Datum::Bool(true),
+        _ => Datum::Null,
+    }
+}
+
+fn column_property(index: &catalog::Index, at: usize, property: &str) -> Datum {
+    let key = index.columns.get(at);
+    let value = match (property.to_ascii_lowercase().as_str(), key) {
+        ("asc", Some(key)) => !key.descending,
+        ("desc", Some(key)) => key.descending,
+        ("nulls_first", Some(key)) => key.nulls_first,
+        ("nulls_last", Some(key)) => !key.nulls_first,
+        ("orderable" | "returnable" | "search_array" | "search_nulls", Some(_)) => true,
+        ("distance_orderable", Some(_)) => false,
+        ("returnable", None) => true,
+        ("orderable" | "distance_orderable" | "search_array" | "search_nulls", None) => false,
+        _ => return Datum::Null,
+    };
+    Datum::Bool(value)
+}
+
+/// `CREATE RULE "_RETURN" …` of a view.
+fn rule_definition(view: &Snapshot, id: u32, run: &mut Run<'_, '_>) -> Datum {
+    let is = |t: &&Arc<catalog::Table>| t.query.is_some() && catalog::system::rule_id(t.oid) == id;
+    let own = view.tables().find(is).cloned();
+    let (relation, query) = match own {
+        Some(table) => {
+            let printed =
+                crate::spi::with_context(run.cx, |cx| sql::view::print(cx, &table, false));
+            let Ok(query) = printed else { return Datum::Null };
+            (table.oid, format!("{query};"))
+        }
+        None => {
+            let all = catalog::system::tables().iter();
+            let mut views = all.filter(|t| t.is_view);
+            match views.find(|t| catalog::system::rule_id(t.oid.0) == id) {
+                Some(table) => (table.oid.0, table.definition()),
+                None => return Datum::Null,
+            }
+        }
+    };
+    let address = Address { class: catalog::system::class::RELATION, object: relation, column: 0 };
+    let name = names(view, run).identify(address).unwrap_or_default().identity;
+    text(format!("CREATE RULE \"_RETURN\" AS\n    ON SELECT TO {name} DO INSTEAD {query}"))
+}
