@@ -245,6 +245,32 @@ fn views_have_postgresqls_columns() {
 }
 
 #[test]
+fn statistics_of_tables_outlive_the_server() {
+    let dir = TempDir::new("outlive");
+    let data = dir.path().join("data");
+    let counts =
+        "SELECT n_tup_ins, n_tup_upd, n_live_tup, n_dead_tup, n_mod_since_analyze, analyze_count,
+                         last_analyze IS NULL FROM pg_stat_user_tables WHERE relname = 'kept'";
+    let server = Server::start(&data, &["autovacuum=off"]);
+    server.query(
+        "CREATE TABLE kept (a int); INSERT INTO kept SELECT generate_series(1, 100); ANALYZE kept;
+         UPDATE kept SET a = 0 WHERE a <= 10",
+    );
+    assert_eq!(server.query(counts), "100|10|100|10|10|1|f");
+    assert!(server.stop());
+    let server = Server::start(&data, &["autovacuum=off"]);
+    assert_eq!(server.query(counts), "100|10|100|10|10|1|f");
+    server.kill();
+    // The file of the last clean stop is still there after a crash.
+    let server = Server::start(&data, &["autovacuum=off"]);
+    assert_eq!(server.query(counts), "100|10|100|10|10|1|f");
+    assert!(server.stop());
+    std::fs::write(data.join("threadgres.stats"), "nonsense").expect("the directory is writable");
+    let server = Server::start(&data, &["autovacuum=off"]);
+    assert_eq!(server.query(counts), "0|0|0|0|0|0|t");
+}
+
+#[test]
 fn background_threads_and_transactions_are_shown() {
     let dir = TempDir::new("statistics-activity");
     let server = Server::start(&dir.path().join("data"), &[]);

@@ -1,5 +1,5 @@
-//! What happened to the databases, their tables and their indexes. Kept in memory only: a restart
-//! begins anew.
+//! What happened to the databases, their tables and their indexes. Kept in memory; a copy is written
+//! from time to time ([`crate::saved_statistics`]).
 //!
 //! ```text
 //!   executor ─▶ Tally ─┐  at the end of a statement             at a look
@@ -70,6 +70,38 @@ pub struct DatabaseCounts {
 }
 
 impl DatabaseCounts {
+    fn list(&self) -> [u64; 10] {
+        [
+            self.commits,
+            self.rollbacks,
+            self.deadlocks,
+            self.sessions,
+            self.abandoned,
+            self.fatal,
+            self.killed,
+            self.session_time,
+            self.active_time,
+            self.idle_in_transaction_time,
+        ]
+    }
+
+    fn of_list(list: [u64; 10]) -> DatabaseCounts {
+        let [commits, rollbacks, deadlocks, sessions, abandoned, fatal, killed, times @ ..] = list;
+        let [session_time, active_time, idle_in_transaction_time] = times;
+        DatabaseCounts {
+            commits,
+            rollbacks,
+            deadlocks,
+            sessions,
+            abandoned,
+            fatal,
+            killed,
+            session_time,
+            active_time,
+            idle_in_transaction_time,
+        }
+    }
+
     fn add(&mut self, other: &DatabaseCounts) {
         self.commits += other.commits;
         self.rollbacks += other.rollbacks;
@@ -221,6 +253,20 @@ pub struct Bases {
     pub wal: storage::Stats,
     /// When.
     pub wal_reset: i64,
+}
+
+/// What is written of a database: its oid; the fields of [`DatabaseCounts`] in their order.
+type SavedDatabase = (u32, [u64; 10]);
+/// What is written of a table or index: its identity; the fields of [`RelationCounts`] in their order; rows that
+/// live, row versions that died, rows modified and inserted; [`Table::runs`] and [`Table::last`].
+type SavedRelation = (Relid, [u64; 9], i64, [u64; 3], [u64; 4], [i64; 4]);
+
+/// The counts that outlive the server.
+pub struct Saved {
+    /// Of databases.
+    pub databases: Vec<SavedDatabase>,
+    /// Of tables and indexes.
+    pub relations: Vec<SavedRelation>,
 }
 
 /// See the module's documentation.
@@ -447,6 +493,66 @@ impl Counters {
         }
         all.values_mut().for_each(|s| s.table.live = s.table.live.max(0));
         all
+    }
+
+    /// What is to outlive the server.
+    pub fn saved(&self) -> Saved {
+        let mut databases: HashMap<u32, DatabaseCounts> = HashMap::new();
+        for lane in &self.lanes {
+            for (oid, counts, _) in &lane.stripe.lock().databases {
+                databases.entry(*oid).or_default().add(counts);
+            }
+        }
+        let relation = |(id, sum): (Relid, RelationStats)| {
+            let (c, t) = (sum.counts, sum.table);
+            let counts = [
+                c.scans,
+                c.returned,
+                c.fetched,
+                c.inserted,
+                c.updated,
+                c.hot_updated,
+                c.deleted,
+                c.blocks_hit,
+                c.blocks_read,
+            ];
+            (id, counts, t.live, [t.dead, t.modified, t.fresh], t.runs, t.last)
+        };
+        Saved {
+            databases: databases.into_iter().map(|(oid, counts)| (oid, counts.list())).collect(),
+            relations: self.relations().into_iter().map(relation).collect(),
+        }
+    }
+
+    /// Takes over what an earlier server saved.
+    pub fn restore(&self, saved: Saved) {
+        let mut stripe = self.own().stripe.lock();
+        for (oid, counts) in saved.databases {
+            stripe.database(oid).0.add(&DatabaseCounts::of_list(counts));
+        }
+        let mut tables = self.tables.lock();
+        for (id, c, live, [dead, modified, fresh], runs, last) in saved.relations {
+            let counts = RelationCounts {
+                scans: c[0],
+                returned: c[1],
+                fetched: c[2],
+                inserted: c[3],
+                updated: c[4],
+                hot_updated: c[5],
+                deleted: c[6],
+                blocks_hit: c[7],
+                blocks_read: c[8],
+            };
+            let relation = stripe.relations.entry(id).or_default();
+            relation.counts.add(&counts);
+            relation.modified += modified;
+            relation.fresh += fresh;
+            if live != 0 || dead != 0 || runs != [0; 4] {
+                let threshold = base_threshold();
+                let table = Table { live, dead, threshold, runs, last, ..Table::default() };
+                tables.insert(id, table);
+            }
+        }
     }
 
     /// Tables with dead rows, and how many, about.

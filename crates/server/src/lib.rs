@@ -38,6 +38,7 @@ pub mod profiler;
 pub mod registry;
 pub mod resize;
 pub mod run;
+mod saved_statistics;
 pub mod server;
 pub mod session;
 pub mod signals;

@@ -18,7 +18,10 @@ use crate::config::{Config, Overrides};
 use crate::init::{self, InitOptions};
 use crate::server::Server;
 use crate::signals::{self, Stop};
-use crate::{autovacuum, control, directory, http, listener, log, profiler, resize, supervisor};
+use crate::{
+    autovacuum, control, directory, http, listener, log, profiler, resize, saved_statistics,
+    supervisor,
+};
 
 /// Serves a data directory (a missing or empty one is initialised first) until it is told to stop.
 /// Listens where the settings say, unless listening sockets were inherited. `accept_loss_from`: where the log is
@@ -105,6 +108,8 @@ pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> 
     )?);
     server.autovacuum.start(&server, autovacuum::work);
     server.resizer.start(&server, resize::work);
+    saved_statistics::restore(&server);
+    server.statistics.start(&server, saved_statistics::work);
     profiler::start(&server);
     Ok((server, sockets))
 }
@@ -189,9 +194,11 @@ fn until_stopped(server: &Arc<Server>) -> Result<()> {
     }
     server.autovacuum.stop();
     server.resizer.stop();
+    server.statistics.stop();
     server.profiler.thread.stop();
     server.http.stop();
     server.workers.shutdown();
+    saved_statistics::save(server);
     server.engine.catalog.sequences.settle()?;
     server.engine.storage.shutdown()?;
     log::info("the database system is shut down");

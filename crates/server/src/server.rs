@@ -82,6 +82,8 @@ pub struct Server {
     pub autovacuum: Background,
     /// Gives the server the size that the settings say.
     pub resizer: Background,
+    /// Writes the statistics that outlive the server.
+    pub statistics: Background,
     /// What is known of where the time goes.
     pub profiler: Profiler,
     /// The status page.
@@ -135,6 +137,7 @@ impl Server {
             counters: Counters::default(),
             autovacuum: Background::new("autovacuum launcher"),
             resizer: Background::new("resizer"),
+            statistics: Background::new("statistics writer"),
             profiler: Profiler::default(),
             http: Endpoint::default(),
             started: now(),
