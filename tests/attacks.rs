@@ -8,7 +8,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use support::client::Client;
+use support::http::{get, get_as, token};
 use support::{BIN, Server, TempDir, text_of};
 
 /// A server of its own, and its superuser.
@@ -426,4 +429,112 @@ fn a_new_directory_may_ask_for_a_password_from_its_first_moment() {
     for wrong in ["", "first secre", "second line"] {
         assert!(!ask(wrong).contains("postgres\n"), "{wrong:?}");
     }
+}
+
+/// The status of a path, with a user and a password.
+fn asked(port: u16, path: &str, login: Option<(&str, &str)>) -> u16 {
+    let header = login.map_or_else(String::new, |(user, password)| {
+        let pair = STANDARD.encode(format!("{user}:{password}"));
+        format!("Authorization: Basic {pair}\r\n")
+    });
+    get_as(port, path, &header).status
+}
+
+#[test]
+fn the_page_is_for_those_who_may_watch() {
+    let dir = TempDir::new("watchers");
+    let port = support::free_port();
+    let setting = format!("http_port={port}");
+    let data = dir.path().join("data");
+    let server = Server::start(&data, &[&setting, "authentication_failure_delay=1"]);
+    server.query(
+        "CREATE ROLE watcher LOGIN PASSWORD 'sees' IN ROLE pg_monitor;
+         CREATE ROLE other LOGIN PASSWORD 'blind';
+         CREATE ROLE late LOGIN PASSWORD 'past' VALID UNTIL '2001-01-01' IN ROLE pg_monitor;
+         CREATE ROLE group_only PASSWORD 'nobody' IN ROLE pg_monitor;
+         CREATE ROLE bare LOGIN IN ROLE pg_monitor;
+         ALTER ROLE postgres PASSWORD 'all'",
+    );
+    let paths = [
+        "/",
+        "/page.js",
+        "/metrics",
+        "/api/now.json",
+        "/api/figures.json",
+        "/api/waits.json",
+        "/api/views/pg_stat_activity.json",
+        "/stacks.txt?seconds=0.1",
+        "/nothing",
+    ];
+    for path in paths {
+        assert_eq!(asked(port, path, None), 401, "{path}");
+        for wrong in [
+            ("watcher", "see"),
+            ("watcher", ""),
+            ("other", "blind"),
+            ("late", "past"),
+            ("group_only", "nobody"),
+            ("bare", ""),
+            ("nosuch", "sees"),
+            ("", ""),
+        ] {
+            assert_eq!(asked(port, path, Some(wrong)), 401, "{path} {wrong:?}");
+        }
+    }
+    let answer = get_as(port, "/", "Authorization: Negotiate xyz\r\n");
+    assert!(answer.status == 401 && answer.head.contains("www-authenticate: basic"), "{answer:?}");
+    assert_eq!(get_as(port, "/", "Authorization: Bearer 00\r\n").status, 401);
+    for right in [("watcher", "sees"), ("postgres", "all"), ("anybody", &*token(port))] {
+        assert_eq!(asked(port, "/api/now.json", Some(right)), 200, "{right:?}");
+        assert_eq!(asked(port, "/", Some(right)), 200, "{right:?}");
+    }
+    // Who has been let in is so only as long as it holds.
+    server.query("ALTER ROLE watcher PASSWORD 'sees more'");
+    assert_eq!(asked(port, "/", Some(("watcher", "sees"))), 401);
+    assert_eq!(asked(port, "/", Some(("watcher", "sees more"))), 200);
+    server.query("REVOKE pg_monitor FROM watcher");
+    assert_eq!(asked(port, "/", Some(("watcher", "sees more"))), 401);
+    let mode = std::fs::metadata(data.join("threadgres.http_token")).expect("it is there");
+    assert_eq!(mode.permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn no_view_log_or_page_shows_a_password() {
+    let dir = TempDir::new("passwords");
+    let port = support::free_port();
+    let setting = format!("http_port={port}");
+    let data = dir.path().join("data");
+    let settings = [&*setting, "log_statement=all", "log_min_duration_statement=0"];
+    let server = Server::start(&data, &settings);
+    let mut session = Client::connect(server.port).expect("the superuser gets in");
+    let mut watcher = Client::connect(server.port).expect("the superuser gets in");
+    let mut looks = |what: &str| {
+        let all = watcher.one(
+            "SELECT string_agg(a::text, ' ') FROM (
+                 SELECT query FROM pg_stat_activity UNION ALL SELECT query FROM pg_stat_statements
+                 UNION ALL SELECT statement FROM pg_prepared_statements) a",
+        );
+        assert!(!all.contains("sesame"), "{what}: {all}");
+        for path in
+            ["now", "figures", "waits", "views/pg_stat_activity", "views/pg_stat_statements"]
+        {
+            let body = get(port, &format!("/api/{path}.json")).body;
+            assert!(!body.contains("sesame"), "{what}: {path}");
+        }
+    };
+    for sql in [
+        "CREATE ROLE leak LOGIN PASSWORD 'sesame 1'",
+        "alter role leak encrypted password E'sesame\\' 2'",
+        "ALTER USER leak PASSWORD $x$sesame 3$x$ VALID UNTIL 'infinity'",
+        "ALTER ROLE leak PASSWORD /* the new one */ 'sesame'' 4'; SELECT 1",
+        "SELECT 1; ALTER GROUP leak RENAME TO leak2; ALTER ROLE leak2 PASSWORD 'sesame 5'",
+        "ALTER ROLE nosuch PASSWORD 'sesame 6'",
+        "ALTER ROLE leak2 PASWORD PASSWORD 'sesame 7'",
+    ] {
+        session.query(sql).expect("the server answers");
+        looks(sql);
+    }
+    let log = std::fs::read_to_string(data.with_extension("log")).expect("there is a log");
+    assert!(log.contains("PASSWORD '********'"), "{log}");
+    assert!(!log.contains("sesame"), "{log}");
 }

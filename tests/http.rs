@@ -8,7 +8,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 
 use support::client::Client;
-use support::http::{get, talk};
+use support::http::{get, talk, token};
 use support::{BIN, Server, TempDir, free_port};
 
 /// A server with an endpoint on a port of its own.
@@ -78,15 +78,22 @@ fn strangers_and_nonsense_are_refused() {
             "GET / HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\nConnection: close\r\n\r\n",
             403,
         ),
-        ("GET /nothing HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 404),
-        ("GET /api/views/no.json HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 404),
+        ("GET /nothing HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 401),
         ("POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
         ("GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc", 413),
         ("\x16\x03\x01 not HTTP at all\r\n\r\n", 400),
     ] {
         assert_eq!(talk(port, request).status, status, "{request}");
     }
-    let head = talk(port, "HEAD / HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\n\r\n");
+    assert_eq!(get(port, "/nothing").status, 404);
+    assert_eq!(get(port, "/api/views/no.json").status, 404);
+    let token = token(port);
+    let head = talk(
+        port,
+        &format!(
+            "HEAD / HTTP/1.1\r\nHost: [::1]\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\r\n"
+        ),
+    );
     assert_eq!((head.status, head.body.as_str()), (200, ""));
     assert!(head.head.contains("content-security-policy: default-src 'none'"), "{}", head.head);
     assert_eq!(get(port, "/api/views/pg_stat_user_tables.json?database=no").status, 404);
@@ -114,7 +121,10 @@ fn one_connection_serves_many_requests() {
     let dir = TempDir::new("keepalive");
     let (_server, port) = serve(&dir);
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    let one = "GET /page.css HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let token = token(port);
+    let one = format!(
+        "GET /page.css HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n"
+    );
     let last = one.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
     // Also when they come all at once.
     stream.write_all(format!("{one}{one}{last}").as_bytes()).unwrap();
@@ -148,6 +158,7 @@ fn the_endpoint_comes_and_goes_with_its_setting() {
     let port = free_port();
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
     server.query(&format!("ALTER SYSTEM SET http_port = {port}"));
+    support::http::belongs(port, &data);
     server.query("SELECT pg_reload_conf()");
     while TcpStream::connect(("127.0.0.1", port)).is_err() {}
     assert_eq!(get(port, "/").status, 200);
@@ -171,11 +182,14 @@ fn what_cannot_be_served_is_said_before_anything_is_touched() {
     let busy = format!("http_port={}", holder.local_addr().unwrap().port());
     for (settings, word) in [
         (&[busy.as_str()][..], "http_port"),
-        (&["http_port=1", "http_address=0.0.0.0"], "not authenticated"),
+        (&["http_port=1", "http_address=0.0.0.0"], "not encrypted"),
         (&["http_port=1", "http_address=elsewhere"], "http_address"),
     ] {
         let mut command = Command::new(BIN);
-        command.args(["serve", "--allow-root", "-D"]).arg(&data).args(["-p", &free_port().to_string()]);
+        command
+            .args(["serve", "--allow-root", "-D"])
+            .arg(&data)
+            .args(["-p", &free_port().to_string()]);
         command.args(settings.iter().flat_map(|s| ["-c", s]));
         let out = command.output().unwrap();
         let text = String::from_utf8_lossy(&out.stderr);
@@ -193,7 +207,7 @@ fn the_terminal_shows_the_same() {
     for args in [
         ["-D", data.to_str().unwrap()],
         ["--url", &format!("postgres://127.0.0.1:{}/postgres", server.port)],
-        ["--url", &format!("http://localhost:{port}")],
+        ["--url", &format!("http://owner:{}@localhost:{port}", token(port))],
     ] {
         let out = top(&[&args[..], &["--once", "-d", "0.1"]].concat());
         let text = String::from_utf8_lossy(&out.stdout);
@@ -202,6 +216,12 @@ fn the_terminal_shows_the_same() {
             assert!(text.contains(part), "{args:?}: no {part} in {text}");
         }
     }
+    // Somebody who may read the data directory needs no password.
+    let both = ["-D", data.to_str().unwrap(), "--url", &format!("http://localhost:{port}")];
+    let out = top(&[&both[..], &["--once", "-d", "0.1"]].concat());
+    assert!(out.status.success(), "{out:?}");
+    let out = top(&["--url", &format!("http://localhost:{port}"), "--once"]);
+    assert!(String::from_utf8_lossy(&out.stderr).contains("401"), "{out:?}");
     assert!(server.stop());
     for (args, word) in [
         (["-D", data.to_str().unwrap()], "no server is running"),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use support::client::Client;
-use support::http::get;
+use support::http::{get, token};
 use support::{Server, TempDir, free_port, pgbench_command};
 
 /// A statement that would do harm if it became part of the page.
@@ -31,7 +31,7 @@ fn browse(dir: &Path, port: u16, size: &str, args: &[&str]) -> (String, String) 
         .arg(format!("--user-data-dir={}", dir.join("profile").display()))
         .arg(format!("--window-size={size}"))
         .args(args)
-        .arg(format!("http://127.0.0.1:{port}/"))
+        .arg(format!("http://owner:{}@127.0.0.1:{port}/", token(port)))
         .stdin(Stdio::null())
         .stdout(file(&out))
         .stderr(file(&err))

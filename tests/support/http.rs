@@ -2,7 +2,9 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 /// What came back.
 #[derive(Debug)]
@@ -14,12 +16,37 @@ pub struct Answer {
     pub body: String,
 }
 
-/// GET of a path from the server's own page.
+/// Data directories of the servers that serve HTTP on a port.
+static DIRECTORIES: Mutex<Vec<(u16, PathBuf)>> = Mutex::new(Vec::new());
+
+/// Says whose port it is, for [`token`].
+pub fn belongs(port: u16, dir: &Path) {
+    DIRECTORIES.lock().expect("nobody panicked").push((port, dir.to_owned()));
+}
+
+/// The word that lets the owner of the data directory in.
+pub fn token(port: u16) -> String {
+    let known = DIRECTORIES.lock().expect("nobody panicked");
+    let dir = known.iter().rev().find(|(p, _)| *p == port).expect("a server has the port");
+    let path = dir.1.join("threadgres.http_token");
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        match std::fs::read_to_string(&path) {
+            Ok(text) => return text.trim().to_owned(),
+            Err(e) => assert!(Instant::now() < deadline, "the server makes no token: {e}"),
+        }
+    }
+}
+
+/// GET of a path from the server's own page, as the owner of the data directory.
 pub fn get(port: u16, path: &str) -> Answer {
-    talk(
-        port,
-        &format!("GET {path} HTTP/1.1\r\nHost: localhost:{port}\r\nConnection: close\r\n\r\n"),
-    )
+    get_as(port, path, &format!("Authorization: Bearer {}\r\n", token(port)))
+}
+
+/// The same with other headers, each with its line's end.
+pub fn get_as(port: u16, path: &str, headers: &str) -> Answer {
+    let host = format!("Host: localhost:{port}\r\nConnection: close\r\n");
+    talk(port, &format!("GET {path} HTTP/1.1\r\n{host}{headers}\r\n"))
 }
 
 /// Sends bytes, reads to the end of the connection.

@@ -96,6 +96,11 @@ impl Server {
             .expect("the server's binary was built with the tests");
         let mut server = Server { port, dir: dir.to_owned(), child };
         server.wait_ready();
+        for setting in settings {
+            if let Some(port) = setting.strip_prefix("http_port=").and_then(|p| p.parse().ok()) {
+                http::belongs(port, dir);
+            }
+        }
         server
     }
 

@@ -95,7 +95,8 @@ pub fn error(pid: i32, error: &Error, statement: Option<&str>) {
         }
     }
     if let Some(statement) = statement.filter(|s| !s.is_empty()) {
-        text += &format!("\n\tSTATEMENT:  {}", indented(statement));
+        let statement = sql::passwords::without_passwords(statement);
+        text += &format!("\n\tSTATEMENT:  {}", indented(&statement));
     }
     write(level, pid, text);
 }

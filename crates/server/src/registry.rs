@@ -1,10 +1,13 @@
 //! All sessions, by number: for cancel requests, `pg_stat_activity` and shutdown.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use sched::{Interrupt, SpinLock, TaskRef, Workers};
+
+use sql::passwords::without_passwords;
 
 use crate::connection::Peer;
 use crate::door::tls::TlsInfo;
@@ -52,11 +55,11 @@ pub enum Query {
 }
 
 impl Query {
-    /// The text, or its beginning.
-    pub fn text(&self) -> &str {
+    /// The text, or its beginning, without passwords.
+    pub fn text(&self) -> Cow<'_, str> {
         match self {
-            Query::Text(text) => text,
-            Query::Prepared(statement) => cut(&statement.text),
+            Query::Text(text) => Cow::Borrowed(text),
+            Query::Prepared(statement) => without_passwords(cut(&statement.text)),
         }
     }
 }
@@ -69,7 +72,7 @@ fn cut(text: &str) -> &str {
 /// A copy has a text of its own: the session's statements stay the session's.
 impl Clone for Query {
     fn clone(&self) -> Query {
-        Query::Text(self.text().to_owned())
+        Query::Text(self.text().into_owned())
     }
 }
 
@@ -165,7 +168,8 @@ impl Entry {
 
     /// Notes that a statement begins; whether the session had waited for it.
     pub fn begin_statement(&self, text: &str, now: i64) -> bool {
-        let text = cut(text);
+        let text = without_passwords(cut(text));
+        let text = &*text;
         self.begin(now, |query| match query {
             Query::Text(known) if *known == text => None,
             Query::Text(known) => {

@@ -51,14 +51,14 @@ pub fn serve(dir: &Path, overrides: Overrides, accept_loss_from: Option<Lsn>) ->
     install_panic_hook();
     let (server, socket_paths) = start(dir, config)?;
     listener::check_reach(&listeners, &server.engine.catalog.shared().current())?;
+    if let Some(page) = page {
+        server.http.start(&server, page);
+    }
     for listener in &listeners {
         listener.listen()?;
     }
     for listener in listeners {
         listener::start(&server, listener)?;
-    }
-    if let Some(page) = page {
-        server.http.start(&server, page);
     }
     control::write_address(dir, &server.values().0.settings);
     say_ready(&server);
@@ -139,7 +139,10 @@ fn say_ready(server: &Server) {
     println!("threadgres is ready: psql -h {host} -p {port} -U postgres postgres");
     supervisor::tell_manager(&[NotifyState::Ready]);
     if let Some(address) = server.http.address() {
-        println!("what it does: http://{address}/");
+        println!(
+            "what it does: http://{address}/ (with the password in {})",
+            http::login::token_file(server.engine.storage.dir()).display()
+        );
     }
 }
 

@@ -16,6 +16,7 @@ mod identity;
 pub mod logical;
 mod nesting;
 mod parse;
+pub mod passwords;
 pub mod plan;
 mod planner;
 pub mod prepare;

@@ -25,13 +25,17 @@ threadgres top: what a server does, live (q: leave; --once: print it and exit)
 
 Usage:
   threadgres top -D DIR [-d SECONDS] [--once]
-  threadgres top --url postgres://HOST[:PORT] | http://HOST[:PORT] [-d SECONDS] [--once]
+  threadgres top --url postgres://HOST[:PORT] | http://[USER:PASSWORD@]HOST[:PORT] [-d SECONDS] [--once]
+      By HTTP it says who asks: a role with the rights of pg_monitor; with -D DIR besides, whoever may
+      read that directory's threadgres.http_token
 ";
 /// Width of what is printed where there is no terminal.
 const PLAIN_WIDTH: usize = 160;
 
 struct Options {
     url: String,
+    /// Of the data directory, for HTTP.
+    token: Option<String>,
     delay: Duration,
     once: bool,
 }
@@ -58,17 +62,14 @@ pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
 /// Reads the options; None: only help is wanted.
 fn parse(args: impl Iterator<Item = OsString>) -> Result<Option<Options>, String> {
     let mut args = args.map(|a| a.into_string().map_err(|a| format!("{a:?} is not valid UTF-8")));
-    let (mut url, mut delay, mut once) = (None, 1.0, false);
+    let (mut url, mut dir, mut delay, mut once) = (None, None::<String>, 1.0, false);
     while let Some(arg) = args.next().transpose()? {
         let mut value = || args.next().transpose()?.ok_or(format!("option {arg} needs a value"));
         match arg.as_str() {
             "-h" | "--help" => return Ok(None),
             "--once" => once = true,
             "--url" => url = Some(value()?),
-            "-D" => {
-                let address = server::control::address(Path::new(&value()?));
-                url = Some(address.map_err(|e| server::run::explain(&e))?);
-            }
+            "-D" => dir = Some(value()?),
             "-d" => {
                 let text = value()?;
                 let seconds = text.parse::<f64>().ok().filter(|s| (0.1..=3600.0).contains(s));
@@ -77,12 +78,26 @@ fn parse(args: impl Iterator<Item = OsString>) -> Result<Option<Options>, String
             other => return Err(format!("unknown option \"{other}\"")),
         }
     }
-    let url = url.ok_or("which server? -D DIR or --url URL")?;
-    Ok(Some(Options { url, delay: Duration::from_secs_f64(delay), once }))
+    let mut token = None;
+    let url = match (url, dir) {
+        (Some(url), None) => url,
+        (Some(url), Some(dir)) => {
+            let path = server::http::login::token_file(Path::new(&dir));
+            let text = std::fs::read_to_string(&path);
+            token = Some(text.map_err(|e| format!("{}: {e}", path.display()))?.trim().to_owned());
+            url
+        }
+        (None, Some(dir)) => {
+            let address = server::control::address(Path::new(&dir));
+            address.map_err(|e| server::run::explain(&e))?
+        }
+        (None, None) => return Err("which server? -D DIR or --url URL".to_owned()),
+    };
+    Ok(Some(Options { url, token, delay: Duration::from_secs_f64(delay), once }))
 }
 
 fn show(options: &Options) -> Result<(), String> {
-    let mut source = Source::open(&options.url)?;
+    let mut source = Source::open(&options.url, options.token.as_deref())?;
     let first = source.fetch()?;
     if options.once || !std::io::stdout().is_terminal() {
         // Rates need two samples.

@@ -10,8 +10,10 @@
 //! * **A slow client holds nothing**: an answer is complete before its first byte is sent, so no
 //!   lock, snapshot or session waits for a client. Each step has a deadline, and when CLIENTS_MAX
 //!   are connected a newcomer takes the place of whoever has been at the same step for longest.
-//! * **Only this machine**: clients are not authenticated, so addresses that others could reach
-//!   are refused. A page of another origin that a browser on this machine shows must not read the
+//! * **Nobody who isn't known** ([`login`]): the password of a role with the rights of `pg_monitor`, or a
+//!   token that the owner of the data directory can read.
+//! * **Only this machine**: passwords go over the wire as they are, so addresses that others could
+//!   reach are refused. A page of another origin that a browser on this machine shows must not read the
 //!   answers either: a request whose `Host` is a name that isn't ours (DNS rebinding) and one that
 //!   the browser marks as cross-site are refused.
 //! * Only GET and HEAD: nothing here changes anything.
@@ -22,6 +24,7 @@
 
 mod api;
 mod client;
+pub mod login;
 mod metrics;
 mod request;
 mod response;
@@ -69,8 +72,8 @@ pub fn address(settings: &Settings) -> Result<Option<SocketAddr>> {
     })?;
     if !ip.is_loopback() {
         return Err(Error::unsupported(format_args!(
-            "serving HTTP on {ip}, which other machines can reach, while clients are not \
-             authenticated,"
+            "serving HTTP on {ip}, which other machines can reach, while what is sent is \
+             not encrypted,"
         ))
         .hint("use 127.0.0.1, ::1 or localhost, and a tunnel (ssh -L) from elsewhere"));
     }
@@ -127,12 +130,11 @@ impl Endpoint {
         let Ok(address) = listener.local_addr() else { return };
         let stop = Arc::new(AtomicBool::new(false));
         let told = stop.clone();
-        let server = server.clone();
-        let thread =
-            sched::spawn_thread("http server", move || match Loop::new(&server, listener) {
-                Ok(mut endpoint) => endpoint.run(&told),
-                Err(e) => log::write(log::Level::Warning, 0, format_args!("no HTTP: {e}")),
-            });
+        let mut endpoint = match Loop::new(server, listener) {
+            Ok(endpoint) => endpoint,
+            Err(e) => return log::write(log::Level::Warning, 0, format_args!("no HTTP: {e}")),
+        };
+        let thread = sched::spawn_thread("http server", move || endpoint.run(&told));
         *self.running.lock() = Some(Running { address, stop, thread });
     }
 
@@ -177,6 +179,7 @@ struct Loop {
     bell: Arc<UnixStream>,
     heard: UnixStream,
     jobs: Arc<AtomicUsize>,
+    guard: login::Guard,
 }
 
 impl Loop {
@@ -191,6 +194,7 @@ impl Loop {
             bell: Arc::new(bell),
             heard,
             jobs: Arc::default(),
+            guard: login::Guard::new(server.engine.storage.dir())?,
         })
     }
 
@@ -243,8 +247,9 @@ impl Loop {
         self.clients.retain_mut(|client| {
             let is_ready = ready[index];
             index += 1;
-            let answer =
-                |request: &request::Request<'_>| routes::answer(&self.server, own, request, &jobs);
+            let answer = |request: &request::Request<'_>| {
+                routes::answer(&self.server, &self.guard, own, request, &jobs)
+            };
             client.go_on(is_ready, now, &answer)
         });
     }

@@ -21,6 +21,8 @@ pub struct Request<'a> {
     host: &'a str,
     /// What the browser says of the page that asks.
     cross_site: bool,
+    /// The `Authorization` header; empty: none.
+    pub authorization: &'a str,
     /// The connection is closed after the answer.
     pub close: bool,
 }
@@ -46,6 +48,7 @@ pub fn parse(bytes: &[u8]) -> Option<Result<(Request<'_>, usize), Response>> {
         query,
         host: "",
         cross_site: false,
+        authorization: "",
         close: parsed.version == Some(0),
     };
     if !matches!(parsed.method, Some("GET" | "HEAD")) {
@@ -56,6 +59,7 @@ pub fn parse(bytes: &[u8]) -> Option<Result<(Request<'_>, usize), Response>> {
         match header.name.to_ascii_lowercase().as_str() {
             "host" => request.host = without_port(value),
             "connection" => request.close |= value.eq_ignore_ascii_case("close"),
+            "authorization" => request.authorization = value,
             "sec-fetch-site" => request.cross_site = value == "cross-site",
             "content-length" if value == "0" => {}
             "content-length" | "transfer-encoding" => {

@@ -9,6 +9,9 @@ const SVG_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; \
                           style-src 'unsafe-inline'; frame-ancestors 'self'; \
                           sandbox allow-scripts";
 
+/// How to say who one is.
+const CHALLENGE: &str = "WWW-Authenticate: Basic realm=\"threadgres\", charset=\"UTF-8\"\r\n";
+
 /// See the module's documentation.
 #[derive(Debug)]
 pub struct Response {
@@ -52,11 +55,12 @@ impl Response {
             "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: {connection}\r\n\
              Cache-Control: no-store\r\nContent-Security-Policy: {policy}\r\n\
              X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
-             Cross-Origin-Resource-Policy: same-origin\r\n\r\n",
+             Cross-Origin-Resource-Policy: same-origin\r\n{}\r\n",
             self.status,
             reason(self.status),
             self.kind,
             self.body.len(),
+            if self.status == 401 { CHALLENGE } else { "" },
         )
         .into_bytes();
         if !head {
@@ -70,6 +74,7 @@ fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",
         400 => "Bad Request",
+        401 => "Unauthorized",
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",

@@ -5,11 +5,17 @@ use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use base::WaitEvent;
+use base::settings::{live_int, setting};
 
 use super::client::{Answer, Pending};
+use super::login::{Admission, Guard};
 use super::request::Request;
 use super::response::Response;
 use super::{api, metrics};
+use crate::log;
 use crate::profiler::profile;
 use crate::server::Server;
 
@@ -32,13 +38,13 @@ impl Jobs<'_> {
         if self.running.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).is_err() {
             return Answer::Now(Response::fail(
                 503,
-                "too many profiles are being taken; try later",
+                "too many profiles are being taken, or logins fail; try later",
             ));
         }
         let pending = Pending::default();
         let (bell, running, place) = (self.bell.clone(), self.running.clone(), pending.clone());
         sched::spawn_thread("http job", move || {
-            let response = guard(f);
+            let response = guarded(f);
             *place.lock() = Some(response);
             running.fetch_sub(1, Ordering::AcqRel);
             // When its buffer is full it has been rung.
@@ -49,14 +55,24 @@ impl Jobs<'_> {
 }
 
 /// A panic is in the log; it ends neither the thread nor the server.
-fn guard(f: impl FnOnce() -> Response) -> Response {
+fn guarded(f: impl FnOnce() -> Response) -> Response {
     catch_unwind(AssertUnwindSafe(f))
         .unwrap_or_else(|_| Response::fail(500, "internal error; the server's log says more"))
+}
+
+/// What somebody is told who has not said who that is, or not rightly.
+fn who_are_you() -> Response {
+    Response::fail(
+        401,
+        "name a role with the rights of pg_monitor and its password, or give the word in the data \
+         directory's threadgres.http_token as the password",
+    )
 }
 
 /// The answer to a request.
 pub fn answer(
     server: &Arc<Server>,
+    guard: &Guard,
     own: Option<SocketAddr>,
     request: &Request<'_>,
     jobs: &Jobs<'_>,
@@ -65,6 +81,23 @@ pub fn answer(
         let port = own.map_or(0, |a| a.port());
         let why = format!("only for pages of this machine: ask for http://localhost:{port}/");
         return Answer::Now(Response::fail(403, &why));
+    }
+    match guard.admit(server, request.authorization) {
+        Admission::In => {}
+        Admission::Unknown => return Answer::Now(who_are_you()),
+        Admission::Out(user) => {
+            log::write(
+                log::Level::Warning,
+                0,
+                format_args!("HTTP authentication failed for user \"{user}\""),
+            );
+            let delay = live_int(setting::AUTHENTICATION_FAILURE_DELAY).max(0) as u64;
+            return jobs.run(move || {
+                let wait = || std::thread::sleep(Duration::from_millis(delay));
+                sched::io_wait(WaitEvent::TimeoutHttpLoginDelay, wait);
+                who_are_you()
+            });
+        }
     }
     if let "/flamegraph.svg" | "/stacks.txt" = request.path {
         let seconds = request.parameter("seconds").map_or(Ok(5.0), str::parse);
@@ -75,7 +108,7 @@ pub fn answer(
             Err(error) => Answer::Now(Response::fail(400, error.message())),
         };
     }
-    Answer::Now(guard(|| page(server, request)))
+    Answer::Now(guarded(|| page(server, request)))
 }
 
 /// Takes a profile on a thread of its own.

@@ -70,7 +70,7 @@ impl Names {
         for entry in server.sessions.all() {
             let id = entry.query_id();
             if id != 0 && !self.statements.contains_key(&id) {
-                self.statements.insert(id, one_line(entry.activity().query.text()));
+                self.statements.insert(id, one_line(&entry.activity().query.text()));
             }
         }
     }

@@ -38,7 +38,7 @@ impl State {
             Err(error) => {
                 self.skip_to_sync = true;
                 let text = self.entry.activity().query;
-                self.failed(error, Some(text.text()))
+                self.failed(error, Some(&text.text()))
             }
         }
     }

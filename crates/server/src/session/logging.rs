@@ -3,6 +3,7 @@
 
 use std::time::Instant;
 
+use sql::passwords::without_passwords;
 use sql::plan::Node;
 use sql::{Prepared, Statement, Utility};
 use types::{Datum, io};
@@ -39,6 +40,7 @@ impl State {
         let logs = wanted != LogStatement::None && class(prepared) <= wanted;
         if logs {
             let detail = self.parameters_detail(prepared, params);
+            let text = without_passwords(text);
             log::session(self.entry.pid, &format!("{how}: {text}"), detail.as_deref());
         }
         logs
@@ -59,7 +61,7 @@ impl State {
         let ms = took.as_secs_f64() * 1e3;
         let line = match logged {
             true => format!("duration: {ms:.3} ms"),
-            false => format!("duration: {ms:.3} ms  {how}: {text}"),
+            false => format!("duration: {ms:.3} ms  {how}: {}", without_passwords(text)),
         };
         log::session(self.entry.pid, &line, None);
     }

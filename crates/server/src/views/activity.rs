@@ -80,7 +80,7 @@ fn session(entry: &Entry, transactions: &Transactions) -> Vec<Datum> {
         .set("xact_start", time(xact_start))
         .set("query_start", time(a.query_start))
         .set("state_change", time(a.state_change))
-        .set("query", a.query.text())
+        .set("query", &*a.query.text())
         .done()
 }
 

@@ -26,7 +26,7 @@ fn edge_row(server: &Server, edge: &Edge) -> Vec<Datum> {
     let waiting = activity(edge.waiting.pid());
     let blocking = activity(edge.blocking.pid());
     let query = |a: &Option<crate::registry::Activity>| {
-        a.as_ref().map_or(Datum::Null, |a| words(a.query.text()))
+        a.as_ref().map_or(Datum::Null, |a| words(&a.query.text()))
     };
     let waited = edge.since.elapsed();
     vec![

@@ -2,6 +2,8 @@
 
 use types::Datum;
 
+use sql::passwords::without_passwords;
+
 use super::text;
 use crate::session::portal::{Portals, Progress, Statements};
 
@@ -14,7 +16,7 @@ pub fn prepared_statements(statements: &Statements) -> Vec<Vec<Datum>> {
         let names: Vec<String> = types.iter().map(|t| types::io::format_type(*t, -1)).collect();
         vec![
             text(&s.name),
-            text(&s.text),
+            text(&without_passwords(&s.text)),
             Datum::Timestamptz(s.since),
             text(&format!("{{{}}}", names.join(","))),
             Datum::Bool(s.from_sql),
@@ -32,7 +34,7 @@ pub fn cursors(portals: &Portals) -> Vec<Vec<Datum>> {
         let binary = !p.formats.0.is_empty() && p.formats.0.iter().all(|b| *b);
         vec![
             text(name),
-            text(&p.statement.text),
+            text(&without_passwords(&p.statement.text)),
             Datum::Bool(p.hold.is_some()),
             Datum::Bool(binary),
             Datum::Bool(p.scroll),

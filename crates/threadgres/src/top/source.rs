@@ -6,6 +6,8 @@ use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
 use super::screen::Sample;
@@ -17,8 +19,8 @@ const ANSWER_MAX: usize = 64 << 20;
 
 /// See the module's documentation.
 pub enum Source {
-    /// Asked anew each time: `host:port`.
-    Http(String),
+    /// Asked anew each time: `host:port`, and what says who asks.
+    Http(String, String),
     /// A session.
     Sql(Box<dyn Stream>),
 }
@@ -33,10 +35,15 @@ impl Source {
     ///
     /// # Errors
     /// In words.
-    pub fn open(url: &str) -> Result<Source, String> {
+    pub fn open(url: &str, token: Option<&str>) -> Result<Source, String> {
         let failed = |e: io::Error| format!("{url}: {e}");
         if let Some(rest) = url.strip_prefix("http://") {
-            return Ok(Source::Http(authority(rest, 8432)));
+            let header = match (token, credentials(rest)) {
+                (Some(token), _) => format!("Authorization: Bearer {token}\r\n"),
+                (None, Some(pair)) => format!("Authorization: Basic {}\r\n", STANDARD.encode(pair)),
+                (None, None) => String::new(),
+            };
+            return Ok(Source::Http(authority(rest, 8432), header));
         }
         let mut stream: Box<dyn Stream> = if let Some(path) = url.strip_prefix("unix:") {
             let stream = UnixStream::connect(path).map_err(failed)?;
@@ -58,7 +65,7 @@ impl Source {
     /// In words.
     pub fn fetch(&mut self) -> Result<Sample, String> {
         let text = match self {
-            Source::Http(address) => get(address),
+            Source::Http(address, header) => get(address, header),
             Source::Sql(stream) => query(&mut **stream, "SELECT pg_server_status()"),
         };
         let text = text.map_err(|e| e.to_string())?;
@@ -84,10 +91,31 @@ fn connect(address: &str) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn get(address: &str) -> io::Result<String> {
+/// `user:password` of what follows `scheme://`, its %xx read.
+fn credentials(rest: &str) -> Option<Vec<u8>> {
+    let host = rest.split(['/', '?']).next()?;
+    let (user, _) = host.rsplit_once('@')?;
+    let (mut out, mut bytes) = (Vec::new(), user.as_bytes());
+    while let [first, rest @ ..] = bytes {
+        let digits = rest.get(..2).and_then(|d| std::str::from_utf8(d).ok());
+        match digits.and_then(|d| u8::from_str_radix(d, 16).ok()).filter(|_| *first == b'%') {
+            Some(byte) => {
+                out.push(byte);
+                bytes = &rest[2..];
+            }
+            None => {
+                out.push(*first);
+                bytes = rest;
+            }
+        }
+    }
+    Some(out)
+}
+
+fn get(address: &str, header: &str) -> io::Result<String> {
     let mut stream = connect(address)?;
     let head = "GET /api/now.json HTTP/1.1\r\nConnection: close\r\n";
-    stream.write_all(format!("{head}Host: {address}\r\n\r\n").as_bytes())?;
+    stream.write_all(format!("{head}Host: {address}\r\n{header}\r\n").as_bytes())?;
     let mut bytes = Vec::new();
     stream.take(ANSWER_MAX as u64).read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes);
@@ -150,7 +178,13 @@ fn answer(stream: &mut dyn Stream) -> io::Result<Option<String>> {
 
 #[cfg(test)]
 mod tests {
-    use super::authority;
+    use super::{authority, credentials};
+
+    #[test]
+    fn credentials_are_before_the_host() {
+        assert_eq!(credentials("a%3Ab:c%40@h:1/x@y"), Some(b"a:b:c@".to_vec()));
+        assert_eq!(credentials("h:1/x@y"), None);
+    }
 
     #[test]
     fn urls_are_cut_to_host_and_port() {

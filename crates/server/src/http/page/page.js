@@ -435,7 +435,7 @@ $('pause').addEventListener('click', () => {
 });
 
 async function ask(path) {
-  const answer = await fetch(path, { cache: 'no-store', signal: AbortSignal.timeout(5000) });
+  const answer = await fetch(new URL(path, location.origin), { cache: 'no-store', signal: AbortSignal.timeout(5000) });
   if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
   return answer.json();
 }
