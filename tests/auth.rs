@@ -335,6 +335,8 @@ fn certificates(dir: &Path) {
     for (name, subject, extension) in [
         ("server", "/CN=localhost", "subjectAltName=DNS:localhost"),
         ("alice", "/CN=alice", "extendedKeyUsage=clientAuth"),
+        ("two", "/CN=bob/CN=alice", "extendedKeyUsage=clientAuth"),
+        ("old", "/CN=alice", ""),
     ] {
         std::fs::write(dir.join("extension"), extension).expect("the folder is writable");
         openssl(
@@ -354,26 +356,14 @@ fn certificates(dir: &Path) {
                 &format!("{name}.csr"),
             ],
         );
-        openssl(
-            dir,
-            &[
-                "x509",
-                "-req",
-                "-in",
-                &format!("{name}.csr"),
-                "-CA",
-                "ca.crt",
-                "-CAkey",
-                "ca.key",
-                "-CAcreateserial",
-                "-days",
-                "30",
-                "-extfile",
-                "extension",
-                "-out",
-                &format!("{name}.crt"),
-            ],
-        );
+        let (request, signed) = (format!("{name}.csr"), format!("{name}.crt"));
+        let mut sign = vec!["x509", "-req", "-in", &request, "-CA", "ca.crt", "-CAkey", "ca.key"];
+        sign.extend(["-CAcreateserial", "-days", "30", "-out", &signed]);
+        // Without extensions it is one of version 1.
+        if !extension.is_empty() {
+            sign.extend(["-extfile", "extension"]);
+        }
+        openssl(dir, &sign);
         openssl(dir, &["x509", "-in", &format!("{name}.crt"), "-noout"]);
     }
 }
@@ -458,6 +448,22 @@ fn encryption_is_verified_on_both_sides() {
         "",
         "certificate authentication failed for user \"bob\"",
     );
+    // Of two names the first counts.
+    let two = format!("{full} sslcert={} sslkey={}", path("two.crt"), path("two.key"));
+    assert_eq!(gets_in(&server, &format!("{two} user=bob"), ""), "bob");
+    is_refused(
+        &server,
+        &format!("{two} user=alice"),
+        "",
+        "certificate authentication failed for user \"alice\"",
+    );
+    // Certificates of version 1 are named as what they are.
+    let old = format!("{full} sslcert={} sslkey={}", path("old.crt"), path("old.key"));
+    let (ok, text) = connect(&server, &format!("{old} user=alice"), "", "SELECT 1");
+    assert!(!ok, "{text}");
+    server.query(&format!("ALTER SYSTEM SET ssl_cert_file = '{}'", path("old.crt")));
+    server.query("SELECT pg_reload_conf()");
+    while !log(&server).contains("X.509 certificate of version 1") {}
     is_refused(
         &server,
         &format!("{full} user=alice sslcert=none"),
@@ -473,7 +479,13 @@ fn other_machines_reach_it_only_when_there_is_a_password() {
     let data = dir.path().join("data");
     let start = |address: &str| {
         Command::new(support::BIN)
-            .args(["serve", "--allow-root", "--single-process", "-p", &support::free_port().to_string()])
+            .args([
+                "serve",
+                "--allow-root",
+                "--single-process",
+                "-p",
+                &support::free_port().to_string(),
+            ])
             .args(["-c", &format!("listen_addresses={address}"), "-D"])
             .arg(&data)
             .output()

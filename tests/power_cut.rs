@@ -21,7 +21,7 @@ use base::settings::publish_live;
 use base::{RelId, WaitEvent};
 use server::config::Config;
 use server::server::Server;
-use server::{control, listener, run};
+use server::{listener, run};
 use storage::{Options, Storage};
 use support::raw::{Raw, bind, execute, parse, query, sync};
 use support::{TempDir, free_port};

@@ -116,8 +116,52 @@ fn newer_minor_versions_are_negotiated() {
     let mut raw = open();
     let pairs = [("user", "postgres"), ("database", "postgres"), ("_pq_.x", "1")];
     let lines = raw.talk(&startup(196_610, &pairs));
-    assert_eq!(lines[0], "v 196608 1");
+    assert_eq!(lines[0], "v 196610 1");
     assert_eq!(lines.last().unwrap(), "Z I");
+    let begin = |version: u32| {
+        let mut raw = open();
+        let lines = raw.talk(&startup(version, &pairs[..2]));
+        (lines[0].clone(), raw)
+    };
+    for (version, first, length) in [
+        (196_608, "R 0", 4),
+        (196_609, "R 0", 4),
+        (196_610, "R 0", 32),
+        (206_607, "v 196610 0", 32),
+    ] {
+        let (line, raw) = begin(version);
+        assert_eq!((&*line, raw.secret.len()), (first, length), "{version}");
+    }
+}
+
+#[test]
+fn long_secrets_are_asked_for_whole() {
+    let mut raw = open();
+    raw.talk(&startup(196_610, &[("user", "postgres"), ("database", "postgres")]));
+    let pid = raw.key.0;
+    let cancel = |secret: &[u8]| {
+        let mut packet = (12 + secret.len() as u32).to_be_bytes().to_vec();
+        packet.extend(80_877_102_u32.to_be_bytes());
+        packet.extend(pid.to_be_bytes());
+        packet.extend(secret);
+        let mut other = open();
+        other.send(&packet);
+        assert_eq!(other.line(), "EOF");
+    };
+    let (right, mut wrong) = (raw.secret.clone(), raw.secret.clone());
+    wrong[31] ^= 1;
+    let mut watcher = connect();
+    let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
+    raw.stream.write_all(&query("SELECT pg_sleep(600)")).unwrap();
+    while watcher.query(sleeps)[1] != "D 1" {}
+    for secret in [&right[..4], &right[..31], &wrong, &[right.clone(), vec![0]].concat()] {
+        cancel(secret);
+    }
+    // Each connection was over before the next began: nothing is on its way.
+    assert_eq!(watcher.query(sleeps)[1], "D 1");
+    cancel(&right);
+    let lines = raw.until(|l| l.starts_with("Z "));
+    assert!(lines.iter().any(|l| l.starts_with("E ERROR 57014")), "{lines:?}");
 }
 
 #[test]

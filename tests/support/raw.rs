@@ -16,6 +16,8 @@ pub struct Raw {
     pending: Vec<u8>,
     /// From BackendKeyData.
     pub key: (i32, i32),
+    /// The same secret, whole.
+    pub secret: Vec<u8>,
 }
 
 /// A message: type, then body.
@@ -95,7 +97,7 @@ impl Raw {
     pub fn of(stream: TcpStream) -> Raw {
         stream.set_nodelay(true).expect("a socket option");
         stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket option");
-        Raw { stream, pending: Vec::new(), key: (0, 0) }
+        Raw { stream, pending: Vec::new(), key: (0, 0), secret: Vec::new() }
     }
 
     /// Connects and begins a session.
@@ -179,6 +181,7 @@ impl Raw {
             b'R' => format!("R {}", int(0)),
             b'K' => {
                 self.key = (int(0), int(4));
+                self.secret = body[4..].to_vec();
                 "K".to_owned()
             }
             b'A' => {

@@ -151,7 +151,7 @@ impl State {
         ] {
             auth::parameter_status(out, name, value);
         }
-        auth::key_data(out, 1, 1);
+        auth::key_data(out, 1, &[0, 0, 0, 1]);
         response::ready(out, TransactionStatus::Idle);
         self.begun = true;
     }

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use sched::{Interrupt, SpinLock, TaskRef, Workers};
 
 use sql::passwords::without_passwords;
+use subtle::ConstantTimeEq;
 
 use crate::connection::Peer;
 use crate::door::tls::TlsInfo;
@@ -105,12 +106,17 @@ pub struct Activity {
     pub user_oid: u32,
 }
 
+/// Length of a long secret.
+const LONG_SECRET_BYTES: usize = 32;
+
 /// A session as the others see it.
 pub struct Entry {
     /// Its number: `pg_backend_pid()`.
     pub pid: i32,
     /// What a cancel request must know.
-    pub secret: i32,
+    short_secret: i32,
+    /// The same, of a client that can repeat so much (protocol 3.2): then that one alone.
+    pub long_secret: OnceLock<Box<[u8; LONG_SECRET_BYTES]>>,
     /// How the scheduler knows it.
     pub task: TaskRef,
     /// Where its client is.
@@ -159,6 +165,14 @@ impl Entry {
         // Only the session counts them. The number first: who sees it run sees which one runs.
         self.transactions.store(self.transactions.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.set_transaction_start(now);
+    }
+
+    /// What a cancel request must know.
+    pub fn secret(&self) -> Vec<u8> {
+        match self.long_secret.get() {
+            Some(long) => long.to_vec(),
+            None => self.short_secret.to_be_bytes().to_vec(),
+        }
     }
 
     /// Says when the transaction began; 0: it is over.
@@ -291,7 +305,8 @@ impl Registry {
             };
             let entry = Arc::new(Entry {
                 pid,
-                secret,
+                short_secret: secret,
+                long_secret: OnceLock::new(),
                 task,
                 peer,
                 tls: OnceLock::new(),
@@ -372,8 +387,9 @@ impl Registry {
     }
 
     /// Cancels what a session runs, if the secret is right.
-    pub fn cancel(&self, pid: i32, secret: i32) {
-        if let Some(entry) = self.get(pid).filter(|e| e.secret == secret) {
+    pub fn cancel(&self, pid: i32, secret: &[u8]) {
+        let is_right = |e: &Arc<Entry>| bool::from(e.secret().ct_eq(secret));
+        if let Some(entry) = self.get(pid).filter(is_right) {
             entry.task.interrupt(Interrupt::Cancel);
         }
     }

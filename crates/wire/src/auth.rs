@@ -64,8 +64,8 @@ pub fn sasl_initial(body: &[u8]) -> Result<(&[u8], &[u8])> {
 }
 
 /// BackendKeyData: what a cancel request must repeat.
-pub fn key_data(out: &mut Vec<u8>, pid: i32, secret: i32) {
-    Message::new(out, b'K').int32(pid).int32(secret).end();
+pub fn key_data(out: &mut Vec<u8>, pid: i32, secret: &[u8]) {
+    Message::new(out, b'K').int32(pid).bytes(secret).end();
 }
 
 /// ParameterStatus.
@@ -73,10 +73,10 @@ pub fn parameter_status(out: &mut Vec<u8>, name: &str, value: &str) {
     Message::new(out, b'S').string(name).string(value).end();
 }
 
-/// NegotiateProtocolVersion: the newest minor version there is, and the options not known.
-pub fn negotiate(out: &mut Vec<u8>, options: &[&str]) {
+/// NegotiateProtocolVersion: the minor version that is spoken, and the options not known.
+pub fn negotiate(out: &mut Vec<u8>, minor: u16, options: &[&str]) {
     let mut message = Message::new(out, b'v');
-    message.int32(3 << 16).int32(options.len() as i32);
+    message.int32(3 << 16 | i32::from(minor)).int32(options.len() as i32);
     for option in options {
         message.string(option);
     }
@@ -103,8 +103,8 @@ mod tests {
         ok(&mut out);
         assert_eq!(out, b"R\0\0\0\x08\0\0\0\0");
         out.clear();
-        negotiate(&mut out, &["_pq_.a"]);
-        assert_eq!(out, b"v\0\0\0\x13\0\x03\0\0\0\0\0\x01_pq_.a\0");
+        negotiate(&mut out, 2, &["_pq_.a"]);
+        assert_eq!(out, b"v\0\0\0\x13\0\x03\0\x02\0\0\0\x01_pq_.a\0");
         out.clear();
         parameter_status(&mut out, "a", "b");
         assert_eq!(out, b"S\0\0\0\x08a\0b\0");

@@ -8,6 +8,14 @@ use crate::reader::{Reader, violation};
 /// Longest start-up packet, as in PostgreSQL.
 pub const LIMIT: usize = 10_000;
 
+/// The newest minor version of protocol 3. (There is no 3.1.)
+pub const NEWEST_MINOR: u16 = 2;
+/// From this one on secrets of cancel requests may be long.
+pub const LONG_SECRETS: u16 = 2;
+/// Lengths of such secrets.
+const SECRET_MIN: usize = 4;
+const SECRET_MAX: usize = 256;
+
 const CANCEL: i32 = 80_877_102;
 const SSL: i32 = 80_877_103;
 const GSSENC: i32 = 80_877_104;
@@ -23,8 +31,8 @@ pub enum Startup<'a> {
     Cancel {
         /// That session's number.
         pid: i32,
-        /// And its secret.
-        secret: i32,
+        /// And its secret: four bytes, or more since protocol 3.2.
+        secret: &'a [u8],
     },
     /// Begins a session.
     Session(Parameters<'a>),
@@ -68,14 +76,20 @@ fn decode(body: &[u8]) -> Result<Startup<'_>> {
     let startup = match r.int32()? {
         SSL => Startup::SslRequest,
         GSSENC => Startup::GssEncRequest,
-        CANCEL => Startup::Cancel { pid: r.int32()?, secret: r.int32()? },
+        CANCEL => {
+            let (pid, secret) = (r.int32()?, r.rest());
+            if !(SECRET_MIN..=SECRET_MAX).contains(&secret.len()) {
+                return Err(violation("invalid length of cancel request packet"));
+            }
+            Startup::Cancel { pid, secret }
+        }
         version if version >> 16 == 3 => {
             return parameters(r, version as u16).map(Startup::Session);
         }
         version => {
             return Err(err!(
                 FEATURE_NOT_SUPPORTED,
-                "unsupported frontend protocol {}.{}: server supports 3.0 to 3.0",
+                "unsupported frontend protocol {}.{}: server supports 3.0 to 3.{NEWEST_MINOR}",
                 version >> 16,
                 version & 0xffff
             )
@@ -175,7 +189,20 @@ mod tests {
         assert!(get(&packet(SSL, b"")));
         assert!(!get(&packet(GSSENC, b"")));
         let p = packet(CANCEL, &[0, 0, 0, 7, 0, 0, 0, 9]);
-        assert_eq!(next_startup(&p).unwrap().unwrap().0, Startup::Cancel { pid: 7, secret: 9 });
+        assert_eq!(
+            next_startup(&p).unwrap().unwrap().0,
+            Startup::Cancel { pid: 7, secret: &[0, 0, 0, 9] }
+        );
+        let long = [&[0, 0, 0, 7][..], &[5; 32]].concat();
+        let p = packet(CANCEL, &long);
+        assert_eq!(
+            next_startup(&p).unwrap().unwrap().0,
+            Startup::Cancel { pid: 7, secret: &[5; 32] }
+        );
+        for length in [3, 257] {
+            let p = packet(CANCEL, &[&[0, 0, 0, 7][..], &vec![5; length]].concat());
+            assert!(next_startup(&p).is_err(), "{length}");
+        }
     }
 
     #[test]

@@ -83,6 +83,11 @@ fn certificates(what: &str, path: &PathBuf) -> Result<Vec<CertificateDer<'static
     if all.is_empty() {
         return Err(failed(&"no certificate in it"));
     }
+    let old = |der: &CertificateDer<'_>| x509::parse(der).map_or(3, |f| f.version) < 3;
+    if all.iter().any(old) {
+        return Err(failed(&"it is an X.509 certificate of version 1")
+            .hint("Certificates of version 3 are taken: make it with extensions."));
+    }
     Ok(all)
 }
 
@@ -127,6 +132,17 @@ fn end_point_hash(certificate: &CertificateDer<'_>) -> Vec<u8> {
         [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 13]
         | [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 4] => Sha512::digest(certificate).to_vec(),
         _ => Sha256::digest(certificate).to_vec(),
+    }
+}
+
+/// Why a handshake failed. What rustls calls an unsupported version is that of the client's certificate.
+fn in_words(error: rustls::Error) -> Box<dyn std::error::Error + Send + Sync> {
+    match error.to_string() {
+        text if text.contains("UnsupportedCertVersion") => {
+            "the client's certificate is an X.509 certificate of version 1; version 3 is taken"
+                .into()
+        }
+        _ => error.into(),
     }
 }
 
@@ -176,7 +192,7 @@ impl TlsStream {
             let processed = self.0.process_new_packets();
             // Answers of the handshake, or why it failed. What can't leave now leaves later.
             let flushed = self.flush(raw);
-            processed.map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+            processed.map_err(|e| io::Error::new(io::ErrorKind::InvalidData, in_words(e)))?;
             match flushed {
                 Err(e) if e.kind() != io::ErrorKind::WouldBlock => return Err(e),
                 _ => {}

@@ -18,8 +18,10 @@ pub struct Fields {
     pub issuer: String,
     /// The same of the subject.
     pub subject: String,
-    /// The subject's common name.
+    /// The subject's common name, of several the first.
     pub common_name: String,
+    /// The certificate's version: 1 to 3.
+    pub version: u8,
 }
 
 const INTEGER: u8 = 0x02;
@@ -55,9 +57,9 @@ pub fn parse(der: &[u8]) -> Option<Fields> {
     let (body, rest) = expect(certificate, SEQUENCE)?;
     let (algorithm, _) = expect(rest, SEQUENCE)?;
     let (algorithm, _) = expect(algorithm, OID)?;
-    let body = match element(body)? {
-        (VERSION, _, rest) => rest,
-        _ => body,
+    let (version, body) = match element(body)? {
+        (VERSION, number, rest) => (expect(number, INTEGER)?.0.last()?.saturating_add(1), rest),
+        _ => (1, body),
     };
     let (serial, body) = expect(body, INTEGER)?;
     let (_, body) = expect(body, SEQUENCE)?;
@@ -67,13 +69,13 @@ pub fn parse(der: &[u8]) -> Option<Fields> {
     let (issuer, _) = name(issuer)?;
     let (subject, common_name) = name(subject)?;
     let (algorithm, serial) = (algorithm.to_vec(), decimal(serial));
-    Some(Fields { algorithm, serial, issuer, subject, common_name })
+    Some(Fields { algorithm, serial, issuer, subject, common_name, version })
 }
 
-/// A name on one line, and its common name: empty when there is none, or when it has a zero byte inside,
-/// by which it would pretend to be another.
+/// A name on one line, and its common name, of several the first: empty when there is none, or when it has
+/// a zero byte inside, by which it would pretend to be another.
 fn name(mut input: &[u8]) -> Option<(String, String)> {
-    let (mut line, mut common) = (String::new(), String::new());
+    let (mut line, mut common) = (String::new(), None);
     while !input.is_empty() {
         let (_, set, rest) = element(input)?;
         input = rest;
@@ -85,13 +87,14 @@ fn name(mut input: &[u8]) -> Option<(String, String)> {
             let (_, value, _) = element(value)?;
             let value = String::from_utf8_lossy(value);
             let short = short_name(oid);
-            if short == "CN" && !value.contains('\0') {
-                common = value.to_string();
+            if short == "CN" && common.is_none() {
+                let whole = !value.contains('\0');
+                common = Some(if whole { value.to_string() } else { String::new() });
             }
             line += &format!("/{short}={value}");
         }
     }
-    Some((line, common))
+    Some((line, common.unwrap_or_default()))
 }
 
 fn short_name(oid: &[u8]) -> &'static str {
@@ -157,7 +160,7 @@ mod tests {
         let body = der(
             SEQUENCE,
             &[
-                &der(VERSION, &[&[2, 1, 2]]),
+                &der(VERSION, &[&der(INTEGER, &[&[2]])]),
                 &der(INTEGER, &[&[1, 0, 0, 0, 0, 0, 0, 0, 0]]),
                 &algorithm,
                 &der(SEQUENCE, &[&common, &fake]),
@@ -171,7 +174,15 @@ mod tests {
         assert_eq!(fields.algorithm, [1, 2, 3]);
         assert_eq!(fields.serial, "18446744073709551616");
         assert_eq!((&*fields.subject, &*fields.common_name), ("/C=CH/CN=alice", "alice"));
+        assert_eq!(fields.version, 3);
         assert_eq!(fields.issuer, "/CN=alice/CN=postgres\0.example");
+        // Of several names the first counts, as in PostgreSQL, also when it is none.
+        let set = |names: &[&[u8]]| {
+            let all: Vec<Vec<u8>> = names.iter().map(|n| attribute(&[0x55, 4, 3], n)).collect();
+            name(&all.concat()).unwrap().1
+        };
+        assert_eq!(set(&[b"alice", b"postgres"]), "alice");
+        assert_eq!(set(&[b"x\0y", b"postgres"]), "");
         for cut in 0..whole.len() {
             assert!(parse(&whole[..cut]).is_none(), "{cut}");
         }

@@ -7,7 +7,7 @@ use base::{Oid, Result, err, sqlstate};
 use catalog::acl::privilege;
 use catalog::{AclKind, Database, NoSeat, OpenDatabase, Rights, Seat};
 use wire::auth;
-use wire::startup::{Parameters, Startup};
+use wire::startup::{LONG_SECRETS, NEWEST_MINOR, Parameters, Startup};
 
 use super::auth::Login;
 use super::identity::{Identity, RoleName};
@@ -66,11 +66,16 @@ impl State {
     }
 
     fn begin_session(&mut self, parameters: &Parameters<'_>) -> Result<()> {
-        let known = parameters.minor == 0 && parameters.protocol_options.is_empty();
-        if !known {
+        let minor = parameters.minor.min(NEWEST_MINOR);
+        if parameters.minor > minor || !parameters.protocol_options.is_empty() {
             let out = self.out.get_mut();
-            auth::negotiate(&mut out.buffer, &parameters.protocol_options);
+            auth::negotiate(&mut out.buffer, minor, &parameters.protocol_options);
             out.complete = out.buffer.len();
+        }
+        if minor >= LONG_SECRETS {
+            let secret = self.server.random()?;
+            // Set once: a connection begins one session.
+            let _ = self.entry.long_secret.set(Box::new(secret));
         }
         self.admit()?;
         if let Some(tls) = self.socket.tls_info() {
@@ -105,7 +110,7 @@ impl State {
         let out = self.out.get_mut();
         auth::ok(&mut out.buffer);
         out.buffer.extend_from_slice(&report);
-        auth::key_data(&mut out.buffer, self.entry.pid, self.entry.secret);
+        auth::key_data(&mut out.buffer, self.entry.pid, &self.entry.secret());
         out.complete = out.buffer.len();
         self.phase = Phase::Serving;
         self.idle_deadline = None;
