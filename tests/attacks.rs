@@ -223,6 +223,12 @@ fn nothing_leads_out_of_a_security_restricted_operation() {
         &[
             "SET search_path = owned",
             "CREATE TABLE armed (what text)",
+            "CREATE TABLE goal (id int PRIMARY KEY)",
+            "CREATE TABLE refers (id int REFERENCES goal DEFERRABLE INITIALLY DEFERRED)",
+            "CREATE FUNCTION goes_off() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN ALTER ROLE mallory SUPERUSER; RETURN NULL; END'",
+            "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON armed DEFERRABLE INITIALLY DEFERRED \
+             FOR EACH ROW EXECUTE FUNCTION goes_off()",
             "CREATE TABLE trap (id int)",
             "INSERT INTO trap VALUES (1)",
         ],
@@ -238,6 +244,10 @@ fn nothing_leads_out_of_a_security_restricted_operation() {
         "SELECT rolpassword FROM pg_authid LIMIT 1",
         "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity WHERE usename = 'postgres'",
         "SELECT set_config('log_statement', 'all', false)",
+        "INSERT INTO owned.armed VALUES ('x'); SELECT 'x'::text",
+        "INSERT INTO owned.refers VALUES (1); SELECT 'x'::text",
+        "DO 'BEGIN SET ROLE postgres; END'; SELECT 'x'::text",
+        "DO 'BEGIN LISTEN x; END'; SELECT 'x'::text",
     ];
     for (n, body) in ways.into_iter().enumerate() {
         let body = body.replace('\'', "''");
@@ -308,6 +318,24 @@ fn a_function_of_another_name_cannot_change_who_the_session_is() {
          'SELECT pg_cancel_backend($1)'",
         ],
     );
+    // What a function puts off to the transaction's end runs in the function's name, too.
+    set_up(
+        &mut mallory,
+        &[
+            "CREATE TABLE owned.armed (what text)",
+            "CREATE FUNCTION owned.goes_off() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN ALTER ROLE mallory SUPERUSER; RETURN NULL; END'",
+            "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON owned.armed \
+             DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION owned.goes_off()",
+            "CREATE FUNCTION owned.arms() RETURNS void LANGUAGE sql SECURITY DEFINER AS \
+             'INSERT INTO owned.armed VALUES (1)'",
+            "CREATE FUNCTION owned.block() RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS \
+             'BEGIN SET ROLE postgres; END'",
+        ],
+    );
+    refused(&mut place.boss, "SELECT owned.arms()", "42501");
+    refused(&mut place.boss, "SELECT owned.block()", "42501");
+    assert_eq!(place.boss.one("SELECT rolsuper FROM pg_roles WHERE rolname = 'mallory'"), "f");
     refused(&mut place.boss, "SELECT owned.up()", "42501");
     refused(&mut place.boss, "SELECT owned.other()", "42501");
     assert_eq!(place.boss.one("SELECT owned.asks()"), "mallorymallory");

@@ -7,7 +7,8 @@
 //!
 //! * in the owner's name, whose rights are asked for;
 //! * no SET ROLE, no SET SESSION AUTHORIZATION, no autonomous transaction: nothing leads out of the name;
-//! * no temporary objects, which would stay in the session of whoever maintains;
+//! * no temporary objects, which would stay in the session of whoever maintains, no LISTEN, and no checks
+//!   or triggers that wait for the transaction's end;
 //! * settings that are made inside end with it;
 //! * and when the session's role isn't the owner, names are looked for in `pg_catalog` only, so that no
 //!   schema of the session's path decides what is called.
@@ -15,7 +16,8 @@
 //! The operations: building an index in every way, writing a table
 //! anew (VACUUM FULL, CLUSTER, ALTER TABLE, REFRESH MATERIALIZED VIEW), ANALYZE, checks of the rows that
 //! are there (ALTER TABLE, ALTER DOMAIN), the checker. Actions of foreign keys run in the name of the
-//! referring table's owner ([`in_name_of`]), as in PostgreSQL.
+//! referring table's owner ([`in_name_of`]), as in PostgreSQL, and what waits for the transaction's end in
+//! the name in which it was put off, as in PostgreSQL 18.
 //!
 //! Source: PostgreSQL's manual, "REFRESH MATERIALIZED VIEW" and the release notes on CVE-2020-25695 and
 //! CVE-2022-1552, which say what such an operation must not do.
@@ -80,15 +82,8 @@ pub fn in_name_of<R>(
     let (params, snapshot, guard) = (run.cx.params, run.cx.snapshot, run.cx.guard);
     let guard = guard.max(Guard::Definer);
     let environment = environment_of(run.cx.environment, role, false);
-    let mut inner = ExecContext {
-        params,
-        snapshot,
-        user: &user,
-        role,
-        guard,
-        environment,
-        ..run.cx.inner()
-    };
+    let mut inner =
+        ExecContext { params, snapshot, user: &user, role, guard, environment, ..run.cx.inner() };
     f(&mut Run {
         cx: &mut inner,
         prepared: run.prepared,

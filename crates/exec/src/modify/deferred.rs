@@ -24,6 +24,7 @@ use super::unique;
 use crate::context::ExecContext;
 use crate::ops::grouping::RowSet;
 use crate::run::Run;
+use crate::security;
 use crate::spi::with_run;
 
 /// See the module's documentation.
@@ -44,8 +45,28 @@ pub struct Waiting {
     pub table: u32,
     /// The constraint's oid.
     pub constraint: u32,
+    /// In whose name the statement ran: so does the check.
+    pub role: u32,
     /// What is to be checked.
     pub what: Check,
+}
+
+impl Waiting {
+    /// Puts checks off that the running statement asks for.
+    ///
+    /// # Errors
+    /// `42501` within a security-restricted operation: they would run when it is over.
+    pub fn put_off(
+        cx: &mut ExecContext<'_>,
+        table: u32,
+        constraint: u32,
+        what: Check,
+    ) -> Result<()> {
+        security::expect_unrestricted(cx, "fire deferred trigger")?;
+        let role = cx.role;
+        cx.hooks.deferred().push(Waiting { table, constraint, role, what });
+        Ok(())
+    }
 }
 
 /// See [`Waiting`].
@@ -155,7 +176,11 @@ fn fire(cx: &mut ExecContext<'_>, commit: bool) -> Result<()> {
         if checks.is_empty() {
             return Ok(());
         }
-        with_run(cx, |run| checks.iter().try_for_each(|check| check.run(run)))?;
+        with_run(cx, |run| {
+            checks
+                .iter()
+                .try_for_each(|check| security::in_name_of(run, check.role, |run| check.run(run)))
+        })?;
     }
 }
 
@@ -219,7 +244,7 @@ mod tests {
     fn a_copy_keeps_what_was_taken_out_since() {
         let mut deferred = Deferred::default();
         let what = Check::Unique(vec![]);
-        deferred.push(Waiting { table: 7, constraint: 3, what });
+        deferred.push(Waiting { table: 7, constraint: 3, role: 10, what });
         let savepoint = deferred.clone();
         assert_eq!(deferred.take(false, |_, _| true).len(), 0);
         assert_eq!(deferred.take(true, |_, _| true).len(), 1);

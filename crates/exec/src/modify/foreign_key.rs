@@ -299,7 +299,7 @@ pub fn check_parents(writer: &mut Writer, run: &mut Run<'_, '_>) -> Result<()> {
 /// `23503`, and whatever the actions raise.
 pub fn finish(writer: &mut Writer, run: &mut Run<'_, '_>) -> Result<()> {
     sched::check_stack()?;
-    defer(writer, run);
+    defer(writer, run)?;
     if writer.references.incoming.iter().any(|fk| !fk.pending.is_empty()) {
         run.cx.tx.next_command();
     }
@@ -317,13 +317,13 @@ pub fn finish(writer: &mut Writer, run: &mut Run<'_, '_>) -> Result<()> {
 }
 
 /// Puts what need not be checked yet aside.
-fn defer(writer: &mut Writer, run: &mut Run<'_, '_>) {
+fn defer(writer: &mut Writer, run: &mut Run<'_, '_>) -> Result<()> {
     let table = writer.target.handle.table.oid;
     for fk in writer.references.outgoing.iter_mut().filter(|fk| fk.deferred) {
         let keys = std::mem::take(&mut fk.pending);
         if keys.len() > 0 {
             let what = Check::Referring(keys);
-            run.cx.hooks.deferred().push(Waiting { table, constraint: fk.constraint, what });
+            Waiting::put_off(run.cx, table, fk.constraint, what)?;
         }
     }
     for fk in writer.references.incoming.iter_mut().filter(|fk| fk.deferred) {
@@ -333,9 +333,10 @@ fn defer(writer: &mut Writer, run: &mut Run<'_, '_>) {
         fk.pending = now;
         if !wait.is_empty() {
             let what = Check::Referred(wait);
-            run.cx.hooks.deferred().push(Waiting { table, constraint: fk.constraint, what });
+            Waiting::put_off(run.cx, table, fk.constraint, what)?;
         }
     }
+    Ok(())
 }
 
 fn check_outgoing(writer: &mut Writer, n: usize, run: &mut Run<'_, '_>) -> Result<()> {

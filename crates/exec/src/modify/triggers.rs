@@ -333,9 +333,7 @@ impl Triggers {
                 waits |= mine;
                 if !events.is_empty() {
                     let what = Check::Trigger(trigger.oid, events);
-                    let waiting =
-                        Waiting { table: self.table.oid, constraint: trigger.constraint, what };
-                    run.cx.hooks.deferred().push(waiting);
+                    Waiting::put_off(run.cx, self.table.oid, trigger.constraint, what)?;
                 }
             }
         }

@@ -568,8 +568,7 @@ impl Writer {
             match constraint.filter(|c| run.cx.hooks.deferred().defers(c)) {
                 Some(c) => {
                     let what = Check::Unique(rows);
-                    let checks = Waiting { table: table.oid, constraint: c.oid, what };
-                    run.cx.hooks.deferred().push(checks);
+                    Waiting::put_off(run.cx, table.oid, c.oid, what)?;
                 }
                 None => unique::recheck(table, &entry.index, &rows, run)?,
             }

@@ -10,7 +10,9 @@ use catalog::Rights;
 use catalog::object::ids;
 use catalog::system::ServerInfo;
 use exec::SessionHooks;
-use exec::context::{Acting, OpenCursor, SessionCursor, SessionMark, TransactionEnd, Values};
+use exec::context::{
+    Acting, Guard, OpenCursor, SessionCursor, SessionMark, TransactionEnd, Values,
+};
 use exec::tally::Tally;
 use sched::Interrupt;
 use types::datum::Array;
@@ -533,6 +535,15 @@ impl SessionHooks for Hooks<'_> {
     fn run_own(&mut self, prepared: &sql::Prepared, acting: Acting) -> Result<()> {
         use sql::Utility as U;
         let sql::Statement::Utility(utility) = &prepared.statement else { return Ok(()) };
+        if acting.guard == Guard::Restricted
+            && matches!(utility, U::Listen(_) | U::Unlisten(_) | U::Discard(_) | U::Prepare { .. })
+        {
+            return Err(err!(
+                INSUFFICIENT_PRIVILEGE,
+                "cannot execute {} within security-restricted operation",
+                prepared.tag
+            ));
+        }
         match utility {
             U::Reset(Some(name)) => {
                 self.set_config(&[Datum::text(name), Datum::Null, Datum::Bool(false)], acting)?;
