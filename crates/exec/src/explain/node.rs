@@ -146,6 +146,10 @@ impl<'p> Describe<'p> {
         self.prepared.subplans.iter().for_each(|p| cte_names(p, &mut ctes));
         let mut first = 0;
         for (n, subplan) in self.prepared.subplans.iter().enumerate() {
+            // Planned for a way that was not taken.
+            if matches!(subplan.node, Node::Nothing) {
+                continue;
+            }
             let mut child = self.node(subplan, &mut slots);
             let name = ctes.iter().find(|(plan, _)| *plan == n).map(|(_, name)| name);
             child.title = Some(match name {

@@ -145,7 +145,7 @@ impl IndexScan {
         of_index.fetched += (batch.rows - before) as u64;
         run.cx.tally.of(of.index.oid).add(&of_index);
         run.cx.tally.of(of.scan.table.oid).add(&of_table);
-        self.target = self.target.saturating_mul(4).min(BATCH_ROWS);
+        self.target = self.target.saturating_mul(2).min(BATCH_ROWS);
         Ok(more)
     }
 

@@ -39,6 +39,8 @@ pub struct NestedLoop {
     target: usize,
     /// What that may grow to.
     most: usize,
+    /// Rows handed up.
+    handed: usize,
     /// Types of the output and of the left side.
     types: Vec<Oid>,
     left_types: Vec<Oid>,
@@ -71,6 +73,7 @@ impl NestedLoop {
             is_full: kind == JoinKind::Full,
             target: TARGET,
             most: TARGET,
+            handed: 0,
             left,
             right,
             current: None,
@@ -300,7 +303,9 @@ impl Operator for NestedLoop {
             };
             self.current = Some((batch, next));
         }
-        self.target = self.target.saturating_mul(4).min(self.most);
+        // Who wants the first rows soon is not kept waiting for many more than there were.
+        self.handed = self.handed.saturating_add(out.rows);
+        self.target = self.target.max(1 + self.handed / 4).min(self.most);
         if out.rows > 0 { Ok(Some(out)) } else { self.tail(plan, run) }
     }
 
@@ -310,7 +315,7 @@ impl Operator for NestedLoop {
     }
 
     fn hasten(&mut self) {
-        self.target = 1;
+        (self.target, self.handed) = (1, 0);
         self.left.hasten();
     }
 
