@@ -211,7 +211,8 @@ fn single(
     costs: &Costs,
 ) -> BitmapPath {
     BitmapPath {
-        used: found.used.clone(),
+        // What a partial index says already need not be asked of another one.
+        used: [&found.used[..], &found.implied[..]].concat(),
         proved: found.proved.clone(),
         recheck: found.used.iter().map(|i| conditions[*i].clone()).collect(),
         cost: part.total + 0.1 * costs.operator * part.rows,

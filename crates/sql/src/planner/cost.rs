@@ -268,7 +268,7 @@ pub(crate) fn loop_join(
     let forbidden = if costs.nestloop { 0.0 } else { DISABLED };
     Estimate {
         startup: left.startup + if rerun { right.startup } else { right.total },
-        total: left.total + inner + pairs * OPERATOR + rows * TUPLE + forbidden,
+        total: left.total + inner + pairs * (OPERATOR + TUPLE) + rows * TUPLE + forbidden,
         rows: at_least_one(rows),
         width: left.width + right.width,
     }

@@ -8,7 +8,7 @@ use crate::plan::JoinKind;
 use crate::walk;
 
 /// Inner joins taken apart.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Graph {
     /// What is joined.
     pub leaves: Vec<Rel>,

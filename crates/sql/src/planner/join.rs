@@ -120,9 +120,20 @@ impl Planner<'_> {
         let semi = self.semi_as_inner(&mut graph, semi);
         if !semi.is_empty() {
             // Subqueries that are run for each row wait until the joins have left few rows.
-            let (late, early) = graph.conditions.into_iter().partition(walk::has_subquery);
+            let (late, early): (Vec<Expr>, Vec<Expr>) =
+                graph.conditions.into_iter().partition(walk::has_subquery);
             graph.conditions = early;
-            return self.semi_joins_then(graph, semi, late, need, goal);
+            let turned = self.turned_semi_join(&graph, &semi, &late);
+            let first = self.mark();
+            let tested = self.semi_joins_then(graph, semi, late, need, goal)?;
+            return match turned {
+                Some(turned) => {
+                    let second = self.second_way(&first);
+                    let joined = self.join_leaves(turned, need, goal)?;
+                    Ok(self.cheaper([tested, joined], [first, second], goal))
+                }
+                None => Ok(tested),
+            };
         }
         if graph.leaves.is_empty() {
             let condition = self.condition(graph.conditions, &[])?;
@@ -259,8 +270,7 @@ impl Planner<'_> {
         if self.depth >= DEPTH_MAX {
             return Ok(None);
         }
-        let (mark, slots) = (self.env.len(), self.slots);
-        let (subplans, ctes) = (self.subplans.len(), self.planned_ctes());
+        let (env, slots, mark) = (self.env.len(), self.slots, self.mark());
         for col in leaf.depends.iter() {
             let slot = self.new_slot()?;
             self.env.push((col, slot));
@@ -268,11 +278,9 @@ impl Planner<'_> {
         self.depth += 1;
         let phys = self.leaf(rel, conditions, need, &Goal::default());
         self.depth -= 1;
-        self.env.truncate(mark);
-        if self.planned_ctes() == ctes {
-            self.slots = slots;
-            self.subplans.truncate(subplans);
-        }
+        self.env.truncate(env);
+        self.slots = slots;
+        self.forget_since(mark);
         leaf.estimate = phys?.plan.estimate;
         Ok(None)
     }
@@ -482,7 +490,10 @@ impl Planner<'_> {
                 let unique = 1.0 / self.equal_share(Some(table), inner, None).max(1e-12);
                 unique.max(self.distinct_values(outer, left_rows))
             }
-            _ => self.distinct_values(inner, leaf.estimate.rows).max(leaf.estimate.rows.min(200.0)),
+            _ => self
+                .distinct_values(inner, leaf.estimate.rows)
+                .max(leaf.estimate.rows.min(200.0))
+                .max(self.known_distinct(outer).map_or(0.0, |count| count.min(left_rows))),
         };
         1.0 / rows.max(1.0)
     }

@@ -9,6 +9,8 @@
 //! its values, are read from slots: [`Planner::env`] says which slot holds which column.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
 
 use base::{Result, err};
 use types::Datum;
@@ -62,6 +64,12 @@ impl Goal {
     }
 }
 
+/// How much was planned at a time: see [`Planner::mark`].
+pub(crate) struct Mark {
+    subplans: usize,
+    ctes: Vec<Option<usize>>,
+}
+
 /// A planned step.
 #[derive(Clone)]
 pub(crate) struct Phys {
@@ -94,6 +102,8 @@ pub(crate) struct Planner<'a> {
     pub known: Vec<Option<Datum>>,
     /// Leaves within leaves that are planned for their estimates alone.
     pub depth: usize,
+    /// Statistics of columns, by table and number.
+    pub read_stats: RefCell<HashMap<(u32, u16), Option<Rc<selectivity::ReadStats>>>>,
     /// Parameters whose values the plan relies on.
     pub bound: RefCell<Vec<u16>>,
 }
@@ -119,6 +129,7 @@ impl<'a> Planner<'a> {
             env: Vec::new(),
             known: Vec::new(),
             depth: 0,
+            read_stats: RefCell::default(),
             bound: RefCell::default(),
         };
         planner.inline_subqueries();
@@ -143,9 +154,37 @@ impl<'a> Planner<'a> {
         self.arrange(phys, &query.cols)
     }
 
-    /// How many WITH queries are planned.
-    pub fn planned_ctes(&self) -> usize {
-        self.cte_plans.iter().flatten().count()
+    /// Which subqueries and WITH queries are planned so far.
+    pub fn mark(&self) -> Mark {
+        Mark { subplans: self.subplans.len(), ctes: self.cte_plans.clone() }
+    }
+
+    /// A mark before something is planned in a second way. WITH queries are planned again in it: they may
+    /// use slots that the first way gave out.
+    pub fn second_way(&mut self, first: &Mark) -> Mark {
+        let mark = self.mark();
+        self.cte_plans.clone_from(&first.ctes);
+        mark
+    }
+
+    /// Forgets what was planned since the mark.
+    pub fn forget_since(&mut self, mark: Mark) {
+        self.subplans.truncate(mark.subplans);
+        self.cte_plans = mark.ctes;
+    }
+
+    /// The plan that costs less until the goal is reached, of two that were planned from the marks on; the
+    /// other one's subqueries are forgotten.
+    pub fn cheaper(&mut self, plans: [Phys; 2], marks: [Mark; 2], goal: &Goal) -> Phys {
+        let cost = |phys: &Phys| self.goal_cost(&phys.plan.estimate, &phys.order, goal);
+        let ([first, second], [begin, middle]) = (plans, marks);
+        if cost(&second) < cost(&first) {
+            let nothing = || Plan { node: Node::Nothing, estimate: Estimate::default() };
+            self.subplans[begin.subplans..middle.subplans].fill_with(nothing);
+            return second;
+        }
+        self.forget_since(middle);
+        first
     }
 
     /// A slot for a value.

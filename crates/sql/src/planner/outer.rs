@@ -8,7 +8,7 @@ use base::Result;
 
 use crate::expr::{Expr, SubqueryKind};
 use crate::logical::{Col, Rel, TableRel};
-use crate::plan::{Estimate, JoinKind};
+use crate::plan::{Estimate, JoinKind, ScanColumn};
 use crate::walk;
 
 use super::cols::Cols;
@@ -17,6 +17,7 @@ use super::graph::Graph;
 use super::join::split_equi;
 use super::merge::{Side, one_table};
 use super::scan::Path;
+use super::selectivity::comparison_name;
 use super::{Goal, Phys, Planner, filtered};
 
 /// A join that only tests for matches.
@@ -179,6 +180,7 @@ impl Planner<'_> {
             let condition = planner.condition(above.clone(), &sides.cols)?;
             Ok(filtered(sides, condition, share))
         };
+        let first = self.mark();
         let whole = build(self, &Goal::default())?;
         let early = match kind {
             JoinKind::Left => early_goal(goal, &left_cols, share),
@@ -186,17 +188,12 @@ impl Planner<'_> {
         };
         match early {
             Some(early) => {
-                let first = build(self, &early)?;
-                Ok(self.cheaper(whole, first, goal))
+                let second = self.second_way(&first);
+                let early = build(self, &early)?;
+                Ok(self.cheaper([whole, early], [first, second], goal))
             }
             None => Ok(whole),
         }
-    }
-
-    /// The plan that costs less until the goal is reached.
-    fn cheaper(&self, whole: Phys, early: Phys, goal: &Goal) -> Phys {
-        let cost = |phys: &Phys| self.goal_cost(&phys.plan.estimate, &phys.order, goal);
-        if cost(&early) < cost(&whole) { early } else { whole }
     }
 
     fn side(&mut self, rel: Rel, cols: &Cols, need: &Cols, goal: &Goal) -> Result<Phys> {
@@ -231,6 +228,9 @@ impl Planner<'_> {
             let condition = self.condition(on, &layout)?;
             return Ok(self.loop_phys(left, right, kind, slots, condition, 0.1, true));
         }
+        // Where the first rows are wanted soon, both ways are planned, and what each costs until then counts.
+        let mut early = None;
+        let first = self.mark();
         if let Rel::Table(table) = &right
             && let Some(found) = self.looked_up(kind, table, &on_right, &on, &wanted)
         {
@@ -239,27 +239,37 @@ impl Planner<'_> {
             let share = 1.0 / found.whole.rows.max(l.rows).max(1.0);
             let partners = self.partner_share(&split.0, &split.1, found.whole.rows);
             let cost = found.cost(self, kind, &l, table, partners);
-            // Who wants the first rows only doesn't wait for a table to be hashed.
             let soon = goal.rows.is_some();
             if soon || cost < self.unsorted_cost(kind, &l, &found.whole, &split.0, share) {
-                let mut all = on_right;
-                all.extend(on);
-                let mut phys = self.look_up(left.phys, table, kind, all, found.path, &wanted)?;
+                let all = [&on_right[..], &on[..]].concat();
+                let left = left.phys.clone();
+                let mut phys = self.look_up(left, table, kind, all, found.path, &wanted)?;
                 phys.plan.estimate.total = cost;
-                return Ok(with_partners(phys, kind, l.rows, partners));
+                let phys = with_partners(phys, kind, l.rows, partners);
+                if !soon {
+                    return Ok(phys);
+                }
+                early = Some(phys);
             }
         }
+        let second = self.second_way(&first);
         let right = crate::bind::select::filter(right, on_right);
         let again = one_table(&right, &[]);
         let right = Side { phys: self.rel(right, &wanted, &Goal::default())?, again };
         let (keys, rest) = split_equi(on, left_cols, right_cols);
         let (l, r) = (left.phys.plan.estimate, right.phys.plan.estimate);
         let partners = self.partner_share(&keys, &rest, r.rows);
-        let phys = self.join_whole(kind, left, right, keys, rest, need)?;
-        Ok(with_partners(phys, kind, l.rows, partners))
+        let ordered = !goal.order.is_empty();
+        let phys = self.join_whole(kind, left, right, keys, rest, need, ordered)?;
+        let whole = with_partners(phys, kind, l.rows, partners);
+        Ok(match early {
+            Some(early) => self.cheaper([early, whole], [first, second], goal),
+            None => whole,
+        })
     }
 
-    /// Joins two sides that are each read once.
+    /// Joins two sides that are each read once; `ordered`: the left side's order is wanted.
+    #[allow(clippy::too_many_arguments)]
     fn join_whole(
         &mut self,
         kind: JoinKind,
@@ -268,10 +278,13 @@ impl Planner<'_> {
         keys: Vec<(Expr, Expr)>,
         rest: Vec<Expr>,
         need: &Cols,
+        ordered: bool,
     ) -> Result<Phys> {
         let (l, r) = (left.phys.plan.estimate, right.phys.plan.estimate);
         let share = 1.0 / r.rows.max(l.rows).max(1.0);
         let (hashed, flipped) = self.hash_cost(kind, &l, &r, share);
+        // A hash join doesn't keep the order that the left side comes in.
+        let hashed = if ordered { f64::INFINITY } else { hashed };
         let merged = self.merge_join(left, right, kind, &keys, &rest, share, hashed, need)?;
         let (left, right) = match merged {
             Ok(merged) => return Ok(merged),
@@ -359,6 +372,37 @@ impl Planner<'_> {
             graph.conditions.extend(join.on);
         }
         kept
+    }
+
+    /// A table of which a subquery says by one column which rows are wanted, as an inner join with the
+    /// subquery's different values: few of these may find theirs by an index.
+    pub fn turned_semi_join(
+        &self,
+        graph: &Graph,
+        joins: &[SemiJoin],
+        late: &[Expr],
+    ) -> Option<Graph> {
+        let ([Rel::Table(table)], [join]) = (&graph.leaves[..], joins) else { return None };
+        let col =
+            join.column.filter(|col| join.kind == JoinKind::Semi && is_join(&join.on, *col))?;
+        let own: Cols =
+            join.on.iter().flat_map(|e| Cols::of(e).iter().collect::<Vec<_>>()).collect();
+        let leads = self.cx.catalog.indexes_of(&table.table).iter().any(|index| {
+            let first = index.columns.first().filter(|c| c.column > 0);
+            first.is_some_and(|c| own.contains(table.col(ScanColumn::Attr(c.column))))
+        });
+        leads.then(|| {
+            let mut turned = graph.clone();
+            let input = Box::new(join.right.clone());
+            turned.leaves.push(Rel::Distinct {
+                input,
+                keys: vec![self.column(col)],
+                sorted: false,
+            });
+            turned.conditions.extend(join.on.iter().cloned());
+            turned.conditions.extend(late.iter().cloned());
+            turned
+        })
     }
 
     /// Takes EXISTS, NOT EXISTS and IN out of the conditions where they can be joins.
@@ -449,12 +493,17 @@ impl Planner<'_> {
     /// Plans the joins, then the conditions that come after them.
     pub fn semi_joins_then(
         &mut self,
-        graph: Graph,
+        mut graph: Graph,
         joins: Vec<SemiJoin>,
         late: Vec<Expr>,
         need: &Cols,
         goal: &Goal,
     ) -> Result<Phys> {
+        for join in joins.iter().filter(|join| join.kind == JoinKind::Semi) {
+            for e in &join.on {
+                implied_by_partners(e, &join.right, &mut graph.conditions);
+            }
+        }
         let mut total = need.clone();
         late.iter().for_each(|e| total.add(&Cols::of(e)));
         let share = self.selectivity(None, &late);
@@ -517,11 +566,13 @@ impl Planner<'_> {
             }
             Ok(phys)
         };
+        let first = self.mark();
         let whole = build(self, &Goal::default())?;
         match early_goal(goal, &left_cols, share) {
             Some(early) => {
-                let first = build(self, &early)?;
-                Ok(self.cheaper(whole, first, goal))
+                let second = self.second_way(&first);
+                let early = build(self, &early)?;
+                Ok(self.cheaper([whole, early], [first, second], goal))
             }
             None => Ok(whole),
         }
@@ -536,6 +587,37 @@ fn early_goal(goal: &Goal, left: &Cols, share: f64) -> Option<Goal> {
     let own = early.order.iter().take_while(|(by, ..)| left.contains(by.col)).count();
     early.order.truncate(own);
     (own > 0 || goal.order.is_empty()).then_some(early)
+}
+
+/// What a test's right side says about its column says it about what equals the column, too: `b.y > 5` of
+/// `a.x = b.y` implies `a.x > 5`.
+fn implied_by_partners(on: &Expr, right: &Rel, out: &mut Vec<Expr>) {
+    use types::oids::*;
+    let (Expr::Call { function, args, .. }, Rel::Filter { conditions, .. }) = (on, right) else {
+        return;
+    };
+    let [Expr::Column(a, of_a), Expr::Column(b, of_b)] = &**args else { return };
+    // Types of which equal values can't be told apart.
+    let plain = matches!(*of_a, INT2 | INT4 | INT8 | OID | DATE | TIMESTAMP | TIMESTAMPTZ | UUID);
+    if !plain || of_a != of_b || !walk::is_equality(function) {
+        return;
+    }
+    let right_cols = Cols::output(right);
+    let (own, other) = if right_cols.contains(*b) { (*b, *a) } else { (*a, *b) };
+    for e in conditions {
+        let about_it = Cols::of(e).iter().all(|col| col == own);
+        let compares = |e: &Expr| {
+            matches!(e, Expr::Call { function, .. } if comparison_name(function).is_some())
+                || matches!(e, Expr::ArrayOp { all: false, .. })
+        };
+        if about_it && compares(e) && !walk::is_volatile(e) && !walk::has_subquery(e) {
+            let column = Expr::Column(other, *of_a);
+            let implied = walk::substitute(e.clone(), &|col| (col == own).then(|| column.clone()));
+            if !out.iter().any(|known| walk::same(known, &implied)) {
+                out.push(implied);
+            }
+        }
+    }
 }
 
 /// Whether the condition is that something equals the column as it is.

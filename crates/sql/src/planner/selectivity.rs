@@ -1,5 +1,7 @@
 //! How many rows a condition keeps: from what ANALYZE found, else by PostgreSQL's defaults.
 
+use std::rc::Rc;
+
 use catalog::object::{ColumnStats, TableStats};
 use types::Datum;
 use types::cross::{self, Place};
@@ -18,6 +20,12 @@ const DEFAULT_EQUAL: f64 = 0.005;
 const DEFAULT_RANGE: f64 = 0.333_333_333_333_333_3;
 const DEFAULT_BOTH: f64 = 0.005;
 const DEFAULT_DISTINCT: f64 = 200.0;
+
+/// A column's statistics, read from their texts.
+pub(crate) struct ReadStats {
+    histogram: Vec<Datum>,
+    common: Vec<Datum>,
+}
 
 /// A comparison of a column with something else.
 pub(crate) struct Comparison<'e> {
@@ -321,18 +329,18 @@ impl Planner<'_> {
             Place::Above if c.op.starts_with('>') => return Some(0.0001),
             _ => return Some((1.0 - stats.null_fraction).max(0.0001)),
         };
-        let read = |text: &String| types::io::input(ty, -1, text, self.cx.format).ok();
+        let read = self.read_stats(table, c.column, stats, ty)?;
         let mut common_below = 0.0;
         let mut common = 0.0;
-        for (text, share) in &stats.common {
-            let order = types::io::compare(&read(text)?, &value);
+        for (known, (_, share)) in read.common.iter().zip(&stats.common) {
+            let order = types::io::compare(known, &value);
             common += share;
             // The bound itself belongs to the lower side of `<=` and `>`.
             if order.is_lt() || order.is_eq() && matches!(c.op, "<=" | ">") {
                 common_below += share;
             }
         }
-        let bounds: Vec<Datum> = stats.histogram.iter().map(read).collect::<Option<_>>()?;
+        let bounds = &read.histogram;
         let mut below = 0.0;
         for pair in bounds.windows(2) {
             if types::io::compare(&pair[1], &value).is_le() {
@@ -348,6 +356,32 @@ impl Planner<'_> {
         let all = common + rest;
         let share = if c.op.starts_with('<') { share } else { all - share };
         Some(share.clamp(0.0001, 1.0))
+    }
+
+    /// A column's statistics as values; read once for a statement.
+    fn read_stats(
+        &self,
+        table: Option<&TableRel>,
+        column: &Expr,
+        stats: &ColumnStats,
+        ty: base::Oid,
+    ) -> Option<Rc<ReadStats>> {
+        let table = table?;
+        let ScanColumn::Attr(number) = table.column(plain_column(column)?)? else { return None };
+        let key = (table.table.oid, number);
+        if let Some(read) = self.read_stats.borrow().get(&key) {
+            return read.clone();
+        }
+        let value = |text: &String| types::io::input(ty, -1, text, self.cx.format).ok();
+        let read = || {
+            Some(Rc::new(ReadStats {
+                histogram: stats.histogram.iter().map(value).collect::<Option<_>>()?,
+                common: stats.common.iter().map(|(text, _)| value(text)).collect::<Option<_>>()?,
+            }))
+        };
+        let read = read();
+        self.read_stats.borrow_mut().insert(key, read.clone());
+        read
     }
 
     /// A value as far as it is known when planning: a constant, a literal that became a parameter, what
@@ -416,7 +450,7 @@ impl Planner<'_> {
 
 impl Planner<'_> {
     /// Number of different values in the column's whole table, if ANALYZE has counted.
-    fn known_distinct(&self, e: &Expr) -> Option<f64> {
+    pub fn known_distinct(&self, e: &Expr) -> Option<f64> {
         let (table, column) = self.vars[usize::from(plain_column(e)?)].origin?;
         let stats = self.cx.catalog.stats(table)?;
         let column = stats.columns.get(usize::from(column) - 1)?;
