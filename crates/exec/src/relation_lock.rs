@@ -107,7 +107,7 @@ pub fn refresh(cx: &mut ExecContext<'_>, id: u32) -> Result<Table> {
 /// # Errors
 /// See above.
 pub fn expect_checked(cx: &mut ExecContext<'_>, table: &Table, what: &str) -> Result<()> {
-    if cx.hooks.is_read(table.oid) {
+    if cx.hooks.is_read(table.oid) || cx.hooks.deferred().is_changing(table.oid) {
         base::bail!(
             OBJECT_IN_USE,
             "cannot {what} \"{}\" because it is being used by active queries in this session",

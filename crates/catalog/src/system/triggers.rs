@@ -82,17 +82,19 @@ fn own(table: &Table, trigger: &Trigger) -> Vec<Datum> {
 type Internal = (Id, u32, char, Id, i16, Id, bool);
 
 fn internal(
+    cx: &SystemCx<'_>,
     constraint: &Constraint,
     index: Id,
     (table, number, letter, function, kind, other, waits): Internal,
 ) -> Vec<Datum> {
     let id = internal_id(constraint.oid, number);
+    let off = cx.catalog.table(table).is_some_and(|t| t.triggers_off);
     let name = match letter {
         'p' => format!("PK_ConstraintTrigger_{id}"),
         letter => format!("RI_ConstraintTrigger_{letter}_{id}"),
     };
     base_row(id, table, &name, function, kind)
-        .set("tgenabled", 'O')
+        .set("tgenabled", if off { 'D' } else { 'O' })
         .set("tgisinternal", true)
         .set("tgconstrrelid", oid(other))
         .set("tgconstrindid", oid(index))
@@ -106,6 +108,7 @@ fn internal(
 }
 
 fn foreign_key(
+    cx: &SystemCx<'_>,
     child: &Table,
     constraint: &Constraint,
     key: &ForeignKey,
@@ -121,7 +124,7 @@ fn foreign_key(
         (of, 2, 'c', FKEY_CHECK[0], row | t::INSERT, to, true),
         (of, 3, 'c', FKEY_CHECK[1], row | t::UPDATE, to, true),
     ];
-    out.extend(all.map(|one| internal(constraint, key.index, one)));
+    out.extend(all.map(|one| internal(cx, constraint, key.index, one)));
 }
 
 pub(super) fn pg_trigger(cx: &SystemCx<'_>) -> Rows {
@@ -129,13 +132,13 @@ pub(super) fn pg_trigger(cx: &SystemCx<'_>) -> Rows {
     for table in cx.catalog.tables() {
         for c in &table.constraints {
             match &c.kind {
-                ConstraintKind::ForeignKey(key) => foreign_key(table, c, key, &mut out),
+                ConstraintKind::ForeignKey(key) => foreign_key(cx, table, c, key, &mut out),
                 ConstraintKind::PrimaryKey { index } | ConstraintKind::Unique { index }
                     if c.deferrable =>
                 {
                     let kind = t::ROW | t::INSERT | t::UPDATE;
                     let one = (table.oid, 0, 'p', UNIQUE_KEY_RECHECK, kind, 0, true);
-                    out.push(internal(c, *index, one));
+                    out.push(internal(cx, c, *index, one));
                 }
                 _ => {}
             }

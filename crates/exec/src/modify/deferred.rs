@@ -37,6 +37,8 @@ pub struct Deferred {
     waiting: Vector<Arc<Waiting>>,
     /// How many triggers are running, one inside the other.
     pub(crate) trigger_depth: u32,
+    /// Tables with triggers whose rows statements are changing, one inside the other.
+    pub(crate) changing: Vec<u32>,
 }
 
 /// One statement's checks for one constraint.
@@ -122,9 +124,19 @@ impl Deferred {
         self.waiting.iter().any(|w| w.table == table)
     }
 
+    /// Whether a statement is changing a table's rows, and triggers may see that.
+    pub fn is_changing(&self, table: u32) -> bool {
+        self.changing.contains(&table)
+    }
+
     /// The transaction has ended.
     pub fn clear(&mut self) {
-        if self.all.is_some() || !self.named.is_empty() || !self.is_idle() {
+        if self.all.is_some()
+            || !self.named.is_empty()
+            || !self.is_idle()
+            || !self.changing.is_empty()
+            || self.trigger_depth > 0
+        {
             *self = Deferred::default();
         }
     }

@@ -441,7 +441,15 @@ impl Operator for ModifyOp {
             return Err(wrong_node());
         };
         if !std::mem::replace(&mut self.done, true) {
-            self.run_all(modify, run)?;
+            let watched = !modify.table.triggers.is_empty();
+            if watched {
+                run.cx.hooks.deferred().changing.push(modify.table.oid);
+            }
+            let result = self.run_all(modify, run);
+            if watched {
+                run.cx.hooks.deferred().changing.pop();
+            }
+            result?;
         }
         Ok(self.returned.pop())
     }

@@ -14,7 +14,7 @@
 //! * [`Writer::finish`] ends the statement: unique and foreign keys, then the after-events.
 
 use access::{HeapTuple, LockResult};
-use base::{Result, TupleId, err};
+use base::{Result, TupleId, Xid, err};
 use sql::plan::RowRules;
 use txn::{RowLockMode, Snapshot};
 use types::Datum;
@@ -161,8 +161,15 @@ pub fn change(
                     }
                     continue;
                 }
+                LockResult::Gone if is_own_change(writer, &row, snapshot, run)? => {
+                    return Ok(Changed::SelfChanged);
+                }
                 LockResult::Gone => return Ok(Changed::Gone),
                 LockResult::WouldBlock => return Ok(Changed::Busy),
+            }
+            // What is computed of the row is computed when the triggers are through with it.
+            if let Some(new) = &mut row.new {
+                rules.generated.iter().for_each(|(n, _)| new[usize::from(*n) - 1] = Datum::Null);
             }
             if !before_change(writer, event, &mut row, run)? {
                 return Ok(Changed::Nothing);
@@ -220,6 +227,20 @@ fn lock(
         _ => RowLockMode::Update,
     };
     writer.target.handle.heap.lock(run.cx.tx, snapshot, row.tid, row.root, mode, writer.wait)
+}
+
+/// Whether a version was ended by this very command.
+fn is_own_change(
+    writer: &Writer,
+    row: &Proposal,
+    snapshot: &Snapshot,
+    run: &Run<'_, '_>,
+) -> Result<bool> {
+    let version = writer.target.handle.heap.fetch_version(row.tid)?;
+    Ok(version.is_some_and(|version| {
+        let system = version.system;
+        run.cx.tx.is_mine(Xid(system.xmax)) && system.cmax >= snapshot.command
+    }))
 }
 
 fn changed_by_trigger(event: TriggerEvent) -> base::Error {

@@ -227,14 +227,27 @@ impl Triggers {
             match self.fire(n, event, old, new.as_deref(), [None, None], run)? {
                 TriggerResult::Skip => return Ok(false),
                 TriggerResult::Unchanged => {}
-                TriggerResult::Row(row) => {
+                TriggerResult::Row(mut row) => {
                     if let Some(new) = &mut new {
+                        self.fit(&mut row)?;
                         new.clone_from_slice(&row);
                     }
                 }
             }
         }
         Ok(true)
+    }
+
+    /// Makes a trigger's row fit the lengths and precisions of its columns.
+    fn fit(&self, row: &mut [Datum]) -> Result<()> {
+        for (n, column) in self.table.live_columns().filter(|(_, c)| c.typmod >= 0) {
+            let value = &mut row[usize::from(n) - 1];
+            if !value.is_null() {
+                let (ty, given) = (Oid(column.ty), std::mem::take(value));
+                *value = types::io::apply_typmod(ty, column.typmod, given, false)?;
+            }
+        }
+        Ok(())
     }
 
     /// Notes that a row was written.
