@@ -101,3 +101,138 @@ fn the_servers_limit_falls_on_those_who_hold_most() {
                 FROM pg_stat_server_memory";
     assert_eq!(server.query(view), "t|t|41943040");
 }
+
+/// Statements that take as much as they are given.
+const HOGS: &[&str] = &[
+    "SELECT count(*) FROM jsonb_path_query(('[' || repeat('[', 300) || repeat(']', 300) || ']')::jsonb, '$.**.**.**.**')",
+    "SELECT array_agg(a) IS NULL FROM (SELECT array_fill(1, ARRAY[1000000]) a FROM generate_series(1, 1000)) s",
+    "SELECT regexp_replace(repeat('a', 10000000), 'a', repeat('b', 1000), 'g') IS NULL",
+    "SELECT array_length(array_fill(NULL::int, ARRAY[134217727]), 1)",
+    "SELECT length(repeat('abc', 300000000))",
+    "SELECT length(lpad('x', 260000000, 'ab') || repeat('x', 300000000))",
+    "SELECT length(format('%1000000000s', 'a'))",
+    "SELECT length(string_agg(repeat('x', 1000000), ',')) FROM generate_series(1, 1000)",
+    "SELECT length(json_agg(repeat('x', 1000000))::text) FROM generate_series(1, 1000)",
+    "SELECT jsonb_array_length(jsonb_agg(g)) FROM generate_series(1, 30000000) g",
+    "SELECT length(to_json(array_fill(1, ARRAY[30000000]))::text)",
+    "SELECT length(jsonb_build_array(VARIADIC array_fill(1, ARRAY[20000000]))::text)",
+    "SELECT cardinality(string_to_array(repeat('a,', 50000000), ','))",
+    "SELECT cardinality(regexp_split_to_array(repeat('a,', 30000000), ','))",
+    "SELECT count(*) FROM regexp_matches(repeat('a', 10000000), 'a', 'g')",
+    "SELECT count(*) FROM unnest(array_fill(1, ARRAY[50000000]))",
+    "SELECT length(replace(repeat('a', 100000), 'a', repeat('b', 10000)))",
+    "SELECT length(encode(repeat('x', 400000000)::bytea, 'base64'))",
+    "SELECT length(upper(repeat('x', 600000000)))",
+    "SELECT length(array_to_string(array_fill(12345678, ARRAY[100000000]), ','))",
+    "SELECT cardinality(array_cat(array_fill(1, ARRAY[40000000]), array_fill(1, ARRAY[40000000])))",
+    "SELECT jsonb_array_length(('[' || repeat('1,', 30000000) || '1]')::jsonb)",
+    "SELECT count(*) FROM json_array_elements(('[' || repeat('1,', 20000000) || '1]')::json)",
+    "SELECT length(string_agg(g::text, '')) FROM generate_series(1, 100000000) g",
+    "SELECT array_length(array_agg(g), 1) FROM generate_series(1, 50000000) g",
+    "SELECT count(*) FROM (SELECT DISTINCT g || repeat('x', 200) FROM generate_series(1, 5000000) g) s",
+    "SELECT count(*) FROM generate_series(1, 10000000) a JOIN generate_series(1, 10000000) b ON a = b",
+    "SELECT length(quote_literal(repeat('''', 500000000)))",
+    "SELECT length(overlay(repeat('x', 500000000) PLACING repeat('y', 500000000) FROM 3))",
+    "SELECT length(translate(repeat('abc', 200000000), 'ab', 'yz'))",
+    "SELECT length(jsonb_pretty(('[' || repeat('[1],', 5000000) || '1]')::jsonb))",
+    "SELECT length(reverse(repeat('ab', 400000000)))",
+    "SELECT count(*) FROM (SELECT string_to_table(repeat('a,', 20000000), ',')) s",
+    "SELECT range_agg(int4range(g * 2, g * 2 + 1)) IS NULL FROM generate_series(1, 20000000) g",
+];
+
+/// Peak of the server's resident memory since it was last reset, in MB.
+fn peak_mb(pid: u32) -> i64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a running server");
+    let line = status.lines().find(|l| l.starts_with("VmHWM")).expect("Linux says so");
+    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<i64>().ok()).expect("a number") / 1024
+}
+
+fn reset_peak(pid: u32) -> i64 {
+    std::fs::write(format!("/proc/{pid}/clear_refs"), "5").expect("our own child");
+    peak_mb(pid)
+}
+
+#[test]
+fn no_statement_takes_more_than_its_limit() {
+    let dir = TempDir::new("memory-hogs");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut session = Raw::connect(server.port);
+    // Ten limits; each statement under some of them, so that each limit meets a good part of the statements.
+    let limits = [16, 24, 32, 48, 64, 96, 128, 160, 192, 256];
+    for (n, hog) in HOGS.iter().enumerate() {
+        for limit in [limits[n % 10], limits[(n + 5) % 10]] {
+            session.query(&format!("SET session_memory_limit = '{limit}MB'"));
+            let before = reset_peak(server.pid());
+            let answer = session.query(hog);
+            let ended = answer.iter().any(|l| l.starts_with("E ERROR 53200"));
+            assert!(ended, "{hog} under {limit} MB: {answer:?}");
+            let taken = peak_mb(server.pid()) - before;
+            assert!(taken <= limit + 64, "{hog} under {limit} MB took {taken} MB");
+            assert_eq!(session.query("SELECT 1")[1], "D 1");
+        }
+    }
+    assert!(server.stop());
+}
+
+#[test]
+fn sessions_that_hog_are_ended_and_others_served() {
+    let dir = TempDir::new("memory-crowd");
+    let server = Server::start(&dir.path().join("data"), &["server_memory_limit=300MB"]);
+    let before = reset_peak(server.pid());
+    let hogs: Vec<_> = (0..50)
+        .map(|n| {
+            let mut session = Raw::connect(server.port);
+            std::thread::spawn(move || {
+                let answer = session.query(HOGS[n % HOGS.len()]);
+                assert!(answer.iter().any(|l| l.starts_with("E ERROR 53200")), "{answer:?}");
+                assert_eq!(session.query("SELECT 1")[1], "D 1");
+            })
+        })
+        .collect();
+    let mut other = Raw::connect(server.port);
+    while hogs.iter().any(|hog| !hog.is_finished()) {
+        let answer = other.query("SELECT count(*) FROM generate_series(1, 100)");
+        assert!(answer.contains(&"D 100".to_owned()), "{answer:?}");
+    }
+    hogs.into_iter().for_each(|hog| hog.join().expect("each of them was told"));
+    let taken = peak_mb(server.pid()) - before;
+    assert!(taken < 300 + 200, "all together took {taken} MB");
+    assert!(server.stop());
+}
+
+#[test]
+fn a_cancel_ends_what_works_on_much() {
+    let dir = TempDir::new("memory-cancel");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut other = Raw::connect(server.port);
+    let long = [
+        "SELECT regexp_replace(repeat('a', 10000000), 'a', repeat('b', 100), 'g') IS NULL",
+        "SELECT count(*) FROM regexp_matches(repeat('a', 30000000), 'a', 'g')",
+        "SELECT cardinality(array_fill(NULL::int, ARRAY[100000000]))",
+        "SELECT length(jsonb_build_array(VARIADIC array_fill(1, ARRAY[20000000]))::text)",
+        "SELECT length(json_agg(g)::text) FROM generate_series(1, 30000000) g",
+        "SELECT md5(repeat('x', 800000000))",
+        "SELECT sha512(repeat('x', 800000000)::bytea)",
+        "SELECT length(translate(repeat('abc', 200000000), 'ab', 'yz'))",
+        "SELECT array_fill(1, ARRAY[30000]) <@ array_fill(2, ARRAY[30000]) || array_fill(1, ARRAY[1])",
+        "SELECT count(*) FROM jsonb_path_query(('[' || repeat('[', 500) || repeat(']', 500) || ']')::jsonb, '$.**.**.**.** ? (@ == 1)')",
+        "SELECT length(array_to_string(array_fill(1, ARRAY[40000000]), ','))",
+        "SELECT position('b'::bytea IN repeat('a', 800000000)::bytea)",
+    ];
+    for sql in long {
+        let mut session = Raw::connect(server.port);
+        let pid = session.key.0;
+        session.send(&support::raw::query(sql));
+        // Cancelled when it runs, not before it began.
+        let begun =
+            format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {pid} AND query <> ''");
+        while !other.query(&begun).contains(&"D 1".to_owned()) {}
+        other.query(&format!("SELECT pg_cancel_backend({pid})"));
+        let answer = session.until(|l| l.starts_with("Z ") || l == "EOF");
+        // A machine that is fast enough may have been done.
+        let done = answer.iter().any(|l| l.starts_with("C SELECT"));
+        assert!(done || answer.iter().any(|l| l.starts_with("E ERROR 57014")), "{sql}: {answer:?}");
+        assert_eq!(answer.last().map(String::as_str), Some("Z I"), "{sql}");
+    }
+    assert!(server.stop());
+}

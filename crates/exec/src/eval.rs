@@ -186,6 +186,7 @@ fn call_typed(
     if function.strict && values.iter().any(Datum::is_null) {
         return Ok(Datum::Null);
     }
+    types::bulk::ask_for_call(function, &values)?;
     let types: Vec<Oid> = args.iter().map(Expr::ty).collect();
     body(&values, CallTypes { args: &types, result }, run.cx.format)
 }
@@ -202,6 +203,7 @@ pub fn apply(
     if function.strict && args.iter().any(Datum::is_null) {
         return Ok(Datum::Null);
     }
+    types::bulk::ask_for_call(function, args)?;
     match function.body {
         Body::Scalar(body) => body(args, run.cx.format),
         Body::Typed(body) => {
@@ -291,6 +293,7 @@ fn array_op(
     };
     let mut unknown = false;
     for item in &array.items {
+        sched::check_interrupts()?;
         match truth(apply(function, &[left.clone(), item.clone()], run)?) {
             Some(value) if value != all => return Ok(Datum::Bool(!all)),
             Some(_) => {}
@@ -327,7 +330,10 @@ fn array(
     let mut dims = vec![(values.len() as i32, 1)];
     dims.extend_from_slice(&first.dims);
     types::io::check_dimensions(dims.len())?;
-    let items = parts.iter().flat_map(|part| part.items.iter().cloned()).collect();
+    let mut items = Vec::new();
+    for part in parts {
+        types::bulk::push_values(&mut items, &part.items)?;
+    }
     Ok(Datum::Array(Arc::new(Array { element, dims, items })))
 }
 

@@ -1,6 +1,6 @@
 //! Rows in and out of batches.
 
-use base::Oid;
+use base::{Oid, Result};
 use types::{Batch, Column, Datum};
 
 /// An input row of an expression.
@@ -32,11 +32,15 @@ pub fn empty(types: &[Oid]) -> Batch {
 }
 
 /// Adds a row.
-pub fn push(batch: &mut Batch, values: impl IntoIterator<Item = Datum>) {
+///
+/// # Errors
+/// As [`Column::push`].
+pub fn push(batch: &mut Batch, values: impl IntoIterator<Item = Datum>) -> Result<()> {
     for (column, value) in batch.columns.iter_mut().zip(values) {
-        column.push(value);
+        column.push(value)?;
     }
     batch.rows += 1;
+    Ok(())
 }
 
 /// A row's values.
@@ -62,26 +66,34 @@ pub fn beside(mut left: Batch, right: Batch) -> Batch {
 }
 
 /// Adds the rows of `from` (of the same types) to `to`.
-pub fn append(to: &mut Batch, from: &Batch) {
+///
+/// # Errors
+/// As [`Column::append`].
+pub fn append(to: &mut Batch, from: &Batch) -> Result<()> {
     for (to, from) in to.columns.iter_mut().zip(&from.columns) {
-        to.append(from);
+        to.append(from)?;
     }
     to.rows += from.rows;
+    Ok(())
 }
 
 /// Adds those of the rows of `from` (of the same types) to `to` that have these numbers.
-pub fn append_some(to: &mut Batch, from: &Batch, rows: &[u32]) {
+///
+/// # Errors
+/// As [`Column::push_from`].
+pub fn append_some(to: &mut Batch, from: &Batch, rows: &[u32]) -> Result<()> {
     for (to, from) in to.columns.iter_mut().zip(&from.columns) {
-        rows.iter().for_each(|row| to.push_from(from, *row as usize));
+        rows.iter().try_for_each(|row| to.push_from(from, *row as usize))?;
     }
     to.rows += rows.len();
+    Ok(())
 }
 
 /// Rows of NULLs.
 pub fn nulls(types: &[Oid], rows: usize) -> Batch {
     let column = |ty: &Oid| {
         let mut column = Column::new(*ty);
-        (0..rows).for_each(|_| column.push(Datum::Null));
+        (0..rows).for_each(|_| column.push_null());
         column
     };
     Batch { columns: types.iter().map(column).collect(), rows }

@@ -161,14 +161,14 @@ impl Projection {
             row::decode_into(columns, bytes, &self.wanted, &mut batch.columns[leading..end])?;
             for (n, place) in self.places.iter().enumerate() {
                 if !(leading..end).contains(&n) {
-                    batch.columns[n].push(self.value(*place, at, &[]));
+                    batch.columns[n].push(self.value(*place, at, &[]))?;
                 }
             }
         } else {
             let mut values = Vec::with_capacity(self.wanted.len());
             row::decode(columns, bytes, &self.wanted, &mut values)?;
             for (place, column) in self.places.iter().zip(&mut batch.columns) {
-                column.push(self.value(*place, at, &values));
+                column.push(self.value(*place, at, &values))?;
             }
         }
         batch.rows += 1;

@@ -50,24 +50,30 @@ impl<'b> Values<'b> {
     }
 
     /// As a column of a type, with so many rows.
-    pub fn column(self, ty: base::Oid, rows: usize) -> Column {
-        match self {
+    ///
+    /// # Errors
+    /// As [`Column::push`].
+    pub fn column(self, ty: base::Oid, rows: usize) -> Result<Column> {
+        Ok(match self {
             Values::Lent(column) => column.clone(),
             Values::Own(column) => column,
             Values::One(value) => {
                 let mut column = Column::new(ty);
-                (0..rows).for_each(|_| column.push(value.clone()));
+                (0..rows).try_for_each(|_| column.push(value.clone()))?;
                 column
             }
-        }
+        })
     }
 
     /// The same as a column that need not be copied.
-    pub fn filled(self, ty: base::Oid, rows: usize) -> Cow<'b, Column> {
-        match self {
+    ///
+    /// # Errors
+    /// As [`Column::push`].
+    pub fn filled(self, ty: base::Oid, rows: usize) -> Result<Cow<'b, Column>> {
+        Ok(match self {
             Values::Lent(column) => Cow::Borrowed(column),
-            other => Cow::Owned(other.column(ty, rows)),
-        }
+            other => Cow::Owned(other.column(ty, rows)?),
+        })
     }
 
     /// Three-valued truth of a row.
@@ -99,7 +105,7 @@ fn truth(column: &Column, row: usize) -> Option<bool> {
 /// # Errors
 /// As [`eval::eval`].
 pub fn column(expr: &Expr, batch: &Batch, run: &mut Run<'_, '_>) -> Result<Column> {
-    Ok(values(expr, batch, run)?.column(expr.ty(), batch.rows))
+    values(expr, batch, run)?.column(expr.ty(), batch.rows)
 }
 
 /// Several expressions' values, each a column.
@@ -111,7 +117,7 @@ pub fn columns<'b>(
     batch: &'b Batch,
     run: &mut Run<'_, '_>,
 ) -> Result<Vec<Cow<'b, Column>>> {
-    exprs.iter().map(|e| Ok(values(e, batch, run)?.filled(e.ty(), batch.rows))).collect()
+    exprs.iter().map(|e| values(e, batch, run)?.filled(e.ty(), batch.rows)).collect()
 }
 
 /// The same, without copying what is a column already.
@@ -129,7 +135,8 @@ pub fn values<'b>(expr: &Expr, batch: &'b Batch, run: &mut Run<'_, '_>) -> Resul
 fn by_rows<'b>(expr: &Expr, batch: &Batch, run: &mut Run<'_, '_>) -> Result<Values<'b>> {
     let mut out = Column::new(expr.ty());
     for row in 0..batch.rows {
-        out.push(eval::eval(expr, Row::Batch(batch, row), run)?);
+        sched::check_interrupts()?;
+        out.push(eval::eval(expr, Row::Batch(batch, row), run)?)?;
     }
     Ok(Values::Own(out))
 }
@@ -239,10 +246,11 @@ fn call<'b>(
     let mut out = Column::new(ty);
     let mut values = vec![Datum::Null; args.len()];
     for row in 0..batch.rows {
+        sched::check_interrupts()?;
         for ((value, from), arg) in values.iter_mut().zip(&list).zip(args) {
             *value = from.get(row, arg.ty());
         }
-        out.push(eval::apply(function, &values, run)?);
+        out.push(eval::apply(function, &values, run)?)?;
     }
     Ok(Values::Own(out))
 }
@@ -297,7 +305,7 @@ fn case<'b>(
             place[*row as usize] = (parts.len() as u32, at as u32);
         }
         let some = Chosen::of(result, batch, rows);
-        parts.push(wide(result, some.batch(batch), run)?.column(ty, rows.len()));
+        parts.push(wide(result, some.batch(batch), run)?.column(ty, rows.len())?);
         Ok(())
     };
     for (test, result) in arms {
@@ -316,7 +324,7 @@ fn case<'b>(
     add(&open, default, run)?;
     let mut out = Column::new(ty);
     for (part, at) in place {
-        out.push_from(&parts[part as usize], at as usize);
+        out.push_from(&parts[part as usize], at as usize)?;
     }
     Ok(Values::Own(out))
 }
@@ -343,6 +351,7 @@ fn any_of<'b>(
     }
     let mut result = vec![Some(false); batch.rows];
     for item in &array.items {
+        sched::check_interrupts()?;
         let Some(found) = body(left.operand(), Operand::Value(item), batch.rows)? else {
             return Ok(None);
         };

@@ -42,6 +42,8 @@ pub mod condvar;
 #[cfg(not(any(loom, shuttle)))]
 mod coroutine;
 #[cfg(not(any(loom, shuttle)))]
+mod large;
+#[cfg(not(any(loom, shuttle)))]
 mod local;
 #[cfg(not(any(loom, shuttle)))]
 mod long_wait;
@@ -80,7 +82,7 @@ pub use {
     local::{Running, running},
     long_wait::LongWait,
     observe::tasks,
-    stack::{check_stack, on_native_stack},
+    stack::{check_stack, on_native_stack, stack_bytes, with_stack},
     task::{
         Interrupt, Standing, Task, TaskRef, Wake, at_work, background_tasks, check_interrupts,
         current, io_wait, next_pid, park, park_uninterruptible, spawn_task, spawn_thread, timed,

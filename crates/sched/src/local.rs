@@ -28,6 +28,8 @@ pub(crate) struct Local {
     pub yielder: Cell<*const Yielder>,
     /// The lowest usable address of the running stack; 0: not known yet.
     pub stack_limit: Cell<usize>,
+    /// See [`crate::stack::stack_bytes`].
+    pub stack_bytes: Cell<usize>,
     /// The same for the thread's own stack.
     pub native_limit: Cell<usize>,
     /// The worker of this thread; null elsewhere.
@@ -55,6 +57,7 @@ thread_local! {
             slice_end: Cell::new(0),
             yielder: Cell::new(ptr::null()),
             stack_limit: Cell::new(0),
+            stack_bytes: Cell::new(0),
             native_limit: Cell::new(0),
             worker: Cell::new(ptr::null()),
             reading: Cell::new(0),

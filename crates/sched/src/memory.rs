@@ -6,11 +6,16 @@
 //!   be a little off, even below zero; all of them together are exact.
 //! * What it is taken for is a word that the code above sets for a while ([`for_use`]); so the error
 //!   can say what used the memory.
-//! * Limits are looked at where interrupts are, every few calls of `check_interrupts`, never in the
-//!   allocator, which could not fail a statement. One large allocation may go beyond the limit for
-//!   that long.
-//! * The limit of the whole server falls on the sessions that hold most: those with at least half of
-//!   what the largest has.
+//! * The allocator can't fail a statement. When a task comes to hold more than it may, or a step
+//!   ([`STEP_BYTES`]) more than at the last look, the allocator has the next call of
+//!   `check_interrupts` look at the limits.
+//! * An allocation that is about to be filled at once asks before ([`ask`]). Others only reserve
+//!   addresses until somebody writes there, in a loop that looks for interrupts: large blocks are
+//!   mapped, and grow, without being touched (`large`).
+//! * The limit of the whole server ends the statement of the session that holds most, which may wait
+//!   for something: [`Interrupt::OutOfMemory`]. What it is about to give back counts as given, so
+//!   that it remains the only one. Should the sessions go far beyond the limit meanwhile
+//!   ([`SLACK_BYTES`]), it falls on each that holds a good part of what the largest does.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
@@ -18,9 +23,10 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, Ordering};
 use base::{Error, Result, err};
 use mimalloc::MiMalloc;
 
+use crate::large;
 use crate::local::local;
 use crate::observe;
-use crate::task::Task;
+use crate::task::{Interrupt, Task, TaskRef};
 
 /// What memory is taken for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,13 +77,28 @@ pub struct Account {
     settled: AtomicI64,
     /// Most that the session may hold; 0: no limit of its own.
     limit: AtomicI64,
+    /// The allocator has the limits looked at when this much is held.
+    watch: AtomicI64,
     /// The running statement has been told.
     told: AtomicBool,
+    /// A statement runs.
+    active: AtomicBool,
+    /// The running statement is to end, since the server holds too much.
+    doomed: AtomicBool,
 }
 
 /// A resting task may differ by so much from what the server's sum knows of it: a shared counter
 /// that every statement changed would be contended.
 const UNSETTLED_MAX: i64 = 64 << 10;
+
+/// A task whose memory grows looks at the limits each time it has grown by so much.
+const STEP_BYTES: i64 = 1 << 20;
+
+/// Sessions that hold so much more than the server's limit no longer wait for the largest to end.
+const SLACK_BYTES: i64 = 64 << 20;
+
+/// Less than this is had without asking.
+const ASKED_BYTES: usize = 64 << 10;
 
 /// Sum over all tasks, brought up to date when they look.
 static SERVER: AtomicI64 = AtomicI64::new(0);
@@ -106,17 +127,23 @@ impl Account {
             current: AtomicU8::new(0),
             settled: AtomicI64::new(0),
             limit: AtomicI64::new(0),
+            watch: AtomicI64::new(STEP_BYTES),
             told: AtomicBool::new(false),
+            active: AtomicBool::new(false),
+            doomed: AtomicBool::new(false),
         }
     }
 
+    /// Counts; true when it is time to look at the limits.
     #[inline]
-    fn note(&self, bytes: i64) {
-        add(&self.used, bytes);
+    fn note(&self, bytes: i64) -> bool {
+        let used = self.used.load(Ordering::Relaxed) + bytes;
+        self.used.store(used, Ordering::Relaxed);
         // `current` is always one of the words.
         if let Some(cell) = self.uses.get(usize::from(self.current.load(Ordering::Relaxed))) {
             add(cell, bytes);
         }
+        used >= self.watch.load(Ordering::Relaxed)
     }
 
     /// What is held and for what.
@@ -135,11 +162,23 @@ impl Account {
     pub fn begin_statement(&self, limit: i64) {
         self.limit.store(limit, Ordering::Relaxed);
         self.told.store(false, Ordering::Relaxed);
+        self.doomed.store(false, Ordering::Relaxed);
+        self.active.store(true, Ordering::Relaxed);
+        self.watch_from(self.used.load(Ordering::Relaxed));
+    }
+
+    /// The limits are looked at when a step more is held, or the limit is reached.
+    fn watch_from(&self, used: i64) {
+        let step = used.max(0) + STEP_BYTES;
+        let limit = self.limit.load(Ordering::Relaxed);
+        let watch = if limit > 0 && used <= limit { step.min(limit + 1) } else { step };
+        self.watch.store(watch, Ordering::Relaxed);
     }
 
     /// The task has nothing to do for now: what it gave back is free for others.
     #[inline]
     pub fn rest(&self) {
+        self.active.store(false, Ordering::Relaxed);
         let used = self.used.load(Ordering::Relaxed);
         if (used - self.settled.load(Ordering::Relaxed)).abs() > UNSETTLED_MAX {
             self.settle();
@@ -162,36 +201,76 @@ impl Account {
 
     /// `53200` when the session or the server holds too much, once in a statement.
     pub(crate) fn check(&self, pid: i32) -> Result<()> {
-        let used = self.settle();
-        let limit = self.limit.load(Ordering::Relaxed);
-        let (server, most) = (SERVER.load(Ordering::Relaxed), SERVER_LIMIT.load(Ordering::Relaxed));
-        let own = limit > 0 && used > limit;
-        if !own && (most == 0 || server <= most || pid == 0) {
-            return Ok(());
-        }
-        if self.told.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        // The sum may still have what somebody has just given back: now it is worth a look at all.
-        let (server, largest) = if own { (server, 0) } else { all() };
-        if !own && (server <= most || used < largest / 2) {
-            return Ok(());
-        }
-        self.told.store(true, Ordering::Relaxed);
-        Err(self.error(if own {
-            format!("session_memory_limit is {}", size(limit))
-        } else {
-            format!("all sessions hold {}, server_memory_limit is {}", size(server), size(most))
-        }))
+        self.check_with(pid, 0).or_else(|error| match self.told.swap(true, Ordering::Relaxed) {
+            true => Ok(()),
+            false => Err(error),
+        })
     }
 
-    fn error(&self, why: String) -> Error {
+    /// `53200` when the session or the server would hold too much with so many bytes more.
+    fn check_with(&self, pid: i32, more: i64) -> Result<()> {
+        let used = self.settle();
+        self.watch_from(used);
+        let limit = self.limit.load(Ordering::Relaxed);
+        if limit > 0 && used + more > limit {
+            return Err(self.error(more, format!("session_memory_limit is {}", size(limit))));
+        }
+        let most = SERVER_LIMIT.load(Ordering::Relaxed);
+        if most == 0 || pid == 0 || SERVER.load(Ordering::Relaxed) + more <= most {
+            self.told.store(false, Ordering::Relaxed);
+            return Ok(());
+        }
+        self.check_server(used + more, more, most)
+    }
+
+    /// The sessions hold too much, as it seems: ends the statement that holds most.
+    #[cold]
+    fn check_server(&self, used: i64, more: i64, most: i64) -> Result<()> {
+        // The sum may still have what somebody has just given back: now it is worth a look at all.
+        let held = Held::by_all();
+        let server = held.sum + more;
+        if server <= most {
+            return Ok(());
+        }
+        let largest = held.largest.as_ref().map_or(0, |task| task.memory().held());
+        if used >= largest || server > most + SLACK_BYTES && used >= largest / 4 {
+            return Err(self.server_error(more, server, most));
+        }
+        if server - held.ending > most
+            && let Some(task) = held.largest
+        {
+            task.memory().doomed.store(true, Ordering::Relaxed);
+            task.interrupt(Interrupt::OutOfMemory);
+        }
+        Ok(())
+    }
+
+    /// The error of [`Interrupt::OutOfMemory`].
+    pub(crate) fn doom(&self) -> Error {
+        self.told.store(true, Ordering::Relaxed);
+        self.server_error(0, server_bytes(), server_limit())
+    }
+
+    fn server_error(&self, more: i64, server: i64, most: i64) -> Error {
+        let why =
+            format!("all sessions hold {}, server_memory_limit is {}", size(server), size(most));
+        self.error(more, why)
+    }
+
+    fn held(&self) -> i64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    fn error(&self, more: i64, why: String) -> Error {
         let usage = self.usage();
         let mut uses: Vec<_> = Use::ALL.into_iter().zip(usage.uses).filter(|u| u.1 > 0).collect();
         uses.sort_by_key(|u| -u.1);
         let list: Vec<_> = uses.iter().map(|(u, b)| format!("{} {}", u.name(), size(*b))).collect();
+        let more =
+            if more > 0 { format!(" and asks for {} more", size(more)) } else { String::new() };
         err!(OUT_OF_MEMORY, "out of memory").detail(format!(
-            "The session holds {} ({}); {why}.",
+            "The session holds {} ({}){more}; {why}.",
             size(usage.used),
             list.join(", ")
         ))
@@ -204,12 +283,36 @@ impl Drop for Account {
     }
 }
 
-/// What all tasks hold, and the most that a session holds.
-fn all() -> (i64, i64) {
-    observe::tasks().into_iter().fold((0, 0), |(sum, largest), task| {
-        let used = task.memory().used.load(Ordering::Relaxed);
-        (sum + used, if task.pid() == 0 { largest } else { largest.max(used) })
-    })
+/// What tasks hold.
+struct Held {
+    /// All of them.
+    sum: i64,
+    /// The session that holds most of those that run a statement which has not been told to end.
+    largest: Option<TaskRef>,
+    /// What those hold that have been told.
+    ending: i64,
+}
+
+impl Held {
+    fn by_all() -> Held {
+        let mut held = Held { sum: 0, largest: None, ending: 0 };
+        let mut most = 0;
+        for task in observe::tasks() {
+            let account = task.memory();
+            let used = account.held();
+            held.sum += used;
+            if task.pid() == 0 || !account.active.load(Ordering::Relaxed) {
+                continue;
+            }
+            if account.doomed.load(Ordering::Relaxed) || account.told.load(Ordering::Relaxed) {
+                held.ending += used;
+            } else if used > most {
+                most = used;
+                held.largest = Some(task);
+            }
+        }
+        held
+    }
 }
 
 fn size(bytes: i64) -> String {
@@ -262,39 +365,92 @@ fn with_account<R>(f: impl FnOnce(&Account) -> R) -> Option<R> {
     Some(f(task.memory()))
 }
 
+/// Whether the running task may take so many bytes more, which it is about to fill: what makes something of
+/// a size that a user's data decides asks first.
+///
+/// # Errors
+/// `53200`; a pending interrupt's error.
+#[inline]
+pub fn ask(bytes: usize) -> Result<()> {
+    if bytes < ASKED_BYTES { Ok(()) } else { ask_for_many(bytes) }
+}
+
+#[cold]
+fn ask_for_many(bytes: usize) -> Result<()> {
+    crate::check_interrupts()?;
+    let task = local().current();
+    task.memory().check_with(task.pid(), i64::try_from(bytes).unwrap_or(i64::MAX / 4))
+}
+
 /// The allocator, counted. A program that wants the counts makes it its global allocator.
 pub struct Counting;
 
 #[inline]
 fn note(bytes: i64) {
-    with_account(|a| a.note(bytes));
+    let local = local();
+    // SAFETY: whoever set the thread's task keeps it alive until it is changed, on this thread.
+    let task: Option<&Task> = unsafe { local.task.get().as_ref() };
+    if let Some(task) = task
+        && task.memory().note(bytes)
+    {
+        // Nothing here may allocate: the next call of `check_interrupts` does the rest.
+        local.countdown.set(0);
+    }
 }
 
-// SAFETY: everything is mimalloc's; counting allocates nothing, and the cells it reads
-// live as long as their thread.
+// SAFETY: everything is mimalloc's or a mapping of its own, by the layout alone, so that what was had from one is
+// given back to the same; counting allocates nothing, and the cells it reads live as long as their thread.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size() as i64);
+        if large::is(layout) {
+            return large::map(layout.size());
+        }
         // SAFETY: the caller's promises are passed on.
         unsafe { MiMalloc.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         note(layout.size() as i64);
+        if large::is(layout) {
+            return large::map(layout.size());
+        }
         // SAFETY: as above.
         unsafe { MiMalloc.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         note(-(layout.size() as i64));
+        if large::is(layout) {
+            // SAFETY: a block of this size is a mapping.
+            return unsafe { large::unmap(place, layout.size()) };
+        }
         // SAFETY: as above.
         unsafe { MiMalloc.dealloc(place, layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         note(new_size as i64 - layout.size() as i64);
-        // SAFETY: as above.
-        unsafe { MiMalloc.realloc(place, layout, new_size) }
+        // SAFETY: the new size comes with the caller's promise that it makes a layout.
+        let new = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        match (large::is(layout), large::is(new)) {
+            // SAFETY: as above.
+            (false, false) => unsafe { MiMalloc.realloc(place, layout, new_size) },
+            // SAFETY: as above.
+            (true, true) => unsafe { large::remap(place, layout.size(), new_size) },
+            // SAFETY: as above; the blocks are two, and each has as many bytes as are copied.
+            (was_large, _) => unsafe {
+                let to = if was_large { MiMalloc.alloc(new) } else { large::map(new_size) };
+                if !to.is_null() {
+                    std::ptr::copy_nonoverlapping(place, to, layout.size().min(new_size));
+                    match was_large {
+                        true => large::unmap(place, layout.size()),
+                        false => MiMalloc.dealloc(place, layout),
+                    }
+                }
+                to
+            },
+        }
     }
 }
 
@@ -323,6 +479,55 @@ mod tests {
         let usage = account.usage();
         assert_eq!((usage.used, usage.limit), (1000, 1 << 20));
         assert!(usage.peak > 2 << 20);
+    }
+
+    #[test]
+    fn the_limits_are_looked_at_when_the_allocator_says_so() {
+        let account = Account::new();
+        account.begin_statement(3 << 20);
+        assert!(!account.note(STEP_BYTES - 1), "not a step yet");
+        assert!(account.note(1));
+        assert!(account.check(1).is_ok());
+        assert!(!account.note(STEP_BYTES - 1), "the next step counts from the look");
+        assert!(account.note(1 << 20));
+        assert!(account.check(1).is_ok());
+        assert!(account.note(4096), "the limit comes before the next step");
+        assert!(account.check(1).is_err());
+    }
+
+    #[test]
+    fn who_asks_for_more_than_there_is_does_not_get_it() {
+        let account = Account::new();
+        account.begin_statement(3 << 20);
+        account.note(1 << 20);
+        assert!(account.check_with(1, 2 << 20).is_ok());
+        let error = account.check_with(1, 4 << 20).unwrap_err();
+        let detail = error.fields().detail.clone().unwrap();
+        assert!(detail.contains("and asks for 4096 kB more; session_memory_limit is"), "{detail}");
+    }
+
+    #[test]
+    fn blocks_keep_their_bytes_between_small_and_large() {
+        let layout = |size| Layout::from_size_align(size, 8).unwrap();
+        let sizes = [1000, 40 << 20, 100 << 20, 33 << 20, 2000, 1 << 20, 64 << 20];
+        // SAFETY: each block is used within its size, with the layout that it was made with.
+        unsafe {
+            let mut size = sizes[0];
+            let mut place = Counting.alloc(layout(size));
+            for n in 0..1000 {
+                *place.add(n) = n as u8;
+            }
+            for next in &sizes[1..] {
+                place = Counting.realloc(place, layout(size), *next);
+                size = *next;
+                assert!((0..1000).all(|n| *place.add(n) == n as u8), "{size}");
+                *place.add(size - 1) = 1;
+            }
+            Counting.dealloc(place, layout(size));
+            let zeros = Counting.alloc_zeroed(layout(50 << 20));
+            assert_eq!(*zeros.add(49 << 20), 0);
+            Counting.dealloc(zeros, layout(50 << 20));
+        }
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! Stacks: how much is left, and the way to the worker's own large one.
 
+use std::cell::RefCell;
+use std::num::NonZeroUsize;
+
 use base::{Result, err};
+use corosensei::stack::{Stack, StackPointer};
 
 use crate::local::{Local, local};
 use crate::sys;
@@ -51,7 +55,11 @@ pub fn on_native_stack<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     }
     // While `f` runs, this thread is as if it ran no coroutine: the stack that `check_stack` looks
     // at is the worker's, and a park (which would suspend from the wrong stack) is caught.
-    let _back = Restore { limit: local.stack_limit.replace(native_limit(local)), yielder };
+    let _back = Restore {
+        limit: local.stack_limit.replace(native_limit(local)),
+        bytes: local.stack_bytes.replace(0),
+        yielder,
+    };
     local.yielder.set(std::ptr::null());
     // SAFETY: the running coroutine's yielder lies on its stack, which is suspended below us
     // (or, here, running) for as long as this call lasts.
@@ -64,9 +72,138 @@ fn call<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// Runs `f` on a stack with so many bytes, at least: on the running one if it is as large, else on one of its own.
+/// `f` may park.
+///
+/// For what recurses as deeply as a statement is long. Half of the stack is left for recursions that check
+/// nothing (copying, comparing and freeing a tree), whose frames are smaller than those that do.
+///
+/// # Errors
+/// `53200`, when the system has no room for a stack; `f` is dropped then.
+pub fn with_stack<R>(bytes: usize, f: impl FnOnce() -> R) -> Result<R> {
+    let local = local();
+    if bytes <= local.stack_bytes.get() {
+        return Ok(call(f));
+    }
+    let Some(stack) = LargeStack::take(bytes) else {
+        return Err(err!(OUT_OF_MEMORY, "no memory for a stack of {bytes} bytes"));
+    };
+    let _back = RestoreLarge {
+        limit: local.stack_limit.replace(stack.limit()),
+        bytes: local.stack_bytes.replace(stack.bytes),
+    };
+    Ok(corosensei::on_stack(stack, f))
+}
+
+/// Bytes of the stack that [`with_stack`] gave to the running code; 0: it runs on an ordinary one.
+pub fn stack_bytes() -> usize {
+    local().stack_bytes.get()
+}
+
+/// See [`with_stack`].
+struct RestoreLarge {
+    limit: usize,
+    bytes: usize,
+}
+
+impl Drop for RestoreLarge {
+    fn drop(&mut self) {
+        let local = local();
+        local.stack_limit.set(self.limit);
+        local.stack_bytes.set(self.bytes);
+    }
+}
+
+const PAGE: usize = 4096;
+/// The smallest stack that [`with_stack`] makes; some of this size are kept.
+const LARGE_BYTES_MIN: usize = 8 << 20;
+/// Stacks that a thread keeps.
+const KEPT: usize = 4;
+/// What a kept stack may have touched; the rest goes back to the system.
+const KEPT_BYTES: usize = 256 << 10;
+
+thread_local! {
+    static SPARE: RefCell<Vec<LargeStack>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A mapping with a guard page at its low end.
+struct LargeStack {
+    low: *mut libc::c_void,
+    bytes: usize,
+}
+
+impl LargeStack {
+    fn take(bytes: usize) -> Option<LargeStack> {
+        let bytes = bytes.max(LARGE_BYTES_MIN).next_power_of_two();
+        let spare = match bytes {
+            LARGE_BYTES_MIN => SPARE.try_with(|s| s.borrow_mut().pop()).ok().flatten(),
+            _ => None,
+        };
+        spare.or_else(|| LargeStack::new(bytes))
+    }
+
+    #[cold]
+    fn new(bytes: usize) -> Option<LargeStack> {
+        // SAFETY: a fresh anonymous mapping; its lowest page is then made inaccessible.
+        unsafe {
+            let low = libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK,
+                -1,
+                0,
+            );
+            if low == libc::MAP_FAILED {
+                return None;
+            }
+            let stack = LargeStack { low, bytes };
+            (libc::mprotect(low, PAGE, libc::PROT_NONE) == 0).then_some(stack)
+        }
+    }
+
+    /// Where [`check_stack`] finds the stack's end.
+    fn limit(&self) -> usize {
+        self.low as usize + self.bytes / 2
+    }
+}
+
+impl Drop for LargeStack {
+    fn drop(&mut self) {
+        let keep = |spare: &RefCell<Vec<LargeStack>>| {
+            let mut spare = spare.borrow_mut();
+            if self.bytes != LARGE_BYTES_MIN || spare.len() == KEPT {
+                return false;
+            }
+            // SAFETY: the mapping is this value's own, and nothing runs on it any more.
+            unsafe {
+                let unused = self.low.byte_add(PAGE);
+                libc::madvise(unused, self.bytes - PAGE - KEPT_BYTES, libc::MADV_DONTNEED);
+            }
+            spare.push(LargeStack { low: self.low, bytes: self.bytes });
+            true
+        };
+        if !SPARE.try_with(keep).unwrap_or(false) {
+            // SAFETY: as above.
+            unsafe { libc::munmap(self.low, self.bytes) };
+        }
+    }
+}
+
+// SAFETY: the mapping has a guard page, is larger than the minimum, and its ends are pages'.
+unsafe impl Stack for LargeStack {
+    fn base(&self) -> StackPointer {
+        NonZeroUsize::new(self.low as usize + self.bytes).unwrap_or(NonZeroUsize::MAX)
+    }
+    fn limit(&self) -> StackPointer {
+        NonZeroUsize::new(self.low as usize).unwrap_or(NonZeroUsize::MIN)
+    }
+}
+
 /// Puts the coroutine's cells back, also when `f` panics.
 struct Restore {
     limit: usize,
+    bytes: usize,
     yielder: *const crate::coroutine::Yielder,
 }
 
@@ -74,6 +211,7 @@ impl Drop for Restore {
     fn drop(&mut self) {
         let local = local();
         local.stack_limit.set(self.limit);
+        local.stack_bytes.set(self.bytes);
         local.yielder.set(self.yielder);
     }
 }
@@ -88,6 +226,30 @@ mod tests {
         let result = recurse(depth);
         std::hint::black_box(&depth);
         result
+    }
+
+    #[test]
+    fn a_large_stack_takes_deep_recursion_and_what_is_kept_is_used_again() {
+        fn sum(n: u64) -> u64 {
+            let here = std::hint::black_box([n; 16]);
+            if n == 0 { 0 } else { here[3] + sum(n - 1) }
+        }
+        for _ in 0..10 {
+            let deep = with_stack(64 << 20, || {
+                assert_eq!(stack_bytes(), 64 << 20);
+                with_stack(1 << 20, || assert_eq!(stack_bytes(), 64 << 20)).unwrap();
+                check_stack().expect("an empty stack");
+                sum(100_000)
+            });
+            assert_eq!(deep.unwrap(), 5_000_050_000);
+            assert_eq!(with_stack(1, || sum(10_000)).unwrap(), 50_005_000);
+            assert_eq!(stack_bytes(), 0);
+        }
+        let mut depth = 0;
+        let error = with_stack(64 << 20, || recurse(&mut depth).unwrap_err()).unwrap();
+        assert_eq!(error.code(), base::sqlstate::STATEMENT_TOO_COMPLEX);
+        let panicked = std::panic::catch_unwind(|| with_stack(1, || panic!("on another stack")));
+        assert!(panicked.is_err() && stack_bytes() == 0);
     }
 
     #[test]

@@ -112,17 +112,20 @@ pub enum Interrupt {
     IdleInTransactionTimeout = 16,
     /// `57P05`, fatal.
     IdleSessionTimeout = 32,
+    /// `53200`: the server holds too much, and this session most of it.
+    OutOfMemory = 64,
 }
 
 impl Interrupt {
     /// The most serious first: the order in which they are raised.
-    const ALL: [Interrupt; 6] = [
+    const ALL: [Interrupt; 7] = [
         Interrupt::Terminate,
         Interrupt::ClientGone,
         Interrupt::IdleSessionTimeout,
         Interrupt::IdleInTransactionTimeout,
         Interrupt::StatementTimeout,
         Interrupt::Cancel,
+        Interrupt::OutOfMemory,
     ];
 
     /// PostgreSQL's error for it.
@@ -141,6 +144,7 @@ impl Interrupt {
                 "terminating connection due to idle-in-transaction timeout"
             )
             .fatal(),
+            Interrupt::OutOfMemory => err!(OUT_OF_MEMORY, "out of memory"),
             Interrupt::IdleSessionTimeout => {
                 err!(IDLE_SESSION_TIMEOUT, "terminating connection due to idle-session timeout")
                     .fatal()
@@ -312,6 +316,13 @@ impl Task {
     /// Forgets an interrupt (a cancel that came between statements).
     pub fn clear_interrupt(&self, what: Interrupt) {
         self.parking.clear(what as u32);
+    }
+
+    /// Forgets what was meant for a statement that has ended.
+    pub fn clear_statement_interrupts(&self) {
+        for what in [Interrupt::Cancel, Interrupt::StatementTimeout, Interrupt::OutOfMemory] {
+            self.clear_interrupt(what);
+        }
     }
 
     /// Whether this interrupt is pending.
@@ -841,7 +852,10 @@ fn check_interrupts_slow(local: &local::Local) -> Result<()> {
     match Interrupt::ALL.into_iter().find(|i| pending & *i as u32 != 0) {
         Some(interrupt) => {
             task.clear_interrupt(interrupt);
-            Err(interrupt.error())
+            Err(match interrupt {
+                Interrupt::OutOfMemory => task.memory.doom(),
+                other => other.error(),
+            })
         }
         None => Ok(()),
     }

@@ -1,6 +1,6 @@
 //! What operators exchange: batches of typed column vectors.
 
-use base::Oid;
+use base::{Error, Oid, Result};
 
 use crate::datum::{Datum, Numeric, Text};
 use crate::oids;
@@ -92,6 +92,23 @@ pub enum Vector {
     Datum(Vec<Datum>),
 }
 
+#[cold]
+fn wrong_type(column: &Vector, value: &Datum) -> Error {
+    let column = match column {
+        Vector::Bool(_) => "bool",
+        Vector::Int2(_) => "int2",
+        Vector::Int4(_) => "int4",
+        Vector::Int8(_) => "int8",
+        Vector::Float8(_) => "float8",
+        Vector::Text(_) => "text",
+        Vector::Bpchar(_) => "bpchar",
+        Vector::Numeric(..) => "numeric",
+        Vector::Datum(_) => "any value",
+    };
+    let value = crate::io::format_type(crate::io::natural_type(value), -1);
+    Error::internal(format!("a value of type {value} in a column of {column}"))
+}
+
 impl Column {
     /// An empty column for a type.
     pub fn new(ty: Oid) -> Column {
@@ -113,13 +130,13 @@ impl Column {
 
     /// Adds a value of the column's type.
     ///
-    /// # Panics
-    /// When it is of another type.
+    /// # Errors
+    /// Internal, when it is of another type: the plan is wrong.
     #[inline]
-    pub fn push(&mut self, value: Datum) {
+    pub fn push(&mut self, value: Datum) -> Result<()> {
         if value.is_null() {
             self.push_null();
-            return;
+            return Ok(());
         }
         match (&mut self.data, value) {
             (Vector::Int4(v), Datum::Int4(x) | Datum::Date(x)) => v.push(x),
@@ -132,10 +149,14 @@ impl Column {
             (Vector::Float8(v), Datum::Float8(x)) => v.push(x),
             (Vector::Text(v) | Vector::Bpchar(v), Datum::Text(x) | Datum::Bpchar(x)) => v.push(x),
             (Vector::Datum(v), x) => v.push(x),
-            (Vector::Numeric(..), Datum::Numeric(x)) => return self.push_numeric(x),
-            (data, x) => panic!("{x:?} pushed to a column of {data:?}"),
+            (Vector::Numeric(..), Datum::Numeric(x)) => {
+                self.push_numeric(x);
+                return Ok(());
+            }
+            (data, x) => return Err(wrong_type(data, &x)),
         }
         self.pushed();
+        Ok(())
     }
 
     /// Adds a number to a column of numerics.
@@ -161,7 +182,8 @@ impl Column {
         self.pushed();
     }
 
-    fn push_null(&mut self) {
+    /// Adds a NULL.
+    pub fn push_null(&mut self) {
         let rows = self.len();
         match &mut self.data {
             Vector::Bool(v) => v.push(false),
@@ -249,12 +271,12 @@ impl Column {
 
     /// Adds the row `row` of another column of the same type.
     ///
-    /// # Panics
-    /// When it is of another type.
-    pub fn push_from(&mut self, other: &Column, row: usize) {
+    /// # Errors
+    /// Internal, when it is of another type: the plan is wrong.
+    pub fn push_from(&mut self, other: &Column, row: usize) -> Result<()> {
         if other.is_null(row) {
             self.push_null();
-            return;
+            return Ok(());
         }
         match (&mut self.data, &other.data) {
             (Vector::Bool(v), Vector::Bool(o)) => v.push(o[row]),
@@ -270,19 +292,21 @@ impl Column {
                 v.push(Datum::Numeric(Numeric::new(o[row], *scale)));
             }
             (Vector::Numeric(..), Vector::Numeric(o, scale)) => {
-                return self.push_numeric(Numeric::new(o[row], *scale));
+                self.push_numeric(Numeric::new(o[row], *scale));
+                return Ok(());
             }
             (Vector::Numeric(..), Vector::Datum(o)) => return self.push(o[row].clone()),
-            _ => panic!("columns of different types"),
+            (data, _) => return Err(wrong_type(data, &other.get(row, Oid::INVALID))),
         }
         self.pushed();
+        Ok(())
     }
 
     /// Adds all rows of another column of the same type.
     ///
-    /// # Panics
-    /// When it is of another type.
-    pub fn append(&mut self, other: &Column) {
+    /// # Errors
+    /// As [`Column::push_from`].
+    pub fn append(&mut self, other: &Column) -> Result<()> {
         let rows = self.len();
         match (&mut self.data, &other.data) {
             (Vector::Bool(v), Vector::Bool(o)) => v.extend_from_slice(o),
@@ -298,13 +322,14 @@ impl Column {
                 v.extend_from_slice(o);
             }
             (Vector::Datum(v), Vector::Datum(o)) => v.extend_from_slice(o),
-            _ => return (0..other.len()).for_each(|row| self.push_from(other, row)),
+            _ => return (0..other.len()).try_for_each(|row| self.push_from(other, row)),
         }
         if !self.nulls.is_empty() || !other.nulls.is_empty() {
             self.nulls.resize(rows, false);
             self.nulls.extend_from_slice(&other.nulls);
             self.nulls.resize(rows + other.len(), false);
         }
+        Ok(())
     }
 
     /// Removes all rows, keeps the memory.

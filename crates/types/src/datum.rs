@@ -192,6 +192,23 @@ impl Array {
     }
 }
 
+impl Datum {
+    /// About how many bytes its text or its items take, found without looking at them; 0 for types whose
+    /// values are never large.
+    #[inline]
+    pub fn bulk(&self) -> usize {
+        match self {
+            Datum::Text(s) | Datum::Bpchar(s) => s.len(),
+            Datum::Bytea(b) => b.len(),
+            Datum::Bits(b) => b.bytes.len(),
+            Datum::Array(a) => size_of_val(a.items.as_slice()),
+            Datum::Jsonb(j) => j.bulk(),
+            Datum::Multirange(m) => size_of_val(m.ranges.as_slice()),
+            _ => 0,
+        }
+    }
+}
+
 macro_rules! getters { ($($(#[$doc:meta])* $name:ident: $variant:ident => $ty:ty;)*) => { $(
     $(#[$doc])*
     ///

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use base::{Result, err};
 
+use crate::bulk::{self, Pace};
 use crate::datum::Text;
 
 /// Nesting of arrays and objects, at most; deeper ones would need a deep stack.
@@ -36,7 +37,9 @@ impl Checker<'_> {
     /// Without recursion: a stack of what is open.
     fn document(&mut self) -> Result<()> {
         let mut open: Vec<Open> = Vec::new();
+        let mut pace = Pace::default();
         loop {
+            pace.step()?;
             self.skip_blanks();
             if let Some(inner) = self.begin_value()? {
                 if open.len() == MAX_DEPTH {
@@ -236,6 +239,29 @@ impl Checker<'_> {
 /// Appends a string with its quotes and escapes.
 pub fn write_string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
+    write_escaped(text, out);
+    out.push(b'"');
+}
+
+/// The same for a string that may be long.
+///
+/// # Errors
+/// `53200`, interrupts.
+pub fn put_string(text: &str, out: &mut Vec<u8>) -> Result<()> {
+    if text.len() <= bulk::PIECE_BYTES {
+        write_string(text, out);
+        return Ok(());
+    }
+    bulk::ask(text.len())?;
+    out.push(b'"');
+    for piece in bulk::pieces(text) {
+        write_escaped(piece?, out);
+    }
+    out.push(b'"');
+    Ok(())
+}
+
+fn write_escaped(text: &str, out: &mut Vec<u8>) {
     for b in text.bytes() {
         match b {
             b'"' => out.extend_from_slice(b"\\\""),
@@ -249,7 +275,6 @@ pub fn write_string(text: &str, out: &mut Vec<u8>) {
             _ => out.push(b),
         }
     }
-    out.push(b'"');
 }
 
 #[cold]
@@ -386,16 +411,22 @@ fn after_blanks(text: &str) -> &str {
 }
 
 /// The texts of an array's items; none when it is no array.
-pub fn items(text: &str) -> Vec<&str> {
-    let mut out = Vec::new();
-    let Some(mut rest) = after_blanks(text).strip_prefix('[').map(after_blanks) else { return out };
+///
+/// # Errors
+/// Interrupts.
+pub fn items(text: &str) -> Result<Vec<&str>> {
+    let (mut out, mut pace) = (Vec::new(), Pace::default());
+    let Some(mut rest) = after_blanks(text).strip_prefix('[').map(after_blanks) else {
+        return Ok(out);
+    };
     while !rest.is_empty() && !rest.starts_with(']') {
+        pace.step()?;
         let end = value_end(rest.as_bytes());
         out.push(&rest[..end]);
         rest = after_blanks(&rest[end..]);
         rest = after_blanks(rest.strip_prefix(',').unwrap_or(rest));
     }
-    out
+    Ok(out)
 }
 
 /// Keys and texts of an object's members, in the order of the text; none when it is no object.
@@ -403,11 +434,12 @@ pub fn items(text: &str) -> Vec<&str> {
 /// # Errors
 /// As [`read_string`].
 pub fn members(text: &str) -> Result<Vec<(Text, &str)>> {
-    let mut out = Vec::new();
+    let (mut out, mut pace) = (Vec::new(), Pace::default());
     let Some(mut rest) = after_blanks(text).strip_prefix('{').map(after_blanks) else {
         return Ok(out);
     };
     while !rest.is_empty() && !rest.starts_with('}') {
+        pace.step()?;
         let (key, used) = read_string(rest)?;
         rest = after_blanks(&rest[used..]);
         rest = after_blanks(rest.strip_prefix(':').unwrap_or(rest));

@@ -435,7 +435,7 @@ mod tests {
 
     fn column(ty: Oid, values: &[Datum]) -> Column {
         let mut c = Column::new(ty);
-        values.iter().for_each(|v| c.push(v.clone()));
+        values.iter().for_each(|v| c.push(v.clone()).unwrap());
         c
     }
 

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod batch;
+pub mod bulk;
 pub mod collation;
 pub mod cross;
 pub mod datetime;

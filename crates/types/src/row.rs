@@ -510,11 +510,10 @@ pub fn decode_into(
 #[inline]
 fn push_value(walk: &mut Walk<'_>, column: usize, to: &mut Column) -> Result<()> {
     if column >= walk.columns {
-        to.push(walk.layout.columns.get(column).ok_or_else(corrupt)?.missing.clone());
-        return Ok(());
+        return to.push(walk.layout.columns.get(column).ok_or_else(corrupt)?.missing.clone());
     }
     if !walk.seek(column)? {
-        to.push(Datum::Null);
+        to.push_null();
         return Ok(());
     }
     match &mut to.data {
@@ -526,10 +525,7 @@ fn push_value(walk: &mut Walk<'_>, column: usize, to: &mut Column) -> Result<()>
             to.push_numeric(Numeric::load(&walk.varying()?).ok_or_else(corrupt)?);
             return Ok(());
         }
-        _ => {
-            to.push(walk.value()?);
-            return Ok(());
-        }
+        _ => return to.push(walk.value()?),
     }
     to.pushed();
     Ok(())

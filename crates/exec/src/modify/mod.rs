@@ -429,7 +429,7 @@ impl ModifyOp {
             self.returned.push(rows::empty(&types));
         }
         if let Some(batch) = self.returned.last_mut() {
-            rows::push(batch, values);
+            rows::push(batch, values)?;
         }
         Ok(())
     }

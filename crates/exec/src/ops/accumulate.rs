@@ -129,12 +129,14 @@ impl AggState {
                 }
             }
             (AggState::Plain(state), [arg]) => {
+                sched::check_interrupts()?;
                 let value = eval::eval(arg, row, run)?;
                 if !(call.aggregate.strict && value.is_null()) {
                     state.add(&[value])?;
                 }
             }
             (state, args) => {
+                sched::check_interrupts()?;
                 let values = eval::eval_all(args, row, run)?;
                 if call.aggregate.strict && values.iter().any(Datum::is_null) {
                     return Ok(());
@@ -237,7 +239,7 @@ pub fn add_batch(
             }
         }
         (AggState::Count(_), [arg]) => {
-            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
+            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows)?;
             for row in 0..batch.rows {
                 if let (AggState::Count(n), false) = (at!(row), column.is_null(row)) {
                     *n += 1;
@@ -245,11 +247,11 @@ pub fn add_batch(
             }
         }
         (AggState::Sum(_) | AggState::Extreme { .. }, [arg]) => {
-            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
+            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows)?;
             for_integers(&column, &mut |row, value| (at!(row)).add_integer(value))?;
         }
         (AggState::Numeric(_), [arg]) => {
-            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
+            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows)?;
             if let (Vector::Numeric(values, scale), true) = (&column.data, column.nulls.is_empty())
             {
                 for (value, group) in values.iter().zip(groups) {
@@ -274,7 +276,7 @@ pub fn add_batch(
             }
         }
         (AggState::Plain(_), [arg]) => {
-            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
+            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows)?;
             for row in 0..batch.rows {
                 let value = column.get(row, arg.ty());
                 if let (AggState::Plain(state), false) =
@@ -341,12 +343,12 @@ pub fn add_whole(
             return Ok(());
         }
         (AggState::Numeric(sum), [arg]) => {
-            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
+            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows)?;
             sum.add_column(&column);
             return Ok(());
         }
         (AggState::Sum(sum), [arg]) => {
-            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
+            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows)?;
             if let (Vector::Int4(values), true) = (&column.data, column.nulls.is_empty())
                 && !values.is_empty()
             {
@@ -361,7 +363,7 @@ pub fn add_whole(
             return for_integers(&column, &mut |_, value| state.add_integer(value));
         }
         (AggState::Extreme { max, .. }, [arg]) => {
-            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows);
+            let column = vector::values(arg, batch, run)?.filled(arg.ty(), batch.rows)?;
             return match extreme(&column, *max) {
                 Some(best) => state.add_integer(best),
                 None => for_integers(&column, &mut |_, value| state.add_integer(value)),

@@ -216,7 +216,7 @@ impl Aggregate {
                 numbers.push(NOWHERE);
                 continue;
             }
-            numbers.push(keyed.add(hash, &key, row));
+            numbers.push(keyed.add(hash, &key, row)?);
             self.states.extend(start(aggs));
             let width = |column: &Cow<'_, Column>| rows::value_bytes(column, row);
             let states = aggs.len() * size_of::<AggState>();
@@ -236,7 +236,7 @@ impl Aggregate {
         let values = &mut out.columns[keyed.columns.len()..];
         for number in self.next..end {
             for (n, call) in aggs.iter().enumerate() {
-                values[n].push(self.states[number * aggs.len() + n].finish(call)?);
+                values[n].push(self.states[number * aggs.len() + n].finish(call)?)?;
             }
         }
         (self.next, out.rows) = (end, chosen.len());
@@ -335,7 +335,7 @@ fn push_group(
     for (state, call) in states.iter_mut().zip(aggs) {
         values.push(state.finish(call)?);
     }
-    rows::push(out, values);
+    rows::push(out, values)?;
     Ok(())
 }
 
@@ -372,7 +372,7 @@ impl Operator for Aggregate {
             if let Some((sets, Datum::Int4(set))) = set {
                 values.extend(masks(sets, set as usize));
             }
-            rows::push(&mut out, values);
+            rows::push(&mut out, values)?;
         }
         self.next = end;
         Ok((out.rows > 0).then_some(out))

@@ -158,7 +158,7 @@ impl BitmapHeapScan {
             }
             match batch.rows {
                 0 => *batch = doubtful,
-                _ => rows::append(batch, &doubtful),
+                _ => rows::append(batch, &doubtful)?,
             }
         }
         super::count(plan, EXACT_PAGES, exact, run);

@@ -7,14 +7,24 @@ use sql::plan::Node;
 use sql::{Expr, Plan};
 use types::Batch;
 
+use super::before_error::Postponed;
 use super::key_filter::KeyFilter;
 use super::{Operator, wrong_node};
 use crate::run::Run;
+use crate::{rows, vector};
 
 /// See the module's documentation.
 pub struct Filter {
     /// Rows.
     pub input: Box<dyn Operator>,
+    postponed: Postponed,
+}
+
+impl Filter {
+    /// Over these rows.
+    pub fn new(input: Box<dyn Operator>) -> Filter {
+        Filter { input, postponed: Postponed::default() }
+    }
 }
 
 impl Operator for Filter {
@@ -22,9 +32,16 @@ impl Operator for Filter {
         let Node::Filter { input, condition } = &plan.node else {
             return Err(wrong_node());
         };
+        self.postponed.raise()?;
         while let Some(batch) = self.input.next(input, run)? {
             sched::check_interrupts()?;
-            let batch = super::filtered(plan, Some(condition), batch, run)?;
+            let before = batch.rows;
+            let batch = match vector::select(condition, &batch, run) {
+                Ok(None) => batch,
+                Ok(Some(kept)) => rows::take(&batch, &kept),
+                Err(error) => self.postponed.filter(condition, &batch, error, run)?,
+            };
+            super::count(plan, super::REMOVED_BY_FILTER, (before - batch.rows) as u64, run);
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }
@@ -44,6 +61,7 @@ impl Operator for Filter {
         let Node::Filter { input, .. } = &plan.node else {
             return Err(wrong_node());
         };
+        self.postponed = Postponed::default();
         self.input.rescan(input, run)
     }
 }

@@ -1,12 +1,17 @@
 //! Functions in FROM, side by side; the shorter ones are padded with NULL.
 
+use std::sync::Arc;
+
 use base::Result;
 use sql::plan::Node;
 use sql::{Expr, Plan};
 use types::batch::BATCH_ROWS;
+use types::datum::Shape;
 use types::func::Body;
-use types::{Batch, Datum};
+use types::func::internal::check_fit;
+use types::{Batch, Datum, oids};
 
+use super::before_error::Postponed;
 use super::{Operator, types, wrong_node};
 use crate::rows::{self, Row};
 use crate::run::Run;
@@ -17,6 +22,7 @@ use crate::{eval, routine, session, vector};
 pub struct FunctionScan {
     sets: Option<Vec<std::vec::IntoIter<Datum>>>,
     number: i64,
+    postponed: Postponed,
 }
 
 /// The rows of a set-returning call (or the one of any other expression).
@@ -37,6 +43,7 @@ pub fn call_set(call: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Vec<
             if function.strict && args.iter().any(Datum::is_null) {
                 return Ok(vec![]);
             }
+            ::types::bulk::ask_for_call(function, &args)?;
             match function.body {
                 Body::Set(body) => body(&args, run.cx.format),
                 _ => session::call_set(function, &args, run),
@@ -46,11 +53,28 @@ pub fn call_set(call: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Vec<
     }
 }
 
+/// The columns that a column definition list asks of a call: the row that is its last argument.
+fn definition_list(call: &Expr) -> Option<&Arc<Shape>> {
+    match call {
+        Expr::Call { args, ty, .. } if *ty == oids::RECORD => match args.last() {
+            Some(Expr::Const(Datum::Record(r), oids::RECORD)) => Some(&r.shape),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+#[cold]
+fn mixed() -> base::Error {
+    base::err!(DATATYPE_MISMATCH, "rows returned by function are not all of the same row type")
+}
+
 impl Operator for FunctionScan {
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
         let Node::FunctionScan { calls, ordinality, filter } = &plan.node else {
             return Err(wrong_node());
         };
+        self.postponed.raise()?;
         if self.sets.is_none() {
             let mut sets = Vec::with_capacity(calls.len());
             for call in calls {
@@ -69,26 +93,38 @@ impl Operator for FunctionScan {
             (columns.max(1), columns > 0 && row)
         };
         let widths: Vec<(usize, bool)> = calls.iter().map(width).collect();
+        let expected: Vec<Option<&Arc<Shape>>> = calls.iter().map(definition_list).collect();
         let mut batch = rows::empty(&types);
         while batch.rows < BATCH_ROWS && sets.iter().any(|s| s.len() > 0) {
             self.number += 1;
             let number = ordinality.then_some(Datum::Int8(self.number));
             let mut row = Vec::with_capacity(types.len());
-            for (set, (width, spread)) in sets.iter_mut().zip(&widths) {
+            for ((set, (width, spread)), expected) in sets.iter_mut().zip(&widths).zip(&expected) {
                 match set.next() {
-                    Some(Datum::Record(r)) if *spread => row.extend(r.fields.iter().cloned()),
+                    Some(Datum::Record(r)) if *spread => {
+                        if let Some(expected) = expected {
+                            check_fit(&r.shape, expected)
+                                .map_err(|e| if self.number > 1 { mixed() } else { e })?;
+                        }
+                        row.extend(r.fields.iter().cloned());
+                    }
                     Some(value) if *width == 1 && !*spread => row.push(value),
                     // A row that is NULL, or is missing, has NULLs.
                     _ => row.extend(std::iter::repeat_n(Datum::Null, *width)),
                 }
             }
             row.extend(number);
-            rows::push(&mut batch, row);
+            rows::push(&mut batch, row)?;
         }
         if batch.rows == 0 {
             return Ok(None);
         }
-        vector::filter(filter.as_ref(), batch, run).map(Some)
+        let Some(condition) = filter else { return Ok(Some(batch)) };
+        match vector::select(condition, &batch, run) {
+            Ok(None) => Ok(Some(batch)),
+            Ok(Some(kept)) => Ok(Some(rows::take(&batch, &kept))),
+            Err(error) => self.postponed.filter(condition, &batch, error, run).map(Some),
+        }
     }
 
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {

@@ -54,7 +54,7 @@ fn push(out: &mut Batch, (key, mut states): Group, aggs: &[AggCall]) -> Result<(
     for (state, call) in states.iter_mut().zip(aggs) {
         values.push(state.finish(call)?);
     }
-    rows::push(out, values);
+    rows::push(out, values)?;
     Ok(())
 }
 

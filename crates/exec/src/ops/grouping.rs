@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use std::borrow::Cow;
 
-use base::Oid;
+use base::{Oid, Result};
 use hashbrown::HashTable;
 use types::batch::Vector;
 use types::{Column, Datum, Numeric, oids};
@@ -234,13 +234,16 @@ impl Groups {
     }
 
     /// Adds a row that isn't there; its number.
-    pub fn add(&mut self, hash: u64, key: &[Cow<'_, Column>], row: usize) -> u32 {
+    ///
+    /// # Errors
+    /// As [`Column::push_from`].
+    pub fn add(&mut self, hash: u64, key: &[Cow<'_, Column>], row: usize) -> Result<u32> {
         let number = self.table.len() as u32;
         for (own, key) in self.columns.iter_mut().zip(key) {
-            own.push_from(key, row);
+            own.push_from(key, row)?;
         }
         self.table.insert_unique(hash, (hash, number), |(h, _)| *h);
-        number
+        Ok(number)
     }
 }
 
@@ -253,10 +256,10 @@ mod tests {
         let number = |text: &str| Datum::Numeric(Numeric::parse(text).unwrap());
         let (mut small, mut mixed) = (Column::new(oids::NUMERIC), Column::new(oids::NUMERIC));
         for text in ["1.50", "100.00"] {
-            small.push(number(text));
+            small.push(number(text)).unwrap();
         }
         for text in ["1.5", "100", "7.000"] {
-            mixed.push(number(text));
+            mixed.push(number(text)).unwrap();
         }
         assert!(matches!(small.data, Vector::Numeric(..)));
         assert!(matches!(mixed.data, Vector::Datum(_)));
@@ -265,7 +268,7 @@ mod tests {
         assert_eq!(x, y[..2]);
         assert!(same_at(&small, 0, &mixed, 0) && !same_at(&small, 0, &mixed, 1));
         let mut groups = Groups::new([oids::NUMERIC].into_iter());
-        assert_eq!(groups.add(x[0], &a, 0), 0);
+        assert_eq!(groups.add(x[0], &a, 0).unwrap(), 0);
         assert_eq!(groups.find(y[0], &b, 0), Some(0));
         assert_eq!(groups.find(y[2], &b, 2), None);
     }

@@ -142,12 +142,12 @@ impl Built {
         }
         for (to, value) in self.computed.iter_mut().zip(&values) {
             if let Some(to) = to {
-                to.append(value);
+                to.append(value)?;
                 self.held += batch.rows * 16;
             }
         }
         self.held += rows::batch_bytes(batch) + batch.rows * 20;
-        rows::append(&mut self.rows, batch);
+        rows::append(&mut self.rows, batch)?;
         Ok(())
     }
 
@@ -227,7 +227,7 @@ fn key_columns<'b>(
             Side::Left => left,
             Side::Right => right,
         };
-        Ok(vector::values(expr, batch, run)?.filled(expr.ty(), batch.rows))
+        vector::values(expr, batch, run)?.filled(expr.ty(), batch.rows)
     };
     keys.iter().map(value).collect()
 }
@@ -504,7 +504,7 @@ fn join_batch(
                     rows::take(batch, &lonely),
                     rows::nulls(&right_types, lonely.len()),
                 );
-                rows::append(&mut joined, &padded);
+                rows::append(&mut joined, &padded)?;
             }
         }
         JoinKind::Inner | JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti => {}

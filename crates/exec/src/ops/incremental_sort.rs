@@ -39,7 +39,7 @@ fn last_group(
 ) -> Result<(usize, Vec<u8>)> {
     let mut columns = Vec::with_capacity(keys.len());
     for key in keys {
-        columns.push(vector::values(&key.expr, batch, run)?.filled(key.expr.ty(), batch.rows));
+        columns.push(vector::values(&key.expr, batch, run)?.filled(key.expr.ty(), batch.rows)?);
     }
     let (mut begin, mut last, mut bytes) = (0, group.to_vec(), Vec::new());
     for row in 0..batch.rows {

@@ -230,11 +230,11 @@ impl Operator for IndexScan {
                 && self.fill(&of, &mut rows, run)?;
             let before = out.rows;
             match vector::select(filter, &rows, run)? {
-                None => rows::append(out, &rows),
+                None => rows::append(out, &rows)?,
                 Some(kept) => {
                     let removed = (rows.rows - kept.len()) as u64;
                     super::count(plan, super::REMOVED_BY_FILTER, removed, run);
-                    rows::append_some(out, &rows, &kept);
+                    rows::append_some(out, &rows, &kept)?;
                 }
             }
             if one && out.rows > before {

@@ -112,7 +112,7 @@ impl Operator for LockRows {
                         continue 'rows;
                     }
                 }
-                rows::push(&mut out, row);
+                rows::push(&mut out, row)?;
             }
             self.wanted -= out.rows as u64;
             if at < batch.rows {

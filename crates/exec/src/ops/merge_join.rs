@@ -56,7 +56,7 @@ impl Keyed {
     fn add(&mut self, batch: &Batch, keys: &[SortKey], run: &mut Run<'_, '_>) -> Result<()> {
         let mut columns = Vec::with_capacity(keys.len());
         for key in keys {
-            columns.push(vector::values(&key.expr, batch, run)?.filled(key.expr.ty(), batch.rows));
+            columns.push(vector::values(&key.expr, batch, run)?.filled(key.expr.ty(), batch.rows)?);
         }
         for row in 0..batch.rows {
             let mut null = false;
@@ -68,7 +68,7 @@ impl Keyed {
             self.ends.push(self.bytes.len());
             self.nulls.push(null);
         }
-        rows::append(&mut self.rows, batch);
+        rows::append(&mut self.rows, batch)?;
         Ok(())
     }
 
@@ -275,7 +275,7 @@ impl State {
             JoinKind::Left | JoinKind::Full if !lonely.is_empty() => {
                 let padding = rows::nulls(&super::types(right, run.prepared), lonely.len());
                 let alone = rows::beside(rows::take(&self.batch.rows, &lonely), padding);
-                rows::append(&mut joined, &alone);
+                rows::append(&mut joined, &alone)?;
                 // Each left row at its place.
                 of_left.extend(lonely);
                 let mut order: Vec<u32> = (0..joined.rows as u32).collect();
@@ -291,7 +291,7 @@ impl State {
             if !alone.is_empty() {
                 let padding = rows::nulls(&super::types(left, run.prepared), alone.len());
                 let alone = rows::take(&self.window.rows, &alone);
-                rows::append(&mut joined, &rows::beside(padding, alone));
+                rows::append(&mut joined, &rows::beside(padding, alone))?;
             }
         }
         Ok(joined)

@@ -23,6 +23,7 @@ use crate::vector;
 mod accumulate;
 mod aggregate;
 mod append;
+mod before_error;
 mod bitmap;
 pub mod bitmap_heap_scan;
 mod cte;
@@ -71,7 +72,7 @@ pub trait Operator: Send {
         run: &mut Run<'_, '_>,
     ) -> Result<bool> {
         while let Some(batch) = self.next(plan, run)? {
-            rows::append(out, &batch);
+            rows::append(out, &batch)?;
             if one && batch.rows > 0 {
                 break;
             }
@@ -220,10 +221,10 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         Node::SystemScan { .. } => Box::new(system_scan::SystemScan::default()),
         Node::SampleScan { scan, .. } => Box::new(sample_scan::SampleScan::new(scan, run)?),
         Node::FunctionScan { .. } => Box::new(function_scan::FunctionScan::default()),
-        Node::Filter { input, .. } => Box::new(filter::Filter { input: build(input, run)? }),
+        Node::Filter { input, .. } => Box::new(filter::Filter::new(build(input, run)?)),
         Node::Project { input, .. } => Box::new(project::Project::new(build(input, run)?)),
         Node::ProjectSet { input, .. } => {
-            Box::new(project_set::ProjectSet { input: build(input, run)? })
+            Box::new(project_set::ProjectSet::new(build(input, run)?))
         }
         Node::NestedLoop { left, right, kind, .. } => {
             let left_types = types(left, run.prepared);

@@ -162,22 +162,22 @@ impl NestedLoop {
             (first as u32..row as u32).filter(|n| matched[*n as usize - first] == wanted).collect()
         };
         match kind {
-            JoinKind::Inner => rows::append(out, &joined),
-            JoinKind::Semi => rows::append(out, &rows::take(batch, &with(true))),
-            JoinKind::Anti => rows::append(out, &rows::take(batch, &with(false))),
+            JoinKind::Inner => rows::append(out, &joined)?,
+            JoinKind::Semi => rows::append(out, &rows::take(batch, &with(true)))?,
+            JoinKind::Anti => rows::append(out, &rows::take(batch, &with(false)))?,
             JoinKind::Left => {
                 let lonely = with(false);
                 if !lonely.is_empty() {
                     let right_types = &self.types[self.left_types.len()..];
                     let padding = rows::nulls(right_types, lonely.len());
-                    rows::append(&mut joined, &rows::beside(rows::take(batch, &lonely), padding));
+                    rows::append(&mut joined, &rows::beside(rows::take(batch, &lonely), padding))?;
                     // Each left row at its place.
                     owners.extend(lonely);
                     let mut order: Vec<u32> = (0..joined.rows as u32).collect();
                     order.sort_by_key(|n| owners[*n as usize]);
                     joined = rows::take(&joined, &order);
                 }
-                rows::append(out, &joined);
+                rows::append(out, &joined)?;
             }
             JoinKind::Right | JoinKind::Full | JoinKind::RightSemi | JoinKind::RightAnti => {
                 return Err(base::Error::unsupported("RIGHT JOIN by nested loop"));
@@ -231,18 +231,18 @@ impl NestedLoop {
                 continue;
             }
             match kept {
-                Some(kept) => rows::append(out, &rows::take(&joined, &kept)),
-                None => rows::append(out, &joined),
+                Some(kept) => rows::append(out, &rows::take(&joined, &kept))?,
+                None => rows::append(out, &joined)?,
             }
         }
         self.at = Progress::default();
         match kind {
-            JoinKind::Semi if found => rows::push(out, rows::get(batch, row, &self.left_types)),
-            JoinKind::Anti if !found => rows::push(out, rows::get(batch, row, &self.left_types)),
+            JoinKind::Semi if found => rows::push(out, rows::get(batch, row, &self.left_types))?,
+            JoinKind::Anti if !found => rows::push(out, rows::get(batch, row, &self.left_types))?,
             JoinKind::Left | JoinKind::Full if !found => {
                 let mut values = rows::get(batch, row, &self.left_types);
                 values.resize(self.types.len(), Datum::Null);
-                rows::push(out, values);
+                rows::push(out, values)?;
             }
             JoinKind::Right | JoinKind::RightSemi | JoinKind::RightAnti => {
                 return Err(base::Error::unsupported("RIGHT JOIN by nested loop"));

@@ -5,6 +5,7 @@ use sql::Plan;
 use sql::plan::Node;
 use types::Batch;
 
+use super::before_error::Postponed;
 use super::{Operator, wrong_node};
 use crate::rows;
 use crate::run::Run;
@@ -15,12 +16,13 @@ pub struct Project {
     input: Box<dyn Operator>,
     /// Rows that may still be asked for.
     left: u64,
+    postponed: Postponed,
 }
 
 impl Project {
     /// Over an input.
     pub fn new(input: Box<dyn Operator>) -> Project {
-        Project { input, left: u64::MAX }
+        Project { input, left: u64::MAX, postponed: Postponed::default() }
     }
 }
 
@@ -29,6 +31,7 @@ impl Operator for Project {
         let Node::Project { input, exprs } = &plan.node else {
             return Err(wrong_node());
         };
+        self.postponed.raise()?;
         let Some(mut batch) = self.input.next(input, run)? else {
             return Ok(None);
         };
@@ -38,7 +41,10 @@ impl Operator for Project {
         self.left -= batch.rows as u64;
         let columns: Result<Vec<_>> =
             exprs.iter().map(|e| vector::column(e, &batch, run)).collect();
-        Ok(Some(Batch { columns: columns?, rows: batch.rows }))
+        match columns {
+            Ok(columns) => Ok(Some(Batch { columns, rows: batch.rows })),
+            Err(error) => self.postponed.project(exprs, &batch, error, run).map(Some),
+        }
     }
 
     fn rescan(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
@@ -46,6 +52,7 @@ impl Operator for Project {
             return Err(wrong_node());
         };
         self.left = u64::MAX;
+        self.postponed = Postponed::default();
         self.input.rescan(input, run)
     }
 

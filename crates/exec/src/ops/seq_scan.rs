@@ -305,7 +305,7 @@ fn system_column(
         if of_header && let Some(tuple) = table.heap.fetch_version(*tid)? {
             at.system = tuple.system;
         }
-        to.push(system_value(column, table.table.oid, at));
+        to.push(system_value(column, table.table.oid, at))?;
     }
     Ok(())
 }

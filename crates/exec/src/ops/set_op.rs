@@ -76,7 +76,7 @@ impl Operator for SetOp {
                     continue;
                 }
                 counts[self.next] -= 1;
-                rows::push(&mut batch, set.row(self.next).iter().cloned());
+                rows::push(&mut batch, set.row(self.next).iter().cloned())?;
             }
         }
         Ok((batch.rows > 0).then_some(batch))

@@ -109,7 +109,7 @@ impl Sorter {
             self.entries.push(Entry { head, begin, end, row: number });
         }
         self.held += rows::batch_bytes(batch);
-        rows::append(&mut self.rows, batch);
+        rows::append(&mut self.rows, batch)?;
         Ok(())
     }
 

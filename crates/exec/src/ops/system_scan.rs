@@ -48,7 +48,7 @@ impl Operator for SystemScan {
                 Some(value) => value.clone(),
                 None => Datum::Null,
             });
-            rows::push(&mut batch, values);
+            rows::push(&mut batch, values)?;
         }
         vector::filter(filter.as_ref(), batch, run).map(Some)
     }

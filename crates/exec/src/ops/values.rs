@@ -62,7 +62,7 @@ impl Operator for Values {
         let end = lists.len().min(self.next + BATCH_ROWS);
         for list in &lists[self.next..end] {
             for (column, expr) in batch.columns.iter_mut().zip(list) {
-                column.push(eval::eval(expr, Row::Empty, run)?);
+                column.push(eval::eval(expr, Row::Empty, run)?)?;
             }
             batch.rows += 1;
         }

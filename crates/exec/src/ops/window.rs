@@ -105,7 +105,7 @@ impl Window {
                 },
             };
             if partition.is_empty() && first == 0 {
-                rows::append(&mut out, &batch);
+                rows::append(&mut out, &batch)?;
                 continue;
             }
             for row in first..batch.rows {
@@ -119,7 +119,7 @@ impl Window {
                     None => key = Some(values),
                 }
                 for (to, from) in out.columns.iter_mut().zip(&batch.columns) {
-                    to.push_from(from, row);
+                    to.push_from(from, row)?;
                 }
                 out.rows += 1;
             }
@@ -168,9 +168,9 @@ impl Operator for Window {
                     }
                     Some(out) => {
                         if whole {
-                            rows::append(out, &batch);
+                            rows::append(out, &batch)?;
                         } else {
-                            rows::append(out, &rows::slice(&batch, at, count));
+                            rows::append(out, &rows::slice(&batch, at, count))?;
                             self.ready = Some((batch, at + count));
                         }
                     }
@@ -454,7 +454,7 @@ fn column(
                 neighbour(call, kind == WindowKind::Lead, row, part, run)?
             }
             _ => of_frame(call, kind, row, part, bounds, run)?,
-        });
+        })?;
     }
     Ok(out)
 }
@@ -470,7 +470,7 @@ fn ntile(call: &WindowCall, part: &Partition, run: &mut Run<'_, '_>) -> Result<C
             ));
         }
         _ => {
-            (0..part.len()).for_each(|_| out.push(Datum::Null));
+            (0..part.len()).for_each(|_| out.push_null());
             return Ok(out);
         }
     };
@@ -481,7 +481,7 @@ fn ntile(call: &WindowCall, part: &Partition, run: &mut Run<'_, '_>) -> Result<C
             None => row / (size + 1),
             Some(beyond) => larger + beyond / size.max(1),
         };
-        out.push(Datum::Int4(bucket as i32 + 1));
+        out.push(Datum::Int4(bucket as i32 + 1))?;
     }
     Ok(out)
 }
@@ -567,7 +567,7 @@ fn aggregate(
                 now_and_then(at)?;
                 state.add(call, part.row(at), run)?;
             }
-            out.push(state.finish(call)?);
+            out.push(state.finish(call)?)?;
         }
         return Ok(out);
     }
@@ -596,7 +596,7 @@ fn aggregate(
             Some(value) => Datum::clone(value),
             None => value.insert(state.finish(call)?).clone(),
         };
-        out.push(value);
+        out.push(value)?;
     }
     Ok(out)
 }
@@ -679,7 +679,7 @@ fn moving(
             state.sum -= value;
         }
         (begin, upto) = (first, end);
-        out.push(state.finish(call)?);
+        out.push(state.finish(call)?)?;
     }
     Ok(out)
 }

@@ -441,8 +441,10 @@ impl Worker {
         local.slice_end.set(slice_end);
         local.countdown.set(CHECKS_BETWEEN_CLOCKS);
         local.stack_limit.set(coro.stack_limit);
+        local.stack_bytes.set(0);
         let step = coro.resume(Some(conn));
         local.stack_limit.set(0);
+        local.stack_bytes.set(0);
         local.yielder.set(std::ptr::null());
         local.task.set(std::ptr::null());
         match step {
@@ -580,9 +582,13 @@ pub(crate) fn suspend_yielded(local: &Local) {
 }
 
 fn suspend(local: &Local, step: Step) {
+    // The coroutine may be on a stack other than its own (`stack::with_stack`).
+    let (limit, bytes) = (local.stack_limit.get(), local.stack_bytes.get());
     // SAFETY: on_coroutine was checked by the caller: the pointer is the running coroutine's, and
     // lies on its stack.
     unsafe { (*local.yielder.get()).suspend(step) };
+    local.stack_limit.set(limit);
+    local.stack_bytes.set(bytes);
 }
 
 /// Whether the running coroutine's worker has nobody else to run and no other connection that could have

@@ -880,13 +880,26 @@ pub fn record_columns(call: &Expr) -> Vec<(types::Text, base::Oid)> {
 /// Tells a function that returns any record which columns are wanted: a row of NULLs as another
 /// argument.
 fn add_row_template(call: &mut Expr, columns: &[(types::Text, base::Oid)]) {
-    let Expr::Call { args, .. } = call else { return };
     let shape = types::datum::Shape { ty: RECORD, columns: columns.to_vec() };
     let nulls = vec![types::Datum::Null; columns.len()];
     let template = Expr::Const(types::Datum::record(shape.into(), nulls), RECORD);
-    let mut all = std::mem::take(args).into_vec();
-    all.push(template);
-    *args = all.into();
+    match call {
+        Expr::Call { args, .. } => {
+            let mut all = std::mem::take(args).into_vec();
+            all.push(template);
+            *args = all.into();
+        }
+        // COALESCE and the like take no more arguments.
+        other => {
+            let row = std::mem::replace(other, Expr::Const(types::Datum::Null, RECORD));
+            *other = Expr::Call {
+                function: &types::func::internal::FITTING_ROW,
+                args: Box::new([row, template]),
+                ty: RECORD,
+                position: 0,
+            };
+        }
+    }
 }
 
 /// A function without arguments, or with NULL only, whose rows are those of a computed table.

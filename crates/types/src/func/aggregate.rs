@@ -9,7 +9,8 @@ use super::Accumulator;
 use super::int::out_of_range;
 use super::json::Gather;
 use crate::batch::{Column, Vector};
-use crate::datum::{Bits, Datum, Numeric, Text};
+use crate::bulk;
+use crate::datum::{Bits, Datum, Numeric};
 use crate::numeric::{POW10, pow10};
 use crate::oids;
 use crate::order::compare;
@@ -720,15 +721,9 @@ impl Accumulator for StringAgg {
         if !self.any {
             self.head = delimiter.len();
         }
-        self.text.push_str(delimiter);
-        self.text.push_str(args[0].as_str());
+        bulk::push_str(&mut self.text, delimiter)?;
+        bulk::push_str(&mut self.text, args[0].as_str())?;
         self.any = true;
-        if self.text.len() > super::text::MAX_BYTES {
-            return Err(base::err!(
-                PROGRAM_LIMIT_EXCEEDED,
-                "string buffer exceeds the limit of 1 GB"
-            ));
-        }
         Ok(())
     }
     fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
@@ -736,12 +731,12 @@ impl Accumulator for StringAgg {
         if !self.any {
             *self = *other;
         } else {
-            self.text.push_str(&other.text);
+            bulk::push_str(&mut self.text, &other.text)?;
         }
         Ok(())
     }
     fn finish(&self) -> Result<Datum> {
-        Ok(self.any.then(|| Text::from(&self.text[self.head..])).into())
+        if self.any { bulk::text(&self.text[self.head..]).map(Into::into) } else { Ok(Datum::Null) }
     }
     fn memory(&self) -> usize {
         self.text.capacity()
@@ -768,7 +763,7 @@ mod tests {
                     } else {
                         random_value(ty, &mut random)
                     };
-                    column.push(value.clone());
+                    column.push(value.clone()).unwrap();
                     if !value.is_null() {
                         let _ = by_rows.add(&[value]);
                     }

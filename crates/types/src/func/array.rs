@@ -8,6 +8,7 @@ use std::sync::Arc;
 use base::{Oid, Result, err};
 
 use super::{Body, NamedBody, S};
+use crate::bulk::{self, Pace};
 use crate::datum::{Array, Datum, Shape, Text};
 use crate::io::{self, FormatContext};
 use crate::oids;
@@ -47,9 +48,9 @@ fn extend(array: &Datum, item: &Datum, front: bool) -> Result<Datum> {
     let mut items = Vec::with_capacity(a.items.len() + 1);
     if front {
         items.push(item.clone());
-        items.extend_from_slice(&a.items);
-    } else {
-        items.extend_from_slice(&a.items);
+    }
+    bulk::push_values(&mut items, &a.items)?;
+    if !front {
         items.push(item.clone());
     }
     Ok(build(Array { element, dims: vec![(len + 1, low)], items }))
@@ -94,7 +95,9 @@ fn concat(a: &Datum, b: &Datum) -> Result<Datum> {
             y.dims.len()
         )));
     };
-    let items = [x.items.as_slice(), y.items.as_slice()].concat();
+    let mut items = Vec::with_capacity(x.items.len() + y.items.len());
+    bulk::push_values(&mut items, &x.items)?;
+    bulk::push_values(&mut items, &y.items)?;
     Ok(build(Array { element: x.element, dims, items }))
 }
 
@@ -123,8 +126,14 @@ fn position(a: &[Datum]) -> Result<Datum> {
         }
         Some(start) => (i64::from(start.as_int4()) - i64::from(*low)).max(0) as usize,
     };
-    let found = array.items.iter().skip(from).position(|item| same_value(item, &a[1]));
-    Ok(found.map(|i| (i + from) as i32 + low).into())
+    let mut pace = Pace::default();
+    for (i, item) in array.items.iter().enumerate().skip(from) {
+        pace.step()?;
+        if same_value(item, &a[1]) {
+            return Ok((i as i32 + low).into());
+        }
+    }
+    Ok(Datum::Null)
 }
 
 /// Rows of names and values from a list of `name=value`.
@@ -161,13 +170,14 @@ fn positions(a: &[Datum]) -> Result<Datum> {
         ));
     }
     let low = array.dims.first().map_or(1, |d| d.1);
-    let found = array
-        .items
-        .iter()
-        .enumerate()
-        .filter(|(_, item)| same_value(item, &a[1]))
-        .map(|(i, _)| Datum::Int4(i as i32 + low));
-    Ok(Datum::array(oids::INT4, found.collect()))
+    let (mut found, mut pace) = (Vec::new(), Pace::default());
+    for (i, item) in array.items.iter().enumerate() {
+        pace.step()?;
+        if same_value(item, &a[1]) {
+            found.push(Datum::Int4(i as i32 + low));
+        }
+    }
+    Ok(Datum::array(oids::INT4, found))
 }
 
 fn remove(a: &[Datum]) -> Result<Datum> {
@@ -177,8 +187,13 @@ fn remove(a: &[Datum]) -> Result<Datum> {
             "removing elements from multidimensional arrays is not supported",
         ));
     }
-    let items: Vec<Datum> =
-        array.items.iter().filter(|item| !same_value(item, &a[1])).cloned().collect();
+    let (mut items, mut pace) = (Vec::new(), Pace::default());
+    for item in &array.items {
+        pace.step()?;
+        if !same_value(item, &a[1]) {
+            items.push(item.clone());
+        }
+    }
     let low = array.dims.first().map_or(1, |d| d.1);
     let dims = if items.is_empty() { Vec::new() } else { vec![(items.len() as i32, low)] };
     Ok(build(Array { element: array.element, dims, items }))
@@ -186,8 +201,10 @@ fn remove(a: &[Datum]) -> Result<Datum> {
 
 fn replace(a: &[Datum]) -> Result<Datum> {
     let Some(array) = array_or_none(&a[0]) else { return Ok(Datum::Null) };
-    let mut array = array.clone();
+    let (items, mut pace) = (bulk::copied(&array.items)?, Pace::default());
+    let mut array = Array { element: array.element, dims: array.dims.clone(), items };
     for item in &mut array.items {
+        pace.step()?;
         if same_value(item, &a[1]) {
             *item = a[2].clone();
         }
@@ -231,7 +248,7 @@ fn fill(a: &[Datum]) -> Result<Datum> {
         return Ok(Datum::array(element, Vec::new()));
     }
     let dims = lens.into_iter().zip(lows).collect();
-    Ok(build(Array { element, dims, items: vec![a[0].clone(); count] }))
+    Ok(build(Array { element, dims, items: bulk::filled(&a[0], count)? }))
 }
 
 /// `array_to_string`: NULLs are left out, or shown as a word.
@@ -243,54 +260,80 @@ fn to_string(a: &[Datum], cx: &FormatContext) -> Result<Datum> {
     let null = a.get(2).filter(|d| !d.is_null()).map(Datum::as_str);
     let (mut out, mut first) = (Vec::new(), true);
     for item in &array.items {
+        sched::check_interrupts()?;
         if item.is_null() && null.is_none() {
             continue;
         }
         if !first {
-            out.extend_from_slice(separator.as_bytes());
+            bulk::push_bytes(&mut out, separator.as_bytes())?;
         }
         first = false;
         match (item, null) {
-            (Datum::Null, Some(word)) => out.extend_from_slice(word.as_bytes()),
+            (Datum::Null, Some(word)) => bulk::push_bytes(&mut out, word.as_bytes())?,
             _ => io::output(array.element, item, cx, &mut out)?,
         }
     }
-    Ok(Datum::from(Text::from(String::from_utf8_lossy(&out).as_ref())))
+    bulk::text(out).map(Datum::Text)
 }
 
 /// Parts of a text: between separators, its characters when the separator is NULL.
-fn text_parts(a: &[Datum]) -> Option<Vec<Datum>> {
+fn text_parts(a: &[Datum]) -> Result<Option<Vec<Datum>>> {
     if a[0].is_null() {
-        return None;
+        return Ok(None);
     }
     let s = a[0].as_str();
     let null = a.get(2).filter(|d| !d.is_null()).map(Datum::as_str);
     let item = |part: &str| if null == Some(part) { Datum::Null } else { Datum::text(part) };
-    if s.is_empty() {
-        return Some(Vec::new());
+    let (mut parts, mut pace) = (Vec::new(), Pace::default());
+    let mut add = |part: &str| {
+        parts.push(item(part));
+        pace.step()
+    };
+    match &a[1] {
+        _ if s.is_empty() => {}
+        Datum::Null => s.chars().try_for_each(|c| add(c.encode_utf8(&mut [0; 4])))?,
+        sep if sep.as_str().is_empty() => add(s)?,
+        sep => s.split(sep.as_str()).try_for_each(add)?,
     }
-    Some(match &a[1] {
-        Datum::Null => s.chars().map(|c| item(c.encode_utf8(&mut [0; 4]))).collect(),
-        sep if sep.as_str().is_empty() => vec![item(s)],
-        sep => s.split(sep.as_str()).map(item).collect(),
-    })
+    Ok(Some(parts))
 }
 
 fn string_to_array(a: &[Datum]) -> Result<Datum> {
-    Ok(text_parts(a).map_or(Datum::Null, |parts| Datum::array(oids::TEXT, parts)))
+    Ok(text_parts(a)?.map_or(Datum::Null, |parts| Datum::array(oids::TEXT, parts)))
 }
 
 /// Whether each item of `b` is in `a`; NULLs are in nothing.
-fn contains(a: &Array, b: &Array) -> bool {
-    b.items
-        .iter()
-        .all(|y| !y.is_null() && a.items.iter().any(|x| !x.is_null() && compare(x, y).is_eq()))
+fn contains(a: &Array, b: &Array) -> Result<bool> {
+    for y in &b.items {
+        if !has(a, y)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
-fn overlaps(a: &Array, b: &Array) -> bool {
-    b.items
-        .iter()
-        .any(|y| !y.is_null() && a.items.iter().any(|x| !x.is_null() && compare(x, y).is_eq()))
+fn overlaps(a: &Array, b: &Array) -> Result<bool> {
+    for y in &b.items {
+        if has(a, y)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether an array has an item that equals this one.
+fn has(a: &Array, y: &Datum) -> Result<bool> {
+    if y.is_null() {
+        return Ok(false);
+    }
+    let mut pace = Pace::default();
+    for x in &a.items {
+        pace.step()?;
+        if !x.is_null() && compare(x, y).is_eq() {
+            return Ok(true);
+        }
+    }
+    sched::check_interrupts().map(|()| false)
 }
 
 fn dims_text(array: &Array) -> Datum {
@@ -370,7 +413,7 @@ fn shape() -> Vec<NamedBody> {
         ("expand_array", Body::Set(|a, _| Ok(expand(&a[0])))),
         ("generate_subscripts", Body::Set(|a, _| Ok(subscripts(a)))),
         ("generate_subscripts_nodir", Body::Set(|a, _| Ok(subscripts(a)))),
-        ("array_unnest", Body::Set(|a, _| Ok(a[0].as_array().items.clone()))),
+        ("array_unnest", Body::Set(|a, _| bulk::copied(&a[0].as_array().items))),
     ]
 }
 
@@ -392,10 +435,10 @@ fn content() -> Vec<NamedBody> {
         ("array_to_text_null", S(to_string)),
         ("text_to_array", S(|a, _| string_to_array(a))),
         ("text_to_array_null", S(|a, _| string_to_array(a))),
-        ("text_to_table", Body::Set(|a, _| Ok(text_parts(a).unwrap_or_default()))),
-        ("text_to_table_null", Body::Set(|a, _| Ok(text_parts(a).unwrap_or_default()))),
-        ("arraycontains", S(|a, _| Ok(contains(a[0].as_array(), a[1].as_array()).into()))),
-        ("arraycontained", S(|a, _| Ok(contains(a[1].as_array(), a[0].as_array()).into()))),
-        ("arrayoverlap", S(|a, _| Ok(overlaps(a[0].as_array(), a[1].as_array()).into()))),
+        ("text_to_table", Body::Set(|a, _| Ok(text_parts(a)?.unwrap_or_default()))),
+        ("text_to_table_null", Body::Set(|a, _| Ok(text_parts(a)?.unwrap_or_default()))),
+        ("arraycontains", S(|a, _| contains(a[0].as_array(), a[1].as_array()).map(Into::into))),
+        ("arraycontained", S(|a, _| contains(a[1].as_array(), a[0].as_array()).map(Into::into))),
+        ("arrayoverlap", S(|a, _| overlaps(a[0].as_array(), a[1].as_array()).map(Into::into))),
     ]
 }

@@ -155,7 +155,7 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         (names!("range_"), GENERIC),
         (names!("multirange_"), GENERIC),
         (names!("cash_"), GENERIC),
-        (names!("record_image_"), GENERIC),
+        (names!("record_image_"), RECORD),
         (names!("enum_"), GENERIC),
     ] {
         add(&names, six);

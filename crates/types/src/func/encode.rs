@@ -4,15 +4,18 @@
 use base::{Result, err};
 
 use super::{NamedBody, S};
+use crate::bulk::{self, Pace};
 use crate::datum::{Datum, Numeric, Text};
 use crate::io;
 
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Base64 with a line break after 76 characters, as MIME has it.
-fn to_base64(bytes: &[u8]) -> String {
-    let (mut out, mut column) = (String::new(), 0);
+fn to_base64(bytes: &[u8]) -> Result<Datum> {
+    let (mut out, mut column, mut pace) = (String::new(), 0, Pace::default());
+    bulk::ask(bytes.len().div_ceil(57) * 77)?;
     for chunk in bytes.chunks(3) {
+        pace.step()?;
         if column == 76 {
             out.push('\n');
             column = 0;
@@ -25,13 +28,15 @@ fn to_base64(bytes: &[u8]) -> String {
         }
         column += 4;
     }
-    out
+    bulk::text(out).map(Datum::Text)
 }
 
 fn from_base64(text: &str) -> Result<Vec<u8>> {
     let bad = |m: String| err!(INVALID_PARAMETER_VALUE, "{m}");
     let (mut out, mut word, mut count, mut end) = (Vec::new(), 0u32, 0, 0);
+    let mut pace = Pace::default();
     for c in text.bytes() {
+        pace.step()?;
         let digit = match c {
             b' ' | b'\t' | b'\n' | b'\r' => continue,
             b'=' => {
@@ -86,10 +91,18 @@ fn unknown_encoding(name: &str) -> base::Error {
 fn encode(bytes: &[u8], format: &str) -> Result<Datum> {
     let mut out = Vec::new();
     match format.to_ascii_lowercase().as_str() {
-        "base64" => return Ok(Datum::from(to_base64(bytes))),
-        "hex" => io::write_hex(bytes, &mut out),
+        "base64" => return to_base64(bytes),
+        "hex" => {
+            bulk::ask(2 * bytes.len())?;
+            out.reserve_exact(2 * bytes.len());
+            for piece in bulk::byte_pieces(bytes) {
+                io::write_hex(piece?, &mut out);
+            }
+        }
         "escape" => {
+            let mut pace = Pace::default();
             for b in bytes {
+                pace.step()?;
                 match b {
                     b'\\' => out.extend_from_slice(b"\\\\"),
                     0 | 0x80.. => out.extend_from_slice(format!("\\{b:03o}").as_bytes()),
@@ -99,7 +112,16 @@ fn encode(bytes: &[u8], format: &str) -> Result<Datum> {
         }
         _ => return Err(unknown_encoding(format)),
     }
-    Ok(Datum::from(String::from_utf8_lossy(&out).into_owned()))
+    bulk::text(out).map(Datum::Text)
+}
+
+/// The digest of what may be many bytes.
+fn md5(bytes: &[u8]) -> Result<Datum> {
+    let mut digest = md5::Context::new();
+    for piece in bulk::byte_pieces(bytes) {
+        digest.consume(piece?);
+    }
+    Ok(Datum::from(format!("{:x}", digest.finalize())))
 }
 
 fn decode(text: &str, format: &str) -> Result<Datum> {
@@ -220,8 +242,8 @@ pub(super) fn bodies() -> Vec<NamedBody> {
     vec![
         ("binary_encode", S(|a, _| encode(a[0].as_bytea(), a[1].as_str()))),
         ("binary_decode", S(|a, _| decode(a[0].as_str(), a[1].as_str()))),
-        ("md5_text", S(|a, _| Ok(Datum::from(format!("{:x}", md5::compute(a[0].as_str())))))),
-        ("md5_bytea", S(|a, _| Ok(Datum::from(format!("{:x}", md5::compute(a[0].as_bytea())))))),
+        ("md5_text", S(|a, _| md5(a[0].as_str().as_bytes()))),
+        ("md5_bytea", S(|a, _| md5(a[0].as_bytea()))),
         ("pg_convert_from", S(|a, _| convert_from(a[0].as_bytea(), a[1].as_str()))),
         (
             "pg_convert_to",

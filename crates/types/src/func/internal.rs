@@ -1,11 +1,13 @@
 //! Functions that no one can name: what the binder makes of syntax (slices, rows with column names).
 //! They run as all others do.
 
+use std::sync::Arc;
+
 use base::{Oid, Result, err};
 
 use super::{Body, CallTypes, FunctionRow, Volatility};
 use crate::collation::{Case, Slot};
-use crate::datum::{Array, Datum};
+use crate::datum::{Array, Datum, Shape};
 use crate::io::FormatContext;
 use crate::oids;
 
@@ -49,6 +51,9 @@ pub static RECORD_OF: FunctionRow =
 /// `(rows, template)`: the rows of an array of rows, whose columns are the template's.
 pub static RECORDS_OF: FunctionRow =
     row(9932, "records", true, true, Body::Set(|a, _| Ok(a[0].as_array().items.clone())));
+
+/// `(row, template)`: the row, which must have the template's columns.
+pub static FITTING_ROW: FunctionRow = row(9925, "row", true, false, Body::Scalar(|a, _| fitted(a)));
 
 /// `(array, lower, upper, lower, upper, …)`: a slice; a bound that is a text was left out.
 pub static ARRAY_SLICE: FunctionRow =
@@ -207,6 +212,8 @@ fn variadic_call(a: &[Datum], types: CallTypes<'_>, cx: &FormatContext) -> Resul
     let mut arg_types = types.args[..fixed.len()].to_vec();
     match array {
         Datum::Array(array) => {
+            // As arguments, and once more as what the function makes of them.
+            crate::bulk::ask(3 * size_of_val(array.items.as_slice()))?;
             arg_types.resize(args.len() + array.items.len(), array.element);
             args.extend_from_slice(&array.items);
         }
@@ -266,6 +273,51 @@ fn shaped(a: &[Datum]) -> Datum {
         }
         (value, _) => value.clone(),
     }
+}
+
+fn fitted(a: &[Datum]) -> Result<Datum> {
+    if let (Datum::Record(r), Datum::Record(template)) = (&a[0], &a[1]) {
+        check_fit(&r.shape, &template.shape)?;
+    }
+    Ok(a[0].clone())
+}
+
+/// Whether a row that a function gives has the columns that the query expects.
+///
+/// # Errors
+/// `42804`.
+pub fn check_fit(given: &Arc<Shape>, expected: &Arc<Shape>) -> Result<()> {
+    if Arc::ptr_eq(given, expected) {
+        return Ok(());
+    }
+    let differ = |detail: String| {
+        err!(DATATYPE_MISMATCH, "function return row and query-specified return row do not match")
+            .detail(detail)
+    };
+    let (have, want) = (given.columns.len(), expected.columns.len());
+    if have != want {
+        let s = if have == 1 { "" } else { "s" };
+        return Err(differ(format!(
+            "Returned row contains {have} attribute{s}, but query expects {want}."
+        )));
+    }
+    for (n, ((_, have), (_, want))) in given.columns.iter().zip(&expected.columns).enumerate() {
+        if !same_form(*have, *want) {
+            return Err(differ(format!(
+                "Returned type {} at ordinal position {}, but query expects {}.",
+                crate::io::format_type(*have, -1),
+                n + 1,
+                crate::io::format_type(*want, -1)
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether values of a type can stand for those of another as they are.
+fn same_form(have: Oid, want: Oid) -> bool {
+    let text = |ty: Oid| matches!(ty, oids::TEXT | oids::VARCHAR | oids::UNKNOWN);
+    have == want || text(have) && text(want)
 }
 
 fn slice(a: &[Datum]) -> Result<Datum> {

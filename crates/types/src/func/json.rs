@@ -10,6 +10,7 @@ use base::{Oid, Result, err};
 
 use super::aggregate::{as_any, same};
 use super::{Accumulator, Body, CallTypes, NamedBody, S};
+use crate::bulk::{self, Pace};
 use crate::datum::{Array, Datum, Shape, Text};
 use crate::io::{self, FormatContext, TypeIo};
 use crate::json::{self, Kind};
@@ -44,12 +45,12 @@ impl<'a> Doc<'a> {
         }
     }
 
-    fn items(&self) -> Vec<Doc<'a>> {
-        match self {
-            Doc::Text(text) => json::items(text).into_iter().map(Doc::Text).collect(),
+    fn items(&self) -> Result<Vec<Doc<'a>>> {
+        Ok(match self {
+            Doc::Text(text) => json::items(text)?.into_iter().map(Doc::Text).collect(),
             Doc::Tree(Json::Array(items)) => items.iter().map(Doc::Tree).collect(),
             Doc::Tree(_) => Vec::new(),
-        }
+        })
     }
 
     fn members(&self) -> Result<Vec<(Text, Doc<'a>)>> {
@@ -72,10 +73,13 @@ impl<'a> Doc<'a> {
         })
     }
 
-    fn item(&self, index: i64) -> Option<Doc<'a>> {
-        let items = self.items();
+    fn item(&self, index: i64) -> Result<Option<Doc<'a>>> {
+        if let Doc::Tree(tree) = self {
+            return Ok(tree.item(index).map(Doc::Tree));
+        }
+        let items = self.items()?;
         let at = if index < 0 { index + items.len() as i64 } else { index };
-        items.get(usize::try_from(at).ok()?).cloned()
+        Ok(usize::try_from(at).ok().and_then(|at| items.get(at).cloned()))
     }
 
     /// As json or jsonb.
@@ -90,14 +94,14 @@ impl<'a> Doc<'a> {
     fn plain(&self) -> Result<Option<Text>> {
         Ok(match self {
             Doc::Text(text) => json::plain_text(text)?.map(|t| Text::from(t.as_ref())),
-            Doc::Tree(tree) => tree.to_plain_text(),
+            Doc::Tree(tree) => tree.to_plain_text()?,
         })
     }
 
     /// Its JSON text.
-    fn text(&self) -> Text {
+    fn text(&self) -> Result<Text> {
         match self {
-            Doc::Text(text) => Text::from(text.trim()),
+            Doc::Text(text) => bulk::text(text.trim()),
             Doc::Tree(tree) => tree.to_text(),
         }
     }
@@ -120,7 +124,7 @@ fn element(a: &[Datum], as_text: bool) -> Result<Datum> {
     if matches!(&a[0], Datum::Jsonb(j) if j.is_scalar()) && matches!(a[1].as_int4(), 0 | -1) {
         return Doc::of(&a[0]).give(as_text);
     }
-    give(Doc::of(&a[0]).item(a[1].as_int4().into()), as_text)
+    give(Doc::of(&a[0]).item(a[1].as_int4().into())?, as_text)
 }
 
 fn path(a: &[Datum], as_text: bool) -> Result<Datum> {
@@ -132,7 +136,10 @@ fn path(a: &[Datum], as_text: bool) -> Result<Datum> {
         let word = step.as_str();
         let next = match here.kind() {
             Kind::Object => here.member(word)?,
-            Kind::Array => word.trim().parse::<i32>().ok().and_then(|i| here.item(i.into())),
+            Kind::Array => match word.trim().parse::<i32>() {
+                Ok(i) => here.item(i.into())?,
+                Err(_) => None,
+            },
             _ => None,
         };
         match next {
@@ -174,7 +181,7 @@ fn need_array(d: &Datum, object: &str, scalar: &str) -> Result<()> {
 
 fn length(d: &Datum) -> Result<Datum> {
     need_array(d, "cannot get array length of a non-array", "cannot get array length of a scalar")?;
-    Ok((Doc::of(d).items().len() as i32).into())
+    Ok((Doc::of(d).items()?.len() as i32).into())
 }
 
 fn elements(d: &Datum, as_text: bool) -> Result<Vec<Datum>> {
@@ -185,7 +192,8 @@ fn elements(d: &Datum, as_text: bool) -> Result<Vec<Datum>> {
         &format!("cannot call {prefix}_array_elements{suffix} on a non-array"),
         &format!("cannot call {prefix}_array_elements{suffix} on a scalar"),
     )?;
-    Doc::of(d).items().iter().map(|i| i.give(as_text)).collect()
+    let mut pace = Pace::default();
+    Doc::of(d).items()?.iter().map(|i| pace.step().and_then(|()| i.give(as_text))).collect()
 }
 
 /// Refuses what is no object.
@@ -211,7 +219,8 @@ fn each(d: &Datum, as_text: bool) -> Result<Vec<Datum>> {
     let pair = |(key, value): (Text, Doc<'_>)| {
         Ok(Datum::record(shape.clone(), vec![Datum::Text(key), value.give(as_text)?]))
     };
-    Doc::of(d).members()?.into_iter().map(pair).collect()
+    let mut pace = Pace::default();
+    Doc::of(d).members()?.into_iter().map(|m| pace.step().and_then(|()| pair(m))).collect()
 }
 
 fn keys(d: &Datum) -> Result<Vec<Datum>> {
@@ -224,7 +233,7 @@ fn strip_nulls(text: &str, out: &mut Vec<u8>) -> Result<()> {
     match json::kind(text) {
         Kind::Array => {
             out.push(b'[');
-            for (i, item) in json::items(text).into_iter().enumerate() {
+            for (i, item) in json::items(text)?.into_iter().enumerate() {
                 if i > 0 {
                     out.push(b',');
                 }
@@ -240,19 +249,19 @@ fn strip_nulls(text: &str, out: &mut Vec<u8>) -> Result<()> {
                 if i > 0 {
                     out.push(b',');
                 }
-                json::write_string(&key, out);
+                json::put_string(&key, out)?;
                 out.push(b':');
                 strip_nulls(value, out)?;
             }
             out.push(b'}');
         }
-        _ => out.extend_from_slice(text.trim().as_bytes()),
+        _ => bulk::push_bytes(out, text.trim().as_bytes())?,
     }
     Ok(())
 }
 
-fn text_of(out: Vec<u8>) -> Datum {
-    Datum::Text(Text::from(String::from_utf8_lossy(&out).as_ref()))
+fn text_of(out: &[u8]) -> Result<Datum> {
+    bulk::text(out).map(Datum::Text)
 }
 
 /// Whether an argument's values are rows or arrays, which aggregates put on lines of their own.
@@ -295,6 +304,7 @@ fn build_object(a: &[Datum], types: CallTypes<'_>, cx: &FormatContext) -> Result
     }
     let mut out = vec![b'{'];
     for (i, pair) in spread(a, types).chunks(2).enumerate() {
+        sched::check_interrupts()?;
         let ((key_type, key), (ty, value)) = (&pair[0], &pair[1]);
         if key.is_null() {
             return Err(err!(INVALID_PARAMETER_VALUE, "argument {} cannot be null", i * 2 + 1)
@@ -303,24 +313,25 @@ fn build_object(a: &[Datum], types: CallTypes<'_>, cx: &FormatContext) -> Result
         if i > 0 {
             out.extend_from_slice(b", ");
         }
-        json::write_string(&key_text(*key_type, key, cx)?, &mut out);
+        json::put_string(&key_text(*key_type, key, cx)?, &mut out)?;
         out.extend_from_slice(b" : ");
         jsonb::write_datum(*ty, value, false, cx, &mut out)?;
     }
     out.push(b'}');
-    Ok(text_of(out))
+    text_of(&out)
 }
 
 fn build_array(a: &[Datum], types: CallTypes<'_>, cx: &FormatContext) -> Result<Datum> {
     let mut out = vec![b'['];
     for (i, (ty, value)) in spread(a, types).iter().enumerate() {
+        sched::check_interrupts()?;
         if i > 0 {
             out.extend_from_slice(b", ");
         }
         jsonb::write_datum(*ty, value, false, cx, &mut out)?;
     }
     out.push(b']');
-    Ok(text_of(out))
+    text_of(&out)
 }
 
 fn jsonb_build_object(a: &[Datum], types: CallTypes<'_>, cx: &FormatContext) -> Result<Datum> {
@@ -329,6 +340,7 @@ fn jsonb_build_object(a: &[Datum], types: CallTypes<'_>, cx: &FormatContext) -> 
     }
     let mut members = Vec::with_capacity(a.len() / 2);
     for (i, pair) in spread(a, types).chunks(2).enumerate() {
+        sched::check_interrupts()?;
         let ((key_type, key), (ty, value)) = (&pair[0], &pair[1]);
         if key.is_null() {
             return Err(err!(
@@ -344,9 +356,14 @@ fn jsonb_build_object(a: &[Datum], types: CallTypes<'_>, cx: &FormatContext) -> 
 
 fn jsonb_build_array(a: &[Datum], types: CallTypes<'_>, cx: &FormatContext) -> Result<Datum> {
     let items = spread(a, types);
-    let items: Result<Vec<Json>> =
-        items.iter().map(|(ty, value)| jsonb::from_datum(*ty, value, cx)).collect();
-    Ok(Datum::jsonb(Json::array(items?)))
+    let mut made = Vec::with_capacity(items.len());
+    for (ty, value) in &items {
+        sched::check_interrupts()?;
+        made.push(jsonb::from_datum(*ty, value, cx)?);
+    }
+    drop(items);
+    bulk::ask(size_of_val(made.as_slice()))?;
+    Ok(Datum::jsonb(Json::array(made)))
 }
 
 /// Keys and values of `json_object(text[])` and `json_object(text[], text[])`.
@@ -394,15 +411,15 @@ fn json_object(a: &[Datum]) -> Result<Datum> {
         if i > 0 {
             out.extend_from_slice(b", ");
         }
-        json::write_string(&key, &mut out);
+        json::put_string(&key, &mut out)?;
         out.extend_from_slice(b" : ");
         match value {
-            Some(value) => json::write_string(&value, &mut out),
+            Some(value) => json::put_string(&value, &mut out)?,
             None => out.extend_from_slice(b"null"),
         }
     }
     out.push(b'}');
-    Ok(text_of(out))
+    text_of(&out)
 }
 
 fn jsonb_object(a: &[Datum]) -> Result<Datum> {
@@ -414,7 +431,7 @@ fn jsonb_object(a: &[Datum]) -> Result<Datum> {
 fn to_json(a: &[Datum], ty: Oid, pretty: bool, cx: &FormatContext) -> Result<Datum> {
     let mut out = Vec::new();
     jsonb::write_datum(ty, &a[0], pretty, cx, &mut out)?;
-    Ok(text_of(out))
+    text_of(&out)
 }
 
 /// A value of SQL from a JSON value, as `json_populate_record` reads it.
@@ -423,7 +440,7 @@ fn populate(ty: Oid, doc: &Doc<'_>, cx: &FormatContext) -> Result<Datum> {
         return Ok(Datum::Null);
     }
     match ty {
-        oids::JSON => return Ok(Datum::Text(doc.text())),
+        oids::JSON => return doc.text().map(Datum::Text),
         oids::JSONB => {
             return match doc {
                 Doc::Tree(tree) => Ok(Datum::jsonb((*tree).clone())),
@@ -463,7 +480,7 @@ fn populate_array(element: Oid, doc: &Doc<'_>, cx: &FormatContext) -> Result<Dat
     let mut probe = Some(doc.clone());
     while let Some(level) = probe.filter(|d| d.kind() == Kind::Array) {
         depth += 1;
-        probe = level.items().into_iter().next();
+        probe = level.items()?.into_iter().next();
     }
     io::check_dimensions(depth)?;
     fill(element, doc, 0, depth, &mut dims, &mut items, cx)?;
@@ -496,7 +513,7 @@ fn fill(
     if doc.kind() != Kind::Array {
         return Err(err!(INVALID_TEXT_REPRESENTATION, "expected JSON array"));
     }
-    let parts = doc.items();
+    let parts = doc.items()?;
     match dims.get(level) {
         None => dims.push((parts.len() as i32, 1)),
         Some((len, _)) if *len as usize == parts.len() => {}
@@ -543,7 +560,9 @@ fn to_record(a: &[Datum], cx: &FormatContext, name: &str) -> Result<Datum> {
 
 fn order_of(a: &[Datum]) -> (&Datum, &Datum) {
     match a {
-        [doc, base @ Datum::Record(_)] => (base, doc),
+        [doc, base @ Datum::Record(_)] | [Datum::Null, doc, .., base @ Datum::Record(_)] => {
+            (base, doc)
+        }
         [base, doc, ..] => (base, doc),
         _ => (&Datum::Null, &a[0]),
     }
@@ -562,10 +581,11 @@ fn to_recordset(a: &[Datum], cx: &FormatContext, name: &str) -> Result<Vec<Datum
         }
         _ => return Err(err!(INVALID_PARAMETER_VALUE, "cannot call {name} on a scalar")),
     }
-    doc.items()
+    let mut pace = Pace::default();
+    doc.items()?
         .iter()
         .map(|item| match item.kind() {
-            Kind::Object => populate_row(base, item, name, cx),
+            Kind::Object => pace.step().and_then(|()| populate_row(base, item, name, cx)),
             _ => {
                 Err(err!(INVALID_PARAMETER_VALUE, "argument of {name} must be an array of objects"))
             }
@@ -627,7 +647,7 @@ fn parts() -> Vec<NamedBody> {
             S(|a, _| {
                 let mut out = Vec::new();
                 strip_nulls(a[0].as_str(), &mut out)?;
-                Ok(text_of(out))
+                text_of(&out)
             }),
         ),
     ]
@@ -699,7 +719,7 @@ impl Gather {
             self.text.extend_from_slice(b", ");
         }
         if self.object {
-            json::write_string(key(&args[0])?, &mut self.text);
+            json::put_string(key(&args[0])?, &mut self.text)?;
             self.text.extend_from_slice(b" : ");
         }
         match &args[args.len() - 1] {
@@ -708,11 +728,10 @@ impl Gather {
                 if self.rows > 0 && !self.object {
                     self.text.extend_from_slice(b"\n ");
                 }
-                self.text.extend_from_slice(r.fields[0].as_str().as_bytes());
+                bulk::push_bytes(&mut self.text, r.fields[0].as_str().as_bytes())
             }
-            value => self.text.extend_from_slice(value.as_str().as_bytes()),
+            value => bulk::push_bytes(&mut self.text, value.as_str().as_bytes()),
         }
-        Ok(())
     }
 }
 
@@ -773,10 +792,21 @@ impl Accumulator for Gather {
             return Ok(Datum::Null);
         }
         Ok(match (self.binary, self.object) {
-            (true, true) => Datum::jsonb(Json::object(self.members.clone())),
-            (true, false) => Datum::jsonb(Json::array(self.items.clone())),
-            (false, true) => text_of([b"{ ", self.text.as_slice(), b" }"].concat()),
-            (false, false) => text_of([b"[", self.text.as_slice(), b"]"].concat()),
+            (true, true) => Datum::jsonb(Json::object(bulk::copied(&self.members)?)),
+            (true, false) => {
+                // Copied once more into the array.
+                bulk::ask(size_of_val(self.items.as_slice()))?;
+                Datum::jsonb(Json::array(bulk::copied(&self.items)?))
+            }
+            (false, object) => {
+                let (open, close): (&[u8], &[u8]) =
+                    if object { (b"{ ", b" }") } else { (b"[", b"]") };
+                let mut whole = Vec::new();
+                for part in [open, &self.text, close] {
+                    bulk::push_bytes(&mut whole, part)?;
+                }
+                text_of(&whole)?
+            }
         })
     }
     fn memory(&self) -> usize {

@@ -3,7 +3,8 @@
 use base::Result;
 
 use super::{Body, NamedBody, S};
-use crate::datum::{Datum, Text};
+use crate::bulk;
+use crate::datum::Datum;
 use crate::jsonb::path::Path;
 use crate::jsonb::path::eval;
 use crate::jsonb::{self, Change, Json};
@@ -147,13 +148,13 @@ fn basics() -> Vec<NamedBody> {
         ("jsonb_set", S(|a, _| set(a, Change::Set { create: a[3].as_bool() }))),
         ("jsonb_set_lax", S(|a, _| set_lax(a))),
         ("jsonb_insert", S(|a, _| set(a, Change::Insert { after: a[3].as_bool() }))),
-        ("jsonb_strip_nulls", S(|a, _| Ok(json(a[0].as_jsonb().strip_nulls())))),
+        ("jsonb_strip_nulls", S(|a, _| a[0].as_jsonb().strip_nulls().map(json))),
         (
             "jsonb_pretty",
             S(|a, _| {
                 let mut out = Vec::new();
-                a[0].as_jsonb().write_pretty(0, &mut out);
-                Ok(Datum::Text(Text::from(String::from_utf8_lossy(&out).as_ref())))
+                a[0].as_jsonb().write_pretty(0, &mut out)?;
+                bulk::text(out).map(Datum::Text)
             }),
         ),
         (

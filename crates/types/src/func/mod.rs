@@ -17,6 +17,7 @@ mod degrees;
 mod encode;
 mod enums;
 mod float;
+mod format;
 mod hash;
 mod int;
 pub mod internal;

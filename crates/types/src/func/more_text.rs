@@ -6,8 +6,18 @@ use sha2::Digest;
 use unicode_normalization::UnicodeNormalization;
 
 use super::{NamedBody, S};
+use crate::bulk;
 use crate::datum::Datum;
 use crate::oids;
+
+/// The digest of what may be many bytes.
+fn digest<D: Digest>(bytes: &[u8]) -> Result<Datum> {
+    let mut digest = D::new();
+    for piece in bulk::byte_pieces(bytes) {
+        digest.update(piece?);
+    }
+    Ok(Datum::bytea(&digest.finalize()))
+}
 
 fn normalized(text: &str, form: &str) -> Result<String> {
     Ok(match form.to_ascii_uppercase().as_str() {
@@ -127,10 +137,10 @@ fn parse_ident(text: &str, strict: bool) -> Result<Datum> {
 /// The bodies of this family.
 pub(super) fn bodies() -> Vec<NamedBody> {
     vec![
-        ("sha224_bytea", S(|a, _| Ok(Datum::bytea(&sha2::Sha224::digest(a[0].as_bytea()))))),
-        ("sha256_bytea", S(|a, _| Ok(Datum::bytea(&sha2::Sha256::digest(a[0].as_bytea()))))),
-        ("sha384_bytea", S(|a, _| Ok(Datum::bytea(&sha2::Sha384::digest(a[0].as_bytea()))))),
-        ("sha512_bytea", S(|a, _| Ok(Datum::bytea(&sha2::Sha512::digest(a[0].as_bytea()))))),
+        ("sha224_bytea", S(|a, _| digest::<sha2::Sha224>(a[0].as_bytea()))),
+        ("sha256_bytea", S(|a, _| digest::<sha2::Sha256>(a[0].as_bytea()))),
+        ("sha384_bytea", S(|a, _| digest::<sha2::Sha384>(a[0].as_bytea()))),
+        ("sha512_bytea", S(|a, _| digest::<sha2::Sha512>(a[0].as_bytea()))),
         (
             "unicode_normalize_func",
             S(|a, _| normalized(a[0].as_str(), a[1].as_str()).map(Into::into)),

@@ -4,6 +4,7 @@ use base::{Result, err};
 
 use super::aggregate::{as_any, same};
 use super::{Accumulator, Body, CallTypes, NamedBody, S};
+use crate::bulk;
 use crate::datum::{Bound, Datum, Multirange, Range};
 use crate::range;
 
@@ -283,7 +284,7 @@ impl Accumulator for RangeAgg {
     }
     fn finish(&self) -> Result<Datum> {
         Ok(match self.ty {
-            Some(ty) => Multirange::new(ty, self.ranges.clone()).into(),
+            Some(ty) => Multirange::new(ty, bulk::copied(&self.ranges)?).into(),
             None => Datum::Null,
         })
     }

@@ -7,6 +7,7 @@ use base::{Result, err};
 
 use super::text::char_count;
 use super::{Body, NamedBody, S};
+use crate::bulk;
 use crate::datum::{Datum, Text};
 use crate::oids;
 use crate::regex::{Flags, Found, Regex};
@@ -83,27 +84,27 @@ fn is_match(a: &[Datum], ignore_case: bool) -> Result<bool> {
 fn replace(s: &str, pattern: &str, with: &str, flags: Flags, start: i32, n: i32) -> Result<Datum> {
     let regex = cached(pattern, flags)?;
     let from = byte_at(s, start);
-    let mut out = String::from(&s[..from]);
+    let mut out = String::new();
+    bulk::push_str(&mut out, &s[..from])?;
     let mut last = from;
     let most = match n {
         1.. => n as usize,
         _ if flags.global => usize::MAX,
         _ => 1,
     };
-    for (i, found) in regex.all(s, from, most)?.into_iter().enumerate() {
+    let mut count = 0;
+    regex.each(s, from, most, |found| {
+        count += 1;
+        if n > 0 && count < n {
+            return Ok(());
+        }
         let whole = found[0].clone().unwrap_or(0..0);
-        if n > 0 && i as i32 + 1 < n {
-            continue;
-        }
-        out.push_str(&s[last..whole.start]);
-        substitute(with, s, &found, &mut out);
+        bulk::push_str(&mut out, &s[last..whole.start])?;
         last = whole.end;
-        if n > 0 || !flags.global {
-            break;
-        }
-    }
-    out.push_str(&s[last..]);
-    Ok(Datum::from(out))
+        substitute(with, s, &found, &mut out)
+    })?;
+    bulk::push_str(&mut out, &s[last..])?;
+    bulk::text(out).map(Datum::Text)
 }
 
 /// What a group captured.
@@ -111,28 +112,26 @@ fn part<'s>(s: &'s str, found: &Found, group: usize) -> Option<&'s str> {
     found.get(group).cloned().flatten().map(|range| &s[range])
 }
 
-fn substitute(with: &str, s: &str, found: &Found, out: &mut String) {
-    let mut chars = with.chars();
-    while let Some(c) = chars.next() {
-        if c != '\\' {
-            out.push(c);
-            continue;
-        }
+fn substitute(with: &str, s: &str, found: &Found, out: &mut String) -> Result<()> {
+    let mut rest = with;
+    while let Some(at) = rest.find('\\') {
+        bulk::push_str(out, &rest[..at])?;
+        let mut chars = rest[at + 1..].chars();
         match chars.next() {
-            Some('&') => out.push_str(part(s, found, 0).unwrap_or_default()),
+            Some('&') => bulk::push_str(out, part(s, found, 0).unwrap_or_default())?,
             Some(d @ '0'..='9') => {
                 let group = d as usize - '0' as usize;
-                out.push_str(part(s, found, group).unwrap_or_default());
+                bulk::push_str(out, part(s, found, group).unwrap_or_default())?;
             }
-            Some(c) => {
-                if c != '\\' {
-                    out.push('\\');
-                }
-                out.push(c);
+            Some('\\') | None => bulk::push_str(out, "\\")?,
+            Some(_) => {
+                bulk::push_str(out, "\\")?;
+                chars = rest[at + 1..].chars();
             }
-            None => out.push('\\'),
         }
+        rest = chars.as_str();
     }
+    bulk::push_str(out, rest)
 }
 
 /// Byte offset of a character position from 1.
@@ -160,8 +159,12 @@ fn regexp_match(a: &[Datum]) -> Result<Datum> {
 fn regexp_matches(a: &[Datum]) -> Result<Vec<Datum>> {
     let flags = flags_of(a, 2, None)?;
     let (s, most) = (a[0].as_str(), if flags.global { usize::MAX } else { 1 });
-    let all = cached(a[1].as_str(), flags)?.all(s, 0, most)?;
-    Ok(all.iter().map(|found| groups(s, found)).collect())
+    let mut all = Vec::new();
+    cached(a[1].as_str(), flags)?.each(s, 0, most, |found| {
+        all.push(groups(s, &found));
+        Ok(())
+    })?;
+    Ok(all)
 }
 
 /// Parts between matches; an empty match separates characters.
@@ -169,7 +172,7 @@ fn split(a: &[Datum], name: &str) -> Result<Vec<Datum>> {
     let s = a[0].as_str();
     let regex = cached(a[1].as_str(), flags_of(a, 2, Some(name))?)?;
     let (mut parts, mut last, mut seen) = (Vec::new(), 0, 0);
-    for found in regex.all(s, 0, usize::MAX)? {
+    regex.each(s, 0, usize::MAX, |found| {
         let found = found[0].clone().unwrap_or(0..0);
         // Empty at the beginning, at the end, or right after the last: no separator.
         let separates = found.start < s.len() && found.end > seen;
@@ -178,7 +181,8 @@ fn split(a: &[Datum], name: &str) -> Result<Vec<Datum>> {
             parts.push(Datum::text(&s[last..found.start]));
             last = found.end;
         }
-    }
+        Ok(())
+    })?;
     parts.push(Datum::text(&s[last..]));
     Ok(parts)
 }
@@ -216,7 +220,12 @@ fn regexp_count(a: &[Datum]) -> Result<Datum> {
     if start as usize > char_count(s) + 1 {
         return Ok(0.into());
     }
-    Ok((regex.all(s, byte_at(s, start), usize::MAX)?.len() as i32).into())
+    let mut count = 0;
+    regex.each(s, byte_at(s, start), usize::MAX, |_| {
+        count += 1;
+        Ok(())
+    })?;
+    Ok(count.into())
 }
 
 fn regexp_instr(a: &[Datum]) -> Result<Datum> {

@@ -1,10 +1,11 @@
 //! Aggregates of statistics: variance and standard deviation, covariance and regression; and the
 //! aggregates that collect values.
 
-use base::{Error, Oid, Result};
+use base::{Oid, Result};
 
 use super::Accumulator;
 use super::aggregate::{NumericSum, Start, as_any, same};
+use crate::bulk;
 use crate::datum::{Array, Datum, Interval, Numeric};
 use crate::{io, oids};
 
@@ -319,7 +320,7 @@ impl Accumulator for Collect {
             return Ok(Datum::Null);
         }
         let known = self.0.iter().find(|d| !d.is_null());
-        Ok(Datum::array(known.map_or(oids::TEXT, io::natural_type), self.0.clone()))
+        Ok(Datum::array(known.map_or(oids::TEXT, io::natural_type), bulk::copied(&self.0)?))
     }
     fn memory(&self) -> usize {
         self.0.capacity() * size_of::<Datum>() + self.0.iter().map(Datum::heap_bytes).sum::<usize>()
@@ -348,7 +349,7 @@ impl Stack {
                 "cannot accumulate arrays of different dimensionality"
             ));
         }
-        self.items.extend_from_slice(items);
+        bulk::push_values(&mut self.items, items)?;
         self.count += n;
         Ok(())
     }
@@ -392,7 +393,7 @@ impl Accumulator for Stack {
         }
         let mut dims = vec![(self.count, 1)];
         dims.extend_from_slice(&self.dims);
-        let array = Array { element: self.element, dims, items: self.items.clone() };
+        let array = Array { element: self.element, dims, items: bulk::copied(&self.items)? };
         Ok(Datum::Array(array.into()))
     }
     fn memory(&self) -> usize {
@@ -418,28 +419,26 @@ impl Accumulator for BytesAgg {
         if !self.any {
             self.head = delimiter.len();
         }
-        self.bytes.extend_from_slice(delimiter);
-        self.bytes.extend_from_slice(args[0].as_bytea());
+        bulk::push_bytes(&mut self.bytes, delimiter)?;
+        bulk::push_bytes(&mut self.bytes, args[0].as_bytea())?;
         self.any = true;
-        if self.bytes.len() > super::text::MAX_BYTES {
-            return Err(Error::new(
-                base::sqlstate::PROGRAM_LIMIT_EXCEEDED,
-                "string buffer exceeds the limit of 1 GB",
-            ));
-        }
         Ok(())
     }
     fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
         let other = same::<BytesAgg>(other)?;
         if self.any {
-            self.bytes.extend_from_slice(&other.bytes);
+            bulk::push_bytes(&mut self.bytes, &other.bytes)?;
         } else {
             *self = *other;
         }
         Ok(())
     }
     fn finish(&self) -> Result<Datum> {
-        Ok(if self.any { Datum::bytea(&self.bytes[self.head..]) } else { Datum::Null })
+        if !self.any {
+            return Ok(Datum::Null);
+        }
+        bulk::ask(self.bytes.len())?;
+        Ok(Datum::bytea(&self.bytes[self.head..]))
     }
     fn memory(&self) -> usize {
         self.bytes.capacity()

@@ -1,16 +1,12 @@
 //! Functions of text, bytea and name.
 
-use std::fmt::Write as _;
-
 use base::{Result, err};
 
 use super::{NamedBody, S};
+use crate::bulk;
 use crate::datum::{Datum, Text};
 use crate::io;
 use crate::order::trim_bpchar;
-
-/// Longest text or bytea that a function may build, in bytes (1 GB, as PostgreSQL).
-pub(crate) const MAX_BYTES: usize = 0x3fff_ffff;
 
 /// `a || b`.
 fn concat(a: &str, b: &str) -> Datum {
@@ -48,7 +44,7 @@ fn substring_range(s: &str, start: i64, count: Option<i64>) -> Result<std::ops::
 }
 
 /// Text of an argument of any type.
-fn shown(d: &Datum, cx: &io::FormatContext) -> Result<Text> {
+pub(super) fn shown(d: &Datum, cx: &io::FormatContext) -> Result<Text> {
     match d {
         Datum::Text(s) | Datum::Bpchar(s) => Ok(s.clone()),
         other => io::to_text(io::natural_type(other), other, cx),
@@ -71,10 +67,13 @@ fn pad(s: &str, len: i32, fill: &str, left: bool) -> Result<Datum> {
     if have >= len || fill.is_empty() {
         return Ok(Datum::text(&s[substring_range(s, 1, Some(len as i64))?]));
     }
-    if len.saturating_mul(4) > MAX_BYTES {
+    if len.saturating_mul(4) > bulk::BYTES_MAX {
         return Err(err!(PROGRAM_LIMIT_EXCEEDED, "requested length too large"));
     }
-    let padding: String = fill.chars().cycle().take(len - have).collect();
+    let (missing, chars) = (len - have, char_count(fill));
+    let mut padding = bulk::repeated(fill, missing / chars)?;
+    padding.extend(fill.chars().take(missing % chars));
+    bulk::ask(padding.len() + s.len())?;
     Ok(if left { concat(&padding, s) } else { concat(s, &padding) })
 }
 
@@ -126,13 +125,42 @@ fn upper(s: &str) -> String {
 }
 
 /// First letters of words in upper case, the rest in lower case.
-fn initcap(s: &str) -> String {
-    let (mut out, mut inside) = (String::with_capacity(s.len()), false);
-    for c in s.chars() {
-        out.push(if inside { lower_char(c) } else { upper_char(c) });
-        inside = c.is_alphanumeric();
+fn initcap(s: &str) -> Result<Datum> {
+    let mut inside = false;
+    bulk::map_text(s, |piece, out| {
+        for c in piece.chars() {
+            out.push(if inside { lower_char(c) } else { upper_char(c) });
+            inside = c.is_alphanumeric();
+        }
+    })
+}
+
+/// The characters from the last to the first.
+fn reversed(s: &str) -> Result<Datum> {
+    let mut out = Text::with_capacity(s.len());
+    let mut rest = s;
+    while !rest.is_empty() {
+        sched::check_interrupts()?;
+        let at = rest.ceil_char_boundary(rest.len().saturating_sub(bulk::PIECE_BYTES));
+        let (head, piece) =
+            rest.split_at(at.min(rest.char_indices().next_back().map_or(0, |c| c.0)));
+        out.extend(piece.chars().rev());
+        rest = head;
     }
-    out
+    Ok(Datum::Text(out))
+}
+
+/// All occurrences of `from` replaced.
+fn replace(s: &str, from: &str, to: &str) -> Result<Datum> {
+    let (mut out, mut last, mut pace) = (String::new(), 0, bulk::Pace::default());
+    for (at, _) in s.match_indices(from) {
+        pace.step()?;
+        bulk::push_str(&mut out, &s[last..at])?;
+        bulk::push_str(&mut out, to)?;
+        last = at + from.len();
+    }
+    bulk::push_str(&mut out, &s[last..])?;
+    bulk::text(out).map(Datum::Text)
 }
 
 /// The `n`th part between delimiters; negative `n` counts from the end.
@@ -152,15 +180,16 @@ fn split_part(s: &str, delimiter: &str, n: i32) -> Result<Datum> {
 }
 
 /// Replaces characters of `from` by those at the same place in `to`, or drops them.
-fn translate(s: &str, from: &str, to: &str) -> String {
-    let from: Vec<char> = from.chars().collect();
-    let to: Vec<char> = to.chars().collect();
-    s.chars()
-        .filter_map(|c| match from.iter().position(|f| *f == c) {
-            None => Some(c),
-            Some(i) => to.get(i).copied(),
-        })
-        .collect()
+fn translate(s: &str, from: &str, to: &str) -> Result<Datum> {
+    let mut to = to.chars();
+    let mut pairs: Vec<(char, Option<char>)> = from.chars().map(|c| (c, to.next())).collect();
+    pairs.sort_by_key(|pair| pair.0);
+    pairs.dedup_by_key(|pair| pair.0);
+    let one = |c: char| match pairs.binary_search_by_key(&c, |pair| pair.0) {
+        Ok(at) => pairs[at].1,
+        Err(_) => Some(c),
+    };
+    bulk::map_text(s, |piece, out| out.extend(piece.chars().filter_map(one)))
 }
 
 /// Whether a word needs no quotes as an identifier.
@@ -204,6 +233,23 @@ pub fn quote_literal(s: &str) -> String {
     out
 }
 
+/// A string constant of a text that may be long.
+fn quoted(s: &str) -> Result<Datum> {
+    if s.len() <= bulk::PIECE_BYTES {
+        return Ok(Datum::from(quote_literal(s)));
+    }
+    let escapes = s.contains('\\');
+    let mut out = String::new();
+    bulk::push_str(&mut out, if escapes { "E'" } else { "'" })?;
+    for piece in bulk::pieces(s) {
+        let literal = quote_literal(piece?);
+        let from = literal.find('\'').unwrap_or(0) + 1;
+        bulk::push_str(&mut out, &literal[from..literal.len() - 1])?;
+    }
+    bulk::push_str(&mut out, "'")?;
+    bulk::text(out).map(Datum::Text)
+}
+
 /// Puts `new` in place of `count` characters from position `start`.
 fn overlay(s: &str, new: &str, start: i32, count: i32) -> Result<Datum> {
     if start <= 0 {
@@ -240,10 +286,10 @@ fn byte_substring(b: &[u8], start: i64, count: Option<i64>) -> Result<Datum> {
 
 fn repeat(s: &str, n: i32) -> Result<Datum> {
     let n = n.max(0) as usize;
-    if s.len().saturating_mul(n) > MAX_BYTES {
+    if s.len().saturating_mul(n) > bulk::BYTES_MAX {
         return Err(err!(PROGRAM_LIMIT_EXCEEDED, "requested length too large"));
     }
-    Ok(Datum::from(s.repeat(n)))
+    bulk::repeated(s, n).map(Datum::Text)
 }
 
 fn chr(code: i32) -> Result<Datum> {
@@ -278,16 +324,16 @@ fn right(s: &str, n: i32) -> &str {
 }
 
 fn concat_all(args: &[Datum], separator: &str, cx: &io::FormatContext) -> Result<Datum> {
-    let mut out = Text::new();
-    let mut first = true;
+    let (mut out, mut first, mut pace) = (String::new(), true, bulk::Pace::default());
     for arg in args.iter().filter(|a| !a.is_null()) {
+        pace.step()?;
         if !first {
-            out.push_str(separator);
+            bulk::push_str(&mut out, separator)?;
         }
         first = false;
-        out.push_str(&shown(arg, cx)?);
+        bulk::push_str(&mut out, &shown(arg, cx)?)?;
     }
-    Ok(Datum::Text(out))
+    bulk::text(out).map(Datum::Text)
 }
 
 /// The bodies of this family.
@@ -320,9 +366,9 @@ fn basic() -> Vec<NamedBody> {
                 other => length(other.as_str().len() * 8),
             }),
         ),
-        ("upper", S(|a, _| Ok(Datum::from(upper(a[0].as_str()))))),
-        ("lower", S(|a, _| Ok(Datum::from(lower(a[0].as_str()))))),
-        ("initcap", S(|a, _| Ok(Datum::from(initcap(a[0].as_str()))))),
+        ("upper", S(|a, _| bulk::map_text(a[0].as_str(), |s, out| out.push_str(&upper(s))))),
+        ("lower", S(|a, _| bulk::map_text(a[0].as_str(), |s, out| out.push_str(&lower(s))))),
+        ("initcap", S(|a, _| initcap(a[0].as_str()))),
         ("text_concat", S(|a, cx| concat_all(a, "", cx))),
         (
             "text_concat_ws",
@@ -331,10 +377,7 @@ fn basic() -> Vec<NamedBody> {
                 separator => concat_all(&a[1..], separator.as_str(), cx),
             }),
         ),
-        (
-            "text_reverse",
-            S(|a, _| Ok(Datum::from(a[0].as_str().chars().rev().collect::<String>()))),
-        ),
+        ("text_reverse", S(|a, _| reversed(a[0].as_str()))),
         ("ascii", S(|a, _| Ok(Datum::Int4(a[0].as_str().chars().next().map_or(0, |c| c as i32))))),
         ("chr", S(|a, _| chr(a[0].as_int4()))),
         ("repeat", S(|a, _| repeat(a[0].as_str(), a[1].as_int4()))),
@@ -347,21 +390,24 @@ fn basic() -> Vec<NamedBody> {
             "byteapos",
             S(|a, _| {
                 let (b, part) = (a[0].as_bytea(), a[1].as_bytea());
-                let at = (0..=b.len()).find(|i| b[*i..].starts_with(part));
-                Ok(Datum::Int4(at.map_or(0, |i| i as i32 + 1)))
+                let mut pace = bulk::Pace::default();
+                for i in 0..=b.len() {
+                    pace.step()?;
+                    if b[i..].starts_with(part) {
+                        return Ok(Datum::Int4(i as i32 + 1));
+                    }
+                }
+                Ok(Datum::Int4(0))
             }),
         ),
         (
             "replace_text",
             S(|a, _| {
                 let (s, from, to) = (a[0].as_str(), a[1].as_str(), a[2].as_str());
-                Ok(if from.is_empty() { a[0].clone() } else { Datum::from(s.replace(from, to)) })
+                if from.is_empty() { Ok(a[0].clone()) } else { replace(s, from, to) }
             }),
         ),
-        (
-            "translate",
-            S(|a, _| Ok(Datum::from(translate(a[0].as_str(), a[1].as_str(), a[2].as_str())))),
-        ),
+        ("translate", S(|a, _| translate(a[0].as_str(), a[1].as_str(), a[2].as_str()))),
     ]
 }
 
@@ -438,151 +484,25 @@ fn pieces() -> Vec<NamedBody> {
 fn quoting() -> Vec<NamedBody> {
     vec![
         ("quote_ident", S(|a, _| Ok(Datum::from(quote_ident(a[0].as_str()))))),
-        ("quote_literal", S(|a, _| Ok(Datum::from(quote_literal(a[0].as_str()))))),
-        ("sql_quote_literal", S(|a, cx| Ok(Datum::from(quote_literal(&as_text(&a[0], cx)?))))),
+        ("quote_literal", S(|a, _| quoted(a[0].as_str()))),
+        ("sql_quote_literal", S(|a, cx| quoted(&as_text(&a[0], cx)?))),
         (
             "quote_nullable",
             S(|a, cx| match &a[0] {
                 Datum::Null => Ok(Datum::text("NULL")),
-                other => Ok(Datum::from(quote_literal(&as_text(other, cx)?))),
+                other => quoted(&as_text(other, cx)?),
             }),
         ),
         (
             "sql_quote_nullable",
             S(|a, cx| match &a[0] {
                 Datum::Null => Ok(Datum::text("NULL")),
-                other => Ok(Datum::from(quote_literal(&as_text(other, cx)?))),
+                other => quoted(&as_text(other, cx)?),
             }),
         ),
-        ("text_format", S(|a, cx| format(&a[0], &a[1..], cx))),
-        ("text_format_nv", S(|a, cx| format(&a[0], &[], cx))),
+        ("text_format", S(|a, cx| super::format::format(&a[0], &a[1..], cx))),
+        ("text_format_nv", S(|a, cx| super::format::format(&a[0], &[], cx))),
     ]
-}
-
-/// `format(…)`: `%s`, `%I`, `%L`, `%%`, with `n$` positions, width and `-`.
-fn format(template: &Datum, args: &[Datum], cx: &io::FormatContext) -> Result<Datum> {
-    if template.is_null() {
-        return Ok(Datum::Null);
-    }
-    let mut chars = template.as_str().chars().peekable();
-    let (mut out, mut next) = (String::new(), 0usize);
-    while let Some(c) = chars.next() {
-        if c != '%' {
-            out.push(c);
-            continue;
-        }
-        let mut spec = Spec::default();
-        spec.read(&mut chars, args, &mut next, cx)?;
-        let Some(letter) = chars.next() else { return Err(unterminated()) };
-        if letter == '%' {
-            out.push('%');
-            continue;
-        }
-        if !matches!(letter, 's' | 'I' | 'L') {
-            return Err(err!(
-                INVALID_PARAMETER_VALUE,
-                "unrecognized format() type specifier \"{letter}\""
-            )
-            .hint("For a single \"%\" use \"%%\"."));
-        }
-        let at = spec.position.unwrap_or(next);
-        next = at + 1;
-        let arg = args
-            .get(at)
-            .ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "too few arguments for format()"))?;
-        spec.put(&formatted(letter, arg, cx)?, &mut out);
-    }
-    Ok(Datum::from(out))
-}
-
-#[cold]
-fn unterminated() -> base::Error {
-    err!(INVALID_PARAMETER_VALUE, "unterminated format() type specifier")
-        .hint("For a single \"%\" use \"%%\".")
-}
-
-fn formatted(letter: char, arg: &Datum, cx: &io::FormatContext) -> Result<String> {
-    Ok(match (letter, arg) {
-        ('s', Datum::Null) => String::new(),
-        ('L', Datum::Null) => "NULL".to_owned(),
-        (_, Datum::Null) => {
-            return Err(err!(
-                NULL_VALUE_NOT_ALLOWED,
-                "null values cannot be formatted as an SQL identifier"
-            ));
-        }
-        ('s', arg) => shown(arg, cx)?.to_string(),
-        ('L', arg) => quote_literal(&shown(arg, cx)?),
-        (_, arg) => quote_ident(&shown(arg, cx)?),
-    })
-}
-
-#[derive(Default)]
-struct Spec {
-    position: Option<usize>,
-    left: bool,
-    width: usize,
-}
-
-impl Spec {
-    fn read(
-        &mut self,
-        chars: &mut std::iter::Peekable<std::str::Chars<'_>>,
-        args: &[Datum],
-        next: &mut usize,
-        _cx: &io::FormatContext,
-    ) -> Result<()> {
-        let number = |chars: &mut std::iter::Peekable<std::str::Chars<'_>>| {
-            let mut n = None;
-            while let Some(d) = chars.peek().and_then(|c| c.to_digit(10)) {
-                n = Some(n.unwrap_or(0usize).saturating_mul(10).saturating_add(d as usize));
-                chars.next();
-            }
-            n
-        };
-        if let Some(n) = number(chars) {
-            if chars.peek() != Some(&'$') {
-                self.width = n;
-                return Ok(());
-            }
-            chars.next();
-            self.position = Some(n.checked_sub(1).ok_or_else(|| {
-                err!(
-                    INVALID_PARAMETER_VALUE,
-                    "format specifies argument 0, but arguments are numbered from 1"
-                )
-            })?);
-        }
-        if chars.peek() == Some(&'-') {
-            chars.next();
-            self.left = true;
-        }
-        if chars.peek() == Some(&'*') {
-            chars.next();
-            let at = match number(chars) {
-                Some(n) => {
-                    chars.next();
-                    n.saturating_sub(1)
-                }
-                None => {
-                    *next += 1;
-                    *next - 1
-                }
-            };
-            let width = args.get(at).and_then(Datum::to_i64).unwrap_or(0);
-            self.left |= width < 0;
-            self.width = width.unsigned_abs() as usize;
-        } else if let Some(n) = number(chars) {
-            self.width = n;
-        }
-        Ok(())
-    }
-
-    fn put(&self, text: &str, out: &mut String) {
-        let width = self.width.min(MAX_BYTES);
-        let _ =
-            if self.left { write!(out, "{text:<width$}") } else { write!(out, "{text:>width$}") };
-    }
 }
 
 /// `"char"` to text and back stand with the casts; they share this.

@@ -202,6 +202,7 @@ impl Reader<'_> {
                 "array size exceeds the maximum allowed ({MAX_ITEMS})"
             ));
         }
+        sched::check_interrupts()?;
         let quoted = self.peek() == Some(b'"');
         let word = if quoted { self.quoted()? } else { self.bare()? };
         let item = if !quoted && word.eq_ignore_ascii_case("null") {
@@ -294,6 +295,7 @@ fn write_level(
     };
     out.push(b'{');
     for i in 0..*len {
+        sched::check_interrupts()?;
         if i > 0 {
             out.push(b',');
         }

@@ -333,7 +333,7 @@ pub fn send(_ty: Oid, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
         Datum::Bits(b) => super::bits::send(b, out),
         Datum::Jsonb(j) => {
             out.push(1);
-            j.write(out);
+            j.write(out)?;
         }
         Datum::Jsonpath(p) => {
             out.push(1);

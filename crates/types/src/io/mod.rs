@@ -263,8 +263,11 @@ pub fn output(ty: Oid, value: &Datum, cx: &FormatContext, out: &mut Vec<u8>) -> 
         Datum::Float4(v) => write_float4(*v, cx.extra_float_digits, out),
         Datum::Float8(v) => write_float8(*v, cx.extra_float_digits, out),
         Datum::Numeric(n) => n.write(out),
-        Datum::Text(s) | Datum::Bpchar(s) => out.extend_from_slice(s.as_bytes()),
-        Datum::Bytea(b) => bytes::write_bytea(b, cx.bytea_hex, out),
+        Datum::Text(s) | Datum::Bpchar(s) => put_bytes(s.as_bytes(), out)?,
+        Datum::Bytea(b) => {
+            crate::bulk::ask(2 * b.len())?;
+            bytes::write_bytea(b, cx.bytea_hex, out);
+        }
         Datum::Char(c) => bytes::write_char(*c, out),
         Datum::Date(d) => datetime::write_date(*d, cx, out),
         Datum::Time(t) => datetime::write_time(*t, out),
@@ -290,12 +293,22 @@ pub fn output(ty: Oid, value: &Datum, cx: &FormatContext, out: &mut Vec<u8>) -> 
         Datum::Macaddr(m) => network::write_mac(m, out),
         Datum::Macaddr8(m) => network::write_mac(m, out),
         Datum::Bits(b) => bits::write(b, out),
-        Datum::Jsonb(j) => j.write(out),
+        Datum::Jsonb(j) => j.write(out)?,
         Datum::Jsonpath(p) => out.extend_from_slice(p.text().as_bytes()),
         Datum::Range(r) => r.write(cx, out)?,
         Datum::Multirange(m) => m.write(cx, out)?,
         Datum::Enum(ty, rank) => out.extend_from_slice(user::enum_text(*ty, *rank)?.as_bytes()),
     }
+    Ok(())
+}
+
+/// Appends bytes; of many, asks for the memory.
+#[inline]
+fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    if bytes.len() > crate::bulk::PIECE_BYTES {
+        return crate::bulk::push_bytes(out, bytes);
+    }
+    out.extend_from_slice(bytes);
     Ok(())
 }
 
@@ -309,7 +322,7 @@ pub fn to_text(ty: Oid, value: &Datum, cx: &FormatContext) -> Result<Text> {
     }
     let mut out = Vec::new();
     output(ty, value, cx, &mut out)?;
-    Ok(Text::from(String::from_utf8_lossy(&out).as_ref()))
+    crate::bulk::text(out)
 }
 
 /// The type that a value has when nothing else is known (fields of anonymous rows).

@@ -6,6 +6,7 @@
 use base::{Oid, Result};
 
 use super::Json;
+use crate::bulk;
 use crate::datetime;
 use crate::datum::{Array, Datum, Record, Text};
 use crate::io::{self, FormatContext};
@@ -48,7 +49,7 @@ fn form(ty: Oid, value: &Datum, cx: &FormatContext) -> Result<Form> {
             Form::Text(out)
         }
         Datum::Text(s) if ty == oids::JSON => Form::Json(s.clone()),
-        Datum::Jsonb(j) => Form::Json(j.to_text()),
+        Datum::Jsonb(j) => Form::Json(j.to_text()?),
         _ => {
             io::output(ty, value, cx, &mut out)?;
             Form::Text(out)
@@ -86,9 +87,9 @@ pub fn write_datum(
                 Form::Bool(false) => out.extend_from_slice(b"false"),
                 Form::Number(text) if is_number(&text) => out.extend_from_slice(&text),
                 Form::Number(text) | Form::Text(text) => {
-                    json::write_string(&String::from_utf8_lossy(&text), out);
+                    json::put_string(&String::from_utf8_lossy(&text), out)?;
                 }
-                Form::Json(text) => out.extend_from_slice(text.as_bytes()),
+                Form::Json(text) => bulk::push_bytes(out, text.as_bytes())?,
             }
             Ok(())
         }
@@ -111,6 +112,7 @@ fn write_level(
     let (len, inner) = dims.split_first().map_or((0, dims), |(d, rest)| (d.0, rest));
     out.push(b'[');
     for i in 0..len {
+        sched::check_interrupts()?;
         if i > 0 {
             out.push(b',');
             put_newline(pretty, out);
@@ -177,8 +179,11 @@ fn from_level(
     cx: &FormatContext,
 ) -> Result<Json> {
     let (len, inner) = dims.split_first().map_or((0, dims), |(d, rest)| (d.0, rest));
+    // Copied once more into the array.
+    bulk::ask(2 * len as usize * size_of::<Json>())?;
     let mut out = Vec::with_capacity(len as usize);
     for _ in 0..len {
+        sched::check_interrupts()?;
         out.push(if inner.is_empty() {
             from_datum(element, items.next().unwrap_or(&Datum::Null), cx)?
         } else {

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use base::{Result, err};
 
+use crate::bulk;
 use crate::datum::{Numeric, Text};
 use crate::json;
 
@@ -132,59 +133,76 @@ impl Json {
     }
 
     /// Appends its text: `{"a": [1, 2]}`.
-    pub fn write(&self, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// `53200`, interrupts.
+    pub fn write(&self, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Json::Null => out.extend_from_slice(b"null"),
             Json::Bool(true) => out.extend_from_slice(b"true"),
             Json::Bool(false) => out.extend_from_slice(b"false"),
             Json::Number(n) => n.write(out),
-            Json::String(s) => json::write_string(s, out),
+            Json::String(s) => json::put_string(s, out)?,
             Json::Array(items) => {
                 out.push(b'[');
                 for (i, item) in items.iter().enumerate() {
+                    sched::check_interrupts()?;
                     if i > 0 {
                         out.extend_from_slice(b", ");
                     }
-                    item.write(out);
+                    item.write(out)?;
                 }
                 out.push(b']');
             }
             Json::Object(members) => {
                 out.push(b'{');
                 for (i, (key, value)) in members.iter().enumerate() {
+                    sched::check_interrupts()?;
                     if i > 0 {
                         out.extend_from_slice(b", ");
                     }
-                    json::write_string(key, out);
+                    json::put_string(key, out)?;
                     out.extend_from_slice(b": ");
-                    value.write(out);
+                    value.write(out)?;
                 }
                 out.push(b'}');
             }
         }
+        Ok(())
     }
 
     /// Its text.
-    pub fn to_text(&self) -> Text {
+    ///
+    /// # Errors
+    /// `53200`, interrupts.
+    pub fn to_text(&self) -> Result<Text> {
         let mut out = Vec::new();
-        self.write(&mut out);
-        Text::from(String::from_utf8_lossy(&out).as_ref())
+        self.write(&mut out)?;
+        bulk::text(out)
     }
 
     /// What `->>` gives: a string's own text, NULL for null, otherwise the JSON text.
-    pub fn to_plain_text(&self) -> Option<Text> {
-        match self {
+    ///
+    /// # Errors
+    /// `53200`, interrupts.
+    pub fn to_plain_text(&self) -> Result<Option<Text>> {
+        Ok(match self {
             Json::Null => None,
             Json::String(s) => Some(s.clone()),
-            other => Some(other.to_text()),
-        }
+            other => Some(other.to_text()?),
+        })
     }
 
     /// Appends its text on several lines, indented by four blanks a level.
-    pub fn write_pretty(&self, level: usize, out: &mut Vec<u8>) {
+    ///
+    /// # Errors
+    /// `54000` beyond 1 GB, `53200`, interrupts.
+    pub fn write_pretty(&self, level: usize, out: &mut Vec<u8>) -> Result<()> {
         let line = |level: usize, out: &mut Vec<u8>| {
-            out.push(b'\n');
+            sched::check_interrupts()?;
+            bulk::push_bytes(out, b"\n")?;
             out.resize(out.len() + 4 * level, b' ');
+            Ok::<(), base::Error>(())
         };
         match self {
             Json::Array(items) => {
@@ -193,10 +211,10 @@ impl Json {
                     if i > 0 {
                         out.push(b',');
                     }
-                    line(level + 1, out);
-                    item.write_pretty(level + 1, out);
+                    line(level + 1, out)?;
+                    item.write_pretty(level + 1, out)?;
                 }
-                line(level, out);
+                line(level, out)?;
                 out.push(b']');
             }
             Json::Object(members) => {
@@ -205,30 +223,47 @@ impl Json {
                     if i > 0 {
                         out.push(b',');
                     }
-                    line(level + 1, out);
-                    json::write_string(key, out);
+                    line(level + 1, out)?;
+                    json::put_string(key, out)?;
                     out.extend_from_slice(b": ");
-                    value.write_pretty(level + 1, out);
+                    value.write_pretty(level + 1, out)?;
                 }
-                line(level, out);
+                line(level, out)?;
                 out.push(b'}');
             }
-            scalar => scalar.write(out),
+            scalar => scalar.write(out)?,
         }
+        Ok(())
     }
 
     /// Without the members whose value is null.
-    pub fn strip_nulls(&self) -> Json {
-        match self {
-            Json::Array(items) => Json::Array(items.iter().map(Json::strip_nulls).collect()),
+    ///
+    /// # Errors
+    /// Interrupts.
+    pub fn strip_nulls(&self) -> Result<Json> {
+        sched::check_interrupts()?;
+        Ok(match self {
+            Json::Array(items) => {
+                Json::Array(items.iter().map(Json::strip_nulls).collect::<Result<_>>()?)
+            }
             Json::Object(members) => Json::Object(
                 members
                     .iter()
                     .filter(|(_, v)| *v != Json::Null)
-                    .map(|(k, v)| (k.clone(), v.strip_nulls()))
-                    .collect(),
+                    .map(|(k, v)| Ok((k.clone(), v.strip_nulls()?)))
+                    .collect::<Result<_>>()?,
             ),
             scalar => scalar.clone(),
+        })
+    }
+
+    /// Bytes of its text or of its own items and members.
+    pub fn bulk(&self) -> usize {
+        match self {
+            Json::String(s) => s.len(),
+            Json::Array(items) => size_of_val(&**items),
+            Json::Object(members) => size_of_val(&**members),
+            _ => 0,
         }
     }
 
@@ -270,6 +305,7 @@ impl Reader<'_> {
         if depth > MAX_DEPTH {
             return Err(too_deep());
         }
+        sched::check_interrupts()?;
         self.skip_blanks();
         Ok(match self.peek() {
             b'n' => self.word(4, Json::Null),
@@ -285,6 +321,7 @@ impl Reader<'_> {
                     self.separator();
                 }
                 self.at += 1;
+                bulk::ask(size_of_val(items.as_slice()))?;
                 Json::array(items)
             }
             b'{' => {
@@ -299,6 +336,7 @@ impl Reader<'_> {
                     self.separator();
                 }
                 self.at += 1;
+                bulk::ask(2 * size_of_val(members.as_slice()))?;
                 Json::object(members)
             }
             _ => {

@@ -127,10 +127,11 @@ mod tests {
     fn column(list: &[&str]) -> Column {
         let mut column = Column::new(oids::NUMERIC);
         for text in list {
-            column.push(match *text {
+            let value = match *text {
                 "null" => Datum::Null,
                 text => Datum::Numeric(Numeric::parse(text).unwrap()),
-            });
+            };
+            column.push(value).unwrap();
         }
         column
     }

@@ -35,7 +35,7 @@ pub fn decode_column(
         _ => {
             for at in at {
                 let (value, used) = decode(ty, bytes.get(*at as usize..)?, order)?;
-                to.push(value);
+                to.push(value).ok()?;
                 *at += used as u32;
             }
             return Some(());
@@ -93,7 +93,7 @@ mod tests {
             }
             for (n, ty) in types.iter().enumerate() {
                 let mut column = Column::new(*ty);
-                column.push(Datum::Null);
+                column.push_null();
                 decode_column(*ty, order, &bytes, &mut at, &mut column).unwrap();
                 for (row, values) in rows.iter().enumerate() {
                     assert_eq!(

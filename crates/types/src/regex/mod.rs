@@ -102,11 +102,30 @@ impl Regex {
     /// # Errors
     /// `2201B` for what is too much work.
     pub(crate) fn all(&self, s: &str, from: usize, most: usize) -> Result<Vec<Found>> {
+        let mut all = Vec::new();
+        self.each(s, from, most, |found| {
+            all.push(found);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    /// The same matches, one after the other.
+    ///
+    /// # Errors
+    /// `2201B` for what is too much work; those of `take`.
+    pub(crate) fn each(
+        &self,
+        s: &str,
+        from: usize,
+        most: usize,
+        mut take: impl FnMut(Found) -> Result<()>,
+    ) -> Result<()> {
         let fast = self.fast(s);
         let plain = self.plain && fast.is_some();
         let mut exact = (!plain).then(|| Exact::new(&self.exact, s));
-        let (mut all, mut at) = (Vec::new(), from);
-        while at <= s.len() && all.len() < most {
+        let (mut count, mut at) = (0, from);
+        while at <= s.len() && count < most {
             sched::check_interrupts()?;
             let found = match (&mut exact, fast) {
                 (None, Some(fast)) => fast.captures_at(s, at).map(|captures| {
@@ -124,9 +143,10 @@ impl Regex {
             // Behind an empty match the search goes on one letter later.
             let step = s[range.end..].chars().next().map_or(1, char::len_utf8);
             at = range.end + if range.is_empty() { step } else { 0 };
-            all.push(found);
+            take(found)?;
+            count += 1;
         }
-        Ok(all)
+        Ok(())
     }
 
     /// The first match.

@@ -143,10 +143,7 @@ impl Rows<'_> {
             (K::Text, Vector::Text(v)) | (K::Bpchar, Vector::Bpchar(v)) => self.texts(v)?,
             (K::Numeric, Vector::Numeric(..)) => return self.numbers(to),
             _ => {
-                return (0..self.at.len()).try_for_each(|n| {
-                    to.push(self.walk(n)?.value()?);
-                    Ok(())
-                });
+                return (0..self.at.len()).try_for_each(|n| to.push(self.walk(n)?.value()?));
             }
         }
         in_step(to);

@@ -16,6 +16,8 @@ use crate::regex::Regex;
 
 /// Why it ends early.
 enum Stop {
+    /// What has been found decides.
+    Enough,
     /// The path doesn't fit the document.
     Path(Error),
     /// Whatever `silent` says.
@@ -52,6 +54,8 @@ struct Context<'a> {
     current: Option<Json>,
     /// Length of the array whose subscripts are computed.
     size: Option<usize>,
+    /// The first item decides.
+    first: bool,
 }
 
 /// Items that a path leads to.
@@ -61,8 +65,8 @@ struct Context<'a> {
 /// among `vars`; `22023` when `vars` is no object.
 pub fn query(path: &Path, target: &Json, vars: &Json, silent: bool) -> Result<Vec<Json>> {
     let mut out = Vec::new();
-    match run(path, target, vars, &mut out) {
-        Ok(()) => Ok(out),
+    match run(path, target, vars, false, &mut out) {
+        Ok(()) | Err(Stop::Enough) => Ok(out),
         Err(Stop::Path(_)) if silent => Ok(out),
         Err(Stop::Path(e) | Stop::Hard(e)) => Err(e),
     }
@@ -74,10 +78,9 @@ pub fn query(path: &Path, target: &Json, vars: &Json, silent: bool) -> Result<Ve
 /// As [`query`].
 pub fn exists(path: &Path, target: &Json, vars: &Json, silent: bool) -> Result<Option<bool>> {
     let mut out = Vec::new();
-    match run(path, target, vars, &mut out) {
-        Ok(()) => Ok(Some(!out.is_empty())),
-        // In lax mode the first item decides.
-        Err(Stop::Path(_)) if !path.strict && !out.is_empty() => Ok(Some(true)),
+    // In lax mode the first item decides.
+    match run(path, target, vars, !path.strict, &mut out) {
+        Ok(()) | Err(Stop::Enough) => Ok(Some(!out.is_empty())),
         Err(Stop::Path(_)) if silent => Ok(None),
         Err(Stop::Path(e) | Stop::Hard(e)) => Err(e),
     }
@@ -97,7 +100,7 @@ pub fn matches(path: &Path, target: &Json, vars: &Json, silent: bool) -> Result<
     }
 }
 
-fn run(path: &Path, target: &Json, vars: &Json, out: &mut Vec<Json>) -> Run<()> {
+fn run(path: &Path, target: &Json, vars: &Json, first: bool, out: &mut Vec<Json>) -> Run<()> {
     if !matches!(vars, Json::Object(_)) {
         let error = err!(INVALID_PARAMETER_VALUE, "\"vars\" argument is not an object")
             .detail("Jsonpath parameters should be encoded as key-value pairs of \"vars\" object.");
@@ -110,6 +113,7 @@ fn run(path: &Path, target: &Json, vars: &Json, out: &mut Vec<Json>) -> Run<()> 
         forgiving: !path.strict,
         current: None,
         size: None,
+        first,
     };
     cx.expr(&path.expr, out)
 }
@@ -142,8 +146,7 @@ impl Context<'_> {
 
     /// The items of an expression, arrays unwrapped in lax mode.
     fn operand(&mut self, e: &Expr) -> Run<Vec<Json>> {
-        let mut items = Vec::new();
-        self.expr(e, &mut items)?;
+        let items = self.all(e)?;
         if self.strict || !items.iter().any(|i| matches!(i, Json::Array(_))) {
             return Ok(items);
         }
@@ -155,6 +158,15 @@ impl Context<'_> {
             }
         }
         Ok(flat)
+    }
+
+    /// The items of an expression within another.
+    fn all(&mut self, e: &Expr) -> Run<Vec<Json>> {
+        let mut items = Vec::new();
+        let first = std::mem::replace(&mut self.first, false);
+        let done = self.expr(e, &mut items);
+        self.first = first;
+        done.map(|()| items)
     }
 
     fn variable(&self, name: &str) -> Run<Json> {
@@ -203,12 +215,14 @@ impl Context<'_> {
 
     fn steps(&mut self, item: &Json, steps: &[Step], out: &mut Vec<Json>) -> Run<()> {
         match steps.split_first() {
-            None => {
-                out.push(item.clone());
-                Ok(())
-            }
+            None => self.found(item, out),
             Some((step, rest)) => self.step(item, step, rest, !self.strict, out),
         }
+    }
+
+    fn found(&self, item: &Json, out: &mut Vec<Json>) -> Run<()> {
+        out.push(item.clone());
+        if self.first { Err(Stop::Enough) } else { Ok(()) }
     }
 
     /// Takes a step from an item; `unwrap`: from its items, if it is an array that has no such step.
@@ -220,6 +234,7 @@ impl Context<'_> {
         unwrap: bool,
         out: &mut Vec<Json>,
     ) -> Run<()> {
+        sched::check_interrupts().map_err(Stop::Hard)?;
         let unwraps = match step {
             Step::Member(_) | Step::AnyMember | Step::Filter(_) => true,
             Step::Method(m) => !matches!(m, Method::Type | Method::Size),
@@ -344,8 +359,7 @@ impl Context<'_> {
     }
 
     fn index(&mut self, e: &Expr) -> Run<i64> {
-        let mut found = Vec::new();
-        self.expr(e, &mut found)?;
+        let found = self.all(e)?;
         let [Json::Number(n)] = found.as_slice() else {
             return fail(err!(
                 INVALID_SQL_JSON_SUBSCRIPT,
@@ -370,10 +384,11 @@ impl Context<'_> {
         rest: &[Step],
         out: &mut Vec<Json>,
     ) -> Run<()> {
+        sched::check_interrupts().map_err(Stop::Hard)?;
         let leaf = first == u32::MAX && last == u32::MAX && item.is_scalar();
         if leaf || (first <= depth && depth <= last) {
             match rest.split_first() {
-                None => out.push(item.clone()),
+                None => self.found(item, out)?,
                 Some((step, more)) => self.step(item, step, more, !self.strict, out)?,
             }
         }
@@ -464,9 +479,11 @@ impl Context<'_> {
             Head::IsUnknown(of) => Some(self.predicate(of)?.is_none()),
             Head::Exists(of) => {
                 let mut found = Vec::new();
-                match self.expr(of, &mut found) {
-                    Ok(()) => Some(!found.is_empty()),
-                    Err(Stop::Path(_)) if !self.strict && !found.is_empty() => Some(true),
+                let first = std::mem::replace(&mut self.first, !self.strict);
+                let done = self.expr(of, &mut found);
+                self.first = first;
+                match done {
+                    Ok(()) | Err(Stop::Enough) => Some(!found.is_empty()),
                     Err(Stop::Path(_)) => None,
                     Err(hard) => return Err(hard),
                 }
@@ -491,8 +508,7 @@ impl Context<'_> {
                 }
             }
             _ => {
-                let mut found = Vec::new();
-                self.expr(e, &mut found)?;
+                let found = self.all(e)?;
                 match found.as_slice() {
                     [Json::Bool(b)] => Some(*b),
                     _ => None,
@@ -525,6 +541,7 @@ impl Context<'_> {
         let (mut any, mut unknown) = (false, false);
         for a in &left {
             for b in &right {
+                sched::check_interrupts().map_err(Stop::Hard)?;
                 match test(a, b.as_ref()) {
                     None if self.strict => return Ok(None),
                     None => unknown = true,
@@ -546,7 +563,7 @@ impl Context<'_> {
 fn double(item: &Json) -> Run<Json> {
     let text = match item {
         Json::String(s) => s.to_string(),
-        other => other.to_text().to_string(),
+        other => other.to_text().map_err(Stop::Hard)?.to_string(),
     };
     let invalid = |kind: &str| {
         Stop::Path(err!(
