@@ -198,20 +198,12 @@ fn bad_beginnings_end_the_connection() {
 fn malformed_messages_end_their_connection_and_no_other() {
     let mut other = connect();
     assert_eq!(other.query("BEGIN"), ["C BEGIN", "Z T"]);
-    let cases: [&[u8]; 14] = [
+    let cases: [&[u8]; 6] = [
         b"!\0\0\0\x04",
         b"Q\0\0\0\x03",
         b"Q\xff\xff\xff\xff",
         b"Q\x7f\xff\xff\xff",
         b"S\0\0\x28\0",
-        &message(b'Q', b"no zero"),
-        &message(b'Q', b"a\0b\0"),
-        &message(b'S', b"x"),
-        &message(b'P', b"s\0SELECT 1\0\0\x02\0\0\0\x17"),
-        &message(b'B', b"\0\0\0\x01\0\x07\0\0\0\0"),
-        &message(b'D', b"Xname\0"),
-        &message(b'E', b"\0\0\0"),
-        &message(b'C', b"S"),
         &message(b'p', b"password\0"),
     ];
     for bytes in cases {
@@ -220,6 +212,84 @@ fn malformed_messages_end_their_connection_and_no_other() {
         assert_violation(&raw.until(|l| l == "EOF"));
     }
     assert_eq!(other.query("COMMIT"), ["C COMMIT", "Z I"]);
+}
+
+#[test]
+fn a_message_whose_content_is_malformed_fails_alone() {
+    let mut raw = connect();
+    for (tag, body) in [(b'Q', &b"no zero"[..]), (b'Q', b"a\0b\0"), (b'S', b"x")] {
+        let lines = raw.talk(&message(tag, body));
+        assert!(lines[0].starts_with("E ERROR 08P01"), "{lines:?}");
+        assert_eq!(lines[1..], ["Z I"], "{lines:?}");
+    }
+    let cases: [(u8, &[u8]); 7] = [
+        (b'P', b"s\0SELECT 1\0\0\x02\0\0\0\x17"),
+        (b'B', b"\0\0\0\x01\0\x07\0\0\0\0"),
+        (b'B', b"\0\0\0\0\0\x01\0\0\0\x09x"),
+        (b'D', b"Xname\0"),
+        (b'E', b"\0\0\0"),
+        (b'C', b"S"),
+        (b'H', b"x"),
+    ];
+    for (tag, body) in cases {
+        // No Sync: the error comes all the same, and nothing after it before the Sync.
+        let lines = raw.talk_until(&message(tag, body), "E ");
+        assert!(lines.iter().any(|l| l.starts_with("E ERROR 08P01")), "{}: {lines:?}", tag as char);
+        let more = [parse("", "SELECT 1", &[]), message(b'B', b"bad"), sync()].concat();
+        assert_eq!(raw.talk(&more), ["Z I"]);
+    }
+    assert_eq!(raw.query("SELECT 1 AS a"), ["T a:23", "D 1", "C SELECT 1", "Z I"]);
+}
+
+#[test]
+fn an_error_is_sent_at_once() {
+    let mut raw = connect();
+    let flush = message(b'H', b"");
+    // As asyncpg prepares: Parse, Describe, Flush, and then it waits.
+    let prepare = [parse("s", "SELECT nosuch", &[]), describe('S', "s"), flush.clone()].concat();
+    let lines = raw.talk_until(&prepare, "E ");
+    assert!(lines[0].starts_with("E ERROR 42703"), "{lines:?}");
+    assert_eq!(raw.talk(&sync()), ["Z I"]);
+    // What went well before comes with it, without any Flush.
+    let run = [
+        parse("", "SELECT 1 / n FROM (VALUES (1), (0)) v (n)", &[]),
+        bind("", "", &[], false),
+        execute("", 0),
+    ];
+    let lines = raw.talk_until(&run.concat(), "E ");
+    assert_eq!(lines[..2], ["1", "2"], "{lines:?}");
+    assert!(lines[lines.len() - 1].starts_with("E ERROR 22012"), "{lines:?}");
+    let ignored = [flush, query("SELECT 'ignored'"), sync()].concat();
+    assert_eq!(raw.talk(&ignored), ["Z I"]);
+}
+
+#[test]
+fn rows_before_an_error_come_before_it() {
+    let mut raw = connect();
+    let mut answer = |sql: &str| {
+        let lines = raw.query(sql);
+        let rows = lines.iter().filter(|l| l.starts_with("D ")).count();
+        let code = lines.iter().find(|l| l.starts_with("E ")).and_then(|l| l.split(' ').nth(2));
+        (rows, code.unwrap_or_default().to_owned())
+    };
+    let failed = |rows: usize| (rows, "22012".to_owned());
+    assert_eq!(answer("SELECT 10 / (10 - n) FROM generate_series(1, 20) n"), failed(9));
+    assert_eq!(answer("SELECT 10 / (2000 - n) FROM generate_series(1, 5000) n"), failed(1999));
+    assert_eq!(
+        answer(
+            "SELECT 1 FROM (SELECT generate_series(1, 20) AS n OFFSET 0) s WHERE 1 / (10 - n) < 2"
+        ),
+        failed(9)
+    );
+    assert_eq!(
+        answer("SELECT generate_series(1, 2), 10 / (3 - n) FROM generate_series(1, 9) n"),
+        failed(4)
+    );
+    // Enough rows, no error; and what aggregates all of them shows none.
+    let enough = "SELECT 10 / (10 - n) FROM generate_series(1, 20) n LIMIT 5";
+    assert_eq!(answer(enough), (5, String::new()));
+    assert_eq!(answer("SELECT count(10 / (10 - n)) FROM generate_series(1, 20) n"), failed(0));
+    assert_eq!(answer("SELECT 10 / (1 - n) FROM generate_series(1, 20) n"), failed(0));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The beginning of a session: authentication, key, parameters, versions.
 
-use base::Result;
+use base::{Error, Result};
 
 use crate::reader::Reader;
 use crate::writer::Message;
@@ -43,24 +43,27 @@ pub fn sasl_final(out: &mut Vec<u8>, data: &str) {
 /// PasswordMessage: the password, or the answer to a challenge.
 ///
 /// # Errors
-/// `08P01`.
+/// `08P01`, fatal.
 pub fn password(body: &[u8]) -> Result<&[u8]> {
     let mut r = Reader::new(body);
-    let password = r.string()?;
-    r.end()?;
+    let password = r.string().map_err(Error::fatal)?;
+    r.end().map_err(Error::fatal)?;
     Ok(password)
 }
 
 /// SASLInitialResponse: the mechanism and its first message (none: empty).
 ///
 /// # Errors
-/// `08P01`.
+/// `08P01`, fatal.
 pub fn sasl_initial(body: &[u8]) -> Result<(&[u8], &[u8])> {
     let mut r = Reader::new(body);
-    let mechanism = r.string()?;
-    let message = r.value()?.unwrap_or_default();
-    r.end()?;
-    Ok((mechanism, message))
+    let mut read = || {
+        let mechanism = r.string()?;
+        let message = r.value()?.unwrap_or_default();
+        r.end()?;
+        Ok((mechanism, message))
+    };
+    read().map_err(Error::fatal)
 }
 
 /// BackendKeyData: what a cancel request must repeat.

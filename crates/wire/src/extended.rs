@@ -2,7 +2,7 @@
 
 use base::{Oid, Result};
 
-use crate::reader::{Reader, violation};
+use crate::reader::{Reader, malformed};
 
 /// A prepared statement or a portal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl<'a> Formats<'a> {
         let count = r.count(2)?;
         let codes = Formats(r.bytes(count * 2)?);
         match codes.iter().find(|c| !matches!(c, 0 | 1)) {
-            Some(code) => Err(violation(format!("unsupported format code: {code}"))),
+            Some(code) => Err(malformed(format!("unsupported format code: {code}"))),
             None => Ok(codes),
         }
     }
@@ -104,7 +104,7 @@ pub fn bind(body: &[u8]) -> Result<Bind<'_>> {
     let formats = Formats::read(&mut r)?;
     let count = r.count(4)?;
     if formats.len() > 1 && formats.len() != count {
-        return Err(violation(format!(
+        return Err(malformed(format!(
             "bind message has {} parameter formats but {count} parameters",
             formats.len()
         )));
@@ -138,7 +138,7 @@ pub fn function_call(body: &[u8]) -> Result<FunctionCall<'_>> {
     let formats = Formats::read(&mut r)?;
     let count = r.count(4)?;
     if formats.len() > 1 && formats.len() != count {
-        return Err(violation(format!(
+        return Err(malformed(format!(
             "function call message contains {} argument formats but {count} arguments",
             formats.len()
         )));
@@ -150,7 +150,7 @@ pub fn function_call(body: &[u8]) -> Result<FunctionCall<'_>> {
     }
     let results = Formats(r.bytes(2)?);
     if results.0[0] != 0 || results.0[1] > 1 {
-        return Err(violation("unsupported format code"));
+        return Err(malformed("unsupported format code"));
     }
     r.end()?;
     let arguments = Bind { portal: &[], statement: &[], formats, count, values, results };
@@ -164,7 +164,7 @@ pub fn target(body: &[u8]) -> Result<(Target, &[u8])> {
         b'S' => Target::Statement,
         b'P' => Target::Portal,
         other => {
-            return Err(violation(format!("invalid DESCRIBE or CLOSE message subtype {other}")));
+            return Err(malformed(format!("invalid DESCRIBE or CLOSE message subtype {other}")));
         }
     };
     let name = r.string()?;

@@ -43,7 +43,7 @@ pub enum Frontend<'a> {
 /// Decodes a message.
 ///
 /// # Errors
-/// `08P01`, fatal.
+/// `08P01`, fatal only for a type that doesn't exist.
 pub fn decode(frame: Frame<'_>) -> Result<Frontend<'_>> {
     let body = frame.body;
     Ok(match frame.tag {
@@ -60,7 +60,7 @@ pub fn decode(frame: Frame<'_>) -> Result<Frontend<'_>> {
         b'f' => Frontend::CopyFail(copy::fail(body)?),
         b'F' => Frontend::FunctionCall(extended::function_call(body)?),
         b'p' => Frontend::Password,
-        b'X' => empty(body, Frontend::Terminate)?,
+        b'X' => Frontend::Terminate,
         tag => return Err(violation(format!("invalid frontend message type {tag}"))),
     })
 }
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(get(b'd', b"any").unwrap(), Frontend::CopyData(b"any"));
         assert_eq!(get(b'f', b"no\0").unwrap(), Frontend::CopyFail(b"no"));
         assert_eq!(get(b'C', b"Px\0").unwrap(), Frontend::Close(Target::Portal, b"x"));
-        for tag in [b'S', b'H', b'X', b'c'] {
+        for tag in [b'S', b'H', b'c'] {
             assert!(get(tag, b"x").is_err());
         }
         assert!(get(b'z', b"").is_err());

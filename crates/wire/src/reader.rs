@@ -9,6 +9,13 @@ pub fn violation(message: impl Into<String>) -> Error {
     err!(PROTOCOL_VIOLATION, "{message}").fatal()
 }
 
+/// A message whose frame is whole and whose content is not: `08P01`, which fails the message.
+#[cold]
+pub fn malformed(message: impl Into<String>) -> Error {
+    let message = message.into();
+    err!(PROTOCOL_VIOLATION, "{message}")
+}
+
 /// What is left of a message.
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -25,7 +32,7 @@ impl<'a> Reader<'a> {
     /// Exactly `count` bytes.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8]> {
         if count > self.rest.len() {
-            return Err(violation("insufficient data left in message"));
+            return Err(malformed("insufficient data left in message"));
         }
         let (taken, rest) = self.rest.split_at(count);
         self.rest = rest;
@@ -54,7 +61,7 @@ impl<'a> Reader<'a> {
     pub fn count(&mut self, size: usize) -> Result<usize> {
         let count = usize::from(self.int16()? as u16);
         if count * size > self.rest.len() {
-            return Err(violation("insufficient data left in message"));
+            return Err(malformed("insufficient data left in message"));
         }
         Ok(count)
     }
@@ -67,7 +74,7 @@ impl<'a> Reader<'a> {
                 self.rest = &self.rest[end + 1..];
                 Ok(text)
             }
-            None => Err(violation("invalid string in message")),
+            None => Err(malformed("invalid string in message")),
         }
     }
 
@@ -75,7 +82,7 @@ impl<'a> Reader<'a> {
     pub fn value(&mut self) -> Result<Option<&'a [u8]>> {
         match self.int32()? {
             -1 => Ok(None),
-            length if length < 0 => Err(violation("invalid argument size in message")),
+            length if length < 0 => Err(malformed("invalid argument size in message")),
             length => self.bytes(length as usize).map(Some),
         }
     }
@@ -87,7 +94,7 @@ impl<'a> Reader<'a> {
 
     /// The message must end here.
     pub fn end(&self) -> Result<()> {
-        if self.rest.is_empty() { Ok(()) } else { Err(violation("invalid message format")) }
+        if self.rest.is_empty() { Ok(()) } else { Err(malformed("invalid message format")) }
     }
 }
 
@@ -103,7 +110,7 @@ mod tests {
         assert!(r.end().is_err());
         let e = r.int32().unwrap_err();
         assert_eq!(e.code().as_str(), "08P01");
-        assert_eq!(e.severity(), base::error::Severity::Fatal);
+        assert_eq!(e.severity(), base::error::Severity::Error);
         assert_eq!(r.rest(), [9]);
         r.end().unwrap();
     }

@@ -1,7 +1,7 @@
 //! What a client says first (manual, section 55.7, StartupMessage and kin): a length and a code,
 //! without a type byte.
 
-use base::{Result, err};
+use base::{Error, Result, err};
 
 use crate::reader::{Reader, violation};
 
@@ -68,7 +68,7 @@ pub fn next_startup(input: &[u8]) -> Result<Option<(Startup<'_>, usize)>> {
         return Err(violation("invalid length of startup packet"));
     }
     let Some(body) = input.get(4..length as usize) else { return Ok(None) };
-    Ok(Some((decode(body)?, length as usize)))
+    Ok(Some((decode(body).map_err(Error::fatal)?, length as usize)))
 }
 
 fn decode(body: &[u8]) -> Result<Startup<'_>> {

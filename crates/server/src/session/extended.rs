@@ -1,7 +1,7 @@
 //! The extended protocol.
 //!
 //! All messages up to a Sync are one transaction unless they say otherwise. After an error
-//! everything up to the Sync is ignored.
+//! everything up to the Sync is ignored. The error itself is sent at once.
 
 use std::borrow::Cow;
 
@@ -37,6 +37,8 @@ impl State {
             }
             Err(error) => {
                 self.skip_to_sync = true;
+                // The client may wait for it without ever saying Sync.
+                self.flush = true;
                 let text = self.entry.activity().query;
                 self.failed(error, Some(&text.text()))
             }

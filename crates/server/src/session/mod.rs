@@ -365,8 +365,7 @@ impl State {
             }
         }
         if self.entry.task.interrupted() {
-            self.entry.task.clear_interrupt(Interrupt::Cancel);
-            self.entry.task.clear_interrupt(Interrupt::StatementTimeout);
+            self.entry.task.clear_statement_interrupts();
             sched::check_interrupts()?;
         }
         Ok(())
@@ -430,7 +429,7 @@ impl State {
         }
         while let Some(frame) = wire::next_frame(input.bytes())? {
             let size = frame.size();
-            let result = self.message(wire::frontend::decode(frame)?, &input.bytes()[size..]);
+            let result = self.frame(frame, &input.bytes()[size..]);
             match self.copy_input.take() {
                 Some(after_copy) => {
                     input.rest();
@@ -443,12 +442,34 @@ impl State {
         Ok(())
     }
 
+    /// One message as it came; `rest` is what came after it.
+    fn frame(&mut self, frame: wire::Frame<'_>, rest: &[u8]) -> Result<(), End> {
+        if self.skip_to_sync && !matches!(frame.tag, b'S' | b'X') {
+            return Ok(());
+        }
+        match wire::frontend::decode(frame) {
+            Ok(message) => self.message(message, rest),
+            Err(error) => self.malformed(frame.tag, error),
+        }
+    }
+
+    /// A message whose content can't be read fails as if it had been run.
+    fn malformed(&mut self, tag: u8, error: Error) -> Result<(), End> {
+        match tag {
+            b'c' | b'd' | b'f' => {} // what is left of a COPY that failed
+            b'P' | b'B' | b'D' | b'E' | b'C' | b'H' => self.extended(|_| Err(error))?,
+            _ => {
+                self.skip_to_sync = false;
+                self.failed(error, None)?;
+                self.ready()?;
+            }
+        }
+        Ok(())
+    }
+
     /// One message; `rest` is what came after it.
     fn message(&mut self, message: wire::Frontend<'_>, rest: &[u8]) -> Result<(), End> {
         use wire::Frontend as F;
-        if self.skip_to_sync && !matches!(message, F::Sync | F::Terminate) {
-            return Ok(());
-        }
         self.ready = false;
         match message {
             F::Query(text) => self.simple_query(text, rest)?,
@@ -471,8 +492,7 @@ impl State {
     /// Before a statement: what came for an earlier one is forgotten, a reload is noticed.
     fn prologue(&mut self) {
         if self.entry.task.interrupted() {
-            self.entry.task.clear_interrupt(Interrupt::Cancel);
-            self.entry.task.clear_interrupt(Interrupt::StatementTimeout);
+            self.entry.task.clear_statement_interrupts();
         }
         self.out.get_mut().forget_deferred();
         let generation = self.server.generation();
