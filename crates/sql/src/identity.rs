@@ -42,7 +42,11 @@ impl Identity {
 /// PostgreSQL's own way: constants of the parse tree become `$n`, numbered after the parameters
 /// that are there.
 fn without_constants(text: &str) -> String {
-    sched::on_native_stack(|| pg_query::normalize(text)).unwrap_or_else(|_| text.to_owned())
+    let levels = crate::nesting::levels(text).unwrap_or(usize::MAX);
+    match crate::nesting::on_parsers_stack(levels.min(1 << 20), || pg_query::normalize(text)) {
+        Ok(Ok(normal)) => normal,
+        _ => text.to_owned(),
+    }
 }
 
 fn identifier(text: &str, tables: impl Iterator<Item = Oid>) -> u64 {

@@ -43,6 +43,7 @@ pub use bind::stored_domain_condition;
 pub use cache::PlanCache;
 pub use expr::{AggCall, Expr};
 pub use identity::Identity;
+pub use nesting::stack_for;
 pub use plan::{Plan, Prepared, Statement};
 pub use prepare::{PrepareContext, environment, normalize, prepare, split_statements};
 pub use utility::Utility;

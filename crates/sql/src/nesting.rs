@@ -7,17 +7,69 @@
 //! scan may count too much, never too little; AND, OR and commas end a chain of operators, since
 //! they make flat lists.
 
-/// Deepest nesting. A level costs the decoder up to 3 KiB of stack; a worker's stack has 8 MiB.
+use base::{Error, Result, err};
+
+/// Deepest nesting of a tree that is decoded on a worker's own stack. A level costs the decoder up to 3 KiB of
+/// stack; a worker's stack has 8 MiB.
 pub const NESTING_MAX: usize = 1500;
+
+/// Deepest nesting at all: chains of operators are nesting to the grammar.
+const DEEPEST: usize = 24_000;
 
 /// Texts up to this length can't be nested more deeply than [`NESTING_MAX`]: a level takes at
 /// least one byte.
 const SHORT: usize = NESTING_MAX;
 
+/// Texts up to this length need no stack but the ordinary one.
+const SHALLOW_BYTES: usize = 512;
+
+/// Levels that an ordinary stack has room for.
+const SHALLOW: usize = 100;
+
+/// What a level may take of the stack while a statement is bound, planned and run, in a build without
+/// optimisations, and as much again for recursions that don't check the stack.
+const LEVEL_BYTES: usize = 16 << 10;
+
+/// Largest stack for a statement.
+const STACK_BYTES_MAX: usize = 512 << 20;
+
+/// Bytes of stack that binding, planning and running a text may need; 0: the ordinary stack is enough.
+pub fn stack_for(text: &str) -> usize {
+    if text.len() <= SHALLOW_BYTES {
+        return 0;
+    }
+    match deepest(text.as_bytes(), true) {
+        0..=SHALLOW => 0,
+        levels => (levels * LEVEL_BYTES).min(STACK_BYTES_MAX),
+    }
+}
+
+/// Levels that fit a stack of so many bytes ([`stack_for`]).
+pub(crate) fn levels_of(stack_bytes: usize) -> usize {
+    stack_bytes / LEVEL_BYTES
+}
+
+/// Runs the grammar's library over a text, or over a tree of one, on a stack that is large enough. The library
+/// looks at its thread's stack, so that of a deep text is a thread's.
+///
+/// # Errors
+/// `53200`, when there is no room for one.
+pub(crate) fn on_parsers_stack<R: Send>(levels: usize, f: impl FnOnce() -> R + Send) -> Result<R> {
+    if levels <= NESTING_MAX {
+        return Ok(sched::on_native_stack(f));
+    }
+    let bytes = (levels * LEVEL_BYTES).min(STACK_BYTES_MAX);
+    std::thread::scope(|scope| {
+        let started = std::thread::Builder::new().stack_size(bytes).spawn_scoped(scope, f);
+        let thread = started.map_err(|e| err!(OUT_OF_MEMORY, "no memory for a stack: {e}"))?;
+        thread.join().map_err(|_| Error::internal("the parser failed"))
+    })
+}
+
 /// Words that take an operand or make one larger.
-const OPERATORS: [&str; 18] = [
+const OPERATORS: [&str; 16] = [
     "not", "collate", "at", "is", "isnull", "notnull", "like", "ilike", "similar", "between", "in",
-    "overlaps", "any", "all", "some", "when", "else", "escape",
+    "overlaps", "any", "all", "some", "escape",
 ];
 /// Words that have everything before them as their left side.
 const CHAINS: [&str; 4] = ["join", "union", "intersect", "except"];
@@ -31,12 +83,16 @@ struct Level {
     chains: usize,
 }
 
-/// Whether a text may be nested more deeply than the limit.
-pub(crate) fn is_too_deep(text: &str) -> bool {
-    text.len() > SHORT && deepest(text.as_bytes()) > NESTING_MAX
+/// How deeply a text may be nested; None: more than is allowed.
+pub(crate) fn levels(text: &str) -> Option<usize> {
+    if text.len() <= SHORT {
+        return Some(text.len());
+    }
+    Some(deepest(text.as_bytes(), false)).filter(|levels| *levels <= DEEPEST)
 }
 
-fn deepest(bytes: &[u8]) -> usize {
+/// The deepest nesting; `lists`: AND and OR count, whose lists some of the planner takes one by one.
+fn deepest(bytes: &[u8], lists: bool) -> usize {
     let mut levels = vec![Level::default()];
     // Levels below the last one, with what hangs in them.
     let (mut below, mut deepest, mut at) = (0, 0, 0);
@@ -52,6 +108,7 @@ fn deepest(bytes: &[u8]) -> usize {
             }
             b')' | b']' => (level, below) = closed(&mut levels, below),
             b',' => level.operators = 0,
+            b';' => level = Level::default(),
             b'\'' => step = string(rest, at > 0 && matches!(bytes[at - 1], b'e' | b'E')),
             b'"' => step = 2 + rest[1..].iter().position(|b| *b == b'"').unwrap_or(rest.len()),
             b'-' if rest.starts_with(b"--") => {
@@ -66,7 +123,10 @@ fn deepest(bytes: &[u8]) -> usize {
                 let word = &rest[..step];
                 let is = |w: &&str| word.eq_ignore_ascii_case(w.as_bytes());
                 if is(&"and") || is(&"or") {
-                    level.operators = 0;
+                    level.operators = if lists { level.operators + 1 } else { 0 };
+                } else if is(&"when") || is(&"then") || is(&"else") {
+                    // The branches of a CASE are a list.
+                    level.operators = 1;
                 } else if is(&"case") {
                     below += level.operators + level.chains + 1;
                     levels.push(level);
@@ -150,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_nests_is_counted() {
-        let depth = |text: String| deepest(text.as_bytes());
+        let depth = |text: String| deepest(text.as_bytes(), false);
         assert!(depth(format!("select {}1{}", "(".repeat(50), ")".repeat(50))) >= 50);
         assert!(depth(format!("select {}true", "not ".repeat(50))) >= 50);
         assert!(depth(format!("select 1{}", " + 1".repeat(50))) >= 50);
@@ -164,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_is_flat_is_not() {
-        let depth = |text: String| deepest(text.as_bytes());
+        let depth = |text: String| deepest(text.as_bytes(), false);
         assert!(depth(format!("select 1 where a = 1{}", " and a = (1 + 2)".repeat(500))) < 10);
         assert!(depth(format!("insert into t values (1, -2){}", ", (3, -4 * 5)".repeat(500))) < 10);
         assert!(depth(format!("select 1 in ({})", "1, ".repeat(500))) < 10);

@@ -18,19 +18,28 @@ use crate::nesting;
 /// Longest statement text in bytes.
 pub const TEXT_MAX: usize = 64 << 20;
 
-/// A tree of the grammar. Copying or freeing one recurses as deeply as it is nested, in frames
-/// that nobody counts: both are done on the worker's own stack.
-pub(crate) struct Tree(Option<Box<NodeEnum>>);
+/// A tree of the grammar, and how deeply it may be nested. Copying or freeing one recurses as deeply, in frames
+/// that nobody counts: both are done on the parser's stack.
+pub(crate) struct Tree(Option<Box<NodeEnum>>, usize);
 
 impl Tree {
-    fn new(node: NodeEnum) -> Tree {
-        Tree(Some(Box::new(node)))
+    fn new(node: NodeEnum, levels: usize) -> Tree {
+        Tree(Some(Box::new(node)), levels)
     }
 
     /// A copy of a part of a tree.
-    pub fn copy(node: &NodeEnum) -> Tree {
-        sched::on_native_stack(|| Tree::new(node.clone()))
+    ///
+    /// # Errors
+    /// `53200`.
+    pub fn copy(node: &NodeEnum) -> Result<Tree> {
+        let levels = running_levels();
+        nesting::on_parsers_stack(levels, || Tree::new(node.clone(), levels))
     }
+}
+
+/// How deeply what is being bound may be nested: as the stack has room for.
+fn running_levels() -> usize {
+    nesting::levels_of(sched::stack_bytes())
 }
 
 impl std::ops::Deref for Tree {
@@ -47,7 +56,11 @@ impl std::ops::Deref for Tree {
 impl Drop for Tree {
     fn drop(&mut self) {
         if let Some(node) = self.0.take() {
-            sched::on_native_stack(move || drop(node));
+            let node = std::mem::ManuallyDrop::new(node);
+            // Without room for a stack it stays: to free it here could overflow this one.
+            let _ = nesting::on_parsers_stack(self.1, move || {
+                drop(std::mem::ManuallyDrop::into_inner(node));
+            });
         }
     }
 }
@@ -72,17 +85,17 @@ pub(crate) fn parse(text: &str) -> Result<Vec<RawStatement>> {
             text.len()
         ));
     }
-    if nesting::is_too_deep(text) {
+    let Some(levels) = nesting::levels(text) else {
         return Err(too_complex());
-    }
-    let tree = sched::on_native_stack(|| match pg_query::parse(text, 0) {
+    };
+    let tree = nesting::on_parsers_stack(levels, || match pg_query::parse(text, 0) {
         Ok(result) => Ok(result.protobuf),
         Err(error) => Err(syntax_error(text, error)),
-    })?;
-    tree.stmts.into_iter().map(|raw| raw_statement(text, raw)).collect()
+    })??;
+    tree.stmts.into_iter().map(|raw| raw_statement(text, raw, levels)).collect()
 }
 
-fn raw_statement(text: &str, raw: pb::RawStmt) -> Result<RawStatement> {
+fn raw_statement(text: &str, raw: pb::RawStmt, levels: usize) -> Result<RawStatement> {
     let start = usize::try_from(raw.stmt_location).unwrap_or(0).min(text.len());
     let end = match usize::try_from(raw.stmt_len) {
         Ok(0) | Err(_) => text.len(),
@@ -90,7 +103,7 @@ fn raw_statement(text: &str, raw: pb::RawStmt) -> Result<RawStatement> {
     };
     let node = raw.stmt.and_then(|n| n.node);
     match node {
-        Some(node) => Ok(RawStatement { range: start..end, node: Tree::new(node) }),
+        Some(node) => Ok(RawStatement { range: start..end, node: Tree::new(node, levels) }),
         None => Err(Error::unsupported("this statement")),
     }
 }
@@ -202,7 +215,7 @@ impl Positions {
 
 /// An expression's SQL text, by the library's printer.
 pub(crate) fn deparse_expr(node: &NodeEnum) -> Result<String> {
-    let text = sched::on_native_stack(|| {
+    let text = nesting::on_parsers_stack(running_levels(), || {
         let target = pb::ResTarget {
             name: String::new(),
             indirection: Vec::new(),
@@ -216,13 +229,13 @@ pub(crate) fn deparse_expr(node: &NodeEnum) -> Result<String> {
             ..Default::default()
         };
         print(NodeEnum::SelectStmt(Box::new(select)))
-    })?;
+    })??;
     Ok(text.strip_prefix("SELECT ").unwrap_or(&text).to_owned())
 }
 
 /// A statement's SQL text, by the library's printer.
 pub(crate) fn deparse_statement(node: &NodeEnum) -> Result<String> {
-    sched::on_native_stack(|| print(node.clone()))
+    nesting::on_parsers_stack(running_levels(), || print(node.clone()))?
 }
 
 fn print(node: NodeEnum) -> Result<String> {
@@ -246,7 +259,7 @@ pub(crate) fn parse_expr(sql: &str) -> Result<Tree> {
             select.target_list.first().and_then(|n| n.node.as_ref())
         && let Some(node) = target.val.as_ref().and_then(|n| n.node.as_ref())
     {
-        return Ok(Tree::copy(node));
+        return Tree::copy(node);
     }
     Err(err!(INTERNAL_ERROR, "can't read the stored expression: {sql}"))
 }

@@ -39,6 +39,24 @@ pub struct Prepared {
     pub identity: crate::Identity,
     /// What the executor derives from the plan at the first run (`ExecCache::default()` here).
     pub executor: ExecCache,
+    /// Bytes of the stack that it was made on, which all who go through it need, too; 0: an ordinary one.
+    pub stack: usize,
+}
+
+/// A deep plan is freed on a stack like the one that it was made on, whoever has it last.
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        if self.stack > sched::stack_bytes() {
+            let statement = std::mem::replace(&mut self.statement, Statement::Empty);
+            let subplans = std::mem::take(&mut self.subplans);
+            let executor = std::mem::take(&mut self.executor);
+            let parts = std::mem::ManuallyDrop::new((statement, subplans, executor));
+            // Without room for a stack they stay: to free them here could overflow this one.
+            let _ = sched::with_stack(self.stack, move || {
+                drop(std::mem::ManuallyDrop::into_inner(parts));
+            });
+        }
+    }
 }
 
 impl Prepared {
@@ -67,6 +85,7 @@ impl Prepared {
             writes: false,
             identity: Default::default(),
             executor: Default::default(),
+            stack: sched::stack_bytes(),
         }
     }
 }

@@ -214,6 +214,7 @@ pub(crate) fn plan_with<R>(
         tag: "",
         identity: Default::default(),
         executor: Default::default(),
+        stack: sched::stack_bytes(),
     };
     Ok((result, prepared))
 }
@@ -233,6 +234,7 @@ fn plain(binder: Binder<'_>, utility: Utility) -> Prepared {
         writes,
         identity: Default::default(),
         executor: Default::default(),
+        stack: sched::stack_bytes(),
     }
 }
 
@@ -255,6 +257,7 @@ pub(crate) fn around(utility: Utility, plan: &Arc<Prepared>) -> Prepared {
         writes,
         identity: Default::default(),
         executor: Default::default(),
+        stack: sched::stack_bytes(),
     }
 }
 

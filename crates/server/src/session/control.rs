@@ -440,6 +440,7 @@ impl State {
             writes: false,
             identity: Default::default(),
             executor: Default::default(),
+            stack: sched::stack_bytes(),
         });
         let mut rows = self.run_kept(&prepared)?;
         rows.pop().ok_or_else(|| base::Error::internal("the arguments gave no row"))

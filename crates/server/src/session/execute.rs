@@ -86,7 +86,8 @@ impl State {
         };
         let result = {
             let _memory = sched::memory::for_use(sched::memory::Use::Planning);
-            f(&self.server.engine.plans, &cx)
+            let plans = &self.server.engine.plans;
+            sched::with_stack(sql::stack_for(text), || f(plans, &cx)).and_then(|done| done)
         };
         let private = old.is_some() || self.catalog_tx.changed();
         // Another version may be published by now, with which the plan has nothing to do.
@@ -656,7 +657,8 @@ impl State {
             nonatomic,
             routines: &mut self.routines,
         };
-        let result = f(&mut cx, &mut sink);
+        let result = sched::with_stack(run.plan.prepared.stack, || f(&mut cx, &mut sink))
+            .and_then(|done| done);
         for change in changes {
             self.assign(&change.name, change.value.as_deref(), change.local)?;
         }
