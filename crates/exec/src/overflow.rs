@@ -50,14 +50,14 @@ impl fmt::Debug for Overflow {
 }
 
 #[cold]
-fn damaged() -> Error {
-    err!(DATA_CORRUPTED, "a large value lacks a piece")
+fn damaged(file: RelId) -> Error {
+    err!(DATA_CORRUPTED, "a large value in file \"base/{}\" lacks a piece", file.0)
 }
 
 /// A piece's next one, and its bytes.
-fn parse(data: &[u8]) -> Result<(TupleId, &[u8])> {
-    let (next, bytes) = data.split_first_chunk::<6>().ok_or_else(damaged)?;
-    Ok((TupleId::from_bytes(*next), bytes))
+fn parse(data: &[u8]) -> Option<(TupleId, &[u8])> {
+    let (next, bytes) = data.split_first_chunk::<6>()?;
+    Some((TupleId::from_bytes(*next), bytes))
 }
 
 impl Outside for Overflow {
@@ -67,12 +67,13 @@ impl Outside for Overflow {
         let mut at = first;
         while at != NONE {
             sched::check_interrupts()?;
+            let damaged = || damaged(rel(self.table));
             let piece = heap.fetch_version(at)?.ok_or_else(damaged)?;
-            let (next, bytes) = parse(&piece.data)?;
+            let (next, bytes) = parse(&piece.data).ok_or_else(damaged)?;
             out.extend_from_slice(bytes);
             at = next;
         }
-        if out.len() == len { Ok(out) } else { Err(damaged()) }
+        if out.len() == len { Ok(out) } else { Err(damaged(rel(self.table))) }
     }
 
     fn any(&self) -> Result<bool> {
@@ -141,9 +142,10 @@ impl Overflow {
             let mut at = first;
             while at != NONE {
                 sched::check_interrupts()?;
+                let damaged = || damaged(rel(self.table));
                 let piece = heap.fetch_version(at)?.ok_or_else(damaged)?;
                 heap.delete(tx, snapshot, at, at, RowWait::Block)?;
-                at = parse(&piece.data)?.0;
+                at = parse(&piece.data).ok_or_else(damaged)?.0;
             }
         }
         Ok(())

@@ -180,8 +180,19 @@ impl Storage {
     /// # Errors
     /// As [`Storage::open`].
     pub fn look(dir: &Path, participant: Arc<dyn Participant>) -> Result<Arc<Storage>> {
-        let lock = DirLock::share(dir)?;
-        Storage::recover(dir, participant, Options::from_settings(), lock, true)
+        Storage::look_with(dir, participant, Options::from_settings())
+    }
+
+    /// As [`Storage::look`] with given sizes.
+    ///
+    /// # Errors
+    /// As [`Storage::open`].
+    pub fn look_with(
+        dir: &Path,
+        participant: Arc<dyn Participant>,
+        options: Options,
+    ) -> Result<Arc<Storage>> {
+        Storage::recover(dir, participant, options, DirLock::share(dir)?, true)
     }
 
     /// As [`Storage::open`], but nothing is changed that was there, before [`Storage::begin_service`]: the

@@ -21,8 +21,6 @@
 //!   log ends at the first place without a valid record; nothing from there on was acknowledged, which
 //!   [`crate::wal::survey`] has made sure of. The rest is wiped before anything new is logged, so that no
 //!   record of the lost part can ever follow a new one ([`crate::wal::segment::Segments::cut_at`]).
-//! * **A page that is newer than the log's end**: the log was durable up to there once, so some of it is
-//!   missing.
 //! * **A crash during recovery**: the control file is as before, and redo starts again. Pages
 //!   written meanwhile carry the LSNs of records that were synced before they were applied.
 //! * **A crash during a checkpoint**: the control file names the one before until the new one is
@@ -34,7 +32,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use base::{Error, Lsn, PageId, RelId, Result, err};
+use base::{Error, RelId, Result, err};
 
 use crate::buffer::WriteGuard;
 use crate::files::Files;
@@ -54,8 +52,6 @@ pub(crate) struct Redo<'a> {
     parts: HashMap<u64, Vec<u8>>,
     /// Relations whose files are going to be removed.
     dropped: &'a HashSet<RelId>,
-    /// The newest page that was found newer than a record.
-    newest: (Lsn, Option<PageId>),
 }
 
 impl<'a> Redo<'a> {
@@ -65,8 +61,8 @@ impl<'a> Redo<'a> {
         participant: &'a dyn Participant,
         survey: &'a Survey,
     ) -> Redo<'a> {
-        let (dropped, newest) = (&survey.dropped, (Lsn::ZERO, None));
-        Redo { files, pool, participant, parts: HashMap::new(), dropped, newest }
+        let dropped = &survey.dropped;
+        Redo { files, pool, participant, parts: HashMap::new(), dropped }
     }
 
     /// Applies the records that the survey has seen.
@@ -77,18 +73,7 @@ impl<'a> Redo<'a> {
             let record = Record::parse(bytes, start)?;
             self.apply(&record).map_err(|e| in_record(e, &record))?;
         }
-        match self.newest {
-            (lsn, Some(page)) if lsn > survey.end && !survey.gives_up => Err(err!(
-                DATA_CORRUPTED,
-                "the write-ahead log is damaged at {}: it ends there, and block {} of file \
-                 \"base/{}\" was changed at {lsn}",
-                survey.end,
-                page.block,
-                page.rel.0
-            )
-            .hint(crate::wal::survey::choices(survey.end))),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     fn apply(&mut self, record: &Record<'_>) -> Result<()> {
@@ -168,9 +153,6 @@ impl<'a> Redo<'a> {
         let pinned = if whole { self.pool.pin_new(entry.id)? } else { self.pool.pin(entry.id)? };
         let mut guard: WriteGuard = pinned.write();
         if !whole && guard.lsn() >= record.end {
-            if guard.lsn() > self.newest.0 {
-                self.newest = (guard.lsn(), Some(entry.id));
-            }
             return Ok(());
         }
         guard.make_dirty();

@@ -132,7 +132,7 @@ impl Damage {
 }
 
 /// What can be done about damage.
-pub(crate) fn choices(at: Lsn) -> String {
+fn choices(at: Lsn) -> String {
     format!(
         "Restore the data directory from a backup, or, to give up everything that was committed after that \
          position, serve it with --accept-loss-from {at}."
