@@ -15,6 +15,7 @@ use storage::Storage;
 use txn::TxnManager;
 
 use crate::config::{Config, Overrides};
+use crate::door::Door;
 use crate::init::{self, InitOptions};
 use crate::server::Server;
 use crate::signals::{self, Stop};
@@ -75,6 +76,8 @@ pub fn serve(dir: &Path, overrides: Overrides, accept_loss_from: Option<Lsn>) ->
 /// # Errors
 /// What is wrong with the directory; `publish_live` comes before.
 pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> {
+    // What is wrong with the rules is said before the directory is opened.
+    Door::load(dir, &config.values.settings)?;
     let txn = TxnManager::new(dir);
     let options = storage::Options {
         accept_loss_from: config.accept_loss_from,
