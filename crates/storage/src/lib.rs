@@ -432,7 +432,7 @@ impl Storage {
     /// # Errors
     /// I/O errors.
     pub fn drop_relations(&self, rels: &[RelId]) -> Result<()> {
-        const AT_ONCE: usize = 64;
+        const AT_ONCE: usize = 1024;
         let (files, log) = (&self.core.files, &self.core.log);
         let mut logged = Vec::with_capacity(rels.len());
         for &rel in rels {

@@ -34,6 +34,8 @@ const NEXT_MOST: u64 = 4 << 20;
 const LATER_MOST: u64 = 64 << 10;
 /// Bytes read at a time.
 const CHUNK: usize = 1 << 20;
+/// Words of eight bytes that are passed by together if they are zero.
+const BLOCK: usize = 512;
 
 /// What redo is going to find.
 #[derive(Default)]
@@ -186,6 +188,10 @@ impl Ending<'_> {
         if last > own + 1 && !all.contains(&(own + 1)) && self.runs_into_next()? {
             return missing(own + 1);
         }
+        if self.control.clean {
+            // Nothing was logged after the last server had said so.
+            return Ok(Tail::Torn(None));
+        }
         self.look_behind(&all)
     }
 
@@ -267,10 +273,17 @@ impl Ending<'_> {
             let want = CHUNK.min((until - at) as usize);
             let got = file.read_at(&mut bytes[..want], at % size)?;
             let (words, _) = bytes[..got].as_chunks::<8>();
-            for (index, pair) in words.windows(2).enumerate() {
-                let lsn = at + index as u64 * 8;
-                if pair[1] == lsn.to_le_bytes() && self.is_valid(lsn) {
-                    return Ok(Some(lsn));
+            for (number, block) in words.chunks(BLOCK).enumerate() {
+                // Most of what lies behind the log's end was never written, and no position is zero.
+                if block.as_flattened() == &[0; BLOCK * 8][..block.len() * 8] {
+                    continue;
+                }
+                for (index, word) in block.iter().enumerate() {
+                    // A record's second word says where its first one is.
+                    let lsn = (at + (number * BLOCK + index) as u64 * 8).wrapping_sub(8);
+                    if *word == lsn.to_le_bytes() && lsn >= at && self.is_valid(lsn) {
+                        return Ok(Some(lsn));
+                    }
                 }
             }
             if got < 16 {
