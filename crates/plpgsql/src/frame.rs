@@ -14,6 +14,7 @@ use types::datum::Shape;
 use types::oids::RECORD;
 use types::{Batch, Datum, Text};
 
+use crate::fast::{Append, Fast};
 use crate::names::{Names, Transition};
 use crate::program::*;
 
@@ -128,6 +129,8 @@ impl<'p> Frame<'p> {
                     Expression::Value(expr, prepared) => What::Value {
                         reads: !prepared.locks.is_empty() || !prepared.subplans.is_empty(),
                         constant: sql::embedded::is_constant(&expr),
+                        fast: Fast::of(&expr),
+                        append: code.into.and_then(|slot| Append::of(&expr, slot)),
                         calls: sql::embedded::calls_users(&expr),
                         expr,
                         prepared: Box::new(prepared),
@@ -147,14 +150,64 @@ impl<'p> Frame<'p> {
     #[inline]
     pub fn value(&mut self, id: CodeId, cx: &mut ExecContext<'_>) -> Result<Datum> {
         if let Some(compiled) = &self.cache[id]
-            && let What::Value { expr, prepared, reads: false, calls: false, constant: false } =
-                &compiled.what
+            && let What::Value {
+                expr,
+                prepared,
+                fast,
+                reads: false,
+                calls: false,
+                constant: false,
+                ..
+            } = &compiled.what
             && (compiled.guard.is_empty() || self.fits(&compiled.guard))
         {
+            if let Some(value) = fast.as_ref().and_then(|fast| fast.value(&self.slots)) {
+                return Ok(value);
+            }
             let snapshot = cx.snapshot;
             return nested::value(expr, prepared, &self.slots, snapshot, &mut self.state, cx);
         }
         self.typed_value(id, cx).map(|(value, _)| value)
+    }
+
+    /// `a := a || item` and `s := s || text` in place. False when it is nothing of the kind, or not plain.
+    ///
+    /// # Errors
+    /// Those of what is added.
+    pub fn append(&mut self, slot: Slot, id: CodeId, cx: &mut ExecContext<'_>) -> Result<bool> {
+        let Some(compiled) = &self.cache[id] else { return Ok(false) };
+        let What::Value { prepared, append: Some(append), reads: false, calls: false, .. } =
+            &compiled.what
+        else {
+            return Ok(false);
+        };
+        let (Append::Item(added) | Append::Text(added)) = append;
+        let plain = match (&self.slots[usize::from(slot)], append) {
+            (Datum::Array(array), Append::Item(_)) => array.dims.len() == 1,
+            (Datum::Text(_), Append::Text(_)) => true,
+            _ => false,
+        };
+        if !plain || !(compiled.guard.is_empty() || self.fits(&compiled.guard)) {
+            return Ok(false);
+        }
+        let snapshot = cx.snapshot;
+        let value = nested::value(added, prepared, &self.slots, snapshot, &mut self.state, cx)?;
+        match (&mut self.slots[usize::from(slot)], value) {
+            (Datum::Array(array), value) => {
+                let array = Arc::make_mut(array);
+                let Some(length) = array.dims[0].0.checked_add(1) else {
+                    base::bail!(PROGRAM_LIMIT_EXCEEDED, "array size exceeds the maximum allowed")
+                };
+                array.dims[0].0 = length;
+                array.items.push(value);
+            }
+            (Datum::Text(text), Datum::Text(more)) => {
+                check_length(text.len() + more.len())?;
+                text.push_str(&more);
+            }
+            (target, _) => *target = Datum::Null,
+        }
+        Ok(true)
     }
 
     /// As [`Frame::value`], with the type.
@@ -167,7 +220,7 @@ impl<'p> Frame<'p> {
         for _ in 0..nested::ATTEMPTS {
             let compiled = self.compiled(id, cx)?;
             let (value, ty) = match &compiled.what {
-                What::Value { expr, prepared, reads, calls, constant } => {
+                What::Value { expr, prepared, reads, calls, constant, .. } => {
                     if *reads {
                         nested::lock(prepared, cx)?;
                         if PlanKey::now(cx) != compiled.key {
@@ -411,6 +464,14 @@ pub fn extra(cx: &ExecContext<'_>, check: &str) -> Option<bool> {
 fn query(prepared: Arc<Prepared>, tables: Vec<Vec<u32>>) -> What {
     let columns = prepared.columns.iter().map(|c| (Text::from(c.name.as_str()), c.ty)).collect();
     What::Query { prepared, shape: Arc::new(Shape { ty: RECORD, columns }), tables }
+}
+
+/// `54000` for a text that is longer than a value may be.
+pub fn check_length(length: usize) -> Result<()> {
+    if length >= 1 << 30 {
+        base::bail!(PROGRAM_LIMIT_EXCEEDED, "invalid memory alloc request size {length}");
+    }
+    Ok(())
 }
 
 fn changes_too_fast() -> Error {

@@ -17,6 +17,7 @@
 
 mod assign;
 mod cursor;
+mod fast;
 mod frame;
 mod names;
 mod parse;

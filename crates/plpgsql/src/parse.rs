@@ -436,6 +436,7 @@ impl Parser<'_, '_> {
             lead: String::new(),
             kind,
             scope: self.scope,
+            into: None,
             target,
             plans: Default::default(),
         });
@@ -445,7 +446,15 @@ impl Parser<'_, '_> {
     fn code_of(&mut self, text: &str, kind: CodeKind) -> CodeId {
         let (text, scope) = (text.into(), self.scope);
         let lead = String::new();
-        self.codes.push(Code { text, lead, kind, scope, target: None, plans: Default::default() });
+        self.codes.push(Code {
+            text,
+            lead,
+            kind,
+            scope,
+            into: None,
+            target: None,
+            plans: Default::default(),
+        });
         self.codes.len() - 1
     }
 

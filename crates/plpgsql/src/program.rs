@@ -10,6 +10,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, RwLock};
 
+use crate::fast::{Append, Fast};
 use base::Oid;
 use base::SqlState;
 use exec::nested::{PlanKey, PlanSlot};
@@ -94,6 +95,8 @@ pub struct Code {
     pub kind: CodeKind,
     /// Where in the names.
     pub scope: usize,
+    /// The variable that it is assigned to as a whole.
+    pub into: Option<Slot>,
     /// Type and typmod that an expression is to have.
     pub target: Option<(Oid, i32)>,
     /// Its plans.
@@ -120,6 +123,10 @@ pub enum What {
         prepared: Box<Prepared>,
         /// It reads tables.
         reads: bool,
+        /// The same, where it is one of the simple kinds.
+        fast: Option<Fast>,
+        /// What it adds to the variable that it is assigned to.
+        append: Option<Append>,
         /// It depends on nothing.
         constant: bool,
         /// It may call something that needs a snapshot of its own.

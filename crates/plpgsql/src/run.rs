@@ -13,7 +13,7 @@ use types::datum::Shape;
 use types::oids::RECORD;
 use types::{Datum, Text};
 
-use crate::frame::{Frame, extra, located_in};
+use crate::frame::{Frame, check_length, extra, located_in};
 use crate::program::*;
 
 /// What to do about several rows.
@@ -208,8 +208,14 @@ impl Frame<'_> {
         let program = self.program;
         let info = &program.slots[usize::from(target.slot)];
         if target.path.is_empty() && program.codes[code].target.is_some() {
+            if !info.not_null && self.append(target.slot, code, cx)? {
+                return Ok(());
+            }
             // The expression has the variable's type already.
             let value = self.value(code, cx)?;
+            if let Datum::Text(text) = &value {
+                check_length(text.len())?;
+            }
             if info.not_null && value.is_null() {
                 return self.store(target.slot, value, info.ty, cx);
             }

@@ -90,6 +90,7 @@ impl Parser<'_, '_> {
         let value = self.typed_expression(&[";"], CodeKind::Assignment, ty)?;
         self.expect_sign(";")?;
         self.codes[value].lead = lead;
+        self.codes[value].into = target.path.is_empty().then_some(target.slot);
         Ok(StmtKind::Assign(target, value))
     }
 
