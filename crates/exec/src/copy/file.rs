@@ -109,7 +109,10 @@ impl FileSink {
 }
 
 /// Makes a file that everybody may read, unlike those of the data directory, or empties one.
-fn make(path: &str) -> std::io::Result<File> {
+///
+/// # Errors
+/// I/O errors.
+pub fn make(path: &str) -> std::io::Result<File> {
     match File::options().write(true).create_new(true).open(path) {
         Ok(file) => {
             file.set_permissions(std::fs::Permissions::from_mode(0o644))?;

@@ -8,5 +8,7 @@ mod input;
 mod text;
 pub mod to;
 
+pub use file::make as make_file;
+
 /// The binary format's first bytes.
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";

@@ -159,7 +159,8 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         "lo_export" => {
             permit(id, privilege::SELECT, run.cx)?;
             let (path, data) = (text_at(args, 1), read(id, 0, SIZE_MAX, run.cx)?);
-            std::fs::write(path, data).map_err(|e| {
+            let made = crate::copy::make_file(path);
+            made.and_then(|mut file| std::io::Write::write_all(&mut file, &data)).map_err(|e| {
                 err!(UNDEFINED_FILE, "could not create server file \"{path}\": {}", reason(&e))
             })?;
             Datum::Int4(1)
