@@ -323,6 +323,7 @@ pub fn add_column(
         notice(cx, base::sqlstate::DUPLICATE_COLUMN, format!("{message}, skipping"));
         return Ok(());
     }
+    create_table::check_count(table.columns.len() + 1)?;
     let mut column = create_table::column(def);
     if def.generated || def.sequence.is_some() || def.default_volatile {
         return fill_column(cx, table, column, def);
@@ -505,7 +506,9 @@ fn set_type(
     };
     // A domain's values are those of the type below.
     let base = |ty| types::user::base_type(ty, -1).0;
-    let castable = base(Oid(column.ty)) == base(ty)
+    let is_string = types::TypeIo::get(base(ty)).is_some_and(|t| t.category == b'S');
+    let castable = is_string
+        || base(Oid(column.ty)) == base(ty)
         || types::func::cast(base(Oid(column.ty)), base(ty))
             .is_some_and(|c| c.context >= types::func::CastContext::Assignment);
     if using.is_none() && !castable {

@@ -30,10 +30,19 @@ pub fn check_column_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn check_columns(columns: &[ColumnDef]) -> Result<()> {
-    if columns.len() > MAX_COLUMNS {
+/// A table has room for so many columns; dropped ones count.
+///
+/// # Errors
+/// `54011`
+pub fn check_count(columns: usize) -> Result<()> {
+    if columns > MAX_COLUMNS {
         base::bail!(TOO_MANY_COLUMNS, "tables can have at most {MAX_COLUMNS} columns");
     }
+    Ok(())
+}
+
+fn check_columns(columns: &[ColumnDef]) -> Result<()> {
+    check_count(columns.len())?;
     let mut seen = std::collections::HashSet::new();
     for column in columns {
         check_column_name(&column.name)?;

@@ -164,6 +164,9 @@ pub fn is_changeable(e: &Expr) -> bool {
     any(e, &|x| match x {
         Expr::Call { function, .. } => function.volatility != Volatility::Immutable,
         Expr::SessionValue(..) => true,
+        Expr::InOutCast { arg, ty, .. } => {
+            !types::io::writes_immutably(arg.ty()) || !types::io::reads_immutably(*ty)
+        }
         _ => false,
     })
 }

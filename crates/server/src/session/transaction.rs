@@ -56,6 +56,8 @@ impl Block {
 struct Savepoint {
     name: String,
     level: SavepointLevel,
+    /// What the transaction was when it was set.
+    read_only: bool,
     catalog: CatalogMark,
     settings: Mark,
     /// What there was to notify.
@@ -193,11 +195,30 @@ impl State {
                 "SET TRANSACTION ISOLATION LEVEL must be called before any query"
             ));
         }
+        let inside = !self.transaction.savepoints.is_empty();
+        if level != tx.isolation() && inside {
+            return Err(err!(
+                ACTIVE_SQL_TRANSACTION,
+                "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction"
+            ));
+        }
         let read_only = modes.read_only.unwrap_or(tx.read_only());
+        if tx.read_only() && !read_only && inside {
+            return Err(err!(
+                ACTIVE_SQL_TRANSACTION,
+                "cannot set transaction read-write mode inside a read-only transaction"
+            ));
+        }
         if tx.read_only() && !read_only && has_snapshot {
             return Err(err!(
                 ACTIVE_SQL_TRANSACTION,
                 "transaction read-write mode must be set before any query"
+            ));
+        }
+        if modes.deferrable.is_some() && inside {
+            return Err(err!(
+                ACTIVE_SQL_TRANSACTION,
+                "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction"
             ));
         }
         if modes.deferrable.is_some() && has_snapshot {
@@ -412,6 +433,7 @@ impl State {
         if let Some(tx) = &self.transaction.current {
             pins.into_iter().for_each(|pin| tx.unpin_snapshot(pin));
             tx.rollback_to(savepoint.level);
+            tx.set_modes(tx.isolation(), savepoint.read_only);
         }
         self.deferred.clone_from(&savepoint.deferred);
         self.catalog_tx.rollback_to(&savepoint.catalog);
@@ -430,6 +452,7 @@ impl State {
             self.transaction.savepoints.push(Savepoint {
                 name: name.to_owned(),
                 level: tx.savepoint(),
+                read_only: tx.read_only(),
                 catalog: self.catalog_tx.savepoint(),
                 settings: self.settings.mark_here(),
                 notify: self.notify.as_ref().map_or(0, |n| n.mark()),
@@ -454,7 +477,10 @@ impl State {
         self.require_block("RELEASE SAVEPOINT")?;
         let index = self.find_savepoint(name)?;
         if let Some(tx) = &self.transaction.current {
-            tx.release(self.transaction.savepoints[index].level);
+            let savepoint = &self.transaction.savepoints[index];
+            tx.release(savepoint.level);
+            // As in PostgreSQL, READ ONLY inside it ends with it.
+            tx.set_modes(tx.isolation(), savepoint.read_only);
         }
         self.transaction.savepoints.truncate(index);
         Ok(())

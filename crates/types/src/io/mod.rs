@@ -27,7 +27,7 @@ pub use array::check_dimensions;
 pub use binary::{receive, send};
 pub(crate) use bytes::{parse_char, write_char};
 pub use number::{parse_float8, parse_int2, parse_int4, parse_int8};
-pub use types::{TypeIo, TypeRef};
+pub use types::{TypeIo, TypeRef, reads_immutably, writes_immutably};
 
 pub(crate) use network::{clear_host, host, widen, width};
 

@@ -131,3 +131,30 @@ impl TypeIo {
         (t.element != Oid::INVALID && !vector).then_some(t.element)
     }
 }
+
+/// Whether a type's text depends on nothing but the value: no setting, no catalog.
+pub fn writes_immutably(ty: Oid) -> bool {
+    let ty = crate::user::base_type(ty, -1).0;
+    !(super::is_reg(ty)
+        || crate::user::is_user(ty)
+        || TypeIo::get(ty)
+            .is_none_or(|t| matches!(t.category, b'A' | b'R' | b'E') && !is_vector(ty))
+        || matches!(
+            ty,
+            oids::DATE
+                | oids::INTERVAL
+                | oids::MONEY
+                | oids::TIMESTAMP
+                | oids::TIMESTAMPTZ
+                | oids::RECORD
+        ))
+}
+
+/// Whether what a text means as a value of a type depends on nothing else.
+pub fn reads_immutably(ty: Oid) -> bool {
+    !matches!(ty, oids::TIME | oids::TIMETZ) && !crate::user::is_user(ty) && writes_immutably(ty)
+}
+
+fn is_vector(ty: Oid) -> bool {
+    matches!(ty, oids::INT2VECTOR | oids::OIDVECTOR)
+}
