@@ -89,6 +89,19 @@ impl Client {
         self.read_answer(data)
     }
 
+    /// Sends query strings at once and reads the answer of each.
+    pub fn query_all(&mut self, statements: &[String]) -> io::Result<Vec<Answer>> {
+        let mut messages = Vec::new();
+        for sql in statements {
+            messages.push(b'Q');
+            messages.extend_from_slice(&((sql.len() + 5) as u32).to_be_bytes());
+            messages.extend_from_slice(sql.as_bytes());
+            messages.push(0);
+        }
+        self.stream.write_all(&messages)?;
+        statements.iter().map(|_| self.read_answer(|_| Vec::new())).collect()
+    }
+
     /// CopyData and CopyDone.
     fn send_copy(&mut self, data: &[u8]) -> io::Result<()> {
         let mut message = vec![b'd'];

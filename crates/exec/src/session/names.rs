@@ -25,11 +25,18 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         }
         "pg_type_is_visible" => {
             let view = run.cx.catalog_tx.view();
-            Datum::Bool(view.type_is_visible(run.cx.search_path, oid_at(args, 0)))
+            let id = oid_at(args, 0);
+            match types::TypeIo::get(base::Oid(id)) {
+                Some(_) => Datum::Bool(view.type_is_visible(run.cx.search_path, id)),
+                None => Datum::Null,
+            }
         }
         "pg_function_is_visible" => {
             let view = run.cx.catalog_tx.view();
-            Datum::Bool(function_is_visible(&view, run.cx.search_path, oid_at(args, 0)))
+            match oid_at(args, 0) {
+                0 => Datum::Null,
+                id => Datum::Bool(function_is_visible(&view, run.cx.search_path, id)),
+            }
         }
         "pg_operator_is_visible"
         | "pg_opclass_is_visible"
@@ -39,15 +46,19 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         | "pg_ts_config_is_visible"
         | "pg_ts_dict_is_visible"
         | "pg_ts_parser_is_visible"
-        | "pg_ts_template_is_visible" => Datum::Bool(true),
+        | "pg_ts_template_is_visible" => match oid_at(args, 0) {
+            0 => Datum::Null,
+            _ => Datum::Bool(true),
+        },
         "pg_collation_is_visible" => {
             let view = run.cx.catalog_tx.view();
             let id = oid_at(args, 0);
             let found = view.collation(id);
             let path = run.cx.search_path;
-            Datum::Bool(found.is_some_and(|c| {
-                view.collation_named(path, None, &c.name).is_some_and(|first| first.oid == id)
-            }))
+            found.map_or(Datum::Null, |c| {
+                let first = view.collation_named(path, None, &c.name);
+                Datum::Bool(first.is_some_and(|first| first.oid == id))
+            })
         }
         "pg_collation_actual_version" => {
             match run.cx.catalog_tx.view().collation(oid_at(args, 0)) {
@@ -64,7 +75,13 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         "to_regoper" => lookup(args, oids::REGOPER, run)?,
         "to_regoperator" => lookup(args, oids::REGOPERATOR, run)?,
         "to_regcollation" => lookup(args, oids::REGCOLLATION, run)?,
-        "regclass" => input(oids::REGCLASS, text_at(args, 0), run)?,
+        // Unlike the type's input it takes no number for an oid.
+        "regclass" => {
+            let name = text_at(args, 0);
+            let number = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
+            let quoted = format!("\"{name}\"");
+            input(oids::REGCLASS, if number { &quoted } else { name }, run)?
+        }
         _ => return Ok(None),
     }))
 }
@@ -76,6 +93,12 @@ fn names<'a>(view: &'a Snapshot, run: &'a Run<'_, '_>) -> Names<'a> {
 
 /// As input, but NULL for what isn't there.
 fn lookup(args: &[Datum], ty: Oid, run: &mut Run<'_, '_>) -> Result<Datum> {
+    let text = text_at(args, 0);
+    let signed = matches!(ty, oids::REGTYPE | oids::REGPROCEDURE | oids::REGOPERATOR);
+    // A number is an oid to the types' input, but not here.
+    if !signed && !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+        return Ok(Datum::Null);
+    }
     let view = run.cx.catalog_tx.view();
     let found = names(&view, run).find(ty, text_at(args, 0), true)?;
     Ok(found.map_or(Datum::Null, Datum::Oid))

@@ -27,6 +27,11 @@ pub(crate) fn utc_to_local(utc: i64, zone: &TimeZone) -> Result<i64> {
     check_timestamp(i128::from(utc) + seconds * i128::from(SECOND))
 }
 
+/// An instant's local time in a zone, which may lie behind the last timestamp.
+pub(crate) fn wall_clock(utc: i64, zone: &TimeZone) -> i64 {
+    if is_finite(utc) { utc.saturating_add(i64::from(zone.seconds_at(utc)) * SECOND) } else { utc }
+}
+
 /// Midnight of a date.
 pub(crate) fn date_to_timestamp(d: i32) -> Result<i64> {
     match d {
@@ -67,7 +72,7 @@ pub(crate) fn add_interval(t: i64, i: &Interval, zone: Option<&TimeZone>) -> Res
     }
     let mut t = t;
     if i.months != 0 || i.days != 0 {
-        let local = zone.map_or(Ok(t), |z| utc_to_local(t, z))?;
+        let local = zone.map_or(t, |z| wall_clock(t, z));
         let moved = add_months(local, i.months)?;
         let moved = check_timestamp(i128::from(moved) + i128::from(i.days) * i128::from(DAY))?;
         t = zone.map_or(Ok(moved), |z| local_to_utc(moved, z))?;
@@ -216,8 +221,11 @@ pub(crate) fn age(a: i64, b: i64) -> Result<Interval> {
 
 /// `date_bin(stride, t, origin)`.
 pub(crate) fn bin(stride: &Interval, t: i64, origin: i64) -> Result<i64> {
-    if !is_finite(t) || !is_finite(origin) {
+    if !is_finite(t) {
         return Ok(t);
+    }
+    if !is_finite(origin) {
+        return Err(err!(DATETIME_VALUE_OUT_OF_RANGE, "origin out of range"));
     }
     if stride.months != 0 {
         return Err(err!(

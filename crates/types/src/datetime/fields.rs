@@ -268,6 +268,9 @@ fn trunc_unit(f: Field) -> Option<i64> {
 
 /// `date_trunc` of a timestamp, or with a zone of a timestamptz.
 pub(crate) fn date_trunc(word: &str, t: i64, zone: Option<&TimeZone>) -> Result<i64> {
+    if !is_finite(t) {
+        return Ok(t);
+    }
     let kind =
         if zone.is_some() { "timestamp with time zone" } else { "timestamp without time zone" };
     let f = known(word, kind)?;
@@ -276,9 +279,6 @@ pub(crate) fn date_trunc(word: &str, t: i64, zone: Option<&TimeZone>) -> Result<
     }
     if trunc_unit(f).is_none() && trunc_day(f, 0).is_none() {
         return Err(unsupported(word, kind));
-    }
-    if !is_finite(t) {
-        return Ok(t);
     }
     let offset = zone.map_or(0, |z| i64::from(z.seconds_at(t)) * SECOND);
     let local = t.saturating_add(offset);

@@ -17,7 +17,7 @@ use base::{Result, err};
 pub(crate) use arith::{
     add_interval, add_interval_to_date, age, bin, date_to_timestamp, interval_to_time,
     justify_days, justify_hours, justify_interval, local_to_utc, scale_interval, subtract_times,
-    time_plus_interval, timestamp_to_date, utc_to_local,
+    time_plus_interval, timestamp_to_date, utc_to_local, wall_clock,
 };
 pub(crate) use fields::{
     date_trunc, extract, extract_date, extract_interval, extract_time, iso_week, trunc_interval,

@@ -318,7 +318,10 @@ impl Reader {
             |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'+' | b'-' | b':');
         let stop = span(bytes, at, name_byte);
         let name = &text[at..stop];
-        match TimeZone::parse(name) {
+        // Rules of POSIX begin with three letters here: `PM+1` is none.
+        let ruled = name.bytes().any(|b| b.is_ascii_digit());
+        let short = name.bytes().take_while(u8::is_ascii_alphabetic).count() < 3;
+        match TimeZone::parse(name).filter(|_| !(ruled && short)) {
             Some(zone) => self.set_zone(zone)?,
             None if name.contains('/') => return Err(Fault::Zone(name.to_ascii_lowercase())),
             None => return Err(Fault::Syntax),

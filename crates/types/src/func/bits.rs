@@ -86,7 +86,8 @@ fn set(b: &Bits, at: i32, to: i32) -> Result<Datum> {
 
 /// An integer's lowest bits, sign extended to the left.
 fn from_integer(v: i64, width: u32, len: i32) -> Datum {
-    let len = if len <= 0 { 1 } else { len as u32 };
+    // As in PostgreSQL, a length that can't be is none, and then it is 1.
+    let len = if (1..=i32::MAX - 7).contains(&len) { len as u32 } else { 1 };
     let bit = |i: u32| v >> i.min(width - 1).min(63) & 1 == 1;
     bits(Bits::collect((0..len).rev().map(bit)))
 }

@@ -30,6 +30,14 @@ const INT8: [ScalarBody; 6] = six!(|a: &Datum, b: &Datum| a.as_int8().cmp(&b.as_
 const TEXT: [ScalarBody; 6] =
     six!(|a: &Datum, b: &Datum| a.as_str().as_bytes().cmp(b.as_str().as_bytes()));
 const WIDE: [ScalarBody; 6] = six!(|a: &Datum, b: &Datum| a.to_i64().cmp(&b.to_i64()));
+/// Integers beside transaction ids are such by their bits.
+const XID: [ScalarBody; 6] = six!(|a: &Datum, b: &Datum| {
+    let bits = |d: &Datum| match d {
+        Datum::Int4(v) => *v as u32,
+        other => other.as_oid(),
+    };
+    bits(a).cmp(&bits(b))
+});
 const FLOAT: [ScalarBody; 6] =
     six!(|a: &Datum, b: &Datum| compare_floats(super::float::wide(a), super::float::wide(b)));
 
@@ -200,7 +208,7 @@ pub(super) fn bodies() -> Vec<NamedBody> {
     ] {
         all.push((name, S(GENERIC[i])));
     }
-    all.extend([("xideq", S(GENERIC[0])), ("xidneq", S(GENERIC[1])), ("cideq", S(GENERIC[0]))]);
+    all.extend([("xideq", S(XID[0])), ("xidneq", S(XID[1])), ("cideq", S(GENERIC[0]))]);
     all.extend(
         [
             "int2larger",

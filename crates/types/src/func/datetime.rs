@@ -89,8 +89,26 @@ fn zone(name: &Datum) -> Result<TimeZone> {
         .ok_or_else(|| err!(INVALID_PARAMETER_VALUE, "time zone \"{name}\" not recognized"))
 }
 
+/// AT TIME ZONE; infinity is the same everywhere, and no zone is looked for.
+fn moved(
+    value: &Datum,
+    zone: impl FnOnce() -> Result<TimeZone>,
+    to: fn(i64, &TimeZone) -> Result<i64>,
+) -> Result<i64> {
+    let t = micros(value);
+    if datetime::is_finite(t) { to(t, &zone()?) } else { Ok(t) }
+}
+
+/// A typmod that a call gives, not a type.
+fn checked_precision(value: &Datum, typmod: i32) -> Result<i32> {
+    if (-1..=6).contains(&typmod) || !datetime::is_finite(micros(value)) {
+        return Ok(typmod);
+    }
+    Err(err!(INVALID_PARAMETER_VALUE, "timestamp({typmod}) precision must be between 0 and 6"))
+}
+
 /// The zone at an interval's distance.
-fn zone_of_interval(i: &Datum) -> Result<TimeZone> {
+pub(super) fn zone_of_interval(i: &Datum) -> Result<TimeZone> {
     let i = i.as_interval();
     if i.months != 0 || i.days != 0 {
         let mut shown = Vec::new();
@@ -116,20 +134,23 @@ fn instant(d: &Datum, cx: &FormatContext) -> Result<i64> {
 
 /// Order of values of different types: as local times, or as instants when one of them is.
 fn order(a: &Datum, b: &Datum, cx: &FormatContext) -> Result<Ordering> {
-    if matches!((a, b), (Datum::Timestamptz(_), _) | (_, Datum::Timestamptz(_))) {
-        return Ok(instant(a, cx)?.cmp(&instant(b, cx)?));
-    }
+    let instants = matches!((a, b), (Datum::Timestamptz(_), _) | (_, Datum::Timestamptz(_)));
     let wide = |d: &Datum| match d {
-        Datum::Date(d) if datetime::is_finite_date(*d) => i128::from(*d) * i128::from(DAY),
-        // Infinities of both types sort outside everything.
-        Datum::Date(d) => i128::from(*d) << 96,
-        Datum::Timestamp(t) if datetime::is_finite(*t) => i128::from(*t),
-        other => i128::from(micros(other).signum()) << 126,
+        Datum::Date(d) if !datetime::is_finite_date(*d) => i128::from(d.signum()) << 120,
+        // What no timestamp can be is outside all finite ones.
+        Datum::Date(day) if instants => match instant(d, cx) {
+            Ok(t) => i128::from(t),
+            Err(_) => i128::from(day.signum()) << 100,
+        },
+        Datum::Date(d) => i128::from(*d) * i128::from(DAY),
+        other if !datetime::is_finite(micros(other)) => i128::from(micros(other).signum()) << 120,
+        Datum::Timestamp(t) if instants => match instant(d, cx) {
+            Ok(t) => i128::from(t),
+            Err(_) => i128::from(t.signum()) << 100,
+        },
+        other => i128::from(micros(other)),
     };
-    let (a, b) = (wide(a), wide(b));
-    // The infinities were scaled differently; both are far outside.
-    let clamp = |v: i128| v.clamp(-(1 << 100), 1 << 100);
-    Ok(clamp(a).cmp(&clamp(b)))
+    Ok(wide(a).cmp(&wide(b)))
 }
 
 fn number(v: Option<Numeric>) -> Result<Datum> {
@@ -171,9 +192,8 @@ fn today(cx: &FormatContext) -> i64 {
 fn make_clock(hour: i32, minute: i32, second: f64) -> Result<i64> {
     let valid =
         (0..=24).contains(&hour) && (0..60).contains(&minute) && (0.0..=60.0).contains(&second);
-    let t = i64::from(hour) * HOUR
-        + i64::from(minute) * MINUTE
-        + (second * SECOND as f64).round_ties_even() as i64;
+    let micros = (second * SECOND as f64).round_ties_even() as i64;
+    let t = if valid { i64::from(hour) * HOUR + i64::from(minute) * MINUTE + micros } else { 0 };
     if !valid || t > DAY {
         return Err(err!(
             DATETIME_FIELD_OVERFLOW,
@@ -259,17 +279,22 @@ fn overlaps(a: &[Datum], cx: &FormatContext) -> Result<Datum> {
         return Ok(Datum::Null);
     }
     // The later start decides: does the other period reach it?
-    let (order, end) = match crate::order::compare(&a, &c) {
+    let (start, end, other_end) = match crate::order::compare(&a, &c) {
         Ordering::Equal => {
-            return Ok(if b.is_null() && d.is_null() { Datum::Null } else { true.into() });
+            return Ok(if b.is_null() || d.is_null() { Datum::Null } else { true.into() });
         }
-        Ordering::Greater => (&a, &d),
-        Ordering::Less => (&c, &b),
+        Ordering::Greater => (&a, &d, &b),
+        Ordering::Less => (&c, &b, &d),
     };
-    if end.is_null() {
-        return Ok(Datum::Null);
-    }
-    Ok(crate::order::compare(order, end).is_lt().into())
+    Ok(if end.is_null() {
+        Datum::Null
+    } else if crate::order::compare(start, end).is_lt() {
+        true.into()
+    } else if other_end.is_null() {
+        Datum::Null
+    } else {
+        false.into()
+    })
 }
 
 /// The bodies of this family.
@@ -391,16 +416,15 @@ fn arithmetic() -> Vec<NamedBody> {
         (
             "timestamptz_age",
             S(|a, cx| {
-                let local = |d: &Datum| datetime::utc_to_local(micros(d), &cx.time_zone);
-                datetime::age(local(&a[0])?, local(&a[1])?).map(interval)
+                let local = |d: &Datum| datetime::wall_clock(micros(d), &cx.time_zone);
+                datetime::age(local(&a[0]), local(&a[1])).map(interval)
             }),
         ),
         (
             "sql_age",
             S(|a, cx| match &a[0] {
                 Datum::Timestamptz(t) => {
-                    datetime::age(today(cx), datetime::utc_to_local(*t, &cx.time_zone)?)
-                        .map(interval)
+                    datetime::age(today(cx), datetime::wall_clock(*t, &cx.time_zone)).map(interval)
                 }
                 t => datetime::age(today(cx), micros(t)).map(interval),
             }),
@@ -431,7 +455,7 @@ fn conversions() -> Vec<NamedBody> {
         (
             "timestamptz_date",
             S(|a, cx| {
-                let local = datetime::utc_to_local(micros(&a[0]), &cx.time_zone)?;
+                let local = datetime::wall_clock(micros(&a[0]), &cx.time_zone);
                 Ok(Datum::Date(datetime::timestamp_to_date(local)))
             }),
         ),
@@ -449,7 +473,7 @@ fn conversions() -> Vec<NamedBody> {
         (
             "timestamptz_time",
             S(|a, cx| {
-                let t = datetime::utc_to_local(micros(&a[0]), &cx.time_zone)?;
+                let t = datetime::wall_clock(micros(&a[0]), &cx.time_zone);
                 Ok(if datetime::is_finite(t) {
                     Datum::Time(datetime::split(t).1)
                 } else {
@@ -458,6 +482,18 @@ fn conversions() -> Vec<NamedBody> {
             }),
         ),
         ("timestamp_timestamptz", S(|a, cx| instant(&a[0], cx).map(timestamptz))),
+        (
+            "sql_timestamptz",
+            S(|a, cx| {
+                let midnight = datetime::date_to_timestamp(a[0].as_date())?;
+                if !datetime::is_finite(midnight) {
+                    return Ok(timestamptz(midnight));
+                }
+                let local = i128::from(midnight) + i128::from(a[1].as_time());
+                let local = datetime::check_timestamp(local)?;
+                datetime::local_to_utc(local, &cx.time_zone).map(timestamptz)
+            }),
+        ),
         (
             "timestamptz_timestamp",
             S(|a, cx| datetime::utc_to_local(micros(&a[0]), &cx.time_zone).map(timestamp)),
@@ -477,30 +513,36 @@ fn conversions() -> Vec<NamedBody> {
         ),
         (
             "timestamp_scale",
-            S(|a, _| Ok(timestamp(datetime::round_timestamp(micros(&a[0]), a[1].as_int4())))),
+            S(|a, _| {
+                let precision = checked_precision(&a[0], a[1].as_int4())?;
+                Ok(timestamp(datetime::round_timestamp(micros(&a[0]), precision)))
+            }),
         ),
         (
             "timestamptz_scale",
-            S(|a, _| Ok(timestamptz(datetime::round_timestamp(micros(&a[0]), a[1].as_int4())))),
+            S(|a, _| {
+                let precision = checked_precision(&a[0], a[1].as_int4())?;
+                Ok(timestamptz(datetime::round_timestamp(micros(&a[0]), precision)))
+            }),
         ),
         (
             "timestamp_zone",
-            S(|a, _| datetime::local_to_utc(micros(&a[1]), &zone(&a[0])?).map(timestamptz)),
+            S(|a, _| moved(&a[1], || zone(&a[0]), datetime::local_to_utc).map(timestamptz)),
         ),
         (
             "timestamptz_zone",
-            S(|a, _| datetime::utc_to_local(micros(&a[1]), &zone(&a[0])?).map(timestamp)),
+            S(|a, _| moved(&a[1], || zone(&a[0]), datetime::utc_to_local).map(timestamp)),
         ),
         (
             "timestamp_izone",
             S(|a, _| {
-                datetime::local_to_utc(micros(&a[1]), &zone_of_interval(&a[0])?).map(timestamptz)
+                moved(&a[1], || zone_of_interval(&a[0]), datetime::local_to_utc).map(timestamptz)
             }),
         ),
         (
             "timestamptz_izone",
             S(|a, _| {
-                datetime::utc_to_local(micros(&a[1]), &zone_of_interval(&a[0])?).map(timestamp)
+                moved(&a[1], || zone_of_interval(&a[0]), datetime::utc_to_local).map(timestamp)
             }),
         ),
         ("float8_timestamptz", S(|a, _| from_epoch(a[0].as_float8()).map(timestamptz))),
@@ -533,6 +575,9 @@ fn parts() -> Vec<NamedBody> {
         (
             "timestamptz_trunc_zone",
             S(|a, _| {
+                if !datetime::is_finite(micros(&a[1])) {
+                    return Ok(a[1].clone());
+                }
                 datetime::date_trunc(a[0].as_str(), micros(&a[1]), Some(&zone(&a[2])?))
                     .map(timestamptz)
             }),

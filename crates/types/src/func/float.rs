@@ -165,6 +165,20 @@ fn angle(x: f64, f: fn(f64) -> f64) -> Result<Datum> {
     Ok(Datum::Float8(f(x)))
 }
 
+/// Above this, a square overflows or nothing but the double counts: the logarithm of it is the answer.
+const LARGE: f64 = 1e150;
+
+fn asinh(x: f64) -> f64 {
+    match x.abs() {
+        large if large > LARGE => (large.ln() + std::f64::consts::LN_2).copysign(x),
+        _ => x.asinh(),
+    }
+}
+
+fn acosh(x: f64) -> f64 {
+    if x > LARGE { x.ln() + std::f64::consts::LN_2 } else { x.acosh() }
+}
+
 /// The bodies of this family.
 pub(super) fn bodies() -> Vec<NamedBody> {
     let mut all: Vec<NamedBody> = Vec::new();
@@ -226,7 +240,7 @@ pub(super) fn bodies() -> Vec<NamedBody> {
             "degrees",
             S(|a, _| ranged(a[0].as_float8().to_degrees(), a[0].as_float8().is_infinite(), true)),
         ),
-        ("radians", S(|a, _| Ok((a[0].as_float8() / 180.0 * std::f64::consts::PI).into()))),
+        ("radians", S(|a, _| Ok((a[0].as_float8() * (std::f64::consts::PI / 180.0)).into()))),
         ("dsin", S(|a, _| angle(a[0].as_float8(), f64::sin))),
         ("dcos", S(|a, _| angle(a[0].as_float8(), f64::cos))),
         ("dtan", S(|a, _| angle(a[0].as_float8(), f64::tan))),
@@ -249,8 +263,8 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         ("dsinh", S(|a, _| Ok(a[0].as_float8().sinh().into()))),
         ("dcosh", S(|a, _| Ok(a[0].as_float8().cosh().into()))),
         ("dtanh", S(|a, _| Ok(a[0].as_float8().tanh().into()))),
-        ("dasinh", S(|a, _| Ok(a[0].as_float8().asinh().into()))),
-        ("dacosh", S(|a, _| bounded(a[0].as_float8(), 1.0, f64::INFINITY, f64::acosh))),
+        ("dasinh", S(|a, _| Ok(asinh(a[0].as_float8()).into()))),
+        ("dacosh", S(|a, _| bounded(a[0].as_float8(), 1.0, f64::INFINITY, acosh))),
         ("datanh", S(|a, _| bounded(a[0].as_float8(), -1.0, 1.0, f64::atanh))),
         (
             "width_bucket_float8",

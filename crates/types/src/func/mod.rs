@@ -25,6 +25,7 @@ mod json;
 mod jsonb;
 mod keywords;
 pub(crate) mod like;
+mod lsn;
 mod money;
 mod more_text;
 mod network;
@@ -38,6 +39,7 @@ mod table;
 mod template;
 mod text;
 mod timetz;
+mod typmods;
 
 pub use aggregate::is_ordered_set;
 pub(crate) use int::{division_by_zero, out_of_range};

@@ -159,6 +159,10 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         (
             "numeric_cash",
             S(|a, _| {
+                let what = if a[0].as_numeric().is_nan() { "NaN" } else { "infinity" };
+                if !a[0].as_numeric().is_finite() {
+                    return Err(err!(FEATURE_NOT_SUPPORTED, "cannot convert {what} to money"));
+                }
                 let hundred = Numeric::from(100);
                 let n = a[0].as_numeric().mul(&hundred)?.round(0);
                 n.to_i64().map(money).ok_or_else(|| super::out_of_range("bigint"))

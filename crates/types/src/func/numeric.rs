@@ -15,7 +15,8 @@ fn one(a: &[Datum], f: fn(&Numeric) -> Numeric) -> Result<Datum> {
 
 /// Digits after the point asked for, within what a numeric can have.
 fn digits(d: &Datum) -> i32 {
-    d.as_int4().clamp(-2000, 2000)
+    // No numeric has a digit beyond either.
+    d.as_int4().clamp(-131_072, crate::numeric::MAX_SCALE as i32)
 }
 
 /// How many of the thresholds, which ascend, are not above the value.

@@ -262,9 +262,7 @@ fn similar(pattern: &str, escape: Option<char>) -> Result<String> {
     while let Some(c) = chars.next() {
         if Some(c) == escape {
             if let Some(next) = chars.next() {
-                if !next.is_alphanumeric() {
-                    out.push('\\');
-                }
+                out.push('\\');
                 out.push(next);
             }
             continue;
@@ -301,7 +299,7 @@ fn similar(pattern: &str, escape: Option<char>) -> Result<String> {
 /// `substring(text from pattern for escape)`: the part of a `SIMILAR TO` pattern that stands between
 /// two escaped double quotes, or all of it.
 pub(super) fn similar_substring(a: &[Datum]) -> Result<Datum> {
-    let (pattern, escape) = (a[1].as_str(), a[2].as_str().chars().next());
+    let (pattern, escape) = (a[1].as_str(), escape_character(a[2].as_str())?);
     let mark = escape.map(|e| format!("{e}\""));
     let parts: Vec<&str> = match &mark {
         Some(mark) => pattern.split(mark.as_str()).collect(),
@@ -324,21 +322,23 @@ pub(super) fn similar_substring(a: &[Datum]) -> Result<Datum> {
     regexp_substring(a[0].as_str(), &source)
 }
 
+fn escape_character(text: &str) -> Result<Option<char>> {
+    let mut chars = text.chars();
+    let first = chars.next();
+    if chars.next().is_some() {
+        return Err(err!(INVALID_ESCAPE_SEQUENCE, "invalid escape string")
+            .hint("Escape string must be empty or one character."));
+    }
+    Ok(first)
+}
+
 fn similar_escape(a: &[Datum]) -> Result<Datum> {
     if a[0].is_null() {
         return Ok(Datum::Null);
     }
     let escape = match a.get(1) {
         None | Some(Datum::Null) => Some('\\'),
-        Some(e) => {
-            let mut chars = e.as_str().chars();
-            let first = chars.next();
-            if chars.next().is_some() {
-                return Err(err!(INVALID_ESCAPE_SEQUENCE, "invalid escape string")
-                    .hint("Escape string must be empty or one character."));
-            }
-            first
-        }
+        Some(e) => escape_character(e.as_str())?,
     };
     similar(a[0].as_str(), escape).map(Datum::from)
 }

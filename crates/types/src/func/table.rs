@@ -35,6 +35,8 @@ const FAMILIES: &[fn() -> Vec<NamedBody>] = &[
     super::range::bodies,
     super::network::bodies,
     super::bits::bodies,
+    super::lsn::bodies,
+    super::typmods::bodies,
     super::money::bodies,
     super::timetz::bodies,
     super::hash::bodies,

@@ -89,7 +89,7 @@ pub(super) fn bodies() -> Vec<NamedBody> {
                 if !datetime::is_finite(t) {
                     return Ok(Datum::Null);
                 }
-                let local = datetime::utc_to_local(t, &cx.time_zone)?;
+                let local = datetime::wall_clock(t, &cx.time_zone);
                 Ok(Datum::Timetz(datetime::split(local).1, -cx.time_zone.seconds_at(t)))
             }),
         ),
@@ -104,8 +104,8 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         (
             "timetz_izone",
             S(|a, _| {
-                let i = a[0].as_interval();
-                Ok(moved(a[1].as_timetz(), -(i.micros / SECOND) as i32))
+                super::datetime::zone_of_interval(&a[0])?;
+                Ok(moved(a[1].as_timetz(), -(a[0].as_interval().micros / SECOND) as i32))
             }),
         ),
         ("extract_timetz", S(|a, _| extract(a).map(Into::into))),

@@ -184,9 +184,7 @@ impl Numeric {
     /// # Errors
     /// See [`Numeric::add`].
     pub fn gcd(&self, other: &Numeric) -> Result<Numeric> {
-        let (Some((a, s)), Some((b, t))) = (self.parts(), other.parts()) else {
-            return Ok(special_gcd(self, other));
-        };
+        let (Some((a, s)), Some((b, t))) = (self.parts(), other.parts()) else { return Ok(NaN) };
         let (a, b, scale) = align(a, s, b, t);
         Numeric::from_big(a.gcd(&b).abs(), scale)
     }
@@ -290,13 +288,4 @@ fn special_quotient(a: &Numeric, b: &Numeric) -> Result<Option<Numeric>> {
         (_, Infinity | NegInfinity) => Some(Numeric::ZERO),
         _ => None,
     })
-}
-
-fn special_gcd(a: &Numeric, b: &Numeric) -> Numeric {
-    match (a.is_nan() || b.is_nan(), a.is_finite(), b.is_finite()) {
-        (true, _, _) => NaN,
-        (_, true, false) => a.abs(),
-        (_, false, true) => b.abs(),
-        _ => NaN,
-    }
 }

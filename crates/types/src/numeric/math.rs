@@ -98,10 +98,13 @@ impl Numeric {
     /// # Errors
     /// `2201E` for zero and negative numbers, `22012` for base 1.
     pub fn log(&self, base: &Numeric) -> Result<Numeric> {
+        if base.is_nan() || self.is_nan() {
+            return Ok(NaN);
+        }
         check_log(base)?;
         check_log(self)?;
         match (base, self) {
-            (NaN, _) | (_, NaN) | (Infinity, Infinity) => return Ok(NaN),
+            (Infinity, Infinity) => return Ok(NaN),
             (Infinity, _) => return Ok(Numeric::ZERO),
             (_, Infinity) => return Ok(Infinity),
             _ => {}

@@ -35,7 +35,8 @@ pub(super) fn parse(text: &str) -> Option<Zone> {
         Some(_) => return None,
     };
     let west = format_offset(west);
-    let whole = format!("<{abbreviation}>{west}<{daylight}>{distance}{rule}");
+    let (standard, summer) = (plain_name(abbreviation), plain_name(daylight));
+    let whole = format!("<{standard}>{west}<{summer}>{distance}{rule}");
     let rules = jiff::tz::TimeZone::posix(&whole).ok()?;
     Some(Zone::Rules(rules, zone))
 }
@@ -48,6 +49,12 @@ fn name(text: &str) -> Option<(&str, &str)> {
     let ends = |b: u8| b.is_ascii_digit() || matches!(b, b',' | b'+' | b'-');
     let at = text.bytes().position(ends).unwrap_or(text.len());
     Some(text.split_at(at))
+}
+
+/// The name, or a stand-in for one that the library would not take.
+fn plain_name(name: &str) -> &str {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-');
+    if (3..=30).contains(&name.len()) && name.bytes().all(fits) { name } else { "---" }
 }
 
 /// A distance `[+|-]hh[:mm[:ss]]` in seconds.

@@ -94,6 +94,8 @@ impl Template {
                     t.nodes.push(Node::Point);
                 }
                 ',' | 'G' | 'g' => t.nodes.push(Node::Group),
+                // Letters of the pattern's language that mean nothing yet.
+                'B' | 'b' | 'C' | 'c' => {}
                 'V' | 'v' if point => return Err(syntax(SHIFT_AND_POINT)),
                 'V' | 'v' => t.shift = Some(0),
                 'L' | 'l' => t.nodes.push(Node::Currency),
@@ -360,7 +362,7 @@ impl Layout<'_> {
                     out.push('.');
                 }
                 Node::Group => {
-                    if place > first || place >= self.before {
+                    if place > first || (place >= self.before && (self.before > 0 || t.after > 0)) {
                         out.push(',');
                     } else if !t.fill_mode {
                         out.push(' ');
