@@ -477,6 +477,15 @@ fn fill(
     if let Some(old) = call.old {
         frame.slots[usize::from(slots.old)] = columns.row(old);
     }
+    // The row that an INSERT or DELETE lacks has fields, which are NULL.
+    if call.row_level {
+        let absent = vec![Datum::Null; call.table.columns.len()];
+        for (row, slot) in [(call.new, slots.new), (call.old, slots.old)] {
+            if row.is_none() {
+                frame.slots[usize::from(slot)] = columns.row(&absent);
+            }
+        }
+    }
     let schema = view.schema(call.table.schema).map_or("", |s| s.name.as_str());
     for (name, slot) in &slots.others {
         frame.slots[usize::from(*slot)] = match *name {
