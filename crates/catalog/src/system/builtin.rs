@@ -113,8 +113,39 @@ pub(super) fn pg_type(cx: &SystemCx<'_>) -> Rows {
     let absent = facts::kinds().iter().filter(|f| !has_type(f.id(0)) && facts::is_kind_here(*f));
     let mut out: Vec<_> =
         TypeIo::all().iter().map(type_row).chain(absent.map(absent_type)).collect();
+    out.extend(super::tables().iter().filter_map(|t| {
+        let id = facts::own_row_types().get(&t.oid.0)?;
+        Some(own_row_type(*id, t))
+    }));
     super::user_types::pg_type(cx, &mut out);
     Ok(out)
+}
+
+/// The row type of a system table that PostgreSQL does not have.
+fn own_row_type(id: Id, table: &super::SystemTable) -> Vec<Datum> {
+    row(PG_CATALOG, "pg_type")
+        .set("oid", oid(id))
+        .set("typname", table.name)
+        .set("typnamespace", oid(table.schema))
+        .set("typowner", oid(SUPERUSER))
+        .set("typlen", -1i16)
+        .set("typtype", 'c')
+        .set("typcategory", 'C')
+        .set("typdelim", ',')
+        .set("typrelid", oid(table.oid.0))
+        .set("typalign", 'd')
+        .set("typstorage", 'x')
+        .set("typisdefined", true)
+        .fill(&["typbyval", "typispreferred", "typnotnull"], Datum::Bool(false))
+        .fill(&["typelem", "typarray", "typbasetype", "typcollation"], oid(0))
+        .fill(&TYPE_FUNCTIONS, oid(0))
+        .set("typinput", oid(2290))
+        .set("typoutput", oid(2291))
+        .set("typreceive", oid(2402))
+        .set("typsend", oid(2403))
+        .set("typtypmod", -1)
+        .set("typndims", 0)
+        .done()
 }
 
 fn oid_list(list: &[Oid]) -> Datum {

@@ -259,8 +259,24 @@ pub fn row_type(relation: Id) -> Id {
     static TYPES: OnceLock<HashMap<Id, Id>> = OnceLock::new();
     let types =
         TYPES.get_or_init(|| kinds().iter().map(|f| (f.id(kind::RELATION), f.id(0))).collect());
-    if relation == 0 { 0 } else { types.get(&relation).copied().unwrap_or(0) }
+    if relation == 0 {
+        return 0;
+    }
+    types.get(&relation).copied().or_else(|| own_row_types().get(&relation).copied()).unwrap_or(0)
 }
+
+/// The row types of system tables that PostgreSQL does not have, by their relations.
+pub(super) fn own_row_types() -> &'static HashMap<Id, Id> {
+    static TYPES: OnceLock<HashMap<Id, Id>> = OnceLock::new();
+    TYPES.get_or_init(|| {
+        let known: Vec<Id> = kinds().iter().map(|f| f.id(kind::RELATION)).collect();
+        let own = super::tables().iter().filter(|t| !known.contains(&t.oid.0));
+        own.zip(OWN_ROW_TYPES..).map(|(t, ty)| (t.oid.0, ty)).collect()
+    })
+}
+
+/// Oids that PostgreSQL gives to nothing.
+const OWN_ROW_TYPES: Id = 15000;
 
 /// A built-in function's name, whether or not it runs here.
 pub fn function_name(id: Id) -> Option<&'static str> {

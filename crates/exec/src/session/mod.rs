@@ -105,7 +105,9 @@ pub fn call(
 
 /// Where a cursor's row is now: changes that this statement sees have moved it.
 fn current_of(args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
-    let Datum::Tid(tid) = run.cx.hooks.call("current_of", args, run.cx.acting())? else { return Ok(Datum::Null) };
+    let Datum::Tid(tid) = run.cx.hooks.call("current_of", args, run.cx.acting())? else {
+        return Ok(Datum::Null);
+    };
     let view = run.cx.catalog_tx.view();
     let Some(table) = view.table(oid_at(args, 1)) else { return Ok(Datum::Null) };
     let handle = TableHandle::open(run.cx.engine, table, run.cx.format)?;
@@ -233,6 +235,25 @@ pub fn value(name: &str, ty: Oid, run: &mut Run<'_, '_>) -> Result<Datum> {
     }
 }
 
+/// An array of oids or of `regclass` and kin as one of oids, of these, or of integers: their numbers stay.
+fn relabeled(value: &Datum, to: Oid) -> Option<Datum> {
+    let Datum::Array(array) = value else { return None };
+    let element = types::TypeIo::array_element(to)?;
+    let numbers = matches!(element, oids::INT4 | oids::INT8);
+    if !numbers && element != oids::OID && !types::io::is_reg(element) {
+        return None;
+    }
+    let one = |item: &Datum| match (item, element) {
+        (Datum::Null, _) => Some(Datum::Null),
+        (Datum::Oid(id), oids::INT4) => Some(Datum::Int4(*id as i32)),
+        (Datum::Oid(id), oids::INT8) => Some(Datum::Int8(i64::from(*id))),
+        (Datum::Oid(id), _) => Some(Datum::Oid(*id)),
+        _ => None,
+    };
+    let items = array.items.iter().map(one).collect::<Option<Vec<Datum>>>()?;
+    Some(Datum::Array(Arc::new(Array { element, dims: array.dims.clone(), items })))
+}
+
 /// A cast by way of text: the types that name catalog objects are ours, the others have their
 /// input and output in `types`.
 ///
@@ -245,6 +266,9 @@ pub fn cast_through_text(
     typmod: i32,
     run: &mut Run<'_, '_>,
 ) -> Result<Datum> {
+    if let Some(array) = relabeled(&value, to) {
+        return Ok(array);
+    }
     let words = match value {
         Datum::Null => return Ok(Datum::Null),
         Datum::Text(words) | Datum::Bpchar(words) => words,

@@ -120,6 +120,15 @@ pub fn call(
             Some(_) => Datum::array(oids::TEXT, Vec::new()),
             None => Datum::Null,
         },
+        "pg_lsn_mi" => match args {
+            [Datum::Int8(a), Datum::Int8(b)] => {
+                let difference = i128::from(*a as u64) - i128::from(*b as u64);
+                types::io::input(oids::NUMERIC, -1, &difference.to_string(), run.cx.format)?
+            }
+            _ => Datum::Null,
+        },
+        "pg_lsn_pli" => moved(args, 1, run.cx.format)?,
+        "pg_lsn_mii" => moved(args, -1, run.cx.format)?,
         "pg_jit_available" => Datum::Bool(false),
         "pg_current_logfile" | "pg_get_statisticsobjdef_expressions" => Datum::Null,
         "pg_prepared_xact"
@@ -191,6 +200,26 @@ pub fn item(text: &str, view: &Snapshot) -> Option<AclItem> {
         }
     }
     Some(AclItem { grantee, grantor, privileges, grantable })
+}
+
+/// A position of the log so many bytes further (`sign` 1) or back.
+fn moved(args: &[Datum], sign: i128, format: &types::FormatContext) -> Result<Datum> {
+    let [Datum::Int8(lsn), by] = args else { return Ok(Datum::Null) };
+    let by = types::io::to_text(oids::NUMERIC, by, format)?;
+    if &*by == "NaN" {
+        let words =
+            if sign > 0 { "cannot add NaN to pg_lsn" } else { "cannot subtract NaN from pg_lsn" };
+        return Err(err!(INVALID_PARAMETER_VALUE, "{words}"));
+    }
+    let (whole, fraction) = by.split_once('.').unwrap_or((&by, ""));
+    let up = i128::from(fraction.bytes().next().is_some_and(|digit| digit >= b'5'));
+    let bytes =
+        whole.parse::<i128>().ok().map(|n| if by.starts_with('-') { n - up } else { n + up });
+    let found = bytes.and_then(|n| n.checked_mul(sign)?.checked_add(i128::from(*lsn as u64)));
+    match found.and_then(|n| u64::try_from(n).ok()) {
+        Some(lsn) => Ok(Datum::Int8(lsn as i64)),
+        None => Err(err!(INVALID_PARAMETER_VALUE, "pg_lsn out of range")),
+    }
 }
 
 /// Each right of each grant: grantor, grantee, the right, and whether it may be granted on.

@@ -359,6 +359,10 @@ impl Binder<'_> {
         if self.cx.catalog.has_functions_named(name) {
             self.user_candidates(schema, name, &inputs, named, spread, &mut candidates);
         }
+        // A literal under the name of a type is a cast.
+        if plain && inputs[..] == [UNKNOWN] && types::TypeIo::by_name(name).is_some() {
+            return Ok(None);
+        }
         match choose(&inputs, candidates) {
             // Nothing says which enum is meant.
             Choice::One(Callee::Function(row))
