@@ -404,7 +404,9 @@ fn nobody_else_reads_the_data_directory() {
     let mut found = Vec::new();
     modes(&data, &mut found);
     for (path, is_dir, mode) in found {
-        assert_eq!(mode, if is_dir { 0o750 } else { 0o640 }, "{}", path.display());
+        // Some files are nobody's but the owner's business even so.
+        let right = if is_dir { [0o750; 2] } else { [0o640, 0o600] };
+        assert!(right.contains(&mode), "{mode:o} {}", path.display());
     }
 }
 
