@@ -158,7 +158,7 @@ fn no_statement_takes_more_than_its_limit() {
     let server = Server::start(&dir.path().join("data"), &[]);
     let mut session = Raw::connect(server.port);
     // Ten limits; each statement under some of them, so that each limit meets a good part of the statements.
-    let limits = [16, 24, 32, 48, 64, 96, 128, 160, 192, 256];
+    let limits = [12, 16, 20, 24, 28, 32, 40, 48, 56, 64];
     for (n, hog) in HOGS.iter().enumerate() {
         for limit in [limits[n % 10], limits[(n + 5) % 10]] {
             session.query(&format!("SET session_memory_limit = '{limit}MB'"));
@@ -177,13 +177,13 @@ fn no_statement_takes_more_than_its_limit() {
 #[test]
 fn sessions_that_hog_are_ended_and_others_served() {
     let dir = TempDir::new("memory-crowd");
-    let server = Server::start(&dir.path().join("data"), &["server_memory_limit=300MB"]);
+    let server = Server::start(&dir.path().join("data"), &["server_memory_limit=150MB"]);
     let before = reset_peak(server.pid());
     let hogs: Vec<_> = (0..50)
         .map(|n| {
             let mut session = Raw::connect(server.port);
             std::thread::spawn(move || {
-                let answer = session.query(HOGS[n % HOGS.len()]);
+                let answer = session.query(HOGS[[1, 3, 8, 24][n % 4]]);
                 assert!(answer.iter().any(|l| l.starts_with("E ERROR 53200")), "{answer:?}");
                 assert_eq!(session.query("SELECT 1")[1], "D 1");
             })
@@ -196,7 +196,7 @@ fn sessions_that_hog_are_ended_and_others_served() {
     }
     hogs.into_iter().for_each(|hog| hog.join().expect("each of them was told"));
     let taken = peak_mb(server.pid()) - before;
-    assert!(taken < 300 + 200, "all together took {taken} MB");
+    assert!(taken < 150 + 200, "all together took {taken} MB");
     assert!(server.stop());
 }
 
@@ -214,7 +214,7 @@ fn a_cancel_ends_what_works_on_much() {
         "SELECT md5(repeat('x', 800000000))",
         "SELECT sha512(repeat('x', 800000000)::bytea)",
         "SELECT length(translate(repeat('abc', 200000000), 'ab', 'yz'))",
-        "SELECT array_fill(1, ARRAY[30000]) <@ array_fill(2, ARRAY[30000]) || array_fill(1, ARRAY[1])",
+        "SELECT array_fill(1, ARRAY[30000]) <@ (array_fill(2, ARRAY[30000]) || array_fill(1, ARRAY[1]))",
         "SELECT count(*) FROM jsonb_path_query(('[' || repeat('[', 500) || repeat(']', 500) || ']')::jsonb, '$.**.**.**.** ? (@ == 1)')",
         "SELECT length(array_to_string(array_fill(1, ARRAY[40000000]), ','))",
         "SELECT position('b'::bytea IN repeat('a', 800000000)::bytea)",

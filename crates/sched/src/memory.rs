@@ -233,10 +233,14 @@ impl Account {
             return Ok(());
         }
         let largest = held.largest.as_ref().map_or(0, |task| task.memory().held());
-        if used >= largest || server > most + SLACK_BYTES && used >= largest / 4 {
+        // Who holds little compared with others, idle ones too, is not the one to end.
+        let share = held.top / 4;
+        let enough = server - held.ending <= most;
+        if used >= share && (!enough && used >= largest || server > most + SLACK_BYTES) {
             return Err(self.server_error(more, server, most));
         }
-        if server - held.ending > most
+        if !enough
+            && largest >= share
             && let Some(task) = held.largest
         {
             task.memory().doomed.store(true, Ordering::Relaxed);
@@ -291,16 +295,21 @@ struct Held {
     largest: Option<TaskRef>,
     /// What those hold that have been told.
     ending: i64,
+    /// Most that any session holds.
+    top: i64,
 }
 
 impl Held {
     fn by_all() -> Held {
-        let mut held = Held { sum: 0, largest: None, ending: 0 };
+        let mut held = Held { sum: 0, largest: None, ending: 0, top: 0 };
         let mut most = 0;
         for task in observe::tasks() {
             let account = task.memory();
             let used = account.held();
             held.sum += used;
+            if task.pid() != 0 {
+                held.top = held.top.max(used);
+            }
             if task.pid() == 0 || !account.active.load(Ordering::Relaxed) {
                 continue;
             }
