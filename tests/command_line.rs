@@ -19,6 +19,8 @@ fn failure(args: &[&str]) -> String {
     let out = run(args);
     assert!(!out.status.success(), "{args:?} should fail");
     let text = String::from_utf8(out.stderr).expect("messages are UTF-8");
+    // What the server did before it failed is logged.
+    let text: String = text.split_inclusive('\n').filter(|l| !l.contains("LOG:  ")).collect();
     assert_eq!(text.lines().count(), 1, "{args:?} says: {text}");
     assert!(out.stdout.is_empty(), "{args:?} says: {}", String::from_utf8_lossy(&out.stdout));
     text

@@ -4,6 +4,7 @@ use base::Result;
 use types::{Datum, oids};
 
 use super::SystemCx;
+use super::facts;
 use super::row::{Row, array, oid, row};
 use super::sequences::class;
 use crate::acl::{self, Rights, privilege};
@@ -50,9 +51,12 @@ pub(super) fn pg_init_privs(cx: &SystemCx<'_>) -> Rows {
         let items = rights.first_items(AclKind::Table, table.oid.0);
         out.push(one(class::RELATION, table.oid.0, &items));
     }
-    for function in types::func::functions().iter().filter(|f| acl::is_restricted(f.oid.0)) {
-        let items = rights.first_items(AclKind::Function, function.oid.0);
-        out.push(one(class::FUNCTION, function.oid.0, &items));
+    let listed = facts::functions().iter().map(|f| f.id(0));
+    let own = types::func::functions().iter().map(|f| f.oid.0);
+    let own = own.filter(|id| facts::functions().get(*id).is_none());
+    for function in listed.chain(own).filter(|id| acl::is_restricted(*id)) {
+        let items = rights.first_items(AclKind::Function, function);
+        out.push(one(class::FUNCTION, function, &items));
     }
     let usage = |owner| {
         let item =

@@ -43,6 +43,8 @@ impl Operator for Project {
             exprs.iter().map(|e| vector::column(e, &batch, run)).collect();
         match columns {
             Ok(columns) => Ok(Some(Batch { columns, rows: batch.rows })),
+            // PostgreSQL computes below a sort, so no row comes before the error.
+            Err(error) if matches!(input.node, Node::Sort { .. }) => Err(error),
             Err(error) => self.postponed.project(exprs, &batch, error, run).map(Some),
         }
     }
