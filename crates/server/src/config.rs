@@ -258,12 +258,9 @@ mod tests {
         let config = Config::load(&dir, vec![]).unwrap();
         let mut defaults = Settings::default();
         // Where the files are is known only now.
-        for id in [
-            setting::CONFIG_FILE,
-            setting::DATA_DIRECTORY,
-            setting::HBA_FILE,
-            setting::IDENT_FILE,
-        ] {
+        for id in
+            [setting::CONFIG_FILE, setting::DATA_DIRECTORY, setting::HBA_FILE, setting::IDENT_FILE]
+        {
             defaults.set(id, config.values.settings.get(id).clone());
         }
         assert_eq!(config.values.settings, defaults);
