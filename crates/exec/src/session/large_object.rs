@@ -158,11 +158,18 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         }
         "lo_export" => {
             permit(id, privilege::SELECT, run.cx)?;
-            let (path, data) = (text_at(args, 1), read(id, 0, SIZE_MAX, run.cx)?);
-            let made = crate::copy::make_file(path);
-            made.and_then(|mut file| std::io::Write::write_all(&mut file, &data)).map_err(|e| {
+            let path = text_at(args, 1);
+            let failed = |e: std::io::Error| {
                 err!(UNDEFINED_FILE, "could not create server file \"{path}\": {}", reason(&e))
-            })?;
+            };
+            let mut file = crate::copy::make_file(path).map_err(failed)?;
+            let (mut at, end) = (0, size(id, run.cx)?);
+            while at < end {
+                sched::check_interrupts()?;
+                let data = read(id, at, EXPORT_BYTES, run.cx)?;
+                std::io::Write::write_all(&mut file, &data).map_err(failed)?;
+                at += EXPORT_BYTES;
+            }
             Datum::Int4(1)
         }
         _ => return Ok(None),
@@ -402,10 +409,18 @@ fn size(id: u32, cx: &mut ExecContext<'_>) -> Result<i64> {
     Ok(last.map_or(0, |row| int_at(&row, 0) * PAGE + int_at(&row, 1)))
 }
 
+/// Bytes that `lo_export` reads at a time.
+const EXPORT_BYTES: i64 = 16 << 20;
+/// Most bytes that one value holds.
+const READ_MAX: i64 = 0x3fff_ffff - 4;
+
 fn read(id: u32, from: i64, length: i64, cx: &mut ExecContext<'_>) -> Result<Vec<u8>> {
     let end = from.saturating_add(length).min(size(id, cx)?);
     if from >= end {
         return Ok(Vec::new());
+    }
+    if end - from > READ_MAX {
+        bail!(PROGRAM_LIMIT_EXCEEDED, "large object read request is too large");
     }
     let mut out = vec![0; (end - from) as usize];
     let (first, last) = (from / PAGE, (end - 1) / PAGE);
