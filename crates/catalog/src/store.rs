@@ -365,7 +365,7 @@ impl CatalogTx {
         private.clone()
     }
 
-    /// What tells one view of this session from another: the published version, and the number of the
+    /// The identity of this session's view: the published version, and the number of the
     /// private one over it (0: none).
     pub fn stamp(&mut self) -> (u64, u64) {
         if !self.is_private() {

@@ -56,7 +56,7 @@ pub struct Trigger {
     /// WHEN, as SQL over `old` and `new`.
     #[serde(default)]
     pub when: Option<String>,
-    /// What WHEN names: functions and types, and columns of the table (its oid, from 1).
+    /// Objects that WHEN names: functions and types, and columns of the table (its oid, from 1).
     #[serde(default)]
     pub uses: Vec<(Id, u16)>,
     /// REFERENCING OLD TABLE.

@@ -23,7 +23,7 @@ pub struct Address {
     pub column: i32,
 }
 
-/// What is known of an object: enough to name it anywhere.
+/// Names and schema of an object: enough to name it anywhere.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Identity {
     /// Its kind, in the words of `pg_identify_object`.
@@ -52,7 +52,7 @@ const PLAIN: [(Id, &str); 5] = [
 ];
 
 impl Names<'_> {
-    /// What is known of an object; None when there is none.
+    /// Looks an object up; None when there is none.
     pub fn identify(&self, address: Address) -> Option<Identity> {
         let Address { class, object: id, column } = address;
         match class {

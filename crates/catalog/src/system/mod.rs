@@ -146,7 +146,7 @@ impl SystemTable {
         SHARED.contains(&self.name)
     }
 
-    /// Who may read it besides superusers: everybody (0), or these roles.
+    /// Roles that may read it besides superusers: everybody (0), or these roles.
     pub fn readers(&self) -> &'static [Id] {
         match self.name {
             "pg_authid"

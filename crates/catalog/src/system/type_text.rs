@@ -7,7 +7,7 @@ use base::{Error, Result, err};
 
 use super::reg::quoted_part;
 
-/// What [`parse`] found.
+/// The parts of a type name that [`parse`] found.
 #[derive(Debug, PartialEq)]
 pub(super) struct TypeText {
     /// The name's parts.
