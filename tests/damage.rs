@@ -141,7 +141,15 @@ impl Attempt {
         let (port, log) = (free_port(), dir.with_extension("log"));
         let file = std::fs::File::create(&log).expect("writable");
         let child = Command::new(BIN)
-            .args(["serve", "--allow-root", "--single-process", "-c", "shared_buffers=8MB", "-c", "fsync=off"])
+            .args([
+                "serve",
+                "--allow-root",
+                "--single-process",
+                "-c",
+                "shared_buffers=8MB",
+                "-c",
+                "fsync=off",
+            ])
             .args(["-c", "autovacuum=off", "-p", &port.to_string(), "-D"])
             .arg(dir)
             .stdin(Stdio::null())

@@ -66,7 +66,17 @@ fn measure(dir: &Path, seconds: u32) -> Result<String, String> {
     let program = root().join("target/release/threadgres").to_string_lossy().into_owned();
     let data = dir.join("data").to_string_lossy().into_owned();
     let port = PORT.to_string();
-    let args = ["serve", "--allow-root", "--single-process", "-D", &data, "-p", &port, "-c", "shared_buffers=1GB"];
+    let args = [
+        "serve",
+        "--allow-root",
+        "--single-process",
+        "-D",
+        &data,
+        "-p",
+        &port,
+        "-c",
+        "shared_buffers=1GB",
+    ];
     let child = bench::spawn(dir, "watch", &program, &args)?;
     let server = Server { name: "watched", port: PORT, child: Some(child), is_null: false };
     bench::wait_for(&server)?;

@@ -275,7 +275,7 @@ fn insert(
     run: &mut Run<'_, '_>,
     sink: &mut dyn RowSink,
 ) -> Result<u64> {
-    let exprs = one_row(modify::input_plan(&modify.action)).unwrap_or_default();
+    let exprs = one_row(modify.action.input()).unwrap_or_default();
     let mut row = eval::eval_all(exprs, Row::Empty, run)?;
     let mut writer = Writer::new(target.clone());
     writer.keys.clone_from(&modify.checks.keys);
@@ -322,7 +322,7 @@ fn change(
     run: &mut Run<'_, '_>,
     sink: &mut dyn RowSink,
 ) -> Result<u64> {
-    let Some(plan) = point_plan(modify::input_plan(&modify.action)) else {
+    let Some(plan) = point_plan(modify.action.input()) else {
         return Ok(0);
     };
     let mut writer = Writer::new(target.clone());

@@ -8,7 +8,7 @@ use base::{Oid, RelId, Result, TupleId};
 use catalog::{Index, Table};
 use sql::plan::ScanColumn;
 use types::row::{self, RowColumn, RowLayout};
-use types::{Batch, Datum, FormatContext, oids};
+use types::{Batch, Datum, FormatContext};
 
 use crate::context::Engine;
 use crate::overflow::Overflow;
@@ -71,16 +71,6 @@ pub fn row_columns(table: &Table, format: &FormatContext) -> Result<Vec<RowColum
         Ok(RowColumn { ty: Oid(c.ty), missing })
     };
     table.columns.iter().map(column).collect()
-}
-
-/// The type of a scan column.
-pub fn scan_column_type(table: &Table, column: ScanColumn) -> Oid {
-    match column {
-        ScanColumn::Attr(n) => Oid(table.columns[usize::from(n) - 1].ty),
-        ScanColumn::Tid | ScanColumn::Root => oids::TID,
-        ScanColumn::TableOid => oids::OID,
-        ScanColumn::Xmin | ScanColumn::Xmax | ScanColumn::Cmin | ScanColumn::Cmax => oids::XID,
-    }
 }
 
 /// Where a scan's output columns come from.

@@ -161,13 +161,8 @@ fn vacuum(
     }
     let statements = Default::default();
     let done = Default::default();
-    let info = Info {
-        server,
-        database: id,
-        statements: &statements,
-        cursors: Vec::new(),
-        done: &done,
-    };
+    let info =
+        Info { server, database: id, statements: &statements, cursors: Vec::new(), done: &done };
     let snapshot = tx.snapshot();
     let mut cx = ExecContext {
         engine,

@@ -30,8 +30,8 @@ pub mod stored;
 mod testing;
 #[cfg(test)]
 mod tests;
-pub mod type_statement;
 pub mod trigger;
+pub mod type_statement;
 pub mod utility;
 pub mod view;
 pub mod walk;

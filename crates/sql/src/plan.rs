@@ -1,5 +1,7 @@
 //! Physical plans: what the executor runs. A plan is immutable and shared by all sessions.
 
+mod describe;
+
 use std::sync::Arc;
 
 use base::Oid;

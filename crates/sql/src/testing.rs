@@ -230,7 +230,6 @@ fn bounds_text(bounds: &IndexBounds) -> String {
 }
 
 fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
-    let mut children: Vec<&Plan> = Vec::new();
     let line = match &plan.node {
         Node::OneRow => "one row".to_owned(),
         Node::Nothing => "nothing".to_owned(),
@@ -252,8 +251,7 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
             }
             line + &bounds_text(bounds) + &filter(&scan.filter)
         }
-        Node::BitmapHeapScan { scan, recheck, input } => {
-            children.push(input);
+        Node::BitmapHeapScan { scan, recheck, .. } => {
             let recheck = recheck.as_ref().map(expr).unwrap_or_default();
             let columns = columns(&scan.table, &scan.columns);
             format!("bitmap {} ({columns}) [{recheck}]{}", scan.table.name, filter(&scan.filter))
@@ -261,22 +259,14 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
         Node::BitmapIndexScan { index, bounds, .. } => {
             format!("bits {}{}", index.name, bounds_text(bounds))
         }
-        Node::BitmapAnd(inputs) => {
-            children.extend(inputs);
-            "bits and".to_owned()
-        }
-        Node::BitmapOr(inputs) => {
-            children.extend(inputs);
-            "bits or".to_owned()
-        }
-        Node::MergeJoin { left, right, kind, keys, condition } => {
-            children.extend([&**left, &**right]);
+        Node::BitmapAnd(_) => "bits and".to_owned(),
+        Node::BitmapOr(_) => "bits or".to_owned(),
+        Node::MergeJoin { kind, keys, condition, .. } => {
             let keys: Vec<String> =
                 keys.iter().map(|k| format!("{}={}", expr(&k.left), expr(&k.right))).collect();
             format!("merge {kind:?} [{}]{}", keys.join(", "), filter(condition))
         }
-        Node::IncrementalSort { input, keys, presorted } => {
-            children.push(input);
+        Node::IncrementalSort { keys, presorted, .. } => {
             let keys: Vec<String> = keys.iter().map(|k| expr(&k.expr)).collect();
             format!("incremental sort {} after {presorted}", keys.join(", "))
         }
@@ -292,43 +282,35 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
         Node::SampleScan { scan, method, percent, .. } => {
             format!("sample {} {method:?} {}", scan.table.name, expr(percent))
         }
-        Node::Window { input, partition, order, calls } => {
-            children.push(input);
+        Node::Window { partition, order, calls, .. } => {
             let names: Vec<&str> = calls.iter().map(|c| c.name()).collect();
             let order: Vec<String> = order.iter().map(|k| expr(&k.expr)).collect();
             format!("window [{}] [{}] {}", list(partition), order.join(", "), names.join(", "))
         }
-        Node::RecursiveUnion { base, step, all, .. } => {
-            children.extend([&**base, &**step]);
+        Node::RecursiveUnion { all, .. } => {
             format!("recursive union{}", if *all { " all" } else { "" })
         }
         Node::WorkTable { name, .. } => format!("work table {name}"),
-        Node::Filter { input, condition } => {
-            children.push(input);
+        Node::Filter { condition, .. } => {
             format!("filter {}", expr(condition))
         }
-        Node::Project { input, exprs } => {
-            children.push(input);
+        Node::Project { exprs, .. } => {
             format!("project {}", list(exprs))
         }
-        Node::ProjectSet { input, exprs } => {
-            children.push(input);
+        Node::ProjectSet { exprs, .. } => {
             format!("project set {}", list(exprs))
         }
-        Node::NestedLoop { left, right, kind, slots, condition } => {
-            children.extend([&**left, &**right]);
+        Node::NestedLoop { kind, slots, condition, .. } => {
             let slots: Vec<String> =
                 slots.iter().map(|(s, e)| format!("@{s}={}", expr(e))).collect();
             format!("loop {kind:?} [{}]{}", slots.join(", "), filter(condition))
         }
-        Node::HashJoin { left, right, kind, keys, condition } => {
-            children.extend([&**left, &**right]);
+        Node::HashJoin { kind, keys, condition, .. } => {
             let keys: Vec<String> =
                 keys.iter().map(|(l, r)| format!("{}={}", expr(l), expr(r))).collect();
             format!("hash {kind:?} [{}]{}", keys.join(", "), filter(condition))
         }
-        Node::Aggregate { input, groups, aggs, plain, sorted, .. } => {
-            children.push(input);
+        Node::Aggregate { groups, aggs, plain, sorted, .. } => {
             let aggs: Vec<String> = aggs
                 .iter()
                 .map(|a| {
@@ -343,35 +325,27 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
             };
             format!("aggregate{plain} [{}] {}", list(groups), aggs.join(", "))
         }
-        Node::Sort { input, keys, top } => {
-            children.push(input);
+        Node::Sort { keys, top, .. } => {
             let keys: Vec<String> = keys
                 .iter()
                 .map(|k| format!("{}{}", expr(&k.expr), if k.descending { " desc" } else { "" }))
                 .collect();
             format!("sort {}{}", keys.join(", "), if *top { " top" } else { "" })
         }
-        Node::Limit { input, count, offset, ties } => {
-            children.push(input);
+        Node::Limit { count, offset, ties, .. } => {
             let text = |e: &Option<Expr>| e.as_ref().map_or("all".to_owned(), expr);
             let ties = if ties.is_empty() { "" } else { " ties" };
             format!("limit {} offset {}{ties}", text(count), text(offset))
         }
-        Node::Distinct { input, keys, sorted } => {
-            children.push(input);
+        Node::Distinct { keys, sorted, .. } => {
             format!("distinct {}{}", list(keys), if *sorted { " sorted" } else { "" })
         }
-        Node::Append(inputs) => {
-            children.extend(inputs);
-            "append".to_owned()
-        }
-        Node::SetOp { left, right, except, all } => {
-            children.extend([&**left, &**right]);
+        Node::Append(_) => "append".to_owned(),
+        Node::SetOp { except, all, .. } => {
             let name = if *except { "except" } else { "intersect" };
             format!("{name}{}", if *all { " all" } else { "" })
         }
-        Node::LockRows { input, targets } => {
-            children.push(input);
+        Node::LockRows { targets, .. } => {
             let names: Vec<String> = targets
                 .iter()
                 .map(|t| format!("{} {:?}@{}{}", t.table.name, t.mode, t.tid, filter(&t.recheck)))
@@ -382,22 +356,18 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
             let returning =
                 m.returning.as_ref().map(|r| format!(" returning {}", list(r))).unwrap_or_default();
             let line = match &m.action {
-                ModifyAction::Insert { input, .. } => {
-                    children.push(input);
+                ModifyAction::Insert { .. } => {
                     format!("insert {}", m.table.name)
                 }
-                ModifyAction::Update { input, set, recheck, .. } => {
-                    children.push(input);
+                ModifyAction::Update { set, recheck, .. } => {
                     let set: Vec<String> =
                         set.iter().map(|(n, e)| format!("{n}={}", expr(e))).collect();
                     format!("update {} set {}{}", m.table.name, set.join(", "), filter(recheck))
                 }
-                ModifyAction::Merge { input, .. } => {
-                    children.push(input);
+                ModifyAction::Merge { .. } => {
                     format!("merge {}", m.table.name)
                 }
-                ModifyAction::Delete { input, recheck, .. } => {
-                    children.push(input);
+                ModifyAction::Delete { recheck, .. } => {
                     format!("delete {}{}", m.table.name, filter(recheck))
                 }
             };
@@ -408,7 +378,7 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
     out.push_str(&"  ".repeat(depth));
     out.push_str(&line);
     out.push('\n');
-    for child in children {
+    for child in plan.children() {
         show_plan(child, depth + 1, out);
     }
 }

@@ -87,8 +87,7 @@ pub fn run(names: &[Name], work: Work, cx: &mut ExecContext<'_>) -> Result<()> {
         if analyze {
             let message = format!("analyzing \"{}\"", qualified(cx, &table));
             tell(cx, verbose, message);
-            let found =
-                security::restricted(cx, table.owner, |cx| analyze::run(cx, &table))?;
+            let found = security::restricted(cx, table.owner, |cx| analyze::run(cx, &table))?;
             tell(cx, verbose, found);
         }
     }

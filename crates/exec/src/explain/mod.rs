@@ -136,7 +136,8 @@ fn changed_settings(settings: &Settings) -> Vec<(&'static str, String)> {
         "temp_buffers",
         "work_mem",
     ];
-    let counts = |def: &SettingDef| def.group.starts_with("Query Tuning") || OTHERS.contains(&def.name);
+    let counts =
+        |def: &SettingDef| def.group.starts_with("Query Tuning") || OTHERS.contains(&def.name);
     let shown = |def: &SettingDef| {
         let id = SettingId::find(def.name)?;
         let value = settings.get(id);

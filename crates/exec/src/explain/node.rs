@@ -77,49 +77,29 @@ pub struct Describe<'p> {
 }
 
 fn count_scans(plan: &Plan) -> usize {
-    match &plan.node {
-        Node::SeqScan(_)
-        | Node::IndexScan { .. }
-        | Node::IndexOnlyScan { .. }
-        | Node::BitmapHeapScan { .. }
-        | Node::SampleScan { .. }
-        | Node::SystemScan { .. } => 1,
-        _ => children(plan).into_iter().map(count_scans).sum(),
-    }
+    let mut scans = 0;
+    plan.walk(&mut |plan| {
+        let is_scan = matches!(
+            &plan.node,
+            Node::SeqScan(_)
+                | Node::IndexScan { .. }
+                | Node::IndexOnlyScan { .. }
+                | Node::BitmapHeapScan { .. }
+                | Node::SampleScan { .. }
+                | Node::SystemScan { .. }
+        );
+        scans += usize::from(is_scan);
+    });
+    scans
 }
 
 /// The WITH queries that are read below a node: (subplan, name).
 fn cte_names(plan: &Plan, out: &mut Vec<(usize, String)>) {
-    if let Node::Cte { plan, name, .. } = &plan.node {
-        out.push((*plan, name.clone()));
-    }
-    children(plan).into_iter().for_each(|child| cte_names(child, out));
-}
-
-fn children(plan: &Plan) -> Vec<&Plan> {
-    match &plan.node {
-        Node::Filter { input, .. }
-        | Node::Project { input, .. }
-        | Node::ProjectSet { input, .. }
-        | Node::Aggregate { input, .. }
-        | Node::Window { input, .. }
-        | Node::Sort { input, .. }
-        | Node::IncrementalSort { input, .. }
-        | Node::BitmapHeapScan { input, .. }
-        | Node::Limit { input, .. }
-        | Node::Distinct { input, .. }
-        | Node::LockRows { input, .. } => vec![input],
-        Node::NestedLoop { left, right, .. }
-        | Node::HashJoin { left, right, .. }
-        | Node::MergeJoin { left, right, .. }
-        | Node::SetOp { left, right, .. } => vec![left, right],
-        Node::RecursiveUnion { base, step, .. } => vec![base, step],
-        Node::Append(inputs) | Node::BitmapAnd(inputs) | Node::BitmapOr(inputs) => {
-            inputs.iter().collect()
+    plan.walk(&mut |plan| {
+        if let Node::Cte { plan, name, .. } = &plan.node {
+            out.push((*plan, name.clone()));
         }
-        Node::Modify(modify) => vec![crate::modify::input_plan(&modify.action)],
-        _ => vec![],
-    }
+    });
 }
 
 impl<'p> Describe<'p> {
@@ -265,7 +245,7 @@ impl<'p> Describe<'p> {
                 (1..=rows.first().map_or(0, Vec::len)).map(|n| format!("column{n}")).collect()
             }
             Node::Modify(_) | Node::OneRow | Node::Nothing => vec![],
-            _ => match children(plan).first() {
+            _ => match plan.children().first() {
                 Some(input) => self.output(input, slots),
                 None => vec![],
             },
@@ -283,7 +263,7 @@ impl<'p> Describe<'p> {
             estimate: plan.estimate,
             measure: self.measure(plan),
             title: None,
-            children: children(plan).into_iter().map(|c| self.node(c, slots)).collect(),
+            children: plan.children().into_iter().map(|c| self.node(c, slots)).collect(),
         }
     }
 
@@ -328,7 +308,7 @@ impl<'p> Describe<'p> {
             }
             _ => {}
         }
-        let mut shown = self.plain(plan, label(plan), slots);
+        let mut shown = self.plain(plan, plan.node.label(), slots);
         self.particulars(plan, &mut shown, slots);
         if let Node::HashJoin { right, .. } = &plan.node {
             self.show_hash(right, &mut shown);
@@ -662,49 +642,6 @@ fn window_call(call: &sql::window::WindowCall, names: &Names<'_>) -> String {
     format!("{text} OVER (?)")
 }
 
-fn label(plan: &Plan) -> &'static str {
-    match &plan.node {
-        Node::OneRow | Node::Nothing => "Result",
-        Node::Values(_) => "Values Scan on \"*VALUES*\"",
-        Node::SeqScan(_) | Node::SystemScan { .. } => "Seq Scan",
-        Node::IndexScan { .. } => "Index Scan",
-        Node::IndexOnlyScan { .. } => "Index Only Scan",
-        Node::BitmapHeapScan { .. } => "Bitmap Heap Scan",
-        Node::BitmapIndexScan { .. } => "Bitmap Index Scan",
-        Node::BitmapAnd(_) => "BitmapAnd",
-        Node::BitmapOr(_) => "BitmapOr",
-        Node::FunctionScan { .. } => "Function Scan",
-        Node::Filter { .. } | Node::Project { .. } => "Result",
-        Node::ProjectSet { .. } => "ProjectSet",
-        Node::NestedLoop { .. } => "Nested Loop",
-        Node::HashJoin { .. } => "Hash Join",
-        Node::MergeJoin { .. } => "Merge Join",
-        Node::Aggregate { plain: true, .. } => "Aggregate",
-        Node::Aggregate { sets: Some(_), .. } => "MixedAggregate",
-        Node::Window { .. } => "WindowAgg",
-        Node::SampleScan { .. } => "Sample Scan",
-        Node::RecursiveUnion { .. } => "Recursive Union",
-        Node::WorkTable { .. } => "WorkTable Scan",
-        Node::Aggregate { sorted: true, .. } => "GroupAggregate",
-        Node::Aggregate { .. } => "HashAggregate",
-        Node::Sort { .. } => "Sort",
-        Node::IncrementalSort { .. } => "Incremental Sort",
-        Node::Limit { .. } => "Limit",
-        Node::Distinct { sorted: true, .. } => "Unique",
-        Node::Distinct { .. } => "HashAggregate",
-        Node::Append(_) => "Append",
-        Node::SetOp { .. } => "HashSetOp",
-        Node::LockRows { .. } => "LockRows",
-        Node::Modify(modify) => match modify.action {
-            ModifyAction::Insert { .. } => "Insert",
-            ModifyAction::Update { .. } => "Update",
-            ModifyAction::Delete { .. } => "Delete",
-            ModifyAction::Merge { .. } => "Merge",
-        },
-        Node::Cte { .. } => "CTE Scan",
-    }
-}
-
 /// The node's type in JSON, where the text says more.
 fn node_type(plan: &Plan) -> Option<&'static str> {
     match &plan.node {
@@ -729,7 +666,7 @@ fn strategy(plan: &Plan) -> Vec<(&'static str, String)> {
         Node::Aggregate { sets: Some(_), .. } => aggregate("Mixed"),
         Node::Aggregate { sorted: true, .. } => aggregate("Sorted"),
         Node::Aggregate { .. } | Node::Distinct { sorted: false, .. } => aggregate("Hashed"),
-        Node::Modify(_) => vec![("Operation", label(plan).to_owned())],
+        Node::Modify(_) => vec![("Operation", plan.node.label().to_owned())],
         Node::SetOp { except, all, .. } => vec![
             ("Strategy", "Hashed".to_owned()),
             (

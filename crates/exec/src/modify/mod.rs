@@ -222,20 +222,10 @@ fn columns_set(action: &ModifyAction) -> Vec<u16> {
     }
 }
 
-/// The plan of a change's input.
-pub fn input_plan(action: &ModifyAction) -> &Plan {
-    match action {
-        ModifyAction::Insert { input, .. }
-        | ModifyAction::Merge { input, .. }
-        | ModifyAction::Update { input, .. }
-        | ModifyAction::Delete { input, .. } => input,
-    }
-}
-
 impl ModifyOp {
     /// Before the first row.
     pub fn new(modify: &Modify, run: &mut Run<'_, '_>) -> Result<ModifyOp> {
-        let input = ops::build(input_plan(&modify.action), run)?;
+        let input = ops::build(modify.action.input(), run)?;
         let mut writer = Writer::open(&modify.table, &modify.indexes, run.cx)?;
         writer.keys.clone_from(&modify.checks.keys);
         let mut children = Vec::with_capacity(modify.children.len());
@@ -250,7 +240,7 @@ impl ModifyOp {
     }
 
     fn run_all(&mut self, modify: &Modify, run: &mut Run<'_, '_>) -> Result<()> {
-        let plan = input_plan(&modify.action);
+        let plan = modify.action.input();
         let types = ops::types(plan, run.prepared);
         self.writer.references =
             References::open(&modify.table, Touched::of(&modify.action), run.cx)?;

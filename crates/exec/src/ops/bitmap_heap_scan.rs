@@ -12,7 +12,7 @@ use types::batch::BATCH_ROWS;
 use super::bitmap::{Bitmap, Pages};
 use super::{Operator, index_bounds, wrong_node};
 use crate::run::Run;
-use crate::table::{KeyCodec, Projection, TableHandle, Version, scan_column_type};
+use crate::table::{KeyCodec, Projection, TableHandle, Version};
 use crate::tally;
 use crate::{rows, vector};
 
@@ -94,7 +94,7 @@ impl BitmapHeapScan {
         Ok(BitmapHeapScan {
             table: TableHandle::open(run.cx.engine, &scan.table, run.cx.format)?,
             projection: Projection::new(&scan.table, &scan.columns),
-            types: scan.columns.iter().map(|c| scan_column_type(&scan.table, *c)).collect(),
+            types: scan.types(),
             pages: None,
             target: FIRST_TARGET,
         })

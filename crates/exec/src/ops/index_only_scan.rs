@@ -16,7 +16,7 @@ use types::{Batch, Column};
 use super::{Operator, index_bounds, wrong_node};
 use crate::rows;
 use crate::run::Run;
-use crate::table::{KeyCodec, scan_column_type};
+use crate::table::KeyCodec;
 use crate::tally::{Pages, RelationCounts};
 
 /// EXPLAIN's name for the rows that were looked up in the table.
@@ -95,7 +95,7 @@ impl IndexOnlyScan {
             heap: Heap::open(storage, RelId(scan.table.rel)),
             tree: BTree::open(storage, RelId(index.rel)),
             keys: KeyReader::new(&scan.table, index, &scan.columns)?,
-            types: scan.columns.iter().map(|c| scan_column_type(&scan.table, *c)).collect(),
+            types: scan.types(),
             ranges: None,
             cursor: None,
             target: FIRST_TARGET,

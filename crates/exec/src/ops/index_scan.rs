@@ -15,7 +15,7 @@ use types::batch::BATCH_ROWS;
 
 use super::{Operator, index_bounds, wrong_node};
 use crate::run::Run;
-use crate::table::{KeyCodec, Projection, TableHandle, Version, scan_column_type};
+use crate::table::{KeyCodec, Projection, TableHandle, Version};
 use crate::tally::{Pages, RelationCounts};
 use crate::{rows, vector};
 
@@ -43,8 +43,7 @@ const LOOK_UP_MAX: usize = 4 * BATCH_ROWS;
 impl IndexScan {
     /// Before the first row.
     pub fn new(scan: &Scan, index: &Arc<Index>, run: &mut Run<'_, '_>) -> Result<IndexScan> {
-        let types: Vec<Oid> =
-            scan.columns.iter().map(|c| scan_column_type(&scan.table, *c)).collect();
+        let types: Vec<Oid> = scan.types();
         Ok(IndexScan {
             table: TableHandle::open(run.cx.engine, &scan.table, run.cx.format)?,
             tree: BTree::open(&run.cx.engine.storage, RelId(index.rel)),

@@ -11,13 +11,12 @@ use base::{Error, Oid, Result};
 use sched::observe::{self, Metered};
 use sql::plan::Node;
 use sql::{Expr, Plan, Prepared};
-use types::{Batch, oids};
+use types::Batch;
 
 use self::key_filter::KeyFilter;
 use crate::modify::ModifyOp;
 use crate::rows;
 use crate::run::Run;
-use crate::table::scan_column_type;
 use crate::vector;
 
 mod accumulate;
@@ -361,78 +360,7 @@ impl Operator for Measured {
 
 /// The types of a node's output columns.
 pub fn types(plan: &Plan, prepared: &Prepared) -> Vec<Oid> {
-    match &plan.node {
-        Node::OneRow | Node::Nothing => vec![],
-        Node::Values(rows) => match rows.first() {
-            Some(row) => row.iter().map(|e| e.ty()).collect(),
-            None => vec![],
-        },
-        Node::SeqScan(scan)
-        | Node::IndexScan { scan, .. }
-        | Node::IndexOnlyScan { scan, .. }
-        | Node::BitmapHeapScan { scan, .. }
-        | Node::SampleScan { scan, .. } => {
-            scan.columns.iter().map(|c| scan_column_type(&scan.table, *c)).collect()
-        }
-        Node::BitmapIndexScan { .. } | Node::BitmapAnd(_) | Node::BitmapOr(_) => vec![],
-        Node::SystemScan { table, columns, .. } => {
-            columns.iter().map(|c| table.columns[usize::from(*c)].1).collect()
-        }
-        Node::FunctionScan { calls, ordinality, .. } => {
-            let columns = |call: &sql::Expr| match sql::record_columns(call) {
-                list if list.is_empty() => vec![call.ty()],
-                _ if call.ty() != oids::RECORD && types::user::shape(call.ty()).is_none() => {
-                    vec![call.ty()]
-                }
-                list => list.into_iter().map(|c| c.1).collect(),
-            };
-            let all = calls.iter().flat_map(columns);
-            all.chain(ordinality.then_some(oids::INT8)).collect()
-        }
-        Node::Window { input, calls, .. } => {
-            let mut all = types(input, prepared);
-            all.extend(calls.iter().map(|c| c.ty));
-            all
-        }
-        Node::RecursiveUnion { base, .. } => types(base, prepared),
-        Node::WorkTable { columns, .. } => columns.iter().map(|c| c.1).collect(),
-        Node::Project { exprs, .. } | Node::ProjectSet { exprs, .. } => {
-            exprs.iter().map(|e| e.ty()).collect()
-        }
-        Node::NestedLoop { left, right, kind, .. }
-        | Node::HashJoin { left, right, kind, .. }
-        | Node::MergeJoin { left, right, kind, .. } => {
-            let mut all = Vec::new();
-            if kind.gives_left() {
-                all.extend(types(left, prepared));
-            }
-            if kind.gives_right() {
-                all.extend(types(right, prepared));
-            }
-            all
-        }
-        Node::Aggregate { groups, aggs, sets, .. } => {
-            let masks = sets.iter().flat_map(|s| s.masks.iter().map(|_| oids::INT4));
-            let values = aggs.iter().map(|a| a.ty);
-            groups.iter().map(|g| g.ty()).chain(values).chain(masks).collect()
-        }
-        Node::Filter { input, .. }
-        | Node::Sort { input, .. }
-        | Node::IncrementalSort { input, .. }
-        | Node::Limit { input, .. }
-        | Node::Distinct { input, .. }
-        | Node::LockRows { input, .. }
-        | Node::SetOp { left: input, .. } => types(input, prepared),
-        Node::Append(inputs) => match inputs.first() {
-            Some(first) => types(first, prepared),
-            None => vec![],
-        },
-        Node::Modify(modify) => match &modify.returning {
-            Some(exprs) => exprs.iter().map(|e| e.ty()).collect(),
-            None => vec![],
-        },
-        Node::Cte { plan, .. } => types(&prepared.subplans[*plan], prepared),
-    }
+    plan.output_types(&prepared.subplans)
 }
 
 /// All rows of an input.

@@ -20,7 +20,7 @@ use super::{Operator, wrong_node};
 use crate::eval;
 use crate::rows::Row;
 use crate::run::Run;
-use crate::table::{TableHandle, Version, scan_column_type, system_value};
+use crate::table::{TableHandle, Version, system_value};
 use crate::tally::Pages;
 use crate::{rows, vector};
 
@@ -158,7 +158,7 @@ impl SeqScan {
     /// Before the first row.
     pub fn new(scan: &Scan, run: &mut Run<'_, '_>) -> Result<SeqScan> {
         let table = TableHandle::open(run.cx.engine, &scan.table, run.cx.format)?;
-        let types = scan.columns.iter().map(|c| scan_column_type(&scan.table, *c)).collect();
+        let types = scan.types();
         let stages = stages(scan);
         let keep = Keep {
             bytes: stages.iter().any(|s| !s.stored.is_empty()),

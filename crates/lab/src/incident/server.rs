@@ -27,7 +27,9 @@ impl Server {
         let dir = std::env::temp_dir().join(format!("threadgres-incident-{port}"));
         let program = std::env::current_exe().map_err(|e| Error::new(e.to_string()))?;
         let mut command = Command::new(program);
-        command.args(["serve", "--allow-root", "--single-process", "-p", &port.to_string(), "-D"]).arg(&dir);
+        command
+            .args(["serve", "--allow-root", "--single-process", "-p", &port.to_string(), "-D"])
+            .arg(&dir);
         for setting in settings {
             command.args(["-c", setting]);
         }
