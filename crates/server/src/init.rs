@@ -42,6 +42,7 @@ const METHODS: [(&str, bool); 6] = [
 /// `55000` when it holds anything; what is wrong with the options; I/O errors. Nothing is made unless the
 /// options are sound.
 pub fn init(dir: &Path, options: &InitOptions) -> Result<()> {
+    crate::packages::register();
     if !control::is_new(dir)? {
         return Err(err!(
             OBJECT_NOT_IN_PREREQUISITE_STATE,

@@ -34,6 +34,7 @@ pub mod listener;
 pub mod log;
 pub mod notify;
 pub mod null_server;
+pub mod packages;
 pub mod profiler;
 pub mod registry;
 pub mod resize;

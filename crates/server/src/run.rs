@@ -33,6 +33,7 @@ use crate::{
 /// been touched.
 pub fn serve(dir: &Path, overrides: Overrides, accept_loss_from: Option<Lsn>) -> Result<()> {
     signals::block()?;
+    crate::packages::register();
     let inherited = listener::inherited()?;
     let own_sockets = inherited.is_empty();
     let new = control::is_new(dir)?;
@@ -76,6 +77,7 @@ pub fn serve(dir: &Path, overrides: Overrides, accept_loss_from: Option<Lsn>) ->
 /// # Errors
 /// What is wrong with the directory; `publish_live` comes before.
 pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> {
+    crate::packages::register();
     // What is wrong with the rules is said before the directory is opened.
     Door::load(dir, &config.values.settings)?;
     let txn = TxnManager::new(dir);

@@ -22,6 +22,7 @@ const FAILED: u8 = 1;
 const NOT_RUNNING: u8 = 3;
 
 fn main() -> ExitCode {
+    server::packages::register();
     let mut args = std::env::args_os().skip(1).peekable();
     if args.next_if(|a| a == "lab").is_some() {
         return lab::command::run(args);

@@ -84,6 +84,8 @@ pub enum Datum {
     Multirange(Arc<Multirange>),
     /// An enum's value: its type, and the rank of its label ([`crate::user`]).
     Enum(Oid, u64),
+    /// A value of a type that is defined in another crate.
+    Open(crate::open::Open),
 }
 
 /// A row value with what is known of its columns.
@@ -204,6 +206,7 @@ impl Datum {
             Datum::Array(a) => size_of_val(a.items.as_slice()),
             Datum::Jsonb(j) => j.bulk(),
             Datum::Multirange(m) => size_of_val(m.ranges.as_slice()),
+            Datum::Open(v) => v.0.heap_bytes(),
             _ => 0,
         }
     }
@@ -460,13 +463,14 @@ impl Datum {
             Datum::Multirange(m) => {
                 48 + m.ranges.iter().map(|r| 72 + r.heap_bytes()).sum::<usize>()
             }
+            Datum::Open(v) => 16 + v.0.heap_bytes(),
             _ => 0,
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn mismatch(&self, wanted: &str) -> ! {
+    pub(crate) fn mismatch(&self, wanted: &str) -> ! {
         panic!("datum is {self:?}, wanted {wanted}")
     }
 }

@@ -137,6 +137,11 @@ fn encode_natural(value: &Datum, out: &mut Vec<u8>) {
         Datum::Jsonpath(p) => escape(p.text().as_bytes(), out),
         Datum::Range(r) => crate::range::key(r, encode_natural, out),
         Datum::Enum(_, rank) => out.extend_from_slice(&rank.to_be_bytes()),
+        Datum::Open(v) => {
+            let mut key = Vec::new();
+            v.0.key(&mut key);
+            escape(&key, out);
+        }
         Datum::Multirange(m) => {
             for range in &m.ranges {
                 out.push(VALUE);

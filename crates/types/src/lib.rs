@@ -3,7 +3,7 @@
 //!
 //! PostgreSQL 15 is the reference for every result and message; its oids and names stand in
 //! `table/*.txt`, one row a type, function, operator and cast. A new function is a row there and a
-//! body under `func/`.
+//! body under `func/`. Crates above bring families of types of their own in the same form ([`open`]).
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,7 @@ pub mod kernel;
 pub mod key;
 pub mod numeric;
 pub mod oids;
+pub mod open;
 pub mod order;
 pub mod range;
 mod regex;

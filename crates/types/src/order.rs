@@ -72,6 +72,7 @@ fn compare_rest(a: &Datum, b: &Datum) -> Ordering {
         (Datum::Range(x), Datum::Range(y)) => x.compare(y),
         (Datum::Multirange(x), Datum::Multirange(y)) => x.compare(y),
         (Datum::Enum(_, x), Datum::Enum(_, y)) => x.cmp(y),
+        (Datum::Open(x), Datum::Open(y)) => x.0.compare(&*y.0),
         (Datum::Null, Datum::Null) => Ordering::Equal,
         (Datum::Null, _) => Ordering::Greater,
         (_, Datum::Null) => Ordering::Less,
@@ -175,6 +176,7 @@ pub fn hash(value: &Datum, state: &mut impl Hasher) {
         Datum::Range(r) => hash_range(r, state),
         Datum::Multirange(m) => m.ranges.iter().for_each(|r| hash_range(r, state)),
         Datum::Enum(_, rank) => state.write_u64(*rank),
+        Datum::Open(v) => v.0.hash(state),
     }
 }
 

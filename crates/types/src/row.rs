@@ -73,6 +73,8 @@ enum Kind {
     Bits,
     Jsonb,
     Jsonpath,
+    /// A type of another crate with a fixed oid.
+    Open,
     /// Arrays, records, ranges and values of users' types, with tags.
     Tagged,
 }
@@ -110,6 +112,7 @@ impl Kind {
             oids::TEXT | oids::VARCHAR | oids::NAME | oids::JSON | oids::UNKNOWN => Kind::Text,
             oids::CSTRING | oids::ACLITEM | oids::PG_NODE_TREE | oids::VOID => Kind::Text,
             _ if crate::io::is_reg(ty) => Kind::Oid,
+            _ if !crate::user::is_user(ty) && crate::open::built_in(ty).is_some() => Kind::Open,
             _ => Kind::Tagged,
         }
     }
@@ -132,7 +135,7 @@ impl Kind {
 
 /// Whether values of both types are the same datums.
 pub(crate) fn same_form(a: Oid, b: Oid) -> bool {
-    Kind::of(a) == Kind::of(b)
+    a == b || Kind::of(a) == Kind::of(b) && Kind::of(a) != Kind::Open
 }
 
 /// The columns of a relation, prepared for the codec. Made once for each version of a relation.
@@ -274,6 +277,10 @@ fn encode_value(kind: Kind, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
             put_length(p.text().len(), out);
             out.extend_from_slice(p.text().as_bytes());
         }
+        (Kind::Open, Datum::Open(v)) => with_length(out, |out| {
+            v.0.store(out);
+            Ok(())
+        })?,
         (Kind::Tagged, value) => with_length(out, |out| tagged(value, out))?,
         (kind, value) => {
             return Err(Error::internal(format!("{value:?} does not fit a column of {kind:?}")));
@@ -440,9 +447,15 @@ impl<'a> Walk<'a> {
             Kind::Bits => Datum::Bits(Arc::new(load_bits(&self.varying()?).ok_or_else(corrupt)?)),
             Kind::Jsonb => Datum::jsonb(Json::load(&mut &*self.varying()?).ok_or_else(corrupt)?),
             Kind::Jsonpath => Datum::Jsonpath(Arc::new(Path::parse(&self.text()?)?)),
+            Kind::Open => load_open(self.layout.columns[self.column].ty, &self.varying()?)?,
             Kind::Tagged => untag(&mut &*self.varying()?)?,
         })
     }
+}
+
+fn load_open(ty: Oid, bytes: &[u8]) -> Result<Datum> {
+    let missing = || Error::internal(format!("type {ty} is not known here"));
+    crate::open::get(ty).ok_or_else(missing)?.load(ty, bytes).ok_or_else(corrupt)
 }
 
 fn load_inet(bytes: &[u8]) -> Option<Inet> {

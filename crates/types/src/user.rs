@@ -53,6 +53,8 @@ pub enum UserKind {
     },
     /// An array over one of these.
     Array,
+    /// A type whose values another crate makes.
+    Open(crate::open::Class),
 }
 
 /// Where a task looks types up.
@@ -163,7 +165,7 @@ pub fn shape(ty: Oid) -> Option<Arc<Shape>> {
 pub fn has_domains(ty: Oid) -> bool {
     let Some(user) = get(ty) else { return false };
     match &user.kind {
-        UserKind::Enum(_) => false,
+        UserKind::Enum(_) | UserKind::Open(_) => false,
         UserKind::Domain { .. } => true,
         UserKind::Composite { shape, .. } => shape.columns.iter().any(|(_, ty)| has_domains(*ty)),
         UserKind::Array => has_domains(user.io.element),

@@ -60,6 +60,8 @@ fn type_row(cx: &SystemCx<'_>, ty: Id) -> Option<Vec<Datum>> {
         UserKind::Composite { .. } => ('c', [2290, 2291, 2402, 2403]),
         UserKind::Array => ('b', [750, 751, 2400, 2401]),
         UserKind::Domain { .. } => ('d', [2597, 0, 2598, 0]),
+        // Its functions are those that the statement named which created it.
+        UserKind::Open(_) => ('b', [0; 4]),
     };
     let (output, send) = match &below {
         Some(io) => (function(&format!("{}out", io.name)), function(&format!("{}send", io.name))),

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::Datum;
 use crate::io::{self, FormatContext, TypeIo};
+use crate::open::{self, Package};
 use crate::row;
 
 /// The bodies of each family.
@@ -70,9 +71,13 @@ impl<T> Table<T> {
     }
 }
 
-/// The fields of each row of a table file.
-fn rows(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
-    text.lines().filter(|l| !l.starts_with('#')).map(|l| l.split('\t').collect())
+/// The fields of each row of a table file and of those of the packages.
+fn rows(
+    own: &'static str,
+    of: fn(&Package) -> &'static str,
+) -> impl Iterator<Item = Vec<&'static str>> {
+    let lines = open::tables(own, of).flat_map(str::lines);
+    lines.filter(|l| !l.is_empty() && !l.starts_with('#')).map(|l| l.split('\t').collect())
 }
 
 fn oid(field: &str) -> Oid {
@@ -86,8 +91,9 @@ fn oid_list(field: &str) -> &'static [Oid] {
 fn function_table() -> &'static Table<FunctionRow> {
     static TABLE: OnceLock<Table<FunctionRow>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let bodies: HashMap<&str, Body> = FAMILIES.iter().flat_map(|family| family()).collect();
-        let rows = rows(include_str!("../table/functions.txt"))
+        let families = FAMILIES.iter().copied().chain(open::packages().iter().map(|p| p.bodies));
+        let bodies: HashMap<&str, Body> = families.flat_map(|family| family()).collect();
+        let rows = rows(include_str!("../table/functions.txt"), |p| p.functions)
             .filter_map(|f| function_row(&f, &bodies))
             .collect();
         Table::new(rows, |r| r.oid, |r| r.name)
@@ -149,7 +155,7 @@ fn column_list(field: &'static str) -> &'static [(&'static str, Oid)] {
 fn operator_table() -> &'static Table<OperatorRow> {
     static TABLE: OnceLock<Table<OperatorRow>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let rows = rows(include_str!("../table/operators.txt"))
+        let rows = rows(include_str!("../table/operators.txt"), |p| p.operators)
             .map(|f| OperatorRow {
                 oid: oid(f[0]),
                 name: f[1],
@@ -169,10 +175,14 @@ fn operator_table() -> &'static Table<OperatorRow> {
 fn aggregate_table() -> &'static Table<AggregateRow> {
     static TABLE: OnceLock<Table<AggregateRow>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let rows = rows(include_str!("../table/aggregates.txt"))
+        let rows = rows(include_str!("../table/aggregates.txt"), |p| p.aggregates)
             .filter_map(|f| {
                 let args = oid_list(f[3]);
-                let (strict, start) = aggregate::find(f[0], args)?;
+                let find = |p: &&Package| (p.find_aggregate)(f[0], args);
+                let (strict, start) = match aggregate::find(f[0], args) {
+                    Some(found) => found,
+                    None => open::packages().iter().find_map(find)?,
+                };
                 let (oid, result) = (oid(f[1]), oid(f[2]));
                 Some(AggregateRow { oid, name: f[0], args, result, strict, start })
             })
@@ -192,7 +202,7 @@ fn cast_table() -> &'static Casts {
     static TABLE: OnceLock<Casts> = OnceLock::new();
     TABLE.get_or_init(|| {
         let rows: Vec<CastRow> =
-            rows(include_str!("../table/casts.txt")).filter_map(cast_row).collect();
+            rows(include_str!("../table/casts.txt"), |p| p.casts).filter_map(cast_row).collect();
         let mut by_types = HashMap::new();
         for row in &rows {
             let mut row = *row;
@@ -314,7 +324,7 @@ mod tests {
     #[test]
     fn every_body_has_a_row_and_only_one_body() {
         let keys: HashSet<&str> =
-            rows(include_str!("../table/functions.txt")).map(|f| f[2]).collect();
+            rows(include_str!("../table/functions.txt"), |p| p.functions).map(|f| f[2]).collect();
         let mut seen = HashSet::new();
         for (key, _) in FAMILIES.iter().flat_map(|f| f()) {
             assert!(keys.contains(key), "no row for {key}");

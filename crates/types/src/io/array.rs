@@ -38,6 +38,7 @@ pub(super) fn parse(element: Oid, typmod: i32, text: &str, cx: &FormatContext) -
         bytes: text.as_bytes(),
         at: body,
         element,
+        delimiter: delimiter(element),
         typmod,
         cx,
         items: Vec::new(),
@@ -99,11 +100,17 @@ fn parse_bounds(text: &str) -> Result<(Option<Dims>, usize)> {
     Ok((Some(dims), text.len() - trimmed.len() + spec.len() + 1))
 }
 
+/// What separates the items of an array (`typdelim`).
+fn delimiter(element: Oid) -> u8 {
+    crate::open::get(element).map_or(b',', |class| class.delimiter())
+}
+
 struct Reader<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
     element: Oid,
+    delimiter: u8,
     typmod: i32,
     cx: &'a FormatContext,
     items: Vec<Datum>,
@@ -161,7 +168,7 @@ impl Reader<'_> {
             match self.peek() {
                 None => return Err(self.end_of_input()),
                 Some(b'{') => self.braces(depth + 1)?,
-                Some(b @ (b'}' | b',')) => return Err(self.unexpected(b)),
+                Some(b) if b == b'}' || b == self.delimiter => return Err(self.unexpected(b)),
                 Some(_) if self.lens.len() > depth + 1 => return Err(self.ragged()),
                 Some(_) => self.item()?,
             }
@@ -169,7 +176,7 @@ impl Reader<'_> {
             self.skip_blanks();
             match self.peek() {
                 None => return Err(self.end_of_input()),
-                Some(b',') => self.at += 1,
+                Some(b) if b == self.delimiter => self.at += 1,
                 Some(b'}') => {
                     self.at += 1;
                     return self.close(depth, count);
@@ -240,7 +247,8 @@ impl Reader<'_> {
         loop {
             match self.peek() {
                 None => return Err(self.end_of_input()),
-                Some(b'}' | b',') => break,
+                Some(b'}') => break,
+                Some(b) if b == self.delimiter => break,
                 Some(b @ (b'{' | b'"')) => return Err(self.unexpected(b)),
                 Some(b'\\') => {
                     self.at += 1;
@@ -274,14 +282,15 @@ pub(super) fn write(array: &Array, cx: &FormatContext, out: &mut Vec<u8>) -> Res
         out.push(b'=');
     }
     let mut items = array.items.iter();
-    write_level(array, &array.dims, &mut items, cx, out)
+    let delimiter = delimiter(array.element);
+    write_level(array, &array.dims, &mut items, (delimiter, cx), out)
 }
 
 fn write_level(
     array: &Array,
     dims: &[(i32, i32)],
     items: &mut std::slice::Iter<'_, Datum>,
-    cx: &FormatContext,
+    (delimiter, cx): (u8, &FormatContext),
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let Some(((len, _), inner)) = dims.split_first() else {
@@ -290,26 +299,32 @@ fn write_level(
                 out.extend_from_slice(b"NULL");
                 Ok(())
             }
-            Some(item) => write_item(array.element, item, cx, out),
+            Some(item) => write_item(array.element, item, (delimiter, cx), out),
         };
     };
     out.push(b'{');
     for i in 0..*len {
         sched::check_interrupts()?;
         if i > 0 {
-            out.push(b',');
+            out.push(delimiter);
         }
-        write_level(array, inner, items, cx, out)?;
+        write_level(array, inner, items, (delimiter, cx), out)?;
     }
     out.push(b'}');
     Ok(())
 }
 
-fn write_item(element: Oid, item: &Datum, cx: &FormatContext, out: &mut Vec<u8>) -> Result<()> {
+fn write_item(
+    element: Oid,
+    item: &Datum,
+    (delimiter, cx): (u8, &FormatContext),
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let start = out.len();
     output(element, item, cx, out)?;
     let word = &out[start..];
-    let special = |b: &u8| matches!(b, b'"' | b'\\' | b'{' | b'}' | b',' | b' ' | b'\t'..=b'\r');
+    let special =
+        |b: &u8| *b == delimiter || matches!(b, b'"' | b'\\' | b'{' | b'}' | b' ' | b'\t'..=b'\r');
     if word.is_empty() || word.eq_ignore_ascii_case(b"null") || word.iter().any(special) {
         let word = out.split_off(start);
         out.push(b'"');

@@ -125,6 +125,9 @@ fn receive_plain(ty: Oid, bytes: &[u8], cx: &FormatContext) -> Result<Datum> {
             Datum::text(utf8(bytes)?)
         }
         _ if is_reg(ty) => Datum::Oid(u32::from_be_bytes(fixed(bytes)?)),
+        _ if crate::open::built_in(ty).is_some() => {
+            return super::open_type(ty)?.receive(ty, -1, bytes, cx);
+        }
         _ => match TypeIo::get(ty) {
             Some(t) if t.element != Oid::INVALID => receive_array(t.element, bytes, cx)?,
             Some(TypeRef::User(user)) => return receive_user(&user, bytes, cx),
@@ -225,6 +228,7 @@ fn receive_user(ty: &UserType, bytes: &[u8], cx: &FormatContext) -> Result<Datum
             Ok(Datum::record(shape.clone(), fields))
         }
         UserKind::Array => Err(base::Error::internal("an array type without an element")),
+        UserKind::Open(class) => class.0.receive(ty.io.oid, -1, bytes, cx),
     }
 }
 
@@ -342,6 +346,7 @@ pub fn send(_ty: Oid, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
         Datum::Enum(ty, rank) => {
             out.extend_from_slice(user::enum_text(*ty, *rank)?.as_bytes());
         }
+        Datum::Open(v) => v.0.send(out)?,
         Datum::Range(r) => send_range(r, out)?,
         Datum::Multirange(m) => {
             out.extend_from_slice(&(m.ranges.len() as i32).to_be_bytes());

@@ -19,7 +19,7 @@ use crate::datum::{Datum, Numeric, Text};
 use crate::jsonb::Json;
 use crate::jsonb::path::Path;
 use crate::user::{self, UserKind, UserType};
-use crate::{oids, range};
+use crate::{oids, open, range};
 
 pub use crate::datetime::TimeZone;
 pub use crate::order::{compare, hash};
@@ -219,6 +219,7 @@ pub fn input(ty: Oid, typmod: i32, text: &str, cx: &FormatContext) -> Result<Dat
         oids::INT2VECTOR => array::parse_vector(oids::INT2, text)?,
         oids::OIDVECTOR => array::parse_vector(oids::OID, text)?,
         _ if is_reg(ty) => Datum::Oid(number::parse_reg(ty, text)?),
+        _ if open::built_in(ty).is_some() => return open_type(ty)?.input(ty, typmod, text, cx),
         _ => match TypeIo::get(ty) {
             Some(t) if t.element != Oid::INVALID => array::parse(t.element, typmod, text, cx)?,
             Some(TypeRef::User(user)) => return user_input(&user, typmod, text, cx),
@@ -234,6 +235,11 @@ pub fn input(ty: Oid, typmod: i32, text: &str, cx: &FormatContext) -> Result<Dat
     })
 }
 
+/// What makes values of a type that is defined elsewhere.
+fn open_type(ty: Oid) -> Result<&'static dyn open::OpenType> {
+    open::get(ty).ok_or_else(|| base::Error::internal(format!("type {ty} is not known here")))
+}
+
 fn user_input(ty: &UserType, typmod: i32, text: &str, cx: &FormatContext) -> Result<Datum> {
     match &ty.kind {
         UserKind::Enum(labels) => user::enum_input(ty, labels, text),
@@ -242,6 +248,7 @@ fn user_input(ty: &UserType, typmod: i32, text: &str, cx: &FormatContext) -> Res
         }
         UserKind::Composite { shape, typmods, .. } => record::parse(shape, typmods, text, cx),
         UserKind::Array => Err(base::Error::internal("an array type without an element")),
+        UserKind::Open(class) => class.0.input(ty.io.oid, typmod, text, cx),
     }
 }
 
@@ -298,6 +305,7 @@ pub fn output(ty: Oid, value: &Datum, cx: &FormatContext, out: &mut Vec<u8>) -> 
         Datum::Range(r) => r.write(cx, out)?,
         Datum::Multirange(m) => m.write(cx, out)?,
         Datum::Enum(ty, rank) => out.extend_from_slice(user::enum_text(*ty, *rank)?.as_bytes()),
+        Datum::Open(v) => v.0.write(cx, out)?,
     }
     Ok(())
 }
@@ -361,6 +369,7 @@ pub fn natural_type(value: &Datum) -> Oid {
         Datum::Range(r) => r.ty,
         Datum::Multirange(m) => m.ty,
         Datum::Enum(ty, _) => *ty,
+        Datum::Open(v) => v.0.ty(),
     }
 }
 
@@ -477,6 +486,7 @@ pub fn apply_typmod(ty: Oid, typmod: i32, value: Datum, explicit: bool) -> Resul
             return limit_bpchar(typmod, s, explicit);
         }
         (oids::NUMERIC, Datum::Numeric(n)) => Datum::Numeric(n.apply_typmod(typmod)?),
+        (_, value @ Datum::Open(_)) => return open_type(ty)?.fit(ty, typmod, value, explicit),
         (_, Datum::Time(t)) => Datum::Time(datetime::round_time(t, typmod)),
         (_, Datum::Timetz(t, west)) => Datum::Timetz(datetime::round_time(t, typmod), west),
         (oids::BIT | oids::VARBIT, Datum::Bits(b)) => match bits::fit(ty, typmod, &b, explicit)? {

@@ -66,20 +66,27 @@ const NONE: u16 = u16::MAX;
 fn index() -> &'static Index {
     static INDEX: OnceLock<Index> = OnceLock::new();
     INDEX.get_or_init(|| {
-        let rows: Vec<TypeIo> = lines().map(row).collect();
+        let mut rows: Vec<TypeIo> = lines().map(row).collect();
+        rows.sort_by_key(|r| r.oid);
         let top = rows.iter().map(|r| r.oid.0 as usize + 1).max().unwrap_or(0);
         let mut by_oid = vec![NONE; top];
         for (i, r) in rows.iter().enumerate() {
             by_oid[r.oid.0 as usize] = i as u16;
         }
-        let name = |(i, l): (usize, &'static str)| Some((l.split('\t').nth(1)?, i as u16));
-        let by_name = lines().enumerate().filter_map(name).collect();
+        let name = |l: &'static str| {
+            let mut fields = l.split('\t');
+            let oid: usize = fields.next()?.parse().ok()?;
+            Some((fields.next()?, *by_oid.get(oid)?))
+        };
+        let by_name = lines().filter_map(name).collect();
         Index { rows, by_oid, by_name }
     })
 }
 
 fn lines() -> impl Iterator<Item = &'static str> {
-    include_str!("../table/types.txt").lines().filter(|l| !l.starts_with('#'))
+    crate::open::tables(include_str!("../table/types.txt"), |p| p.types)
+        .flat_map(str::lines)
+        .filter(|l| !l.is_empty() && !l.starts_with('#'))
 }
 
 fn row(line: &'static str) -> TypeIo {

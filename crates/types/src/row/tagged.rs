@@ -16,7 +16,7 @@ tags! {
     T_TIMESTAMP = 14; T_TIMESTAMPTZ = 15; T_INTERVAL = 16; T_OID = 17; T_TID = 18; T_UUID = 19;
     T_ARRAY = 20; T_RECORD = 21; T_TIMETZ = 22; T_MONEY = 23; T_INET = 24; T_MACADDR = 25;
     T_MACADDR8 = 26; T_BITS = 27; T_JSONB = 28; T_JSONPATH = 29; T_RANGE = 30; T_MULTIRANGE = 31;
-    T_ENUM = 32; T_COMPOSITE = 33;
+    T_ENUM = 32; T_COMPOSITE = 33; T_OPEN = 34;
 }
 
 /// Each tag's form, for all but the composite ones.
@@ -89,6 +89,7 @@ fn tag_of(value: &Datum) -> u8 {
         Datum::Range(_) => T_RANGE,
         Datum::Multirange(_) => T_MULTIRANGE,
         Datum::Enum(..) => T_ENUM,
+        Datum::Open(_) => T_OPEN,
     }
 }
 
@@ -127,6 +128,15 @@ pub(super) fn tagged(value: &Datum, out: &mut Vec<u8>) -> Result<()> {
             }
             out.extend_from_slice(&(r.fields.len() as u32).to_le_bytes());
             r.fields.iter().try_for_each(|field| tagged(field, out))
+        }
+        Datum::Open(v) => {
+            out.extend_from_slice(&v.0.ty().0.to_le_bytes());
+            let start = out.len();
+            out.extend_from_slice(&[0; 4]);
+            v.0.store(out);
+            let len = (out.len() - start - 4) as u32;
+            out[start..start + 4].copy_from_slice(&len.to_le_bytes());
+            Ok(())
         }
         Datum::Range(r) => tag_range(r, out),
         Datum::Multirange(m) => {
@@ -252,6 +262,11 @@ pub(super) fn untag(bytes: &mut &[u8]) -> Result<Datum> {
             let ty = Oid(take_u32(bytes)?);
             let (low, high) = (take_u32(bytes)?, take_u32(bytes)?);
             Ok(Datum::Enum(ty, u64::from(high) << 32 | u64::from(low)))
+        }
+        T_OPEN => {
+            let ty = Oid(take_u32(bytes)?);
+            let len = take_u32(bytes)? as usize;
+            super::load_open(ty, take(bytes, len)?)
         }
         T_RANGE => Ok(Datum::Range(untag_range(bytes)?.into())),
         T_MULTIRANGE => {

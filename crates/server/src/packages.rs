@@ -1,0 +1,10 @@
+//! The families of types that are crates of their own.
+
+use types::open::Package;
+
+const PACKAGES: &[&Package] = &[];
+
+/// Registers them all. Whatever reads rows or looks functions up comes after this.
+pub fn register() {
+    types::open::register(PACKAGES);
+}
