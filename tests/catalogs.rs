@@ -82,6 +82,46 @@ fn system_tables_are_postgresqls() {
     assert!(server.stop());
 }
 
+/// Views that the reference leaves to the manuals of PostgreSQL 16 and of PostgreSQL's extensions.
+const ELSEWHERE: [&str; 4] =
+    ["pg_buffercache", "pg_stat_io", "pg_stat_statements", "pg_stat_statements_info"];
+
+/// The views of a reference page: `name`, then `column type, column type …` as [`COLUMNS`] has it.
+fn documented(page: &str) -> BTreeMap<String, String> {
+    let view = |section: &str| {
+        let (heading, body) = section.split_once("`\n")?;
+        let column = |row: &str| {
+            let mut fields = row.strip_prefix("| `")?.split('|');
+            Some(format!(
+                "{} {}",
+                fields.next()?.trim().trim_end_matches('`'),
+                fields.next()?.trim()
+            ))
+        };
+        let columns: Vec<String> = body.lines().filter_map(column).collect();
+        Some((format!("pg_catalog.{heading}"), columns.join(", ")))
+    };
+    page.split("\n## `").skip(1).filter_map(view).collect()
+}
+
+#[test]
+fn the_reference_has_every_column_of_our_own_views() {
+    let oracle = Oracle::start();
+    let dir = TempDir::new("catalogs-reference");
+    let server = Server::start(&dir.path().join("data"), &[]);
+    let mut ours = Client::connect(server.port).expect("the server takes connections");
+    let mut theirs = Client::connect(oracle.port).expect("PostgreSQL takes connections");
+
+    let there = ask(&mut theirs, COLUMNS);
+    let mut own = ask(&mut ours, COLUMNS);
+    own.retain(|name, _| !there.contains_key(name));
+    own.retain(|name, _| !ELSEWHERE.iter().any(|e| name.ends_with(&format!(".{e}"))));
+    let own: BTreeMap<String, String> =
+        own.into_iter().map(|(name, columns)| (name, columns[3..].to_owned())).collect();
+    assert_eq!(documented(include_str!("../docs/reference/views.md")), own);
+    assert!(server.stop());
+}
+
 /// A value of each type that is compared with all values of such columns.
 const VALUES: &[(&str, &str)] = &[
     ("\"char\"", "x"),

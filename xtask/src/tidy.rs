@@ -1,4 +1,4 @@
-//! What Clippy can't say: layering, file length, stubs, `SAFETY` lines, documents made from tables.
+//! What Clippy can't say: layering, file length, stubs, `SAFETY` lines, documents made from tables, references in documents.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,8 +42,11 @@ pub fn run() -> Result<(), String> {
     for layer in LAYERS {
         check_layer(layer, &mut findings);
     }
-    for file in sources(&root())? {
+    for file in sources(&root(), ".rs")? {
         check_file(&file, &mut findings)?;
+    }
+    for file in sources(&root(), ".md")? {
+        check_references(&file, &mut findings)?;
     }
     if findings.is_empty() { Ok(()) } else { Err(findings.join("\n")) }
 }
@@ -66,7 +69,7 @@ fn check_layer(layer: &str, findings: &mut Vec<String>) {
     }
 }
 
-fn sources(dir: &Path) -> Result<Vec<PathBuf>, String> {
+fn sources(dir: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
     let mut out = Vec::new();
     let entries = fs::read_dir(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     for entry in entries.flatten() {
@@ -74,13 +77,41 @@ fn sources(dir: &Path) -> Result<Vec<PathBuf>, String> {
         let name = name.to_string_lossy();
         if path.is_dir() {
             if name != "target" && name != "data" && !name.starts_with('.') {
-                out.extend(sources(&path)?);
+                out.extend(sources(&path, ending)?);
             }
-        } else if name.ends_with(".rs") {
+        } else if name.ends_with(ending) {
             out.push(path);
         }
     }
     Ok(out)
+}
+
+/// Links and paths of source files in a document lead to something that is there.
+fn check_references(path: &Path, findings: &mut Vec<String>) -> Result<(), String> {
+    let text = fs::read_to_string(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let shown = path.strip_prefix(root()).unwrap_or(path).display().to_string();
+    let folder = path.parent().unwrap_or(path);
+    for (i, line) in text.lines().enumerate() {
+        let links = line.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for link in links.filter(|l| !l.contains("://") && !l.starts_with('#')) {
+            let file = link.split('#').next().unwrap_or_default();
+            if !folder.join(file).exists() {
+                findings.push(format!("{shown}:{}: no {link}", i + 1));
+            }
+        }
+        for name in line.split('`').skip(1).step_by(2).filter(|n| is_source(n)) {
+            if !root().join(name).exists() && !root().join("crates").join(name).exists() {
+                findings.push(format!("{shown}:{}: no {name}", i + 1));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a word in a document is the path of a source file, from the root or from `crates`.
+fn is_source(word: &str) -> bool {
+    let path = word.chars().all(|c| c.is_ascii_alphanumeric() || "/_-.".contains(c));
+    path && word.contains("/src/") && word.ends_with(".rs")
 }
 
 fn check_file(path: &Path, findings: &mut Vec<String>) -> Result<(), String> {
