@@ -81,7 +81,7 @@ impl AclKind {
             AclKind::Schema => USAGE | CREATE,
             AclKind::Type | AclKind::Language => USAGE,
             AclKind::Tablespace => CREATE,
-            AclKind::Collation => 0,
+            AclKind::Collation | AclKind::Defined => 0,
         }
     }
 
@@ -95,7 +95,8 @@ impl AclKind {
             | AclKind::Sequence
             | AclKind::Schema
             | AclKind::Tablespace
-            | AclKind::Collation => 0,
+            | AclKind::Collation
+            | AclKind::Defined => 0,
         }
     }
 
@@ -122,7 +123,11 @@ impl AclKind {
             AclKind::Function => 'f',
             AclKind::Schema => 'n',
             AclKind::Type => 'T',
-            AclKind::Database | AclKind::Language | AclKind::Tablespace | AclKind::Collation => '-',
+            AclKind::Database
+            | AclKind::Language
+            | AclKind::Tablespace
+            | AclKind::Collation
+            | AclKind::Defined => '-',
         }
     }
 
@@ -138,6 +143,7 @@ impl AclKind {
             AclKind::Language => "language",
             AclKind::Tablespace => "tablespace",
             AclKind::Collation => "collation",
+            AclKind::Defined => "object",
         }
     }
 }
@@ -248,6 +254,10 @@ impl<'a> Rights<'a> {
             },
             AclKind::Type => Some(catalog.type_place(object).map_or(ids::SUPERUSER, |p| p.1)),
             AclKind::Collation => catalog.collation(object).map(|c| c.owner),
+            AclKind::Defined => match catalog.defined_by_oid(object) {
+                Some(own) => own.owner(),
+                None => Some(ids::SUPERUSER),
+            },
             AclKind::Language | AclKind::Tablespace => Some(ids::SUPERUSER),
         }
     }

@@ -13,6 +13,7 @@
 pub mod acl;
 pub mod collation;
 mod database;
+mod defined;
 pub mod definition;
 pub mod object;
 pub mod routine;
@@ -26,11 +27,12 @@ pub mod type_view;
 pub use acl::Rights;
 pub use database::{Closed, NoSeat, OpenDatabase, SHARED, Seat};
 pub use object::{
-    Acl, AclItem, AclKind, CheckOption, Collation, Column, Constraint, ConstraintKind, Database,
-    DefaultAcl, EnumLabel, ForeignKey, ForeignKeyAction, Function, FunctionArg, Identity, Index,
-    IndexColumn, KeyCollation, KeyExpression, Membership, Object, OnCommit, Role, Schema, Sequence,
-    SessionDefaults, Table, TableKind, TableStats, Trigger, UserType, UserTypeKind, ViewQuery,
-    trigger_type,
+    Acl, AclItem, AclKind, Aggregate, AggregateSteps, Cast, CheckOption, Collation, Column,
+    Constraint, ConstraintKind, Conversion, Database, DefaultAcl, Defined, EnumLabel,
+    FamilyFunction, FamilyOperator, ForeignKey, ForeignKeyAction, Function, FunctionArg, Identity,
+    Index, IndexColumn, KeyCollation, KeyExpression, Membership, Object, OnCommit, Operator,
+    OperatorClass, OperatorFamily, Role, Schema, Sequence, SessionDefaults, Table, TableKind,
+    TableStats, Trigger, UserType, UserTypeKind, ViewQuery, trigger_type,
 };
 pub use snapshot::Snapshot;
 pub use store::{Catalog, CatalogTx, overflow_rel};

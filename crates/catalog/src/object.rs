@@ -5,12 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::acl::privilege;
 
+mod defined;
 mod index;
 mod kinds;
 mod role;
 mod table;
 mod trigger;
 
+pub use defined::*;
 pub use index::*;
 pub use kinds::*;
 pub use role::*;
@@ -121,6 +123,8 @@ pub enum Object {
     DefaultAcl(DefaultAcl),
     /// Settings that sessions of a role or in a database begin with.
     SessionDefaults(SessionDefaults),
+    /// An operator, a cast, an operator class or family, a conversion.
+    Defined(Box<Defined>),
 }
 
 /// A schema.
@@ -300,6 +304,7 @@ impl Object {
             Object::Acl(o) => o.oid,
             Object::DefaultAcl(o) => o.oid,
             Object::SessionDefaults(o) => o.oid,
+            Object::Defined(o) => o.oid(),
         }
     }
 

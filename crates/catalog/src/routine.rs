@@ -30,7 +30,18 @@ fn argument(function: &Function, arg: &FunctionArg, defaults: bool) -> String {
 /// `a integer, b text DEFAULT 'x'::text`: all parameters but the columns of RETURNS TABLE.
 pub fn arguments(function: &Function, defaults: bool) -> String {
     let shown = function.args.iter().filter(|a| a.mode != 't');
-    shown.map(|a| argument(function, a, defaults)).collect::<Vec<_>>().join(", ")
+    let mut all: Vec<String> = shown.map(|a| argument(function, a, defaults)).collect();
+    let Some(aggregate) = function.aggregate.as_deref().filter(|a| a.kind != 'n') else {
+        return all.join(", ");
+    };
+    let direct = usize::from(aggregate.direct);
+    let ordered = match all.last().filter(|_| direct == all.len() && function.is_variadic()) {
+        // The last one stands for both.
+        Some(last) => vec![last.clone()],
+        None => all.split_off(direct.min(all.len())),
+    };
+    let space = if all.is_empty() { "" } else { " " };
+    format!("{}{space}ORDER BY {}", all.join(", "), ordered.join(", "))
 }
 
 /// What stands behind RETURNS; None for a procedure. `path`: schemas that need not be named.
@@ -88,6 +99,49 @@ pub fn named(catalog: &Snapshot, path: &[Id], schema: Option<&str>, name: &str) 
     let own = catalog.functions_named(name).filter(|f| schemas.contains(&f.schema));
     out.extend(own.map(|f| f.oid));
     out
+}
+
+/// What a definition has to know of a function that it names, whether or not it runs here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoutineInfo {
+    /// Oid.
+    pub oid: Id,
+    /// Name.
+    pub name: String,
+    /// Types of the inputs.
+    pub args: Vec<Oid>,
+    /// Result.
+    pub result: Oid,
+    /// Returns a set.
+    pub set: bool,
+    /// STRICT.
+    pub strict: bool,
+    /// `f`, `p`, `a` or `w`, as in `pg_proc.prokind`.
+    pub kind: char,
+    /// `i`, `s` or `v`.
+    pub volatility: char,
+    /// The last input is VARIADIC.
+    pub variadic: bool,
+}
+
+/// See [`RoutineInfo`].
+pub fn info(catalog: &Snapshot, id: Id) -> Option<RoutineInfo> {
+    let Some(f) = catalog.function(id) else { return crate::system::facts::routine_info(id) };
+    Some(RoutineInfo {
+        oid: id,
+        name: f.name.clone(),
+        args: f.input_types(),
+        result: Oid(f.result),
+        set: f.set,
+        strict: f.strict,
+        kind: match &f.aggregate {
+            Some(_) => 'a',
+            None if f.procedure => 'p',
+            None => 'f',
+        },
+        volatility: f.volatility,
+        variadic: f.is_variadic(),
+    })
 }
 
 /// The function with a name and these parameters.
@@ -243,6 +297,8 @@ mod tests {
             uses: vec![],
             settings: vec![],
             row_of: None,
+            aggregate: None,
+            support: 0,
         }
     }
 

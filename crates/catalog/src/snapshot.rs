@@ -6,9 +6,10 @@ use std::sync::Arc;
 use base::{Error, Result, err};
 use imbl::{HashMap, OrdMap};
 
+use crate::defined::DefinedMap;
 use crate::object::{
-    Acl, AclKind, Collation, Comment, Database, DefaultAcl, Function, Id, Index, Object, Role,
-    Schema, Sequence, SessionDefaults, Table, TableStats, UserType, UserTypeKind,
+    Acl, AclKind, Collation, Comment, Database, DefaultAcl, Defined, Function, Id, Index, Object,
+    Role, Schema, Sequence, SessionDefaults, Table, TableStats, UserType, UserTypeKind,
 };
 
 /// See the module's documentation.
@@ -29,6 +30,7 @@ pub struct Snapshot {
     type_ids: OrdMap<Id, TypeId>,
     functions: OrdMap<Id, Arc<Function>>,
     pub(crate) collations: OrdMap<Id, Arc<Collation>>,
+    pub(crate) defined: DefinedMap,
     acls: OrdMap<Id, Arc<Acl>>,
     /// The rights on an object and its columns.
     acl_of: OrdMap<(AclKind, Id, u16), Id>,
@@ -142,6 +144,7 @@ impl Snapshot {
             }
             Object::DefaultAcl(o) => drop(self.default_acls.insert(o.oid, Arc::new(o))),
             Object::SessionDefaults(o) => drop(self.session_defaults.insert(o.oid, Arc::new(o))),
+            Object::Defined(o) => self.defined.put(*o),
         }
     }
 
@@ -186,6 +189,7 @@ impl Snapshot {
         } else if self.comments.remove(&id).is_none()
             && self.default_acls.remove(&id).is_none()
             && self.collations.remove(&id).is_none()
+            && !self.defined.remove(id)
         {
             self.session_defaults.remove(&id);
         }
@@ -223,6 +227,7 @@ impl Snapshot {
         out.extend(collations.map(|o| Object::Collation(Box::new(Collation::clone(o)))));
         out.extend(self.acls.values().map(|o| Object::Acl(Acl::clone(o))));
         out.extend(self.default_acls.values().map(|o| Object::DefaultAcl(DefaultAcl::clone(o))));
+        out.extend(self.defined().map(|o| Object::Defined(Box::new(Defined::clone(o)))));
         out.retain(|object| !object.is_shared());
         out
     }
@@ -249,6 +254,7 @@ impl Snapshot {
             && same(&self.acls, &other.acls, id)
             && same(&self.default_acls, &other.default_acls, id)
             && same(&self.session_defaults, &other.session_defaults, id)
+            && self.defined.same(&other.defined, id)
     }
 
     /// A table by id.

@@ -32,7 +32,23 @@ pub fn signature(view: &Snapshot, path: &[u32], function: &Function) -> String {
 }
 
 fn word(function: &Function) -> &'static str {
-    if function.procedure { "procedure" } else { "function" }
+    match &function.aggregate {
+        Some(_) => "aggregate",
+        None if function.procedure => "procedure",
+        None => "function",
+    }
+}
+
+/// What a routine is, as messages say it at length.
+fn kind_sentence(function: &Function) -> String {
+    let what = match function.aggregate.as_deref().map(|a| a.kind) {
+        Some('n') => "an ordinary aggregate function",
+        Some('o') => "an ordered-set aggregate",
+        Some(_) => "a hypothetical-set aggregate",
+        None if function.procedure => "a procedure",
+        None => "a function",
+    };
+    format!("\"{}\" is {what}.", function.name)
 }
 
 /// CREATE [OR REPLACE] FUNCTION and PROCEDURE.
@@ -40,6 +56,9 @@ fn word(function: &Function) -> &'static str {
 /// # Errors
 /// `42723`, `42809`, `42P13`, `42501`.
 pub fn create(def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> {
+    for warning in &def.warnings {
+        cx.hooks.notice("WARNING", err!(SYNTAX_ERROR, "{warning}"));
+    }
     let schema = name::creation_schema(cx, &def.name, Persistence::Permanent)?;
     if Oid(schema).is_temporary() {
         return Err(base::Error::unsupported("a temporary function"));
@@ -77,6 +96,9 @@ pub fn create(def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> {
 
 /// The body makes sense. It may call the function itself, which is there by now.
 fn validate(oid: u32, def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> {
+    if def.function.aggregate.is_some() {
+        return Ok(());
+    }
     check_settings(&def.function, cx)?;
     let view = cx.catalog_tx.view();
     let Some(function) = view.function(oid) else { return Ok(()) };
@@ -86,12 +108,19 @@ fn validate(oid: u32, def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> 
 
 /// What CREATE OR REPLACE may not change.
 fn check_replacement(old: &Function, new: &Function) -> Result<()> {
-    if old.procedure != new.procedure {
-        return Err(err!(WRONG_OBJECT_TYPE, "cannot change routine kind").detail(format!(
-            "\"{}\" is a {}.",
-            old.name,
-            word(old)
-        )));
+    let kind = |f: &Function| (f.procedure, f.aggregate.as_deref().map(|a| a.kind));
+    if kind(old) != kind(new) {
+        return Err(
+            err!(WRONG_OBJECT_TYPE, "cannot change routine kind").detail(kind_sentence(old))
+        );
+    }
+    if let (Some(was), Some(is)) = (&old.aggregate, &new.aggregate)
+        && was.direct != is.direct
+    {
+        base::bail!(
+            INVALID_FUNCTION_DEFINITION,
+            "cannot change number of direct arguments of an aggregate function"
+        );
     }
     let hint = format!(
         "Use DROP {} {}({}) first.",
@@ -168,12 +197,17 @@ pub fn find(routine: &RoutineRef, cx: &mut ExecContext<'_>) -> Result<Arc<Functi
         all.truncate(1);
     } else if all.len() > 1 && routine.kind != "ROUTINE" {
         all.retain(|f| f.procedure == (routine.kind == "PROCEDURE"));
+        if routine.kind == "AGGREGATE" {
+            all.retain(|f| f.aggregate.is_some());
+        }
     }
     let name = match &wanted.schema {
         Some(schema) => format!("{schema}.{}", wanted.name),
         None => wanted.name.clone(),
     };
+    let aggregate = routine.kind == "AGGREGATE";
     let full = match &routine.args {
+        Some(args) if args.is_empty() && aggregate && all.is_empty() => format!("{name}(*)"),
         Some(args) => format!("{name}({})", type_list(args, ", ")),
         None => name.clone(),
     };
@@ -181,7 +215,7 @@ pub fn find(routine: &RoutineRef, cx: &mut ExecContext<'_>) -> Result<Arc<Functi
         [one] if routine.kind == "PROCEDURE" && !one.procedure => {
             Err(err!(WRONG_OBJECT_TYPE, "{full} is not a procedure"))
         }
-        [_] if routine.kind == "AGGREGATE" => {
+        [one] if aggregate && one.aggregate.is_none() => {
             Err(err!(WRONG_OBJECT_TYPE, "function {full} is not an aggregate"))
         }
         [one] if routine.kind == "FUNCTION" && one.procedure => {
@@ -191,7 +225,10 @@ pub fn find(routine: &RoutineRef, cx: &mut ExecContext<'_>) -> Result<Arc<Functi
         [] if routine.args.is_some() => {
             Err(err!(UNDEFINED_FUNCTION, "{kind} {full} does not exist"))
         }
-        [] => Err(err!(UNDEFINED_FUNCTION, "could not find a {kind} named \"{name}\"")),
+        [] => {
+            let a = if aggregate { "an" } else { "a" };
+            Err(err!(UNDEFINED_FUNCTION, "could not find {a} {kind} named \"{name}\""))
+        }
         _ => Err(err!(AMBIGUOUS_FUNCTION, "{kind} name \"{name}\" is not unique")
             .hint("Specify the argument list to select the function unambiguously.")),
     }
@@ -229,6 +266,10 @@ pub fn drop(
             }
             Err(error) => return Err(error),
         };
+        if routine.kind == "FUNCTION" && function.aggregate.is_some() {
+            return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is an aggregate function", function.name)
+                .hint("Use DROP AGGREGATE to drop aggregate functions."));
+        }
         let view = cx.catalog_tx.view();
         if !rights::of(cx, &view).owns(cx.role, AclKind::Schema, function.schema) {
             rights::require_owner(
@@ -278,6 +319,9 @@ pub fn alter(routine: &RoutineRef, change: &AlterRoutine, cx: &mut ExecContext<'
             check_free(&function, cx)?;
         }
         AlterRoutine::Owner(role) => return change_owner(function, role, cx),
+        AlterRoutine::Options(_) if known.aggregate.is_some() => {
+            base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is an aggregate function", known.name);
+        }
         AlterRoutine::Options(options) => {
             for (word, changed) in options {
                 set_option(&mut function, word, changed)?;

@@ -235,6 +235,41 @@ pub struct AggCall {
     pub direct: Option<Vec<Expr>>,
     /// Result type (for polymorphic ones).
     pub ty: Oid,
+    /// It is an aggregate that a user made: `aggregate` computes it only if this has no steps.
+    pub own: Option<Arc<OwnAggregate>>,
+}
+
+impl AggCall {
+    /// The aggregate's name.
+    pub fn name(&self) -> &str {
+        self.own.as_ref().map_or(self.aggregate.name, |own| &own.name)
+    }
+}
+
+/// A call of an aggregate that a user made.
+pub struct OwnAggregate {
+    /// Its function's oid.
+    pub function: Oid,
+    /// Its name.
+    pub name: Text,
+    /// How it is computed; None: as [`AggCall::aggregate`], whose functions it has.
+    pub steps: Option<OwnSteps>,
+    /// How a window whose frame moves computes it.
+    pub moving: Option<OwnSteps>,
+}
+
+/// One way of computing such an aggregate.
+pub struct OwnSteps {
+    /// The state before the first row.
+    pub initial: Datum,
+    /// The next state, over the columns of the state and of the arguments.
+    pub transition: Expr,
+    /// Rows with NULL arguments are skipped; the first value becomes a state that is NULL.
+    pub strict: bool,
+    /// The state without a row.
+    pub inverse: Option<Expr>,
+    /// The result, over the columns of the state and of the direct arguments.
+    pub finish: Option<Expr>,
 }
 
 /// One sort key.

@@ -10,6 +10,7 @@ pub mod cache;
 pub mod collation_statement;
 pub mod comment_statement;
 pub mod database;
+pub mod define_statement;
 pub mod embedded;
 pub mod expr;
 mod identity;

@@ -437,16 +437,19 @@ impl Printer<'_, '_> {
                 self.wrap(format!("{left} {name} {}", self.operand(right, right_least)))
             }
             (Some(name), [arg]) => self.wrap(format!("{name} {}", self.part(arg))),
-            _ => format!("{}({})", self.function_name(function), self.list(args)),
+            _ => {
+                let name = self.function_name(function.oid, function.name);
+                format!("{name}({})", self.list(args))
+            }
         }
     }
 
     /// A function's name, with its schema where it is a user's that the search path doesn't lead to (in
     /// what is stored: always).
-    fn function_name(&self, function: &FunctionRow) -> String {
+    pub fn function_name(&self, function: Oid, name: &str) -> String {
         let cx = self.binder.cx;
-        let name = quote_ident(function.name);
-        let Some(own) = cx.catalog.function(function.oid.0) else { return name };
+        let name = quote_ident(name);
+        let Some(own) = cx.catalog.function(function.0) else { return name };
         let hidden = self.by_oid || !cx.search_path.contains(&own.schema);
         match cx.catalog.schema(own.schema) {
             Some(schema) if hidden => format!("{}.{name}", quote_ident(&schema.name)),

@@ -67,6 +67,15 @@ pub fn row(catalog: &Snapshot, function: &Function) -> &'static FunctionRow {
     row
 }
 
+/// What is called for a function's oid: a built-in row or a user's function. None: there is no such function,
+/// or PostgreSQL has it and this server not.
+pub fn callable(catalog: &Snapshot, id: u32) -> Option<&'static FunctionRow> {
+    match catalog.function(id) {
+        Some(function) => Some(row(catalog, function)),
+        None => types::func::function(Oid(id)),
+    }
+}
+
 fn volatility(function: &Function) -> Volatility {
     match function.volatility {
         'i' => Volatility::Immutable,

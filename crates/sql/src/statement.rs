@@ -471,10 +471,14 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::AlterTable { kind, .. } => (alter_tag(kind), true),
         Utility::Rename { kind, .. } => (alter_tag(kind), true),
         Utility::CreateRoutine(def) if def.function.procedure => ("CREATE PROCEDURE", true),
+        Utility::CreateRoutine(def) if def.function.aggregate.is_some() => {
+            ("CREATE AGGREGATE", true)
+        }
         Utility::CreateRoutine(_) => ("CREATE FUNCTION", true),
         Utility::DropRoutine { routines, .. } => (
             match routines.first().map(|r| r.kind) {
                 Some("PROCEDURE") => "DROP PROCEDURE",
+                Some("AGGREGATE") => "DROP AGGREGATE",
                 Some("ROUTINE") => "DROP ROUTINE",
                 _ => "DROP FUNCTION",
             },
@@ -483,6 +487,7 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::AlterRoutine { routine, .. } => (
             match routine.kind {
                 "PROCEDURE" => "ALTER PROCEDURE",
+                "AGGREGATE" => "ALTER AGGREGATE",
                 "ROUTINE" => "ALTER ROUTINE",
                 _ => "ALTER FUNCTION",
             },
@@ -512,6 +517,7 @@ fn tag_of(utility: &Utility) -> (&'static str, bool) {
         Utility::Database(statement) => (statement.tag(), true),
         Utility::Type(statement) => (statement.tag(), true),
         Utility::Collation(statement) => (statement.tag(), true),
+        Utility::Define(statement) => (statement.tag(), true),
         Utility::NoOp(_) => ("SET", false),
     }
 }

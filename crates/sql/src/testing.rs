@@ -315,7 +315,7 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
                 .iter()
                 .map(|a| {
                     let distinct = if a.distinct { "distinct " } else { "" };
-                    format!("{}({distinct}{})", a.aggregate.name, list(&a.args))
+                    format!("{}({distinct}{})", a.name(), list(&a.args))
                 })
                 .collect();
             let plain = match (plain, sorted) {

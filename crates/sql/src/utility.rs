@@ -8,6 +8,7 @@ use base::Oid;
 use crate::collation_statement::CollationStatement;
 use crate::comment_statement::CommentStatement;
 use crate::database::DatabaseStatement;
+use crate::define_statement::DefineStatement;
 use crate::plan::{Plan, Prepared, Statement};
 use crate::role::{RoleRef, RoleStatement};
 use crate::trigger::{CreateTrigger, DropTrigger, TriggerSelection};
@@ -438,6 +439,8 @@ pub struct RoutineDef {
     pub replace: bool,
     /// Where the body begins in the statement's text, if it was given as a string: characters from 1.
     pub body_at: Option<u32>,
+    /// What is to be said while it is made.
+    pub warnings: Vec<String>,
 }
 
 /// A function or procedure as a statement names it.
@@ -873,6 +876,8 @@ pub enum Utility {
     Type(TypeStatement),
     /// CREATE, ALTER COLLATION.
     Collation(CollationStatement),
+    /// Statements about operators, casts and what else users define.
+    Define(DefineStatement),
     /// A statement that does nothing but is accepted, with a notice's text if any.
     NoOp(Option<String>),
 }

@@ -1057,7 +1057,19 @@ impl Here<'_, '_, '_> {
                 .collect();
             text = format!("{text} ORDER BY {}", keys.join(", "));
         }
-        let mut out = format!("{}({text})", quote_ident(agg.aggregate.name));
+        let name = match &agg.own {
+            Some(own) => p.printer(self, self.indent).function_name(own.function, &own.name),
+            None => quote_ident(agg.aggregate.name),
+        };
+        if let Some(direct) = &agg.direct {
+            let direct: Vec<String> = direct.iter().map(|a| p.expr(a, self.indent)).collect();
+            let keys = agg.order.iter().map(|k| {
+                p.sort_expression(&k.expr, self.indent) + direction(k.descending, k.nulls_first)
+            });
+            let keys: Vec<String> = keys.collect();
+            text = format!("{}) WITHIN GROUP (ORDER BY {}", direct.join(", "), keys.join(", "));
+        }
+        let mut out = format!("{name}({text})");
         if let Some(filter) = &agg.filter {
             out += &format!(" FILTER (WHERE {})", p.expr(filter, self.indent));
         }

@@ -292,7 +292,9 @@ pub fn same_aggregate(a: &AggCall, b: &AggCall) -> bool {
         (Some(x), Some(y)) => same(x, y),
         _ => false,
     };
+    let own = |x: &AggCall| x.own.as_ref().map(|own| own.function);
     a.aggregate.oid == b.aggregate.oid
+        && own(a) == own(b)
         && a.direct.is_none()
         && b.direct.is_none()
         && a.distinct == b.distinct

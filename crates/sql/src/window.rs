@@ -154,9 +154,9 @@ impl FrameBound {
 
 impl WindowCall {
     /// The function's name.
-    pub fn name(&self) -> &'static str {
+    pub fn name(&self) -> &str {
         match &self.function {
-            WindowFunction::Aggregate(agg) => agg.aggregate.name,
+            WindowFunction::Aggregate(agg) => agg.name(),
             WindowFunction::Own(row) => row.name,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Column, Constraint, Id};
+use super::{Aggregate, Column, Constraint, Id};
 
 /// A type that a user made.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -143,6 +143,12 @@ pub struct Function {
     /// The result (`record`) is a row of this table.
     #[serde(default)]
     pub row_of: Option<Id>,
+    /// It is an aggregate.
+    #[serde(default)]
+    pub aggregate: Option<Box<Aggregate>>,
+    /// SUPPORT; 0: none.
+    #[serde(default)]
+    pub support: Id,
 }
 
 impl Function {

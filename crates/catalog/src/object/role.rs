@@ -76,6 +76,8 @@ pub enum AclKind {
     Tablespace,
     /// Collations: nothing can be granted on them, but they have owners.
     Collation,
+    /// Operators, operator classes and families, conversions: likewise.
+    Defined,
 }
 
 /// Rights on an object that are not just those that it began with. One for each object (and column)

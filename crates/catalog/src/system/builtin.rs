@@ -265,11 +265,16 @@ pub(super) fn pg_proc(cx: &SystemCx<'_>) -> Rows {
 
 /// A user's function or procedure.
 fn user_proc(cx: &SystemCx<'_>, f: &crate::Function) -> Vec<Datum> {
-    let kind = if f.procedure { 'p' } else { 'f' };
+    let kind = match &f.aggregate {
+        Some(_) => 'a',
+        None if f.procedure => 'p',
+        None => 'f',
+    };
     let inputs = f.input_types();
     let variadic = f.args.iter().find(|a| a.mode == 'v').map_or(0, |a| match Oid(a.ty) {
         oids::ANYARRAY => oids::ANYELEMENT.0,
         oids::ANYCOMPATIBLEARRAY => oids::ANYCOMPATIBLE.0,
+        oids::ANY => oids::ANY.0,
         array => TypeIo::get(array).map_or(0, |t| t.element.0),
     });
     let text = |s: &str| Datum::Text(s.into());
@@ -284,6 +289,7 @@ fn user_proc(cx: &SystemCx<'_>, f: &crate::Function) -> Vec<Datum> {
         .set("procost", f.cost)
         .set("prorows", f.rows)
         .set("provariadic", oid(variadic))
+        .set("prosupport", oid(f.support))
         .set("prosecdef", f.security_definer)
         .set("proleakproof", f.leakproof)
         .set("proisstrict", f.strict)
@@ -317,7 +323,7 @@ fn user_proc(cx: &SystemCx<'_>, f: &crate::Function) -> Vec<Datum> {
     row.done()
 }
 
-pub(super) fn pg_operator(_cx: &SystemCx<'_>) -> Rows {
+pub(super) fn pg_operator(cx: &SystemCx<'_>) -> Rows {
     let one = |f: Fact| {
         row(PG_CATALOG, "pg_operator")
             .set("oid", f.oid(0))
@@ -337,10 +343,12 @@ pub(super) fn pg_operator(_cx: &SystemCx<'_>) -> Rows {
             .set("oprjoin", f.oid(4))
             .done()
     };
-    Ok(facts::operators().iter().map(one).collect())
+    let mut out = facts::operators().iter().map(one).collect();
+    super::defined::operators(cx, &mut out);
+    Ok(out)
 }
 
-pub(super) fn pg_cast(_cx: &SystemCx<'_>) -> Rows {
+pub(super) fn pg_cast(cx: &SystemCx<'_>) -> Rows {
     let one = |f: Fact| {
         row(PG_CATALOG, "pg_cast")
             .set("oid", f.oid(0))
@@ -351,7 +359,9 @@ pub(super) fn pg_cast(_cx: &SystemCx<'_>) -> Rows {
             .set("castmethod", f.letter(5))
             .done()
     };
-    Ok(facts::casts().iter().map(one).collect())
+    let mut out = facts::casts().iter().map(one).collect();
+    super::defined::casts(cx, &mut out);
+    Ok(out)
 }
 
 /// The columns of `pg_aggregate` that name functions, in the order of `facts/aggregates.txt`.
@@ -366,7 +376,7 @@ const AGGREGATE_FUNCTIONS: [&str; 8] = [
     "aggmfinalfn",
 ];
 
-pub(super) fn pg_aggregate(_cx: &SystemCx<'_>) -> Rows {
+pub(super) fn pg_aggregate(cx: &SystemCx<'_>) -> Rows {
     let one = |f: Fact| {
         let mut out = row(PG_CATALOG, "pg_aggregate")
             .set("aggfnoid", f.oid(0))
@@ -388,7 +398,9 @@ pub(super) fn pg_aggregate(_cx: &SystemCx<'_>) -> Rows {
         }
         out.done()
     };
-    Ok(facts::aggregates().iter().map(one).collect())
+    let mut out = facts::aggregates().iter().map(one).collect();
+    super::defined::aggregates(cx, &mut out);
+    Ok(out)
 }
 
 /// Whether the server has a type; the polymorphic ones stand for many.
@@ -396,7 +408,7 @@ pub(super) fn has_type(id: Id) -> bool {
     TypeIo::get(Oid(id)).is_some()
 }
 
-pub(super) fn pg_opclass(_cx: &SystemCx<'_>) -> Rows {
+pub(super) fn pg_opclass(cx: &SystemCx<'_>) -> Rows {
     let one = |f: Fact| {
         row(PG_CATALOG, "pg_opclass")
             .set("oid", f.oid(0))
@@ -410,10 +422,12 @@ pub(super) fn pg_opclass(_cx: &SystemCx<'_>) -> Rows {
             .set("opckeytype", f.oid(5))
             .done()
     };
-    Ok(facts::classes().iter().map(one).collect())
+    let mut out = facts::classes().iter().map(one).collect();
+    super::defined::classes(cx, &mut out);
+    Ok(out)
 }
 
-pub(super) fn pg_opfamily(_cx: &SystemCx<'_>) -> Rows {
+pub(super) fn pg_opfamily(cx: &SystemCx<'_>) -> Rows {
     let one = |f: Fact| {
         row(PG_CATALOG, "pg_opfamily")
             .set("oid", f.oid(0))
@@ -423,10 +437,12 @@ pub(super) fn pg_opfamily(_cx: &SystemCx<'_>) -> Rows {
             .set("opfowner", oid(SUPERUSER))
             .done()
     };
-    Ok(facts::families().iter().map(one).collect())
+    let mut out = facts::families().iter().map(one).collect();
+    super::defined::families(cx, &mut out);
+    Ok(out)
 }
 
-pub(super) fn pg_amop(_cx: &SystemCx<'_>) -> Rows {
+pub(super) fn pg_amop(cx: &SystemCx<'_>) -> Rows {
     let one = |f: Fact| {
         row(PG_CATALOG, "pg_amop")
             .set("oid", f.oid(0))
@@ -440,10 +456,12 @@ pub(super) fn pg_amop(_cx: &SystemCx<'_>) -> Rows {
             .set("amopsortfamily", f.oid(8))
             .done()
     };
-    Ok(facts::family_operators().iter().map(one).collect())
+    let mut out = facts::family_operators().iter().map(one).collect();
+    super::defined::family_operators(cx, &mut out);
+    Ok(out)
 }
 
-pub(super) fn pg_amproc(_cx: &SystemCx<'_>) -> Rows {
+pub(super) fn pg_amproc(cx: &SystemCx<'_>) -> Rows {
     let one = |f: Fact| {
         row(PG_CATALOG, "pg_amproc")
             .set("oid", f.oid(0))
@@ -454,7 +472,9 @@ pub(super) fn pg_amproc(_cx: &SystemCx<'_>) -> Rows {
             .set("amproc", f.oid(5))
             .done()
     };
-    Ok(facts::family_functions().iter().map(one).collect())
+    let mut out = facts::family_functions().iter().map(one).collect();
+    super::defined::family_functions(cx, &mut out);
+    Ok(out)
 }
 
 pub(super) fn pg_range(_cx: &SystemCx<'_>) -> Rows {

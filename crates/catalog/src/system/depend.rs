@@ -7,7 +7,7 @@ use super::SystemCx;
 use super::row::{oid, row};
 use super::sequences::class;
 use crate::object::ids::PG_CATALOG;
-use crate::object::{ConstraintKind, Function, Id, Table, UserType, UserTypeKind};
+use crate::object::{ConstraintKind, Defined, Function, Id, Table, UserType, UserTypeKind};
 
 /// An object: class, oid, column.
 type End = (Id, Id, u16);
@@ -34,6 +34,7 @@ pub(super) fn pg_depend(cx: &SystemCx<'_>) -> Result<Vec<Vec<Datum>>> {
     for c in cx.catalog.user_collations() {
         ties.add((class::COLLATION, c.oid, 0), (class::SCHEMA, c.schema, 0), 'n');
     }
+    cx.catalog.defined().for_each(|d| ties.defined(d));
     cx.catalog.indexes().for_each(|i| {
         for id in i.columns.iter().filter_map(|c| Some(c.collation.as_ref()?.oid)) {
             ties.add_collation((class::RELATION, i.oid, 0), id);
@@ -186,5 +187,61 @@ impl Ties<'_, '_> {
             self.add_type(own, table.row_type[0]);
         }
         self.add_uses(own, f.uses.iter().copied());
+        if let Some(a) = &f.aggregate {
+            let steps = [Some(&a.plain), a.moving.as_ref()].into_iter().flatten();
+            let functions = steps.flat_map(|s| [s.transition, s.inverse, s.finish]);
+            for id in functions.chain([a.combine, a.serial, a.deserial, f.support]) {
+                self.add_own(own, id);
+            }
+            self.add_own(own, a.sort_operator);
+        }
+    }
+
+    /// The use of an object, if it is one that somebody made.
+    fn add_own(&mut self, from: End, id: Id) {
+        if id >= base::Oid::FIRST_USER.0 {
+            self.add(from, (super::schema::class_of(self.cx, id), id, 0), 'n');
+        }
+    }
+
+    fn defined(&mut self, d: &Defined) {
+        let own = (d.class(), d.oid(), 0);
+        if let Some(schema) = d.schema() {
+            self.add(own, (class::SCHEMA, schema, 0), 'n');
+        }
+        let (operators, functions) = match d {
+            Defined::Class(c) => (&c.operators[..], &c.functions[..]),
+            Defined::Family(f) => (&f.operators[..], &f.functions[..]),
+            _ => (&[][..], &[][..]),
+        };
+        match d {
+            Defined::Class(c) => {
+                self.add(own, (class::OPERATOR_FAMILY, c.family, 0), 'a');
+                self.add_own(own, c.input);
+                self.add_own(own, c.key);
+            }
+            Defined::Family(_) => {}
+            _ => d.uses().into_iter().for_each(|id| self.add_own(own, id)),
+        }
+        let (tie, member) = match d {
+            Defined::Class(_) => ('i', 'n'),
+            _ => ('a', 'a'),
+        };
+        for o in operators {
+            let row = (class::FAMILY_OPERATOR, o.oid, 0);
+            self.add(row, own, tie);
+            self.add_member(row, (class::OPERATOR, o.operator, 0), member);
+        }
+        for f in functions {
+            let row = (class::FAMILY_FUNCTION, f.oid, 0);
+            self.add(row, own, tie);
+            self.add_member(row, (class::FUNCTION, f.function, 0), member);
+        }
+    }
+
+    fn add_member(&mut self, from: End, to: End, kind: char) {
+        if to.1 >= base::Oid::FIRST_USER.0 {
+            self.add(from, to, kind);
+        }
     }
 }

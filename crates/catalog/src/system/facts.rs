@@ -206,9 +206,52 @@ pub(super) fn is_aggregate(id: Id) -> bool {
     functions().get(id).is_some_and(|f| f.text(field::KIND) == "a")
 }
 
+/// The aggregate with this transition function and this final one.
+pub fn aggregate_of(transition: Id, finish: Id) -> Option<Id> {
+    let fits = |f: &Fact| f.id(3) == transition && f.id(4) == finish;
+    aggregates().iter().find(fits).map(|f| f.id(0))
+}
+
 /// The types of an operator's operands; 0: it has none there.
 pub fn operand_types(id: Id) -> Option<[Id; 2]> {
     operators().get(id).map(|f| [f.id(operator::LEFT), f.id(operator::RIGHT)])
+}
+
+/// See [`crate::routine::RoutineInfo`].
+pub(crate) fn routine_info(id: Id) -> Option<crate::routine::RoutineInfo> {
+    let own = || {
+        let f = func::function(base::Oid(id))?;
+        Some(crate::routine::RoutineInfo {
+            oid: id,
+            name: f.name.to_owned(),
+            args: f.args.to_vec(),
+            result: f.result,
+            set: f.returns_set,
+            strict: f.strict,
+            kind: 'f',
+            volatility: 'v',
+            variadic: f.variadic,
+        })
+    };
+    let Some(f) = functions().get(id) else { return own() };
+    let flags = f.text(field::FLAGS).as_bytes();
+    Some(crate::routine::RoutineInfo {
+        oid: id,
+        name: f.text(field::NAME).to_owned(),
+        args: f.ids(field::ARGUMENTS).map(base::Oid).collect(),
+        result: base::Oid(f.id(field::RESULT)),
+        set: flags.get(1) == Some(&b'r'),
+        strict: flags.first() == Some(&b's'),
+        kind: f.letter(field::KIND),
+        volatility: flags.get(2).map_or('v', |c| char::from(*c)),
+        variadic: f.id(field::VARIADIC) != 0,
+    })
+}
+
+/// Whether a value of one type is one of another as it is, without being asked.
+pub fn is_binary_cast(source: Id, target: Id) -> bool {
+    let fits = |f: &Fact| f.id(1) == source && f.id(2) == target;
+    casts().iter().any(|f| fits(&f) && f.letter(4) == 'i' && f.letter(5) == 'b')
 }
 
 /// The types of a function's arguments.

@@ -9,6 +9,7 @@ pub mod address;
 mod builtin;
 mod checked;
 mod collations;
+mod defined;
 mod depend;
 pub mod facts;
 mod information;

@@ -179,10 +179,19 @@ impl Names<'_> {
     }
 
     fn operators(&self, name: &Qualified) -> Vec<Id> {
-        match name.schema.as_deref() {
+        let mut out: Vec<Id> = match name.schema.as_deref() {
             None | Some("pg_catalog") => facts::operators_named(&name.name).collect(),
             Some(_) => Vec::new(),
+        };
+        let schemas: Vec<Id> = match &name.schema {
+            Some(schema) => self.catalog.schema_named(schema).map(|s| s.oid).into_iter().collect(),
+            None => self.path.to_vec(),
+        };
+        for schema in schemas {
+            let own = self.catalog.operators_named(&name.name).filter(|o| o.schema == schema);
+            out.extend(own.map(|o| o.oid));
         }
+        out
     }
 
     /// `name(type, …)` as a value of regprocedure, `op(type, type)` as one of regoperator.
@@ -214,7 +223,7 @@ impl Names<'_> {
         }
         match types[..] {
             [left, right] => {
-                let is = |id: &Id| facts::operand_types(*id) == Some([left.0, right.0]);
+                let is = |id: &Id| self.operand_types(*id) == Some([left.0, right.0]);
                 Ok(self.operators(&name).into_iter().find(is))
             }
             [_] => Err(err!(UNDEFINED_PARAMETER, "missing argument")
@@ -286,6 +295,9 @@ impl Names<'_> {
             oids::REGPROC => facts::regproc(id),
             oids::REGPROCEDURE => facts::regprocedure(id),
             oids::REGCOLLATION => self.catalog.shown_collation(self.path, id),
+            oids::REGOPER | oids::REGOPERATOR if self.catalog.operator(id).is_some() => {
+                self.own_operator(id, ty == oids::REGOPERATOR)
+            }
             oids::REGOPER => facts::regoper(id),
             oids::REGOPERATOR => facts::regoperator(id),
             _ => {
@@ -293,6 +305,37 @@ impl Names<'_> {
                 facts::text_search().iter().find(fits).map(|f| quote_ident(f.text(2)))
             }
         }
+    }
+
+    /// The types of an operator's operands; 0: none.
+    fn operand_types(&self, id: Id) -> Option<[Id; 2]> {
+        match self.catalog.operator(id) {
+            Some(own) => Some([own.left, own.right]),
+            None => facts::operand_types(id),
+        }
+    }
+
+    /// A user's operator as `regoper` shows it, or as `regoperator`.
+    fn own_operator(&self, id: Id, signature: bool) -> Option<String> {
+        let own = self.catalog.operator(id)?;
+        let plain = Qualified { schema: None, name: own.name.clone() };
+        let mut found = self.operators(&plain);
+        if signature {
+            found.retain(|other| self.operand_types(*other) == Some([own.left, own.right]));
+            found.truncate(1);
+        }
+        let name = match self.catalog.schema(own.schema) {
+            Some(schema) if found != [id] => format!("{}.{}", quote_ident(&schema.name), own.name),
+            _ => own.name.clone(),
+        };
+        let side = |ty: Id| match ty {
+            0 => "NONE".to_owned(),
+            ty => self.shown(oids::REGTYPE, ty),
+        };
+        Some(match signature {
+            true => format!("{name}({},{})", side(own.left), side(own.right)),
+            false => name,
+        })
     }
 
     /// A relation's schema and name.

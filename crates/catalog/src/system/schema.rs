@@ -142,6 +142,8 @@ fn kind_of(catalog: &Snapshot, id: Id) -> Id {
         class::FUNCTION
     } else if catalog.collation(id).is_some() {
         class::COLLATION
+    } else if let Some(own) = catalog.defined_by_oid(id) {
+        own.class()
     } else if catalog.role(id).is_some() {
         class::ROLE
     } else if catalog.database(id).is_some() {

@@ -51,6 +51,10 @@ pub mod class {
     pub const OPERATOR: Id = 2617;
     /// `pg_opfamily`.
     pub const OPERATOR_FAMILY: Id = 2753;
+    /// `pg_amop`.
+    pub const FAMILY_OPERATOR: Id = 2602;
+    /// `pg_amproc`.
+    pub const FAMILY_FUNCTION: Id = 2603;
     /// `pg_conversion`.
     pub const CONVERSION: Id = 2607;
     /// `pg_ts_config`.

@@ -12,7 +12,7 @@ use crate::object::ids::{PG_CATALOG, SUPERUSER};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
-pub(super) fn pg_conversion(_cx: &SystemCx<'_>) -> Rows {
+pub(super) fn pg_conversion(cx: &SystemCx<'_>) -> Rows {
     let one = |f: Fact| {
         row(PG_CATALOG, "pg_conversion")
             .set("oid", f.oid(0))
@@ -25,7 +25,9 @@ pub(super) fn pg_conversion(_cx: &SystemCx<'_>) -> Rows {
             .set("condefault", f.flag(5))
             .done()
     };
-    Ok(facts::conversions().iter().map(one).collect())
+    let mut out = facts::conversions().iter().map(one).collect();
+    super::defined::conversions(cx, &mut out);
+    Ok(out)
 }
 
 /// The lines of a kind.

@@ -627,7 +627,7 @@ fn aggregate(call: &AggCall, names: &Names<'_>) -> String {
     let args: Vec<String> = call.args.iter().map(|a| names.text(a)).collect();
     let args = if args.is_empty() { "*".to_owned() } else { args.join(", ") };
     let distinct = if call.distinct { "DISTINCT " } else { "" };
-    format!("{}({distinct}{args})", call.aggregate.name)
+    format!("{}({distinct}{args})", call.name())
 }
 
 /// `sum(x) OVER (?)`, as PostgreSQL shows a call whose window has a node of its own.

@@ -9,6 +9,7 @@ use types::{Batch, Column, Datum, oids};
 
 use super::grouping::RowSet;
 use super::ordered_set;
+use super::own_aggregate::{self, OwnState};
 use super::sort::encode;
 use crate::eval;
 use crate::rows::{self, Row};
@@ -36,6 +37,8 @@ pub enum AggState {
     Kept(Box<Kept>),
     /// WITHIN GROUP.
     Ordered(Box<ordered_set::State>),
+    /// A user's aggregate.
+    Own(Box<OwnState>),
 }
 
 // There may be one for each of millions of groups.
@@ -52,12 +55,16 @@ pub struct Kept {
 impl AggState {
     /// Before the first row.
     pub fn new(call: &AggCall) -> AggState {
-        if call.direct.is_some() {
+        let own = own_aggregate::steps(call);
+        if call.direct.is_some() && own.is_none() {
             return AggState::Ordered(Box::default());
         }
-        if call.distinct || !call.order.is_empty() {
+        if call.distinct || !call.order.is_empty() && call.direct.is_none() {
             let seen = call.distinct.then(RowSet::default);
             return AggState::Kept(Box::new(Kept { seen, rows: vec![] }));
+        }
+        if let Some(steps) = own {
+            return AggState::Own(Box::new(OwnState::new(steps)));
         }
         if call.aggregate.name == "count" {
             return AggState::Count(0);
@@ -113,6 +120,11 @@ impl AggState {
         }
         match (self, &call.args[..]) {
             (AggState::Ordered(state), _) => state.add(call, row, run)?,
+            (AggState::Own(state), _) => {
+                if let Some(steps) = own_aggregate::steps(call) {
+                    state.add(call, steps, row, run)?;
+                }
+            }
             (AggState::Count(n), []) => *n += 1,
             (AggState::Count(n), [arg]) => *n += i64::from(!eval::eval(arg, row, run)?.is_null()),
             (state @ (AggState::Sum(_) | AggState::Extreme { .. }), [arg]) => {
@@ -138,7 +150,8 @@ impl AggState {
             (state, args) => {
                 sched::check_interrupts()?;
                 let values = eval::eval_all(args, row, run)?;
-                if call.aggregate.strict && values.iter().any(Datum::is_null) {
+                let strict = own_aggregate::steps(call).map_or(call.aggregate.strict, |s| s.strict);
+                if strict && values.iter().any(Datum::is_null) {
                     return Ok(());
                 }
                 match state {
@@ -146,6 +159,7 @@ impl AggState {
                     AggState::Sum(_)
                     | AggState::Numeric(_)
                     | AggState::Extreme { .. }
+                    | AggState::Own(_)
                     | AggState::Ordered(_) => {}
                     AggState::Plain(state) => state.add(&values)?,
                     AggState::Kept(kept) => {
@@ -170,7 +184,7 @@ impl AggState {
     ///
     /// # Errors
     /// The aggregate's.
-    pub fn finish(&mut self, call: &AggCall) -> Result<Datum> {
+    pub fn finish(&mut self, call: &AggCall, run: &mut Run<'_, '_>) -> Result<Datum> {
         match self {
             AggState::Count(n) => Ok(Datum::Int8(*n)),
             AggState::Sum(sum) => Ok(sum.map_or(Datum::Null, Datum::Int8)),
@@ -184,9 +198,18 @@ impl AggState {
             }),
             AggState::Plain(state) => state.finish(),
             AggState::Ordered(state) => state.finish(call),
+            AggState::Own(state) => match own_aggregate::steps(call) {
+                Some(steps) => state.finish(call, steps, run),
+                None => Ok(Datum::Null),
+            },
             AggState::Kept(kept) => {
                 let rows = &mut kept.rows;
                 rows.sort_by(|a, b| a.0.cmp(&b.0));
+                if let Some(steps) = own_aggregate::steps(call) {
+                    let mut state = OwnState::new(steps);
+                    rows.iter().try_for_each(|(_, v)| state.add_values(steps, v, run))?;
+                    return state.finish(call, steps, run);
+                }
                 let mut state = (call.aggregate.start)();
                 rows.iter().try_for_each(|(_, values)| state.add(values))?;
                 state.finish()
@@ -198,7 +221,8 @@ impl AggState {
 /// Whether the calls may be computed one after the other, each over a whole batch: what is volatile
 /// in them must be evaluated row by row.
 pub fn by_column(aggs: &[AggCall]) -> bool {
-    let mut plain = true;
+    // What users' functions do may be seen: they run row by row.
+    let mut plain = aggs.iter().all(|call| call.own.is_none());
     for call in aggs {
         call.for_exprs(&mut |e| plain &= !walk::is_volatile(e));
     }

@@ -226,7 +226,12 @@ impl Aggregate {
     }
 
     /// Groups that have not been returned yet.
-    fn next_keyed(&mut self, aggs: &[AggCall], out: &mut Batch) -> Result<()> {
+    fn next_keyed(
+        &mut self,
+        aggs: &[AggCall],
+        out: &mut Batch,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
         let Some(keyed) = &self.keyed else { return Ok(()) };
         let end = keyed.len().min(self.next + BATCH_ROWS);
         let chosen: Vec<u32> = (self.next as u32..end as u32).collect();
@@ -236,7 +241,7 @@ impl Aggregate {
         let values = &mut out.columns[keyed.columns.len()..];
         for number in self.next..end {
             for (n, call) in aggs.iter().enumerate() {
-                values[n].push(self.states[number * aggs.len() + n].finish(call)?)?;
+                values[n].push(self.states[number * aggs.len() + n].finish(call, run)?)?;
             }
         }
         (self.next, out.rows) = (end, chosen.len());
@@ -285,7 +290,7 @@ impl Aggregate {
                 if self.current.as_ref().is_none_or(|(k, _)| !same(k, &key)) {
                     let fresh = (key, start(aggs).collect());
                     if let Some(done) = self.current.replace(fresh) {
-                        push_group(&mut out, done, aggs)?;
+                        push_group(&mut out, done, aggs, run)?;
                     }
                 }
                 if let Some((_, states)) = &mut self.current {
@@ -298,7 +303,7 @@ impl Aggregate {
         if self.loaded
             && let Some(done) = self.current.take()
         {
-            push_group(&mut out, done, aggs)?;
+            push_group(&mut out, done, aggs, run)?;
         }
         Ok((out.rows > 0).then_some(out))
     }
@@ -330,10 +335,11 @@ fn push_group(
     out: &mut Batch,
     (key, mut states): (Vec<Datum>, Vec<AggState>),
     aggs: &[AggCall],
+    run: &mut Run<'_, '_>,
 ) -> Result<()> {
     let mut values = key;
     for (state, call) in states.iter_mut().zip(aggs) {
-        values.push(state.finish(call)?);
+        values.push(state.finish(call, run)?);
     }
     rows::push(out, values)?;
     Ok(())
@@ -359,7 +365,7 @@ impl Operator for Aggregate {
         }
         let mut out = rows::empty(&super::types(plan, run.prepared));
         if sets.is_none() && !*plain {
-            self.next_keyed(aggs, &mut out)?;
+            self.next_keyed(aggs, &mut out, run)?;
             return Ok((out.rows > 0).then_some(out));
         }
         let end = self.groups.len().min(self.next + BATCH_ROWS);
@@ -367,7 +373,7 @@ impl Operator for Aggregate {
             let mut values = self.groups.row(number).to_vec();
             let set = sets.as_ref().map(|sets| (sets, values.remove(0)));
             for (n, call) in aggs.iter().enumerate() {
-                values.push(self.states[number * aggs.len() + n].finish(call)?);
+                values.push(self.states[number * aggs.len() + n].finish(call, run)?);
             }
             if let Some((sets, Datum::Int4(set))) = set {
                 values.extend(masks(sets, set as usize));

@@ -49,10 +49,15 @@ fn number(key: &[Cow<'_, Column>], rows: usize) -> Numbered {
     out
 }
 
-fn push(out: &mut Batch, (key, mut states): Group, aggs: &[AggCall]) -> Result<()> {
+fn push(
+    out: &mut Batch,
+    (key, mut states): Group,
+    aggs: &[AggCall],
+    run: &mut Run<'_, '_>,
+) -> Result<()> {
     let mut values = key;
     for (state, call) in states.iter_mut().zip(aggs) {
-        values.push(state.finish(call)?);
+        values.push(state.finish(call, run)?);
     }
     rows::push(out, values)?;
     Ok(())
@@ -88,7 +93,7 @@ impl GroupSorted {
                 keys.push(open.0);
                 states.extend(open.1);
             } else {
-                push(out, open, aggs)?;
+                push(out, open, aggs, run)?;
             }
         }
         for first in &firsts[keys.len()..] {
@@ -113,7 +118,7 @@ impl GroupSorted {
             let group = (key, states.by_ref().take(width).collect());
             match n == last {
                 true => self.open = Some(group),
-                false => push(out, group, aggs)?,
+                false => push(out, group, aggs, run)?,
             }
         }
         Ok(())
@@ -135,7 +140,7 @@ impl Operator for GroupSorted {
                 None => {
                     self.ended = true;
                     if let Some(open) = self.open.take() {
-                        push(&mut out, open, aggs)?;
+                        push(&mut out, open, aggs, run)?;
                     }
                 }
             }

@@ -43,6 +43,7 @@ mod lock_rows;
 mod merge_join;
 mod nested_loop;
 mod ordered_set;
+mod own_aggregate;
 mod partition;
 mod project;
 mod project_set;

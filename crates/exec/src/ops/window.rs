@@ -14,7 +14,7 @@
 use base::{Result, err};
 use sched::memory::Use;
 use sql::Plan;
-use sql::expr::SortKey;
+use sql::expr::{OwnSteps, SortKey};
 use sql::plan::Node;
 use sql::window::{Exclude, Frame, FrameBound, FrameMode, WindowCall, WindowFunction, WindowKind};
 use sql::{AggCall, Expr};
@@ -23,6 +23,7 @@ use types::{Batch, Column, Datum, oids};
 
 use super::accumulate::AggState;
 use super::grouping::same;
+use super::own_aggregate::OwnState;
 use super::{Operator, wrong_node};
 use crate::eval;
 use crate::rows::{self, Row};
@@ -432,7 +433,9 @@ fn column(
     run: &mut Run<'_, '_>,
 ) -> Result<Column> {
     let kind = match &call.function {
-        WindowFunction::Aggregate(agg) => return aggregate(agg, part, bounds, run),
+        WindowFunction::Aggregate(agg) => {
+            return aggregate(agg, &call.frame, part, bounds, run);
+        }
         WindowFunction::Own(row) => row.kind,
     };
     let mut out = Column::new(call.ty);
@@ -553,6 +556,7 @@ fn now_and_then(row: usize) -> Result<()> {
 /// An aggregate over each row's frame.
 fn aggregate(
     call: &AggCall,
+    frame: &Frame,
     part: &Partition,
     bounds: &Bounds,
     run: &mut Run<'_, '_>,
@@ -567,12 +571,15 @@ fn aggregate(
                 now_and_then(at)?;
                 state.add(call, part.row(at), run)?;
             }
-            out.push(state.finish(call)?)?;
+            out.push(state.finish(call, run)?)?;
         }
         return Ok(out);
     }
+    if let Some(steps) = moving_steps(call, frame) {
+        return own_moving(call, steps, part, bounds, run);
+    }
     let moves = bounds.first.windows(2).any(|w| w[0] != w[1]);
-    if moves && Moving::can(call) {
+    if moves && call.own.is_none() && Moving::can(call) {
         return moving(call, part, bounds, run);
     }
     let mut state = AggState::new(call);
@@ -594,9 +601,62 @@ fn aggregate(
         }
         let value = match &value {
             Some(value) => Datum::clone(value),
-            None => value.insert(state.finish(call)?).clone(),
+            None => value.insert(state.finish(call, run)?).clone(),
         };
         out.push(value)?;
+    }
+    Ok(out)
+}
+
+/// How a user's aggregate gives rows back, if it can and the frame's beginning may move.
+fn moving_steps<'c>(call: &'c AggCall, frame: &Frame) -> Option<&'c OwnSteps> {
+    let moving = call.own.as_ref()?.moving.as_ref()?;
+    let mut volatile = false;
+    call.for_exprs(&mut |e| volatile |= sql::walk::is_volatile(e));
+    (!volatile && !matches!(frame.start, FrameBound::First)).then_some(moving)
+}
+
+/// A user's aggregate over a frame that moves.
+fn own_moving(
+    call: &AggCall,
+    steps: &OwnSteps,
+    part: &Partition,
+    bounds: &Bounds,
+    run: &mut Run<'_, '_>,
+) -> Result<Column> {
+    let mut rows: Vec<Option<Vec<Datum>>> = Vec::with_capacity(part.len());
+    for row in 0..part.len() {
+        now_and_then(row)?;
+        let kept = match &call.filter {
+            Some(filter) => eval::holds(filter, part.row(row), run)?,
+            None => true,
+        };
+        rows.push(match kept {
+            true => Some(eval::eval_all(&call.args, part.row(row), run)?),
+            false => None,
+        });
+    }
+    let mut out = Column::new(call.ty);
+    let mut state = OwnState::new(steps);
+    let (mut begin, mut upto) = (0, 0);
+    for row in 0..part.len() {
+        let (first, end) = bounds.of(row);
+        let mut fresh = first < begin || end < upto || first >= upto;
+        while !fresh && begin < first {
+            if let Some(values) = &rows[begin] {
+                fresh = !state.take_back(steps, values, run)?;
+            }
+            begin += 1;
+        }
+        if fresh {
+            state = OwnState::new(steps);
+            upto = first;
+        }
+        for values in rows[upto..end].iter().flatten() {
+            state.add_moving(steps, values, run)?;
+        }
+        (begin, upto) = (first, end);
+        out.push(state.finish(call, steps, run)?)?;
     }
     Ok(out)
 }

@@ -248,7 +248,7 @@ fn object(kind: AclKind, name: &str, run: &mut Run<'_, '_>) -> Result<u32> {
             "sql" => 14,
             _ => base::bail!(UNDEFINED_OBJECT, "language \"{name}\" does not exist"),
         },
-        AclKind::Collation => {
+        AclKind::Collation | AclKind::Defined => {
             return Err(base::Error::internal("nothing is granted on collations"));
         }
         AclKind::Tablespace => match name {

@@ -1,10 +1,12 @@
 //! Aggregate calls, and the rule that other columns must be grouped by.
 
+use std::sync::Arc;
+
 use base::{Result, err};
 use pg_query::protobuf as pb;
 use types::func::AggregateRow;
 
-use crate::expr::{AggCall, Expr, SortKey};
+use crate::expr::{AggCall, Expr, OwnAggregate, SortKey};
 use crate::logical::Col;
 use crate::walk;
 
@@ -37,8 +39,6 @@ impl Binder<'_> {
         args: Vec<Expr>,
         position: u32,
     ) -> Result<Expr> {
-        let owner = self.aggregate_level(scope, &args);
-        owner.check_aggregate(position)?;
         if types::func::is_ordered_set(row.name) {
             return Err(err!(
                 WRONG_OBJECT_TYPE,
@@ -50,6 +50,20 @@ impl Binder<'_> {
         let signature = Signature { declared: row.args, result: row.result };
         let (args, ty) = self.fit(&signature, args, position)?;
         let args = json_items(row.name, args);
+        self.plain_aggregate(scope, (row, None), call, (args, ty), position)
+    }
+
+    /// An aggregate's call with arguments that are cast.
+    pub(crate) fn plain_aggregate(
+        &mut self,
+        scope: &Scope<'_>,
+        (row, own): (&'static AggregateRow, Option<Arc<OwnAggregate>>),
+        call: &pb::FuncCall,
+        (args, ty): (Vec<Expr>, base::Oid),
+        position: u32,
+    ) -> Result<Expr> {
+        let owner = self.aggregate_level(scope, &args);
+        owner.check_aggregate(position)?;
         scope.in_aggregate.set(true);
         let order = self.aggregate_order(scope, call);
         let filter = self.aggregate_filter(scope, call);
@@ -80,6 +94,7 @@ impl Binder<'_> {
             filter,
             direct: None,
             ty,
+            own,
         };
         self.collated_aggregate(&mut aggregate)?;
         let value = self.note_aggregate(owner, aggregate)?;
@@ -107,7 +122,7 @@ impl Binder<'_> {
         if let Some(col) = known {
             return Ok(Expr::Column(col, ty));
         }
-        let col = self.new_var(aggregate.aggregate.name, ty, -1)?;
+        let col = self.new_var(aggregate.name(), ty, -1)?;
         scope.aggs.borrow_mut().push((col, aggregate));
         Ok(Expr::Column(col, ty))
     }

@@ -59,6 +59,21 @@ pub(crate) fn array_of(ty: Oid) -> Oid {
     TypeIo::get(ty).map_or(Oid::INVALID, |io| io.array)
 }
 
+/// Whether a value of one type is one of another as it is: no function has to be called.
+pub(crate) fn is_binary_coercible(catalog: &catalog::Snapshot, from: Oid, to: Oid) -> bool {
+    if from == to || to == ANY || matches!(to, ANYELEMENT | ANYCOMPATIBLE) {
+        return true;
+    }
+    if is_polymorphic(to) {
+        return can_coerce_implicitly(from, to);
+    }
+    let from = base_of(from);
+    from == to
+        || to == RECORD && user::shape(from).is_some()
+        || catalog::system::facts::is_binary_cast(from.0, to.0)
+        || catalog.cast(from.0, to.0).is_some_and(|c| c.method == 'b' && c.context == 'i')
+}
+
 /// How to get from one type to another where a cast of at least this context is allowed.
 pub(crate) fn pathway(from: Oid, to: Oid, want: CastContext) -> Option<CastMethod> {
     let (from, to) = (base_of(from), base_of(to));

@@ -30,6 +30,8 @@ pub(crate) enum Callee {
     Function(&'static FunctionRow),
     Aggregate(&'static AggregateRow),
     Window(&'static WindowRow),
+    /// An aggregate that a user made.
+    OwnAggregate(&'static FunctionRow),
 }
 
 /// `pg_autonomous(text, VARIADIC "any")`.
@@ -91,9 +93,11 @@ impl Binder<'_> {
         }
         // Whether the name is an aggregate's decides how the arguments are bound.
         let is_aggregate = call.over.is_none()
-            && (call.agg_star || !types::func::aggregates_named(name).is_empty());
+            && (call.agg_star
+                || !types::func::aggregates_named(name).is_empty()
+                || self.cx.catalog.functions_named(name).any(|f| f.aggregate.is_some()));
         if call.agg_within_group {
-            return self.within_group(scope, name, call, position);
+            return self.within_group(scope, (schema, name), call, position);
         }
         let nested = scope.in_aggregate.get();
         let in_window = scope.in_window.get();
@@ -166,6 +170,7 @@ impl Binder<'_> {
                     .at(position))
             }
             Some(Callee::Aggregate(row)) => self.aggregate(scope, row, call, args, position),
+            Some(Callee::OwnAggregate(row)) => self.own_aggregate(scope, row, call, args, position),
             Some(Callee::Function(row)) if super::routine::is_users(row) => {
                 self.check_plain_call(call, name, position)?;
                 if row.returns_set {

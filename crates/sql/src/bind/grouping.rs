@@ -261,6 +261,7 @@ impl Binder<'_> {
             let group = self.new_var("group", key.ty(), -1)?;
             let ty = value.ty();
             let first = AggCall {
+                own: None,
                 aggregate: &types::func::internal::FIRST,
                 args: vec![std::mem::replace(value, key)],
                 distinct: false,
@@ -331,7 +332,7 @@ impl Binder<'_> {
     pub(crate) fn within_group(
         &mut self,
         scope: &Scope<'_>,
-        name: &str,
+        (schema, name): (Option<&str>, &str),
         call: &pb::FuncCall,
         position: u32,
     ) -> Result<Expr> {
@@ -347,12 +348,16 @@ impl Binder<'_> {
         let bound = self.within_group_parts(scope, call);
         scope.in_aggregate.set(false);
         let (direct, mut order, filter) = bound?;
-        if matches!(name, "rank" | "dense_rank" | "percent_rank" | "cume_dist") {
+        let is_own = self.cx.catalog.functions_named(name).any(|f| f.aggregate.is_some());
+        if !is_own && matches!(name, "rank" | "dense_rank" | "percent_rank" | "cume_dist") {
             return self.hypothetical(scope, name, (direct, order, filter), position);
         }
         let mut all = direct.clone();
         all.extend(order.iter().map(|k| k.expr.clone()));
-        let row = match self.find_callee(None, name, &all, &[], position, false, false)? {
+        let row = match self.find_callee(schema, name, &all, &[], position, false, false)? {
+            Some(Callee::OwnAggregate(row)) => {
+                return self.own_within_group(scope, row, (direct, order, filter), position);
+            }
             Some(Callee::Aggregate(row)) if types::func::is_ordered_set(row.name) => row,
             Some(Callee::Aggregate(_)) => {
                 return Err(err!(
@@ -376,6 +381,7 @@ impl Binder<'_> {
             key.expr = self.sort_value(value.clone())?;
         }
         let aggregate = AggCall {
+            own: None,
             aggregate: row,
             args: values,
             distinct: false,
@@ -447,6 +453,7 @@ impl Binder<'_> {
             given.push(value);
         }
         let aggregate = AggCall {
+            own: None,
             aggregate: row,
             args: order.iter().map(|k| k.expr.clone()).collect(),
             distinct: false,

@@ -11,8 +11,8 @@ use crate::parse::{deparse_expr, deparse_statement, parse_expr};
 use crate::routine;
 use crate::utility::{AlterRoutine, Name, RoutineDef, RoutineRef, Utility};
 
-use super::coerce::{array_of, element_of, is_polymorphic};
-use super::function::{Callee, Signature};
+use super::coerce::{element_of, is_polymorphic};
+use super::function::Callee;
 use super::overload::Candidate;
 use super::scope::Place;
 use super::{Binder, Scope, ast, inner};
@@ -46,8 +46,9 @@ fn places(function: &Function, count: usize, names: &[&str]) -> Option<Vec<Optio
 }
 
 /// The type of a VARIADIC parameter's elements.
-fn variadic_element(array: Oid) -> Oid {
+pub(crate) fn variadic_element(array: Oid) -> Oid {
     match array {
+        ANY => ANY,
         ANYARRAY => ANYELEMENT,
         ANYCOMPATIBLEARRAY => ANYCOMPATIBLE,
         array => element_of(array),
@@ -101,9 +102,13 @@ impl Binder<'_> {
                     })
                 };
                 let Some(args) = args else { continue };
+                let own = match &function.aggregate {
+                    Some(_) => Callee::OwnAggregate(row),
+                    None => Callee::Function(row),
+                };
                 let packed = |row: &FunctionRow| row.variadic && !spread && names.is_empty();
                 match known.iter_mut().find(|c| c.args == args) {
-                    None => known.push(Candidate { args, item: Callee::Function(row) }),
+                    None => known.push(Candidate { args, item: own }),
                     // One that takes the arguments as they are comes before one that packs them up.
                     Some(Candidate { item: Callee::Function(other), .. })
                         if packed(other) && !packed(row) =>
@@ -133,28 +138,12 @@ impl Binder<'_> {
         if function.procedure != calling {
             return Err(wrong_kind(&function.name, &args, function.procedure).at(position));
         }
-        let full = row.args.len();
-        let mut declared = row.args.to_vec();
-        let packed = row.variadic && !spread && names.is_empty() && args.len() >= full;
-        let mut args = args;
-        if packed {
-            let element = variadic_element(row.args[full - 1]);
-            declared.truncate(full - 1);
-            declared.resize(args.len(), element);
-        } else {
-            args = self.in_order(function, args, names)?;
-        }
-        let signature = Signature { declared: &declared, result: row.result };
-        let (mut args, ty) = self.fit(&signature, args, position)?;
-        if packed {
-            let items = args.split_off(full - 1);
-            let element = match element_of(row.args[full - 1]) {
-                known if !is_polymorphic(row.args[full - 1]) => known,
-                _ => items.first().map_or(TEXT, Expr::ty),
-            };
-            let ty = array_of(element);
-            args.push(Expr::Array { items, element, ty, nested: false });
-        }
+        let packed = row.variadic && !spread && names.is_empty() && args.len() >= row.args.len();
+        let args = match packed {
+            true => args,
+            false => self.in_order(function, args, names)?,
+        };
+        let (args, ty) = self.fit_packed(row, args, !packed, position)?;
         self.note_call(row.oid);
         self.note_use(row.oid.0, 0);
         Ok(self.call(row, args, ty, position))
@@ -243,6 +232,7 @@ impl Binder<'_> {
             function,
             replace: stmt.replace,
             body_at,
+            warnings: Vec::new(),
         })))
     }
 
@@ -572,7 +562,10 @@ impl Binder<'_> {
     pub(crate) fn drop_routines(&self, stmt: &pb::DropStmt) -> Result<Option<Utility>> {
         use pb::ObjectType as T;
         let kind = T::try_from(stmt.remove_type);
-        if !matches!(kind, Ok(T::ObjectFunction | T::ObjectProcedure | T::ObjectRoutine)) {
+        if !matches!(
+            kind,
+            Ok(T::ObjectFunction | T::ObjectProcedure | T::ObjectRoutine | T::ObjectAggregate)
+        ) {
             return Ok(None);
         }
         let mut routines = Vec::with_capacity(stmt.objects.len());
@@ -702,6 +695,14 @@ impl Binder<'_> {
 
 /// `42P13` when no input says what a polymorphic output is.
 fn check_deducible(function: &Function, ty: Oid) -> Result<()> {
+    check_deducible_as(function, ty, "cannot determine result data type")
+}
+
+/// The same with another message.
+pub(crate) fn check_deducible_as(function: &Function, ty: Oid, message: &str) -> Result<()> {
+    if !is_polymorphic(ty) {
+        return Ok(());
+    }
     let range = |ty: Oid| {
         matches!(ty, ANYRANGE | ANYMULTIRANGE | ANYCOMPATIBLERANGE | ANYCOMPATIBLEMULTIRANGE)
     };
@@ -724,12 +725,12 @@ fn check_deducible(function: &Function, ty: Oid) -> Result<()> {
         }
     };
     let name = types::io::format_type(ty, -1);
-    Err(bad("cannot determine result data type")
+    Err(bad(message)
         .detail(format!("A result of type {name} requires at least one input of type {inputs}.")))
 }
 
 /// A function that says nothing.
-fn blank() -> Function {
+pub(crate) fn blank() -> Function {
     Function {
         oid: 0,
         name: String::new(),
@@ -753,6 +754,8 @@ fn blank() -> Function {
         uses: Vec::new(),
         settings: Vec::new(),
         row_of: None,
+        aggregate: None,
+        support: 0,
     }
 }
 

@@ -357,6 +357,9 @@ impl Binder<'_> {
             NodeEnum::AlterSeqStmt(s) => self.alter_sequence(s)?,
             NodeEnum::IndexStmt(s) => self.create_index(s)?,
             NodeEnum::CreateFunctionStmt(s) => self.create_routine(s)?,
+            NodeEnum::DefineStmt(s) if s.kind == pb::ObjectType::ObjectAggregate as i32 => {
+                self.create_aggregate(s)?
+            }
             NodeEnum::AlterFunctionStmt(s) => self.alter_routine(s)?,
             NodeEnum::CreateExtensionStmt(s) => self.create_extension(s)?,
             NodeEnum::CreateTrigStmt(s) => self.create_trigger(s)?,

@@ -96,10 +96,20 @@ impl Binder<'_> {
                 passed.clone_from(&args);
                 (WindowFunction::Own(row), args, ty)
             }
-            Callee::Aggregate(row) => {
-                let signature = Signature { declared: row.args, result: row.result };
-                let (args, ty) = self.fit(&signature, args, position)?;
-                let args = super::aggregate::json_items(row.name, args);
+            Callee::Aggregate(_) | Callee::OwnAggregate(_) => {
+                let (row, own, args, ty) = match callee {
+                    Callee::OwnAggregate(row) => {
+                        let spread = call.func_variadic;
+                        let (args, own, row, ty) = self.own_call(row, args, spread, position)?;
+                        (row, Some(own), args, ty)
+                    }
+                    Callee::Aggregate(row) => {
+                        let signature = Signature { declared: row.args, result: row.result };
+                        let (args, ty) = self.fit(&signature, args, position)?;
+                        (row, None, super::aggregate::json_items(row.name, args), ty)
+                    }
+                    _ => return Err(base::Error::internal("no aggregate")),
+                };
                 let filter = match inner(&call.agg_filter) {
                     Some(node) => {
                         let at = self.at(ast::location(node));
@@ -117,6 +127,7 @@ impl Binder<'_> {
                     filter,
                     direct: None,
                     ty,
+                    own,
                 };
                 self.collated_aggregate(&mut call)?;
                 (WindowFunction::Aggregate(call), Vec::new(), ty)

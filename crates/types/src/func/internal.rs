@@ -169,6 +169,12 @@ pub static FIRST: super::AggregateRow = super::AggregateRow {
     ..aggregate(9924, "first", || Box::new(super::aggregate::First::default()))
 };
 
+/// In place of an aggregate whose steps are in its call.
+pub static OWN_AGGREGATE: super::AggregateRow = super::AggregateRow {
+    args: &[oids::ANY],
+    ..aggregate(9927, "", || Box::new(super::aggregate::First::default()))
+};
+
 /// `(arguments, what for)`: the error of a call whose collation nobody knows.
 pub static INDETERMINATE: FunctionRow = FunctionRow {
     volatility: Volatility::Volatile,

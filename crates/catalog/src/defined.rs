@@ -1,0 +1,174 @@
+//! Look-ups of what users define besides tables, types and functions.
+
+use std::sync::Arc;
+
+use imbl::{HashMap, OrdMap};
+
+use crate::object::ids::PG_CATALOG;
+use crate::object::{
+    Aggregate, Cast, Conversion, Defined, Id, Operator, OperatorClass, OperatorFamily,
+};
+use crate::snapshot::Snapshot;
+use crate::system::facts;
+
+/// Such objects, and what finds them.
+#[derive(Clone, Default)]
+pub(crate) struct DefinedMap {
+    all: OrdMap<Id, Arc<Defined>>,
+    /// Oids of the operators with a name, whatever their schema.
+    operators: HashMap<String, Vec<Id>>,
+    /// Casts by source and target.
+    casts: HashMap<(Id, Id), Id>,
+}
+
+impl DefinedMap {
+    pub(crate) fn put(&mut self, object: Defined) {
+        let oid = object.oid();
+        match &object {
+            Defined::Operator(o) => self.operators.entry(o.name.clone()).or_default().push(oid),
+            Defined::Cast(o) => drop(self.casts.insert((o.source, o.target), oid)),
+            _ => {}
+        }
+        self.all.insert(oid, Arc::new(object));
+    }
+
+    /// Whether it was there.
+    pub(crate) fn remove(&mut self, id: Id) -> bool {
+        let Some(object) = self.all.remove(&id) else { return false };
+        match &*object {
+            Defined::Operator(o) => {
+                let left = self.operators.get_mut(&o.name).is_some_and(|ids| {
+                    ids.retain(|known| *known != id);
+                    !ids.is_empty()
+                });
+                if !left {
+                    self.operators.remove(&o.name);
+                }
+            }
+            Defined::Cast(o) => drop(self.casts.remove(&(o.source, o.target))),
+            _ => {}
+        }
+        true
+    }
+
+    pub(crate) fn same(&self, other: &DefinedMap, id: Id) -> bool {
+        match (self.all.get(&id), other.all.get(&id)) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Snapshot {
+    /// All operators, casts, classes, families and conversions that users made.
+    pub fn defined(&self) -> impl Iterator<Item = &Arc<Defined>> {
+        self.defined.all.values()
+    }
+
+    /// One of them.
+    pub fn defined_by_oid(&self, id: Id) -> Option<&Arc<Defined>> {
+        self.defined.all.get(&id)
+    }
+
+    /// A user's operator.
+    pub fn operator(&self, id: Id) -> Option<&Operator> {
+        match &**self.defined.all.get(&id)? {
+            Defined::Operator(o) => Some(o),
+            _ => None,
+        }
+    }
+
+    /// The users' operators with a name, in all schemas; shells among them.
+    pub fn operators_named(&self, name: &str) -> impl Iterator<Item = &Operator> {
+        let ids = self.defined.operators.get(name).map_or(&[][..], Vec::as_slice);
+        ids.iter().filter_map(|id| self.operator(*id))
+    }
+
+    /// Whether users made an operator with this name.
+    pub fn has_operators_named(&self, name: &str) -> bool {
+        self.defined.operators.contains_key(name)
+    }
+
+    /// All operators that users made.
+    pub fn operators(&self) -> impl Iterator<Item = &Operator> {
+        self.defined().filter_map(|d| match &**d {
+            Defined::Operator(o) => Some(o),
+            _ => None,
+        })
+    }
+
+    /// An operator by name and types along the search path, or in the named schema: PostgreSQL's or a user's.
+    pub fn operator_named(
+        &self,
+        path: &[Id],
+        schema: Option<&str>,
+        name: &str,
+        types: [Id; 2],
+    ) -> Option<Id> {
+        let built_in = || {
+            let mut all = facts::operators_named(name);
+            all.find(|id| facts::operand_types(*id) == Some(types))
+        };
+        let in_schema = |schema: Id| match schema {
+            PG_CATALOG => built_in(),
+            schema => {
+                let fits = |o: &&Operator| o.schema == schema && [o.left, o.right] == types;
+                self.operators_named(name).find(fits).map(|o| o.oid)
+            }
+        };
+        match schema {
+            Some(schema) => in_schema(self.schema_named(schema)?.oid),
+            None => {
+                let first = (!path.contains(&PG_CATALOG)).then_some(PG_CATALOG).into_iter();
+                first.chain(path.iter().copied()).find_map(in_schema)
+            }
+        }
+    }
+
+    /// A user's cast.
+    pub fn cast(&self, source: Id, target: Id) -> Option<&Cast> {
+        let id = self.defined.casts.get(&(source, target))?;
+        match &**self.defined.all.get(id)? {
+            Defined::Cast(o) => Some(o),
+            _ => None,
+        }
+    }
+
+    /// All casts that users made.
+    pub fn casts(&self) -> impl Iterator<Item = &Cast> {
+        self.defined().filter_map(|d| match &**d {
+            Defined::Cast(o) => Some(o),
+            _ => None,
+        })
+    }
+
+    /// All operator families that users made.
+    pub fn operator_families(&self) -> impl Iterator<Item = &OperatorFamily> {
+        self.defined().filter_map(|d| match &**d {
+            Defined::Family(o) => Some(o),
+            _ => None,
+        })
+    }
+
+    /// All operator classes that users made.
+    pub fn operator_classes(&self) -> impl Iterator<Item = &OperatorClass> {
+        self.defined().filter_map(|d| match &**d {
+            Defined::Class(o) => Some(o),
+            _ => None,
+        })
+    }
+
+    /// All conversions that users made.
+    pub fn conversions(&self) -> impl Iterator<Item = &Conversion> {
+        self.defined().filter_map(|d| match &**d {
+            Defined::Conversion(o) => Some(o),
+            _ => None,
+        })
+    }
+
+    /// What makes a function an aggregate.
+    pub fn aggregate(&self, function: Id) -> Option<&Aggregate> {
+        self.function(function)?.aggregate.as_deref()
+    }
+}

@@ -1,0 +1,312 @@
+//! What users define besides tables, types and functions: aggregates (which are functions), operators,
+//! casts, operator classes and families, conversions.
+
+use serde::{Deserialize, Serialize};
+
+use super::Id;
+use crate::system::class;
+
+/// What makes a function an aggregate. Functions and types are oids; 0: none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Aggregate {
+    /// `n` (ordinary), `o` (ordered-set) or `h` (hypothetical-set), as in `pg_aggregate.aggkind`.
+    pub kind: char,
+    /// Direct arguments of an ordered-set aggregate.
+    pub direct: u16,
+    /// The forward half: state, functions and what it begins with.
+    pub plain: AggregateSteps,
+    /// The half that windows with a moving frame use, if there is one.
+    pub moving: Option<AggregateSteps>,
+    /// COMBINEFUNC.
+    pub combine: Id,
+    /// SERIALFUNC.
+    pub serial: Id,
+    /// DESERIALFUNC.
+    pub deserial: Id,
+    /// SORTOP.
+    pub sort_operator: Id,
+}
+
+/// One way of computing an aggregate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AggregateSteps {
+    /// SFUNC.
+    pub transition: Id,
+    /// MINVFUNC; 0 in the forward half.
+    pub inverse: Id,
+    /// STYPE.
+    pub state: Id,
+    /// SSPACE.
+    pub space: i32,
+    /// FINALFUNC.
+    pub finish: Id,
+    /// FINALFUNC_EXTRA.
+    pub extra: bool,
+    /// FINALFUNC_MODIFY: `r`, `s` or `w`.
+    pub modify: char,
+    /// INITCOND.
+    pub initial: Option<String>,
+}
+
+/// An operator.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Operator {
+    /// Oid.
+    pub oid: Id,
+    /// Its characters.
+    pub name: String,
+    /// Schema's oid.
+    pub schema: Id,
+    /// Owner's oid.
+    pub owner: Id,
+    /// LEFTARG; 0: a prefix operator.
+    pub left: Id,
+    /// RIGHTARG.
+    pub right: Id,
+    /// Result's type; 0 while it is a shell.
+    pub result: Id,
+    /// FUNCTION; 0: a shell, which another operator names as its commutator or negator.
+    pub function: Id,
+    /// COMMUTATOR.
+    pub commutator: Id,
+    /// NEGATOR.
+    pub negator: Id,
+    /// RESTRICT.
+    pub restrict: Id,
+    /// JOIN.
+    pub join: Id,
+    /// HASHES.
+    pub hashes: bool,
+    /// MERGES.
+    pub merges: bool,
+}
+
+/// A cast.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cast {
+    /// Oid.
+    pub oid: Id,
+    /// From.
+    pub source: Id,
+    /// To.
+    pub target: Id,
+    /// WITH FUNCTION; 0 otherwise.
+    pub function: Id,
+    /// `e` (explicit), `a` (assignment) or `i` (implicit).
+    pub context: char,
+    /// `f` (function), `b` (WITHOUT FUNCTION) or `i` (WITH INOUT).
+    pub method: char,
+}
+
+/// An operator of a class or family.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FamilyOperator {
+    /// Oid of its row in `pg_amop`.
+    pub oid: Id,
+    /// Strategy number.
+    pub number: i16,
+    /// Left type.
+    pub left: Id,
+    /// Right type.
+    pub right: Id,
+    /// The operator.
+    pub operator: Id,
+    /// FOR ORDER BY: the B-tree family that sorts; 0: FOR SEARCH.
+    pub sort_family: Id,
+}
+
+/// A support function of a class or family.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FamilyFunction {
+    /// Oid of its row in `pg_amproc`.
+    pub oid: Id,
+    /// Support number.
+    pub number: i16,
+    /// Left type.
+    pub left: Id,
+    /// Right type.
+    pub right: Id,
+    /// The function.
+    pub function: Id,
+}
+
+/// A family of operators.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OperatorFamily {
+    /// Oid.
+    pub oid: Id,
+    /// Name.
+    pub name: String,
+    /// Schema's oid.
+    pub schema: Id,
+    /// Owner's oid.
+    pub owner: Id,
+    /// Access method.
+    pub method: Id,
+    /// Operators that belong to no class.
+    pub operators: Vec<FamilyOperator>,
+    /// Functions that belong to no class.
+    pub functions: Vec<FamilyFunction>,
+}
+
+/// An operator class.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OperatorClass {
+    /// Oid.
+    pub oid: Id,
+    /// Name.
+    pub name: String,
+    /// Schema's oid.
+    pub schema: Id,
+    /// Owner's oid.
+    pub owner: Id,
+    /// Access method.
+    pub method: Id,
+    /// Family.
+    pub family: Id,
+    /// The type that is indexed.
+    pub input: Id,
+    /// STORAGE; 0: the same.
+    pub key: Id,
+    /// DEFAULT.
+    pub default: bool,
+    /// Its operators.
+    pub operators: Vec<FamilyOperator>,
+    /// Its functions.
+    pub functions: Vec<FamilyFunction>,
+}
+
+/// A conversion between encodings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Conversion {
+    /// Oid.
+    pub oid: Id,
+    /// Name.
+    pub name: String,
+    /// Schema's oid.
+    pub schema: Id,
+    /// Owner's oid.
+    pub owner: Id,
+    /// From this encoding, by its number.
+    pub from: i32,
+    /// To this one.
+    pub to: i32,
+    /// The function that does it.
+    pub function: Id,
+    /// DEFAULT.
+    pub default: bool,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Defined {
+    /// An operator.
+    Operator(Operator),
+    /// A cast.
+    Cast(Cast),
+    /// A family of operators.
+    Family(OperatorFamily),
+    /// An operator class.
+    Class(OperatorClass),
+    /// A conversion.
+    Conversion(Conversion),
+}
+
+impl Defined {
+    /// Its oid.
+    pub fn oid(&self) -> Id {
+        match self {
+            Defined::Operator(o) => o.oid,
+            Defined::Cast(o) => o.oid,
+            Defined::Family(o) => o.oid,
+            Defined::Class(o) => o.oid,
+            Defined::Conversion(o) => o.oid,
+        }
+    }
+
+    /// Its name; a cast has none.
+    pub fn name(&self) -> &str {
+        match self {
+            Defined::Operator(o) => &o.name,
+            Defined::Cast(_) => "",
+            Defined::Family(o) => &o.name,
+            Defined::Class(o) => &o.name,
+            Defined::Conversion(o) => &o.name,
+        }
+    }
+
+    /// Its schema; a cast is in none.
+    pub fn schema(&self) -> Option<Id> {
+        match self {
+            Defined::Operator(o) => Some(o.schema),
+            Defined::Cast(_) => None,
+            Defined::Family(o) => Some(o.schema),
+            Defined::Class(o) => Some(o.schema),
+            Defined::Conversion(o) => Some(o.schema),
+        }
+    }
+
+    /// Its owner; a cast's are those of its types.
+    pub fn owner(&self) -> Option<Id> {
+        match self {
+            Defined::Operator(o) => Some(o.owner),
+            Defined::Cast(_) => None,
+            Defined::Family(o) => Some(o.owner),
+            Defined::Class(o) => Some(o.owner),
+            Defined::Conversion(o) => Some(o.owner),
+        }
+    }
+
+    /// Where it is, who owns it and what it is called; None for a cast.
+    pub fn place_mut(&mut self) -> Option<(&mut Id, &mut Id, &mut String)> {
+        Some(match self {
+            Defined::Operator(o) => (&mut o.schema, &mut o.owner, &mut o.name),
+            Defined::Cast(_) => return None,
+            Defined::Family(o) => (&mut o.schema, &mut o.owner, &mut o.name),
+            Defined::Class(o) => (&mut o.schema, &mut o.owner, &mut o.name),
+            Defined::Conversion(o) => (&mut o.schema, &mut o.owner, &mut o.name),
+        })
+    }
+
+    /// The oid of its catalog.
+    pub fn class(&self) -> Id {
+        match self {
+            Defined::Operator(_) => class::OPERATOR,
+            Defined::Cast(_) => class::CAST,
+            Defined::Family(_) => class::OPERATOR_FAMILY,
+            Defined::Class(_) => class::OPERATOR_CLASS,
+            Defined::Conversion(_) => class::CONVERSION,
+        }
+    }
+
+    /// As messages call its kind.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Defined::Operator(_) => "operator",
+            Defined::Cast(_) => "cast",
+            Defined::Family(_) => "operator family",
+            Defined::Class(_) => "operator class",
+            Defined::Conversion(_) => "conversion",
+        }
+    }
+
+    /// Types, functions, operators and families that it uses; zeros among them.
+    pub fn uses(&self) -> Vec<Id> {
+        let members = |operators: &[FamilyOperator], functions: &[FamilyFunction]| {
+            let operators = operators.iter().flat_map(|o| [o.left, o.right, o.operator]);
+            let functions = functions.iter().flat_map(|f| [f.left, f.right, f.function]);
+            operators.chain(functions).collect::<Vec<Id>>()
+        };
+        match self {
+            Defined::Operator(o) => vec![o.left, o.right, o.result, o.function, o.restrict, o.join],
+            Defined::Cast(o) => vec![o.source, o.target, o.function],
+            Defined::Family(o) => members(&o.operators, &o.functions),
+            Defined::Class(o) => {
+                let mut out = members(&o.operators, &o.functions);
+                out.extend([o.input, o.key, o.family]);
+                out
+            }
+            Defined::Conversion(o) => vec![o.function],
+        }
+    }
+}
