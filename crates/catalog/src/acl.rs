@@ -11,11 +11,11 @@
 //! Invariants: superusers have every right; an owner may always grant; a chain of grants begins at the
 //! owner, and goes when its beginning goes ([`change`]).
 //!
-//! Left out: row-level security, rights on large objects, foreign servers and settings.
+//! Left out: rights on large objects, foreign servers and settings.
 
 use base::{Error, Result, err};
 
-use crate::object::{Acl, AclItem, AclKind, DefaultAcl, Id, ids};
+use crate::object::{Acl, AclItem, AclKind, DefaultAcl, Id, Table, ids};
 use crate::snapshot::Snapshot;
 use types::func::quote_ident;
 
@@ -210,6 +210,15 @@ impl<'a> Rights<'a> {
     /// Whether `member` has the rights of `role`.
     pub fn has_rights_of(&self, member: Id, role: Id) -> bool {
         member == role || self.is_superuser(member) || self.roles_of(member, true).contains(&role)
+    }
+
+    /// Whether the policies of a table count for a role: row-level security is enabled, and the role is neither
+    /// one that bypasses it nor, unless it is forced, the owner.
+    pub fn is_guarded(&self, role: Id, table: &Table) -> bool {
+        let bypasses = || self.catalog.role(role).is_none_or(|r| r.superuser || r.bypassrls);
+        table.row_security
+            && !bypasses()
+            && (table.force_row_security || !self.has_rights_of(role, table.owner))
     }
 
     /// Whether `member` may become `role`.

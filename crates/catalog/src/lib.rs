@@ -31,8 +31,8 @@ pub use object::{
     Constraint, ConstraintKind, Conversion, Database, DefaultAcl, Defined, EnumLabel,
     FamilyFunction, FamilyOperator, ForeignKey, ForeignKeyAction, Function, FunctionArg, Identity,
     Index, IndexColumn, KeyCollation, KeyExpression, Membership, Object, OnCommit, Operator,
-    OperatorClass, OperatorFamily, Role, Schema, Sequence, SessionDefaults, Table, TableKind,
-    TableStats, Trigger, UserType, UserTypeKind, ViewQuery, trigger_type,
+    OperatorClass, OperatorFamily, Policy, Role, Schema, Sequence, SessionDefaults, Table,
+    TableKind, TableStats, Trigger, UserType, UserTypeKind, ViewQuery, trigger_type,
 };
 pub use snapshot::Snapshot;
 pub use store::{Catalog, CatalogTx, overflow_rel};

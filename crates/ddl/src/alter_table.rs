@@ -136,12 +136,18 @@ pub(super) fn table_action(step: &AlterTable) -> Option<&'static str> {
         AlterTable::SetType { .. } => "ALTER COLUMN ... SET DATA TYPE",
         AlterTable::AddConstraint(_) => "ADD CONSTRAINT",
         AlterTable::DropConstraint { .. } => "DROP CONSTRAINT",
+        AlterTable::RowSecurity(true) => "ENABLE ROW SECURITY",
+        AlterTable::RowSecurity(false) => "DISABLE ROW SECURITY",
+        AlterTable::ForceRowSecurity(true) => "FORCE ROW SECURITY",
+        AlterTable::ForceRowSecurity(false) => "NO FORCE ROW SECURITY",
         _ => return None,
     })
 }
 
 fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) -> Result<()> {
     match step {
+        AlterTable::RowSecurity(on) => super::policy::enable(id, Some(*on), None, cx),
+        AlterTable::ForceRowSecurity(on) => super::policy::enable(id, None, Some(*on), cx),
         AlterTable::EnableTrigger { which, enabled } => {
             super::trigger::enable(id, which, *enabled, cx)
         }

@@ -100,6 +100,15 @@ fn target(
             })?;
             Ok((found.oid, 0))
         }
+        "POLICY" => {
+            let table = view.expect_table(path, object.schema.as_deref(), &object.name)?;
+            let name = column.unwrap_or_default();
+            let found = table.policy(name).ok_or_else(|| {
+                let table = &table.name;
+                err!(UNDEFINED_OBJECT, "policy \"{name}\" for table \"{table}\" does not exist")
+            })?;
+            Ok((found.oid, 0))
+        }
         // A view's own: all others are found before.
         "RULE" => {
             let table = view.expect_table(path, object.schema.as_deref(), &object.name)?;
@@ -191,6 +200,7 @@ fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> 
                     || t.indexes.contains(&object)
                     || t.constraints.iter().any(|c| c.oid == object)
                     || t.triggers.iter().any(|c| c.oid == object)
+                    || t.policies.iter().any(|c| c.oid == object)
             };
             if let Some(sequence) = view.sequence(object) {
                 let name = sequence.name.as_str();
@@ -198,7 +208,7 @@ fn check_owner(kind: &str, object: u32, cx: &mut ExecContext<'_>) -> Result<()> 
             }
             let Some(table) = view.tables().find(has) else { return Ok(()) };
             let word = match kind {
-                "COLUMN" | "CONSTRAINT" | "RULE" | "TRIGGER" => "relation",
+                "COLUMN" | "CONSTRAINT" | "POLICY" | "RULE" | "TRIGGER" => "relation",
                 "INDEX" => "index",
                 _ => exec::relation_lock::kind_word(table),
             };

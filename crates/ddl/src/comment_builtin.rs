@@ -89,8 +89,8 @@ pub fn named(
                 _ => return Ok(None),
             }
         }
-        "POLICY" | "RULE" => {
-            return part_of_table(view, path, kind, object, part.unwrap_or_default());
+        "RULE" => {
+            return part_of_table(view, path, object, part.unwrap_or_default());
         }
         "CONVERSION"
         | "TEXT SEARCH CONFIGURATION"
@@ -185,11 +185,10 @@ fn operators(view: &Snapshot, kind: &str, object: &Name, method: &str) -> Result
     Ok(found(class, oid, word, &format!("{method}.{}", object.name)))
 }
 
-/// A table has no policies and rules; a view has one rule, which is its owner's.
+/// A table has no rules; a view has one rule, which is its owner's.
 fn part_of_table(
     view: &Snapshot,
     path: &[u32],
-    kind: &str,
     object: &Name,
     part: &str,
 ) -> Result<Option<BuiltIn>> {
@@ -198,15 +197,13 @@ fn part_of_table(
     if found.is_none() && system::find(schema, &object.name).is_none() {
         return Err(view.missing_relation(schema, &object.name));
     }
-    if kind == "RULE"
-        && part == "_RETURN"
+    if part == "_RETURN"
         && view.expect_table(path, schema, &object.name).is_ok_and(|t| t.kind == TableKind::View)
     {
         return Ok(None);
     }
-    let (kind, of) = (kind.to_lowercase(), if kind == "RULE" { "relation" } else { "table" });
     let table = &object.name;
-    Err(err!(UNDEFINED_OBJECT, "{kind} \"{part}\" for {of} \"{table}\" does not exist"))
+    Err(err!(UNDEFINED_OBJECT, "rule \"{part}\" for relation \"{table}\" does not exist"))
 }
 
 /// A function or aggregate. None: there is none of PostgreSQL's own.

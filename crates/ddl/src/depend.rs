@@ -38,6 +38,8 @@ pub enum Item {
     Default(u32, u16),
     /// A table's trigger, by its oid.
     Trigger(u32, u32),
+    /// A table's policy, by its oid.
+    Policy(u32, u32),
     /// A type.
     Type(u32),
     /// A composite type's column, from 1.
@@ -68,6 +70,7 @@ impl Item {
             | Item::Column(id, _)
             | Item::Constraint(_, id)
             | Item::Trigger(_, id)
+            | Item::Policy(_, id)
             | Item::Default(id, _)
             | Item::Type(id)
             | Item::Attribute(id, _)
@@ -84,6 +87,7 @@ impl Item {
             | Item::Column(id, _)
             | Item::Constraint(id, _)
             | Item::Trigger(id, _)
+            | Item::Policy(id, _)
             | Item::Default(id, _) => Some(id),
             Item::Index(id) => view.index(id).map(|i| i.table),
             Item::Schema(_)
@@ -160,6 +164,11 @@ pub fn describe(view: &Snapshot, path: &[u32], item: Item) -> String {
             let on = described_table(view, path, table);
             format!("trigger {name} on {on}")
         }
+        Item::Policy(table, id) => {
+            let found = view.table(table).and_then(|t| t.policies.iter().find(|p| p.oid == id));
+            let name = found.map_or("", |p| p.name.as_str());
+            format!("policy {name} on {}", described_table(view, path, table))
+        }
         Item::Type(id) => match view.type_name(path, id) {
             Some(name) => format!("type {name}"),
             None => format!("type {id}"),
@@ -202,6 +211,7 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
         Item::Relation(id) => {
             views_using(view, id, None, &mut out);
             functions_using(view, id, &mut out);
+            policies_using(view, id, None, &mut out);
             let from = |t: &catalog::Trigger| t.other == id;
             for table in view.tables().filter(|t| t.oid != id) {
                 let all = table.triggers.iter().filter(|t| from(t));
@@ -245,7 +255,7 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
             functions_using(view, id, &mut out);
         }
         Item::Collation(id) => collation_users(view, id, &mut out),
-        Item::Default(..) | Item::Attribute(..) | Item::Trigger(..) => {}
+        Item::Default(..) | Item::Attribute(..) | Item::Trigger(..) | Item::Policy(..) => {}
     }
     // Newer objects go first.
     out.sort_by_key(|(i, _)| std::cmp::Reverse(i.oid()));
@@ -271,6 +281,12 @@ fn views_using(view: &Snapshot, id: u32, column: Option<u16>, out: &mut Vec<(Ite
             out.push((Item::Relation(table.oid), Tie::Normal));
         }
     }
+}
+
+/// Policies whose conditions use an object, or one column of it.
+fn policies_using(view: &Snapshot, id: u32, column: Option<u16>, out: &mut Vec<(Item, Tie)>) {
+    let all = super::policy::users(view, id, column).into_iter();
+    out.extend(all.map(|item| (item, Tie::Normal)));
 }
 
 /// Functions whose standard body uses an object, or that return a table's rows.
@@ -312,6 +328,7 @@ fn column_users(view: &Snapshot, id: u32, n: u16, out: &mut Vec<(Item, Tie)>) {
     let Some(table) = view.table(id) else { return };
     let column = &table.columns[usize::from(n) - 1];
     views_using(view, id, Some(n), out);
+    policies_using(view, id, Some(n), out);
     let owned = view.sequences().filter(|s| s.owned_by == Some((id, n)));
     out.extend(owned.map(|s| (Item::Sequence(s.oid), Tie::Auto)));
     out.extend(keys_from_others(view, table, |k| k.referenced.contains(&n)));
@@ -360,6 +377,7 @@ fn column_users(view: &Snapshot, id: u32, n: u16, out: &mut Vec<(Item, Tie)>) {
 /// Defaults, conditions and indexes whose expressions name a sequence, type, function or collation.
 fn expression_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
     out.extend(super::trigger::users(view, id).into_iter().map(|item| (item, Tie::Normal)));
+    policies_using(view, id, None, out);
     for index in view.indexes().filter(|i| i.uses.contains(&id)) {
         out.push((Item::Index(index.oid), Tie::Normal));
     }
@@ -470,6 +488,7 @@ fn collect(view: &Snapshot, items: &[Item]) -> Vec<Doomed> {
             Item::Column(t, _)
             | Item::Constraint(t, _)
             | Item::Trigger(t, _)
+            | Item::Policy(t, _)
             | Item::Default(t, _) => Some(Item::Relation(t)),
             Item::Attribute(t, _) => Some(Item::Type(t)),
             _ => None,
@@ -493,6 +512,7 @@ impl Walk<'_> {
                 Item::Column(t, _)
                 | Item::Constraint(t, _)
                 | Item::Trigger(t, _)
+                | Item::Policy(t, _)
                 | Item::Default(t, _) => Some(Item::Relation(t)),
                 Item::Index(i) => self.view.index(i).map(|i| Item::Relation(i.table)),
                 _ => None,
@@ -689,6 +709,7 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
             }
         }
         Item::Trigger(table, id) => super::trigger::remove(cx, table, id),
+        Item::Policy(table, id) => super::policy::remove(cx, table, id),
         Item::Default(table, n) => {
             let Ok(mut table) = refresh(cx, table) else { return Ok(()) };
             let column = &mut table.columns[usize::from(n) - 1];

@@ -246,8 +246,10 @@ pub fn remove_table(cx: &mut ExecContext<'_>, id: u32, gone: &HashSet<Item>) -> 
     if table.kind == TableKind::View {
         remove_comments(cx, catalog::system::rule_id(id))?;
     }
-    for constraint in &table.constraints {
-        remove_comments(cx, constraint.oid)?;
+    let parts = table.constraints.iter().map(|c| c.oid);
+    let parts = parts.chain(table.triggers.iter().map(|t| t.oid));
+    for part in parts.chain(table.policies.iter().map(|p| p.oid)) {
+        remove_comments(cx, part)?;
     }
     let view = cx.catalog_tx.view();
     if let Some(stats) = view.stats(id) {

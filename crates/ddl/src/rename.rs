@@ -36,6 +36,7 @@ pub fn run(
         }
         ("SCHEMA", None) => schema(&table.name, to, cx),
         ("COLUMN", Some(column)) => rename_column(table, column, to, cx),
+        ("POLICY", Some(policy)) => super::policy::rename(table, policy, to, cx),
         ("TRIGGER", Some(trigger)) => super::trigger::rename(table, trigger, to, cx),
         ("CONSTRAINT", Some(constraint)) => rename_constraint(table, constraint, to, cx),
         _ => Err(Error::unsupported(format!("ALTER {kind} ... RENAME"))),
@@ -65,7 +66,7 @@ fn relation(kind: &str, old: &Name, to: &str, cx: &mut ExecContext<'_>) -> Resul
             let mut table = refresh(cx, table.oid)?;
             name::reserve_relation(cx, table.schema, to)?;
             table.name = to.to_owned();
-            view::follow(cx, table.oid, Object::Table(Box::new(table)))
+            view::follow(cx, &[table.oid], Object::Table(Box::new(table)))
         }
         Relation::Sequence(sequence) => {
             lock(cx, sequence.oid, LockMode::ShareRowExclusive)?;
@@ -110,14 +111,9 @@ fn schema(old: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
         base::bail!(DUPLICATE_SCHEMA, "schema \"{to}\" already exists");
     }
     let renamed = Schema { name: to.to_owned(), ..Schema::clone(schema) };
-    let mut users: Vec<u32> = Vec::new();
-    for table in view.tables().filter(|t| t.schema == renamed.oid) {
-        users.extend(view::users(&view, table.oid));
-    }
-    if users.is_empty() {
-        return cx.catalog_tx.put(cx.tx, Object::Schema(renamed));
-    }
-    Err(Error::unsupported("renaming a schema whose tables views use"))
+    let inside = view.tables().filter(|t| t.schema == renamed.oid);
+    let tables: Vec<u32> = inside.map(|t| t.oid).collect();
+    view::follow(cx, &tables, Object::Schema(renamed))
 }
 
 fn rename_column(table: &Name, column: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
@@ -144,7 +140,7 @@ fn rename_one_column(cx: &mut ExecContext<'_>, id: u32, column: &str, to: &str) 
     let mut table = refresh(cx, table.oid)?;
     rename_in_expressions(cx, &mut table, number, column, to)?;
     table.columns[usize::from(number) - 1].name = to.to_owned();
-    view::follow(cx, table.oid, Object::Table(Box::new(table)))
+    view::follow(cx, &[table.oid], Object::Table(Box::new(table)))
 }
 
 /// CHECK constraints, generated columns and indexes name the column anew.

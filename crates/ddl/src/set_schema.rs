@@ -75,7 +75,7 @@ pub fn run(
             }
             let mut moved = refresh(cx, table.oid)?;
             moved.schema = schema;
-            view::follow(cx, table.oid, Object::Table(Box::new(moved)))
+            view::follow(cx, &[table.oid], Object::Table(Box::new(moved)))
         }
     }
 }

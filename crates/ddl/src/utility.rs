@@ -15,7 +15,7 @@ use exec::{copy, explain, rights};
 
 use crate::{
     alter_table, collation, comment, create_index, create_schema, create_table, create_table_as,
-    database, drop, function, inherit, large_object, maintain, rename, role, sequence,
+    database, drop, function, inherit, large_object, maintain, policy, rename, role, sequence,
     set_constraints, set_schema, steps, trigger, truncate, user_types, view,
 };
 
@@ -55,6 +55,9 @@ fn run(
         Utility::RefreshView { name, concurrently, no_data } => {
             create_table_as::refresh(cx, name, *concurrently, *no_data)?;
         }
+        Utility::CreatePolicy(def) => policy::create(def, cx)?,
+        Utility::AlterPolicy(def) => policy::alter(def, cx)?,
+        Utility::DropPolicy(def) => policy::drop(def, cx)?,
         Utility::CreateTrigger(def) => trigger::create(def, cx)?,
         Utility::DropTrigger(def) => trigger::drop(def, cx)?,
         Utility::CreateView { name, columns, query, replace, options, persistence } => {

@@ -114,24 +114,23 @@ fn check_replacement(old: &Table, columns: &[ColumnDef]) -> Result<()> {
     Ok(())
 }
 
-/// The texts of the views that use an object, as they were before a change of names, for
-/// [`follow`].
-pub fn users(view: &Snapshot, id: u32) -> Vec<u32> {
+/// The views that use one of these objects.
+fn users(view: &Snapshot, ids: &[u32]) -> Vec<u32> {
     let uses = |t: &&std::sync::Arc<Table>| {
-        t.query.as_ref().is_some_and(|q| q.uses.iter().any(|(o, _)| *o == id))
+        t.query.as_ref().is_some_and(|q| q.uses.iter().any(|(o, _)| ids.contains(o)))
     };
     view.tables().filter(uses).map(|t| t.oid).collect()
 }
 
-/// After a change of names: views that use the object get their text under the new names.
-/// `changed` is the object as it will be.
+/// After a change of names: views and policies that use one of the objects get their text under the new names.
+/// `changed` is the object with the new name.
 ///
 /// # Errors
 /// Those of the catalog.
-pub fn follow(cx: &mut ExecContext<'_>, id: u32, changed: Object) -> Result<()> {
+pub fn follow(cx: &mut ExecContext<'_>, ids: &[u32], changed: Object) -> Result<()> {
     let old = cx.catalog_tx.view();
-    let affected = users(&old, id);
-    if affected.is_empty() {
+    let affected = users(&old, ids);
+    if affected.is_empty() && old.tables().all(|t| t.policies.is_empty()) {
         return cx.catalog_tx.put(cx.tx, changed);
     }
     let mut naming = Snapshot::clone(&old);
@@ -143,7 +142,9 @@ pub fn follow(cx: &mut ExecContext<'_>, id: u32, changed: Object) -> Result<()> 
         texts
             .push((view, with_context(cx, |context| sql::view::renamed(context, table, &naming))?));
     }
+    let policies = super::policy::renamed(cx, ids, &naming)?;
     cx.catalog_tx.put(cx.tx, changed)?;
+    super::policy::store_renamed(cx, policies)?;
     for (view, sql) in texts {
         let mut table = super::refresh(cx, view)?;
         if let Some(query) = &mut table.query {

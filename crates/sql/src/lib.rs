@@ -20,6 +20,7 @@ mod parse;
 pub mod passwords;
 pub mod plan;
 mod planner;
+pub mod policy;
 pub mod prepare;
 pub mod print;
 pub mod role;

@@ -194,6 +194,12 @@ pub enum Rel {
         /// All must be true.
         conditions: Vec<Expr>,
     },
+    /// Rows of which conditions from above must not learn before those below have let them through: only
+    /// leakproof ones go below (row-level security, views WITH (security_barrier)).
+    Barrier {
+        /// Rows.
+        input: Box<Rel>,
+    },
     /// Computes columns.
     Project {
         /// Rows.
@@ -375,6 +381,7 @@ impl Rel {
                 f(right);
             }
             Rel::Filter { input, .. }
+            | Rel::Barrier { input }
             | Rel::Project { input, .. }
             | Rel::Aggregate { input, .. }
             | Rel::Window { input, .. }
@@ -407,6 +414,7 @@ impl Rel {
                 f(right);
             }
             Rel::Filter { input, .. }
+            | Rel::Barrier { input }
             | Rel::Project { input, .. }
             | Rel::Aggregate { input, .. }
             | Rel::Window { input, .. }
@@ -430,6 +438,7 @@ impl Rel {
             | Rel::Table(_)
             | Rel::System { .. }
             | Rel::Append { .. }
+            | Rel::Barrier { .. }
             | Rel::SetOp { .. }
             | Rel::WorkTable { .. }
             | Rel::Cte { .. } => {}
@@ -494,6 +503,7 @@ impl Rel {
                 out.extend(calls.iter().map(|(c, _)| c));
             }
             Rel::Filter { input, .. }
+            | Rel::Barrier { input }
             | Rel::Sort { input, .. }
             | Rel::Limit { input, .. }
             | Rel::Distinct { input, .. }
@@ -526,6 +536,7 @@ impl Rel {
         // Operators that pass columns through define nothing new.
         match self {
             Rel::Filter { .. }
+            | Rel::Barrier { .. }
             | Rel::Sort { .. }
             | Rel::Limit { .. }
             | Rel::Distinct { .. }
@@ -663,6 +674,7 @@ impl Rel {
                 left.map_exprs(f);
                 right.map_exprs(f);
             }
+            Rel::Barrier { input } => input.map_exprs(f),
             Rel::Filter { input, conditions } => {
                 conditions.iter_mut().for_each(apply);
                 input.map_exprs(f);

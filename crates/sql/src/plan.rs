@@ -680,6 +680,51 @@ pub struct RowRules {
     /// WHEN of the table's triggers by their oids, over a row that has the old row's columns before the new
     /// one's.
     pub conditions: Vec<(u32, Expr)>,
+    /// What the policies of row-level security demand, if any count.
+    pub policies: Option<Box<PolicyRules>>,
+}
+
+/// What policies demand of rows that are written, over the row; each list in the order in which it is checked.
+#[derive(Clone, Default)]
+pub struct PolicyRules {
+    /// The table's name, for errors.
+    pub table: String,
+    /// Of a new row.
+    pub insert: Vec<PolicyCheck>,
+    /// Of a changed row.
+    pub update: Vec<PolicyCheck>,
+    /// Of the row that ON CONFLICT DO UPDATE found.
+    pub conflict: Vec<PolicyCheck>,
+    /// Of the row that MERGE is about to update.
+    pub merge_update: Vec<PolicyCheck>,
+    /// Of the row that MERGE is about to delete.
+    pub merge_delete: Vec<PolicyCheck>,
+}
+
+/// A condition of policies.
+#[derive(Clone)]
+pub struct PolicyCheck {
+    /// The policy's name; None: one of several permissive ones must hold.
+    pub policy: Option<String>,
+    /// It must be true.
+    pub condition: Expr,
+}
+
+impl PolicyRules {
+    fn map(self, f: &mut dyn FnMut(Expr) -> base::Result<Expr>) -> base::Result<PolicyRules> {
+        let mut all = |list: Vec<PolicyCheck>| -> base::Result<Vec<PolicyCheck>> {
+            let one = |c: PolicyCheck| Ok(PolicyCheck { condition: f(c.condition)?, ..c });
+            list.into_iter().map(one).collect()
+        };
+        Ok(PolicyRules {
+            insert: all(self.insert)?,
+            update: all(self.update)?,
+            conflict: all(self.conflict)?,
+            merge_update: all(self.merge_update)?,
+            merge_delete: all(self.merge_delete)?,
+            table: self.table,
+        })
+    }
 }
 
 impl RowRules {
@@ -701,6 +746,10 @@ impl RowRules {
             options: all(self.options, f)?,
             written: self.written,
             conditions: self.conditions,
+            policies: match self.policies {
+                Some(rules) => Some(Box::new(rules.map(f)?)),
+                None => None,
+            },
         })
     }
 }

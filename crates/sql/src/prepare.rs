@@ -209,7 +209,8 @@ pub fn environment(settings: &Settings, path: &[u32], user: &str, database: u32)
             || ["DateStyle", "IntervalStyle", "TimeZone", "work_mem", "bytea_output"]
                 .contains(&def.name)
             || ["extra_float_digits", "standard_conforming_strings", "quote_all_identifiers"]
-                .contains(&def.name);
+                .contains(&def.name)
+            || def.name == "row_security";
         if matters {
             let id = base::settings::SettingId(i as u16);
             base::settings::show(id, settings.get(id)).hash(&mut hash);

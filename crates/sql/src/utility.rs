@@ -10,6 +10,7 @@ use crate::comment_statement::CommentStatement;
 use crate::database::DatabaseStatement;
 use crate::define_statement::DefineStatement;
 use crate::plan::{Plan, Prepared, Statement};
+use crate::policy::{AlterPolicy, CreatePolicy, DropPolicy};
 use crate::role::{RoleRef, RoleStatement};
 use crate::trigger::{CreateTrigger, DropTrigger, TriggerSelection};
 use crate::type_statement::TypeStatement;
@@ -264,6 +265,10 @@ pub struct IndexKey {
 /// A step of ALTER TABLE.
 #[derive(Clone, Debug)]
 pub enum AlterTable {
+    /// ENABLE and DISABLE ROW LEVEL SECURITY.
+    RowSecurity(bool),
+    /// FORCE and NO FORCE ROW LEVEL SECURITY.
+    ForceRowSecurity(bool),
     /// ENABLE and DISABLE TRIGGER.
     EnableTrigger {
         /// Which.
@@ -597,6 +602,12 @@ pub enum Utility {
         /// IF EXISTS.
         if_exists: bool,
     },
+    /// CREATE POLICY.
+    CreatePolicy(Box<CreatePolicy>),
+    /// ALTER POLICY.
+    AlterPolicy(Box<AlterPolicy>),
+    /// DROP POLICY.
+    DropPolicy(DropPolicy),
     /// CREATE TRIGGER.
     CreateTrigger(Box<CreateTrigger>),
     /// DROP TRIGGER.

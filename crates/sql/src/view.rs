@@ -23,6 +23,10 @@ use crate::prepare::PrepareContext;
 use crate::print::{self, Names};
 use crate::window::{self, Exclude, FrameBound, FrameMode, WindowFunction};
 
+mod stored;
+
+pub(crate) use stored::{print_target, recorded};
+
 /// PostgreSQL's steps of indentation.
 const STD: i32 = 8;
 const JOIN: i32 = 4;
@@ -42,6 +46,7 @@ pub fn print(cx: &PrepareContext<'_>, view: &catalog::Table, pretty: bool) -> Re
             naming: cx.catalog,
             path: Some(cx.search_path),
             pretty,
+            bare: false,
             frames: RefCell::default(),
             selects: selects_of(select),
         };
@@ -83,6 +88,7 @@ fn again<R>(
     let mut binder = Binder::new(cx, sql, &[]);
     binder.record = Some(Record::default());
     binder.unfolded = true;
+    binder.bypassing = true;
     binder.holding(|b| b.select(select, None, true))?;
     let record = binder.record.take().unwrap_or_default();
     f(&binder, &record, node)
@@ -132,6 +138,8 @@ pub(crate) struct Printer<'p, 'b> {
     /// Relations that need no schema; None: all get one.
     path: Option<&'p [u32]>,
     pretty: bool,
+    /// The columns of the outermost level stand without their table's name.
+    bare: bool,
     /// Levels around what is being printed, outermost first, with the indentation of each.
     frames: RefCell<Vec<Frame>>,
     /// All SELECTs inside, by address.
@@ -162,6 +170,7 @@ impl<'p, 'b> Printer<'p, 'b> {
             naming: binder.cx.catalog,
             path: None,
             pretty: false,
+            bare: false,
             frames: RefCell::default(),
             selects: selects_of(root),
         }
@@ -1096,8 +1105,9 @@ impl Here<'_, '_, '_> {
 
 impl Names for Here<'_, '_, '_> {
     fn column(&self, col: Col) -> Option<String> {
-        if let Some((text, _)) = self.printer.variable(col) {
-            return Some(text);
+        if let Some((text, name)) = self.printer.variable(col) {
+            let bare = self.printer.bare && self.printer.frames.borrow().len() == 1;
+            return Some(if bare { quote_ident(&name) } else { text });
         }
         let grouping = {
             let frames = self.printer.frames.borrow();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Id, Known, Trigger};
+use super::{Id, Known, Policy, Trigger};
 
 /// What kind of relation a [`Table`] is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,6 +80,15 @@ pub struct Table {
     /// Its triggers, in the order of their names: that in which they fire.
     #[serde(default)]
     pub triggers: Vec<Trigger>,
+    /// ENABLE ROW LEVEL SECURITY.
+    #[serde(default)]
+    pub row_security: bool,
+    /// FORCE ROW LEVEL SECURITY: for the owner, too.
+    #[serde(default)]
+    pub force_row_security: bool,
+    /// Its policies, in the order of their names.
+    #[serde(default)]
+    pub policies: Vec<Policy>,
     /// What `types` knows of that type, once somebody asked.
     #[serde(skip)]
     pub known: Known,
@@ -339,6 +348,11 @@ impl Table {
             || self.foreign_keys().next().is_some()
             || !self.referenced_by.is_empty()
             || self.constraints.iter().any(waits)
+    }
+
+    /// Its policy of this name.
+    pub fn policy(&self, name: &str) -> Option<&Policy> {
+        self.policies.iter().find(|p| p.name == name)
     }
 
     /// Its trigger of this name.

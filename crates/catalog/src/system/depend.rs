@@ -98,6 +98,11 @@ impl Ties<'_, '_> {
         }
         self.constraints(t);
         self.triggers(t);
+        for policy in &t.policies {
+            let from = (class::POLICY, policy.oid, 0);
+            self.add(from, own, 'a');
+            self.add_uses(from, policy.uses.iter().copied());
+        }
         if let Some(query) = &t.query {
             let rule = (class::REWRITE, super::relations::rule_id(t.oid), 0);
             self.add(rule, own, 'i');

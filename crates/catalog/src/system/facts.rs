@@ -321,6 +321,11 @@ pub(super) fn own_row_types() -> &'static HashMap<Id, Id> {
 /// Oids that PostgreSQL gives to nothing.
 const OWN_ROW_TYPES: Id = 15000;
 
+/// Whether a built-in function tells nothing of its arguments but by its result.
+pub fn is_leakproof(id: Id) -> bool {
+    functions().get(id).is_some_and(|f| f.text(field::FLAGS).as_bytes().get(4) == Some(&b'l'))
+}
+
 /// A built-in function's name, whether or not it runs here.
 pub fn function_name(id: Id) -> Option<&'static str> {
     let own = || func::function(base::Oid(id)).map(|f| f.name);

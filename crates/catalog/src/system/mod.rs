@@ -14,12 +14,14 @@ mod depend;
 pub mod facts;
 mod information;
 pub mod named;
+mod policies;
 pub mod reg;
 mod relations;
 mod roles;
 pub mod row;
 mod schema;
 mod sequences;
+mod shared_depend;
 mod text_search;
 mod triggers;
 mod type_text;
@@ -205,6 +207,8 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_index" => relations::pg_index,
         "pg_constraint" => relations::pg_constraint,
         "pg_inherits" => relations::pg_inherits,
+        "pg_policy" => policies::pg_policy,
+        "pg_policies" => policies::pg_policies,
         "pg_trigger" => triggers::pg_trigger,
         "triggers" => triggers::info_triggers,
         "triggered_update_columns" => triggers::info_update_columns,
@@ -240,6 +244,7 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_sequence_data()" => sequences::data,
         "sequences" => sequences::info_sequences,
         "pg_depend" => depend::pg_depend,
+        "pg_shdepend" => shared_depend::pg_shdepend,
         "pg_rewrite" => relations::pg_rewrite,
         "pg_views" => views::pg_views,
         "pg_matviews" => views::pg_matviews,

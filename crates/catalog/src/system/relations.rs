@@ -83,6 +83,8 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
         .set("relchecks", checks.count() as i16)
         .set("relhassubclass", !t.children.is_empty())
         .set("relhastriggers", triggers)
+        .set("relrowsecurity", t.row_security)
+        .set("relforcerowsecurity", t.force_row_security)
         .set("relreplident", if t.kind == TableKind::View { 'n' } else { 'd' })
         .set("reloptions", options(&view_options(t)))
         .set("relacl", stored_acl(cx, AclKind::Table, t.oid, 0))

@@ -152,6 +152,8 @@ fn kind_of(catalog: &Snapshot, id: Id) -> Id {
         class::RELATION
     } else if catalog.tables().any(|t| t.triggers.iter().any(|one| one.oid == id)) {
         class::TRIGGER
+    } else if catalog.tables().any(|t| t.policies.iter().any(|one| one.oid == id)) {
+        class::POLICY
     } else {
         class::CONSTRAINT
     }

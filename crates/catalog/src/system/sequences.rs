@@ -29,6 +29,8 @@ pub mod class {
     pub const SCHEMA: Id = 2615;
     /// `pg_trigger`.
     pub const TRIGGER: Id = 2620;
+    /// `pg_policy`.
+    pub const POLICY: Id = 3256;
     /// `pg_rewrite`.
     pub const REWRITE: Id = 2618;
     /// `pg_authid`.

@@ -37,7 +37,8 @@ pub(super) fn pg_tables(cx: &SystemCx<'_>) -> Rows {
             .set("tablename", t.name.as_str())
             .set("tableowner", role_name(cx, t.owner))
             .set("hasindexes", !t.indexes.is_empty())
-            .fill(&["hasrules", "rowsecurity"], Datum::Bool(false))
+            .set("hasrules", false)
+            .set("rowsecurity", t.row_security)
             .set("hastriggers", t.has_triggers())
             .done()
     };
@@ -218,6 +219,9 @@ pub(super) fn pg_stats(cx: &SystemCx<'_>) -> Rows {
     let mut out = Vec::new();
     for t in cx.catalog.tables() {
         let Some(stats) = cx.catalog.stats(t.oid) else { continue };
+        if rights.is_guarded(cx.role, t) {
+            continue;
+        }
         let whole = rights.held(cx.role, AclKind::Table, t.oid).privileges;
         for (n, column) in t.live_columns() {
             let Some(s) = stats.columns.get(usize::from(n) - 1) else { continue };

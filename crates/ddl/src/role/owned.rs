@@ -14,7 +14,7 @@ use txn::LockMode;
 
 use super::{denied, me};
 use crate::depend::{self, Item};
-use crate::{collation, lock, refresh, user_types};
+use crate::{collation, lock, policy, refresh, user_types};
 use exec::context::ExecContext;
 use exec::rights;
 
@@ -204,7 +204,8 @@ pub fn drop(roles: &[RoleRef], cascade: bool, cx: &mut ExecContext<'_>) -> Resul
         let owner = rights::of(cx, &view).owner(known.kind, known.object).unwrap_or_default();
         revoke_all(&known, owner, &from, cx)?;
     }
-    let items = owned(&view, &from);
+    policy::forget_roles(&from, cx)?;
+    let items = owned(&cx.catalog_tx.view(), &from);
     depend::drop_items(cx, &items, cascade)
 }
 
@@ -289,6 +290,12 @@ pub fn check_nothing_left(role: u32, name: &str, cx: &mut ExecContext<'_>) -> Re
             left.push((place(known.object), known.column, format!("privileges for {what}")));
         }
     }
+    for table in view.tables() {
+        for policy in table.policies.iter().filter(|p| p.roles.contains(&role)) {
+            let what = depend::describe(&view, path, Item::Policy(table.oid, policy.oid));
+            left.push((place(policy.oid), 0, format!("target of {what}")));
+        }
+    }
     for default in view.default_acls() {
         let owner = default.role == role;
         if owner || default.items.iter().any(|i| i.grantee == role) {
@@ -332,6 +339,7 @@ fn left_elsewhere(role: u32, cx: &ExecContext<'_>) -> Vec<String> {
         };
         let count = owned(&view, &[role]).len()
             + view.acls().filter(given).count()
+            + view.tables().flat_map(|t| &t.policies).filter(|p| p.roles.contains(&role)).count()
             + view.default_acls().filter(default).count();
         if count > 0 {
             let objects = if count == 1 { "object" } else { "objects" };

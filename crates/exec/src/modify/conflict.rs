@@ -24,6 +24,7 @@ use types::{Batch, Datum};
 
 use super::ModifyOp;
 use super::pipeline::{self, Changed, Proposal, Source};
+use super::policies;
 use super::writer::Writer;
 use crate::eval;
 use crate::rows::{self, Row};
@@ -200,6 +201,9 @@ fn resolve(
         && !eval::holds(condition, Row::Values(&both), run)?
     {
         return Ok(Resolved::Kept);
+    }
+    if let Some(rules) = &modify.checks.policies {
+        policies::check(rules, &rules.conflict, policies::Row::Conflicting, &old, run)?;
     }
     let mut new = old.clone();
     for (column, expr) in &update.set {

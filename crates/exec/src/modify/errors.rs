@@ -18,6 +18,8 @@ enum Readable {
     All,
     /// By number, from 1.
     Columns(Vec<u16>),
+    /// Nothing: policies say which rows are shown.
+    Nothing,
 }
 
 impl Readable {
@@ -25,6 +27,9 @@ impl Readable {
         let view = cx.catalog_tx.view();
         let rights = rights::of(cx, &view);
         let select = privilege::SELECT;
+        if rights.is_guarded(cx.role, table) {
+            return Readable::Nothing;
+        }
         if rights.is_superuser(cx.role) || rights.may(cx.role, AclKind::Table, table.oid, select) {
             return Readable::All;
         }
@@ -36,6 +41,7 @@ impl Readable {
     fn are(&self, mut columns: impl Iterator<Item = u16>) -> bool {
         match self {
             Readable::All => true,
+            Readable::Nothing => false,
             Readable::Columns(some) => columns.all(|n| some.contains(&n)),
         }
     }
@@ -77,6 +83,9 @@ fn failing_row(cx: &mut ExecContext<'_>, written: &Written<'_>) -> Option<String
         None => (written.table, &|n| n),
     };
     let readable = Readable::of(cx, table);
+    if matches!(readable, Readable::Nothing) {
+        return None;
+    }
     let (mut names, mut values) = (Vec::new(), Vec::new());
     for (n, column) in table.live_columns() {
         let n = place(n);
@@ -99,6 +108,7 @@ fn failing_row(cx: &mut ExecContext<'_>, written: &Written<'_>) -> Option<String
     let values = values.join(", ");
     match readable {
         Readable::All => Some(format!("Failing row contains ({values}).")),
+        Readable::Nothing => None,
         Readable::Columns(_) if names.is_empty() => None,
         Readable::Columns(_) => {
             Some(format!("Failing row contains ({}) = ({values}).", names.join(", ")))

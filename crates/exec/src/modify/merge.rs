@@ -9,6 +9,7 @@ use sql::plan::{MergeAction, MergeClause, Modify, ModifyAction, ScanColumn};
 use types::{Batch, Datum};
 
 use super::pipeline::{self, Changed, Proposal, Source};
+use super::policies;
 use super::{ModifyOp, Reread, Writer, old_row, target};
 use crate::eval;
 use crate::rows::{self, Row};
@@ -91,6 +92,14 @@ impl Source for MergeRow<'_, '_> {
         self.fits = first_fitting(self.clauses, found.is_some(), self.input, run)?;
         let (Some(clause), Some((tid, root))) = (self.fits, found) else { return Ok(None) };
         let old = old_row(self.modify, self.columns, self.input);
+        if let Some(rules) = &self.modify.checks.policies {
+            let checks = match &clause.action {
+                MergeAction::Update(_) => &rules.merge_update[..],
+                MergeAction::Delete => &rules.merge_delete,
+                MergeAction::Nothing | MergeAction::Insert(_) => &[],
+            };
+            policies::check(rules, checks, policies::Row::Target, &old, run)?;
+        }
         let new = match &clause.action {
             MergeAction::Nothing | MergeAction::Insert(_) => return Ok(None),
             MergeAction::Delete => None,

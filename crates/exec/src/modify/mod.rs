@@ -11,6 +11,7 @@ mod foreign_key;
 mod inherited;
 mod merge;
 pub mod pipeline;
+mod policies;
 pub mod triggers;
 mod unique;
 mod writer;

@@ -2,9 +2,9 @@
 //! foreign keys, and COPY.
 //!
 //! ```text
-//!   before-row triggers ──► generated columns, NOT NULL, CHECK, CHECK OPTION ──► heap ──► indexes
-//!          │ skipped                                                                        │
-//!          ▼                                                                                ▼
+//!   before-row triggers ──► generated columns, policies, NOT NULL, CHECK, CHECK OPTION ──► heap ──► indexes
+//!          │ skipped                                                                                  │
+//!          ▼                                                                                          ▼
 //!       nothing happens          queue of after-events, keys for foreign keys and unique checks
 //! ```
 //!
@@ -85,7 +85,7 @@ pub fn prepare_insert(
     {
         return Ok(false);
     }
-    writer.check_row(row, rules, run)?;
+    writer.check_row(row, rules, TriggerEvent::Insert, run)?;
     Ok(true)
 }
 
@@ -129,7 +129,7 @@ pub fn insert_many(
         return Ok(());
     }
     for row in rows.iter_mut() {
-        writer.check_row(row, rules, run)?;
+        writer.check_row(row, rules, TriggerEvent::Insert, run)?;
     }
     writer.insert_many(rows, run)
 }
@@ -176,7 +176,7 @@ pub fn change(
             }
         }
         if let Some(new) = &mut row.new {
-            writer.check_row(new, rules, run)?;
+            writer.check_row(new, rules, TriggerEvent::Update, run)?;
         }
         let Proposal { tid, root, old, new } = row;
         let result = match &new {

@@ -175,18 +175,26 @@ impl Writer {
         Ok(Writer::new(Arc::new(Target::open(table, indexes, cx)?)))
     }
 
-    /// Computes generated columns; then NOT NULL, CHECK, WITH CHECK OPTION.
+    /// Computes generated columns; then policies, NOT NULL, CHECK, WITH CHECK OPTION.
     ///
     /// # Errors
-    /// `23502`, `23514`, `44000`, and those of the expressions.
+    /// `42501`, `23502`, `23514`, `44000`, and those of the expressions.
     pub fn check_row(
         &self,
         row: &mut [Datum],
         rules: &RowRules,
+        event: TriggerEvent,
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
         for (column, expr) in &rules.generated {
             row[usize::from(*column) - 1] = eval::eval(expr, Row::Values(row), run)?;
+        }
+        if let Some(policies) = &rules.policies {
+            let checks = match event {
+                TriggerEvent::Insert => &policies.insert,
+                _ => &policies.update,
+            };
+            super::policies::check(policies, checks, super::policies::Row::New, row, run)?;
         }
         let table = &self.target.handle.table;
         for (column, value) in table.columns.iter().zip(&*row) {

@@ -181,6 +181,10 @@ pub fn print_definition(table: &str, row: &mut [Datum], run: &mut Run<'_, '_>) {
         print_column(row, run);
         return;
     }
+    if table == "pg_policies" {
+        print_policy(row, run);
+        return;
+    }
     // Where the schema, the name and the text are.
     let (schema, name, place) = match table {
         "pg_views" => (0, 1, 3),
@@ -208,6 +212,17 @@ pub fn print_definition(table: &str, row: &mut [Datum], run: &mut Run<'_, '_>) {
     };
     if let (Some(printed), Some(cell)) = (printed, row.get_mut(place)) {
         *cell = text(printed);
+    }
+}
+
+/// A row of `pg_policies`: the conditions.
+fn print_policy(row: &mut [Datum], run: &mut Run<'_, '_>) {
+    for at in [6, 7] {
+        let Some(Datum::Text(sql)) = row.get(at) else { continue };
+        let printed = with_context(run.cx, |cx| sql::policy::print(cx, sql, false));
+        if let Ok(printed) = printed {
+            row[at] = text(printed);
+        }
     }
 }
 
@@ -300,6 +315,11 @@ fn flag(args: &[Datum], n: usize) -> bool {
 fn stored_expression(sql: &str, table: u32, pretty: bool, run: &mut Run<'_, '_>) -> String {
     let view = run.cx.catalog_tx.view();
     let Some(table) = view.table(table) else { return sql.to_owned() };
+    let has = |text: &Option<String>| text.as_deref() == Some(sql);
+    if table.policies.iter().any(|p| has(&p.using) || has(&p.check)) {
+        let printed = with_context(run.cx, |cx| sql::policy::print(cx, sql, pretty));
+        return printed.unwrap_or_else(|_| sql.to_owned());
+    }
     let column = table.columns.iter().find(|c| !c.dropped && c.default.as_deref() == Some(sql));
     let printed = with_context(run.cx, |cx| match column {
         Some(c) if c.generated => sql::print::over_row(cx, table, sql, pretty),

@@ -199,8 +199,6 @@ fn plain(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Dat
             Some(value) => Datum::Int4(column_size(value, cx.format)?),
         },
         "getdatabaseencoding" | "pg_client_encoding" => text("UTF8"),
-        // No table has policies.
-        "row_security_active" => Datum::Bool(false),
         _ => return Ok(None),
     }))
 }

@@ -16,6 +16,7 @@ use crate::run::Run;
 pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<Datum>> {
     Ok(Some(match name {
         "pg_has_role" => has_role(args, run)?,
+        "row_security_active" | "row_security_active_name" => row_security(args, run)?,
         "acldefault" => {
             let letter = match args.first() {
                 Some(Datum::Char(c)) => char::from(*c),
@@ -100,6 +101,17 @@ fn words(list: &str) -> Result<Vec<(u16, bool)>> {
         }
     };
     list.split(',').map(one).collect()
+}
+
+/// Whether the policies of a table count for the session's role.
+fn row_security(args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
+    let id = match args.first() {
+        Some(Datum::Text(name)) => names::regclass_from_name(name, run)?,
+        _ => oid_at(args, 0),
+    };
+    let view = run.cx.catalog_tx.view();
+    let Some(table) = view.table(id) else { return Ok(Datum::Bool(false)) };
+    Ok(Datum::Bool(rights_of(run, &view).is_guarded(run.cx.role, table)))
 }
 
 fn has_role(args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {

@@ -1,4 +1,4 @@
-//! DROP of objects of kinds that the server does not have (rules, policies, extensions, …): there is
+//! DROP of objects of kinds that the server does not have (rules, extensions, …): there is
 //! no such object, and that is the answer. What is always there can't be dropped: `0A000`.
 
 use base::{Error, Result, SqlState, err, sqlstate};
@@ -30,7 +30,6 @@ fn kind(kind: T) -> Option<(&'static str, &'static str)> {
         T::ObjectTsconfiguration => ("DROP TEXT SEARCH CONFIGURATION", "text search configuration"),
         T::ObjectTsdictionary => ("DROP TEXT SEARCH DICTIONARY", "text search dictionary"),
         T::ObjectRule => ("DROP RULE", "rule"),
-        T::ObjectPolicy => ("DROP POLICY", "policy"),
         _ => return None,
     })
 }
@@ -63,7 +62,7 @@ impl Binder<'_> {
             Some(NodeEnum::List(list)) => ast::owned_strings(&list.items),
             _ => vec![ast::string(node).to_owned()],
         };
-        if matches!(of, T::ObjectRule | T::ObjectPolicy)
+        if of == T::ObjectRule
             && let [table @ .., name] = &names[..]
         {
             return Ok(self.absent_of_table(of, noun, table, name, lenient));

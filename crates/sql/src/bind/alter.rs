@@ -218,12 +218,13 @@ impl Binder<'_> {
             T::AtDisableTrigAll => enable('D', TriggerSelection::All),
             T::AtEnableTrigUser => enable('O', TriggerSelection::User),
             T::AtDisableTrigUser => enable('D', TriggerSelection::User),
-            // So it is already: no rows are replicated, there are no policies, no oids, and unlogged tables
-            // are logged.
+            T::AtEnableRowSecurity => AlterTable::RowSecurity(true),
+            T::AtDisableRowSecurity => AlterTable::RowSecurity(false),
+            T::AtForceRowSecurity => AlterTable::ForceRowSecurity(true),
+            T::AtNoForceRowSecurity => AlterTable::ForceRowSecurity(false),
+            // So it is already: no rows are replicated, there are no oids, and unlogged tables are logged.
             T::AtReplicaIdentity if !is_by_index(cmd) => return Ok(()),
-            T::AtSetLogged | T::AtDropOids | T::AtDisableRowSecurity | T::AtNoForceRowSecurity => {
-                return Ok(());
-            }
+            T::AtSetLogged | T::AtDropOids => return Ok(()),
             _ => return Err(base::Error::unsupported(super::words::alter_table(cmd))),
         };
         steps.push(step);
@@ -309,8 +310,8 @@ impl Binder<'_> {
         } else {
             self.name_of_range(&stmt.relation)?
         };
-        let part =
-            matches!(kind, "COLUMN" | "CONSTRAINT" | "TRIGGER").then(|| stmt.subname.clone());
+        let part = matches!(kind, "COLUMN" | "CONSTRAINT" | "POLICY" | "TRIGGER")
+            .then(|| stmt.subname.clone());
         Ok(Utility::Rename {
             kind,
             table,

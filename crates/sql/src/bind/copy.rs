@@ -115,6 +115,7 @@ impl Binder<'_> {
             Some(crate::expr::Expr::Column(at, binder.vars[usize::from(col)].ty))
         };
         self.need_change(target.base, privilege::INSERT, &columns);
+        self.refuse_guarded_copy(&target)?;
         let checks = self.checks(&target)?;
         let checks =
             checks.map(&mut |e| Ok(crate::walk::substitute(e, &|col| place(self, col))))?;
@@ -195,7 +196,7 @@ impl Binder<'_> {
         self.lock_unless_system(table, LockMode::AccessShare);
         // The table's own rows, not those of its children.
         let range = &pb::RangeVar { inh: false, ..range.clone() };
-        let (rel, _) = self.table_item(table.clone(), range)?;
+        let (mut rel, _) = self.table_item(table.clone(), range)?;
         let base = match &rel {
             crate::logical::Rel::Table(t) => t.base,
             crate::logical::Rel::System { base, .. } => *base,
@@ -204,6 +205,12 @@ impl Binder<'_> {
         for number in columns {
             let column = self.column(base + number - 1);
             self.note_read(&column);
+        }
+        if table.row_security {
+            self.check_rights()?;
+        }
+        if let crate::logical::Rel::Table(target) = &rel {
+            rel = self.guard_rows(&target.clone())?;
         }
         let targets: Vec<super::select::Target> = columns
             .iter()

@@ -17,6 +17,7 @@ use crate::walk;
 
 use super::from::join;
 use super::instead::Instead;
+use super::policy::command;
 use super::scope::{NsItem, Place};
 use super::select::{Target, filter};
 use super::{Binder, Scope, ast, inner};
@@ -120,7 +121,7 @@ impl Binder<'_> {
             Some(clause) => Some(self.conflict(clause, &target, &item, through.as_ref())?),
             None => None,
         };
-        let checks = RowRules { options, ..self.checks(&target)? };
+        let mut checks = RowRules { options, ..self.checks(&target)? };
         let mut items = vec![item];
         if let Some(update) = conflict.as_ref().and_then(|c| c.update.as_ref()) {
             // RETURNING knows of it, but may not use it.
@@ -129,6 +130,8 @@ impl Binder<'_> {
             items.push(excluded);
         }
         let (returning, output) = self.returning(&stmt.returning_clause, items, true)?;
+        let updates = conflict.as_ref().is_some_and(|c| c.update.is_some());
+        checks.policies = self.written_rules(&target, command::INSERT, updates)?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Insert { input, conflict };
         let children = Vec::new();
@@ -368,6 +371,7 @@ impl Binder<'_> {
             options: Vec::new(),
             written: self.written(target.base),
             conditions: self.trigger_conditions(&target.table)?,
+            policies: None,
         })
     }
 
@@ -519,7 +523,7 @@ impl Binder<'_> {
             Some(through) => Some(self.view_assignments(through, &stmt.target_list)?),
             None => None,
         };
-        let (rel, recheck, target, scope) = self.changed_rows(
+        let (mut rel, mut recheck, target, scope) = self.changed_rows(
             (through, instead),
             &stmt.relation,
             &stmt.from_clause,
@@ -529,9 +533,12 @@ impl Binder<'_> {
         let set = self.set_list(&scope, &target, assignments)?;
         let written: Vec<u16> = set.iter().map(|(n, _)| *n).collect();
         self.need_change_through(&levels, &target, privilege::UPDATE, &written);
-        let children = self.child_targets(&target, Some(&options))?;
         let checks = RowRules { options, ..self.checks(&target)? };
         let (returning, output) = self.returning(&stmt.returning_clause, scope.items, false)?;
+        self.guard_changed(&mut rel, &mut recheck, &target, command::UPDATE)?;
+        let policies = self.written_rules(&target, command::UPDATE, false)?;
+        let checks = RowRules { policies, ..checks };
+        let children = self.child_targets(&target, Some(&checks))?;
         self.cte_names.truncate(names);
         let action = ChangeAction::Update { rel, set, recheck };
         Ok((Change { table: target, action, returning, checks, children }, output))
@@ -549,7 +556,7 @@ impl Binder<'_> {
             None => self.through(&stmt.relation, "DELETE")?,
         };
         let levels = through.as_mut().map(|t| std::mem::take(&mut t.levels)).unwrap_or_default();
-        let (rel, recheck, target, scope) = self.changed_rows(
+        let (mut rel, mut recheck, target, scope) = self.changed_rows(
             (through, instead),
             &stmt.relation,
             &stmt.using_clause,
@@ -557,6 +564,7 @@ impl Binder<'_> {
         )?;
         self.need_change_through(&levels, &target, privilege::DELETE, &[]);
         let (returning, output) = self.returning(&stmt.returning_clause, scope.items, false)?;
+        self.guard_changed(&mut rel, &mut recheck, &target, command::DELETE)?;
         self.cte_names.truncate(names);
         let children = self.child_targets(&target, None)?;
         let action = ChangeAction::Delete { rel, recheck };
@@ -565,12 +573,12 @@ impl Binder<'_> {
         Ok((Change { table: target, action, returning, checks, children }, output))
     }
 
-    /// The children of a table whose rows are changed, locked. `options`: WITH CHECK OPTION over the
+    /// The children of a table whose rows are changed, locked. `rules`: WITH CHECK OPTION and policies over the
     /// table's columns; None: rows are deleted, new ones need no rules.
     fn child_targets(
         &mut self,
         target: &TableRel,
-        options: Option<&[(String, Expr)]>,
+        rules: Option<&RowRules>,
     ) -> Result<Vec<ChildTarget>> {
         let Some(children) = target.children.clone() else { return Ok(Vec::new()) };
         let mut out = Vec::with_capacity(children.len());
@@ -582,7 +590,7 @@ impl Binder<'_> {
             let rel = self.unasked_rel(child.table.clone(), &target.alias)?;
             let conditions = self.trigger_conditions(&child.table)?;
             let mut checks = RowRules { conditions, ..RowRules::default() };
-            if let Some(options) = options {
+            if let Some(rules) = rules {
                 checks = self.checks(&rel)?;
                 let there = |col: crate::logical::Col| {
                     let column = child.column(target.column(col)?);
@@ -591,7 +599,10 @@ impl Binder<'_> {
                 let moved = |(name, e): &(String, Expr)| {
                     (name.clone(), walk::substitute(e.clone(), &there))
                 };
-                checks.options = options.iter().map(moved).collect();
+                checks.options = rules.options.iter().map(moved).collect();
+                let named = RowRules { policies: rules.policies.clone(), ..RowRules::default() };
+                let own = named.map(&mut |e| Ok(walk::substitute(e, &there)))?;
+                checks.policies = own.policies;
             }
             out.push(ChildTarget { rel, checks });
         }
@@ -608,7 +619,7 @@ impl Binder<'_> {
     ) -> Result<(Rel, Vec<Expr>, TableRel, Scope<'static>)> {
         let mut scope = Scope::new(None);
         let cursor = super::current::cursor_of(condition);
-        let mut rows = None;
+        let (mut target_rows, mut barrier) = (None, false);
         let (target, shown) = match (through, instead, range) {
             (Some(_), ..) | (_, Some(_), _) if cursor.is_some() => {
                 return Err(err!(
@@ -618,11 +629,12 @@ impl Binder<'_> {
             }
             (Some(through), ..) => {
                 let shown = through.conditions();
+                barrier = through.barrier;
                 scope.items.push(through.item);
                 (through.target, shown)
             }
             (None, Some(Instead { target, item }), Some(range)) => {
-                rows = Some(self.instead_rows(&target, range)?);
+                target_rows = Some(self.instead_rows(&target, range)?);
                 scope.items.push(item);
                 (target, Vec::new())
             }
@@ -636,7 +648,10 @@ impl Binder<'_> {
                 (target, Vec::new())
             }
         };
-        let mut whole = rows.unwrap_or_else(|| Rel::Table(target.clone()));
+        let mut whole = target_rows.unwrap_or_else(|| Rel::Table(target.clone()));
+        if barrier {
+            whole = super::policy::behind(whole, shown.clone());
+        }
         if let Some(others) = self.from_clause(&mut scope, others)? {
             whole = join(JoinKind::Inner, whole, others, Vec::new());
         }

@@ -920,6 +920,7 @@ impl Binder<'_> {
             Place::JoinOn => "JOIN/ON",
             Place::Check => "CHECK",
             Place::TriggerWhen => "WHEN",
+            Place::Policy => "POLICY",
             other => other.name(),
         };
         self.boolean(bound, what, position)

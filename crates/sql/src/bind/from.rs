@@ -96,7 +96,10 @@ impl Binder<'_> {
         self.note_use(table.oid, 0);
         let unpopulated =
             table.query.as_ref().is_some_and(|q| q.unpopulated).then(|| table.clone());
-        let (rel, mut item) = self.table_item(table, range)?;
+        let (mut rel, mut item) = self.table_item(table, range)?;
+        if let Rel::Table(target) = &rel {
+            rel = self.guard_rows(&target.clone())?;
+        }
         if let Some(table) = unpopulated {
             self.check_rights()?;
             return Err(err!(
@@ -528,7 +531,14 @@ impl Binder<'_> {
             return Err(base::Error::unsupported("TABLESAMPLE of this"));
         };
         let item = self.range_var(range)?;
-        let Rel::Table(table) = item.rel else {
+        let (table, guard) = match item.rel {
+            Rel::Barrier { input } => match *input {
+                Rel::Filter { input, conditions } => (*input, Some(conditions)),
+                other => (other, None),
+            },
+            other => (other, None),
+        };
+        let Rel::Table(table) = table else {
             return Err(err!(
                 WRONG_OBJECT_TYPE,
                 "TABLESAMPLE clause can only be applied to tables and materialized views"
@@ -564,7 +574,12 @@ impl Binder<'_> {
             Some(node) => Some(self.sample_argument(&around, node, FLOAT8)?),
             None => None,
         };
-        Ok(FromItem { rel: Rel::Sample { table, method, percent, seed }, items: item.items })
+        let rel = Rel::Sample { table, method, percent, seed };
+        let rel = match guard {
+            Some(conditions) => super::policy::behind(rel, conditions),
+            None => rel,
+        };
+        Ok(FromItem { rel, items: item.items })
     }
 
     fn sample_argument(

@@ -7,7 +7,7 @@ use types::Datum;
 
 use crate::expr::Expr;
 use crate::logical::{Change, ChangeAction, MergeAction, MergeClause, Rel, TableRel};
-use crate::plan::JoinKind;
+use crate::plan::{JoinKind, RowRules};
 use crate::walk;
 
 use super::dml::BoundChange;
@@ -83,8 +83,9 @@ impl Binder<'_> {
         self.cte_names.truncate(names);
         let kind =
             if clauses.iter().any(|c| !c.matched) { JoinKind::Left } else { JoinKind::Inner };
-        let rel = join(kind, rows, rel, on.clone());
-        let checks = self.checks(&target)?;
+        let mut rel = join(kind, rows, rel, on.clone());
+        let policies = self.merged_rules(&mut rel, &mut on, &target)?;
+        let checks = RowRules { policies, ..self.checks(&target)? };
         let action = ChangeAction::Merge { rel, recheck: on, clauses };
         let children = Vec::new();
         Ok((Change { table: target, action, returning: None, checks, children }, Vec::new()))

@@ -45,6 +45,7 @@ pub(crate) mod object;
 pub(crate) mod operator;
 pub(crate) mod overload;
 mod own_aggregate;
+pub(crate) mod policy;
 pub(crate) mod qualify;
 pub(crate) mod record;
 pub(crate) mod rights;
@@ -146,6 +147,12 @@ pub(crate) struct Binder<'a> {
     pub(crate) variables: Option<&'a dyn crate::embedded::Variables>,
     /// How many views deep the query is that is being bound.
     pub(crate) view_depth: u32,
+    /// Tables of FROM by their first columns, with what row-level security demands of their rows.
+    pub(crate) guards: Vec<(Col, Vec<Expr>)>,
+    /// What is bound is printed, not run: no policies.
+    pub(crate) bypassing: bool,
+    /// Tables whose policies are being bound, one inside the other.
+    pub(crate) guarding: Vec<u32>,
 }
 
 impl<'a> Binder<'a> {
@@ -180,6 +187,9 @@ impl<'a> Binder<'a> {
             slot_collations: Vec::new(),
             variables: None,
             view_depth: 0,
+            guards: Vec::new(),
+            bypassing: false,
+            guarding: Vec::new(),
         }
     }
 

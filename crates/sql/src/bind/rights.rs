@@ -63,6 +63,11 @@ enum Columns {
 }
 
 impl Need {
+    /// In whose name it is.
+    pub fn role(&self) -> u32 {
+        self.role
+    }
+
     /// Adds a change of these columns.
     fn add(&mut self, required: u16, written: impl Iterator<Item = u16> + Clone) {
         self.required |= required;
@@ -325,6 +330,13 @@ impl Binder<'_> {
             self.rights().require(role, kind, function.0, privilege::EXECUTE, name)?;
         }
         Ok(())
+    }
+
+    /// Whether the statement reads anything of a table that it changes.
+    pub(crate) fn reads_of(&mut self, target: &TableRel) -> bool {
+        let is_it = |n: &&Need| matches!(n.columns, Columns::Own(b, _) if b == target.base);
+        let Some(need) = self.needs.iter().find(is_it) else { return false };
+        self.reads(need, &self.read_of(need))
     }
 
     /// The columns that are read, from 1.

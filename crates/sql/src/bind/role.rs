@@ -25,7 +25,7 @@ pub(crate) fn role_ref(spec: &pb::RoleSpec) -> RoleRef {
     }
 }
 
-fn role_refs(nodes: &[pb::Node]) -> Vec<RoleRef> {
+pub(crate) fn role_refs(nodes: &[pb::Node]) -> Vec<RoleRef> {
     let one = |node: &pb::Node| match &node.node {
         Some(NodeEnum::RoleSpec(spec)) => Some(role_ref(spec)),
         _ => None,

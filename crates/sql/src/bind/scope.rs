@@ -94,6 +94,7 @@ pub(crate) enum Place {
     CopyWhere,
     Transform,
     TriggerWhen,
+    Policy,
 }
 
 impl Place {
@@ -120,6 +121,7 @@ impl Place {
             Place::Window => "window definitions",
             Place::When => "MERGE WHEN conditions",
             Place::TriggerWhen => "trigger WHEN conditions",
+            Place::Policy => "policy expressions",
             Place::Transform => "transform expressions",
             Place::CopyWhere => "COPY FROM WHERE conditions",
         }

@@ -150,13 +150,18 @@ impl Binder<'_> {
         }
         let windowed = !scope.windows.borrow().is_empty();
         let locks = self.row_locks(&scope, stmt, grouped, windowed)?;
+        for lock in &locks {
+            self.guard_locked(&mut rel, &lock.table)?;
+        }
+        let mut recheck = self.guards_of(locks.iter().map(|lock| lock.table.base));
+        recheck.extend(conditions);
         if windowed {
             let sorted: Vec<Expr> =
                 order.iter().map(|o| targets.list[o.target].expr.clone()).collect();
             rel = self.windows(&scope, rel, &sorted);
         }
         let limits = self.limits(stmt)?;
-        self.assemble(rel, targets, order, distinct, locks, conditions, limits)
+        self.assemble(rel, targets, order, distinct, locks, recheck, limits)
     }
 
     #[allow(clippy::too_many_arguments)]

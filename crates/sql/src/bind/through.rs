@@ -30,6 +30,8 @@ pub(crate) struct Through {
     pub options: Vec<(String, Expr)>,
     /// The views, the innermost first.
     pub levels: Vec<Level>,
+    /// Whether one of them is a security barrier.
+    pub barrier: bool,
 }
 
 impl Through {
@@ -131,7 +133,7 @@ impl Binder<'_> {
             self.need_below(Some(target.base), need);
             let item = self.item_of(&target);
             let (conditions, options, levels) = Default::default();
-            Through { target, item, conditions, options, levels }
+            Through { target, item, conditions, options, levels, barrier: false }
         };
         self.rename_columns(&mut below.item, range.alias.as_ref())?;
         self.view_over(view, alias, select, below, need)
@@ -146,7 +148,8 @@ impl Binder<'_> {
         below: Through,
         need: usize,
     ) -> Result<Through> {
-        let Through { target, item, mut conditions, mut options, mut levels } = below;
+        let Through { target, item, mut conditions, mut options, mut levels, barrier } = below;
+        let barrier = barrier || view.is_security_barrier();
         let mut scope = Scope::new(None);
         scope.items.push(item);
         let targets =
@@ -180,7 +183,7 @@ impl Binder<'_> {
         }
         conditions.push((view.name.clone(), own));
         let item = NsItem { oid: view.oid, ..NsItem::of_columns(Some(alias.to_owned()), columns) };
-        Ok(Through { target, item, conditions, options, levels })
+        Ok(Through { target, item, conditions, options, levels, barrier })
     }
 
     /// The table's column that a view's column is.

@@ -78,11 +78,7 @@ impl Binder<'_> {
         }
         self.rename_columns(&mut item, range.alias.as_ref())?;
         let rel = match view.is_security_barrier() {
-            // Conditions from outside stay above it.
-            true => {
-                let (input, ties) = (Box::new(bound.rel), Vec::new());
-                Rel::Limit { input, count: None, offset: None, ties }
-            }
+            true => Rel::Barrier { input: Box::new(bound.rel) },
             false => bound.rel,
         };
         Ok(FromItem { rel, items: vec![item] })
@@ -165,7 +161,10 @@ impl Binder<'_> {
         };
         self.record = Some(Record::default());
         self.unfolded = true;
-        let query = self.holding(|b| b.select(select, None, true))?;
+        let bypassing = std::mem::replace(&mut self.bypassing, true);
+        let query = self.holding(|b| b.select(select, None, true));
+        self.bypassing = bypassing;
+        let query = query?;
         if !self.params.is_empty() {
             return Err(err!(UNDEFINED_PARAMETER, "there is no parameter $1"));
         }
@@ -203,7 +202,7 @@ impl Binder<'_> {
     }
 
     /// Notes the columns, types and other objects of all recorded expressions.
-    fn note_columns(&mut self) {
+    pub(crate) fn note_columns(&mut self) {
         let Some(record) = &self.record else { return };
         let mut exprs: Vec<&crate::Expr> = record.exprs.values().flatten().collect();
         for select in record.selects.values() {

@@ -163,6 +163,7 @@ impl Planner<'_> {
                 depends,
                 need: Cols::default(),
                 conditions: Vec::new(),
+                guarded: false,
                 estimate: Estimate::default(),
             });
         }
@@ -189,6 +190,12 @@ impl Planner<'_> {
         }
         infer_equal_constants(&mut leaves, &joins);
         joins.iter().for_each(|e| infer_from_arms(&mut leaves, e));
+        for leaf in &mut leaves {
+            for late in self.open_barrier(leaf) {
+                total_need.add(&Cols::of(&late));
+                constant.push(late);
+            }
+        }
         joins.iter().for_each(|e| total_need.add(&Cols::of(e)));
         leaves.iter().for_each(|l| total_need.add(&l.depends));
         let mut planned: Vec<Option<Phys>> = Vec::with_capacity(leaves.len());
@@ -426,6 +433,7 @@ impl Planner<'_> {
         }
         if let Rel::Table(table) = &leaf.rel
             && !ready.is_empty()
+            && (!leaf.guarded || ready.iter().all(|e| self.is_leakproof(e)))
         {
             let mut all = leaf.conditions.clone();
             all.extend(ready.iter().map(|e| (*e).clone()));

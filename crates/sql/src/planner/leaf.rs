@@ -19,6 +19,8 @@ pub(crate) struct Leaf {
     /// Columns of other leaves that it uses (LATERAL).
     pub depends: Cols,
     pub conditions: Vec<Expr>,
+    /// Only leakproof conditions may be checked with its own.
+    pub guarded: bool,
     /// Those of its columns that are used above.
     pub need: Cols,
     pub estimate: Estimate,
@@ -33,6 +35,7 @@ impl Planner<'_> {
                 let width = self.width(&leaf.need.iter().collect::<Vec<Col>>());
                 Estimate { width, ..path.estimate }
             }
+            Rel::Barrier { input } => self.barrier_estimate(input, leaf),
             Rel::System { .. } => {
                 let share = self.selectivity(None, &leaf.conditions);
                 let share = if leaf.conditions.is_empty() { 1.0 } else { share };
@@ -50,22 +53,25 @@ impl Planner<'_> {
                     width: 64,
                 }
             }
-            other => {
-                let mut rows = 0.0;
-                count_rows(self, other, &mut rows);
-                let share = self.selectivity(None, &leaf.conditions);
-                let rows = match other {
-                    Rel::Aggregate { plain: true, .. } => 1.0,
-                    Rel::Aggregate { .. } | Rel::Distinct { .. } => (rows * 0.1).max(1.0),
-                    _ => rows,
-                };
-                Estimate {
-                    startup: 0.0,
-                    total: rows * 0.1 + 10.0,
-                    rows: (rows * share).max(1.0),
-                    width: 64,
-                }
-            }
+            other => self.general_estimate(other, leaf),
+        }
+    }
+
+    /// A guess for what is no table by itself.
+    pub(super) fn general_estimate(&self, rel: &Rel, leaf: &Leaf) -> Estimate {
+        let mut rows = 0.0;
+        count_rows(self, rel, &mut rows);
+        let share = self.selectivity(None, &leaf.conditions);
+        let rows = match rel {
+            Rel::Aggregate { plain: true, .. } => 1.0,
+            Rel::Aggregate { .. } | Rel::Distinct { .. } => (rows * 0.1).max(1.0),
+            _ => rows,
+        };
+        Estimate {
+            startup: 0.0,
+            total: rows * 0.1 + 10.0,
+            rows: (rows * share).max(1.0),
+            width: 64,
         }
     }
 
@@ -85,6 +91,7 @@ impl Planner<'_> {
                 self.table_scan(&table, conditions, need, path)
             }
             Rel::System { table, base } => self.system_scan(table, base, conditions, need),
+            Rel::Barrier { input } => self.barrier(*input, conditions, need, goal),
             Rel::Function { calls, ordinality, cols } => {
                 let filter = self.condition(conditions, &cols)?;
                 let estimate = cost::function(most_rows(&calls), self.width(&cols));
@@ -153,7 +160,7 @@ impl Planner<'_> {
         }
     }
 
-    fn filter_above(
+    pub(super) fn filter_above(
         &mut self,
         rel: Rel,
         conditions: Vec<Expr>,

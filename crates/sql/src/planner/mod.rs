@@ -21,6 +21,7 @@ use crate::plan::{Estimate, Node, Plan, Scan, ScanColumn};
 use crate::prepare::PrepareContext;
 use crate::walk;
 
+pub(crate) mod barrier;
 pub(crate) mod bitmap;
 pub(crate) mod change;
 pub(crate) mod children;
@@ -319,6 +320,7 @@ impl<'a> Planner<'a> {
             | Rel::Sample { .. }
             | Rel::Join { .. }
             | Rel::Filter { .. }
+            | Rel::Barrier { .. }
             | Rel::Cte { .. } => self.from(rel, need, goal),
             Rel::Project { input, exprs, set } => self.project(*input, exprs, set, need, goal),
             Rel::Aggregate { input, groups, aggs, plain, sets } => {
@@ -522,7 +524,7 @@ impl<'a> Planner<'a> {
 fn reads_table(rel: &Rel) -> bool {
     match rel {
         Rel::Table(_) | Rel::Sample { .. } => true,
-        Rel::Filter { input, .. } => reads_table(input),
+        Rel::Filter { input, .. } | Rel::Barrier { input } => reads_table(input),
         _ => false,
     }
 }
