@@ -35,6 +35,7 @@ const SCHEMA: &str = "
     CREATE TABLE accounts (aid int PRIMARY KEY, bid int NOT NULL, balance int NOT NULL, filler text);
     CREATE TABLE history (id bigint PRIMARY KEY, aid int NOT NULL, bid int NOT NULL, delta int NOT NULL);
     CREATE INDEX history_aid ON history (aid, id);
+    CREATE INDEX history_hash ON history USING hash (aid);
     CREATE COLLATION by_number (provider = icu, locale = 'sv-u-kn-true');
     CREATE TABLE names (name text COLLATE by_number PRIMARY KEY);
     CREATE SEQUENCE one;

@@ -14,9 +14,9 @@ use base::{Result, TupleId, Xid};
 use storage::{PAGE_SIZE, Page};
 use txn::{TxnManager, XidStatus};
 
-use crate::btree::BTree;
 use crate::heap::page::{self, IN_CHAIN, Line, NEXT_IN_CHAIN};
 use crate::heap::{Heap, visible};
+use crate::index::AnyIndex;
 
 /// Stops listing findings after so many.
 const FINDINGS_MAX: usize = 100;
@@ -38,7 +38,7 @@ struct Checker<'a> {
 pub fn check(
     manager: &TxnManager,
     heap: &Heap,
-    indexes: &[(BTree, KeyOf<'_>)],
+    indexes: &[(AnyIndex, KeyOf<'_>)],
 ) -> Result<Vec<String>> {
     let mut checker = Checker { manager, heap, findings: Vec::new() };
     let mut entries = Vec::new();
@@ -47,7 +47,7 @@ pub fn check(
         for (key, row) in checker.index(index)? {
             checker.entry(index, *key_of, &key, row)?;
             if !found.insert((key, row)) {
-                checker.say(format!("index {}: {row} is in it twice", index.rel.0));
+                checker.say(format!("index {}: {row} is in it twice", index.rel().0));
             }
         }
         entries.push(found);
@@ -77,7 +77,7 @@ impl Checker<'_> {
     fn heap_page(
         &mut self,
         block: u32,
-        indexes: &[(BTree, KeyOf<'_>)],
+        indexes: &[(AnyIndex, KeyOf<'_>)],
         entries: &[HashSet<(Vec<u8>, TupleId)>],
     ) -> Result<()> {
         let pinned = self.heap.pin(block)?;
@@ -98,10 +98,11 @@ impl Checker<'_> {
             let chain = self.chain(page, tid);
             if let Some(row) = chain.rows.last().filter(|_| !chain.dead) {
                 for ((index, key_of), found) in indexes.iter().zip(entries) {
-                    if let Some(key) = key_of(row)
-                        && !found.contains(&(key, tid))
-                    {
-                        self.say(format!("row {tid} is not in index {}", index.rel.0));
+                    let Some(key) = key_of(row) else { continue };
+                    let mut missing = false;
+                    index.entries(&key, &mut |e| missing |= !found.contains(&(e.to_vec(), tid)));
+                    if missing {
+                        self.say(format!("row {tid} is not in index {}", index.rel().0));
                     }
                 }
             }
@@ -145,8 +146,14 @@ impl Checker<'_> {
     }
 
     /// Whether an index entry leads to a row with its key.
-    fn entry(&mut self, index: &BTree, key_of: KeyOf<'_>, key: &[u8], row: TupleId) -> Result<()> {
-        let rel = index.rel.0;
+    fn entry(
+        &mut self,
+        index: &AnyIndex,
+        key_of: KeyOf<'_>,
+        key: &[u8],
+        row: TupleId,
+    ) -> Result<()> {
+        let rel = index.rel().0;
         if row.block >= self.heap.pages()? {
             self.say(format!("index {rel}: entry leads to {row}, beyond the heap"));
             return Ok(());
@@ -158,7 +165,11 @@ impl Checker<'_> {
                 let first = page::row(guard.page(), offset, len).to_vec();
                 let mut rows = self.chain(guard.page(), row).rows;
                 rows.push(first);
-                if !rows.iter().any(|r| key_of(r).as_deref() == Some(key)) {
+                let mut known = false;
+                for whole in rows.iter().filter_map(|r| key_of(r)) {
+                    index.entries(&whole, &mut |entry| known |= entry == key);
+                }
+                if !known {
                     self.say(format!("index {rel}: the key of {row} is not its row's"));
                 }
             }
@@ -169,10 +180,10 @@ impl Checker<'_> {
     }
 
     /// Checks an index's own structure; returns its entries.
-    fn index(&mut self, index: &BTree) -> Result<Vec<(Vec<u8>, TupleId)>> {
-        let report = index.verify()?;
+    fn index(&mut self, index: &AnyIndex) -> Result<Vec<(Vec<u8>, TupleId)>> {
+        let report = index.check()?;
         for finding in report.findings {
-            self.say(format!("index {}: {finding}", index.rel.0));
+            self.say(format!("index {}: {finding}", index.rel().0));
         }
         Ok(report.entries)
     }

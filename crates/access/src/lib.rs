@@ -1,4 +1,4 @@
-//! Heap, B-tree, free space map, relation extension, vacuum. Rows and keys are bytes here: what
+//! Heap, B-tree, hash index, free space map, relation extension, vacuum. Rows and keys are bytes here: what
 //! they mean is known above.
 //!
 //! Files of a relation are made by whoever names it (`Storage::create_relation`); [`Heap::open`]
@@ -9,7 +9,9 @@
 pub mod btree;
 pub mod check;
 pub mod extension;
+pub mod hash;
 pub mod heap;
+pub mod index;
 mod registry;
 mod space;
 pub mod vacuum;
@@ -20,5 +22,6 @@ pub use heap::{
     Estimate, Heap, HeapScan, HeapTuple, InsertHint, Keep, LockResult, RowBatch, RowWait,
     SystemColumns, WriteResult,
 };
+pub use index::{AnyIndex, IndexMethod, Search};
 pub use registry::{forget, reset};
 pub use vacuum::{VacuumStats, vacuum};

@@ -1,5 +1,5 @@
-//! What the handles of one relation share in memory: the free space of a heap, the cached root of a
-//! B-tree. Handles are cheap to make and to clone; they find their common state here.
+//! What the handles of one relation share in memory: the free space of a heap, what an index's method
+//! keeps ([`IndexState`]). Handles are cheap to make and to clone; they find their common state here.
 //!
 //! The table is keyed by the storage's address and the relation. Each state holds a weak reference
 //! to its storage, so the address can't be taken by another storage while the state is there. In
@@ -15,8 +15,8 @@ use base::{RelId, WaitEvent};
 use sched::Mutex;
 use storage::Storage;
 
-use crate::btree::TreeState;
 use crate::extension::Counters;
+use crate::index::IndexState;
 use crate::space::Space;
 use crate::visibility_map::VisibilityMap;
 
@@ -28,8 +28,8 @@ pub struct RelState {
     pub space: Space,
     /// Heap: pages that everybody sees all of.
     pub visible: VisibilityMap,
-    /// B-tree: root, rightmost leaf, spare pages.
-    pub tree: TreeState,
+    /// Index: what its method keeps.
+    pub index: IndexState,
     /// How it grew.
     pub extension: Counters,
 }
@@ -85,7 +85,7 @@ pub fn state_of(storage: &Arc<Storage>, rel: RelId) -> Arc<RelState> {
                     storage: Arc::downgrade(storage),
                     space: Space::default(),
                     visible: VisibilityMap::default(),
-                    tree: TreeState::default(),
+                    index: IndexState::default(),
                     extension: Counters::default(),
                 });
                 table.insert(key(storage, rel), state.clone());
@@ -129,7 +129,7 @@ pub fn reset(storage: &Arc<Storage>, rel: RelId) {
     if let Some(state) = state {
         state.space.reset();
         state.visible.reset();
-        state.tree.reset();
+        state.index.reset();
     }
 }
 

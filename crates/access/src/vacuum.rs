@@ -18,10 +18,10 @@ use base::{Fork, Result, TupleId, WaitEvent};
 use sched::observe::progress::{Count, Progress};
 use txn::TxnManager;
 
-use crate::btree::BTree;
 use crate::heap::Heap;
 use crate::heap::page;
 use crate::heap::prune::{self, Judge, Pruned, Scope};
+use crate::index::AnyIndex;
 use crate::visibility_map::is_all_visible;
 
 /// Dead line pointers remembered at a time (48 MB).
@@ -100,7 +100,7 @@ impl Pace {
 pub fn vacuum(
     manager: &TxnManager,
     heap: &Heap,
-    indexes: &[BTree],
+    indexes: &[AnyIndex],
     pace: &mut Pace,
     progress: &Progress,
 ) -> Result<VacuumStats> {
@@ -126,6 +126,8 @@ pub fn vacuum(
         }
     }
     free(&mut judge, heap, indexes, &mut dead, pace, progress)?;
+    progress.set_phase("cleaning up indexes");
+    indexes.iter().try_for_each(AnyIndex::clean_up)?;
     progress.set(Count::BlocksVacuumed, u64::from(stats.pages));
     progress.set_phase("performing final cleanup");
     heap.state.space.ended.fetch_add(stats.kept, Relaxed);
@@ -187,7 +189,7 @@ fn visit(judge: &mut Judge<'_>, heap: &Heap, block: u32, scope: Scope<'_>) -> Re
 fn free(
     judge: &mut Judge<'_>,
     heap: &Heap,
-    indexes: &[BTree],
+    indexes: &[AnyIndex],
     dead: &mut Vec<TupleId>,
     pace: &mut Pace,
     progress: &Progress,

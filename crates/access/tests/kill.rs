@@ -20,10 +20,11 @@ const ACCOUNTS: u64 = 60;
 const DIRECTORY: &str = "ACCESS_KILL_DIR";
 const ROUND: &str = "ACCESS_KILL_ROUND";
 
-/// The tables' files: the first six relations of the directory.
+/// The tables' files: the first eight relations of the directory.
 fn tables(db: &Db, first: u32) -> (Table, Table) {
-    let rels = |n| Rels(RelId(first + n), RelId(first + n + 1), RelId(first + n + 2));
-    (Table::open(db, rels(0), 40), Table::open(db, rels(3), 40))
+    let rel = |n| RelId(first + n);
+    let rels = |n| Rels(rel(n), rel(n + 1), rel(n + 2), rel(n + 3));
+    (Table::open(db, rels(0), 40), Table::open(db, rels(4), 40))
 }
 
 fn first_rel(db: &Db) -> u32 {

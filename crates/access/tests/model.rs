@@ -111,6 +111,10 @@ fn compare(table: &Table, session: &common::Session, model: &BTreeMap<u64, u64>)
     let mut by_value = table.index_scan(&tx, &snapshot, &table.by_value, all(), false).unwrap();
     by_value.sort_unstable();
     assert_eq!(by_value, expected, "scan of the other index");
+    for value in expected.iter().map(|row| row.1) {
+        let with: Vec<_> = expected.iter().copied().filter(|row| row.1 == value).collect();
+        assert_eq!(table.with_value(&tx, &snapshot, value).unwrap(), with, "look-up by hash");
+    }
     for (&key, &value) in model.iter().take(5) {
         let found = table.find(&tx, &snapshot, key).unwrap().map(|f| f.value);
         assert_eq!(found, Some(value));

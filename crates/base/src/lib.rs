@@ -4,10 +4,12 @@
 pub mod error;
 pub mod faults;
 pub mod ids;
+pub mod method;
 pub mod settings;
 pub mod usage;
 pub mod waits;
 
 pub use error::{Error, Result, SqlState, sqlstate};
 pub use ids::{Csn, Fork, Lsn, Oid, PageId, RelId, TupleId, Xid};
+pub use method::AccessMethod;
 pub use waits::WaitEvent;

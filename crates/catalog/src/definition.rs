@@ -56,6 +56,9 @@ pub fn index_column(
         let name = catalog.shown_collation(path, own.oid).unwrap_or_default();
         let _ = write!(out, " COLLATE {name}");
     }
+    if let Some(class) = types::opclass::class(key.class) {
+        let _ = write!(out, " {}", quote_ident(class.name));
+    }
     match (key.descending, key.nulls_first) {
         (false, false) => {}
         (false, true) => out.push_str(" NULLS FIRST"),
@@ -84,7 +87,7 @@ pub fn index(
         if index.unique { "UNIQUE " } else { "" },
         quote_ident(&index.name),
         qualified(catalog, table.schema, &table.name),
-        quote_ident("btree"),
+        quote_ident(index.method.name()),
         keys.join(", "),
     );
     if !index.include.is_empty() {

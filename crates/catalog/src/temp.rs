@@ -24,7 +24,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use access::BTree;
+use access::AnyIndex;
 use base::ids::TEMPORARY;
 use base::{Fork, Oid, RelId, Result, WaitEvent, err};
 use imbl::OrdMap;
@@ -327,13 +327,13 @@ impl Temp {
         }
         let indexes =
             table.indexes.iter().filter_map(|id| match self.objects.get(id).map(|o| &**o) {
-                Some(Object::Index(index)) => Some(RelId(index.rel)),
+                Some(Object::Index(index)) => Some((RelId(index.rel), index.method)),
                 _ => None,
             });
-        for rel in indexes {
+        for (rel, method) in indexes {
             storage.truncate(rel, Fork::Main, 0)?;
             access::reset(storage, rel);
-            BTree::create(storage, rel)?;
+            AnyIndex::create(method, storage, rel)?;
         }
         storage.truncate(RelId(table.rel), Fork::Main, 0)?;
         access::reset(storage, RelId(table.rel));

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use access::check::KeyOf;
-use access::{BTree, Heap};
+use access::{AnyIndex, Heap};
 use base::settings::Settings;
 use base::{Error, Oid, RelId, Result, sqlstate};
 use catalog::object::ids;
@@ -25,7 +25,7 @@ use exec::rows::Row;
 use exec::run::Run;
 use exec::spi::with_run;
 use exec::table::{KeyCodec, TableHandle};
-use exec::{Deferred, SessionSequences, eval, security};
+use exec::{Deferred, SessionSequences, eval, index_search, security};
 
 /// Findings of all tables of all databases, each with the table's name; empty when all is well. Nobody may change
 /// anything meanwhile. `see` is told of the catalog of each database, before its tables are read.
@@ -164,10 +164,10 @@ fn check_table(
                     }
                 })
                 .collect();
-            let trees: Vec<(BTree, KeyOf<'_>)> = indexes
+            let trees: Vec<(AnyIndex, KeyOf<'_>)> = indexes
                 .iter()
                 .zip(&keys)
-                .map(|(i, key)| (BTree::open(&engine.storage, RelId(i.rel)), key as KeyOf<'_>))
+                .map(|(i, key)| (index_search::open(i, &engine.storage), key as KeyOf<'_>))
                 .collect();
             let heap = Heap::open(&engine.storage, RelId(table.rel));
             access::check::check(&engine.txn, &heap, &trees)

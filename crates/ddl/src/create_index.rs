@@ -46,7 +46,7 @@ pub fn make_empty(cx: &mut ExecContext<'_>, table: &Table, mut index: Index) -> 
     index.schema = table.schema;
     index.table = table.oid;
     index.invalid = true;
-    access::BTree::create(&cx.engine.storage, rel)?;
+    access::AnyIndex::create(index.method, &cx.engine.storage, rel)?;
     let oid = index.oid;
     add_to_table(cx, index)?;
     Ok(oid)
@@ -78,6 +78,7 @@ fn definition(
         unique,
         if_not_exists,
         options,
+        method,
     } = utility
     else {
         return Err(base::Error::internal("not a CREATE INDEX"));
@@ -124,6 +125,7 @@ fn definition(
         nulls_equal: *nulls_equal,
         unique: *unique,
         options: options.clone(),
+        method: *method,
         ..Index::default()
     };
     Ok(Some((Table::clone(&table), index)))
@@ -160,13 +162,22 @@ fn index_column(view: &catalog::Snapshot, table: &Table, key: &IndexKey) -> Resu
         };
         let expression = Some(Box::new(expression));
         let collation = view.key_collation(key.collation, ty.0);
-        return Ok(IndexColumn { column: 0, descending, nulls_first, expression, collation });
+        let class = key.class;
+        return Ok(IndexColumn {
+            column: 0,
+            descending,
+            nulls_first,
+            expression,
+            collation,
+            class,
+        });
     }
     let (column, of_table) = table
         .column(&key.name)
         .ok_or_else(|| base::err!(UNDEFINED_COLUMN, "column \"{}\" does not exist", key.name))?;
     let collation = view.key_collation(key.collation, of_table.ty);
-    Ok(IndexColumn { column, descending, nulls_first, expression: None, collation })
+    let class = key.class;
+    Ok(IndexColumn { column, descending, nulls_first, expression: None, collation, class })
 }
 
 /// Makes an index with its files from the table's rows; the table doesn't list it yet. `index` says

@@ -5,7 +5,8 @@
 //! only older snapshots see get no entry; a transaction with such a snapshot plans without the index
 //! (`catalog::Index::since`).
 
-use access::{BTree, KeyRange, Unique};
+use access::index::entries;
+use access::{AnyIndex, BTree, KeyRange};
 use base::settings::setting;
 use base::{RelId, Result, TupleId};
 use catalog::{Index, Table};
@@ -17,6 +18,7 @@ use types::{Datum, row};
 use super::index_keys::{KeySorter, Place};
 use exec::context::ExecContext;
 use exec::eval;
+use exec::index_search;
 use exec::modify::{duplicated_in_build, find_duplicate};
 use exec::rows::Row;
 use exec::run::Run;
@@ -61,11 +63,16 @@ fn collect(
                 })
             });
             match encoded {
-                Ok(()) => {
+                Ok(()) if codec.method.is_btree() => {
                     let null = values.iter().position(Datum::is_null);
                     *null_in = null.map(|n| wanted[n]).or(*null_in);
                     keys.push(&bytes, Place { root, null: null.is_some() });
                 }
+                // Methods of one column.
+                Ok(()) if values[0].is_null() => {}
+                Ok(()) => entries(codec.method, &bytes, &mut |entry| {
+                    keys.push(entry, Place { root, null: false });
+                }),
                 Err(error) => failed = Some(error),
             }
         })?;
@@ -91,7 +98,7 @@ fn collect_computed(
     let mut keys = sorter(cx);
     let exprs = computed_by(cx, table, index)?;
     for_each_computed(cx, &exprs, handle, codec, &mut |key, root, null| {
-        keys.push(key, Place { root, null });
+        entries(codec.method, key, &mut |entry| keys.push(entry, Place { root, null }));
         keys.make_room()
     })?;
     Ok(keys)
@@ -148,12 +155,14 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
         return Err(super::constraint::contains_nulls(cx, table, name));
     }
     progress.set_phase("building index: sorting live tuples");
+    let keys_count = keys.count();
     let mut keys = keys.finish()?;
     progress.set_phase("building index: loading tuples in tree");
     let storage = &cx.engine.storage;
     let (mut last, mut before): (Vec<u8>, Option<Place>) = (Vec::new(), None);
     let mut duplicate = None;
-    let built = BTree::build(storage, RelId(index.rel), &mut |key| {
+    let rows = keys_count;
+    let built = AnyIndex::build(index.method, storage, RelId(index.rel), rows, &mut |key| {
         let Some(place) = keys.next(key)? else { return Ok(None) };
         progress.add(Count::RowsDone, 1);
         if index.unique {
@@ -270,18 +279,18 @@ fn fill_beside_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) 
     progress.set_phase("building index: sorting live tuples");
     let mut keys = keys.finish()?;
     progress.set_phase("building index: loading tuples in tree");
-    let tree = BTree::open(&cx.engine.storage, RelId(index.rel));
+    let files = index_search::open(index, &cx.engine.storage);
     let mut key = Vec::new();
     while let Some(Place { root, .. }) = keys.next(&mut key)? {
         sched::check_interrupts()?;
-        tree.insert(cx.tx, &key, root, Unique::No)?;
+        files.insert_entry(cx.tx, &key, root)?;
         progress.add(Count::RowsDone, 1);
     }
     if !index.unique {
         return Ok(());
     }
     progress.set_phase("index validation: scanning index");
-    let rivals = equal_entries(cx, &tree)?;
+    let rivals = equal_entries(cx, &BTree::open(&cx.engine.storage, RelId(index.rel)))?;
     let computed = computed_by(cx, table, index)?;
     let found = with_run(cx, |run| find_duplicate(&shared, index, &computed, &rivals, run))?;
     match found {

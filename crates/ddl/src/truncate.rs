@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use access::BTree;
+use access::AnyIndex;
 use base::{RelId, Result, err};
 use catalog::acl::privilege;
 use catalog::{AclKind, Index, Object, Table};
@@ -101,7 +101,7 @@ fn truncate(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
         cx.engine.txn.serial.transfer(RelId(index.rel), RelId(table.rel));
         cx.catalog_tx.drop_files_at_commit(RelId(index.rel));
         index.rel = rel.0;
-        BTree::create(&cx.engine.storage, rel)?;
+        AnyIndex::create(index.method, &cx.engine.storage, rel)?;
         cx.catalog_tx.put(cx.tx, Object::Index(index))?;
     }
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))

@@ -296,6 +296,7 @@ fn an_index_over_rows_that_are_there() {
             collation: 0,
             descending: false,
             nulls_first: false,
+            class: 0,
         }],
         include: vec![],
         predicate: None,
@@ -304,6 +305,7 @@ fn an_index_over_rows_that_are_there() {
         unique: true,
         if_not_exists: false,
         options: vec![],
+        method: base::AccessMethod::BTree,
     });
     session.execute(&create).expect("create index");
     let table = table(&session, "accounts");

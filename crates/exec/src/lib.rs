@@ -27,6 +27,7 @@ mod domain;
 pub mod eval;
 pub mod execute;
 pub mod explain;
+pub mod index_search;
 pub mod language;
 pub mod modify;
 pub mod nested;

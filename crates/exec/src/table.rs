@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use access::Heap;
 use access::heap::{InsertHint, SystemColumns};
-use base::{Oid, RelId, Result, TupleId};
+use base::{AccessMethod, Oid, RelId, Result, TupleId};
 use catalog::{Index, Table};
 use sql::plan::ScanColumn;
 use types::row::{self, RowColumn, RowLayout};
@@ -243,6 +243,8 @@ pub struct KeyCodec {
     pub columns: Vec<KeyColumn>,
     /// Where the condition of a partial index is.
     pub condition: Option<u16>,
+    /// The index's method, which says what keys look like.
+    pub method: AccessMethod,
 }
 
 impl KeyCodec {
@@ -275,12 +277,17 @@ impl KeyCodec {
                 (place, types::user::base_type(Oid(ty), -1).0, order)
             })
             .collect();
-        KeyCodec { columns, condition: index.predicate.as_ref().map(|_| computed()) }
+        let condition = index.predicate.as_ref().map(|_| computed());
+        KeyCodec { columns, condition, method: index.method }
     }
 
     /// Whether the index has an entry for a row.
     pub fn holds(&self, row: &[Datum]) -> bool {
-        self.condition.is_none_or(|n| row[usize::from(n)] == Datum::Bool(true))
+        let has_key = match self.method {
+            AccessMethod::BTree => true,
+            AccessMethod::Hash => !self.columns.iter().any(|c| row[usize::from(c.0)].is_null()),
+        };
+        has_key && self.condition.is_none_or(|n| row[usize::from(n)] == Datum::Bool(true))
     }
 
     /// Whether an index's entry differs between two versions of a row.

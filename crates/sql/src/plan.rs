@@ -264,6 +264,23 @@ pub struct IndexBounds {
     pub not_null: bool,
     /// In place of all that: what any of these gives.
     pub either: Vec<IndexBounds>,
+    /// Conditions of methods that don't work by ranges.
+    pub keys: Vec<ScanKey>,
+    /// What is to be asked again of rows of an index that isn't sure of them; over the scan's columns.
+    pub recheck: Option<Expr>,
+}
+
+/// A condition that an index answers: an operator of the column's class with the column on its left.
+#[derive(Clone)]
+pub struct ScanKey {
+    /// Which of the index's columns, from 0.
+    pub column: u16,
+    /// The operator's strategy number in the class.
+    pub strategy: u16,
+    /// The operator's oid.
+    pub operator: Oid,
+    /// The value on its right.
+    pub value: Expr,
 }
 
 /// What a key column is.
@@ -286,6 +303,7 @@ impl IndexBounds {
             && self.begins.is_none()
             && !self.not_null
             && self.either.is_empty()
+            && self.keys.is_empty()
     }
 
     /// How many key columns stand before the range.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::Oid;
+use base::{AccessMethod, Oid};
 
 use crate::collation_statement::CollationStatement;
 use crate::comment_statement::CommentStatement;
@@ -260,6 +260,8 @@ pub struct IndexKey {
     pub descending: bool,
     /// NULLS FIRST.
     pub nulls_first: bool,
+    /// The operator class's oid; 0: the type's default one.
+    pub class: u32,
 }
 
 /// A step of ALTER TABLE.
@@ -741,6 +743,8 @@ pub enum Utility {
         if_not_exists: bool,
         /// WITH (…).
         options: Vec<(String, String)>,
+        /// USING.
+        method: AccessMethod,
     },
     /// CREATE SCHEMA.
     CreateSchema {

@@ -21,6 +21,7 @@ pub mod kernel;
 pub mod key;
 pub mod numeric;
 pub mod oids;
+pub mod opclass;
 pub mod open;
 pub mod order;
 pub mod range;

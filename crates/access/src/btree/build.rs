@@ -55,7 +55,7 @@ impl BTree {
             return Err(base::Error::internal(format!("index {} is not empty", rel.0)));
         }
         // Pages that are left over go to the reserve, so there is nothing to search for later.
-        *tree.state.tree.extending.lock() = true;
+        *tree.shared().extending.lock() = true;
         let mut builder = Builder { tree, levels: Vec::new(), spare: 1..2 };
         builder.open_level(0)?;
         let mut key = Vec::new();
@@ -202,7 +202,7 @@ impl Builder {
         node::put_meta(&mut mtr, meta, root, top as u16);
         self.tree.cache_root(root, top as u16);
         mtr.commit();
-        self.tree.state.tree.spare.lock().extend(self.spare.clone().rev());
+        self.tree.shared().spare.lock().extend(self.spare.clone().rev());
         Ok(self.tree)
     }
 }

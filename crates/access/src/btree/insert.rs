@@ -97,7 +97,7 @@ impl BTree {
     /// The rightmost leaf, latched, when keys come in ascending order and `key` surely belongs
     /// there: above its first entry's.
     fn rightmost_leaf(&self, key: &[u8]) -> Result<Option<WriteGuard>> {
-        let cached = &self.state.tree.rightmost;
+        let cached = &self.shared().rightmost;
         let block = match cached.load(Relaxed) {
             0 => return Ok(None),
             block => (block - 1) as u32,
@@ -182,7 +182,7 @@ impl BTree {
 
     /// Remembers the rightmost leaf while entries are added at its end.
     pub(super) fn note_rightmost(&self, ascending: bool, block: u32) {
-        let cached = &self.state.tree.rightmost;
+        let cached = &self.shared().rightmost;
         let value = u64::from(block) + 1;
         if ascending && cached.load(Relaxed) != value {
             cached.store(value, Relaxed);

@@ -138,6 +138,12 @@ impl BTree {
     fn pin(&self, block: u32) -> Result<Pinned> {
         self.storage.pool.pin(PageId::main(self.rel, block))
     }
+
+    /// What the handles of this index share.
+    #[inline]
+    fn shared(&self) -> &TreeState {
+        self.state.index.tree()
+    }
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ impl BTree {
 
     /// Root and level from the cache or the meta page.
     pub(super) fn root(&self) -> Result<(u32, u16)> {
-        match self.state.tree.root.load(Acquire) {
+        match self.shared().root.load(Acquire) {
             0 => self.read_root(),
             packed => Ok(((packed >> 16) as u32, packed as u16)),
         }
@@ -81,7 +81,7 @@ impl BTree {
     }
 
     pub(super) fn cache_root(&self, block: u32, level: u16) {
-        self.state.tree.root.store((u64::from(block) << 16) | u64::from(level), Release);
+        self.shared().root.store((u64::from(block) << 16) | u64::from(level), Release);
     }
 
     /// As [`BTree::find`] for a key and a row id.

@@ -66,7 +66,7 @@ impl Reserve<'_> {
 
 impl Drop for Reserve<'_> {
     fn drop(&mut self) {
-        self.tree.state.tree.spare.lock().extend(self.blocks.drain(self.used..));
+        self.tree.shared().spare.lock().extend(self.blocks.drain(self.used..));
     }
 }
 
@@ -74,7 +74,7 @@ impl BTree {
     /// Takes enough new pages for a split that goes through to a new root.
     fn reserve(&self, height: u16) -> Option<Reserve<'_>> {
         let wanted = usize::from(height) + 3;
-        let mut spare = self.state.tree.spare.lock();
+        let mut spare = self.shared().spare.lock();
         let rest = spare.len().checked_sub(wanted)?;
         let blocks = spare.split_off(rest);
         Some(Reserve { tree: self, blocks, used: 0 })
@@ -83,11 +83,11 @@ impl BTree {
     /// Fills the reserve: with pages that a crash left unused at the file's end, else by extending.
     pub(super) fn refill(&self) -> Result<()> {
         let mut extension = Extension::default();
-        let mut searched = match self.state.tree.extending.try_lock() {
+        let mut searched = match self.shared().extending.try_lock() {
             Some(guard) => guard,
             None => {
                 extension.waited = true;
-                timed(&mut extension.lock, || Ok(self.state.tree.extending.lock()))?
+                timed(&mut extension.lock, || Ok(self.shared().extending.lock()))?
             }
         };
         let refilled = self.refill_locked(&mut searched, &mut extension);
@@ -96,7 +96,7 @@ impl BTree {
     }
 
     fn refill_locked(&self, searched: &mut bool, extension: &mut Extension) -> Result<()> {
-        if self.state.tree.spare.lock().len() >= MAX_LEVELS {
+        if self.shared().spare.lock().len() >= MAX_LEVELS {
             return Ok(());
         }
         let blocks = self.storage.block_count(self.rel, Fork::Main)?;
@@ -107,7 +107,7 @@ impl BTree {
         let extend = || self.storage.extend(self.rel, Fork::Main, count);
         let first = timed(&mut extension.io, extend)?;
         extension.pages = count;
-        self.state.tree.spare.lock().extend((first..first + count).rev());
+        self.shared().spare.lock().extend((first..first + count).rev());
         Ok(())
     }
 
@@ -119,7 +119,7 @@ impl BTree {
             if !Node(pinned.read().page()).is_new() {
                 break;
             }
-            self.state.tree.spare.lock().push(block);
+            self.shared().spare.lock().push(block);
         }
         Ok(())
     }

@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use access::vacuum::Pace;
 use access::{
-    BTree, Heap, InsertHint, Inserted, KeyRange, RowWait, Unique, WriteResult, check::check,
+    AnyIndex, BTree, Heap, InsertHint, Inserted, KeyRange, RowWait, Search, Unique, WriteResult,
+    check::check,
 };
-use base::{RelId, Result, TupleId};
+use base::{AccessMethod, RelId, Result, TupleId};
 use sched::observe::progress::{Kind, Reporting};
 use storage::{Options, Storage};
 use txn::{Isolation, LockOwner, RowLockMode, Snapshot, Transaction, TxnManager};
@@ -118,11 +119,13 @@ pub struct Table {
     pub heap: Heap,
     pub by_key: BTree,
     pub by_value: BTree,
+    /// A hash index of the second number.
+    pub by_hash: AnyIndex,
     pub pad: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rels(pub RelId, pub RelId, pub RelId);
+pub struct Rels(pub RelId, pub RelId, pub RelId, pub RelId);
 
 pub fn row(key: u64, value: u64, pad: usize) -> Vec<u8> {
     let mut bytes = key.to_be_bytes().to_vec();
@@ -152,11 +155,12 @@ impl Table {
         let heap = Heap::open(&db.storage, db.rel());
         let by_key = BTree::create(&db.storage, db.rel()).expect("create");
         let by_value = BTree::create(&db.storage, db.rel()).expect("create");
-        Table { heap, by_key, by_value, pad }
+        let by_hash = AnyIndex::create(AccessMethod::Hash, &db.storage, db.rel()).expect("create");
+        Table { heap, by_key, by_value, by_hash, pad }
     }
 
     pub fn rels(&self) -> Rels {
-        Rels(self.heap.rel, self.by_key.rel, self.by_value.rel)
+        Rels(self.heap.rel, self.by_key.rel, self.by_value.rel, self.by_hash.rel())
     }
 
     pub fn open(db: &Db, rels: Rels, pad: usize) -> Table {
@@ -164,6 +168,7 @@ impl Table {
             heap: Heap::open(&db.storage, rels.0),
             by_key: BTree::open(&db.storage, rels.1),
             by_value: BTree::open(&db.storage, rels.2),
+            by_hash: AnyIndex::open(AccessMethod::Hash, &db.storage, rels.3),
             pad,
         }
     }
@@ -175,6 +180,7 @@ impl Table {
             return Ok(false);
         }
         self.by_value.insert(tx, &value.to_be_bytes(), tid, Unique::No)?;
+        self.by_hash.insert(tx, &value.to_be_bytes(), tid, Unique::No)?;
         Ok(true)
     }
 
@@ -274,6 +280,27 @@ impl Table {
         Ok(rows)
     }
 
+    /// The rows with a value, by the hash index, sorted.
+    pub fn with_value(
+        &self,
+        tx: &Transaction,
+        snapshot: &Snapshot,
+        value: u64,
+    ) -> Result<Vec<(u64, u64)>> {
+        let mut roots = Vec::new();
+        let search = Search::Equal(value.to_be_bytes().to_vec());
+        self.by_hash.collect(tx, &search, &mut |found| roots.push(found.root))?;
+        roots.sort_unstable();
+        roots.dedup();
+        let mut rows = Vec::new();
+        for root in roots {
+            let read = |_, bytes: &[u8]| (key_of(bytes), value_of(bytes));
+            rows.extend(self.heap.fetch(tx, snapshot, root, read)?.filter(|r| r.1 == value));
+        }
+        rows.sort_unstable();
+        Ok(rows)
+    }
+
     /// All rows by an index, in its order.
     pub fn index_scan(
         &self,
@@ -299,7 +326,8 @@ impl Table {
     }
 
     pub fn vacuum(&self, db: &Db) -> access::VacuumStats {
-        let indexes = [self.by_key.clone(), self.by_value.clone()];
+        let indexes =
+            [self.by_key.clone().into(), self.by_value.clone().into(), self.by_hash.clone()];
         let progress = Reporting::begin(Kind::Vacuum, "VACUUM", (5, 0));
         let mut pace = Pace::unlimited();
         let done = access::vacuum(&db.manager, &self.heap, &indexes, &mut pace, &progress);
@@ -312,8 +340,9 @@ impl Table {
             &db.manager,
             &self.heap,
             &[
-                (self.by_key.clone(), &|row| Some(row[..8].to_vec())),
-                (self.by_value.clone(), &|row| Some(row[8..16].to_vec())),
+                (self.by_key.clone().into(), &|row| Some(row[..8].to_vec())),
+                (self.by_value.clone().into(), &|row| Some(row[8..16].to_vec())),
+                (self.by_hash.clone(), &|row| Some(row[8..16].to_vec())),
             ],
         )
         .expect("check");

@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use base::AccessMethod;
 use types::collation::Slot;
 
 use super::Id;
 
-/// An index (B-tree).
+/// An index.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Index {
     /// Oid.
@@ -19,6 +20,9 @@ pub struct Index {
     pub table: Id,
     /// Its files.
     pub rel: u32,
+    /// Its access method.
+    #[serde(default, with = "method")]
+    pub method: AccessMethod,
     /// Key columns.
     pub columns: Vec<IndexColumn>,
     /// Further columns that it keeps (INCLUDE), from 1.
@@ -73,6 +77,25 @@ pub struct IndexColumn {
     /// The collation by which it is sorted, when it is not `default`.
     #[serde(default)]
     pub collation: Option<Box<KeyCollation>>,
+    /// Its operator class's oid; 0: the type's default one.
+    #[serde(default)]
+    pub class: Id,
+}
+
+/// An access method in a stored object: its name.
+mod method {
+    use base::AccessMethod;
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub fn serialize<S: Serializer>(method: &AccessMethod, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(method.name())
+    }
+
+    pub fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<AccessMethod, D::Error> {
+        let name = String::deserialize(from)?;
+        AccessMethod::named(&name)
+            .ok_or_else(|| de::Error::custom(format!("unknown index access method {name}")))
+    }
 }
 
 impl IndexColumn {
@@ -82,9 +105,22 @@ impl IndexColumn {
     /// Those of opening it.
     pub fn slot(&self) -> base::Result<Slot> {
         match &self.collation {
-            Some(c) => c.slot(),
-            None => Ok(Slot::BYTES),
+            Some(c) if !self.is_by_pattern() => c.slot(),
+            _ => Ok(Slot::BYTES),
         }
+    }
+
+    /// Its operator class's oid, for values of this type; 0: there is none.
+    pub fn class_of(&self, method: AccessMethod, ty: Id) -> Id {
+        match self.class {
+            0 => types::opclass::default_class(method.oid(), base::Oid(ty)).map_or(0, |c| c.oid),
+            class => class,
+        }
+    }
+
+    /// Whether its class is one of those that compare texts by their bytes (`text_pattern_ops`).
+    pub fn is_by_pattern(&self) -> bool {
+        self.class != 0 && types::opclass::is_by_pattern(self.class)
     }
 }
 

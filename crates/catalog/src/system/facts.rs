@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use types::{Datum, TypeIo, func, oids};
+use types::{Datum, TypeIo, func, oids, opclass};
 
 use super::row::{array, oid};
 use crate::object::Id;
@@ -87,45 +87,45 @@ impl Facts {
 }
 
 /// One function a file, which reads it once.
-macro_rules! files { ($($(#[$doc:meta])* $name:ident = $file:literal;)*) => { $(
+macro_rules! files { ($($(#[$doc:meta])* $name:ident = $text:expr;)*) => { $(
     $(#[$doc])*
     pub(super) fn $name() -> &'static Facts {
         static FACTS: OnceLock<Facts> = OnceLock::new();
-        FACTS.get_or_init(|| Facts::read(include_str!($file)))
+        FACTS.get_or_init(|| Facts::read($text))
     }
 )* } }
 
 files! {
     /// `pg_proc`.
-    functions = "facts/functions.txt";
+    functions = include_str!("facts/functions.txt");
     /// `pg_aggregate`.
-    aggregates = "facts/aggregates.txt";
+    aggregates = include_str!("facts/aggregates.txt");
     /// `pg_operator`.
-    operators = "facts/operators.txt";
+    operators = include_str!("facts/operators.txt");
     /// `pg_type`.
-    kinds = "facts/types.txt";
+    kinds = include_str!("facts/types.txt");
     /// `pg_cast`.
-    casts = "facts/casts.txt";
+    casts = include_str!("facts/casts.txt");
     /// `pg_opclass`.
-    classes = "facts/classes.txt";
+    classes = opclass::CLASSES;
     /// `pg_opfamily`.
-    families = "facts/families.txt";
+    families = opclass::FAMILIES;
     /// `pg_amop`.
-    family_operators = "facts/family_operators.txt";
+    family_operators = opclass::FAMILY_OPERATORS;
     /// `pg_amproc`.
-    family_functions = "facts/family_functions.txt";
+    family_functions = opclass::FAMILY_FUNCTIONS;
     /// `pg_get_keywords`.
-    keywords = "facts/keywords.txt";
+    keywords = include_str!("facts/keywords.txt");
     /// `pg_collation`, those of ICU.
-    collations = "facts/collations.txt";
+    collations = include_str!("facts/collations.txt");
     /// `pg_conversion`.
-    conversions = "facts/conversions.txt";
+    conversions = include_str!("facts/conversions.txt");
     /// `pg_ts_parser`, `pg_ts_template`, `pg_ts_dict`, `pg_ts_config`.
-    text_search = "facts/text_search.txt";
+    text_search = include_str!("facts/text_search.txt");
     /// `pg_ts_config_map`.
-    text_search_map = "facts/text_search_map.txt";
+    text_search_map = include_str!("facts/text_search_map.txt");
     /// `pg_range`.
-    ranges = "facts/ranges.txt";
+    ranges = include_str!("facts/ranges.txt");
 }
 
 /// Places of the fields in `types.txt`.
@@ -496,31 +496,7 @@ fn described() -> &'static HashMap<(Id, Id), &'static str> {
 
 /// The operator class that a B-tree over values of this type has by default; 0: none.
 pub fn default_class(ty: Id) -> Id {
-    let of = |ty: Id| {
-        let fits = |c: &Fact| c.id(6) == BTREE_AM && c.id(3) == ty && c.flag(4);
-        classes().iter().find(fits).map(|c| c.id(0))
-    };
-    let t = base::Oid(ty);
-    let generic = match t {
-        oids::VARCHAR => oids::TEXT,
-        oids::CIDR => oids::INET,
-        oids::REGPROC
-        | oids::REGCLASS
-        | oids::REGTYPE
-        | oids::REGPROCEDURE
-        | oids::REGOPER
-        | oids::REGOPERATOR
-        | oids::REGROLE
-        | oids::REGNAMESPACE
-        | oids::REGCOLLATION
-        | oids::REGCONFIG
-        | oids::REGDICTIONARY => oids::OID,
-        _ if TypeIo::array_element(t).is_some() => oids::ANYARRAY,
-        _ if types::range::subtype(t).is_some() => oids::ANYRANGE,
-        _ if types::range::range_of(t).is_some() => oids::ANYMULTIRANGE,
-        _ => t,
-    };
-    of(ty).or_else(|| of(generic.0)).unwrap_or(0)
+    opclass::default_class(BTREE_AM, base::Oid(ty)).map_or(0, |c| c.oid)
 }
 
 /// An index of a system table, as PostgreSQL has it. (Here look-ups need none.)

@@ -125,7 +125,7 @@ fn index_class(cx: &SystemCx<'_>, i: &Index) -> Vec<Datum> {
     let owner = cx.catalog.table(i.table).map_or(0, |t| t.owner);
     class_row(cx, i.oid, &i.name, i.schema, i.rel)
         .set("relowner", oid(owner))
-        .set("relam", oid(BTREE_AM))
+        .set("relam", oid(i.method.oid()))
         .set("relkind", 'i')
         .set("relnatts", (i.columns.len() + i.include.len()) as i16)
         .set("reloptions", options(&i.options))
@@ -451,7 +451,12 @@ pub(super) fn pg_index(cx: &SystemCx<'_>) -> Rows {
                     own.unwrap_or_else(|| collation_of(*t))
                 })),
             )
-            .set("indclass", facts::oid_vector(types.iter().map(|t| facts::default_class(*t))))
+            .set(
+                "indclass",
+                facts::oid_vector(
+                    i.columns.iter().zip(&types).map(|(c, t)| c.class_of(i.method, *t)),
+                ),
+            )
             .set(
                 "indoption",
                 vector(

@@ -121,6 +121,12 @@ pub fn index_of(cx: &mut ExecContext<'_>, table: &Table, name: &str) -> Result<I
             table.name
         ),
     };
+    if !index.method.properties().clusterable {
+        base::bail!(
+            FEATURE_NOT_SUPPORTED,
+            "cannot cluster on index \"{name}\" because access method does not support clustering"
+        );
+    }
     if index.predicate.is_some() {
         base::bail!(FEATURE_NOT_SUPPORTED, "cannot cluster on partial index \"{name}\"");
     }

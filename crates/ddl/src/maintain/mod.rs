@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::vacuum::Pace;
-use access::{BTree, Heap};
+use access::{AnyIndex, Heap};
 use base::settings::{Settings, setting};
 use base::{Fork, RelId, Result};
 use catalog::{AclKind, Object, Table, TableStats};
@@ -18,7 +18,7 @@ use txn::LockMode;
 use exec::context::ExecContext;
 use exec::overflow::Overflow;
 use exec::session::quote_identifier;
-use exec::{relation_lock, rights, security};
+use exec::{index_search, relation_lock, rights, security};
 
 /// What VACUUM and ANALYZE are to do.
 #[derive(Clone, Copy)]
@@ -155,8 +155,8 @@ fn vacuum_plain(cx: &mut ExecContext<'_>, table: &Arc<Table>, verbose: bool) -> 
     let storage = &cx.engine.storage;
     let heap = Heap::open(storage, RelId(table.rel));
     let view = cx.catalog_tx.view();
-    let indexes: Vec<BTree> =
-        view.indexes_of(table).iter().map(|i| BTree::open(storage, RelId(i.rel))).collect();
+    let indexes: Vec<AnyIndex> =
+        view.indexes_of(table).iter().map(|i| index_search::open(i, storage)).collect();
     let progress = Reporting::begin(Kind::Vacuum, "VACUUM", (cx.database.1, table.oid));
     let mut pace = pace(cx.settings);
     let done = access::vacuum::vacuum(cx.tx.manager(), &heap, &indexes, &mut pace, &progress)?;

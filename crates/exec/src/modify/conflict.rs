@@ -136,7 +136,7 @@ fn find(
         }
         loop {
             let mut candidates = Vec::new();
-            entry.tree.lookup(tx, &key, |tid| {
+            entry.tree()?.lookup(tx, &key, |tid| {
                 candidates.push(tid);
                 true
             })?;

@@ -532,6 +532,7 @@ pub fn find_rows(
     let indexes = view.indexes_of(&handle.table);
     let covering = indexes.iter().find(|index| {
         index.is_plain()
+            && index.method.is_btree()
             && !index.invalid
             && index.columns.len() >= columns.len()
             && index.columns[..columns.len()].iter().all(|c| columns.contains(&c.column))

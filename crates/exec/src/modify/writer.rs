@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use access::btree::Inserted;
-use access::{BTree, HeapTuple, RowWait, Unique, WriteResult};
-use base::{RelId, Result, TupleId};
+use access::{AnyIndex, BTree, HeapTuple, RowWait, Unique, WriteResult};
+use base::{Result, TupleId};
 use catalog::{Constraint, ConstraintKind, Index, Table};
 use sql::Expr;
 use sql::plan::RowRules;
@@ -18,6 +18,7 @@ use super::triggers::Triggers;
 use super::unique;
 use crate::context::ExecContext;
 use crate::eval;
+use crate::index_search;
 use crate::language::{TriggerEvent, TriggerTiming};
 use crate::overflow::Overflow;
 use crate::rows::Row;
@@ -29,10 +30,21 @@ use crate::tally::Pages;
 pub struct IndexWriter {
     /// The definition.
     pub index: Arc<Index>,
-    /// The tree.
-    pub tree: BTree,
+    /// Its files.
+    pub files: AnyIndex,
     /// Its keys.
     pub codec: KeyCodec,
+}
+
+impl IndexWriter {
+    /// The B-tree that a unique index is.
+    ///
+    /// # Errors
+    /// Internal when it is another index.
+    pub fn tree(&self) -> Result<&BTree> {
+        let other = || base::Error::internal("a unique index that is no B-tree");
+        self.files.as_btree().ok_or_else(other)
+    }
 }
 
 /// A table and its indexes, opened: shared by all who run the same plan.
@@ -100,7 +112,7 @@ impl Target {
         let mut computed = table.columns.len() as u16;
         let writer = |index: &Arc<Index>| IndexWriter {
             index: index.clone(),
-            tree: BTree::open(&cx.engine.storage, RelId(index.rel)),
+            files: index_search::open(index, &cx.engine.storage),
             codec: KeyCodec::with_computed(table, index, &mut computed),
         };
         Ok(Target {
@@ -391,7 +403,7 @@ impl Writer {
             } else {
                 Unique::No
             };
-            if let Inserted::Conflict(_) = entry.tree.insert(tx, &self.buffer, root, unique)? {
+            if let Inserted::Conflict(_) = entry.files.insert(tx, &self.buffer, root, unique)? {
                 if arbiters.contains(&place) {
                     return Ok(false);
                 }
@@ -400,7 +412,7 @@ impl Writer {
             }
             if entry.index.deferrable
                 && (!null || entry.index.nulls_equal)
-                && unique::may_conflict(heap, &entry.tree, &self.buffer, root, run)?
+                && unique::may_conflict(heap, entry.tree()?, &self.buffer, root, run)?
             {
                 self.rivals.push((place, root));
             }

@@ -16,6 +16,8 @@ pub struct Bitmap {
     pages: Vec<u32>,
     /// Rows to hold at most.
     limit: usize,
+    /// Rows may be in it that don't match.
+    doubtful: bool,
 }
 
 fn page(row: u64) -> u32 {
@@ -57,6 +59,16 @@ impl Bitmap {
         self.rows.push(u64::from(row.block) << 16 | u64::from(row.offset));
     }
 
+    /// Some of the rows may not match: all are to be asked again.
+    pub fn doubt(&mut self) {
+        self.doubtful = true;
+    }
+
+    /// Whether its rows are to be asked again.
+    pub fn is_doubtful(&self) -> bool {
+        self.doubtful
+    }
+
     /// Makes room: rows that are there twice go; when most are still there, their pages take their
     /// place.
     fn shrink(&mut self) {
@@ -87,6 +99,7 @@ impl Bitmap {
             pages.extend(on.filter(|p| known.binary_search(p).is_ok()));
         }
         (self.rows, self.pages) = (rows, pages);
+        self.doubtful |= other.doubtful;
         self.finish();
     }
 
@@ -94,6 +107,7 @@ impl Bitmap {
     pub fn unite(&mut self, other: Bitmap) {
         self.rows.extend(other.rows);
         self.pages.extend(other.pages);
+        self.doubtful |= other.doubtful;
         if self.rows.len() > self.limit {
             self.shrink();
         }

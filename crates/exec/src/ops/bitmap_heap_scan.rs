@@ -1,20 +1,19 @@
 //! Reads the rows of a bitmap page by page. The bitmap's nodes have no operators of their own: they
 //! make no rows, and this one runs them to their end before the first row.
 
-use access::BTree;
 use base::settings::setting;
-use base::{Oid, RelId, Result};
+use base::{Oid, Result};
 use sql::plan::{Node, Scan};
 use sql::{Expr, Plan};
 use types::Batch;
 use types::batch::BATCH_ROWS;
 
 use super::bitmap::{Bitmap, Pages};
-use super::{Operator, index_bounds, wrong_node};
+use super::{Operator, wrong_node};
 use crate::run::Run;
-use crate::table::{KeyCodec, Projection, TableHandle, Version};
+use crate::table::{Projection, TableHandle, Version};
 use crate::tally;
-use crate::{rows, vector};
+use crate::{index_search, rows, vector};
 
 /// EXPLAIN's names for the pages that were read.
 pub const EXACT_PAGES: &str = "Exact Heap Blocks";
@@ -31,7 +30,17 @@ pub struct BitmapHeapScan {
     projection: Projection,
     types: Vec<Oid>,
     pages: Option<Pages>,
+    /// Whether the bitmap may hold rows that don't match.
+    doubtful: bool,
     target: usize,
+}
+
+/// What a page's rows are.
+struct PageRead {
+    /// Those that the bitmap has; else all of the page's.
+    exact: bool,
+    /// Each of them matches.
+    sure: bool,
 }
 
 /// Makes a bitmap.
@@ -40,24 +49,15 @@ fn make(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Bitmap> {
     let begin = super::Measuring::begin(plan, run);
     let (bitmap, rows) = match &plan.node {
         Node::BitmapIndexScan { table, index, bounds } => {
-            let ranges = index_bounds::ranges(&KeyCodec::new(table, index), bounds, false, run)?;
-            let tree = BTree::open(&run.cx.engine.storage, RelId(index.rel));
             let memory = run.cx.settings.int(setting::WORK_MEM) as usize * 1024;
             let mut bitmap = Bitmap::new(memory);
-            let before = tally::Pages::now(run.cx.task());
-            let (scans, mut entries) = (ranges.len() as u64, 0);
-            for range in ranges {
-                let mut cursor = tree.scan(range, false);
-                while let Some((_, root)) = cursor.next(run.cx.tx)? {
-                    entries += 1;
-                    bitmap.add(root);
+            let entries = index_search::collect(table, index, bounds, run, &mut |root, again| {
+                bitmap.add(root);
+                if again {
+                    bitmap.doubt();
                 }
-            }
+            })?;
             bitmap.finish();
-            let tx = run.cx.tx;
-            let counts = run.cx.tally.of(index.oid);
-            (counts.scans, counts.returned) = (counts.scans + scans, counts.returned + entries);
-            before.count(tx.locks().task(), counts);
             (bitmap, entries)
         }
         Node::BitmapAnd(inputs) => {
@@ -96,17 +96,19 @@ impl BitmapHeapScan {
             projection: Projection::new(&scan.table, &scan.columns),
             types: scan.types(),
             pages: None,
+            doubtful: false,
             target: FIRST_TARGET,
         })
     }
 
-    /// Adds the next page's rows; None at the end, else whether they are all the bitmap's.
-    fn read_page(&mut self, batch: &mut Batch, run: &mut Run<'_, '_>) -> Result<Option<bool>> {
+    /// Adds the next page's rows; None at the end.
+    fn read_page(&mut self, batch: &mut Batch, run: &mut Run<'_, '_>) -> Result<Option<PageRead>> {
         sched::check_interrupts()?;
         let Some((block, mut lines)) = self.pages.as_mut().and_then(|p| p.next_page()) else {
             return Ok(None);
         };
         let exact = lines.is_some();
+        let doubtful = self.doubtful;
         let (table, projection) = (&self.table, &self.projection);
         let (mut failed, mut versions) = (None, Vec::new());
         let lines = lines.as_mut().map(|lines| lines as &mut dyn Iterator<Item = u16>);
@@ -127,7 +129,7 @@ impl BitmapHeapScan {
                 projection.push(&table.columns, at, &tuple.data, batch)?;
             }
         }
-        Ok(Some(exact))
+        Ok(Some(PageRead { exact, sure: exact && !doubtful }))
     }
 
     /// Reads pages until the batch is full enough; false at the end.
@@ -148,9 +150,10 @@ impl BitmapHeapScan {
                     more = false;
                     break;
                 }
-                Some(true) => exact += 1,
-                Some(false) => {
-                    lossy += 1;
+                Some(PageRead { sure: true, .. }) => exact += 1,
+                Some(page) => {
+                    exact += u64::from(page.exact);
+                    lossy += u64::from(!page.exact);
                     let before = doubtful.rows;
                     doubtful = vector::filter(recheck, doubtful, run)?;
                     removed += (before - doubtful.rows) as u64;
@@ -175,6 +178,7 @@ impl Operator for BitmapHeapScan {
         };
         if self.pages.is_none() {
             let bitmap = make(input, run)?;
+            self.doubtful = bitmap.is_doubtful();
             self.pages = Some(bitmap.into_pages());
         }
         loop {

@@ -260,7 +260,15 @@ fn not_null(prefix: &[u8], ty: Oid, order: KeyOrder) -> Result<KeyRange> {
 }
 
 /// The keys of an array's distinct values, in order.
-fn any_of(list: &Expr, ty: Oid, order: KeyOrder, run: &mut Run<'_, '_>) -> Result<Vec<Vec<u8>>> {
+///
+/// # Errors
+/// Those of the expression.
+pub fn any_of(
+    list: &Expr,
+    ty: Oid,
+    order: KeyOrder,
+    run: &mut Run<'_, '_>,
+) -> Result<Vec<Vec<u8>>> {
     let Datum::Array(array) = eval::eval(list, Row::Empty, run)? else {
         return Ok(vec![]);
     };

@@ -81,25 +81,33 @@ impl IndexScan {
             }
         }
     }
+}
 
-    /// Adds the row's visible version, if there is one, to the batch.
-    fn fetch(&self, root: TupleId, batch: &mut Batch, run: &Run<'_, '_>) -> Result<()> {
-        let (table, projection) = (&self.table, &self.projection);
-        let found = table.heap.fetch(run.cx.tx, &run.snapshot, root, |tid, bytes| {
-            if projection.system {
-                return Ok(Some(tid));
-            }
-            projection.push(&table.columns, Version::new(tid, root), bytes, batch)?;
-            Ok::<_, base::Error>(None)
-        })?;
-        if let Some(tid) = found.transpose()?.flatten()
-            && let Some(tuple) = table.heap.fetch_version(tid)?
-        {
-            let at = Version { tid, root, system: tuple.system };
-            projection.push(&table.columns, at, &tuple.data, batch)?;
+/// Adds a row's visible version, if there is one, to the batch.
+///
+/// # Errors
+/// I/O; a row that can't be read.
+pub(super) fn fetch(
+    table: &TableHandle,
+    projection: &Projection,
+    root: TupleId,
+    batch: &mut Batch,
+    run: &Run<'_, '_>,
+) -> Result<()> {
+    let found = table.heap.fetch(run.cx.tx, &run.snapshot, root, |tid, bytes| {
+        if projection.system {
+            return Ok(Some(tid));
         }
-        Ok(())
+        projection.push(&table.columns, Version::new(tid, root), bytes, batch)?;
+        Ok::<_, base::Error>(None)
+    })?;
+    if let Some(tid) = found.transpose()?.flatten()
+        && let Some(tuple) = table.heap.fetch_version(tid)?
+    {
+        let at = Version { tid, root, system: tuple.system };
+        projection.push(&table.columns, at, &tuple.data, batch)?;
     }
+    Ok(())
 }
 
 /// The parts of an index scan's node.
@@ -135,7 +143,7 @@ impl IndexScan {
             let root = self.next_root(of.backward, run.cx.tx, &mut of_index)?;
             pages = pages.count(task, &mut of_index);
             match root {
-                Some(root) => self.fetch(root, batch, run)?,
+                Some(root) => fetch(&self.table, &self.projection, root, batch, run)?,
                 None => more = false,
             }
             pages = pages.count(task, &mut of_table);
@@ -179,7 +187,7 @@ impl IndexScan {
         let pages = pages.count(task, counts);
         let before = batch.rows;
         for root in &roots {
-            self.fetch(*root, batch, run)?;
+            fetch(&self.table, &self.projection, *root, batch, run)?;
         }
         self.roots = roots;
         pages.count(task, run.cx.tally.of(of.scan.table.oid));

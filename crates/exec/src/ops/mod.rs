@@ -54,6 +54,7 @@ mod set_op;
 pub mod sort;
 pub mod spill;
 mod system_scan;
+mod unordered_index_scan;
 mod values;
 mod window;
 
@@ -205,6 +206,9 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         Node::Nothing => Box::new(values::Nothing),
         Node::Values(_) => Box::new(values::Values::default()),
         Node::SeqScan(scan) => Box::new(seq_scan::SeqScan::new(scan, run)?),
+        Node::IndexScan { scan, index, .. } if !index.method.properties().ordered => {
+            Box::new(unordered_index_scan::UnorderedIndexScan::new(scan, run)?)
+        }
         Node::IndexScan { scan, index, .. } => {
             Box::new(index_scan::IndexScan::new(scan, index, run)?)
         }

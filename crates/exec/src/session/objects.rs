@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use base::{Result, err};
+use base::{AccessMethod, Result, err};
 use catalog::acl::privilege;
 use catalog::system::address::{Address, Identity};
 use catalog::system::reg::Names;
@@ -107,7 +107,9 @@ pub fn call(
             None => Datum::Null,
         },
         "pg_indexam_has_property" => am_property(id, text_at(args, 1)),
-        "pg_index_has_property" => index_property(text_at(args, 1)),
+        "pg_index_has_property" => view
+            .index(id)
+            .map_or(Datum::Null, |index| index_property(index.method, text_at(args, 1))),
         "pg_index_column_has_property" => {
             let at = usize::try_from(int_at(args, 1)).unwrap_or_default().wrapping_sub(1);
             match view.index(id) {
@@ -296,36 +298,46 @@ fn tablespace_size(args: &[Datum], view: &Snapshot, run: &Run<'_, '_>) -> Result
     Ok(Datum::Int8(bytes as i64))
 }
 
-/// What an access method can do; there is one whose indexes can be made.
+/// What an access method can do.
 fn am_property(method: u32, property: &str) -> Datum {
-    if method != catalog::object::ids::BTREE_AM {
-        return Datum::Null;
-    }
-    match property.to_ascii_lowercase().as_str() {
-        "can_order" | "can_unique" | "can_multi_col" | "can_exclude" | "can_include" => {
-            Datum::Bool(true)
-        }
-        _ => Datum::Null,
-    }
+    let Some(method) = AccessMethod::of_oid(method) else { return Datum::Null };
+    let of = method.properties();
+    Datum::Bool(match property.to_ascii_lowercase().as_str() {
+        "can_order" => of.ordered,
+        "can_unique" => of.unique,
+        "can_multi_col" => of.multi_column,
+        "can_exclude" => of.exclusion,
+        "can_include" => of.include,
+        _ => return Datum::Null,
+    })
 }
 
-fn index_property(property: &str) -> Datum {
-    match property.to_ascii_lowercase().as_str() {
-        "clusterable" | "index_scan" | "bitmap_scan" | "backward_scan" => Datum::Bool(true),
-        _ => Datum::Null,
-    }
+fn index_property(method: AccessMethod, property: &str) -> Datum {
+    let of = method.properties();
+    Datum::Bool(match property.to_ascii_lowercase().as_str() {
+        "clusterable" => of.clusterable,
+        "index_scan" => of.plain_scan,
+        "bitmap_scan" => true,
+        "backward_scan" => of.plain_scan,
+        _ => return Datum::Null,
+    })
 }
 
 fn column_property(index: &catalog::Index, at: usize, property: &str) -> Datum {
     let key = index.columns.get(at);
+    let of = index.method.properties();
     let value = match (property.to_ascii_lowercase().as_str(), key) {
+        ("asc" | "desc" | "nulls_first" | "nulls_last", Some(_)) if !of.ordered => false,
         ("asc", Some(key)) => !key.descending,
         ("desc", Some(key)) => key.descending,
         ("nulls_first", Some(key)) => key.nulls_first,
         ("nulls_last", Some(key)) => !key.nulls_first,
-        ("orderable" | "returnable" | "search_array" | "search_nulls", Some(_)) => true,
+        ("orderable", Some(_)) => of.ordered,
+        ("returnable", Some(_)) => of.returns_values,
+        ("search_array", Some(_)) => of.search_array,
+        ("search_nulls", Some(_)) => of.search_nulls,
         ("distance_orderable", Some(_)) => false,
-        ("returnable", None) => true,
+        ("returnable", None) => of.include,
         ("orderable" | "distance_orderable" | "search_array" | "search_nulls", None) => false,
         _ => return Datum::Null,
     };

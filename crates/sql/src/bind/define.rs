@@ -1,6 +1,6 @@
 //! CREATE and DROP of tables, indexes, schemas.
 
-use base::{Result, err};
+use base::{AccessMethod, Result, err};
 use catalog::{Column, ForeignKeyAction, OnCommit, Table, TableKind};
 use pg_query::{NodeEnum, protobuf as pb};
 
@@ -671,23 +671,17 @@ impl Binder<'_> {
 
     /// CREATE INDEX.
     pub(crate) fn create_index(&mut self, stmt: &pb::IndexStmt) -> Result<Utility> {
-        let location = stmt.relation.as_ref().map_or(-1, |r| r.location);
-        if stmt.access_method != "btree" && !stmt.access_method.is_empty() {
-            return Err(self.unsupported(
-                &format!("index access method \"{}\"", stmt.access_method),
-                location,
-            ));
-        }
         let range = stmt.relation.as_ref();
         let table = match range {
             Some(range) => self.find_table(&unplaced(range))?,
             None => return Err(err!(SYNTAX_ERROR, "index without a table")),
         };
         let rel = self.table_rel(table.clone(), &table.name)?;
+        let method = self.index_method(stmt)?;
         let mut columns = Vec::with_capacity(stmt.index_params.len());
         for node in &stmt.index_params {
             let Some(NodeEnum::IndexElem(elem)) = &node.node else { continue };
-            columns.push(self.index_key(&rel, elem, &columns)?);
+            columns.push(self.index_key(&rel, elem, &columns, method)?);
         }
         let mut include = Vec::new();
         for node in &stmt.index_including_params {
@@ -718,6 +712,7 @@ impl Binder<'_> {
             unique: stmt.unique,
             if_not_exists: stmt.if_not_exists,
             options: self.options(&stmt.options)?,
+            method,
         })
     }
 
@@ -727,17 +722,8 @@ impl Binder<'_> {
         rel: &crate::logical::TableRel,
         elem: &pb::IndexElem,
         before: &[IndexKey],
+        method: AccessMethod,
     ) -> Result<IndexKey> {
-        if !elem.opclass.is_empty() {
-            let class = ast::strings(&elem.opclass).last().copied().unwrap_or_default().to_owned();
-            // Text is compared by bytes here, as these classes do.
-            if !class.ends_with("_ops") {
-                return Err(err!(
-                    UNDEFINED_OBJECT,
-                    "operator class \"{class}\" does not exist for access method \"btree\""
-                ));
-            }
-        }
         let descending = elem.ordering == pb::SortByDir::SortbyDesc as i32;
         let nulls_first = match pb::SortByNulls::try_from(elem.nulls_ordering) {
             Ok(pb::SortByNulls::SortbyNullsFirst) => true,
@@ -752,7 +738,15 @@ impl Binder<'_> {
             let column = rel.table.column(&name).map(|(_, c)| c);
             let (ty, own) = column.map_or((0, 0), |c| (c.ty, self.cx.catalog.column_collation(c)));
             let collation = self.key_collation(elem, base::Oid(ty))?.unwrap_or(own);
-            return Ok(IndexKey { name, expression: None, collation, descending, nulls_first });
+            let class = self.index_class(elem, base::Oid(ty), method)?;
+            return Ok(IndexKey {
+                name,
+                expression: None,
+                collation,
+                descending,
+                nulls_first,
+                class,
+            });
         };
         let mut scope = super::Scope::new(None);
         scope.items.push(self.item_of(rel));
@@ -789,7 +783,8 @@ impl Binder<'_> {
             )
             .hint("Use the COLLATE clause to set the collation explicitly."));
         }
-        Ok(IndexKey { name, expression, collation, descending, nulls_first })
+        let class = self.index_class(elem, expr.ty(), method)?;
+        Ok(IndexKey { name, expression, collation, descending, nulls_first, class })
     }
 
     /// COLLATE of an index's key.

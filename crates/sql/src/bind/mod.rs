@@ -37,6 +37,7 @@ pub(crate) mod from;
 pub(crate) mod function;
 pub(crate) mod generated;
 pub(crate) mod grouping;
+mod index_class;
 pub(crate) mod inherit;
 mod instead;
 pub(crate) mod like;

@@ -3,6 +3,7 @@
 //! column's own type (of the type below a domain), or of one that the column's family compares with it
 //! ([`types::cross`]); the executor finds its place among the column's values.
 
+use base::AccessMethod;
 use catalog::Index;
 use types::collation::Slot;
 use types::func::{CastMethod, internal};
@@ -127,6 +128,43 @@ pub(crate) fn match_arms(
     Some(found)
 }
 
+/// Matches an index of a method without an order; None when it serves none of the conditions.
+pub(crate) fn match_keys(
+    index: &Index,
+    table: &TableRel,
+    own: &Cols,
+    list: &[Expr],
+    computed: &[Expr],
+) -> Option<Match> {
+    let parts = key_parts(index, table, computed);
+    let found = match index.method {
+        AccessMethod::Hash => match_hash(&parts, own, list),
+        AccessMethod::BTree => return None,
+    };
+    (!found.used.is_empty()).then_some(found)
+}
+
+/// A hash index serves one value for its column, or a list of them.
+fn match_hash(parts: &[KeyPart<'_>], own: &Cols, list: &[Expr]) -> Match {
+    let mut found = Match::default();
+    let Some(part) = parts.first() else { return found };
+    let equal = list.iter().enumerate().find_map(|(i, e)| {
+        let c = part.comparison(e, own)?;
+        (c.op == "=" && c.exact).then_some((i, c.value))
+    });
+    match equal {
+        Some((i, value)) => {
+            found.bounds.equal.push(value);
+            found.proved.push(i);
+        }
+        None => {
+            list_of_values(&mut found, &mut 1.0, list, part, own);
+        }
+    }
+    found.used = found.proved.clone();
+    found
+}
+
 fn match_parts(parts: &[KeyPart<'_>], own: &Cols, list: &[Expr]) -> Match {
     let mut found = Match::default();
     let mut ranges = 1.0;
@@ -168,14 +206,15 @@ fn key_parts<'e>(index: &Index, table: &TableRel, computed: &'e [Expr]) -> Vec<K
                 KeyValue::Column(col, ty)
             }
         };
-        Some(KeyPart { of, slot: key.slot().ok()?, descending: key.descending })
+        let by_pattern = key.is_by_pattern();
+        Some(KeyPart { of, slot: key.slot().ok()?, descending: key.descending, by_pattern })
     };
     index.columns.iter().map_while(part).collect()
 }
 
 /// What an index's column sorts rows by; None: an expression.
 pub(crate) fn key_order(table: &TableRel, key: &catalog::IndexColumn) -> Option<OrderKey> {
-    if key.expression.is_some() {
+    if key.expression.is_some() || key.is_by_pattern() {
         return None;
     }
     let col = table.col(ScanColumn::Attr(key.column));
@@ -187,6 +226,8 @@ struct KeyPart<'e> {
     of: KeyValue<'e>,
     slot: Slot,
     descending: bool,
+    /// Its class compares texts by their bytes, whatever the collation: no order but for patterns.
+    by_pattern: bool,
 }
 
 /// What it has the values of.
@@ -214,6 +255,9 @@ impl KeyPart<'_> {
     }
 
     fn compared(&self, op: &'static str, a: &Expr, b: &Expr, own: &Cols) -> Option<KeyComparison> {
+        if self.by_pattern && op != "=" {
+            return None;
+        }
         if self.slot == Slot::BYTES {
             return self.sides_of(op, a, b, own);
         }

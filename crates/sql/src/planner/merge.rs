@@ -160,7 +160,8 @@ impl Planner<'_> {
         };
         let key = |k: &catalog::IndexColumn| super::index::key_order(table, k);
         let indexes = self.cx.catalog.indexes_of(&table.table);
-        indexes.iter().map(|i| i.columns.iter().map_while(key).collect()).collect()
+        let ordered = indexes.iter().filter(|i| i.method.properties().ordered);
+        ordered.map(|i| i.columns.iter().map_while(key).collect()).collect()
     }
 
     #[allow(clippy::too_many_arguments)]

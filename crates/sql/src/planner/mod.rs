@@ -549,6 +549,8 @@ pub(crate) fn filtered(phys: Phys, condition: Option<Expr>, selectivity: f64) ->
 
 fn scan_of(node: &mut Node) -> Option<&mut Scan> {
     match node {
+        // What is asked again of rows counts the columns as they are.
+        Node::IndexScan { bounds, .. } if bounds.recheck.is_some() => None,
         Node::SeqScan(scan) | Node::IndexScan { scan, .. } | Node::IndexOnlyScan { scan, .. } => {
             Some(scan)
         }

@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use crate::expr::Expr;
 use crate::logical::{Col, TableRel};
-use crate::plan::{Estimate, IndexBounds, KeyStep, Node, Plan, Scan, ScanColumn};
+use crate::plan::{Estimate, IndexBounds, KeyStep, Node, Plan, Scan, ScanColumn, ScanKey};
 
 use super::bitmap::BitmapPath;
 use super::cols::Cols;
 use super::cost::{self, Costs};
-use super::index::{Match, match_arms, match_index};
+use super::index::{Match, match_arms, match_index, match_keys};
 use super::{Goal, OrderKey, Phys, Planner, order};
 
 /// A way to read a table, before it is built.
@@ -126,12 +126,13 @@ impl Planner<'_> {
                 continue;
             }
             let Some(found) = self.match_conditions(&index, &source, conditions) else { continue };
+            let ordered = index.method.properties().ordered;
             // A whole unique key: the executor's short path, better than any scan of even one page.
             if found.one_row && costs.indexscan {
                 let only = costs.indexonlyscan
                     && !is_point(&found)
                     && covers(&index, &source, &found, need);
-                let part = self.index_cost(&source, conditions, &found, &costs);
+                let part = self.index_cost(&source, conditions, &found, ordered, &costs);
                 let estimate = self.with_heap(&source, &found, &index, part, only, &costs);
                 let order = found.order.clone();
                 let way = Way::Index { index: index.clone(), found, backward: false, only };
@@ -140,11 +141,12 @@ impl Planner<'_> {
             let arms = self.match_ors(&index, &source, conditions);
             for (found, single) in std::iter::once((found, true)).chain(arms.map(|f| (f, false))) {
                 let only = costs.indexonlyscan && covers(&index, &source, &found, need);
-                let part = self.index_cost(&source, conditions, &found, &costs);
+                let part = self.index_cost(&source, conditions, &found, ordered, &costs);
                 let estimate = self.with_heap(&source, &found, &index, part, only, &costs);
                 for backward in [false, true] {
                     let (order, fits) = order_for(&found, backward, goal);
-                    let wanted = fits || (!backward && (only || !found.used.is_empty()));
+                    let wanted = (fits || (!backward && (only || !found.used.is_empty())))
+                        && scans_plainly(&index, &found);
                     if !wanted {
                         continue;
                     }
@@ -190,11 +192,30 @@ impl Planner<'_> {
         source: &Source<'_>,
         conditions: &[Expr],
     ) -> Option<Match> {
+        if !index.method.properties().ordered {
+            return self.match_unordered(index, source, conditions);
+        }
         if index.is_plain() {
             return Some(match_index(index, source.table, &source.own, conditions, &[]));
         }
         let (computed, given) = self.index_computes(index, source)?;
         let mut found = match_index(index, source.table, &source.own, conditions, &computed);
+        self.state_predicate(&mut found, &given, conditions);
+        Some(found)
+    }
+
+    /// The same for an index without an order: None when it serves none of the conditions.
+    fn match_unordered(
+        &self,
+        index: &Index,
+        source: &Source<'_>,
+        conditions: &[Expr],
+    ) -> Option<Match> {
+        let (computed, given) = match index.is_plain() {
+            true => (Vec::new(), Vec::new()),
+            false => self.index_computes(index, source)?,
+        };
+        let mut found = match_keys(index, source.table, &source.own, conditions, &computed)?;
         self.state_predicate(&mut found, &given, conditions);
         Some(found)
     }
@@ -212,6 +233,7 @@ impl Planner<'_> {
                 && !crate::walk::is_volatile(e)
         };
         let places = conditions.iter().enumerate().filter(move |(_, e)| is_or(e)).map(|(n, _)| n);
+        let places = places.filter(|_| index.method.properties().ordered);
         places.filter_map(move |place| {
             let (computed, given) = match index.is_plain() {
                 true => (Vec::new(), Vec::new()),
@@ -260,6 +282,7 @@ impl Planner<'_> {
         source: &Source<'_>,
         conditions: &[Expr],
         found: &Match,
+        ordered: bool,
         costs: &Costs,
     ) -> IndexCost {
         let used: Vec<Expr> = found.used.iter().map(|i| conditions[*i].clone()).collect();
@@ -271,7 +294,11 @@ impl Planner<'_> {
         let visits = visits(&found.bounds);
         let leaves = (rows / ENTRIES_PER_PAGE).ceil().max(visits.min(rows));
         let levels = (entries.ln() / ENTRIES_PER_PAGE.ln()).ceil().max(1.0);
-        let descent = costs.operator * entries.log2().ceil() + costs.operator * 50.0 * levels;
+        let descent = match ordered {
+            true => costs.operator * entries.log2().ceil() + costs.operator * 50.0 * levels,
+            // A hash index: there is nothing to go down.
+            false => 0.0,
+        };
         let startup = descent;
         let per_row = costs.index_tuple + used.len() as f64 * costs.operator;
         let total =
@@ -365,16 +392,23 @@ impl Planner<'_> {
             Way::Bitmap(bitmap) => &bitmap.proved,
         };
         let rest: Vec<Expr> = conditions
-            .into_iter()
+            .iter()
             .enumerate()
             .filter(|(i, _)| !proved.contains(i))
-            .map(|(_, e)| e)
+            .map(|(_, e)| e.clone())
             .collect();
         let mut wanted = need.clone();
         rest.iter().for_each(|e| wanted.add(&Cols::of(e)));
         if let Way::Bitmap(bitmap) = &path.way {
             bitmap.recheck.iter().for_each(|e| wanted.add(&Cols::of(e)));
         }
+        let doubts = match &path.way {
+            Way::Index { index, found, .. } if index.method.properties().lossy => {
+                found.used.iter().map(|i| conditions[*i].clone()).collect()
+            }
+            _ => Vec::new(),
+        };
+        doubts.iter().for_each(|e| wanted.add(&Cols::of(e)));
         let cols: Vec<Col> = wanted.iter().filter(|c| table.column(*c).is_some()).collect();
         let columns: Vec<ScanColumn> = cols.iter().filter_map(|c| table.column(*c)).collect();
         let filter = self.condition(rest, &cols)?;
@@ -384,7 +418,8 @@ impl Planner<'_> {
         let node = match path.way {
             Way::Sequential => Node::SeqScan(scan),
             Way::Index { index, found, backward, only } => {
-                let bounds = self.resolve_bounds(found.bounds)?;
+                let mut bounds = self.resolve_bounds(found.bounds)?;
+                bounds.recheck = self.condition(doubts, &cols)?;
                 match only {
                     true => Node::IndexOnlyScan { scan, index, bounds, backward },
                     false => Node::IndexScan { scan, index, bounds, backward },
@@ -408,6 +443,10 @@ impl Planner<'_> {
         for arm in bounds.either {
             either.push(self.resolve_bounds(arm)?);
         }
+        let mut keys = Vec::with_capacity(bounds.keys.len());
+        for key in bounds.keys {
+            keys.push(ScanKey { value: self.resolve(key.value, &[])?, ..key });
+        }
         let mut row = |bound: Option<(Vec<Expr>, bool)>| {
             bound.map(|(row, included)| Ok((self.resolve_all(row, &[])?, included))).transpose()
         };
@@ -420,6 +459,8 @@ impl Planner<'_> {
             begins: bounds.begins.map(|(e, p)| Ok((self.resolve(e, &[])?, p))).transpose()?,
             not_null: bounds.not_null,
             either,
+            keys,
+            recheck: None,
         })
     }
 
@@ -442,6 +483,13 @@ fn visits(bounds: &IndexBounds) -> f64 {
     bounds.steps.iter().map(of_step).product()
 }
 
+/// Whether the index can be read row by row for these bounds.
+fn scans_plainly(index: &Index, found: &Match) -> bool {
+    let of = index.method.properties();
+    let listed = found.bounds.steps.iter().any(|step| matches!(step, KeyStep::Any(_)));
+    of.plain_scan && (of.search_array || !listed)
+}
+
 /// Whether the bounds are known before anything is read: no join gives them.
 fn is_point(found: &Match) -> bool {
     !found.bounds.equal.iter().any(crate::walk::has_columns)
@@ -449,6 +497,9 @@ fn is_point(found: &Match) -> bool {
 
 /// Whether the index has all columns that are used, in a form from which they can be read back.
 fn covers(index: &Index, source: &Source<'_>, found: &Match, need: &Cols) -> bool {
+    if !index.method.properties().returns_values {
+        return false;
+    }
     let mut used: Cols = need.iter().filter(|c| source.own.contains(*c)).collect();
     for (i, condition) in source.conditions.iter().enumerate() {
         if !found.proved.contains(&i) {

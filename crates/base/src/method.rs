@@ -1,0 +1,121 @@
+//! The index access methods that the house has.
+
+/// An index access method. Its properties are [`Properties`]; what it does is
+/// `access::index::IndexMethod`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum AccessMethod {
+    /// Keys in order.
+    #[default]
+    BTree,
+    /// Equality, by hash codes.
+    Hash,
+}
+
+/// What indexes of a method can do.
+#[derive(Clone, Copy, Debug)]
+pub struct Properties {
+    /// Scans give rows in the order of the keys, and backwards.
+    pub ordered: bool,
+    /// UNIQUE, and with it constraints.
+    pub unique: bool,
+    /// Several key columns.
+    pub multi_column: bool,
+    /// INCLUDE.
+    pub include: bool,
+    /// Plain scans, row by row; every method makes bitmaps.
+    pub plain_scan: bool,
+    /// Values can be read back from the index.
+    pub returns_values: bool,
+    /// `= ANY (array)` in one scan.
+    pub search_array: bool,
+    /// `IS NULL` and `IS NOT NULL`.
+    pub search_nulls: bool,
+    /// CLUSTER can follow it.
+    pub clusterable: bool,
+    /// Rows that match are asked again whether they do: the index keeps less than their keys.
+    pub lossy: bool,
+    /// Exclusion constraints may rest on it.
+    pub exclusion: bool,
+}
+
+impl AccessMethod {
+    /// All of them.
+    pub const ALL: [AccessMethod; 2] = [AccessMethod::BTree, AccessMethod::Hash];
+
+    /// The name in SQL.
+    pub fn name(self) -> &'static str {
+        match self {
+            AccessMethod::BTree => "btree",
+            AccessMethod::Hash => "hash",
+        }
+    }
+
+    /// Its row in `pg_am`.
+    pub fn oid(self) -> u32 {
+        match self {
+            AccessMethod::BTree => 403,
+            AccessMethod::Hash => 405,
+        }
+    }
+
+    /// The method with a name.
+    pub fn named(name: &str) -> Option<AccessMethod> {
+        AccessMethod::ALL.into_iter().find(|m| m.name() == name)
+    }
+
+    /// The method with a row in `pg_am`.
+    pub fn of_oid(oid: u32) -> Option<AccessMethod> {
+        AccessMethod::ALL.into_iter().find(|m| m.oid() == oid)
+    }
+
+    /// Whether it is the B-tree.
+    pub fn is_btree(self) -> bool {
+        self == AccessMethod::BTree
+    }
+
+    /// What it can do.
+    pub fn properties(self) -> &'static Properties {
+        match self {
+            AccessMethod::BTree => &Properties {
+                ordered: true,
+                unique: true,
+                multi_column: true,
+                include: true,
+                plain_scan: true,
+                returns_values: true,
+                search_array: true,
+                search_nulls: true,
+                clusterable: true,
+                lossy: false,
+                exclusion: true,
+            },
+            AccessMethod::Hash => &Properties {
+                ordered: false,
+                unique: false,
+                multi_column: false,
+                include: false,
+                plain_scan: true,
+                returns_values: false,
+                search_array: false,
+                search_nulls: false,
+                clusterable: false,
+                lossy: true,
+                exclusion: true,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_oids_lead_back_to_their_method() {
+        for method in AccessMethod::ALL {
+            assert_eq!(AccessMethod::named(method.name()), Some(method));
+            assert_eq!(AccessMethod::of_oid(method.oid()), Some(method));
+        }
+        assert_eq!(AccessMethod::named("heap"), None);
+    }
+}

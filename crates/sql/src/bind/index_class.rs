@@ -1,0 +1,119 @@
+//! What CREATE INDEX says of method and operator classes.
+
+use base::{AccessMethod, Error, Oid, Result, err};
+use pg_query::protobuf as pb;
+use types::opclass;
+
+use super::{Binder, ast};
+
+impl Binder<'_> {
+    /// The method of USING, which must do what the statement asks of it.
+    pub(super) fn index_method(&self, stmt: &pb::IndexStmt) -> Result<AccessMethod> {
+        let name = match stmt.access_method.as_str() {
+            "" => "btree",
+            "rtree" => "gist",
+            name => name,
+        };
+        let location = stmt.relation.as_ref().map_or(-1, |r| r.location);
+        let Some(method) = AccessMethod::named(name) else {
+            return Err(match catalog::system::named::access_method(name) {
+                Some(_) if name != "heap" => {
+                    self.unsupported(&format!("index access method \"{name}\""), location)
+                }
+                Some(_) => err!(
+                    INTERNAL_ERROR,
+                    "index access method handler function 3 did not return an IndexAmRoutine struct"
+                ),
+                None => err!(UNDEFINED_OBJECT, "access method \"{name}\" does not exist"),
+            });
+        };
+        let of = method.properties();
+        let cannot = |what: &str| {
+            Error::new(
+                base::sqlstate::FEATURE_NOT_SUPPORTED,
+                format!("access method \"{name}\" does not support {what}"),
+            )
+        };
+        if stmt.unique && !of.unique {
+            return Err(cannot("unique indexes"));
+        }
+        if !stmt.index_including_params.is_empty() && !of.include {
+            return Err(cannot("included columns"));
+        }
+        if stmt.index_params.len() > 1 && !of.multi_column {
+            return Err(cannot("multicolumn indexes"));
+        }
+        Ok(method)
+    }
+
+    /// The class of an index's key: 0 when it is the type's default one.
+    pub(super) fn index_class(
+        &self,
+        elem: &pb::IndexElem,
+        ty: Oid,
+        method: AccessMethod,
+    ) -> Result<u32> {
+        let found = self.named_class(elem, ty, method)?;
+        let name = method.name();
+        if !method.properties().ordered {
+            if elem.ordering != pb::SortByDir::SortbyDefault as i32 {
+                base::bail!(
+                    FEATURE_NOT_SUPPORTED,
+                    "access method \"{name}\" does not support ASC/DESC options"
+                );
+            }
+            if elem.nulls_ordering != pb::SortByNulls::SortbyNullsDefault as i32 {
+                base::bail!(
+                    FEATURE_NOT_SUPPORTED,
+                    "access method \"{name}\" does not support NULLS FIRST/LAST options"
+                );
+            }
+        }
+        Ok(found)
+    }
+
+    fn named_class(&self, elem: &pb::IndexElem, ty: Oid, method: AccessMethod) -> Result<u32> {
+        let default = opclass::default_class(method.oid(), ty);
+        let shown = || types::io::format_type(ty, -1);
+        let names = ast::strings(&elem.opclass);
+        if names.is_empty() {
+            return match default {
+                Some(_) => Ok(0),
+                None => Err(err!(
+                    UNDEFINED_OBJECT,
+                    "data type {} has no default operator class for access method \"{}\"",
+                    shown(),
+                    method.name()
+                )
+                .hint(
+                    "You must specify an operator class for the index or define a default operator \
+                     class for the data type.",
+                )),
+            };
+        }
+        let (schema, name) = ast::qualified(&names);
+        if let Some(schema) = schema
+            && self.cx.catalog.schema_named(schema).is_none()
+        {
+            base::bail!(INVALID_SCHEMA_NAME, "schema \"{schema}\" does not exist");
+        }
+        let known = schema.is_none_or(|schema| schema == "pg_catalog");
+        let class = opclass::named(method.oid(), name, ty).filter(|_| known).ok_or_else(|| {
+            err!(
+                UNDEFINED_OBJECT,
+                "operator class \"{}\" does not exist for access method \"{}\"",
+                names.join("."),
+                method.name()
+            )
+        })?;
+        if !opclass::accepts(class, ty) {
+            base::bail!(
+                DATATYPE_MISMATCH,
+                "operator class \"{}\" does not accept data type {}",
+                names.join("."),
+                shown()
+            );
+        }
+        Ok(if default.is_some_and(|d| d.oid == class.oid) { 0 } else { class.oid })
+    }
+}
