@@ -16,6 +16,8 @@ mod database;
 mod defined;
 pub mod definition;
 pub mod object;
+pub mod partition;
+pub mod partition_text;
 pub mod routine;
 pub mod sequence;
 pub mod snapshot;
@@ -31,8 +33,9 @@ pub use object::{
     Constraint, ConstraintKind, Conversion, Database, DefaultAcl, Defined, EnumLabel,
     FamilyFunction, FamilyOperator, ForeignKey, ForeignKeyAction, Function, FunctionArg, Identity,
     Index, IndexColumn, KeyCollation, KeyExpression, Membership, Object, OnCommit, Operator,
-    OperatorClass, OperatorFamily, Policy, Role, Schema, Sequence, SessionDefaults, Table,
-    TableKind, TableStats, Trigger, UserType, UserTypeKind, ViewQuery, trigger_type,
+    OperatorClass, OperatorFamily, PartitionBound, PartitionKey, Partitioning, Policy, Role,
+    Schema, Sequence, SessionDefaults, Table, TableKind, TableStats, Trigger, UserType,
+    UserTypeKind, ViewQuery, trigger_type,
 };
 pub use snapshot::Snapshot;
 pub use store::{Catalog, CatalogTx, overflow_rel};

@@ -11,6 +11,7 @@ use crate::object::{
     Acl, AclKind, Collation, Comment, Database, DefaultAcl, Defined, Function, Id, Index, Object,
     Role, Schema, Sequence, SessionDefaults, Table, TableStats, UserType, UserTypeKind,
 };
+use crate::partition::Family;
 
 /// See the module's documentation.
 #[derive(Clone, Default)]
@@ -36,6 +37,8 @@ pub struct Snapshot {
     acl_of: OrdMap<(AclKind, Id, u16), Id>,
     default_acls: OrdMap<Id, Arc<DefaultAcl>>,
     session_defaults: OrdMap<Id, Arc<SessionDefaults>>,
+    /// The partitions of each partitioned table that has some.
+    families: OrdMap<Id, Arc<Family>>,
     role_names: HashMap<String, Id>,
     /// (schema, name) of tables, indexes and sequences: they share one name space, as in `pg_class`.
     relation_names: HashMap<(Id, String), Id>,
@@ -107,7 +110,12 @@ impl Snapshot {
                     self.type_ids.insert(row, TypeId::Row(o.oid, false));
                     self.type_ids.insert(array, TypeId::Row(o.oid, true));
                 }
-                self.tables.insert(o.oid, Arc::new(*o));
+                let table = Arc::new(*o);
+                if let Some(parent) = table.partition_of() {
+                    let family = self.families.get(&parent).cloned().unwrap_or_default();
+                    self.families.insert(parent, Arc::new(family.with(&table)));
+                }
+                self.tables.insert(table.oid, table);
             }
             Object::Index(o) => {
                 self.relation_names.insert((o.schema, o.name.clone()), o.oid);
@@ -159,6 +167,12 @@ impl Snapshot {
             self.stats.remove(&(id & !Object::STATS));
         } else if let Some(o) = self.tables.remove(&id) {
             self.relation_names.remove(&(o.schema, o.name.clone()));
+            if let Some(parent) = o.partition_of()
+                && let Some(family) = self.families.get(&parent)
+            {
+                let family = Arc::new(family.without(id));
+                self.families.insert(parent, family);
+            }
             for ty in o.row_type {
                 self.type_ids.remove(&ty);
             }
@@ -207,7 +221,7 @@ impl Snapshot {
     /// The files of tables, indexes and sequences; those of large values are not named.
     pub fn files(&self) -> impl Iterator<Item = base::RelId> {
         let tables = self.tables.values().map(|t| t.rel).filter(|rel| *rel != 0);
-        let others = self.indexes.values().map(|i| i.rel);
+        let others = self.indexes.values().map(|i| i.rel).filter(|rel| *rel != 0);
         let sequences = self.sequences.values().map(|s| s.rel);
         tables.chain(others).chain(sequences).map(base::RelId)
     }
@@ -242,6 +256,7 @@ impl Snapshot {
             }
         }
         same(&self.tables, &other.tables, id)
+            && same(&self.families, &other.families, id)
             && same(&self.indexes, &other.indexes, id)
             && same(&self.schemas, &other.schemas, id)
             && same(&self.roles, &other.roles, id)
@@ -260,6 +275,38 @@ impl Snapshot {
     /// A table by id.
     pub fn table(&self, id: Id) -> Option<&Arc<Table>> {
         self.tables.get(&id)
+    }
+
+    /// A partitioned table's partitions; None: it has none.
+    pub fn family(&self, id: Id) -> Option<&Arc<Family>> {
+        self.families.get(&id).filter(|family| !family.is_empty())
+    }
+
+    /// The tables whose rows count among a table's own, one level below it: those that inherit from it, or its
+    /// partitions.
+    pub fn children(&self, table: &Table) -> Vec<Id> {
+        match self.family(table.oid) {
+            Some(family) => family.members().map(|t| t.oid).collect(),
+            None => table.children.clone(),
+        }
+    }
+
+    /// The partitioned table at the top of a partition's hierarchy; a table's own id if it is no partition.
+    pub fn partition_root(&self, id: Id) -> Id {
+        self.partition_ancestors(id).last().copied().unwrap_or(id)
+    }
+
+    /// The partitioned tables above a partition, from the nearest one on.
+    pub fn partition_ancestors(&self, id: Id) -> Vec<Id> {
+        let parent = |id: &Id| self.table(*id).and_then(|t| t.partition_of());
+        std::iter::successors(parent(&id), parent).collect()
+    }
+
+    /// The index of a partition that is a part of an index of a table above it.
+    pub fn part_of_index(&self, table: &Table, index: Id) -> Option<&Arc<Index>> {
+        let above = |id: &Id| self.index(*id).map(|i| i.parent).filter(|parent| *parent != 0);
+        let is_part = |id: Id| std::iter::successors(Some(id), above).any(|i| i == index);
+        table.indexes.iter().find(|id| is_part(**id)).and_then(|id| self.index(*id))
     }
 
     /// An index by id.

@@ -109,6 +109,10 @@ fn alter_index(id: u32, steps: &[AlterTable], cx: &mut ExecContext<'_>) -> Resul
             }
             AlterTable::ResetOptions(names) => index.options.retain(|(n, _)| !names.contains(n)),
             AlterTable::Owner(_) => continue,
+            AlterTable::Partition(sql::partition::PartitionCommand::AttachIndex(part)) => {
+                super::partition::attach_index(cx, id, part)?;
+                continue;
+            }
             step => {
                 let Some(action) = table_action(step) else {
                     return Err(Error::unsupported("this form of ALTER for an index"));
@@ -168,7 +172,8 @@ fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) ->
             let must = format!(
                 "type of inherited column \"{column}\" must be changed in child tables too"
             );
-            inherit::check_shared(&refresh(cx, id)?, column, only, "alter", &must)?;
+            let shared = refresh(cx, id)?;
+            inherit::check_shared(cx, &shared, column, only, "alter", &must)?;
             let using = using.as_deref();
             inherit::each(cx, id, only, |cx, id| {
                 set_type(cx, id, column, (*ty, *typmod, *collation), using)
@@ -201,7 +206,7 @@ fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) ->
             identity::drop(cx, id, column, *if_exists)
         }
         AlterTable::DropExpression { column, if_exists } => {
-            if only && !refresh(cx, id)?.children.is_empty() {
+            if only && !inherit::child_ids(cx, id)?.is_empty() {
                 base::bail!(
                     FEATURE_NOT_SUPPORTED,
                     "ALTER TABLE / DROP EXPRESSION must be applied to child tables too"
@@ -220,6 +225,7 @@ fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) ->
             inherit::each(cx, id, only, drop)
         }
         AlterTable::ValidateConstraint(name) => inherit::validate(cx, id, name, only),
+        AlterTable::Partition(command) => super::partition::run(cx, id, command),
         AlterTable::Inherit(parent) => inherit::inherit(cx, id, parent),
         AlterTable::NoInherit(parent) => inherit::no_inherit(cx, id, parent),
         AlterTable::ClusterOn(name) => {

@@ -110,6 +110,9 @@ fn check(
 
 /// All rows that are there must satisfy a CHECK.
 fn check_existing(cx: &mut ExecContext<'_>, table: &Table, name: &str, sql: &str) -> Result<()> {
+    if table.is_partitioned() {
+        return Ok(()); // its partitions look at theirs
+    }
     let view = cx.catalog_tx.view();
     let from = rows_of(&view, table);
     let text = format!("SELECT 1 FROM {from} WHERE NOT ({sql}) LIMIT 1");
@@ -207,6 +210,9 @@ pub fn check_no_nulls(cx: &mut ExecContext<'_>, table: &Table, column: &str) -> 
     let Some((number, _)) = table.column(column) else {
         return Ok(());
     };
+    if table.is_partitioned() {
+        return Ok(());
+    }
     let handle = TableHandle::open(cx.engine, &Arc::new(table.clone()), cx.format)?;
     let mut snapshot = cx.tx.latest_snapshot();
     snapshot.command = cx.tx.command() + 1;
@@ -272,7 +278,8 @@ fn key(
         ..Index::default()
     };
     let index = create_index::build(cx, &table, index)?;
-    add_key_constraint(cx, table, name, &index, def, primary)
+    add_key_constraint(cx, table, name, &index, def, primary)?;
+    super::partition::spread_index(cx, index.oid)
 }
 
 /// Numbers of INCLUDE's columns.
@@ -564,15 +571,16 @@ fn foreign_key(
         match_full: *match_full,
         set_columns: set_numbers,
     };
-    if !fresh && !def.unvalidated {
+    if !fresh && !def.unvalidated && !table.is_partitioned() {
         check_rows(cx, &table, &parent, &name, &key)?;
     }
     let oid = super::new_oid(cx, table.oid)?;
     let mut constraint = Constraint::new(oid, name, ConstraintKind::ForeignKey(key));
     constraint.unvalidated = def.unvalidated && !fresh;
     (constraint.deferrable, constraint.deferred) = (def.deferrable, def.deferred);
-    table.constraints.push(constraint);
+    table.constraints.push(constraint.clone());
     let id = table.oid;
+    let whole = table.clone();
     if parent.oid == id {
         if !table.referenced_by.contains(&id) {
             table.referenced_by.push(id);
@@ -585,7 +593,7 @@ fn foreign_key(
         parent.referenced_by.push(id);
         put(cx, parent)?;
     }
-    Ok(())
+    super::partition::spread_foreign_key(cx, &whole, &constraint)
 }
 
 /// The error for a foreign key over texts that are equal when their bytes aren't.
@@ -617,7 +625,10 @@ fn check_generated_actions(
 }
 
 /// All rows that are there must have a row to refer to.
-fn check_rows(
+///
+/// # Errors
+/// `23503`.
+pub fn check_rows(
     cx: &mut ExecContext<'_>,
     table: &Table,
     parent: &Table,
@@ -657,4 +668,74 @@ fn check_rows(
         return Err(exec::modify::mixed_nulls(&view, table, name));
     }
     Err(exec::modify::missing_parent(cx, table, parent, name, (&key.columns, &row)))
+}
+
+/// No row elsewhere refers to rows of a partition that leaves its table.
+///
+/// # Errors
+/// `23503`.
+pub fn check_not_referred(cx: &mut ExecContext<'_>, parent: &Table, part: &Table) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let mut above = vec![parent.oid];
+    above.extend(view.partition_ancestors(parent.oid));
+    for id in above {
+        let Some(whole) = view.table(id).cloned() else { continue };
+        for other in &whole.referenced_by {
+            let Some(other) = view.table(*other).filter(|t| !t.is_partitioned()).cloned() else {
+                continue;
+            };
+            for (constraint, key) in other.foreign_keys().filter(|(_, k)| k.table == id) {
+                check_no_reference(cx, (&other, constraint, key), &whole, part)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_no_reference(
+    cx: &mut ExecContext<'_>,
+    (table, constraint, key): (&Table, &Constraint, &ForeignKey),
+    whole: &Table,
+    part: &Table,
+) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let name = |t: &Table, n: &u16| quote_identifier(&t.columns[usize::from(*n) - 1].name);
+    let pairs: Vec<String> = key
+        .columns
+        .iter()
+        .zip(&key.referenced)
+        .map(|(a, b)| format!("pk.{} = fk.{}", name(whole, b), name(table, a)))
+        .collect();
+    let shown: Vec<String> = key.columns.iter().map(|n| format!("fk.{}", name(table, n))).collect();
+    let text = format!(
+        "SELECT {} FROM {} fk JOIN {} pk ON {} LIMIT 1",
+        shown.join(", "),
+        rows_of(&view, table),
+        rows_of(&view, part),
+        pairs.join(" AND ")
+    );
+    let format = cx.format.clone();
+    query(&text, cx, &mut |row| {
+        let values: Vec<String> = row
+            .iter()
+            .zip(&key.columns)
+            .map(|(value, n)| {
+                let ty = Oid(table.columns[usize::from(*n) - 1].ty);
+                types::io::to_text(ty, value, &format).map_or(String::new(), |s| s.to_string())
+            })
+            .collect();
+        let columns: Vec<String> = key.columns.iter().map(|n| name(table, n)).collect();
+        Err(err!(
+            FOREIGN_KEY_VIOLATION,
+            "removing partition \"{}\" violates foreign key constraint \"{}\"",
+            part.name,
+            constraint.name
+        )
+        .detail(format!(
+            "Key ({})=({}) is still referenced from table \"{}\".",
+            columns.join(", "),
+            values.join(", "),
+            table.name
+        )))
+    })
 }

@@ -15,8 +15,12 @@ const MAX_KEYS: usize = 32;
 /// CREATE INDEX.
 pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
     let Some((table, index)) = definition(utility, LockMode::Share, cx)? else { return Ok(()) };
-    let index = build(cx, &table, index)?;
-    add_to_table(cx, index)
+    let only = matches!(utility, Utility::CreateIndex { table, .. } if table.only);
+    let mut index = build(cx, &table, index)?;
+    index.invalid = only && cx.catalog_tx.view().family(table.oid).is_some();
+    let id = index.oid;
+    add_to_table(cx, index)?;
+    if only { Ok(()) } else { super::partition::spread_index(cx, id) }
 }
 
 /// CREATE INDEX CONCURRENTLY, its first transaction: the index is there, empty, to be kept up to date and
@@ -187,14 +191,25 @@ fn index_column(view: &catalog::Snapshot, table: &Table, key: &IndexKey) -> Resu
 /// `23505`; I/O.
 pub fn build(cx: &mut ExecContext<'_>, table: &Table, mut index: Index) -> Result<Index> {
     index.oid = super::new_oid(cx, table.oid)?;
-    index.rel = super::create_table::new_files(cx, table.oid)?.0;
+    if !table.is_partitioned() {
+        index.rel = super::create_table::new_files(cx, table.oid)?.0;
+    }
     index.schema = table.schema;
     index.table = table.oid;
     if !index.is_plain() {
         let all: Vec<&str> = index.expressions().collect();
         index.uses = exec::spi::with_context(cx, |cx| sql::print::objects_in(cx, table, all))?;
     }
-    index_build::fill(cx, table, &index)?;
+    if index.unique {
+        super::partition::check_unique(
+            table,
+            &index.columns,
+            if index.primary { "PRIMARY KEY" } else { "UNIQUE" },
+        )?;
+    }
+    if !table.is_partitioned() {
+        index_build::fill(cx, table, &index)?;
+    }
     cx.catalog_tx.put(cx.tx, Object::Index(index.clone()))?;
     Ok(index)
 }

@@ -65,6 +65,17 @@ pub fn create(
     persistence: Persistence,
     if_not_exists: bool,
 ) -> Result<Option<Table>> {
+    create_as(cx, table_name, columns, (options, persistence, if_not_exists), None)
+}
+
+/// As [`create`]; a partitioned table has no files.
+fn create_as(
+    cx: &mut ExecContext<'_>,
+    table_name: &sql::utility::Name,
+    columns: Vec<Column>,
+    (options, persistence, if_not_exists): (&[(String, String)], Persistence, bool),
+    by: Option<catalog::Partitioning>,
+) -> Result<Option<Table>> {
     let schema = name::creation_schema(cx, table_name, persistence)?;
     name::reserve(cx, schema, &table_name.name)?;
     if cx.catalog_tx.view().relation_in(schema, &table_name.name).is_some() {
@@ -79,8 +90,12 @@ pub fn create(
     let oid = super::new_oid(cx, schema)?;
     let row_type = super::user_types::row_type(cx, schema)?;
     super::lock(cx, oid, txn::LockMode::AccessExclusive)?;
-    let rel = new_files(cx, oid)?;
+    let rel = match by {
+        None => new_files(cx, oid)?,
+        Some(_) => RelId(0),
+    };
     let table = Table {
+        partitioning: by.map(Box::new),
         oid,
         name: table_name.name.clone(),
         schema,
@@ -132,6 +147,7 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
         options,
         persistence,
         inherits,
+        partition,
     } = utility
     else {
         return Err(base::Error::internal("not a CREATE TABLE"));
@@ -143,7 +159,8 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
     }
     check_columns(columns)?;
     let made = columns.iter().map(column).collect();
-    let Some(mut table) = create(cx, name, made, options, *persistence, *if_not_exists)? else {
+    let how = (options.as_slice(), *persistence, *if_not_exists);
+    let Some(mut table) = create_as(cx, name, made, how, partition.by.clone())? else {
         return Ok(());
     };
     if columns.iter().any(|c| c.sequence.is_some()) {
@@ -154,7 +171,9 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
         }
         cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
     }
-    if !inherits.parents.is_empty() {
+    if let (Some(bound), Some(parent)) = (&partition.bound, inherits.parents.first()) {
+        super::partition::begin(cx, table.oid, *parent, bound)?;
+    } else if !inherits.parents.is_empty() {
         super::inherit::link(cx, table.oid, &inherits.parents)?;
     }
     // Keys that foreign keys refer to come first.
@@ -164,5 +183,9 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
     for def in own.into_iter().chain(foreign) {
         constraint::add(cx, table.oid, def, true)?;
     }
-    indexes.iter().try_for_each(|index| super::create_index::copy(cx, table.oid, index))
+    indexes.iter().try_for_each(|index| super::create_index::copy(cx, table.oid, index))?;
+    match partition.bound {
+        Some(_) => super::partition::take_over(cx, table.oid),
+        None => Ok(()),
+    }
 }

@@ -220,7 +220,8 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
             if let Some(table) = view.table(id) {
                 out.extend(keys_from_others(view, table, |_| true));
                 let child = |id: &u32| (Item::Relation(*id), Tie::Normal);
-                out.extend(table.children.iter().map(child));
+                let tie = if table.is_partitioned() { Tie::Auto } else { Tie::Normal };
+                out.extend(view.children(table).iter().map(child).map(|(item, _)| (item, tie)));
                 if table.row_type[0] != 0 {
                     out.push((Item::Type(table.row_type[0]), Tie::Auto));
                 }
@@ -232,6 +233,8 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
         Item::Index(id) => {
             if let Some(table) = view.index(id).and_then(|i| view.table(i.table)) {
                 out.extend(keys_from_others_and_self(view, table, |k| k.index == id));
+                let parts = view.indexes().filter(|i| i.parent == id);
+                out.extend(parts.map(|i| (Item::Index(i.oid), Tie::Auto)));
             }
         }
         Item::Constraint(table, id) => {
@@ -241,6 +244,12 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
                 found.map(|c| &c.kind)
             {
                 out.push((Item::Index(*index), Tie::Auto));
+            }
+            if let Some(table) = table.filter(|t| t.is_partitioned()) {
+                for part in view.children(table).iter().filter_map(|id| view.table(*id)) {
+                    let parts = part.constraints.iter().filter(|c| c.parent == id);
+                    out.extend(parts.map(|c| (Item::Constraint(part.oid, c.oid), Tie::Auto)));
+                }
             }
         }
         Item::Sequence(id) => expression_users(view, id, &mut out),
@@ -255,7 +264,14 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
             functions_using(view, id, &mut out);
         }
         Item::Collation(id) => collation_users(view, id, &mut out),
-        Item::Default(..) | Item::Attribute(..) | Item::Trigger(..) | Item::Policy(..) => {}
+        Item::Trigger(table, id) => {
+            for part in view.table(table).map_or_else(Vec::new, |t| view.children(t)) {
+                let Some(part) = view.table(part) else { continue };
+                let parts = part.triggers.iter().filter(|t| t.parent == id);
+                out.extend(parts.map(|t| (Item::Trigger(part.oid, t.oid), Tie::Auto)));
+            }
+        }
+        Item::Default(..) | Item::Attribute(..) | Item::Policy(..) => {}
     }
     // Newer objects go first.
     out.sort_by_key(|(i, _)| std::cmp::Reverse(i.oid()));

@@ -15,6 +15,15 @@ use super::{alter_table, constraint, lock, notice, open_owned, refresh};
 use exec::context::ExecContext;
 use exec::rights;
 
+/// The tables right below one: its children, or its partitions.
+///
+/// # Errors
+/// `42P01` when the table is gone.
+pub fn child_ids(cx: &mut ExecContext<'_>, id: u32) -> Result<Vec<u32>> {
+    let table = refresh(cx, id)?;
+    Ok(cx.catalog_tx.view().children(&table))
+}
+
 fn put(cx: &mut ExecContext<'_>, table: Table) -> Result<()> {
     cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
 }
@@ -44,6 +53,9 @@ pub fn link(cx: &mut ExecContext<'_>, child: u32, parents: &[u32]) -> Result<()>
 /// # Errors
 /// Those of the catalog.
 pub fn unlink(cx: &mut ExecContext<'_>, table: &Table, gone: impl Fn(u32) -> bool) -> Result<()> {
+    if table.bound.is_some() {
+        return Ok(());
+    }
     for id in table.parents.iter().filter(|id| !gone(**id)) {
         let mut parent = refresh(cx, *id)?;
         parent.children.retain(|child| *child != table.oid);
@@ -54,7 +66,7 @@ pub fn unlink(cx: &mut ExecContext<'_>, table: &Table, gone: impl Fn(u32) -> boo
 
 /// A table's direct children, locked for a change.
 fn children(cx: &mut ExecContext<'_>, id: u32) -> Result<Vec<u32>> {
-    let mut ids = refresh(cx, id)?.children;
+    let mut ids = child_ids(cx, id)?;
     ids.sort_unstable();
     for child in &ids {
         lock(cx, *child, LockMode::AccessExclusive)?;
@@ -72,7 +84,7 @@ fn children(cx: &mut ExecContext<'_>, id: u32) -> Result<Vec<u32>> {
 pub fn descendants(cx: &mut ExecContext<'_>, id: u32, mode: LockMode) -> Result<Vec<u32>> {
     let (mut found, mut next) = (vec![id], 0);
     while next < found.len() {
-        let mut ids = refresh(cx, found[next])?.children;
+        let mut ids = child_ids(cx, found[next])?;
         ids.sort_unstable();
         for child in ids {
             if !found.contains(&child) {
@@ -112,7 +124,7 @@ fn each_under(
     mut step: impl FnMut(&mut ExecContext<'_>, u32) -> Result<()>,
 ) -> Result<()> {
     step(cx, id)?;
-    if only || refresh(cx, id)?.children.is_empty() {
+    if only || child_ids(cx, id)?.is_empty() {
         return Ok(());
     }
     for child in descendants(cx, id, mode)? {
@@ -129,12 +141,19 @@ fn each_under(
 ///
 /// # Errors
 /// See above.
-pub fn check_shared(table: &Table, column: &str, only: bool, done: &str, must: &str) -> Result<()> {
+pub fn check_shared(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    column: &str,
+    only: bool,
+    done: &str,
+    must: &str,
+) -> Result<()> {
     let Some((_, found)) = table.column(column) else { return Ok(()) };
     if found.inherited > 0 {
         return Err(refused(format!("cannot {done} inherited column \"{column}\"")));
     }
-    if only && !table.children.is_empty() {
+    if only && !child_ids(cx, table.oid)?.is_empty() {
         return Err(refused(must.to_owned()));
     }
     Ok(())
@@ -154,7 +173,7 @@ pub fn add_column(
 ) -> Result<()> {
     let table = refresh(cx, id)?;
     let there = table.column(&def.name).is_some();
-    let parental = !there && !table.children.is_empty();
+    let parental = !there && !child_ids(cx, id)?.is_empty();
     if parental && only {
         return Err(refused("column must be added to child tables too".to_owned()));
     }
@@ -264,7 +283,7 @@ pub fn add_constraint(
     def: &ConstraintDef,
     only: bool,
 ) -> Result<()> {
-    let parental = !refresh(cx, id)?.children.is_empty();
+    let parental = !child_ids(cx, id)?.is_empty();
     let goes_on = matches!(def.kind, ConstraintDefKind::Check { .. }) && !def.no_inherit;
     if parental && goes_on && only {
         return Err(refused("constraint must be added to child tables too".to_owned()));
@@ -384,7 +403,8 @@ fn constraint_from_children(
 pub fn validate(cx: &mut ExecContext<'_>, id: u32, name: &str, only: bool) -> Result<()> {
     let table = refresh(cx, id)?;
     let found = table.constraints.iter().find(|c| c.name == name);
-    if !found.is_some_and(|c| c.is_inheritable() && c.unvalidated) || table.children.is_empty() {
+    if !found.is_some_and(|c| c.is_inheritable() && c.unvalidated) || child_ids(cx, id)?.is_empty()
+    {
         return constraint::validate(cx, id, name);
     }
     if only {
@@ -443,7 +463,7 @@ pub fn inherit(cx: &mut ExecContext<'_>, id: u32, parent: &Name) -> Result<()> {
 }
 
 /// The child's columns that are the parent's, too.
-fn adopt_columns(table: &mut Table, parent: &Table) -> Result<()> {
+pub fn adopt_columns(table: &mut Table, parent: &Table) -> Result<()> {
     for (_, theirs) in parent.live_columns() {
         let name = &theirs.name;
         let Some((number, _)) = table.column(name) else {
@@ -487,7 +507,7 @@ fn adopt_columns(table: &mut Table, parent: &Table) -> Result<()> {
 }
 
 /// The child's constraints that are the parent's, too.
-fn adopt_constraints(table: &mut Table, parent: &Table) -> Result<()> {
+pub fn adopt_constraints(table: &mut Table, parent: &Table) -> Result<()> {
     let relation = table.name.clone();
     for theirs in parent.constraints.iter().filter(|c| c.is_inheritable()) {
         let (ConstraintKind::Check(sql), name) = (&theirs.kind, &theirs.name) else { continue };

@@ -35,6 +35,7 @@ mod inherit;
 mod large_object;
 pub mod maintain;
 mod name;
+mod partition;
 mod policy;
 mod relation;
 mod rename;

@@ -121,7 +121,7 @@ fn rename_column(table: &Name, column: &str, to: &str, cx: &mut ExecContext<'_>)
     let table = open_owned(cx, table, LockMode::AccessExclusive)?;
     create_table::check_column_name(to)?;
     let must = format!("inherited column \"{column}\" must be renamed in child tables too");
-    inherit::check_shared(&table, column, only, "rename", &must)?;
+    inherit::check_shared(cx, &table, column, only, "rename", &must)?;
     inherit::each(cx, table.oid, only, |cx, id| rename_one_column(cx, id, column, to))
 }
 
@@ -214,7 +214,7 @@ fn rename_constraint(
             "cannot rename inherited constraint \"{constraint}\""
         );
     }
-    if only && shared && !table.children.is_empty() {
+    if only && shared && !super::inherit::child_ids(cx, table.oid)?.is_empty() {
         base::bail!(
             INVALID_TABLE_DEFINITION,
             "inherited constraint \"{constraint}\" must be renamed in child tables too"

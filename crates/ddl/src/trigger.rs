@@ -76,7 +76,11 @@ pub fn create(def: &CreateTrigger, cx: &mut ExecContext<'_>) -> Result<()> {
     table.triggers.retain(|old| old.name != trigger.name);
     table.triggers.push(trigger);
     sort(&mut table);
-    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
+    match table.triggers.iter().find(|t| t.name == def.trigger.name).filter(|_| !def.replace) {
+        Some(whole) => super::partition::spread_trigger(cx, &table, whole),
+        None => Ok(()),
+    }
 }
 
 /// Triggers fire in the order of their names.

@@ -89,6 +89,9 @@ pub fn run(names: &[Name], cascade: bool, restart: bool, cx: &mut ExecContext<'_
 
 fn truncate(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
     let mut table = refresh(cx, id)?;
+    if table.is_partitioned() {
+        return Ok(());
+    }
     let rel = new_files(cx, id)?;
     cx.tx.replaces_relation(RelId(table.rel))?;
     cx.engine.txn.serial.transfer(RelId(table.rel), rel);

@@ -193,7 +193,8 @@ fn lock_tables(
             }
             if !name.only {
                 let view = cx.catalog_tx.view();
-                next.extend(table.children.iter().filter_map(|id| view.table(*id).cloned()));
+                let below = view.children(&table);
+                next.extend(below.iter().filter_map(|id| view.table(*id).cloned()));
             }
         }
     }

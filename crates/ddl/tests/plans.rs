@@ -91,6 +91,7 @@ fn create_accounts(session: &mut Session<'_>) {
         options: vec![],
         persistence: sql::utility::Persistence::Permanent,
         inherits: Default::default(),
+        partition: Default::default(),
     });
     session.execute(&statement).expect("create table");
 }

@@ -125,7 +125,8 @@ fn compile(prepared: &Prepared, cx: &ExecContext<'_>) -> Result<Short> {
         return Ok(Short::No);
     };
     // Triggers fire on the general way.
-    if !modify.table.triggers.is_empty() {
+    let table = &modify.table;
+    if !table.triggers.is_empty() || table.is_partitioned() || table.bound.is_some() {
         return Ok(Short::No);
     }
     let open = || Target::open(&modify.table, &modify.indexes, cx).map(Arc::new);
@@ -336,7 +337,7 @@ fn change(
         writer.references = References::open(&modify.table, Touched::of(&modify.action), run.cx)?;
         writer.wait = if attempts > 0 { RowWait::Try } else { RowWait::Block };
         match modify::change_own_row(&mut writer, modify, &mut input, run)? {
-            Changed::Row(row) => break (input, row),
+            Changed::Row(row) | Changed::Moved(row) => break (input, row),
             Changed::Nothing | Changed::Gone | Changed::SelfChanged => {
                 writer.finish(run)?;
                 return Ok(0);

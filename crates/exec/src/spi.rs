@@ -203,9 +203,12 @@ pub fn qualified(view: &Snapshot, table: &Table) -> String {
     format!("{}.{}", quote_identifier(schema), quote_identifier(&table.name))
 }
 
-/// The same for FROM, without the rows of tables that inherit from it.
+/// The same for FROM, without the rows of tables that inherit from it; those of partitions are its own.
 pub fn rows_of(view: &Snapshot, table: &Table) -> String {
-    format!("ONLY {}", qualified(view, table))
+    match table.is_partitioned() {
+        true => qualified(view, table),
+        false => format!("ONLY {}", qualified(view, table)),
+    }
 }
 
 /// The value of a column's default, NULL without one.

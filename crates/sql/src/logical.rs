@@ -91,6 +91,11 @@ pub struct ChildTarget {
 }
 
 impl TableRel {
+    /// Whether it has no rows: a partitioned table without its partitions (ONLY).
+    pub fn is_empty(&self) -> bool {
+        self.table.is_partitioned() && self.children.is_none()
+    }
+
     /// The number of a column or system column.
     pub fn col(&self, column: ScanColumn) -> Col {
         match column {

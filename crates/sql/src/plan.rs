@@ -283,6 +283,17 @@ pub struct ScanKey {
     pub value: Expr,
 }
 
+/// A scan of a partitioned table.
+#[derive(Clone)]
+pub struct PartitionScan {
+    /// The table.
+    pub table: Arc<Table>,
+    /// Which partitions are read.
+    pub prune: crate::prune::Prune,
+    /// The scan of one of them, as if the table and its indexes had the rows themselves.
+    pub scan: Plan,
+}
+
 /// What a key column is.
 #[derive(Clone)]
 pub enum KeyStep {
@@ -368,6 +379,8 @@ pub enum Node {
     BitmapAnd(Vec<Plan>),
     /// The rows that are in any of the bitmaps.
     BitmapOr(Vec<Plan>),
+    /// Reads a partitioned table: the partitions that conditions leave over, each as the template says.
+    PartitionScan(Box<PartitionScan>),
     /// A computed table. `equal`: (column from 0, expression) known at start.
     SystemScan {
         /// The table.

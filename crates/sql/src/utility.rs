@@ -387,6 +387,8 @@ pub enum AlterTable {
     Owner(RoleRef),
     /// INHERIT.
     Inherit(Name),
+    /// ATTACH and DETACH PARTITION.
+    Partition(crate::partition::PartitionCommand),
     /// NO INHERIT.
     NoInherit(Name),
     /// CLUSTER ON an index; None: SET WITHOUT CLUSTER.
@@ -590,8 +592,10 @@ pub enum Utility {
         options: Vec<(String, String)>,
         /// TEMPORARY, UNLOGGED.
         persistence: Persistence,
-        /// INHERITS.
+        /// INHERITS, or the parent of a partition.
         inherits: Inherits,
+        /// PARTITION BY, PARTITION OF.
+        partition: crate::partition::PartitionClause,
     },
     /// ALTER … SET SCHEMA.
     SetSchema {

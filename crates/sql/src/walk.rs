@@ -207,6 +207,18 @@ pub fn is_volatile(e: &Expr) -> bool {
     })
 }
 
+/// The greatest number of a parameter in it.
+pub fn max_param(e: &Expr) -> Option<u16> {
+    let most = std::cell::Cell::new(None);
+    any(e, &|x| {
+        if let Expr::Param(n, _) = x {
+            most.set(most.get().max(Some(*n)));
+        }
+        false
+    });
+    most.get()
+}
+
 /// Whether it holds a subquery.
 pub fn has_subquery(e: &Expr) -> bool {
     any(e, &|x| matches!(x, Expr::Subquery(_)))

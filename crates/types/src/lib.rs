@@ -33,5 +33,6 @@ pub mod user;
 
 pub use batch::{Batch, Column};
 pub use datum::{Datum, Numeric, Text};
+pub use func::hash::{is_partition_hashable, partition_hash};
 pub use func::{AggregateRow, CastRow, FunctionRow, OperatorRow};
 pub use io::{FormatContext, TypeIo};

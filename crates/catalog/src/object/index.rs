@@ -50,6 +50,9 @@ pub struct Index {
     /// The table was last clustered by it.
     #[serde(default)]
     pub clustered: bool,
+    /// The index of a partitioned table of which it is a part; 0: none.
+    #[serde(default)]
+    pub parent: Id,
     /// Storage parameters.
     #[serde(default)]
     pub options: Vec<(String, String)>,

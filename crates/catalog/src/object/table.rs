@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Id, Known, Policy, Trigger};
+use super::{Id, Known, PartitionBound, Partitioning, Policy, Trigger};
 
 /// What kind of relation a [`Table`] is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +89,13 @@ pub struct Table {
     /// Its policies, in the order of their names.
     #[serde(default)]
     pub policies: Vec<Policy>,
+    /// PARTITION BY: it has no rows but those of its partitions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partitioning: Option<Box<Partitioning>>,
+    /// Of a partition: which of its parent's rows it holds. The parent is the only one, and does not list it
+    /// among its children: see [`crate::Snapshot::family`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Box<PartitionBound>>,
     /// What `types` knows of that type, once somebody asked.
     #[serde(skip)]
     pub known: Known,
@@ -207,6 +214,9 @@ pub struct Constraint {
     /// Sequences, types, functions and collations that a CHECK names.
     #[serde(default)]
     pub uses: Vec<Id>,
+    /// The key of the partitioned table of which it is a part; 0: none.
+    #[serde(default)]
+    pub parent: Id,
 }
 
 impl Constraint {
@@ -223,6 +233,7 @@ impl Constraint {
             inherited: 0,
             only_inherited: false,
             uses: Vec::new(),
+            parent: 0,
         }
     }
 
@@ -301,6 +312,16 @@ impl Table {
     /// Whether it is one session's own.
     pub fn is_temporary(&self) -> bool {
         base::Oid(self.oid).is_temporary()
+    }
+
+    /// Whether it has partitions instead of rows.
+    pub fn is_partitioned(&self) -> bool {
+        self.partitioning.is_some()
+    }
+
+    /// The table of which it is a partition.
+    pub fn partition_of(&self) -> Option<Id> {
+        self.bound.as_ref().and_then(|_| self.parents.first().copied())
     }
 
     /// `pg_class.relpersistence`.

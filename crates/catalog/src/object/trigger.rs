@@ -59,6 +59,9 @@ pub struct Trigger {
     /// Objects that WHEN names: functions and types, and columns of the table (its oid, from 1).
     #[serde(default)]
     pub uses: Vec<(Id, u16)>,
+    /// The trigger of the partitioned table of which it is a part; 0: none.
+    #[serde(default)]
+    pub parent: Id,
     /// REFERENCING OLD TABLE.
     #[serde(default)]
     pub old_table: Option<String>,

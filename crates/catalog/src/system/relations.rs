@@ -81,7 +81,7 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
         .set("relpersistence", t.persistence())
         .set("relnatts", t.columns.len() as i16)
         .set("relchecks", checks.count() as i16)
-        .set("relhassubclass", !t.children.is_empty())
+        .set("relhassubclass", !t.children.is_empty() || t.is_partitioned())
         .set("relhastriggers", triggers)
         .set("relrowsecurity", t.row_security)
         .set("relforcerowsecurity", t.force_row_security)

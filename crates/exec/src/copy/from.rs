@@ -16,6 +16,7 @@ use super::{binary, csv, text};
 use crate::context::{ExecContext, Outcome};
 use crate::eval;
 use crate::language::{TriggerEvent, TriggerTiming};
+use crate::modify::parts::Parts;
 use crate::modify::{References, Touched, Writer, pipeline};
 use crate::rows::Row;
 use crate::run::{Run, State};
@@ -53,7 +54,11 @@ pub fn run(
     };
     let mut writer = Writer::open(&modify.table, &modify.indexes, cx)?;
     writer.keys.clone_from(&modify.checks.keys);
-    writer.references = References::open(&modify.table, Touched::Insert, cx)?;
+    if !modify.table.is_partitioned() {
+        writer.references = References::open(&modify.table, Touched::Insert, cx)?;
+    }
+    writer.check_membership(cx)?;
+    let mut parts = modify.table.is_partitioned().then(|| Parts::new(&modify.table));
     let file = match &options.file {
         Some(path) => Some(super::file::open(path, cx)?),
         None => None,
@@ -75,6 +80,9 @@ pub fn run(
     // A BEFORE trigger sees the rows before its own.
     let alone = writer.triggers.as_ref().is_some_and(|t| t.has_before_row(TriggerEvent::Insert));
     let part = if alone { 1 } else { PART_ROWS };
+    if let (Some(parts), Some(triggers)) = (&mut parts, &writer.triggers) {
+        parts.capture(triggers.captures());
+    }
     let mut state = State::new(prepared);
     let (params, snapshot) = (cx.params, cx.snapshot);
     let mut run = Run { cx, prepared, params, snapshot, state: &mut state };
@@ -93,6 +101,18 @@ pub fn run(
         {
             continue;
         }
+        if let Some(parts) = &mut parts {
+            let whole = load.rows[row].clone();
+            if parts.add(modify, whole, &mut run).map_err(|e| load.row_error(e, line))? {
+                count += 1;
+                load.input.progress.set(Count::RowsDone, count);
+            }
+            if parts.waiting() >= part || load.bytes > PART_BYTES {
+                parts.flush(&mut run).map_err(|e| load.row_error(e, line))?;
+                load.bytes = 0;
+            }
+            continue;
+        }
         let wanted =
             pipeline::prepare_insert(&mut writer, &mut load.rows[row], &modify.checks, &mut run);
         if !wanted.map_err(|e| load.row_error(e, line))? {
@@ -106,6 +126,12 @@ pub fn run(
         }
     }
     load.flush(&mut writer, &mut run)?;
+    if let Some(parts) = &mut parts {
+        parts.finish(&mut run)?;
+        if let Some(triggers) = &mut writer.triggers {
+            parts.give_captured(triggers);
+        }
+    }
     writer.finish(&mut run)?;
     writer.statement_triggers(TriggerEvent::Insert, TriggerTiming::After, &mut run)?;
     Ok(Outcome { rows: count, tag: None })

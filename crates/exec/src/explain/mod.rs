@@ -6,6 +6,7 @@
 mod document;
 mod expression;
 mod node;
+mod partition;
 mod print;
 
 use std::sync::Arc;
@@ -112,6 +113,11 @@ pub fn run(
         run_with(prepared, cx, &mut state, &mut Nowhere)?;
         whole.execution = Some(begin.elapsed());
     }
+    let expanded = match !options.analyze && partition::concerns(plan) {
+        true => Some(partition::shown(plan, cx)?),
+        false => None,
+    };
+    let plan = expanded.as_ref().unwrap_or(plan);
     let describe = node::Describe::new(prepared, state.measure.as_deref(), cx.format);
     let tree = describe.root(plan);
     let lines = match options.format {

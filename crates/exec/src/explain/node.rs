@@ -194,6 +194,7 @@ impl<'p> Describe<'p> {
             | Node::SampleScan { scan, .. } => {
                 scan.columns.iter().map(|c| self.scan_column(&scan.table, *c)).collect()
             }
+            Node::PartitionScan(parts) => self.output(&parts.scan, slots),
             Node::SystemScan { table, columns, .. } => columns
                 .iter()
                 .map(|c| self.qualified(table.name, table.columns[usize::from(*c)].0.to_owned()))

@@ -18,7 +18,7 @@
 use access::heap::RowWait;
 use access::{HeapTuple, LockResult, Rival};
 use base::{Error, Oid, Result, TupleId, Xid, err};
-use sql::plan::{Conflict, ConflictUpdate, Modify};
+use sql::plan::{Conflict, ConflictUpdate, Modify, ModifyChild, RowRules};
 use txn::{Isolation, LockWait, RowLockMode};
 use types::{Batch, Datum};
 
@@ -50,6 +50,9 @@ impl ModifyOp {
         types: &[Oid],
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
+        if self.parts.is_some() {
+            return self.insert_or_resolve_routed(modify, conflict, batch, types, run);
+        }
         let deferrable = |place: &&usize| self.writer.target.indexes[**place].index.deferrable;
         if let Some(place) = conflict.arbiters.iter().find(deferrable) {
             return Err(deferrable_arbiter(&self.writer, *place, run));
@@ -59,7 +62,8 @@ impl ModifyOp {
             if !pipeline::prepare_insert(&mut self.writer, &mut row, &modify.checks, run)? {
                 continue;
             }
-            if let Some((row, xmax)) = insert_one(&mut self.writer, modify, conflict, row, run)? {
+            let how = (modify, &modify.checks, None);
+            if let Some((row, xmax)) = insert_one(&mut self.writer, how, conflict, row, run)? {
                 self.changed += 1;
                 self.give_back(modify, row, &[Datum::Oid(xmax)], run)?;
             }
@@ -67,6 +71,52 @@ impl ModifyOp {
         Ok(())
     }
 }
+
+impl ModifyOp {
+    /// The same for a partitioned table, by the partitions' own indexes.
+    fn insert_or_resolve_routed(
+        &mut self,
+        modify: &Modify,
+        conflict: &Conflict,
+        batch: &Batch,
+        types: &[Oid],
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        for n in 0..batch.rows {
+            let row = rows::get(batch, n, types);
+            let Some(parts) = &mut self.parts else { return Ok(()) };
+            let at = parts.route(modify, &row, run)?;
+            let part = parts.at(at);
+            let mut own = part.own(row);
+            let (child, writer) = (&part.child, &mut part.writer);
+            if !pipeline::prepare_insert(writer, &mut own, &child.checks, run)? {
+                continue;
+            }
+            let view = run.cx.catalog_tx.view();
+            let place = |at: &usize| {
+                let part = view.part_of_index(&child.table, modify.indexes[*at].oid)?;
+                child.indexes.iter().position(|i| i.oid == part.oid)
+            };
+            let arbiters: Vec<usize> = conflict.arbiters.iter().filter_map(place).collect();
+            let conflict = Conflict { arbiters, update: conflict.update.clone() };
+            let deferrable = |place: &&usize| child.indexes[**place].deferrable;
+            if let Some(place) = conflict.arbiters.iter().find(deferrable) {
+                return Err(deferrable_arbiter(writer, *place, run));
+            }
+            let how = (modify, &child.checks, Some(child));
+            let changed = insert_one(writer, how, &conflict, own, run)?;
+            if let Some((row, xmax)) = changed {
+                let row = part.named(row);
+                self.changed += 1;
+                self.give_back(modify, row, &[Datum::Oid(xmax)], run)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The statement, the rules of the table that its rows are in, and that table if it is a partition.
+type How<'p> = (&'p Modify, &'p RowRules, Option<&'p ModifyChild>);
 
 /// `55000`: whether there is a conflict must be known at once.
 fn deferrable_arbiter(writer: &Writer, place: usize, run: &mut Run<'_, '_>) -> Error {
@@ -84,7 +134,7 @@ fn deferrable_arbiter(writer: &Writer, place: usize, run: &mut Run<'_, '_>) -> E
 /// `xmax`.
 fn insert_one(
     writer: &mut Writer,
-    modify: &Modify,
+    how: How<'_>,
     conflict: &Conflict,
     row: Vec<Datum>,
     run: &mut Run<'_, '_>,
@@ -104,7 +154,7 @@ fn insert_one(
             check_seen(&found, run)?;
             return Ok(None);
         };
-        match resolve(writer, modify, update, &found, &row, run)? {
+        match resolve(writer, how, update, &found, &row, run)? {
             Resolved::Updated(new) => return Ok(Some((new, run.cx.tx.xid()?.0 as u32))),
             Resolved::Kept => return Ok(None),
             Resolved::Again => {}
@@ -170,7 +220,7 @@ fn check_seen(found: &HeapTuple, run: &Run<'_, '_>) -> Result<()> {
 /// DO UPDATE of the row that was found.
 fn resolve(
     writer: &mut Writer,
-    modify: &Modify,
+    (modify, rules, part): How<'_>,
     update: &ConflictUpdate,
     found: &HeapTuple,
     row: &[Datum],
@@ -195,23 +245,32 @@ fn resolve(
         }
     }
     let old = writer.target.handle.decode_all(&found.data)?;
-    let mut both = old.clone();
-    both.extend_from_slice(row);
+    let named = |row: &[Datum]| match part {
+        Some(child) => super::inherited::as_named(child, row),
+        None => row.to_vec(),
+    };
+    let mut both = named(&old);
+    both.extend(named(row));
     if let Some(condition) = &update.condition
         && !eval::holds(condition, Row::Values(&both), run)?
     {
         return Ok(Resolved::Kept);
     }
-    if let Some(rules) = &modify.checks.policies {
+    if let Some(rules) = &rules.policies {
         policies::check(rules, &rules.conflict, policies::Row::Conflicting, &old, run)?;
     }
     let mut new = old.clone();
     for (column, expr) in &update.set {
-        new[usize::from(*column) - 1] = eval::eval(expr, Row::Values(&both), run)?;
+        let own = part.map_or(*column, |child| child.numbers[usize::from(*column) - 1]);
+        new[usize::from(own) - 1] = eval::eval(expr, Row::Values(&both), run)?;
     }
     let (tid, root) = (found.tid, found.root);
     let mut row = LockedRow(Some(Proposal { tid, root, old, new: Some(new) }));
-    match pipeline::change(writer, &modify.checks, &mut row, &snapshot, run)? {
+    match pipeline::change(writer, rules, &mut row, &snapshot, run)? {
+        Changed::Moved(_) => Err(err!(FEATURE_NOT_SUPPORTED, "invalid ON UPDATE specification")
+            .detail(
+                "The result tuple would appear in a different partition than the original tuple.",
+            )),
         Changed::Row(new) => Ok(Resolved::Updated(new)),
         Changed::Nothing if row.0.is_none() => Ok(Resolved::Kept),
         _ => Ok(Resolved::Again),

@@ -301,3 +301,24 @@ pub fn still_referenced(
     .table(&schema, &child.name)
     .constraint(constraint)
 }
+
+/// `23514`: a row does not fit the bound of the partition that a statement names.
+pub fn partition(cx: &mut ExecContext<'_>, written: &Written<'_>) -> Error {
+    let (table, schema) = (written.table, schema_name(&cx.catalog_tx.view(), written.table));
+    let error = err!(
+        CHECK_VIOLATION,
+        "new row for relation \"{}\" violates partition constraint",
+        table.name
+    )
+    .table(&schema, &table.name);
+    with_row(error, cx, written)
+}
+
+/// Whether the session's role may read these columns of a table.
+pub fn may_read(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    columns: &mut dyn Iterator<Item = u16>,
+) -> bool {
+    Readable::of(cx, table).are(columns)
+}

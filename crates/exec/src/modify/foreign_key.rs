@@ -674,6 +674,7 @@ fn act(
     lock_table(run.cx, table.oid, LockMode::RowExclusive)?;
     let indexes = run.cx.catalog_tx.view().indexes_of(table);
     let mut writer = Writer::open(table, &indexes, run.cx)?;
+    writer.check_membership(run.cx)?;
     writer.references = References::open(table, Touched::All, run.cx)?;
     let mut checks = if set.is_some() || !table.triggers.is_empty() {
         crate::spi::check_expressions(table, run.cx)?

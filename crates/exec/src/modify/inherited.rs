@@ -82,18 +82,32 @@ pub fn change_row(
     input: &mut [Datum],
     run: &mut Run<'_, '_>,
 ) -> Result<Option<Vec<Datum>>> {
-    let (recheck, delete) = match &modify.action {
-        ModifyAction::Update { recheck, .. } => (recheck.as_ref(), false),
-        ModifyAction::Delete { recheck, .. } => (recheck.as_ref(), true),
-        _ => return Ok(None),
-    };
-    let snapshot = run.snapshot;
-    let mut source = ChildRow { child, delete, recheck, input, reread: None };
-    match pipeline::change(writer, &child.checks, &mut source, &snapshot, run)? {
-        Changed::Row(row) => Ok(Some(as_named(child, &row))),
+    match change_part(writer, modify, child, input, run)? {
+        Changed::Row(row) | Changed::Moved(row) => Ok(Some(as_named(child, &row))),
         // It waits for rows, so that none is busy.
         Changed::Nothing | Changed::Gone | Changed::SelfChanged | Changed::Busy => Ok(None),
     }
+}
+
+/// The same; says what became of the row, which is the child's own.
+///
+/// # Errors
+/// As for the table's own rows.
+pub fn change_part(
+    writer: &mut Writer,
+    modify: &Modify,
+    child: &ModifyChild,
+    input: &mut [Datum],
+    run: &mut Run<'_, '_>,
+) -> Result<Changed> {
+    let (recheck, delete) = match &modify.action {
+        ModifyAction::Update { recheck, .. } => (recheck.as_ref(), false),
+        ModifyAction::Delete { recheck, .. } => (recheck.as_ref(), true),
+        _ => return Ok(Changed::Nothing),
+    };
+    let snapshot = run.snapshot;
+    let mut source = ChildRow { child, delete, recheck, input, reread: None };
+    pipeline::change(writer, &child.checks, &mut source, &snapshot, run)
 }
 
 /// A child's row as one of the statement's table.

@@ -52,7 +52,7 @@ impl ModifyOp {
         let mut source = MergeRow { modify, columns, clauses, reread, input, fits: None };
         loop {
             match pipeline::change(&mut self.writer, &modify.checks, &mut source, &snapshot, run)? {
-                Changed::Row(_) => return Ok(true),
+                Changed::Row(_) | Changed::Moved(_) => return Ok(true),
                 Changed::Nothing => {
                     let Some(MergeAction::Insert(row)) = source.fits.map(|c| &c.action) else {
                         return Ok(false);

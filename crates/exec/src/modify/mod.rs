@@ -10,6 +10,7 @@ mod errors;
 mod foreign_key;
 mod inherited;
 mod merge;
+pub mod parts;
 pub mod pipeline;
 mod policies;
 pub mod triggers;
@@ -30,13 +31,14 @@ use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::table::Projection;
 
-pub use errors::{duplicated_in_build, missing_parent, mixed_nulls};
+pub use errors::{duplicated_in_build, may_read, missing_parent, mixed_nulls};
 pub use foreign_key::{References, Touched};
+use parts::Parts;
 use pipeline::{Changed, Proposal, Source};
 use triggers::Triggers;
 pub use unique::find_duplicate;
 use writer::Root;
-pub use writer::{Target, Writer};
+pub use writer::{Membership, Target, Writer};
 
 /// See the module's documentation.
 pub struct ModifyOp {
@@ -44,6 +46,8 @@ pub struct ModifyOp {
     writer: Writer,
     /// Those of the children, in their order.
     children: Vec<Writer>,
+    /// Those of a partitioned table's partitions.
+    parts: Option<Box<Parts>>,
     changed: u64,
     done: bool,
     /// What RETURNING gave, last batch first.
@@ -229,6 +233,8 @@ impl ModifyOp {
         let input = ops::build(modify.action.input(), run)?;
         let mut writer = Writer::open(&modify.table, &modify.indexes, run.cx)?;
         writer.keys.clone_from(&modify.checks.keys);
+        let parts = modify.table.is_partitioned().then(|| Box::new(Parts::new(&modify.table)));
+        writer.check_membership(run.cx)?;
         let mut children = Vec::with_capacity(modify.children.len());
         for child in &modify.children {
             let mut writer = Writer::open(&child.table, &child.indexes, run.cx)?;
@@ -237,14 +243,16 @@ impl ModifyOp {
             writer.root = Some(Root { table, numbers });
             children.push(writer);
         }
-        Ok(ModifyOp { input, writer, children, changed: 0, done: false, returned: vec![] })
+        Ok(ModifyOp { input, writer, children, parts, changed: 0, done: false, returned: vec![] })
     }
 
     fn run_all(&mut self, modify: &Modify, run: &mut Run<'_, '_>) -> Result<()> {
         let plan = modify.action.input();
         let types = ops::types(plan, run.prepared);
-        self.writer.references =
-            References::open(&modify.table, Touched::of(&modify.action), run.cx)?;
+        if self.parts.is_none() {
+            self.writer.references =
+                References::open(&modify.table, Touched::of(&modify.action), run.cx)?;
+        }
         for (child, writer) in modify.children.iter().zip(&mut self.children) {
             let touched = inherited::touched(child, &modify.action);
             writer.references = References::open(&child.table, touched, run.cx)?;
@@ -261,6 +269,9 @@ impl ModifyOp {
                 ModifyAction::Insert { conflict: Some(conflict), .. } => {
                     self.insert_or_resolve(modify, conflict, &batch, &types, run)?;
                 }
+                ModifyAction::Insert { .. } if self.parts.is_some() => {
+                    self.insert_routed(modify, &batch, &types, run)?;
+                }
                 ModifyAction::Insert { .. } => self.insert(modify, &batch, &types, run)?,
                 ModifyAction::Merge { .. } => self.merge(modify, &batch, &types, run)?,
                 _ => self.change(modify, &batch, &types, run)?,
@@ -268,6 +279,9 @@ impl ModifyOp {
         }
         self.writer.finish(run)?;
         self.children.iter_mut().try_for_each(|writer| writer.finish(run))?;
+        if let Some(parts) = &mut self.parts {
+            parts.finish(run)?;
+        }
         self.finish_triggers(modify, run)?;
         self.returned.reverse();
         Ok(())
@@ -278,6 +292,9 @@ impl ModifyOp {
         let set = columns_set(&modify.action);
         self.writer.open_triggers(&modify.checks, Some(set), run.cx);
         let captures = self.writer.triggers.as_ref().map_or(0, |t| t.captures());
+        if let Some(parts) = &mut self.parts {
+            parts.capture(captures);
+        }
         for (child, writer) in modify.children.iter().zip(&mut self.children) {
             let set = child.set.iter().map(|(n, _)| *n).collect();
             writer.open_triggers(&child.checks, Some(set), run.cx);
@@ -306,6 +323,9 @@ impl ModifyOp {
                 triggers.add_captured(other.take_captured(), &as_named);
             }
         }
+        if let Some(parts) = &mut self.parts {
+            parts.give_captured(triggers);
+        }
         run.cx.tx.next_command();
         for event in events(&modify.action).into_iter().rev() {
             triggers.statement(event, TriggerTiming::After, run)?;
@@ -332,6 +352,55 @@ impl ModifyOp {
         Ok(())
     }
 
+    /// Inserts rows into the partitions where they belong.
+    fn insert_routed(
+        &mut self,
+        modify: &Modify,
+        batch: &Batch,
+        types: &[Oid],
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        for n in 0..batch.rows {
+            sched::check_interrupts()?;
+            let row = rows::get(batch, n, types);
+            let Some(parts) = &mut self.parts else { return Ok(()) };
+            if modify.returning.is_none() {
+                self.changed += u64::from(parts.add(modify, row, run)?);
+                continue;
+            }
+            if let Some(row) = parts.insert(modify, row, run)? {
+                self.changed += 1;
+                self.give_back(modify, row, &[Datum::Oid(0)], run)?;
+            }
+        }
+        match &mut self.parts {
+            Some(parts) => parts.flush(run),
+            None => Ok(()),
+        }
+    }
+
+    /// Updates or deletes one row of a partition, which may go into another one. Returns the new row, or the
+    /// deleted one, as the statement's table has it.
+    fn change_routed(
+        &mut self,
+        modify: &Modify,
+        input: &mut [Datum],
+        run: &mut Run<'_, '_>,
+    ) -> Result<Option<Vec<Datum>>> {
+        let Some(parts) = &mut self.parts else { return Ok(None) };
+        let Datum::Oid(id) = input[usize::from(modify.tableoid)] else { return Ok(None) };
+        let at = parts.find(modify, id, run)?;
+        let part = parts.at(at);
+        match inherited::change_part(&mut part.writer, modify, &part.child, input, run)? {
+            Changed::Row(row) => Ok(Some(part.named(row))),
+            Changed::Moved(row) => {
+                let row = part.named(row);
+                parts.insert(modify, row, run)
+            }
+            _ => Ok(None),
+        }
+    }
+
     fn change(
         &mut self,
         modify: &Modify,
@@ -342,6 +411,13 @@ impl ModifyOp {
         for n in 0..batch.rows {
             sched::check_interrupts()?;
             let mut input = rows::get(batch, n, types);
+            if self.parts.is_some() {
+                if let Some(row) = self.change_routed(modify, &mut input, run)? {
+                    self.changed += 1;
+                    self.give_back(modify, row, &input, run)?;
+                }
+                continue;
+            }
             if let Some(at) = inherited::child_of(modify, &input) {
                 let (child, writer) = (&modify.children[at], &mut self.children[at]);
                 if let Some(row) = inherited::change_row(writer, modify, child, &mut input, run)? {

@@ -19,7 +19,7 @@ use sql::plan::RowRules;
 use txn::{RowLockMode, Snapshot};
 use types::Datum;
 
-use super::writer::{Change, Writer};
+use super::writer::{Change, Membership, Writer};
 use crate::language::TriggerEvent;
 use crate::run::Run;
 
@@ -59,6 +59,8 @@ pub trait Source {
 pub enum Changed {
     /// Changed: the new row, of a delete the old one.
     Row(Vec<Datum>),
+    /// Taken out of its partition: the new row belongs into another one.
+    Moved(Vec<Datum>),
     /// Left as it is: its condition holds no longer, or a trigger says so.
     Nothing,
     /// It is gone.
@@ -85,8 +87,34 @@ pub fn prepare_insert(
     {
         return Ok(false);
     }
+    if let Membership::Moves(belongs) = &writer.membership
+        && writer.triggers.as_ref().is_some_and(|t| t.has_before_row(TriggerEvent::Insert))
+        && !belongs.holds(row, run)?
+    {
+        return Err(moved_by_trigger(writer, run));
+    }
     writer.check_row(row, rules, TriggerEvent::Insert, run)?;
     Ok(true)
+}
+
+/// `0A000` for a BEFORE trigger after which a row belongs into another partition.
+fn moved_by_trigger(writer: &Writer, run: &mut Run<'_, '_>) -> base::Error {
+    let table = &writer.target.handle.table;
+    let view = run.cx.catalog_tx.view();
+    let schema = view.schema(table.schema).map_or(String::new(), |s| s.name.clone());
+    let first = |t: &&catalog::Trigger| {
+        use catalog::trigger_type as kind;
+        t.is_row() && t.has(kind::BEFORE) && t.has(kind::INSERT)
+    };
+    let trigger = table.triggers.iter().find(first).map_or("", |t| t.name.as_str());
+    err!(
+        FEATURE_NOT_SUPPORTED,
+        "moving row to another partition during a BEFORE FOR EACH ROW trigger is not supported"
+    )
+    .detail(format!(
+        "Before executing trigger \"{trigger}\", the row was to be in partition \"{schema}.{}\".",
+        table.name
+    ))
 }
 
 /// Inserts one row; false: a trigger says not to.
@@ -175,15 +203,23 @@ pub fn change(
                 return Ok(Changed::Nothing);
             }
         }
+        let mut moves = false;
         if let Some(new) = &mut row.new {
-            writer.check_row(new, rules, TriggerEvent::Update, run)?;
+            match &writer.membership {
+                Membership::Moves(belongs) if !belongs.holds(new, run)? => moves = true,
+                _ => writer.check_row(new, rules, TriggerEvent::Update, run)?,
+            }
+        }
+        if moves && !before_leaving(writer, &mut row, run)? {
+            return Ok(Changed::Nothing);
         }
         let Proposal { tid, root, old, new } = row;
         let result = match &new {
-            Some(new) => writer.update(tid, root, &old, new, snapshot, run)?,
-            None => writer.delete(tid, root, &old, snapshot, run)?,
+            Some(new) if !moves => writer.update(tid, root, &old, new, snapshot, run)?,
+            _ => writer.delete(tid, root, &old, snapshot, run)?,
         };
         match result {
+            Change::Done if moves => return Ok(Changed::Moved(new.unwrap_or(old))),
             Change::Done => return Ok(Changed::Row(new.unwrap_or(old))),
             Change::Gone | Change::SelfChanged if fires => return Err(changed_by_trigger(event)),
             Change::Gone => return Ok(Changed::Gone),
@@ -195,6 +231,16 @@ pub fn change(
                 }
             }
         }
+    }
+}
+
+/// The BEFORE DELETE triggers of a row that leaves its partition; false: it stays as it is.
+fn before_leaving(writer: &mut Writer, row: &mut Proposal, run: &mut Run<'_, '_>) -> Result<bool> {
+    match &mut writer.triggers {
+        Some(triggers) if triggers.has_before_row(TriggerEvent::Delete) => {
+            triggers.before_row(TriggerEvent::Delete, Some(&row.old), None, run)
+        }
+        _ => Ok(true),
     }
 }
 

@@ -21,6 +21,7 @@ use crate::eval;
 use crate::index_search;
 use crate::language::{TriggerEvent, TriggerTiming};
 use crate::overflow::Overflow;
+use crate::partition::Belongs;
 use crate::rows::Row;
 use crate::run::Run;
 use crate::table::{self, KeyCodec, TableHandle};
@@ -77,12 +78,24 @@ pub struct Writer {
     pub keys: Vec<Expr>,
     /// The statement's table, when this is a child of it: errors tell of rows as of its own.
     pub root: Option<Root>,
+    /// Whether rows must fit a partition's bound.
+    pub membership: Membership,
     /// Which row of the last [`Writer::insert_many`] is (or failed) being indexed, from 0.
     pub at: usize,
     /// Rows that may have a rival in an index of a DEFERRABLE constraint: the index's place, the row's.
     rivals: Vec<(usize, TupleId)>,
     /// For encoding rows and keys, one after the other.
     buffer: Vec<u8>,
+}
+
+/// What a partition's bound asks of new rows.
+pub enum Membership {
+    /// Nothing: it is none, or the rows were led here by their keys.
+    Any,
+    /// Rows that don't fit are errors: the statement names the partition.
+    Checked(Box<Belongs>),
+    /// Rows that don't fit go elsewhere: the statement names the partitioned table.
+    Moves(Box<Belongs>),
 }
 
 /// What became of an update or delete.
@@ -169,6 +182,7 @@ impl Writer {
             wait: RowWait::Block,
             keys: Vec::new(),
             root: None,
+            membership: Membership::Any,
             at: 0,
             rivals: Vec::new(),
             buffer: Vec::with_capacity(256),
@@ -223,6 +237,28 @@ impl Writer {
             if !matches!(eval::eval(expr, Row::Values(row), run)?, Datum::Bool(true)) {
                 return Err(errors::check_option(run.cx, name, &self.written(row, rules)));
             }
+        }
+        if let Membership::Checked(belongs) = &self.membership
+            && !belongs.holds(row, run)?
+        {
+            return Err(errors::partition(run.cx, &self.written(row, rules)));
+        }
+        Ok(())
+    }
+
+    /// Nothing waits in it for the statement's end.
+    pub fn is_idle(&self) -> bool {
+        self.rivals.is_empty() && self.references.is_idle() && self.triggers.is_none()
+    }
+
+    /// Opens what a partition's bound asks of rows that are written by the partition's own name.
+    ///
+    /// # Errors
+    /// Bounds that can't be read.
+    pub fn check_membership(&mut self, cx: &mut ExecContext<'_>) -> Result<()> {
+        let table = self.target.handle.table.clone();
+        if let Some(belongs) = Belongs::open(&table, 0, cx)? {
+            self.membership = Membership::Checked(belongs);
         }
         Ok(())
     }

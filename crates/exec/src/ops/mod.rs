@@ -45,6 +45,7 @@ mod nested_loop;
 mod ordered_set;
 mod own_aggregate;
 mod partition;
+pub mod partition_scan;
 mod project;
 mod project_set;
 mod recursive;
@@ -222,6 +223,7 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         Node::BitmapIndexScan { .. } | Node::BitmapAnd(_) | Node::BitmapOr(_) => {
             return Err(wrong_node());
         }
+        Node::PartitionScan(_) => Box::new(partition_scan::PartitionScan::default()),
         Node::SystemScan { .. } => Box::new(system_scan::SystemScan::default()),
         Node::SampleScan { scan, .. } => Box::new(sample_scan::SampleScan::new(scan, run)?),
         Node::FunctionScan { .. } => Box::new(function_scan::FunctionScan::default()),

@@ -205,6 +205,10 @@ impl Binder<'_> {
                     false => AlterTable::NoInherit(parent),
                 }
             }
+            T::AtAttachPartition | T::AtDetachPartition | T::AtDetachPartitionFinalize => {
+                let Some(NodeEnum::PartitionCmd(command)) = inner(&cmd.def) else { return Ok(()) };
+                AlterTable::Partition(self.partition_command(table, command, cmd.subtype)?)
+            }
             T::AtClusterOn => AlterTable::ClusterOn(Some(column)),
             T::AtDropCluster => AlterTable::ClusterOn(None),
             T::AtSetStorage | T::AtSetStatistics | T::AtSetCompression => {

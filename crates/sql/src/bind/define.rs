@@ -40,18 +40,35 @@ impl Binder<'_> {
         let mut name = self.name_of_range(&stmt.relation)?;
         let range = stmt.relation.as_ref();
         name.position = range.map_or(0, |r| self.at(r.location));
-        if stmt.partbound.is_some() {
-            return Err(base::Error::unsupported("a partition"));
-        }
-        if stmt.partspec.is_some() {
-            return Err(base::Error::unsupported("a partitioned table"));
+        if stmt.partspec.is_some() && stmt.partbound.is_none() && !stmt.inh_relations.is_empty() {
+            return Err(err!(
+                INVALID_TABLE_DEFINITION,
+                "cannot create partitioned table as inheritance child"
+            ));
         }
         if stmt.of_typename.is_some() {
             return Err(base::Error::unsupported("a typed table"));
         }
         let persistence = self.persistence(range, stmt.oncommit)?;
-        let mut inherited = self.inherited(&stmt.inh_relations, persistence)?;
-        self.check_checks(&name.name, &inherited.columns, &stmt.table_elts)?;
+        let mut partition = crate::partition::PartitionClause::default();
+        if let Some(spec) = &stmt.partbound {
+            let parent = stmt.inh_relations.first().and_then(|node| match &node.node {
+                Some(NodeEnum::RangeVar(range)) => Some(unplaced(range)),
+                _ => None,
+            });
+            let parent = parent.map(|range| self.find_table(&range)).transpose()?;
+            if let Some(parent) = parent {
+                partition.bound = Some(self.bound_spec(spec, &parent)?);
+            }
+        }
+        let is_partition = partition.bound.is_some();
+        let mut inherited = self.inherited(&stmt.inh_relations, persistence, is_partition)?;
+        let typed = match is_partition {
+            true => Some(self.partition_elements(&stmt.table_elts, &inherited.columns)?),
+            false => None,
+        };
+        let elements = typed.as_deref().unwrap_or(&stmt.table_elts);
+        self.check_checks(&name.name, &inherited.columns, elements)?;
         if !matches!(stmt.tablespacename.as_str(), "" | "pg_default") {
             return Err(base::Error::unsupported("tablespaces"));
         }
@@ -65,7 +82,7 @@ impl Binder<'_> {
         let mut columns: Vec<ColumnDef> = Vec::new();
         let mut constraints = Vec::new();
         let mut indexes = Vec::new();
-        for node in &stmt.table_elts {
+        for node in elements {
             match &node.node {
                 Some(NodeEnum::ColumnDef(def)) => {
                     let (column, own) = self.column_def(def, &name.name)?;
@@ -96,7 +113,7 @@ impl Binder<'_> {
         if !inherited.parents.is_empty() {
             self.merge_own(&name.name, &mut inherited, &mut columns, &mut constraints)?;
         }
-        self.generated_columns(&name.name, &stmt.table_elts, &mut columns)?;
+        self.generated_columns(&name.name, elements, &mut columns)?;
         self.check_constraints(&name, &columns, &constraints)?;
         for constraint in &constraints {
             if let ConstraintDefKind::PrimaryKey { columns: keys, .. } = &constraint.kind {
@@ -105,7 +122,19 @@ impl Binder<'_> {
                 }
             }
         }
+        if let Some(spec) = &stmt.partspec {
+            let mut table = transient_table(&name.name, &columns);
+            for (column, def) in table.columns.iter_mut().zip(&columns) {
+                column.collation = def.collation;
+            }
+            partition.by = Some(self.partitioning(spec, table)?);
+        }
+        if is_partition {
+            inherited.notices.clear();
+            columns.iter_mut().for_each(|c| c.only_inherited = true);
+        }
         Ok(Utility::CreateTable {
+            partition,
             name,
             columns,
             constraints,
@@ -987,7 +1016,7 @@ pub(crate) fn default_mismatch(
 }
 
 /// Columns of the table in an expression, by number.
-fn table_columns(rel: &crate::logical::TableRel, expr: &crate::Expr) -> Vec<u16> {
+pub(crate) fn table_columns(rel: &crate::logical::TableRel, expr: &crate::Expr) -> Vec<u16> {
     let mut used = Vec::new();
     crate::walk::columns_of(expr, &mut used);
     let number = |col| match rel.column(col) {

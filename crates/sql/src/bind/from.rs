@@ -210,6 +210,10 @@ impl Binder<'_> {
 
     /// The tables that inherit from one, level by level, locked in this mode; None: there are none.
     pub(crate) fn children_of(&mut self, table: &Table, mode: LockMode) -> Option<Arc<[Child]>> {
+        if table.is_partitioned() {
+            // Its partitions are found, and locked, when it runs.
+            return Some(Arc::from([]));
+        }
         if table.children.is_empty() {
             return None;
         }

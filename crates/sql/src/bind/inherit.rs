@@ -201,12 +201,13 @@ impl Binder<'_> {
         &mut self,
         parents: &[pb::Node],
         persistence: Persistence,
+        is_partition: bool,
     ) -> Result<Inherited> {
         let mut out = Inherited::default();
         for node in parents {
             let Some(NodeEnum::RangeVar(range)) = &node.node else { continue };
             let table = self.find_table(&unplaced(range))?;
-            self.check_parent(&table, persistence)?;
+            self.check_parent(&table, persistence, is_partition)?;
             if out.parents.contains(&table.oid) {
                 base::bail!(
                     DUPLICATE_TABLE,
@@ -214,7 +215,13 @@ impl Binder<'_> {
                     table.name
                 );
             }
-            self.lock(table.oid, LockMode::ShareUpdateExclusive);
+            self.lock(
+                table.oid,
+                match is_partition {
+                    true => LockMode::AccessExclusive,
+                    false => LockMode::ShareUpdateExclusive,
+                },
+            );
             out.parents.push(table.oid);
             for (_, column) in table.live_columns() {
                 out.add_column(column)?;
@@ -228,7 +235,22 @@ impl Binder<'_> {
         Ok(out)
     }
 
-    fn check_parent(&self, table: &Table, persistence: Persistence) -> Result<()> {
+    fn check_parent(
+        &self,
+        table: &Table,
+        persistence: Persistence,
+        is_partition: bool,
+    ) -> Result<()> {
+        if table.is_partitioned() && !is_partition {
+            base::bail!(
+                WRONG_OBJECT_TYPE,
+                "cannot inherit from partitioned table \"{}\"",
+                table.name
+            );
+        }
+        if table.bound.is_some() && !is_partition {
+            base::bail!(WRONG_OBJECT_TYPE, "cannot inherit from partition \"{}\"", table.name);
+        }
         if table.kind != TableKind::Table {
             base::bail!(
                 WRONG_OBJECT_TYPE,
@@ -237,10 +259,24 @@ impl Binder<'_> {
             );
         }
         let temporary = matches!(persistence, Persistence::Temporary(_));
+        if table.is_temporary() && !temporary && is_partition {
+            base::bail!(
+                WRONG_OBJECT_TYPE,
+                "cannot create a permanent relation as partition of temporary relation \"{}\"",
+                table.name
+            );
+        }
         if table.is_temporary() && !temporary {
             base::bail!(
                 WRONG_OBJECT_TYPE,
                 "cannot inherit from temporary relation \"{}\"",
+                table.name
+            );
+        }
+        if temporary && !table.is_temporary() && is_partition {
+            base::bail!(
+                WRONG_OBJECT_TYPE,
+                "cannot create a temporary relation as partition of permanent relation \"{}\"",
                 table.name
             );
         }

@@ -46,6 +46,7 @@ pub(crate) mod object;
 pub(crate) mod operator;
 pub(crate) mod overload;
 mod own_aggregate;
+pub(crate) mod partition;
 pub(crate) mod policy;
 pub(crate) mod qualify;
 pub(crate) mod record;

@@ -95,6 +95,8 @@ pub(crate) enum Place {
     Transform,
     TriggerWhen,
     Policy,
+    PartitionKey,
+    PartitionBound,
 }
 
 impl Place {
@@ -122,6 +124,8 @@ impl Place {
             Place::When => "MERGE WHEN conditions",
             Place::TriggerWhen => "trigger WHEN conditions",
             Place::Policy => "policy expressions",
+            Place::PartitionKey => "partition key expressions",
+            Place::PartitionBound => "partition bound",
             Place::Transform => "transform expressions",
             Place::CopyWhere => "COPY FROM WHERE conditions",
         }

@@ -11,6 +11,9 @@ use super::{Binder, ast};
 impl Binder<'_> {
     /// A type name's oid and typmod.
     pub(crate) fn type_name(&self, name: &pb::TypeName) -> Result<(Oid, i32)> {
+        if name.type_oid != 0 {
+            return Ok((Oid(name.type_oid), name.typemod));
+        }
         let names = ast::strings(&name.names);
         if name.pct_type && !name.setof {
             return self.column_type_name(&names, name.location);

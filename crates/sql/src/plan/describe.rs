@@ -19,6 +19,18 @@ impl ModifyAction {
     }
 }
 
+impl ModifyAction {
+    /// The plan of the rows, to be changed.
+    pub fn input_mut(&mut self) -> &mut Plan {
+        match self {
+            ModifyAction::Insert { input, .. }
+            | ModifyAction::Merge { input, .. }
+            | ModifyAction::Update { input, .. }
+            | ModifyAction::Delete { input, .. } => input,
+        }
+    }
+}
+
 impl Scan {
     /// The types of the columns that it returns.
     pub fn types(&self) -> Vec<Oid> {
@@ -61,6 +73,7 @@ impl Plan {
             Node::Append(inputs) | Node::BitmapAnd(inputs) | Node::BitmapOr(inputs) => {
                 inputs.iter().collect()
             }
+            Node::PartitionScan(parts) => vec![&parts.scan],
             Node::Modify(modify) => vec![modify.action.input()],
             Node::OneRow
             | Node::Nothing
@@ -74,6 +87,34 @@ impl Plan {
             | Node::FunctionScan { .. }
             | Node::Cte { .. }
             | Node::WorkTable { .. } => vec![],
+        }
+    }
+
+    /// The inputs, to be changed.
+    pub fn children_mut(&mut self) -> Vec<&mut Plan> {
+        match &mut self.node {
+            Node::Filter { input, .. }
+            | Node::Project { input, .. }
+            | Node::ProjectSet { input, .. }
+            | Node::Aggregate { input, .. }
+            | Node::Window { input, .. }
+            | Node::Sort { input, .. }
+            | Node::IncrementalSort { input, .. }
+            | Node::BitmapHeapScan { input, .. }
+            | Node::Limit { input, .. }
+            | Node::Distinct { input, .. }
+            | Node::LockRows { input, .. } => vec![input],
+            Node::NestedLoop { left, right, .. }
+            | Node::HashJoin { left, right, .. }
+            | Node::MergeJoin { left, right, .. }
+            | Node::SetOp { left, right, .. } => vec![left, right],
+            Node::RecursiveUnion { base, step, .. } => vec![base, step],
+            Node::Append(inputs) | Node::BitmapAnd(inputs) | Node::BitmapOr(inputs) => {
+                inputs.iter_mut().collect()
+            }
+            Node::PartitionScan(parts) => vec![&mut parts.scan],
+            Node::Modify(modify) => vec![modify.action.input_mut()],
+            _ => vec![],
         }
     }
 
@@ -97,6 +138,7 @@ impl Plan {
             | Node::BitmapHeapScan { scan, .. }
             | Node::SampleScan { scan, .. } => scan.types(),
             Node::BitmapIndexScan { .. } | Node::BitmapAnd(_) | Node::BitmapOr(_) => vec![],
+            Node::PartitionScan(parts) => parts.scan.output_types(subplans),
             Node::SystemScan { table, columns, .. } => {
                 columns.iter().map(|c| table.columns[usize::from(*c)].1).collect()
             }
@@ -190,7 +232,7 @@ impl Node {
             Node::Limit { .. } => "Limit",
             Node::Distinct { sorted: true, .. } => "Unique",
             Node::Distinct { .. } => "HashAggregate",
-            Node::Append(_) => "Append",
+            Node::Append(_) | Node::PartitionScan(_) => "Append",
             Node::SetOp { .. } => "HashSetOp",
             Node::LockRows { .. } => "LockRows",
             Node::Modify(modify) => match modify.action {

@@ -24,6 +24,7 @@ impl Planner<'_> {
         sched::check_stack()?;
         if let Rel::Table(table) | Rel::Sample { table, .. } = rel
             && table.children.is_some()
+            && !table.table.is_partitioned()
         {
             let table = table.clone();
             *rel = self.append_of(&table, rel)?;

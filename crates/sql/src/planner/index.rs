@@ -221,8 +221,8 @@ pub(crate) fn key_order(table: &TableRel, key: &catalog::IndexColumn) -> Option<
     Some((By { col, slot: key.slot().ok()? }, key.descending, key.nulls_first))
 }
 
-/// A key column of an index.
-struct KeyPart<'e> {
+/// A key column of an index, or a key of partitions.
+pub(crate) struct KeyPart<'e> {
     of: KeyValue<'e>,
     slot: Slot,
     descending: bool,
@@ -231,30 +231,52 @@ struct KeyPart<'e> {
 }
 
 /// What it has the values of.
-enum KeyValue<'e> {
+pub(crate) enum KeyValue<'e> {
     /// A column, and its type below domains.
     Column(u16, base::Oid),
     Computed(&'e Expr),
 }
 
 /// A comparison of a key column with something known.
-struct KeyComparison {
-    op: &'static str,
-    value: Expr,
+pub(crate) struct KeyComparison {
+    pub op: &'static str,
+    pub value: Expr,
     /// The value's place among the column's is known ([`cross::relation`]).
-    exact: bool,
+    pub exact: bool,
+}
+
+impl<'e> KeyPart<'e> {
+    /// A key of partitions.
+    pub fn new(of: KeyValue<'e>, slot: Slot) -> KeyPart<'e> {
+        KeyPart { of, slot, descending: false, by_pattern: false }
+    }
+
+    /// The array of which it equals an element.
+    pub fn any_of(&self, left: &Expr, array: &Expr, own: &Cols) -> Option<Expr> {
+        let (left, array) = self.sides(left, array)?;
+        let fits = self.is(left)
+            && known_before(array, own)
+            && element_type(array).is_some_and(|of| cross::relation(self.ty(), of) == Some(true));
+        fits.then(|| array.clone())
+    }
 }
 
 impl KeyPart<'_> {
     /// A comparison of it with something known. A collation of ICU must be the comparison's, but for
     /// equality of bytes, which all that are deterministic have in common.
-    fn comparison(&self, e: &Expr, own: &Cols) -> Option<KeyComparison> {
+    pub fn comparison(&self, e: &Expr, own: &Cols) -> Option<KeyComparison> {
         let Expr::Call { function, args, .. } = e else { return None };
         let [a, b] = &**args else { return None };
         self.compared(comparison_name(function)?, a, b, own)
     }
 
-    fn compared(&self, op: &'static str, a: &Expr, b: &Expr, own: &Cols) -> Option<KeyComparison> {
+    pub fn compared(
+        &self,
+        op: &'static str,
+        a: &Expr,
+        b: &Expr,
+        own: &Cols,
+    ) -> Option<KeyComparison> {
         if self.by_pattern && op != "=" {
             return None;
         }
@@ -281,7 +303,7 @@ impl KeyPart<'_> {
         known_before(other, own).then(|| KeyComparison { op, value: other.clone(), exact })
     }
 
-    fn is(&self, e: &Expr) -> bool {
+    pub fn is(&self, e: &Expr) -> bool {
         match self.of {
             KeyValue::Column(col, _) => plain_column(e) == Some(col) && same_kind(e),
             KeyValue::Computed(key) => walk::same(e, key),
@@ -297,7 +319,7 @@ impl KeyPart<'_> {
     }
 
     /// Whether the condition is that it is NULL (or, `negated`, that it is not).
-    fn is_null(&self, e: &Expr, wanted: bool) -> bool {
+    pub fn is_null(&self, e: &Expr, wanted: bool) -> bool {
         matches!(e, Expr::IsNull { arg, negated } if *negated == wanted && self.is(arg))
     }
 

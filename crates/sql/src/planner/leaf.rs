@@ -84,6 +84,7 @@ impl Planner<'_> {
         goal: &Goal,
     ) -> Result<Phys> {
         match rel {
+            Rel::Table(table) if table.is_empty() => Ok(self.nothing(need)),
             Rel::Table(table) => {
                 let mut conditions = conditions;
                 conditions.retain(|e| !is_never_null(e, &table));
@@ -322,9 +323,7 @@ fn set_rows(call: &Expr) -> f64 {
 
 fn count_rows(planner: &Planner<'_>, rel: &Rel, rows: &mut f64) {
     match rel {
-        Rel::Table(table) | Rel::Sample { table, .. } => {
-            *rows += (planner.cx.table_size)(&table.table).1
-        }
+        Rel::Table(table) | Rel::Sample { table, .. } => *rows += planner.size_of(&table.table).1,
         Rel::System { .. } => *rows += 500.0,
         Rel::Function { .. } => *rows += 1000.0,
         Rel::Values { rows: list, .. } => *rows += list.len() as f64,

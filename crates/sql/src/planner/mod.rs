@@ -36,6 +36,7 @@ pub(crate) mod merge;
 pub(crate) mod order;
 pub(crate) mod outer;
 pub(crate) mod partial;
+pub(crate) mod partition;
 pub(crate) mod scan;
 pub(crate) mod selectivity;
 pub(crate) mod sort;
@@ -554,6 +555,7 @@ fn scan_of(node: &mut Node) -> Option<&mut Scan> {
         Node::SeqScan(scan) | Node::IndexScan { scan, .. } | Node::IndexOnlyScan { scan, .. } => {
             Some(scan)
         }
+        Node::PartitionScan(parts) => scan_of(&mut parts.scan.node),
         _ => None,
     }
 }

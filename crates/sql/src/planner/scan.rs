@@ -90,13 +90,14 @@ impl Source<'_> {
 
 impl Planner<'_> {
     fn source<'t>(&self, table: &'t TableRel, conditions: &'t [Expr]) -> Source<'t> {
-        let (pages, rows) = (self.cx.table_size)(&table.table);
+        let (pages, rows) = self.size_of(&table.table);
+        let pages = f64::from(pages) * self.share_of_parts(table, conditions);
         Source {
             table,
             own: (0..).map(|i| table.base + i).take_while(|c| table.column(*c).is_some()).collect(),
             conditions,
             share: self.selectivity(Some(table), conditions),
-            pages: f64::from(pages),
+            pages,
             rows: rows.max(0.0),
             width: self.row_width(table),
         }
@@ -373,7 +374,7 @@ impl Planner<'_> {
     /// What an index scan costs as one of many runs: pages near the top of the index are in memory
     /// then, and the table's own, too, when it fits the buffers.
     pub fn run_cost(&self, table: &TableRel, path: &Path) -> f64 {
-        let (pages, _) = (self.cx.table_size)(&table.table);
+        let (pages, _) = self.size_of(&table.table);
         let fits = i64::from(pages) <= live_int(setting::SHARED_BUFFERS);
         path.estimate.total * if fits { 0.2 } else { 0.5 }
     }
@@ -391,6 +392,7 @@ impl Planner<'_> {
             Way::Index { found, .. } => &found.proved,
             Way::Bitmap(bitmap) => &bitmap.proved,
         };
+        let prune = self.prune_of(table, &conditions);
         let rest: Vec<Expr> = conditions
             .iter()
             .enumerate()
@@ -427,7 +429,11 @@ impl Planner<'_> {
             }
             Way::Bitmap(bitmap) => self.bitmap_scan(scan, bitmap, &cols)?,
         };
-        Ok(Phys { plan: Plan { node, estimate }, cols, order: path.order })
+        let phys = Phys { plan: Plan { node, estimate }, cols, order: path.order };
+        match table.table.is_partitioned() {
+            true => self.partition_scan(table, prune, phys),
+            false => Ok(phys),
+        }
     }
 
     pub fn resolve_bounds(&mut self, bounds: IndexBounds) -> Result<IndexBounds> {

@@ -121,6 +121,56 @@ const EXTENDED: Body = S(|a, _| {
     Ok(((u64::from(high) << 32 | u64::from(low)) as i64).into())
 });
 
+/// The hash of a key by which PostgreSQL chooses hash partitions; NULLs don't count.
+pub fn partition_hash(key: &[Datum]) -> u64 {
+    const SEED: u64 = 0x7a5b_2236_7996_dcfd;
+    const STEP: u64 = 0x49a0_f4dd_15e5_a8e3;
+    key.iter().filter(|value| !value.is_null()).fold(0, |sum: u64, value| {
+        let hash = extended_hash(value, SEED);
+        sum ^ hash.wrapping_add(STEP).wrapping_add(sum << 54).wrapping_add(sum >> 7)
+    })
+}
+
+/// Whether keys of a type have such a hash.
+pub fn is_partition_hashable(ty: base::Oid) -> bool {
+    use crate::oids::*;
+    const ALL: [base::Oid; 21] = [
+        TEXT,
+        VARCHAR,
+        BPCHAR,
+        NAME,
+        INT2,
+        INT4,
+        INT8,
+        DATE,
+        TIME,
+        TIMESTAMP,
+        TIMESTAMPTZ,
+        CHAR,
+        BOOL,
+        OID,
+        FLOAT4,
+        FLOAT8,
+        UUID,
+        BYTEA,
+        MACADDR,
+        MACADDR8,
+        NUMERIC,
+    ];
+    ALL.contains(&ty) || crate::user::is_user(ty)
+}
+
+fn extended_hash(value: &Datum, seed: u64) -> u64 {
+    match value {
+        Datum::Float4(v) if *v == 0.0 => seed,
+        Datum::Float8(v) if *v == 0.0 => seed,
+        other => {
+            let (high, low) = hash_datum(other, seed);
+            u64::from(high) << 32 | u64::from(low)
+        }
+    }
+}
+
 /// The bodies of this family.
 pub(super) fn bodies() -> Vec<NamedBody> {
     let plain = [

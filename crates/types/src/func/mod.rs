@@ -18,7 +18,7 @@ mod encode;
 mod enums;
 mod float;
 mod format;
-mod hash;
+pub(crate) mod hash;
 mod int;
 pub mod internal;
 mod json;

@@ -1,0 +1,906 @@
+//! Partitions: bounds of new ones, ATTACH, DETACH, and what a partition takes over from its table.
+//!
+//! A partition names its table ([`Table::parents`], the only one) and says what it holds ([`Table::bound`]);
+//! the table's own row of the catalog does not change with it. Indexes, keys, foreign keys and row triggers of
+//! the table have a part in each partition, which names the whole as its parent and goes with it.
+
+use base::{Error, Oid, Result, err};
+use catalog::object::Edge;
+use catalog::partition::{Held, compare_edges, held};
+use catalog::{
+    Constraint, ConstraintKind, Index, Object, PartitionBound, PartitionKey, Partitioning,
+    Snapshot, Table, Trigger,
+};
+use sql::partition::{BoundSpec, BoundValue};
+use txn::LockMode;
+use types::{Datum, FormatContext};
+
+use super::{create_index, lock, name, refresh};
+use exec::context::ExecContext;
+use exec::spi::{expression_value, query_of};
+
+fn put(cx: &mut ExecContext<'_>, table: Table) -> Result<()> {
+    cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+}
+
+fn wrong(message: String) -> Error {
+    Error::new(base::sqlstate::INVALID_OBJECT_DEFINITION, message)
+}
+
+/// The bound that a statement says, its values computed.
+///
+/// # Errors
+/// Those of the values; `22004` for a NULL in a range.
+pub fn bound(
+    cx: &mut ExecContext<'_>,
+    by: &Partitioning,
+    spec: &BoundSpec,
+) -> Result<PartitionBound> {
+    let edges = |cx: &mut ExecContext<'_>, list: &[Edge<BoundValue>]| {
+        let mut out = Vec::with_capacity(list.len());
+        for (edge, key) in list.iter().zip(&by.keys) {
+            out.push(match edge {
+                Edge::Min => Edge::Min,
+                Edge::Max => Edge::Max,
+                Edge::Value(v) => match value(cx, key, v)? {
+                    Some(text) => Edge::Value(text),
+                    None => {
+                        base::bail!(INVALID_TABLE_DEFINITION, "cannot specify NULL in range bound")
+                    }
+                },
+            });
+        }
+        Ok::<_, Error>(out)
+    };
+    Ok(match spec {
+        BoundSpec::Default => PartitionBound::Default,
+        BoundSpec::Hash(modulus, remainder) => PartitionBound::Hash {
+            modulus: modulus.unsigned_abs(),
+            remainder: remainder.unsigned_abs(),
+        },
+        BoundSpec::Range(from, to) => {
+            PartitionBound::Range { from: edges(cx, from)?, to: edges(cx, to)? }
+        }
+        BoundSpec::List(values) => {
+            let mut out: Vec<Option<String>> = Vec::with_capacity(values.len());
+            for v in values {
+                let text = value(cx, &by.keys[0], v)?;
+                if !out.contains(&text) {
+                    out.push(text);
+                }
+            }
+            PartitionBound::List(out)
+        }
+    })
+}
+
+/// A value's text.
+fn value(
+    cx: &mut ExecContext<'_>,
+    key: &PartitionKey,
+    value: &BoundValue,
+) -> Result<Option<String>> {
+    let ty = Oid(key.ty);
+    let datum = match value {
+        BoundValue::Null => return Ok(None),
+        BoundValue::Literal(text) => types::io::input(ty, key.typmod, text, cx.format)?,
+        BoundValue::Sql(sql) => expression_value(sql, ty, key.typmod, cx.role, cx)?,
+    };
+    match datum {
+        Datum::Null => Ok(None),
+        datum => {
+            types::io::to_text(ty, &datum, &FormatContext::default()).map(|s| Some(s.to_string()))
+        }
+    }
+}
+
+/// A new bound fits beside those that are there.
+///
+/// # Errors
+/// `42P17`.
+pub fn check_bound(
+    view: &Snapshot,
+    parent: &Table,
+    partition: &str,
+    bound: &PartitionBound,
+) -> Result<()> {
+    let Some(by) = &parent.partitioning else { return Ok(()) };
+    let new = held(by, bound)?;
+    if let Held::Range(from, to) = &new
+        && compare_edges(from, to).is_ge()
+    {
+        let PartitionBound::Range { from, to } = bound else { return Ok(()) };
+        return Err(wrong(format!("empty range bound specified for partition \"{partition}\""))
+            .detail(format!(
+                "Specified lower bound {} is greater than or equal to upper bound {}.",
+                catalog::partition_text::edges(by, from, Some(&FormatContext::default())),
+                catalog::partition_text::edges(by, to, Some(&FormatContext::default()))
+            )));
+    }
+    let Some(family) = view.family(parent.oid) else { return Ok(()) };
+    let bounds = family.bounds(by)?;
+    let overlaps = |with: &Table| {
+        Err(wrong(format!("partition \"{partition}\" would overlap partition \"{}\"", with.name)))
+    };
+    match &new {
+        Held::Default => match bounds.default {
+            Some(at) => Err(wrong(format!(
+                "partition \"{partition}\" conflicts with existing default partition \"{}\"",
+                bounds.parts[at].name
+            ))),
+            None => Ok(()),
+        },
+        Held::List(values, null) => {
+            for value in values {
+                let found = bounds
+                    .list_values()
+                    .binary_search_by(|(other, _)| types::io::compare(other, value));
+                if let Ok(at) = found {
+                    return overlaps(&bounds.parts[bounds.list_values()[at].1]);
+                }
+            }
+            match bounds.null.filter(|_| *null) {
+                Some(at) => overlaps(&bounds.parts[at]),
+                None => Ok(()),
+            }
+        }
+        Held::Range(from, to) => {
+            let ranges = bounds.ranges();
+            let at = ranges.partition_point(|(_, end)| compare_edges(end, from).is_le());
+            match ranges.get(at) {
+                Some((begin, _)) if compare_edges(begin, to).is_lt() => overlaps(&bounds.parts[at]),
+                _ => Ok(()),
+            }
+        }
+        Held::Hash(modulus, remainder) => {
+            check_hash(&bounds.parts, *modulus, *remainder, partition)
+        }
+    }
+}
+
+/// Each modulus divides the next larger one, and no two partitions hold the same hash.
+fn check_hash(
+    parts: &[std::sync::Arc<Table>],
+    modulus: u32,
+    remainder: u32,
+    partition: &str,
+) -> Result<()> {
+    let known = |part: &std::sync::Arc<Table>| match part.bound.as_deref() {
+        Some(PartitionBound::Hash { modulus, remainder }) => {
+            Some((*modulus, *remainder, part.name.clone()))
+        }
+        _ => None,
+    };
+    let known: Vec<_> = parts.iter().filter_map(known).collect();
+    let refused = |detail: String| {
+        let message = "every hash partition modulus must be a factor of the next larger modulus";
+        Err(wrong(message.to_owned()).detail(detail))
+    };
+    if let Some((below, _, name)) = known.iter().rfind(|(m, ..)| *m <= modulus)
+        && modulus % below != 0
+    {
+        return refused(format!(
+            "The new modulus {modulus} is not divisible by {below}, the modulus of existing partition \"{name}\"."
+        ));
+    }
+    if let Some((above, _, name)) = known.iter().find(|(m, ..)| *m > modulus)
+        && above % modulus != 0
+    {
+        return refused(format!(
+            "The new modulus {modulus} is not a factor of {above}, the modulus of existing partition \"{name}\"."
+        ));
+    }
+    for (m, r, name) in &known {
+        let least = modulus.min(*m);
+        if remainder % least == r % least {
+            return Err(wrong(format!(
+                "partition \"{partition}\" would overlap partition \"{name}\""
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The rows of the default partition that a new bound takes for itself must not be there.
+///
+/// # Errors
+/// `23514`.
+pub fn check_default(
+    cx: &mut ExecContext<'_>,
+    parent: &Table,
+    bound: &PartitionBound,
+) -> Result<()> {
+    let Some(by) = &parent.partitioning else { return Ok(()) };
+    let view = cx.catalog_tx.view();
+    let Some(family) = view.family(parent.oid) else { return Ok(()) };
+    let bounds = family.bounds(by)?;
+    let Some(default) = bounds.default.map(|at| bounds.parts[at].clone()) else { return Ok(()) };
+    lock(cx, default.oid, LockMode::AccessExclusive)?;
+    let view = cx.catalog_tx.view();
+    let Some(condition) = catalog::partition_text::condition(&view, parent, bound)? else {
+        return Ok(());
+    };
+    find_row(cx, &default, &format!("({condition})"), &|| {
+        format!(
+            "updated partition constraint for default partition \"{}\" would be violated by some row",
+            default.name
+        )
+    })
+}
+
+/// `23514` with these words when a table has a row for which the condition holds.
+fn find_row(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    condition: &str,
+    message: &dyn Fn() -> String,
+) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let from = match table.is_partitioned() {
+        true => exec::spi::qualified(&view, table),
+        false => exec::spi::rows_of(&view, table),
+    };
+    let text = format!("SELECT 1 FROM {from} WHERE {condition} LIMIT 1");
+    let schema = view.schema(table.schema).map_or(String::new(), |s| s.name.clone());
+    query_of(table.owner, &text, cx, &mut |_| {
+        Err(err!(CHECK_VIOLATION, "{}", message()).table(&schema, &table.name))
+    })
+}
+
+/// A new table becomes a partition: its bound, then what it has of its table.
+///
+/// # Errors
+/// Those of the bound; `42501` for somebody else's table.
+pub fn begin(cx: &mut ExecContext<'_>, id: u32, parent: u32, spec: &BoundSpec) -> Result<()> {
+    let parent = refresh(cx, parent)?;
+    exec::rights::require_table_owner(cx, &parent)?;
+    let Some(by) = &parent.partitioning else {
+        base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not partitioned", parent.name);
+    };
+    super::expect_checked(cx, &parent, "CREATE TABLE .. PARTITION OF")?;
+    let mut table = refresh(cx, id)?;
+    let bound = bound(cx, by, spec)?;
+    check_bound(&cx.catalog_tx.view(), &parent, &table.name, &bound)?;
+    check_default(cx, &parent, &bound)?;
+    table.parents = vec![parent.oid];
+    table.bound = Some(Box::new(bound));
+    put(cx, table)
+}
+
+/// What a new partition has of its table: indexes and keys, foreign keys, row triggers.
+///
+/// # Errors
+/// Those of making them.
+pub fn take_over(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
+    let table = refresh(cx, id)?;
+    let Some(parent) = table.partition_of() else { return Ok(()) };
+    let parent = refresh(cx, parent)?;
+    for index in &parent.indexes {
+        let Some(index) = cx.catalog_tx.view().index(*index).cloned() else { continue };
+        part_of_index(cx, &parent, &index, id)?;
+    }
+    for constraint in parent.constraints.iter().filter(|c| c.refers_to().is_some()) {
+        part_of_foreign_key(cx, &parent, constraint, id)?;
+    }
+    for trigger in parent.triggers.iter().filter(|t| t.is_row()) {
+        part_of_trigger(cx, &parent, trigger, id)?;
+    }
+    Ok(())
+}
+
+/// A table's column numbers as one of its partitions has them.
+pub fn numbers(parent: &Table, table: &Table) -> Vec<u16> {
+    let number = |c: &catalog::Column| match c.dropped {
+        true => 0,
+        false => table.column(&c.name).map_or(0, |(n, _)| n),
+    };
+    parent.columns.iter().map(number).collect()
+}
+
+/// A table's index as a partition of it would have it; not named, not made.
+fn translated(index: &Index, numbers: &[u16]) -> Index {
+    let mut part = index.clone();
+    let number = |n: u16| if n == 0 { 0 } else { numbers[usize::from(n) - 1] };
+    for key in &mut part.columns {
+        key.column = number(key.column);
+        if let Some(expression) = &mut key.expression {
+            expression.columns.iter_mut().for_each(|n| *n = number(*n));
+        }
+    }
+    part.include.iter_mut().for_each(|n| *n = number(*n));
+    (part.oid, part.rel, part.table) = (0, 0, 0);
+    (part.clustered, part.invalid) = (false, false);
+    part.parent = index.oid;
+    part
+}
+
+/// Whether two indexes of a table do the same.
+fn alike(a: &Index, b: &Index) -> bool {
+    let key = |i: &catalog::IndexColumn| {
+        (
+            i.column,
+            i.descending,
+            i.nulls_first,
+            i.expression.as_ref().map(|e| e.sql.clone()),
+            i.collation.as_ref().map(|c| c.oid),
+        )
+    };
+    a.unique == b.unique
+        && a.nulls_equal == b.nulls_equal
+        && a.predicate == b.predicate
+        && a.include == b.include
+        && a.columns.iter().map(key).eq(b.columns.iter().map(key))
+}
+
+/// The constraint that an index backs.
+fn backed_by(table: &Table, index: u32) -> Option<&Constraint> {
+    table.constraints.iter().find(|c| {
+        matches!(c.kind, ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i }
+            if i == index)
+    })
+}
+
+/// Makes (or finds) a partition's part of an index, and of the constraint that rests on it.
+///
+/// # Errors
+/// Those of making it.
+pub fn part_of_index(
+    cx: &mut ExecContext<'_>,
+    parent: &Table,
+    index: &Index,
+    id: u32,
+) -> Result<()> {
+    sched::check_interrupts()?;
+    let mut table = refresh(cx, id)?;
+    let constraint = backed_by(parent, index.oid).cloned();
+    let part = translated(index, &numbers(parent, &table));
+    let view = cx.catalog_tx.view();
+    let fits = |own: &&std::sync::Arc<Index>| {
+        own.parent == 0
+            && !own.invalid
+            && alike(own, &part)
+            && backed_by(&table, own.oid).is_some() == constraint.is_some()
+    };
+    if let Some(own) = view.indexes_of(&table).iter().find(fits) {
+        let own = Index { parent: index.oid, ..Index::clone(own) };
+        if let (Some(whole), Some(mine)) = (
+            &constraint,
+            table.constraints.iter_mut().find(|c| {
+                matches!(c.kind, ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i }
+                    if i == own.oid)
+            }),
+        ) {
+            (mine.parent, mine.inherited) = (whole.oid, 1);
+            put(cx, table)?;
+        }
+        return cx.catalog_tx.put(cx.tx, Object::Index(own));
+    }
+    let named = |key: &catalog::IndexColumn| match &key.expression {
+        Some(e) => e.name.clone(),
+        None => table.columns[usize::from(key.column) - 1].name.clone(),
+    };
+    let names: Vec<String> = part.columns.iter().map(named).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (names, suffix) = match &constraint {
+        Some(c) if matches!(c.kind, ConstraintKind::PrimaryKey { .. }) => (&[][..], "pkey"),
+        Some(_) => (&names[..], "key"),
+        None => (&names[..], "idx"),
+    };
+    let own_name = name::index_name(&view, &table, names, suffix);
+    name::reserve_relation(cx, table.schema, &own_name)?;
+    let mut expected = table.clone();
+    if index.primary {
+        if table.constraints.iter().any(|c| matches!(c.kind, ConstraintKind::PrimaryKey { .. })) {
+            base::bail!(
+                INVALID_TABLE_DEFINITION,
+                "multiple primary keys for table \"{}\" are not allowed",
+                table.name
+            );
+        }
+        part.columns.iter().for_each(|c| {
+            expected.columns[usize::from(c.column) - 1].not_null = true;
+        });
+    }
+    let made = create_index::build(cx, &expected, Index { name: own_name.clone(), ..part })?;
+    expected.indexes.push(made.oid);
+    if let Some(whole) = constraint {
+        let kind = match whole.kind {
+            ConstraintKind::PrimaryKey { .. } => ConstraintKind::PrimaryKey { index: made.oid },
+            _ => ConstraintKind::Unique { index: made.oid },
+        };
+        let oid = super::new_oid(cx, table.oid)?;
+        let mut own = Constraint::new(oid, own_name, kind);
+        (own.deferrable, own.deferred) = (whole.deferrable, whole.deferred);
+        (own.parent, own.inherited, own.only_inherited) = (whole.oid, 1, true);
+        expected.constraints.push(own);
+    }
+    table = expected;
+    put(cx, table)?;
+    spread_index(cx, made.oid)
+}
+
+/// An index of a partitioned table gets its part in each partition.
+///
+/// # Errors
+/// Those of making them.
+pub fn spread_index(cx: &mut ExecContext<'_>, index: u32) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let Some(index) = view.index(index).cloned() else { return Ok(()) };
+    let table = refresh(cx, index.table)?;
+    if !table.is_partitioned() {
+        return Ok(());
+    }
+    for id in view.children(&table) {
+        lock(cx, id, LockMode::Share)?;
+        part_of_index(cx, &table, &index, id)?;
+    }
+    Ok(())
+}
+
+/// `0A000` for a unique key without the partition key.
+///
+/// # Errors
+/// See above.
+pub fn check_unique(table: &Table, columns: &[catalog::IndexColumn], word: &str) -> Result<()> {
+    let Some(by) = &table.partitioning else { return Ok(()) };
+    for key in &by.keys {
+        if key.column == 0 {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "unsupported {word} constraint with partition key definition"
+            )
+            .detail(format!(
+                "{word} constraints cannot be used when partition keys include expressions."
+            )));
+        }
+        if !columns.iter().any(|c| c.column == key.column) {
+            return Err(err!(
+                FEATURE_NOT_SUPPORTED,
+                "unique constraint on partitioned table must include all partitioning columns"
+            )
+            .detail(format!(
+                "{word} constraint on table \"{}\" lacks column \"{}\" which is part of the partition key.",
+                table.name,
+                table.columns[usize::from(key.column) - 1].name
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// A partition's part of a foreign key.
+fn part_of_foreign_key(
+    cx: &mut ExecContext<'_>,
+    parent: &Table,
+    whole: &Constraint,
+    id: u32,
+) -> Result<()> {
+    let ConstraintKind::ForeignKey(key) = &whole.kind else { return Ok(()) };
+    let mut table = refresh(cx, id)?;
+    let numbers = numbers(parent, &table);
+    let mut key = key.clone();
+    let number = |n: &mut u16| *n = numbers[usize::from(*n) - 1];
+    key.columns.iter_mut().for_each(number);
+    key.set_columns.iter_mut().for_each(number);
+    let same = |c: &&mut Constraint| match &c.kind {
+        ConstraintKind::ForeignKey(own) => {
+            c.parent == 0
+                && own.columns == key.columns
+                && own.table == key.table
+                && own.referenced == key.referenced
+                && own.on_delete == key.on_delete
+                && own.on_update == key.on_update
+                && c.deferrable == whole.deferrable
+                && c.deferred == whole.deferred
+        }
+        _ => false,
+    };
+    if let Some(own) = table.constraints.iter_mut().find(same) {
+        (own.parent, own.inherited) = (whole.oid, 1);
+        return put(cx, table);
+    }
+    if !table.is_partitioned() {
+        let other = refresh(cx, key.table)?;
+        super::constraint::check_rows(cx, &table, &other, &whole.name, &key)?;
+    }
+    let mut name = whole.name.clone();
+    if table.constraints.iter().any(|c| c.name == name) {
+        let names: Vec<&str> =
+            key.columns.iter().map(|n| table.columns[usize::from(*n) - 1].name.as_str()).collect();
+        name = super::name::constraint_name(&table, &names, "fkey");
+    }
+    let oid = super::new_oid(cx, table.oid)?;
+    let target = key.table;
+    let mut own = Constraint { oid, name, kind: ConstraintKind::ForeignKey(key), ..whole.clone() };
+    (own.parent, own.inherited, own.only_inherited) = (whole.oid, 1, true);
+    table.constraints.push(own.clone());
+    put(cx, table.clone())?;
+    let mut other = refresh(cx, target)?;
+    if !other.referenced_by.contains(&id) {
+        other.referenced_by.push(id);
+        put(cx, other)?;
+    }
+    spread_foreign_key(cx, &table, &own)
+}
+
+/// A partitioned table's foreign key gets its part in each partition.
+///
+/// # Errors
+/// `23503`.
+pub fn spread_foreign_key(
+    cx: &mut ExecContext<'_>,
+    table: &Table,
+    whole: &Constraint,
+) -> Result<()> {
+    if !table.is_partitioned() {
+        return Ok(());
+    }
+    for id in cx.catalog_tx.view().children(table) {
+        lock(cx, id, LockMode::ShareRowExclusive)?;
+        part_of_foreign_key(cx, table, whole, id)?;
+    }
+    Ok(())
+}
+
+/// A partition's part of a row trigger.
+fn part_of_trigger(
+    cx: &mut ExecContext<'_>,
+    parent: &Table,
+    whole: &Trigger,
+    id: u32,
+) -> Result<()> {
+    let mut table = refresh(cx, id)?;
+    if table.trigger(&whole.name).is_some() {
+        base::bail!(
+            DUPLICATE_OBJECT,
+            "trigger \"{}\" for relation \"{}\" already exists",
+            whole.name,
+            table.name
+        );
+    }
+    let numbers = numbers(parent, &table);
+    let mut own = whole.clone();
+    own.oid = super::new_oid(cx, table.oid)?;
+    if own.constraint != 0 {
+        own.constraint = super::new_oid(cx, table.oid)?;
+    }
+    own.parent = whole.oid;
+    own.columns.iter_mut().for_each(|n| *n = numbers[usize::from(*n) - 1]);
+    for (of, n) in own.uses.iter_mut().filter(|(of, _)| *of == parent.oid) {
+        *of = id;
+        if *n > 0 {
+            *n = numbers[usize::from(*n) - 1];
+        }
+    }
+    table.triggers.push(own.clone());
+    table.triggers.sort_by(|a, b| a.name.cmp(&b.name));
+    put(cx, table.clone())?;
+    spread_trigger(cx, &table, &own)
+}
+
+/// A partitioned table's row trigger gets its part in each partition.
+///
+/// # Errors
+/// `42710`.
+pub fn spread_trigger(cx: &mut ExecContext<'_>, table: &Table, whole: &Trigger) -> Result<()> {
+    if !table.is_partitioned() || !whole.is_row() {
+        return Ok(());
+    }
+    for id in cx.catalog_tx.view().children(table) {
+        lock(cx, id, LockMode::ShareRowExclusive)?;
+        part_of_trigger(cx, table, whole, id)?;
+    }
+    Ok(())
+}
+
+/// ATTACH and DETACH PARTITION.
+///
+/// # Errors
+/// Those of each.
+pub fn run(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    command: &sql::partition::PartitionCommand,
+) -> Result<()> {
+    use sql::partition::PartitionCommand;
+    match command {
+        PartitionCommand::Attach(name, spec) => attach(cx, id, name, spec),
+        PartitionCommand::Detach { name, concurrently: false } => detach(cx, id, name),
+        PartitionCommand::Detach { concurrently: true, .. } => {
+            Err(Error::unsupported("DETACH PARTITION CONCURRENTLY"))
+        }
+        PartitionCommand::Finalize(name) => {
+            let table = super::open_table(cx, name, LockMode::AccessExclusive)?;
+            Err(err!(
+                OBJECT_NOT_IN_PREREQUISITE_STATE,
+                "cannot complete detaching partition \"{}\"",
+                table.name
+            )
+            .detail("There's no pending concurrent detach."))
+        }
+        PartitionCommand::AttachIndex(_) => Err(Error::unsupported("an index of a table")),
+    }
+}
+
+/// ATTACH PARTITION.
+///
+/// # Errors
+/// `42809`, `42P17`, `42804`; `23514` when the table has rows that the bound excludes.
+pub fn attach(
+    cx: &mut ExecContext<'_>,
+    parent: u32,
+    partition: &sql::utility::Name,
+    spec: &BoundSpec,
+) -> Result<()> {
+    let parent = refresh(cx, parent)?;
+    let table = super::open_owned(cx, partition, LockMode::AccessExclusive)?;
+    super::expect_checked(cx, &table, "ALTER TABLE")?;
+    let Some(by) = &parent.partitioning else {
+        return Err(not_partitioned(&parent, "ATTACH PARTITION"));
+    };
+    check_attachable(cx, &parent, &table)?;
+    let bound = bound(cx, by, spec)?;
+    check_bound(&cx.catalog_tx.view(), &parent, &table.name, &bound)?;
+    let mut table = refresh(cx, table.oid)?;
+    let extra = table.live_columns().find(|(_, c)| parent.column(&c.name).is_none());
+    if let Some((_, column)) = extra {
+        return Err(err!(
+            DATATYPE_MISMATCH,
+            "table \"{}\" contains column \"{}\" not found in parent \"{}\"",
+            table.name,
+            column.name,
+            parent.name
+        )
+        .detail("The new partition may contain only the columns present in parent."));
+    }
+    super::inherit::adopt_columns(&mut table, &parent)?;
+    super::inherit::adopt_constraints(&mut table, &parent)?;
+    let view = cx.catalog_tx.view();
+    let condition = match &bound {
+        PartitionBound::Default => catalog::partition_text::default_condition(&view, &parent)?,
+        bound => catalog::partition_text::condition(&view, &parent, bound)?,
+    };
+    if let Some(condition) = condition
+        && !is_implied(&table, &condition)
+    {
+        let name = table.name.clone();
+        find_row(cx, &table, &format!("NOT ({condition})"), &|| {
+            format!("partition constraint of relation \"{name}\" is violated by some row")
+        })?;
+    }
+    check_default(cx, &parent, &bound)?;
+    table.parents = vec![parent.oid];
+    table.bound = Some(Box::new(bound));
+    let id = table.oid;
+    put(cx, table)?;
+    take_over(cx, id)
+}
+
+/// Whether a CHECK constraint says all that the bound asks, in the same words.
+fn is_implied(table: &Table, condition: &str) -> bool {
+    table.constraints.iter().any(
+        |c| matches!(&c.kind, ConstraintKind::Check(sql) if !c.unvalidated && sql == condition),
+    )
+}
+
+fn not_partitioned(table: &Table, action: &str) -> Error {
+    err!(
+        WRONG_OBJECT_TYPE,
+        "ALTER action {action} cannot be performed on relation \"{}\"",
+        table.name
+    )
+    .detail("This operation is not supported for tables.")
+}
+
+fn check_attachable(cx: &mut ExecContext<'_>, parent: &Table, table: &Table) -> Result<()> {
+    if table.bound.is_some() {
+        base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is already a partition", table.name);
+    }
+    if table.kind != catalog::TableKind::Table {
+        return Err(err!(
+            WRONG_OBJECT_TYPE,
+            "ALTER action ATTACH PARTITION cannot be performed on relation \"{}\"",
+            table.name
+        )
+        .detail(format!(
+            "This operation is not supported for {}s.",
+            exec::relation_lock::kind_word(table)
+        )));
+    }
+    if !table.parents.is_empty() {
+        base::bail!(WRONG_OBJECT_TYPE, "cannot attach inheritance child as partition");
+    }
+    if !table.children.is_empty() {
+        base::bail!(WRONG_OBJECT_TYPE, "cannot attach inheritance parent as partition");
+    }
+    let view = cx.catalog_tx.view();
+    if parent.oid == table.oid || view.partition_ancestors(parent.oid).contains(&table.oid) {
+        return Err(err!(DUPLICATE_TABLE, "circular inheritance not allowed")
+            .detail(format!("\"{}\" is already a child of \"{}\".", parent.name, table.name)));
+    }
+    let temporary = (parent.is_temporary(), table.is_temporary());
+    match temporary {
+        (false, true) => base::bail!(
+            WRONG_OBJECT_TYPE,
+            "cannot attach a temporary relation as partition of permanent relation \"{}\"",
+            parent.name
+        ),
+        (true, false) => base::bail!(
+            WRONG_OBJECT_TYPE,
+            "cannot attach a permanent relation as partition of temporary relation \"{}\"",
+            parent.name
+        ),
+        _ => {}
+    }
+    let transitional = table
+        .triggers
+        .iter()
+        .find(|t| t.is_row() && (t.old_table.is_some() || t.new_table.is_some()));
+    if let Some(trigger) = transitional {
+        return Err(err!(
+            OBJECT_NOT_IN_PREREQUISITE_STATE,
+            "trigger \"{}\" prevents table \"{}\" from becoming a partition",
+            trigger.name,
+            table.name
+        )
+        .detail("ROW triggers with transition tables are not supported on partitions."));
+    }
+    Ok(())
+}
+
+/// DETACH PARTITION.
+///
+/// # Errors
+/// `42809`, `42P01`; `23503` when rows of the partition are referred to.
+pub fn detach(cx: &mut ExecContext<'_>, parent: u32, name: &sql::utility::Name) -> Result<()> {
+    let parent = refresh(cx, parent)?;
+    if parent.partitioning.is_none() {
+        return Err(not_partitioned(&parent, "DETACH PARTITION"));
+    }
+    let table = super::open_table(cx, name, LockMode::AccessExclusive)?;
+    if table.partition_of() != Some(parent.oid) {
+        base::bail!(
+            UNDEFINED_TABLE,
+            "relation \"{}\" is not a partition of relation \"{}\"",
+            table.name,
+            parent.name
+        );
+    }
+    super::expect_checked(cx, &table, "ALTER TABLE")?;
+    super::constraint::check_not_referred(cx, &parent, &table)?;
+    release(cx, table.oid)
+}
+
+/// A partition becomes a table of its own: it keeps columns, indexes and constraints.
+fn release(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
+    let mut table = refresh(cx, id)?;
+    table.parents.clear();
+    table.bound = None;
+    for column in &mut table.columns {
+        (column.inherited, column.only_inherited) = (0, false);
+    }
+    for constraint in &mut table.constraints {
+        (constraint.inherited, constraint.only_inherited) = (0, false);
+        constraint.parent = 0;
+    }
+    let dropped: Vec<Trigger> = table.triggers.extract_if(.., |t| t.parent != 0).collect();
+    put(cx, table.clone())?;
+    for index in cx.catalog_tx.view().indexes_of(&table) {
+        if index.parent != 0 {
+            let own = Index { parent: 0, ..Index::clone(&index) };
+            cx.catalog_tx.put(cx.tx, Object::Index(own))?;
+        }
+    }
+    // What partitions below it have of the triggers goes, too.
+    for trigger in dropped {
+        drop_trigger_parts(cx, &table, trigger.oid)?;
+    }
+    Ok(())
+}
+
+/// Parts of a row trigger in the partitions below a table.
+fn drop_trigger_parts(cx: &mut ExecContext<'_>, table: &Table, whole: u32) -> Result<()> {
+    for id in cx.catalog_tx.view().children(table) {
+        let mut child = refresh(cx, id)?;
+        let parts: Vec<Trigger> = child.triggers.extract_if(.., |t| t.parent == whole).collect();
+        if parts.is_empty() {
+            continue;
+        }
+        put(cx, child.clone())?;
+        for part in parts {
+            drop_trigger_parts(cx, &child, part.oid)?;
+        }
+    }
+    Ok(())
+}
+
+/// ALTER INDEX … ATTACH PARTITION.
+///
+/// # Errors
+/// `42809`, `55000`.
+pub fn attach_index(cx: &mut ExecContext<'_>, index: u32, part: &sql::utility::Name) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let Some(whole) = view.index(index).cloned() else { return Ok(()) };
+    let found = view.relation(cx.search_path, part.schema.as_deref(), &part.name);
+    let Some(catalog::snapshot::Relation::Index(own)) = found else {
+        return match found {
+            Some(_) => Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not an index", part.name)),
+            None => Err(view.missing_relation(part.schema.as_deref(), &part.name)),
+        };
+    };
+    let parent = refresh(cx, whole.table)?;
+    let mut table = refresh(cx, own.table)?;
+    lock(cx, table.oid, LockMode::ShareUpdateExclusive)?;
+    if own.parent == whole.oid {
+        return Ok(());
+    }
+    let cannot = |detail: String| {
+        Err(err!(
+            INVALID_OBJECT_DEFINITION,
+            "cannot attach index \"{}\" as a partition of index \"{}\"",
+            own.name,
+            whole.name
+        )
+        .detail(detail))
+    };
+    if own.parent != 0 {
+        return cannot(format!("Index \"{}\" is already attached to another index.", own.name));
+    }
+    if table.partition_of() != Some(parent.oid) {
+        return cannot(format!(
+            "Index \"{}\" is not an index on any partition of table \"{}\".",
+            own.name, parent.name
+        ));
+    }
+    if !alike(&own, &translated(&whole, &numbers(&parent, &table))) {
+        return cannot("The index definitions do not match.".to_owned());
+    }
+    let taken = view.indexes_of(&table).into_iter().any(|i| i.parent == whole.oid);
+    if taken {
+        return cannot(format!(
+            "Another index is already attached for partition \"{}\".",
+            table.name
+        ));
+    }
+    if let Some(constraint) = backed_by(&parent, whole.oid) {
+        let oid = constraint.oid;
+        if backed_by(&table, own.oid).is_none() {
+            return cannot(format!(
+                "The index \"{}\" belongs to a constraint in table \"{}\" but no constraint exists for index \"{}\".",
+                whole.name, parent.name, own.name
+            ));
+        }
+        for c in &mut table.constraints {
+            if matches!(c.kind, ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i } if i == own.oid)
+            {
+                (c.parent, c.inherited) = (oid, 1);
+            }
+        }
+        put(cx, table)?;
+    }
+    let own = Index { parent: whole.oid, ..Index::clone(&own) };
+    cx.catalog_tx.put(cx.tx, Object::Index(own))?;
+    make_valid(cx, whole.oid)
+}
+
+/// An index of a partitioned table is valid once each partition has its valid part.
+fn make_valid(cx: &mut ExecContext<'_>, index: u32) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let Some(whole) = view.index(index).filter(|i| i.invalid) else { return Ok(()) };
+    let Some(table) = view.table(whole.table) else { return Ok(()) };
+    let has = |id: &u32| {
+        view.table(*id).is_some_and(|part| {
+            view.indexes_of(part).iter().any(|i| i.parent == index && !i.invalid)
+        })
+    };
+    if !view.children(table).iter().all(has) {
+        return Ok(());
+    }
+    let valid = Index { invalid: false, ..Index::clone(whole) };
+    let parent = valid.parent;
+    cx.catalog_tx.put(cx.tx, Object::Index(valid))?;
+    match parent {
+        0 => Ok(()),
+        parent => make_valid(cx, parent),
+    }
+}

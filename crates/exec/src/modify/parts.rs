@@ -1,0 +1,307 @@
+//! The partitions that a statement writes: opened when the first row comes, closed with the statement, or before
+//! when there are many and nothing waits in them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base::Result;
+use catalog::Table;
+use sql::plan::{Modify, ModifyAction, ModifyChild, RowRules, ScanColumn};
+use sql::{Expr, walk};
+use txn::LockMode;
+use types::Datum;
+
+use super::foreign_key::{References, Touched};
+use super::pipeline;
+use super::triggers::Triggers;
+use super::writer::{Membership, Root, Writer};
+use crate::language::TriggerEvent;
+use crate::partition::{self, Belongs, Router, is_identity, numbers};
+use crate::run::Run;
+
+/// Partitions that are open at a time, if nothing waits in the others.
+const OPEN: usize = 64;
+
+/// A partition that rows go into.
+pub struct Part {
+    /// What the statement does there, by its own numbers.
+    pub child: ModifyChild,
+    /// The partition.
+    pub writer: Writer,
+    /// Its rows look like the table's.
+    identity: bool,
+    /// Checked rows that are to be inserted.
+    pending: Vec<Vec<Datum>>,
+}
+
+/// See the module's documentation.
+pub struct Parts {
+    root: Arc<Table>,
+    router: Router,
+    open: Vec<Part>,
+    by_oid: HashMap<u32, usize>,
+    captures: i16,
+    pending: usize,
+}
+
+impl Part {
+    /// A row of the table as one of the partition's.
+    pub fn own(&self, row: Vec<Datum>) -> Vec<Datum> {
+        if self.identity {
+            return row;
+        }
+        let mut own = vec![Datum::Null; self.child.table.columns.len()];
+        for (value, n) in row.into_iter().zip(&self.child.numbers) {
+            if *n > 0 {
+                own[usize::from(*n) - 1] = value;
+            }
+        }
+        own
+    }
+
+    /// A row of the partition as one of the table's.
+    pub fn named(&self, row: Vec<Datum>) -> Vec<Datum> {
+        if self.identity { row } else { super::inherited::as_named(&self.child, &row) }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.pending.is_empty() && self.writer.is_idle()
+    }
+}
+
+/// Columns of the statement's table in an expression over rows of a partition.
+fn moved(e: &Expr, root: &Table, numbers: &[u16]) -> Expr {
+    let place = |n: u16| {
+        let at = numbers.get(usize::from(n))?.checked_sub(1)?;
+        Some(Expr::Column(at, base::Oid(root.columns[usize::from(n)].ty)))
+    };
+    walk::substitute(e.clone(), &place)
+}
+
+impl Parts {
+    /// Of a partitioned table.
+    pub fn new(root: &Arc<Table>) -> Parts {
+        Parts {
+            root: root.clone(),
+            router: Router::new(root),
+            open: Vec::new(),
+            by_oid: HashMap::new(),
+            captures: 0,
+            pending: 0,
+        }
+    }
+
+    /// Which transition tables the statement's triggers want.
+    pub fn capture(&mut self, captures: i16) {
+        self.captures = captures;
+    }
+
+    /// The open partitions.
+    pub fn all(&mut self) -> &mut [Part] {
+        &mut self.open
+    }
+
+    /// One of them.
+    pub fn at(&mut self, at: usize) -> &mut Part {
+        &mut self.open[at]
+    }
+
+    /// The place of the partition that a row of the table goes into.
+    ///
+    /// # Errors
+    /// `23514` when there is none; those of opening it.
+    pub fn route(
+        &mut self,
+        modify: &Modify,
+        row: &[Datum],
+        run: &mut Run<'_, '_>,
+    ) -> Result<usize> {
+        let id = self.router.route(row, run)?;
+        self.find(modify, id, run)
+    }
+
+    /// The place of a partition.
+    ///
+    /// # Errors
+    /// Those of opening it.
+    pub fn find(&mut self, modify: &Modify, id: u32, run: &mut Run<'_, '_>) -> Result<usize> {
+        if let Some(at) = self.by_oid.get(&id) {
+            return Ok(*at);
+        }
+        if self.open.len() >= OPEN {
+            self.close_idle(run)?;
+        }
+        let part = self.open_part(modify, id, run)?;
+        self.open.push(part);
+        self.by_oid.insert(id, self.open.len() - 1);
+        Ok(self.open.len() - 1)
+    }
+
+    fn close_idle(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
+        self.flush(run)?;
+        self.open.retain(|part| !part.is_idle());
+        let ids = self.open.iter().enumerate().map(|(at, part)| (part.child.table.oid, at));
+        self.by_oid = ids.collect();
+        Ok(())
+    }
+
+    fn open_part(&self, modify: &Modify, id: u32, run: &mut Run<'_, '_>) -> Result<Part> {
+        let table = partition::open(run.cx, id, LockMode::RowExclusive)?;
+        let indexes = run.cx.catalog_tx.view().indexes_of(&table);
+        let numbers = numbers(&self.root, &table);
+        let identity = is_identity(&numbers, &table);
+        let mut checks = crate::spi::check_expressions(&table, run.cx)?;
+        let number = |n: &u16| numbers.get(usize::from(*n) - 1).copied().unwrap_or(0);
+        checks.written = modify.checks.written.iter().map(number).collect();
+        checks.options = modify
+            .checks
+            .options
+            .iter()
+            .map(|(n, e)| (n.clone(), moved(e, &self.root, &numbers)))
+            .collect();
+        let policies = modify.checks.policies.clone();
+        let guards = RowRules { policies, ..RowRules::default() };
+        checks.policies = guards.map(&mut |e| Ok(moved(&e, &self.root, &numbers)))?.policies;
+        let (columns, set) = parts_of(&modify.action);
+        let column = |c: ScanColumn| match c {
+            ScanColumn::Attr(n) => ScanColumn::Attr(number(&n)),
+            other => other,
+        };
+        let child = ModifyChild {
+            columns: columns.iter().map(|(at, c)| (*at, column(*c))).collect(),
+            set: set.iter().map(|(n, e)| (number(n), e.clone())).collect(),
+            table: table.clone(),
+            indexes,
+            checks,
+            numbers,
+        };
+        let mut writer = Writer::open(&table, &child.indexes, run.cx)?;
+        writer.keys.clone_from(&child.checks.keys);
+        let (root, numbers) = (self.root.clone(), child.numbers.clone());
+        writer.root = Some(Root { table: root, numbers });
+        let touched = match &modify.action {
+            ModifyAction::Insert { conflict: None, .. } => Touched::Insert,
+            ModifyAction::Delete { .. } => Touched::Delete,
+            _ => Touched::All,
+        };
+        writer.references = References::open(&table, touched, run.cx)?;
+        let set = match &modify.action {
+            ModifyAction::Insert { conflict: None, .. } | ModifyAction::Delete { .. } => None,
+            _ => Some(
+                super::columns_set(&modify.action)
+                    .iter()
+                    .map(|n| child.numbers.get(usize::from(*n) - 1).copied().unwrap_or(0))
+                    .collect(),
+            ),
+        };
+        writer.open_triggers(&child.checks, set, run.cx);
+        match &mut writer.triggers {
+            Some(triggers) => triggers.capture(self.captures),
+            None if self.captures != 0 => {
+                writer.triggers = Some(Triggers::capturing(&table, self.captures));
+            }
+            None => {}
+        }
+        let changes = !matches!(
+            modify.action,
+            ModifyAction::Insert { conflict: None, .. } | ModifyAction::Delete { .. }
+        );
+        let fires =
+            writer.triggers.as_ref().is_some_and(|t| t.has_before_row(TriggerEvent::Insert));
+        if changes || fires {
+            let belongs = Belongs::open(&table, self.root.oid, run.cx)?;
+            writer.membership = belongs.map_or(Membership::Any, Membership::Moves);
+        }
+        Ok(Part { child, writer, identity, pending: Vec::new() })
+    }
+
+    /// Prepares a row for its partition, where it waits for [`Parts::flush`]; false: a trigger says not to
+    /// insert it.
+    ///
+    /// # Errors
+    /// Those of the row's way.
+    pub fn add(&mut self, modify: &Modify, row: Vec<Datum>, run: &mut Run<'_, '_>) -> Result<bool> {
+        let at = self.route(modify, &row, run)?;
+        let part = &mut self.open[at];
+        let mut own = part.own(row);
+        if !pipeline::prepare_insert(&mut part.writer, &mut own, &part.child.checks, run)? {
+            return Ok(false);
+        }
+        part.pending.push(own);
+        self.pending += 1;
+        Ok(true)
+    }
+
+    /// Rows that wait.
+    pub fn waiting(&self) -> usize {
+        self.pending
+    }
+
+    /// Inserts the rows that wait.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn flush(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
+        self.pending = 0;
+        for part in &mut self.open {
+            if part.pending.is_empty() {
+                continue;
+            }
+            sched::check_interrupts()?;
+            let rows = std::mem::take(&mut part.pending);
+            part.writer.insert_many(&rows, run)?;
+        }
+        Ok(())
+    }
+
+    /// Inserts one row at once; the row as the table has it, None: a trigger says not to.
+    ///
+    /// # Errors
+    /// Those of the row's way.
+    pub fn insert(
+        &mut self,
+        modify: &Modify,
+        row: Vec<Datum>,
+        run: &mut Run<'_, '_>,
+    ) -> Result<Option<Vec<Datum>>> {
+        let at = self.route(modify, &row, run)?;
+        let part = &mut self.open[at];
+        let mut own = part.own(row);
+        if !pipeline::insert(&mut part.writer, &mut own, &part.child.checks, run)? {
+            return Ok(None);
+        }
+        Ok(Some(part.named(own)))
+    }
+
+    /// Gives the rows of transition tables to the triggers of the statement's table.
+    pub fn give_captured(&mut self, triggers: &mut Triggers) {
+        for part in &mut self.open {
+            if let Some(other) = &mut part.writer.triggers {
+                let child = &part.child;
+                let as_named = |row: &[Datum]| super::inherited::as_named(child, row);
+                triggers.add_captured(other.take_captured(), &as_named);
+            }
+        }
+    }
+
+    /// The statement's end: what waits in the partitions.
+    ///
+    /// # Errors
+    /// As [`Writer::finish`].
+    pub fn finish(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
+        self.flush(run)?;
+        self.open.iter_mut().try_for_each(|part| part.writer.finish(run))
+    }
+}
+
+/// The columns that an action reads of the table, and what it sets.
+#[allow(clippy::type_complexity)]
+fn parts_of(action: &ModifyAction) -> (&[(u16, ScanColumn)], &[(u16, Expr)]) {
+    match action {
+        ModifyAction::Update { columns, set, .. } => (columns, set),
+        ModifyAction::Delete { columns, .. } | ModifyAction::Merge { columns, .. } => {
+            (columns, &[])
+        }
+        ModifyAction::Insert { .. } => (&[], &[]),
+    }
+}

@@ -1,0 +1,324 @@
+//! Partitions while statements run: scans of one from a template, keys of rows, the way of a row to its partition.
+//!
+//! A plan holds a partitioned table once. A partition is looked up, locked and opened when its first row is read
+//! or written; its lock is asked for before its definition is looked at, since others may have changed it
+//! meanwhile (its table is locked all the time, so that it is still a partition).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base::{Result, err};
+use catalog::partition::Bounds;
+use catalog::{Partitioning, Snapshot, Table};
+use sql::plan::{Node, Scan, ScanColumn};
+use sql::{Expr, Plan};
+use txn::LockMode;
+use types::Datum;
+
+use crate::context::ExecContext;
+use crate::eval;
+use crate::relation_lock::lock;
+use crate::rows::Row;
+use crate::run::Run;
+
+/// A partition as it is now, locked.
+///
+/// # Errors
+/// Those of locking; `42P01` when it is gone.
+pub fn open(cx: &mut ExecContext<'_>, id: u32, mode: LockMode) -> Result<Arc<Table>> {
+    lock(cx, id, mode)?;
+    let view = cx.catalog_tx.view();
+    view.table(id)
+        .cloned()
+        .ok_or_else(|| err!(UNDEFINED_TABLE, "relation with OID {id} does not exist"))
+}
+
+/// The numbers of a table's columns in another one that has columns of the same names; 0 for dropped ones.
+pub fn numbers(table: &Table, there: &Table) -> Vec<u16> {
+    let number = |(at, c): (usize, &catalog::Column)| match c.dropped {
+        true => 0,
+        false => match there.columns.get(at).filter(|o| !o.dropped && o.name == c.name) {
+            Some(_) => at as u16 + 1,
+            None => there.column(&c.name).map_or(0, |(n, _)| n),
+        },
+    };
+    table.columns.iter().enumerate().map(number).collect()
+}
+
+/// Whether numbers change nothing.
+pub fn is_identity(numbers: &[u16], there: &Table) -> bool {
+    numbers.len() == there.columns.len()
+        && numbers.iter().enumerate().all(|(at, n)| *n == 0 || usize::from(*n) == at + 1)
+}
+
+/// A template scan for one partition. None: it lacks an index of the template.
+///
+/// # Errors
+/// For a node that is no scan.
+pub fn instantiate(
+    template: &Plan,
+    root: &Table,
+    part: &Arc<Table>,
+    view: &Snapshot,
+) -> Result<Plan> {
+    let mut plan = template.clone();
+    let numbers = numbers(root, part);
+    let identity = is_identity(&numbers, part);
+    let change = |scan: &mut Scan| {
+        scan.table = part.clone();
+        if identity {
+            return;
+        }
+        for column in &mut scan.columns {
+            if let ScanColumn::Attr(n) = column {
+                *n = numbers[usize::from(*n) - 1];
+            }
+        }
+    };
+    let index = |index: &mut Arc<catalog::Index>| match view.part_of_index(part, index.oid) {
+        Some(own) => {
+            *index = own.clone();
+            Ok(())
+        }
+        None => Err(err!(
+            INTERNAL_ERROR,
+            "partition \"{}\" has no part of index \"{}\"",
+            part.name,
+            index.name
+        )),
+    };
+    rewrite(&mut plan, part, &change, &index)?;
+    Ok(plan)
+}
+
+fn rewrite(
+    plan: &mut Plan,
+    part: &Arc<Table>,
+    change: &dyn Fn(&mut Scan),
+    to_own: &dyn Fn(&mut Arc<catalog::Index>) -> Result<()>,
+) -> Result<()> {
+    match &mut plan.node {
+        Node::SeqScan(scan) | Node::SampleScan { scan, .. } => change(scan),
+        Node::IndexScan { scan, index, .. } | Node::IndexOnlyScan { scan, index, .. } => {
+            change(scan);
+            to_own(index)?;
+        }
+        Node::BitmapHeapScan { scan, input, .. } => {
+            change(scan);
+            rewrite(input, part, change, to_own)?;
+        }
+        Node::BitmapIndexScan { table, index, .. } => {
+            *table = part.clone();
+            to_own(index)?;
+        }
+        Node::BitmapAnd(inputs) | Node::BitmapOr(inputs) => {
+            for input in inputs {
+                rewrite(input, part, change, to_own)?;
+            }
+        }
+        _ => return Err(crate::ops::wrong_node()),
+    }
+    Ok(())
+}
+
+/// Where a part of a key comes from.
+enum KeySource {
+    /// A column of the row, from 0.
+    Column(usize),
+    /// An expression over it.
+    Computed(Expr),
+}
+
+/// Reads keys of a partitioned table out of rows, which may be those of another table of its hierarchy.
+pub struct KeyReader(Vec<KeySource>);
+
+impl KeyReader {
+    /// The keys of `table` in rows as `rows` has them.
+    ///
+    /// # Errors
+    /// An expression that can't be bound any more.
+    pub fn new(
+        table: &Table,
+        by: &Partitioning,
+        rows: &Table,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<KeyReader> {
+        let there = numbers(table, rows);
+        let texts: Vec<&str> = by.keys.iter().filter_map(|k| k.expression.as_deref()).collect();
+        let bound = match texts.is_empty() {
+            true => Vec::new(),
+            false => {
+                crate::spi::with_context(cx, |cx| sql::stored::row_expressions(cx, table, &texts))?
+            }
+        };
+        let place = |n: u16| {
+            let column = &table.columns[usize::from(n)];
+            let at = there[usize::from(n)].checked_sub(1)?;
+            Some(Expr::Column(at, base::Oid(column.ty)))
+        };
+        let mut bound = bound.into_iter().map(|e| sql::walk::substitute(e, &place));
+        let mut sources = Vec::with_capacity(by.keys.len());
+        for key in &by.keys {
+            sources.push(match usize::from(key.column) {
+                0 => match bound.next() {
+                    Some(e) => KeySource::Computed(e),
+                    None => return Err(base::Error::internal("a key without an expression")),
+                },
+                n => KeySource::Column(usize::from(there[n - 1].max(1)) - 1),
+            });
+        }
+        Ok(KeyReader(sources))
+    }
+
+    /// The key of a row.
+    ///
+    /// # Errors
+    /// Those of its expressions.
+    pub fn key(&self, row: &[Datum], run: &mut Run<'_, '_>) -> Result<Vec<Datum>> {
+        let mut key = Vec::with_capacity(self.0.len());
+        for source in &self.0 {
+            key.push(match source {
+                KeySource::Column(at) => row[*at].clone(),
+                KeySource::Computed(e) => eval::eval(e, Row::Values(row), run)?,
+            });
+        }
+        Ok(key)
+    }
+}
+
+/// One partitioned table on the way of rows.
+struct Level {
+    table: Arc<Table>,
+    bounds: Option<Arc<Bounds>>,
+    reader: KeyReader,
+}
+
+/// Finds the partitions of rows.
+pub struct Router {
+    root: Arc<Table>,
+    levels: HashMap<u32, Level>,
+}
+
+impl Router {
+    /// For rows as this partitioned table has them.
+    pub fn new(root: &Arc<Table>) -> Router {
+        Router { root: root.clone(), levels: HashMap::new() }
+    }
+
+    /// The oid of the partition that holds a row.
+    ///
+    /// # Errors
+    /// `23514` when there is none.
+    pub fn route(&mut self, row: &[Datum], run: &mut Run<'_, '_>) -> Result<u32> {
+        let mut at = self.root.clone();
+        loop {
+            if !self.levels.contains_key(&at.oid) {
+                let level = Level::open(&at, &self.root, run.cx)?;
+                self.levels.insert(at.oid, level);
+            }
+            let Some(level) = self.levels.get(&at.oid) else { continue };
+            let Some(by) = &level.table.partitioning else { return Ok(at.oid) };
+            let key = level.reader.key(row, run)?;
+            let found = level.bounds.as_ref().and_then(|b| Some((b, b.find(by, &key)?)));
+            let Some((bounds, place)) = found else { return Err(no_partition(level, &key, run)) };
+            let part = &bounds.parts[place];
+            if !part.is_partitioned() {
+                return Ok(part.oid);
+            }
+            at = part.clone();
+        }
+    }
+}
+
+impl Level {
+    fn open(table: &Arc<Table>, rows: &Table, cx: &mut ExecContext<'_>) -> Result<Level> {
+        if rows.oid != table.oid {
+            lock(cx, table.oid, LockMode::RowExclusive)?;
+        }
+        let view = cx.catalog_tx.view();
+        let Some(by) = &table.partitioning else { return Err(crate::ops::wrong_node()) };
+        let family = view.family(table.oid);
+        let bounds = family.map(|f| f.bounds(by).cloned()).transpose()?;
+        let reader = KeyReader::new(table, by, rows, cx)?;
+        Ok(Level { table: table.clone(), bounds, reader })
+    }
+}
+
+fn no_partition(level: &Level, key: &[Datum], run: &mut Run<'_, '_>) -> base::Error {
+    let table = &level.table;
+    let view = run.cx.catalog_tx.view();
+    let schema = view.schema(table.schema).map_or(String::new(), |s| s.name.clone());
+    let error = err!(CHECK_VIOLATION, "no partition of relation \"{}\" found for row", table.name)
+        .table(&schema, &table.name);
+    let Some(by) = &table.partitioning else { return error };
+    let mut columns = by.keys.iter().flat_map(|k| match k.column {
+        0 => k.columns.clone(),
+        n => vec![n],
+    });
+    if !crate::modify::may_read(run.cx, table, &mut columns) {
+        return error;
+    }
+    let shown =
+        catalog::partition_text::shown_key(table, by, key, run.cx.format, &|sql| sql.to_owned());
+    error.detail(format!("Partition key of the failing row contains {shown}."))
+}
+
+/// Whether rows belong into a partition, for those who write into it by its own name, or change its rows.
+pub struct Belongs(Vec<Above>);
+
+/// A table above a partition.
+struct Above {
+    by: Partitioning,
+    bounds: Arc<Bounds>,
+    reader: KeyReader,
+    /// The partition of it that the rows must be in.
+    part: u32,
+}
+
+impl Belongs {
+    /// For rows of a partition, up to a table of its hierarchy (0: the top). None: it is no partition.
+    ///
+    /// # Errors
+    /// Bounds or expressions that can't be read.
+    pub fn open(
+        table: &Table,
+        up_to: u32,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Option<Box<Belongs>>> {
+        if table.bound.is_none() || table.oid == up_to {
+            return Ok(None);
+        }
+        let view = cx.catalog_tx.view();
+        let (mut part, mut levels) = (table.oid, Vec::new());
+        for id in view.partition_ancestors(table.oid) {
+            let (Some(above), Some(family)) = (view.table(id).cloned(), view.family(id).cloned())
+            else {
+                break;
+            };
+            let Some(by) = above.partitioning.as_deref() else { break };
+            let bounds = family.bounds(by)?.clone();
+            let reader = KeyReader::new(&above, by, table, cx)?;
+            levels.push(Above { by: by.clone(), bounds, reader, part });
+            part = id;
+            if id == up_to {
+                break;
+            }
+        }
+        Ok(Some(Box::new(Belongs(levels))))
+    }
+
+    /// Whether a row of the partition's may be in it.
+    ///
+    /// # Errors
+    /// Those of key expressions.
+    pub fn holds(&self, row: &[Datum], run: &mut Run<'_, '_>) -> Result<bool> {
+        for above in &self.0 {
+            let key = above.reader.key(row, run)?;
+            let place = above.bounds.find(&above.by, &key);
+            if place.is_none_or(|at| above.bounds.parts[at].oid != above.part) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
