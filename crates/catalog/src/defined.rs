@@ -26,7 +26,10 @@ impl DefinedMap {
         let oid = object.oid();
         match &object {
             Defined::Operator(o) => self.operators.entry(o.name.clone()).or_default().push(oid),
-            Defined::Cast(o) => drop(self.casts.insert((o.source, o.target), oid)),
+            Defined::Cast(o) => {
+                types::user::some_casts();
+                self.casts.insert((o.source, o.target), oid);
+            }
             _ => {}
         }
         self.all.insert(oid, Arc::new(object));

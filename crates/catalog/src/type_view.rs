@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::{Oid, Result};
 use types::datum::Shape;
+use types::func::{CastContext, CastMethod, CastRow};
 use types::user::{Directory, UserKind, UserType};
 use types::{Text, TypeIo};
 
@@ -27,6 +28,24 @@ impl Directory for TypeView {
 
     fn name(&self, ty: Oid) -> Option<String> {
         self.catalog.type_name(&self.path, ty.0)
+    }
+
+    fn cast(&self, source: Oid, target: Oid) -> Option<CastRow> {
+        let own = self.catalog.cast(source.0, target.0)?;
+        Some(CastRow {
+            source,
+            target,
+            context: match own.context {
+                'i' => CastContext::Implicit,
+                'a' => CastContext::Assignment,
+                _ => CastContext::Explicit,
+            },
+            method: match own.method {
+                'f' => CastMethod::Function(Oid(own.function)),
+                'i' => CastMethod::InOut,
+                _ => CastMethod::Binary,
+            },
+        })
     }
 
     fn object_name(&self, kind: Oid, id: Id) -> Option<String> {

@@ -9,6 +9,7 @@ use catalog::snapshot::Relation;
 use catalog::system::{self, class};
 use catalog::{AclKind, Object, Snapshot};
 use sql::comment_statement::{CommentStatement, CommentTarget};
+use sql::define_statement::{DefineTarget, OperatorName};
 use sql::utility::Name;
 
 use super::comment_builtin::{self, BuiltIn};
@@ -251,6 +252,15 @@ pub fn run(statement: &CommentStatement, cx: &mut ExecContext<'_>) -> Result<()>
                 put(oid, 0, 0, text, cx)
             }
         },
+        CommentTarget::Cast(source, target)
+            if cx.catalog_tx.view().cast(source.0, target.0).is_some() =>
+        {
+            on_defined(&DefineTarget::Cast(*source, *target), text, cx)
+        }
+        CommentTarget::Operator { name, left, right } if is_own(name, *left, *right, cx) => {
+            let (name, left, right) = (name.clone(), *left, *right);
+            on_defined(&DefineTarget::Operator(OperatorName { name, left, right }), text, cx)
+        }
         CommentTarget::Cast(source, target) => {
             on_builtin(&comment_builtin::cast(*source, *target)?, text, cx)
         }
@@ -259,6 +269,31 @@ pub fn run(statement: &CommentStatement, cx: &mut ExecContext<'_>) -> Result<()>
         }
         CommentTarget::Transform(ty, language) => Err(comment_builtin::no_transform(*ty, language)),
     }
+}
+
+/// Whether an operator is one that a user made.
+fn is_own(name: &Name, left: Option<Oid>, right: Oid, cx: &mut ExecContext<'_>) -> bool {
+    let view = cx.catalog_tx.view();
+    let types = [left.map_or(0, |ty| ty.0), right.0];
+    let found = view.operator_named(cx.search_path, name.schema.as_deref(), &name.name, types);
+    found.is_some_and(|id| view.operator(id).is_some())
+}
+
+/// An operator, cast, operator class or family, conversion that a user made.
+fn on_defined(wanted: &DefineTarget, text: Option<&str>, cx: &mut ExecContext<'_>) -> Result<()> {
+    let id = super::defined::find_owned(wanted, cx)?;
+    put(id, 0, 0, text, cx)
+}
+
+/// The same by the words of COMMENT ON; None for kinds that users don't make.
+fn defined_target(kind: &str, object: &Name, part: Option<&str>) -> Option<DefineTarget> {
+    let method = part.unwrap_or_default().to_owned();
+    Some(match kind {
+        "OPERATOR CLASS" => DefineTarget::Class(object.clone(), method),
+        "OPERATOR FAMILY" => DefineTarget::Family(object.clone(), method),
+        "CONVERSION" => DefineTarget::Conversion(object.clone()),
+        _ => return None,
+    })
 }
 
 fn on_named(
@@ -272,6 +307,11 @@ fn on_named(
         let id = object.name.parse().unwrap_or_default();
         exec::session::large_object::require_owner(id, cx)?;
         return put(id, 0, class::LARGE_OBJECT, text, cx);
+    }
+    if let Some(wanted) = defined_target(kind, object, part)
+        && super::defined::is_own(&wanted, cx)
+    {
+        return on_defined(&wanted, text, cx);
     }
     let view = cx.catalog_tx.view();
     if let Some(found) = comment_builtin::named(&view, cx.search_path, kind, object, part)? {

@@ -48,6 +48,8 @@ pub enum Item {
     Function(u32),
     /// A collation.
     Collation(u32),
+    /// An operator, cast, operator class or family, conversion.
+    Defined(u32),
 }
 
 /// How something depends.
@@ -75,7 +77,8 @@ impl Item {
             | Item::Type(id)
             | Item::Attribute(id, _)
             | Item::Function(id)
-            | Item::Collation(id) => id,
+            | Item::Collation(id)
+            | Item::Defined(id) => id,
         }
     }
 
@@ -94,7 +97,8 @@ impl Item {
             | Item::Type(_)
             | Item::Attribute(..)
             | Item::Function(_)
-            | Item::Collation(_) => None,
+            | Item::Collation(_)
+            | Item::Defined(_) => None,
         }
     }
 }
@@ -191,6 +195,7 @@ pub fn describe(view: &Snapshot, path: &[u32], item: Item) -> String {
             Some(name) => format!("collation {name}"),
             None => format!("collation {id}"),
         },
+        Item::Defined(id) => super::defined::describe(view, path, id),
     }
 }
 
@@ -257,11 +262,19 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
             type_users(view, id, &mut out);
             expression_users(view, id, &mut out);
             out.extend(array_over(view, id).map(|array| (Item::Type(array), Tie::Auto)));
+            defined_users(view, id, &mut out);
         }
         Item::Function(id) => {
             expression_users(view, id, &mut out);
             views_using(view, id, None, &mut out);
             functions_using(view, id, &mut out);
+            defined_users(view, id, &mut out);
+        }
+        Item::Defined(id) => {
+            expression_users(view, id, &mut out);
+            views_using(view, id, None, &mut out);
+            functions_using(view, id, &mut out);
+            defined_users(view, id, &mut out);
         }
         Item::Collation(id) => collation_users(view, id, &mut out),
         Item::Trigger(table, id) => {
@@ -278,6 +291,13 @@ fn users(view: &Snapshot, item: Item) -> Vec<(Item, Tie)> {
     out
 }
 
+/// Operators, casts and kin, and aggregates, that use an object.
+fn defined_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
+    let tie = |along: bool| if along { Tie::Auto } else { Tie::Normal };
+    let users = super::defined::users(view, id);
+    out.extend(users.into_iter().map(|(item, along)| (item, tie(along))));
+}
+
 fn schema_contents(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
     let tables = view.tables().filter(|t| t.schema == id).map(|t| Item::Relation(t.oid));
     let sequences = view.sequences().filter(|s| s.schema == id).map(|s| Item::Sequence(s.oid));
@@ -285,7 +305,9 @@ fn schema_contents(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
     let functions = view.functions().filter(|f| f.schema == id).map(|f| Item::Function(f.oid));
     let collations =
         view.user_collations().filter(|c| c.schema == id).map(|c| Item::Collation(c.oid));
+    let defined = view.defined().filter(|d| d.schema() == Some(id)).map(|d| Item::Defined(d.oid()));
     let all = tables.chain(sequences).chain(types).chain(functions).chain(collations);
+    let all = all.chain(defined);
     out.extend(all.map(|item| (item, Tie::Normal)));
 }
 
@@ -676,6 +698,7 @@ fn delete(cx: &mut ExecContext<'_>, item: Item, gone: &HashSet<Item>) -> Result<
             }
             cx.catalog_tx.remove(cx.tx, id)
         }
+        Item::Defined(id) => super::defined::remove(cx, id),
         Item::Collation(id) => {
             super::drop::remove_comments(cx, id)?;
             cx.catalog_tx.remove(cx.tx, id)

@@ -39,6 +39,11 @@ fn word(function: &Function) -> &'static str {
     }
 }
 
+/// As messages about owners call a routine.
+fn owned_word(function: &Function) -> &'static str {
+    if function.procedure { "procedure" } else { "function" }
+}
+
 /// What a routine is, as messages say it at length.
 fn kind_sentence(function: &Function) -> String {
     let what = match function.aggregate.as_deref().map(|a| a.kind) {
@@ -88,7 +93,7 @@ pub fn create(def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> {
         );
     }
     check_replacement(&known, &function)?;
-    rights::require_owner(cx, AclKind::Function, known.oid, word(&known), &known.name)?;
+    rights::require_owner(cx, AclKind::Function, known.oid, owned_word(&known), &known.name)?;
     (function.oid, function.owner) = (known.oid, known.owner);
     cx.catalog_tx.put(cx.tx, Object::Function(Box::new(function)))?;
     validate(known.oid, def, cx)
@@ -276,7 +281,7 @@ pub fn drop(
                 cx,
                 AclKind::Function,
                 function.oid,
-                word(&function),
+                owned_word(&function),
                 &function.name,
             )?;
         }
@@ -298,7 +303,7 @@ fn is_missing(error: &base::Error) -> bool {
 /// As [`find`]; `42501`, `42723`.
 pub fn alter(routine: &RoutineRef, change: &AlterRoutine, cx: &mut ExecContext<'_>) -> Result<()> {
     let known = find(routine, cx)?;
-    rights::require_owner(cx, AclKind::Function, known.oid, word(&known), &known.name)?;
+    rights::require_owner(cx, AclKind::Function, known.oid, owned_word(&known), &known.name)?;
     let mut function = Function::clone(&known);
     match change {
         AlterRoutine::Rename(to) => {

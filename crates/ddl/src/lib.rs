@@ -24,6 +24,7 @@ mod create_schema;
 mod create_table;
 mod create_table_as;
 mod database;
+mod defined;
 mod depend;
 mod domain;
 mod drop;

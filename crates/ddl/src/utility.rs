@@ -15,8 +15,8 @@ use exec::{copy, explain, rights};
 
 use crate::{
     alter_table, collation, comment, create_index, create_schema, create_table, create_table_as,
-    database, drop, function, inherit, large_object, maintain, policy, rename, role, sequence,
-    set_constraints, set_schema, steps, trigger, truncate, user_types, view,
+    database, defined, drop, function, inherit, large_object, maintain, policy, rename, role,
+    sequence, set_constraints, set_schema, steps, trigger, truncate, user_types, view,
 };
 
 /// The executor's way to them.
@@ -98,6 +98,7 @@ fn run(
         Utility::Database(statement) => database::run(statement, cx)?,
         Utility::Type(statement) => user_types::run(statement, cx)?,
         Utility::Collation(statement) => collation::run(statement, cx)?,
+        Utility::Define(statement) => defined::run(statement, cx)?,
         Utility::Drop { kind, names, if_exists, cascade, .. } => {
             drop::run(kind, names, *if_exists, *cascade, cx)?;
         }

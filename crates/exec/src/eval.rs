@@ -211,7 +211,7 @@ pub fn apply(
             body(args, CallTypes { args: &types, result: function.result }, run.cx.format)
         }
         Body::Session => session::call(function, args, run),
-        Body::User => Err(Error::internal("a user's function where only operators can be")),
+        Body::User => crate::routine::call_values(function, args, run),
         Body::Set(_) => Err(err!(
             FEATURE_NOT_SUPPORTED,
             "set-valued function called in context that cannot accept a set"

@@ -178,6 +178,26 @@ pub fn call(
     })
 }
 
+/// The value of a call with values: of an operator that stands in no call.
+///
+/// # Errors
+/// The body's.
+pub fn call_values(
+    function: &'static FunctionRow,
+    values: &[Datum],
+    run: &mut Run<'_, '_>,
+) -> Result<Datum> {
+    sched::check_stack()?;
+    let real = |(declared, value): (&Oid, &Datum)| match types::TypeIo::get(*declared) {
+        Some(io) if io.category != b'P' => *declared,
+        _ => types::io::natural_type(value),
+    };
+    let args: Vec<Oid> = function.args.iter().zip(values).map(real).collect();
+    let known = known_by(function, &args, function.result, run.cx)?;
+    let snapshot = run.snapshot;
+    in_force(&known, snapshot, run.cx, |cx| known.routine.call(values, cx))
+}
+
 /// The rows of a call.
 ///
 /// # Errors
@@ -257,6 +277,22 @@ fn known(
         return Ok(known);
     }
     let signature = CallSignature { args: args.iter().map(Expr::ty).collect(), result };
+    learn(function.oid.0, function.name, signature, key, cx)
+}
+
+/// The same by types.
+fn known_by(
+    function: &'static FunctionRow,
+    args: &[Oid],
+    result: Oid,
+    cx: &mut ExecContext<'_>,
+) -> Result<Arc<Known>> {
+    let key = PlanKey::now(cx);
+    let fits = |s: &CallSignature| s.result == result && s.args == args;
+    if let Some(known) = find(cx.routines, function.oid.0, key, fits) {
+        return Ok(known);
+    }
+    let signature = CallSignature { args: args.to_vec(), result };
     learn(function.oid.0, function.name, signature, key, cx)
 }
 

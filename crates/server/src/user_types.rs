@@ -52,6 +52,10 @@ impl Directory for SessionTypes {
         self.seen()?.name(ty)
     }
 
+    fn cast(&self, source: Oid, target: Oid) -> Option<types::func::CastRow> {
+        self.seen()?.cast(source, target)
+    }
+
     fn object_name(&self, kind: Oid, id: u32) -> Option<String> {
         self.seen()?.object_name(kind, id)
     }

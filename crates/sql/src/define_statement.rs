@@ -107,8 +107,8 @@ pub enum DefineTarget {
     Conversion(Name),
     /// A transform.
     Transform(Oid, String),
-    /// Nothing: a notice says that it isn't there.
-    Missing(String),
+    /// Nothing: a notice says that it isn't there. The kind's words.
+    Missing(String, &'static str),
 }
 
 /// An operator's name and types.
@@ -182,6 +182,8 @@ pub struct ClassDef {
     pub default: bool,
     /// FOR TYPE.
     pub input: Oid,
+    /// The type as written.
+    pub input_name: String,
     /// USING.
     pub method: String,
     /// FAMILY.
@@ -229,7 +231,7 @@ impl DefineTarget {
             DefineTarget::Family(..) => "OPERATOR FAMILY",
             DefineTarget::Conversion(_) => "CONVERSION",
             DefineTarget::Transform(..) => "TRANSFORM",
-            DefineTarget::Missing(_) => "OBJECT",
+            DefineTarget::Missing(_, words) => words,
         }
     }
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod bind;
+pub use bind::coerce::is_binary_coercible;
 pub mod cache;
 pub mod collation_statement;
 pub mod comment_statement;

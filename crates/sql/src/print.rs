@@ -160,6 +160,12 @@ fn collect_objects(expr: &Expr, out: &mut Vec<u32>) {
     {
         out.push(function.oid.0);
     }
+    let called = match expr {
+        Expr::Call { function, .. } | Expr::ArrayOp { function, .. } => Some(function),
+        Expr::Distinct { equal, .. } | Expr::NullIf { equal, .. } => Some(equal),
+        _ => None,
+    };
+    out.extend(called.map(|f| f.operator.0).filter(|id| *id != 0));
     if let Expr::Collate(_, collation, _) = expr
         && *collation >= Oid::FIRST_USER.0
     {
@@ -427,7 +433,9 @@ impl Printer<'_, '_> {
         if function.oid == internal::SHAPED_ROW.oid && types::user::is_user(ty) {
             return self.cast(&args[0], ty, -1);
         }
-        match (operator_of(function, args.len()), args) {
+        let own = self.own_operator(function);
+        let name = own.as_deref().or_else(|| operator_of(function, args.len()));
+        match (name, args) {
             (Some(name), [left, right]) => {
                 let own = level_of(name);
                 let right_least =
@@ -442,6 +450,19 @@ impl Printer<'_, '_> {
                 format!("{name}({})", self.list(args))
             }
         }
+    }
+
+    /// A user's operator as it is called, with its schema where the search path doesn't lead to it.
+    fn own_operator(&self, function: &FunctionRow) -> Option<String> {
+        let cx = self.binder.cx;
+        let own = cx.catalog.operator(function.operator.0)?;
+        let hidden = self.by_oid || !cx.search_path.contains(&own.schema);
+        Some(match cx.catalog.schema(own.schema) {
+            Some(schema) if hidden => {
+                format!("OPERATOR({}.{})", quote_ident(&schema.name), own.name)
+            }
+            _ => own.name.clone(),
+        })
     }
 
     /// A function's name, with its schema where it is a user's that the search path doesn't lead to (in

@@ -62,6 +62,7 @@ pub fn row(catalog: &Snapshot, function: &Function) -> &'static FunctionRow {
         strict: function.strict,
         volatility: volatility(function),
         body: Body::User,
+        operator: Oid::INVALID,
     }));
     known.push(row);
     row
@@ -75,6 +76,19 @@ pub fn callable(catalog: &Snapshot, id: u32) -> Option<&'static FunctionRow> {
         None => types::func::function(Oid(id)),
     }
 }
+
+/// The row behind a user's operator: its function's, with the operator's oid. Kept as [`row`]'s are.
+pub fn operator_row(operator: u32, function: &'static FunctionRow) -> &'static FunctionRow {
+    static ROWS: OnceLock<Mutex<OperatorRows>> = OnceLock::new();
+    // Held for a look into a small map: nothing waits meanwhile.
+    let mut rows = ROWS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    let key = (operator, std::ptr::from_ref(function) as usize);
+    rows.entry(key).or_insert_with(|| {
+        Box::leak(Box::new(FunctionRow { operator: Oid(operator), ..*function }))
+    })
+}
+
+type OperatorRows = HashMap<(u32, usize), &'static FunctionRow>;
 
 fn volatility(function: &Function) -> Volatility {
     match function.volatility {

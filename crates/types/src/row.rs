@@ -134,7 +134,7 @@ impl Kind {
 }
 
 /// Whether values of both types are the same datums.
-pub(crate) fn same_form(a: Oid, b: Oid) -> bool {
+pub fn same_form(a: Oid, b: Oid) -> bool {
     a == b || Kind::of(a) == Kind::of(b) && Kind::of(a) != Kind::Open
 }
 

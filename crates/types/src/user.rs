@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::{Oid, Result, err};
 
 use crate::datum::{Datum, Shape, Text};
+use crate::func::CastRow;
 use crate::io::TypeIo;
 
 /// What is known about a type that a user made.
@@ -71,10 +72,36 @@ pub trait Directory: Send + Sync + 'static {
     fn object_named(&self, _kind: Oid, _text: &str) -> Option<Result<u32>> {
         None
     }
+    /// A cast that a user made.
+    fn cast(&self, _source: Oid, _target: Oid) -> Option<CastRow> {
+        None
+    }
     /// `quote_all_identifiers`: names are printed in quotes, whether they need them or not.
     fn quotes_all(&self) -> bool {
         false
     }
+}
+
+/// Users have made casts since the server started, or before. Most servers have none, and don't ask.
+static CASTS: AtomicBool = AtomicBool::new(false);
+
+/// To be called before a directory knows a cast.
+pub fn some_casts() {
+    CASTS.store(true, Ordering::Relaxed);
+}
+
+/// A cast that a user made.
+pub fn cast(source: Oid, target: Oid) -> Option<CastRow> {
+    match CASTS.load(Ordering::Relaxed) {
+        true => with(|d| d.cast(source, target)),
+        false => None,
+    }
+}
+
+/// The type whose values have the form of this one's: the type below a domain, the built-in type that a
+/// base type is made like.
+pub fn form(ty: Oid) -> Oid {
+    base_type(ty, -1).0
 }
 
 /// Some session has turned `quote_all_identifiers` on since the server started. The others don't ask.

@@ -9,7 +9,7 @@ use super::facts::{self, Fact};
 use super::reg::Names;
 use super::sequences::class;
 use super::{relations, schema};
-use crate::object::{Id, TableKind, ids};
+use crate::object::{Defined, Id, TableKind, ids};
 use crate::snapshot::Relation;
 
 /// An object's address.
@@ -55,6 +55,9 @@ impl Names<'_> {
     /// Looks an object up; None when there is none.
     pub fn identify(&self, address: Address) -> Option<Identity> {
         let Address { class, object: id, column } = address;
+        if let Some(own) = self.catalog.defined_by_oid(id) {
+            return if own.class() == class { self.defined_identity(own) } else { None };
+        }
         match class {
             class::RELATION => self.relation_identity(id, column),
             class::FUNCTION => self.function_identity(id),
@@ -131,6 +134,67 @@ impl Names<'_> {
                 };
                 Some(plain(kind, &name))
             }
+        }
+    }
+
+    /// An operator, cast, operator class or family, conversion that a user made.
+    fn defined_identity(&self, own: &Defined) -> Option<Identity> {
+        let name = own.name();
+        let of_method = |method: Id| schema::ACCESS_METHODS.iter().find(|m| m.0 == method);
+        Some(match own {
+            Defined::Operator(o) => {
+                let side = |t: Id| if t == 0 { "-".to_owned() } else { self.qualified_type(t) };
+                let args = vec![side(o.left), side(o.right)];
+                let schema = self.schema_name(o.schema);
+                Identity {
+                    kind: "operator".to_owned(),
+                    identity: format!("{}.{name}({})", quote_ident(&schema), args.join(",")),
+                    names: vec![schema.clone(), name.to_owned()],
+                    schema: Some(quote_ident(&schema)),
+                    args,
+                    description: format!("operator {}", self.shown(oids::REGOPERATOR, o.oid)),
+                    ..Identity::default()
+                }
+            }
+            Defined::Cast(c) => {
+                let (from, to) = (self.qualified_type(c.source), self.qualified_type(c.target));
+                let shown = (self.type_name(c.source), self.type_name(c.target));
+                Identity {
+                    kind: "cast".to_owned(),
+                    identity: format!("({from} AS {to})"),
+                    description: format!("cast from {} to {}", shown.0, shown.1),
+                    names: vec![from],
+                    args: vec![to],
+                    ..Identity::default()
+                }
+            }
+            Defined::Class(_) | Defined::Family(_) => {
+                let (kind, method, place) = match own {
+                    Defined::Class(c) => ("operator class", c.method, c.schema),
+                    Defined::Family(f) => ("operator family", f.method, f.schema),
+                    _ => return None,
+                };
+                let method = of_method(method)?.1;
+                let base = self.in_schema(kind, place, name, &self.shown_defined(place, name));
+                Identity {
+                    identity: format!("{} USING {method}", base.identity),
+                    names: vec![method.to_owned(), self.schema_name(place), name.to_owned()],
+                    description: format!("{} for access method {method}", base.description),
+                    ..base
+                }
+            }
+            Defined::Conversion(c) => {
+                let shown = self.shown_defined(c.schema, name);
+                self.in_schema("conversion", c.schema, name, &shown)
+            }
+        })
+    }
+
+    /// A name, with its schema unless that is searched.
+    fn shown_defined(&self, schema: Id, name: &str) -> String {
+        match self.path.contains(&schema) {
+            true => quote_ident(name),
+            false => format!("{}.{}", quote_ident(&self.schema_name(schema)), quote_ident(name)),
         }
     }
 
@@ -319,7 +383,11 @@ impl Names<'_> {
         let (schema, name, types, kind) = match self.catalog.function(id) {
             Some(f) => {
                 let types = f.input_types().iter().map(|t| t.0).collect::<Vec<_>>();
-                let kind = if f.procedure { "procedure" } else { "function" };
+                let kind = match &f.aggregate {
+                    Some(_) => "aggregate",
+                    None if f.procedure => "procedure",
+                    None => "function",
+                };
                 (self.schema_name(f.schema), f.name.clone(), types, kind)
             }
             None => {

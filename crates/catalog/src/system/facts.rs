@@ -212,6 +212,11 @@ pub fn aggregate_of(transition: Id, finish: Id) -> Option<Id> {
     aggregates().iter().find(fits).map(|f| f.id(0))
 }
 
+/// The type of an operator's result.
+pub fn operator_result(id: Id) -> Id {
+    operators().get(id).map_or(0, |f| f.id(operator::RESULT))
+}
+
 /// The types of an operator's operands; 0: it has none there.
 pub fn operand_types(id: Id) -> Option<[Id; 2]> {
     operators().get(id).map(|f| [f.id(operator::LEFT), f.id(operator::RIGHT)])

@@ -39,6 +39,17 @@ pub fn operator_class(method: Id, name: &str) -> Option<Id> {
     facts::classes().iter().find(is).map(|f| f.id(0))
 }
 
+/// The operator class that values of a type have by default.
+pub fn default_class(method: Id, ty: Id) -> Option<String> {
+    let is = |f: &Fact| f.id(6) == method && f.id(3) == ty && f.flag(4);
+    facts::classes().iter().find(is).map(|f| f.text(1).to_owned())
+}
+
+/// A family's name.
+pub fn family_name(family: Id) -> Option<String> {
+    facts::families().get(family).map(|f| f.text(1).to_owned())
+}
+
 /// A family of operators of an access method.
 pub fn operator_family(method: Id, name: &str) -> Option<Id> {
     let is = |f: &Fact| f.text(1) == name && f.id(2) == method;

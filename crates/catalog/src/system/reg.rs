@@ -274,7 +274,8 @@ impl Names<'_> {
     /// the number when there is no such object.
     pub fn shown(&self, ty: Oid, id: Id) -> String {
         if id == 0 {
-            return "-".to_owned();
+            let operator = matches!(ty, oids::REGOPER | oids::REGOPERATOR);
+            return if operator { "0" } else { "-" }.to_owned();
         }
         self.name(ty, id).unwrap_or_else(|| id.to_string())
     }

@@ -126,6 +126,8 @@ fn owned(view: &Snapshot, roles: &[u32]) -> Vec<Item> {
     let collations =
         view.user_collations().filter(|c| has(c.owner)).map(|c| Item::Collation(c.oid));
     let schemas = view.schemas().filter(|s| has(s.owner)).map(|s| Item::Schema(s.oid));
+    let defined = view.defined().filter(|d| d.owner().is_some_and(has));
+    let schemas = defined.map(|d| Item::Defined(d.oid())).chain(schemas);
     tables.chain(sequences).chain(types).chain(functions).chain(collations).chain(schemas).collect()
 }
 
@@ -154,6 +156,10 @@ fn give(view: &Snapshot, item: Item, to: u32, cx: &mut ExecContext<'_>) -> Resul
         },
         Item::Collation(id) => match view.collation(id) {
             Some(own) => collation::reassign(cx, own, to),
+            None => Ok(()),
+        },
+        Item::Defined(id) => match view.defined_by_oid(id) {
+            Some(own) => crate::defined::give(catalog::Defined::clone(own), to, cx),
             None => Ok(()),
         },
         Item::Schema(id) => match view.schema(id) {

@@ -60,7 +60,7 @@ pub(crate) fn array_of(ty: Oid) -> Oid {
 }
 
 /// Whether a value of one type is one of another as it is: no function has to be called.
-pub(crate) fn is_binary_coercible(catalog: &catalog::Snapshot, from: Oid, to: Oid) -> bool {
+pub fn is_binary_coercible(catalog: &catalog::Snapshot, from: Oid, to: Oid) -> bool {
     if from == to || to == ANY || matches!(to, ANYELEMENT | ANYCOMPATIBLE) {
         return true;
     }
@@ -79,6 +79,9 @@ pub(crate) fn pathway(from: Oid, to: Oid, want: CastContext) -> Option<CastMetho
     let (from, to) = (base_of(from), base_of(to));
     if from == to || to == RECORD && user::shape(from).is_some() {
         return Some(CastMethod::Binary);
+    }
+    if let Some(row) = user::cast(from, to) {
+        return (row.context >= want).then_some(row.method);
     }
     if let Some(row) = types::func::cast(from, to) {
         return (row.context >= want).then_some(row.method);
@@ -297,7 +300,7 @@ impl Binder<'_> {
                 None => self.in_out(expr, to, -1),
             },
             CastMethod::Function(oid) => {
-                let Some(function) = types::func::function(oid) else {
+                let Some(function) = crate::routine::callable(self.cx.catalog, oid.0) else {
                     return Err(base::Error::unsupported(format!(
                         "cast from {} to {}",
                         types::io::format_type(expr.ty(), -1),
@@ -305,7 +308,15 @@ impl Binder<'_> {
                     ))
                     .at(position));
                 };
+                let from = expr.ty();
                 let mut args = vec![expr];
+                if let Some(first) = function.args.first()
+                    && *first != from
+                    && !is_polymorphic(*first)
+                    && let Some(own) = self.binary_argument(from, *first)
+                {
+                    args = vec![own(args.remove(0))];
+                }
                 if function.args.len() > 1 {
                     args.push(Expr::Const(Datum::Int4(-1), INT4));
                 }
@@ -313,9 +324,19 @@ impl Binder<'_> {
                     let explicit = context == CastContext::Explicit;
                     args.push(Expr::Const(Datum::Bool(explicit), BOOL));
                 }
+                if matches!(function.body, Body::User) {
+                    self.note_call(function.oid);
+                    self.note_use(function.oid.0, 0);
+                }
                 self.call(function, args, to, position)
             }
         })
+    }
+
+    /// What makes a value of one type one of another as it is.
+    fn binary_argument(&self, from: Oid, to: Oid) -> Option<impl Fn(Expr) -> Expr + use<>> {
+        let fits = is_binary_coercible(self.cx.catalog, from, to);
+        fits.then_some(move |e| relabel(e, to))
     }
 
     fn in_out(&self, expr: Expr, ty: Oid, typmod: i32) -> Expr {

@@ -32,6 +32,7 @@ pub static CURRENT_OF: FunctionRow = FunctionRow {
     strict: true,
     volatility: Volatility::Stable,
     body: Body::Session,
+    operator: base::Oid::INVALID,
 };
 
 /// A cursor's query with the columns that say where its rows are, and the tables that these are in, each

@@ -295,15 +295,16 @@ impl Binder<'_> {
         let kind = K::try_from(e.kind).unwrap_or(K::Undefined);
         let position = self.at(e.location);
         let names = ast::strings(&e.name);
-        let (_, name) = ast::qualified(&names);
+        let (schema, name) = ast::qualified(&names);
+        let path = operator::OperatorPath { schema, name };
         match kind {
             K::AexprOp | K::AexprLike | K::AexprIlike | K::AexprSimilar => {
-                self.operator_expr(scope, e, name, position)
+                self.operator_expr(scope, e, path, position)
             }
             K::AexprOpAny | K::AexprOpAll => {
                 let left = self.expr_box(scope, &e.lexpr)?;
                 let right = self.expr_box(scope, &e.rexpr)?;
-                self.array_operator(name, left, right, kind == K::AexprOpAll, position)
+                self.array_operator(path, left, right, kind == K::AexprOpAll, position)
             }
             K::AexprDistinct | K::AexprNotDistinct => {
                 let left = self.expr_box(scope, &e.lexpr)?;
@@ -333,12 +334,13 @@ impl Binder<'_> {
         &mut self,
         scope: &Scope<'_>,
         e: &pb::AExpr,
-        name: &str,
+        path: operator::OperatorPath<'_>,
         position: u32,
     ) -> Result<Expr> {
+        let name = path.name;
         let Some(left) = inner(&e.lexpr) else {
             let right = self.expr_box(scope, &e.rexpr)?;
-            return self.prefix(name, right, position);
+            return self.prefix(path, right, position);
         };
         let Some(right) = inner(&e.rexpr) else {
             return Err(err!(SYNTAX_ERROR, "postfix operators are not supported").at(position));
@@ -359,7 +361,7 @@ impl Binder<'_> {
         if let (Expr::Row(l), Expr::Row(r)) = (&left, &right) {
             return self.compare_rows(name, l.clone(), r.clone(), position);
         }
-        self.binary(name, left, right, position)
+        self.binary(path, left, right, position)
     }
 
     /// `(a, b) op (SELECT …)`.

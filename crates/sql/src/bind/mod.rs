@@ -31,6 +31,7 @@ pub(crate) mod database;
 pub(crate) mod define;
 mod define_aggregate;
 mod define_collation;
+mod define_objects;
 pub(crate) mod dml;
 pub(crate) mod expr;
 pub(crate) mod from;

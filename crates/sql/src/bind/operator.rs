@@ -57,44 +57,214 @@ fn resolve_prefix(name: &str, right: Oid) -> Choice<&'static OperatorRow> {
     choose(&[right], candidates)
 }
 
+/// An operator's name as written: with a schema in `OPERATOR(schema.op)`.
+#[derive(Clone, Copy)]
+pub(crate) struct OperatorPath<'n> {
+    /// The schema.
+    pub schema: Option<&'n str>,
+    /// Its characters.
+    pub name: &'n str,
+}
+
+impl<'n> From<&'n str> for OperatorPath<'n> {
+    fn from(name: &'n str) -> OperatorPath<'n> {
+        OperatorPath { schema: None, name }
+    }
+}
+
+impl OperatorPath<'_> {
+    fn shown(self) -> String {
+        match self.schema {
+            Some(schema) => format!("{schema}.{}", self.name),
+            None => self.name.to_owned(),
+        }
+    }
+}
+
+/// An operator that was found: a row of the table, or a user's.
+#[derive(Clone, Copy)]
+pub(crate) struct FoundOperator {
+    left: Oid,
+    right: Oid,
+    result: Oid,
+    /// Its oid, if it is a user's.
+    own: Oid,
+    function: Oid,
+}
+
+impl From<&OperatorRow> for FoundOperator {
+    fn from(row: &OperatorRow) -> FoundOperator {
+        let OperatorRow { left, right, result, function, .. } = *row;
+        FoundOperator { left, right, result, own: Oid::INVALID, function }
+    }
+}
+
+impl From<&catalog::Operator> for FoundOperator {
+    fn from(o: &catalog::Operator) -> FoundOperator {
+        FoundOperator {
+            left: Oid(o.left),
+            right: Oid(o.right),
+            result: Oid(o.result),
+            own: Oid(o.oid),
+            function: Oid(o.function),
+        }
+    }
+}
+
 impl Binder<'_> {
-    /// `left op right`.
-    pub(crate) fn binary(
+    /// The operator for these operands; no left one for a prefix operator.
+    fn find_operator(
+        &self,
+        path: OperatorPath<'_>,
+        left: Option<Oid>,
+        right: Oid,
+        position: u32,
+    ) -> Result<FoundOperator> {
+        let name = path.name;
+        let users = self.cx.catalog.has_operators_named(name);
+        let choice = if path.schema.is_none() && !users {
+            let found = match left {
+                Some(left) => resolve(name, left, right),
+                None => resolve_prefix(name, right),
+            };
+            match found {
+                Choice::One(row) => Choice::One(row.into()),
+                Choice::None => Choice::None,
+                Choice::Ambiguous => Choice::Ambiguous,
+            }
+        } else {
+            self.choose_operator(path, left, right, position)?
+        };
+        match choice {
+            Choice::One(found) if found.own != Oid::INVALID && found.function == Oid::INVALID => {
+                let text = signature_text(&path.shown(), left, right);
+                Err(err!(UNDEFINED_FUNCTION, "operator is only a shell: {text}").at(position))
+            }
+            Choice::One(found) => Ok(found),
+            Choice::None => Err(missing(&path.shown(), left, right, position)),
+            Choice::Ambiguous => Err(ambiguous(&path.shown(), left, right, position)),
+        }
+    }
+
+    /// The same among users' operators and those of the table, earlier schemas first.
+    fn choose_operator(
+        &self,
+        path: OperatorPath<'_>,
+        left: Option<Oid>,
+        right: Oid,
+        position: u32,
+    ) -> Result<Choice<FoundOperator>> {
+        use catalog::object::ids::PG_CATALOG;
+        let catalog = self.cx.catalog;
+        let schemas: Vec<u32> = match path.schema {
+            Some(schema) => match catalog.schema_named(schema) {
+                Some(found) => {
+                    self.check_schema(schema, position)?;
+                    vec![found.oid]
+                }
+                None => {
+                    return Err(
+                        err!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist").at(position)
+                    );
+                }
+            },
+            None => {
+                let searched = self.cx.search_path;
+                let first = (!searched.contains(&PG_CATALOG)).then_some(PG_CATALOG);
+                first.into_iter().chain(searched.iter().copied()).collect()
+            }
+        };
+        let mut all: Vec<FoundOperator> = Vec::new();
+        let mut add = |new: FoundOperator| {
+            let same = |o: &FoundOperator| (o.left, o.right) == (new.left, new.right);
+            if (new.left != Oid::INVALID) == left.is_some() && !all.iter().any(same) {
+                all.push(new);
+            }
+        };
+        for schema in schemas {
+            if schema == PG_CATALOG {
+                types::func::operators_named(path.name).iter().for_each(|row| add(row.into()));
+                continue;
+            }
+            let own = catalog.operators_named(path.name).filter(|o| o.schema == schema);
+            own.for_each(|o| add(o.into()));
+        }
+        let inputs: Vec<Oid> = left.into_iter().chain([right]).collect();
+        let types = |o: &FoundOperator| match left {
+            Some(_) => vec![o.left, o.right],
+            None => vec![o.right],
+        };
+        // An unknown side is first tried as the other side's type.
+        let same: Vec<Oid> = match inputs[..] {
+            [UNKNOWN, r] => vec![r, r],
+            [l, UNKNOWN] => vec![l, l],
+            _ => inputs.clone(),
+        };
+        let bases: Vec<Oid> = same.iter().map(|ty| base_of(*ty)).collect();
+        let exact = |wanted: &[Oid]| all.iter().find(|o| types(o) == wanted).copied();
+        if let Some(found) = exact(&same).or_else(|| exact(&bases)) {
+            return Ok(Choice::One(found));
+        }
+        let candidates = all.iter().map(|o| Candidate { args: types(o), item: *o }).collect();
+        Ok(choose(&inputs, candidates))
+    }
+
+    /// What an operator calls.
+    fn function_of(
         &mut self,
+        found: FoundOperator,
         name: &str,
+        position: u32,
+    ) -> Result<&'static FunctionRow> {
+        if found.own == Oid::INVALID {
+            return types::func::function(found.function).ok_or_else(|| {
+                let (left, right) = (found.left, found.right);
+                let text = signature_text(name, Some(left), right);
+                Error::unsupported(format!("operator {text}")).at(position)
+            });
+        }
+        let row = self.callable(found.function.0, position)?;
+        self.note_call(row.oid);
+        self.note_use(found.own.0, 0);
+        Ok(crate::routine::operator_row(found.own.0, row))
+    }
+
+    /// `left op right`.
+    pub(crate) fn binary<'n>(
+        &mut self,
+        name: impl Into<OperatorPath<'n>>,
         left: Expr,
         right: Expr,
         position: u32,
     ) -> Result<Expr> {
-        let (lt, rt) = (left.ty(), right.ty());
-        let row = match resolve(name, lt, rt) {
-            Choice::One(row) => row,
-            Choice::None => return Err(missing(name, Some(lt), rt, position)),
-            Choice::Ambiguous => return Err(ambiguous(name, Some(lt), rt, position)),
-        };
-        self.operator_call(row, vec![left, right], position)
+        let path = name.into();
+        let found = self.find_operator(path, Some(left.ty()), right.ty(), position)?;
+        self.operator_call(found, path.name, vec![left, right], position)
     }
 
     /// `op right`.
-    pub(crate) fn prefix(&mut self, name: &str, right: Expr, position: u32) -> Result<Expr> {
-        let ty = right.ty();
-        match resolve_prefix(name, ty) {
-            Choice::One(row) => self.operator_call(row, vec![right], position),
-            Choice::None => Err(missing(name, None, ty, position)),
-            Choice::Ambiguous => Err(ambiguous(name, None, ty, position)),
-        }
+    pub(crate) fn prefix<'n>(
+        &mut self,
+        name: impl Into<OperatorPath<'n>>,
+        right: Expr,
+        position: u32,
+    ) -> Result<Expr> {
+        let path = name.into();
+        let found = self.find_operator(path, None, right.ty(), position)?;
+        self.operator_call(found, path.name, vec![right], position)
     }
 
     fn operator_call(
         &mut self,
-        row: &'static OperatorRow,
+        found: FoundOperator,
+        name: &str,
         args: Vec<Expr>,
         position: u32,
     ) -> Result<Expr> {
-        let function = operator_function(row, position)?;
+        let function = self.function_of(found, name, position)?;
         let declared: &[Oid] =
-            if row.left == Oid::INVALID { &[row.right] } else { &[row.left, row.right] };
-        let signature = Signature { declared, result: row.result };
+            if found.left == Oid::INVALID { &[found.right] } else { &[found.left, found.right] };
+        let signature = Signature { declared, result: found.result };
         let (args, ty) = self.fit(&signature, args, position)?;
         self.collated_call(function, args, ty, position)
     }
@@ -107,13 +277,8 @@ impl Binder<'_> {
         right: Expr,
         position: u32,
     ) -> Result<(&'static FunctionRow, Expr, Expr)> {
-        let (lt, rt) = (left.ty(), right.ty());
-        let row = match resolve(name, lt, rt) {
-            Choice::One(row) => row,
-            Choice::None => return Err(missing(name, Some(lt), rt, position)),
-            Choice::Ambiguous => return Err(ambiguous(name, Some(lt), rt, position)),
-        };
-        let function = operator_function(row, position)?;
+        let row = self.find_operator(name.into(), Some(left.ty()), right.ty(), position)?;
+        let function = self.function_of(row, name, position)?;
         let signature = Signature { declared: &[row.left, row.right], result: row.result };
         let (mut args, _) = self.fit(&signature, vec![left, right], position)?;
         match (args.pop(), args.pop()) {
@@ -123,14 +288,16 @@ impl Binder<'_> {
     }
 
     /// `left op ANY|ALL (array)`.
-    pub(crate) fn array_operator(
+    pub(crate) fn array_operator<'n>(
         &mut self,
-        name: &str,
+        name: impl Into<OperatorPath<'n>>,
         left: Expr,
         array: Expr,
         all: bool,
         position: u32,
     ) -> Result<Expr> {
+        let path = name.into();
+        let name = path.name;
         let lt = left.ty();
         let mut at = array.ty();
         let element = if at == UNKNOWN { UNKNOWN } else { super::coerce::element_of(at) };
@@ -138,11 +305,7 @@ impl Binder<'_> {
             return Err(err!(WRONG_OBJECT_TYPE, "op ANY/ALL (array) requires array on right side")
                 .at(position));
         }
-        let row = match resolve(name, lt, element) {
-            Choice::One(row) => row,
-            Choice::None => return Err(missing(name, Some(lt), element, position)),
-            Choice::Ambiguous => return Err(ambiguous(name, Some(lt), element, position)),
-        };
+        let row = self.find_operator(path, Some(lt), element, position)?;
         if row.result != BOOL {
             return Err(err!(
                 WRONG_OBJECT_TYPE,
@@ -150,7 +313,7 @@ impl Binder<'_> {
             )
             .at(position));
         }
-        let function = operator_function(row, position)?;
+        let function = self.function_of(row, name, position)?;
         let (left_type, right_type) = match (row.left, row.right) {
             (l, r) if super::coerce::is_polymorphic(l) || super::coerce::is_polymorphic(r) => {
                 let or = |ty, other| if ty == UNKNOWN { other } else { ty };
@@ -178,18 +341,6 @@ impl Binder<'_> {
         let (function, left, array) = self.collated_pair(function, left, array)?;
         Ok(Expr::ArrayOp { function, left: Box::new(left), array: Box::new(array), all })
     }
-}
-
-fn operator_function(row: &OperatorRow, position: u32) -> Result<&'static FunctionRow> {
-    types::func::function(row.function).ok_or_else(|| {
-        Error::unsupported(format!(
-            "operator {} {} {}",
-            types::io::format_type(row.left, -1),
-            row.name,
-            types::io::format_type(row.right, -1)
-        ))
-        .at(position)
-    })
 }
 
 fn signature_text(name: &str, left: Option<Oid>, right: Oid) -> String {

@@ -30,6 +30,7 @@ const fn row(
         strict,
         volatility: Volatility::Immutable,
         body,
+        operator: Oid::INVALID,
     }
 }
 

@@ -146,6 +146,8 @@ pub struct FunctionRow {
     pub volatility: Volatility,
     /// How it runs.
     pub body: Body,
+    /// The user's operator by which it is called; `Oid::INVALID`: none.
+    pub operator: Oid,
 }
 
 /// One row of the operator table; `left` is `Oid::INVALID` for a prefix operator.

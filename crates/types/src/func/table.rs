@@ -133,6 +133,7 @@ fn function_row(f: &[&'static str], bodies: &HashMap<&str, Body>) -> Option<Func
         strict: flags[0] == b's' && f[2] != "multirange_constructor2",
         volatility,
         body,
+        operator: Oid::INVALID,
     })
 }
 

@@ -1,0 +1,608 @@
+//! Operators, casts, operator classes and families, conversions: CREATE, ALTER, DROP and what all have in common.
+//! Aggregates are functions ([`super::function`]).
+
+mod cast;
+mod class;
+mod operator;
+
+use std::sync::Arc;
+
+use base::{Error, Oid, Result, err};
+use catalog::system::named;
+use catalog::{AclKind, Conversion, Defined, Object, Snapshot};
+use sql::define_statement::{DefineStatement, DefineTarget};
+use sql::role::RoleRef;
+use sql::utility::{Name, Persistence};
+
+use super::depend::{self, Item, drop_items};
+use super::{name, notice};
+use exec::context::ExecContext;
+use exec::rights;
+
+/// Runs the statement.
+///
+/// # Errors
+/// Whatever it raises.
+pub fn run(statement: &DefineStatement, cx: &mut ExecContext<'_>) -> Result<()> {
+    match statement {
+        DefineStatement::CreateOperator(def) => operator::create(def, cx),
+        DefineStatement::AlterOperator { operator, restrict, join } => {
+            operator::alter(operator, restrict.as_ref(), join.as_ref(), cx)
+        }
+        DefineStatement::CreateCast(def) => cast::create(def, cx),
+        DefineStatement::CreateFamily { name, method } => {
+            class::create_family(name, method, cx).map(|_| ())
+        }
+        DefineStatement::CreateClass(def) => class::create(def, cx),
+        DefineStatement::AlterFamily { name, method, add, items } => {
+            class::alter_family(name, method, *add, items, cx)
+        }
+        DefineStatement::CreateConversion { name, from, to, function, default } => {
+            create_conversion(name, (from, to), function, *default, cx)
+        }
+        DefineStatement::CreateLanguage { name, replace, handler } => {
+            create_language(name, *replace, handler.as_ref(), cx)
+        }
+        DefineStatement::CreateTransform { language, .. } => match named::language(language) {
+            None => Err(err!(UNDEFINED_OBJECT, "language \"{language}\" does not exist")),
+            Some(_) => Err(Error::unsupported("CREATE TRANSFORM")),
+        },
+        DefineStatement::Drop { targets, if_exists, cascade } => {
+            drop(targets, *if_exists, *cascade, cx)
+        }
+        DefineStatement::Rename(target, to) => rename(target, to, cx),
+        DefineStatement::SetSchema(target, to) => set_schema(target, to, cx),
+        DefineStatement::Owner(target, role) => set_owner(target, role, cx),
+        DefineStatement::SecurityLabel(provider) => Err(match provider {
+            Some(name) => {
+                err!(INVALID_PARAMETER_VALUE, "security label provider \"{name}\" is not loaded")
+            }
+            None => err!(INVALID_PARAMETER_VALUE, "no security label providers have been loaded"),
+        }),
+        DefineStatement::DependsOn(extension) => match named::extension(extension) {
+            None => Err(err!(UNDEFINED_OBJECT, "extension \"{extension}\" does not exist")),
+            Some(_) => Err(Error::unsupported("ALTER … DEPENDS ON EXTENSION")),
+        },
+    }
+}
+
+/// A name with its schema as written.
+pub(super) fn full(name: &Name) -> String {
+    match &name.schema {
+        Some(schema) => format!("{schema}.{}", name.name),
+        None => name.name.clone(),
+    }
+}
+
+/// The schemas in which a name is searched.
+///
+/// # Errors
+/// `3F000`.
+pub(super) fn schemas_of(view: &Snapshot, path: &[u32], name: &Name) -> Result<Vec<u32>> {
+    match &name.schema {
+        Some(schema) => match view.schema_named(schema) {
+            Some(found) => Ok(vec![found.oid]),
+            None => Err(err!(UNDEFINED_SCHEMA, "schema \"{schema}\" does not exist")),
+        },
+        None => {
+            let first = (!path.contains(&catalog::object::ids::PG_CATALOG))
+                .then_some(catalog::object::ids::PG_CATALOG);
+            Ok(first.into_iter().chain(path.iter().copied()).collect())
+        }
+    }
+}
+
+/// The schema for a new object, whose name others can't take until the transaction ends.
+pub(super) fn place(cx: &mut ExecContext<'_>, name: &Name, kind: &str) -> Result<u32> {
+    let plain = Name { position: 0, ..name.clone() };
+    let schema = name::creation_schema(cx, &plain, Persistence::Permanent)?;
+    if Oid(schema).is_temporary() {
+        return Err(Error::unsupported(format!("a temporary {kind}")));
+    }
+    name::reserve(cx, schema, &format!("{kind} {}", name.name))?;
+    Ok(schema)
+}
+
+pub(super) fn put(cx: &mut ExecContext<'_>, object: Defined) -> Result<()> {
+    cx.catalog_tx.put(cx.tx, Object::Defined(Box::new(object)))
+}
+
+/// `42501` unless the session's role is a superuser.
+pub(super) fn require_superuser(cx: &mut ExecContext<'_>, message: &str) -> Result<()> {
+    if rights::is_superuser(cx) {
+        return Ok(());
+    }
+    Err(Error::new(base::sqlstate::INSUFFICIENT_PRIVILEGE, message))
+}
+
+/// The object that a statement names.
+pub(super) enum Target {
+    /// A user's.
+    Own(Arc<Defined>),
+    /// PostgreSQL's own, by its oid.
+    BuiltIn(u32),
+}
+
+impl Target {
+    fn oid(&self) -> u32 {
+        match self {
+            Target::Own(own) => own.oid(),
+            Target::BuiltIn(id) => *id,
+        }
+    }
+}
+
+fn target(view: &Snapshot, id: u32) -> Target {
+    match view.defined_by_oid(id) {
+        Some(own) => Target::Own(own.clone()),
+        None => Target::BuiltIn(id),
+    }
+}
+
+/// Looks an object up.
+///
+/// # Errors
+/// The kind's "does not exist"; `3F000`.
+pub(super) fn find(wanted: &DefineTarget, cx: &mut ExecContext<'_>) -> Result<Target> {
+    let view = cx.catalog_tx.view();
+    let path = cx.search_path;
+    match wanted {
+        DefineTarget::Operator(operator) => {
+            operator::find(&view, path, operator).map(|id| target(&view, id))
+        }
+        DefineTarget::Cast(source, to) => {
+            let own = view.cast(source.0, to.0).map(|c| c.oid);
+            match own.or_else(|| named::cast(*source, *to)) {
+                Some(id) => Ok(target(&view, id)),
+                None => Err(err!(
+                    UNDEFINED_OBJECT,
+                    "cast from type {} to type {} does not exist",
+                    types::io::format_type(*source, -1),
+                    types::io::format_type(*to, -1)
+                )),
+            }
+        }
+        DefineTarget::Class(name, method) => {
+            class::find_class(&view, path, name, method).map(|id| target(&view, id))
+        }
+        DefineTarget::Family(name, method) => {
+            class::find_family(&view, path, name, method).map(|id| target(&view, id))
+        }
+        DefineTarget::Conversion(name) => {
+            let schemas = schemas_of(&view, path, name)?;
+            let own = |schema: u32| {
+                let mut all = view.conversions();
+                let found = all.find(|c| c.schema == schema && c.name == name.name);
+                let built_in = (schema == catalog::object::ids::PG_CATALOG)
+                    .then(|| named::conversion(&name.name))
+                    .flatten();
+                found.map(|c| c.oid).or(built_in)
+            };
+            match schemas.into_iter().find_map(own) {
+                Some(id) => Ok(target(&view, id)),
+                None => Err(err!(UNDEFINED_OBJECT, "conversion \"{}\" does not exist", full(name))),
+            }
+        }
+        DefineTarget::Transform(ty, language) => {
+            Err(super::comment_builtin::no_transform(*ty, language))
+        }
+        DefineTarget::Missing(message, _) => Err(err!(UNDEFINED_OBJECT, "{message}")),
+    }
+}
+
+fn kind_word(wanted: &DefineTarget) -> &'static str {
+    match wanted {
+        DefineTarget::Operator(_) => "operator",
+        DefineTarget::Cast(..) => "cast",
+        DefineTarget::Class(..) => "operator class",
+        DefineTarget::Family(..) => "operator family",
+        DefineTarget::Conversion(_) => "conversion",
+        _ => "object",
+    }
+}
+
+/// `42501` unless the session's role owns the object.
+fn require_owner(wanted: &DefineTarget, found: &Target, cx: &mut ExecContext<'_>) -> Result<()> {
+    if let DefineTarget::Cast(source, target) = wanted {
+        return cast::require_owner(*source, *target, cx);
+    }
+    let name = wanted.name().map_or_else(String::new, full);
+    rights::require_owner(cx, AclKind::Defined, found.oid(), kind_word(wanted), &name)
+}
+
+/// Whether a statement names an object that a user made.
+pub fn is_own(wanted: &DefineTarget, cx: &mut ExecContext<'_>) -> bool {
+    matches!(find(wanted, cx), Ok(Target::Own(_)))
+}
+
+/// The oid of an object, for its owner.
+///
+/// # Errors
+/// Those of [`find`]; `42501`.
+pub fn find_owned(wanted: &DefineTarget, cx: &mut ExecContext<'_>) -> Result<u32> {
+    let found = find(wanted, cx)?;
+    require_owner(wanted, &found, cx)?;
+    Ok(found.oid())
+}
+
+/// A user's object that its owner changes.
+fn open(wanted: &DefineTarget, cx: &mut ExecContext<'_>) -> Result<Defined> {
+    let found = find(wanted, cx)?;
+    require_owner(wanted, &found, cx)?;
+    match found {
+        Target::Own(own) => {
+            name::reserve(cx, own.oid(), "")?;
+            let view = cx.catalog_tx.view();
+            match view.defined_by_oid(own.oid()) {
+                Some(own) => Ok(Defined::clone(own)),
+                None => find(wanted, cx).and_then(|_| Err(Error::internal("it is gone"))),
+            }
+        }
+        Target::BuiltIn(_) => Err(Error::unsupported("changing an object of the server")),
+    }
+}
+
+fn drop(
+    targets: &[DefineTarget],
+    if_exists: bool,
+    cascade: bool,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let mut items = Vec::new();
+    for wanted in targets {
+        let found = match find(wanted, cx) {
+            Ok(found) => found,
+            Err(error) if if_exists => {
+                let message = match wanted {
+                    DefineTarget::Missing(message, _) => message.clone(),
+                    DefineTarget::Operator(operator)
+                        if error.code() == base::sqlstate::UNDEFINED_FUNCTION =>
+                    {
+                        let name = full(&operator.name);
+                        format!("operator {name} does not exist, skipping")
+                    }
+                    _ => format!("{}, skipping", error.message()),
+                };
+                notice(cx, base::sqlstate::SUCCESSFUL_COMPLETION, message);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let view = cx.catalog_tx.view();
+        let of_schema = match &found {
+            Target::Own(own) => own.schema(),
+            Target::BuiltIn(_) => None,
+        };
+        let owns_schema = of_schema
+            .is_some_and(|schema| rights::of(cx, &view).owns(cx.role, AclKind::Schema, schema));
+        if !owns_schema {
+            require_owner(wanted, &found, cx)?;
+        }
+        match found {
+            Target::Own(own) => {
+                let item = Item::Defined(own.oid());
+                if !items.contains(&item) {
+                    items.push(item);
+                }
+            }
+            Target::BuiltIn(id) => {
+                let class = class_of(wanted);
+                let names = catalog::system::reg::Names {
+                    catalog: &view,
+                    path: cx.search_path,
+                    database: None,
+                };
+                let address = catalog::system::address::Address { class, object: id, column: 0 };
+                let what = names.identify(address).map_or_else(String::new, |i| i.description);
+                base::bail!(
+                    DEPENDENT_OBJECTS_STILL_EXIST,
+                    "cannot drop {what} because it is required by the database system"
+                );
+            }
+        }
+    }
+    drop_items(cx, &items, cascade)
+}
+
+fn class_of(wanted: &DefineTarget) -> u32 {
+    use catalog::system::class;
+    match wanted {
+        DefineTarget::Operator(_) => class::OPERATOR,
+        DefineTarget::Cast(..) => class::CAST,
+        DefineTarget::Class(..) => class::OPERATOR_CLASS,
+        DefineTarget::Family(..) => class::OPERATOR_FAMILY,
+        _ => class::CONVERSION,
+    }
+}
+
+/// Deletes an object; operators that name it as their partner forget it.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn remove(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
+    super::drop::remove_comments(cx, id)?;
+    let view = cx.catalog_tx.view();
+    if view.operator(id).is_some() {
+        operator::forget(&view, id, cx)?;
+    }
+    cx.catalog_tx.remove(cx.tx, id)
+}
+
+/// `42710` when an object of this kind has the name in the schema.
+fn check_free(object: &Defined, schema: u32, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+    name::reserve(cx, schema, &format!("{} {to}", object.word()))?;
+    let view = cx.catalog_tx.view();
+    let place = view.schema(schema).map_or("", |s| s.name.as_str());
+    let in_place = |d: &&Arc<Defined>| d.schema() == Some(schema) && d.name() == to;
+    let taken = view.defined().filter(in_place).any(|other| match (&**other, object) {
+        (Defined::Operator(a), Defined::Operator(b)) => (a.left, a.right) == (b.left, b.right),
+        (Defined::Class(a), Defined::Class(b)) => a.method == b.method,
+        (Defined::Family(a), Defined::Family(b)) => a.method == b.method,
+        (Defined::Conversion(_), Defined::Conversion(_)) => true,
+        _ => false,
+    });
+    if !taken {
+        return Ok(());
+    }
+    let method = match object {
+        Defined::Class(c) => Some(c.method),
+        Defined::Family(f) => Some(f.method),
+        _ => None,
+    };
+    let of = method
+        .map_or_else(String::new, |m| format!(" for access method \"{}\"", class::method_name(m)));
+    base::bail!(
+        DUPLICATE_OBJECT,
+        "{} \"{to}\"{of} already exists in schema \"{place}\"",
+        object.word()
+    )
+}
+
+fn rename(wanted: &DefineTarget, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+    let mut object = open(wanted, cx)?;
+    if let Some(schema) = object.schema() {
+        rights::require_creation(cx, cx.role, schema)?;
+        check_free(&object, schema, to, cx)?;
+    }
+    if let Some((_, _, name)) = object.place_mut() {
+        to.clone_into(name);
+    }
+    put(cx, object)
+}
+
+fn set_schema(wanted: &DefineTarget, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+    let mut object = open(wanted, cx)?;
+    let view = cx.catalog_tx.view();
+    let schema = view
+        .schema_named(to)
+        .ok_or_else(|| err!(UNDEFINED_SCHEMA, "schema \"{to}\" does not exist"))?
+        .oid;
+    if object.schema() == Some(schema) {
+        return Ok(());
+    }
+    rights::require_creation(cx, cx.role, schema)?;
+    let name = object.name().to_owned();
+    check_free(&object, schema, &name, cx)?;
+    if let Some((place, _, _)) = object.place_mut() {
+        *place = schema;
+    }
+    put(cx, object)
+}
+
+fn set_owner(wanted: &DefineTarget, role: &RoleRef, cx: &mut ExecContext<'_>) -> Result<()> {
+    let to = rights::role(cx, role)?;
+    let found = find(wanted, cx)?;
+    if let Target::Own(own) = &found
+        && own.owner() == Some(to)
+    {
+        return Ok(());
+    }
+    let object = open(wanted, cx)?;
+    rights::require_membership(cx, to)?;
+    if !rights::is_superuser(cx)
+        && let Some(schema) = object.schema()
+    {
+        rights::require_creation(cx, to, schema)?;
+    }
+    give(object, to, cx)
+}
+
+/// Gives an object to another role, without asking.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn give(mut object: Defined, to: u32, cx: &mut ExecContext<'_>) -> Result<()> {
+    if let Some((_, owner, _)) = object.place_mut() {
+        *owner = to;
+    }
+    put(cx, object)
+}
+
+/// Encodings by their names, as `pg_encoding_to_char` numbers them.
+fn encoding(name: &str) -> Option<i32> {
+    let plain = |s: &str| {
+        let kept = s.chars().filter(char::is_ascii_alphanumeric);
+        kept.map(|c| c.to_ascii_uppercase()).collect::<String>()
+    };
+    let wanted = plain(name);
+    let alias = match wanted.as_str() {
+        "UNICODE" => "UTF8",
+        "ISO88591" => "LATIN1",
+        "ISO88592" => "LATIN2",
+        "ISO885915" => "LATIN9",
+        "WINDOWS1251" => "WIN1251",
+        "WINDOWS1252" => "WIN1252",
+        "KOI8" => "KOI8R",
+        other => other,
+    };
+    ENCODINGS.iter().position(|n| plain(n) == alias).map(|n| n as i32)
+}
+
+/// PostgreSQL's encodings, in the order of their numbers.
+const ENCODINGS: [&str; 42] = [
+    "SQL_ASCII",
+    "EUC_JP",
+    "EUC_CN",
+    "EUC_KR",
+    "EUC_TW",
+    "EUC_JIS_2004",
+    "UTF8",
+    "MULE_INTERNAL",
+    "LATIN1",
+    "LATIN2",
+    "LATIN3",
+    "LATIN4",
+    "LATIN5",
+    "LATIN6",
+    "LATIN7",
+    "LATIN8",
+    "LATIN9",
+    "LATIN10",
+    "WIN1256",
+    "WIN1258",
+    "WIN866",
+    "WIN874",
+    "KOI8R",
+    "WIN1251",
+    "WIN1252",
+    "ISO_8859_5",
+    "ISO_8859_6",
+    "ISO_8859_7",
+    "ISO_8859_8",
+    "WIN1250",
+    "WIN1253",
+    "WIN1254",
+    "WIN1255",
+    "WIN1257",
+    "KOI8U",
+    "SJIS",
+    "BIG5",
+    "GBK",
+    "UHC",
+    "GB18030",
+    "JOHAB",
+    "SHIFT_JIS_2004",
+];
+
+fn create_conversion(
+    name: &Name,
+    (from, to): (&str, &str),
+    function: &Name,
+    default: bool,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    let schema = place(cx, name, "conversion")?;
+    let number = |side: &str, name: &str| {
+        encoding(name)
+            .ok_or_else(|| err!(UNDEFINED_OBJECT, "{side} encoding \"{name}\" does not exist"))
+    };
+    let (from_id, to_id) = (number("source", from)?, number("destination", to)?);
+    if from_id == 0 || to_id == 0 {
+        base::bail!(
+            INVALID_OBJECT_DEFINITION,
+            "encoding conversion to or from \"SQL_ASCII\" is not supported"
+        );
+    }
+    let args = [
+        types::oids::INT4,
+        types::oids::INT4,
+        types::oids::CSTRING,
+        types::oids::INTERNAL,
+        types::oids::INT4,
+        types::oids::BOOL,
+    ];
+    let found = operator::function(function, &args, cx)?;
+    if found.result != types::oids::INT4 {
+        base::bail!(
+            INVALID_OBJECT_DEFINITION,
+            "encoding conversion function {} must return type integer",
+            full(function)
+        );
+    }
+    let view = cx.catalog_tx.view();
+    if view.conversions().any(|c| c.schema == schema && c.name == name.name) {
+        base::bail!(DUPLICATE_OBJECT, "conversion \"{}\" already exists", name.name);
+    }
+    let taken =
+        |c: &Conversion| c.default && c.schema == schema && (c.from, c.to) == (from_id, to_id);
+    if default && view.conversions().any(taken) {
+        base::bail!(DUPLICATE_OBJECT, "default conversion for {from} to {to} already exists");
+    }
+    let oid = super::new_oid(cx, schema)?;
+    let made = Conversion {
+        oid,
+        name: name.name.clone(),
+        schema,
+        owner: cx.role,
+        from: from_id,
+        to: to_id,
+        function: found.oid,
+        default,
+    };
+    put(cx, Defined::Conversion(made))
+}
+
+/// CREATE LANGUAGE: those that there are are there; a handler would have to be written in C.
+fn create_language(
+    name: &str,
+    replace: bool,
+    handler: Option<&Name>,
+    cx: &mut ExecContext<'_>,
+) -> Result<()> {
+    if let Some(handler) = handler {
+        let found = operator::function(handler, &[], cx)?;
+        if found.result != Oid(2280) {
+            base::bail!(
+                WRONG_OBJECT_TYPE,
+                "function {} must return type language_handler",
+                full(handler)
+            );
+        }
+    }
+    match (named::language(name), handler) {
+        // Without a handler it is the extension of that name.
+        (Some(_), None) if named::extension(name).is_some() => {
+            let message = format!("extension \"{name}\" already exists");
+            if !replace {
+                base::bail!(DUPLICATE_OBJECT, "{message}");
+            }
+            notice(cx, base::sqlstate::DUPLICATE_OBJECT, format!("{message}, skipping"));
+            Ok(())
+        }
+        (Some(_), Some(_)) if !replace => {
+            Err(err!(DUPLICATE_OBJECT, "language \"{name}\" already exists"))
+        }
+        (_, Some(_)) => Err(Error::unsupported("CREATE LANGUAGE with a handler")),
+        (_, None) => Err(err!(FEATURE_NOT_SUPPORTED, "extension \"{name}\" is not available")
+            .detail("Extensions cannot be installed; what the server has is part of it.")),
+    }
+}
+
+/// As messages describe such an object.
+pub fn describe(view: &Snapshot, path: &[u32], id: u32) -> String {
+    let Some(own) = view.defined_by_oid(id) else { return format!("object {id}") };
+    let names = catalog::system::reg::Names { catalog: view, path, database: None };
+    let address = catalog::system::address::Address { class: own.class(), object: id, column: 0 };
+    names.identify(address).map_or_else(|| own.word().to_owned(), |found| found.description)
+}
+
+/// Such objects that use another one, and whether they go along with it.
+pub fn users(view: &Snapshot, id: u32) -> Vec<(Item, bool)> {
+    let mut out = Vec::new();
+    for object in view.defined().filter(|d| d.oid() != id && d.uses().contains(&id)) {
+        let along = matches!(&**object, Defined::Class(c) if c.family == id);
+        out.push((Item::Defined(object.oid()), along));
+    }
+    for function in view.functions() {
+        let Some(a) = &function.aggregate else { continue };
+        let steps = [Some(&a.plain), a.moving.as_ref()];
+        let uses = steps
+            .into_iter()
+            .flatten()
+            .any(|s| [s.transition, s.inverse, s.finish, s.state].contains(&id));
+        if uses || [a.combine, a.serial, a.deserial, a.sort_operator].contains(&id) {
+            out.push((depend::Item::Function(function.oid), false));
+        }
+    }
+    out
+}
