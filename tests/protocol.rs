@@ -645,3 +645,39 @@ fn too_many_clients_are_told_so() {
     // Its end is noticed in the course of things.
     while Raw::open(server.port).talk(&begin)[0] != "R 0" {}
 }
+
+#[test]
+fn chains_of_ten_thousand_are_no_nesting() {
+    let mut client = connect();
+    for (start, link, value) in [
+        ("SELECT 1", " + 1", "10001"),
+        ("SELECT n", " - 1 * 1", "-9998"),
+        ("SELECT length('a'", " || 'a'", "10001"),
+        ("SELECT 1", "::int", "1"),
+        ("SELECT 1", " UNION SELECT 1", "1"),
+        ("SELECT count(*) FROM (SELECT 1", " UNION ALL SELECT 1", "10001"),
+        ("SELECT 2", " EXCEPT SELECT 1", "2"),
+        ("SELECT 1", " INTERSECT SELECT 1", "1"),
+        ("SELECT true", " AND true", "t"),
+        ("SELECT false", " OR false", "f"),
+    ] {
+        let end = if start.contains("count") {
+            ") s"
+        } else if start.contains('(') {
+            ")"
+        } else {
+            ""
+        };
+        let from = if start.ends_with(" n") { " FROM generate_series(2, 2) n" } else { "" };
+        // EXPLAIN shows all but UNIONs as deeply as they are nested, and their plans take a while.
+        let nested = link.contains("SELECT 1") && !link.contains("UNION");
+        let links = if nested { 2000 } else { 10_000 };
+        let text = format!("{start}{}{end}{from}", link.repeat(links));
+        let answer = client.query(&text);
+        assert!(answer.contains(&format!("D {value}")), "{link}: {:?}", answer.first());
+        if !nested {
+            let plan = client.query(&format!("EXPLAIN {text}"));
+            assert!(plan.iter().any(|l| l.starts_with("D ")), "{link}: {:?}", plan.first());
+        }
+    }
+}

@@ -8,12 +8,14 @@
 mod bind;
 pub use bind::coerce::is_binary_coercible;
 pub mod cache;
+mod chains;
 pub mod collation_statement;
 pub mod comment_statement;
 pub mod database;
 pub mod define_statement;
 pub mod embedded;
 pub mod expr;
+mod graft;
 mod identity;
 pub mod logical;
 mod nesting;

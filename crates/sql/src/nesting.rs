@@ -16,6 +16,9 @@ pub const NESTING_MAX: usize = 1500;
 /// Deepest nesting at all: chains of operators are nesting to the grammar.
 const DEEPEST: usize = 24_000;
 
+/// Deepest nesting that the grammar's library surely takes.
+const WHOLE_MAX: usize = 300;
+
 /// Texts up to this length can't be nested more deeply than [`NESTING_MAX`]: a level takes at
 /// least one byte.
 const SHORT: usize = NESTING_MAX;
@@ -30,8 +33,11 @@ const SHALLOW: usize = 100;
 /// optimisations, and as much again for recursions that don't check the stack.
 const LEVEL_BYTES: usize = 16 << 10;
 
-/// Largest stack for a statement.
-const STACK_BYTES_MAX: usize = 512 << 20;
+/// How many levels' stack a set operation or a join takes: what binds and plans queries has larger frames.
+const QUERY_LEVELS: usize = 4;
+
+/// Largest stack for a statement. Of a stack only what is used takes memory.
+const STACK_BYTES_MAX: usize = 1 << 30;
 
 /// Bytes of stack that binding, planning and running a text may need; 0: the ordinary stack is enough.
 pub fn stack_for(text: &str) -> usize {
@@ -91,6 +97,11 @@ pub(crate) fn levels(text: &str) -> Option<usize> {
     Some(deepest(text.as_bytes(), false)).filter(|levels| *levels <= DEEPEST)
 }
 
+/// Whether a text of so many levels may be too much for the grammar's library in one piece.
+pub(crate) fn may_be_chains(text: &str, levels: usize) -> bool {
+    text.len() > SHORT && levels > WHOLE_MAX
+}
+
 /// The deepest nesting; `lists`: AND and OR count, whose lists some of the planner takes one by one.
 fn deepest(bytes: &[u8], lists: bool) -> usize {
     let mut levels = vec![Level::default()];
@@ -134,7 +145,7 @@ fn deepest(bytes: &[u8], lists: bool) -> usize {
                 } else if is(&"end") && levels.len() > 1 {
                     (level, below) = closed(&mut levels, below);
                 } else if CHAINS.iter().any(is) {
-                    level.chains += 1;
+                    level.chains += if lists { QUERY_LEVELS } else { 1 };
                 } else if OPERATORS.iter().any(is) {
                     level.operators += 1;
                 }

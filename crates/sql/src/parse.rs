@@ -2,7 +2,8 @@
 //!
 //! The parser is deeply recursive C and runs on the worker's own stack
 //! ([`sched::on_native_stack`]). Its limits: [`TEXT_MAX`] bytes of text; nesting is bounded by the
-//! a scan of the text ([`nesting`]) and by the library itself, and answers `54001`.
+//! a scan of the text ([`nesting`]) and by the library itself, and answers `54001`. Long chains of operators are
+//! parsed in pieces ([`chains`]).
 //!
 //! The binding hands over an error's message without its position. [`locate`] finds it again: the
 //! parser reads from left to right, so the offending token is the first one whose inclusion makes
@@ -13,7 +14,7 @@ use std::ops::Range;
 use base::{Error, Result, err};
 use pg_query::{NodeEnum, protobuf as pb};
 
-use crate::nesting;
+use crate::{chains, graft, nesting};
 
 /// Longest statement text in bytes.
 pub const TEXT_MAX: usize = 64 << 20;
@@ -88,11 +89,18 @@ pub(crate) fn parse(text: &str) -> Result<Vec<RawStatement>> {
     let Some(levels) = nesting::levels(text) else {
         return Err(too_complex());
     };
-    let tree = nesting::on_parsers_stack(levels, || match pg_query::parse(text, 0) {
-        Ok(result) => Ok(result.protobuf),
-        Err(error) => Err(syntax_error(text, error)),
+    let statements = nesting::on_parsers_stack(levels, || {
+        if nesting::may_be_chains(text, levels)
+            && let Some(statements) = graft::parse(text, &chains::cuts(text))
+        {
+            return Ok(statements);
+        }
+        match pg_query::parse(text, 0) {
+            Ok(result) => Ok(result.protobuf.stmts),
+            Err(error) => Err(syntax_error(text, error)),
+        }
     })??;
-    tree.stmts.into_iter().map(|raw| raw_statement(text, raw, levels)).collect()
+    statements.into_iter().map(|raw| raw_statement(text, raw, levels)).collect()
 }
 
 fn raw_statement(text: &str, raw: pb::RawStmt, levels: usize) -> Result<RawStatement> {
@@ -311,6 +319,14 @@ mod tests {
         assert_eq!(parse(&text).err().expect("too deep").code().as_str(), "54001");
         let text = format!("select {}true", "not ".repeat(6000));
         assert_eq!(parse(&text).err().expect("too deep").code().as_str(), "54001");
+    }
+
+    #[test]
+    fn chains_are_not_nesting() {
+        for link in [" + 1", " || 'a'", "::int", " union select 1", " except all select 1"] {
+            let text = format!("select 1{}", link.repeat(10_000));
+            assert_eq!(parse(&text).map(|s| s.len()).map_err(|e| e.to_string()), Ok(1), "{link}");
+        }
     }
 
     #[test]

@@ -43,24 +43,12 @@ pub(crate) fn location(node: &NodeEnum) -> i32 {
         NodeEnum::ColumnRef(n) => n.location,
         NodeEnum::AConst(n) => n.location,
         NodeEnum::ParamRef(n) => n.location,
-        // As PostgreSQL: an operator's expression begins with its left side.
-        NodeEnum::AExpr(n) => {
-            let left = super::inner(&n.lexpr).map_or(-1, location);
-            match (left, n.location) {
-                (-1, own) => own,
-                (left, -1) => left,
-                (left, own) => left.min(own),
-            }
-        }
+        NodeEnum::AExpr(_) | NodeEnum::TypeCast(_) => leftmost(node),
         NodeEnum::BoolExpr(n) => {
             let first = n.args.first().and_then(|a| a.node.as_ref()).map_or(-1, location);
             if first >= 0 && (n.location < 0 || first < n.location) { first } else { n.location }
         }
         NodeEnum::FuncCall(n) => n.location,
-        NodeEnum::TypeCast(n) => {
-            let arg = super::inner(&n.arg).map_or(-1, location);
-            if arg >= 0 && (n.location < 0 || arg < n.location) { arg } else { n.location }
-        }
         NodeEnum::CaseExpr(n) => n.location,
         NodeEnum::CoalesceExpr(n) => n.location,
         NodeEnum::MinMaxExpr(n) => n.location,
@@ -80,6 +68,24 @@ pub(crate) fn location(node: &NodeEnum) -> i32 {
         NodeEnum::List(n) => n.items.first().and_then(|i| i.node.as_ref()).map_or(-1, location),
         _ => -1,
     }
+}
+
+/// Of a chain of operators and casts: as in PostgreSQL, an operator's expression begins with its left side. Chains are
+/// long, so this is a loop.
+fn leftmost(node: &NodeEnum) -> i32 {
+    let (mut at, mut least) = (Some(node), -1);
+    while let Some(node) = at {
+        let own;
+        (at, own) = match node {
+            NodeEnum::AExpr(n) => (super::inner(&n.lexpr), n.location),
+            NodeEnum::TypeCast(n) => (super::inner(&n.arg), n.location),
+            other => (None, location(other)),
+        };
+        if own >= 0 && (least < 0 || own < least) {
+            least = own;
+        }
+    }
+    least
 }
 
 /// Location of an optional node.

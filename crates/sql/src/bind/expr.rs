@@ -36,7 +36,7 @@ impl Binder<'_> {
     /// Everything that names and types can be wrong about; `54001` nested too deeply.
     pub(crate) fn expr(&mut self, scope: &Scope<'_>, node: &NodeEnum) -> Result<Expr> {
         sched::check_stack()?;
-        if self.depth >= super::DEPTH_MAX {
+        if self.depth >= super::depth_max() {
             return Err(crate::parse::too_complex());
         }
         self.depth += 1;

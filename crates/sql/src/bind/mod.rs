@@ -76,9 +76,14 @@ pub(crate) mod words;
 pub(crate) use scope::Scope;
 pub use user_types::stored_domain_condition;
 
-/// Deepest nesting of an expression. What follows binding (printing, planning, running) recurses
-/// over it too.
-pub(crate) const DEPTH_MAX: u32 = 1000;
+/// Deepest nesting of an expression on an ordinary stack. What follows binding (printing, planning, running)
+/// recurses over it too.
+const DEPTH_MAX: usize = 1000;
+
+/// Deepest nesting of an expression that the running stack has room for.
+fn depth_max() -> usize {
+    crate::nesting::levels_of(sched::stack_bytes()).max(DEPTH_MAX)
+}
 
 /// Literals of a normalised text on their way to become parameters.
 struct Lifting {
@@ -129,7 +134,7 @@ pub(crate) struct Binder<'a> {
     /// Above 0 while what is bound is not the statement's own, and so no use of columns.
     pub(crate) unseen: u32,
     /// How deeply the expression that is being bound is nested.
-    pub(crate) depth: u32,
+    pub(crate) depth: usize,
     /// The next query may have INTO.
     into_allowed: bool,
     /// Bound subqueries of expressions; `SubqueryExpr::plan` refers to them.

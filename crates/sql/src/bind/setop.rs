@@ -5,7 +5,7 @@ use pg_query::{NodeEnum, protobuf as pb};
 use types::oids::*;
 
 use crate::expr::Expr;
-use crate::logical::{Input, Query, Rel};
+use crate::logical::{Col, Input, Query, Rel};
 use crate::plan::OutputColumn;
 
 use super::record::Part;
@@ -108,15 +108,7 @@ impl Binder<'_> {
         let rel = if name == "UNION" {
             let mut inputs = Vec::new();
             for input in [left, right] {
-                match input {
-                    // UNION ALL of UNION ALL is one list.
-                    Input { rel: Rel::Append { inputs: inner, cols }, cols: wanted }
-                        if cols == wanted =>
-                    {
-                        inputs.extend(inner)
-                    }
-                    other => inputs.push(other),
-                }
+                self.branches(input, &cols, all, &mut inputs);
             }
             let append = Rel::Append { inputs, cols: cols.clone() };
             if all {
@@ -137,6 +129,34 @@ impl Binder<'_> {
             }
         };
         Ok(Query { rel, cols, output })
+    }
+
+    /// A side of a UNION with the columns `cols`, as branches of it: UNION ALL of UNION ALL is one list, and so is UNION
+    /// of either, as duplicates go in the end.
+    fn branches(&self, side: Input, cols: &[Col], all: bool, to: &mut Vec<Input>) {
+        let collation = |c: &Col| &self.vars[usize::from(*c)].collation;
+        let inner = match side.rel {
+            Rel::Append { inputs, cols: own } if own == side.cols => inputs,
+            Rel::Distinct { input, keys, sorted: false }
+                if !all
+                    && keys.len() == cols.len()
+                    && side.cols.iter().map(collation).eq(cols.iter().map(collation)) =>
+            {
+                match *input {
+                    Rel::Append { inputs, cols: own } if own == side.cols => inputs,
+                    other => {
+                        let rel = Rel::Distinct { input: Box::new(other), keys, sorted: false };
+                        return to.push(Input { rel, cols: side.cols });
+                    }
+                }
+            }
+            rel => return to.push(Input { rel, cols: side.cols }),
+        };
+        if to.is_empty() {
+            *to = inner;
+        } else {
+            to.extend(inner);
+        }
     }
 
     /// Casts a query's output columns.
