@@ -16,7 +16,8 @@
 //! | [`manager`] | ids, the order of commits, the oldest running transaction |
 //! | [`transaction`] | a session's transaction: snapshots, savepoints, commit, rollback |
 //! | [`commit_log`] | transaction id to outcome, in memory; `commit_file`: on disk |
-//! | `registry` | the sessions' slots, and the horizon computed from their snapshots |
+//! | `registry` | the sessions' slots |
+//! | `horizon` | what is made of their snapshots: which row versions nobody needs |
 //! | `waiters` | who waits for which transaction's end |
 //! | [`serial`] | SERIALIZABLE: predicate locks, rw-conflicts, safe snapshots |
 //! | [`lock`] | heavyweight locks, the deadlock detector, shared row locks |
@@ -26,6 +27,7 @@
 
 mod commit_file;
 pub mod commit_log;
+mod horizon;
 pub mod lock;
 mod log;
 pub mod manager;
@@ -42,8 +44,9 @@ mod model;
 mod tests;
 
 pub use commit_log::XidStatus;
+pub use horizon::LiveSnapshots;
 pub use lock::{LockManager, LockMode, LockOwner, LockRow, LockTag, LockWait, RowLockMode};
-pub use manager::TxnManager;
+pub use manager::{SessionSnapshots, TxnManager};
 pub use serial::Serial;
 pub use snapshot::Snapshot;
 pub use transaction::{Isolation, SavepointLevel, Transaction};

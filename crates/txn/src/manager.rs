@@ -38,10 +38,11 @@ use sched::{Mutex, TaskRef};
 use storage::{Participant, Storage};
 
 use crate::commit_log::{CHUNK, CommitLog, State, XID_LIMIT, XidStatus};
+use crate::horizon::{Horizon, LiveSnapshots};
 use crate::lock::{LockManager, LockOwner};
 use crate::log::{self, Log};
 use crate::recovery::Recovery;
-use crate::registry::{Horizon, Registry};
+use crate::registry::Registry;
 use crate::serial::Serial;
 use crate::transaction::{Isolation, Transaction};
 use crate::waiters::XidWaiters;
@@ -368,6 +369,19 @@ impl Drop for CriticalSection {
     }
 }
 
+/// The snapshots of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionSnapshots {
+    /// Its process id.
+    pub pid: i32,
+    /// The oldest.
+    pub oldest: Csn,
+    /// Those that cursors and exports keep, ascending.
+    pub held: Vec<Csn>,
+    /// Any number from here on.
+    pub onwards: Option<Csn>,
+}
+
 /// Hands out ids and snapshots, keeps the commit log, and is storage's [`Participant`].
 pub struct TxnManager {
     /// Heavyweight locks.
@@ -461,6 +475,18 @@ impl TxnManager {
         self.core.horizon.compute(&self.core.registry)
     }
 
+    /// The snapshots that were live when the horizon was last computed. What none of them sees, nobody
+    /// ever will.
+    pub fn live_snapshots(&self) -> Arc<LiveSnapshots> {
+        self.core.horizon.live()
+    }
+
+    /// The bound of that list: it grows as long as no session keeps all that follows its snapshot.
+    #[inline]
+    pub fn live_bound(&self) -> Csn {
+        self.core.horizon.live_bound()
+    }
+
     /// The newest visible commit.
     pub fn last_csn(&self) -> Csn {
         self.core.horizon.last_csn()
@@ -482,6 +508,23 @@ impl TxnManager {
         };
         let slots = self.core.registry.slots();
         slots.map(|(_, slot)| seen(slot)).filter(|session| session.0 != 0).collect()
+    }
+
+    /// The snapshots that every session uses (for `pg_stat_snapshots`).
+    pub fn snapshots(&self) -> Vec<SessionSnapshots> {
+        let mut all = Vec::new();
+        for (_, slot) in self.core.registry.slots() {
+            let pid = slot.pid.load(Ordering::Acquire);
+            let csn =
+                |cell: &AtomicU64| Some(Csn(cell.load(Ordering::Acquire))).filter(|csn| csn.0 != 0);
+            let Some(oldest) = csn(&slot.snapshot).filter(|_| pid != 0) else { continue };
+            let mut held = Vec::new();
+            slot.for_held(|csn| held.push(Csn(csn)));
+            held.sort_unstable();
+            held.dedup();
+            all.push(SessionSnapshots { pid, oldest, held, onwards: csn(&slot.newer) });
+        }
+        all
     }
 
     /// The next transaction id (for statistics).

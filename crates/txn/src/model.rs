@@ -122,6 +122,9 @@ mod horizon {
         snapshot: u8,
         newest: [u8; 2],
         least: [u8; 2],
+        found: [Option<u8>; 2],
+        /// The list's bound and its only member.
+        live: (u8, Option<u8>),
     }
 
     fn register(s: &State, recheck: bool) -> Option<State> {
@@ -143,8 +146,16 @@ mod horizon {
         match s.step[2 + i] {
             0 => n.newest[i] = s.last,
             1 => n.bound = s.bound.max(s.newest[i]),
-            2 => n.least[i] = s.slot.map_or(s.newest[i], |csn| csn.min(s.newest[i])),
-            3 => n.published = s.published.max(s.least[i]),
+            2 => {
+                n.least[i] = s.slot.map_or(s.newest[i], |csn| csn.min(s.newest[i]));
+                n.found[i] = s.slot;
+            }
+            3 => {
+                n.published = s.published.max(s.least[i]);
+                if s.live.0 <= s.newest[i] {
+                    n.live = (s.newest[i], s.found[i]);
+                }
+            }
             4 => n.step[2 + i] = 0,
             _ => return None,
         }
@@ -158,7 +169,10 @@ mod horizon {
             1 => register(s, recheck),
             _ => compute(s, thread - 2),
         };
-        explore(State::default(), 4, step, |s, _| s.step[1] < 3 || s.published <= s.snapshot)
+        explore(State::default(), 4, step, |s, _| {
+            let listed = s.snapshot >= s.live.0 || s.live.1 == Some(s.snapshot);
+            s.step[1] < 3 || (s.published <= s.snapshot && listed)
+        })
     }
 
     #[test]
@@ -169,6 +183,94 @@ mod horizon {
     #[test]
     fn a_registration_without_the_second_look_would_be_missed() {
         assert!(!is_safe(false));
+    }
+}
+
+mod live {
+    use super::*;
+
+    /// Thread 0 commits. Thread 1 uses a snapshot, then a newer one as well, which it holds beyond its
+    /// statement. Thread 2 makes lists.
+    #[derive(Clone, PartialEq, Eq, Hash, Default)]
+    struct State {
+        last: u8,
+        bound: u8,
+        first: u8,
+        second: u8,
+        snapshot: Option<u8>,
+        newer: Option<u8>,
+        held: Option<u8>,
+        step: [u8; 3],
+        /// What the scan has read.
+        newest: u8,
+        read: [Option<u8>; 3],
+        /// The bound, and the members.
+        list: (u8, [Option<u8>; 2]),
+    }
+
+    fn session(s: &State) -> Option<State> {
+        let mut n = s.clone();
+        n.step[1] += 1;
+        match s.step[1] {
+            0 => n.first = s.last,
+            1 => n.snapshot = Some(s.first),
+            2 if s.bound > s.first => n.step[1] = 0,
+            3 => n.second = s.last,
+            4 => n.newer = Some(s.second),
+            5 if s.bound > s.second => n.step[1] = 3,
+            6 => n.held = Some(s.second),
+            7 => n.newer = None,
+            // The first is given up: the oldest is the one that is held.
+            8 => n.snapshot = Some(s.second),
+            2 | 5 => {}
+            _ => return None,
+        }
+        Some(n)
+    }
+
+    fn scan(s: &State, order: [u8; 3]) -> Option<State> {
+        let mut n = s.clone();
+        n.step[2] += 1;
+        match s.step[2] {
+            0 => n.newest = s.last,
+            1 => n.bound = s.bound.max(s.newest),
+            at @ 2..=4 => match order[at as usize - 2] {
+                0 => n.read[0] = s.newer,
+                1 => n.read[1] = s.held,
+                _ => n.read[2] = s.snapshot,
+            },
+            5 => {
+                let bound = s.read[0].map_or(s.newest, |newer| newer.min(s.newest));
+                n.list = (bound, [s.read[1], s.read[2]]);
+                n.step[2] = 0;
+            }
+            _ => return None,
+        }
+        Some(n)
+    }
+
+    fn misses_none(order: [u8; 3]) -> bool {
+        let step = |s: &State, thread: usize| match thread {
+            0 if s.last < 4 => Some(State { last: s.last + 1, ..s.clone() }),
+            0 => None,
+            1 => session(s),
+            _ => scan(s, order),
+        };
+        explore(State::default(), 3, step, |s, _| {
+            let listed = |csn| csn >= s.list.0 || s.list.1.contains(&Some(csn));
+            let first = (3..9).contains(&s.step[1]);
+            (!first || listed(s.first)) && (s.step[1] < 6 || listed(s.second))
+        })
+    }
+
+    #[test]
+    fn no_list_misses_a_snapshot() {
+        assert!(misses_none([0, 1, 2]));
+    }
+
+    #[test]
+    fn reading_what_is_held_first_would_miss_one() {
+        assert!(!misses_none([1, 2, 0]));
     }
 }
 

@@ -230,7 +230,7 @@ impl Transaction {
     #[inline]
     pub fn snapshot(&self) -> Snapshot {
         if self.isolation.load(Ordering::Relaxed) == Isolation::ReadCommitted as u8 {
-            return self.fresh_snapshot(true);
+            return self.fresh_snapshot();
         }
         let csn = self.csn.load(Ordering::Acquire);
         if csn != 0 {
@@ -258,11 +258,20 @@ impl Transaction {
     }
 
     pub(crate) fn register_snapshot(&self) -> Snapshot {
-        self.fresh_snapshot(true)
+        self.fresh_snapshot()
+    }
+
+    /// As [`Transaction::register_snapshot`], for one that is watched: all versions from its snapshot on
+    /// stay, so that its reads are settled with those who ended what it read.
+    pub(crate) fn register_onwards(&self) -> Snapshot {
+        let core = self.core();
+        let xmin = core.oldest();
+        let csn = core.horizon.register_onwards(self.owner.slot());
+        Snapshot { csn, xmin, command: self.command() }
     }
 
     pub(crate) fn unregister_snapshot(&self) {
-        self.owner.slot().snapshot.store(0, Ordering::Release);
+        self.owner.slot().release_snapshots();
     }
 
     pub(crate) fn keep_snapshot(&self, snapshot: &Snapshot) {
@@ -273,10 +282,15 @@ impl Transaction {
     /// Takes a snapshot over that another session's transaction holds, as the one that all statements here
     /// share. The caller sees to it that the other one holds it until this returns.
     pub fn adopt_snapshot(&self, snapshot: &Snapshot) {
-        let slot = &self.owner.slot().snapshot;
-        let held = slot.load(Ordering::Relaxed);
-        if held == 0 || held > snapshot.csn.0 {
-            slot.store(snapshot.csn.0, Ordering::SeqCst);
+        let slot = self.owner.slot();
+        let used = slot.snapshot.load(Ordering::Relaxed);
+        if used != 0 {
+            for csn in [Csn(used), snapshot.csn] {
+                self.pin_snapshot(&Snapshot { csn, ..*snapshot });
+            }
+        }
+        if used == 0 || used > snapshot.csn.0 {
+            slot.snapshot.store(snapshot.csn.0, Ordering::SeqCst);
         }
         self.core().horizon.settle();
         self.keep_snapshot(snapshot);
@@ -288,21 +302,18 @@ impl Transaction {
     }
 
     #[inline]
-    fn fresh_snapshot(&self, register: bool) -> Snapshot {
+    fn fresh_snapshot(&self) -> Snapshot {
         let core = self.core();
         // In this order: everything below `oldest` was published before.
         let xmin = core.oldest();
-        let csn = match register {
-            true => core.horizon.register(self.owner.slot()),
-            false => core.horizon.last_csn(),
-        };
+        let csn = core.horizon.register(self.owner.slot());
         Snapshot { csn, xmin, command: self.command() }
     }
 
-    /// A fresh snapshot whatever the isolation level (constraint checks); unregistered use is safe
-    /// only while a statement's snapshot is registered.
+    /// A fresh snapshot whatever the isolation level (constraint checks, statements inside a statement).
+    /// It is registered until the statement ends.
     pub fn latest_snapshot(&self) -> Snapshot {
-        self.fresh_snapshot(false)
+        self.fresh_snapshot()
     }
 
     /// Keeps `snapshot` registered beyond the statement (a portal's), until the returned guard's id
@@ -313,6 +324,7 @@ impl Transaction {
         let id = inner.last_pin;
         inner.pins.push((id, snapshot.csn));
         self.pinned.store(inner.pins.len() as u32, Ordering::Release);
+        self.owner.slot().hold(snapshot.csn.0);
         id
     }
 
@@ -326,14 +338,34 @@ impl Transaction {
     /// Unregisters the statement's snapshot.
     #[inline]
     pub fn end_statement(&self) {
+        let slot = self.owner.slot();
         if self.csn.load(Ordering::Relaxed) != 0 {
+            if slot.newer.load(Ordering::Relaxed) != 0 && !self.is_serializable() {
+                slot.newer.store(0, Ordering::Release);
+            }
             return;
         }
-        let oldest = match self.pinned.load(Ordering::Acquire) {
-            0 => 0,
-            _ => self.inner.lock().pins.iter().map(|pin| pin.1.0).min().unwrap_or(0),
-        };
-        self.owner.slot().snapshot.store(oldest, Ordering::Release);
+        if self.pinned.load(Ordering::Acquire) == 0 {
+            return slot.release_snapshots();
+        }
+        let inner = self.inner.lock();
+        let oldest = inner.pins.iter().map(|pin| pin.1.0).min().unwrap_or(0);
+        slot.snapshot.store(oldest, Ordering::Release);
+        slot.set_held(inner.pins.iter().map(|pin| pin.1.0));
+        slot.newer.store(0, Ordering::Release);
+    }
+
+    fn is_serializable(&self) -> bool {
+        self.isolation.load(Ordering::Relaxed) == Isolation::Serializable as u8
+    }
+
+    /// Before a READ COMMITTED statement waits that will begin anew with another snapshot: unregisters
+    /// its snapshot. One that runs inside another statement keeps it, since the outer one's is
+    /// registered along with it.
+    pub fn release_to_wait(&self) {
+        if self.owner.slot().newer.load(Ordering::Relaxed) == 0 {
+            self.end_statement();
+        }
     }
 
     /// Whether a row version made or ended by `xid` counts as (made/ended) for the snapshot. Notes
@@ -503,7 +535,7 @@ impl Transaction {
         let slot = self.owner.slot();
         slot.xid.store(0, Ordering::Release);
         self.manager().locks.release_transaction(&self.owner);
-        slot.snapshot.store(0, Ordering::Release);
+        slot.release_snapshots();
     }
 }
 

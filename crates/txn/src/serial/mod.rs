@@ -208,7 +208,7 @@ impl Transaction {
         let serial = self.serial_manager();
         let (begun, snapshot) = {
             let mut graph = serial.graph.lock();
-            (graph.begin(self.read_only(), self.locks().pid(), None), self.register_snapshot())
+            (graph.begin(self.read_only(), self.locks().pid(), None), self.register_onwards())
         };
         self.watch(begun);
         snapshot
