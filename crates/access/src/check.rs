@@ -122,7 +122,9 @@ impl Checker<'_> {
             if self.manager.status(Xid(head.xmin)) == XidStatus::Aborted {
                 return chain;
             }
-            chain.rows.push(page::row(page, offset, len).to_vec());
+            if head.mask & page::STUB == 0 {
+                chain.rows.push(page::row(page, offset, len).to_vec());
+            }
             let ended = head.xmax != 0
                 && head.mask & page::LOCK_ONLY == 0
                 && self.manager.status(Xid(head.xmax)) != XidStatus::Aborted;
@@ -161,6 +163,7 @@ impl Checker<'_> {
         let pinned = self.heap.pin(row.block)?;
         let guard = pinned.read();
         match page::first_of_chain(guard.page(), row.offset) {
+            Some((_, offset, _)) if page::mask(guard.page(), offset) & page::STUB != 0 => {}
             Some((_, offset, len)) => {
                 let first = page::row(guard.page(), offset, len).to_vec();
                 let mut rows = self.chain(guard.page(), row).rows;

@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering:
 use sched::SpinLock;
 
 use crate::heap::page::EMPTY_PAGE;
+use crate::heap::prune::HeldBack;
 
 /// Bytes of room per class; the last class is that of empty pages.
 const CLASS_BYTES: usize = 256;
@@ -57,7 +58,10 @@ pub struct Space {
     pub rows_pages: AtomicU32,
     /// Versions ended (updates, deletes) since vacuum last ran.
     pub ended: AtomicU64,
-    /// Horizon at the last futile attempt to prune a page, by block; saves repeating it.
+    /// What vacuum had to keep when it last ran, and for whom.
+    pub held_back: SpinLock<Vec<HeldBack>>,
+    /// The bound of the live snapshots at the last futile attempt to prune a page, by block; saves
+    /// repeating it.
     pub futile: [(AtomicU32, AtomicU64); TARGETS],
 }
 
@@ -94,6 +98,7 @@ impl Default for Space {
             rows: AtomicU64::new(0),
             rows_pages: AtomicU32::new(0),
             ended: AtomicU64::new(0),
+            held_back: SpinLock::new(Vec::new()),
             futile: std::array::from_fn(|_| (AtomicU32::new(NONE), AtomicU64::new(0))),
         }
     }
@@ -210,17 +215,17 @@ impl Space {
         self.map.lock().fresh.iter().map(|r| r.len()).sum()
     }
 
-    /// Whether pruning this page was futile with this horizon or a later one; notes it otherwise.
-    pub fn prune_is_futile(&self, block: u32, horizon: u64) -> bool {
+    /// Whether pruning this page was futile with this bound or a later one.
+    pub fn prune_is_futile(&self, block: u32, bound: u64) -> bool {
         let (noted, at) = &self.futile[block as usize % TARGETS];
-        noted.load(Relaxed) == block && at.load(Relaxed) >= horizon
+        noted.load(Relaxed) == block && at.load(Relaxed) >= bound
     }
 
-    /// Notes that pruning this page with this horizon freed nothing.
-    pub fn note_futile_prune(&self, block: u32, horizon: u64) {
+    /// Notes that pruning this page with this bound freed nothing.
+    pub fn note_futile_prune(&self, block: u32, bound: u64) {
         let (noted, at) = &self.futile[block as usize % TARGETS];
         noted.store(block, Relaxed);
-        at.store(horizon, Relaxed);
+        at.store(bound, Relaxed);
     }
 
     /// As new: the file is empty.

@@ -5,6 +5,9 @@
 //! 3. Only then the line pointers become free for new rows: an entry must never come to point at
 //!    a row that it wasn't made for.
 //!
+//! Versions that an old snapshot keeps are led past those between the snapshots
+//! ([`crate::heap::bridge`]), whose line pointers are dead then.
+//!
 //! Without indexes the first step frees the line pointers at once. Dead line pointers are
 //! remembered up to [`DEAD_MAX`] at a time; then steps 2 and 3 run and the first goes on.
 //! Cutting the file's empty tail ([`truncate`]) needs the relation exclusively and is a step of its
@@ -19,6 +22,7 @@ use sched::observe::progress::{Count, Progress};
 use txn::TxnManager;
 
 use crate::heap::Heap;
+use crate::heap::bridge;
 use crate::heap::page;
 use crate::heap::prune::{self, Judge, Pruned, Scope};
 use crate::index::AnyIndex;
@@ -107,6 +111,7 @@ pub fn vacuum(
     let mut stats = VacuumStats { pages: heap.pages()?, ..VacuumStats::default() };
     heap.state.space.ended.store(0, Relaxed);
     let mut dead = Vec::new();
+    let mut held_back = Vec::new();
     let mut judge = Judge::now(manager);
     progress.set(Count::BlocksTotal, u64::from(stats.pages));
     progress.set(Count::DeadMax, DEAD_MAX as u64);
@@ -117,6 +122,10 @@ pub fn vacuum(
         stats.live += u64::from(pruned.live);
         stats.removed += u64::from(pruned.removed);
         stats.kept += u64::from(pruned.kept);
+        pruned.held_back.iter().for_each(|held| held.add_to(&mut held_back));
+        if pruned.kept > 0 {
+            stats.removed += bridge_block(&mut judge, heap, block, pace)?;
+        }
         dead.extend(pruned.dead.iter().map(|&offset| TupleId { block, offset }));
         progress.set(Count::BlocksDone, u64::from(block) + 1);
         progress.set(Count::Dead, dead.len() as u64);
@@ -131,6 +140,7 @@ pub fn vacuum(
     progress.set(Count::BlocksVacuumed, u64::from(stats.pages));
     progress.set_phase("performing final cleanup");
     heap.state.space.ended.fetch_add(stats.kept, Relaxed);
+    *heap.state.space.held_back.lock() = held_back;
     heap.state.space.rows.store(stats.live + 1, Relaxed);
     heap.state.space.rows_pages.store(stats.pages, Relaxed);
     Ok(stats)
@@ -164,6 +174,17 @@ pub fn truncate(heap: &Heap) -> Result<u32> {
 fn prune_block(judge: &mut Judge<'_>, heap: &Heap, block: u32, no_indexes: bool) -> Result<Pruned> {
     let all = |_: u16| true;
     visit(judge, heap, block, if no_indexes { Scope::Free(&all) } else { Scope::Vacuum })
+}
+
+/// Leads the kept versions of a page past what nobody sees.
+fn bridge_block(judge: &mut Judge<'_>, heap: &Heap, block: u32, pace: &mut Pace) -> Result<u64> {
+    let from = bridge::leading_on(heap.pin_scan(block)?.read().page());
+    let mut passed = 0;
+    for offset in from {
+        pace.keep()?;
+        passed += u64::from(heap.bridge(judge, TupleId { block, offset })?);
+    }
+    Ok(passed)
 }
 
 fn visit(judge: &mut Judge<'_>, heap: &Heap, block: u32, scope: Scope<'_>) -> Result<Pruned> {

@@ -4,7 +4,7 @@ mod common;
 
 use std::thread;
 
-use common::{Db, Session, Table, commit};
+use common::{Db, Session, Table, commit, value_of};
 
 fn run(db: &Db, threads: u64, work: impl Fn(Session, u64) + Sync) {
     thread::scope(|scope| {
@@ -95,6 +95,63 @@ fn an_old_snapshot_keeps_what_it_sees_and_nothing_more() {
     let stats = table.vacuum(&db);
     assert_eq!((stats.live, stats.kept), (1, 0), "nothing holds the versions any more");
     table.check(&db);
+    drop((old, new, table));
+    db.destroy();
+}
+
+#[test]
+fn a_long_snapshot_costs_one_version_of_a_hot_row() {
+    let db = Db::new();
+    let table = Table::create(&db, 30);
+    let (old, new) = (db.session(), db.session());
+    let tx = new.begin();
+    table.insert(&tx, 1, 5).unwrap();
+    commit(tx);
+    let reader = old.begin_rr();
+    let snapshot = reader.snapshot();
+    for _ in 0..5000 {
+        let tx = new.begin();
+        assert!(table.update(&tx, 1, |v| v).unwrap());
+        commit(tx);
+    }
+    assert_eq!(table.heap.pages().unwrap(), 1, "what nobody sees is pruned in passing");
+    let stats = table.vacuum(&db);
+    assert_eq!((stats.live, stats.kept), (1, 1));
+    assert_eq!(table.scan(&reader, &snapshot).unwrap(), [(1, 5)]);
+    table.check(&db);
+    commit(reader);
+    drop((old, new, table));
+    db.destroy();
+}
+
+#[test]
+fn vacuum_leads_an_old_version_past_the_chains_that_follow() {
+    let db = Db::new();
+    let table = Table::create(&db, 500);
+    let (old, new) = (db.session(), db.session());
+    let tx = new.begin();
+    table.insert(&tx, 1, 5).unwrap();
+    commit(tx);
+    let reader = old.begin_rr();
+    let snapshot = reader.snapshot();
+    for _ in 0..300 {
+        let tx = new.begin();
+        assert!(table.update(&tx, 1, |v| v + 1).unwrap());
+        commit(tx);
+    }
+    // What is dead loses its index entries by the next vacuum, if it was passed by already.
+    table.vacuum(&db);
+    let stats = table.vacuum(&db);
+    assert_eq!((stats.live, stats.kept), (1, 1));
+    table.check(&db);
+    assert_eq!(table.scan(&reader, &snapshot).unwrap(), [(1, 5)]);
+    let seen = table.find(&reader, &snapshot, 1).unwrap().expect("it is there");
+    let tx = new.begin();
+    let newest = table.heap.latest(&tx, &tx.snapshot(), seen.tid).unwrap();
+    let version = table.heap.fetch_version(newest).unwrap().expect("it is there");
+    assert_eq!(value_of(&version.data), 305, "the old version leads to the newest");
+    drop(tx);
+    commit(reader);
     drop((old, new, table));
     db.destroy();
 }
@@ -294,6 +351,64 @@ fn those_who_wait_without_a_snapshot_lose_nothing() {
     let tx = session.begin();
     assert_eq!(table.scan(&tx, &tx.snapshot()).unwrap(), [(1, 30 * 40)]);
     drop(tx);
+    table.check(&db);
+    drop((session, table));
+    db.destroy();
+}
+
+#[test]
+fn old_snapshots_stay_as_they_are_while_all_between_them_goes() {
+    let db = Db::new();
+    let table = Table::create(&db, 120);
+    let keys = 12;
+    let session = db.session();
+    let tx = session.begin();
+    for key in 0..keys {
+        table.insert(&tx, key, 1000).unwrap();
+    }
+    commit(tx);
+    run(&db, 9, |session, number| {
+        let mut random = common::Random(number * 31 + 5);
+        for round in 0..80 {
+            if number == 0 {
+                table.vacuum(&db);
+            } else if number < 4 {
+                let reader = session.begin_rr();
+                let snapshot = reader.snapshot();
+                let rows = table.scan(&reader, &snapshot).unwrap();
+                assert_eq!(rows.iter().map(|row| row.1).sum::<u64>(), keys * 1000);
+                for _ in 0..1 + random.below(12) {
+                    assert_eq!(table.scan(&reader, &snapshot).unwrap(), rows);
+                    let (key, value) = rows[random.below(keys) as usize];
+                    let found = table.find(&reader, &snapshot, key).unwrap();
+                    assert_eq!(found.map(|f| f.value), Some(value));
+                }
+                commit(reader);
+            } else {
+                let tx = session.begin();
+                let (a, b) = (random.below(keys), random.below(keys));
+                let (a, b) = (a.min(b), a.max(b));
+                // Half of the updates stay in their chains.
+                let by = random.below(2);
+                assert!(table.update(&tx, a, |v| v + by).unwrap());
+                tx.next_command();
+                if a != b {
+                    assert!(table.update(&tx, b, |v| v - by).unwrap());
+                } else {
+                    assert!(table.update(&tx, a, |v| v - by).unwrap());
+                }
+                tx.end_statement();
+                match round % 7 {
+                    0 => drop(tx),
+                    _ => commit(tx),
+                }
+            }
+        }
+    });
+    table.vacuum(&db);
+    table.vacuum(&db);
+    let stats = table.vacuum(&db);
+    assert_eq!((stats.live, stats.kept), (keys, 0));
     table.check(&db);
     drop((session, table));
     db.destroy();

@@ -10,11 +10,13 @@
 //! ```
 //!
 //! * [`page`]: the bytes. [`visible`]: what a snapshot sees. [`prune`]: taking out the dead.
+//! * `bridge`: leading old versions past those between chains that nobody sees.
 //! * `insert`, `scan`, `write`: what the layers above call.
 //!
 //! Order of latches: index leaf before heap page; two heap pages only one after the other in
 //! ascending order, or by trying. No latch is held while waiting for a lock or a transaction.
 
+pub(crate) mod bridge;
 mod index_only;
 mod insert;
 mod lines;
@@ -35,7 +37,7 @@ pub use scan::{HeapScan, Keep, RowBatch};
 
 use crate::btree::Rival;
 use crate::registry::{self, RelState};
-use page::{LOCK_ONLY, Line, NEXT_IN_CHAIN, XMAX_ABORTED, XMIN_ABORTED};
+use page::{LOCK_ONLY, Line, NEXT_IN_CHAIN, STUB, XMAX_ABORTED, XMIN_ABORTED};
 use prune::{Judge, Scope};
 use visible::View;
 
@@ -193,12 +195,12 @@ impl Heap {
         if !self.storage.serves() {
             return;
         }
-        if self.state.space.prune_is_futile(block, judge.horizon().0) {
+        if self.state.space.prune_is_futile(block, judge.bound().0) {
             return;
         }
         let Ok(guard) = pinned.try_write() else { return };
         if !wants_pruning(guard.page()) && !chain_is_mostly_dead(guard.page(), root, &mut judge) {
-            self.state.space.note_futile_prune(block, judge.horizon().0);
+            self.state.space.note_futile_prune(block, judge.bound().0);
             return;
         }
         let mut mtr = self.storage.mtr();
@@ -207,7 +209,7 @@ impl Heap {
         let room = page::room(mtr.page(target));
         mtr.commit();
         if pruned.removed == 0 {
-            self.state.space.note_futile_prune(block, judge.horizon().0);
+            self.state.space.note_futile_prune(block, judge.bound().0);
         } else if !self.state.space.is_target(block) {
             self.state.space.give(block, room);
         }
@@ -230,6 +232,9 @@ impl Heap {
         let Some((_, mut offset, _)) = page::first_of_chain(page, root.offset) else {
             return Ok(Rival::Removed);
         };
+        if page::mask(page, offset) & (STUB | NEXT_IN_CHAIN) == STUB {
+            return Ok(Rival::Removed);
+        }
         loop {
             let mask = page::mask(page, offset);
             match self.rival_version(tx, page, offset, mask) {
@@ -315,6 +320,11 @@ impl Heap {
         }
     }
 
+    /// What vacuum had to keep when it last ran, and for whom.
+    pub fn held_back(&self) -> Vec<prune::HeldBack> {
+        self.state.space.held_back.lock().clone()
+    }
+
     /// Size of the heap; looks at a few pages when vacuum hasn't counted the rows yet.
     pub fn estimate(&self) -> Result<Estimate> {
         let pages = self.pages()?;
@@ -364,13 +374,16 @@ fn chain_is_mostly_dead(page: &storage::Page, root: u16, judge: &mut Judge<'_>) 
             _ => return false,
         }
     }
-    page::mask(page, offset) & LOCK_ONLY == 0 && judge.is_dead(page::xmax(page, offset))
+    page::mask(page, offset) & LOCK_ONLY == 0 && judge.is_garbage(page, offset)
 }
 
 /// A version's copy.
 fn copy_version(page: &storage::Page, tid: TupleId) -> Option<HeapTuple> {
     let Line::Normal(offset, len) = page::line(page, tid.offset) else { return None };
     let head = page::header(page, offset);
+    if head.mask & STUB != 0 {
+        return None;
+    }
     Some(HeapTuple {
         tid,
         root: TupleId { block: tid.block, offset: page::root_of(page, tid.offset) },

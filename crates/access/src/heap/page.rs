@@ -65,8 +65,13 @@ pub const NEXT_IN_CHAIN: u16 = 128;
 /// This version is inside a chain: no index entry points at it.
 pub const IN_CHAIN: u16 = 256;
 
+/// This version begins a chain and was made by an update: another one's `next` leads here.
+pub const FOLLOWS: u16 = 512;
+/// The row's bytes are gone: no snapshot sees the version, but an older one's `next` leads here.
+pub const STUB: u16 = 1024;
+
 /// The bits about `xmin` and the version's own place, which a new `xmax` leaves alone.
-pub const KEEP: u16 = XMIN_COMMITTED | XMIN_ABORTED | IN_CHAIN;
+pub const KEEP: u16 = XMIN_COMMITTED | XMIN_ABORTED | IN_CHAIN | FOLLOWS | STUB;
 
 /// Bytes that an empty page has for versions and their line pointers.
 pub const EMPTY_PAGE: usize = PAGE_SIZE - LINES;
@@ -457,6 +462,22 @@ pub fn put_end(mtr: &mut Mtr<'_>, page: PageRef, offset: usize, end: &End) {
     bytes[12..16].copy_from_slice(&next.block.to_le_bytes());
     bytes[16..18].copy_from_slice(&next.offset.to_le_bytes());
     bytes[18..20].copy_from_slice(&(old & KEEP | end.bits).to_le_bytes());
+    mtr.put(page, offset + XMAX, &bytes);
+}
+
+/// Lets the version at `offset` end as the one at `last` did, which is `(page, offset)` of one that
+/// followed it: those between are about to go. `keys`: one of them changed a key.
+pub fn put_end_of(
+    mtr: &mut Mtr<'_>,
+    page: PageRef,
+    offset: usize,
+    last: (PageRef, usize),
+    keys: u16,
+) {
+    let mut bytes: [u8; HEADER - XMAX] = get(mtr.page(last.0), last.1 + XMAX);
+    let bits = mask(mtr.page(last.0), last.1) & !KEEP | keys;
+    let old = mask(mtr.page(page), offset);
+    bytes[MASK - XMAX..].copy_from_slice(&(old & KEEP | old & KEYS | bits).to_le_bytes());
     mtr.put(page, offset + XMAX, &bytes);
 }
 

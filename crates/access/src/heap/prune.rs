@@ -1,24 +1,51 @@
 //! Pruning: removes versions that nobody can see any more from one page, and closes the gaps.
 //!
+//! ```text
+//! before   root → v1 → v2 → v3 → v4 → v5      an old snapshot sees v2, new ones see v5
+//! after    root ═══════► v2 ───────► v5       v1: before every snapshot; v3, v4: between them
+//! ```
+//!
 //! A chain loses its dead beginning: its root becomes a redirect to the first version that is left,
-//! or *dead* when none is (index entries still point at it; vacuum frees it after them). Versions
-//! that only a rolled-back update made are in no chain any more and go too.
+//! or *dead* when none is (index entries still point at it; vacuum frees it after them). It loses as
+//! well what lies **between** the live snapshots ([`txn::LiveSnapshots`]), however old the oldest is:
+//! the version before takes over the end (`xmax`, `next`) of the last one that goes. That prolongs its
+//! life over a time in which no snapshot lies, so nobody sees a difference, and along the chain each
+//! `xmin` still is the `xmax` before it. Versions that only a rolled-back update made are in no chain
+//! any more and go too.
+//!
+//! The first version of a chain that continues one elsewhere ([`FOLLOWS`]) can't go by itself, since
+//! that one's `next` leads to it: only its bytes go, and a [`STUB`] is left. [`crate::vacuum`] goes by
+//! those links, lets the version before take over the stub's end, and frees the stub.
 //!
 //! The log gets the changed line pointers as one write and the compaction as moves, a few bytes for
 //! each run of neighbouring versions, so pruning costs little log even for a full page.
 //!
-//! Invariant: a version that a registered snapshot sees stays, with its line number, and so do all
-//! later versions of its row. So whoever found a version with a registered snapshot can follow its
-//! chain to the newest version at any time.
+//! Invariant: a version that a registered snapshot sees stays, with its line number, and its `next`
+//! leads to the newest version over versions that are there. Those in between may go while nobody
+//! holds the latch: whoever finds that the version it comes to wasn't made by the `xmax` of the one that
+//! it comes from begins anew from the version that its snapshot sees.
+//! Decision 0022 has the reasons.
+
+use std::sync::Arc;
 
 use base::{Csn, Xid};
 use storage::{Mtr, PAGE_SIZE, Page, PageRef};
-use txn::{TxnManager, XidStatus};
+use txn::{LiveSnapshots, TxnManager, XidStatus};
 
 use super::page::{
-    self, FREE_LINES, IN_CHAIN, LOCK_ONLY, Line, NEXT_IN_CHAIN, PRUNABLE, XMAX_ABORTED,
-    XMIN_ABORTED, XMIN_COMMITTED,
+    self, FOLLOWS, FREE_LINES, HEADER, IN_CHAIN, KEYS, LOCK_ONLY, Line, NEXT_IN_CHAIN, PRUNABLE,
+    STUB, XMAX_ABORTED, XMIN_ABORTED, XMIN_COMMITTED,
 };
+
+/// Whether the version at `to` continues the chain of the one at `from`.
+fn follows(page: &Page, from: usize, to: usize) -> bool {
+    page::mask(page, to) & IN_CHAIN != 0 && page::xmin(page, to) == page::xmax(page, from)
+}
+
+/// Whether a version elsewhere leads to this one.
+fn is_followed(page: &Page, offset: usize) -> bool {
+    page::mask(page, offset) & (IN_CHAIN | FOLLOWS) == FOLLOWS
+}
 
 /// What a pruning did or would do.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +58,32 @@ pub struct Pruned {
     pub live: u32,
     /// Dead line pointers, old and new.
     pub dead: Vec<u16>,
+    /// Vacuum: for whom versions are kept.
+    pub held_back: Vec<HeldBack>,
+}
+
+/// What is kept for a snapshot, of those that see it the oldest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldBack {
+    /// The snapshot.
+    pub csn: Csn,
+    /// Versions.
+    pub versions: u64,
+    /// Their bytes, heads included.
+    pub bytes: u64,
+}
+
+impl HeldBack {
+    /// Adds to a list what is kept for one snapshot.
+    pub fn add_to(self, list: &mut Vec<HeldBack>) {
+        match list.iter_mut().rev().find(|held| held.csn == self.csn) {
+            Some(held) => {
+                held.versions += self.versions;
+                held.bytes += self.bytes;
+            }
+            None => list.push(self),
+        }
+    }
 }
 
 /// Outcomes that a judge remembers.
@@ -40,6 +93,9 @@ const REMEMBERED: usize = 8;
 pub struct Judge<'a> {
     manager: &'a TxnManager,
     horizon: Csn,
+    bound: Csn,
+    /// Asked for when a version ended after the horizon.
+    live: Option<Arc<LiveSnapshots>>,
     known: [(u64, XidStatus); REMEMBERED],
 }
 
@@ -50,6 +106,8 @@ enum Fate {
     NeverWas,
     /// Ended before every snapshot.
     Dead,
+    /// Ended after the oldest snapshot, but none sees it.
+    Unseen,
     /// Ended, but some snapshot may see it.
     Recent,
     /// Being inserted, or not ended, or being ended.
@@ -68,12 +126,13 @@ impl<'a> Judge<'a> {
     }
 
     fn with(manager: &'a TxnManager, horizon: Csn) -> Judge<'a> {
-        Judge { manager, horizon, known: [(0, XidStatus::Aborted); REMEMBERED] }
+        let known = [(0, XidStatus::Aborted); REMEMBERED];
+        Judge { manager, horizon, bound: manager.live_bound(), live: None, known }
     }
 
-    /// The horizon.
-    pub fn horizon(&self) -> Csn {
-        self.horizon
+    /// Whatever ended after this may be seen by somebody.
+    pub fn bound(&self) -> Csn {
+        self.bound
     }
 
     /// What became of a transaction.
@@ -85,9 +144,36 @@ impl<'a> Judge<'a> {
         known.1
     }
 
-    /// Whether a version ended by this transaction is dead for everybody.
-    pub fn is_dead(&mut self, xmax: u64) -> bool {
-        matches!(self.status(xmax), XidStatus::Committed(csn) if csn <= self.horizon)
+    /// Whether nobody sees the version, which has ended.
+    pub fn is_garbage(&mut self, page: &Page, offset: usize) -> bool {
+        match self.status(page::xmax(page, offset)) {
+            XidStatus::Committed(csn) => {
+                csn <= self.horizon || self.is_unseen(page::xmin(page, offset), csn)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether no snapshot lies between a version's making and its end.
+    fn is_unseen(&mut self, xmin: u64, ended: Csn) -> bool {
+        if ended > self.bound {
+            return false;
+        }
+        let XidStatus::Committed(made) = self.status(xmin) else { return false };
+        let manager = self.manager;
+        self.live.get_or_insert_with(|| manager.live_snapshots()).none_sees(made, ended)
+    }
+
+    /// The oldest snapshot that may see a version which has ended.
+    fn holder(&mut self, page: &Page, offset: usize) -> Csn {
+        let status = |judge: &mut Self, xid| match judge.status(xid) {
+            XidStatus::Committed(csn) => csn,
+            _ => Csn(u64::MAX),
+        };
+        let made = status(self, page::xmin(page, offset));
+        let ended = status(self, page::xmax(page, offset));
+        let manager = self.manager;
+        self.live.get_or_insert_with(|| manager.live_snapshots()).holder(made, ended)
     }
 
     /// Whether the version is committed durably and every snapshot sees it, and nobody ended it.
@@ -115,7 +201,10 @@ impl<'a> Judge<'a> {
                 XidStatus::Aborted => {}
                 XidStatus::Running => return (Fate::Live, goes_on),
                 XidStatus::Committed(csn) if csn <= self.horizon => return (Fate::Dead, goes_on),
-                XidStatus::Committed(_) => return (Fate::Recent, goes_on),
+                XidStatus::Committed(csn) => {
+                    let unseen = self.is_unseen(page::xmin(page, offset), csn);
+                    return (if unseen { Fate::Unseen } else { Fate::Recent }, goes_on);
+                }
             }
         }
         if (thorough || ended || mask & XMIN_ABORTED != 0) && self.never_was(page, offset, mask) {
@@ -166,9 +255,22 @@ impl Lines {
     }
 }
 
+/// A version that takes over the end of a later one.
+struct Mend {
+    /// Where it is.
+    offset: usize,
+    /// Where the later one is.
+    last: usize,
+    /// [`KEYS`], if one of those that go changed a key.
+    keys: u16,
+}
+
 /// Line pointers that shall change, and why.
 struct Plan {
     changes: Vec<(u16, Line)>,
+    mends: Vec<Mend>,
+    /// Offsets of versions that become stubs.
+    stubs: Vec<usize>,
     result: Pruned,
     reached: Lines,
     thorough: bool,
@@ -176,7 +278,9 @@ struct Plan {
 
 fn plan(page: &Page, judge: &mut Judge<'_>, thorough: bool) -> Plan {
     let result = Pruned::default();
-    let mut plan = Plan { changes: Vec::new(), result, reached: Lines([0; 33]), thorough };
+    let (mends, stubs) = (Vec::new(), Vec::new());
+    let reached = Lines([0; 33]);
+    let mut plan = Plan { changes: Vec::new(), mends, stubs, result, reached, thorough };
     let mut in_chains = 0;
     for (root, line) in page::lines(page) {
         match line {
@@ -216,45 +320,78 @@ impl Plan {
         self.changes.push((number, line));
     }
 
-    /// Cuts the dead beginning of the chain that starts with the version at line `first`.
+    /// Cuts the dead beginning of the chain that starts with the version at line `first`, and what no
+    /// snapshot sees in its middle.
     fn chain(&mut self, page: &Page, judge: &mut Judge<'_>, root: u16, first: u16) {
         let mut at = Some(first);
         let mut survivor = None;
-        let before = self.changes.len();
+        let mut gap: Option<Mend> = None;
+        let mut kept = 0;
+        let mut came_from = None;
         while let Some(number) = at {
-            let Line::Normal(offset, _) = page::line(page, number) else { break };
-            if self.reached.add(number) {
+            let Line::Normal(offset, len) = page::line(page, number) else { break };
+            if came_from.is_some_and(|from| !follows(page, from, offset))
+                || self.reached.add(number)
+            {
                 break;
             }
             let (fate, goes_on) = judge.fate(page, offset, self.thorough);
             match fate {
-                Fate::NeverWas | Fate::Dead if survivor.is_none() => {
-                    self.set(number, Line::Unused);
+                Fate::NeverWas | Fate::Dead if survivor.is_none() => self.remove(number),
+                Fate::Unseen if survivor.is_none() && !is_followed(page, offset) => {
+                    self.remove(number);
+                }
+                Fate::Unseen if survivor.is_some() => {
+                    self.remove(number);
+                    let keys = page::mask(page, offset) & KEYS;
+                    let keys = keys | gap.as_ref().map_or(0, |gap| gap.keys);
+                    gap = Some(Mend { offset: kept, last: offset, keys });
                 }
                 Fate::NeverWas => {}
-                Fate::Dead | Fate::Recent => {
+                Fate::Unseen | Fate::Dead | Fate::Recent | Fate::Live => {
+                    self.mends.extend(gap.take());
                     survivor.get_or_insert(number);
-                    self.result.kept += 1;
-                }
-                Fate::Live => {
-                    survivor.get_or_insert(number);
-                    self.result.live += 1;
+                    kept = offset;
+                    self.keep(page, number, (offset, len), fate);
+                    if self.thorough && fate != Fate::Live {
+                        let (csn, bytes) = (judge.holder(page, offset), len as u64);
+                        HeldBack { csn, versions: 1, bytes }.add_to(&mut self.result.held_back);
+                    }
                 }
             }
+            came_from = Some(offset);
             at = goes_on.then(|| page::next_line(page, offset));
         }
-        let gone = self.changes.len() - before;
-        if gone == 0 && survivor.is_some() {
-            return;
-        }
-        self.result.removed += gone as u32;
+        self.mends.extend(gap);
         match survivor {
+            Some(number) if number == first => {}
             Some(number) => self.set(root, Line::Redirect(number)),
             None => {
                 self.set(root, Line::Dead);
                 if self.thorough {
                     self.result.dead.push(root);
                 }
+            }
+        }
+    }
+
+    fn remove(&mut self, number: u16) {
+        self.set(number, Line::Unused);
+        self.result.removed += 1;
+    }
+
+    /// Counts a version that stays. Of one that nobody sees only the head does.
+    fn keep(&mut self, page: &Page, number: u16, (offset, len): (usize, usize), fate: Fate) {
+        if fate == Fate::Live {
+            self.result.live += 1;
+            return;
+        }
+        self.result.kept += 1;
+        if fate == Fate::Unseen && page::mask(page, offset) & STUB == 0 {
+            self.stubs.push(offset);
+            self.result.removed += 1;
+            if len > HEADER {
+                self.set(number, Line::Normal(offset, HEADER));
             }
         }
     }
@@ -283,6 +420,13 @@ pub fn prune(mtr: &mut Mtr<'_>, page: PageRef, judge: &mut Judge<'_>, scope: Sco
             }
         }
     }
+    for mend in &plan.mends {
+        page::put_end_of(mtr, page, mend.offset, (page, mend.last), mend.keys);
+    }
+    for &offset in &plan.stubs {
+        let mask = page::mask(mtr.page(page), offset);
+        mtr.put_u16(page, page::mask_at(offset), mask | STUB);
+    }
     if !plan.changes.is_empty() {
         write_lines(mtr, page, &plan.changes);
     }
@@ -293,7 +437,7 @@ pub fn prune(mtr: &mut Mtr<'_>, page: PageRef, judge: &mut Judge<'_>, scope: Sco
 }
 
 /// Writes the changed line pointers and closes the gaps.
-fn write_lines(mtr: &mut Mtr<'_>, page: PageRef, changes: &[(u16, Line)]) {
+pub(super) fn write_lines(mtr: &mut Mtr<'_>, page: PageRef, changes: &[(u16, Line)]) {
     let now = mtr.page(page);
     let mut lines: Vec<Line> = Vec::with_capacity(usize::from(page::line_count(now)));
     lines.extend(page::lines(now).map(|(_, line)| line));

@@ -40,19 +40,29 @@ impl super::Heap {
     /// I/O.
     pub fn latest(&self, tx: &Transaction, snapshot: &Snapshot, from: TupleId) -> Result<TupleId> {
         let mut at = from;
+        let mut made_by = None;
         loop {
             sched::check_interrupts()?;
             let pinned = self.pin(at.block)?;
             let mut view = View::new(tx, snapshot, pinned.id());
             let guard = pinned.read();
-            let page::Line::Normal(offset, _) = page::line(guard.page(), at.offset) else {
-                return Ok(at);
+            let head = match page::line(guard.page(), at.offset) {
+                Line::Normal(offset, _) => Some((offset, page::header(guard.page(), offset))),
+                _ => None,
             };
-            let head = page::header(guard.page(), offset);
+            let made = |head: &page::Header| made_by.is_none_or(|xmin| head.xmin == xmin);
+            let Some((offset, head)) = head.filter(|(_, head)| made(head)) else {
+                if made_by.take().is_none() {
+                    return Ok(at);
+                }
+                // It went meanwhile: the first one leads past it now.
+                at = from;
+                continue;
+            };
             if head.mask & page::HAS_NEXT == 0 || !view.ended(&guard, offset, head.mask) {
                 return Ok(at);
             }
-            at = head.next;
+            (at, made_by) = (head.next, Some(head.xmax));
         }
     }
 }

@@ -15,8 +15,10 @@
 //! the caller checks its condition again and calls again with the newer version. Above it that is
 //! a serialization failure.
 //!
-//! Following the chain is safe without the latch because the claimer's snapshot sees the version
-//! it began with, so that version and all later ones are kept ([`super::prune`]).
+//! Following the chain without the latch: the claimer's snapshot sees the version that it began with, so
+//! that one is kept, and leads to the newest one over versions that are there ([`super::prune`]). A
+//! version in between may go while the claimer waits on it or is on its way to it. It notices that what
+//! it comes to wasn't made by the transaction that ended the version before, and begins anew.
 //!
 //! **Row locks** FOR UPDATE and FOR NO KEY UPDATE are written into `xmax` with [`LOCK_ONLY`]; FOR
 //! SHARE and FOR KEY SHARE are kept in memory by the lock manager. A lock by an outer subtransaction
@@ -34,11 +36,14 @@ use txn::{
 };
 
 use super::page::{
-    self, End, HAS_NEXT, IN_CHAIN, KEYS, LOCK_ONLY, Line, NEXT_IN_CHAIN, PRUNABLE, XMAX_ABORTED,
-    XMAX_COMMITTED,
+    self, End, FOLLOWS, HAS_NEXT, IN_CHAIN, KEYS, LOCK_ONLY, Line, NEXT_IN_CHAIN, PRUNABLE,
+    XMAX_ABORTED, XMAX_COMMITTED,
 };
 use super::prune::{self, Judge, Scope};
 use super::{Heap, HeapTuple, LockResult, RowWait, WriteResult, copy_version, insert};
+
+/// More often no walk along a row's versions begins.
+const STARTS_MAX: u32 = 100_000;
 
 /// The strength of what is written in `xmax`.
 fn strength(mask: u16) -> RowLockMode {
@@ -188,8 +193,8 @@ impl Heap {
                 None => None,
             }
         };
+        tx.release_to_wait();
         if let Some(rival) = rival {
-            tx.end_statement();
             let mut queue = Queue { tx, tag: None };
             queue.join(LockTag::Tuple(self.rel, root))?;
             tx.manager().locks.wait_for_xid(tx.locks(), rival, LockWait::Block)?;
@@ -304,10 +309,19 @@ impl Heap {
         let locks = &tx.manager().locks;
         let (mut at, mut chain, mut moved) = (tid, root, false);
         let mut expected_xmin = None;
+        let mut starts = 0;
         loop {
             let guard = self.pin(at.block)?.write();
             let Some((line, offset)) = version_at(guard.page(), at, expected_xmin) else {
-                return Ok(Claim::Gone);
+                if expected_xmin.take().is_none() {
+                    return Ok(Claim::Gone);
+                }
+                // It went while the latch was not held.
+                drop(guard);
+                sched::check_interrupts()?;
+                starts = count_start(starts, tid)?;
+                (at, chain, moved) = (tid, root, false);
+                continue;
             };
             at.offset = line;
             let rivals = match judge(tx, guard.page(), offset, mode) {
@@ -375,7 +389,7 @@ impl Heap {
             let guard = guards.pop().ok_or_else(|| base::Error::internal("a latch got lost"))?;
             return Ok(Err(Claimed { guard, tid, root, moved }));
         }
-        let bits = if change.in_chain { IN_CHAIN } else { 0 };
+        let bits = if change.in_chain { IN_CHAIN } else { FOLLOWS };
         let head = page::new_header(change.xid, change.tx.command(), bits);
         let number = page::add_version(&mut mtr, target, &head, change.data);
         let new = TupleId { block: tid.block, offset: number };
@@ -393,18 +407,18 @@ impl Heap {
         }
         let block = mtr.id(target).block;
         let mut judge = Judge::new(manager);
-        if !self.state.space.prune_is_futile(block, judge.horizon().0) {
+        if !self.state.space.prune_is_futile(block, judge.bound().0) {
             prune::prune(mtr, target, &mut judge, Scope::Visit);
         }
         if page::room(mtr.page(target)) >= need {
             return;
         }
         let mut judge = Judge::now(manager);
-        if !self.state.space.prune_is_futile(block, judge.horizon().0) {
+        if !self.state.space.prune_is_futile(block, judge.bound().0) {
             prune::prune(mtr, target, &mut judge, Scope::Visit);
         }
         if page::room(mtr.page(target)) < need {
-            self.state.space.note_futile_prune(block, judge.horizon().0);
+            self.state.space.note_futile_prune(block, judge.bound().0);
         }
     }
 
@@ -441,7 +455,7 @@ impl Heap {
         let (from, to) = (mtr.add(old), mtr.add(taken));
         page::init_if_new(&mut mtr, to);
         self.state.visible.clear(block);
-        let head = page::new_header(change.xid, change.tx.command(), 0);
+        let head = page::new_header(change.xid, change.tx.command(), FOLLOWS);
         let number = page::add_version(&mut mtr, to, &head, change.data);
         let new = TupleId { block, offset: number };
         self.end_version(&mut mtr, from, tid, change, Some(new), 0);
@@ -519,10 +533,21 @@ impl Heap {
         let manager = tx.manager();
         let mut guard = claimed.guard;
         let mut at = claimed.tid;
+        let mut expected_xmin = None;
+        let mut starts = 0;
         loop {
-            let Line::Normal(offset, _) = page::line(guard.page(), at.offset) else {
-                return Ok(None);
+            let Some((line, offset)) = version_at(guard.page(), at, expected_xmin) else {
+                if expected_xmin.take().is_none() {
+                    return Ok(None);
+                }
+                drop(guard);
+                sched::check_interrupts()?;
+                starts = count_start(starts, claimed.tid)?;
+                at = claimed.tid;
+                guard = self.pin(at.block)?.write();
+                continue;
             };
+            at.offset = line;
             if let Verdict::Wait(rival) = judge(tx, guard.page(), offset, mode) {
                 return Ok(Some(rival));
             }
@@ -538,12 +563,18 @@ impl Heap {
                 drop(guard);
                 guard = self.pin(head.next.block)?.write();
             }
-            let Some((line, _)) = version_at(guard.page(), head.next, Some(head.xmax)) else {
-                return Ok(None);
-            };
-            at = TupleId { offset: line, ..head.next };
+            (at, expected_xmin) = (head.next, Some(head.xmax));
         }
     }
+}
+
+/// Counts how often a walk along a row's versions has begun anew. Each time pruning has been at the row,
+/// so a walk that never ends is damage.
+fn count_start(starts: u32, tid: TupleId) -> Result<u32> {
+    if starts >= STARTS_MAX {
+        return Err(err!(DATA_CORRUPTED, "the versions after {tid} of a row lead nowhere"));
+    }
+    Ok(starts + 1)
 }
 
 /// Whether the version's `xmax` is a row lock of this transaction.
@@ -582,13 +613,16 @@ fn judge(tx: &Transaction, page: &Page, offset: usize, mode: RowLockMode) -> Ver
     Verdict::Updated(page::header(page, offset).next)
 }
 
-/// The line and byte offset of the version at `tid`; through a redirect if the chain's beginning
-/// was pruned. None when it is gone or isn't the one made by `xmin`.
+/// The line and byte offset of the version at `tid`: of the one that `xmin` made, or of any, through a
+/// redirect if the chain's beginning was pruned. None when there is no such version.
 fn version_at(page: &Page, tid: TupleId, xmin: Option<u64>) -> Option<(u16, usize)> {
-    let (line, offset, _) = page::first_of_chain(page, tid.offset)?;
-    match xmin {
-        Some(xmin) if line == tid.offset && page::xmin(page, offset) != xmin => None,
-        _ => Some((line, offset)),
+    let Some(xmin) = xmin else {
+        let (line, offset, _) = page::first_of_chain(page, tid.offset)?;
+        return Some((line, offset));
+    };
+    match page::line(page, tid.offset) {
+        Line::Normal(offset, _) if page::xmin(page, offset) == xmin => Some((tid.offset, offset)),
+        _ => None,
     }
 }
 
