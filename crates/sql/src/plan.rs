@@ -190,6 +190,13 @@ pub struct Estimate {
     pub width: i32,
 }
 
+impl Estimate {
+    /// Cost until this share of the rows has been read.
+    pub fn until(&self, share: f64) -> f64 {
+        self.startup + (self.total - self.startup) * share.min(1.0)
+    }
+}
+
 /// An operator with its inputs.
 #[derive(Clone)]
 pub struct Plan {

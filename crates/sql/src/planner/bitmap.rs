@@ -15,7 +15,7 @@ use crate::walk;
 use super::Planner;
 use super::cost::Costs;
 use super::index::Match;
-use super::scan::{IndexCost, Path, Source, Way};
+use super::scan::{IndexCost, Path, Source, Way, pages_fetched};
 
 /// Sets to choose from; more are not looked at.
 const CANDIDATES_MAX: usize = 12;
@@ -152,7 +152,10 @@ impl Planner<'_> {
     fn bitmap_estimate(&self, source: &Source<'_>, path: &BitmapPath, costs: &Costs) -> Estimate {
         let pages = source.pages.max(1.0);
         let mut rows = (source.rows * path.share).round().max(1.0);
-        let touched = (2.0 * pages * rows / (2.0 * pages + rows)).min(pages).ceil();
+        let touched = match costs.runs > 1.0 {
+            true => pages_fetched(rows * costs.runs, pages, costs) / costs.runs,
+            false => (2.0 * pages * rows / (2.0 * pages + rows)).min(pages).ceil(),
+        };
         if rows * ROW_BYTES > costs.work_mem {
             // Then it knows pages only.
             rows = source.rows * touched / pages;

@@ -18,6 +18,8 @@ pub(crate) struct Costs {
     pub cache_pages: f64,
     /// Bytes.
     pub work_mem: f64,
+    /// How often a scan is run.
+    pub runs: f64,
     pub seqscan: bool,
     pub indexscan: bool,
     pub indexonlyscan: bool,
@@ -46,6 +48,7 @@ impl Costs {
             operator: settings.real(setting::CPU_OPERATOR_COST),
             cache_pages: settings.int(setting::EFFECTIVE_CACHE_SIZE) as f64,
             work_mem: settings.int(setting::WORK_MEM) as f64 * 1024.0,
+            runs: 1.0,
             seqscan: settings.bool(setting::ENABLE_SEQSCAN),
             indexscan: settings.bool(setting::ENABLE_INDEXSCAN),
             indexonlyscan: settings.bool(setting::ENABLE_INDEXONLYSCAN),
@@ -57,6 +60,14 @@ impl Costs {
             sort: settings.bool(setting::ENABLE_SORT),
             incremental_sort: settings.bool(setting::ENABLE_INCREMENTAL_SORT),
         }
+    }
+}
+
+impl Costs {
+    /// Of something that is run so many times, where this share of the pages that it visits must be fetched.
+    pub fn of_runs(self, runs: f64, share: f64) -> Costs {
+        let (seq_page, random_page) = (self.seq_page * share, self.random_page * share);
+        Costs { seq_page, random_page, runs: runs.max(1.0), ..self }
     }
 }
 

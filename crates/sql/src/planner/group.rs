@@ -225,7 +225,7 @@ impl Planner<'_> {
 /// What rows cost of which only the goal's are read.
 fn until(e: &Estimate, goal: &Goal) -> f64 {
     match goal.rows {
-        Some(rows) => e.startup + (e.total - e.startup) * (rows / e.rows.max(1.0)).min(1.0),
+        Some(rows) => e.until(rows / e.rows.max(1.0)),
         None => e.total,
     }
 }

@@ -12,14 +12,14 @@ use base::Result;
 use base::settings::setting;
 
 use crate::expr::Expr;
-use crate::logical::{Col, Rel, TableRel};
+use crate::logical::{Col, Rel};
 use crate::plan::{Estimate, JoinKind, Node, Plan};
 use crate::walk;
 
 use super::cols::Cols;
 use super::cost::{self, Costs};
 use super::graph::Graph;
-use super::leaf::{Leaf, infer_equal_constants, infer_from_arms};
+use super::leaf::{Leaf, infer_equal_constants, infer_from_arms, infer_ranges};
 use super::merge::{Side, one_table};
 use super::scan::Path;
 use super::{Goal, OrderKey, Phys, Planner, filtered, order};
@@ -45,7 +45,7 @@ struct Wish<'g> {
 
 impl Wish<'_> {
     fn cost(&self, e: &Estimate) -> f64 {
-        e.startup + (e.total - e.startup) * self.share
+        e.until(self.share)
     }
 }
 
@@ -189,6 +189,9 @@ impl Planner<'_> {
             }
         }
         infer_equal_constants(&mut leaves, &joins);
+        let implied = infer_ranges(&mut leaves, &joins);
+        self.implied.borrow_mut().extend(implied);
+        self.note_narrowed(&leaves, &joins);
         joins.iter().for_each(|e| infer_from_arms(&mut leaves, e));
         for leaf in &mut leaves {
             for late in self.open_barrier(leaf) {
@@ -435,12 +438,13 @@ impl Planner<'_> {
             && !ready.is_empty()
             && (!leaf.guarded || ready.iter().all(|e| self.is_leakproof(e)))
         {
-            let mut all = leaf.conditions.clone();
-            all.extend(ready.iter().map(|e| (*e).clone()));
-            let path = self.best_path(table, &all, &leaf.need, &Goal::default());
-            if path.uses_from(leaf.conditions.len()) {
+            let ready: Vec<Expr> = ready.iter().map(|e| (*e).clone()).collect();
+            let own = self.without_implied(&leaf.conditions, &ready);
+            let all = [&own[..], &ready[..]].concat();
+            let path = self.path_of_a_run(table, &all, &leaf.need, left.rows);
+            if path.uses_from(own.len()) {
                 let mut estimate = cost::loop_join(left, &path.estimate, rows, true, &costs);
-                estimate.total = self.index_loop_cost(left, table, &path);
+                estimate.total = self.index_loop_cost(left, &path, rows);
                 if wish.cost(&estimate) < wish.cost(&best.1) {
                     best = (Method::Index(path), estimate);
                 }
@@ -496,7 +500,7 @@ impl Planner<'_> {
         let rows = match &leaf.rel {
             Rel::Table(table) => {
                 let unique = 1.0 / self.equal_share(Some(table), inner, None).max(1e-12);
-                unique.max(self.distinct_values(outer, left_rows))
+                (unique * self.narrowed(inner)).max(self.distinct_values(outer, left_rows))
             }
             _ => self
                 .distinct_values(inner, leaf.estimate.rows)
@@ -506,27 +510,76 @@ impl Planner<'_> {
         1.0 / rows.max(1.0)
     }
 
+    /// Adds what follows from other conditions by a join's key.
+    pub fn add_implied(&self, conditions: &mut Vec<Expr>, more: Vec<Expr>) {
+        let new = more.into_iter().filter(|e| super::leaf::add_new(conditions, e));
+        self.implied.borrow_mut().extend(new);
+    }
+
+    /// The conditions but those about a key that the row which looks for partners has proved.
+    pub fn without_implied(&self, conditions: &[Expr], on: &[Expr]) -> Vec<Expr> {
+        let implied = self.implied.borrow();
+        let keys = || on.iter().filter_map(super::leaf::equal_columns);
+        let proved = |e: &Expr| {
+            let used = Cols::of(e);
+            keys().any(|(a, b, _)| used.contains(a) || used.contains(b))
+                && implied.iter().any(|known| walk::same(known, e))
+        };
+        match implied.is_empty() {
+            true => conditions.to_vec(),
+            false => conditions.iter().filter(|e| !proved(e)).cloned().collect(),
+        }
+    }
+
+    /// Notes of the columns that joins equate what share of their values the conditions about them alone
+    /// leave: so many partners fewer each side has.
+    fn note_narrowed(&self, leaves: &[Leaf], joins: &[Expr]) {
+        for e in joins {
+            let Expr::Call { function, args, .. } = e else { continue };
+            if !walk::is_equality(function) {
+                continue;
+            }
+            for col in args.iter().filter_map(super::selectivity::plain_column) {
+                let leaf = leaves.iter().find(|l| l.cols.contains(col));
+                let Some((Rel::Table(table), leaf)) = leaf.map(|l| (&l.rel, l)) else { continue };
+                let about_it = |e: &&Expr| is_about(e, col, &leaf.cols);
+                let own: Vec<Expr> = leaf.conditions.iter().filter(about_it).cloned().collect();
+                if !own.is_empty() {
+                    let share = self.selectivity(Some(table), &own);
+                    self.narrowed.borrow_mut().insert(col, share);
+                }
+            }
+        }
+    }
+
     /// What a nested loop costs that reads a table through an index for each left row.
-    pub fn index_loop_cost(&self, left: &Estimate, table: &TableRel, path: &Path) -> f64 {
+    pub fn index_loop_cost(&self, left: &Estimate, path: &Path, rows: f64) -> f64 {
         let forbidden = match self.cx.settings.bool(setting::ENABLE_NESTLOOP) {
             true => 0.0,
             false => cost::DISABLED,
         };
-        left.total + left.rows.max(1.0) * self.run_cost(table, path) + forbidden
+        let costs = Costs::of(self.cx.settings);
+        left.total + left.rows.max(1.0) * path.estimate.total + rows * costs.tuple + forbidden
     }
 
-    /// What the cheapest hash join costs, and whether its table is made of the left side.
+    /// What the cheapest hash join costs until a share of its rows has been read, and whether its table is
+    /// made of the left side.
     pub fn hash_cost(
         &self,
         kind: JoinKind,
         left: &Estimate,
         right: &Estimate,
-        share: f64,
+        (share, read): (f64, f64),
     ) -> (f64, bool) {
         let costs = Costs::of(self.cx.settings);
         let rows = (left.rows * right.rows * share).max(1.0);
-        let straight = cost::hash_join(left, right, rows, &costs).total;
-        let flipped = cost::hash_join(right, left, rows, &costs).total;
+        let straight = cost::hash_join(left, right, rows, &costs).until(read);
+        let mut flipped = cost::hash_join(right, left, rows, &costs);
+        if !kind.flipped().gives_left() {
+            // Rows of the table come when the other side is at its end.
+            flipped.startup = flipped.total;
+        }
+        let flipped = flipped.until(read);
         match kind {
             JoinKind::Full => (straight, false),
             _ => (straight.min(flipped), flipped < straight),
@@ -567,9 +620,12 @@ impl Planner<'_> {
                 let Rel::Table(table) = leaf.rel else {
                     return Err(base::err!(INTERNAL_ERROR, "index of something else than a table"));
                 };
-                let mut all = leaf.conditions;
-                all.extend(ready);
-                self.look_up(left, &table, JoinKind::Inner, all, path, need)
+                let all = [self.without_implied(&leaf.conditions, &ready), ready].concat();
+                let rows = (left.plan.estimate.rows * leaf.estimate.rows * share).round().max(1.0);
+                let total = self.index_loop_cost(&left.plan.estimate, &path, rows);
+                let mut joined = self.look_up(left, &table, JoinKind::Inner, all, path, need)?;
+                (joined.plan.estimate.rows, joined.plan.estimate.total) = (rows, total);
+                Ok(joined)
             }
             Method::Loop => {
                 let left = left.phys;
@@ -611,12 +667,20 @@ impl Planner<'_> {
             return self.hash_join_of(left.phys, right.phys, kind, keys, rest, share, flipped);
         }
         let (l, r) = (&left.phys.plan.estimate, &right.phys.plan.estimate);
-        let (hashed, _) = self.hash_cost(kind, l, r, share);
-        let (left, right) =
-            match self.merge_join(left, right, kind, &keys, &rest, share, hashed, &wanted)? {
-                Ok(merged) => return Ok(merged),
-                Err(sides) => sides,
-            };
+        let (hashed, _) = self.hash_cost(kind, l, r, (share, 1.0));
+        let (left, right) = match self.merge_join(
+            left,
+            right,
+            kind,
+            &keys,
+            &rest,
+            share,
+            (hashed, 1.0),
+            &wanted,
+        )? {
+            Ok(merged) => return Ok(merged),
+            Err(sides) => sides,
+        };
         self.hash_join_of(left, right, kind, keys, rest, share, flipped)
     }
 
@@ -674,6 +738,10 @@ impl Planner<'_> {
         let rows = (l.rows * r.rows * share).max(1.0);
         let mut estimate = cost::hash_join(l, r, rows, &Costs::of(self.cx.settings));
         outer_rows(&mut estimate, kind, l, r);
+        if !kind.gives_left() {
+            // The table's rows come when the other side is at its end.
+            estimate.startup = estimate.total;
+        }
         let cols = match (kind.gives_left(), kind.gives_right()) {
             (_, false) => left.cols,
             (false, _) => right.cols,
@@ -720,6 +788,12 @@ impl Planner<'_> {
         };
         Phys { plan: Plan { node, estimate }, cols, order: left.order }
     }
+}
+
+/// Whether a condition is about this one of a leaf's columns alone.
+fn is_about(e: &Expr, col: Col, of_leaf: &Cols) -> bool {
+    let used = Cols::of(e);
+    used.contains(col) && used.iter().all(|c| c == col || !of_leaf.contains(c))
 }
 
 /// A subquery that depends on the row.

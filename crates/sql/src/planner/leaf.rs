@@ -256,6 +256,70 @@ pub(crate) fn infer_equal_constants(leaves: &mut [Leaf], joins: &[Expr]) {
     }
 }
 
+/// `a.x = b.y` and `a.x > 5` imply `b.y > 5`, for types of which equal values can't be told apart.
+///
+/// Returns what is new.
+pub(crate) fn infer_ranges(leaves: &mut [Leaf], joins: &[Expr]) -> Vec<Expr> {
+    let mut new = Vec::new();
+    /// Columns that equal each other through one in between.
+    const ROUNDS: usize = 2;
+    for _ in 0..ROUNDS {
+        for e in joins {
+            let Some((a, b, ty)) = equal_columns(e) else { continue };
+            for (from, to) in [(a, b), (b, a)] {
+                let Some(leaf) = leaves.iter().find(|l| l.cols.contains(from)) else { continue };
+                let implied = carried_over(&leaf.conditions, from, &Expr::Column(to, ty));
+                let Some(leaf) = leaves.iter_mut().find(|l| l.cols.contains(to)) else { continue };
+                new.extend(implied.iter().filter(|e| add_new(&mut leaf.conditions, e)).cloned());
+            }
+        }
+    }
+    new
+}
+
+/// The columns that a condition equates, and their type, of which equal values can't be told apart.
+pub(crate) fn equal_columns(e: &Expr) -> Option<(Col, Col, base::Oid)> {
+    use types::oids::*;
+    let Expr::Call { function, args, .. } = e else { return None };
+    let [Expr::Column(a, of_a), Expr::Column(b, of_b)] = &**args else { return None };
+    let plain = matches!(*of_a, INT2 | INT4 | INT8 | OID | DATE | TIMESTAMP | TIMESTAMPTZ | UUID);
+    (plain && of_a == of_b && walk::is_equality(function)).then_some((*a, *b, *of_a))
+}
+
+/// What conditions say of the values of one column, said of another one that equals it.
+pub(crate) fn carried_over(conditions: &[Expr], from: Col, to: &Expr) -> Vec<Expr> {
+    let about = |c: Col| (c == from).then(|| to.clone());
+    let told = conditions.iter().filter(|e| says_of_values(e, from));
+    told.map(|e| walk::substitute(e.clone(), &about)).collect()
+}
+
+/// Adds a condition if it is not there yet.
+pub(crate) fn add_new(conditions: &mut Vec<Expr>, e: &Expr) -> bool {
+    let new = !conditions.iter().any(|known| walk::same(known, e));
+    if new {
+        conditions.push(e.clone());
+    }
+    new
+}
+
+/// A comparison of the column with something that no row gives.
+fn says_of_values(e: &Expr, col: Col) -> bool {
+    let compares = match e {
+        Expr::Call { function, args, .. } => {
+            let own = args.iter().filter(|a| walk::has_columns(a)).count();
+            own == 1
+                && super::selectivity::comparison_name(function).is_some()
+                && args.iter().any(|a| matches!(a, Expr::Column(..)))
+        }
+        Expr::ArrayOp { left, all: false, .. } => matches!(**left, Expr::Column(..)),
+        _ => false,
+    };
+    compares
+        && Cols::of(e).iter().all(|c| c == col)
+        && !walk::is_volatile(e)
+        && !walk::has_subquery(e)
+}
+
 /// `(a.x = 1 AND b.y = 2) OR (a.x = 3 AND b.y = 4)` implies `a.x = 1 OR a.x = 3`: when every arm says
 /// something about one leaf alone, that leaf's rows can be fewer before they are joined.
 pub(crate) fn infer_from_arms(leaves: &mut [Leaf], e: &Expr) {

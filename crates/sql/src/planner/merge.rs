@@ -82,7 +82,7 @@ pub(crate) fn has_sort_key(e: &Expr) -> bool {
 
 impl Planner<'_> {
     /// A merge join, if it costs less than what would stand in its place (`limit`); else the two sides
-    /// again.
+    /// again. `read`: the share of the rows that will be read, to which the costs are compared.
     #[allow(clippy::too_many_arguments)]
     pub fn merge_join(
         &mut self,
@@ -92,7 +92,7 @@ impl Planner<'_> {
         keys: &[(Expr, Expr)],
         rest: &[Expr],
         share: f64,
-        limit: f64,
+        (limit, read): (f64, f64),
         need: &Cols,
     ) -> Result<std::result::Result<Phys, (Phys, Phys)>> {
         let costs = Costs::of(self.cx.settings);
@@ -106,13 +106,13 @@ impl Planner<'_> {
         let rows = (l.rows * r.rows * share).max(1.0);
         let mut best: Option<Merge> = None;
         for turns in self.orders(&left, &right, keys) {
-            let merge = self.merge_by(&left, &right, kind, keys, turns, rows, need)?;
-            if best.as_ref().is_none_or(|b| merge.estimate.total < b.estimate.total) {
+            let merge = self.merge_by(&left, &right, kind, keys, turns, (rows, read), need)?;
+            if best.as_ref().is_none_or(|b| merge.estimate.until(read) < b.estimate.until(read)) {
                 best = Some(merge);
             }
         }
         match best {
-            Some(merge) if merge.estimate.total < limit => {
+            Some(merge) if merge.estimate.until(read) < limit => {
                 let mut estimate = merge.estimate;
                 outer_rows(&mut estimate, kind, &l, &r);
                 let merge = Merge { estimate, ..merge };
@@ -172,12 +172,12 @@ impl Planner<'_> {
         kind: JoinKind,
         keys: &[(Expr, Expr)],
         turns: Vec<Turn>,
-        rows: f64,
+        (rows, read_share): (f64, f64),
         need: &Cols,
     ) -> Result<Merge> {
         let costs = Costs::of(self.cx.settings);
-        let l = self.in_order(left, &sort_keys(keys, &turns, true), need)?;
-        let r = self.in_order(right, &sort_keys(keys, &turns, false), need)?;
+        let l = self.in_order(left, &sort_keys(keys, &turns, true), read_share, need)?;
+        let r = self.in_order(right, &sort_keys(keys, &turns, false), read_share, need)?;
         let (mut of_left, mut of_right) = match turns.first() {
             Some((n, false, _)) => self.read_shares(&keys[*n]),
             _ => (1.0, 1.0),
@@ -199,11 +199,12 @@ impl Planner<'_> {
         Ok(Merge { turns, left: l, right: r, estimate })
     }
 
-    /// The cheapest way to have a side sorted.
+    /// The cheapest way to have a side sorted of which this share is read.
     fn in_order(
         &mut self,
         side: &Side,
         keys: &[SortKey],
+        read: f64,
         need: &Cols,
     ) -> Result<(Ordered, Estimate)> {
         let costs = Costs::of(self.cx.settings);
@@ -216,10 +217,12 @@ impl Planner<'_> {
         if let Some(rel) = &side.again {
             let output = Cols::output(rel);
             let need: Cols = need.iter().filter(|c| output.contains(*c)).collect();
-            let goal = Goal { order: wanted.clone(), rows: None };
+            let rows = (read < 1.0).then_some((estimate.rows * read).max(1.0));
+            let goal = Goal { order: wanted.clone(), rows };
             let again = self.rel(rel.clone(), &need, &goal)?;
             let estimate = again.plan.estimate;
-            if order::satisfies(&again.order, &wanted) && estimate.total < sorted.total {
+            if order::satisfies(&again.order, &wanted) && estimate.until(read) < sorted.until(read)
+            {
                 return Ok((Ordered::Again(Box::new(again)), estimate));
             }
         }

@@ -106,6 +106,10 @@ pub(crate) struct Planner<'a> {
     pub depth: usize,
     /// Statistics of columns, by table and number.
     pub read_stats: RefCell<HashMap<(u32, u16), Option<Rc<selectivity::ReadStats>>>>,
+    /// Share of the values of a column that conditions about it alone leave, where that isn't all.
+    pub narrowed: RefCell<HashMap<Col, f64>>,
+    /// Conditions that follow from those on columns which joins equate with theirs.
+    pub implied: RefCell<Vec<Expr>>,
     /// Parameters whose values the plan relies on.
     pub bound: RefCell<Vec<u16>>,
 }
@@ -132,6 +136,8 @@ impl<'a> Planner<'a> {
             known: Vec::new(),
             depth: 0,
             read_stats: RefCell::default(),
+            narrowed: RefCell::default(),
+            implied: RefCell::default(),
             bound: RefCell::default(),
         };
         planner.inline_subqueries();

@@ -15,9 +15,9 @@ use super::cols::Cols;
 use super::cost::{self, Costs};
 use super::graph::Graph;
 use super::join::split_equi;
+use super::leaf::{carried_over, equal_columns};
 use super::merge::{Side, one_table};
 use super::scan::Path;
-use super::selectivity::comparison_name;
 use super::{Goal, Phys, Planner, filtered};
 
 /// A join that only tests for matches.
@@ -40,15 +40,8 @@ struct LookedUp {
 impl LookedUp {
     /// What the join costs. A test leaves off at the first partner, on average after two of those that
     /// a row has and one more.
-    fn cost(
-        &self,
-        planner: &Planner<'_>,
-        kind: JoinKind,
-        left: &Estimate,
-        table: &TableRel,
-        partners: f64,
-    ) -> f64 {
-        let all = planner.index_loop_cost(left, table, &self.path);
+    fn cost(&self, planner: &Planner<'_>, kind: JoinKind, left: &Estimate, partners: f64) -> f64 {
+        let all = planner.index_loop_cost(left, &self.path, left.rows * self.path.estimate.rows);
         if kind.gives_right() {
             return all;
         }
@@ -161,6 +154,7 @@ impl Planner<'_> {
             kind != JoinKind::Full && !Cols::of(e).intersects(&left_cols) && !walk::is_volatile(e)
         });
         let left = crate::bind::select::filter(left, below);
+        let on_right = self.told_by_kept_side(kind, &left, &on, &right_cols, on_right);
         let share = self.selectivity(None, &above);
         let build = |planner: &mut Self, goal: &Goal| {
             let again = if goal.rows.is_none() { one_table(&left, &[]) } else { None };
@@ -194,6 +188,33 @@ impl Planner<'_> {
             }
             None => Ok(whole),
         }
+    }
+
+    /// What ON asks of the right side, with what follows from the kept side's conditions: no other rows are
+    /// partners.
+    fn told_by_kept_side(
+        &self,
+        kind: JoinKind,
+        left: &Rel,
+        on: &[Expr],
+        right_cols: &Cols,
+        mut on_right: Vec<Expr>,
+    ) -> Vec<Expr> {
+        if kind != JoinKind::Left {
+            return on_right;
+        }
+        for (a, b, ty) in on.iter().filter_map(equal_columns) {
+            let (own, other) = if right_cols.contains(a) { (b, a) } else { (a, b) };
+            let told = carried_over(conditions_of(left), own, &Expr::Column(other, ty));
+            if told.is_empty() || !right_cols.contains(other) || right_cols.contains(own) {
+                continue;
+            }
+            let known = carried_over(conditions_of(left), own, &Expr::Column(own, ty));
+            let share = self.selectivity(table_of(left), &known);
+            self.narrowed.borrow_mut().extend([(own, share), (other, share)]);
+            self.add_implied(&mut on_right, told);
+        }
+        on_right
     }
 
     fn side(&mut self, rel: Rel, cols: &Cols, need: &Cols, goal: &Goal) -> Result<Phys> {
@@ -232,16 +253,17 @@ impl Planner<'_> {
         let mut early = None;
         let first = self.mark();
         if let Rel::Table(table) = &right
-            && let Some(found) = self.looked_up(kind, table, &on_right, &on, &wanted)
+            && let Some(found) =
+                self.looked_up(kind, table, &on_right, &on, &wanted, left.phys.plan.estimate.rows)
         {
             let split = split_equi(on.clone(), left_cols, right_cols);
             let l = left.phys.plan.estimate;
-            let share = 1.0 / found.whole.rows.max(l.rows).max(1.0);
+            let share = self.key_share(&split.0, l.rows, found.whole.rows);
             let partners = self.partner_share(&split.0, &split.1, found.whole.rows);
-            let cost = found.cost(self, kind, &l, table, partners);
+            let cost = found.cost(self, kind, &l, partners);
             let soon = goal.rows.is_some();
             if soon || cost < self.unsorted_cost(kind, &l, &found.whole, &split.0, share) {
-                let all = [&on_right[..], &on[..]].concat();
+                let all = [self.without_implied(&on_right, &on), on.clone()].concat();
                 let left = left.phys.clone();
                 let mut phys = self.look_up(left, table, kind, all, found.path, &wanted)?;
                 phys.plan.estimate.total = cost;
@@ -260,7 +282,8 @@ impl Planner<'_> {
         let (l, r) = (left.phys.plan.estimate, right.phys.plan.estimate);
         let partners = self.partner_share(&keys, &rest, r.rows);
         let ordered = !goal.order.is_empty();
-        let phys = self.join_whole(kind, left, right, keys, rest, need, ordered)?;
+        let read = goal.rows.map_or(1.0, |rows| (rows / l.rows.max(1.0)).min(1.0));
+        let phys = self.join_whole(kind, left, right, keys, rest, need, (ordered, read))?;
         let whole = with_partners(phys, kind, l.rows, partners);
         Ok(match early {
             Some(early) => self.cheaper([early, whole], [first, second], goal),
@@ -268,7 +291,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Joins two sides that are each read once; `ordered`: the left side's order is wanted.
+    /// Joins two sides that are each read once; `ordered`: the left side's order is wanted; `read`: the share
+    /// of the rows that will be read.
     #[allow(clippy::too_many_arguments)]
     fn join_whole(
         &mut self,
@@ -278,14 +302,15 @@ impl Planner<'_> {
         keys: Vec<(Expr, Expr)>,
         rest: Vec<Expr>,
         need: &Cols,
-        ordered: bool,
+        (ordered, read): (bool, f64),
     ) -> Result<Phys> {
         let (l, r) = (left.phys.plan.estimate, right.phys.plan.estimate);
-        let share = 1.0 / r.rows.max(l.rows).max(1.0);
-        let (hashed, flipped) = self.hash_cost(kind, &l, &r, share);
+        let share = self.key_share(&keys, l.rows, r.rows);
+        let (hashed, flipped) = self.hash_cost(kind, &l, &r, (share, read));
         // A hash join doesn't keep the order that the left side comes in.
         let hashed = if ordered { f64::INFINITY } else { hashed };
-        let merged = self.merge_join(left, right, kind, &keys, &rest, share, hashed, need)?;
+        let limit = (hashed, read);
+        let merged = self.merge_join(left, right, kind, &keys, &rest, share, limit, need)?;
         let (left, right) = match merged {
             Ok(merged) => return Ok(merged),
             Err(sides) => sides,
@@ -306,13 +331,15 @@ impl Planner<'_> {
         on_right: &[Expr],
         on: &[Expr],
         wanted: &Cols,
+        runs: f64,
     ) -> Option<LookedUp> {
         if kind == JoinKind::Full {
             return None;
         }
-        let all = [on_right, on].concat();
-        let path = self.best_path(table, &all, wanted, &Goal::default());
-        let uses_left = path.uses_from(on_right.len());
+        let own = self.without_implied(on_right, on);
+        let all = [&own[..], on].concat();
+        let path = self.path_of_a_run(table, &all, wanted, runs);
+        let uses_left = path.uses_from(own.len());
         let mut whole = self.best_path(table, on_right, wanted, &Goal::default()).estimate;
         whole.width = self.width(&wanted.iter().collect::<Vec<Col>>());
         uses_left.then_some(LookedUp { path, whole })
@@ -350,7 +377,7 @@ impl Planner<'_> {
             let rows = left.rows * right.rows * 0.1;
             return cost::loop_join(left, right, rows, false, &Costs::of(self.cx.settings)).total;
         }
-        self.hash_cost(kind, left, right, share).0
+        self.hash_cost(kind, left, right, (share, 1.0)).0
     }
 
     /// `IN` as an inner join with the different values of the subquery, so that it takes part in
@@ -490,6 +517,43 @@ impl Planner<'_> {
         }
     }
 
+    /// What one side of a test says of a key, it says of what equals it on the other one, too: `b.y > 5` of
+    /// `a.x = b.y` implies `a.x > 5`; and no row of `b` that `a.x < 7` keeps out is a partner.
+    fn tell_each_other(&self, graph: &mut Graph, join: &mut SemiJoin) {
+        let right_cols = Cols::output(&join.right);
+        for e in &join.on {
+            let Some((a, b, ty)) = equal_columns(e) else { continue };
+            let (own, other) = if right_cols.contains(a) { (b, a) } else { (a, b) };
+            if right_cols.contains(own) || !right_cols.contains(other) {
+                continue;
+            }
+            if join.kind == JoinKind::Semi {
+                let known = conditions_of(&join.right);
+                let told = carried_over(known, other, &Expr::Column(own, ty));
+                self.add_implied(&mut graph.conditions, told);
+            }
+            let told = carried_over(&graph.conditions, own, &Expr::Column(other, ty));
+            if told.is_empty() {
+                continue;
+            }
+            let has_it = |table: &&TableRel| table.column(own).is_some();
+            let leaf = graph.leaves.iter().filter_map(table_of).find(has_it);
+            let known: Vec<Expr> = carried_over(&graph.conditions, own, &Expr::Column(own, ty));
+            let share = self.selectivity(leaf, &known);
+            self.narrowed.borrow_mut().extend([(own, share), (other, share)]);
+            match &mut join.right {
+                Rel::Filter { conditions, .. } => self.add_implied(conditions, told),
+                Rel::Table(_) => {
+                    let mut conditions = Vec::new();
+                    self.add_implied(&mut conditions, told);
+                    let table = std::mem::replace(&mut join.right, Rel::Nothing);
+                    join.right = crate::bind::select::filter(table, conditions);
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Plans the joins, then the conditions that come after them.
     pub fn semi_joins_then(
         &mut self,
@@ -499,10 +563,9 @@ impl Planner<'_> {
         need: &Cols,
         goal: &Goal,
     ) -> Result<Phys> {
-        for join in joins.iter().filter(|join| join.kind == JoinKind::Semi) {
-            for e in &join.on {
-                implied_by_partners(e, &join.right, &mut graph.conditions);
-            }
+        let mut joins = joins;
+        for join in &mut joins {
+            self.tell_each_other(&mut graph, join);
         }
         let mut total = need.clone();
         late.iter().for_each(|e| total.add(&Cols::of(e)));
@@ -589,34 +652,20 @@ fn early_goal(goal: &Goal, left: &Cols, share: f64) -> Option<Goal> {
     (own > 0 || goal.order.is_empty()).then_some(early)
 }
 
-/// What a test's right side says about its column says it about what equals the column, too: `b.y > 5` of
-/// `a.x = b.y` implies `a.x > 5`.
-fn implied_by_partners(on: &Expr, right: &Rel, out: &mut Vec<Expr>) {
-    use types::oids::*;
-    let (Expr::Call { function, args, .. }, Rel::Filter { conditions, .. }) = (on, right) else {
-        return;
-    };
-    let [Expr::Column(a, of_a), Expr::Column(b, of_b)] = &**args else { return };
-    // Types of which equal values can't be told apart.
-    let plain = matches!(*of_a, INT2 | INT4 | INT8 | OID | DATE | TIMESTAMP | TIMESTAMPTZ | UUID);
-    if !plain || of_a != of_b || !walk::is_equality(function) {
-        return;
+/// The one table that is read.
+fn table_of(rel: &Rel) -> Option<&TableRel> {
+    match rel {
+        Rel::Table(table) => Some(table),
+        Rel::Filter { input, .. } => table_of(input),
+        _ => None,
     }
-    let right_cols = Cols::output(right);
-    let (own, other) = if right_cols.contains(*b) { (*b, *a) } else { (*a, *b) };
-    for e in conditions {
-        let about_it = Cols::of(e).iter().all(|col| col == own);
-        let compares = |e: &Expr| {
-            matches!(e, Expr::Call { function, .. } if comparison_name(function).is_some())
-                || matches!(e, Expr::ArrayOp { all: false, .. })
-        };
-        if about_it && compares(e) && !walk::is_volatile(e) && !walk::has_subquery(e) {
-            let column = Expr::Column(other, *of_a);
-            let implied = walk::substitute(e.clone(), &|col| (col == own).then(|| column.clone()));
-            if !out.iter().any(|known| walk::same(known, &implied)) {
-                out.push(implied);
-            }
-        }
+}
+
+/// The conditions of a filter.
+fn conditions_of(rel: &Rel) -> &[Expr] {
+    match rel {
+        Rel::Filter { conditions, .. } => conditions,
+        _ => &[],
     }
 }
 

@@ -112,9 +112,34 @@ impl Planner<'_> {
         need: &Cols,
         goal: &Goal,
     ) -> Path {
-        let costs = Costs::of(self.cx.settings);
+        self.path_by(table, conditions, need, goal, &Costs::of(self.cx.settings))
+    }
+
+    /// The cheapest way to read them so many times, with other values each time: pages that one run has read
+    /// are in memory for the next, and what fits the buffers may be there before.
+    pub fn path_of_a_run(
+        &self,
+        table: &TableRel,
+        conditions: &[Expr],
+        need: &Cols,
+        runs: f64,
+    ) -> Path {
+        let (pages, _) = self.size_of(&table.table);
+        let fits = i64::from(pages) <= live_int(setting::SHARED_BUFFERS);
+        let costs = Costs::of(self.cx.settings).of_runs(runs, if fits { 0.5 } else { 1.0 });
+        self.path_by(table, conditions, need, &Goal::default(), &costs)
+    }
+
+    fn path_by(
+        &self,
+        table: &TableRel,
+        conditions: &[Expr],
+        need: &Cols,
+        goal: &Goal,
+        costs: &Costs,
+    ) -> Path {
         let source = self.source(table, conditions);
-        let mut best = self.sequential(&source, &costs);
+        let mut best = self.sequential(&source, costs);
         if conditions.is_empty() && !need.intersects(&source.own) {
             // Rows are only counted, in pages of which everybody sees all without a look at them.
             let spared = source.pages * costs.seq_page * 0.5 + source.rows * costs.tuple;
@@ -133,8 +158,8 @@ impl Planner<'_> {
                 let only = costs.indexonlyscan
                     && !is_point(&found)
                     && covers(&index, &source, &found, need);
-                let part = self.index_cost(&source, conditions, &found, ordered, &costs);
-                let estimate = self.with_heap(&source, &found, &index, part, only, &costs);
+                let part = self.index_cost(&source, conditions, &found, ordered, costs);
+                let estimate = self.with_heap(&source, &found, &index, part, only, costs);
                 let order = found.order.clone();
                 let way = Way::Index { index: index.clone(), found, backward: false, only };
                 return Path { way, estimate, order };
@@ -142,8 +167,8 @@ impl Planner<'_> {
             let arms = self.match_ors(&index, &source, conditions);
             for (found, single) in std::iter::once((found, true)).chain(arms.map(|f| (f, false))) {
                 let only = costs.indexonlyscan && covers(&index, &source, &found, need);
-                let part = self.index_cost(&source, conditions, &found, ordered, &costs);
-                let estimate = self.with_heap(&source, &found, &index, part, only, &costs);
+                let part = self.index_cost(&source, conditions, &found, ordered, costs);
+                let estimate = self.with_heap(&source, &found, &index, part, only, costs);
                 for backward in [false, true] {
                     let (order, fits) = order_for(&found, backward, goal);
                     let wanted = (fits || (!backward && (only || !found.used.is_empty())))
@@ -166,7 +191,7 @@ impl Planner<'_> {
         }
         // Of ways that cost about the same, the one wins that gives the first row at once.
         const CLEARLY: f64 = 0.99;
-        if let Some(path) = self.bitmap_path(&source, bits, &costs)
+        if let Some(path) = self.bitmap_path(&source, bits, costs)
             && self.effective(&path, goal) < best_cost * CLEARLY
         {
             best = path;
@@ -294,6 +319,13 @@ impl Planner<'_> {
         let entries = (source.rows * partial).max(2.0);
         let visits = visits(&found.bounds);
         let leaves = (rows / ENTRIES_PER_PAGE).ceil().max(visits.min(rows));
+        let leaves = match costs.runs > 1.0 {
+            true => {
+                let all = (entries / ENTRIES_PER_PAGE).ceil();
+                pages_fetched(leaves * costs.runs, all, costs) / costs.runs
+            }
+            false => leaves,
+        };
         let levels = (entries.ln() / ENTRIES_PER_PAGE.ln()).ceil().max(1.0);
         let descent = match ordered {
             true => costs.operator * entries.log2().ceil() + costs.operator * 50.0 * levels,
@@ -318,12 +350,22 @@ impl Planner<'_> {
         costs: &Costs,
     ) -> Estimate {
         let hidden = if only { 1.0 - self.visible_share(source) } else { 1.0 };
-        let far = (pages_fetched(part.rows, source.pages, costs) * hidden).ceil();
         let near = ((part.share * source.pages).ceil().max(1.0) * hidden).ceil();
-        let most = far * costs.random_page;
-        let least = match near {
-            0.0 => 0.0,
-            n => costs.random_page + (n - 1.0) * costs.seq_page,
+        let (most, least) = match costs.runs > 1.0 {
+            true => {
+                let of_run = |pages: f64| {
+                    pages_fetched(pages * costs.runs, source.pages, costs) / costs.runs
+                };
+                (of_run(part.rows * hidden) * costs.random_page, of_run(near) * costs.random_page)
+            }
+            false => {
+                let far = (pages_fetched(part.rows, source.pages, costs) * hidden).ceil();
+                let least = match near {
+                    0.0 => 0.0,
+                    n => costs.random_page + (n - 1.0) * costs.seq_page,
+                };
+                (far * costs.random_page, least)
+            }
         };
         let correlation = self.correlation(source, index);
         let heap = most + correlation * correlation * (least.min(most) - most);
@@ -369,14 +411,6 @@ impl Planner<'_> {
     pub fn whole_table(&self, table: &TableRel, conditions: &[Expr]) -> Path {
         let costs = Costs { seqscan: true, ..Costs::of(self.cx.settings) };
         self.sequential(&self.source(table, conditions), &costs)
-    }
-
-    /// What an index scan costs as one of many runs: pages near the top of the index are in memory
-    /// then, and the table's own, too, when it fits the buffers.
-    pub fn run_cost(&self, table: &TableRel, path: &Path) -> f64 {
-        let (pages, _) = self.size_of(&table.table);
-        let fits = i64::from(pages) <= live_int(setting::SHARED_BUFFERS);
-        path.estimate.total * if fits { 0.2 } else { 0.5 }
     }
 
     /// Builds the scan of a path.

@@ -442,7 +442,7 @@ impl Planner<'_> {
     /// Number of different values of an expression over a rowset.
     pub fn distinct_values(&self, e: &Expr, rows: f64) -> f64 {
         match self.known_distinct(e) {
-            Some(count) => count.min(rows).max(1.0),
+            Some(count) => (count * self.narrowed(e)).min(rows).max(1.0),
             None => DEFAULT_DISTINCT.min(rows).max(1.0),
         }
     }
@@ -457,6 +457,29 @@ impl Planner<'_> {
         Some(distinct_count(column, stats.rows))
     }
 
+    /// Share of a column's values that conditions about it alone leave.
+    pub fn narrowed(&self, e: &Expr) -> f64 {
+        let share = |col| self.narrowed.borrow().get(&col).copied();
+        plain_column(e).and_then(share).unwrap_or(1.0)
+    }
+
+    /// Share of the pairs that have equal keys, of sides with so many rows.
+    pub fn key_share(&self, keys: &[(Expr, Expr)], left: f64, right: f64) -> f64 {
+        let one = 1.0 / left.max(right).max(1.0);
+        let counted = |e: &Expr| self.known_distinct(e).map(|n| n * self.narrowed(e));
+        let of_key = |(l, r): &(Expr, Expr)| match (counted(l), counted(r)) {
+            (None, None) => one,
+            (l, r) => {
+                let count = |side: Option<f64>, rows: f64| side.map_or(1.0, |n| n.min(rows));
+                1.0 / count(l, left).max(count(r, right)).max(1.0)
+            }
+        };
+        match keys {
+            [] => one,
+            keys => keys.iter().map(of_key).product::<f64>().max(one),
+        }
+    }
+
     /// Share of the left rows that find a partner among `rows` right ones, as PostgreSQL has it: of the
     /// values of the left key, no more are found than the right one has. A half where nothing is known.
     pub fn partner_share(&self, keys: &[(Expr, Expr)], rest: &[Expr], rows: f64) -> f64 {
@@ -465,7 +488,10 @@ impl Planner<'_> {
             self.known_distinct(left),
             self.known_distinct(right),
         ) {
-            (Some(left), Some(right)) => (right.min(rows) / left.max(1.0)).min(1.0),
+            (Some(of_left), Some(of_right)) => {
+                let of_left = (of_left * self.narrowed(left)).max(1.0);
+                ((of_right * self.narrowed(right)).min(rows) / of_left).min(1.0)
+            }
             _ => UNKNOWN,
         };
         let Some(by_keys) = keys.iter().map(found).reduce(f64::min) else { return UNKNOWN };

@@ -64,7 +64,7 @@ impl Planner<'_> {
     pub fn goal_cost(&self, input: &Estimate, given: &[OrderKey], goal: &Goal) -> f64 {
         let e = self.sorted_estimate(input, given, goal);
         match goal.rows {
-            Some(rows) => e.startup + (e.total - e.startup) * (rows / e.rows.max(1.0)).min(1.0),
+            Some(rows) => e.until(rows / e.rows.max(1.0)),
             None => e.total,
         }
     }
@@ -89,7 +89,7 @@ impl Planner<'_> {
         let groups: f64 = goal.order[..presorted].iter().map(distinct).product();
         let partly = cost::sort_groups(input, groups.min(input.rows), &costs);
         let until = |e: &Estimate| match goal.rows {
-            Some(rows) => e.startup + (e.total - e.startup) * (rows / e.rows.max(1.0)).min(1.0),
+            Some(rows) => e.until(rows / e.rows.max(1.0)),
             None => e.total,
         };
         if until(&partly) < until(&whole) { (partly, presorted) } else { (whole, 0) }
