@@ -69,6 +69,17 @@ pub(super) fn know(worker: &'static Shared) {
     CROWD.workers.lock().push(worker);
 }
 
+/// How many workers have nothing to do.
+pub(crate) fn idle_workers() -> usize {
+    let workers = CROWD.workers.lock();
+    workers.iter().filter(|w| w.sleeping.load(Ordering::SeqCst)).count()
+}
+
+/// Whether somebody waits for a worker, and none has nothing to do.
+pub(crate) fn is_crowded() -> bool {
+    CROWD.exists()
+}
+
 /// Waits until a worker runs out of work, or until that time; not at all while none lacks it, or nobody waits
 /// for one. For background threads.
 pub fn wait_while_crowded(event: WaitEvent, until: Instant) {

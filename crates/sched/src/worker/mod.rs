@@ -24,7 +24,7 @@
 
 mod ahead;
 mod conn;
-mod crowd;
+pub(crate) mod crowd;
 mod follow;
 mod io;
 mod listen;
