@@ -330,6 +330,11 @@ impl CatalogTx {
         }
     }
 
+    /// The database that it is of.
+    pub fn open_database(&self) -> &Arc<OpenDatabase> {
+        &self.database
+    }
+
     /// The session goes into a database; it has done nothing yet.
     pub fn enter(&mut self, database: &Arc<OpenDatabase>) {
         self.base = database.current();

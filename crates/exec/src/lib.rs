@@ -33,6 +33,7 @@ pub mod modify;
 pub mod nested;
 pub mod ops;
 pub mod overflow;
+pub mod parallel;
 pub mod partition;
 pub mod relation_lock;
 pub mod rights;

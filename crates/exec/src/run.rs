@@ -8,6 +8,7 @@ use types::{Batch, Datum};
 
 use crate::context::ExecContext;
 use crate::ops;
+use crate::parallel::Pieces;
 use crate::subquery::SubqueryState;
 
 /// What all operators and expressions of one execution share.
@@ -41,6 +42,8 @@ pub struct State {
     pub measure_waits: bool,
     /// What each node uses, too.
     pub measure_usage: bool,
+    /// The pieces that the next scan built reads, where several threads read it.
+    pub pieces: Option<Pieces>,
     /// What the domains demand that values were checked against so far.
     pub domains: Vec<(base::Oid, Arc<crate::domain::Rules>)>,
 }
@@ -56,6 +59,7 @@ impl State {
             measure: sched::observe::is_traced().then(Vec::new),
             measure_waits: false,
             measure_usage: false,
+            pieces: None,
             domains: Vec::new(),
         }
     }

@@ -525,6 +525,14 @@ pub enum Node {
         /// How many of the keys the rows are sorted by.
         presorted: usize,
     },
+    /// Rows of an input whose only scan several threads may read, each the next pages, in no order. Only an
+    /// aggregate right above has helpers: they make partial groups of their rows.
+    Gather {
+        /// Filters and projections over a SeqScan, all of which helpers can compute.
+        input: Box<Plan>,
+        /// Helpers that are worth it.
+        workers: u16,
+    },
     /// LIMIT and OFFSET.
     Limit {
         /// Rows.

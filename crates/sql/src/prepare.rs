@@ -210,7 +210,8 @@ pub fn environment(settings: &Settings, path: &[u32], user: &str, database: u32)
                 .contains(&def.name)
             || ["extra_float_digits", "standard_conforming_strings", "quote_all_identifiers"]
                 .contains(&def.name)
-            || def.name == "row_security";
+            || ["max_parallel_workers_per_gather", "force_parallel_mode", "row_security"]
+                .contains(&def.name);
         if matters {
             let id = base::settings::SettingId(i as u16);
             base::settings::show(id, settings.get(id)).hash(&mut hash);

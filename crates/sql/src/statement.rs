@@ -160,9 +160,13 @@ pub(crate) fn cursor_query(
 fn plan_query(mut binder: Binder<'_>, query: Query) -> Result<(Prepared, Vec<Lifted>)> {
     let mut lifted = binder.finish_params()?;
     let columns = query.output.clone();
+    let cx = binder.cx;
     let (plan, mut prepared) =
         plan_with(binder, &mut lifted, |p| p.query(query, &Goal::default()))?;
     prepared.statement = Statement::Query(plan);
+    if !prepared.writes {
+        crate::planner::parallel::add_gathers(&mut prepared.statement, cx);
+    }
     prepared.columns = columns;
     prepared.tag = "SELECT";
     Ok((prepared, lifted))

@@ -332,6 +332,8 @@ fn show_plan(plan: &Plan, depth: usize, out: &mut String) {
                 .collect();
             format!("sort {}{}", keys.join(", "), if *top { " top" } else { "" })
         }
+        Node::PartitionScan(scan) => format!("partitions of {}", scan.table.name),
+        Node::Gather { workers, .. } => format!("gather {workers}"),
         Node::Limit { count, offset, ties, .. } => {
             let text = |e: &Option<Expr>| e.as_ref().map_or("all".to_owned(), expr);
             let ties = if ties.is_empty() { "" } else { " ties" };

@@ -11,6 +11,7 @@ use sql::{AggCall, Expr, Plan, Prepared};
 use types::FormatContext;
 
 use super::expression::Names;
+use crate::ops::aggregate::together::LAUNCHED;
 use crate::ops::bitmap_heap_scan::{EXACT_PAGES, LOSSY_PAGES, REMOVED_BY_RECHECK};
 use crate::ops::index_only_scan::HEAP_FETCHES;
 use crate::ops::{Measure, REMOVED_BY_FILTER};
@@ -40,6 +41,7 @@ pub struct Shown {
 }
 
 /// What stands behind the name of a detail.
+#[derive(Clone)]
 pub enum Detail {
     /// A text.
     One(String),
@@ -314,6 +316,11 @@ impl<'p> Describe<'p> {
         if let Node::HashJoin { right, .. } = &plan.node {
             self.show_hash(right, &mut shown);
         }
+        if let Node::Aggregate { input, .. } = &plan.node
+            && let Node::Gather { .. } = &input.node
+        {
+            show_partial(&mut shown);
+        }
         shown
     }
 
@@ -488,6 +495,12 @@ impl<'p> Describe<'p> {
                 );
             }
             Node::Cte { name, .. } => shown.on = format!(" on {name}"),
+            Node::Gather { workers, .. } => {
+                shown.details.push(("Workers Planned", Detail::Count(u64::from(*workers))));
+                let launched = shown.counted(LAUNCHED).map(Detail::Count);
+                shown.details.extend(launched.map(|n| (LAUNCHED, n)));
+                shown.children.iter_mut().for_each(name_parallel);
+            }
             _ => {}
         }
     }
@@ -605,6 +618,41 @@ impl<'p> Describe<'p> {
         }
         together(parts)
     }
+}
+
+/// An aggregate that helpers make partial groups for is shown as two, as PostgreSQL does.
+fn show_partial(shown: &mut Shown) {
+    let Some(mut gather) = shown.children.pop() else { return };
+    let mode = |shown: &mut Shown, mode: &str| {
+        shown.kind = format!("{mode} {}", shown.kind);
+        let facts = shown.strategy.iter_mut().filter(|(name, _)| *name == "Partial Mode");
+        facts.for_each(|(_, value)| *value = mode.to_owned());
+    };
+    let details = shown.details.iter().filter(|(name, _)| *name == "Group Key");
+    let mut partial = Shown {
+        kind: shown.kind.clone(),
+        on: String::new(),
+        facts: vec![],
+        node_type: shown.node_type,
+        strategy: shown.strategy.clone(),
+        details: details.cloned().collect(),
+        estimate: gather.estimate,
+        measure: gather.measure.clone().map(|m| Measure { counts: vec![], ..m }),
+        title: None,
+        children: std::mem::take(&mut gather.children),
+    };
+    mode(&mut partial, "Partial");
+    mode(shown, "Finalize");
+    gather.children.push(partial);
+    shown.children.push(gather);
+}
+
+/// The scan whose pages several threads share.
+fn name_parallel(shown: &mut Shown) {
+    if shown.kind == "Seq Scan" {
+        shown.kind = "Parallel Seq Scan".to_owned();
+    }
+    shown.children.iter_mut().for_each(name_parallel);
 }
 
 /// Whether an expression's text is one call, which stands without parentheses.

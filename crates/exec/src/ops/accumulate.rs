@@ -180,6 +180,26 @@ impl AggState {
         Ok(())
     }
 
+    /// Adds another thread's state of the same call.
+    ///
+    /// # Errors
+    /// The aggregate's.
+    pub fn merge(&mut self, other: AggState) -> Result<()> {
+        match (self, other) {
+            (AggState::Count(n), AggState::Count(m)) => *n += m,
+            (state @ AggState::Sum(_), AggState::Sum(Some(v)))
+            | (state @ AggState::Extreme { .. }, AggState::Extreme { best: Some(v), .. }) => {
+                state.add_integer(v)?;
+            }
+            (AggState::Sum(_), AggState::Sum(None))
+            | (AggState::Extreme { .. }, AggState::Extreme { best: None, .. }) => {}
+            (AggState::Numeric(sum), AggState::Numeric(other)) => sum.merge(&other),
+            (AggState::Plain(state), AggState::Plain(other)) => state.merge(other)?,
+            _ => return Err(base::Error::internal("aggregate states that can't be merged")),
+        }
+        Ok(())
+    }
+
     /// The result so far.
     ///
     /// # Errors

@@ -6,6 +6,8 @@
 //! Groups that outgrow their memory stay, but get no company: rows of further groups are put aside in
 //! files by the hash of their key ([`super::partition`]), and each file is grouped by itself later.
 
+pub mod together;
+
 use std::borrow::Cow;
 
 use base::Result;
@@ -51,6 +53,8 @@ pub struct Aggregate {
     level: u32,
     /// The file that is read instead of the input.
     reader: Option<Reader>,
+    /// Other threads group the same rows: none is put aside.
+    together: bool,
 }
 
 fn start(aggs: &[AggCall]) -> impl Iterator<Item = AggState> + '_ {
@@ -73,13 +77,14 @@ impl Aggregate {
             files: vec![],
             level: 0,
             reader: None,
+            together: false,
         }
     }
 
     /// Reads the whole input.
     fn load(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let _memory = sched::memory::for_use(Use::Aggregate);
-        let Node::Aggregate { input, groups, aggs, plain, sets, .. } = &plan.node else {
+        let Node::Aggregate { input, groups, aggs, sets, .. } = &plan.node else {
             return Err(wrong_node());
         };
         if let Some(sets) = sets {
@@ -88,12 +93,11 @@ impl Aggregate {
                 self.group(&set_key(n, set, &vec![Datum::Null; groups.len()]), aggs);
             }
         }
-        if *plain {
-            self.groups.insert(&[]);
-            self.states.extend(start(aggs));
+        self.begin(plan);
+        if self.reader.is_none() {
+            self.load_together(plan, run)?;
         }
         let mut key = Vec::with_capacity(groups.len());
-        let by_column = accumulate::by_column(aggs);
         loop {
             sched::check_interrupts()?;
             let batch = match &mut self.reader {
@@ -101,12 +105,8 @@ impl Aggregate {
                 None => self.input.next(input, run)?,
             };
             let Some(batch) = batch else { break };
-            if *plain {
-                self.add_whole(aggs, by_column, &batch, run)?;
-                continue;
-            }
             let Some(sets) = sets else {
-                self.add_groups(plan, by_column, batch, run)?;
+                self.add(plan, batch, run)?;
                 continue;
             };
             for row in 0..batch.rows {
@@ -128,6 +128,24 @@ impl Aggregate {
         self.reader = None;
         self.loaded = true;
         Ok(())
+    }
+
+    /// Without GROUP BY there is a group even of no rows.
+    fn begin(&mut self, plan: &Plan) {
+        if let Node::Aggregate { aggs, plain: true, .. } = &plan.node {
+            self.groups.insert(&[]);
+            self.states.extend(start(aggs));
+        }
+    }
+
+    /// Adds a batch, without grouping sets.
+    fn add(&mut self, plan: &Plan, batch: Batch, run: &mut Run<'_, '_>) -> Result<()> {
+        let Node::Aggregate { aggs, plain, .. } = &plan.node else { return Err(wrong_node()) };
+        let by_column = accumulate::by_column(aggs);
+        match plain {
+            true => self.add_whole(aggs, by_column, &batch, run),
+            false => self.add_groups(plan, by_column, batch, run),
+        }
     }
 
     /// Forgets the groups and begins with the next file of rows that were put aside; false when
@@ -206,7 +224,7 @@ impl Aggregate {
                 numbers.push(number);
                 continue;
             }
-            if self.held > limit {
+            if self.held > limit && !self.together {
                 let types = super::types(input, run.prepared);
                 let aside = match &mut self.aside {
                     Some(aside) => aside,

@@ -15,12 +15,13 @@ use types::Batch;
 
 use self::key_filter::KeyFilter;
 use crate::modify::ModifyOp;
+use crate::parallel::Pieces;
 use crate::rows;
 use crate::run::Run;
 use crate::vector;
 
 mod accumulate;
-mod aggregate;
+pub mod aggregate;
 mod append;
 mod before_error;
 mod bitmap;
@@ -29,6 +30,7 @@ mod cte;
 mod distinct;
 mod filter;
 mod function_scan;
+mod gather;
 mod group_sorted;
 pub mod grouping;
 mod hash_join;
@@ -98,6 +100,11 @@ pub trait Operator: Send {
     /// The first rows are wanted soon, and perhaps no others: they are not kept back until there are more.
     fn hasten(&mut self) {}
 
+    /// The pieces of the scan below, where several threads may read it.
+    fn pieces(&self) -> Option<&Pieces> {
+        None
+    }
+
     /// Rows that a data-changing operator has changed.
     fn changed(&self) -> Option<u64> {
         None
@@ -123,6 +130,24 @@ pub struct Measure {
     pub used: Usage,
     /// What the node itself counted, under EXPLAIN's names.
     pub counts: Vec<(&'static str, u64)>,
+}
+
+impl Measure {
+    /// Adds what another thread measured of the same node.
+    pub fn add(&mut self, other: Measure) {
+        self.loops += other.loops;
+        self.rows += other.rows;
+        self.startup += other.startup;
+        self.total += other.total;
+        self.used.add(&other.used);
+        observe::add_metered(&mut self.waits, &other.waits);
+        for (name, amount) in other.counts {
+            match self.counts.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += amount,
+                None => self.counts.push((name, amount)),
+            }
+        }
+    }
 }
 
 /// EXPLAIN's name for rows that a filter kept out.
@@ -256,6 +281,7 @@ fn build_plain(plan: &Plan, run: &mut Run<'_, '_>) -> Result<Box<dyn Operator>> 
         Node::IncrementalSort { input, .. } => {
             Box::new(incremental_sort::IncrementalSort::new(build(input, run)?))
         }
+        Node::Gather { input, .. } => Box::new(gather::Gather::new(input, run)?),
         Node::Limit { input, .. } => Box::new(limit::Limit::new(build(input, run)?)),
         Node::Distinct { input, .. } => Box::new(distinct::Distinct::new(build(input, run)?)),
         Node::Append(inputs) => {
@@ -362,6 +388,10 @@ impl Operator for Measured {
 
     fn changed(&self) -> Option<u64> {
         self.inner.changed()
+    }
+
+    fn pieces(&self) -> Option<&Pieces> {
+        self.inner.pieces()
     }
 }
 

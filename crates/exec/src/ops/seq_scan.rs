@@ -18,6 +18,7 @@ use super::grouping::hash_columns;
 use super::key_filter::KeyFilter;
 use super::{Operator, wrong_node};
 use crate::eval;
+use crate::parallel::Pieces;
 use crate::rows::Row;
 use crate::run::Run;
 use crate::table::{TableHandle, Version, system_value};
@@ -41,6 +42,9 @@ pub struct SeqScan {
     /// The rows being decoded.
     rows: RowBatch,
     scan: Option<HeapScan>,
+    /// Where its pages come from, if other threads read the table, too.
+    pieces: Option<Pieces>,
+    begun: bool,
     ended: bool,
     target: usize,
     /// Rows for which a condition did not hold, not yet told of.
@@ -166,6 +170,7 @@ impl SeqScan {
         };
         let rows = RowBatch::default();
         let place = place_of(scan);
+        let pieces = run.state.pieces.take();
         Ok(SeqScan {
             table,
             types,
@@ -173,6 +178,8 @@ impl SeqScan {
             keep,
             rows,
             scan: None,
+            pieces,
+            begun: false,
             ended: false,
             target: 1,
             removed: 0,
@@ -180,16 +187,21 @@ impl SeqScan {
         })
     }
 
-    /// Begins to read the table, or the only page that may have rows.
-    fn begin(&self, run: &mut Run<'_, '_>) -> Result<HeapScan> {
-        let pages = match &self.place {
-            None => None,
-            Some(place) => match eval::eval(place, Row::Empty, run)? {
+    /// Begins to read the table, the next pages of it, or the only page that may have rows; None when
+    /// there are no more pages for this thread.
+    fn begin(&self, run: &mut Run<'_, '_>) -> Result<Option<HeapScan>> {
+        let pages = match (&self.place, &self.pieces) {
+            (_, Some(pieces)) => match pieces.take(|| self.table.heap.pages())? {
+                Some(pages) => Some(pages),
+                None => return Ok(None),
+            },
+            (None, None) => None,
+            (Some(place), None) => match eval::eval(place, Row::Empty, run)? {
                 Datum::Tid(tid) => Some(tid.block..tid.block.saturating_add(1)),
                 _ => Some(0..0),
             },
         };
-        Ok(self.table.heap.scan(&run.snapshot, pages))
+        Ok(Some(self.table.heap.scan(&run.snapshot, pages)))
     }
 
     /// The next rows for which the conditions hold, maybe none; None at the end.
@@ -201,30 +213,36 @@ impl SeqScan {
             return Ok(None);
         }
         self.read(run)?;
+        if self.scan.is_none() && self.rows.rows == 0 {
+            // Others have the rest; or this thread takes no more for now.
+            return Ok(None);
+        }
         self.decode(run).map(Some)
     }
 
     /// Reads pages until there are rows enough.
     fn read(&mut self, run: &mut Run<'_, '_>) -> Result<()> {
-        let before = Pages::now(run.cx.task());
-        let begins = self.scan.is_none();
-        let scan = match self.scan.take() {
-            Some(scan) => scan,
-            None => self.begin(run)?,
-        };
-        let scan = self.scan.insert(scan);
+        let before = sched::with_current(Pages::now);
         self.rows.clear();
         while self.rows.rows < self.target && self.rows.bytes.len() < BYTES {
-            if !scan.next_rows(run.cx.tx, self.keep, &mut self.rows)? {
+            if self.scan.is_none() {
+                self.scan = self.begin(run)?;
+            }
+            let Some(scan) = &mut self.scan else { break };
+            if scan.next_rows(run.cx.tx, self.keep, &mut self.rows)? {
+                continue;
+            }
+            if self.pieces.is_none() {
                 self.ended = true;
                 break;
             }
+            self.scan = None;
         }
         self.target = (self.target * 8).min(BATCH_ROWS);
         let counts = run.cx.tally.of(self.table.table.oid);
-        counts.scans += u64::from(begins);
+        counts.scans += u64::from(!std::mem::replace(&mut self.begun, true));
         counts.returned += self.rows.rows as u64;
-        before.count(run.cx.tx.locks().task(), counts);
+        sched::with_current(|task| before.count(task, counts));
         Ok(())
     }
 
@@ -362,7 +380,7 @@ impl Operator for SeqScan {
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
         self.unrestrict();
         self.scan = None;
-        self.ended = false;
+        (self.begun, self.ended) = (false, false);
         self.target = 1;
         Ok(())
     }

@@ -62,6 +62,7 @@ impl Plan {
             | Node::Sort { input, .. }
             | Node::IncrementalSort { input, .. }
             | Node::BitmapHeapScan { input, .. }
+            | Node::Gather { input, .. }
             | Node::Limit { input, .. }
             | Node::Distinct { input, .. }
             | Node::LockRows { input, .. } => vec![input],
@@ -183,6 +184,7 @@ impl Plan {
             Node::Filter { input, .. }
             | Node::Sort { input, .. }
             | Node::IncrementalSort { input, .. }
+            | Node::Gather { input, .. }
             | Node::Limit { input, .. }
             | Node::Distinct { input, .. }
             | Node::LockRows { input, .. }
@@ -229,6 +231,7 @@ impl Node {
             Node::Aggregate { .. } => "HashAggregate",
             Node::Sort { .. } => "Sort",
             Node::IncrementalSort { .. } => "Incremental Sort",
+            Node::Gather { .. } => "Gather",
             Node::Limit { .. } => "Limit",
             Node::Distinct { sorted: true, .. } => "Unique",
             Node::Distinct { .. } => "HashAggregate",

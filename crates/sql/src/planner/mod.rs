@@ -35,6 +35,7 @@ pub(crate) mod leaf;
 pub(crate) mod merge;
 pub(crate) mod order;
 pub(crate) mod outer;
+pub(crate) mod parallel;
 pub(crate) mod partial;
 pub(crate) mod partition;
 pub(crate) mod scan;

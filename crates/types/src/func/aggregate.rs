@@ -402,7 +402,8 @@ impl NumericSum {
         self.rare().big += value;
     }
 
-    pub(super) fn merge(&mut self, other: &NumericSum) {
+    /// Adds another sum.
+    pub fn merge(&mut self, other: &NumericSum) {
         let total = other.integer();
         self.add_scaled(total, other.scale);
         self.count += other.count;

@@ -1,0 +1,339 @@
+//! What helpers of a statement need ([`sched::helpers`]): the part of an execution context that all threads of
+//! one statement share, and the part that each has of its own; and how a scan is handed out in pieces.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+
+use base::settings::{Settings, setting};
+use base::{Error, Result};
+use catalog::system::ServerInfo;
+use catalog::{CatalogTx, OpenDatabase};
+use sched::SpinLock;
+use sql::Prepared;
+use txn::{Isolation, Snapshot, Transaction};
+use types::{Datum, FormatContext};
+
+use crate::context::{Acting, Engine, ExecContext, Guard, SessionHooks};
+use crate::modify::deferred::Deferred;
+use crate::ops::Measure;
+use crate::routine::SessionRoutines;
+use crate::run::{Run, State};
+use crate::session::sequence::SessionSequences;
+use crate::tally::Tally;
+
+/// What all threads of one statement share.
+#[derive(Clone)]
+pub struct Shared<'a> {
+    engine: &'a Engine,
+    tx: &'a Transaction,
+    snapshot: Snapshot,
+    settings: &'a Settings,
+    format: &'a FormatContext,
+    server: &'a dyn ServerInfo,
+    search_path: &'a [u32],
+    user: &'a str,
+    role: u32,
+    guard: Guard,
+    session_user: (&'a str, u32),
+    database: (&'a str, u32),
+    open: Arc<OpenDatabase>,
+    environment: u64,
+    prepared: &'a Prepared,
+    params: &'a [Datum],
+    slots: Vec<Datum>,
+    started: Option<i64>,
+    measured: bool,
+}
+
+const _: () = {
+    const fn all_threads_may_have<T: Send + Sync>() {}
+    all_threads_may_have::<Shared<'static>>();
+};
+
+impl<'a> Shared<'a> {
+    /// Of a running statement.
+    pub fn of<'c: 'a>(run: &Run<'a, 'c>) -> Shared<'a> {
+        let cx: &ExecContext<'c> = run.cx;
+        Shared {
+            engine: cx.engine,
+            tx: cx.tx,
+            snapshot: run.snapshot,
+            settings: cx.settings,
+            format: cx.format,
+            server: cx.server,
+            search_path: cx.search_path,
+            user: cx.user,
+            role: cx.role,
+            guard: cx.guard,
+            session_user: cx.session_user,
+            database: cx.database,
+            open: cx.catalog_tx.open_database().clone(),
+            environment: cx.environment,
+            prepared: run.prepared,
+            params: run.params,
+            slots: run.state.slots.clone(),
+            started: run.state.started,
+            measured: run.state.measure.is_some(),
+        }
+    }
+
+    /// Calls `help` with an execution of the same statement, of the running thread's own, whose scan reads
+    /// `pieces`; returns what that counted.
+    ///
+    /// # Errors
+    /// The function's.
+    pub fn with_run<R>(
+        &self,
+        pieces: Pieces,
+        help: impl FnOnce(&mut Run<'_, '_>) -> Result<R>,
+    ) -> Result<(R, Counted)> {
+        let mut catalog_tx = CatalogTx::new(&self.engine.catalog, &self.open);
+        let (mut hooks, mut tally) = (NoSession::default(), Tally::default());
+        let mut routines = SessionRoutines::default();
+        let mut cx = ExecContext {
+            engine: self.engine,
+            tx: self.tx,
+            catalog_tx: &mut catalog_tx,
+            snapshot: self.snapshot,
+            settings: self.settings,
+            format: self.format,
+            server: self.server,
+            hooks: &mut hooks,
+            search_path: self.search_path,
+            user: self.user,
+            role: self.role,
+            guard: self.guard,
+            session_user: self.session_user,
+            database: self.database,
+            params: self.params,
+            tally: &mut tally,
+            environment: self.environment,
+            nonatomic: false,
+            routines: &mut routines,
+        };
+        let mut state = State::new(self.prepared);
+        state.slots.clone_from(&self.slots);
+        state.started = self.started;
+        state.pieces = Some(pieces);
+        state.measure = self.measured.then(Vec::new);
+        let mut run = Run {
+            cx: &mut cx,
+            prepared: self.prepared,
+            params: self.params,
+            snapshot: self.snapshot,
+            state: &mut state,
+        };
+        let made = help(&mut run)?;
+        let measures = state.measure.unwrap_or_default();
+        Ok((made, Counted { tally, measures }))
+    }
+}
+
+/// What a helper counted.
+pub struct Counted {
+    tally: Tally,
+    measures: Vec<Measure>,
+}
+
+impl Counted {
+    /// Adds it to the statement's own.
+    pub fn add_to(self, run: &mut Run<'_, '_>) {
+        for (oid, counts) in self.tally.iter() {
+            run.cx.tally.of(*oid).add(counts);
+        }
+        for measure in self.measures {
+            let all = run.state.measure.iter_mut().flatten();
+            if let Some(own) = all.into_iter().find(|m| m.node == measure.node) {
+                own.add(measure);
+            }
+        }
+    }
+}
+
+/// How many helpers a statement may start now, of as many as its plan asks for.
+pub fn available(planned: u16, run: &Run<'_, '_>) -> Helpers {
+    let settings = run.cx.settings;
+    // A serializable transaction notes what it reads in one place.
+    let may = run.cx.tx.isolation() != Isolation::Serializable;
+    let planned = if may { usize::from(planned) } else { 0 };
+    let wanted = match settings.str(setting::FORCE_PARALLEL_MODE) {
+        "off" => sched::helpers::available(planned),
+        _ => planned,
+    };
+    let most = settings.int(setting::MAX_PARALLEL_WORKERS).max(0) as usize;
+    let take = |running: usize| Some(running + wanted.min(most.saturating_sub(running)));
+    let before = RUNNING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
+    let before = before.unwrap_or_else(|before| before);
+    Helpers(wanted.min(most.saturating_sub(before)))
+}
+
+/// Helpers that count as running in the server (`max_parallel_workers`) until this is dropped.
+pub struct Helpers(usize);
+
+impl Helpers {
+    /// How many.
+    pub fn count(&self) -> usize {
+        self.0
+    }
+}
+
+impl Drop for Helpers {
+    fn drop(&mut self) {
+        RUNNING.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// Pages of a piece.
+const PIECE_PAGES: u32 = 32;
+/// Pieces before the scan began.
+const UNKNOWN: u32 = u32::MAX;
+
+/// A scan's pages, of which whoever has time takes the next ones.
+#[derive(Debug)]
+struct Pages {
+    next: AtomicU32,
+    /// [`UNKNOWN`] before the first has asked.
+    end: AtomicU32,
+}
+
+/// One thread's access to the pieces of a scan.
+#[derive(Clone, Debug)]
+pub struct Pieces {
+    pages: Arc<Pages>,
+    /// This thread takes no further ones.
+    stopped: Arc<AtomicBool>,
+    /// It ends when sessions wait for workers.
+    gives_way: bool,
+}
+
+impl Pieces {
+    /// All pages of a table that is yet to be read.
+    pub fn new() -> Pieces {
+        let pages = Pages { next: AtomicU32::new(0), end: AtomicU32::new(UNKNOWN) };
+        Pieces { pages: Arc::new(pages), stopped: Arc::default(), gives_way: false }
+    }
+
+    /// The same scan's pieces, for a helper.
+    pub fn for_helper(&self) -> Pieces {
+        Pieces { pages: self.pages.clone(), stopped: Arc::default(), gives_way: true }
+    }
+
+    /// The next pages to read; `count` tells how many the table has.
+    ///
+    /// # Errors
+    /// The function's.
+    pub fn take(&self, count: impl FnOnce() -> Result<u32>) -> Result<Option<Range<u32>>> {
+        if self.stopped.load(Ordering::Relaxed) || (self.gives_way && sched::helpers::in_the_way())
+        {
+            return Ok(None);
+        }
+        if self.pages.end.load(Ordering::Acquire) == UNKNOWN {
+            // Who counts first decides.
+            let count = count()?.min(UNKNOWN - 1);
+            let _ = self.pages.end.compare_exchange(
+                UNKNOWN,
+                count,
+                Ordering::AcqRel,
+                Ordering::Acquire,
+            );
+        }
+        let end = self.pages.end.load(Ordering::Acquire);
+        let take = |next: u32| (next < end).then(|| end.min(next.saturating_add(PIECE_PAGES)));
+        Ok(match self.pages.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
+            Ok(from) => Some(from..end.min(from.saturating_add(PIECE_PAGES))),
+            Err(_) => None,
+        })
+    }
+
+    /// This thread takes no pieces any more, or (false) does again.
+    pub fn stop(&self, stopped: bool) {
+        self.stopped.store(stopped, Ordering::Relaxed);
+    }
+
+    /// Nobody takes any: the statement fails.
+    pub fn close(&self) {
+        self.pages.next.store(u32::MAX, Ordering::Relaxed);
+    }
+
+    /// The scan begins again.
+    pub fn rewind(&self) {
+        self.pages.end.store(UNKNOWN, Ordering::Release);
+        self.pages.next.store(0, Ordering::Release);
+        self.stop(false);
+    }
+}
+
+impl Default for Pieces {
+    fn default() -> Pieces {
+        Pieces::new()
+    }
+}
+
+/// Where helpers leave what they made.
+pub type Results<T> = SpinLock<Vec<(T, Counted)>>;
+
+/// A helper has no session: what plans leave to it needs none.
+#[derive(Default)]
+struct NoSession {
+    sequences: SessionSequences,
+    deferred: Deferred,
+}
+
+impl SessionHooks for NoSession {
+    fn call(&mut self, name: &str, _args: &[Datum], _acting: Acting) -> Result<Datum> {
+        Err(Error::internal(format!("function {name} in a parallel worker")))
+    }
+
+    fn notice(&mut self, _severity: &'static str, _error: Error) {}
+
+    fn sequences(&mut self) -> &mut SessionSequences {
+        &mut self.sequences
+    }
+
+    fn deferred(&mut self) -> &mut Deferred {
+        &mut self.deferred
+    }
+
+    fn copy_read(&mut self) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    fn end_sessions(&mut self, _database: u32) -> Result<()> {
+        Err(Error::internal("sessions end in a parallel worker"))
+    }
+
+    fn password(&mut self, _role: &str, _password: &str) -> Result<Option<String>> {
+        Err(Error::internal("a password in a parallel worker"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_page_is_in_one_piece() {
+        let own = Pieces::new();
+        let other = own.for_helper();
+        let mut seen = Vec::new();
+        loop {
+            let taken = own.take(|| Ok(100)).unwrap().into_iter();
+            let taken: Vec<u32> = taken.chain(other.take(|| Ok(7)).unwrap()).flatten().collect();
+            if taken.is_empty() {
+                break;
+            }
+            seen.extend(taken);
+        }
+        assert_eq!(seen, (0..100).collect::<Vec<u32>>());
+        own.rewind();
+        own.stop(true);
+        assert_eq!(own.take(|| Ok(100)).unwrap(), None);
+        assert_eq!(other.take(|| Ok(10)).unwrap(), Some(0..10));
+        other.close();
+        own.stop(false);
+        assert_eq!(own.take(|| Ok(10)).unwrap(), None);
+    }
+}
