@@ -18,13 +18,13 @@ use crate::bind::record::{Part, Record, SelectRecord, WindowNote, WindowSpec, ad
 use crate::bind::{Binder, ast, inner};
 use crate::expr::{AggCall, Expr, SortKey, SubqueryExpr, SubqueryKind};
 use crate::logical::Col;
-use crate::parse::parse;
 use crate::prepare::PrepareContext;
 use crate::print::{self, Names};
 use crate::window::{self, Exclude, FrameBound, FrameMode, WindowFunction};
 
 mod stored;
 
+use stored::again;
 pub(crate) use stored::{print_target, recorded};
 
 /// PostgreSQL's steps of indentation.
@@ -70,28 +70,6 @@ pub fn renamed(
         let printer = Printer { naming, ..Printer::stored(binder, record, select) };
         printer.statement(select, Some(&names))
     })
-}
-
-/// Binds a stored query again, recording it.
-fn again<R>(
-    cx: &PrepareContext<'_>,
-    sql: &str,
-    f: impl FnOnce(&Binder<'_>, &Record, &NodeEnum) -> Result<R>,
-) -> Result<R> {
-    let statements = parse(sql)?;
-    let Some(node) = statements.first().map(|s| &*s.node) else {
-        return Err(Error::internal("a view without a query"));
-    };
-    let NodeEnum::SelectStmt(select) = node else {
-        return Err(Error::internal("a view's query is not a SELECT"));
-    };
-    let mut binder = Binder::new(cx, sql, &[]);
-    binder.record = Some(Record::default());
-    binder.unfolded = true;
-    binder.bypassing = true;
-    binder.holding(|b| b.select(select, None, true))?;
-    let record = binder.record.take().unwrap_or_default();
-    f(&binder, &record, node)
 }
 
 /// Text under construction.

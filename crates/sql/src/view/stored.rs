@@ -1,4 +1,5 @@
-//! Conditions that are stored as queries of one column (policies): bound again and printed.
+//! Stored queries, bound again to be printed: those of views, and conditions that are stored as queries of one
+//! column (policies).
 
 use base::{Error, Result};
 use catalog::Snapshot;
@@ -63,4 +64,26 @@ fn bound_again<'c>(
     binder.note_columns();
     let record = binder.record.take().unwrap_or_default();
     Ok((binder, record, one.node))
+}
+
+/// Binds a stored query again, recording it.
+pub(super) fn again<R>(
+    cx: &PrepareContext<'_>,
+    sql: &str,
+    f: impl FnOnce(&Binder<'_>, &Record, &NodeEnum) -> Result<R>,
+) -> Result<R> {
+    let statements = parse(sql)?;
+    let Some(node) = statements.first().map(|s| &*s.node) else {
+        return Err(Error::internal("a view without a query"));
+    };
+    let NodeEnum::SelectStmt(select) = node else {
+        return Err(Error::internal("a view's query is not a SELECT"));
+    };
+    let mut binder = Binder::new(cx, sql, &[]);
+    binder.record = Some(Record::default());
+    binder.unfolded = true;
+    binder.bypassing = true;
+    binder.holding(|b| b.select(select, None, true))?;
+    let record = binder.record.take().unwrap_or_default();
+    f(&binder, &record, node)
 }
