@@ -30,7 +30,7 @@ pub use acl::Rights;
 pub use database::{Closed, NoSeat, OpenDatabase, SHARED, Seat};
 pub use object::{
     Acl, AclItem, AclKind, Aggregate, AggregateSteps, Cast, CheckOption, Collation, Column,
-    Constraint, ConstraintKind, Conversion, Database, DefaultAcl, Defined, EnumLabel,
+    Constraint, ConstraintKind, Conversion, Database, DefaultAcl, Defined, EnumLabel, EventTrigger,
     FamilyFunction, FamilyOperator, ForeignKey, ForeignKeyAction, Function, FunctionArg, Identity,
     Index, IndexColumn, KeyCollation, KeyExpression, Membership, Object, OnCommit, Operator,
     OperatorClass, OperatorFamily, PartitionBound, PartitionKey, Partitioning, Policy, Role,

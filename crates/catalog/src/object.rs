@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::acl::privilege;
 
 mod defined;
+mod event_trigger;
 mod index;
 mod kinds;
 mod partition;
@@ -15,6 +16,7 @@ mod table;
 mod trigger;
 
 pub use defined::*;
+pub use event_trigger::*;
 pub use index::*;
 pub use kinds::*;
 pub use partition::*;
@@ -127,6 +129,8 @@ pub enum Object {
     DefaultAcl(DefaultAcl),
     /// Settings that sessions of a role or in a database begin with.
     SessionDefaults(SessionDefaults),
+    /// An event trigger.
+    EventTrigger(EventTrigger),
     /// An operator, a cast, an operator class or family, a conversion.
     Defined(Box<Defined>),
 }
@@ -308,6 +312,7 @@ impl Object {
             Object::Acl(o) => o.oid,
             Object::DefaultAcl(o) => o.oid,
             Object::SessionDefaults(o) => o.oid,
+            Object::EventTrigger(o) => o.oid,
             Object::Defined(o) => o.oid(),
         }
     }

@@ -8,8 +8,9 @@ use imbl::{HashMap, OrdMap};
 
 use crate::defined::DefinedMap;
 use crate::object::{
-    Acl, AclKind, Collation, Comment, Database, DefaultAcl, Defined, Function, Id, Index, Object,
-    Role, Schema, Sequence, SessionDefaults, Table, TableStats, UserType, UserTypeKind,
+    Acl, AclKind, Collation, Comment, Database, DefaultAcl, Defined, EventTrigger, Function, Id,
+    Index, Object, Role, Schema, Sequence, SessionDefaults, Table, TableStats, UserType,
+    UserTypeKind,
 };
 use crate::partition::Family;
 
@@ -37,6 +38,7 @@ pub struct Snapshot {
     acl_of: OrdMap<(AclKind, Id, u16), Id>,
     default_acls: OrdMap<Id, Arc<DefaultAcl>>,
     session_defaults: OrdMap<Id, Arc<SessionDefaults>>,
+    event_triggers: OrdMap<Id, Arc<EventTrigger>>,
     /// The partitions of each partitioned table that has some.
     families: OrdMap<Id, Arc<Family>>,
     role_names: HashMap<String, Id>,
@@ -151,6 +153,7 @@ impl Snapshot {
                 self.acls.insert(o.oid, Arc::new(o));
             }
             Object::DefaultAcl(o) => drop(self.default_acls.insert(o.oid, Arc::new(o))),
+            Object::EventTrigger(o) => drop(self.event_triggers.insert(o.oid, Arc::new(o))),
             Object::SessionDefaults(o) => drop(self.session_defaults.insert(o.oid, Arc::new(o))),
             Object::Defined(o) => self.defined.put(*o),
         }
@@ -206,6 +209,7 @@ impl Snapshot {
             && !self.defined.remove(id)
         {
             self.session_defaults.remove(&id);
+            self.event_triggers.remove(&id);
         }
     }
 
@@ -240,6 +244,9 @@ impl Snapshot {
         let collations = self.collations.values();
         out.extend(collations.map(|o| Object::Collation(Box::new(Collation::clone(o)))));
         out.extend(self.acls.values().map(|o| Object::Acl(Acl::clone(o))));
+        out.extend(
+            self.event_triggers.values().map(|o| Object::EventTrigger(EventTrigger::clone(o))),
+        );
         out.extend(self.default_acls.values().map(|o| Object::DefaultAcl(DefaultAcl::clone(o))));
         out.extend(self.defined().map(|o| Object::Defined(Box::new(Defined::clone(o)))));
         out.retain(|object| !object.is_shared());
@@ -269,6 +276,7 @@ impl Snapshot {
             && same(&self.acls, &other.acls, id)
             && same(&self.default_acls, &other.default_acls, id)
             && same(&self.session_defaults, &other.session_defaults, id)
+            && same(&self.event_triggers, &other.event_triggers, id)
             && self.defined.same(&other.defined, id)
     }
 
@@ -451,6 +459,11 @@ impl Snapshot {
     /// All default privileges.
     pub fn default_acls(&self) -> impl Iterator<Item = &Arc<DefaultAcl>> {
         self.default_acls.values()
+    }
+
+    /// All event triggers.
+    pub fn event_triggers(&self) -> impl Iterator<Item = &Arc<EventTrigger>> {
+        self.event_triggers.values()
     }
 
     /// All settings of roles and databases.

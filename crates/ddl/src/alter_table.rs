@@ -410,6 +410,7 @@ fn fill_column(
     };
     list.push(format!("CAST(({value}) AS {})", types::io::format_type(def.ty, -1)));
     let select = format!("SELECT {} FROM {from}", list.join(", "));
+    super::event_trigger::rewriting(table.oid, 2, cx)?;
     rewrite(cx, table.clone(), &select, None)?;
     if not_null {
         let table = refresh(cx, table.oid)?;
@@ -567,6 +568,7 @@ fn set_type(
         }
         indexes.push(index);
     }
+    super::event_trigger::rewriting(table.oid, 4, cx)?;
     rewrite_with(cx, table, &select, None, indexes)
 }
 

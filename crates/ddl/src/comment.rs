@@ -101,6 +101,14 @@ fn target(
             })?;
             Ok((found.oid, 0))
         }
+        "EVENT TRIGGER" => {
+            let name = &object.name;
+            let mut all = view.event_triggers();
+            let found = all
+                .find(|t| t.name == *name)
+                .ok_or_else(|| err!(UNDEFINED_OBJECT, "event trigger \"{name}\" does not exist"))?;
+            Ok((found.oid, 0))
+        }
         "POLICY" => {
             let table = view.expect_table(path, object.schema.as_deref(), &object.name)?;
             let name = column.unwrap_or_default();

@@ -122,7 +122,7 @@ pub fn named(
             let oid = named::extension(name).ok_or_else(missing)?;
             found(class::EXTENSION, oid, "extension", name)
         }
-        "EVENT TRIGGER" | "FOREIGN-DATA WRAPPER" | "PUBLICATION" | "SERVER" | "SUBSCRIPTION" => {
+        "FOREIGN-DATA WRAPPER" | "PUBLICATION" | "SERVER" | "SUBSCRIPTION" => {
             return Err(missing());
         }
         "FOREIGN TABLE" => {

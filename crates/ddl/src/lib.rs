@@ -28,6 +28,7 @@ mod defined;
 mod depend;
 mod domain;
 mod drop;
+mod event_trigger;
 mod function;
 mod identity;
 mod index_build;

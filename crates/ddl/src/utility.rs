@@ -15,7 +15,8 @@ use exec::{copy, explain, rights};
 
 use crate::{
     alter_table, collation, comment, create_index, create_schema, create_table, create_table_as,
-    database, defined, drop, function, inherit, large_object, maintain, policy, rename, role,
+    database, defined, drop, event_trigger, function, inherit, large_object, maintain, policy,
+    rename, role,
     sequence, set_constraints, set_schema, steps, trigger, truncate, user_types, view,
 };
 
@@ -30,7 +31,7 @@ impl Utilities for Statements {
         cx: &mut ExecContext<'_>,
         sink: &mut dyn RowSink,
     ) -> Result<Outcome> {
-        run(utility, prepared, cx, sink)
+        event_trigger::around(utility, prepared.tag, cx, |cx| run(utility, prepared, cx, sink))
     }
 }
 
@@ -55,6 +56,7 @@ fn run(
         Utility::RefreshView { name, concurrently, no_data } => {
             create_table_as::refresh(cx, name, *concurrently, *no_data)?;
         }
+        Utility::EventTrigger(statement) => event_trigger::run(statement, cx)?,
         Utility::CreatePolicy(def) => policy::create(def, cx)?,
         Utility::AlterPolicy(def) => policy::alter(def, cx)?,
         Utility::DropPolicy(def) => policy::drop(def, cx)?,

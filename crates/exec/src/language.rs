@@ -99,6 +99,15 @@ pub trait Routine: Send + Sync {
         self.call(args, cx)
     }
 
+    /// Fires it as an event trigger.
+    ///
+    /// # Errors
+    /// The body's; `0A000` when the language has no event triggers.
+    fn call_event_trigger(&self, event: &str, tag: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+        let _ = (event, tag, cx);
+        Err(Error::unsupported("an event trigger function in this language"))
+    }
+
     /// Fires it as a trigger.
     ///
     /// # Errors

@@ -25,6 +25,7 @@ pub mod context;
 pub mod copy;
 mod domain;
 pub mod eval;
+pub mod event_trigger;
 pub mod execute;
 pub mod explain;
 pub mod index_search;

@@ -231,6 +231,22 @@ pub fn rows_of(
     })
 }
 
+/// Fires a function as an event trigger.
+///
+/// # Errors
+/// The body's.
+pub fn fire_event(function: u32, event: &str, tag: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+    sched::check_stack()?;
+    let signature = CallSignature { args: vec![], result: types::oids::EVENT_TRIGGER };
+    let key = PlanKey::now(cx);
+    let known = match find(cx.routines, function, key, |s| *s == signature) {
+        Some(known) => known,
+        None => learn(function, "event trigger", signature, key, cx)?,
+    };
+    let snapshot = cx.tx.snapshot();
+    in_force(&known, snapshot, cx, |cx| known.routine.call_event_trigger(event, tag, cx))
+}
+
 /// Fires a trigger function.
 ///
 /// # Errors

@@ -307,7 +307,7 @@ impl Routine for Program {
                 self.begin(args).run(cx)?;
                 Ok(Datum::text(""))
             }
-            Returns::Trigger => {
+            Returns::Trigger | Returns::EventTrigger => {
                 Err(err!(FEATURE_NOT_SUPPORTED, "trigger functions can only be called as triggers")
                     .context(format!(
                         "compilation of PL/pgSQL function \"{}\" near line 1",
@@ -357,6 +357,20 @@ impl Routine for Program {
             return Ok(Datum::Null);
         }
         frame.outputs(cx)
+    }
+
+    fn call_event_trigger(&self, event: &str, tag: &str, cx: &mut ExecContext<'_>) -> Result<()> {
+        if self.returns != Returns::EventTrigger {
+            return Err(err!(
+                INVALID_OBJECT_DEFINITION,
+                "function {} was not called as an event trigger",
+                self.name
+            ));
+        }
+        let view = cx.catalog_tx.view();
+        cx.hooks.see_types(&view, cx.search_path);
+        self.begin(&[Datum::text(event), Datum::text(tag)]).run(cx)?;
+        Ok(())
     }
 
     fn call_trigger(

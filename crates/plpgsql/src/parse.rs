@@ -142,8 +142,10 @@ impl Parser<'_, '_> {
         let trigger = match heading.returns {
             Returns::Trigger => Some(self.trigger_variables()?),
             Returns::EventTrigger => {
-                self.variable("tg_event", oids::TEXT, -1, 0)?;
-                self.variable("tg_tag", oids::TEXT, -1, 0)?;
+                for name in ["tg_event", "tg_tag"] {
+                    let slot = self.variable(name, oids::TEXT, -1, 0)?;
+                    inputs.push(slot);
+                }
                 None
             }
             _ => None,

@@ -14,6 +14,7 @@ pub mod comment_statement;
 pub mod database;
 pub mod define_statement;
 pub mod embedded;
+pub mod event_trigger;
 pub mod expr;
 mod graft;
 mod identity;

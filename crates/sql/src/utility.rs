@@ -9,6 +9,7 @@ use crate::collation_statement::CollationStatement;
 use crate::comment_statement::CommentStatement;
 use crate::database::DatabaseStatement;
 use crate::define_statement::DefineStatement;
+use crate::event_trigger::EventTriggerStatement;
 use crate::plan::{Plan, Prepared, Statement};
 use crate::policy::{AlterPolicy, CreatePolicy, DropPolicy};
 use crate::role::{RoleRef, RoleStatement};
@@ -608,6 +609,8 @@ pub enum Utility {
         /// IF EXISTS.
         if_exists: bool,
     },
+    /// CREATE, ALTER, DROP EVENT TRIGGER.
+    EventTrigger(EventTriggerStatement),
     /// CREATE POLICY.
     CreatePolicy(Box<CreatePolicy>),
     /// ALTER POLICY.

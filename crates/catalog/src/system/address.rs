@@ -65,6 +65,16 @@ impl Names<'_> {
             class::CONSTRAINT => self.constraint_identity(id),
             class::DEFAULT => self.default_identity(id),
             class::REWRITE => self.rule_identity(id),
+            class::TRIGGER => self.part_identity("trigger", id, |t, id| {
+                t.triggers.iter().find(|one| one.oid == id).map(|one| one.name.clone())
+            }),
+            class::POLICY => self.part_identity("policy", id, |t, id| {
+                t.policies.iter().find(|one| one.oid == id).map(|one| one.name.clone())
+            }),
+            class::EVENT_TRIGGER => {
+                let mut all = self.catalog.event_triggers();
+                all.find(|t| t.oid == id).map(|t| plain("event trigger", &t.name))
+            }
             class::OPERATOR => {
                 let [left, right] = facts::operand_types(id)?;
                 let name = facts::operator_name(id)?;
@@ -480,6 +490,28 @@ impl Names<'_> {
             }
         }
         None
+    }
+
+    /// What belongs to a table and has a name there.
+    fn part_identity(
+        &self,
+        kind: &str,
+        id: Id,
+        name: impl Fn(&crate::Table, Id) -> Option<String>,
+    ) -> Option<Identity> {
+        let mut all = self.catalog.tables();
+        let (table, name) = all.find_map(|t| Some((t.oid, name(t, id)?)))?;
+        let relation = self.relation_identity(table, 0)?;
+        let mut names = relation.names;
+        names.push(name.clone());
+        let quoted = quote_ident(&name);
+        Some(Identity {
+            kind: kind.to_owned(),
+            identity: format!("{quoted} on {}", relation.identity),
+            names,
+            description: format!("{kind} {name} on {}", relation.description),
+            ..Identity::default()
+        })
     }
 
     fn rule_identity(&self, id: Id) -> Option<Identity> {

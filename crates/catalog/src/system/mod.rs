@@ -30,7 +30,7 @@ mod views;
 
 pub(crate) use facts::icu_locales;
 pub use facts::{description, descriptions};
-pub use relations::rule_id;
+pub use relations::{default_id, rule_id};
 pub use schema::{commented_class, is_shared_class};
 pub use sequences::class;
 
@@ -209,6 +209,10 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_inherits" => relations::pg_inherits,
         "pg_policy" => policies::pg_policy,
         "pg_policies" => policies::pg_policies,
+        "pg_event_trigger" => triggers::pg_event_trigger,
+        "pg_event_trigger_ddl_commands()" | "pg_event_trigger_dropped_objects()" => {
+            triggers::of_events
+        }
         "pg_trigger" => triggers::pg_trigger,
         "triggers" => triggers::info_triggers,
         "triggered_update_columns" => triggers::info_update_columns,

@@ -310,7 +310,7 @@ pub(super) fn pg_attribute(cx: &SystemCx<'_>) -> Rows {
 
 /// A default has no object of its own; its oid is made from the table's and the column's, which is
 /// unique for tables below 2^20 columns apart.
-pub(super) fn default_id(table: Id, column: u16) -> Id {
+pub fn default_id(table: Id, column: u16) -> Id {
     table.wrapping_mul(2048).wrapping_add(u32::from(column)) | 1 << 30
 }
 

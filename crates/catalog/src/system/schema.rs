@@ -150,6 +150,8 @@ fn kind_of(catalog: &Snapshot, id: Id) -> Id {
         class::DATABASE
     } else if catalog.relation_by_oid(id).is_some() || catalog.composite_of_class(id).is_some() {
         class::RELATION
+    } else if catalog.event_triggers().any(|t| t.oid == id) {
+        class::EVENT_TRIGGER
     } else if catalog.tables().any(|t| t.triggers.iter().any(|one| one.oid == id)) {
         class::TRIGGER
     } else if catalog.tables().any(|t| t.policies.iter().any(|one| one.oid == id)) {

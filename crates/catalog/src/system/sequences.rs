@@ -29,6 +29,8 @@ pub mod class {
     pub const SCHEMA: Id = 2615;
     /// `pg_trigger`.
     pub const TRIGGER: Id = 2620;
+    /// `pg_event_trigger`.
+    pub const EVENT_TRIGGER: Id = 3466;
     /// `pg_policy`.
     pub const POLICY: Id = 3256;
     /// `pg_rewrite`.

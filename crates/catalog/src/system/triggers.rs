@@ -28,6 +28,31 @@ fn internal_id(constraint: Id, number: u32) -> Id {
     constraint.wrapping_mul(4).wrapping_add(number) | 1 << 31
 }
 
+pub(super) fn pg_event_trigger(cx: &SystemCx<'_>) -> Rows {
+    let text = |tag: &String| Datum::Text(tag.as_str().into());
+    let one = |t: &crate::object::EventTrigger| {
+        let tags = match t.tags.is_empty() {
+            true => Datum::Null,
+            false => array(oids::TEXT, 1, t.tags.iter().map(text).collect()),
+        };
+        row(PG_CATALOG, "pg_event_trigger")
+            .set("oid", oid(t.oid))
+            .set("evtname", t.name.as_str())
+            .set("evtevent", t.event.as_str())
+            .set("evtowner", oid(t.owner))
+            .set("evtfoid", oid(t.function))
+            .set("evtenabled", t.enabled)
+            .set("evttags", tags)
+            .done()
+    };
+    Ok(cx.catalog.event_triggers().map(|t| one(t)).collect())
+}
+
+/// Rows that only the executor knows.
+pub(super) fn of_events(_cx: &SystemCx<'_>) -> Rows {
+    Ok(Vec::new())
+}
+
 /// The functions behind a foreign key's action: on DELETE, on UPDATE.
 fn action_function(action: ForeignKeyAction) -> [Id; 2] {
     match action {

@@ -296,6 +296,9 @@ pub fn check_nothing_left(role: u32, name: &str, cx: &mut ExecContext<'_>) -> Re
             left.push((place(known.object), known.column, format!("privileges for {what}")));
         }
     }
+    for trigger in view.event_triggers().filter(|t| t.owner == role) {
+        left.push((place(trigger.oid), 0, format!("owner of event trigger {}", trigger.name)));
+    }
     for table in view.tables() {
         for policy in table.policies.iter().filter(|p| p.roles.contains(&role)) {
             let what = depend::describe(&view, path, Item::Policy(table.oid, policy.oid));

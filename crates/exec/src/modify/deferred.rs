@@ -39,6 +39,10 @@ pub struct Deferred {
     pub(crate) trigger_depth: u32,
     /// Tables with triggers whose rows statements are changing, one inside the other.
     pub(crate) changing: Vec<u32>,
+    /// Events whose triggers are running, one inside the other.
+    pub(crate) events: Vec<crate::event_trigger::Event>,
+    /// Tags of the statements that define something now, one inside the other.
+    pub running: Vec<String>,
 }
 
 /// One statement's checks for one constraint.

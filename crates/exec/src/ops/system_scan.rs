@@ -33,14 +33,17 @@ impl Operator for SystemScan {
             true => run.cx.catalog_tx.view_of_all(),
             false => run.cx.catalog_tx.view(),
         };
-        let all = (table.rows)(&SystemCx {
-            catalog: &view,
-            settings: run.cx.settings,
-            server: run.cx.server,
-            database: run.cx.database.1,
-            role: run.cx.role,
-            equal: &known,
-        })?;
+        let all = match crate::event_trigger::rows(table.name, run)? {
+            Some(rows) => rows,
+            None => (table.rows)(&SystemCx {
+                catalog: &view,
+                settings: run.cx.settings,
+                server: run.cx.server,
+                database: run.cx.database.1,
+                role: run.cx.role,
+                equal: &known,
+            })?,
+        };
         let mut batch = rows::empty(&types(plan, run.prepared));
         for mut row in all {
             crate::session::print_definition(table.name, &mut row, run);

@@ -97,6 +97,9 @@ pub fn call(
     if let Some(value) = rights::call(name, args, run)? {
         return Ok(value);
     }
+    if let Some(value) = crate::event_trigger::call(name, run)? {
+        return Ok(value);
+    }
     if let Some(value) = plain(name, args, run)? {
         return Ok(value);
     }

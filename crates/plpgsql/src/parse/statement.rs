@@ -487,7 +487,7 @@ impl Parser<'_, '_> {
                 return Err(err!(SYNTAX_ERROR, "RETURN cannot have a parameter in a procedure")
                     .at(self.here()));
             }
-        } else if self.returns == Returns::Void {
+        } else if matches!(self.returns, Returns::Void | Returns::EventTrigger) {
             refuse(self, "RETURN cannot have a parameter in function returning void")?;
         } else if !self.outputs.is_empty() {
             refuse(self, "RETURN cannot have a parameter in function with OUT parameters")?;

@@ -33,6 +33,7 @@ mod define_aggregate;
 mod define_collation;
 mod define_objects;
 pub(crate) mod dml;
+mod event_trigger;
 pub(crate) mod expr;
 pub(crate) mod from;
 pub(crate) mod function;

@@ -323,6 +323,9 @@ impl Binder<'_> {
         if let Some(statement) = self.type_statement(node)? {
             return Ok(Some(Utility::Type(statement)));
         }
+        if let Some(utility) = self.event_trigger_statement(node)? {
+            return Ok(Some(utility));
+        }
         Ok(Some(match node {
             NodeEnum::TransactionStmt(s) => self.transaction(s)?,
             NodeEnum::DoStmt(s) => self.do_block(s)?,
