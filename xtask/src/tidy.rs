@@ -6,13 +6,15 @@ use std::path::{Path, PathBuf};
 use crate::{docs, root};
 
 /// The crates from the lowest to the highest; each may use only those before it (the table in ARCHITECTURE.md).
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 17] = [
     "base",
     "sched",
     "storage",
     "txn",
     "access",
     "types",
+    "textsearch",
+    "geometry",
     "catalog",
     "sql",
     "exec",

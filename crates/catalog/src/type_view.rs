@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::{Oid, Result};
 use types::datum::Shape;
 use types::func::{CastContext, CastMethod, CastRow};
-use types::user::{Directory, UserKind, UserType};
+use types::user::{Directory, TextSearch, UserKind, UserType};
 use types::{Text, TypeIo};
 
 use crate::object::{Column, Id, Table, UserTypeKind, ids};
@@ -54,6 +54,10 @@ impl Directory for TypeView {
 
     fn object_named(&self, kind: Oid, text: &str) -> Option<Result<Id>> {
         Some(self.names().expect(kind, text))
+    }
+
+    fn text_search(&self, kind: Oid, id: Id) -> Option<Arc<TextSearch>> {
+        crate::system::text_search::object(kind, id)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use types::open::Package;
 
-const PACKAGES: &[&Package] = &[];
+const PACKAGES: &[&Package] = &[&textsearch::PACKAGE, &geometry::PACKAGE];
 
 /// Registers them all. Whatever reads rows or looks functions up comes after this.
 pub fn register() {

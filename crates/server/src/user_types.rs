@@ -6,11 +6,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::{Oid, Result};
 use catalog::{Snapshot, TypeView};
 use sched::SpinLock;
-use types::user::{Directory, UserType};
+use types::user::{Directory, TextSearch, UserType};
 
 /// A session's or background thread's directory of types: what its statement sees of the catalog.
 #[derive(Default)]
-pub struct SessionTypes(SpinLock<Option<Arc<TypeView>>>, AtomicBool);
+pub struct SessionTypes(
+    SpinLock<Option<Arc<TypeView>>>,
+    AtomicBool,
+    /// What the client is to be told.
+    SpinLock<Vec<base::Error>>,
+    /// Whether there is anything.
+    AtomicBool,
+);
 
 impl SessionTypes {
     /// The session sees this from now on.
@@ -29,6 +36,15 @@ impl SessionTypes {
     /// Whether all names are printed in quotes from now on.
     pub fn quote_all(&self, quotes: bool) {
         self.1.store(quotes, Ordering::Relaxed);
+    }
+
+    /// Takes what the client is to be told.
+    pub fn take_notices(&self) -> Vec<base::Error> {
+        if !self.3.load(Ordering::Relaxed) {
+            return Vec::new();
+        }
+        self.3.store(false, Ordering::Relaxed);
+        std::mem::take(&mut *self.2.lock())
     }
 
     /// What it sees now, for [`SessionTypes::restore`].
@@ -62,6 +78,15 @@ impl Directory for SessionTypes {
 
     fn object_named(&self, kind: Oid, text: &str) -> Option<Result<u32>> {
         self.seen()?.object_named(kind, text)
+    }
+
+    fn text_search(&self, kind: Oid, id: u32) -> Option<Arc<TextSearch>> {
+        self.seen()?.text_search(kind, id)
+    }
+
+    fn notice(&self, notice: base::Error) {
+        self.2.lock().push(notice);
+        self.3.store(true, Ordering::Relaxed);
     }
 
     fn quotes_all(&self) -> bool {

@@ -58,6 +58,25 @@ pub enum UserKind {
     Open(crate::open::Class),
 }
 
+/// What text search knows of one of its objects.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TextSearch {
+    /// A configuration.
+    Config {
+        /// Its parser.
+        parser: Oid,
+        /// Types of tokens, each with the dictionaries that it goes through, in order.
+        map: Vec<(i32, Vec<Oid>)>,
+    },
+    /// A dictionary.
+    Dictionary {
+        /// Its template.
+        template: Oid,
+        /// Its options, as they were written.
+        options: Text,
+    },
+}
+
 /// Where a task looks types up.
 pub trait Directory: Send + Sync + 'static {
     /// The type with this oid.
@@ -76,6 +95,12 @@ pub trait Directory: Send + Sync + 'static {
     fn cast(&self, _source: Oid, _target: Oid) -> Option<CastRow> {
         None
     }
+    /// A configuration or a dictionary of text search (`kind`: regconfig or regdictionary).
+    fn text_search(&self, _kind: Oid, _id: u32) -> Option<Arc<TextSearch>> {
+        None
+    }
+    /// Tells the client something that is no error.
+    fn notice(&self, _notice: base::Error) {}
     /// `quote_all_identifiers`: names are printed in quotes, whether they need them or not.
     fn quotes_all(&self) -> bool {
         false
@@ -160,10 +185,23 @@ pub(crate) fn object_name(kind: Oid, id: u32) -> Option<String> {
 ///
 /// # Errors
 /// What isn't there; `0A000` where no catalog is at hand.
-pub(crate) fn object_named(kind: Oid, text: &str) -> Result<u32> {
+pub fn object_named(kind: Oid, text: &str) -> Result<u32> {
     let unknown =
         || base::Error::unsupported(format!("{} by name here", crate::io::format_type(kind, -1)));
     with(|d| d.object_named(kind, text)).ok_or_else(unknown)?
+}
+
+/// A configuration or a dictionary of text search.
+pub fn text_search(kind: Oid, id: u32) -> Option<Arc<TextSearch>> {
+    with(|d| d.text_search(kind, id))
+}
+
+/// Tells the client something that is no error; where there is no client, nobody.
+pub fn notice(notice: base::Error) {
+    with(|d| {
+        d.notice(notice);
+        Some(())
+    });
 }
 
 /// The type below a domain, however many domains lie in between, and the typmod that they give it

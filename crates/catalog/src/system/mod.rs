@@ -22,7 +22,7 @@ pub mod row;
 mod schema;
 mod sequences;
 mod shared_depend;
-mod text_search;
+pub(crate) mod text_search;
 mod triggers;
 mod type_text;
 mod user_types;

@@ -1,8 +1,12 @@
 //! Conversions between encodings, and the parsers, templates, dictionaries and configurations of text search:
 //! what PostgreSQL lists, for those who look it up.
 
-use base::Result;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use base::{Oid, Result};
 use types::Datum;
+use types::user::TextSearch;
 
 use super::SystemCx;
 use super::facts::{self, Fact};
@@ -105,4 +109,31 @@ pub(super) fn pg_ts_config_map(_cx: &SystemCx<'_>) -> Rows {
     };
     let of_line = |f: Fact| f.ids(2).map(move |token| one(f, token)).collect::<Vec<_>>();
     Ok(facts::text_search_map().iter().flat_map(of_line).collect())
+}
+
+/// One of PostgreSQL's configurations or dictionaries (`kind`: regconfig or regdictionary).
+pub(crate) fn object(kind: Oid, id: Id) -> Option<Arc<TextSearch>> {
+    static OBJECTS: OnceLock<HashMap<(bool, Id), Arc<TextSearch>>> = OnceLock::new();
+    let all = OBJECTS.get_or_init(|| {
+        let configs = objects("c").map(|f| ((true, f.id(1)), Arc::new(config(f))));
+        configs.chain(objects("d").map(|f| ((false, f.id(1)), Arc::new(dictionary(f))))).collect()
+    });
+    all.get(&(kind == types::oids::REGCONFIG, id)).cloned()
+}
+
+fn config(f: Fact) -> TextSearch {
+    let mut map: Vec<(i32, Vec<Oid>)> = Vec::new();
+    for line in facts::text_search_map().iter().filter(|l| l.id(0) == f.id(1)) {
+        for token in line.ids(2) {
+            match map.iter_mut().find(|(kind, _)| *kind == token as i32) {
+                Some((_, dictionaries)) => dictionaries.push(Oid(line.id(1))),
+                None => map.push((token as i32, vec![Oid(line.id(1))])),
+            }
+        }
+    }
+    TextSearch::Config { parser: Oid(f.id(3)), map }
+}
+
+fn dictionary(f: Fact) -> TextSearch {
+    TextSearch::Dictionary { template: Oid(f.id(3)), options: f.text(4).into() }
 }

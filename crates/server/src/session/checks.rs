@@ -176,6 +176,7 @@ pub fn format_context(settings: &settings::Settings) -> FormatContext {
         },
         time_zone: time_zone(settings.str(setting::TIMEZONE)).unwrap_or_default(),
         extra_float_digits: settings.int(setting::EXTRA_FLOAT_DIGITS) as i32,
+        text_search_config: settings.str(setting::DEFAULT_TEXT_SEARCH_CONFIG).into(),
         bytea_hex: settings.str(setting::BYTEA_OUTPUT) == "hex",
         now: 0,
     }

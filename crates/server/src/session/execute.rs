@@ -667,6 +667,7 @@ impl State {
 
     /// CommandComplete.
     pub(super) fn complete(&mut self, tag: &str, outcome: &Outcome) -> Result<()> {
+        self.send_notices();
         let out = self.out.get_mut();
         let tag = outcome.tag.unwrap_or(tag);
         match tag {

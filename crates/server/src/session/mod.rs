@@ -564,6 +564,7 @@ impl State {
         } else {
             log::error(self.entry.pid, &error, statement);
         }
+        self.send_notices();
         let out = self.out.get_mut();
         response::error(&mut out.buffer, &error);
         out.pace()
@@ -798,6 +799,13 @@ impl State {
         match self.catalog.take() {
             Some(known) if known.version == version => known,
             _ => self.catalog_tx.published().clone(),
+        }
+    }
+
+    /// Sends what functions had to tell the client.
+    fn send_notices(&mut self) {
+        for notice in self.entry.types.take_notices() {
+            self.notice("NOTICE", &notice);
         }
     }
 

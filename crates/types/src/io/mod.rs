@@ -29,6 +29,11 @@ pub(crate) use bytes::{parse_char, write_char};
 pub use number::{parse_float8, parse_int2, parse_int4, parse_int8};
 pub use types::{TypeIo, TypeRef, reads_immutably, writes_immutably};
 
+/// The error of bytes that are not UTF-8 from an offset on.
+pub fn invalid_utf8(bytes: &[u8], from: usize) -> base::Error {
+    binary::bad_character(&bytes[from..bytes.len().min(from + 1)])
+}
+
 pub(crate) use network::{clear_host, host, widen, width};
 
 pub(crate) use bytes::{parse_bytea, parse_escaped, parse_hex, write_hex};
@@ -49,6 +54,8 @@ pub struct FormatContext {
     pub extra_float_digits: i32,
     /// `bytea_output = hex`.
     pub bytea_hex: bool,
+    /// `default_text_search_config`.
+    pub text_search_config: std::sync::Arc<str>,
     /// Start of the transaction, for `'now'` and `'today'`: microseconds since 2000-01-01 UTC.
     pub now: i64,
 }
@@ -63,6 +70,7 @@ impl Default for FormatContext {
             time_zone: TimeZone::default(),
             extra_float_digits: 1,
             bytea_hex: true,
+            text_search_config: "pg_catalog.english".into(),
             now: 0,
         }
     }
