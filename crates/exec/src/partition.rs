@@ -197,12 +197,18 @@ struct Level {
 pub struct Router {
     root: Arc<Table>,
     levels: HashMap<u32, Level>,
+    mode: LockMode,
 }
 
 impl Router {
     /// For rows as this partitioned table has them.
     pub fn new(root: &Arc<Table>) -> Router {
-        Router { root: root.clone(), levels: HashMap::new() }
+        Router { root: root.clone(), levels: HashMap::new(), mode: LockMode::RowExclusive }
+    }
+
+    /// The same for who only reads.
+    pub fn reading(root: &Arc<Table>) -> Router {
+        Router { mode: LockMode::RowShare, ..Router::new(root) }
     }
 
     /// The oid of the partition that holds a row.
@@ -210,20 +216,43 @@ impl Router {
     /// # Errors
     /// `23514` when there is none.
     pub fn route(&mut self, row: &[Datum], run: &mut Run<'_, '_>) -> Result<u32> {
+        match self.search(row, run)? {
+            Ok(id) => Ok(id),
+            Err((level, key)) => match self.levels.get(&level) {
+                Some(level) => Err(no_partition(level, &key, run)),
+                None => Err(base::Error::internal("a way through no table")),
+            },
+        }
+    }
+
+    /// The same; None: there is none.
+    ///
+    /// # Errors
+    /// Those of key expressions.
+    pub fn find(&mut self, row: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<u32>> {
+        Ok(self.search(row, run)?.ok())
+    }
+
+    /// The partition; or the table that has none for the row, with the row's key there.
+    fn search(
+        &mut self,
+        row: &[Datum],
+        run: &mut Run<'_, '_>,
+    ) -> Result<std::result::Result<u32, (u32, Vec<Datum>)>> {
         let mut at = self.root.clone();
         loop {
             if !self.levels.contains_key(&at.oid) {
-                let level = Level::open(&at, &self.root, run.cx)?;
+                let level = Level::open(&at, &self.root, self.mode, run.cx)?;
                 self.levels.insert(at.oid, level);
             }
             let Some(level) = self.levels.get(&at.oid) else { continue };
-            let Some(by) = &level.table.partitioning else { return Ok(at.oid) };
+            let Some(by) = &level.table.partitioning else { return Ok(Ok(at.oid)) };
             let key = level.reader.key(row, run)?;
             let found = level.bounds.as_ref().and_then(|b| Some((b, b.find(by, &key)?)));
-            let Some((bounds, place)) = found else { return Err(no_partition(level, &key, run)) };
+            let Some((bounds, place)) = found else { return Ok(Err((at.oid, key))) };
             let part = &bounds.parts[place];
             if !part.is_partitioned() {
-                return Ok(part.oid);
+                return Ok(Ok(part.oid));
             }
             at = part.clone();
         }
@@ -231,9 +260,14 @@ impl Router {
 }
 
 impl Level {
-    fn open(table: &Arc<Table>, rows: &Table, cx: &mut ExecContext<'_>) -> Result<Level> {
+    fn open(
+        table: &Arc<Table>,
+        rows: &Table,
+        mode: LockMode,
+        cx: &mut ExecContext<'_>,
+    ) -> Result<Level> {
         if rows.oid != table.oid {
-            lock(cx, table.oid, LockMode::RowExclusive)?;
+            lock(cx, table.oid, mode)?;
         }
         let view = cx.catalog_tx.view();
         let Some(by) = &table.partitioning else { return Err(crate::ops::wrong_node()) };

@@ -14,6 +14,7 @@ mod depend;
 pub mod facts;
 mod information;
 pub mod named;
+mod partitions;
 mod policies;
 pub mod reg;
 mod relations;
@@ -207,6 +208,7 @@ fn rows_of(name: &str) -> Option<fn(&SystemCx<'_>) -> Result<Vec<Vec<Datum>>>> {
         "pg_index" => relations::pg_index,
         "pg_constraint" => relations::pg_constraint,
         "pg_inherits" => relations::pg_inherits,
+        "pg_partitioned_table" => partitions::pg_partitioned_table,
         "pg_policy" => policies::pg_policy,
         "pg_policies" => policies::pg_policies,
         "pg_event_trigger" => triggers::pg_event_trigger,

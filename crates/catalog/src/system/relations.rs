@@ -61,9 +61,12 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
     let triggers = t.has_triggers();
     let rows = cx.catalog.stats(t.oid).map_or(-1.0, |s| s.rows as f32);
     let visible = cx.catalog.stats(t.oid).map_or(0, |s| s.visible as i32);
-    class_row(cx, t.oid, &t.name, t.schema, t.rel)
+    super::partitions::class(cx, t, class_row(cx, t.oid, &t.name, t.schema, t.rel))
         .set("relowner", oid(t.owner))
-        .set("relam", oid(if t.kind == TableKind::View { 0 } else { HEAP_AM }))
+        .set(
+            "relam",
+            oid(if t.kind == TableKind::View || t.is_partitioned() { 0 } else { HEAP_AM }),
+        )
         .set("reltype", oid(t.row_type[0]))
         .set("reltuples", rows)
         .set("relallvisible", visible)
@@ -75,6 +78,7 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
             match t.kind {
                 TableKind::View => 'v',
                 TableKind::Materialized => 'm',
+                _ if t.is_partitioned() => 'p',
                 _ => 'r',
             },
         )
@@ -122,11 +126,15 @@ fn sequence_class(cx: &SystemCx<'_>, s: &Sequence) -> Vec<Datum> {
 }
 
 fn index_class(cx: &SystemCx<'_>, i: &Index) -> Vec<Datum> {
-    let owner = cx.catalog.table(i.table).map_or(0, |t| t.owner);
+    let table = cx.catalog.table(i.table);
+    let owner = table.map_or(0, |t| t.owner);
+    let whole = table.is_some_and(|t| t.is_partitioned());
     class_row(cx, i.oid, &i.name, i.schema, i.rel)
         .set("relowner", oid(owner))
         .set("relam", oid(i.method.oid()))
-        .set("relkind", 'i')
+        .set("relkind", if whole { 'I' } else { 'i' })
+        .set("relispartition", i.parent != 0)
+        .set("relhassubclass", whole)
         .set("relnatts", (i.columns.len() + i.include.len()) as i16)
         .set("reloptions", options(&i.options))
         .done()
@@ -358,7 +366,7 @@ pub(super) fn pg_attrdef(cx: &SystemCx<'_>) -> Rows {
     Ok(out)
 }
 
-fn vector(numbers: impl Iterator<Item = i16>) -> Datum {
+pub(super) fn vector(numbers: impl Iterator<Item = i16>) -> Datum {
     array(oids::INT2, 0, numbers.map(Datum::Int2).collect())
 }
 
@@ -514,7 +522,8 @@ fn constraint(cx: &SystemCx<'_>, t: &Table, c: &Constraint) -> Vec<Datum> {
         .set("condeferred", c.deferred)
         .set("convalidated", !c.unvalidated)
         .set("conrelid", oid(t.oid))
-        .fill(&["contypid", "conindid", "conparentid", "confrelid"], oid(0))
+        .fill(&["contypid", "conindid", "confrelid"], oid(0))
+        .set("conparentid", oid(c.parent))
         .fill(&["confupdtype", "confdeltype", "confmatchtype"], Datum::Char(b' '))
         .set("conislocal", !c.only_inherited)
         .set("coninhcount", i32::from(c.inherited))
@@ -553,6 +562,16 @@ pub(super) fn pg_inherits(cx: &SystemCx<'_>) -> Rows {
                     .done(),
             );
         }
+    }
+    for i in cx.catalog.indexes().filter(|i| i.parent != 0) {
+        out.push(
+            row(PG_CATALOG, "pg_inherits")
+                .set("inhrelid", oid(i.oid))
+                .set("inhparent", oid(i.parent))
+                .set("inhseqno", 1)
+                .set("inhdetachpending", false)
+                .done(),
+        );
     }
     Ok(out)
 }

@@ -86,6 +86,7 @@ fn own(table: &Table, trigger: &Trigger) -> Vec<Datum> {
         None => Datum::Null,
     };
     base_row(trigger.oid, table.oid, &trigger.name, trigger.function, trigger.kind)
+        .set("tgparentid", oid(trigger.parent))
         .set("tgenabled", trigger.enabled)
         .set("tgisinternal", false)
         .set("tgconstrrelid", oid(trigger.other))

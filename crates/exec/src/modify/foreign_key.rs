@@ -109,6 +109,8 @@ struct Incoming {
     child: Arc<Table>,
     /// NO ACTION is checked when the transaction ends.
     deferred: bool,
+    /// See [`Referring::whole`].
+    whole: Option<Arc<Table>>,
     pending: Vec<GoneKey>,
 }
 
@@ -152,6 +154,7 @@ impl Incoming {
             key: key.clone(),
             child: child.clone(),
             deferred: false,
+            whole: None,
             pending: vec![],
         }
     }
@@ -175,6 +178,52 @@ fn lock_table(cx: &ExecContext<'_>, table: u32, mode: LockMode) -> Result<()> {
     let tag = LockTag::Relation(Oid(cx.database.1), Oid(table));
     locks.lock(cx.tx.locks(), tag, mode, LockWait::Block)?;
     Ok(())
+}
+
+/// A foreign key that refers to a table, by the table's own columns.
+struct Referring {
+    constraint: Constraint,
+    key: ForeignKey,
+    /// The partitioned table that it names, when the table is a partition of it.
+    whole: Option<Arc<Table>>,
+}
+
+/// Whether foreign keys refer to a table, or to one that it is a partition of.
+fn is_referred_to(view: &catalog::Snapshot, table: &Table) -> bool {
+    let above = |id: &u32| view.table(*id).is_some_and(|t| !t.referenced_by.is_empty());
+    !table.referenced_by.is_empty()
+        || table.bound.is_some() && view.partition_ancestors(table.oid).iter().any(above)
+}
+
+/// The foreign keys of tables with rows that refer to a table, or to one that it is a partition of.
+fn referring(view: &catalog::Snapshot, table: &Table) -> Vec<(u32, Referring)> {
+    let mut out = Vec::new();
+    let mut add = |to: &Table, whole: Option<&Arc<Table>>| {
+        for child in to.referenced_by.iter().filter_map(|id| view.table(*id)) {
+            // Their partitions have parts of the key.
+            if child.is_partitioned() {
+                continue;
+            }
+            for (constraint, key) in child.foreign_keys().filter(|(_, k)| k.table == to.oid) {
+                let mut key = key.clone();
+                if whole.is_some() {
+                    let numbers = crate::partition::numbers(to, table);
+                    key.referenced.iter_mut().for_each(|n| *n = numbers[usize::from(*n) - 1]);
+                }
+                let (constraint, whole) = (constraint.clone(), whole.cloned());
+                out.push((child.oid, Referring { constraint, key, whole }));
+            }
+        }
+    };
+    add(table, None);
+    if table.bound.is_some() {
+        for above in view.partition_ancestors(table.oid) {
+            if let Some(above) = view.table(above) {
+                add(above, Some(above));
+            }
+        }
+    }
+    out
 }
 
 impl References {
@@ -204,29 +253,22 @@ impl References {
             outgoing.deferred = constraint.deferrable && cx.hooks.deferred().defers(constraint);
             references.outgoing.push(outgoing);
         }
-        if matches!(touched, Touched::Insert) || table.referenced_by.is_empty() {
+        let view = cx.catalog_tx.view();
+        if matches!(touched, Touched::Insert) || !is_referred_to(&view, table) {
             return Ok(references);
         }
-        let refers_to = |child: &Table| {
-            child
-                .foreign_keys()
-                .any(|(_, k)| k.table == table.oid && touched.incoming(&k.referenced))
-        };
-        let view = cx.catalog_tx.view();
-        for id in &table.referenced_by {
-            if !view.table(*id).is_some_and(|child| refers_to(child)) {
+        for (id, key) in referring(&view, table) {
+            if !touched.incoming(&key.key.referenced) {
                 continue;
             }
-            lock_table(cx, *id, LockMode::RowShare)?;
+            lock_table(cx, id, LockMode::RowShare)?;
             let view = cx.catalog_tx.view();
-            let Some(child) = view.table(*id) else {
-                continue;
-            };
-            for (constraint, key) in child.foreign_keys().filter(|(_, k)| k.table == table.oid) {
-                let mut incoming = Incoming::new(constraint, key, child);
-                incoming.deferred = constraint.deferrable && cx.hooks.deferred().defers(constraint);
-                references.incoming.push(incoming);
-            }
+            let Some(child) = view.table(id) else { continue };
+            let mut incoming = Incoming::new(&key.constraint, &key.key, child);
+            incoming.whole = key.whole;
+            incoming.deferred =
+                key.constraint.deferrable && cx.hooks.deferred().defers(&key.constraint);
+            references.incoming.push(incoming);
         }
         Ok(references)
     }
@@ -359,7 +401,12 @@ fn check_keys(
         sched::check_interrupts()?;
         let key = keys.row(number);
         let mixed = key.iter().any(Datum::is_null);
-        if !mixed && lock_parent(fk, &parent, key, run)? {
+        let found = match (mixed, fk.parent.is_partitioned()) {
+            (true, _) => false,
+            (false, true) => lock_in_partition(fk, key, run)?,
+            (false, false) => lock_parent(fk, &parent, key, run)?,
+        };
+        if found {
             continue;
         }
         if fk.deferred && find_rows(child, &fk.key.columns, key, true, run)?.is_empty() {
@@ -411,11 +458,13 @@ pub fn check_deferred_gone(
 ) -> Result<()> {
     let view = run.cx.catalog_tx.view();
     let parent = TableHandle::open(run.cx.engine, table, run.cx.format)?;
-    for child in table.referenced_by.iter().filter_map(|id| view.table(*id)) {
-        for (c, key) in child.foreign_keys().filter(|(c, _)| c.oid == constraint) {
-            let fk = Incoming::new(c, key, child);
-            keys.iter().try_for_each(|gone| key_gone(&parent, &fk, gone, run))?;
-        }
+    for (child, key) in referring(&view, table) {
+        let Some(child) = view.table(child).filter(|_| key.constraint.oid == constraint) else {
+            continue;
+        };
+        let mut fk = Incoming::new(&key.constraint, &key.key, child);
+        fk.whole = key.whole;
+        keys.iter().try_for_each(|gone| key_gone(&parent, &fk, gone, run))?;
     }
     Ok(())
 }
@@ -447,6 +496,62 @@ fn coerce(table: &Table, columns: &[u16], key: &[Datum]) -> Option<Vec<Datum>> {
         }
     };
     columns.iter().zip(key).map(one).collect()
+}
+
+/// The partition of a partitioned table that has a unique key, with the key's columns there; None: there is none.
+fn partition_with(
+    whole: &Arc<Table>,
+    columns: &[u16],
+    key: &[Datum],
+    run: &mut Run<'_, '_>,
+) -> Result<Option<(Arc<Table>, Vec<u16>)>> {
+    let Some(key) = coerce(whole, columns, key) else { return Ok(None) };
+    let row = as_row(whole.columns.len(), columns, &key);
+    let mut router = crate::partition::Router::reading(whole);
+    let Some(id) = router.find(&row, run)? else { return Ok(None) };
+    let part = crate::partition::open(run.cx, id, LockMode::RowShare)?;
+    let numbers = crate::partition::numbers(whole, &part);
+    let columns = columns.iter().map(|n| numbers[usize::from(*n) - 1]).collect();
+    Ok(Some((part, columns)))
+}
+
+/// As [`lock_parent`], in the partition where the key belongs.
+fn lock_in_partition(fk: &Outgoing, key: &[Datum], run: &mut Run<'_, '_>) -> Result<bool> {
+    let Some((part, referenced)) = partition_with(&fk.parent, &fk.key.referenced, key, run)? else {
+        return Ok(false);
+    };
+    let view = run.cx.catalog_tx.view();
+    let Some(index) = view.part_of_index(&part, fk.index.oid).cloned() else { return Ok(false) };
+    let own = Outgoing {
+        constraint: fk.constraint,
+        name: fk.name.clone(),
+        key: ForeignKey { referenced, ..fk.key.clone() },
+        parent: part.clone(),
+        index,
+        deferred: fk.deferred,
+        pending: RowSet::default(),
+    };
+    let handle = TableHandle::open(run.cx.engine, &part, run.cx.format)?;
+    lock_parent(&own, &handle, key, run)
+}
+
+/// Whether a key that has gone from a table is there again, maybe in another partition.
+fn is_there_again(
+    parent: &TableHandle,
+    fk: &Incoming,
+    key: &[Datum],
+    run: &mut Run<'_, '_>,
+) -> Result<bool> {
+    let Some(whole) = &fk.whole else {
+        return Ok(!find_rows(parent, &fk.key.referenced, key, true, run)?.is_empty());
+    };
+    let back = crate::partition::numbers(&parent.table, whole);
+    let columns: Vec<u16> = fk.key.referenced.iter().map(|n| back[usize::from(*n) - 1]).collect();
+    let Some((part, columns)) = partition_with(whole, &columns, key, run)? else {
+        return Ok(false);
+    };
+    let handle = TableHandle::open(run.cx.engine, &part, run.cx.format)?;
+    Ok(!find_rows(&handle, &columns, key, true, run)?.is_empty())
 }
 
 /// Finds the referred row and locks it; false when there is none.
@@ -605,9 +710,7 @@ fn key_gone(
     }
     let action = fk.action(gone);
     // Another row may have the key by now.
-    if action == ForeignKeyAction::NoAction
-        && !find_rows(parent, &fk.key.referenced, old, true, run)?.is_empty()
-    {
+    if action == ForeignKeyAction::NoAction && is_there_again(parent, fk, old, run)? {
         return Ok(());
     }
     let child = TableHandle::open(run.cx.engine, &fk.child, run.cx.format)?;
@@ -631,7 +734,7 @@ fn key_gone(
     let values = in_name_of(run, owner, |run| replacement(fk, action, columns, new, run))?;
     if action == ForeignKeyAction::SetDefault
         && values.as_deref() == Some(old)
-        && find_rows(parent, &fk.key.referenced, old, true, run)?.is_empty()
+        && !is_there_again(parent, fk, old, run)?
     {
         // The default is the key that goes away.
         return still_referenced(run);

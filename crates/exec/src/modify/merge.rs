@@ -5,7 +5,7 @@
 
 use access::HeapTuple;
 use base::{Oid, Result, err};
-use sql::plan::{MergeAction, MergeClause, Modify, ModifyAction, ScanColumn};
+use sql::plan::{MergeAction, MergeClause, Modify, ModifyAction, ModifyChild, ScanColumn};
 use types::{Batch, Datum};
 
 use super::pipeline::{self, Changed, Proposal, Source};
@@ -31,11 +31,86 @@ impl ModifyOp {
         for n in 0..batch.rows {
             sched::check_interrupts()?;
             let mut input = rows::get(batch, n, types);
-            if self.merge_row(modify, columns, clauses, &reread, &mut input, run)? {
-                self.changed += 1;
-            }
+            let merged = match self.parts.is_some() {
+                true => self.merge_routed(modify, columns, (clauses, &reread), &mut input, run)?,
+                false => self.merge_row(modify, columns, clauses, &reread, &mut input, run)?,
+            };
+            self.changed += u64::from(merged);
         }
         Ok(())
+    }
+
+    /// One source row of a MERGE into a partitioned table; whether something was changed.
+    fn merge_routed(
+        &mut self,
+        modify: &Modify,
+        columns: &[(u16, ScanColumn)],
+        (clauses, own): (&[MergeClause], &Reread<'_>),
+        input: &mut [Datum],
+        run: &mut Run<'_, '_>,
+    ) -> Result<bool> {
+        let snapshot = run.snapshot;
+        let Some(parts) = &mut self.parts else { return Ok(false) };
+        let at = match (target(input), &input[usize::from(modify.tableoid)]) {
+            (Some(_), Datum::Oid(id)) => Some(parts.find(modify, *id, run)?),
+            _ => None,
+        };
+        let ModifyAction::Merge { recheck, .. } = &modify.action else { return Ok(false) };
+        loop {
+            let (changed, fits) = match at {
+                Some(at) => {
+                    let part = parts.at(at);
+                    let child = &part.child;
+                    let reread = Reread::new(&child.table, &child.columns, recheck.as_ref());
+                    let mut source = MergeRow {
+                        modify,
+                        columns,
+                        clauses,
+                        reread: &reread,
+                        input,
+                        part: Some(child),
+                        fits: None,
+                    };
+                    let (writer, rules) = (&mut part.writer, &child.checks);
+                    (pipeline::change(writer, rules, &mut source, &snapshot, run)?, source.fits)
+                }
+                None => {
+                    let reread = own;
+                    let mut source = MergeRow {
+                        modify,
+                        columns,
+                        clauses,
+                        reread,
+                        input,
+                        part: None,
+                        fits: None,
+                    };
+                    let writer = &mut self.writer;
+                    let rules = &modify.checks;
+                    (pipeline::change(writer, rules, &mut source, &snapshot, run)?, source.fits)
+                }
+            };
+            match changed {
+                Changed::Row(_) => return Ok(true),
+                Changed::Moved(row) => {
+                    let row = match at {
+                        Some(at) => parts.at(at).named(row),
+                        None => row,
+                    };
+                    return Ok(parts.insert(modify, row, run)?.is_some());
+                }
+                Changed::Nothing => {
+                    let Some(MergeAction::Insert(row)) = fits.map(|c| &c.action) else {
+                        return Ok(false);
+                    };
+                    let row = eval::eval_all(row, Row::Values(input), run)?;
+                    return Ok(parts.insert(modify, row, run)?.is_some());
+                }
+                Changed::SelfChanged => return Err(twice()),
+                Changed::Gone => unmatch(columns, input),
+                Changed::Busy => {}
+            }
+        }
     }
 
     /// One source row; whether something was changed.
@@ -49,7 +124,8 @@ impl ModifyOp {
         run: &mut Run<'_, '_>,
     ) -> Result<bool> {
         let snapshot = run.snapshot;
-        let mut source = MergeRow { modify, columns, clauses, reread, input, fits: None };
+        let mut source =
+            MergeRow { modify, columns, clauses, reread, input, part: None, fits: None };
         loop {
             match pipeline::change(&mut self.writer, &modify.checks, &mut source, &snapshot, run)? {
                 Changed::Row(_) | Changed::Moved(_) => return Ok(true),
@@ -61,11 +137,7 @@ impl ModifyOp {
                     return pipeline::insert(&mut self.writer, &mut row, &modify.checks, run);
                 }
                 Changed::SelfChanged => {
-                    return Err(err!(
-                        CARDINALITY_VIOLATION,
-                        "MERGE command cannot affect row a second time"
-                    )
-                    .hint("Ensure that not more than one source row matches any one target row."));
+                    return Err(twice());
                 }
                 Changed::Gone => unmatch(columns, source.input),
                 // It waits for rows; so this one may just as well be looked at again.
@@ -80,8 +152,10 @@ struct MergeRow<'p, 'i> {
     modify: &'p Modify,
     columns: &'p [(u16, ScanColumn)],
     clauses: &'p [MergeClause],
-    reread: &'p Reread<'p>,
+    reread: &'i Reread<'p>,
     input: &'i mut [Datum],
+    /// The partition that the row is in.
+    part: Option<&'i ModifyChild>,
     /// The clause that fits it as it is now known.
     fits: Option<&'p MergeClause>,
 }
@@ -111,7 +185,11 @@ impl Source for MergeRow<'_, '_> {
                 Some(new)
             }
         };
-        Ok(Some(Proposal { tid, root, old, new }))
+        let own = |row: Vec<Datum>| match self.part {
+            Some(child) => as_own(child, row),
+            None => row,
+        };
+        Ok(Some(Proposal { tid, root, old: own(old), new: new.map(own) }))
     }
 
     fn follow(
@@ -125,6 +203,22 @@ impl Source for MergeRow<'_, '_> {
         }
         Ok(true)
     }
+}
+
+/// A row of the statement's table as one of a partition.
+fn as_own(child: &ModifyChild, row: Vec<Datum>) -> Vec<Datum> {
+    let mut own = vec![Datum::Null; child.table.columns.len()];
+    for (value, n) in row.into_iter().zip(&child.numbers) {
+        if *n > 0 {
+            own[usize::from(*n) - 1] = value;
+        }
+    }
+    own
+}
+
+fn twice() -> base::Error {
+    err!(CARDINALITY_VIOLATION, "MERGE command cannot affect row a second time")
+        .hint("Ensure that not more than one source row matches any one target row.")
 }
 
 /// No row of the table matches any more.

@@ -1,5 +1,7 @@
 //! Locks rows (FOR UPDATE and kin).
 
+use std::collections::HashMap;
+
 use access::LockResult;
 use access::heap::RowWait;
 use base::{Result, err};
@@ -17,6 +19,8 @@ use crate::table::{Projection, TableHandle, Version};
 pub struct LockRows {
     input: Box<dyn Operator>,
     tables: Vec<(TableHandle, Projection)>,
+    /// Those of partitions, by target and oid.
+    parts: HashMap<(usize, u32), (TableHandle, Projection)>,
     /// Input that has not been looked at yet, from this row on.
     rest: Option<(Batch, usize)>,
     /// How many more rows will be asked for: others are not locked.
@@ -36,18 +40,48 @@ impl LockRows {
             let columns: Vec<ScanColumn> = target.columns.iter().map(|(_, c)| *c).collect();
             tables.push((handle, Projection::new(&target.table, &columns)));
         }
-        Ok(LockRows { input, tables, rest: None, wanted: u64::MAX })
+        let parts = HashMap::new();
+        Ok(LockRows { input, tables, parts, rest: None, wanted: u64::MAX })
+    }
+
+    /// Opens the partition that a row is in.
+    fn open_part(
+        &mut self,
+        number: usize,
+        target: &LockTarget,
+        row: &[Datum],
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let Some(Datum::Oid(id)) = target.tableoid.map(|at| &row[usize::from(at)]) else {
+            return Ok(());
+        };
+        if self.parts.contains_key(&(number, *id)) {
+            return Ok(());
+        }
+        let table = crate::partition::open(run.cx, *id, txn::LockMode::RowShare)?;
+        let numbers = crate::partition::numbers(&target.table, &table);
+        let column = |c: &ScanColumn| match c {
+            ScanColumn::Attr(n) => ScanColumn::Attr(numbers[usize::from(*n) - 1]),
+            other => *other,
+        };
+        let columns: Vec<ScanColumn> = target.columns.iter().map(|(_, c)| column(c)).collect();
+        let handle = TableHandle::open(run.cx.engine, &table, run.cx.format)?;
+        let projection = Projection::new(&table, &columns);
+        self.parts.insert((number, *id), (handle, projection));
+        Ok(())
     }
 
     /// Locks one table's row; false when the input row falls out.
     fn lock(
-        &self,
+        &mut self,
         number: usize,
         target: &LockTarget,
         row: &mut [Datum],
         run: &mut Run<'_, '_>,
     ) -> Result<bool> {
-        if let Some(place) = target.tableoid
+        if target.table.is_partitioned() {
+            self.open_part(number, target, row, run)?;
+        } else if let Some(place) = target.tableoid
             && row[usize::from(place)] != Datum::Oid(target.table.oid)
         {
             return Ok(true);
@@ -57,7 +91,11 @@ impl LockRows {
             return Ok(true);
         };
         let (tid, root) = (*tid, *root);
-        let (handle, projection) = &self.tables[number];
+        let part = target.tableoid.and_then(|at| match row[usize::from(at)] {
+            Datum::Oid(id) => self.parts.get(&(number, id)),
+            _ => None,
+        });
+        let (handle, projection) = part.unwrap_or(&self.tables[number]);
         let wait = match target.wait {
             LockRowsWait::Block => RowWait::Block,
             LockRowsWait::NoWait | LockRowsWait::Skip => RowWait::Try,
@@ -70,7 +108,7 @@ impl LockRows {
             LockResult::WouldBlock => Err(err!(
                 LOCK_NOT_AVAILABLE,
                 "could not obtain lock on row in relation \"{}\"",
-                target.table.name
+                handle.table.name
             )),
             LockResult::Changed { newest } => {
                 let at = Version { tid: newest.tid, root: newest.root, system: newest.system };

@@ -27,6 +27,11 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
             text(types::io::format_type(base::Oid(id), typmod))
         }
         "pg_get_expr" => match args.first() {
+            Some(Datum::Text(sql)) if super::partition::is_bound(sql) => {
+                let own = view.table(oid_at(args, 1));
+                let shown = own.and_then(|t| super::partition::bound(&view, t, run));
+                text(shown.unwrap_or_else(|| sql.to_string()))
+            }
             Some(Datum::Text(sql)) => {
                 text(stored_expression(sql, oid_at(args, 1), flag(args, 2), run))
             }
@@ -123,13 +128,9 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         "pg_get_functiondef" => function_part(id, &facts::function_definition),
         "pg_get_viewdef" => view_definition(args, run)?,
         "pg_get_triggerdef" => trigger_definition(id, flag(args, 1), run)?,
-        "pg_get_partkeydef"
-        | "pg_get_statisticsobjdef"
+        "pg_get_statisticsobjdef"
         | "pg_get_statisticsobjdef_columns"
-        | "pg_get_partition_constraintdef"
         | "pg_tablespace_location" => Datum::Null,
-        // No table has partitions or a parent.
-        "pg_partition_ancestors" | "pg_partition_tree" | "pg_partition_root" => Datum::Null,
         "pg_relation_is_publishable" => Datum::Bool(view.table(id).is_some()),
         "pg_relation_is_updatable" => Datum::Int4(if view.table(id).is_some() { 28 } else { 0 }),
         "pg_column_is_updatable" => Datum::Bool(view.table(id).is_some()),
@@ -312,7 +313,7 @@ fn flag(args: &[Datum], n: usize) -> bool {
 }
 
 /// A default or check as PostgreSQL prints it; the stored text where it can't be bound any more.
-fn stored_expression(sql: &str, table: u32, pretty: bool, run: &mut Run<'_, '_>) -> String {
+pub fn stored_expression(sql: &str, table: u32, pretty: bool, run: &mut Run<'_, '_>) -> String {
     let view = run.cx.catalog_tx.view();
     let Some(table) = view.table(table) else { return sql.to_owned() };
     let has = |text: &Option<String>| text.as_deref() == Some(sql);

@@ -6,6 +6,7 @@ pub mod large_object;
 mod locks;
 mod names;
 mod objects;
+mod partition;
 mod rights;
 pub mod sequence;
 
@@ -88,6 +89,9 @@ pub fn call(
     if let Some(value) = objects::call(function, args, run)? {
         return Ok(value);
     }
+    if let Some(value) = partition::call(function, args, run)? {
+        return Ok(value);
+    }
     if let Some(value) = definition::call(name, args, run)? {
         return Ok(value);
     }
@@ -126,10 +130,6 @@ pub fn call_set(
     args: &[Datum],
     run: &mut Run<'_, '_>,
 ) -> Result<Vec<Datum>> {
-    // No table is a partition of another.
-    if matches!(function.name, "pg_partition_ancestors" | "pg_partition_tree") {
-        return Ok(vec![]);
-    }
     match call(function, args, run)? {
         Datum::Array(array) => Ok(array.items.clone()),
         Datum::Null => Ok(vec![]),

@@ -164,7 +164,7 @@ fn identify(view: &Snapshot, args: &[Datum], run: &Run<'_, '_>) -> Option<Identi
 }
 
 /// A row of the function's columns.
-fn record(function: &'static FunctionRow, fields: Vec<Datum>) -> Datum {
+pub(super) fn record(function: &'static FunctionRow, fields: Vec<Datum>) -> Datum {
     let columns = function.columns.iter().map(|(name, ty)| ((*name).into(), *ty)).collect();
     Datum::record(Arc::new(Shape { ty: oids::RECORD, columns }), fields)
 }

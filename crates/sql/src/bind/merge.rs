@@ -30,7 +30,7 @@ impl Binder<'_> {
         let Rel::Table(target) = rel.clone() else {
             return Err(err!(INTERNAL_ERROR, "change of a computed table"));
         };
-        if target.children.is_some() {
+        if target.children.is_some() && !target.table.is_partitioned() {
             return Err(base::Error::unsupported("MERGE into a table with children"));
         }
         self.need_change(target.base, 0, &[]);

@@ -61,6 +61,7 @@ impl Planner<'_> {
                 let (input, cols, columns) = self.change_input(rel, &table, &used)?;
                 let recheck = self.condition(recheck, &cols)?;
                 let clauses = self.merge_clauses(clauses, &cols)?;
+                places.clone_from(&cols);
                 let estimate = input.estimate;
                 (ModifyAction::Merge { input, columns, recheck, clauses }, estimate)
             }

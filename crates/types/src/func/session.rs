@@ -37,6 +37,7 @@ const NAMES: &[&str] = &[
     "setseed",
     "setval",
     "shobj_description",
+    "satisfies_hash_partition",
     "statement_timestamp",
     "timeofday",
     "transaction_timestamp",

@@ -1,0 +1,236 @@
+//! Functions about partitions.
+
+use base::{Oid, Result, err};
+use catalog::{PartitionBound, Snapshot, Table};
+use types::{Datum, FunctionRow, oids};
+
+use super::{int_at, oid_at, text};
+use crate::run::Run;
+
+/// The value, if it is one of them.
+///
+/// # Errors
+/// Those of bounds that can't be read; `22023`.
+pub fn call(
+    function: &'static FunctionRow,
+    args: &[Datum],
+    run: &mut Run<'_, '_>,
+) -> Result<Option<Datum>> {
+    let view = run.cx.catalog_tx.view();
+    let id = oid_at(args, 0);
+    let name = function.name;
+    Ok(Some(match name {
+        "pg_get_partkeydef" => key(&view, id, run),
+        "pg_get_partition_constraintdef" => match view.table(id) {
+            Some(table) => {
+                let sql = catalog::partition_text::whole_condition(&view, table)?;
+                sql.map_or(Datum::Null, text)
+            }
+            None => Datum::Null,
+        },
+        "pg_partition_root" => match is_in_hierarchy(&view, id) {
+            true => Datum::Oid(top(&view, id)),
+            false => Datum::Null,
+        },
+        "pg_partition_ancestors" => {
+            let list = match is_in_hierarchy(&view, id) {
+                true => std::iter::once(id).chain(above(&view, id)).map(Datum::Oid).collect(),
+                false => Vec::new(),
+            };
+            Datum::array(oids::REGCLASS, list)
+        }
+        "pg_partition_tree" => {
+            let mut rows = Vec::new();
+            if is_in_hierarchy(&view, id) {
+                let record = |fields| super::objects::record(function, fields);
+                tree(&view, id, &record, &mut rows)?;
+            }
+            Datum::array(oids::RECORD, rows)
+        }
+        "satisfies_hash_partition" => return satisfies(&view, args, run).map(Some),
+        _ => return Ok(None),
+    }))
+}
+
+fn key(view: &Snapshot, id: u32, run: &mut Run<'_, '_>) -> Datum {
+    let Some(table) = view.table(id) else { return Datum::Null };
+    let Some(by) = &table.partitioning else { return Datum::Null };
+    let mut printed = Vec::new();
+    for sql in by.keys.iter().filter_map(|k| k.expression.as_deref()) {
+        let shown = super::definition::stored_expression(sql, id, false, run);
+        printed.push((sql.to_owned(), shown));
+    }
+    let expression = |sql: &str| {
+        let found = printed.iter().find(|(own, _)| own == sql);
+        let shown = found.map_or_else(|| sql.to_owned(), |(_, shown)| shown.clone());
+        match is_call(&shown) {
+            true => shown,
+            false if shown.starts_with('(') && shown.ends_with(')') => shown,
+            false => format!("({shown})"),
+        }
+    };
+    text(catalog::partition_text::key(view, table, by, &expression))
+}
+
+/// Whether an expression is one call of a function, which needs no parentheses.
+fn is_call(sql: &str) -> bool {
+    let name = sql.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'));
+    name.is_some_and(|at| at > 0 && sql[at..].starts_with('(') && sql.ends_with(')'))
+}
+
+fn is_partitioned_index(view: &Snapshot, id: u32) -> bool {
+    view.index(id).is_some_and(|i| view.table(i.table).is_some_and(|t| t.is_partitioned()))
+}
+
+fn is_in_hierarchy(view: &Snapshot, id: u32) -> bool {
+    view.table(id).is_some_and(|t| t.is_partitioned() || t.bound.is_some())
+        || view.index(id).is_some_and(|i| i.parent != 0)
+        || is_partitioned_index(view, id)
+}
+
+/// What is above a table or an index, from the nearest on.
+fn above<'v>(view: &'v Snapshot, id: u32) -> impl Iterator<Item = u32> + 'v {
+    let parent = |id: &u32| match view.index(*id) {
+        Some(index) => Some(index.parent).filter(|parent| *parent != 0),
+        None => view.table(*id).and_then(|t| t.partition_of()),
+    };
+    std::iter::successors(parent(&id), parent)
+}
+
+fn top(view: &Snapshot, id: u32) -> u32 {
+    above(view, id).last().unwrap_or(id)
+}
+
+fn below(view: &Snapshot, id: u32) -> Vec<u32> {
+    if let Some(table) = view.table(id) {
+        return if table.is_partitioned() { view.children(table) } else { Vec::new() };
+    }
+    let Some(table) = view.index(id).and_then(|i| view.table(i.table)) else { return Vec::new() };
+    let part = |id: &u32| view.table(*id);
+    view.children(table)
+        .iter()
+        .filter_map(part)
+        .flat_map(|t| view.indexes_of(t))
+        .filter(|i| i.parent == id)
+        .map(|i| i.oid)
+        .collect()
+}
+
+/// Level by level, as PostgreSQL lists them.
+fn tree(
+    view: &Snapshot,
+    id: u32,
+    record: &dyn Fn(Vec<Datum>) -> Datum,
+    out: &mut Vec<Datum>,
+) -> Result<()> {
+    let mut next = vec![(id, above(view, id).next(), 0)];
+    let mut at = 0;
+    while at < next.len() {
+        sched::check_interrupts()?;
+        let (id, parent, level) = next[at];
+        at += 1;
+        let leaf =
+            !view.table(id).is_some_and(|t| t.is_partitioned()) && !is_partitioned_index(view, id);
+        out.push(record(vec![
+            Datum::Oid(id),
+            parent.map_or(Datum::Null, Datum::Oid),
+            Datum::Bool(leaf),
+            Datum::Int4(level),
+        ]));
+        next.extend(below(view, id).into_iter().map(|child| (child, Some(id), level + 1)));
+    }
+    Ok(())
+}
+
+/// `satisfies_hash_partition(table, modulus, remainder, VARIADIC key)`.
+fn satisfies(view: &Snapshot, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Datum> {
+    if args.len() < 3 || args[..3].iter().any(Datum::is_null) {
+        return Ok(Datum::Bool(false));
+    }
+    let (id, modulus, remainder) = (oid_at(args, 0), int_at(args, 1), int_at(args, 2));
+    let invalid = |message: &str| Err(err!(INVALID_PARAMETER_VALUE, "{message}"));
+    if modulus <= 0 {
+        return invalid("modulus for hash partition must be an integer value greater than zero");
+    }
+    if remainder < 0 {
+        return invalid(
+            "remainder for hash partition must be an integer value greater than or equal to zero",
+        );
+    }
+    if remainder >= modulus {
+        return invalid("remainder for hash partition must be less than modulus");
+    }
+    let Some(table) = view.table(id) else {
+        base::bail!(UNDEFINED_TABLE, "could not open relation with OID {id}");
+    };
+    let by =
+        table.partitioning.as_ref().filter(|by| by.strategy == catalog::object::Strategy::Hash);
+    let Some(by) = by else {
+        base::bail!(INVALID_PARAMETER_VALUE, "\"{}\" is not a hash partitioned table", table.name);
+    };
+    let spread: Vec<Datum> = match &args[3..] {
+        [Datum::Array(array)] if !is_array_key(by) => array.items.clone(),
+        list => list.to_vec(),
+    };
+    if spread.len() != by.keys.len() {
+        base::bail!(
+            INVALID_PARAMETER_VALUE,
+            "number of partitioning columns ({}) does not match number of partition keys provided ({})",
+            by.keys.len(),
+            spread.len()
+        );
+    }
+    for (n, (key, value)) in by.keys.iter().zip(&spread).enumerate() {
+        check_type(n, key.ty, value, run)?;
+    }
+    let hash = catalog::partition::hash_of(by, &spread);
+    Ok(Datum::Bool(hash % modulus as u64 == remainder as u64))
+}
+
+fn is_array_key(by: &catalog::Partitioning) -> bool {
+    by.keys
+        .first()
+        .is_some_and(|k| types::TypeIo::get(Oid(k.ty)).is_some_and(|io| io.element != Oid::INVALID))
+}
+
+fn check_type(n: usize, ty: u32, value: &Datum, _run: &mut Run<'_, '_>) -> Result<()> {
+    let own = match value {
+        Datum::Null => return Ok(()),
+        Datum::Int2(_) => oids::INT2,
+        Datum::Int4(_) => oids::INT4,
+        Datum::Int8(_) => oids::INT8,
+        Datum::Text(_) => oids::TEXT,
+        Datum::Numeric(_) => oids::NUMERIC,
+        Datum::Timestamptz(_) => oids::TIMESTAMPTZ,
+        Datum::Timestamp(_) => oids::TIMESTAMP,
+        Datum::Date(_) => oids::DATE,
+        _ => return Ok(()),
+    };
+    let base = types::user::base_type(Oid(ty), -1).0;
+    let same = own == base || (own == oids::TEXT && [oids::VARCHAR, oids::NAME].contains(&base));
+    if !same {
+        base::bail!(
+            INVALID_PARAMETER_VALUE,
+            "column {} of the partition key has type {}, but supplied value is of type {}",
+            n + 1,
+            types::io::format_type(base, -1),
+            types::io::format_type(own, -1)
+        );
+    }
+    Ok(())
+}
+
+/// A partition's bound, as it is.
+pub fn is_bound(sql: &str) -> bool {
+    sql == "DEFAULT" || sql.starts_with("FOR VALUES ")
+}
+
+/// The words of a partition's bound in the session's formats.
+pub fn bound(view: &Snapshot, table: &Table, run: &Run<'_, '_>) -> Option<String> {
+    let parent = view.table(table.partition_of()?)?;
+    let (by, bound) = (parent.partitioning.as_deref()?, table.bound.as_deref()?);
+    let PartitionBound::Default = bound else {
+        return Some(catalog::partition_text::bound(by, bound, Some(run.cx.format)));
+    };
+    Some("DEFAULT".to_owned())
+}
