@@ -29,13 +29,13 @@ pub mod type_view;
 pub use acl::Rights;
 pub use database::{Closed, NoSeat, OpenDatabase, SHARED, Seat};
 pub use object::{
-    Acl, AclItem, AclKind, Aggregate, AggregateSteps, Cast, CheckOption, Collation, Column,
-    Constraint, ConstraintKind, Conversion, Database, DefaultAcl, Defined, EnumLabel, EventTrigger,
-    FamilyFunction, FamilyOperator, ForeignKey, ForeignKeyAction, Function, FunctionArg, Identity,
-    Index, IndexColumn, KeyCollation, KeyExpression, Membership, Object, OnCommit, Operator,
-    OperatorClass, OperatorFamily, PartitionBound, PartitionKey, Partitioning, Policy, Role,
-    Schema, Sequence, SessionDefaults, Table, TableKind, TableStats, Trigger, UserType,
-    UserTypeKind, ViewQuery, trigger_type,
+    Acl, AclItem, AclKind, Aggregate, AggregateSteps, BaseKind, Cast, CheckOption, Collation,
+    Column, Constraint, ConstraintKind, Conversion, Database, DefaultAcl, Defined, EnumLabel,
+    EventTrigger, FamilyFunction, FamilyOperator, ForeignKey, ForeignKeyAction, Function,
+    FunctionArg, Identity, Index, IndexColumn, KeyCollation, KeyExpression, Membership, Object,
+    OnCommit, Operator, OperatorClass, OperatorFamily, PartitionBound, PartitionKey, Partitioning,
+    Policy, RangeKind, Role, Schema, Sequence, SessionDefaults, Table, TableKind, TableStats,
+    Trigger, UserType, UserTypeKind, ViewQuery, trigger_type,
 };
 pub use snapshot::Snapshot;
 pub use store::{Catalog, CatalogTx, overflow_rel};

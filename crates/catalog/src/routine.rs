@@ -207,11 +207,14 @@ fn attributes(function: &Function) -> String {
     ] {
         out.push_str(if set { word } else { "" });
     }
-    if function.cost != 100.0 {
+    if function.cost != if function.language == "internal" { 1.0 } else { 100.0 } {
         let _ = write!(out, " COST {}", function.cost);
     }
     if function.rows != 0.0 && function.rows != 1000.0 {
         let _ = write!(out, " ROWS {}", function.rows);
+    }
+    if let Some(name) = crate::system::facts::function_name(function.support) {
+        let _ = write!(out, " SUPPORT {name}");
     }
     out
 }

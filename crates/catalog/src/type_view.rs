@@ -108,6 +108,30 @@ impl Snapshot {
                 (TypeIo { len, category, by_value, align, ..io }, kind)
             }
             UserTypeKind::Composite(columns) => (io, composite(user.oid, columns)),
+            UserTypeKind::Range(range) => {
+                let below = self.known_type(range.subtype).map(|user| user.io.align);
+                let align = below.or_else(|| TypeIo::get(Oid(range.subtype)).map(|io| io.align));
+                let align = if align == Some(b'd') { b'd' } else { b'i' };
+                let (subtype, multirange) = (Oid(range.subtype), Oid(range.multirange));
+                let io = TypeIo { category: b'R', align, ..io };
+                (io, UserKind::Range { subtype, multirange })
+            }
+            UserTypeKind::Multirange { range } => {
+                let io = TypeIo { category: b'R', ..io };
+                (io, UserKind::Multirange { range: Oid(*range) })
+            }
+            UserTypeKind::Base(base) => {
+                let io = TypeIo {
+                    len: base.length,
+                    category: base.category as u8,
+                    preferred: base.preferred,
+                    by_value: base.by_value,
+                    align: base.align as u8,
+                    ..io
+                };
+                (io, UserKind::Base { form: Oid(base.form) })
+            }
+            UserTypeKind::Shell => (TypeIo { category: b'P', ..io }, UserKind::Shell),
         }
     }
 

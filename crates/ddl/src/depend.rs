@@ -456,7 +456,15 @@ fn type_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
                 }
                 false
             }
-            UserTypeKind::Enum(_) => false,
+            UserTypeKind::Range(range) => range.subtype == id,
+            UserTypeKind::Multirange { range } => {
+                if *range == id {
+                    out.push((Item::Type(other.oid), Tie::Auto));
+                }
+                false
+            }
+            UserTypeKind::Base(base) => base.element == id,
+            UserTypeKind::Enum(_) | UserTypeKind::Shell => false,
         };
         if uses || other.uses.contains(&id) && other.oid != id {
             out.push((Item::Type(other.oid), Tie::Normal));
@@ -464,7 +472,9 @@ fn type_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
     }
     for function in view.functions() {
         let uses = function.result == id || function.args.iter().any(|a| a.ty == id);
-        if uses {
+        if function.is_constructor() && function.result == id {
+            out.push((Item::Function(function.oid), Tie::Auto));
+        } else if uses && !function.is_constructor() {
             out.push((Item::Function(function.oid), Tie::Normal));
         }
     }

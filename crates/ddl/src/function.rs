@@ -61,6 +61,9 @@ fn kind_sentence(function: &Function) -> String {
 /// # Errors
 /// `42723`, `42809`, `42P13`, `42501`.
 pub fn create(def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> {
+    for message in &def.notices {
+        notice(cx, base::sqlstate::WRONG_OBJECT_TYPE, message.clone());
+    }
     for warning in &def.warnings {
         cx.hooks.notice("WARNING", err!(SYNTAX_ERROR, "{warning}"));
     }
@@ -108,6 +111,16 @@ fn validate(oid: u32, def: &RoutineDef, cx: &mut ExecContext<'_>) -> Result<()> 
     let view = cx.catalog_tx.view();
     let Some(function) = view.function(oid) else { return Ok(()) };
     let function = function.clone();
+    if function.language == "internal" {
+        return match catalog::system::facts::with_source(&function.body) {
+            Some(_) => Ok(()),
+            None => Err(err!(
+                UNDEFINED_FUNCTION,
+                "there is no built-in function named \"{}\"",
+                function.body
+            )),
+        };
+    }
     exec::routine::validate(&function, def.body_at, cx)
 }
 
@@ -366,6 +379,7 @@ fn set_option(function: &mut Function, word: &str, changed: &Function) -> Result
         ),
         "rows" => function.rows = changed.rows,
         "parallel" => function.parallel = changed.parallel,
+        "support" => function.support = changed.support,
         "set" => {
             for (name, value) in &changed.settings {
                 function.settings.retain(|s| s.0 != *name);

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod alter_table;
+mod base_type;
 pub mod check;
 mod collation;
 mod comment;

@@ -13,7 +13,7 @@ use sql::type_statement::TypeStatement;
 use sql::utility::{Name, Persistence};
 
 use super::depend::Item;
-use super::{composite, domain, name, notice};
+use super::{base_type, composite, domain, name, notice};
 use exec::context::ExecContext;
 use exec::rights;
 
@@ -34,6 +34,9 @@ pub fn run(statement: &TypeStatement, cx: &mut ExecContext<'_>) -> Result<()> {
             add_value(cx, name, label, *if_not_exists, neighbor.as_ref())
         }
         TypeStatement::RenameValue { name, from, to } => rename_value(cx, name, from, to),
+        TypeStatement::CreateShell(name) => base_type::create_shell(cx, name),
+        TypeStatement::CreateBase(def) => base_type::create_base(cx, def),
+        TypeStatement::CreateRange(def) => base_type::create_range(cx, def),
         TypeStatement::CreateDomain(def) => domain::create(cx, def),
         TypeStatement::AlterDomain { name, step } => domain::alter(cx, name, step),
         TypeStatement::CreateComposite { name, columns } => composite::create(cx, name, columns),

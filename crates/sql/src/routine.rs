@@ -32,6 +32,7 @@ pub fn row(catalog: &Snapshot, function: &Function) -> &'static FunctionRow {
     let args: Vec<Oid> = function.called_with().map(|a| Oid(a.ty)).collect();
     let defaults: Vec<&str> = function.inputs().filter_map(|a| a.default.as_deref()).collect();
     let columns = columns(catalog, function);
+    let body = body_of(function);
     let fits = |row: &&FunctionRow| {
         row.name == function.name
             && row.args == args
@@ -42,6 +43,7 @@ pub fn row(catalog: &Snapshot, function: &Function) -> &'static FunctionRow {
             && row.returns_set == function.set
             && row.strict == function.strict
             && row.volatility == volatility(function)
+            && matches!(row.body, Body::User) == matches!(body, Body::User)
     };
     // Held for a look into a small map: nothing waits meanwhile.
     let mut rows = ROWS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
@@ -61,11 +63,22 @@ pub fn row(catalog: &Snapshot, function: &Function) -> &'static FunctionRow {
         returns_set: function.set,
         strict: function.strict,
         volatility: volatility(function),
-        body: Body::User,
+        body,
         operator: Oid::INVALID,
     }));
     known.push(row);
     row
+}
+
+/// How a function runs: in LANGUAGE internal as the built-in one that it names.
+fn body_of(function: &Function) -> Body {
+    if function.language != "internal" || function.aggregate.is_some() {
+        return Body::User;
+    }
+    match catalog::system::facts::runs_with_source(&function.body).map(|row| row.body) {
+        Some(body @ (Body::Scalar(_) | Body::Typed(_) | Body::Set(_))) => body,
+        _ => Body::User,
+    }
 }
 
 /// What is called for a function's oid: a built-in row or a user's function. None: there is no such function,

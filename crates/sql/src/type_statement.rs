@@ -34,6 +34,12 @@ pub enum TypeStatement {
         /// New label.
         to: String,
     },
+    /// CREATE TYPE with a name only.
+    CreateShell(Name),
+    /// CREATE TYPE with functions.
+    CreateBase(Box<BaseDef>),
+    /// CREATE TYPE … AS RANGE.
+    CreateRange(Box<RangeDef>),
     /// CREATE DOMAIN.
     CreateDomain(Box<DomainDef>),
     /// ALTER DOMAIN.
@@ -172,14 +178,83 @@ impl TypeStatement {
     /// The command tag.
     pub fn tag(&self) -> &'static str {
         match self {
-            TypeStatement::CreateEnum { .. } | TypeStatement::CreateComposite { .. } => {
-                "CREATE TYPE"
-            }
+            TypeStatement::CreateEnum { .. }
+            | TypeStatement::CreateComposite { .. }
+            | TypeStatement::CreateShell(_)
+            | TypeStatement::CreateBase(_)
+            | TypeStatement::CreateRange(_) => "CREATE TYPE",
             TypeStatement::CreateDomain(_) => "CREATE DOMAIN",
             TypeStatement::AlterDomain { .. } => "ALTER DOMAIN",
             TypeStatement::Rename { kind: "DOMAIN", .. }
             | TypeStatement::SetSchema { kind: "DOMAIN", .. } => "ALTER DOMAIN",
             _ => "ALTER TYPE",
+        }
+    }
+}
+
+/// CREATE TYPE with functions.
+#[derive(Clone, Debug, Default)]
+pub struct BaseDef {
+    /// Name.
+    pub name: Option<Name>,
+    /// Input, output, receive, send, typmod input, typmod output, analyze, subscript.
+    pub functions: [Option<Name>; 8],
+    /// LIKE.
+    pub like: Option<Oid>,
+    /// INTERNALLENGTH; -1: variable.
+    pub length: Option<i16>,
+    /// PASSEDBYVALUE.
+    pub by_value: Option<bool>,
+    /// ALIGNMENT, as `pg_type.typalign`.
+    pub align: Option<char>,
+    /// STORAGE, as `pg_type.typstorage`.
+    pub storage: Option<char>,
+    /// CATEGORY.
+    pub category: Option<char>,
+    /// PREFERRED.
+    pub preferred: bool,
+    /// DEFAULT.
+    pub default: Option<String>,
+    /// ELEMENT.
+    pub element: Option<Oid>,
+    /// DELIMITER.
+    pub delimiter: Option<char>,
+    /// COLLATABLE.
+    pub collatable: bool,
+    /// Attributes that there are not.
+    pub unknown: Vec<String>,
+}
+
+/// CREATE TYPE … AS RANGE.
+#[derive(Clone, Debug)]
+pub struct RangeDef {
+    /// Name.
+    pub name: Name,
+    /// SUBTYPE.
+    pub subtype: Option<Oid>,
+    /// SUBTYPE_OPCLASS.
+    pub class: Option<Name>,
+    /// COLLATION.
+    pub collation: Option<u32>,
+    /// CANONICAL.
+    pub canonical: Option<Name>,
+    /// SUBTYPE_DIFF.
+    pub diff: Option<Name>,
+    /// MULTIRANGE_TYPE_NAME.
+    pub multirange: Option<Name>,
+}
+
+impl RangeDef {
+    /// A range type of which only the name is known.
+    pub fn new(name: Name) -> RangeDef {
+        RangeDef {
+            name,
+            subtype: None,
+            class: None,
+            collation: None,
+            canonical: None,
+            diff: None,
+            multirange: None,
         }
     }
 }

@@ -451,6 +451,8 @@ pub struct RoutineDef {
     pub body_at: Option<u32>,
     /// What is to be said while it is made.
     pub warnings: Vec<String>,
+    /// The same, of less weight.
+    pub notices: Vec<String>,
 }
 
 /// A function or procedure as a statement names it.

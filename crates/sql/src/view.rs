@@ -6,6 +6,8 @@
 //! printing, in the catalog of `naming`: so a query bound before a rename and printed after it
 //! follows the rename ([`renamed`]).
 
+mod calls;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -14,13 +16,13 @@ use catalog::Snapshot;
 use catalog::definition::quote_ident;
 use pg_query::{NodeEnum, protobuf as pb};
 
-use crate::bind::record::{Part, Record, SelectRecord, WindowNote, WindowSpec, address};
+use crate::bind::record::{Part, Record, SelectRecord, WindowSpec, address};
 use crate::bind::{Binder, ast, inner};
-use crate::expr::{AggCall, Expr, SortKey, SubqueryExpr, SubqueryKind};
+use crate::expr::{Expr, SortKey, SubqueryExpr, SubqueryKind};
 use crate::logical::Col;
 use crate::prepare::PrepareContext;
 use crate::print::{self, Names};
-use crate::window::{self, Exclude, FrameBound, FrameMode, WindowFunction};
+use crate::window::{self, Exclude, FrameBound, FrameMode};
 
 mod stored;
 
@@ -1020,65 +1022,6 @@ fn direction(descending: bool, nulls_first: bool) -> &'static str {
 struct Here<'h, 'p, 'b> {
     printer: &'h Printer<'p, 'b>,
     indent: i32,
-}
-
-impl Here<'_, '_, '_> {
-    /// An aggregate's call.
-    fn aggregate(&self, agg: &AggCall) -> String {
-        let p = self.printer;
-        let args: Vec<String> = agg.args.iter().map(|a| p.expr(a, self.indent)).collect();
-        let mut text = match args.is_empty() {
-            true => "*".to_owned(),
-            false => args.join(", "),
-        };
-        if agg.distinct {
-            text = format!("DISTINCT {text}");
-        }
-        if !agg.order.is_empty() {
-            let keys: Vec<String> = agg
-                .order
-                .iter()
-                .map(|k| {
-                    p.sort_expression(&k.expr, self.indent) + direction(k.descending, k.nulls_first)
-                })
-                .collect();
-            text = format!("{text} ORDER BY {}", keys.join(", "));
-        }
-        let name = match &agg.own {
-            Some(own) => p.printer(self, self.indent).function_name(own.function, &own.name),
-            None => quote_ident(agg.aggregate.name),
-        };
-        if let Some(direct) = &agg.direct {
-            let direct: Vec<String> = direct.iter().map(|a| p.expr(a, self.indent)).collect();
-            let keys = agg.order.iter().map(|k| {
-                p.sort_expression(&k.expr, self.indent) + direction(k.descending, k.nulls_first)
-            });
-            let keys: Vec<String> = keys.collect();
-            text = format!("{}) WITHIN GROUP (ORDER BY {}", direct.join(", "), keys.join(", "));
-        }
-        let mut out = format!("{name}({text})");
-        if let Some(filter) = &agg.filter {
-            out += &format!(" FILTER (WHERE {})", p.expr(filter, self.indent));
-        }
-        out
-    }
-
-    /// A call with OVER.
-    fn window_call(&self, note: &WindowNote) -> String {
-        let p = self.printer;
-        let call = match &note.call.function {
-            WindowFunction::Aggregate(agg) => self.aggregate(agg),
-            WindowFunction::Own(row) => {
-                let args: Vec<String> =
-                    note.call.args.iter().map(|a| p.expr(a, self.indent)).collect();
-                format!("{}({})", quote_ident(row.name), args.join(", "))
-            }
-        };
-        match &note.over {
-            Ok(name) => format!("{call} OVER {}", quote_ident(name)),
-            Err(spec) => format!("{call} OVER {}", p.window(spec, self.indent)),
-        }
-    }
 }
 
 impl Names for Here<'_, '_, '_> {

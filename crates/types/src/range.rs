@@ -14,6 +14,7 @@ use crate::datum::{Bound, Datum, Multirange, Range};
 use crate::io::{self, FormatContext};
 use crate::oids::*;
 use crate::order;
+use crate::user::{self, UserKind};
 
 /// (range, multirange, subtype) of each built-in range type.
 pub const ALL: [(Oid, Oid, Oid); 6] = [
@@ -31,16 +32,34 @@ fn row(find: impl Fn(&(Oid, Oid, Oid)) -> bool) -> Option<(Oid, Oid, Oid)> {
 
 /// The type of a range's bounds; None when it is no range type.
 pub fn subtype(range: Oid) -> Option<Oid> {
+    if user::is_user(range) {
+        return match user::get(range)?.kind {
+            UserKind::Range { subtype, .. } => Some(subtype),
+            _ => None,
+        };
+    }
     row(|r| r.0 == range).map(|r| r.2)
 }
 
 /// The multirange type over a range type.
 pub fn multirange_of(range: Oid) -> Option<Oid> {
+    if user::is_user(range) {
+        return match user::get(range)?.kind {
+            UserKind::Range { multirange, .. } => Some(multirange),
+            _ => None,
+        };
+    }
     row(|r| r.0 == range).map(|r| r.1)
 }
 
 /// The range type under a multirange type; None when it is none.
 pub fn range_of(multirange: Oid) -> Option<Oid> {
+    if user::is_user(multirange) {
+        return match user::get(multirange)?.kind {
+            UserKind::Multirange { range } => Some(range),
+            _ => None,
+        };
+    }
     row(|r| r.1 == multirange).map(|r| r.0)
 }
 

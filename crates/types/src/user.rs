@@ -52,6 +52,25 @@ pub enum UserKind {
         /// Where each of them stands in a stored value, from 0: columns that were dropped leave gaps.
         places: Vec<u16>,
     },
+    /// A range type.
+    Range {
+        /// The type of its bounds.
+        subtype: Oid,
+        /// The multirange type over it.
+        multirange: Oid,
+    },
+    /// A multirange type.
+    Multirange {
+        /// The range type below it.
+        range: Oid,
+    },
+    /// A base type whose input and output are a built-in type's.
+    Base {
+        /// The built-in type.
+        form: Oid,
+    },
+    /// A type that is only announced: there are no values.
+    Shell,
     /// An array over one of these.
     Array,
     /// A type whose values another crate makes.
@@ -126,7 +145,16 @@ pub fn cast(source: Oid, target: Oid) -> Option<CastRow> {
 /// The type whose values have the form of this one's: the type below a domain, the built-in type that a
 /// base type is made like.
 pub fn form(ty: Oid) -> Oid {
-    base_type(ty, -1).0
+    let ty = base_type(ty, -1).0;
+    match get(ty).map(|user| user.kind.clone()) {
+        Some(UserKind::Base { form }) => form,
+        _ => ty,
+    }
+}
+
+/// Whether a type is only announced.
+pub fn is_shell(ty: Oid) -> bool {
+    get(ty).is_some_and(|user| matches!(user.kind, UserKind::Shell))
 }
 
 /// Some session has turned `quote_all_identifiers` on since the server started. The others don't ask.
@@ -230,7 +258,12 @@ pub fn shape(ty: Oid) -> Option<Arc<Shape>> {
 pub fn has_domains(ty: Oid) -> bool {
     let Some(user) = get(ty) else { return false };
     match &user.kind {
-        UserKind::Enum(_) | UserKind::Open(_) => false,
+        UserKind::Enum(_)
+        | UserKind::Open(_)
+        | UserKind::Range { .. }
+        | UserKind::Multirange { .. }
+        | UserKind::Base { .. }
+        | UserKind::Shell => false,
         UserKind::Domain { .. } => true,
         UserKind::Composite { shape, .. } => shape.columns.iter().any(|(_, ty)| has_domains(*ty)),
         UserKind::Array => has_domains(user.io.element),

@@ -76,6 +76,63 @@ pub enum UserTypeKind {
     },
     /// CREATE TYPE … AS (…).
     Composite(Vec<Column>),
+    /// CREATE TYPE … AS RANGE.
+    Range(Box<RangeKind>),
+    /// The multirange type over a range type.
+    Multirange {
+        /// The range type.
+        range: Id,
+    },
+    /// CREATE TYPE with input and output functions that are a built-in type's.
+    Base(Box<BaseKind>),
+    /// CREATE TYPE with a name only.
+    Shell,
+}
+
+/// What makes a range type. Oids; 0: none.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct RangeKind {
+    /// SUBTYPE.
+    pub subtype: Id,
+    /// The multirange type.
+    pub multirange: Id,
+    /// SUBTYPE_OPCLASS.
+    pub class: Id,
+    /// COLLATION.
+    pub collation: Id,
+    /// CANONICAL.
+    pub canonical: Id,
+    /// SUBTYPE_DIFF.
+    pub diff: Id,
+}
+
+/// What makes a base type. Functions are oids; 0: none.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct BaseKind {
+    /// The built-in type whose input and output it has.
+    pub form: Id,
+    /// Input, output, receive, send, typmod input, typmod output, analyze, subscript.
+    pub functions: [Id; 8],
+    /// INTERNALLENGTH; -1: variable.
+    pub length: i16,
+    /// PASSEDBYVALUE.
+    pub by_value: bool,
+    /// ALIGNMENT, as `pg_type.typalign`.
+    pub align: char,
+    /// STORAGE, as `pg_type.typstorage`.
+    pub storage: char,
+    /// CATEGORY.
+    pub category: char,
+    /// PREFERRED.
+    pub preferred: bool,
+    /// DEFAULT.
+    pub default: Option<String>,
+    /// ELEMENT.
+    pub element: Id,
+    /// DELIMITER.
+    pub delimiter: char,
+    /// COLLATABLE.
+    pub collatable: bool,
 }
 
 /// A label of an enum.
@@ -170,6 +227,13 @@ impl Function {
     /// Types of the inputs: what overloads differ in.
     pub fn input_types(&self) -> Vec<base::Oid> {
         self.inputs().map(|a| base::Oid(a.ty)).collect()
+    }
+
+    /// It came with a range type, and goes with it.
+    pub fn is_constructor(&self) -> bool {
+        self.language == "internal"
+            && (self.body.starts_with("range_constructor")
+                || self.body.starts_with("multirange_constructor"))
     }
 
     /// The last parameter is VARIADIC.

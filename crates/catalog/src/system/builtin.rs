@@ -477,7 +477,7 @@ pub(super) fn pg_amproc(cx: &SystemCx<'_>) -> Rows {
     Ok(out)
 }
 
-pub(super) fn pg_range(_cx: &SystemCx<'_>) -> Rows {
+pub(super) fn pg_range(cx: &SystemCx<'_>) -> Rows {
     let one = |f: Fact| {
         row(PG_CATALOG, "pg_range")
             .set("rngtypid", f.oid(0))
@@ -489,7 +489,9 @@ pub(super) fn pg_range(_cx: &SystemCx<'_>) -> Rows {
             .set("rngsubdiff", f.oid(6))
             .done()
     };
-    Ok(facts::ranges().iter().map(one).collect())
+    let mut out = facts::ranges().iter().map(one).collect();
+    super::defined::ranges(cx, &mut out);
+    Ok(out)
 }
 
 /// `pg_get_keywords`: the words of PostgreSQL 15's grammar.

@@ -6,7 +6,7 @@ use types::Datum;
 use super::SystemCx;
 use super::row::{oid, row};
 use crate::object::ids::PG_CATALOG;
-use crate::object::{AggregateSteps, FamilyFunction, FamilyOperator, Function, Id};
+use crate::object::{AggregateSteps, FamilyFunction, FamilyOperator, Function, Id, UserTypeKind};
 
 type Out = Vec<Vec<Datum>>;
 
@@ -164,4 +164,21 @@ pub(super) fn conversions(cx: &SystemCx<'_>, out: &mut Out) {
             .set("condefault", c.default)
             .done()
     }));
+}
+
+pub(super) fn ranges(cx: &SystemCx<'_>, out: &mut Out) {
+    for ty in cx.catalog.user_types() {
+        let UserTypeKind::Range(r) = &ty.kind else { continue };
+        out.push(
+            row(PG_CATALOG, "pg_range")
+                .set("rngtypid", oid(ty.oid))
+                .set("rngsubtype", oid(r.subtype))
+                .set("rngmultitypid", oid(r.multirange))
+                .set("rngcollation", oid(r.collation))
+                .set("rngsubopc", oid(r.class))
+                .set("rngcanonical", oid(r.canonical))
+                .set("rngsubdiff", oid(r.diff))
+                .done(),
+        );
+    }
 }

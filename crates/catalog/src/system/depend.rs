@@ -172,6 +172,20 @@ impl Ties<'_, '_> {
                 }
                 self.add_uses(own, t.uses.iter().filter(|id| **id != t.oid).map(|id| (*id, 0)));
             }
+            UserTypeKind::Range(range) => {
+                self.add(own, (class::SCHEMA, t.schema, 0), 'n');
+                self.add_type(own, range.subtype);
+                self.add_collation(own, range.collation);
+                [range.class, range.canonical, range.diff]
+                    .into_iter()
+                    .for_each(|id| self.add_own(own, id));
+            }
+            UserTypeKind::Multirange { range } => self.add(own, (class::TYPE, *range, 0), 'i'),
+            UserTypeKind::Base(base) => {
+                self.add(own, (class::SCHEMA, t.schema, 0), 'n');
+                base.functions.iter().for_each(|id| self.add_own(own, *id));
+            }
+            UserTypeKind::Shell => self.add(own, (class::SCHEMA, t.schema, 0), 'n'),
             UserTypeKind::Composite(columns) => {
                 let relation = (class::RELATION, t.class, 0);
                 self.add(relation, (class::SCHEMA, t.schema, 0), 'n');
@@ -186,6 +200,10 @@ impl Ties<'_, '_> {
     fn function(&mut self, f: &Function) {
         let own = (class::FUNCTION, f.oid, 0);
         self.add(own, (class::SCHEMA, f.schema, 0), 'n');
+        if f.is_constructor() {
+            self.add(own, (class::TYPE, f.result, 0), 'i');
+            return;
+        }
         self.add_type(own, f.result);
         f.args.iter().for_each(|a| self.add_type(own, a.ty));
         if let Some(table) = f.row_of.and_then(|t| self.cx.catalog.table(t)) {

@@ -212,6 +212,30 @@ pub fn aggregate_of(transition: Id, finish: Id) -> Option<Id> {
     aggregates().iter().find(fits).map(|f| f.id(0))
 }
 
+/// The built-in type whose input and output functions have these names.
+pub fn type_with_functions(input: &str, output: &str) -> Option<Id> {
+    let is = |f: &Fact, n: usize, name: &str| function_name(f.id(n)) == Some(name);
+    let usual = |f: &Fact| f.letter(1) == 'b' && f.letter(kind::CATEGORY) != 'A';
+    kinds().iter().find(|f| usual(f) && is(f, 5, input) && is(f, 6, output)).map(|f| f.id(0))
+}
+
+/// The functions behind a built-in type: input, output, receive, send, typmod in and out, analyze, subscript.
+pub fn type_functions(id: Id) -> [Id; 8] {
+    let Some(f) = kinds().get(id) else { return [0; 8] };
+    [f.id(5), f.id(6), f.id(7), f.id(8), f.id(9), f.id(10), f.id(11), f.id(4)]
+}
+
+/// A built-in function with this source: what LANGUAGE internal names.
+pub fn with_source(source: &str) -> Option<Id> {
+    functions().iter().find(|f| f.text(field::SOURCE) == source).map(|f| f.id(0))
+}
+
+/// A built-in function with this source that runs here.
+pub fn runs_with_source(source: &str) -> Option<&'static func::FunctionRow> {
+    let named = functions().iter().filter(|f| f.text(field::SOURCE) == source);
+    named.map(|f| base::Oid(f.id(0))).find_map(func::function)
+}
+
 /// The type of an operator's result.
 pub fn operator_result(id: Id) -> Id {
     operators().get(id).map_or(0, |f| f.id(operator::RESULT))

@@ -45,6 +45,11 @@ pub fn default_class(method: Id, ty: Id) -> Option<String> {
     facts::classes().iter().find(is).map(|f| f.text(1).to_owned())
 }
 
+/// The type that an operator class is for.
+pub fn class_input(class: Id) -> Option<Id> {
+    facts::classes().get(class).map(|f| f.id(3))
+}
+
 /// A family's name.
 pub fn family_name(family: Id) -> Option<String> {
     facts::families().get(family).map(|f| f.text(1).to_owned())

@@ -14,7 +14,7 @@ use super::row::{Row, oid, row};
 use super::views::database_name;
 use crate::acl::Rights;
 use crate::object::ids::{INFORMATION_SCHEMA, PG_CATALOG};
-use crate::object::{AclKind, Constraint, ConstraintKind, Id, UserType, UserTypeKind};
+use crate::object::{AclKind, BaseKind, Constraint, ConstraintKind, Id, UserType, UserTypeKind};
 use crate::snapshot::TypeId;
 
 type Rows = Result<Vec<Vec<Datum>>>;
@@ -22,7 +22,10 @@ type Rows = Result<Vec<Vec<Datum>>>;
 /// All oids of such types, in order.
 fn all(cx: &SystemCx<'_>) -> Vec<Id> {
     let mut out = Vec::new();
-    cx.catalog.user_types().for_each(|t| out.extend([t.oid, t.array]));
+    cx.catalog.user_types().for_each(|t| match t.kind {
+        UserTypeKind::Shell => out.push(t.oid),
+        _ => out.extend([t.oid, t.array]),
+    });
     let rows = cx.catalog.tables().filter(|t| t.row_type[0] != 0);
     rows.for_each(|t| out.extend(t.row_type));
     out.sort_unstable();
@@ -60,6 +63,10 @@ fn type_row(cx: &SystemCx<'_>, ty: Id) -> Option<Vec<Datum>> {
         UserKind::Composite { .. } => ('c', [2290, 2291, 2402, 2403]),
         UserKind::Array => ('b', [750, 751, 2400, 2401]),
         UserKind::Domain { .. } => ('d', [2597, 0, 2598, 0]),
+        UserKind::Range { .. } => ('r', [3834, 3835, 3836, 3837]),
+        UserKind::Multirange { .. } => ('m', [4231, 4232, 4233, 4234]),
+        UserKind::Base { .. } => ('b', [0; 4]),
+        UserKind::Shell => ('p', [0; 4]),
         // Its functions are those that the statement named which created it.
         UserKind::Open(_) => ('b', [0; 4]),
     };
@@ -109,7 +116,51 @@ fn type_row(cx: &SystemCx<'_>, ty: Id) -> Option<Vec<Datum>> {
         None => out,
     };
     let default = domain.and_then(|d| d.3).map_or(Datum::Null, |sql| Datum::text(&sql));
-    Some(out.fill(&["typdefaultbin", "typdefault"], default).done())
+    let out = out.fill(&["typdefaultbin", "typdefault"], default);
+    Some(match cx.catalog.user_type(ty).map(|t| &t.kind) {
+        Some(UserTypeKind::Base(base)) => base_row(out, base),
+        Some(UserTypeKind::Shell) => shell_row(out),
+        Some(UserTypeKind::Range(_)) => out.set("typanalyze", oid(3916)).done(),
+        Some(UserTypeKind::Multirange { .. }) => out.set("typanalyze", oid(4242)).done(),
+        _ => out.done(),
+    })
+}
+
+/// What a base type says of itself.
+fn base_row(mut out: Row, base: &BaseKind) -> Vec<Datum> {
+    const COLUMNS: [&str; 8] = [
+        "typinput",
+        "typoutput",
+        "typreceive",
+        "typsend",
+        "typmodin",
+        "typmodout",
+        "typanalyze",
+        "typsubscript",
+    ];
+    for (column, function) in COLUMNS.iter().zip(base.functions) {
+        out = out.set(column, oid(function));
+    }
+    out.set("typdelim", base.delimiter)
+        .set("typelem", oid(base.element))
+        .set("typstorage", base.storage)
+        .set("typispreferred", base.preferred)
+        .set("typcollation", oid(if base.collatable { 100 } else { 0 }))
+        .set("typdefault", base.default.as_deref().map_or(Datum::Null, Datum::text))
+        .done()
+}
+
+/// A type that is only announced.
+fn shell_row(out: Row) -> Vec<Datum> {
+    out.set("typlen", 4i16)
+        .set("typbyval", true)
+        .set("typisdefined", false)
+        .set("typarray", oid(0))
+        .set("typinput", oid(2398))
+        .set("typoutput", oid(2399))
+        .set("typalign", 'i')
+        .set("typstorage", 'p')
+        .done()
 }
 
 /// The built-in type below a domain, if it is one.

@@ -2,14 +2,14 @@
 //! Aggregates are functions ([`super::function`]).
 
 mod cast;
-mod class;
-mod operator;
+pub mod class;
+pub mod operator;
 
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, err};
 use catalog::system::named;
-use catalog::{AclKind, Conversion, Defined, Object, Snapshot};
+use catalog::{AclKind, Conversion, Defined, Object, Snapshot, UserTypeKind};
 use sql::define_statement::{DefineStatement, DefineTarget};
 use sql::role::RoleRef;
 use sql::utility::{Name, Persistence};
@@ -592,6 +592,16 @@ pub fn users(view: &Snapshot, id: u32) -> Vec<(Item, bool)> {
     for object in view.defined().filter(|d| d.oid() != id && d.uses().contains(&id)) {
         let along = matches!(&**object, Defined::Class(c) if c.family == id);
         out.push((Item::Defined(object.oid()), along));
+    }
+    for ty in view.user_types() {
+        let uses = match &ty.kind {
+            UserTypeKind::Base(base) => base.functions.contains(&id),
+            UserTypeKind::Range(r) => [r.class, r.canonical, r.diff].contains(&id),
+            _ => false,
+        };
+        if uses {
+            out.push((Item::Type(ty.oid), false));
+        }
     }
     for function in view.functions() {
         let Some(a) = &function.aggregate else { continue };

@@ -114,6 +114,10 @@ pub(crate) fn can_coerce_implicitly(from: Oid, to: Oid) -> bool {
     if from == to || to == ANY || from == UNKNOWN {
         return true;
     }
+    // A row that is written out; any other is refused when it is cast.
+    if from == RECORD && user::is_user(to) && user::shape(to).is_some() {
+        return true;
+    }
     match to {
         ANYELEMENT | ANYCOMPATIBLE => true,
         ANYARRAY | ANYCOMPATIBLEARRAY => element_of(from) != Oid::INVALID,

@@ -144,6 +144,7 @@ impl Binder<'_> {
             replace: stmt.replace,
             body_at: None,
             warnings,
+            notices: Vec::new(),
         })))
     }
 

@@ -503,6 +503,17 @@ fn real_type(ty: Oid, element: Oid) -> Oid {
     }
 }
 
+/// The same where the range type is known: several can be over one type.
+fn real_type_of(ty: Oid, element: Oid, range: Option<Oid>) -> Oid {
+    match (ty, range) {
+        (ANYRANGE | ANYCOMPATIBLERANGE, Some(range)) => range,
+        (ANYMULTIRANGE | ANYCOMPATIBLEMULTIRANGE, Some(range)) => {
+            types::range::multirange_of(range).unwrap_or(ty)
+        }
+        _ => real_type(ty, element),
+    }
+}
+
 /// Whether a placeholder is of the family of `anycompatible`.
 pub(crate) fn is_compatible(ty: Oid) -> bool {
     matches!(
@@ -523,8 +534,14 @@ pub(crate) fn real_in_call(ty: Oid, arguments: impl Iterator<Item = (Oid, Oid)>)
     let mut family = arguments.filter(|(declared, _)| {
         is_polymorphic(*declared) && is_compatible(*declared) == is_compatible(ty)
     });
-    match family.next() {
-        Some((declared, given)) => real_type(ty, element_behind(declared, given)),
+    let known: Vec<(Oid, Oid)> = family.by_ref().collect();
+    let range = known.iter().find_map(|(declared, given)| match *declared {
+        ANYRANGE | ANYCOMPATIBLERANGE => types::range::subtype(*given).map(|_| *given),
+        ANYMULTIRANGE | ANYCOMPATIBLEMULTIRANGE => types::range::range_of(*given),
+        _ => None,
+    });
+    match known.first() {
+        Some((declared, given)) => real_type_of(ty, element_behind(*declared, *given), range),
         None => ty,
     }
 }
@@ -577,7 +594,12 @@ fn resolve_polymorphic(
             .at(position));
         }
     }
-    let real = |ty: Oid| real_type(ty, element);
+    let range = declared.iter().zip(inputs).find_map(|(want, got)| match *want {
+        ANYRANGE | ANYCOMPATIBLERANGE => types::range::subtype(*got).map(|_| *got),
+        ANYMULTIRANGE | ANYCOMPATIBLEMULTIRANGE => types::range::range_of(*got),
+        _ => None,
+    });
+    let real = |ty: Oid| real_type_of(ty, element, range);
     let targets = declared
         .iter()
         .zip(inputs)

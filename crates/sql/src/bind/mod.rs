@@ -32,6 +32,7 @@ pub(crate) mod define;
 mod define_aggregate;
 mod define_collation;
 mod define_objects;
+mod define_type;
 pub(crate) mod dml;
 mod event_trigger;
 pub(crate) mod expr;
@@ -152,6 +153,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) collating: bool,
     /// Collations of the subquery's columns, in the test that is being bound.
     pub(crate) slot_collations: Vec<u32>,
+    /// What a definition has to say.
+    pub(crate) notices: Vec<String>,
     /// Variables of the program whose statement is bound.
     pub(crate) variables: Option<&'a dyn crate::embedded::Variables>,
     /// How many views deep the query is that is being bound.
@@ -194,6 +197,7 @@ impl<'a> Binder<'a> {
             calling: false,
             collating: false,
             slot_collations: Vec::new(),
+            notices: Vec::new(),
             variables: None,
             view_depth: 0,
             guards: Vec::new(),

@@ -3,7 +3,7 @@
 use base::{Oid, Result, err};
 use catalog::{Function, FunctionArg, Table};
 use pg_query::{NodeEnum, protobuf as pb};
-use types::func::{Body, FunctionRow};
+use types::func::FunctionRow;
 use types::oids::*;
 
 use crate::expr::Expr;
@@ -18,7 +18,7 @@ use super::scope::Place;
 use super::{Binder, Scope, ast, inner};
 
 /// Languages that a PostgreSQL has from the start.
-const OTHER_LANGUAGES: [&str; 2] = ["c", "internal"];
+const OTHER_LANGUAGES: [&str; 1] = ["c"];
 
 /// `42P13`.
 fn bad(message: impl std::fmt::Display) -> base::Error {
@@ -233,6 +233,7 @@ impl Binder<'_> {
             replace: stmt.replace,
             body_at,
             warnings: Vec::new(),
+            notices: std::mem::take(&mut self.notices),
         })))
     }
 
@@ -275,8 +276,15 @@ impl Binder<'_> {
                 let what = if function.procedure { "procedures" } else { "functions" };
                 return Err(bad(format_args!("{what} cannot accept set arguments")));
             }
-            let (ty, _) = self.type_name(type_name)?;
+            let (ty, _) = self.type_or_shell(type_name)?;
             let sql = function.language == "sql";
+            if types::user::is_shell(ty) {
+                let name = types::io::format_type(ty, -1);
+                if sql {
+                    return Err(bad(format_args!("SQL function cannot accept shell type {name}")));
+                }
+                self.notices.push(format!("argument type {name} is only a shell"));
+            }
             if matches!(ty, VOID | RECORD | ANY | TRIGGER | CSTRING) && sql {
                 return Err(bad(format_args!(
                     "SQL functions cannot have arguments of type {}",
@@ -355,7 +363,18 @@ impl Binder<'_> {
             (Some(name), required) => {
                 function.set = name.setof;
                 let plain = pb::TypeName { setof: false, ..name.clone() };
-                let found = self.type_name(&plain);
+                let found = self.type_or_shell(&plain);
+                if let Ok((ty, _)) = &found
+                    && types::user::is_shell(*ty)
+                {
+                    let name = types::io::format_type(*ty, -1);
+                    if function.language == "sql" {
+                        return Err(bad(format_args!(
+                            "SQL function cannot return shell type {name}"
+                        )));
+                    }
+                    self.notices.push(format!("return type {name} is only a shell"));
+                }
                 let table = self.table_of_rows(&plain);
                 let ty = match (found, table) {
                     (Ok((ty, _)), Some(table)) if ty.0 == table.row_type[0] => {
@@ -448,7 +467,15 @@ impl Binder<'_> {
         if OTHER_LANGUAGES.contains(&language.as_str()) {
             return Err(base::Error::unsupported(format!("language {language}")));
         }
-        if !matches!(language.as_str(), "sql" | "plpgsql") {
+        if language == "internal" {
+            let superuser = self.cx.catalog.role(self.cx.role).is_some_and(|r| r.superuser);
+            if !superuser {
+                base::bail!(INSUFFICIENT_PRIVILEGE, "permission denied for language internal");
+            }
+            if function.cost == 100.0 {
+                function.cost = 1.0;
+            }
+        } else if !matches!(language.as_str(), "sql" | "plpgsql") {
             base::bail!(UNDEFINED_OBJECT, "language \"{language}\" does not exist");
         }
         if body.is_some() && sql_body.is_some() {
@@ -500,12 +527,40 @@ impl Binder<'_> {
                 };
             }
             "set" => self.routine_setting(function, def)?,
+            "support" => function.support = self.support_of(def)?,
             other => {
                 let what = format!("{} of a function", other.to_uppercase());
                 return Err(self.unsupported(&what, location));
             }
         }
         Ok(())
+    }
+
+    /// SUPPORT: a function that tells planners more; none is asked.
+    fn support_of(&self, def: &pb::DefElem) -> Result<u32> {
+        let Some(name) = self.name_of_def(def) else { return Ok(0) };
+        let superuser = self.cx.catalog.role(self.cx.role).is_some_and(|r| r.superuser);
+        let (schema, args) = (name.schema.as_deref(), [INTERNAL]);
+        let path = self.cx.search_path;
+        let found = catalog::routine::with_types(self.cx.catalog, path, schema, &name.name, &args);
+        let shown = match schema {
+            Some(schema) => format!("{schema}.{}", name.name),
+            None => name.name.clone(),
+        };
+        let Some(id) = found else {
+            base::bail!(UNDEFINED_FUNCTION, "function {shown}(internal) does not exist");
+        };
+        let info = catalog::routine::info(self.cx.catalog, id);
+        if info.is_none_or(|info| info.result != INTERNAL) {
+            base::bail!(
+                INVALID_OBJECT_DEFINITION,
+                "support function {shown} must return type internal"
+            );
+        }
+        if !superuser {
+            base::bail!(INSUFFICIENT_PRIVILEGE, "must be superuser to specify a support function");
+        }
+        Ok(id)
     }
 
     /// SET and RESET of what is in force while the function runs.
@@ -825,5 +880,5 @@ pub(crate) fn wrong_kind(name: &str, args: &[Expr], procedure: bool) -> base::Er
 
 /// Whether a callee is a user's function.
 pub(crate) fn is_users(row: &FunctionRow) -> bool {
-    matches!(row.body, Body::User)
+    row.oid >= Oid::FIRST_USER
 }

@@ -11,6 +11,17 @@ use super::{Binder, ast};
 impl Binder<'_> {
     /// A type name's oid and typmod.
     pub(crate) fn type_name(&self, name: &pb::TypeName) -> Result<(Oid, i32)> {
+        let found = self.type_or_shell(name)?;
+        if types::user::is_shell(found.0) {
+            let shown = ast::strings(&name.names).join(".");
+            return Err(err!(UNDEFINED_OBJECT, "type \"{shown}\" is only a shell")
+                .at(self.at(name.location)));
+        }
+        Ok(found)
+    }
+
+    /// The same, where a type may be only announced.
+    pub(crate) fn type_or_shell(&self, name: &pb::TypeName) -> Result<(Oid, i32)> {
         if name.type_oid != 0 {
             return Ok((Oid(name.type_oid), name.typemod));
         }

@@ -35,8 +35,9 @@ impl Binder<'_> {
                 let name = self.name_of_list(&list.items);
                 TypeStatement::SetSchema { kind, name, to: s.newschema.clone() }
             }
-            NodeEnum::CreateRangeStmt(_) => {
-                return Err(base::Error::unsupported("CREATE TYPE … AS RANGE"));
+            NodeEnum::CreateRangeStmt(s) => self.create_range(s)?,
+            NodeEnum::DefineStmt(s) if s.kind == pb::ObjectType::ObjectType as i32 => {
+                self.create_base_type(s)?
             }
             NodeEnum::AlterTypeStmt(_) => return Err(base::Error::unsupported("ALTER TYPE … SET")),
             _ => return Ok(None),

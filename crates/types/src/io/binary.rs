@@ -227,7 +227,13 @@ fn receive_user(ty: &UserType, bytes: &[u8], cx: &FormatContext) -> Result<Datum
             }
             Ok(Datum::record(shape.clone(), fields))
         }
-        UserKind::Array => Err(base::Error::internal("an array type without an element")),
+        UserKind::Base { form } => receive(*form, -1, bytes, cx),
+        UserKind::Shell => {
+            Err(err!(FEATURE_NOT_SUPPORTED, "cannot accept a value of a shell type"))
+        }
+        UserKind::Array | UserKind::Range { .. } | UserKind::Multirange { .. } => {
+            Err(base::Error::internal("a type of another family"))
+        }
         UserKind::Open(class) => class.0.receive(ty.io.oid, -1, bytes, cx),
     }
 }

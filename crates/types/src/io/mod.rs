@@ -255,7 +255,13 @@ fn user_input(ty: &UserType, typmod: i32, text: &str, cx: &FormatContext) -> Res
             input(*base, if typmod < 0 { *inner } else { typmod }, text, cx)
         }
         UserKind::Composite { shape, typmods, .. } => record::parse(shape, typmods, text, cx),
-        UserKind::Array => Err(base::Error::internal("an array type without an element")),
+        UserKind::Base { form } => input(*form, typmod, text, cx),
+        UserKind::Shell => {
+            Err(err!(FEATURE_NOT_SUPPORTED, "cannot accept a value of a shell type"))
+        }
+        UserKind::Array | UserKind::Range { .. } | UserKind::Multirange { .. } => {
+            Err(base::Error::internal("a type of another family"))
+        }
         UserKind::Open(class) => class.0.input(ty.io.oid, typmod, text, cx),
     }
 }
