@@ -1,4 +1,4 @@
-//! A database as its sessions share it: its version of the catalog, and the door that they come in by.
+//! A database as its sessions share it: its version of the catalog, and the gate that they come in by.
 //!
 //! ```text
 //!            what all share: roles, databases, their settings, rights and comments
@@ -11,8 +11,8 @@
 //! * Each snapshot holds everything that its sessions see, so that a look-up never asks where an object
 //!   belongs. Versions are numbers of the server: no two databases ever have the same one, and a plan that
 //!   was made for a version is of one database.
-//! * Who changes a database as a whole (DROP, RENAME, a copy of it) closes the door and waits until the
-//!   others have left; who comes meanwhile waits. Background threads inside are told to cancel what they do. One transaction closes a door at a time: it holds a
+//! * Who changes a database as a whole (DROP, RENAME, a copy of it) closes the gate and waits until the
+//!   others have left; who comes meanwhile waits. Background threads inside are told to cancel what they do. One transaction closes a gate at a time: it holds a
 //!   heavyweight lock on the database, so that deadlocks are found.
 
 use std::sync::Arc;
@@ -40,11 +40,11 @@ pub struct OpenDatabase {
     published: AtomicU64,
     /// See [`OpenDatabase::newest_index`].
     newest_index: AtomicU64,
-    door: SpinLock<Door>,
+    gate: SpinLock<AttachGate>,
 }
 
 #[derive(Default)]
-struct Door {
+struct AttachGate {
     sessions: u32,
     /// Background threads at work inside.
     helpers: Vec<TaskRef>,
@@ -54,12 +54,12 @@ struct Door {
     /// Who waits for the others to leave.
     closer: Option<TaskRef>,
     /// Who waits to come in.
-    comers: Vec<TaskRef>,
+    waiters: Vec<TaskRef>,
 }
 
 /// Why a session does not come in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoSeat {
+pub enum AttachRefused {
     /// The database has been dropped.
     Gone,
     /// It has as many sessions as it may have.
@@ -67,13 +67,13 @@ pub enum NoSeat {
 }
 
 /// A place in a database; dropping it leaves.
-pub struct Seat {
+pub struct Attachment {
     database: Arc<OpenDatabase>,
     /// The background thread that sits here; None: a session.
     helper: Option<TaskRef>,
 }
 
-/// A closed door; dropping it opens it, unless the database has gone.
+/// A closed gate; dropping it opens it, unless the database has gone.
 pub struct Closed(Arc<OpenDatabase>);
 
 impl OpenDatabase {
@@ -85,7 +85,7 @@ impl OpenDatabase {
             current: LwLock::new(WaitEvent::LWLockCatalogSnapshot, Arc::new(snapshot)),
             published: AtomicU64::new(0),
             newest_index: AtomicU64::new(0),
-            door: SpinLock::default(),
+            gate: SpinLock::default(),
         })
     }
 
@@ -138,52 +138,55 @@ impl OpenDatabase {
         self.version.store(version, Ordering::Release);
     }
 
-    /// A session comes in, when the door is open; below 0 there may be any number.
+    /// A session comes in, when the gate is open; below 0 there may be any number.
     ///
     /// # Errors
     /// Interrupts while it waits.
-    pub fn enter(self: &Arc<Self>, limit: i32) -> Result<std::result::Result<Seat, NoSeat>> {
+    pub fn enter(
+        self: &Arc<Self>,
+        limit: i32,
+    ) -> Result<std::result::Result<Attachment, AttachRefused>> {
         loop {
             {
-                let mut door = self.door.lock();
-                if door.gone {
-                    return Ok(Err(NoSeat::Gone));
+                let mut gate = self.gate.lock();
+                if gate.gone {
+                    return Ok(Err(AttachRefused::Gone));
                 }
-                if !door.closed {
-                    if usize::try_from(limit).is_ok_and(|limit| door.sessions as usize >= limit) {
-                        return Ok(Err(NoSeat::Full));
+                if !gate.closed {
+                    if usize::try_from(limit).is_ok_and(|limit| gate.sessions as usize >= limit) {
+                        return Ok(Err(AttachRefused::Full));
                     }
-                    door.sessions += 1;
-                    return Ok(Ok(Seat { database: self.clone(), helper: None }));
+                    gate.sessions += 1;
+                    return Ok(Ok(Attachment { database: self.clone(), helper: None }));
                 }
-                door.comers.push(sched::current());
+                gate.waiters.push(sched::current());
             }
             sched::check_interrupts()?;
             sched::park(WaitEvent::IPCDatabaseSessions, None);
         }
     }
 
-    /// A background thread comes in; None while the door is closed. When it closes, the thread has
+    /// A background thread comes in; None while the gate is closed. When it closes, the thread has
     /// [`sched::Interrupt::Cancel`] set, maybe just after it has left.
-    pub fn help(self: &Arc<Self>) -> Option<Seat> {
+    pub fn attach_background(self: &Arc<Self>) -> Option<Attachment> {
         let task = sched::current();
-        let mut door = self.door.lock();
-        if door.closed {
+        let mut gate = self.gate.lock();
+        if gate.closed {
             return None;
         }
-        door.helpers.push(task.clone());
-        Some(Seat { database: self.clone(), helper: Some(task) })
+        gate.helpers.push(task.clone());
+        Some(Attachment { database: self.clone(), helper: Some(task) })
     }
 
-    /// Closes the door to those who come; sessions that are inside stay, background threads are told to
+    /// Closes the gate to those who come; sessions that are inside stay, background threads are told to
     /// leave. The caller has the database locked.
     pub fn close(self: &Arc<Self>) -> Closed {
         let closer = sched::current();
         let helpers = {
-            let mut door = self.door.lock();
-            door.closed = true;
-            door.closer = Some(closer);
-            door.helpers.clone()
+            let mut gate = self.gate.lock();
+            gate.closed = true;
+            gate.closer = Some(closer);
+            gate.helpers.clone()
         };
         helpers.iter().for_each(|task| task.interrupt(sched::Interrupt::Cancel));
         Closed(self.clone())
@@ -191,32 +194,32 @@ impl OpenDatabase {
 
     /// The database has been dropped: nobody comes in any more.
     pub(crate) fn bury(&self) {
-        let comers = {
-            let mut door = self.door.lock();
-            (door.gone, door.closed) = (true, true);
-            std::mem::take(&mut door.comers)
+        let waiters = {
+            let mut gate = self.gate.lock();
+            (gate.gone, gate.closed) = (true, true);
+            std::mem::take(&mut gate.waiters)
         };
-        comers.iter().for_each(|task| task.unpark());
+        waiters.iter().for_each(|task| task.unpark());
     }
 
     fn open(&self) {
-        let comers = {
-            let mut door = self.door.lock();
-            door.closed = door.gone;
-            door.closer = None;
-            std::mem::take(&mut door.comers)
+        let waiters = {
+            let mut gate = self.gate.lock();
+            gate.closed = gate.gone;
+            gate.closer = None;
+            std::mem::take(&mut gate.waiters)
         };
-        comers.iter().for_each(|task| task.unpark());
+        waiters.iter().for_each(|task| task.unpark());
     }
 
     fn leave(&self, helper: Option<&TaskRef>) {
         let closer = {
-            let mut door = self.door.lock();
+            let mut gate = self.gate.lock();
             match helper {
-                Some(task) => door.helpers.retain(|h| !Arc::ptr_eq(h, task)),
-                None => door.sessions -= 1,
+                Some(task) => gate.helpers.retain(|h| !Arc::ptr_eq(h, task)),
+                None => gate.sessions -= 1,
             }
-            door.closer.clone()
+            gate.closer.clone()
         };
         if let Some(closer) = closer {
             closer.unpark();
@@ -234,8 +237,8 @@ impl Closed {
         let until = Instant::now() + patience;
         loop {
             let others = {
-                let door = self.0.door.lock();
-                (door.sessions + door.helpers.len() as u32).saturating_sub(own)
+                let gate = self.0.gate.lock();
+                (gate.sessions + gate.helpers.len() as u32).saturating_sub(own)
             };
             if others == 0 || Instant::now() >= until {
                 return Ok(others);
@@ -246,7 +249,7 @@ impl Closed {
     }
 }
 
-impl Drop for Seat {
+impl Drop for Attachment {
     fn drop(&mut self) {
         self.database.leave(self.helper.as_ref());
     }

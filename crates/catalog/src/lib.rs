@@ -27,7 +27,7 @@ mod temp;
 pub mod type_view;
 
 pub use acl::Rights;
-pub use database::{Closed, NoSeat, OpenDatabase, SHARED, Seat};
+pub use database::{AttachRefused, Attachment, Closed, OpenDatabase, SHARED};
 pub use object::{
     Acl, AclItem, AclKind, Aggregate, AggregateSteps, BaseKind, Cast, CheckOption, Collation,
     Column, Constraint, ConstraintKind, Conversion, Database, DefaultAcl, Defined, EnumLabel,

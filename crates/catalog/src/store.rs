@@ -478,9 +478,9 @@ impl CatalogTx {
             || !self.doors.is_empty()
     }
 
-    /// Keeps a database's door closed until the transaction ends.
-    pub fn keep_closed(&mut self, door: Closed) {
-        self.doors.push(door);
+    /// Keeps a database's gate closed until the transaction ends.
+    pub fn keep_closed(&mut self, gate: Closed) {
+        self.doors.push(gate);
     }
 
     /// Puts an object in (new or changed): into the heap and into the private version.

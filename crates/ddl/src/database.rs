@@ -4,7 +4,7 @@
 //! It is made in one transaction like any other definition, so it is there as a whole when that commits,
 //! and not at all before: after a crash its files are nobody's and go.
 //!
-//! Who makes a copy of a database, renames or drops it closes its door first
+//! Who makes a copy of a database, renames or drops it closes its gate first
 //! ([`catalog::OpenDatabase`]) and keeps it closed until the transaction has ended.
 
 use std::time::Duration;
@@ -89,12 +89,12 @@ fn close(database: &Database, what: &str, end: bool, cx: &mut ExecContext<'_>) -
     let tag = LockTag::Object(DATABASE_CLASS, u64::from(database.oid));
     locks.lock(cx.tx.locks(), tag, LockMode::AccessExclusive, LockWait::Block)?;
     let open = cx.engine.catalog.database(database.oid).ok_or_else(|| missing(&database.name))?;
-    let door: Closed = open.close();
+    let gate: Closed = open.close();
     if end {
         cx.hooks.end_sessions(database.oid)?;
     }
     let own = u32::from(database.oid == cx.database.1);
-    let others = door.wait_until_empty(own, PATIENCE)?;
+    let others = gate.wait_until_empty(own, PATIENCE)?;
     if others > 0 {
         let (is, sessions) = if others == 1 { ("is", "session") } else { ("are", "sessions") };
         return Err(err!(
@@ -104,7 +104,7 @@ fn close(database: &Database, what: &str, end: bool, cx: &mut ExecContext<'_>) -
         )
         .detail(format!("There {is} {others} other {sessions} using the database.")));
     }
-    cx.catalog_tx.keep_closed(door);
+    cx.catalog_tx.keep_closed(gate);
     Ok(())
 }
 
@@ -226,7 +226,7 @@ fn check_tablespace(name: Option<&str>) -> Result<()> {
 /// Puts copies of everything in a database into another one.
 fn copy(from: u32, to: u32, cx: &mut ExecContext<'_>) -> Result<()> {
     let Some(template) = cx.engine.catalog.database(from) else {
-        return Err(Error::internal("the template is gone, though its door is closed"));
+        return Err(Error::internal("the template is gone, though its gate is closed"));
     };
     for mut object in template.current().local_objects() {
         sched::check_interrupts()?;

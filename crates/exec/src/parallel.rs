@@ -226,7 +226,8 @@ impl Pieces {
     /// # Errors
     /// The function's.
     pub fn take(&self, count: impl FnOnce() -> Result<u32>) -> Result<Option<Range<u32>>> {
-        if self.stopped.load(Ordering::Relaxed) || (self.gives_way && sched::helpers::in_the_way())
+        if self.stopped.load(Ordering::Relaxed)
+            || (self.gives_way && sched::helpers::should_yield())
         {
             return Ok(None);
         }

@@ -12,7 +12,7 @@
 //!   goes on in the caller.
 //! * Helpers are threads of their own, not tasks of the workers, so that a long piece of work keeps no session from its
 //!   worker. They are started only when there are workers without work, and look between pieces whether they are in the
-//!   way ([`in_the_way`]).
+//!   way ([`should_yield`]).
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use base::{Error, Result, WaitEvent};
 
 use crate::spin::SpinLock;
 use crate::task::{self, Interrupt, Task, TaskRef, Wake};
-use crate::worker::crowd;
+use crate::worker::saturation;
 
 /// Virtual size of a helper's stack: that of a statement's ordinary one and room for its calls.
 const STACK_BYTES: usize = 8 << 20;
@@ -75,12 +75,12 @@ impl Team {
 
 /// How many helpers are worth starting now, of `most`: one for each worker that has nothing to do.
 pub fn available(most: usize) -> usize {
-    most.min(crowd::idle_workers())
+    most.min(saturation::idle_workers())
 }
 
 /// Whether sessions wait for workers, none of which is idle: a helper that is between two pieces ends then.
-pub fn in_the_way() -> bool {
-    crowd::is_crowded()
+pub fn should_yield() -> bool {
+    saturation::is_saturated()
 }
 
 /// Runs `lead` here and `help` in up to `count` helpers (fewer when the system has no more threads), and

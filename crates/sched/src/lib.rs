@@ -86,13 +86,13 @@ pub use {
     observe::tasks,
     stack::{check_stack, on_native_stack, stack_bytes, with_stack},
     task::{
-        Interrupt, Standing, Task, TaskRef, Wake, at_work, background_tasks, check_interrupts,
+        Interrupt, PriorityClass, Task, TaskRef, Wake, at_work, background_tasks, check_interrupts,
         current, io_wait, next_pid, park, park_uninterruptible, spawn_task, spawn_thread, timed,
         used, with_current, yield_now,
     },
     worker::{
-        Doorkeeper, Lines, Readiness, Source, Workers, leave, uses, wait_readable,
-        wait_while_crowded, wait_writable, will_use,
+        Acceptor, Lines, Readiness, Source, Workers, leave, uses, wait_readable,
+        wait_while_saturated, wait_writable, will_use,
     },
 };
 #[cfg(not(loom))]

@@ -39,8 +39,8 @@ pub struct Task {
     idle_sums: observe::IdleSums,
     /// Tasks that wait for it in a [`crate::LongWait`].
     awaited: AtomicI32,
-    /// A [`Standing`].
-    standing: AtomicU8,
+    /// A [`PriorityClass`].
+    priority_class: AtomicU8,
     /// What it does within which waits are of interest only as part of it: event + 1; 0: nothing.
     work: AtomicU8,
     /// When the running statement must end.
@@ -69,18 +69,18 @@ pub struct Task {
 /// all of them go those that others wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Standing {
+pub enum PriorityClass {
     /// Between its runs it holds what others may come to want, as a session inside a transaction does: the
     /// fewer do so at a time, the less they wait for each other.
-    Holding = 1,
+    InTransaction = 1,
     /// All others.
     Ordinary,
     /// Nobody has been let in yet.
-    Newcomer,
+    Connecting,
 }
 
 /// Ranks among those that are ready: the standings, and being waited for.
-pub(crate) const RANKS: usize = 1 + Standing::Newcomer as usize;
+pub(crate) const RANKS: usize = 1 + PriorityClass::Connecting as usize;
 
 /// Shared handle.
 pub type TaskRef = Arc<Task>;
@@ -168,7 +168,7 @@ impl Task {
             meter: observe::Meter::default(),
             idle_sums: observe::IdleSums::new(),
             awaited: AtomicI32::new(0),
-            standing: AtomicU8::new(Standing::Ordinary as u8),
+            priority_class: AtomicU8::new(PriorityClass::Ordinary as u8),
             work: AtomicU8::new(0),
             statement_deadline: AtomicU64::new(NEVER),
             waits: AtomicU64::new(0),
@@ -366,8 +366,8 @@ impl Task {
     }
 
     /// Says how it stands between its runs. Its first ones are ordinary.
-    pub fn set_standing(&self, standing: Standing) {
-        self.standing.store(standing as u8, Ordering::Relaxed);
+    pub fn set_priority_class(&self, priority_class: PriorityClass) {
+        self.priority_class.store(priority_class as u8, Ordering::Relaxed);
     }
 
     /// Which of those that are ready go before it: 0 for none, up to [`RANKS`].
@@ -375,7 +375,7 @@ impl Task {
     pub(crate) fn rank(&self) -> usize {
         match self.is_awaited() {
             true => 0,
-            false => self.standing.load(Ordering::Relaxed).into(),
+            false => self.priority_class.load(Ordering::Relaxed).into(),
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use sched::{Doorkeeper, Readiness, Source, Task, TaskRef, Workers};
+use sched::{Acceptor, Readiness, Source, Task, TaskRef, Workers};
 
 /// Sends back what is there; `x` takes as long as the test says, like a long statement.
 struct Echo {
@@ -54,7 +54,7 @@ impl Source for Echo {
 
 struct Door(Weak<Workers>, Arc<Counts>);
 
-impl Doorkeeper for Door {
+impl Acceptor for Door {
     fn accepted(&self, socket: OwnedFd, from: Option<SocketAddr>) {
         self.1.accepted.fetch_add(1, Ordering::SeqCst);
         assert!(from.is_some_and(|a| a.ip().is_loopback()), "{from:?}");

@@ -121,7 +121,7 @@ fn vacuum(
     catalog: &Arc<Snapshot>,
     table: &Table,
 ) -> Result<bool> {
-    let Some(_seat) = database.help() else { return Ok(false) };
+    let Some(_attachment) = database.attach_background() else { return Ok(false) };
     let id = database.oid();
     let name = catalog.database(id).map_or("", |d| d.name.as_str());
     let quote = catalog::definition::quote_ident;

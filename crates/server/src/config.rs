@@ -159,7 +159,7 @@ fn read(dir: &Path, overrides: &Overrides) -> Result<Values> {
     for (id, path) in [
         (setting::DATA_DIRECTORY, full.clone()),
         (setting::CONFIG_FILE, full.join(FILE)),
-        (setting::HBA_FILE, full.join(crate::door::HBA_FILE)),
+        (setting::HBA_FILE, full.join(crate::client_auth::HBA_FILE)),
         (setting::IDENT_FILE, full.join("pg_ident.conf")),
     ] {
         values.settings.set(id, settings::Value::Str(path.display().to_string().into()));

@@ -19,7 +19,7 @@ use base::{Error, Lsn, Result, WaitEvent, err};
 use sched::SpinLock;
 use storage::Storage;
 
-use crate::door::tls::{Tls, TlsInfo, TlsStream};
+use crate::client_auth::tls::{Tls, TlsInfo, TlsStream};
 
 /// Size of a large input buffer; it grows for longer messages.
 const INPUT_BYTES: usize = 64 * 1024;

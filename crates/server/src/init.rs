@@ -11,7 +11,7 @@ use storage::Storage;
 use txn::Isolation;
 use wire::scram::{self, Verifier};
 
-use crate::{config, control, directory, door};
+use crate::{client_auth, config, control, directory};
 
 /// What `threadgres init` is told.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -65,7 +65,7 @@ pub fn init(dir: &Path, options: &InitOptions) -> Result<()> {
     }
     directory::claim(dir, options.group_access)?;
     Storage::create(dir)?;
-    door::write_rules(dir, method)?;
+    client_auth::write_rules(dir, method)?;
     config::write_default(dir)?;
     match password {
         Some(password) => set_password(dir, &password),

@@ -21,12 +21,12 @@
 
 pub mod autovacuum;
 pub mod background;
+pub mod client_auth;
 pub mod config;
 pub mod connection;
 pub mod control;
 pub mod counters;
 pub mod directory;
-pub mod door;
 pub mod exports;
 pub mod http;
 pub mod init;

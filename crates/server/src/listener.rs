@@ -239,9 +239,9 @@ pub fn start(server: &Arc<Server>, listener: Listener) -> Result<()> {
     listener.prepare().map_err(|e| Error::io("prepare a listening socket", &e))?;
     let own = listener.address().filter(|a| !a.ip().is_unspecified()).map(|a| (a.ip(), a.port()));
     let fd = listener.socket.as_raw_fd();
-    let doorkeeper =
-        Doorkeeper { server: server.clone(), listener, own, complained: AtomicU64::new(0) };
-    server.workers.listen(fd, Box::new(doorkeeper));
+    let acceptor =
+        Acceptor { server: server.clone(), listener, own, complained: AtomicU64::new(0) };
+    server.workers.listen(fd, Box::new(acceptor));
     Ok(())
 }
 
@@ -256,7 +256,7 @@ pub(crate) fn spare_congestion_control(socket: &impl AsFd) {
 }
 
 /// One listening socket's.
-struct Doorkeeper {
+struct Acceptor {
     server: Arc<Server>,
     /// Keeps the socket open.
     listener: Listener,
@@ -269,7 +269,7 @@ struct Doorkeeper {
 /// The log is told at most so often that nobody can be let in.
 const COMPLAINT_US: u64 = 1_000_000;
 
-impl sched::Doorkeeper for Doorkeeper {
+impl sched::Acceptor for Acceptor {
     fn accepted(&self, socket: OwnedFd, from: Option<SocketAddr>) {
         // Those beyond the limit are told so; those far beyond it are not listened to.
         let server = &self.server;

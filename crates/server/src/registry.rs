@@ -10,8 +10,8 @@ use sched::{Interrupt, SpinLock, TaskRef, Workers};
 use sql::passwords::without_passwords;
 use subtle::ConstantTimeEq;
 
+use crate::client_auth::tls::TlsInfo;
 use crate::connection::Peer;
-use crate::door::tls::TlsInfo;
 use crate::session::portal::PreparedStatement;
 use crate::user_types::SessionTypes;
 

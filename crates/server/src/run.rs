@@ -14,8 +14,8 @@ use sd_notify::NotifyState;
 use storage::Storage;
 use txn::TxnManager;
 
+use crate::client_auth::ClientAuth;
 use crate::config::{Config, Overrides};
-use crate::door::Door;
 use crate::init::{self, InitOptions};
 use crate::server::Server;
 use crate::signals::{self, Stop};
@@ -79,7 +79,7 @@ pub fn serve(dir: &Path, overrides: Overrides, accept_loss_from: Option<Lsn>) ->
 pub fn start(dir: &Path, config: Config) -> Result<(Arc<Server>, Vec<PathBuf>)> {
     crate::packages::register();
     // What is wrong with the rules is said before the directory is opened.
-    Door::load(dir, &config.values.settings)?;
+    ClientAuth::load(dir, &config.values.settings)?;
     let txn = TxnManager::new(dir);
     let options = storage::Options {
         accept_loss_from: config.accept_loss_from,

@@ -14,10 +14,10 @@ use sched::lwlock::{parse_shared_limits, set_shared_limits};
 use sched::{Mutex, Workers, clock};
 
 use crate::background::Background;
+use crate::client_auth::ClientAuth;
+use crate::client_auth::failures::Failures;
 use crate::config::{Config, Values};
 use crate::counters::Counters;
-use crate::door::Door;
-use crate::door::failures::Failures;
 use crate::http::Endpoint;
 use crate::notify::Channels;
 use crate::profiler::Profiler;
@@ -94,8 +94,8 @@ pub struct Server {
     pub failures: Failures,
     /// Makes what is shown to roles that there are not.
     pub mock_secret: [u8; 32],
-    /// See [`Server::door`].
-    door: Mutex<Arc<Door>>,
+    /// See [`Server::client_auth`].
+    client_auth: Mutex<Arc<ClientAuth>>,
     config: Mutex<Config>,
     /// Grows with every reload, so that sessions notice.
     generation: AtomicU64,
@@ -126,7 +126,7 @@ impl Server {
         let mut random = File::open("/dev/urandom").map_err(failed)?;
         let mut mock_secret = [0; 32];
         random.read_exact(&mut mock_secret).map_err(failed)?;
-        let door = Door::load(config.dir(), &config.values.settings)?;
+        let client_auth = ClientAuth::load(config.dir(), &config.values.settings)?;
         engine.txn.locks.set_log(crate::log::session);
         Ok(Server {
             engine,
@@ -143,7 +143,7 @@ impl Server {
             started: now(),
             failures: Failures::default(),
             mock_secret,
-            door: Mutex::new(WaitEvent::LWLockOther, Arc::new(door)),
+            client_auth: Mutex::new(WaitEvent::LWLockOther, Arc::new(client_auth)),
             config: Mutex::new(WaitEvent::LWLockOther, config),
             generation: AtomicU64::new(1),
             stopping: AtomicBool::new(false),
@@ -163,8 +163,8 @@ impl Server {
     }
 
     /// Who may come in, and how.
-    pub fn door(&self) -> Arc<Door> {
-        self.door.lock().clone()
+    pub fn client_auth(&self) -> Arc<ClientAuth> {
+        self.client_auth.lock().clone()
     }
 
     /// The data directory.
@@ -181,8 +181,8 @@ impl Server {
         config.reload()?;
         publish(&config);
         // Rules that mean nothing let nobody in or out: the old ones stay.
-        match Door::load(config.dir(), &config.values.settings) {
-            Ok(door) => *self.door.lock() = Arc::new(door),
+        match ClientAuth::load(config.dir(), &config.values.settings) {
+            Ok(client_auth) => *self.client_auth.lock() = Arc::new(client_auth),
             Err(error) => {
                 crate::log::error(0, &error, None);
                 crate::log::info("the rules of pg_hba.conf and the certificates stay as they were");

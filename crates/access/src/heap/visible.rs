@@ -106,7 +106,7 @@ impl<'a> View<'a> {
     pub fn settle(self) -> Result<()> {
         match self.met {
             None => Ok(()),
-            Some(met) => met.into_iter().try_for_each(|xid| self.tx.met(xid)),
+            Some(met) => met.into_iter().try_for_each(|xid| self.tx.record_rw_conflict(xid)),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Listening sockets. Every worker has each of them in its epoll set, so whoever has time accepts.
 //!
 //! ```text
-//!   backlog ──► epoll sets of all workers ──► at most so many accepts a turn ──► Doorkeeper::accepted
+//!   backlog ──► epoll sets of all workers ──► at most so many accepts a turn ──► Acceptor::accepted
 //!               (one that sleeps is woken)
 //! ```
 //! * Sockets are level-triggered: what a worker leaves in the backlog is reported again, to it and to
@@ -34,7 +34,7 @@ const PAUSE_NS: u64 = 100_000_000;
 
 /// What becomes of the connections that come to a listening socket. Called on a worker's own stack:
 /// neither of these may wait.
-pub trait Doorkeeper: Send + Sync + 'static {
+pub trait Acceptor: Send + Sync + 'static {
     /// One has come: its socket does not block and is closed in programs that are started; over TCP,
     /// with the client's address.
     fn accepted(&self, socket: OwnedFd, from: Option<SocketAddr>);
@@ -48,7 +48,7 @@ pub trait Doorkeeper: Send + Sync + 'static {
 #[repr(align(64))]
 pub(super) struct Listening {
     fd: RawFd,
-    doorkeeper: Box<dyn Doorkeeper>,
+    acceptor: Box<dyn Acceptor>,
     /// Shows what the socket waits for.
     task: TaskRef,
 }
@@ -57,17 +57,17 @@ pub(super) struct Listening {
 const TAG: u64 = 1;
 
 impl Listening {
-    pub fn open(fd: RawFd, doorkeeper: Box<dyn Doorkeeper>) -> &'static Listening {
+    pub fn open(fd: RawFd, acceptor: Box<dyn Acceptor>) -> &'static Listening {
         let task = Task::new("listener");
         task.set_pid(next_pid());
         task.begin_wait(WaitEvent::ActivityListenerMain.into());
         list_background(&task);
-        Box::leak(Box::new(Listening { fd, doorkeeper, task }))
+        Box::leak(Box::new(Listening { fd, acceptor, task }))
     }
 
     /// The socket that an event's word names, if it is one.
     pub fn at(word: u64) -> Option<&'static Listening> {
-        // SAFETY: only `Doors::watch` hands tagged words to epoll: addresses of these, never freed.
+        // SAFETY: only `ListenerSet::watch` hands tagged words to epoll: addresses of these, never freed.
         (word & TAG != 0).then(|| unsafe { &*((word & !TAG) as *const Listening) })
     }
 
@@ -79,7 +79,7 @@ impl Listening {
     fn accept(&self) -> io::Result<bool> {
         match sys::accept(self.fd) {
             Ok((socket, from)) => {
-                let accepted = || self.doorkeeper.accepted(socket, from);
+                let accepted = || self.acceptor.accepted(socket, from);
                 // The panic hook has told of it; the connection is closed.
                 let _ = catch_unwind(AssertUnwindSafe(accepted));
                 Ok(true)
@@ -110,7 +110,7 @@ fn is_of_the_connection(error: &io::Error) -> bool {
 }
 
 /// A worker's side of the listening sockets.
-pub(super) struct Doors {
+pub(super) struct ListenerSet {
     epoll: RawFd,
     /// Those in its epoll set.
     watched: RefCell<Vec<&'static Listening>>,
@@ -120,9 +120,9 @@ pub(super) struct Doors {
     pause_until: Cell<u64>,
 }
 
-impl Doors {
-    pub fn new(epoll: RawFd) -> Doors {
-        Doors {
+impl ListenerSet {
+    pub fn new(epoll: RawFd) -> ListenerSet {
+        ListenerSet {
             epoll,
             watched: RefCell::default(),
             due: RefCell::default(),
@@ -142,30 +142,30 @@ impl Doors {
         }
         let mut watched = self.watched.borrow_mut();
         let events = (libc::EPOLLIN | libc::EPOLLEXCLUSIVE) as u32;
-        for &door in &wanted[watched.len()..] {
+        for &socket in &wanted[watched.len()..] {
             let add = libc::EPOLL_CTL_ADD;
-            if let Err(error) = sys::epoll_ctl(self.epoll, add, door.fd, events, door.word()) {
+            if let Err(error) = sys::epoll_ctl(self.epoll, add, socket.fd, events, socket.word()) {
                 drop(watched);
-                return self.pause(door, &error);
+                return self.pause(socket, &error);
             }
-            door.task.begin_wait(WaitEvent::ActivityListenerMain.into());
-            watched.push(door);
+            socket.task.begin_wait(WaitEvent::ActivityListenerMain.into());
+            watched.push(socket);
         }
     }
 
     fn watch_none(&self) {
-        for door in self.watched.borrow_mut().drain(..) {
+        for socket in self.watched.borrow_mut().drain(..) {
             // It is in the set, and open.
-            let _ = sys::epoll_ctl(self.epoll, libc::EPOLL_CTL_DEL, door.fd, 0, 0);
+            let _ = sys::epoll_ctl(self.epoll, libc::EPOLL_CTL_DEL, socket.fd, 0, 0);
         }
         self.due.borrow_mut().clear();
     }
 
     /// Epoll says that somebody waits there.
-    pub fn note(&self, door: &'static Listening) {
+    pub fn note(&self, socket: &'static Listening) {
         let mut due = self.due.borrow_mut();
-        if !due.iter().any(|known| std::ptr::eq(*known, door)) {
-            due.push(door);
+        if !due.iter().any(|known| std::ptr::eq(*known, socket)) {
+            due.push(socket);
         }
     }
 
@@ -177,21 +177,21 @@ impl Doors {
     /// Lets in some of those who wait.
     pub fn let_in(&self) {
         loop {
-            let Some(door) = self.due.borrow_mut().pop() else { return };
+            let Some(socket) = self.due.borrow_mut().pop() else { return };
             for _ in 0..ACCEPTS_A_TURN {
-                match door.accept() {
+                match socket.accept() {
                     Ok(true) => {}
                     Ok(false) => break,
-                    Err(error) => return self.pause(door, &error),
+                    Err(error) => return self.pause(socket, &error),
                 }
             }
         }
     }
 
-    fn pause(&self, door: &'static Listening, error: &io::Error) {
-        door.doorkeeper.refused(error);
+    fn pause(&self, socket: &'static Listening, error: &io::Error) {
+        socket.acceptor.refused(error);
         self.watch_none();
-        door.task.begin_wait(WaitEvent::ActivityListenerPause.into());
+        socket.task.begin_wait(WaitEvent::ActivityListenerPause.into());
         self.pause_until.set(now_ns() + PAUSE_NS);
     }
 
@@ -200,7 +200,7 @@ impl Doors {
         self.pause_until.get()
     }
 
-    /// Whether a pause is over and [`Doors::watch`] is to be called.
+    /// Whether a pause is over and [`ListenerSet::watch`] is to be called.
     pub fn has_paused(&self) -> bool {
         let pause = self.pause_until.get();
         pause != NEVER && now_ns() >= pause

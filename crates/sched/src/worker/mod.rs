@@ -24,7 +24,6 @@
 
 mod ahead;
 mod conn;
-pub(crate) mod crowd;
 mod follow;
 mod io;
 mod listen;
@@ -33,17 +32,18 @@ mod pool;
 mod queue;
 mod ring;
 mod run;
+pub(crate) mod saturation;
 mod threads;
 mod timers;
 
 use std::os::fd::RawFd;
 
 pub use ahead::{Lines, uses, will_use};
-pub use crowd::wait_while_crowded;
 pub use io::{wait_readable, wait_writable};
-pub use listen::Doorkeeper;
+pub use listen::Acceptor;
 pub use outbox::leave;
 pub use pool::Workers;
+pub use saturation::wait_while_saturated;
 
 pub(crate) use conn::{Conn, nudge};
 pub(crate) use queue::make_runnable;

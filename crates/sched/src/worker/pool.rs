@@ -14,7 +14,7 @@ use base::{Error, Result, err};
 
 use super::conn::{self, Conn};
 use super::follow;
-use super::listen::{Doorkeeper, Listening};
+use super::listen::{Acceptor, Listening};
 use super::queue::{Item, Shared};
 use super::run::Worker;
 use super::{Source, register, threads};
@@ -404,8 +404,8 @@ impl Workers {
 
     /// Has the workers accept from a listening socket that does not block. Its descriptor stays open for
     /// as long as the process lives.
-    pub fn listen(&self, fd: RawFd, doorkeeper: Box<dyn Doorkeeper>) {
-        self.pool.listening.lock().push(Listening::open(fd, doorkeeper));
+    pub fn listen(&self, fd: RawFd, acceptor: Box<dyn Acceptor>) {
+        self.pool.listening.lock().push(Listening::open(fd, acceptor));
         self.pool.changed();
     }
 

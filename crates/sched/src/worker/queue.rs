@@ -165,7 +165,7 @@ impl Shared {
             ready: SpinLock::new(Ready::new()),
             ready_len: AtomicUsize::new(0),
         }));
-        super::crowd::know(shared);
+        super::saturation::register_worker(shared);
         Ok(shared)
     }
 
@@ -262,20 +262,20 @@ pub(crate) fn make_runnable(conn: &'static Conn) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{Standing, Task};
+    use crate::task::{PriorityClass, Task};
 
     #[test]
     fn higher_ranks_go_first_but_not_for_ever() {
         let mut ready = Ready::new();
-        let mut push = |number: i32, awaited: i32, standing: Standing| {
+        let mut push = |number: i32, awaited: i32, priority_class: PriorityClass| {
             let task = Task::new("test");
             task.set_pid(number);
             task.count_awaiting(awaited);
-            task.set_standing(standing);
+            task.set_priority_class(priority_class);
             ready.push(Conn::of_task(task));
         };
         let [holding, ordinary, newcomer] =
-            [Standing::Holding, Standing::Ordinary, Standing::Newcomer];
+            [PriorityClass::InTransaction, PriorityClass::Ordinary, PriorityClass::Connecting];
         (-30..-28).for_each(|number| push(number, 0, newcomer));
         (-10..0).for_each(|number| push(number, 0, ordinary));
         (100..110).for_each(|number| push(number, 0, holding));

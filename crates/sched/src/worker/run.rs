@@ -9,7 +9,7 @@ use base::settings::{live_enum, live_int, setting};
 
 use super::conn::{Conn, HANGUP, READABLE, WOKEN, WRITABLE};
 use super::follow;
-use super::listen::{Doors, Listening};
+use super::listen::{ListenerSet, Listening};
 use super::outbox::Outbox;
 use super::pool::Pool;
 use super::queue::{Item, Order, Shared};
@@ -61,7 +61,7 @@ pub(crate) struct Worker {
     events: RefCell<Vec<libc::epoll_event>>,
     /// Suspended coroutines.
     suspended: Cell<usize>,
-    doors: Doors,
+    listeners: ListenerSet,
     /// The pool's changes that this worker knows of.
     changes: Cell<usize>,
     /// The processor that it is bound to.
@@ -86,7 +86,7 @@ impl Worker {
             claimed: RefCell::default(),
             events: RefCell::new(vec![libc::epoll_event { events: 0, u64: 0 }; BATCH]),
             suspended: Cell::new(0),
-            doors: Doors::new(shared.epoll),
+            listeners: ListenerSet::new(shared.epoll),
             changes: Cell::new(0),
             bound: Cell::new(None),
         }
@@ -116,7 +116,7 @@ impl Worker {
                 worker.sleep();
             }
         }
-        worker.doors.watch(&[]);
+        worker.listeners.watch(&[]);
         worker.ended.take().into_iter().for_each(Conn::free);
         worker.pool.inherit_timers(worker.timers.take_all());
         local().worker.set(std::ptr::null());
@@ -135,15 +135,15 @@ impl Worker {
 
     /// Lets connections in, and takes notice of what has changed in the pool.
     fn attend(&self) {
-        if self.pool.changes() != self.changes.get() || self.doors.has_paused() {
+        if self.pool.changes() != self.changes.get() || self.listeners.has_paused() {
             self.changes.set(self.pool.changes());
             match self.pool.is_retired(self.shared) {
-                true => self.doors.watch(&[]),
-                false => self.doors.watch(&self.pool.listening()),
+                true => self.listeners.watch(&[]),
+                false => self.listeners.watch(&self.pool.listening()),
             }
         }
-        if self.doors.is_due() {
-            self.doors.let_in();
+        if self.listeners.is_due() {
+            self.listeners.let_in();
         }
         let processor = self.pool.processor_of(self.index());
         if self.bound.replace(processor) != processor {
@@ -203,7 +203,7 @@ impl Worker {
         (self.shared.ready_len() > 0 && !blocking::is_full())
             || !self.resumable.borrow().is_empty()
             || !self.yielded.borrow().is_empty()
-            || self.doors.is_due()
+            || self.listeners.is_due()
     }
 
     /// Looks for work for a while before it sleeps, if runs are suspended here: what they wait for ends soon,
@@ -247,8 +247,8 @@ impl Worker {
     fn sleep(&self) {
         debug_assert!(self.outbox.is_empty(), "answers would wait for the next event");
         self.shared.sleeping.store(true, Ordering::SeqCst);
-        super::crowd::eases();
-        let deadline = self.timers.next().min(self.next_trim()).min(self.doors.pause_until());
+        super::saturation::on_worker_idle();
+        let deadline = self.timers.next().min(self.next_trim()).min(self.listeners.pause_until());
         let now = if deadline == NEVER { 0 } else { now_ns() };
         let mut timeout = sys::timeout_ms(now, deadline);
         let changed = self.pool.changes() != self.changes.get();
@@ -298,7 +298,7 @@ impl Worker {
         for event in &events[..n] {
             let (word, bits) = (event.u64, event.events);
             if let Some(door) = Listening::at(word) {
-                self.doors.note(door);
+                self.listeners.note(door);
                 continue;
             }
             let address = word as usize;

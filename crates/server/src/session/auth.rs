@@ -21,8 +21,8 @@ use wire::startup::Parameters;
 use wire::{Frame, auth};
 
 use super::{End, Phase, State};
+use crate::client_auth::hba::{Client, ClientCert, Method, Rule};
 use crate::connection::Socket;
-use crate::door::hba::{Client, ClientCert, Method, Rule};
 use crate::log;
 
 /// What the client asked for.
@@ -97,7 +97,7 @@ struct Refusal {
 impl State {
     /// Finds the rule and begins the conversation, or lets the client in at once.
     pub(super) fn begin_authentication(&mut self, login: Login) -> Result<()> {
-        let door = self.server.door();
+        let client_auth = self.server.client_auth();
         let catalog = self.catalog_tx.view();
         let tls = self.socket.tls_info();
         let client = Client {
@@ -106,7 +106,7 @@ impl State {
             user: &login.user,
             database: &login.database,
         };
-        let Some(rule) = door.hba.find(&client, &catalog) else {
+        let Some(rule) = client_auth.hba.find(&client, &catalog) else {
             return self.refuse(refused("no pg_hba.conf entry for host", &client, None));
         };
         if rule.method == Method::Reject {

@@ -46,8 +46,8 @@ use std::time::{Duration, Instant};
 use base::error::Severity;
 use base::settings::{live_int, setting};
 use base::{Error, Result, err};
-use catalog::{CatalogTx, OpenDatabase, Seat, Snapshot};
-use sched::{Interrupt, Lines, Readiness, Source, SpinLock, Standing, TaskRef, clock};
+use catalog::{Attachment, CatalogTx, OpenDatabase, Snapshot};
+use sched::{Interrupt, Lines, PriorityClass, Readiness, Source, SpinLock, TaskRef, clock};
 use txn::LockOwner;
 use wire::response::{self, TransactionStatus};
 
@@ -115,7 +115,7 @@ pub struct State {
     /// The same as all its sessions share it; before the session is in one, what all databases share.
     open: Arc<OpenDatabase>,
     /// Its place there; a session that works for another one has none of its own.
-    seat: Option<Seat>,
+    attachment: Option<Attachment>,
     owner: Arc<LockOwner>,
     /// How many sessions it works for, one inside another; 0: for a client.
     nesting: u32,
@@ -183,7 +183,7 @@ impl Session {
     pub fn start(server: &Arc<Server>, socket: Socket, peer: Peer) -> Result<()> {
         let fd = socket.fd();
         let task = sched::Task::new("client backend");
-        task.set_standing(Standing::Newcomer);
+        task.set_priority_class(PriorityClass::Connecting);
         let entry = server.sessions.add(server.secret(), task, peer, server::now());
         types::user::install(&entry.task, entry.types.clone());
         let timeout = live_int(setting::AUTHENTICATION_TIMEOUT).max(1) as u64;
@@ -293,7 +293,7 @@ impl State {
             out: RefCell::new(Output::new(socket.clone(), Some(engine.storage.clone()))),
             settings: known::fresh(&server),
             database: (Arc::default(), catalog::SHARED),
-            seat: None,
+            attachment: None,
             owner,
             nesting: 0,
             transaction: TransactionState::default(),
@@ -649,9 +649,9 @@ impl State {
             TransactionStatus::InBlock => registry::State::IdleInTransaction,
             TransactionStatus::Failed => registry::State::IdleInFailed,
         };
-        self.entry.task.set_standing(match state {
-            registry::State::IdleInTransaction => Standing::Holding,
-            _ => Standing::Ordinary,
+        self.entry.task.set_priority_class(match state {
+            registry::State::IdleInTransaction => PriorityClass::InTransaction,
+            _ => PriorityClass::Ordinary,
         });
         if let Some((began, plan)) = self.committing.take() {
             self.count_statement(began, &plan.prepared, 0, true);
@@ -767,7 +767,7 @@ impl State {
             notify.end(&self.server.channels);
         }
         self.server.engine.txn.locks.unlock_session_all(&self.owner);
-        self.seat = None;
+        self.attachment = None;
     }
 
     /// The catalog as the transaction sees it. The published version is kept until another is

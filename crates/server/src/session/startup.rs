@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::settings::{Value, live_int, setting};
 use base::{Oid, Result, err, sqlstate};
 use catalog::acl::privilege;
-use catalog::{AclKind, Database, NoSeat, OpenDatabase, Rights, Seat};
+use catalog::{AclKind, AttachRefused, Attachment, Database, OpenDatabase, Rights};
 use wire::auth;
 use wire::startup::{LONG_SECRETS, NEWEST_MINOR, Parameters, Startup};
 
@@ -42,9 +42,9 @@ impl State {
 
     /// The client wants TLS: if there is a certificate, everything from here on goes through it.
     fn begin_encryption(&mut self, more: bool) -> Result<(), End> {
-        let door = self.server.door();
+        let client_auth = self.server.client_auth();
         let is_tcp = matches!(*self.socket, Socket::Tcp(_));
-        let Some(tls) = door.tls.as_ref().filter(|_| is_tcp) else {
+        let Some(tls) = client_auth.tls.as_ref().filter(|_| is_tcp) else {
             self.answer(b'N');
             return Ok(());
         };
@@ -124,9 +124,9 @@ impl State {
         let login = &known.settings.identity.login;
         self.check_limit(login, known.superuser, known.connection_limit)?;
         match known.open.enter(known.database_limit)? {
-            Ok(seat) => self.sit_down(known.open.clone(), seat, known.database.clone()),
-            Err(NoSeat::Full) => return Err(full(&known.database.0)),
-            Err(NoSeat::Gone) => return Ok(None),
+            Ok(attachment) => self.attach(known.open.clone(), attachment, known.database.clone()),
+            Err(AttachRefused::Full) => return Err(full(&known.database.0)),
+            Err(AttachRefused::Gone) => return Ok(None),
         }
         self.settings = known.settings.clone();
         self.check_reserved(known.superuser)?;
@@ -226,11 +226,13 @@ impl State {
                 continue;
             };
             match open.enter(limit)? {
-                Err(NoSeat::Full) => return Err(full(name)),
-                Err(NoSeat::Gone) => {}
-                // It may have been renamed while the door was closed.
-                Ok(seat) if open.current().database(open.oid()).is_some_and(|d| d.name == name) => {
-                    self.sit_down(open, seat, (Arc::from(name), database.oid));
+                Err(AttachRefused::Full) => return Err(full(name)),
+                Err(AttachRefused::Gone) => {}
+                // It may have been renamed while its gate was closed.
+                Ok(attachment)
+                    if open.current().database(open.oid()).is_some_and(|d| d.name == name) =>
+                {
+                    self.attach(open, attachment, (Arc::from(name), database.oid));
                     return Ok(limit);
                 }
                 Ok(_) => {}
@@ -267,10 +269,15 @@ impl State {
     }
 
     /// The session is in its database.
-    fn sit_down(&mut self, open: Arc<OpenDatabase>, seat: Seat, database: (Arc<str>, u32)) {
+    fn attach(
+        &mut self,
+        open: Arc<OpenDatabase>,
+        attachment: Attachment,
+        database: (Arc<str>, u32),
+    ) {
         self.catalog_tx.enter(&open);
         self.owner.set_database(Oid(open.oid()));
-        (self.open, self.seat, self.database) = (open, Some(seat), database);
+        (self.open, self.attachment, self.database) = (open, Some(attachment), database);
     }
 
     /// The settings that the session begins with: of the database, of the role, of the client; later

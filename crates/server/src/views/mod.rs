@@ -123,7 +123,7 @@ fn time(value: i64) -> Datum {
 
 /// The rules as the file has them now, whether they are in force or not.
 fn hba_rules(server: &Server) -> Vec<Vec<Datum>> {
-    crate::door::hba(&server.directory()).map(|hba| hba.rows()).unwrap_or_default()
+    crate::client_auth::hba(&server.directory()).map(|hba| hba.rows()).unwrap_or_default()
 }
 
 /// What the files say, as `pg_file_settings` shows it.

@@ -304,7 +304,7 @@ impl Writer {
         } else if delay > 0 && waiting > 1 {
             sched::park_uninterruptible(WaitEvent::TimeoutCommitDelay, Some(after(delay)));
         } else if longest > 0 {
-            sched::wait_while_crowded(WaitEvent::TimeoutCommitDelay, after(longest));
+            sched::wait_while_saturated(WaitEvent::TimeoutCommitDelay, after(longest));
         }
         self.log.writer.store(AWAKE, Ordering::SeqCst);
     }

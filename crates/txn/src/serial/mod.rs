@@ -324,7 +324,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `40001`.
-    pub fn met(&self, xid: Xid) -> Result<()> {
+    pub fn record_rw_conflict(&self, xid: Xid) -> Result<()> {
         let Some(xact) = self.watched().filter(|_| self.tracks_reads()) else { return Ok(()) };
         if self.manager().status(xid) == XidStatus::Aborted {
             return Ok(());

@@ -90,7 +90,7 @@ impl Store {
             tx.reads_row(TABLE, version.tid, version.xid);
         }
         self.traces[*number].reads.push((key, seen.map(|v| v.writer)));
-        next.map_or(Ok(()), |xid| tx.met(xid))
+        next.map_or(Ok(()), |xid| tx.record_rw_conflict(xid))
     }
 
     /// By the index: the page, then the row if there is one.

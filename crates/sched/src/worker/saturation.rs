@@ -16,7 +16,7 @@ use super::queue::Shared;
 use crate::spin::SpinLock;
 use crate::task::{TaskRef, Wake, current, park_uninterruptible};
 
-struct Crowd {
+struct Saturation {
     /// The shared parts of all workers that there ever were.
     workers: SpinLock<Vec<&'static Shared>>,
     /// Who waits, and how many they are.
@@ -24,11 +24,11 @@ struct Crowd {
     waiting_count: AtomicUsize,
 }
 
-static CROWD: Crowd = Crowd::new();
+static SATURATION: Saturation = Saturation::new();
 
-impl Crowd {
-    const fn new() -> Crowd {
-        Crowd {
+impl Saturation {
+    const fn new() -> Saturation {
+        Saturation {
             workers: SpinLock::new(Vec::new()),
             waiting: SpinLock::new(Vec::new()),
             waiting_count: AtomicUsize::new(0),
@@ -56,7 +56,7 @@ impl Crowd {
         wake
     }
 
-    fn eases(&self) {
+    fn on_worker_idle(&self) {
         if self.waiting_count.load(Ordering::SeqCst) > 0 {
             let waiting = self.waiting.lock().clone();
             waiting.iter().for_each(|task| task.unpark());
@@ -65,31 +65,31 @@ impl Crowd {
 }
 
 /// A worker more.
-pub(super) fn know(worker: &'static Shared) {
-    CROWD.workers.lock().push(worker);
+pub(super) fn register_worker(worker: &'static Shared) {
+    SATURATION.workers.lock().push(worker);
 }
 
 /// How many workers have nothing to do.
 pub(crate) fn idle_workers() -> usize {
-    let workers = CROWD.workers.lock();
+    let workers = SATURATION.workers.lock();
     workers.iter().filter(|w| w.sleeping.load(Ordering::SeqCst)).count()
 }
 
 /// Whether somebody waits for a worker, and none has nothing to do.
-pub(crate) fn is_crowded() -> bool {
-    CROWD.exists()
+pub(crate) fn is_saturated() -> bool {
+    SATURATION.exists()
 }
 
 /// Waits until a worker runs out of work, or until that time; not at all while none lacks it, or nobody waits
 /// for one. For background threads.
-pub fn wait_while_crowded(event: WaitEvent, until: Instant) {
-    let _ = CROWD.wait(event, until);
+pub fn wait_while_saturated(event: WaitEvent, until: Instant) {
+    let _ = SATURATION.wait(event, until);
 }
 
 /// A worker has said that it sleeps.
 #[inline]
-pub(super) fn eases() {
-    CROWD.eases();
+pub(super) fn on_worker_idle() {
+    SATURATION.on_worker_idle();
 }
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn who_waits_is_woken_when_a_worker_has_nothing_left() {
-        static OWN: Crowd = Crowd::new();
+        static OWN: Saturation = Saturation::new();
         let worker = Shared::open(0).unwrap();
         let soon = || Instant::now() + Duration::from_secs(5);
         let wait = move || OWN.wait(WaitEvent::TimeoutCommitDelay, soon());
@@ -114,7 +114,7 @@ mod tests {
             std::thread::yield_now();
         }
         worker.sleeping.store(true, Ordering::SeqCst);
-        OWN.eases();
+        OWN.on_worker_idle();
         assert_ne!(waiter.join().unwrap(), Some(Wake::TimedOut), "it was not woken");
         assert!(OWN.waiting.lock().is_empty());
         assert_eq!(wait(), None, "a worker sleeps");

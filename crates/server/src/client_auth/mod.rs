@@ -1,4 +1,4 @@
-//! The front door: who may come in, and how. Read at the start and at each reload; a connection looks at
+//! Client authentication: who may come in, and how. Read at the start and at each reload; a connection looks at
 //! it once, so what changes holds for those that come later.
 //!
 //! * [`hba`] says which clients must show what (`pg_hba.conf`);
@@ -25,24 +25,24 @@ use tls::Tls;
 pub const HBA_FILE: &str = "pg_hba.conf";
 
 /// See the module's documentation.
-pub struct Door {
+pub struct ClientAuth {
     /// The rules.
     pub hba: Hba,
     /// Certificate and key, if clients may encrypt.
     pub tls: Option<Arc<Tls>>,
 }
 
-impl Door {
+impl ClientAuth {
     /// Reads the rules and the certificates.
     ///
     /// # Errors
     /// One clear line: a file that can't be read, a line that means nothing.
-    pub fn load(dir: &Path, settings: &Settings) -> Result<Door> {
+    pub fn load(dir: &Path, settings: &Settings) -> Result<ClientAuth> {
         let hba = hba(dir)?;
         if let Some(error) = hba.first_error() {
             return Err(error);
         }
-        Ok(Door { hba, tls: tls::load(dir, settings)?.map(Arc::new) })
+        Ok(ClientAuth { hba, tls: tls::load(dir, settings)?.map(Arc::new) })
     }
 }
 
