@@ -22,9 +22,10 @@ use std::sync::{Arc, OnceLock};
 
 use base::{AccessMethod, RelId, Result, TupleId};
 use storage::Storage;
-use txn::Transaction;
+use txn::{Transaction, TxnManager};
 
 use crate::btree::{BTree, Inserted, KeyRange, TreeState, Unique};
+use crate::gin::{GinIndex, GinSearch, GinState};
 use crate::hash::{HashIndex, HashState};
 
 /// Gives sorted entries: puts the next one's bytes into the buffer and returns its row, None at the end.
@@ -37,6 +38,8 @@ pub enum Search {
     Range(KeyRange),
     /// Rows with this key (hash).
     Equal(Vec<u8>),
+    /// Rows by what their values consist of (GIN).
+    Entries(GinSearch),
 }
 
 /// A row that a search found.
@@ -119,7 +122,7 @@ pub trait IndexMethod: Sized {
     ///
     /// # Errors
     /// I/O, interrupts.
-    fn clean_up(&self) -> Result<()> {
+    fn clean_up(&self, _manager: &TxnManager) -> Result<()> {
         Ok(())
     }
 
@@ -200,6 +203,8 @@ pub enum AnyIndex {
     BTree(BTree),
     /// See [`HashIndex`].
     Hash(HashIndex),
+    /// See [`GinIndex`].
+    Gin(GinIndex),
 }
 
 /// The same for each method.
@@ -208,6 +213,7 @@ macro_rules! each {
         match $any {
             AnyIndex::BTree($index) => $body,
             AnyIndex::Hash($index) => $body,
+            AnyIndex::Gin($index) => $body,
         }
     };
 }
@@ -218,6 +224,7 @@ impl AnyIndex {
         match method {
             AccessMethod::BTree => AnyIndex::BTree(BTree::open(storage, rel)),
             AccessMethod::Hash => AnyIndex::Hash(HashIndex::open(storage, rel)),
+            AccessMethod::Gin => AnyIndex::Gin(GinIndex::open(storage, rel)),
         }
     }
 
@@ -243,6 +250,7 @@ impl AnyIndex {
         Ok(match method {
             AccessMethod::BTree => AnyIndex::BTree(IndexMethod::build(storage, rel, rows, next)?),
             AccessMethod::Hash => AnyIndex::Hash(IndexMethod::build(storage, rel, rows, next)?),
+            AccessMethod::Gin => AnyIndex::Gin(IndexMethod::build(storage, rel, rows, next)?),
         })
     }
 
@@ -256,6 +264,7 @@ impl AnyIndex {
         match self {
             AnyIndex::BTree(_) => AccessMethod::BTree,
             AnyIndex::Hash(_) => AccessMethod::Hash,
+            AnyIndex::Gin(_) => AccessMethod::Gin,
         }
     }
 
@@ -264,7 +273,7 @@ impl AnyIndex {
     pub fn as_btree(&self) -> Option<&BTree> {
         match self {
             AnyIndex::BTree(tree) => Some(tree),
-            AnyIndex::Hash(_) => None,
+            AnyIndex::Hash(_) | AnyIndex::Gin(_) => None,
         }
     }
 
@@ -321,8 +330,8 @@ impl AnyIndex {
     ///
     /// # Errors
     /// As there.
-    pub fn clean_up(&self) -> Result<()> {
-        each!(self, index => index.clean_up())
+    pub fn clean_up(&self, manager: &TxnManager) -> Result<()> {
+        each!(self, index => index.clean_up(manager))
     }
 
     /// See [`IndexMethod::check`].
@@ -339,6 +348,7 @@ pub fn entries(method: AccessMethod, key: &[u8], each: &mut dyn FnMut(&[u8])) {
     match method {
         AccessMethod::BTree => BTree::entries(key, each),
         AccessMethod::Hash => HashIndex::entries(key, each),
+        AccessMethod::Gin => GinIndex::entries(key, each),
     }
 }
 
@@ -355,6 +365,7 @@ pub struct IndexState(OnceLock<MethodState>);
 enum MethodState {
     Tree(TreeState),
     Hash(HashState),
+    Gin(GinState),
 }
 
 impl IndexState {
@@ -363,6 +374,8 @@ impl IndexState {
     pub(crate) fn tree(&self) -> &TreeState {
         match self.0.get_or_init(|| MethodState::Tree(TreeState::default())) {
             MethodState::Tree(state) => state,
+            // Its entries are in one.
+            MethodState::Gin(state) => &state.tree,
             MethodState::Hash(_) => unreachable!("a hash index was opened as a B-tree"),
         }
     }
@@ -371,7 +384,15 @@ impl IndexState {
     pub(crate) fn hash(&self) -> &HashState {
         match self.0.get_or_init(|| MethodState::Hash(HashState::default())) {
             MethodState::Hash(state) => state,
-            MethodState::Tree(_) => unreachable!("a B-tree was opened as a hash index"),
+            _ => unreachable!("another index was opened as a hash index"),
+        }
+    }
+
+    /// Of a GIN index.
+    pub(crate) fn gin(&self) -> &GinState {
+        match self.0.get_or_init(|| MethodState::Gin(GinState::default())) {
+            MethodState::Gin(state) => state,
+            _ => unreachable!("another index was opened as a GIN index"),
         }
     }
 
@@ -380,6 +401,7 @@ impl IndexState {
         match self.0.get() {
             Some(MethodState::Tree(state)) => state.reset(),
             Some(MethodState::Hash(state)) => state.reset(),
+            Some(MethodState::Gin(state)) => state.reset(),
             None => {}
         }
     }

@@ -136,7 +136,7 @@ pub fn vacuum(
     }
     free(&mut judge, heap, indexes, &mut dead, pace, progress)?;
     progress.set_phase("cleaning up indexes");
-    indexes.iter().try_for_each(AnyIndex::clean_up)?;
+    indexes.iter().try_for_each(|index| index.clean_up(manager))?;
     progress.set(Count::BlocksVacuumed, u64::from(stats.pages));
     progress.set_phase("performing final cleanup");
     heap.state.space.ended.fetch_add(stats.kept, Relaxed);

@@ -6,6 +6,7 @@ pub mod faults;
 pub mod ids;
 pub mod method;
 pub mod settings;
+pub mod ternary;
 pub mod usage;
 pub mod waits;
 

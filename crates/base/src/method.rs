@@ -9,6 +9,8 @@ pub enum AccessMethod {
     BTree,
     /// Equality, by hash codes.
     Hash,
+    /// What values consist of: elements, keys, words.
+    Gin,
 }
 
 /// What indexes of a method can do.
@@ -40,13 +42,14 @@ pub struct Properties {
 
 impl AccessMethod {
     /// All of them.
-    pub const ALL: [AccessMethod; 2] = [AccessMethod::BTree, AccessMethod::Hash];
+    pub const ALL: [AccessMethod; 3] = [AccessMethod::BTree, AccessMethod::Hash, AccessMethod::Gin];
 
     /// The name in SQL.
     pub fn name(self) -> &'static str {
         match self {
             AccessMethod::BTree => "btree",
             AccessMethod::Hash => "hash",
+            AccessMethod::Gin => "gin",
         }
     }
 
@@ -55,6 +58,7 @@ impl AccessMethod {
         match self {
             AccessMethod::BTree => 403,
             AccessMethod::Hash => 405,
+            AccessMethod::Gin => 2742,
         }
     }
 
@@ -101,6 +105,19 @@ impl AccessMethod {
                 clusterable: false,
                 lossy: true,
                 exclusion: true,
+            },
+            AccessMethod::Gin => &Properties {
+                ordered: false,
+                unique: false,
+                multi_column: true,
+                include: false,
+                plain_scan: false,
+                returns_values: false,
+                search_array: false,
+                search_nulls: false,
+                clusterable: false,
+                lossy: true,
+                exclusion: false,
             },
         }
     }

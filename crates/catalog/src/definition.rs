@@ -98,7 +98,12 @@ pub fn index(
         out.push_str(" NULLS NOT DISTINCT");
     }
     if !index.options.is_empty() {
-        let list: Vec<String> = index.options.iter().map(|(n, v)| format!("{n}='{v}'")).collect();
+        let shown = |value: &str| match quote_ident(value) == value {
+            true => value.to_owned(),
+            false => types::func::quote_literal(value),
+        };
+        let list: Vec<String> =
+            index.options.iter().map(|(n, v)| format!("{n}={}", shown(v))).collect();
         let _ = write!(out, " WITH ({})", list.join(", "));
     }
     if let Some(predicate) = &index.predicate {

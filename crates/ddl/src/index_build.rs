@@ -144,7 +144,7 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
     let progress = Reporting::begin(Kind::CreateIndex, "CREATE INDEX", (cx.database.1, table.oid));
     progress.set_phase("building index: scanning table");
     let mut null_in = None;
-    let keys = if index.is_plain() {
+    let keys = if index.is_plain() && codec.gin.is_empty() {
         collect(cx, &handle, &codec, &mut null_in, &progress)?
     } else {
         collect_computed(cx, table, index, &handle, &codec)?
@@ -270,7 +270,7 @@ fn fill_beside_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) 
         (cx.database.1, table.oid),
     );
     progress.set_phase("building index: scanning table");
-    let keys = if index.is_plain() {
+    let keys = if index.is_plain() && codec.gin.is_empty() {
         collect(cx, &handle, &codec, &mut None, &progress)?
     } else {
         collect_computed(cx, table, index, &handle, &codec)?

@@ -2,20 +2,43 @@
 
 use std::sync::Arc;
 
-use access::{AnyIndex, Search};
+use access::gin::{self, Category, EntrySearch, GinKey, GinSearch};
+use access::{AnyIndex, KeyRange, Search};
+use base::settings::{live_int, setting};
 use base::{AccessMethod, Error, RelId, Result, TupleId};
 use catalog::{Index, Table};
 use sql::plan::{IndexBounds, KeyStep};
 use storage::Storage;
+use types::gin::{GinQuery, QueryKey};
 
+use crate::eval;
 use crate::ops::index_bounds;
+use crate::rows::Row;
 use crate::run::Run;
 use crate::table::KeyCodec;
 use crate::tally;
 
 /// Names an index's files; no I/O.
 pub fn open(index: &Index, storage: &Arc<Storage>) -> AnyIndex {
-    AnyIndex::open(index.method, storage, RelId(index.rel))
+    let mut files = AnyIndex::open(index.method, storage, RelId(index.rel));
+    if let AnyIndex::Gin(gin) = &mut files {
+        gin.pending_limit = pending_limit(index);
+    }
+    files
+}
+
+/// How many bytes the pending list of a GIN index may have; None: there is to be none.
+fn pending_limit(index: &Index) -> Option<u64> {
+    let option = |name: &str| index.options.iter().find(|o| o.0 == name).map(|o| o.1.as_str());
+    if option("fastupdate").is_some_and(|value| !is_on(value)) {
+        return None;
+    }
+    let own = option("gin_pending_list_limit").and_then(|value| value.parse().ok());
+    Some(own.unwrap_or_else(|| live_int(setting::GIN_PENDING_LIST_LIMIT) as u64) * 1024)
+}
+
+fn is_on(value: &str) -> bool {
+    matches!(value.to_ascii_lowercase().as_str(), "on" | "true" | "yes" | "1" | "t" | "y")
 }
 
 /// What the bounds look for; none when no row can match.
@@ -35,6 +58,7 @@ pub fn searches(
             Ok(ranges.into_iter().map(Search::Range).collect())
         }
         AccessMethod::Hash => equal(&codec, bounds, run),
+        AccessMethod::Gin => entries(&codec, bounds, run),
     }
 }
 
@@ -51,6 +75,44 @@ fn equal(codec: &KeyCodec, bounds: &IndexBounds, run: &mut Run<'_, '_>) -> Resul
     let mut key = Vec::with_capacity(16);
     let found = index_bounds::point(codec, &bounds.equal, run, &mut key)?;
     Ok(found.then_some(Search::Equal(key)).into_iter().collect())
+}
+
+/// What a GIN index is asked for: all of the conditions at once.
+fn entries(codec: &KeyCodec, bounds: &IndexBounds, run: &mut Run<'_, '_>) -> Result<Vec<Search>> {
+    let mut search = GinSearch::default();
+    for key in &bounds.keys {
+        let value = eval::eval(&key.value, Row::Empty, run)?;
+        if value.is_null() {
+            return Ok(Vec::new());
+        }
+        let class = codec.gin.get(usize::from(key.column));
+        let class = class.ok_or_else(|| Error::internal("a column without a class"))?;
+        let query = class.query(key.strategy, &value)?;
+        search.keys.push(gin_key(key.column as u8, query));
+    }
+    Ok(vec![Search::Entries(search)])
+}
+
+fn gin_key(column: u8, query: GinQuery) -> GinKey {
+    let beginning = |bytes: &[u8]| {
+        let mut out = Vec::with_capacity(bytes.len() + 2);
+        gin::put_beginning(&mut out, column, Category::Key, bytes);
+        out
+    };
+    let entry = |key: QueryKey| match key {
+        QueryKey::Key(bytes) => EntrySearch::Exact(gin::entry(column, Category::Key, &bytes)),
+        QueryKey::Null => EntrySearch::Exact(gin::entry(column, Category::NullKey, &[])),
+        QueryKey::Beginning(bytes) => EntrySearch::Range(KeyRange::prefix(&beginning(&bytes))),
+        QueryKey::Range(from, to) => EntrySearch::Range(KeyRange {
+            from: beginning(&from),
+            to: Some(match to {
+                Some(to) => beginning(&to),
+                None => vec![column, Category::NullKey as u8],
+            }),
+        }),
+    };
+    let entries = query.keys.into_iter().map(entry).collect();
+    GinKey { column, entries, mode: query.mode, check: query.check }
 }
 
 /// Calls `found` with the rows that the bounds lead to, and whether each must be asked again. Rows may

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use access::Heap;
+use access::gin::{self, Category};
 use access::heap::{InsertHint, SystemColumns};
 use base::{AccessMethod, Oid, RelId, Result, TupleId};
 use catalog::{Index, Table};
 use sql::plan::ScanColumn;
+use types::gin::GinClass;
 use types::row::{self, RowColumn, RowLayout};
 use types::{Batch, Datum, FormatContext};
 
@@ -245,6 +247,8 @@ pub struct KeyCodec {
     pub condition: Option<u16>,
     /// The index's method, which says what keys look like.
     pub method: AccessMethod,
+    /// Of a GIN index, the columns' classes.
+    pub gin: Vec<Arc<dyn GinClass>>,
 }
 
 impl KeyCodec {
@@ -260,7 +264,7 @@ impl KeyCodec {
             *next += 1;
             *next - 1
         };
-        let columns = index
+        let columns: Vec<KeyColumn> = index
             .columns
             .iter()
             .map(|c| {
@@ -278,13 +282,17 @@ impl KeyCodec {
             })
             .collect();
         let condition = index.predicate.as_ref().map(|_| computed());
-        KeyCodec { columns, condition, method: index.method }
+        let gin = match index.method {
+            AccessMethod::Gin => gin_classes(index, &columns),
+            _ => Vec::new(),
+        };
+        KeyCodec { columns, condition, method: index.method, gin }
     }
 
     /// Whether the index has an entry for a row.
     pub fn holds(&self, row: &[Datum]) -> bool {
         let has_key = match self.method {
-            AccessMethod::BTree => true,
+            AccessMethod::BTree | AccessMethod::Gin => true,
             AccessMethod::Hash => !self.columns.iter().any(|c| row[usize::from(c.0)].is_null()),
         };
         has_key && self.condition.is_none_or(|n| row[usize::from(n)] == Datum::Bool(true))
@@ -304,6 +312,9 @@ impl KeyCodec {
     /// # Errors
     /// For types without an order.
     pub fn encode(&self, row: &[Datum], out: &mut Vec<u8>) -> Result<bool> {
+        if !self.gin.is_empty() {
+            return self.encode_entries(row, out).map(|()| false);
+        }
         let mut null = false;
         for (column, ty, order) in &self.columns {
             let value = &row[usize::from(*column)];
@@ -313,10 +324,48 @@ impl KeyCodec {
         Ok(null)
     }
 
+    /// Appends the entries of a row in a GIN index.
+    #[cold]
+    fn encode_entries(&self, row: &[Datum], out: &mut Vec<u8>) -> Result<()> {
+        let mut keys = Vec::new();
+        for (n, ((place, ..), class)) in self.columns.iter().zip(&self.gin).enumerate() {
+            let mut put = |category, key: &[u8]| {
+                gin::put_entry(out, &gin::entry(n as u8, category, key));
+            };
+            let value = &row[usize::from(*place)];
+            if value.is_null() {
+                put(Category::NullValue, &[]);
+                continue;
+            }
+            keys.clear();
+            class.value_keys(value, &mut keys)?;
+            keys.sort_unstable();
+            keys.dedup();
+            if keys.is_empty() {
+                put(Category::Empty, &[]);
+            }
+            for key in &keys {
+                match key {
+                    Some(key) => put(Category::Key, key),
+                    None => put(Category::NullKey, &[]),
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Whether two rows in table order have the same key.
     pub fn same(&self, a: &[Datum], b: &[Datum]) -> bool {
         self.columns.iter().all(|(n, _, _)| same_value(&a[usize::from(*n)], &b[usize::from(*n)]))
     }
+}
+
+/// The classes of a GIN index's columns, which there are: CREATE INDEX has asked.
+fn gin_classes(index: &Index, columns: &[KeyColumn]) -> Vec<Arc<dyn GinClass>> {
+    let class = |(c, (_, ty, _)): (&catalog::IndexColumn, &KeyColumn)| {
+        types::gin::class(c.class_of(index.method, ty.0), *ty)
+    };
+    index.columns.iter().zip(columns).filter_map(class).collect()
 }
 
 /// Equal, or both NULL.

@@ -14,6 +14,7 @@ pub mod cross;
 pub mod datetime;
 pub mod datum;
 pub mod func;
+pub mod gin;
 pub mod io;
 pub mod json;
 pub mod jsonb;

@@ -49,8 +49,16 @@ impl BTree {
         rel: RelId,
         next: &mut dyn FnMut(&mut Vec<u8>) -> Result<Option<TupleId>>,
     ) -> Result<BTree> {
-        let tree = BTree::open(storage, rel);
-        let first = storage.extend(rel, Fork::Main, 2)?;
+        BTree::open(storage, rel).fill(next)
+    }
+
+    /// The same for a tree that has been named.
+    pub(crate) fn fill(
+        self,
+        next: &mut dyn FnMut(&mut Vec<u8>) -> Result<Option<TupleId>>,
+    ) -> Result<BTree> {
+        let (tree, rel) = (self.clone(), self.rel);
+        let first = self.storage.extend(rel, Fork::Main, 2)?;
         if first != 0 {
             return Err(base::Error::internal(format!("index {} is not empty", rel.0)));
         }
@@ -160,7 +168,7 @@ impl Builder {
         let (bound, bound_tid) = match &state.last {
             Some((last, last_tid)) if level == 0 => {
                 let left = Entry { key: last, tid: last_tid, child: 0 };
-                node::separator(left, Entry { key, tid: &tid, child: 0 })
+                (self.tree.separator)(left, Entry { key, tid: &tid, child: 0 })
             }
             _ => (key, tid),
         };

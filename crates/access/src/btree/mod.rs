@@ -16,6 +16,7 @@ mod build;
 mod cursor;
 mod insert;
 pub mod node;
+mod rewrite;
 mod search;
 mod split;
 mod verify;
@@ -28,6 +29,7 @@ use sched::{Mutex, SpinLock};
 use storage::{Pinned, Storage};
 
 pub use cursor::{Cursor, Entries};
+pub(crate) use rewrite::{Rewritten, nobody};
 
 use crate::registry::{self, RelState};
 
@@ -38,7 +40,12 @@ pub struct BTree {
     pub rel: RelId,
     storage: Arc<Storage>,
     state: Arc<RelState>,
+    /// The shortest bound between two leaf entries.
+    separator: Separator,
 }
+
+/// See [`node::separator`].
+type Separator = for<'a> fn(node::Entry<'_>, node::Entry<'a>) -> (&'a [u8], node::Tid);
 
 /// What the handles of one index share.
 pub struct TreeState {
@@ -132,7 +139,18 @@ pub enum Inserted {
 impl BTree {
     /// Names the index; no I/O.
     pub fn open(storage: &Arc<Storage>, rel: RelId) -> BTree {
-        BTree { rel, storage: storage.clone(), state: registry::state_of(storage, rel) }
+        BTree::with_separator(storage, rel, node::separator)
+    }
+
+    /// A tree whose leaf entries stand for more than their keys, so that bounds between them must not be
+    /// just any.
+    pub(crate) fn with_separator(
+        storage: &Arc<Storage>,
+        rel: RelId,
+        separator: Separator,
+    ) -> BTree {
+        let state = registry::state_of(storage, rel);
+        BTree { rel, storage: storage.clone(), state, separator }
     }
 
     fn pin(&self, block: u32) -> Result<Pinned> {

@@ -7,12 +7,12 @@
 
 use base::{Fork, PageId, Result, WaitEvent};
 use storage::{Page, WriteGuard};
-use txn::Transaction;
+use txn::{Transaction, TxnManager};
 
 use super::insert::Attempt;
 use super::node::{self, Body, CAPACITY, Entry, LOWEST, Node, Probe, Tid};
 use super::search::{MAX_LEVELS, Path};
-use super::{BTree, Inserted};
+use super::{BTree, Inserted, Separator};
 use crate::extension::{Extension, timed};
 
 /// Pages at the file's end that are looked at for leftovers of a crash.
@@ -21,7 +21,7 @@ const SEARCH_PAGES: u32 = 64;
 const ASCENDING_FILL: usize = CAPACITY * 9 / 10;
 
 /// An entry that has to go into a page.
-struct Pending {
+pub(super) struct Pending {
     key: Vec<u8>,
     tid: Tid,
     child: u32,
@@ -133,44 +133,62 @@ impl BTree {
         (key, tid): (&[u8], &Tid),
         path: &Path,
     ) -> Result<Attempt> {
-        let mut pending = Pending { key: key.to_vec(), tid: *tid, child: 0 };
+        let pending = Pending { key: key.to_vec(), tid: *tid, child: 0 };
         if fits(Node(leaf.page()), &pending) {
             self.write_splits(Vec::new(), Top::Fits(leaf, index), &pending);
             return Ok(Attempt::Done(Inserted::Done));
         }
+        self.split(tx.manager(), leaf, index, Some(pending), path)
+    }
+
+    /// Splits a leaf, and puts an entry into it at `index` if there is one.
+    pub(super) fn split(
+        &self,
+        manager: &TxnManager,
+        leaf: WriteGuard,
+        index: usize,
+        added: Option<Pending>,
+        path: &Path,
+    ) -> Result<Attempt> {
         let (_, height) = self.root()?;
         let Some(mut reserve) = self.reserve(height + 1) else { return Ok(Attempt::NeedPages) };
         let ascending = Node(leaf.page()).right() == 0 && index == Node(leaf.page()).count();
         let (mut page, mut index) = (leaf, index);
-        let mut splits = Vec::new();
+        let (mut splits, mut pending) = (Vec::new(), added);
         let top = loop {
             let node = Node(page.page());
-            if fits(node, &pending) {
+            if !splits.is_empty() && pending.as_ref().is_some_and(|p| fits(node, p)) {
                 break Top::Fits(page, index);
             }
             let (level, is_root, right) = (node.level(), node.is_root(), node.right());
             let (mut left_body, mut right_body, key, tid) =
-                divide(node, index, &pending).ok_or_else(|| self.corrupted(page.id().block))?;
+                divide(node, index, pending.as_ref(), self.separator)
+                    .ok_or_else(|| self.corrupted(page.id().block))?;
             let neighbour = if right == 0 { None } else { Some(self.pin(right)?.write()) };
             let new = reserve.next()?;
             let new_block = new.id().block;
             if level == 0 {
-                tx.manager().serial.page_split(self.rel, page.id().block, new_block);
+                manager.serial.page_split(self.rel, page.id().block, new_block);
             }
             left_body.right = new_block;
             (left_body.root, right_body.root) = (false, false);
             right_body.left = page.id().block;
-            pending = Pending { key, tid, child: new_block };
+            let bound = Pending { key, tid, child: new_block };
             splits.push(Split { page, new, neighbour, left: left_body, right: right_body });
             if is_root {
+                pending = Some(bound);
                 break Top::Root(reserve.next()?, self.pin(0)?.write());
             }
-            page = self.latch_parent(level + 1, &pending, path)?;
+            page = self.latch_parent(level + 1, &bound, path)?;
             index = Node(page.page())
-                .lower_bound(&Probe::new(&pending.key, &pending.tid))
+                .lower_bound(&Probe::new(&bound.key, &bound.tid))
                 .ok_or_else(|| self.corrupted(page.id().block))?;
+            pending = Some(bound);
         };
         let new_leaf = splits[0].new.id().block;
+        let Some(pending) = pending else {
+            return Err(base::Error::internal("a split without a bound"));
+        };
         self.write_splits(splits, top, &pending);
         self.note_rightmost(ascending, new_leaf);
         Ok(Attempt::Done(Inserted::Done))
@@ -236,7 +254,7 @@ fn fits(node: Node<&Page>, pending: &Pending) -> bool {
 }
 
 /// The page without its garbage.
-fn compact(node: Node<&Page>) -> Body {
+pub(super) fn compact(node: Node<&Page>) -> Body {
     let mut body = Body::like(node);
     node.entries().for_each(|e| body.push(e));
     if let Some(high) = node.high() {
@@ -249,13 +267,16 @@ fn compact(node: Node<&Page>) -> Body {
 fn divide(
     node: Node<&Page>,
     index: usize,
-    pending: &Pending,
+    pending: Option<&Pending>,
+    separator: Separator,
 ) -> Option<(Body, Body, Vec<u8>, Tid)> {
     let inner = node.level() > 0;
     let mut entries: Vec<Entry<'_>> = node.entries().collect();
     let at_end = node.right() == 0 && index == entries.len();
-    let added = Entry { key: &pending.key, tid: &pending.tid, child: pending.child };
-    entries.insert(index, added);
+    if let Some(pending) = pending {
+        let added = Entry { key: &pending.key, tid: &pending.tid, child: pending.child };
+        entries.insert(index, added);
+    }
     let sizes: Vec<usize> = entries.iter().map(|e| node::entry_size(e.key.len(), inner)).collect();
     let high = node.high().map_or(0, |h| node::entry_size(h.key.len(), false));
     let cut = choose_cut(&sizes, high, at_end)?;
@@ -264,7 +285,7 @@ fn divide(
         tid.copy_from_slice(entries[cut].tid);
         (entries[cut].key, tid)
     } else {
-        node::separator(entries[cut - 1], entries[cut])
+        separator(entries[cut - 1], entries[cut])
     };
     let (mut left, mut right) = (Body::like(node), Body::like(node));
     entries[..cut].iter().for_each(|e| left.push(*e));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use catalog::Table;
 use sql::plan::{
     Conflict, IndexBounds, JoinKind, KeyStep, Modify, ModifyAction, Node, SampleMethod, Scan,
-    ScanColumn,
+    ScanColumn, ScanKey,
 };
 use sql::{AggCall, Expr, Plan, Prepared};
 use types::FormatContext;
@@ -582,6 +582,14 @@ impl<'p> Describe<'p> {
             None => String::new(),
         };
         let names = self.names(&[], slots);
+        if !bounds.keys.is_empty() {
+            let key = |key: &ScanKey| {
+                let sign = types::func::operator(key.operator).map_or("?", |o| o.name);
+                let column = column(usize::from(key.column));
+                format!("({column} {sign} {})", names.text(&key.value))
+            };
+            return together(bounds.keys.iter().map(key).collect());
+        }
         let mut parts: Vec<String> = bounds
             .equal
             .iter()

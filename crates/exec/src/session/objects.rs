@@ -3,16 +3,18 @@
 
 use std::sync::Arc;
 
+use access::AnyIndex;
 use base::{AccessMethod, Result, err};
 use catalog::acl::privilege;
 use catalog::system::address::{Address, Identity};
 use catalog::system::reg::Names;
-use catalog::{AclItem, Snapshot};
+use catalog::{AclItem, AclKind, Snapshot};
 use types::datum::Shape;
 use types::{Datum, FunctionRow, oids};
 
 use super::{int_at, oid_at, text, text_at};
 use crate::run::Run;
+use crate::{index_search, rights};
 
 /// Functions of this file.
 ///
@@ -106,6 +108,7 @@ pub fn call(
                 .map_or(Datum::Null, |i| Datum::Oid(i.oid)),
             None => Datum::Null,
         },
+        "gin_clean_pending_list" => clean_pending_list(id, &view, run)?,
         "pg_indexam_has_property" => am_property(id, text_at(args, 1)),
         "pg_index_has_property" => view
             .index(id)
@@ -296,6 +299,24 @@ fn tablespace_size(args: &[Datum], view: &Snapshot, run: &Run<'_, '_>) -> Result
         }
     }
     Ok(Datum::Int8(bytes as i64))
+}
+
+/// Moves what is in a GIN index's pending list to its place; how many pages it had.
+fn clean_pending_list(id: u32, view: &Snapshot, run: &mut Run<'_, '_>) -> Result<Datum> {
+    let Some(index) = view.index(id) else {
+        return Err(match view.table(id) {
+            Some(table) => err!(WRONG_OBJECT_TYPE, "\"{}\" is not an index", table.name),
+            None => err!(UNDEFINED_OBJECT, "could not open relation with OID {id}"),
+        });
+    };
+    let AnyIndex::Gin(gin) = index_search::open(index, &run.cx.engine.storage) else {
+        return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not a GIN index", index.name));
+    };
+    if let Some(table) = view.table(index.table) {
+        rights::require_owner(run.cx, AclKind::Table, table.oid, "index", &index.name)?;
+    }
+    let pages = gin.flush(run.cx.tx.manager(), u64::MAX)?;
+    Ok(Datum::Int8(pages as i64))
 }
 
 /// What an access method can do.

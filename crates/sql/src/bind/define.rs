@@ -740,7 +740,7 @@ impl Binder<'_> {
             concurrently: stmt.concurrent,
             unique: stmt.unique,
             if_not_exists: stmt.if_not_exists,
-            options: self.options(&stmt.options)?,
+            options: self.index_options(stmt, method)?,
             method,
         })
     }

@@ -1,9 +1,10 @@
 //! What CREATE INDEX says of method and operator classes.
 
 use base::{AccessMethod, Error, Oid, Result, err};
-use pg_query::protobuf as pb;
+use pg_query::{NodeEnum, protobuf as pb};
 use types::opclass;
 
+use super::define::def_value;
 use super::{Binder, ast};
 
 impl Binder<'_> {
@@ -46,6 +47,43 @@ impl Binder<'_> {
         Ok(method)
     }
 
+    /// WITH (…), as its method takes it.
+    pub(super) fn index_options(
+        &self,
+        stmt: &pb::IndexStmt,
+        method: AccessMethod,
+    ) -> Result<Vec<(String, String)>> {
+        if method.is_btree() {
+            return self.options(&stmt.options);
+        }
+        let mut out = Vec::with_capacity(stmt.options.len());
+        for node in &stmt.options {
+            let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
+            let value = def_value(def).unwrap_or_else(|| "true".to_owned());
+            let name = def.defname.as_str();
+            match (method, name) {
+                (AccessMethod::Hash, "fillfactor") => within(name, &value, 10, 100)?,
+                (AccessMethod::Gin, "gin_pending_list_limit") => {
+                    within(name, &value, 64, 2_147_483_647)?;
+                }
+                (AccessMethod::Gin, "fastupdate") => {
+                    let known = ["on", "off", "true", "false", "yes", "no", "1", "0"];
+                    if !known.contains(&value.to_ascii_lowercase().as_str()) {
+                        base::bail!(
+                            INVALID_PARAMETER_VALUE,
+                            "invalid value for boolean option \"fastupdate\": {value}"
+                        );
+                    }
+                }
+                _ => {
+                    return Err(err!(INVALID_PARAMETER_VALUE, "unrecognized parameter \"{name}\""));
+                }
+            }
+            out.push((name.to_owned(), value));
+        }
+        Ok(out)
+    }
+
     /// The class of an index's key: 0 when it is the type's default one.
     pub(super) fn index_class(
         &self,
@@ -72,13 +110,30 @@ impl Binder<'_> {
         Ok(found)
     }
 
+    /// A class of GIN must be one that the house has.
+    fn require_gin_class(
+        &self,
+        method: AccessMethod,
+        class: &opclass::Class,
+        ty: Oid,
+        _elem: &pb::IndexElem,
+    ) -> Result<()> {
+        if method == AccessMethod::Gin && types::gin::class(class.oid, ty).is_none() {
+            return Err(self.unsupported(&format!("operator class \"{}\"", class.name), -1));
+        }
+        Ok(())
+    }
+
     fn named_class(&self, elem: &pb::IndexElem, ty: Oid, method: AccessMethod) -> Result<u32> {
         let default = opclass::default_class(method.oid(), ty);
         let shown = || types::io::format_type(ty, -1);
         let names = ast::strings(&elem.opclass);
         if names.is_empty() {
             return match default {
-                Some(_) => Ok(0),
+                Some(class) => {
+                    self.require_gin_class(method, class, ty, elem)?;
+                    Ok(0)
+                }
                 None => Err(err!(
                     UNDEFINED_OBJECT,
                     "data type {} has no default operator class for access method \"{}\"",
@@ -114,6 +169,22 @@ impl Binder<'_> {
                 shown()
             );
         }
+        self.require_gin_class(method, class, ty, elem)?;
         Ok(if default.is_some_and(|d| d.oid == class.oid) { 0 } else { class.oid })
     }
+}
+
+/// Whether an option's value is a number within these bounds.
+fn within(name: &str, value: &str, least: i64, most: i64) -> Result<()> {
+    let Ok(number) = value.parse::<i64>() else {
+        base::bail!(
+            INVALID_PARAMETER_VALUE,
+            "invalid value for integer option \"{name}\": {value}"
+        );
+    };
+    if (least..=most).contains(&number) {
+        return Ok(());
+    }
+    Err(err!(INVALID_PARAMETER_VALUE, "value {value} out of bounds for option \"{name}\"")
+        .detail(format!("Valid values are between \"{least}\" and \"{most}\".")))
 }

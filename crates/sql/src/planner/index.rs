@@ -8,11 +8,11 @@ use catalog::Index;
 use types::collation::Slot;
 use types::func::{CastMethod, internal};
 use types::oids::*;
-use types::{Datum, TypeIo, cross};
+use types::{Datum, TypeIo, cross, opclass};
 
 use crate::expr::{Expr, RowOp};
 use crate::logical::TableRel;
-use crate::plan::{IndexBounds, KeyStep, ScanColumn};
+use crate::plan::{IndexBounds, KeyStep, ScanColumn, ScanKey};
 use crate::walk;
 
 use crate::bind::operator::comparison;
@@ -139,6 +139,7 @@ pub(crate) fn match_keys(
     let parts = key_parts(index, table, computed);
     let found = match index.method {
         AccessMethod::Hash => match_hash(&parts, own, list),
+        AccessMethod::Gin => match_gin(index, &parts, own, list),
         AccessMethod::BTree => return None,
     };
     (!found.used.is_empty()).then_some(found)
@@ -163,6 +164,50 @@ fn match_hash(parts: &[KeyPart<'_>], own: &Cols, list: &[Expr]) -> Match {
     }
     found.used = found.proved.clone();
     found
+}
+
+/// A GIN index serves the operators of its columns' classes, of any of its columns. A condition for which it
+/// would have to give all rows is left to others.
+fn match_gin(index: &Index, parts: &[KeyPart<'_>], own: &Cols, list: &[Expr]) -> Match {
+    let mut found = Match::default();
+    for (i, e) in list.iter().enumerate() {
+        let Expr::Call { function, args, .. } = e else { continue };
+        let [a, b] = &**args else { continue };
+        let key = parts.iter().enumerate().find_map(|(n, part)| {
+            let (function, value) = match (part.is(a), part.is(b)) {
+                (true, _) => (function.oid, b),
+                (_, true) => (opclass::commuted(function.oid)?, a),
+                _ => return None,
+            };
+            let class = index.columns.get(n)?.class_of(index.method, part.ty().0);
+            let member = opclass::members(opclass::class(class)?.family, function).first()?;
+            if !known_before(value, own) || gives_all(class, part.ty(), member.strategy, value) {
+                return None;
+            }
+            Some(ScanKey {
+                column: n as u16,
+                strategy: member.strategy,
+                operator: member.operator,
+                value: value.clone(),
+            })
+        });
+        if let Some(key) = key {
+            found.bounds.keys.push(key);
+            found.proved.push(i);
+        }
+    }
+    found.used = found.proved.clone();
+    found
+}
+
+/// Whether all rows come into question for a value that is known by now.
+fn gives_all(class: u32, ty: base::Oid, strategy: u16, value: &Expr) -> bool {
+    let Expr::Const(value, _) = value else { return false };
+    if value.is_null() {
+        return false;
+    }
+    let query = types::gin::class(class, ty).and_then(|c| c.query(strategy, value).ok());
+    query.is_none_or(|q| q.mode == base::ternary::Mode::All)
 }
 
 fn match_parts(parts: &[KeyPart<'_>], own: &Cols, list: &[Expr]) -> Match {

@@ -329,8 +329,9 @@ impl Planner<'_> {
         let levels = (entries.ln() / ENTRIES_PER_PAGE.ln()).ceil().max(1.0);
         let descent = match ordered {
             true => costs.operator * entries.log2().ceil() + costs.operator * 50.0 * levels,
-            // A hash index: there is nothing to go down.
-            false => 0.0,
+            false if found.bounds.keys.is_empty() => 0.0, // a hash index: there is nothing to go down
+            // As often as there are entries, which nobody knows.
+            false => costs.operator * 50.0 * levels,
         };
         let startup = descent;
         let per_row = costs.index_tuple + used.len() as f64 * costs.operator;

@@ -244,6 +244,16 @@ impl Planner<'_> {
         match function.name {
             "textlike" | "texticlike" | "namelike" | "bpcharlike" => DEFAULT_EQUAL,
             "textregexeq" | "nameregexeq" | "texticregexeq" => 0.01,
+            // As PostgreSQL has them without statistics of elements.
+            "arraycontains" | "arraycontained" => DEFAULT_EQUAL,
+            "arrayoverlap"
+            | "jsonb_contains"
+            | "jsonb_contained"
+            | "jsonb_exists"
+            | "jsonb_exists_any"
+            | "jsonb_exists_all"
+            | "jsonb_path_exists_opr"
+            | "jsonb_path_match_opr" => 0.01,
             _ => 0.333,
         }
     }

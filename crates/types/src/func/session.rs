@@ -20,6 +20,7 @@ const NAMES: &[&str] = &[
     "format_type",
     "gen_random_uuid",
     "getdatabaseencoding",
+    "gin_clean_pending_list",
     "inet_client_addr",
     "inet_client_port",
     "inet_server_addr",
