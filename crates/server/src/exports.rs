@@ -78,6 +78,15 @@ impl Exports {
         Ok(())
     }
 
+    /// The snapshots that a session's transaction has exported.
+    pub fn of(&self, pid: i32) -> Vec<base::Csn> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return Vec::new();
+        }
+        let all = self.all.lock();
+        all.values().filter(|export| export.pid == pid).map(|export| export.snapshot.csn).collect()
+    }
+
     /// A session's transaction ends, and its exports with it.
     pub fn end(&self, pid: i32) {
         if self.count.load(Ordering::Acquire) == 0 {

@@ -376,6 +376,8 @@ pub struct SessionSnapshots {
     pub pid: i32,
     /// The oldest.
     pub oldest: Csn,
+    /// The one that all statements of its transaction share.
+    pub lasting: Option<Csn>,
     /// Those that cursors and exports keep, ascending.
     pub held: Vec<Csn>,
     /// Any number from here on.
@@ -522,7 +524,8 @@ impl TxnManager {
             slot.for_held(|csn| held.push(Csn(csn)));
             held.sort_unstable();
             held.dedup();
-            all.push(SessionSnapshots { pid, oldest, held, onwards: csn(&slot.newer) });
+            let (onwards, lasting) = (csn(&slot.newer), csn(&slot.lasting));
+            all.push(SessionSnapshots { pid, oldest, lasting, held, onwards });
         }
         all
     }

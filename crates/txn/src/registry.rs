@@ -21,6 +21,8 @@ pub(crate) struct Slot {
     pub(crate) snapshot: AtomicU64,
     /// Snapshots from here on may be in use, too; 0: none but the oldest and the held ones.
     pub(crate) newer: AtomicU64,
+    /// The snapshot that all statements of the transaction share; 0: none.
+    pub(crate) lasting: AtomicU64,
     /// How many snapshots are held.
     held_count: AtomicU32,
     /// Snapshots that are kept beyond their statement: those of cursors.
@@ -51,6 +53,7 @@ impl Slot {
         Slot {
             snapshot: AtomicU64::new(0),
             newer: AtomicU64::new(0),
+            lasting: AtomicU64::new(0),
             held_count: AtomicU32::new(0),
             held: SpinLock::new(Vec::new()),
             xid: AtomicU64::new(0),
@@ -93,8 +96,10 @@ impl Slot {
         if self.held_count.load(Ordering::Relaxed) != 0 {
             self.set_held(std::iter::empty());
         }
-        if self.newer.load(Ordering::Relaxed) != 0 {
-            self.newer.store(0, Ordering::Release);
+        for cell in [&self.newer, &self.lasting] {
+            if cell.load(Ordering::Relaxed) != 0 {
+                cell.store(0, Ordering::Release);
+            }
         }
         self.snapshot.store(0, Ordering::Release);
     }

@@ -186,6 +186,29 @@ fn a_released_savepoint_shares_the_fate_of_the_level_around_it() {
 }
 
 #[test]
+fn a_statement_inside_another_one_waits_with_the_outer_ones_snapshot() {
+    let m = manager();
+    let (a, b) = (session(&m), session(&m));
+    let write = || {
+        let writer = begin(&a);
+        writer.xid().unwrap();
+        commit(&writer);
+    };
+    let reader = begin(&b);
+    let alone = reader.snapshot();
+    write();
+    reader.release_to_wait();
+    assert!(m.horizon_now() > alone.csn);
+    let outer = reader.snapshot();
+    write();
+    reader.latest_snapshot();
+    reader.release_to_wait();
+    assert_eq!(m.horizon_now(), outer.csn);
+    reader.end_statement();
+    assert!(m.horizon_now() > outer.csn);
+}
+
+#[test]
 fn a_pinned_snapshot_holds_the_horizon_beyond_its_statement() {
     let m = manager();
     let (a, b) = (session(&m), session(&m));

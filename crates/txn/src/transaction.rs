@@ -277,6 +277,7 @@ impl Transaction {
     pub(crate) fn keep_snapshot(&self, snapshot: &Snapshot) {
         self.xmin.store(snapshot.xmin.0, Ordering::Relaxed);
         self.csn.store(snapshot.csn.0, Ordering::Release);
+        self.owner.slot().lasting.store(snapshot.csn.0, Ordering::Relaxed);
     }
 
     /// Takes a snapshot over that another session's transaction holds, as the one that all statements here

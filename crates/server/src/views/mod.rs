@@ -11,6 +11,7 @@ mod lwlock;
 mod memory;
 mod progress;
 mod session;
+mod snapshots;
 mod statements;
 mod storage;
 mod tables;
@@ -69,6 +70,7 @@ pub fn rows(server: &Server, database: u32, view: &str) -> Vec<Vec<Datum>> {
         "pg_stat_lwlock" => lwlock::rows(),
         "pg_buffercache" => buffers::frames(server),
         "pg_stat_relation_extension" => extension::relations(server, database),
+        "pg_stat_snapshots" => snapshots::rows(server, database),
         "pg_stat_session_memory" => memory::sessions(),
         "pg_stat_server_memory" => memory::server(server),
         "pg_locks" | "pg_lock_status()" => locks::locks(server),
