@@ -52,6 +52,19 @@ fn a_value_of_100_mb_lives_as_small_ones_do() {
         format!("second{digest}")
     );
 
+    // An update that leaves it as it is copies the pointer.
+    let before = value(&mut client, "SELECT pg_current_wal_lsn()");
+    for _ in 0..3 {
+        run(&mut client, "UPDATE large SET note = 'second' WHERE id = 1");
+    }
+    let small = format!("SELECT pg_current_wal_lsn() - '{before}' < 1000000");
+    assert_eq!(value(&mut client, &small), "t");
+    run(&mut client, "BEGIN");
+    run(&mut client, "UPDATE large SET note = 'third' WHERE id = 1");
+    run(&mut client, "ROLLBACK");
+    run(&mut client, "VACUUM large");
+    assert_eq!(value(&mut client, "SELECT md5(v) FROM large WHERE id = 1"), digest);
+
     // What is no longer needed is reused.
     run(&mut client, "INSERT INTO large SELECT 3, 'gone', v, v::bytea FROM noise");
     run(&mut client, "DELETE FROM large WHERE id = 3");

@@ -7,8 +7,8 @@
 //!
 //! The heap's relation is the table's with the top bit set ([`rel`]); its file comes to be with
 //! the first large value and goes with the table's. Pieces are rows: the transaction that writes a
-//! value inserts them, the one that replaces or deletes it deletes them, so that a snapshot which
-//! sees a row finds its pieces, rollback and recovery need nothing more, and vacuum clears them by
+//! value inserts them, the one that replaces or deletes it deletes them (an update that leaves it as it is
+//! copies the pointer), so that a snapshot which sees a row finds its pieces, rollback and recovery need nothing more, and vacuum clears them by
 //! the rules of all rows. Pieces are never changed. They are written from the last to the first,
 //! since each holds the place of the next.
 
@@ -126,7 +126,7 @@ impl Overflow {
         Ok(next)
     }
 
-    /// Deletes the large values of a row that is gone.
+    /// Deletes the large values of a row that is gone, but for those that begin at one of `kept`.
     ///
     /// # Errors
     /// I/O, interrupts.
@@ -136,9 +136,11 @@ impl Overflow {
         snapshot: &Snapshot,
         layout: &RowLayout,
         row: &[u8],
+        kept: &[TupleId],
     ) -> Result<()> {
         let heap = self.heap();
-        for first in types::row::pointers(layout, row)? {
+        let all = types::row::pointers(layout, row)?;
+        for first in all.into_iter().filter(|first| !kept.contains(first)) {
             let mut at = first;
             while at != NONE {
                 sched::check_interrupts()?;

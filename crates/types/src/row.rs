@@ -30,7 +30,7 @@ use crate::jsonb::path::Path;
 use crate::oids;
 
 pub use columns::decode_rows;
-pub use outside::{Outside, TARGET_BYTES, pointers, shrink};
+pub use outside::{Outside, TARGET_BYTES, pointers, reuse, shrink};
 use tagged::{tagged, untag};
 
 /// A column as the codec needs it.

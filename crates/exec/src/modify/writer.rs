@@ -156,16 +156,18 @@ impl Target {
         Ok(self.handle.heap.fetch_version(tid)?.map(|version| version.data))
     }
 
-    /// Deletes what a version that has ended kept outside.
+    /// Deletes what a version that has ended kept outside, but for what the next one has `taken` over.
     fn delete_large(
         &self,
         version: Option<Vec<u8>>,
+        taken: &[TupleId],
         snapshot: &Snapshot,
         run: &mut Run<'_, '_>,
     ) -> Result<()> {
         match version {
             Some(bytes) => {
-                self.overflow(run).delete(run.cx.tx, snapshot, &self.handle.columns, &bytes)
+                let columns = &self.handle.columns;
+                self.overflow(run).delete(run.cx.tx, snapshot, columns, &bytes, taken)
             }
             None => Ok(()),
         }
@@ -320,7 +322,7 @@ impl Writer {
         if !self.insert_keys_unless(row, tid, arbiters, run)? {
             let snapshot = run.snapshot;
             self.target.handle.heap.delete(run.cx.tx, &snapshot, tid, tid, RowWait::Block)?;
-            self.target.delete_large(large, &snapshot, run)?;
+            self.target.delete_large(large, &[], &snapshot, run)?;
             return Ok(false);
         }
         run.cx.tally.of(self.target.handle.table.oid).inserted += 1;
@@ -493,11 +495,15 @@ impl Writer {
         self.buffer.clear();
         row::encode(&self.target.handle.columns, new, &mut self.buffer)?;
         let mut wait = self.wait;
+        let large = self.target.large_values(tid)?;
+        let mut taken = Vec::new();
+        if let Some(before) = large.as_ref().filter(|_| self.buffer.len() > row::TARGET_BYTES) {
+            taken = row::reuse(&self.target.handle.columns, &mut self.buffer, before)?;
+        }
         if self.buffer.len() > row::TARGET_BYTES {
             self.target.shrink(&mut self.buffer, run)?;
             wait = RowWait::Block; // what was moved out of the row would have to go again
         }
-        let large = self.target.large_values(tid)?;
         let before = Pages::now(run.cx.task());
         let result = self.target.handle.heap.update(
             run.cx.tx,
@@ -518,7 +524,7 @@ impl Writer {
                 if !in_chain {
                     self.insert_keys(new, place, run)?;
                 }
-                self.target.delete_large(large, snapshot, run)?;
+                self.target.delete_large(large, &taken, snapshot, run)?;
                 self.references.updated(old, new);
                 if let Some(triggers) = &mut self.triggers {
                     let event = TriggerEvent::Update;
@@ -553,7 +559,7 @@ impl Writer {
         match result {
             WriteResult::Done { .. } => {
                 counts.deleted += 1;
-                self.target.delete_large(large, snapshot, run)?;
+                self.target.delete_large(large, &[], snapshot, run)?;
                 self.references.deleted(old);
                 if let Some(triggers) = &mut self.triggers {
                     let event = TriggerEvent::Delete;

@@ -110,6 +110,7 @@ pub(super) fn expand<'a>(layout: &RowLayout, bytes: &'a [u8]) -> Result<Cow<'a, 
 
 /// A value of variable width in an encoded row.
 struct Part {
+    column: usize,
     /// Where its head starts and its bytes end.
     from: usize,
     to: usize,
@@ -129,7 +130,7 @@ fn parts(layout: &RowLayout, bytes: &[u8]) -> Result<Vec<Part>> {
         }
         let (len, head, special) = walk.length()?;
         let to = walk.at + head + len;
-        out.push(Part { from: walk.at, to, head, special, done: false });
+        out.push(Part { column, from: walk.at, to, head, special, done: false });
     }
     Ok(out)
 }
@@ -165,6 +166,7 @@ pub fn shrink(
     store: &mut dyn FnMut(&[u8]) -> Result<TupleId>,
 ) -> Result<()> {
     let mut all = parts(layout, bytes)?;
+    all.iter_mut().for_each(|p| p.done = p.special);
     while bytes.len() > TARGET_BYTES
         && let Some(at) = largest(&all)
     {
@@ -195,6 +197,27 @@ pub fn shrink(
         all[at].done = true;
     }
     Ok(())
+}
+
+/// Lets an encoded row have as they are what an older version of it has compressed or outside, where the
+/// values are the same; answers the first pieces of those outside.
+///
+/// # Errors
+/// I/O; `XX001`: damaged bytes.
+pub fn reuse(layout: &RowLayout, bytes: &mut Vec<u8>, old: &[u8]) -> Result<Vec<TupleId>> {
+    let mut all = parts(layout, bytes)?;
+    let mut taken = Vec::new();
+    for before in parts(layout, old)?.iter().filter(|p| p.special) {
+        let Some(at) = all.iter().position(|p| p.column == before.column) else { continue };
+        let stored = &old[before.from + before.head..before.to];
+        let special = Special::parse(stored).ok_or_else(corrupt)?;
+        let value = &bytes[all[at].from + all[at].head..all[at].to];
+        if special.raw_len == value.len() && *expand(layout, stored)? == *value {
+            taken.extend(special.pointer().map(|p| p.1));
+            replace(bytes, &mut all, at, stored);
+        }
+    }
+    Ok(taken)
 }
 
 /// First pieces of the values that an encoded row keeps outside.
@@ -280,5 +303,37 @@ mod tests {
             let outside = pointers(&layout, &bytes).unwrap();
             assert_eq!(outside.is_empty(), size < 3000, "{size}");
         }
+    }
+
+    #[test]
+    fn a_new_version_takes_over_what_stays_the_same() {
+        let shelf = Arc::new(Shelf::default());
+        let types = [oids::INT4, oids::TEXT, oids::BYTEA, oids::BYTEA];
+        let layout = RowLayout::of_types(&types).with_outside(shelf.clone());
+        let mut store = |value: &[u8]| {
+            let mut all = shelf.0.lock().unwrap();
+            all.push(value.to_vec());
+            Ok(TupleId { block: all.len() as u32 - 1, offset: 1 })
+        };
+        let thin = Datum::from("ab".repeat(4000));
+        let row = |n, last: &[u8]| {
+            [Datum::Int4(n), thin.clone(), Datum::bytea(&noise(9000)), Datum::bytea(last)]
+        };
+        let mut old = Vec::new();
+        encode(&layout, &row(1, &noise(5000)), &mut old).unwrap();
+        shrink(&layout, &mut old, &mut store).unwrap();
+        let places = pointers(&layout, &old).unwrap();
+        assert_eq!(places.len(), 2);
+
+        let mut new = Vec::new();
+        let other = noise(5001);
+        encode(&layout, &row(2, &other), &mut new).unwrap();
+        assert_eq!(reuse(&layout, &mut new, &old).unwrap(), [places[0]]);
+        shrink(&layout, &mut new, &mut store).unwrap();
+        assert_eq!(pointers(&layout, &new).unwrap()[0], places[0]);
+        assert_eq!(shelf.0.lock().unwrap().len(), 3, "only the value that differs is stored anew");
+        let mut back = Vec::new();
+        decode(&layout, &new, &[0, 1, 2, 3], &mut back).unwrap();
+        assert_eq!(back, row(2, &other));
     }
 }
