@@ -55,6 +55,26 @@ fn transfer(db: &Db, accounts: &Table, history: &Table, random: &mut Random, key
     out.flush().unwrap();
 }
 
+/// Holds snapshots, most for a while and one in eight for long; what one sees must not change. (A victim
+/// that ends by itself fails the test.)
+fn hold_snapshots(db: &Db, accounts: &Table, history: &Table, random: &mut Random) {
+    let session = db.session();
+    loop {
+        let tx = session.begin_rr();
+        let snapshot = tx.snapshot();
+        let balances = accounts.scan(&tx, &snapshot).unwrap();
+        let records = history.scan(&tx, &snapshot).unwrap();
+        let sum = |rows: &[(u64, u64)]| rows.iter().map(|r| r.1).sum::<u64>();
+        let rounds = if random.below(8) == 0 { 500 } else { random.below(20) };
+        let again = |_| accounts.scan(&tx, &snapshot).unwrap() == balances;
+        if sum(&balances) != sum(&records) || !(0..rounds).all(again) {
+            println!("a snapshot has changed");
+            std::process::abort();
+        }
+        commit(tx);
+    }
+}
+
 #[test]
 #[ignore = "runs as the process that is killed"]
 fn victim() {
@@ -64,6 +84,11 @@ fn victim() {
     let (accounts, history) = tables(&db, first_rel(&db));
     println!("ready");
     thread::scope(|scope| {
+        for number in 0..2u64 {
+            let (db, accounts, history) = (&db, &accounts, &history);
+            let mut random = Random(round * 17 + number + 1);
+            scope.spawn(move || hold_snapshots(db, accounts, history, &mut random));
+        }
         for number in 0..4u64 {
             let (db, accounts, history) = (&db, &accounts, &history);
             scope.spawn(move || {
