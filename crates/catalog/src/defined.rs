@@ -7,6 +7,7 @@ use imbl::{HashMap, OrdMap};
 use crate::object::ids::PG_CATALOG;
 use crate::object::{
     Aggregate, Cast, Conversion, Defined, Id, Operator, OperatorClass, OperatorFamily,
+    TextSearchConfig, TextSearchDictionary,
 };
 use crate::snapshot::Snapshot;
 use crate::system::facts;
@@ -168,6 +169,56 @@ impl Snapshot {
             Defined::Conversion(o) => Some(o),
             _ => None,
         })
+    }
+
+    /// All configurations of text search that users made.
+    pub fn text_search_configs(&self) -> impl Iterator<Item = &TextSearchConfig> {
+        self.defined().filter_map(|d| match &**d {
+            Defined::TextSearchConfig(o) => Some(o),
+            _ => None,
+        })
+    }
+
+    /// All dictionaries of text search that users made.
+    pub fn text_search_dictionaries(&self) -> impl Iterator<Item = &TextSearchDictionary> {
+        self.defined().filter_map(|d| match &**d {
+            Defined::TextSearchDictionary(o) => Some(o),
+            _ => None,
+        })
+    }
+
+    /// An object of text search (`letter` as in `facts/text_search.txt`) by name along the search path, or in the
+    /// named schema.
+    pub fn text_search_named(
+        &self,
+        path: &[Id],
+        letter: &str,
+        schema: Option<&str>,
+        name: &str,
+    ) -> Option<Id> {
+        let in_schema = |place: Id| {
+            let own = self.defined().find(|d| {
+                let kind = match &***d {
+                    Defined::TextSearchConfig(_) => "c",
+                    Defined::TextSearchDictionary(_) => "d",
+                    _ => return false,
+                };
+                kind == letter && d.schema() == Some(place) && d.name() == name
+            });
+            let built_in = || match place == crate::object::ids::PG_CATALOG {
+                true => crate::system::named::text_search(letter, name),
+                false => None,
+            };
+            own.map(|d| d.oid()).or_else(built_in)
+        };
+        match schema {
+            Some(schema) => in_schema(self.schema_named(schema)?.oid),
+            None => {
+                let catalog = crate::object::ids::PG_CATALOG;
+                let first = (!path.contains(&catalog)).then_some(catalog);
+                first.into_iter().chain(path.iter().copied()).find_map(in_schema)
+            }
+        }
     }
 
     /// What makes a function an aggregate.

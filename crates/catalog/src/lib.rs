@@ -35,7 +35,8 @@ pub use object::{
     FunctionArg, Identity, Index, IndexColumn, KeyCollation, KeyExpression, Membership, Object,
     OnCommit, Operator, OperatorClass, OperatorFamily, PartitionBound, PartitionKey, Partitioning,
     Policy, RangeKind, Role, Schema, Sequence, SessionDefaults, Table, TableKind, TableStats,
-    Trigger, UserType, UserTypeKind, ViewQuery, trigger_type,
+    TextSearchConfig, TextSearchDictionary, Trigger, UserType, UserTypeKind, ViewQuery,
+    trigger_type,
 };
 pub use snapshot::Snapshot;
 pub use store::{Catalog, CatalogTx, overflow_rel};

@@ -8,7 +8,7 @@ use types::func::{CastContext, CastMethod, CastRow};
 use types::user::{Directory, TextSearch, UserKind, UserType};
 use types::{Text, TypeIo};
 
-use crate::object::{Column, Id, Table, UserTypeKind, ids};
+use crate::object::{Column, Defined, Id, Table, UserTypeKind, ids};
 use crate::snapshot::{Snapshot, TypeId};
 use crate::system::reg::Names;
 
@@ -57,7 +57,18 @@ impl Directory for TypeView {
     }
 
     fn text_search(&self, kind: Oid, id: Id) -> Option<Arc<TextSearch>> {
-        crate::system::text_search::object(kind, id)
+        match self.catalog.defined_by_oid(id).map(|d| &**d) {
+            Some(Defined::TextSearchConfig(c)) => {
+                let ids = |ids: &[Id]| ids.iter().map(|id| Oid(*id)).collect();
+                let map = c.map.iter().map(|(kind, list)| (*kind, ids(list))).collect();
+                Some(Arc::new(TextSearch::Config { parser: Oid(c.parser), map }))
+            }
+            Some(Defined::TextSearchDictionary(d)) => Some(Arc::new(TextSearch::Dictionary {
+                template: Oid(d.template),
+                options: d.options.as_str().into(),
+            })),
+            _ => crate::system::text_search::object(kind, id),
+        }
     }
 }
 

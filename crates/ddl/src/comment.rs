@@ -9,7 +9,7 @@ use catalog::snapshot::Relation;
 use catalog::system::{self, class};
 use catalog::{AclKind, Object, Snapshot};
 use sql::comment_statement::{CommentStatement, CommentTarget};
-use sql::define_statement::{DefineTarget, OperatorName};
+use sql::define_statement::{DefineTarget, OperatorName, TextSearchKind};
 use sql::utility::Name;
 
 use super::comment_builtin::{self, BuiltIn};
@@ -300,6 +300,12 @@ fn defined_target(kind: &str, object: &Name, part: Option<&str>) -> Option<Defin
         "OPERATOR CLASS" => DefineTarget::Class(object.clone(), method),
         "OPERATOR FAMILY" => DefineTarget::Family(object.clone(), method),
         "CONVERSION" => DefineTarget::Conversion(object.clone()),
+        "TEXT SEARCH CONFIGURATION" => {
+            DefineTarget::TextSearch(TextSearchKind::Configuration, object.clone())
+        }
+        "TEXT SEARCH DICTIONARY" => {
+            DefineTarget::TextSearch(TextSearchKind::Dictionary, object.clone())
+        }
         _ => return None,
     })
 }

@@ -101,7 +101,7 @@ impl Rect {
     /// The point of the box that is nearest to a segment.
     pub(crate) fn nearest_to(&self, s: &Lseg) -> Result<(Point, f64)> {
         if self.meets(s)? {
-            return Ok((self.center()?, 0.0));
+            return Ok((s.nearest(self.center()?)?.0, 0.0));
         }
         best(self.sides().iter().map(|side| side.nearest_to(s)))
     }
@@ -148,11 +148,15 @@ pub(crate) enum Inside {
 
 /// Where a point is in relation to a polygon: edges that a ray to the right crosses upwards and downwards.
 pub(crate) fn inside(p: Point, polygon: &[Point]) -> Result<Inside> {
+    if p.x.is_nan() || p.y.is_nan() {
+        return Ok(Inside::Border);
+    }
     let mut winding = 0;
     for edge in segments(polygon, true) {
         sched::check_interrupts()?;
-        let (a, b) = (edge.p[0].minus(p)?, edge.p[1].minus(p)?);
-        let cross = sub(mul(a.x, b.y)?, mul(a.y, b.x)?)?;
+        let relative = |q: Point| Point::new(q.x - p.x, q.y - p.y);
+        let (a, b) = (relative(edge.p[0]), relative(edge.p[1]));
+        let cross = a.x * b.y - a.y * b.x;
         let on = zero(cross)
             && le(min(a.x, b.x), 0.0)
             && ge(max(a.x, b.x), 0.0)

@@ -11,6 +11,9 @@ pub(crate) fn zero(a: f64) -> bool {
 pub(crate) fn eq(a: f64, b: f64) -> bool {
     a == b || (a - b).abs() <= EPSILON
 }
+pub(crate) fn ne(a: f64, b: f64) -> bool {
+    a != b && (a - b).abs() > EPSILON
+}
 pub(crate) fn lt(a: f64, b: f64) -> bool {
     a + EPSILON < b
 }

@@ -470,7 +470,7 @@ fn circles(out: &mut Bodies) {
         "circle_contained" (circle a, circle b)
             le(a.center.distance(b.center)?, sub(b.radius, a.radius)?);
         "circle_eq" (circle a, circle b) eq(a.area()?, b.area()?);
-        "circle_ne" (circle a, circle b) !eq(a.area()?, b.area()?);
+        "circle_ne" (circle a, circle b) ne(a.area()?, b.area()?);
         "circle_lt" (circle a, circle b) lt(a.area()?, b.area()?);
         "circle_le" (circle a, circle b) le(a.area()?, b.area()?);
         "circle_gt" (circle a, circle b) gt(a.area()?, b.area()?);

@@ -144,6 +144,20 @@ impl OpenValue for Shape {
         self.numbers().iter().for_each(|n| out.extend_from_slice(&n.to_le_bytes()));
     }
 
+    /// Coordinates of a point or a line, ends of a segment, corners of a box.
+    fn item(&self, index: i32) -> Option<Datum> {
+        let index = usize::try_from(index).ok()?;
+        let point = |p: Point| Datum::open(Shape::Point(p));
+        match self {
+            Shape::Point(_) | Shape::Line(_) => {
+                self.numbers().get(index).map(|n| Datum::Float8(*n))
+            }
+            Shape::Lseg(s) => s.p.get(index).map(|p| point(*p)),
+            Shape::Box(r) => [r.high, r.low].get(index).map(|p| point(*p)),
+            _ => None,
+        }
+    }
+
     fn heap_bytes(&self) -> usize {
         match self {
             Shape::Path(_, points) | Shape::Polygon(points) => size_of_val(points.as_slice()) + 48,
@@ -174,6 +188,14 @@ impl OpenType for Kind {
         let numbers: Vec<f64> = numbers.iter().map(|n| f64::from_le_bytes(*n)).collect();
         // The corners of a stored box are in order.
         rest.is_empty().then(|| Shape::of(*self, closed, &numbers).map(Datum::open))?
+    }
+
+    fn element(&self) -> Option<Oid> {
+        match self {
+            Kind::Point | Kind::Line => Some(types::oids::FLOAT8),
+            Kind::Lseg | Kind::Box => Some(Kind::Point.oid()),
+            _ => None,
+        }
     }
 
     fn delimiter(&self) -> u8 {

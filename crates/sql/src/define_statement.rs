@@ -55,6 +55,12 @@ pub enum DefineStatement {
         /// DEFAULT.
         default: bool,
     },
+    /// CREATE TEXT SEARCH CONFIGURATION, DICTIONARY, PARSER or TEMPLATE.
+    CreateTextSearch(TextSearchKind, Name, Vec<(String, TextSearchValue)>),
+    /// ALTER TEXT SEARCH DICTIONARY: options with their new values (None: without it).
+    AlterDictionary(Name, Vec<(String, Option<String>)>),
+    /// ALTER TEXT SEARCH CONFIGURATION.
+    AlterConfiguration(Name, MappingChange),
     /// CREATE LANGUAGE.
     CreateLanguage {
         /// Name.
@@ -92,6 +98,65 @@ pub enum DefineStatement {
     DependsOn(String),
 }
 
+/// Kinds of objects of text search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextSearchKind {
+    /// A configuration.
+    Configuration,
+    /// A dictionary.
+    Dictionary,
+    /// A parser.
+    Parser,
+    /// A template.
+    Template,
+}
+
+impl TextSearchKind {
+    /// As statements write it, and as messages call it.
+    pub fn words(self) -> (&'static str, &'static str) {
+        match self {
+            TextSearchKind::Configuration => {
+                ("TEXT SEARCH CONFIGURATION", "text search configuration")
+            }
+            TextSearchKind::Dictionary => ("TEXT SEARCH DICTIONARY", "text search dictionary"),
+            TextSearchKind::Parser => ("TEXT SEARCH PARSER", "text search parser"),
+            TextSearchKind::Template => ("TEXT SEARCH TEMPLATE", "text search template"),
+        }
+    }
+
+    /// Its letter in the catalog's list of PostgreSQL's.
+    pub fn letter(self) -> &'static str {
+        match self {
+            TextSearchKind::Configuration => "c",
+            TextSearchKind::Dictionary => "d",
+            TextSearchKind::Parser => "p",
+            TextSearchKind::Template => "t",
+        }
+    }
+}
+
+/// The value of an option: a name, or what was written.
+#[derive(Clone, Debug)]
+pub struct TextSearchValue {
+    /// As a name.
+    pub name: Name,
+    /// As text.
+    pub text: String,
+}
+
+/// ALTER TEXT SEARCH CONFIGURATION … MAPPING.
+#[derive(Clone, Debug)]
+pub enum MappingChange {
+    /// ADD MAPPING FOR types WITH dictionaries.
+    Add(Vec<String>, Vec<Name>),
+    /// ALTER MAPPING FOR types WITH dictionaries.
+    Alter(Vec<String>, Vec<Name>),
+    /// ALTER MAPPING FOR types (none: all) REPLACE a dictionary WITH another.
+    Replace(Vec<String>, Name, Name),
+    /// DROP MAPPING IF EXISTS FOR types.
+    Drop(Vec<String>, bool),
+}
+
 /// An object of these kinds, as statements name it.
 #[derive(Clone, Debug)]
 pub enum DefineTarget {
@@ -105,6 +170,8 @@ pub enum DefineTarget {
     Family(Name, String),
     /// A conversion.
     Conversion(Name),
+    /// An object of text search.
+    TextSearch(TextSearchKind, Name),
     /// A transform.
     Transform(Oid, String),
     /// Nothing: a notice says that it isn't there. The kind's words.
@@ -230,6 +297,7 @@ impl DefineTarget {
             DefineTarget::Class(..) => "OPERATOR CLASS",
             DefineTarget::Family(..) => "OPERATOR FAMILY",
             DefineTarget::Conversion(_) => "CONVERSION",
+            DefineTarget::TextSearch(kind, _) => kind.words().0,
             DefineTarget::Transform(..) => "TRANSFORM",
             DefineTarget::Missing(_, words) => words,
         }
@@ -247,6 +315,14 @@ impl DefineStatement {
             DefineStatement::CreateClass(_) => "CREATE OPERATOR CLASS",
             DefineStatement::AlterFamily { .. } => "ALTER OPERATOR FAMILY",
             DefineStatement::CreateConversion { .. } => "CREATE CONVERSION",
+            DefineStatement::CreateTextSearch(kind, ..) => match kind {
+                TextSearchKind::Configuration => "CREATE TEXT SEARCH CONFIGURATION",
+                TextSearchKind::Dictionary => "CREATE TEXT SEARCH DICTIONARY",
+                TextSearchKind::Parser => "CREATE TEXT SEARCH PARSER",
+                TextSearchKind::Template => "CREATE TEXT SEARCH TEMPLATE",
+            },
+            DefineStatement::AlterDictionary(..) => "ALTER TEXT SEARCH DICTIONARY",
+            DefineStatement::AlterConfiguration(..) => "ALTER TEXT SEARCH CONFIGURATION",
             DefineStatement::CreateLanguage { .. } => "CREATE LANGUAGE",
             DefineStatement::CreateTransform { .. } => "CREATE TRANSFORM",
             DefineStatement::SecurityLabel(_) => "SECURITY LABEL",
@@ -257,6 +333,10 @@ impl DefineStatement {
                 Some("OPERATOR CLASS") => "DROP OPERATOR CLASS",
                 Some("OPERATOR FAMILY") => "DROP OPERATOR FAMILY",
                 Some("CONVERSION") => "DROP CONVERSION",
+                Some("TEXT SEARCH CONFIGURATION") => "DROP TEXT SEARCH CONFIGURATION",
+                Some("TEXT SEARCH DICTIONARY") => "DROP TEXT SEARCH DICTIONARY",
+                Some("TEXT SEARCH PARSER") => "DROP TEXT SEARCH PARSER",
+                Some("TEXT SEARCH TEMPLATE") => "DROP TEXT SEARCH TEMPLATE",
                 _ => "DROP TRANSFORM",
             },
             DefineStatement::Rename(target, _)
@@ -265,6 +345,10 @@ impl DefineStatement {
                 "OPERATOR" => "ALTER OPERATOR",
                 "OPERATOR CLASS" => "ALTER OPERATOR CLASS",
                 "OPERATOR FAMILY" => "ALTER OPERATOR FAMILY",
+                "TEXT SEARCH CONFIGURATION" => "ALTER TEXT SEARCH CONFIGURATION",
+                "TEXT SEARCH DICTIONARY" => "ALTER TEXT SEARCH DICTIONARY",
+                "TEXT SEARCH PARSER" => "ALTER TEXT SEARCH PARSER",
+                "TEXT SEARCH TEMPLATE" => "ALTER TEXT SEARCH TEMPLATE",
                 _ => "ALTER CONVERSION",
             },
         }

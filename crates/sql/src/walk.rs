@@ -226,7 +226,9 @@ pub fn has_subquery(e: &Expr) -> bool {
 
 /// Whether a function is the `=` of some type.
 pub fn is_equality(function: &FunctionRow) -> bool {
-    is_operator(function, "=")
+    // That of geometric types compares sizes: equal values need not be the same.
+    let geometric = |ty: &base::Oid| types::TypeIo::get(*ty).is_some_and(|t| t.category == b'G');
+    is_operator(function, "=") && !function.args.iter().any(geometric)
 }
 
 /// Whether a function is behind an operator of this name.

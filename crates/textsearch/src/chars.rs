@@ -26,7 +26,7 @@ fn is_mark(c: char) -> bool {
 
 /// Whether a token may begin with a character.
 pub fn may_begin(c: char) -> bool {
-    is_letter(c) || is_digit(c) || matches!(c, '-' | '+' | '<' | '&' | '/' | '~')
+    is_letter(c) || is_digit(c) || matches!(c, '-' | '+' | '<' | '&' | '/')
 }
 
 /// The kind of a word.
@@ -153,32 +153,44 @@ impl<'a> Cursor<'a> {
         (len > 0 && self.rest[len..].starts_with("://")).then_some((PROTOCOL, len + 3))
     }
 
-    /// Bytes of a host's name from `at` on, without its port.
+    /// Bytes of a host's name from `at` on, without its port: labels with dots between them, of which the last
+    /// has letters only, two at least.
     fn host_name(&self, at: usize) -> Option<usize> {
-        let label = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let mut end = at;
         let mut good = None;
-        let mut dots = 0;
+        let mut labels = 0;
         loop {
-            let len = self.run(end, label);
-            let name = &self.rest[end..end + len];
-            if len == 0 || name.starts_with(['-', '_']) {
-                break;
+            let letters = self.run(end, |c| c.is_ascii_alphabetic());
+            let behind = self.peek(end + letters);
+            if labels > 0 && letters >= 2 && !behind.is_some_and(|c| c.is_ascii_digit()) {
+                good = Some(end + letters);
             }
-            let name = name.trim_end_matches(['-', '_']);
-            let full = name.len() == len;
-            let top = name.len() >= 2 && name.bytes().all(|b| b.is_ascii_alphabetic());
-            if dots > 0 && top {
-                good = Some(end + name.len());
-            }
+            let len = self.label(end);
             end += len;
-            if !full || self.peek(end) != Some('.') {
+            if len == 0 || self.peek(end) != Some('.') {
                 break;
             }
-            dots += 1;
+            labels += 1;
             end += 1;
         }
         good.map(|g| g - at)
+    }
+
+    /// Bytes of a label: letters and digits, with single hyphens and underscores between them.
+    fn label(&self, at: usize) -> usize {
+        let mut end = at;
+        loop {
+            let len = self.run(end, |c| c.is_ascii_alphanumeric());
+            if len == 0 {
+                // What joins nothing does not belong to it.
+                return end.saturating_sub(at + 1);
+            }
+            end += len;
+            if !matches!(self.peek(end), Some('-' | '_')) {
+                return end - at;
+            }
+            end += 1;
+        }
     }
 
     fn port(&self, at: usize) -> usize {
@@ -197,7 +209,9 @@ impl<'a> Cursor<'a> {
             c.is_ascii_alphanumeric() || "-_/.~%?=&#:;,+!$'()*@[]".contains(c) && c != '\''
         };
         match self.peek(at) {
-            Some('/') if self.run(at + 1, path) > 0 => 1 + self.run(at + 1, path),
+            Some('/') if self.peek(at + 1) != Some('/') && self.run(at + 1, path) > 0 => {
+                1 + self.run(at + 1, path)
+            }
             _ => 0,
         }
     }
@@ -228,37 +242,46 @@ impl<'a> Cursor<'a> {
         Some((EMAIL, local + 1 + host))
     }
 
-    /// `/usr/lib`, `a/b.c`, `~/x`, `e.g`.
+    /// `/usr/lib`, `a/b.c`, `~/x`, `e.g`, `..`.
     pub fn file(&self) -> Found {
         let name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let mut at = match self.rest.as_bytes() {
-            [b'~', b'/', ..] => 2,
-            [b'.', b'.', b'/', ..] => 3,
-            [b'.', b'/', ..] => 2,
-            [b'/', ..] => 1,
+            [b'~', b'/', ..] => 1,
+            [b'~', c, ..] if c.is_ascii_alphanumeric() => 1 + self.run(1, name),
+            [b'.', b'.', ..] => 2,
+            [b'.', b'/', ..] => 1,
+            [b'/', ..] => 0,
             [b'.' | b'~', ..] => return None,
-            _ => 0,
+            _ => match self.run(0, is_word) {
+                len if self.rest[..len].is_ascii() => len,
+                _ => return None,
+            },
         };
-        let anchored = at > 0;
-        let mut separators = 0;
-        let mut end = 0;
-        loop {
-            let len = self.run(at, name);
-            if len == 0 {
-                break;
+        // Two dots are one by themselves.
+        let mut end = if self.rest.starts_with("..") { 2 } else { 0 };
+        if end == 2 {
+            match self.peek(2) {
+                None => return Some((FILE, 2)),
+                Some('/') => {}
+                Some(_) => return None,
             }
-            let part = self.rest[at..at + len].trim_end_matches('-');
-            at += len;
-            end = at - (len - part.len());
-            if part.len() < len || !matches!(self.peek(at), Some('/' | '.')) {
-                break;
-            }
-            separators += 1;
-            at += 1;
         }
-        let inner = self.rest[..end].contains(['/', '.']);
-        let _ = separators;
-        (end > 0 && (anchored || inner)).then_some((FILE, end))
+        if self.rest.starts_with('~') && at > 1 {
+            end = at;
+        }
+        let number = at > 0 && self.rest[..at].bytes().all(|b| b.is_ascii_digit());
+        while let Some(separator @ ('/' | '.')) = self.peek(at) {
+            if number && end == 0 && separator == '.' {
+                break;
+            }
+            let len = self.run(at + 1, name);
+            if len == 0 || self.peek(at + 1) == Some('-') {
+                break;
+            }
+            at += 1 + len;
+            end = at;
+        }
+        (end > 0).then_some((FILE, end))
     }
 
     /// `<b>`, `</b>`, `<a href="x">`, `<!-- -->`, `<?xml ?>`.

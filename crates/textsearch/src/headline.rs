@@ -57,6 +57,15 @@ impl Style {
                 }
             }
         }
+        for (name, value) in [
+            ("StartSel", &style.start),
+            ("StopSel", &style.stop),
+            ("FragmentDelimiter", &style.delimiter),
+        ] {
+            if value.len() > MAX_MARK_BYTES {
+                return Err(err!(INVALID_PARAMETER_VALUE, "value for \"{name}\" is too long"));
+            }
+        }
         if !style.all {
             let wrong = if style.min_words >= style.max_words {
                 Some("MinWords should be less than MaxWords")
@@ -76,6 +85,9 @@ impl Style {
         Ok(style)
     }
 }
+
+/// Bytes of what marks a word or separates fragments, at most.
+const MAX_MARK_BYTES: usize = 32_767;
 
 /// A token of the document.
 struct Word<'a> {

@@ -254,13 +254,15 @@ pub fn websearch(text: &str, make: &mut OperandMaker<'_>) -> Result<(Builder, Op
             continue;
         }
         let phrase = c == '"';
-        if !phrase && is_separator(c) {
+        if !phrase && is_separator(c) && c != ':' {
             at += 1;
             continue;
         }
         let start = at + usize::from(phrase);
         let inside = |c: &&char| if phrase { **c != '"' } else { !is_separator(**c) && **c != '"' };
-        let len = chars[start..].iter().take_while(inside).count();
+        // The first character of a word may be a colon.
+        let first = usize::from(c == ':');
+        let len = first + chars[start + first..].iter().take_while(inside).count();
         at = start + len + usize::from(phrase);
         let word: String = chars[start..start + len].iter().collect();
         if let Some(operator) = join {

@@ -72,14 +72,8 @@ impl<'a> Parser<'a> {
     /// A run of characters that begin nothing.
     fn blank(&mut self) -> Token<'a> {
         let rest = &self.text[self.at..];
-        let first = rest.chars().next().map_or(0, char::len_utf8);
-        let len = match rest.chars().next() {
-            Some('-' | '+' | '<' | '&' | '/' | '~') => first,
-            _ => {
-                let ends = |(at, c): &(usize, char)| *at > 0 && chars::may_begin(*c);
-                rest.char_indices().find(ends).map_or(rest.len(), |(at, _)| at)
-            }
-        };
+        let ends = |(at, c): &(usize, char)| *at > 0 && chars::may_begin(*c);
+        let len = rest.char_indices().find(ends).map_or(rest.len(), |(at, _)| at);
         self.token(BLANK, len)
     }
 
@@ -140,13 +134,21 @@ fn longest(c: &Cursor<'_>, protocol: bool) -> Option<(i32, usize)> {
     };
     let first = c.peek(0)?;
     if chars::is_letter(first) || first.is_ascii_digit() {
+        let host = c.host(protocol);
+        let number = c.number();
+        if number.is_some_and(|(kind, _)| kind == SFLOAT) && host.is_none() {
+            return number;
+        }
+        offer(number);
         offer(c.word());
-        offer(c.number());
         offer(c.hyphenated());
         offer(c.protocol());
         offer(c.email());
-        offer(c.host(protocol));
-        offer(c.file());
+        offer(host);
+        // What begins as a host ends as one.
+        if host.is_none() {
+            offer(c.file());
+        }
     } else {
         match first {
             '-' | '+' => offer(c.number()),

@@ -211,7 +211,8 @@ fn spots(v: &TsVector, all: &[&Operand]) -> Vec<Spot> {
         for lexeme in lexemes(v, operand) {
             let wanted =
                 |p: &&Position| operand.weights == 0 || operand.weights >> p.weight() & 1 == 1;
-            let here = positions(lexeme).iter().filter(wanted);
+            // What has no place is near to nothing.
+            let here = lexeme.positions.iter().filter(wanted);
             out.extend(here.map(|p| (*p, number)));
         }
     }

@@ -24,7 +24,7 @@ pub enum Operator {
 pub enum Tree {
     /// A lexeme, with the checksum that orders it.
     Value(Operand, u32),
-    /// An operator (its distance when it is a phrase) over operands.
+    /// An operator (its distance when it is a phrase) over operands, the rightmost first.
     Operator(Operator, u16, Vec<Tree>),
 }
 
@@ -42,10 +42,10 @@ impl Tree {
                 Node::Value(v) => Tree::Value(v.clone(), checksum(v.word.as_bytes())),
                 Node::Stop => Tree::Operator(Operator::And, 0, Vec::new()),
                 Node::Not(a) => Tree::Operator(Operator::Not, 0, vec![take(*a)]),
-                Node::And(a, b) => Tree::Operator(Operator::And, 0, vec![take(*a), take(*b)]),
-                Node::Or(a, b) => Tree::Operator(Operator::Or, 0, vec![take(*a), take(*b)]),
+                Node::And(a, b) => Tree::Operator(Operator::And, 0, vec![take(*b), take(*a)]),
+                Node::Or(a, b) => Tree::Operator(Operator::Or, 0, vec![take(*b), take(*a)]),
                 Node::Phrase(a, b, n) => {
-                    Tree::Operator(Operator::Phrase, *n, vec![take(*a), take(*b)])
+                    Tree::Operator(Operator::Phrase, *n, vec![take(*b), take(*a)])
                 }
             };
             made.push(Some(tree));
@@ -72,10 +72,10 @@ impl Tree {
                 None => None,
             },
             Tree::Operator(operator, distance, operands) => {
-                let mut left = None;
+                let mut right = None;
                 for operand in operands {
-                    let right = operand.build(builder)?;
-                    left = match (left, right) {
+                    let left = operand.build(builder)?;
+                    right = match (left, right) {
                         (Some(a), Some(b)) => Some(builder.push(match operator {
                             Operator::And => Node::And(a, b),
                             Operator::Or => Node::Or(a, b),
@@ -84,7 +84,7 @@ impl Tree {
                         (a, b) => a.or(b),
                     };
                 }
-                left
+                right
             }
         })
     }

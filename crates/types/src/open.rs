@@ -63,6 +63,10 @@ pub trait OpenValue: Any + Debug + Send + Sync {
         self.key(&mut key);
         state.write(&key);
     }
+    /// The item at a subscript, of a type that has [`OpenType::element`].
+    fn item(&self, _index: i32) -> Option<Datum> {
+        None
+    }
     /// Bytes held beyond the pointer.
     fn heap_bytes(&self) -> usize;
     /// For [`Open::get`].
@@ -132,6 +136,10 @@ pub trait OpenType: Send + Sync + 'static {
     /// A value that does not fit.
     fn fit(&self, _ty: Oid, _typmod: i32, value: Datum, _explicit: bool) -> Result<Datum> {
         Ok(value)
+    }
+    /// The type of what a subscript gives; None: there are no subscripts.
+    fn element(&self) -> Option<Oid> {
+        None
     }
     /// What separates the items of an array of such values.
     fn delimiter(&self) -> u8 {

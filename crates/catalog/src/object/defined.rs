@@ -197,6 +197,40 @@ pub struct Conversion {
     pub default: bool,
 }
 
+/// A configuration of text search.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TextSearchConfig {
+    /// Oid.
+    pub oid: Id,
+    /// Name.
+    pub name: String,
+    /// Schema's oid.
+    pub schema: Id,
+    /// Owner's oid.
+    pub owner: Id,
+    /// Its parser.
+    pub parser: Id,
+    /// Types of tokens, each with its dictionaries in order.
+    pub map: Vec<(i32, Vec<Id>)>,
+}
+
+/// A dictionary of text search.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TextSearchDictionary {
+    /// Oid.
+    pub oid: Id,
+    /// Name.
+    pub name: String,
+    /// Schema's oid.
+    pub schema: Id,
+    /// Owner's oid.
+    pub owner: Id,
+    /// Its template.
+    pub template: Id,
+    /// Its options as `name = 'value', …`.
+    pub options: String,
+}
+
 /// One of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Defined {
@@ -210,6 +244,10 @@ pub enum Defined {
     Class(OperatorClass),
     /// A conversion.
     Conversion(Conversion),
+    /// A configuration of text search.
+    TextSearchConfig(TextSearchConfig),
+    /// A dictionary of text search.
+    TextSearchDictionary(TextSearchDictionary),
 }
 
 impl Defined {
@@ -221,6 +259,8 @@ impl Defined {
             Defined::Family(o) => o.oid,
             Defined::Class(o) => o.oid,
             Defined::Conversion(o) => o.oid,
+            Defined::TextSearchConfig(o) => o.oid,
+            Defined::TextSearchDictionary(o) => o.oid,
         }
     }
 
@@ -232,6 +272,8 @@ impl Defined {
             Defined::Family(o) => &o.name,
             Defined::Class(o) => &o.name,
             Defined::Conversion(o) => &o.name,
+            Defined::TextSearchConfig(o) => &o.name,
+            Defined::TextSearchDictionary(o) => &o.name,
         }
     }
 
@@ -243,6 +285,8 @@ impl Defined {
             Defined::Family(o) => Some(o.schema),
             Defined::Class(o) => Some(o.schema),
             Defined::Conversion(o) => Some(o.schema),
+            Defined::TextSearchConfig(o) => Some(o.schema),
+            Defined::TextSearchDictionary(o) => Some(o.schema),
         }
     }
 
@@ -254,6 +298,8 @@ impl Defined {
             Defined::Family(o) => Some(o.owner),
             Defined::Class(o) => Some(o.owner),
             Defined::Conversion(o) => Some(o.owner),
+            Defined::TextSearchConfig(o) => Some(o.owner),
+            Defined::TextSearchDictionary(o) => Some(o.owner),
         }
     }
 
@@ -265,6 +311,8 @@ impl Defined {
             Defined::Family(o) => (&mut o.schema, &mut o.owner, &mut o.name),
             Defined::Class(o) => (&mut o.schema, &mut o.owner, &mut o.name),
             Defined::Conversion(o) => (&mut o.schema, &mut o.owner, &mut o.name),
+            Defined::TextSearchConfig(o) => (&mut o.schema, &mut o.owner, &mut o.name),
+            Defined::TextSearchDictionary(o) => (&mut o.schema, &mut o.owner, &mut o.name),
         })
     }
 
@@ -276,6 +324,8 @@ impl Defined {
             Defined::Family(_) => class::OPERATOR_FAMILY,
             Defined::Class(_) => class::OPERATOR_CLASS,
             Defined::Conversion(_) => class::CONVERSION,
+            Defined::TextSearchConfig(_) => class::TS_CONFIG,
+            Defined::TextSearchDictionary(_) => class::TS_DICT,
         }
     }
 
@@ -287,6 +337,8 @@ impl Defined {
             Defined::Family(_) => "operator family",
             Defined::Class(_) => "operator class",
             Defined::Conversion(_) => "conversion",
+            Defined::TextSearchConfig(_) => "text search configuration",
+            Defined::TextSearchDictionary(_) => "text search dictionary",
         }
     }
 
@@ -307,6 +359,11 @@ impl Defined {
                 out
             }
             Defined::Conversion(o) => vec![o.function],
+            Defined::TextSearchConfig(o) => {
+                let dictionaries = o.map.iter().flat_map(|(_, ids)| ids.iter().copied());
+                dictionaries.chain([o.parser]).collect()
+            }
+            Defined::TextSearchDictionary(o) => vec![o.template],
         }
     }
 }

@@ -197,6 +197,14 @@ impl Names<'_> {
                 let shown = self.shown_defined(c.schema, name);
                 self.in_schema("conversion", c.schema, name, &shown)
             }
+            Defined::TextSearchConfig(c) => {
+                let shown = self.shown_defined(c.schema, name);
+                self.in_schema("text search configuration", c.schema, name, &shown)
+            }
+            Defined::TextSearchDictionary(d) => {
+                let shown = self.shown_defined(d.schema, name);
+                self.in_schema("text search dictionary", d.schema, name, &shown)
+            }
         })
     }
 

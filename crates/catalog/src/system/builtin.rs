@@ -58,6 +58,8 @@ fn type_row(t: &TypeIo) -> Vec<Datum> {
         out = out.set(column, fact.map_or(oid(0), |f| f.oid(n + 4)));
     }
     if let Some(f) = fact {
+        // Types that can be subscripted have one, though they are no arrays.
+        out = out.set("typelem", f.oid(kind::ELEMENT));
         out = out.set("typdelim", f.letter(3));
     }
     out.done()

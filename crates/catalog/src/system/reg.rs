@@ -73,7 +73,10 @@ impl Names<'_> {
                 let schema = name.schema.as_deref();
                 self.catalog.collation_named(self.path, schema, &name.name).map(|c| c.oid)
             }
-            _ => text_search(letter(ty), &name),
+            _ => {
+                let schema = name.schema.as_deref();
+                self.catalog.text_search_named(self.path, letter(ty), schema, &name.name)
+            }
         })
     }
 
@@ -302,6 +305,16 @@ impl Names<'_> {
             oids::REGOPER => facts::regoper(id),
             oids::REGOPERATOR => facts::regoperator(id),
             _ => {
+                if let Some(own) = self.catalog.defined_by_oid(id) {
+                    let schema = own.schema()?;
+                    let name = quote_ident(own.name());
+                    let named =
+                        self.catalog.text_search_named(self.path, letter(ty), None, own.name());
+                    return Some(match self.catalog.schema(schema) {
+                        Some(s) if named != Some(id) => format!("{}.{name}", quote_ident(&s.name)),
+                        _ => name,
+                    });
+                }
                 let fits = |f: &Fact| f.text(0) == letter(ty) && f.id(1) == id;
                 facts::text_search().iter().find(fits).map(|f| quote_ident(f.text(2)))
             }
@@ -393,12 +406,6 @@ fn one_of(found: &[Id], kind: &str, text: &str, may_be_missing: bool) -> Result<
 /// The letter of `facts/text_search.txt` for regconfig or regdictionary.
 fn letter(ty: Oid) -> &'static str {
     if ty == oids::REGCONFIG { "c" } else { "d" }
-}
-
-fn text_search(letter: &str, name: &Qualified) -> Option<Id> {
-    let is = |f: &Fact| f.text(0) == letter && f.text(2) == name.name;
-    let found = facts::text_search().iter().find(is).map(|f| f.id(1));
-    found.filter(|_| name.schema.as_deref().is_none_or(|s| s == "pg_catalog"))
 }
 
 /// The name and the list of types of `name(type, …)`.

@@ -11,8 +11,8 @@ use types::user::TextSearch;
 use super::SystemCx;
 use super::facts::{self, Fact};
 use super::row::{Row, oid, row};
-use crate::object::Id;
 use crate::object::ids::{PG_CATALOG, SUPERUSER};
+use crate::object::{Id, TextSearchConfig, TextSearchDictionary};
 
 type Rows = Result<Vec<Vec<Datum>>>;
 
@@ -71,7 +71,7 @@ pub(super) fn pg_ts_template(_cx: &SystemCx<'_>) -> Rows {
     Ok(objects("t").map(one).collect())
 }
 
-pub(super) fn pg_ts_dict(_cx: &SystemCx<'_>) -> Rows {
+pub(super) fn pg_ts_dict(cx: &SystemCx<'_>) -> Rows {
     let one = |f: Fact| {
         row(PG_CATALOG, "pg_ts_dict")
             .set("oid", f.oid(1))
@@ -82,10 +82,21 @@ pub(super) fn pg_ts_dict(_cx: &SystemCx<'_>) -> Rows {
             .set("dictinitoption", f.optional(4))
             .done()
     };
-    Ok(objects("d").map(one).collect())
+    let own = |d: &TextSearchDictionary| {
+        row(PG_CATALOG, "pg_ts_dict")
+            .set("oid", oid(d.oid))
+            .set("dictname", d.name.as_str())
+            .set("dictnamespace", oid(d.schema))
+            .set("dictowner", oid(d.owner))
+            .set("dicttemplate", oid(d.template))
+            .set("dictinitoption", optional(&d.options))
+            .done()
+    };
+    let users = cx.catalog.text_search_dictionaries().map(own);
+    Ok(objects("d").map(one).chain(users).collect())
 }
 
-pub(super) fn pg_ts_config(_cx: &SystemCx<'_>) -> Rows {
+pub(super) fn pg_ts_config(cx: &SystemCx<'_>) -> Rows {
     let one = |f: Fact| {
         row(PG_CATALOG, "pg_ts_config")
             .set("oid", f.oid(1))
@@ -95,20 +106,44 @@ pub(super) fn pg_ts_config(_cx: &SystemCx<'_>) -> Rows {
             .set("cfgparser", f.oid(3))
             .done()
     };
-    Ok(objects("c").map(one).collect())
-}
-
-pub(super) fn pg_ts_config_map(_cx: &SystemCx<'_>) -> Rows {
-    let one = |f: Fact, token: Id| {
-        row(PG_CATALOG, "pg_ts_config_map")
-            .set("mapcfg", f.oid(0))
-            .set("maptokentype", token as i32)
-            .set("mapseqno", 1)
-            .set("mapdict", f.oid(1))
+    let own = |c: &TextSearchConfig| {
+        row(PG_CATALOG, "pg_ts_config")
+            .set("oid", oid(c.oid))
+            .set("cfgname", c.name.as_str())
+            .set("cfgnamespace", oid(c.schema))
+            .set("cfgowner", oid(c.owner))
+            .set("cfgparser", oid(c.parser))
             .done()
     };
-    let of_line = |f: Fact| f.ids(2).map(move |token| one(f, token)).collect::<Vec<_>>();
-    Ok(facts::text_search_map().iter().flat_map(of_line).collect())
+    let users = cx.catalog.text_search_configs().map(own);
+    Ok(objects("c").map(one).chain(users).collect())
+}
+
+pub(super) fn pg_ts_config_map(cx: &SystemCx<'_>) -> Rows {
+    let one = |config: Id, token: i32, place: i32, dictionary: Id| {
+        row(PG_CATALOG, "pg_ts_config_map")
+            .set("mapcfg", oid(config))
+            .set("maptokentype", token)
+            .set("mapseqno", place)
+            .set("mapdict", oid(dictionary))
+            .done()
+    };
+    let of_line = |f: Fact| {
+        f.ids(2).map(move |token| one(f.id(0), token as i32, 1, f.id(1))).collect::<Vec<_>>()
+    };
+    let mut out: Vec<_> = facts::text_search_map().iter().flat_map(of_line).collect();
+    for config in cx.catalog.text_search_configs() {
+        for (token, dictionaries) in &config.map {
+            for (place, dictionary) in (1..).zip(dictionaries) {
+                out.push(one(config.oid, *token, place, *dictionary));
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn optional(text: &str) -> Datum {
+    if text.is_empty() { Datum::Null } else { Datum::Text(text.into()) }
 }
 
 /// One of PostgreSQL's configurations or dictionaries (`kind`: regconfig or regdictionary).

@@ -4,13 +4,14 @@
 mod cast;
 pub mod class;
 pub mod operator;
+mod text_search;
 
 use std::sync::Arc;
 
 use base::{Error, Oid, Result, err};
 use catalog::system::named;
 use catalog::{AclKind, Conversion, Defined, Object, Snapshot, UserTypeKind};
-use sql::define_statement::{DefineStatement, DefineTarget};
+use sql::define_statement::{DefineStatement, DefineTarget, TextSearchKind};
 use sql::role::RoleRef;
 use sql::utility::{Name, Persistence};
 
@@ -39,6 +40,15 @@ pub fn run(statement: &DefineStatement, cx: &mut ExecContext<'_>) -> Result<()> 
         }
         DefineStatement::CreateConversion { name, from, to, function, default } => {
             create_conversion(name, (from, to), function, *default, cx)
+        }
+        DefineStatement::CreateTextSearch(kind, name, options) => {
+            text_search::create(*kind, name, options, cx)
+        }
+        DefineStatement::AlterDictionary(name, changes) => {
+            text_search::alter_dictionary(name, changes, cx)
+        }
+        DefineStatement::AlterConfiguration(name, change) => {
+            text_search::alter_config(name, change, cx)
         }
         DefineStatement::CreateLanguage { name, replace, handler } => {
             create_language(name, *replace, handler.as_ref(), cx)
@@ -183,6 +193,9 @@ pub(super) fn find(wanted: &DefineTarget, cx: &mut ExecContext<'_>) -> Result<Ta
                 None => Err(err!(UNDEFINED_OBJECT, "conversion \"{}\" does not exist", full(name))),
             }
         }
+        DefineTarget::TextSearch(kind, name) => {
+            text_search::lookup(*kind, name, cx).map(|id| target(&view, id))
+        }
         DefineTarget::Transform(ty, language) => {
             Err(super::comment_builtin::no_transform(*ty, language))
         }
@@ -197,6 +210,7 @@ fn kind_word(wanted: &DefineTarget) -> &'static str {
         DefineTarget::Class(..) => "operator class",
         DefineTarget::Family(..) => "operator family",
         DefineTarget::Conversion(_) => "conversion",
+        DefineTarget::TextSearch(kind, _) => kind.words().1,
         _ => "object",
     }
 }
@@ -205,6 +219,9 @@ fn kind_word(wanted: &DefineTarget) -> &'static str {
 fn require_owner(wanted: &DefineTarget, found: &Target, cx: &mut ExecContext<'_>) -> Result<()> {
     if let DefineTarget::Cast(source, target) = wanted {
         return cast::require_owner(*source, *target, cx);
+    }
+    if let DefineTarget::TextSearch(kind, name) = wanted {
+        return text_search::require_owner(*kind, found.oid(), name, cx);
     }
     let name = wanted.name().map_or_else(String::new, full);
     rights::require_owner(cx, AclKind::Defined, found.oid(), kind_word(wanted), &name)
@@ -311,6 +328,10 @@ fn class_of(wanted: &DefineTarget) -> u32 {
         DefineTarget::Cast(..) => class::CAST,
         DefineTarget::Class(..) => class::OPERATOR_CLASS,
         DefineTarget::Family(..) => class::OPERATOR_FAMILY,
+        DefineTarget::TextSearch(TextSearchKind::Configuration, _) => class::TS_CONFIG,
+        DefineTarget::TextSearch(TextSearchKind::Dictionary, _) => class::TS_DICT,
+        DefineTarget::TextSearch(TextSearchKind::Parser, _) => class::TS_PARSER,
+        DefineTarget::TextSearch(TextSearchKind::Template, _) => class::TS_TEMPLATE,
         _ => class::CONVERSION,
     }
 }
@@ -338,7 +359,9 @@ fn check_free(object: &Defined, schema: u32, to: &str, cx: &mut ExecContext<'_>)
         (Defined::Operator(a), Defined::Operator(b)) => (a.left, a.right) == (b.left, b.right),
         (Defined::Class(a), Defined::Class(b)) => a.method == b.method,
         (Defined::Family(a), Defined::Family(b)) => a.method == b.method,
-        (Defined::Conversion(_), Defined::Conversion(_)) => true,
+        (Defined::Conversion(_), Defined::Conversion(_))
+        | (Defined::TextSearchConfig(_), Defined::TextSearchConfig(_))
+        | (Defined::TextSearchDictionary(_), Defined::TextSearchDictionary(_)) => true,
         _ => false,
     });
     if !taken {

@@ -13,6 +13,7 @@ mod merge;
 pub mod parts;
 pub mod pipeline;
 mod policies;
+mod text_search;
 pub mod triggers;
 mod unique;
 mod writer;

@@ -23,6 +23,7 @@ use sql::plan::RowRules;
 use types::Datum;
 
 use super::deferred::{Check, Waiting};
+use super::text_search;
 use crate::context::ExecContext;
 use crate::eval;
 use crate::language::{TransitionTable, TriggerCall, TriggerEvent, TriggerResult, TriggerTiming};
@@ -464,6 +465,9 @@ fn call_user(
 }
 
 fn call_built_in(function: u32, call: &TriggerCall<'_>) -> Result<TriggerResult> {
+    if let text_search::BY_NAME | text_search::BY_COLUMN = function {
+        return text_search::fire(function, call);
+    }
     let name = catalog::system::facts::function_name(function).unwrap_or_default();
     if function != SUPPRESS_REDUNDANT {
         return Err(Error::unsupported(format!("the trigger function {name}")));

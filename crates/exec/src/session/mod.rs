@@ -9,6 +9,7 @@ mod objects;
 mod partition;
 mod rights;
 pub mod sequence;
+mod text_search;
 
 use std::sync::Arc;
 
@@ -102,6 +103,9 @@ pub fn call(
         return Ok(value);
     }
     if let Some(value) = crate::event_trigger::call(name, run)? {
+        return Ok(value);
+    }
+    if let Some(value) = text_search::call(function, args, run)? {
         return Ok(value);
     }
     if let Some(value) = plain(name, args, run)? {

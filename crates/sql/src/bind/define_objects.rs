@@ -6,7 +6,8 @@ use pb::ObjectType as T;
 use pg_query::{NodeEnum, protobuf as pb};
 
 use crate::define_statement::{
-    CastDef, CastHow, ClassDef, ClassItem, DefineStatement, DefineTarget, OperatorDef, OperatorName,
+    CastDef, CastHow, ClassDef, ClassItem, DefineStatement, DefineTarget, MappingChange,
+    OperatorDef, OperatorName, TextSearchKind, TextSearchValue,
 };
 use crate::utility::Name;
 
@@ -33,6 +34,31 @@ impl Binder<'_> {
                 add: !s.is_drop,
                 items: self.family_items(&s.items)?,
             },
+            NodeEnum::DefineStmt(s) if text_search_kind(s.kind).is_some() => {
+                let kind = text_search_kind(s.kind).unwrap_or(TextSearchKind::Configuration);
+                let options = s.definition.iter().filter_map(|n| match &n.node {
+                    Some(NodeEnum::DefElem(def)) => {
+                        Some((def.defname.clone(), self.text_search_value(def)))
+                    }
+                    _ => None,
+                });
+                let options = options.collect();
+                DefineStatement::CreateTextSearch(kind, self.name_of_list(&s.defnames), options)
+            }
+            NodeEnum::AlterTsdictionaryStmt(s) => {
+                let options = s.options.iter().filter_map(|n| match &n.node {
+                    Some(NodeEnum::DefElem(def)) => {
+                        Some((def.defname.clone(), super::define::def_value(def)))
+                    }
+                    _ => None,
+                });
+                let options = options.collect();
+                DefineStatement::AlterDictionary(self.name_of_list(&s.dictname), options)
+            }
+            NodeEnum::AlterTsconfigurationStmt(s) => {
+                let change = self.mapping_change(s)?;
+                DefineStatement::AlterConfiguration(self.name_of_list(&s.cfgname), change)
+            }
             NodeEnum::CreateConversionStmt(s) => DefineStatement::CreateConversion {
                 name: self.name_of_list(&s.conversion_name),
                 from: s.for_encoding_name.clone(),
@@ -326,9 +352,64 @@ impl Binder<'_> {
             (Ok(T::ObjectOpclass), _) => DefineTarget::Class(behind(), method()),
             (Ok(T::ObjectOpfamily), _) => DefineTarget::Family(behind(), method()),
             (Ok(T::ObjectConversion), _) => DefineTarget::Conversion(self.name_of_list(items)),
+            _ if text_search_kind(kind).is_some() => {
+                let kind = text_search_kind(kind).unwrap_or(TextSearchKind::Configuration);
+                DefineTarget::TextSearch(kind, self.name_of_list(items))
+            }
             _ => return Ok(None),
         }))
     }
+}
+
+impl Binder<'_> {
+    fn text_search_value(&self, def: &pb::DefElem) -> TextSearchValue {
+        let name = match inner(&def.arg) {
+            Some(NodeEnum::TypeName(name)) => self.name_of_list(&name.names),
+            Some(NodeEnum::List(list)) => self.name_of_list(&list.items),
+            _ => Name {
+                schema: None,
+                name: super::define::def_value(def).unwrap_or_default(),
+                position: 0,
+                only: false,
+            },
+        };
+        let text = super::define::def_value(def).unwrap_or_else(|| name.name.clone());
+        TextSearchValue { name, text }
+    }
+
+    fn mapping_change(&self, s: &pb::AlterTsConfigurationStmt) -> Result<MappingChange> {
+        use pb::AlterTsConfigType as K;
+        let types: Vec<String> = s.tokentype.iter().map(|n| ast::string(n).to_owned()).collect();
+        let dictionaries: Vec<Name> = s
+            .dicts
+            .iter()
+            .filter_map(|n| match &n.node {
+                Some(NodeEnum::List(list)) => Some(self.name_of_list(&list.items)),
+                _ => None,
+            })
+            .collect();
+        Ok(match K::try_from(s.kind) {
+            Ok(K::AlterTsconfigAddMapping) => MappingChange::Add(types, dictionaries),
+            Ok(K::AlterTsconfigAlterMappingForToken) => MappingChange::Alter(types, dictionaries),
+            Ok(K::AlterTsconfigReplaceDict | K::AlterTsconfigReplaceDictForToken) => {
+                match <[Name; 2]>::try_from(dictionaries) {
+                    Ok([from, to]) => MappingChange::Replace(types, from, to),
+                    Err(_) => return Err(err!(SYNTAX_ERROR, "a dictionary is missing")),
+                }
+            }
+            _ => MappingChange::Drop(types, s.missing_ok),
+        })
+    }
+}
+
+fn text_search_kind(kind: i32) -> Option<TextSearchKind> {
+    Some(match T::try_from(kind) {
+        Ok(T::ObjectTsconfiguration) => TextSearchKind::Configuration,
+        Ok(T::ObjectTsdictionary) => TextSearchKind::Dictionary,
+        Ok(T::ObjectTsparser) => TextSearchKind::Parser,
+        Ok(T::ObjectTstemplate) => TextSearchKind::Template,
+        _ => return None,
+    })
 }
 
 fn is_missing(error: &Error) -> bool {
@@ -343,6 +424,7 @@ impl DefineTarget {
             DefineTarget::Operator(operator) => Some(&operator.name),
             DefineTarget::Class(name, _)
             | DefineTarget::Family(name, _)
+            | DefineTarget::TextSearch(_, name)
             | DefineTarget::Conversion(name) => Some(name),
             _ => None,
         }

@@ -942,7 +942,10 @@ impl Binder<'_> {
         while coerce::element_of(inner) != Oid::INVALID {
             inner = coerce::element_of(inner);
         }
-        if inner == RECORD || inner == UNKNOWN || operator::comparison("=", inner).is_some() {
+        // The `=` of geometric types compares sizes, and belongs to no class.
+        let geometric = types::TypeIo::get(inner).is_some_and(|t| t.category == b'G');
+        let known = || !geometric && operator::comparison("=", inner).is_some();
+        if inner == RECORD || inner == UNKNOWN || known() {
             return Ok(());
         }
         let name = types::io::format_type(ty, -1);
@@ -954,7 +957,8 @@ impl Binder<'_> {
     pub(crate) fn check_sortable(&self, ty: Oid, position: u32) -> Result<()> {
         let sortable = coerce::element_of(ty) != Oid::INVALID
             || ty == RECORD
-            || operator::comparison("<", ty).is_some();
+            || operator::comparison("<", ty).is_some()
+                && types::TypeIo::get(ty).is_none_or(|t| t.category != b'G');
         if sortable {
             return Ok(());
         }

@@ -59,6 +59,9 @@ impl Binder<'_> {
         nodes: &[pb::Node],
         location: i32,
     ) -> Result<Expr> {
+        if let Some(element) = types::open::get(value.ty()).and_then(|class| class.element()) {
+            return self.open_item(scope, value, element, nodes, location);
+        }
         let ty = coerce::element_of(value.ty());
         if ty == Oid::INVALID && !matches!(value.ty(), JSONB | NAME) {
             return Err(err!(
@@ -96,6 +99,29 @@ impl Binder<'_> {
         }
         let array = coerce::array_of(coerce::element_of(array));
         Ok(self.call(&types::func::internal::ARRAY_SLICE, args, array, 0))
+    }
+
+    /// `point[0]`: one subscript of a value whose type is defined outside.
+    fn open_item(
+        &mut self,
+        scope: &Scope<'_>,
+        value: Expr,
+        element: Oid,
+        nodes: &[pb::Node],
+        location: i32,
+    ) -> Result<Expr> {
+        match nodes {
+            [pb::Node { node: Some(NodeEnum::AIndices(s)) }] if !s.is_slice => {
+                let index = self.array_index(scope, &s.uidx)?;
+                Ok(self.call(&types::func::internal::OPEN_ITEM, vec![value, index], element, 0))
+            }
+            [_] => {
+                Err(err!(FEATURE_NOT_SUPPORTED, "slices of fixed-length arrays not implemented")
+                    .at(self.at(location)))
+            }
+            // More dimensions than it has: nothing is there.
+            _ => Ok(Expr::Const(Datum::Null, element)),
+        }
     }
 
     /// `name[0]`: a name is an array of "char" that begins at 0.

@@ -45,6 +45,20 @@ pub static NEXT_VALUE: FunctionRow = FunctionRow {
 pub static SHAPED_ROW: FunctionRow =
     row(9901, "row", true, false, Body::Scalar(|a, _| Ok(shaped(a))));
 
+/// `(value, subscript)`: an item of a value whose type another crate defines.
+pub static OPEN_ITEM: FunctionRow = row(
+    9933,
+    "item",
+    true,
+    false,
+    Body::Scalar(|a, _| {
+        Ok(match &a[0] {
+            Datum::Open(v) => v.0.item(a[1].as_int4()).unwrap_or(Datum::Null),
+            _ => Datum::Null,
+        })
+    }),
+);
+
 /// `(row, template)`: the row, whose columns are known to be the template's.
 pub static RECORD_OF: FunctionRow =
     row(9931, "record", true, false, Body::Scalar(|a, _| Ok(a[0].clone())));

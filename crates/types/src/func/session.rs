@@ -49,13 +49,14 @@ const NAMES: &[&str] = &[
 ];
 
 /// Functions whose name others have that need no session, by their bodies' keys.
-const BODIES: &[&str] = &["xid_age"];
+const BODIES: &[&str] = &["tsquery_rewrite_query", "xid_age"];
 
 /// Beginnings of names whose functions are all the session's.
 const PREFIXES: &[&str] = &["has_", "lo_", "pg_", "to_reg"];
 
 /// Functions that return sets and are the session's.
 const SETS: &[&str] = &[
+    "ts_stat",
     "pg_stat_get_backend_idset",
     "pg_stat_wait_trace",
     "pg_stacks",
