@@ -94,6 +94,28 @@ ALTER DEFAULT PRIVILEGES IN SCHEMA shop GRANT SELECT ON TABLES TO clerk;
 REVOKE ALL ON plain FROM postgres;
 GRANT SELECT ON plain TO postgres;
 
+-- What users define.
+CREATE FUNCTION shop.add_up(int8, int4) RETURNS int8 LANGUAGE sql IMMUTABLE AS 'SELECT coalesce($1, 0) + coalesce($2, 0)';
+CREATE AGGREGATE shop.total(int4) (SFUNC = shop.add_up, STYPE = int8, INITCOND = '0', PARALLEL = safe);
+CREATE AGGREGATE shop.middle(float8 ORDER BY anyelement) (SFUNC = ordered_set_transition, STYPE = internal, FINALFUNC = percentile_disc_final, FINALFUNC_EXTRA, FINALFUNC_MODIFY = read_write);
+COMMENT ON AGGREGATE shop.total(int4) IS 'all of it';
+CREATE FUNCTION shop.differs(int4, int4) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1 <> $2';
+CREATE FUNCTION shop.agrees(int4, int4) RETURNS bool LANGUAGE sql IMMUTABLE AS 'SELECT $1 = $2';
+CREATE OPERATOR shop.=== (LEFTARG = int4, RIGHTARG = int4, FUNCTION = shop.agrees, COMMUTATOR = OPERATOR(shop.===), NEGATOR = OPERATOR(shop.!==), RESTRICT = eqsel, JOIN = eqjoinsel);
+CREATE OPERATOR shop.!== (LEFTARG = int4, RIGHTARG = int4, FUNCTION = shop.differs, NEGATOR = OPERATOR(shop.===));
+COMMENT ON OPERATOR shop.=== (int4, int4) IS 'the same';
+CREATE OPERATOR FAMILY shop.numbers USING btree;
+CREATE OPERATOR CLASS shop.int_ops FOR TYPE int4 USING btree FAMILY shop.numbers AS OPERATOR 1 <, OPERATOR 3 =, FUNCTION 1 btint4cmp(int4, int4);
+CREATE TYPE shop.heights AS RANGE (SUBTYPE = float8, SUBTYPE_DIFF = float8mi, MULTIRANGE_TYPE_NAME = shop.multiheights);
+CREATE TABLE shop.walls (h shop.heights, m shop.multiheights);
+CREATE TYPE shop.mark AS ENUM ('good', 'bad');
+CREATE FUNCTION shop.mark_of(int4) RETURNS shop.mark LANGUAGE sql IMMUTABLE AS $$SELECT CASE WHEN $1 > 0 THEN 'good'::shop.mark ELSE 'bad'::shop.mark END$$;
+CREATE CAST (int4 AS shop.mark) WITH FUNCTION shop.mark_of(int4) AS ASSIGNMENT;
+CREATE CONVERSION shop.from_latin FOR 'LATIN1' TO 'UTF8' FROM iso8859_1_to_utf8;
+CREATE TYPE shop.pair AS (a int, b text);
+CREATE TABLE shop.pairs OF shop.pair (a WITH OPTIONS PRIMARY KEY);
+INSERT INTO shop.walls VALUES ('[1.5,2)', '{[1,2),(3,4.5]}'), ('empty', NULL);
+
 INSERT INTO shop.maker (name, founded) VALUES ('Ada', '1815-12-10'), ('Äther "& Co"', NULL);
 INSERT INTO shop.item (maker, title, price, tags, doc, photo, during, code, net, flags) VALUES
     (1, 'engine', 199.99, '{big,"two words",NULL}', '{"parts": [1, 2.50, null]}', '\x00ff5c', '[2024-01-01,2024-02-01)', '12345678-1234-5678-1234-567812345678', '10.0.0.0/8', '101'),

@@ -68,7 +68,22 @@ pub fn run(
         )
         .detail("This operation is not supported for views."));
     }
+    if table.of_type != 0 {
+        steps.iter().try_for_each(check_typed)?;
+    }
     steps.iter().try_for_each(|step| run_step(step, table.oid, name.only, cx))
+}
+
+/// `42809` for what can't be done to a table that has the columns of a type.
+fn check_typed(step: &AlterTable) -> Result<()> {
+    let what = match step {
+        AlterTable::AddColumn { .. } => "add column to typed table",
+        AlterTable::DropColumn { .. } => "drop column from typed table",
+        AlterTable::SetType { .. } => "alter column type of typed table",
+        AlterTable::Inherit(_) | AlterTable::NoInherit(_) => "change inheritance of typed table",
+        _ => return Ok(()),
+    };
+    Err(err!(WRONG_OBJECT_TYPE, "cannot {what}"))
 }
 
 /// The weakest lock under which all steps may run: the manual's notes on ALTER TABLE. A step that only

@@ -68,6 +68,7 @@ fn check_unused(cx: &mut ExecContext<'_>, ty: &UserType) -> Result<()> {
 /// values of the type.
 pub fn alter(cx: &mut ExecContext<'_>, name: &Name, steps: &[AlterComposite]) -> Result<()> {
     let (ty, mut columns) = open_composite(cx, name)?;
+    check_untyped(cx, &ty)?;
     if steps.iter().any(|step| matches!(step, AlterComposite::Type { .. })) {
         check_unused(cx, &ty)?;
     }
@@ -127,6 +128,7 @@ fn duplicate(ty: &UserType, column: &str) -> base::Error {
 /// `42P01`, `42809`, `42701`, `42703`.
 pub fn rename_attribute(cx: &mut ExecContext<'_>, name: &Name, from: &str, to: &str) -> Result<()> {
     let (ty, mut columns) = open_composite(cx, name)?;
+    check_untyped(cx, &ty)?;
     let at = find(&columns, from)
         .ok_or_else(|| err!(UNDEFINED_COLUMN, "column \"{from}\" does not exist"))?;
     if find(&columns, to).is_some() {
@@ -150,4 +152,17 @@ pub fn drop_attribute(cx: &mut ExecContext<'_>, ty: u32, n: u16) -> Result<()> {
         column.dropped = true;
     }
     put(cx, UserType { kind: UserTypeKind::Composite(columns), ..UserType::clone(ty) })
+}
+
+/// `2BP01` when tables have the columns of a composite type.
+fn check_untyped(cx: &mut ExecContext<'_>, ty: &UserType) -> Result<()> {
+    if !cx.catalog_tx.view().tables().any(|table| table.of_type == ty.oid) {
+        return Ok(());
+    }
+    Err(base::err!(
+        DEPENDENT_OBJECTS_STILL_EXIST,
+        "cannot alter type \"{}\" because it is the type of a typed table",
+        ty.name
+    )
+    .hint("Use ALTER ... CASCADE to alter the typed tables too."))
 }

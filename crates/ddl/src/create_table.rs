@@ -148,6 +148,7 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
         persistence,
         inherits,
         partition,
+        of_type,
     } = utility
     else {
         return Err(base::Error::internal("not a CREATE TABLE"));
@@ -163,6 +164,10 @@ pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
     let Some(mut table) = create_as(cx, name, made, how, partition.by.clone())? else {
         return Ok(());
     };
+    if *of_type != 0 {
+        table.of_type = *of_type;
+        cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table.clone())))?;
+    }
     if columns.iter().any(|c| c.sequence.is_some()) {
         for (n, def) in columns.iter().enumerate() {
             if let Some(def) = &def.sequence {

@@ -437,6 +437,9 @@ fn expression_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
 
 fn type_users(view: &Snapshot, id: u32, out: &mut Vec<(Item, Tie)>) {
     for table in view.tables() {
+        if table.of_type == id {
+            out.push((Item::Relation(table.oid), Tie::Normal));
+        }
         if table.kind == TableKind::View {
             continue;
         }

@@ -119,6 +119,9 @@ fn schema(old: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
 fn rename_column(table: &Name, column: &str, to: &str, cx: &mut ExecContext<'_>) -> Result<()> {
     let only = table.only;
     let table = open_owned(cx, table, LockMode::AccessExclusive)?;
+    if table.of_type != 0 {
+        base::bail!(WRONG_OBJECT_TYPE, "cannot rename column of typed table");
+    }
     create_table::check_column_name(to)?;
     let must = format!("inherited column \"{column}\" must be renamed in child tables too");
     inherit::check_shared(cx, &table, column, only, "rename", &must)?;

@@ -69,6 +69,7 @@ fn column(name: &str, ty: Oid) -> ColumnDef {
 /// `accounts (id int4 primary key, balance int4, note text)`.
 fn create_accounts(session: &mut Session<'_>) {
     let statement = utility(Utility::CreateTable {
+        of_type: 0,
         name: name("accounts"),
         columns: vec![
             column("id", oids::INT4),

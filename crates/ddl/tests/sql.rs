@@ -887,3 +887,27 @@ fn joins_of_few_keys_come_in_parts_and_are_whole() {
         assert!(made < 5000, "{from}: {made}");
     }
 }
+
+#[test]
+fn a_body_in_sql_is_planned_once() {
+    let db = Db::new();
+    let mut s = db.session();
+    s.sql(
+        "create table t (k int primary key, v int);
+         insert into t values (1, 21);
+         create function twice(int) returns int language sql stable
+             as 'select v * 2 from t where k = $1'",
+    );
+    let planned = || db.engine.routines.planned();
+    let before = planned();
+    assert_eq!(s.sql("select sum(twice(1)) from generate_series(1, 20000)"), ["840000"]);
+    assert_eq!(planned() - before, 1);
+    // Another statement, and another session, use the same plan.
+    assert_eq!(s.sql("select twice(1)"), ["42"]);
+    assert_eq!(db.session().sql("select twice(1)"), ["42"]);
+    assert_eq!(planned() - before, 1);
+    // What it was planned for has changed.
+    s.sql("create index on t (v)");
+    assert_eq!(s.sql("select twice(1)"), ["42"]);
+    assert_eq!(planned() - before, 2);
+}

@@ -513,8 +513,9 @@ impl SqlRoutine {
             let name = &self.definition.name;
             e.without_position().context(format!("SQL function \"{name}\" during startup"))
         })?;
-        let shape = (result == RECORD)
-            .then(|| Arc::new(Shape { ty: RECORD, columns: body.columns.clone() }));
+        let ty = if body.composite { result } else { RECORD };
+        let shape = (result == RECORD || body.composite)
+            .then(|| Arc::new(Shape { ty, columns: body.columns.clone() }));
         Ok(SqlBody { body, shape })
     }
 

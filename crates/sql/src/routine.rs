@@ -142,6 +142,8 @@ pub struct RoutineBody {
     pub result: Option<Vec<Expr>>,
     /// Names and types of the result's columns.
     pub columns: Vec<(types::Text, Oid)>,
+    /// The columns are those of the composite type that the function returns.
+    pub composite: bool,
 }
 
 /// The statements of a body as plain SQL.
@@ -187,9 +189,10 @@ pub fn prepare_body(
         }
         statements.push(prepared);
     }
+    let composite = fills_row(result, statements.last());
     let (result, columns) = returned(function, types, result, statements.last(), cx)?;
     let statements = statements.into_iter().map(std::sync::Arc::new).collect();
-    Ok(RoutineBody { statements, result, columns })
+    Ok(RoutineBody { statements, result, columns, composite })
 }
 
 /// Whether a new function's body, given as a string, makes sense. `body_at`: where it begins in the
@@ -248,6 +251,18 @@ fn mismatch(function: &Function, result: Oid, catalog: &Snapshot, detail: String
     .detail(detail)
 }
 
+/// Whether the last statement's columns are the fields of the composite type that a function returns, and
+/// not one value of that type.
+fn fills_row(result: Oid, last: Option<&Prepared>) -> bool {
+    let Some(last) = last.filter(|_| result != RECORD && types::user::shape(result).is_some())
+    else {
+        return false;
+    };
+    let is_row =
+        |ty: Oid| ty == RECORD || types::user::base_type(ty, -1).0 == result || ty == result;
+    !matches!(&last.columns[..], [one] if is_row(one.ty)) && !last.columns.is_empty()
+}
+
 /// What becomes of the last statement's columns, and the names and types that they have then.
 #[allow(clippy::type_complexity)]
 fn returned(
@@ -272,6 +287,9 @@ fn returned(
         let column = Expr::Column(n as u16, given[n].ty);
         binder.coerce(column, to, CastContext::Assignment, 0)
     };
+    if fills_row(result, Some(last)) {
+        return composite_row(function, result, last, cx);
+    }
     if result != RECORD {
         if given.len() != 1 {
             return Err(wrong("Final statement must return exactly one column.".to_owned()));
@@ -312,6 +330,40 @@ fn returned(
         })?;
         exprs.push(expr);
         columns.push((name.into(), ty));
+    }
+    Ok((Some(exprs), columns))
+}
+
+/// The last statement's columns as the fields of a composite type.
+#[allow(clippy::type_complexity)]
+fn composite_row(
+    function: &Function,
+    result: Oid,
+    last: &Prepared,
+    cx: &PrepareContext<'_>,
+) -> Result<(Option<Vec<Expr>>, Vec<(types::Text, Oid)>)> {
+    let wrong = |detail: String| mismatch(function, result, cx.catalog, detail);
+    let columns: Vec<(types::Text, Oid)> =
+        types::user::shape(result).map_or_else(Vec::new, |shape| shape.columns.to_vec());
+    let given = &last.columns;
+    if given.len() != columns.len() {
+        let word = if given.len() < columns.len() { "few" } else { "many" };
+        return Err(wrong(format!("Final statement returns too {word} columns.")));
+    }
+    let mut binder = Binder::new(cx, "", &[]);
+    let mut exprs = Vec::with_capacity(columns.len());
+    for (n, (_, ty)) in columns.iter().enumerate() {
+        let column = Expr::Column(n as u16, given[n].ty);
+        let value = binder.coerce(column, *ty, CastContext::Assignment, 0)?.ok_or_else(|| {
+            wrong(format!(
+                "Final statement returns {} instead of {} at column {}.",
+                types::io::format_type(given[n].ty, -1),
+                types::io::format_type(*ty, -1),
+                n + 1
+            ))
+        })?;
+        let typmod = crate::bind::coerce::typmod_of_field(result, n);
+        exprs.push(binder.with_typmod(value, typmod, false, 0)?);
     }
     Ok((Some(exprs), columns))
 }

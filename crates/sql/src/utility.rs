@@ -599,6 +599,8 @@ pub enum Utility {
         inherits: Inherits,
         /// PARTITION BY, PARTITION OF.
         partition: crate::partition::PartitionClause,
+        /// OF: a composite type; 0: none.
+        of_type: u32,
     },
     /// ALTER … SET SCHEMA.
     SetSchema {

@@ -92,6 +92,9 @@ pub struct Table {
     /// PARTITION BY: it has no rows but those of its partitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partitioning: Option<Box<Partitioning>>,
+    /// OF: the composite type whose columns it has; 0: none.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub of_type: Id,
     /// Of a partition: which of its parent's rows it holds. The parent is the only one, and does not list it
     /// among its children: see [`crate::Snapshot::family`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -393,4 +396,9 @@ impl Table {
             _ => None,
         })
     }
+}
+
+/// Whether an oid names nothing.
+fn is_none(id: &Id) -> bool {
+    *id == 0
 }

@@ -82,6 +82,9 @@ impl Ties<'_, '_> {
     fn table(&mut self, t: &Table) {
         let own = (class::RELATION, t.oid, 0);
         self.add(own, (class::SCHEMA, t.schema, 0), 'n');
+        if t.of_type != 0 {
+            self.add(own, (class::TYPE, t.of_type, 0), 'n');
+        }
         let [rows, arrays] = t.row_type;
         if rows != 0 {
             self.add((class::TYPE, rows, 0), own, 'i');

@@ -61,7 +61,8 @@ fn table_class(cx: &SystemCx<'_>, t: &Table) -> Vec<Datum> {
     let triggers = t.has_triggers();
     let rows = cx.catalog.stats(t.oid).map_or(-1.0, |s| s.rows as f32);
     let visible = cx.catalog.stats(t.oid).map_or(0, |s| s.visible as i32);
-    super::partitions::class(cx, t, class_row(cx, t.oid, &t.name, t.schema, t.rel))
+    let own = class_row(cx, t.oid, &t.name, t.schema, t.rel).set("reloftype", oid(t.of_type));
+    super::partitions::class(cx, t, own)
         .set("relowner", oid(t.owner))
         .set(
             "relam",

@@ -46,9 +46,7 @@ impl Binder<'_> {
                 "cannot create partitioned table as inheritance child"
             ));
         }
-        if stmt.of_typename.is_some() {
-            return Err(base::Error::unsupported("a typed table"));
-        }
+        let of_type = stmt.of_typename.as_ref().map(|name| self.type_of_table(name)).transpose()?;
         let persistence = self.persistence(range, stmt.oncommit)?;
         let mut partition = crate::partition::PartitionClause::default();
         if let Some(spec) = &stmt.partbound {
@@ -63,9 +61,10 @@ impl Binder<'_> {
         }
         let is_partition = partition.bound.is_some();
         let mut inherited = self.inherited(&stmt.inh_relations, persistence, is_partition)?;
-        let typed = match is_partition {
-            true => Some(self.partition_elements(&stmt.table_elts, &inherited.columns)?),
-            false => None,
+        let typed = match (is_partition, of_type) {
+            (true, _) => Some(self.partition_elements(&stmt.table_elts, &inherited.columns)?),
+            (false, Some(ty)) => Some(self.typed_elements(&stmt.table_elts, ty)?),
+            (false, None) => None,
         };
         let elements = typed.as_deref().unwrap_or(&stmt.table_elts);
         self.check_checks(&name.name, &inherited.columns, elements)?;
@@ -134,6 +133,7 @@ impl Binder<'_> {
             columns.iter_mut().for_each(|c| c.only_inherited = true);
         }
         Ok(Utility::CreateTable {
+            of_type: of_type.map_or(0, |ty| ty.0),
             partition,
             name,
             columns,

@@ -244,6 +244,12 @@ impl Binder<'_> {
                 self.find_qualified(scope, None, table, name, c.location)
             }
             [.., schema, table, name] => {
+                if self.cx.arguments.is_some()
+                    && self.find_item(scope, Some(schema), table, c.location)?.is_none()
+                    && let Some(expr) = self.parameter_named(&names)
+                {
+                    return Ok(expr);
+                }
                 self.find_qualified(scope, Some(schema), table, name, c.location)
             }
             [] => Err(err!(SYNTAX_ERROR, "empty column reference").at(position)),

@@ -146,6 +146,7 @@ impl Binder<'_> {
                 err!(SYNTAX_ERROR, "argument name \"{name}\" used more than once").at(position)
             );
         }
+        self.in_call = calling;
         let callee = self.find_callee(
             schema,
             name,
@@ -154,7 +155,9 @@ impl Binder<'_> {
             position,
             call.agg_star,
             call.func_variadic,
-        )?;
+        );
+        self.in_call = false;
+        let callee = callee?;
         if calling
             && !matches!(callee, Some(Callee::Function(row)) if super::routine::is_users(row))
         {
@@ -407,6 +410,11 @@ impl Binder<'_> {
 
     /// `42883`.
     fn missing_function(&self, call: &str, position: u32) -> Error {
+        if self.in_call {
+            return err!(UNDEFINED_FUNCTION, "procedure {call} does not exist")
+                .hint("No procedure matches the given name and argument types. You might need to add explicit type casts.")
+                .at(position);
+        }
         err!(UNDEFINED_FUNCTION, "function {call} does not exist")
             .hint("No function matches the given name and argument types. You might need to add explicit type casts.")
             .at(position)

@@ -67,6 +67,7 @@ pub(crate) mod sublink;
 mod subscript;
 pub(crate) mod through;
 mod trigger;
+mod typed_table;
 pub(crate) mod typename;
 pub(crate) mod user_types;
 pub(crate) mod utility;
@@ -155,6 +156,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) slot_collations: Vec<u32>,
     /// What a definition has to say.
     pub(crate) notices: Vec<String>,
+    /// The function that is looked for is a procedure of CALL.
+    pub(crate) in_call: bool,
     /// Variables of the program whose statement is bound.
     pub(crate) variables: Option<&'a dyn crate::embedded::Variables>,
     /// How many views deep the query is that is being bound.
@@ -198,6 +201,7 @@ impl<'a> Binder<'a> {
             collating: false,
             slot_collations: Vec::new(),
             notices: Vec::new(),
+            in_call: false,
             variables: None,
             view_depth: 0,
             guards: Vec::new(),

@@ -179,13 +179,25 @@ impl Binder<'_> {
     /// A parameter of the function whose body is bound, by its name (or by the function's and its).
     pub(crate) fn parameter_named(&mut self, names: &[&str]) -> Option<Expr> {
         let arguments = self.cx.arguments?;
-        let name = match names {
-            [name] => *name,
-            [function, name] if *function == arguments.function => *name,
+        let parameter = |name: &str| {
+            let at = arguments.names.iter().position(|n| !n.is_empty() && n == name)?;
+            Some(Expr::Param(at as u16, *self.params.get(at)?))
+        };
+        let (row, field) = match names {
+            [name] => return parameter(name),
+            [function, name] if *function == arguments.function => match parameter(name) {
+                None => (*function, *name),
+                found => return found,
+            },
+            [function, row, field] if *function == arguments.function => (*row, *field),
+            [row, field] => (*row, *field),
             _ => return None,
         };
-        let at = arguments.names.iter().position(|n| !n.is_empty() && n == name)?;
-        Some(Expr::Param(at as u16, *self.params.get(at)?))
+        // A field of a parameter that is a row.
+        let row = parameter(row)?;
+        let shape = types::user::shape(row.ty())?;
+        let at = shape.columns.iter().position(|(name, _)| &**name == field)?;
+        Some(self.field_at(row, at, shape.columns[at].1))
     }
 
     /// CREATE [OR REPLACE] FUNCTION and PROCEDURE.
@@ -240,7 +252,9 @@ impl Binder<'_> {
     /// A standard body is bound once and for all: what it uses must be there.
     fn bind_standard_body(&self, function: &mut Function) -> Result<()> {
         if function.args.iter().any(|a| is_polymorphic(Oid(a.ty))) {
-            return Err(base::Error::unsupported("a standard body with polymorphic parameters"));
+            return Err(bad(
+                "SQL function with unquoted function body cannot have polymorphic arguments",
+            ));
         }
         let (types, result) = (function.input_types(), Oid(function.result));
         let bound = routine::prepare_body(function, &types, result, false, self.cx)
@@ -437,6 +451,7 @@ impl Binder<'_> {
     ) -> Result<Option<(String, i32)>> {
         let mut body = None;
         let mut language = None;
+        let mut one_item_only = false;
         let mut seen: Vec<&str> = Vec::new();
         for node in nodes {
             let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
@@ -451,7 +466,7 @@ impl Binder<'_> {
                     let Some(NodeEnum::List(list)) = inner(&def.arg) else { continue };
                     let parts = ast::owned_strings(&list.items);
                     if parts.len() > 1 {
-                        return Err(bad("only one AS item needed for this language"));
+                        one_item_only = true;
                     }
                     body = parts.into_iter().next().map(|text| (text, def.location));
                 }
@@ -478,6 +493,9 @@ impl Binder<'_> {
         } else if !matches!(language.as_str(), "sql" | "plpgsql") {
             base::bail!(UNDEFINED_OBJECT, "language \"{language}\" does not exist");
         }
+        if one_item_only {
+            return Err(bad(format_args!("only one AS item needed for language \"{language}\"")));
+        }
         if body.is_some() && sql_body.is_some() {
             return Err(bad("duplicate function body specified"));
         }
@@ -502,7 +520,16 @@ impl Binder<'_> {
             }
             "strict" => function.strict = yes,
             "security" => function.security_definer = yes,
-            "leakproof" => function.leakproof = yes,
+            "leakproof" => {
+                let superuser = self.cx.catalog.role(self.cx.role).is_some_and(|r| r.superuser);
+                if yes && !superuser {
+                    base::bail!(
+                        INSUFFICIENT_PRIVILEGE,
+                        "only superuser can define a leakproof function"
+                    );
+                }
+                function.leakproof = yes;
+            }
             "cost" => {
                 function.cost = text.parse().unwrap_or(0.0);
                 if function.cost <= 0.0 {
