@@ -65,7 +65,8 @@ fn assert_same(what: &str, ours: &str, theirs: &str) {
     panic!("{what}: line {}\n--- ours\n{}\n--- PostgreSQL\n{}", at + 1, show(&a), show(&b));
 }
 
-const CLEAN: &str = "DROP SCHEMA shop, \"Odd Schema\" CASCADE; DROP TABLE plain;";
+const CLEAN: &str = "DROP EVENT TRIGGER at_start; DROP EVENT TRIGGER at_drop; DROP FUNCTION on_event(); \
+     DROP TABLE guarded, guard_levels CASCADE; DROP SCHEMA shop, \"Odd Schema\" CASCADE; DROP TABLE plain;";
 
 #[test]
 fn a_dump_is_postgresqls_and_goes_back_into_both() {

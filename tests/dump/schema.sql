@@ -129,3 +129,22 @@ INSERT INTO shop.later VALUES (2);
 SELECT nextval('shop.tickets'), nextval('shop.down');
 REFRESH MATERIALIZED VIEW shop.kept;
 GRANT SELECT, INSERT, UPDATE, DELETE ON plain TO postgres;
+
+-- Row-level security.
+CREATE TABLE guarded (id int PRIMARY KEY, owner name, level int);
+INSERT INTO guarded VALUES (1, 'postgres', 1), (2, 'nobody', 2);
+CREATE TABLE guard_levels (member name, level int);
+CREATE POLICY own ON guarded USING (owner = CURRENT_USER) WITH CHECK ((owner = CURRENT_USER) AND (level < 100));
+CREATE POLICY by_level ON guarded AS RESTRICTIVE FOR SELECT USING (level <= (SELECT max(l.level) FROM guard_levels l WHERE l.member = CURRENT_USER));
+CREATE POLICY adding ON guarded FOR INSERT WITH CHECK (level > 0);
+ALTER TABLE guarded ENABLE ROW LEVEL SECURITY;
+ALTER TABLE guarded FORCE ROW LEVEL SECURITY;
+COMMENT ON POLICY own ON guarded IS 'one''s own rows';
+CREATE VIEW guarded_view WITH (security_barrier, security_invoker) AS SELECT id, level FROM guarded WHERE level > 0;
+
+-- Event triggers.
+CREATE FUNCTION on_event() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN RETURN; END $$;
+CREATE EVENT TRIGGER at_start ON ddl_command_start WHEN TAG IN ('CREATE TABLE', 'DROP TABLE') EXECUTE FUNCTION on_event();
+CREATE EVENT TRIGGER at_drop ON sql_drop EXECUTE FUNCTION on_event();
+ALTER EVENT TRIGGER at_drop DISABLE;
+COMMENT ON EVENT TRIGGER at_start IS 'at the start';

@@ -51,6 +51,7 @@ pub fn run(
             !matches!(
                 s,
                 AlterTable::Owner(_)
+                    | AlterTable::CheckOption(_)
                     | AlterTable::SetOptions(_)
                     | AlterTable::ResetOptions(_)
                     | AlterTable::EnableTrigger { .. }
@@ -165,6 +166,13 @@ pub(super) fn table_action(step: &AlterTable) -> Option<&'static str> {
 
 fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) -> Result<()> {
     match step {
+        AlterTable::CheckOption(check) => {
+            let mut table = refresh(cx, id)?;
+            if let Some(query) = &mut table.query {
+                query.check = *check;
+            }
+            cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)))
+        }
         AlterTable::RowSecurity(on) => super::policy::enable(id, Some(*on), None, cx),
         AlterTable::ForceRowSecurity(on) => super::policy::enable(id, None, Some(*on), cx),
         AlterTable::EnableTrigger { which, enabled } => {
@@ -209,6 +217,11 @@ fn run_step(step: &AlterTable, id: u32, only: bool, cx: &mut ExecContext<'_>) ->
         AlterTable::ResetOptions(names) => {
             let mut table = refresh(cx, id)?;
             table.options.retain(|(n, _)| !names.contains(n));
+            if let Some(query) =
+                table.query.as_mut().filter(|_| names.iter().any(|n| n == "check_option"))
+            {
+                query.check = catalog::CheckOption::None;
+            }
             put(cx, table)
         }
         AlterTable::AddIdentity { column, always, options } => {

@@ -16,8 +16,8 @@ use exec::{copy, explain, rights};
 use crate::{
     alter_table, collation, comment, create_index, create_schema, create_table, create_table_as,
     database, defined, drop, event_trigger, function, inherit, large_object, maintain, policy,
-    rename, role,
-    sequence, set_constraints, set_schema, steps, trigger, truncate, user_types, view,
+    rename, role, sequence, set_constraints, set_schema, steps, trigger, truncate, user_types,
+    view,
 };
 
 /// The executor's way to them.

@@ -37,7 +37,6 @@ pub fn create(
     let schema = name::creation_schema(cx, &view_name.unplaced(), persistence)?;
     name::reserve(cx, schema, &view_name.name)?;
     for column in columns {
-        create_table::check_column_name(&column.name)?;
         if types::TypeIo::get(column.ty).is_none_or(|io| io.category == b'P') {
             base::bail!(
                 INVALID_TABLE_DEFINITION,
@@ -74,7 +73,12 @@ pub fn create(
         }
         Some(_) => base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a view", view_name.name),
     };
-    table.columns = columns.iter().map(create_table::column).collect();
+    let old =
+        std::mem::replace(&mut table.columns, columns.iter().map(create_table::column).collect());
+    // A column that stays keeps its default.
+    for (column, known) in table.columns.iter_mut().zip(old) {
+        (column.default, column.default_uses) = (known.default, known.default_uses);
+    }
     table.query = Some(Box::new(query.clone()));
     table.options = options.to_vec();
     let (id, owner) = (table.oid, table.owner);

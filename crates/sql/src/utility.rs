@@ -268,6 +268,8 @@ pub struct IndexKey {
 /// A step of ALTER TABLE.
 #[derive(Clone, Debug)]
 pub enum AlterTable {
+    /// SET (check_option = …), and RESET of it.
+    CheckOption(catalog::CheckOption),
     /// ENABLE and DISABLE ROW LEVEL SECURITY.
     RowSecurity(bool),
     /// FORCE and NO FORCE ROW LEVEL SECURITY.

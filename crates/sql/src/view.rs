@@ -27,6 +27,7 @@ use crate::window::{self, Exclude, FrameBound, FrameMode};
 mod stored;
 
 use stored::again;
+pub use stored::changes_of;
 pub(crate) use stored::{print_target, recorded};
 
 /// PostgreSQL's steps of indentation.

@@ -132,10 +132,54 @@ pub fn call(name: &str, args: &[Datum], run: &mut Run<'_, '_>) -> Result<Option<
         | "pg_get_statisticsobjdef_columns"
         | "pg_tablespace_location" => Datum::Null,
         "pg_relation_is_publishable" => Datum::Bool(view.table(id).is_some()),
-        "pg_relation_is_updatable" => Datum::Int4(if view.table(id).is_some() { 28 } else { 0 }),
-        "pg_column_is_updatable" => Datum::Bool(view.table(id).is_some()),
+        "pg_relation_is_updatable" => Datum::Int4(changes(&view, id, flag(args, 1), None, run)),
+        "pg_column_is_updatable" => {
+            let column = u16::try_from(int_at(args, 1)).ok().filter(|n| *n > 0);
+            let events = match column {
+                Some(_) => changes(&view, id, flag(args, 2), column, run),
+                None => 0,
+            };
+            Datum::Bool(events & 20 == 20)
+        }
         _ => return Ok(None),
     }))
+}
+
+/// What can be done to the rows of a relation: see [`sql::view::changes_of`].
+fn changes(
+    view: &Snapshot,
+    id: u32,
+    triggers: bool,
+    column: Option<u16>,
+    run: &mut Run<'_, '_>,
+) -> i32 {
+    let Some(table) = view.table(id) else { return 0 };
+    let known = with_context(run.cx, |cx| sql::view::changes_of(cx, table, triggers, column));
+    known.unwrap_or(0)
+}
+
+/// Rows of `information_schema` that say what can be done to a view's rows.
+fn print_changes(table: &str, row: &mut [Datum], run: &mut Run<'_, '_>) {
+    let (Some(Datum::Text(schema)), Some(Datum::Text(name))) = (row.get(1), row.get(2)) else {
+        return;
+    };
+    let view = run.cx.catalog_tx.view();
+    let found = view.schema_named(schema).and_then(|s| view.relation_in(s.oid, name));
+    let Some(catalog::snapshot::Relation::Table(found)) = found else { return };
+    if found.kind != catalog::TableKind::View {
+        return;
+    }
+    let column = match (table, row.get(3)) {
+        ("columns", Some(Datum::Text(name))) => found.column(name).map(|(n, _)| n),
+        _ => None,
+    };
+    let events = changes(&view, found.oid, false, column, run);
+    let Some(columns) = catalog::system::find(Some("information_schema"), table) else { return };
+    for (name, bits) in [("is_updatable", 20), ("is_insertable_into", 8)] {
+        if let Some((n, _)) = columns.column(name) {
+            row[usize::from(n) - 1] = text(if events & bits == bits { "YES" } else { "NO" });
+        }
+    }
 }
 
 /// A trigger as `CREATE TRIGGER` makes it.
@@ -177,6 +221,9 @@ pub fn print_definition(table: &str, row: &mut [Datum], run: &mut Run<'_, '_>) {
             row[3] = text(printed.trim_start_matches("CHECK "));
         }
         return;
+    }
+    if matches!(table, "tables" | "views" | "columns") {
+        print_changes(table, row, run);
     }
     if table == "columns" {
         print_column(row, run);

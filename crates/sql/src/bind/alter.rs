@@ -182,10 +182,12 @@ impl Binder<'_> {
                 let Some(NodeEnum::List(list)) = inner(&cmd.def) else { return Ok(()) };
                 let options = match self.find_relation(table.schema.as_deref(), &table.name) {
                     Some(catalog::snapshot::Relation::Table(t)) if t.kind == TableKind::View => {
-                        match self.view_options(&list.items)? {
-                            (options, None) => options,
-                            _ => return Err(base::Error::unsupported("ALTER of a check option")),
+                        let (options, check) = self.view_options(&list.items)?;
+                        if let Some(check) = check {
+                            self.expect_updatable(&t)?;
+                            steps.push(AlterTable::CheckOption(check));
                         }
+                        options
                     }
                     _ => self.options(&list.items)?,
                 };

@@ -107,6 +107,10 @@ impl Binder<'_> {
         let table = target.table.clone();
         let given = &columns[..columns.len().min(given_width(stmt))];
         self.need_change_through(levels, &target, privilege::INSERT, given);
+        if let Some(through) = &through {
+            let all = self.view_column_defaults(through)?.into_iter();
+            self.shown_defaults = all.map(|(n, sql)| (table.oid, n, sql)).collect();
+        }
         let input = match inner(&stmt.select_stmt) {
             None => self.default_row(&table)?,
             Some(NodeEnum::SelectStmt(select)) if is_plain_values(select) => {
@@ -117,6 +121,7 @@ impl Binder<'_> {
             }
             Some(_) => return Err(base::Error::unsupported("this INSERT source")),
         };
+        self.shown_defaults.clear();
         let conflict = match &stmt.on_conflict_clause {
             Some(clause) => Some(self.conflict(clause, &target, &item, through.as_ref())?),
             None => None,

@@ -16,6 +16,10 @@ impl Binder<'_> {
     pub(crate) fn column_default(&mut self, table: &Table, number: u16) -> Result<Expr> {
         let column = &table.columns[usize::from(number) - 1];
         let ty = Oid(column.ty);
+        let shown = self.shown_defaults.iter().find(|(id, n, _)| (*id, *n) == (table.oid, number));
+        if let Some((_, _, sql)) = shown.cloned() {
+            return self.stored_default(&sql, ty, column.typmod, &column.name);
+        }
         if let Some(identity) = column.identity {
             return self.next_value(identity.sequence, ty);
         }

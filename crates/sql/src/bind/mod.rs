@@ -164,6 +164,9 @@ pub(crate) struct Binder<'a> {
     pub(crate) view_depth: u32,
     /// Tables of FROM by their first columns, with what row-level security demands of their rows.
     pub(crate) guards: Vec<(Col, Vec<Expr>)>,
+    /// Defaults of the views that an INSERT goes through, in place of those of the table's columns: table, column
+    /// from 1, expression.
+    pub(crate) shown_defaults: Vec<(u32, u16, String)>,
     /// What is bound is printed, not run: no policies.
     pub(crate) bypassing: bool,
     /// Tables whose policies are being bound, one inside the other.
@@ -205,6 +208,7 @@ impl<'a> Binder<'a> {
             variables: None,
             view_depth: 0,
             guards: Vec::new(),
+            shown_defaults: Vec::new(),
             bypassing: false,
             guarding: Vec::new(),
         }

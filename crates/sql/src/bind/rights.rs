@@ -63,6 +63,11 @@ enum Columns {
 }
 
 impl Need {
+    /// The oid of what is used.
+    pub fn object(&self) -> u32 {
+        self.object
+    }
+
     /// In whose name it is.
     pub fn role(&self) -> u32 {
         self.role

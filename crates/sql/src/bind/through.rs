@@ -202,8 +202,41 @@ impl Binder<'_> {
             return Ok(n);
         }
         let what = if verb == "INSERT" { "insert into" } else { "update" };
+        let system =
+            matches!(&column.expr, Expr::Column(col, _) if through.target.column(*col).is_some());
+        let why = match system {
+            true => "View columns that refer to system columns are not updatable.",
+            false => "View columns that are not columns of their base relation are not updatable.",
+        };
         Err(err!(FEATURE_NOT_SUPPORTED, "cannot {what} column \"{name}\" of view \"{view}\"")
-            .detail("View columns that are not columns of their base relation are not updatable."))
+            .detail(why))
+    }
+
+    /// The defaults of views' columns, for columns of the table that an INSERT through them gives no value: the
+    /// outermost view's counts.
+    ///
+    /// # Errors
+    /// `0A000` for a default of a column that can't be changed.
+    pub(crate) fn view_column_defaults(&self, through: &Through) -> Result<Vec<(u16, String)>> {
+        let mut out: Vec<(u16, String)> = Vec::new();
+        for level in &through.levels {
+            let Some(view) = self.cx.catalog.table(self.needs[level.need].object()) else {
+                continue;
+            };
+            for (column, col) in view.columns.iter().zip(&level.cols) {
+                let Some(sql) = &column.default else { continue };
+                let number = match col.and_then(|col| through.target.column(col)) {
+                    Some(ScanColumn::Attr(n)) => n,
+                    _ => {
+                        self.base_column(through, &column.name, "INSERT", 0)?;
+                        continue;
+                    }
+                };
+                out.retain(|(n, _)| *n != number);
+                out.push((number, sql.clone()));
+            }
+        }
+        Ok(out)
     }
 
     /// The table's columns that an INSERT through a view gives values for.

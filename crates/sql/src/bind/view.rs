@@ -106,12 +106,7 @@ impl Binder<'_> {
         let (columns, mut query) = self.defined_query(node, &stmt.aliases)?;
         query.check = check;
         if check != CheckOption::None && !query.updatable {
-            let hint = self.why_not_updatable(select)?;
-            return Err(err!(
-                FEATURE_NOT_SUPPORTED,
-                "WITH CHECK OPTION is supported only on automatically updatable views"
-            )
-            .hint(hint));
+            return Err(no_check_option(self.why_not_updatable(select)?));
         }
         let replace = stmt.replace;
         Ok(Utility::CreateView { name, columns, query, replace, options, persistence })
@@ -129,6 +124,13 @@ impl Binder<'_> {
             match (def.defname.as_str(), value.as_str()) {
                 ("check_option", "local") => check = Some(CheckOption::Local),
                 ("check_option", "cascaded") => check = Some(CheckOption::Cascaded),
+                ("check_option", other) => {
+                    return Err(err!(
+                        INVALID_PARAMETER_VALUE,
+                        "invalid value for enum option \"check_option\": {other}"
+                    )
+                    .detail("Valid values are \"local\" and \"cascaded\"."));
+                }
                 (name @ ("security_barrier" | "security_invoker"), _) => {
                     let bool = types::io::input(types::oids::BOOL, -1, &value, self.cx.format);
                     if bool.is_err() {
@@ -287,7 +289,8 @@ impl Binder<'_> {
         };
         let fits = match base.kind {
             catalog::TableKind::Table => true,
-            catalog::TableKind::View => base.query.as_ref().is_some_and(|q| q.updatable),
+            // Whether its rows can be changed is seen when they are.
+            catalog::TableKind::View => true,
             _ => false,
         };
         if !fits {
@@ -307,9 +310,77 @@ impl Binder<'_> {
         Ok(String::new())
     }
 
+    /// `0A000` unless a view can have a CHECK OPTION.
+    pub(crate) fn expect_updatable(&self, view: &Table) -> Result<()> {
+        let Some(query) = &view.query else { return Ok(()) };
+        let tree = tree_of(&query.sql)?;
+        let NodeEnum::SelectStmt(select) = &*tree else { return Ok(()) };
+        match self.why_not_updatable(select)? {
+            why if why.is_empty() => Ok(()),
+            why => Err(no_check_option(why)),
+        }
+    }
+
+    /// What can be done to the rows of a relation, as `pg_relation_is_updatable` says it: 4 (UPDATE), 8 (INSERT),
+    /// 16 (DELETE). `triggers`: INSTEAD OF triggers count; `columns`: only these count.
+    pub(crate) fn changes_of(
+        &self,
+        table: &Table,
+        triggers: bool,
+        columns: Option<&[u16]>,
+    ) -> Result<i32> {
+        sched::check_stack()?;
+        use catalog::trigger_type as t;
+        const ALL: i32 = 4 | 8 | 16;
+        let query = match (table.kind, &table.query) {
+            (catalog::TableKind::Table, _) => return Ok(ALL),
+            (catalog::TableKind::View, Some(query)) => query,
+            _ => return Ok(0),
+        };
+        let mut events = 0;
+        if triggers {
+            let bits = [(t::UPDATE, 4), (t::INSERT, 8), (t::DELETE, 16)];
+            let own = bits.iter().filter(|(event, _)| table.has_instead(*event));
+            events |= own.fold(0, |all, (_, bit)| all | bit);
+        }
+        let tree = tree_of(&query.sql)?;
+        let NodeEnum::SelectStmt(select) = &*tree else { return Ok(events) };
+        if !self.why_not_updatable(select)?.is_empty() {
+            return Ok(events);
+        }
+        let range = match select.from_clause.first().and_then(|n| n.node.as_ref()) {
+            Some(NodeEnum::RangeVar(range)) => range,
+            _ => return Ok(events),
+        };
+        let base = self.find_table(range)?;
+        let mut below: Vec<u16> = Vec::new();
+        for (n, node) in select.target_list.iter().enumerate() {
+            let asked = columns.is_none_or(|all| all.contains(&(n as u16 + 1)));
+            let Some(NodeEnum::ResTarget(target)) = &node.node else { continue };
+            let Some(NodeEnum::ColumnRef(column)) = inner(&target.val) else { continue };
+            let name = ast::strings(&column.fields).last().copied().unwrap_or_default();
+            if let (true, Some((number, _))) = (asked, base.column(name)) {
+                below.push(number);
+            }
+        }
+        let mut own = if below.is_empty() && columns.is_some() { 16 } else { ALL };
+        if base.kind != catalog::TableKind::Table {
+            own &= self.changes_of(&base, triggers, columns.map(|_| below.as_slice()))?;
+        }
+        Ok(events | own)
+    }
+
     fn is_updatable(&self, select: &pb::SelectStmt) -> Result<bool> {
         Ok(self.why_not_updatable(select)?.is_empty())
     }
+}
+
+fn no_check_option(why: String) -> base::Error {
+    err!(
+        FEATURE_NOT_SUPPORTED,
+        "WITH CHECK OPTION is supported only on automatically updatable views"
+    )
+    .hint(why)
 }
 
 /// Whether the target list calls an aggregate, a window function or a set-returning function.

@@ -11,6 +11,21 @@ use crate::bind::record::{Record, address};
 use crate::parse::parse;
 use crate::prepare::PrepareContext;
 
+/// What can be done to the rows of a relation: 4 (UPDATE), 8 (INSERT), 16 (DELETE). `triggers`: INSTEAD OF triggers
+/// count; `column`: only this one counts.
+///
+/// # Errors
+/// Those of a view that can't be bound any more.
+pub fn changes_of(
+    cx: &PrepareContext<'_>,
+    table: &catalog::Table,
+    triggers: bool,
+    column: Option<u16>,
+) -> Result<i32> {
+    let binder = Binder::new(cx, "", &[]);
+    binder.changes_of(table, triggers, column.as_ref().map(std::slice::from_ref))
+}
+
 /// A query as it is stored, under the names of `naming`, with what it uses.
 ///
 /// # Errors
