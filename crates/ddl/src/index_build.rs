@@ -8,7 +8,7 @@
 use access::index::entries;
 use access::{AnyIndex, BTree, KeyRange};
 use base::settings::setting;
-use base::{RelId, Result, TupleId};
+use base::{AccessMethod, RelId, Result, TupleId};
 use catalog::{Index, Table};
 use sched::memory::Use;
 use sched::observe::progress::{Count, Kind, Progress, Reporting};
@@ -141,6 +141,7 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
     let _memory = sched::memory::for_use(Use::Sort);
     let handle = TableHandle::open(cx.engine, &std::sync::Arc::new(table.clone()), cx.format)?;
     let codec = KeyCodec::new(table, index);
+    require_classes(index, &codec)?;
     let progress = Reporting::begin(Kind::CreateIndex, "CREATE INDEX", (cx.database.1, table.oid));
     progress.set_phase("building index: scanning table");
     let mut null_in = None;
@@ -182,6 +183,28 @@ fn fill_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Resu
         Some(root) => Err(duplicated(cx, table, index, &handle, root)),
         None => built.map(drop),
     }
+}
+
+/// Whether the columns' types, which may have changed, still have the classes of a GIN index.
+fn require_classes(index: &Index, codec: &KeyCodec) -> Result<()> {
+    if index.method != AccessMethod::Gin || codec.gin.len() == index.columns.len() {
+        return Ok(());
+    }
+    let lacks = |(c, key): &(&catalog::IndexColumn, &exec::table::KeyColumn)| {
+        let class = types::opclass::class(c.class_of(index.method, key.1.0));
+        class.is_none_or(|class| !types::opclass::accepts(class, key.1))
+    };
+    let column = index.columns.iter().zip(&codec.columns).find(lacks);
+    let ty = column.map_or(base::Oid(0), |(_, key)| key.1);
+    Err(base::err!(
+        UNDEFINED_OBJECT,
+        "data type {} has no default operator class for access method \"gin\"",
+        types::io::format_type(ty, -1)
+    )
+    .hint(
+        "You must specify an operator class for the index or define a default operator class for the \
+         data type.",
+    ))
 }
 
 /// Calls `each` with key, root and whether a key column is NULL, for all rows that the index holds. The
@@ -264,6 +287,7 @@ fn fill_beside_as_owner(cx: &mut ExecContext<'_>, table: &Table, index: &Index) 
     let shared = std::sync::Arc::new(table.clone());
     let handle = TableHandle::open(cx.engine, &shared, cx.format)?;
     let codec = KeyCodec::new(table, index);
+    require_classes(index, &codec)?;
     let progress = Reporting::begin(
         Kind::CreateIndex,
         "CREATE INDEX CONCURRENTLY",

@@ -7,4 +7,5 @@ const PACKAGES: &[&Package] = &[&textsearch::PACKAGE, &geometry::PACKAGE];
 /// Registers them all. Whatever reads rows or looks functions up comes after this.
 pub fn register() {
     types::open::register(PACKAGES);
+    textsearch::gin::register();
 }

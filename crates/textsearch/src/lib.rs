@@ -19,6 +19,7 @@ pub mod document;
 pub mod execute;
 mod files;
 mod functions;
+pub mod gin;
 pub mod headline;
 mod ispell;
 mod json;
