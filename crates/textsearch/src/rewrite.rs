@@ -72,7 +72,7 @@ fn replace(
             rest.extend(substitute.cloned());
             operands = rest;
             let mut whole = Tree::Operator(operator, distance, operands);
-            whole.sort()?;
+            whole.sort_operands();
             return Ok(collapse(whole));
         }
     }
@@ -82,7 +82,7 @@ fn replace(
     }
     let mut whole = Tree::Operator(operator, distance, kept);
     if *found {
-        whole.sort()?;
+        whole.sort_operands();
     }
     Ok(collapse(whole))
 }

@@ -72,8 +72,10 @@ impl Tree {
                 None => None,
             },
             Tree::Operator(operator, distance, operands) => {
+                // The first two are the rightmost; the others follow from the last one on.
+                let (first, rest) = operands.split_at(operands.len().min(2));
                 let mut right = None;
-                for operand in operands {
+                for operand in first.iter().chain(rest.iter().rev()) {
                     let left = operand.build(builder)?;
                     right = match (left, right) {
                         (Some(a), Some(b)) => Some(builder.push(match operator {
@@ -117,6 +119,13 @@ impl Tree {
         }
         Ok(())
     }
+
+    /// Brings the operands of `&` or `|` into order, as they are.
+    pub fn sort_operands(&mut self) {
+        if let Tree::Operator(Operator::And | Operator::Or, _, operands) = self {
+            operands.sort_by(compare);
+        }
+    }
 }
 
 /// The order of nodes: operators after values; by operator (larger numbers first), number of operands (more
@@ -133,7 +142,8 @@ pub fn compare(a: &Tree, b: &Tree) -> Ordering {
             y.cmp(x).then(ys.len().cmp(&xs.len())).then_with(operands).then(m.cmp(n))
         }
         (Tree::Value(x, c), Tree::Value(y, d)) => {
-            d.cmp(c).then_with(|| x.word.as_bytes().cmp(y.word.as_bytes()))
+            // Checksums are compared with their sign.
+            (*d as i32).cmp(&(*c as i32)).then_with(|| x.word.as_bytes().cmp(y.word.as_bytes()))
         }
     }
 }
@@ -149,7 +159,7 @@ pub fn key(tree: &Tree, out: &mut Vec<u8>) {
         }
         Tree::Value(v, checksum) => {
             out.push(1);
-            out.extend_from_slice(&(!checksum).to_be_bytes());
+            out.extend_from_slice(&(!(checksum ^ 1 << 31)).to_be_bytes());
             out.extend_from_slice(v.word.as_bytes());
             out.extend_from_slice(&[0, 0]);
         }
@@ -162,4 +172,26 @@ pub fn checksum(bytes: &[u8]) -> u32 {
     let entry =
         |n: u32| (0..8).fold(n, |c, _| if c & 1 == 1 { c >> 1 ^ 0xedb8_8320 } else { c >> 1 });
     !bytes.iter().fold(u32::MAX, |crc, b| crc << 8 ^ entry((crc >> 24 ^ u32::from(*b)) & 0xff))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::parse::query;
+    use crate::rewrite::rewrite;
+
+    fn rewritten(q: &str, target: &str, substitute: &str) -> String {
+        let of = |text: &str| query(text).unwrap();
+        rewrite(&of(q), &of(target), &of(substitute)).unwrap().text().unwrap()
+    }
+
+    /// As PostgreSQL 15 prints them: operands are in the order of their checksums.
+    #[test]
+    fn rewritten_queries_are_in_order() {
+        let all = "foo & bar & qq & new & york";
+        assert_eq!(rewritten(all, "zzz", "yyy"), "'foo' & 'new' & 'bar' & 'qq' & 'york'");
+        assert_eq!(rewritten(all, "new & york", "yyy"), "'foo' & 'bar' & 'qq' & 'yyy'");
+        assert_eq!(rewritten("foo & bar & qq", "qq", "z|y"), "'bar' & 'foo' & ( 'z' | 'y' )");
+        assert_eq!(rewritten("b&a", "a", "moskva|moscow|c"), "'b' & ( 'moskva' | 'moscow' | 'c' )");
+        assert_eq!(rewritten("a", "a", "moscow|moskva"), "'moscow' | 'moskva'");
+    }
 }
