@@ -6,7 +6,7 @@ DATA ?= ./data
 # Release builds are laid out by a profile that the repository keeps (docs/decisions/0010).
 RELEASE = RUSTFLAGS="$(RUSTFLAGS) -Cprofile-use=$(CURDIR)/profile/threadgres.profdata -Cllvm-args=-no-pgo-warn-mismatch -Clink-arg=-Wl,-z,keep-text-section-prefix" cargo
 
-.PHONY: run test docs-test clients diff compatibility sqlsmith bench bench-plpgsql bench-snapshot profile bench-watch bench-sessions bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
+.PHONY: run test docs-test clients diff compatibility sqlsmith bench bench-plpgsql bench-partitions bench-snapshot profile bench-watch bench-sessions bench-tpch race storm lab incident locks crash resize fuzz tidy docs loom shuttle
 
 # Root must say that root is meant.
 ALLOW_ROOT = $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -64,6 +64,10 @@ bench-plpgsql:
 SECONDS ?= 300
 bench-snapshot:
 	bench/snapshot/run $(PG) $(TG) $(SECONDS)
+
+# Partitions by the thousand beside PostgreSQL 15; both servers run already: make bench-partitions PG=5433 TG=5432
+bench-partitions:
+	bench/partitions/run $(PG) $(TG)
 
 # Side by side with PostgreSQL 15 and a server that does nothing; see bench/README.md.
 bench:

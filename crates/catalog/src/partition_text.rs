@@ -148,31 +148,55 @@ pub fn condition(
     table: &Table,
     bound: &PartitionBound,
 ) -> Result<Option<String>> {
+    Ok(conditions(catalog, table, bound)?.map(|parts| all_of(&parts)))
+}
+
+/// The same, part by part.
+fn conditions(
+    catalog: &Snapshot,
+    table: &Table,
+    bound: &PartitionBound,
+) -> Result<Option<Vec<String>>> {
     let Some(by) = &table.partitioning else { return Ok(None) };
     let operands: Vec<String> = by.keys.iter().map(|k| operand(catalog, table, k)).collect();
     Ok(match bound {
-        PartitionBound::Default => default_condition(catalog, table)?,
-        PartitionBound::Hash { modulus, remainder } => Some(format!(
+        PartitionBound::Default => default_condition(catalog, table)?.map(|one| vec![one]),
+        PartitionBound::Hash { modulus, remainder } => Some(vec![format!(
             "satisfies_hash_partition('{}'::oid, {modulus}, {remainder}, {})",
             table.oid,
             operands.join(", ")
-        )),
+        )]),
         PartitionBound::List(values) => Some(list(&by.keys[0], &operands[0], values)),
-        PartitionBound::Range { from, to } => Some(range(by, &operands, from, to)),
+        PartitionBound::Range { from, to } => {
+            let mut parts = not_null(&operands);
+            parts.extend(range(by, &operands, from, to));
+            Some(parts)
+        }
     })
 }
 
-fn list(key: &PartitionKey, operand: &str, values: &[Option<String>]) -> String {
+fn all_of(parts: &[String]) -> String {
+    match parts {
+        [one] => one.clone(),
+        all => format!("({})", all.join(" AND ")),
+    }
+}
+
+fn not_null(operands: &[String]) -> Vec<String> {
+    operands.iter().map(|operand| format!("({operand} IS NOT NULL)")).collect()
+}
+
+fn list(key: &PartitionKey, operand: &str, values: &[Option<String>]) -> Vec<String> {
     let some: Vec<String> = values.iter().flatten().map(|text| constant(key, text)).collect();
     let null = values.iter().any(Option::is_none);
     let test = match &some[..] {
-        [] => return format!("({operand} IS NULL)"),
+        [] => return vec![format!("({operand} IS NULL)")],
         [one] => format!("({operand} = {one})"),
         all => format!("({operand} = ANY (ARRAY[{}]))", all.join(", ")),
     };
     match null {
-        true => format!("(({operand} IS NULL) OR {test})"),
-        false => format!("(({operand} IS NOT NULL) AND {test})"),
+        true => vec![format!("(({operand} IS NULL) OR {test})")],
+        false => vec![format!("({operand} IS NOT NULL)"), test],
     }
 }
 
@@ -181,9 +205,8 @@ fn range(
     operands: &[String],
     from: &[Edge<String>],
     to: &[Edge<String>],
-) -> String {
-    let mut parts: Vec<String> =
-        operands.iter().map(|operand| format!("({operand} IS NOT NULL)")).collect();
+) -> Vec<String> {
+    let mut parts = Vec::new();
     // What both bounds begin with is said once.
     let common = from.iter().zip(to).take_while(|(a, b)| a == b && matches!(a, Edge::Value(_)));
     let common = common.count();
@@ -195,10 +218,7 @@ fn range(
     for (edges, outer, inner) in [(from, ">", ">="), (to, "<", "<")] {
         parts.extend(side(&by.keys[common..], &operands[common..], &edges[common..], outer, inner));
     }
-    match &parts[..] {
-        [one] => one.clone(),
-        all => format!("({})", all.join(" AND ")),
-    }
+    parts
 }
 
 /// One bound of a range: `(a > 1) OR ((a = 1) AND (b >= 2))`.
@@ -269,18 +289,21 @@ pub fn default_condition(catalog: &Snapshot, table: &Table) -> Result<Option<Str
             }
         }
         return Ok((!values.is_empty())
-            .then(|| format!("(NOT {})", list(&by.keys[0], &operands[0], &values))));
+            .then(|| format!("(NOT {})", all_of(&list(&by.keys[0], &operands[0], &values)))));
     }
     for part in &bounds.parts {
         if let Some(PartitionBound::Range { from, to }) = part.bound.as_deref() {
-            arms.push(range(by, &operands, from, to));
+            arms.push(all_of(&range(by, &operands, from, to)));
         }
     }
-    Ok(match &arms[..] {
-        [] => None,
-        [one] => Some(format!("(NOT {one})")),
-        all => Some(format!("(NOT ({}))", all.join(" OR "))),
-    })
+    let held = match &arms[..] {
+        [] => return Ok(None),
+        [one] => one.clone(),
+        all => format!("({})", all.join(" OR ")),
+    };
+    let mut parts = not_null(&operands);
+    parts.push(held);
+    Ok(Some(format!("(NOT {})", all_of(&parts))))
 }
 
 /// `pg_get_partition_constraintdef`: the conditions of a partition and of the tables above it.
@@ -288,34 +311,17 @@ pub fn default_condition(catalog: &Snapshot, table: &Table) -> Result<Option<Str
 /// # Errors
 /// As [`condition`].
 pub fn whole_condition(catalog: &Snapshot, table: &Table) -> Result<Option<String>> {
-    let mut parts = Vec::new();
+    let mut parts: Vec<String> = Vec::new();
     let mut at = catalog.table(table.oid).cloned();
     while let Some(part) = at {
         let (Some(parent), Some(bound)) = (part.partition_of(), &part.bound) else { break };
         let Some(parent) = catalog.table(parent).cloned() else { break };
-        if let Some(condition) = condition(catalog, &parent, bound)? {
-            parts.push(condition);
+        if let Some(own) = conditions(catalog, &parent, bound)? {
+            parts.splice(0..0, own);
         }
         at = Some(parent);
     }
-    parts.reverse();
-    Ok(match parts.len() {
-        0 => None,
-        1 => parts.pop(),
-        _ => {
-            // One list, as the conditions of one level are.
-            let flat = |part: &String| match part.strip_prefix("((").is_some()
-                && part.ends_with("))")
-                && part.contains(" AND ")
-                && !part.starts_with("((") == false
-                && !part.contains(" OR (")
-            {
-                true => part[1..part.len() - 1].to_owned(),
-                false => part.clone(),
-            };
-            Some(format!("({})", parts.iter().map(flat).collect::<Vec<_>>().join(" AND ")))
-        }
-    })
+    Ok((!parts.is_empty()).then(|| all_of(&parts)))
 }
 
 /// A key's values as an error shows them: `(a, b) = (1, 2)`.

@@ -506,6 +506,7 @@ fn set_type(
     let Some((number, column)) = table.column(name) else {
         return Err(missing_column(&table, name));
     };
+    super::partition::check_no_key(&table, name, "alter")?;
     for other in table.columns.iter().filter(|c| c.generated && !c.dropped && c.name != name) {
         let uses = other.default.as_deref().is_some_and(|sql| super::rename::mentions(sql, name));
         if uses {

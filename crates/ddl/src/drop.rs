@@ -181,6 +181,16 @@ fn missing(cx: &mut ExecContext<'_>, kind: &str, name: &Name, if_exists: bool) -
 
 /// An index that a constraint rests on goes with it only.
 fn check_index(cx: &mut ExecContext<'_>, index: &catalog::Index) -> Result<()> {
+    if index.parent != 0 {
+        let (view, path) = (cx.catalog_tx.view(), cx.search_path);
+        let what = depend::describe(&view, path, Item::Index(index.oid));
+        let by = depend::describe(&view, path, Item::Index(index.parent));
+        return Err(err!(
+            DEPENDENT_OBJECTS_STILL_EXIST,
+            "cannot drop {what} because {by} requires it"
+        )
+        .hint(format!("You can drop {by} instead.")));
+    }
     let table = refresh(cx, index.table)?;
     let backed = table.constraints.iter().find(|c| match c.kind {
         ConstraintKind::PrimaryKey { index: i } | ConstraintKind::Unique { index: i } => {
@@ -279,10 +289,12 @@ pub fn forget_reference(cx: &mut ExecContext<'_>, parent: u32, child: u32) -> Re
 pub fn remove_index(cx: &mut ExecContext<'_>, id: u32) -> Result<()> {
     let view = cx.catalog_tx.view();
     if let Some(index) = view.index(id) {
-        if let Some(table) = view.table(index.table) {
+        if let Some(table) = view.table(index.table).filter(|t| !t.is_partitioned()) {
             cx.engine.txn.serial.transfer(RelId(index.rel), RelId(table.rel));
         }
-        cx.catalog_tx.drop_files_at_commit(RelId(index.rel));
+        if index.rel != 0 {
+            cx.catalog_tx.drop_files_at_commit(RelId(index.rel));
+        }
         remove_comments(cx, id)?;
         cx.catalog_tx.remove(cx.tx, id)?;
     }

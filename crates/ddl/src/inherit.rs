@@ -172,6 +172,9 @@ pub fn add_column(
     only: bool,
 ) -> Result<()> {
     let table = refresh(cx, id)?;
+    if table.bound.is_some() {
+        base::bail!(WRONG_OBJECT_TYPE, "cannot add column to a partition");
+    }
     let there = table.column(&def.name).is_some();
     let parental = !there && !child_ids(cx, id)?.is_empty();
     if parental && only {
@@ -244,6 +247,7 @@ pub fn drop_column(
     if column.inherited > 0 {
         return Err(refused(format!("cannot drop inherited column \"{name}\"")));
     }
+    super::partition::check_no_key(&table, name, "drop")?;
     let mut items = vec![Item::Column(id, number)];
     column_from_children(cx, id, name, only, &mut items)?;
     depend::drop_items(cx, &items, cascade)
@@ -414,6 +418,17 @@ pub fn validate(cx: &mut ExecContext<'_>, id: u32, name: &str, only: bool) -> Re
     each_under(cx, id, only, mode, |cx, id| constraint::validate(cx, id, name))
 }
 
+/// `42809` for the parents of a partition, or of a table that has some.
+fn expect_no_partition(table: &Table) -> Result<()> {
+    if table.bound.is_some() {
+        base::bail!(WRONG_OBJECT_TYPE, "cannot change inheritance of a partition");
+    }
+    if table.is_partitioned() {
+        base::bail!(WRONG_OBJECT_TYPE, "cannot change inheritance of partitioned table");
+    }
+    Ok(())
+}
+
 /// ALTER TABLE … INHERIT.
 ///
 /// # Errors
@@ -422,6 +437,13 @@ pub fn inherit(cx: &mut ExecContext<'_>, id: u32, parent: &Name) -> Result<()> {
     let parent = open_owned(cx, parent, LockMode::ShareUpdateExclusive)?;
     let mut parent = refresh(cx, parent.oid)?;
     let mut table = refresh(cx, id)?;
+    expect_no_partition(&table)?;
+    if parent.is_partitioned() {
+        base::bail!(WRONG_OBJECT_TYPE, "cannot inherit from partitioned table \"{}\"", parent.name);
+    }
+    if parent.bound.is_some() {
+        base::bail!(WRONG_OBJECT_TYPE, "cannot inherit from a partition");
+    }
     if parent.kind != TableKind::Table {
         return Err(err!(
             WRONG_OBJECT_TYPE,
@@ -547,6 +569,7 @@ pub fn no_inherit(cx: &mut ExecContext<'_>, id: u32, parent: &Name) -> Result<()
     let parent = super::open_table(cx, parent, LockMode::AccessShare)?;
     let mut parent = refresh(cx, parent.oid)?;
     let mut table = refresh(cx, id)?;
+    expect_no_partition(&table)?;
     if !table.parents.contains(&parent.oid) {
         base::bail!(
             UNDEFINED_TABLE,

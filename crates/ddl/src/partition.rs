@@ -45,7 +45,7 @@ pub fn bound(
                 Edge::Value(v) => match value(cx, key, v)? {
                     Some(text) => Edge::Value(text),
                     None => {
-                        base::bail!(INVALID_TABLE_DEFINITION, "cannot specify NULL in range bound")
+                        base::bail!(INVALID_OBJECT_DEFINITION, "cannot specify NULL in range bound")
                     }
                 },
             });
@@ -589,6 +589,24 @@ pub fn spread_trigger(cx: &mut ExecContext<'_>, table: &Table, whole: &Trigger) 
     for id in cx.catalog_tx.view().children(table) {
         lock(cx, id, LockMode::ShareRowExclusive)?;
         part_of_trigger(cx, table, whole, id)?;
+    }
+    Ok(())
+}
+
+/// `42P16` for a change of a column by which rows are spread. `done`: what can't be done to it.
+///
+/// # Errors
+/// See above.
+pub fn check_no_key(table: &Table, column: &str, done: &str) -> Result<()> {
+    let (Some(by), Some((number, _))) = (&table.partitioning, table.column(column)) else {
+        return Ok(());
+    };
+    if by.keys.iter().any(|k| k.column == number || k.columns.contains(&number)) {
+        base::bail!(
+            INVALID_TABLE_DEFINITION,
+            "cannot {done} column \"{column}\" because it is part of the partition key of relation \"{}\"",
+            table.name
+        );
     }
     Ok(())
 }

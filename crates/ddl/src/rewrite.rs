@@ -41,6 +41,13 @@ pub fn rewrite_with(
     role: Option<u32>,
     indexes: Vec<Index>,
 ) -> Result<()> {
+    if table.is_partitioned() {
+        // Its partitions have the rows.
+        for index in indexes {
+            cx.catalog_tx.put(cx.tx, Object::Index(index))?;
+        }
+        return cx.catalog_tx.put(cx.tx, Object::Table(Box::new(table)));
+    }
     let old = RelId(table.rel);
     table.rel = new_files(cx, table.oid)?.0;
     for column in &mut table.columns {
@@ -88,6 +95,9 @@ pub fn rewrite_with(
 /// # Errors
 /// `23505`; I/O.
 pub fn rebuild_index(cx: &mut ExecContext<'_>, table: &Table, index: &Index) -> Result<()> {
+    if table.is_partitioned() {
+        return Ok(());
+    }
     let old = RelId(index.rel);
     cx.engine.txn.serial.transfer(old, RelId(table.rel));
     cx.catalog_tx.drop_files_at_commit(old);

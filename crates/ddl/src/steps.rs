@@ -174,6 +174,15 @@ impl Job {
             ReindexWhat::Table(name) => {
                 expect_table(cx, name)?;
                 let table = open_if(cx, name, MODE, check_table)?;
+                if table.is_partitioned() {
+                    let below = crate::inherit::descendants(cx, table.oid, LockMode::AccessShare)?;
+                    for id in below {
+                        if !refresh(cx, id)?.is_partitioned() {
+                            self.steps.push_back((None, Step::Reindex(id, concurrently)));
+                        }
+                    }
+                    return Ok(());
+                }
                 return self.reindex(table.oid, concurrently, true, cx);
             }
             ReindexWhat::Schema(schema) => {
@@ -344,7 +353,7 @@ fn expect_table(cx: &mut ExecContext<'_>, name: &Name) -> Result<()> {
 }
 
 fn check_table(cx: &mut ExecContext<'_>, table: &Table) -> Result<()> {
-    if table.rel == 0 {
+    if table.rel == 0 && !table.is_partitioned() {
         base::bail!(WRONG_OBJECT_TYPE, "\"{}\" is not a table or materialized view", table.name);
     }
     rights::require_table_owner(cx, table)

@@ -279,7 +279,19 @@ pub fn drop(def: &DropTrigger, cx: &mut ExecContext<'_>) -> Result<()> {
     rights::require_owner(cx, AclKind::Table, table, word, &class.name)?;
     lock(cx, table, LockMode::AccessExclusive)?;
     super::expect_checked(cx, &class, "DROP TRIGGER")?;
+    expect_whole(cx, &class, trigger)?;
     drop_items(cx, &[Item::Trigger(table, trigger)], def.cascade)
+}
+
+/// A partition's part of a trigger goes with the whole only.
+fn expect_whole(cx: &mut ExecContext<'_>, table: &Table, trigger: u32) -> Result<()> {
+    let own = table.triggers.iter().find(|t| t.oid == trigger).filter(|t| t.parent != 0);
+    let (Some(own), Some(above)) = (own, table.partition_of()) else { return Ok(()) };
+    let (view, path) = (cx.catalog_tx.view(), cx.search_path);
+    let what = super::depend::describe(&view, path, Item::Trigger(table.oid, own.oid));
+    let by = super::depend::describe(&view, path, Item::Trigger(above, own.parent));
+    Err(err!(DEPENDENT_OBJECTS_STILL_EXIST, "cannot drop {what} because {by} requires it")
+        .hint(format!("You can drop {by} instead.")))
 }
 
 /// Takes a trigger off its table.

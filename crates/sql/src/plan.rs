@@ -299,6 +299,11 @@ pub struct PartitionScan {
     pub prune: crate::prune::Prune,
     /// The scan of one of them, as if the table and its indexes had the rows themselves.
     pub scan: Plan,
+    /// The order in which the rows of each partition come, and in which all of them are given; over the output
+    /// columns.
+    pub order: Vec<SortKey>,
+    /// One partition after the other is in that order (true: from the last one on), but for the default one.
+    pub by_bounds: Option<bool>,
 }
 
 /// What a key column is.

@@ -185,22 +185,21 @@ fn column_width(ty: Oid, values: &[(usize, &Datum)]) -> i32 {
     (values.iter().map(|(_, v)| bytes(v)).sum::<usize>() / values.len().max(1)) as i32
 }
 
-/// Analyzes one table; says what it read.
-///
-/// # Errors
-/// I/O, interrupts.
-pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<String> {
-    let target = match base::settings::SettingId::find("default_statistics_target") {
+/// Units of the statistics target.
+fn target(cx: &ExecContext<'_>) -> usize {
+    match base::settings::SettingId::find("default_statistics_target") {
         Some(id) => cx.settings.int(id).max(1) as usize,
         None => 100,
-    };
-    let wanted = target * ROWS_A_TARGET;
-    let handle = TableHandle::open(cx.engine, table, cx.format)?;
-    let pages = super::pages(cx, table)?;
-    let progress = Reporting::begin(Kind::Analyze, "ANALYZE", (cx.database.1, table.oid));
-    progress.set_phase("acquiring sample rows");
-    let (rows, total) = sample(cx, &handle, pages, wanted, &progress)?;
-    progress.set_phase("computing statistics");
+    }
+}
+
+/// Statistics of the columns from a sample.
+fn columns(
+    cx: &ExecContext<'_>,
+    table: &Table,
+    rows: &[Vec<Datum>],
+    total: f64,
+) -> Result<Vec<ColumnStats>> {
     let mut columns = Vec::with_capacity(table.columns.len());
     for (n, column) in table.columns.iter().enumerate() {
         sched::check_interrupts()?;
@@ -209,8 +208,69 @@ pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<String> {
             continue;
         }
         let values: Vec<&Datum> = rows.iter().map(|row| &row[n]).collect();
-        columns.push(column_stats(Oid(column.ty), &values, total, target, cx.format)?);
+        columns.push(column_stats(Oid(column.ty), &values, total, target(cx), cx.format)?);
     }
+    Ok(columns)
+}
+
+/// Analyzes a partitioned table as a whole: of each partition as large a part of the sample as it has of the pages.
+///
+/// # Errors
+/// I/O, interrupts.
+pub fn run_whole(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<String> {
+    let wanted = target(cx) * ROWS_A_TARGET;
+    let progress = Reporting::begin(Kind::Analyze, "ANALYZE", (cx.database.1, table.oid));
+    progress.set_phase("acquiring inherited sample rows");
+    let mut parts = Vec::new();
+    for id in crate::inherit::descendants(cx, table.oid, txn::LockMode::AccessShare)? {
+        let part = Arc::new(super::super::refresh(cx, id)?);
+        if !part.is_partitioned() {
+            let pages = super::pages(cx, &part)?;
+            parts.push((part, pages));
+        }
+    }
+    let pages: u32 = parts.iter().map(|(_, pages)| *pages).sum();
+    let (mut rows, mut total) = (Vec::new(), 0.0);
+    for (part, own) in parts.iter().filter(|(_, pages)| *pages > 0) {
+        sched::check_interrupts()?;
+        let share = f64::from(*own) / f64::from(pages.max(1));
+        let handle = TableHandle::open(cx.engine, part, cx.format)?;
+        let count = (wanted as f64 * share).ceil() as usize;
+        let (some, all) = sample(cx, &handle, *own, count.max(1), &progress)?;
+        total += all;
+        let numbers = exec::partition::numbers(table, part);
+        rows.extend(some.iter().map(|row| {
+            let value = |n: &u16| match n {
+                0 => Datum::Null,
+                n => row[usize::from(*n) - 1].clone(),
+            };
+            numbers.iter().map(value).collect::<Vec<Datum>>()
+        }));
+    }
+    progress.set_phase("computing statistics");
+    let columns = columns(cx, table, &rows, total)?;
+    let stats = TableStats { table: table.oid, rows: total, pages: 0, visible: 0, columns };
+    cx.catalog_tx.put(cx.tx, Object::Stats(Box::new(stats)))?;
+    Ok(format!(
+        "\"{}\": {} rows in sample, {total:.0} estimated total rows",
+        table.name,
+        rows.len()
+    ))
+}
+
+/// Analyzes one table; says what it read.
+///
+/// # Errors
+/// I/O, interrupts.
+pub fn run(cx: &mut ExecContext<'_>, table: &Arc<Table>) -> Result<String> {
+    let wanted = target(cx) * ROWS_A_TARGET;
+    let handle = TableHandle::open(cx.engine, table, cx.format)?;
+    let pages = super::pages(cx, table)?;
+    let progress = Reporting::begin(Kind::Analyze, "ANALYZE", (cx.database.1, table.oid));
+    progress.set_phase("acquiring sample rows");
+    let (rows, total) = sample(cx, &handle, pages, wanted, &progress)?;
+    progress.set_phase("computing statistics");
+    let columns = columns(cx, table, &rows, total)?;
     progress.set_phase("finalizing analyze");
     let visible = handle.heap.visible_pages();
     let stats = TableStats { table: table.oid, rows: total, pages, visible, columns };

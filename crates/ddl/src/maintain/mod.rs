@@ -58,6 +58,18 @@ pub fn run(names: &[Name], work: Work, cx: &mut ExecContext<'_>) -> Result<()> {
             continue;
         }
         let table = relation_lock::open_table(cx, name, mode)?;
+        if table.is_partitioned() {
+            for id in crate::inherit::descendants(cx, table.oid, LockMode::AccessShare)? {
+                let view = cx.catalog_tx.view();
+                if view.table(id).is_some_and(|t| !t.is_partitioned()) {
+                    tables.push(id);
+                }
+            }
+            if analyze {
+                tables.push(table.oid);
+            }
+            continue;
+        }
         if table.rel == 0 {
             let message = format!(
                 "skipping \"{}\" --- cannot {what} non-tables or special system tables",
@@ -75,6 +87,14 @@ pub fn run(names: &[Name], work: Work, cx: &mut ExecContext<'_>) -> Result<()> {
         let Some(table) = view.table(id).cloned() else {
             continue;
         };
+        if table.is_partitioned() {
+            let message = format!("analyzing \"{}\" inheritance tree", qualified(cx, &table));
+            tell(cx, verbose, message);
+            let found =
+                security::restricted(cx, table.owner, |cx| analyze::run_whole(cx, &table))?;
+            tell(cx, verbose, found);
+            continue;
+        }
         match (vacuum, full) {
             (true, true) => {
                 let message = format!("vacuuming \"{}\"", full_name(cx, &table));

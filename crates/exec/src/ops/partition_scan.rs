@@ -1,19 +1,22 @@
 //! Reads a partitioned table: which partitions, is decided when it begins, by the values that are known then;
 //! one after the other is opened when its turn comes.
 
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use base::Result;
+use base::{Oid, Result};
 use catalog::Table;
 use sql::Plan;
 use sql::plan::Node;
 use txn::LockMode;
+use types::batch::BATCH_ROWS;
 use types::{Batch, Datum};
 
 use super::{Operator, build, wrong_node};
 use crate::eval;
 use crate::partition;
-use crate::rows::Row;
+use crate::rows::{self, Row};
 use crate::run::Run;
 
 /// Scans of partitions that are kept open for the next run.
@@ -38,6 +41,114 @@ pub struct PartitionScan {
     /// Scans of earlier partitions and runs.
     kept: Vec<Part>,
     hasty: bool,
+    /// The partitions are read side by side, in the order of their rows.
+    merge: Option<Merge>,
+}
+
+/// Partitions whose rows are merged.
+struct Merge {
+    heads: BinaryHeap<Head>,
+    inputs: Vec<Input>,
+    types: Vec<Oid>,
+    /// How many rows are given up next.
+    target: usize,
+}
+
+/// A partition with the rows that were read of it.
+struct Input {
+    part: Part,
+    batch: Batch,
+    at: usize,
+}
+
+/// The next row of an input.
+struct Head {
+    key: Vec<Datum>,
+    /// DESC, NULLS FIRST of each value.
+    how: Arc<[(bool, bool)]>,
+    input: usize,
+}
+
+impl Ord for Head {
+    /// The heap gives the greatest: the first row must be that.
+    fn cmp(&self, other: &Head) -> Ordering {
+        let pairs = self.key.iter().zip(&other.key).zip(&*self.how);
+        for ((a, b), (descending, nulls_first)) in pairs {
+            let order = match (a.is_null(), b.is_null()) {
+                (true, true) => Ordering::Equal,
+                (true, false) if *nulls_first => Ordering::Less,
+                (true, false) => Ordering::Greater,
+                (false, true) if *nulls_first => Ordering::Greater,
+                (false, true) => Ordering::Less,
+                (false, false) if *descending => types::io::compare(b, a),
+                (false, false) => types::io::compare(a, b),
+            };
+            if order != Ordering::Equal {
+                return order.reverse();
+            }
+        }
+        other.input.cmp(&self.input)
+    }
+}
+
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Head) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Head {
+    fn eq(&self, other: &Head) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Head {}
+
+impl Merge {
+    /// Puts the next row of an input among the others; none is left: nothing happens.
+    fn advance(
+        &mut self,
+        plan: &sql::plan::PartitionScan,
+        number: usize,
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let input = &mut self.inputs[number];
+        while input.at >= input.batch.rows {
+            match input.part.scan.next(&input.part.plan, run)? {
+                Some(batch) => (input.batch, input.at) = (batch, 0),
+                None => return Ok(()),
+            }
+        }
+        let row = rows::get(&input.batch, input.at, &self.types);
+        let mut key = Vec::with_capacity(plan.order.len());
+        for k in &plan.order {
+            key.push(eval::eval(&k.expr, Row::Values(&row), run)?);
+        }
+        let how = match self.heads.peek() {
+            Some(head) => head.how.clone(),
+            None => plan.order.iter().map(|k| (k.descending, k.nulls_first)).collect(),
+        };
+        self.heads.push(Head { key, how, input: number });
+        Ok(())
+    }
+
+    fn next(
+        &mut self,
+        plan: &sql::plan::PartitionScan,
+        run: &mut Run<'_, '_>,
+    ) -> Result<Option<Batch>> {
+        let mut out = rows::empty(&self.types);
+        while out.rows < self.target {
+            let Some(head) = self.heads.pop() else { break };
+            let input = &mut self.inputs[head.input];
+            rows::push(&mut out, rows::get(&input.batch, input.at, &self.types))?;
+            input.at += 1;
+            self.advance(plan, head.input, run)?;
+        }
+        self.target = (self.target * 4).min(BATCH_ROWS);
+        Ok((out.rows > 0).then_some(out))
+    }
 }
 
 impl PartitionScan {
@@ -45,8 +156,37 @@ impl PartitionScan {
         let view = run.cx.catalog_tx.view();
         let mut value = |e: &sql::Expr| eval::eval(e, Row::Empty, run).map(Some);
         let parts = sql::prune::leaves(&view, &plan.table, &plan.prune, &mut value)?;
+        let is_default =
+            |t: &Arc<Table>| matches!(t.bound.as_deref(), Some(catalog::PartitionBound::Default));
+        let mut parts = parts;
+        self.merge = None;
+        if !plan.order.is_empty() && parts.len() > 1 {
+            match plan.by_bounds.filter(|_| !parts.iter().any(is_default)) {
+                Some(true) => parts.reverse(),
+                Some(false) => {}
+                None => self.begin_merge(plan, &parts, run)?,
+            }
+        }
         self.parts = Some(parts);
         self.current = 0;
+        Ok(())
+    }
+
+    fn begin_merge(
+        &mut self,
+        plan: &sql::plan::PartitionScan,
+        parts: &[Arc<Table>],
+        run: &mut Run<'_, '_>,
+    ) -> Result<()> {
+        let types = super::types(&plan.scan, run.prepared);
+        let mut merge = Merge { heads: BinaryHeap::new(), inputs: Vec::new(), types, target: 16 };
+        for (number, table) in parts.iter().enumerate() {
+            sched::check_interrupts()?;
+            let part = self.open(plan, table.oid, run)?;
+            merge.inputs.push(Input { part, batch: rows::empty(&merge.types), at: 0 });
+            merge.advance(plan, number, run)?;
+        }
+        self.merge = Some(merge);
         Ok(())
     }
 
@@ -84,6 +224,10 @@ impl Operator for PartitionScan {
         if self.parts.is_none() {
             self.begin(plan, run)?;
         }
+        if let Some(merge) = &mut self.merge {
+            sched::check_interrupts()?;
+            return merge.next(plan, run);
+        }
         loop {
             sched::check_interrupts()?;
             if let Some(part) = &mut self.open {
@@ -103,6 +247,9 @@ impl Operator for PartitionScan {
 
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
         self.parts = None;
+        for input in self.merge.take().into_iter().flat_map(|m| m.inputs) {
+            self.keep(input.part);
+        }
         if let Some(part) = self.open.take() {
             self.keep(part);
         }

@@ -208,7 +208,7 @@ impl Binder<'_> {
         parent: &Table,
     ) -> Result<BoundSpec> {
         let Some(by) = &parent.partitioning else {
-            return Err(err!(WRONG_OBJECT_TYPE, "\"{}\" is not partitioned", parent.name));
+            return Err(err!(INVALID_OBJECT_DEFINITION, "\"{}\" is not partitioned", parent.name));
         };
         let at = self.at(spec.location);
         if spec.is_default {
@@ -328,7 +328,7 @@ impl Binder<'_> {
                     let value = self.bound_value(node, key, &key_name(parent, key))?;
                     if value == BoundValue::Null {
                         return Err(err!(
-                            INVALID_TABLE_DEFINITION,
+                            INVALID_OBJECT_DEFINITION,
                             "cannot specify NULL in range bound"
                         ));
                     }

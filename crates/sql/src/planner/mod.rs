@@ -562,7 +562,7 @@ fn scan_of(node: &mut Node) -> Option<&mut Scan> {
         Node::SeqScan(scan) | Node::IndexScan { scan, .. } | Node::IndexOnlyScan { scan, .. } => {
             Some(scan)
         }
-        Node::PartitionScan(parts) => scan_of(&mut parts.scan.node),
+        Node::PartitionScan(parts) if parts.order.is_empty() => scan_of(&mut parts.scan.node),
         _ => None,
     }
 }

@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use base::Result;
-use catalog::Table;
+use catalog::object::Strategy;
+use catalog::{PartitionKey, Table};
 use types::Datum;
 
-use crate::expr::{Expr, RowOp};
+use crate::expr::{Expr, RowOp, SortKey};
 use crate::logical::TableRel;
 use crate::plan::{Node, PartitionScan, Plan, ScanColumn};
 use crate::prune::{Prune, PruneKey, Test, leaves};
@@ -16,7 +17,7 @@ use crate::walk;
 use super::cols::Cols;
 use super::index::{KeyPart, KeyValue};
 use super::selectivity::plain_column;
-use super::{Phys, Planner};
+use super::{OrderKey, Phys, Planner};
 
 /// Partitions whose sizes are looked at to estimate that of the whole.
 const SAMPLED: usize = 16;
@@ -33,20 +34,20 @@ impl Planner<'_> {
         if !table.is_partitioned() {
             return (self.cx.table_size)(table);
         }
-        let Ok(parts) =
-            leaves(self.cx.catalog, table, &Prune::All, &mut |_| Ok::<_, base::Error>(None))
+        let (Some(by), Some(family)) = (&table.partitioning, self.cx.catalog.family(table.oid))
         else {
             return (0, 0.0);
         };
-        let step = parts.len().div_ceil(SAMPLED).max(1);
+        let Ok(bounds) = family.bounds(by) else { return (0, 0.0) };
+        let step = bounds.parts.len().div_ceil(SAMPLED).max(1);
         let (mut pages, mut rows, mut seen) = (0.0, 0.0, 0.0);
-        for part in parts.iter().step_by(step) {
-            let (p, r) = (self.cx.table_size)(part);
+        for part in bounds.parts.iter().step_by(step) {
+            let (p, r) = self.size_of(part);
             pages += f64::from(p);
             rows += r;
             seen += 1.0;
         }
-        let scale = parts.len() as f64 / f64::max(seen, 1.0);
+        let scale = bounds.parts.len() as f64 / f64::max(seen, 1.0);
         ((pages * scale) as u32, rows * scale)
     }
 
@@ -144,9 +145,36 @@ impl Planner<'_> {
     ) -> Result<Phys> {
         let prune = prune.map(&mut |e| self.resolve(e, &[]))?;
         let estimate = template.plan.estimate;
-        let scan = PartitionScan { table: table.table.clone(), prune, scan: template.plan };
+        let plain = |key: &&OrderKey| key.0.slot == types::collation::Slot::BYTES;
+        let kept: Vec<OrderKey> = template.order.iter().take_while(plain).copied().collect();
+        let mut order = Vec::with_capacity(kept.len());
+        for (by, descending, nulls_first) in &kept {
+            let expr = self.resolve(self.column(by.col), &template.cols)?;
+            order.push(SortKey { expr, descending: *descending, nulls_first: *nulls_first });
+        }
+        let by_bounds = self.order_of_bounds(table, &kept);
+        let table = table.table.clone();
+        let scan = PartitionScan { table, prune, scan: template.plan, order, by_bounds };
         let node = Node::PartitionScan(Box::new(scan));
-        Ok(Phys { plan: Plan { node, estimate }, cols: template.cols, order: Vec::new() })
+        Ok(Phys { plan: Plan { node, estimate }, cols: template.cols, order: kept })
+    }
+
+    /// Whether the partitions, one after the other, are in an order (true: from the last one on).
+    fn order_of_bounds(&self, table: &TableRel, order: &[OrderKey]) -> Option<bool> {
+        let by = table.table.partitioning.as_ref()?;
+        let bounds = self.cx.catalog.family(table.table.oid)?.bounds(by).ok()?;
+        if by.strategy != Strategy::Range || !bounds.nested.is_empty() || order.is_empty() {
+            return None;
+        }
+        let descending = order[0].1;
+        let fits = |(key, (of, down, _)): (&PartitionKey, &OrderKey)| {
+            key.column > 0
+                && key.slot.is_none()
+                && *down == descending
+                && of.col == table.col(ScanColumn::Attr(key.column))
+        };
+        let common = by.keys.iter().zip(order).take_while(|pair| fits(*pair)).count();
+        (common == order.len() || common == by.keys.len()).then_some(descending)
     }
 }
 

@@ -446,6 +446,9 @@ impl Planner<'_> {
             _ => Vec::new(),
         };
         doubts.iter().for_each(|e| wanted.add(&Cols::of(e)));
+        if table.table.is_partitioned() {
+            path.order.iter().for_each(|(by, ..)| wanted.insert(by.col));
+        }
         let cols: Vec<Col> = wanted.iter().filter(|c| table.column(*c).is_some()).collect();
         let columns: Vec<ScanColumn> = cols.iter().filter_map(|c| table.column(*c)).collect();
         let filter = self.condition(rest, &cols)?;

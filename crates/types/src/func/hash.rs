@@ -160,8 +160,20 @@ pub fn is_partition_hashable(ty: base::Oid) -> bool {
     ALL.contains(&ty) || crate::user::is_user(ty)
 }
 
+/// Digits in base 10000, without zeros at the ends, and the first one's weight.
+fn hash_numeric(value: &crate::numeric::Numeric, seed: u64) -> u64 {
+    let Some((digits, weight)) = value.base_10000() else { return seed };
+    if digits.is_empty() {
+        return seed.wrapping_sub(1);
+    }
+    let bytes: Vec<u8> = digits.iter().flat_map(|d| d.to_le_bytes()).collect();
+    let (high, low) = hash_bytes(&bytes, seed);
+    (u64::from(high) << 32 | u64::from(low)) ^ i64::from(weight) as u64
+}
+
 fn extended_hash(value: &Datum, seed: u64) -> u64 {
     match value {
+        Datum::Numeric(v) => hash_numeric(v, seed),
         Datum::Float4(v) if *v == 0.0 => seed,
         Datum::Float8(v) if *v == 0.0 => seed,
         other => {

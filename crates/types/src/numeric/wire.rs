@@ -33,6 +33,11 @@ impl Numeric {
         groups.into_iter().for_each(put);
     }
 
+    /// The same of a number; None for NaN and the infinities.
+    pub(crate) fn base_10000(&self) -> Option<(Vec<u16>, i32)> {
+        self.parts().map(|_| self.groups())
+    }
+
     /// Digits in base 10000 without leading and trailing zeros, and the first one's weight.
     fn groups(&self) -> (Vec<u16>, i32) {
         let (value, scale) = self.parts().unwrap_or_default();
