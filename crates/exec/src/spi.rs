@@ -229,10 +229,17 @@ pub fn default_value(table: &Table, column: u16, cx: &mut ExecContext<'_>) -> Re
 /// # Errors
 /// The expression's, and those of the domain's constraints.
 pub fn type_default(ty: Oid, cx: &mut ExecContext<'_>) -> Result<Datum> {
-    if types::user::base_type(ty, -1).0 == ty {
-        return Ok(Datum::Null);
-    }
     let view = cx.catalog_tx.view();
+    if types::user::base_type(ty, -1).0 == ty {
+        let kind = view.user_type(ty.0).map(|t| &t.kind);
+        return match kind {
+            Some(catalog::UserTypeKind::Base(base)) if base.default.is_some() => {
+                let text = base.default.as_deref().unwrap_or_default();
+                types::io::input(ty, -1, text, cx.format)
+            }
+            _ => Ok(Datum::Null),
+        };
+    }
     let mut at = ty.0;
     while let Some(catalog::UserTypeKind::Domain { base, default, .. }) =
         view.user_type(at).map(|t| &t.kind)

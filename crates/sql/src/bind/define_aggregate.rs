@@ -551,7 +551,12 @@ impl Binder<'_> {
             return Err(err!(DATATYPE_MISMATCH, "function {text} returns a set"));
         }
         let args = declared(&found);
+        // Between placeholders nothing is known yet: they stand for themselves.
+        let open = inputs.iter().zip(&args).any(|(i, a)| is_polymorphic(*i) && is_polymorphic(*a));
         let real = |ty: Oid| {
+            if open && is_polymorphic(ty) {
+                return ty;
+            }
             let pairs = args.iter().copied().zip(inputs.iter().copied());
             super::function::real_in_call(ty, pairs)
         };

@@ -32,6 +32,13 @@ impl Binder<'_> {
 
     /// What a column without a default of its own begins with: its domain's default, or NULL.
     fn type_default(&mut self, ty: Oid) -> Result<Expr> {
+        if let Some(catalog::UserTypeKind::Base(base)) =
+            self.cx.catalog.user_type(ty.0).map(|t| &t.kind)
+            && let Some(text) = &base.default
+        {
+            let text = text.clone();
+            return self.literal(&text, ty, 0);
+        }
         if !types::user::is_user(ty) || super::coerce::base_of(ty) == ty {
             return Ok(Expr::Const(Datum::Null, ty));
         }
