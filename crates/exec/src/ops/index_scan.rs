@@ -110,6 +110,32 @@ pub(super) fn fetch(
     Ok(())
 }
 
+/// [`fetch`] of rows that one page has.
+fn fetch_some(
+    table: &TableHandle,
+    projection: &Projection,
+    roots: &[TupleId],
+    batch: &mut Batch,
+    run: &Run<'_, '_>,
+) -> Result<()> {
+    let [first, _, ..] = roots else {
+        return roots.iter().try_for_each(|root| fetch(table, projection, *root, batch, run));
+    };
+    if projection.system {
+        return roots.iter().try_for_each(|root| fetch(table, projection, *root, batch, run));
+    }
+    let mut failed = None;
+    let mut lines = roots.iter().map(|root| root.offset);
+    let (tx, snapshot) = (run.cx.tx, &run.snapshot);
+    table.heap.fetch_lines(tx, snapshot, first.block, Some(&mut lines), |tid, root, bytes| {
+        if failed.is_none() {
+            let at = Version::new(tid, root);
+            failed = projection.push(&table.columns, at, bytes, batch).err();
+        }
+    })?;
+    failed.map_or(Ok(()), Err)
+}
+
 /// The parts of an index scan's node.
 struct Parts<'p> {
     scan: &'p Scan,
@@ -139,16 +165,23 @@ impl IndexScan {
         let (mut of_index, mut of_table) = (RelationCounts::default(), Default::default());
         let task = run.cx.tx.locks().task();
         let mut pages = Pages::now(task);
+        let mut roots = std::mem::take(&mut self.roots);
         while batch.rows < self.target && more {
-            let root = self.next_root(of.backward, run.cx.tx, &mut of_index)?;
+            roots.clear();
+            while more && roots.len() < self.target - batch.rows {
+                match self.next_root(of.backward, run.cx.tx, &mut of_index)? {
+                    Some(root) => roots.push(root),
+                    None => more = false,
+                }
+            }
             pages = pages.count(task, &mut of_index);
-            match root {
-                Some(root) => fetch(&self.table, &self.projection, root, batch, run)?,
-                None => more = false,
+            for of_page in roots.chunk_by(|a, b| a.block == b.block) {
+                fetch_some(&self.table, &self.projection, of_page, batch, run)?;
+                sched::check_interrupts()?;
             }
             pages = pages.count(task, &mut of_table);
-            sched::check_interrupts()?;
         }
+        self.roots = roots;
         of_index.fetched += (batch.rows - before) as u64;
         run.cx.tally.of(of.index.oid).add(&of_index);
         run.cx.tally.of(of.scan.table.oid).add(&of_table);
