@@ -111,3 +111,13 @@ reset enable_bitmapscan;
 drop table coded, item, sale;
 drop domain code;
 drop domain label;
+
+-- Names of tables
+create table named (id int primary key, up int, "Text" text);
+insert into named select n, n / 2, 'n' || n from generate_series(1, 2000) n;
+analyze named;
+explain (costs off) select * from named n where n.id = 7 and n."Text" = 'n7';
+explain (costs off) select a.id from named a join named b on b.id = a.up where a.id = 7;
+explain (costs off) select a.id from named a, named b where a.id = 3 and b.id = 4 and a.up < b.up;
+explain (analyze, costs off, timing off, summary off) select count(*) from named n having count(*) < 3;
+drop table named;

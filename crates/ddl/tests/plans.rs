@@ -131,7 +131,7 @@ fn fill(session: &mut Session<'_>, ids: std::ops::Range<i32>) {
 }
 
 fn scan(session: &Session<'_>, columns: Vec<ScanColumn>) -> Scan {
-    Scan { table: table(session, "accounts"), columns, filter: None }
+    Scan { table: table(session, "accounts"), columns, filter: None, alias: None }
 }
 
 fn by_key(session: &Session<'_>, columns: Vec<ScanColumn>, key: Expr) -> Node {
@@ -313,7 +313,7 @@ fn an_index_over_rows_that_are_there() {
     let table = table(&session, "accounts");
     let index = session.db.catalog().indexes_of(&table)[1].clone();
     assert_eq!(index.name, "accounts_note_idx");
-    let scan = Scan { table, columns: vec![ScanColumn::Attr(1)], filter: None };
+    let scan = Scan { table, columns: vec![ScanColumn::Attr(1)], filter: None, alias: None };
     let bounds = IndexBounds {
         lower: Some((vec![text("note 10")], true)),
         upper: Some((vec![text("note 101")], true)),

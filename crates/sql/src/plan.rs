@@ -175,6 +175,8 @@ pub struct Scan {
     pub columns: Vec<ScanColumn>,
     /// Condition over those columns.
     pub filter: Option<Expr>,
+    /// The table's name in the statement, where that is another one.
+    pub alias: Option<Box<str>>,
 }
 
 /// Rows and cost that the planner expects.

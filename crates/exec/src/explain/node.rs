@@ -1,6 +1,7 @@
 //! The tree that EXPLAIN shows.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 
 use catalog::Table;
 use sql::plan::{
@@ -11,9 +12,11 @@ use sql::{AggCall, Expr, Plan, Prepared};
 use types::FormatContext;
 
 use super::expression::Names;
-use crate::ops::aggregate::together::LAUNCHED;
+use crate::ops::aggregate::{BATCHES, MEMORY, together::LAUNCHED};
 use crate::ops::bitmap_heap_scan::{EXACT_PAGES, LOSSY_PAGES, REMOVED_BY_RECHECK};
+use crate::ops::hash_join::HASH;
 use crate::ops::index_only_scan::HEAP_FETCHES;
+use crate::ops::sort::METHODS;
 use crate::ops::{Measure, REMOVED_BY_FILTER};
 
 /// A node as it is shown.
@@ -53,6 +56,12 @@ pub enum Detail {
     Removed(u64),
     /// Pages of a bitmap: exact, lossy.
     Pages(u64, u64),
+    /// A sort's method, and kilobytes in memory or (true) on disk.
+    Sort(&'static str, u64, bool),
+    /// A hash join's table: buckets, batches, kilobytes.
+    Hash([u64; 3]),
+    /// The table of a hash aggregate: batches, kilobytes.
+    Groups([u64; 2]),
 }
 
 impl From<String> for Detail {
@@ -76,6 +85,8 @@ pub struct Describe<'p> {
     format: &'p FormatContext,
     /// Several tables: their columns are shown with the table's name.
     qualify: bool,
+    /// The name of the table that a scan reads, by the plan's address: no two have the same.
+    aliases: RefCell<HashMap<usize, String>>,
 }
 
 fn count_scans(plan: &Plan) -> usize {
@@ -93,6 +104,52 @@ fn count_scans(plan: &Plan) -> usize {
         scans += usize::from(is_scan);
     });
     scans
+}
+
+/// A table's column as the table's own scan shows it.
+fn own_column(table: &Table, column: ScanColumn) -> String {
+    match column {
+        ScanColumn::Attr(n) => {
+            crate::session::quote_identifier(&table.columns[usize::from(n) - 1].name)
+        }
+        ScanColumn::Tid | ScanColumn::Root => "ctid".to_owned(),
+        ScanColumn::TableOid => "tableoid".to_owned(),
+        ScanColumn::Xmin => "xmin".to_owned(),
+        ScanColumn::Xmax => "xmax".to_owned(),
+        ScanColumn::Cmin => "cmin".to_owned(),
+        ScanColumn::Cmax => "cmax".to_owned(),
+    }
+}
+
+/// The columns of a scan as it shows them itself; None for other nodes.
+fn own_columns(plan: &Plan) -> Option<Vec<String>> {
+    match &plan.node {
+        Node::SeqScan(scan)
+        | Node::IndexScan { scan, .. }
+        | Node::IndexOnlyScan { scan, .. }
+        | Node::BitmapHeapScan { scan, .. }
+        | Node::SampleScan { scan, .. } => {
+            Some(scan.columns.iter().map(|c| own_column(&scan.table, *c)).collect())
+        }
+        Node::SystemScan { table, columns, .. } => {
+            let name = |c: &u16| table.columns[usize::from(*c)].0.to_owned();
+            Some(columns.iter().map(name).collect())
+        }
+        _ => None,
+    }
+}
+
+/// The name that a scan's table has in the statement.
+fn name_of_scan(plan: &Plan) -> Option<&str> {
+    match &plan.node {
+        Node::SeqScan(scan)
+        | Node::IndexScan { scan, .. }
+        | Node::IndexOnlyScan { scan, .. }
+        | Node::BitmapHeapScan { scan, .. }
+        | Node::SampleScan { scan, .. } => Some(scan.alias.as_deref().unwrap_or(&scan.table.name)),
+        Node::SystemScan { table, .. } => Some(table.name),
+        _ => None,
+    }
 }
 
 /// The WITH queries that are read below a node: (subplan, name).
@@ -116,11 +173,13 @@ impl<'p> Describe<'p> {
             sql::Statement::Query(plan) => count_scans(plan),
             _ => 0,
         };
-        Describe { prepared, measures, format, qualify: scans + own > 1 }
+        let aliases = RefCell::default();
+        Describe { prepared, measures, format, qualify: scans + own > 1, aliases }
     }
 
     /// The whole tree.
     pub fn root(&self, plan: &Plan) -> Shown {
+        self.name_scans(plan);
         let mut slots = HashMap::new();
         let mut shown = self.node(plan, &mut slots);
         let mut ctes = Vec::new();
@@ -148,25 +207,39 @@ impl<'p> Describe<'p> {
         shown
     }
 
+    /// Finds a name for each scan: the statement's, with a number where another scan has it.
+    fn name_scans(&self, root: &Plan) {
+        let mut taken = HashSet::new();
+        let mut aliases = self.aliases.borrow_mut();
+        for plan in std::iter::once(root).chain(&self.prepared.subplans) {
+            plan.walk(&mut |plan| {
+                let Some(name) = name_of_scan(plan) else { return };
+                let numbered = |n: usize| match n {
+                    0 => name.to_owned(),
+                    n => format!("{name}_{n}"),
+                };
+                let free = (0..).map(numbered).find(|name| !taken.contains(name));
+                let name = free.unwrap_or_default();
+                taken.insert(name.clone());
+                aliases.insert(std::ptr::from_ref(plan) as usize, name);
+            });
+        }
+    }
+
+    /// The name of the table that a node reads.
+    fn alias(&self, plan: &Plan) -> String {
+        let known = self.aliases.borrow().get(&(std::ptr::from_ref(plan) as usize)).cloned();
+        known.or_else(|| name_of_scan(plan).map(str::to_owned)).unwrap_or_default()
+    }
+
     fn measure(&self, plan: &Plan) -> Option<Measure> {
         let address = std::ptr::from_ref(plan) as usize;
         let all = self.measures?;
         Some(all.iter().rev().find(|m| m.node == address).cloned().unwrap_or_default())
     }
 
-    fn scan_column(&self, table: &Table, column: ScanColumn) -> String {
-        let name = match column {
-            ScanColumn::Attr(n) => {
-                crate::session::quote_identifier(&table.columns[usize::from(n) - 1].name)
-            }
-            ScanColumn::Tid | ScanColumn::Root => "ctid".to_owned(),
-            ScanColumn::TableOid => "tableoid".to_owned(),
-            ScanColumn::Xmin => "xmin".to_owned(),
-            ScanColumn::Xmax => "xmax".to_owned(),
-            ScanColumn::Cmin => "cmin".to_owned(),
-            ScanColumn::Cmax => "cmax".to_owned(),
-        };
-        self.qualified(&table.name, name)
+    fn scan_column(&self, table: &Table, alias: &str, column: ScanColumn) -> String {
+        self.qualified(alias, own_column(table, column))
     }
 
     fn qualified(&self, table: &str, name: String) -> String {
@@ -194,7 +267,8 @@ impl<'p> Describe<'p> {
             | Node::IndexOnlyScan { scan, .. }
             | Node::BitmapHeapScan { scan, .. }
             | Node::SampleScan { scan, .. } => {
-                scan.columns.iter().map(|c| self.scan_column(&scan.table, *c)).collect()
+                let alias = self.alias(plan);
+                scan.columns.iter().map(|c| self.scan_column(&scan.table, &alias, *c)).collect()
             }
             Node::PartitionScan(parts) => self.output(&parts.scan, slots),
             Node::SystemScan { table, columns, .. } => columns
@@ -270,14 +344,17 @@ impl<'p> Describe<'p> {
         }
     }
 
-    fn on_table(&self, shown: &mut Shown, scan: &Scan, slots: &HashMap<u16, String>) {
+    fn on_table(&self, shown: &mut Shown, plan: &Plan, scan: &Scan, slots: &HashMap<u16, String>) {
         let table = &scan.table.name;
+        let alias = self.alias(plan);
         shown.on += &format!(" on {}", crate::session::quote_identifier(table));
+        if alias != *table {
+            shown.on += &format!(" {}", crate::session::quote_identifier(&alias));
+        }
         shown.facts.push(("Relation Name", table.clone()));
-        shown.facts.push(("Alias", table.clone()));
+        shown.facts.push(("Alias", alias));
         if let Some(filter) = &scan.filter {
-            let columns: Vec<String> =
-                scan.columns.iter().map(|c| self.scan_column(&scan.table, *c)).collect();
+            let columns = own_columns(plan).unwrap_or_default();
             shown.details.push(("Filter", self.names(&columns, slots).text(filter).into()));
             let removed = shown.counted(REMOVED_BY_FILTER).map(Detail::Removed);
             shown.details.extend(removed.map(|n| (REMOVED_BY_FILTER, n)));
@@ -296,10 +373,14 @@ impl<'p> Describe<'p> {
             }
             Node::Filter { input, condition } => {
                 let mut shown = self.node(input, slots);
-                let columns = self.output(input, slots);
-                shown.details.push(("Filter", self.names(&columns, slots).text(condition).into()));
+                let columns = own_columns(input).unwrap_or_else(|| self.output(input, slots));
+                let text = self.names(&columns, slots).text(condition);
+                let at = shown.details.iter().position(|(name, _)| *name == "Batches");
+                shown.details.insert(at.unwrap_or(shown.details.len()), ("Filter", text.into()));
                 shown.estimate = plan.estimate;
                 shown.measure = self.measure(plan);
+                let removed = shown.counted(REMOVED_BY_FILTER).map(Detail::Removed);
+                shown.details.extend(removed.map(|n| (REMOVED_BY_FILTER, n)));
                 return shown;
             }
             Node::NestedLoop { left, slots: filled, .. } => {
@@ -326,6 +407,13 @@ impl<'p> Describe<'p> {
 
     /// The table that a hash join makes of its right side is shown as a node.
     fn show_hash(&self, right: &Plan, shown: &mut Shown) {
+        let table = HASH.map(|name| shown.counted(name));
+        let table = match table {
+            [Some(buckets), Some(batches), Some(memory)] => {
+                vec![("Buckets", Detail::Hash([buckets, batches, memory]))]
+            }
+            _ => vec![],
+        };
         let Some(child) = shown.children.pop() else { return };
         let estimate = sql::plan::Estimate { startup: right.estimate.total, ..right.estimate };
         let measure =
@@ -336,7 +424,7 @@ impl<'p> Describe<'p> {
             facts: vec![],
             node_type: None,
             strategy: vec![],
-            details: vec![],
+            details: table,
             estimate,
             measure,
             title: None,
@@ -347,7 +435,7 @@ impl<'p> Describe<'p> {
     /// What a node has beside its inputs.
     fn particulars(&self, plan: &Plan, shown: &mut Shown, slots: &HashMap<u16, String>) {
         match &plan.node {
-            Node::SeqScan(scan) => self.on_table(shown, scan, slots),
+            Node::SeqScan(scan) => self.on_table(shown, plan, scan, slots),
             Node::IndexScan { scan, index, bounds, backward }
             | Node::IndexOnlyScan { scan, index, bounds, backward } => {
                 if *backward {
@@ -364,20 +452,19 @@ impl<'p> Describe<'p> {
                         shown.details.push((REMOVED_BY_RECHECK, Detail::Removed(0)));
                     }
                 }
-                self.on_table(shown, scan, slots);
+                self.on_table(shown, plan, scan, slots);
                 let fetches = shown.counted(HEAP_FETCHES).map(Detail::Count);
                 shown.details.extend(fetches.map(|n| (HEAP_FETCHES, n)));
             }
             Node::BitmapHeapScan { scan, recheck, .. } => {
                 if let Some(recheck) = recheck {
-                    let columns: Vec<String> =
-                        scan.columns.iter().map(|c| self.scan_column(&scan.table, *c)).collect();
+                    let columns = own_columns(plan).unwrap_or_default();
                     let text = self.names(&columns, slots).text(recheck);
                     shown.details.push(("Recheck Cond", text.into()));
                     let removed = shown.counted(REMOVED_BY_RECHECK).map(Detail::Removed);
                     shown.details.extend(removed.map(|n| (REMOVED_BY_RECHECK, n)));
                 }
-                self.on_table(shown, scan, slots);
+                self.on_table(shown, plan, scan, slots);
                 if let Some(exact) = shown.counted(EXACT_PAGES) {
                     let lossy = shown.counted(LOSSY_PAGES).unwrap_or(0);
                     shown.details.push(("Heap Blocks", Detail::Pages(exact, lossy)));
@@ -391,22 +478,16 @@ impl<'p> Describe<'p> {
                     shown.details.push(("Index Cond", condition.into()));
                 }
             }
-            Node::SystemScan { table, columns, filter, .. } => {
+            Node::SystemScan { table, filter, .. } => {
                 shown.on = format!(" on {}", table.name);
                 shown.facts.push(("Relation Name", table.name.to_owned()));
                 if let Some(filter) = filter {
-                    let names: Vec<String> = columns
-                        .iter()
-                        .map(|c| {
-                            let name = table.columns[usize::from(*c)].0.to_owned();
-                            self.qualified(table.name, name)
-                        })
-                        .collect();
+                    let names = own_columns(plan).unwrap_or_default();
                     shown.details.push(("Filter", self.names(&names, slots).text(filter).into()));
                 }
             }
             Node::SampleScan { scan, method, percent, seed } => {
-                self.on_table(shown, scan, slots);
+                self.on_table(shown, plan, scan, slots);
                 let names = self.names(&[], slots);
                 let method = match method {
                     SampleMethod::Bernoulli => "bernoulli",
@@ -463,12 +544,20 @@ impl<'p> Describe<'p> {
                 let names = self.names(&columns, slots);
                 let texts: Vec<String> = groups.iter().map(|g| names.text(g)).collect();
                 shown.details.push(("Group Key", Detail::List(texts)));
+                if let (Some(batches), Some(memory)) =
+                    (shown.counted(BATCHES), shown.counted(MEMORY))
+                {
+                    shown.details.push(("Batches", Detail::Groups([batches, memory])));
+                }
             }
             Node::Sort { input, keys, .. } => {
                 let columns = self.output(input, slots);
                 let names = self.names(&columns, slots);
                 let texts: Vec<String> = keys.iter().map(|k| names.sort_key(k)).collect();
                 shown.details.push(("Sort Key", Detail::List(texts)));
+                let how = METHODS.iter().find_map(|name| Some((*name, shown.counted(name)?)));
+                let how = how.map(|(name, kb)| Detail::Sort(name, kb, name == METHODS[2]));
+                shown.details.extend(how.map(|how| ("Sort Method", how)));
             }
             Node::IncrementalSort { input, keys, presorted } => {
                 let columns = self.output(input, slots);
@@ -577,7 +666,7 @@ impl<'p> Describe<'p> {
             Some(key) => match &key.expression {
                 Some(e) if is_call(&e.sql) => e.sql.clone(),
                 Some(e) => format!("({})", e.sql),
-                None => self.scan_column(table, ScanColumn::Attr(key.column)),
+                None => own_column(table, ScanColumn::Attr(key.column)),
             },
             None => String::new(),
         };

@@ -40,6 +40,22 @@ fn expand(plan: &mut Plan, run: &mut Run<'_, '_>) -> Result<()> {
     Ok(())
 }
 
+/// Names a partition's scan as the table that the statement names, with its number.
+fn name(part: &mut Plan, table: &str, number: Option<usize>) {
+    if let Node::SeqScan(scan)
+    | Node::IndexScan { scan, .. }
+    | Node::IndexOnlyScan { scan, .. }
+    | Node::BitmapHeapScan { scan, .. } = &mut part.node
+    {
+        let name = scan.alias.as_deref().unwrap_or(table);
+        scan.alias = Some(match number {
+            Some(number) => format!("{name}_{number}").into(),
+            None => name.into(),
+        });
+    }
+    part.children_mut().into_iter().for_each(|child| name(child, table, number));
+}
+
 fn append(scan: &PartitionScan, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Plan> {
     let view = run.cx.catalog_tx.view();
     let mut value = |e: &Expr| {
@@ -49,7 +65,9 @@ fn append(scan: &PartitionScan, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Pl
     };
     let mut parts = expanded(scan, &view, &mut value)?;
     let count = parts.len().max(1) as f64;
-    for part in &mut parts {
+    let alone = parts.len() == 1;
+    for (n, part) in parts.iter_mut().enumerate() {
+        name(part, &scan.table.name, (!alone).then_some(n + 1));
         part.estimate.total = plan.estimate.total / count;
         part.estimate.rows = (plan.estimate.rows / count).max(1.0);
     }

@@ -117,6 +117,12 @@ fn detail_text(detail: &Detail, shown: &Shown) -> Option<String> {
         Detail::Pages(exact, 0) => format!("exact={exact}"),
         Detail::Pages(0, lossy) => format!("lossy={lossy}"),
         Detail::Pages(exact, lossy) => format!("exact={exact} lossy={lossy}"),
+        Detail::Sort(method, kb, true) => format!("{method}  Disk: {kb}kB"),
+        Detail::Sort(method, kb, false) => format!("{method}  Memory: {kb}kB"),
+        Detail::Hash([buckets, batches, kb]) => {
+            format!("{buckets}  Batches: {batches}  Memory Usage: {kb}kB")
+        }
+        Detail::Groups([batches, kb]) => format!("{batches}  Memory Usage: {kb}kB"),
     })
 }
 
@@ -131,6 +137,24 @@ fn detail_fields(name: &'static str, detail: &Detail, shown: &Shown) -> Fields {
         Detail::Pages(exact, lossy) => {
             vec![(EXACT_PAGES.into(), Value::bare(exact)), (LOSSY_PAGES.into(), Value::bare(lossy))]
         }
+        Detail::Sort(method, kb, disk) => vec![
+            ("Sort Method".into(), Value::Text((*method).to_owned())),
+            ("Sort Space Used".into(), Value::bare(kb)),
+            ("Sort Space Type".into(), Value::Text(if *disk { "Disk" } else { "Memory" }.into())),
+        ],
+        Detail::Hash([buckets, batches, kb]) => vec![
+            ("Hash Buckets".into(), Value::bare(buckets)),
+            ("Original Hash Buckets".into(), Value::bare(buckets)),
+            ("Hash Batches".into(), Value::bare(batches)),
+            ("Original Hash Batches".into(), Value::bare(batches)),
+            ("Peak Memory Usage".into(), Value::bare(kb)),
+        ],
+        Detail::Groups([batches, kb]) => vec![
+            ("Planned Partitions".into(), Value::bare(&0)),
+            ("HashAgg Batches".into(), Value::bare(batches)),
+            ("Peak Memory Usage".into(), Value::bare(kb)),
+            ("Disk Usage".into(), Value::bare(&0)),
+        ],
     }
 }
 

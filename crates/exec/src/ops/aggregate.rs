@@ -27,6 +27,11 @@ use crate::rows::{self, Row};
 use crate::run::Run;
 use crate::vector;
 
+/// What EXPLAIN says of the groups' table: parts, and kilobytes of the largest.
+pub const BATCHES: &str = "HashAgg Batches";
+/// See [`BATCHES`].
+pub const MEMORY: &str = "Peak Memory Usage";
+
 /// Bytes of a group's place in the hash table, about.
 const PLACE_BYTES: usize = 24;
 /// In place of a group's number: the row was put aside.
@@ -84,7 +89,7 @@ impl Aggregate {
     /// Reads the whole input.
     fn load(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<()> {
         let _memory = sched::memory::for_use(Use::Aggregate);
-        let Node::Aggregate { input, groups, aggs, sets, .. } = &plan.node else {
+        let Node::Aggregate { input, groups, aggs, plain, sets, .. } = &plan.node else {
             return Err(wrong_node());
         };
         if let Some(sets) = sets {
@@ -120,6 +125,10 @@ impl Aggregate {
                     self.add_row(number, aggs, row, run)?;
                 }
             }
+        }
+        if !*plain {
+            super::note_most(plan, MEMORY, self.held.div_ceil(1024) as u64, run);
+            super::count(plan, BATCHES, 1, run);
         }
         if let Some(aside) = self.aside.take() {
             let level = self.level + 1;

@@ -30,6 +30,8 @@ use crate::run::Run;
 use crate::vector;
 
 const END: u32 = u32::MAX;
+/// What EXPLAIN says of a table: chains, parts, kilobytes of the largest.
+pub const HASH: [&str; 3] = ["Hash Buckets", "Hash Batches", "Peak Memory Usage"];
 /// Pairs after which a batch is handed up, be there more for the same left rows or not.
 const PAIRS_MAX: usize = 4 * BATCH_ROWS;
 /// Rows in chains after which interrupts are looked for.
@@ -210,6 +212,13 @@ impl Built {
     }
 }
 
+/// Notes what EXPLAIN says of the table.
+fn tell(plan: &Plan, shown: [usize; 3], run: &mut Run<'_, '_>) {
+    for (name, amount) in HASH.into_iter().zip(shown) {
+        super::note_most(plan, name, amount as u64, run);
+    }
+}
+
 /// Whether it counts which right rows have a partner.
 fn asks_right(kind: JoinKind) -> bool {
     matches!(kind, JoinKind::Right | JoinKind::Full) || !kind.gives_left()
@@ -314,6 +323,8 @@ impl HashJoin {
         }
         let Some(aside) = aside else {
             built.finish(*kind);
+            let shown = [built.heads.len(), 1, built.held.div_ceil(1024)];
+            tell(plan, shown, run);
             if !matches!(kind, JoinKind::Left | JoinKind::Full | JoinKind::Anti) {
                 // Nothing on the left is of use without a partner.
                 self.left_done = built.rows.rows == 0;
@@ -332,6 +343,8 @@ impl HashJoin {
             put_aside(&mut aside, &batch, &left_types, keys, Side::Left, run)?;
         }
         self.files = aside.finish()?.into_iter().zip(right_files).collect();
+        let chains = (limit / 64).next_power_of_two();
+        tell(plan, [chains, self.files.len(), limit.div_ceil(1024)], run);
         self.next_files(plan, run).map(drop)
     }
 

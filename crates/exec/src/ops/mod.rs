@@ -33,7 +33,7 @@ mod function_scan;
 mod gather;
 mod group_sorted;
 pub mod grouping;
-mod hash_join;
+pub mod hash_join;
 mod incremental_sort;
 pub mod index_bounds;
 pub mod index_only_scan;
@@ -161,6 +161,17 @@ pub fn count(plan: &Plan, name: &'static str, amount: u64, run: &mut Run<'_, '_>
     let Some(measure) = measures.iter_mut().rev().find(|m| m.node == node) else { return };
     match measure.counts.iter_mut().find(|(known, _)| *known == name) {
         Some((_, sum)) => *sum += amount,
+        None => measure.counts.push((name, amount)),
+    }
+}
+
+/// Keeps the most of what a node tells of its own under a name, if it is measured.
+pub fn note_most(plan: &Plan, name: &'static str, amount: u64, run: &mut Run<'_, '_>) {
+    let Some(measures) = run.state.measure.as_mut() else { return };
+    let node = std::ptr::from_ref(plan) as usize;
+    let Some(measure) = measures.iter_mut().rev().find(|m| m.node == node) else { return };
+    match measure.counts.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, most)) => *most = amount.max(*most),
         None => measure.counts.push((name, amount)),
     }
 }

@@ -54,7 +54,7 @@ impl SampleScan {
     pub fn new(scan: &Scan, run: &mut Run<'_, '_>) -> Result<SampleScan> {
         let mut columns = scan.columns.clone();
         columns.push(ScanColumn::Tid);
-        let with_place = Scan { table: scan.table.clone(), columns, filter: None };
+        let with_place = Scan { table: scan.table.clone(), columns, filter: None, alias: None };
         Ok(SampleScan { scan: SeqScan::new(&with_place, run)?, chosen: None })
     }
 }

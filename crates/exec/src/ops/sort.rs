@@ -22,6 +22,8 @@ use crate::eval;
 use crate::rows::{self, Row};
 use crate::run::Run;
 
+/// How rows were sorted, as EXPLAIN has it; the kilobytes that it took are counted under these names.
+pub const METHODS: [&str; 3] = ["quicksort", "top-N heapsort", "external merge"];
 /// A bound up to this keeps a top list in memory.
 const TOP_MAX: u64 = 100_000;
 
@@ -58,6 +60,8 @@ pub(super) struct Sorter {
     /// Bytes that the rows hold, about.
     held: usize,
     runs: Vec<spill::Run>,
+    /// Bytes that are in files, about.
+    spilled: usize,
 }
 
 fn head(bytes: &[u8]) -> u64 {
@@ -70,7 +74,8 @@ fn head(bytes: &[u8]) -> u64 {
 impl Sorter {
     /// Without rows yet, of these types.
     pub(super) fn new(types: &[Oid]) -> Sorter {
-        Sorter { rows: rows::empty(types), bytes: vec![], entries: vec![], held: 0, runs: vec![] }
+        let rows = rows::empty(types);
+        Sorter { rows, bytes: vec![], entries: vec![], held: 0, runs: vec![], spilled: 0 }
     }
 
     /// All rows in order.
@@ -120,6 +125,7 @@ impl Sorter {
 
     /// Writes what is held as a sorted run, and begins anew.
     pub(super) fn spill(&mut self, types: &[Oid], storage: &Storage) -> Result<()> {
+        self.spilled += self.held + self.bytes.len();
         let mut entries = std::mem::take(&mut self.entries);
         entries.sort_unstable_by(|a, b| self.compare(a, b));
         let mut run = RunWriter::new(storage, types)?;
@@ -200,9 +206,12 @@ impl Sort {
         let types = super::types(input, run.prepared);
         let mut sorter = Sorter::new(&types);
         let limit = run.cx.settings.int(setting::WORK_MEM) as usize * 1024;
+        let mut most = 0;
+        let mut all = 0;
         while let Some(batch) = self.input.next(input, run)? {
             sched::check_interrupts()?;
             sorter.add(&batch, keys, run)?;
+            (all, most) = (all + batch.rows as u64, sorter.memory().max(most));
             if let Some(bound) = self.bound.filter(|b| *b <= TOP_MAX) {
                 if sorter.rows.rows as u64 > (bound * 2).max(4 * BATCH_ROWS as u64) {
                     sorter.cut(bound as usize);
@@ -212,6 +221,15 @@ impl Sort {
             }
         }
         faults::reach(Fault::Sort)?;
+        let bounded = self.bound.is_some_and(|bound| bound <= TOP_MAX && all > bound);
+        let method = match sorter.spilled {
+            0 => METHODS[usize::from(bounded)],
+            bytes => {
+                most = bytes + sorter.memory();
+                METHODS[2]
+            }
+        };
+        super::note_most(plan, method, most.div_ceil(1024) as u64, run);
         sorter.finish(&types, &run.cx.engine.storage)
     }
 }

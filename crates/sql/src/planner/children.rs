@@ -49,10 +49,12 @@ impl Planner<'_> {
             .chain(SYSTEM_COLUMNS.iter().map(|c| c.0))
             .collect();
         let mut inputs = Vec::with_capacity(children.len() + 1);
-        inputs.push(self.input_of(&table.table, &own, table, rel)?);
-        for child in &*children {
+        // The name is that of all of them; each has a number behind it.
+        let named = |n: usize| format!("{}_{n}", table.alias);
+        inputs.push(self.input_of(&table.table, &own, named(1), rel)?);
+        for (n, child) in children.iter().enumerate() {
             let columns: Vec<ScanColumn> = own.iter().map(|c| child.column(*c)).collect();
-            inputs.push(self.input_of(&child.table, &columns, table, rel)?);
+            inputs.push(self.input_of(&child.table, &columns, named(n + 2), rel)?);
         }
         Ok(Rel::Append { inputs, cols: own.iter().map(|c| table.col(*c)).collect() })
     }
@@ -61,12 +63,11 @@ impl Planner<'_> {
         &mut self,
         table: &Arc<Table>,
         columns: &[ScanColumn],
-        named: &TableRel,
+        alias: String,
         rel: &Rel,
     ) -> Result<Input> {
         let base = self.new_vars(table)?;
-        let own =
-            TableRel { table: table.clone(), base, alias: named.alias.clone(), children: None };
+        let own = TableRel { table: table.clone(), base, alias, children: None };
         let cols = columns.iter().map(|c| own.col(*c)).collect();
         let rel = match rel {
             Rel::Sample { method, percent, seed, .. } => Rel::Sample {

@@ -452,7 +452,8 @@ impl Planner<'_> {
         let cols: Vec<Col> = wanted.iter().filter(|c| table.column(*c).is_some()).collect();
         let columns: Vec<ScanColumn> = cols.iter().filter_map(|c| table.column(*c)).collect();
         let filter = self.condition(rest, &cols)?;
-        let scan = Scan { table: table.table.clone(), columns, filter };
+        let alias = (table.alias != table.table.name).then(|| table.alias.as_str().into());
+        let scan = Scan { table: table.table.clone(), columns, filter, alias };
         let mut estimate = path.estimate;
         estimate.width = self.width(&cols);
         let node = match path.way {
