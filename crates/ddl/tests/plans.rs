@@ -41,6 +41,7 @@ fn prepared(statement: Statement, types: &[Oid], writes: bool) -> Arc<Prepared> 
         writes,
         identity: Default::default(),
         executor: ExecCache::default(),
+        trials: Default::default(),
         stack: sched::stack_bytes(),
     })
 }

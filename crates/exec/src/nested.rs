@@ -66,6 +66,7 @@ pub fn preparing<R>(
         environment: cx.environment,
         arguments: None,
         variables,
+        values: &[],
         table_size: &size,
     };
     f(&engine.plans, &context)

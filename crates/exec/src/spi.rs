@@ -93,6 +93,7 @@ pub fn with_context_as<R>(
         environment: 0,
         arguments: None,
         variables: None,
+        values: &[],
         table_size: &table_size,
     };
     f(&context)

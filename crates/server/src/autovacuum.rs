@@ -145,6 +145,7 @@ fn vacuum(
         environment: settings.environment,
         arguments: None,
         variables: None,
+        values: &[],
         table_size: &size,
     };
     let prepared = server.engine.plans.prepare(&text, &[], &cx)?;

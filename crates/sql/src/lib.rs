@@ -11,6 +11,7 @@ pub mod cache;
 mod chains;
 pub mod collation_statement;
 pub mod comment_statement;
+pub mod custom;
 pub mod database;
 pub mod define_statement;
 pub mod embedded;

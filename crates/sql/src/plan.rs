@@ -41,6 +41,8 @@ pub struct Prepared {
     pub identity: crate::Identity,
     /// What the executor derives from the plan at the first run (`ExecCache::default()` here).
     pub executor: ExecCache,
+    /// Whether it is good for any values of the parameters.
+    pub trials: crate::custom::Trials,
     /// Bytes of the stack that it was made on, which all who go through it need, too; 0: an ordinary one.
     pub stack: usize,
 }
@@ -87,6 +89,7 @@ impl Prepared {
             writes: false,
             identity: Default::default(),
             executor: Default::default(),
+            trials: Default::default(),
             stack: sched::stack_bytes(),
         }
     }

@@ -39,6 +39,8 @@ pub struct PrepareContext<'a> {
     pub arguments: Option<&'a Arguments>,
     /// When a statement of a procedural language is bound: its variables.
     pub variables: Option<&'a dyn Variables>,
+    /// The parameters' values, when the plan is for these alone ([`crate::custom`]).
+    pub values: &'a [types::Datum],
     /// Pages and rows of a table now, for the planner: (pages, rows).
     pub table_size: &'a dyn Fn(&catalog::Table) -> (u32, f64),
 }

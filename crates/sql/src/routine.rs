@@ -173,7 +173,7 @@ pub fn prepare_body(
         function: function.name.clone(),
         names: function.inputs().map(|a| a.name.clone()).collect(),
     };
-    let cx = &PrepareContext { arguments: Some(&names), ..*cx };
+    let cx = &PrepareContext { arguments: Some(&names), values: &[], ..*cx };
     let mut statements = Vec::new();
     for one in parse(&text)? {
         if running {

@@ -195,7 +195,10 @@ pub(crate) fn plan_with<R>(
 ) -> Result<(R, Prepared)> {
     binder.check_rights()?;
     let cx = binder.cx;
-    let known = binder.lifted_values(lifted);
+    let known = match cx.values {
+        [] => binder.lifted_values(lifted),
+        values => values.iter().cloned().map(Some).collect(),
+    };
     let mut planner = Planner::new(cx, binder.vars, binder.subqueries, binder.ctes);
     planner.known = known;
     let result = f(&mut planner)?;
@@ -218,6 +221,7 @@ pub(crate) fn plan_with<R>(
         tag: "",
         identity: Default::default(),
         executor: Default::default(),
+        trials: Default::default(),
         stack: sched::stack_bytes(),
     };
     Ok((result, prepared))
@@ -238,6 +242,7 @@ fn plain(binder: Binder<'_>, utility: Utility) -> Prepared {
         writes,
         identity: Default::default(),
         executor: Default::default(),
+        trials: Default::default(),
         stack: sched::stack_bytes(),
     }
 }
@@ -261,6 +266,7 @@ pub(crate) fn around(utility: Utility, plan: &Arc<Prepared>) -> Prepared {
         writes,
         identity: Default::default(),
         executor: Default::default(),
+        trials: Default::default(),
         stack: sched::stack_bytes(),
     }
 }

@@ -134,6 +134,7 @@ pub(crate) fn with_context<R>(f: impl FnOnce(&PrepareContext<'_>) -> R) -> R {
         environment: 0,
         arguments: None,
         variables: None,
+        values: &[],
         table_size: &size,
     })
 }

@@ -302,6 +302,7 @@ impl Session<'_> {
             environment: 0,
             arguments: None,
             variables: None,
+            values: &[],
             table_size: &table_size,
         };
         Ok(Arc::new(prepare(text, &[], &context, None)?.0))

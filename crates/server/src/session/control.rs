@@ -391,7 +391,7 @@ impl State {
         if let Statement::Utility(Utility::Execute { .. }) = prepared.statement {
             return Err(base::Error::unsupported("EXECUTE of an EXECUTE"));
         }
-        Ok(Executed { plan: PlanOf::Statement(statement.clone()), statement, params })
+        Ok(Executed { plan: self.plan_for(&statement, &params)?, statement, params })
     }
 
     /// Values of EXECUTE's arguments, as the parameters' types.
@@ -440,6 +440,7 @@ impl State {
             writes: false,
             identity: Default::default(),
             executor: Default::default(),
+            trials: Default::default(),
             stack: sched::stack_bytes(),
         });
         let mut rows = self.run_kept(&prepared)?;

@@ -82,6 +82,7 @@ impl State {
             environment: self.settings.environment,
             arguments: None,
             variables: None,
+            values: &[],
             table_size: &size,
         };
         let result = {
@@ -103,6 +104,35 @@ impl State {
     pub(super) fn plan(&mut self, text: &str, declared: &[Oid]) -> Result<PlanOf> {
         let (prepared, version, epoch) =
             self.with_prepare_context(text, |plans, cx| plans.prepare(text, declared, cx))?;
+        Ok(PlanOf::new(prepared, version, epoch))
+    }
+
+    /// The plan of a prepared statement for these values, where another one than that for any values may do
+    /// better.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub(super) fn plan_for(
+        &mut self,
+        statement: &Arc<PreparedStatement>,
+        params: &[Datum],
+    ) -> Result<PlanOf> {
+        let generic = &statement.plan.prepared;
+        if params.is_empty()
+            || !sql::custom::is_wanted(generic, self.settings.get())
+            || self.transaction.block == Block::Failed
+            || !self.is_fresh(&statement.plan)
+        {
+            return Ok(PlanOf::Statement(statement.clone()));
+        }
+        let (text, types) = (&*statement.text, &generic.params);
+        let (prepared, version, epoch) = self.with_prepare_context(text, |_, cx| {
+            let cx = PrepareContext { values: params, ..*cx };
+            sql::custom::custom(generic, text, types, &cx)
+        })?;
+        if Arc::ptr_eq(&prepared, generic) {
+            return Ok(PlanOf::Statement(statement.clone()));
+        }
         Ok(PlanOf::new(prepared, version, epoch))
     }
 

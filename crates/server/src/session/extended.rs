@@ -15,7 +15,7 @@ use wire::response;
 
 use super::cursor::portal_failed;
 use super::execute::Run;
-use super::portal::{PlanOf, Planned, Portal, PreparedStatement, Progress, ResultFormats};
+use super::portal::{Planned, Portal, PreparedStatement, Progress, ResultFormats};
 use super::settings::LogStatement;
 use super::simple::ends_block;
 use super::transaction::Block;
@@ -131,8 +131,9 @@ impl State {
         let formats =
             if binary { bind.results.iter().map(|f| f == 1).collect() } else { Vec::new() };
         let formats = ResultFormats(formats);
+        let plan = self.plan_for(&statement, &params)?;
         let portal_state = Box::new(Portal {
-            plan: PlanOf::Statement(statement.clone()),
+            plan,
             statement,
             params,
             formats,

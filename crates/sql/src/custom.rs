@@ -1,0 +1,105 @@
+//! Custom plans: a statement with parameters planned for the values that it is run with.
+//!
+//! The plan for any values (the generic one) is proven no worse when several custom plans in a row have come
+//! out with its shape. Until then the statement is planned anew for each run, unless the generic plan is
+//! expected to cost less than planning does. What was proven is known to all sessions, since they share the
+//! generic plan, and is tried again now and then.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use base::settings::{Settings, setting};
+use base::{Oid, Result};
+
+use crate::plan::{Node, Plan, Prepared, Statement};
+use crate::prepare::{PrepareContext, prepare};
+
+/// Custom plans like the generic one that prove it.
+const PROOF: u32 = 5;
+/// Runs of a proven plan from one trial to the next.
+const TRIAL_EVERY: u32 = 64;
+/// A plan that costs less is not worth another.
+const PLANNING_COST: f64 = 50.0;
+
+/// What is known of a generic plan beside custom ones.
+#[derive(Default)]
+pub struct Trials {
+    /// Custom plans like it, one after another.
+    alike: AtomicU32,
+    /// Runs since it is proven.
+    runs: AtomicU32,
+}
+
+impl Trials {
+    /// Whether the next run tries a custom plan.
+    fn go_on(&self) -> bool {
+        self.alike.load(Ordering::Relaxed) < PROOF
+            || self.runs.fetch_add(1, Ordering::Relaxed) % TRIAL_EVERY == TRIAL_EVERY - 1
+    }
+
+    fn note(&self, alike: bool) {
+        let before = self.alike.load(Ordering::Relaxed);
+        self.alike.store(if alike { (before + 1).min(PROOF) } else { 0 }, Ordering::Relaxed);
+    }
+}
+
+/// Whether a run of the statement should ask for a custom plan.
+pub fn is_wanted(generic: &Prepared, settings: &Settings) -> bool {
+    let Statement::Query(plan) = &generic.statement else { return false };
+    if generic.params.is_empty() {
+        return false;
+    }
+    match settings.str(setting::PLAN_CACHE_MODE) {
+        "force_generic_plan" => false,
+        "force_custom_plan" => true,
+        _ => plan.estimate.total > PLANNING_COST && generic.trials.go_on(),
+    }
+}
+
+/// The plan for the values in the context; the generic one where that is the same.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn custom(
+    generic: &Arc<Prepared>,
+    text: &str,
+    param_types: &[Oid],
+    cx: &PrepareContext<'_>,
+) -> Result<Arc<Prepared>> {
+    let (prepared, _) = prepare(text, param_types, cx, None)?;
+    let alike = shape(&prepared) == shape(generic);
+    generic.trials.note(alike);
+    Ok(if alike { generic.clone() } else { Arc::new(prepared) })
+}
+
+/// Equal for plans that do the same.
+fn shape(prepared: &Prepared) -> u64 {
+    let mut hash = DefaultHasher::new();
+    if let Statement::Query(plan) = &prepared.statement {
+        add_plan(plan, &mut hash);
+    }
+    prepared.subplans.iter().for_each(|plan| add_plan(plan, &mut hash));
+    hash.finish()
+}
+
+fn add_plan(plan: &Plan, hash: &mut DefaultHasher) {
+    plan.walk(&mut |plan| {
+        plan.node.label().hash(hash);
+        match &plan.node {
+            Node::IndexScan { index, backward, bounds, .. }
+            | Node::IndexOnlyScan { index, backward, bounds, .. } => {
+                (index.oid, *backward, bounds.fixed()).hash(hash);
+            }
+            Node::BitmapIndexScan { index, bounds, .. } => {
+                (index.oid, bounds.fixed()).hash(hash);
+            }
+            Node::SeqScan(scan) => scan.table.oid.hash(hash),
+            Node::NestedLoop { kind, .. }
+            | Node::HashJoin { kind, .. }
+            | Node::MergeJoin { kind, .. } => std::mem::discriminant(kind).hash(hash),
+            Node::IncrementalSort { presorted, .. } => presorted.hash(hash),
+            _ => {}
+        }
+    });
+}
