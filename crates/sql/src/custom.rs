@@ -103,3 +103,22 @@ fn add_plan(plan: &Plan, hash: &mut DefaultHasher) {
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_alike_prove_the_one_for_any_values() {
+        let trials = Trials::default();
+        for _ in 0..PROOF {
+            assert!(trials.go_on());
+            trials.note(true);
+        }
+        let later = (0..TRIAL_EVERY).filter(|_| trials.go_on()).count();
+        assert_eq!(later, 1);
+        // A trial that came out otherwise begins anew.
+        trials.note(false);
+        assert!((0..TRIAL_EVERY).all(|_| trials.go_on()));
+    }
+}
