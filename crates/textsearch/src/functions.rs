@@ -58,7 +58,7 @@ struct Gather {
 
 impl Gather {
     fn add(&mut self, text: &str) -> Result<()> {
-        if self.any && self.parsed.last_place > 0 {
+        if self.any && !self.parsed.lexemes.is_empty() {
             self.parsed.last_place += 1;
         }
         self.any = true;
