@@ -189,6 +189,9 @@ impl Binder<'_> {
                         }
                         options
                     }
+                    Some(catalog::snapshot::Relation::Index(index)) => {
+                        self.index_options(&list.items, index.method)?
+                    }
                     _ => self.options(&list.items)?,
                 };
                 AlterTable::SetOptions(options)

@@ -740,7 +740,7 @@ impl Binder<'_> {
             concurrently: stmt.concurrent,
             unique: stmt.unique,
             if_not_exists: stmt.if_not_exists,
-            options: self.index_options(stmt, method)?,
+            options: self.index_options(&stmt.options, method)?,
             method,
         })
     }

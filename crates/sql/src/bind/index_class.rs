@@ -50,14 +50,14 @@ impl Binder<'_> {
     /// WITH (…), as its method takes it.
     pub(super) fn index_options(
         &self,
-        stmt: &pb::IndexStmt,
+        list: &[pb::Node],
         method: AccessMethod,
     ) -> Result<Vec<(String, String)>> {
         if method.is_btree() {
-            return self.options(&stmt.options);
+            return self.options(list);
         }
-        let mut out = Vec::with_capacity(stmt.options.len());
-        for node in &stmt.options {
+        let mut out = Vec::with_capacity(list.len());
+        for node in list {
             let Some(NodeEnum::DefElem(def)) = &node.node else { continue };
             let value = def_value(def).unwrap_or_else(|| "true".to_owned());
             let name = def.defname.as_str();
