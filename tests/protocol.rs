@@ -285,6 +285,19 @@ fn rows_before_an_error_come_before_it() {
         answer("SELECT generate_series(1, 2), 10 / (3 - n) FROM generate_series(1, 9) n"),
         failed(4)
     );
+    // Conditions of scans, over a table and its index.
+    assert_eq!(
+        answer("SELECT n FROM generate_series(1, 20) n WHERE 10 / (10 - n) > -100"),
+        failed(9)
+    );
+    answer("CREATE TABLE numbers AS SELECT n, n AS m FROM generate_series(1, 200) n");
+    assert_eq!(answer("SELECT * FROM numbers WHERE 10 / (150 - n) >= 0 AND m > 0"), failed(149));
+    answer("CREATE INDEX ON numbers (n); ANALYZE numbers; SET enable_seqscan = off");
+    let by_index = "SELECT * FROM numbers WHERE n BETWEEN 5 AND 180 AND 10 / (150 - m) >= 0";
+    assert_eq!(answer(by_index), failed(145));
+    assert_eq!(answer(&by_index.replace("- m", "- n").replace('*', "n")), failed(145));
+    assert_eq!(answer(&format!("SET enable_indexscan = off; {by_index}")), failed(145));
+    answer("DROP TABLE numbers; RESET ALL");
     // Enough rows, no error; and what aggregates all of them shows none.
     let enough = "SELECT 10 / (10 - n) FROM generate_series(1, 20) n LIMIT 5";
     assert_eq!(answer(enough), (5, String::new()));
@@ -680,4 +693,25 @@ fn chains_of_ten_thousand_are_no_nesting() {
             assert!(plan.iter().any(|l| l.starts_with("D ")), "{link}: {:?}", plan.first());
         }
     }
+}
+
+#[test]
+fn what_constants_fail_with_comes_before_the_columns() {
+    let mut raw = connect();
+    let kinds = |lines: &[String]| lines.iter().map(|l| l[..1].to_owned()).collect::<String>();
+    for failing in ["SELECT 1 / 0", "SELECT 2 / (1 - 1) FROM generate_series(1, 3)"] {
+        assert_eq!(kinds(&raw.query(failing)), "EZ", "{failing}");
+    }
+    for failing in
+        ["SELECT 1 / (1 - n), 1 + 1 FROM generate_series(1, 3) n", "SELECT now()::text::int"]
+    {
+        assert_eq!(kinds(&raw.query(failing)), "TEZ", "{failing}");
+    }
+    let unknown = |lines: Vec<String>| lines.iter().any(|l| l.starts_with("E ERROR 42P18 "));
+    assert!(unknown(raw.query("PREPARE far AS SELECT $65536::int")));
+    assert!(unknown(raw.talk(&[parse("", "SELECT $70000::int", &[]), sync()].concat())));
+    raw.query("BEGIN ISOLATION LEVEL READ UNCOMMITTED");
+    let level = raw.query("SHOW transaction_isolation");
+    assert!(level.contains(&"D read uncommitted".to_owned()), "{level:?}");
+    raw.query("ROLLBACK");
 }

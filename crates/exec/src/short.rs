@@ -14,7 +14,7 @@ use access::{BTree, RowWait};
 use base::{RelId, Result, TupleId};
 use sql::plan::{Modify, ModifyAction, Node, Scan};
 use sql::{Expr, Plan, Prepared, Statement};
-use txn::{Isolation, RowLockMode};
+use txn::RowLockMode;
 use types::Datum;
 
 use crate::context::{ExecContext, Outcome, RowSink};
@@ -328,7 +328,7 @@ fn change(
     };
     let mut writer = Writer::new(target.clone());
     writer.keys.clone_from(&modify.checks.keys);
-    let anew = run.cx.tx.isolation() == Isolation::ReadCommitted;
+    let anew = run.cx.tx.isolation().is_by_statement();
     let mut attempts = if anew { ATTEMPTS } else { 0 };
     let (input, row) = loop {
         let Some(mut input) = claim(point, &plan, &modify.action, run)? else {

@@ -397,6 +397,14 @@ pub struct Output {
 }
 
 impl Output {
+    /// Takes messages back, if nothing has been said since.
+    pub fn unsay(&mut self, messages: std::ops::Range<usize>) {
+        if self.complete == messages.end {
+            self.buffer.truncate(messages.start);
+            self.complete = messages.start;
+        }
+    }
+
     /// Empty. Without storage there is nothing to wait for before a send.
     pub fn new(socket: Arc<Socket>, storage: Option<Arc<Storage>>) -> Output {
         Output {

@@ -59,7 +59,7 @@ impl Exports {
                     "a serializable transaction cannot import a snapshot from a non-serializable transaction"
                 )
             }
-            Isolation::ReadCommitted => base::bail!(
+            Isolation::ReadCommitted | Isolation::ReadUncommitted => base::bail!(
                 FEATURE_NOT_SUPPORTED,
                 "a snapshot-importing transaction must have isolation level SERIALIZABLE or REPEATABLE READ"
             ),

@@ -39,6 +39,8 @@ pub struct Prepared {
     pub writes: bool,
     /// Which statement it is to the statistics.
     pub identity: crate::Identity,
+    /// Calls of constants that weren't computed when the statement was bound, some at least.
+    pub constant_calls: Vec<Expr>,
     /// What the executor derives from the plan at the first run (`ExecCache::default()` here).
     pub executor: ExecCache,
     /// Whether it is good for any values of the parameters.
@@ -74,6 +76,16 @@ impl Prepared {
         }
     }
 
+    /// Whether a constant expression of a statement that failed can't be computed: PostgreSQL finds that when it plans,
+    /// before it says what the rows are.
+    pub fn has_failing_constant(
+        &self,
+        params: &[types::Datum],
+        format: &types::FormatContext,
+    ) -> bool {
+        self.constant_calls.iter().any(|call| constant(call, params, format).is_err())
+    }
+
     /// An empty query string's.
     pub fn empty(catalog_version: u64) -> Prepared {
         Prepared {
@@ -88,11 +100,38 @@ impl Prepared {
             tag: "",
             writes: false,
             identity: Default::default(),
+            constant_calls: Vec::new(),
             executor: Default::default(),
             trials: Default::default(),
             stack: sched::stack_bytes(),
         }
     }
+}
+
+/// The value of a call of constants; None: it isn't known here.
+fn constant(
+    e: &Expr,
+    params: &[types::Datum],
+    format: &types::FormatContext,
+) -> base::Result<Option<types::Datum>> {
+    let Expr::Call { function, args, ty, .. } = e else {
+        return Ok(match e {
+            Expr::Const(value, _) => Some(value.clone()),
+            Expr::Param(n, _) => params.get(usize::from(*n)).cloned(),
+            _ => None,
+        });
+    };
+    let mut values = Vec::with_capacity(args.len());
+    for arg in args {
+        let Some(value) = constant(arg, params, format)? else { return Ok(None) };
+        values.push(value);
+    }
+    if function.strict && values.iter().any(types::Datum::is_null) {
+        return Ok(Some(types::Datum::Null));
+    }
+    let types: Vec<Oid> = args.iter().map(Expr::ty).collect();
+    let types = types::func::CallTypes { args: &types, result: *ty };
+    function.body.run(&values, types, format).transpose()
 }
 
 /// Something that the executor makes of a plan once and keeps with it.

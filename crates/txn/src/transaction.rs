@@ -36,6 +36,15 @@ pub enum Isolation {
     /// One snapshot, and `40001` when what it and others did fits no serial order: see
     /// [`crate::serial`].
     Serializable,
+    /// Is [`Isolation::ReadCommitted`], under the name that it was asked for by.
+    ReadUncommitted,
+}
+
+impl Isolation {
+    /// Whether each statement has a snapshot of its own.
+    pub fn is_by_statement(self) -> bool {
+        matches!(self, Isolation::ReadCommitted | Isolation::ReadUncommitted)
+    }
 }
 
 /// Names a savepoint's level.
@@ -120,6 +129,7 @@ impl Transaction {
         match self.isolation.load(Ordering::Relaxed) {
             0 => Isolation::ReadCommitted,
             1 => Isolation::RepeatableRead,
+            3 => Isolation::ReadUncommitted,
             _ => Isolation::Serializable,
         }
     }
@@ -229,7 +239,7 @@ impl Transaction {
     /// COMMITTED, until the end. A statement inside a statement pins its snapshot instead.
     #[inline]
     pub fn snapshot(&self) -> Snapshot {
-        if self.isolation.load(Ordering::Relaxed) == Isolation::ReadCommitted as u8 {
+        if self.isolation().is_by_statement() {
             return self.fresh_snapshot();
         }
         let csn = self.csn.load(Ordering::Acquire);

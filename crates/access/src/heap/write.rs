@@ -30,10 +30,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use base::faults::{self, Fault};
 use base::{Result, TupleId, Xid, err};
 use storage::{Mtr, Page, PageRef, WriteGuard};
-use txn::{
-    Isolation, LockMode, LockTag, LockWait, RowLockMode, Snapshot, Transaction, TxnManager,
-    XidStatus,
-};
+use txn::{LockMode, LockTag, LockWait, RowLockMode, Snapshot, Transaction, TxnManager, XidStatus};
 
 use super::page::{
     self, End, FOLLOWS, HAS_NEXT, IN_CHAIN, KEYS, LOCK_ONLY, Line, NEXT_IN_CHAIN, PRUNABLE,
@@ -178,7 +175,7 @@ impl Heap {
         root: TupleId,
         mode: RowLockMode,
     ) -> Result<bool> {
-        if tx.isolation() != Isolation::ReadCommitted {
+        if !tx.isolation().is_by_statement() {
             return Ok(true);
         }
         let rival = {
@@ -634,7 +631,7 @@ fn newest_of(claimed: &Claimed) -> Result<HeapTuple> {
 }
 
 fn refuse_above_read_committed(tx: &Transaction, what: &str) -> Result<()> {
-    if tx.isolation() == Isolation::ReadCommitted {
+    if tx.isolation().is_by_statement() {
         return Ok(());
     }
     Err(err!(T_R_SERIALIZATION_FAILURE, "could not serialize access due to concurrent {what}"))

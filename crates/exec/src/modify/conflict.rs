@@ -19,7 +19,7 @@ use access::heap::RowWait;
 use access::{HeapTuple, LockResult, Rival};
 use base::{Error, Oid, Result, TupleId, Xid, err};
 use sql::plan::{Conflict, ConflictUpdate, Modify, ModifyChild, RowRules};
-use txn::{Isolation, LockWait, RowLockMode};
+use txn::{LockWait, RowLockMode};
 use types::{Batch, Datum};
 
 use super::ModifyOp;
@@ -208,9 +208,7 @@ fn find(
 /// Above READ COMMITTED the snapshot must see the row that stands in the way.
 fn check_seen(found: &HeapTuple, run: &Run<'_, '_>) -> Result<()> {
     let (tx, xmin) = (run.cx.tx, Xid(found.system.xmin));
-    let seen = tx.isolation() == Isolation::ReadCommitted
-        || tx.is_mine(xmin)
-        || tx.sees(xmin, &run.snapshot);
+    let seen = tx.isolation().is_by_statement() || tx.is_mine(xmin) || tx.sees(xmin, &run.snapshot);
     if seen {
         return Ok(());
     }

@@ -573,7 +573,7 @@ fn lock_parent(
     // seen, and the lock follows it to the newest one. Above READ COMMITTED the transaction's
     // snapshot decides: a parent that came later is not there, one that went later can't be locked.
     let mut snapshot = everything(run);
-    if run.cx.tx.isolation() != txn::Isolation::ReadCommitted {
+    if !run.cx.tx.isolation().is_by_statement() {
         snapshot = Snapshot { command: snapshot.command, ..run.cx.tx.snapshot() };
     }
     let before = Pages::now(run.cx.task());

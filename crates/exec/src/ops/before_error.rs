@@ -81,6 +81,21 @@ impl Postponed {
         error: Error,
         run: &mut Run<'_, '_>,
     ) -> Result<Batch> {
+        Ok(rows::take(batch, &self.kept(condition, batch, error, run)?))
+    }
+
+    /// The places of those rows.
+    ///
+    /// # Errors
+    /// As [`Postponed::project`].
+    #[cold]
+    pub fn kept(
+        &mut self,
+        condition: &Expr,
+        batch: &Batch,
+        error: Error,
+        run: &mut Run<'_, '_>,
+    ) -> Result<Vec<u32>> {
         if batch.rows < 2 || !is_of_row(&error) || walk::is_volatile(condition) {
             return Err(error);
         }
@@ -96,7 +111,7 @@ impl Postponed {
                 }
             }
         }
-        Ok(rows::take(batch, &kept))
+        Ok(kept)
     }
 }
 

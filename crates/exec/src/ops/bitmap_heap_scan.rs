@@ -8,6 +8,7 @@ use sql::{Expr, Plan};
 use types::Batch;
 use types::batch::BATCH_ROWS;
 
+use super::before_error::Postponed;
 use super::bitmap::{Bitmap, Pages};
 use super::{Operator, wrong_node};
 use crate::run::Run;
@@ -33,6 +34,7 @@ pub struct BitmapHeapScan {
     /// Whether the bitmap may hold rows that don't match.
     doubtful: bool,
     target: usize,
+    postponed: Postponed,
 }
 
 /// What a page's rows are.
@@ -98,6 +100,7 @@ impl BitmapHeapScan {
             pages: None,
             doubtful: false,
             target: FIRST_TARGET,
+            postponed: Postponed::default(),
         })
     }
 
@@ -181,6 +184,7 @@ impl Operator for BitmapHeapScan {
             self.doubtful = bitmap.is_doubtful();
             self.pages = Some(bitmap.into_pages());
         }
+        self.postponed.raise()?;
         loop {
             let mut batch = rows::empty(&self.types);
             let before = tally::Pages::now(run.cx.task());
@@ -190,7 +194,8 @@ impl Operator for BitmapHeapScan {
             counts.fetched += batch.rows as u64;
             before.count(tx.locks().task(), counts);
             self.target = (self.target * 4).min(BATCH_ROWS);
-            let batch = super::filtered(plan, scan.filter.as_ref(), batch, run)?;
+            let batch =
+                super::filtered(plan, scan.filter.as_ref(), batch, &mut self.postponed, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }
@@ -201,6 +206,7 @@ impl Operator for BitmapHeapScan {
     }
 
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
+        self.postponed = Postponed::default();
         self.pages = None;
         self.target = FIRST_TARGET;
         Ok(())

@@ -13,6 +13,7 @@ use types::batch::BATCH_ROWS;
 use types::key::{self, KeyOrder};
 use types::{Batch, Column};
 
+use super::before_error::Postponed;
 use super::{Operator, index_bounds, wrong_node};
 use crate::rows;
 use crate::run::Run;
@@ -34,6 +35,7 @@ pub struct IndexOnlyScan {
     ranges: Option<Vec<KeyRange>>,
     cursor: Option<Cursor>,
     target: usize,
+    postponed: Postponed,
 }
 
 /// Reads the columns that are asked for out of key bytes.
@@ -99,6 +101,7 @@ impl IndexOnlyScan {
             ranges: None,
             cursor: None,
             target: FIRST_TARGET,
+            postponed: Postponed::default(),
         })
     }
 
@@ -175,6 +178,7 @@ impl Operator for IndexOnlyScan {
             ranges.reverse();
             self.ranges = Some(ranges);
         }
+        self.postponed.raise()?;
         loop {
             sched::check_interrupts()?;
             let mut batch = rows::empty(&self.types);
@@ -186,7 +190,8 @@ impl Operator for IndexOnlyScan {
             run.cx.tally.of(scan.table.oid).add(&counts.table);
             super::count(plan, HEAP_FETCHES, counts.fetches, run);
             self.target = (self.target * 4).min(BATCH_ROWS);
-            let batch = super::filtered(plan, scan.filter.as_ref(), batch, run)?;
+            let batch =
+                super::filtered(plan, scan.filter.as_ref(), batch, &mut self.postponed, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }
@@ -197,6 +202,7 @@ impl Operator for IndexOnlyScan {
     }
 
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
+        self.postponed = Postponed::default();
         self.ranges = None;
         self.cursor = None;
         self.target = FIRST_TARGET;

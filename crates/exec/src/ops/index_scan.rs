@@ -13,6 +13,7 @@ use txn::Transaction;
 use types::Batch;
 use types::batch::BATCH_ROWS;
 
+use super::before_error::Postponed;
 use super::{Operator, index_bounds, wrong_node};
 use crate::run::Run;
 use crate::table::{KeyCodec, Projection, TableHandle, Version};
@@ -30,6 +31,7 @@ pub struct IndexScan {
     ranges: Option<Vec<KeyRange>>,
     cursor: Option<Cursor>,
     target: usize,
+    postponed: Postponed,
     /// Rows before the filter, the key and what it leads to: their memory serves again.
     unfiltered: Batch,
     key: Vec<u8>,
@@ -54,6 +56,7 @@ impl IndexScan {
             ranges: None,
             cursor: None,
             target: FIRST_TARGET,
+            postponed: Postponed::default(),
             key: Vec::new(),
             roots: Vec::new(),
         })
@@ -232,13 +235,15 @@ impl IndexScan {
 impl Operator for IndexScan {
     fn next(&mut self, plan: &Plan, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
         let of = parts(plan)?;
+        self.postponed.raise()?;
         loop {
             let mut batch = rows::empty(&self.types);
             self.fill(&of, &mut batch, run)?;
             if batch.rows == 0 {
                 return Ok(None);
             }
-            let batch = super::filtered(plan, of.scan.filter.as_ref(), batch, run)?;
+            let batch =
+                super::filtered(plan, of.scan.filter.as_ref(), batch, &mut self.postponed, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }
@@ -253,6 +258,7 @@ impl Operator for IndexScan {
         run: &mut Run<'_, '_>,
     ) -> Result<bool> {
         let of = parts(plan)?;
+        self.postponed.raise()?;
         let whole_key = of.bounds.equal.len() == of.index.columns.len() && self.ranges.is_none();
         let Some(filter) = &of.scan.filter else {
             if whole_key && (of.index.unique || !one) && self.look_up(&of, out, run)? {
@@ -269,7 +275,19 @@ impl Operator for IndexScan {
             more = !(whole_key && self.ranges.is_none() && self.look_up(&of, &mut rows, run)?)
                 && self.fill(&of, &mut rows, run)?;
             let before = out.rows;
-            match vector::select(filter, &rows, run)? {
+            let kept = match vector::select(filter, &rows, run) {
+                Err(error) => {
+                    let kept = self.postponed.kept(filter, &rows, error, run)?;
+                    rows::append_some(out, &rows, &kept)?;
+                    self.unfiltered = rows;
+                    if one {
+                        self.postponed = Postponed::default();
+                    }
+                    return Ok(one);
+                }
+                Ok(kept) => kept,
+            };
+            match kept {
                 None => rows::append(out, &rows)?,
                 Some(kept) => {
                     let removed = (rows.rows - kept.len()) as u64;
@@ -289,6 +307,7 @@ impl Operator for IndexScan {
     }
 
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
+        self.postponed = Postponed::default();
         self.ranges = None;
         if let Some(cursor) = &mut self.cursor {
             cursor.end();

@@ -13,6 +13,7 @@ use sql::plan::Node;
 use sql::{Expr, Plan, Prepared};
 use types::Batch;
 
+use self::before_error::Postponed;
 use self::key_filter::KeyFilter;
 use crate::modify::ModifyOp;
 use crate::parallel::Pieces;
@@ -176,18 +177,24 @@ pub fn note_most(plan: &Plan, name: &'static str, amount: u64, run: &mut Run<'_,
     }
 }
 
-/// The rows of a batch for which a node's condition holds; counts the others.
+/// The rows of a batch for which a node's condition holds, up to one for which it fails; counts the others.
 ///
 /// # Errors
-/// The condition's.
+/// The condition's, when no row comes before it.
 pub fn filtered(
     plan: &Plan,
     condition: Option<&Expr>,
     batch: Batch,
+    postponed: &mut Postponed,
     run: &mut Run<'_, '_>,
 ) -> Result<Batch> {
     let before = batch.rows;
-    let batch = vector::filter(condition, batch, run)?;
+    let Some(condition) = condition else { return Ok(batch) };
+    let batch = match vector::select(condition, &batch, run) {
+        Ok(None) => batch,
+        Ok(Some(kept)) => rows::take(&batch, &kept),
+        Err(error) => postponed.filter(condition, &batch, error, run)?,
+    };
     count(plan, REMOVED_BY_FILTER, (before - batch.rows) as u64, run);
     Ok(batch)
 }

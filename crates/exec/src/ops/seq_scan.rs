@@ -14,6 +14,7 @@ use sql::{Expr, Plan, walk};
 use types::batch::BATCH_ROWS;
 use types::{Batch, Column, Datum};
 
+use super::before_error::Postponed;
 use super::grouping::hash_columns;
 use super::key_filter::KeyFilter;
 use super::{Operator, wrong_node};
@@ -49,6 +50,7 @@ pub struct SeqScan {
     target: usize,
     /// Rows for which a condition did not hold, not yet told of.
     removed: u64,
+    postponed: Postponed,
     /// Where the only row is, if a condition says so.
     place: Option<Expr>,
 }
@@ -183,6 +185,7 @@ impl SeqScan {
             ended: false,
             target: 1,
             removed: 0,
+            postponed: Postponed::default(),
             place,
         })
     }
@@ -209,6 +212,7 @@ impl SeqScan {
     /// # Errors
     /// I/O; the conditions'.
     pub fn next_batch(&mut self, run: &mut Run<'_, '_>) -> Result<Option<Batch>> {
+        self.postponed.raise()?;
         if self.ended {
             return Ok(None);
         }
@@ -269,7 +273,10 @@ impl SeqScan {
             let kept = match &mut stage.test {
                 Test::None => None,
                 Test::Condition(condition) => {
-                    let kept = vector::select(condition, &batch, run)?;
+                    let kept = match vector::select(condition, &batch, run) {
+                        Ok(kept) => kept,
+                        Err(error) => Some(self.postponed.kept(condition, &batch, error, run)?),
+                    };
                     let removed = kept.as_ref().map_or(0, |kept| batch.rows - kept.len());
                     self.removed += removed as u64;
                     kept
@@ -379,6 +386,7 @@ impl Operator for SeqScan {
 
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
         self.unrestrict();
+        self.postponed = Postponed::default();
         self.scan = None;
         (self.begun, self.ended) = (false, false);
         self.target = 1;

@@ -10,6 +10,7 @@ use sql::plan::{Node, Scan};
 use types::Batch;
 use types::batch::BATCH_ROWS;
 
+use super::before_error::Postponed;
 use super::bitmap_heap_scan::REMOVED_BY_RECHECK;
 use super::{Operator, index_scan, wrong_node};
 use crate::run::Run;
@@ -27,6 +28,7 @@ pub struct UnorderedIndexScan {
     /// Rows still to be fetched, the last one first; None before the index has been asked.
     roots: Option<Vec<TupleId>>,
     target: usize,
+    postponed: Postponed,
 }
 
 impl UnorderedIndexScan {
@@ -38,6 +40,7 @@ impl UnorderedIndexScan {
             types: scan.types(),
             roots: None,
             target: FIRST_TARGET,
+            postponed: Postponed::default(),
         })
     }
 
@@ -77,13 +80,15 @@ impl Operator for UnorderedIndexScan {
             roots.dedup();
             self.roots = Some(roots);
         }
+        self.postponed.raise()?;
         loop {
             let mut batch = rows::empty(&self.types);
             let more = self.fill(index, &mut batch, run)?;
             let before = batch.rows;
             let batch = vector::filter(bounds.recheck.as_ref(), batch, run)?;
             super::count(plan, REMOVED_BY_RECHECK, (before - batch.rows) as u64, run);
-            let batch = super::filtered(plan, scan.filter.as_ref(), batch, run)?;
+            let batch =
+                super::filtered(plan, scan.filter.as_ref(), batch, &mut self.postponed, run)?;
             if batch.rows > 0 {
                 return Ok(Some(batch));
             }
@@ -94,6 +99,7 @@ impl Operator for UnorderedIndexScan {
     }
 
     fn rescan(&mut self, _plan: &Plan, _run: &mut Run<'_, '_>) -> Result<()> {
+        self.postponed = Postponed::default();
         self.roots = None;
         self.target = FIRST_TARGET;
         Ok(())

@@ -439,6 +439,7 @@ impl State {
             tag: "SELECT",
             writes: false,
             identity: Default::default(),
+            constant_calls: Vec::new(),
             executor: Default::default(),
             trials: Default::default(),
             stack: sched::stack_bytes(),

@@ -272,16 +272,22 @@ impl State {
     pub(super) fn run_locked(&mut self, run: &Run<'_>, began: Option<u64>) -> Result<Outcome> {
         let prepared = &run.plan.prepared;
         self.begin_copy(prepared)?;
+        let undescribed = self.out.get_mut().buffer.len();
         if run.describe && prepared.returns_rows() && !is_copy(&prepared.statement) {
             let out = self.out.get_mut();
             rows::describe(&mut out.buffer, &prepared.columns, run.formats);
             out.complete = out.buffer.len();
         }
+        let described = self.out.get_mut().buffer.len();
         let snapshot = self.snapshot()?;
         let outcome = self.with_context(run, snapshot, |cx, sink| match &prepared.statement {
             Statement::Query(_) => context::run(prepared, cx, sink),
             _ => context::run_utility(prepared, cx, sink),
-        })?;
+        });
+        if outcome.is_err() && prepared.has_failing_constant(&run.params, &self.settings.format) {
+            self.out.get_mut().unsay(undescribed..described);
+        }
+        let outcome = outcome?;
         if let Statement::Utility(Utility::CopyTo { options, .. }) = &prepared.statement
             && options.file.is_none()
         {

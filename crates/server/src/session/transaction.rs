@@ -102,6 +102,7 @@ pub fn isolation(word: &str) -> Isolation {
     match word {
         "serializable" => Isolation::Serializable,
         "repeatable read" => Isolation::RepeatableRead,
+        "read uncommitted" => Isolation::ReadUncommitted,
         _ => Isolation::ReadCommitted,
     }
 }
@@ -109,6 +110,7 @@ pub fn isolation(word: &str) -> Isolation {
 /// The setting's word for a level.
 pub fn isolation_name(isolation: Isolation) -> &'static str {
     match isolation {
+        Isolation::ReadUncommitted => "read uncommitted",
         Isolation::ReadCommitted => "read committed",
         Isolation::RepeatableRead => "repeatable read",
         Isolation::Serializable => "serializable",

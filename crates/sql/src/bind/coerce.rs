@@ -129,6 +129,9 @@ pub(crate) fn can_coerce_implicitly(from: Oid, to: Oid) -> bool {
     }
 }
 
+/// Calls of constants that are remembered; each is looked through once more where it is an argument.
+const CONSTANT_CALLS_MAX: usize = 16;
+
 /// Evaluates a call whose arguments are all constants; None when that must wait for run time.
 fn fold(
     function: &FunctionRow,
@@ -177,7 +180,27 @@ impl Binder<'_> {
         {
             return Expr::Const(value, ty);
         }
-        Expr::Call { function, args: args.into_boxed_slice(), ty, position }
+        let call = Expr::Call { function, args: args.into_boxed_slice(), ty, position };
+        if self.is_of_constants(&call) {
+            self.constant_calls.borrow_mut().push(call.clone());
+        }
+        call
+    }
+
+    /// Whether a call is one of constants, which literals are though they become parameters, and of such calls.
+    fn is_of_constants(&self, e: &Expr) -> bool {
+        match e {
+            Expr::Const(..) => true,
+            Expr::Param(..) => self.is_lifted(),
+            Expr::Call { function, args, .. } => {
+                function.volatility == Volatility::Immutable
+                    && !function.returns_set
+                    && matches!(function.body, Body::Scalar(_) | Body::Typed(_))
+                    && self.constant_calls.borrow().len() < CONSTANT_CALLS_MAX
+                    && args.iter().all(|arg| self.is_of_constants(arg))
+            }
+            _ => false,
+        }
     }
 
     /// Gives an expression another type; None when no such cast is allowed here.

@@ -88,6 +88,11 @@ fn depth_max() -> usize {
     crate::nesting::levels_of(sched::stack_bytes()).max(DEPTH_MAX)
 }
 
+/// Most parameters of a statement.
+const PARAMS_MAX: usize = 65_535;
+/// PostgreSQL's greatest number of a parameter.
+const NUMBER_MAX: usize = 0x3fff_ffff / size_of::<Oid>();
+
 /// Literals of a normalised text on their way to become parameters.
 struct Lifting {
     /// Literal by byte position.
@@ -144,6 +149,8 @@ pub(crate) struct Binder<'a> {
     pub subqueries: Vec<Query>,
     /// Keeps calls and casts of constants as they are, for printing.
     pub(crate) unfolded: bool,
+    /// See [`crate::plan::Prepared::constant_calls`].
+    pub(crate) constant_calls: std::cell::RefCell<Vec<Expr>>,
     /// OVERRIDING of the INSERT that is being bound ([`pb::OverridingKind`]).
     pub(crate) overriding: i32,
     /// Notes what printing needs, while a view's query is bound.
@@ -198,6 +205,7 @@ impl<'a> Binder<'a> {
             into_allowed: false,
             subqueries: Vec::new(),
             unfolded: false,
+            constant_calls: Default::default(),
             overriding: 0,
             record: None,
             calling: false,
@@ -285,10 +293,21 @@ impl<'a> Binder<'a> {
                     .at(self.at(location))),
             };
         }
-        let Some(index) = usize::try_from(number - 1).ok().filter(|n| *n < 65535) else {
-            return Err(
-                err!(UNDEFINED_PARAMETER, "there is no parameter ${number}").at(self.at(location))
-            );
+        let index = match usize::try_from(number - 1) {
+            Ok(n) if n < PARAMS_MAX => n,
+            // The message that binds values counts them in 16 bits, so there is one whose type nobody can tell.
+            Ok(n) if n < NUMBER_MAX => {
+                let unknown = self.params.iter().position(|ty| *ty == UNKNOWN);
+                let unknown = unknown.unwrap_or(self.params.len()) + 1;
+                return Err(err!(
+                    INDETERMINATE_DATATYPE,
+                    "could not determine data type of parameter ${unknown}"
+                ));
+            }
+            _ => {
+                return Err(err!(UNDEFINED_PARAMETER, "there is no parameter ${number}")
+                    .at(self.at(location)));
+            }
         };
         if self.params.len() <= index {
             self.params.resize(index + 1, UNKNOWN);
