@@ -42,6 +42,10 @@ const NULL_LAST: u8 = 2;
 /// Ends the items of an array or record: below both markers of an item.
 const END: u8 = 0;
 
+/// Positions and transaction numbers below this one are encoded as integers are, others as the greatest of those and
+/// then themselves: what has no sign was once ordered as if it had one, and the keys of such values stay.
+const HALF: u64 = i64::MAX as u64;
+
 /// Appends one column. Integers of another width than the column's are widened or narrowed first;
 /// one that doesn't fit has no key, which is an internal error (the planner must not ask).
 ///
@@ -77,6 +81,15 @@ fn encode_as(ty: Oid, value: &Datum, out: &mut Vec<u8>) -> Result<()> {
         oids::INT8 => {
             let v = value.to_i64().ok_or_else(misfit)?;
             out.extend_from_slice(&(v ^ i64::MIN).to_be_bytes());
+        }
+        oids::XID8 | oids::PG_LSN => {
+            let v = value.to_i64().ok_or_else(misfit)? as u64;
+            if v < HALF {
+                out.extend_from_slice(&(v + (1 << 63)).to_be_bytes());
+            } else {
+                out.extend_from_slice(&u64::MAX.to_be_bytes());
+                out.extend_from_slice(&v.to_be_bytes());
+            }
         }
         oids::INT2 => {
             let v = value.to_i64().and_then(|v| i16::try_from(v).ok()).ok_or_else(misfit)?;
@@ -218,6 +231,16 @@ pub fn decode(ty: Oid, bytes: &[u8], order: KeyOrder) -> Option<(Datum, usize)> 
     }
     let invert = if order.descending { 0xff } else { 0 };
     let body = &bytes[1..];
+    if matches!(ty, oids::XID8 | oids::PG_LSN) {
+        let at = |from: usize| {
+            let bytes: [u8; 8] = body.get(from..from + 8)?.try_into().ok()?;
+            Some(u64::from_be_bytes(bytes.map(|b| b ^ invert)))
+        };
+        return Some(match at(0)? {
+            u64::MAX => (Datum::Int8(at(8)? as i64), 17),
+            v => (Datum::Int8(v.checked_sub(1 << 63)? as i64), 9),
+        });
+    }
     if let Some(width) = fixed_width(ty) {
         let mut raw = [0u8; 16];
         for (to, from) in raw.iter_mut().zip(body.get(..width)?) {
@@ -240,7 +263,11 @@ pub fn decode(ty: Oid, bytes: &[u8], order: KeyOrder) -> Option<(Datum, usize)> 
 
 /// Whether [`decode`] gives a type's values back.
 pub fn is_decodable(ty: Oid) -> bool {
-    fixed_width(ty).is_some() || matches!(ty, oids::TEXT | oids::VARCHAR | oids::NAME | oids::BYTEA)
+    fixed_width(ty).is_some()
+        || matches!(
+            ty,
+            oids::TEXT | oids::VARCHAR | oids::NAME | oids::BYTEA | oids::XID8 | oids::PG_LSN
+        )
 }
 
 fn fixed_width(ty: Oid) -> Option<usize> {
@@ -248,7 +275,7 @@ fn fixed_width(ty: Oid) -> Option<usize> {
         oids::BOOL | oids::CHAR => 1,
         oids::INT2 => 2,
         oids::INT4 | oids::DATE | oids::OID | oids::XID | oids::CID => 4,
-        oids::INT8 | oids::XID8 | oids::PG_LSN => 8,
+        oids::INT8 => 8,
         oids::TIME | oids::TIMESTAMP | oids::TIMESTAMPTZ => 8,
         oids::TID => 6,
         oids::UUID => 16,
@@ -266,7 +293,7 @@ fn decode_fixed(ty: Oid, raw: &[u8; 16]) -> Option<Datum> {
         oids::INT2 => Datum::Int2(i16::from_be_bytes([raw[0], raw[1]]) ^ i16::MIN),
         oids::INT4 => Datum::Int4(four as i32 ^ i32::MIN),
         oids::DATE => Datum::Date(four as i32 ^ i32::MIN),
-        oids::INT8 | oids::XID8 | oids::PG_LSN => Datum::Int8(eight),
+        oids::INT8 => Datum::Int8(eight),
         oids::TIME => Datum::Time(eight),
         oids::TIMESTAMP => Datum::Timestamp(eight),
         oids::TIMESTAMPTZ => Datum::Timestamptz(eight),

@@ -30,6 +30,8 @@ const INT8: [ScalarBody; 6] = six!(|a: &Datum, b: &Datum| a.as_int8().cmp(&b.as_
 const TEXT: [ScalarBody; 6] =
     six!(|a: &Datum, b: &Datum| a.as_str().as_bytes().cmp(b.as_str().as_bytes()));
 const WIDE: [ScalarBody; 6] = six!(|a: &Datum, b: &Datum| a.to_i64().cmp(&b.to_i64()));
+/// `xid8` and `pg_lsn` have no sign.
+const UNSIGNED: [ScalarBody; 6] = six!(unsigned);
 /// Integers beside transaction ids are such by their bits.
 const XID: [ScalarBody; 6] = six!(|a: &Datum, b: &Datum| {
     let bits = |d: &Datum| match d {
@@ -58,6 +60,10 @@ const CMP: Body = S(|a, _| {
     };
     Ok(Datum::Int4(order as i32))
 });
+
+fn unsigned(a: &Datum, b: &Datum) -> Ordering {
+    (a.as_int8() as u64).cmp(&(b.as_int8() as u64))
+}
 
 /// Rows column by column, as far as they have columns; those of one place must have one type.
 ///
@@ -145,7 +151,7 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         (names!("bytea"), GENERIC),
         (names!("tid"), GENERIC),
         (names!("oidvector"), GENERIC),
-        (names!("xid8"), GENERIC),
+        (names!("xid8"), UNSIGNED),
         (names!("numeric_"), GENERIC),
         (names!("date_"), GENERIC),
         (names!("time_"), GENERIC),
@@ -153,7 +159,7 @@ pub(super) fn bodies() -> Vec<NamedBody> {
         (names!("interval_"), GENERIC),
         (names!("uuid_"), GENERIC),
         (names!("array_"), GENERIC),
-        (names!("pg_lsn_"), GENERIC),
+        (names!("pg_lsn_"), UNSIGNED),
         (names!("timetz_"), GENERIC),
         (names!("network_"), GENERIC),
         (names!("macaddr_"), GENERIC),
@@ -226,8 +232,6 @@ pub(super) fn bodies() -> Vec<NamedBody> {
             "timestamp_larger",
             "interval_larger",
             "array_larger",
-            "pg_lsn_larger",
-            "xid8_larger",
             "timetz_larger",
             "network_larger",
             "cashlarger",
@@ -252,8 +256,6 @@ pub(super) fn bodies() -> Vec<NamedBody> {
             "timestamp_smaller",
             "interval_smaller",
             "array_smaller",
-            "pg_lsn_smaller",
-            "xid8_smaller",
             "timetz_smaller",
             "network_smaller",
             "cashsmaller",
@@ -285,7 +287,6 @@ pub(super) fn bodies() -> Vec<NamedBody> {
             "btrecordcmp",
             "bttidcmp",
             "btoidvectorcmp",
-            "pg_lsn_cmp",
             "timetz_cmp",
             "network_cmp",
             "macaddr_cmp",
@@ -308,11 +309,19 @@ pub(super) fn bodies() -> Vec<NamedBody> {
             "btint84cmp",
             "btfloat48cmp",
             "btfloat84cmp",
-            "xid8cmp",
             "enum_cmp",
         ]
         .map(|name| (name, CMP)),
     );
+    for name in ["pg_lsn_larger", "xid8_larger"] {
+        all.push((name, S(|a, _| Ok(a[usize::from(unsigned(&a[0], &a[1]).is_lt())].clone()))));
+    }
+    for name in ["pg_lsn_smaller", "xid8_smaller"] {
+        all.push((name, S(|a, _| Ok(a[usize::from(unsigned(&a[0], &a[1]).is_gt())].clone()))));
+    }
+    for name in ["pg_lsn_cmp", "xid8cmp"] {
+        all.push((name, S(|a, _| Ok(Datum::Int4(unsigned(&a[0], &a[1]) as i32)))));
+    }
     all.extend([
         ("booland_statefunc", S(|a, _| Ok(Datum::Bool(a[0].as_bool() && a[1].as_bool())))),
         ("boolor_statefunc", S(|a, _| Ok(Datum::Bool(a[0].as_bool() || a[1].as_bool())))),
