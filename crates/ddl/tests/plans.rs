@@ -42,6 +42,7 @@ fn prepared(statement: Statement, types: &[Oid], writes: bool) -> Arc<Prepared> 
         identity: Default::default(),
         executor: ExecCache::default(),
         trials: Default::default(),
+        constant_calls: Vec::new(),
         stack: sched::stack_bytes(),
     })
 }

@@ -90,8 +90,7 @@ pub fn run(names: &[Name], work: Work, cx: &mut ExecContext<'_>) -> Result<()> {
         if table.is_partitioned() {
             let message = format!("analyzing \"{}\" inheritance tree", qualified(cx, &table));
             tell(cx, verbose, message);
-            let found =
-                security::restricted(cx, table.owner, |cx| analyze::run_whole(cx, &table))?;
+            let found = security::restricted(cx, table.owner, |cx| analyze::run_whole(cx, &table))?;
             tell(cx, verbose, found);
             continue;
         }
