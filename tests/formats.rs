@@ -82,18 +82,24 @@ fn is_as_it_was(dir: &Path, rows: &str) {
 }
 
 #[test]
-fn a_directory_of_format_2_is_checked_upgraded_and_served() {
+fn directories_of_older_formats_are_checked_upgraded_and_served() {
     let temp = TempDir::new("formats");
-    for (name, rows) in [("v2", "350"), ("v2-crashed", "450")] {
+    let kept = [
+        (2_u32, "v2", "350"),
+        (2, "v2-crashed", "450"),
+        (3, "v3", "350"),
+        (3, "v3-crashed", "450"),
+    ];
+    for (format, name, rows) in kept {
         let dir = unpack(&temp, name);
         let control = std::fs::read(dir.join("threadgres.control")).expect("it is there");
-        assert_eq!(control[8..12], 2_u32.to_le_bytes());
+        assert_eq!(control[8..12], format.to_le_bytes());
         assert_eq!(run("check", &dir), (Some(0), "no damage found\n".to_owned()), "{name}");
         assert_eq!(std::fs::read(dir.join("threadgres.control")).expect("it is there"), control);
         let (code, said) = run("upgrade", &dir);
         assert_eq!(code, Some(0), "{said}");
         let control = std::fs::read(dir.join("threadgres.control")).expect("it is there");
-        assert_eq!(control[8..12], 3_u32.to_le_bytes());
+        assert_eq!(control[8..12], 4_u32.to_le_bytes());
         is_as_it_was(&dir, rows);
         // Without a word, too.
         std::fs::remove_dir_all(&dir).expect("writable");

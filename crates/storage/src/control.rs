@@ -12,11 +12,11 @@
 //! control file: [magic 8][version u32][page size u32][segment size u64][system id u64]
 //!               [flags u8: 1 clean, 2 filled][redo u64][durable u64][list's generation u64, length u64, crc u32]
 //!               [state's length u32][participant's state][crc u32]
-//! format 2 has no [durable … crc]
+//! format 2 has no [durable … crc]; format 3 is as 4, without the index methods, stubs and objects that came with 4
 //! ```
 //!
-//! docs/internals/data-directory.md draws the whole directory. A directory of format 2 is read, and becomes one of format 3 with
-//! the first control file that is written.
+//! docs/internals/data-directory.md draws the whole directory. A directory of format 2 or 3 is read, and becomes one of format 4
+//! with the first control file that is written.
 //!
 //! The control file is written last when a directory is made, so a directory without one is either
 //! foreign or half-made; the latter holds nothing but our own names and is completed.
@@ -36,9 +36,11 @@ use crate::wal::record::Cursor;
 
 const MAGIC: &[u8; 8] = b"THRDGRES";
 /// The format that is written.
-const VERSION: u32 = 3;
-/// The format before: nothing says which files there must be, and records have no durable marks.
-const VERSION_BEFORE: u32 = 2;
+const VERSION: u32 = 4;
+/// From this format on a list says which files there must be, and records have durable marks.
+const LISTED: u32 = 3;
+/// The oldest format that is read.
+const OLDEST: u32 = 2;
 const CONTROL: &str = "threadgres.control";
 const LOCK: &str = "threadgres.lock";
 
@@ -98,7 +100,7 @@ impl Control {
             return Err(damaged());
         }
         let version = rest.u32()?;
-        if !(VERSION_BEFORE..=VERSION).contains(&version) {
+        if !(OLDEST..=VERSION).contains(&version) {
             return Err(other_version(version));
         }
         let page_size = rest.u32()?;
@@ -114,7 +116,7 @@ impl Control {
         let (clean, filled) = (flags & 1 != 0, flags & 2 != 0);
         let redo = Lsn(rest.u64()?);
         let (mut durable, mut files) = (redo, Listed::default());
-        if version == VERSION {
+        if version >= LISTED {
             durable = Lsn(rest.u64()?);
             files = Listed { generation: rest.u64()?, length: rest.u64()?, crc: rest.u32()? };
         }
@@ -123,7 +125,12 @@ impl Control {
         Ok(Control { version, segment_size, system_id, clean, filled, redo, durable, files, state })
     }
 
-    /// Whether the directory is of the format before.
+    /// Whether a list says which files there must be.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.version >= LISTED
+    }
+
+    /// Whether the directory is of a format before.
     pub(crate) fn is_old(&self) -> bool {
         self.version < VERSION
     }
@@ -180,9 +187,7 @@ fn other_version(version: u32) -> Error {
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "the data directory was made by {word} version of Threadgres"
     )
-    .detail(format!(
-        "It has format {version}; this server reads formats {VERSION_BEFORE} to {VERSION}."
-    ))
+    .detail(format!("It has format {version}; this server reads formats {OLDEST} to {VERSION}."))
     .hint(hint)
 }
 

@@ -324,11 +324,11 @@ impl Storage {
         let wal_thread = wal::spawn_writer(&core.log, &core.segments).map_err(failed)?;
         *self.wal_thread.lock() = Some(wal_thread);
         self.serves.store(true, Ordering::Release);
-        let (is_old, clean) = {
+        let (is_listed, is_old, clean) = {
             let control = core.control.lock();
-            (control.is_old(), control.clean)
+            (control.is_listed(), control.is_old(), control.clean)
         };
-        if is_old {
+        if !is_listed {
             core.files.list_all()?;
         }
         if recovered.must_write {

@@ -167,7 +167,7 @@ impl Ending<'_> {
         for number in all.iter().copied().filter(|n| *n >= redo / size) {
             let length = self.segments.length(number)?.unwrap_or(0);
             // Format 2 made the newest file first and gave it its length then.
-            let half_made = self.control.is_old() && length == 0 && number > self.end / size;
+            let half_made = !self.control.is_listed() && length == 0 && number > self.end / size;
             if length != size && !half_made {
                 let name = Segments::name(number);
                 return damaged(format!("file \"{name}\" has {length} bytes instead of {size}"));
