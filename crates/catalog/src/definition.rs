@@ -83,9 +83,11 @@ pub fn index(
         .map(|c| index_column((catalog, path), table, c, &|sql| expression(sql, true)))
         .collect();
     let mut out = format!(
-        "CREATE {}INDEX {} ON {} USING {} ({})",
+        "CREATE {}INDEX {} ON {}{} USING {} ({})",
         if index.unique { "UNIQUE " } else { "" },
         quote_ident(&index.name),
+        // Its partitions' parts are statements of their own.
+        if table.is_partitioned() { "ONLY " } else { "" },
         qualified(catalog, table.schema, &table.name),
         quote_ident(index.method.name()),
         keys.join(", "),

@@ -23,6 +23,29 @@ use exec::table::TableHandle;
 /// # Errors
 /// Those of the definition; `23502`, `23503`, `23505`, `23514` when rows violate it.
 pub fn add(cx: &mut ExecContext<'_>, id: u32, def: &ConstraintDef, fresh: bool) -> Result<()> {
+    match add_here(cx, id, def, fresh)? {
+        Some(index) => super::partition::spread_index(cx, index),
+        None => Ok(()),
+    }
+}
+
+/// As [`add`], without the partitions' parts of a key: until they are attached the index of a table that has
+/// partitions is not valid.
+///
+/// # Errors
+/// As [`add`].
+pub fn add_only(cx: &mut ExecContext<'_>, id: u32, def: &ConstraintDef) -> Result<()> {
+    let Some(index) = add_here(cx, id, def, false)? else { return Ok(()) };
+    super::partition::await_parts(cx, index)
+}
+
+/// Adds one to the table itself; the index of a key that is new.
+fn add_here(
+    cx: &mut ExecContext<'_>,
+    id: u32,
+    def: &ConstraintDef,
+    fresh: bool,
+) -> Result<Option<u32>> {
     let table = refresh(cx, id)?;
     if let Some(name) = &def.name
         && table.constraints.iter().any(|c| c.name == *name)
@@ -40,18 +63,19 @@ pub fn add(cx: &mut ExecContext<'_>, id: u32, def: &ConstraintDef, fresh: bool) 
         rights::require_creation(cx, cx.role, table.schema)?;
     }
     match &def.kind {
-        ConstraintDefKind::Check { sql, columns } => check(cx, table, def, sql, columns, fresh),
+        ConstraintDefKind::Check { sql, columns } => check(cx, table, def, sql, columns, fresh)?,
         ConstraintDefKind::PrimaryKey { columns, include } => {
-            key(cx, table, def, columns, include, true, false)
+            return key(cx, table, def, columns, include, true, false).map(Some);
         }
         ConstraintDefKind::Unique { columns, include, nulls_equal } => {
-            key(cx, table, def, columns, include, false, *nulls_equal)
+            return key(cx, table, def, columns, include, false, *nulls_equal).map(Some);
         }
         ConstraintDefKind::UsingIndex { index, primary } => {
-            using_index(cx, table, given, def, index, *primary)
+            using_index(cx, table, given, def, index, *primary)?;
         }
-        ConstraintDefKind::ForeignKey { .. } => foreign_key(cx, table, def, fresh),
+        ConstraintDefKind::ForeignKey { .. } => foreign_key(cx, table, def, fresh)?,
     }
+    Ok(None)
 }
 
 fn put(cx: &mut ExecContext<'_>, table: Table) -> Result<()> {
@@ -248,7 +272,7 @@ fn key(
     include: &[String],
     primary: bool,
     nulls_equal: bool,
-) -> Result<()> {
+) -> Result<u32> {
     let what = if primary { "primary key" } else { "unique" };
     let numbers = column_numbers(&table, columns, what)?;
     if primary {
@@ -279,7 +303,7 @@ fn key(
     };
     let index = create_index::build(cx, &table, index)?;
     add_key_constraint(cx, table, name, &index, def, primary)?;
-    super::partition::spread_index(cx, index.oid)
+    Ok(index.oid)
 }
 
 /// Numbers of INCLUDE's columns.

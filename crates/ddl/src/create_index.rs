@@ -16,11 +16,13 @@ const MAX_KEYS: usize = 32;
 pub fn run(utility: &Utility, cx: &mut ExecContext<'_>) -> Result<()> {
     let Some((table, index)) = definition(utility, LockMode::Share, cx)? else { return Ok(()) };
     let only = matches!(utility, Utility::CreateIndex { table, .. } if table.only);
-    let mut index = build(cx, &table, index)?;
-    index.invalid = only && cx.catalog_tx.view().family(table.oid).is_some();
+    let index = build(cx, &table, index)?;
     let id = index.oid;
     add_to_table(cx, index)?;
-    if only { Ok(()) } else { super::partition::spread_index(cx, id) }
+    match only {
+        true => super::partition::await_parts(cx, id),
+        false => super::partition::spread_index(cx, id),
+    }
 }
 
 /// CREATE INDEX CONCURRENTLY, its first transaction: the index is there, empty, to be kept up to date and

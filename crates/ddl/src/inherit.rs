@@ -292,6 +292,9 @@ pub fn add_constraint(
     if parental && goes_on && only {
         return Err(refused("constraint must be added to child tables too".to_owned()));
     }
+    if only {
+        return constraint::add_only(cx, id, def);
+    }
     constraint::add(cx, id, def, false)?;
     if !parental || !goes_on {
         return Ok(());

@@ -437,6 +437,21 @@ pub fn spread_index(cx: &mut ExecContext<'_>, index: u32) -> Result<()> {
     Ok(())
 }
 
+/// An index that was made for a partitioned table alone: it is not valid before each partition has its part.
+///
+/// # Errors
+/// Those of the catalog.
+pub fn await_parts(cx: &mut ExecContext<'_>, index: u32) -> Result<()> {
+    let view = cx.catalog_tx.view();
+    let Some(index) = view.index(index) else { return Ok(()) };
+    let Some(table) = view.table(index.table) else { return Ok(()) };
+    if !table.is_partitioned() || view.children(table).is_empty() {
+        return Ok(());
+    }
+    let invalid = Index { invalid: true, ..Index::clone(index) };
+    cx.catalog_tx.put(cx.tx, Object::Index(invalid))
+}
+
 /// `0A000` for a unique key without the partition key.
 ///
 /// # Errors
