@@ -76,14 +76,22 @@ impl Prepared {
         }
     }
 
-    /// Whether a constant expression of a statement that failed can't be computed: PostgreSQL finds that when it plans,
+    /// Whether a statement failed as one of its constant expressions does: PostgreSQL finds that when it plans,
     /// before it says what the rows are.
     pub fn has_failing_constant(
         &self,
+        error: &base::Error,
         params: &[types::Datum],
         format: &types::FormatContext,
     ) -> bool {
-        self.constant_calls.iter().any(|call| constant(call, params, format).is_err())
+        let fails_so = |call: &Expr| match constant(call, params, format) {
+            Ok(_) => false,
+            Err(own) => {
+                crate::prepare::keep_interrupt(&own);
+                own.code() == error.code() && own.message() == error.message()
+            }
+        };
+        crate::prepare::interrupt_of(error).is_none() && self.constant_calls.iter().any(fails_so)
     }
 
     /// An empty query string's.

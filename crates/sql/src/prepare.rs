@@ -134,6 +134,13 @@ fn with_parameters(
 
 /// For code that goes on after an error: one that an interrupt raised is raised again at the next check.
 pub(crate) fn keep_interrupt(error: &Error) {
+    if let Some(interrupt) = interrupt_of(error) {
+        sched::current().interrupt(interrupt);
+    }
+}
+
+/// The interrupt that raised an error.
+pub(crate) fn interrupt_of(error: &Error) -> Option<sched::Interrupt> {
     use sched::Interrupt as I;
     let known = [
         I::Terminate,
@@ -147,9 +154,7 @@ pub(crate) fn keep_interrupt(error: &Error) {
         let own = i.error();
         own.code() == error.code() && own.message() == error.message()
     };
-    if let Some(interrupt) = known.into_iter().find(same) {
-        sched::current().interrupt(interrupt);
-    }
+    known.into_iter().find(same)
 }
 
 /// Literals that may become parameters.

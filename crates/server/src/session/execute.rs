@@ -284,7 +284,9 @@ impl State {
             Statement::Query(_) => context::run(prepared, cx, sink),
             _ => context::run_utility(prepared, cx, sink),
         });
-        if outcome.is_err() && prepared.has_failing_constant(&run.params, &self.settings.format) {
+        if let Err(error) = &outcome
+            && prepared.has_failing_constant(error, &run.params, &self.settings.format)
+        {
             self.out.get_mut().unsay(undescribed..described);
         }
         let outcome = outcome?;
