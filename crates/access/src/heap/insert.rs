@@ -103,14 +103,16 @@ impl Heap {
         // Another worker's vacuum may have cut the file since.
         if let Some(block) = hint.block.take()
             && block < self.storage.block_count(self.rel, Fork::Main)?
-            && !self.state.space.is_target(block)
         {
+            // Also one that workers fill: it has the rows before these.
             let guard = self.pin(block)?.write();
             let room = page::room(guard.page());
             if room >= need {
                 return Ok(guard);
             }
-            self.state.space.give(block, room);
+            if !self.state.space.is_target(block) {
+                self.state.space.give(block, room);
+            }
         }
         let pages = (bytes / (storage::PAGE_SIZE - 512)) as u32;
         if pages == 0 {
