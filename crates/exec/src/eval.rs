@@ -93,7 +93,7 @@ fn nested(expr: &Expr, row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
                 _ => eval(result, row, run),
             }
         }
-        Expr::MinMax { greatest, args, .. } => min_max(*greatest, args, row, run),
+        Expr::MinMax { greatest, args, ty } => min_max(*greatest, args, *ty, row, run),
         Expr::ArrayOp { function, left, array, all } => {
             let left = eval(left, row, run)?;
             let array = eval(array, row, run)?;
@@ -266,7 +266,17 @@ fn distinct(
     }
 }
 
-fn min_max(greatest: bool, args: &[Expr], row: Row<'_>, run: &mut Run<'_, '_>) -> Result<Datum> {
+fn min_max(
+    greatest: bool,
+    args: &[Expr],
+    ty: Oid,
+    row: Row<'_>,
+    run: &mut Run<'_, '_>,
+) -> Result<Datum> {
+    let compare = match ty {
+        oids::XID8 | oids::PG_LSN => types::order::compare_unsigned,
+        _ => types::io::compare,
+    };
     let wanted = if greatest { Ordering::Greater } else { Ordering::Less };
     let mut best = Datum::Null;
     for arg in args {
@@ -274,7 +284,7 @@ fn min_max(greatest: bool, args: &[Expr], row: Row<'_>, run: &mut Run<'_, '_>) -
         if value.is_null() {
             continue;
         }
-        if best.is_null() || types::io::compare(&value, &best) == wanted {
+        if best.is_null() || compare(&value, &best) == wanted {
             best = value;
         }
     }

@@ -171,6 +171,10 @@ fn circle_polygon(n: i32, c: &Circle) -> Result<Shape> {
     if n < 2 {
         return Err(err!(INVALID_PARAMETER_VALUE, "must request at least 2 points"));
     }
+    // As many as fit PostgreSQL's 32-bit lengths.
+    if n > (i32::MAX - 40) / 16 {
+        return Err(err!(PROGRAM_LIMIT_EXCEEDED, "too many points requested"));
+    }
     if n as usize > types::bulk::PIECE_BYTES {
         types::bulk::ask(n as usize * 16)?;
     }

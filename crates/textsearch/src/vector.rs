@@ -338,7 +338,7 @@ impl OpenValue for TsVector {
             out.extend_from_slice(&(lexeme.positions.len() as u16).to_be_bytes());
             for p in &lexeme.positions {
                 out.extend_from_slice(&(!p.place()).to_be_bytes());
-                out.push(p.weight());
+                out.push(3 - p.weight());
             }
         }
     }

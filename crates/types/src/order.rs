@@ -23,6 +23,14 @@ pub(crate) fn interval_span(i: &Interval) -> i128 {
     (i128::from(i.months) * 30 + i128::from(i.days)) * DAY + i128::from(i.micros)
 }
 
+/// As [`compare`], of types whose integers have no sign (xid8, pg_lsn).
+pub fn compare_unsigned(a: &Datum, b: &Datum) -> Ordering {
+    match (a, b) {
+        (Datum::Int8(x), Datum::Int8(y)) => (*x as u64).cmp(&(*y as u64)),
+        _ => compare(a, b),
+    }
+}
+
 /// SQL comparison of two values of the same type (B-tree order). NULLs, where a composite value
 /// has them, are equal to each other and above the rest.
 #[inline]

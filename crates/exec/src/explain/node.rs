@@ -550,6 +550,12 @@ impl<'p> Describe<'p> {
                     shown.details.push(("Batches", Detail::Groups([batches, memory])));
                 }
             }
+            Node::Distinct { input, keys, sorted: false } => {
+                let columns = self.output(input, slots);
+                let names = self.names(&columns, slots);
+                let texts = keys.iter().map(|key| names.text(key)).map(in_parentheses).collect();
+                shown.details.push(("Group Key", Detail::List(texts)));
+            }
             Node::Sort { input, keys, .. } => {
                 let columns = self.output(input, slots);
                 let names = self.names(&columns, slots);
@@ -750,6 +756,12 @@ fn name_parallel(shown: &mut Shown) {
         shown.kind = "Parallel Seq Scan".to_owned();
     }
     shown.children.iter_mut().for_each(name_parallel);
+}
+
+/// A key that is no column stands in parentheses.
+fn in_parentheses(text: String) -> String {
+    let is_name = text.starts_with(|c: char| c.is_alphabetic() || c == '_' || c == '"' || c == '(');
+    if is_name { text } else { format!("({text})") }
 }
 
 /// Whether an expression's text is one call, which stands without parentheses.

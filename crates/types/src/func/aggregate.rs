@@ -32,8 +32,14 @@ pub(super) fn find(name: &str, args: &[Oid]) -> Option<(bool, Start)> {
         ("sum", [FLOAT4]) => || Box::new(SumFloat4::default()),
         ("sum", [FLOAT8]) => || Box::new(SumFloat8::default()),
         ("avg", [FLOAT4 | FLOAT8]) => || Box::new(MeanFloat::default()),
-        ("min", [_]) => || Box::new(Extreme::<false>::default()),
-        ("max", [_]) => || Box::new(Extreme::<true>::default()),
+        ("min", [crate::oids::XID8 | crate::oids::PG_LSN]) => {
+            || Box::new(Extreme::<false, true>::default())
+        }
+        ("max", [crate::oids::XID8 | crate::oids::PG_LSN]) => {
+            || Box::new(Extreme::<true, true>::default())
+        }
+        ("min", [_]) => || Box::new(Extreme::<false, false>::default()),
+        ("max", [_]) => || Box::new(Extreme::<true, false>::default()),
         ("bool_and" | "every", _) => || Box::new(Fold::<And>::default()),
         ("bool_or", _) => || Box::new(Fold::<Or>::default()),
         ("bit_and", [INT2 | INT4 | INT8]) => || Box::new(Fold::<And>::default()),
@@ -541,16 +547,18 @@ impl Accumulator for MeanFloat {
     as_any!();
 }
 
-/// `min` and `max`.
+/// `min` and `max`, of some types whose integers have no sign.
 #[derive(Default)]
-struct Extreme<const MAX: bool>(Datum);
+struct Extreme<const MAX: bool, const UNSIGNED: bool>(Datum);
 
-impl<const MAX: bool> Extreme<MAX> {
+impl<const MAX: bool, const UNSIGNED: bool> Extreme<MAX, UNSIGNED> {
     fn take(&mut self, v: &Datum) {
         if v.is_null() {
             return;
         }
-        let better = match (&self.0, compare(v, &self.0)) {
+        let order =
+            if UNSIGNED { crate::order::compare_unsigned(v, &self.0) } else { compare(v, &self.0) };
+        let better = match (&self.0, order) {
             (Datum::Null, _) => true,
             // Of equal values that look different the last one stays, of char(n) the first.
             (old, Ordering::Equal) => !matches!(old, Datum::Bpchar(_)),
@@ -562,13 +570,13 @@ impl<const MAX: bool> Extreme<MAX> {
     }
 }
 
-impl<const MAX: bool> Accumulator for Extreme<MAX> {
+impl<const MAX: bool, const UNSIGNED: bool> Accumulator for Extreme<MAX, UNSIGNED> {
     fn add(&mut self, args: &[Datum]) -> Result<()> {
         self.take(&args[0]);
         Ok(())
     }
     fn merge(&mut self, other: Box<dyn Accumulator>) -> Result<()> {
-        self.take(&same::<Extreme<MAX>>(other)?.0);
+        self.take(&same::<Extreme<MAX, UNSIGNED>>(other)?.0);
         Ok(())
     }
     fn finish(&self) -> Result<Datum> {

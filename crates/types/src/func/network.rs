@@ -201,7 +201,7 @@ fn operators() -> Vec<NamedBody> {
         ),
         ("inetpl", S(|a, _| plus(a[0].as_inet(), a[1].as_int8()))),
         ("sql_int8pl_inet", S(|a, _| plus(a[1].as_inet(), a[0].as_int8()))),
-        ("inetmi_int8", S(|a, _| plus(a[0].as_inet(), a[1].as_int8().saturating_neg()))),
+        ("inetmi_int8", S(|a, _| plus(a[0].as_inet(), a[1].as_int8().wrapping_neg()))),
         ("inetmi", S(|a, _| minus(a[0].as_inet(), a[1].as_inet()))),
     ]
 }
