@@ -68,6 +68,12 @@ impl Callee {
 struct Random(u64);
 
 impl Random {
+    /// One function's own: its calls do not hang on which others there are.
+    fn of(seed: u64, signature: &str) -> Random {
+        let step = |hash: u64, b: u8| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3);
+        Random(signature.bytes().fold(seed ^ 0xcbf2_9ce4_8422_2325, step))
+    }
+
     fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -217,7 +223,6 @@ fn functions_and_operators_answer_as_on_postgresql() {
     }
     let known: HashSet<String> = callees(&mut ours).iter().map(Callee::signature).collect();
     let (pools, differing) = (pools(), differing());
-    let mut random = Random(seed);
     let mut statements: Vec<(String, String)> = Vec::new();
     let mut called = 0;
     for callee in callees(&mut theirs) {
@@ -230,7 +235,11 @@ fn functions_and_operators_answer_as_on_postgresql() {
             continue;
         }
         called += 1;
+        let mut random = Random::of(seed, &signature);
         for call in calls(&callee, &pools, most, &mut random) {
+            if differing.contains(&format!("call {call}")) {
+                continue;
+            }
             statements.push((
                 signature.clone(),
                 format!("select x, pg_typeof(x) from (select {call} as x) s"),
