@@ -358,7 +358,7 @@ impl From<BTree> for AnyIndex {
     }
 }
 
-/// What the handles of one index share; made by the first that needs it. A relation's method never changes.
+/// State that all handles of one index share; made by the first that needs it. A relation's method never changes.
 #[derive(Default)]
 pub struct IndexState(OnceLock<MethodState>);
 

@@ -47,7 +47,7 @@ pub struct BTree {
 /// See [`node::separator`].
 type Separator = for<'a> fn(node::Entry<'_>, node::Entry<'a>) -> (&'a [u8], node::Tid);
 
-/// What the handles of one index share.
+/// State that all handles of one index share.
 pub struct TreeState {
     /// Root's block and level (`block << 16 | level`); 0: not known yet. An outdated root is still
     /// a good place to begin: everything is reachable by right links.
@@ -157,7 +157,7 @@ impl BTree {
         self.storage.pool.pin(PageId::main(self.rel, block))
     }
 
-    /// What the handles of this index share.
+    /// State that all handles of this index share.
     #[inline]
     fn shared(&self) -> &TreeState {
         self.state.index.tree()

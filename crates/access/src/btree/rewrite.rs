@@ -13,17 +13,17 @@ use super::{BTree, KeyRange};
 /// The row id that all entries of such a tree have.
 const NOBODY: node::Tid = [0, 0, 0, 0, 0, 1];
 
-/// What becomes of an entry's place.
+/// Replacement of an entry and its neighbours.
 pub(crate) struct Rewritten {
     /// The entry before the place goes.
     pub before: bool,
     /// The entry behind it goes.
     pub behind: bool,
-    /// What comes in their place, in order.
+    /// Keys that come in their place, in order.
     pub keys: Vec<Vec<u8>>,
 }
 
-/// What lies around a place in a leaf.
+/// Neighbours of a place in a leaf.
 pub(crate) struct Around<'p> {
     /// The last entry below it.
     pub before: Option<&'p [u8]>,

@@ -43,7 +43,7 @@ pub const ENTRY_MAX: usize = node::MAX_KEY - posting::ANCHOR - posting::MAX;
 /// Entries from this length on get few rows at a time.
 const LONG: usize = 250;
 
-/// What an entry stands for.
+/// Kind of thing that an entry stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
     /// A key.
@@ -70,7 +70,7 @@ pub struct GinIndex {
     pub pending_limit: Option<u64>,
 }
 
-/// What the handles of one index share.
+/// State that all handles of one index share.
 pub struct GinState {
     pub(crate) tree: TreeState,
     /// About how many bytes the pending list has; below 0: not known yet.

@@ -57,7 +57,7 @@ pub struct HashIndex {
     state: Arc<RelState>,
 }
 
-/// What the handles of one index share.
+/// State that all handles of one index share.
 pub struct HashState {
     /// About how many entries there are; below 0: not known yet.
     rows: AtomicI64,
