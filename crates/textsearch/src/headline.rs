@@ -258,16 +258,14 @@ impl Search<'_> {
     /// The first cover that begins at or behind a token.
     fn cover(&self, words: &[Word<'_>], from: usize) -> Result<Option<(usize, usize)>> {
         let longest = (self.style.max_words * 10).max(100) * self.style.max_fragments.max(1);
-        let wanted: Vec<usize> = (from..words.len()).filter(|n| words[*n].is_wanted()).collect();
-        for (n, first) in wanted.iter().enumerate() {
-            for last in &wanted[n..] {
+        let wanted = |n: &usize| words[*n].is_wanted();
+        for first in (from..words.len()).filter(wanted) {
+            let end = words.len().min(first.saturating_add(longest.max(0) as usize));
+            for last in (first..end).filter(wanted) {
                 sched::check_interrupts()?;
-                if (last - first) as i64 >= longest {
-                    break;
-                }
-                let part = Part { operands: self.operands, words: &words[*first..=*last] };
+                let part = Part { operands: self.operands, words: &words[first..=last] };
                 if execute::matches(self.query, &part)? {
-                    return Ok(Some((*first, *last)));
+                    return Ok(Some((first, last)));
                 }
             }
         }
